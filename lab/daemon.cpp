@@ -1,6 +1,7 @@
 #include "lab/daemon.hpp"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,25 +12,9 @@
 
 #include "lab/channel.hpp"
 #include "lab/client.hpp"
+#include "launch/log_file.hpp"
 
 namespace sumac::lab {
-
-namespace {
-
-std::string last_lines(const std::string& path, std::size_t count) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    lines.push_back(line);
-    if (lines.size() > count) lines.erase(lines.begin());
-  }
-  std::string text;
-  for (const auto& line : lines) text += fmt::format("\n    {}", line);
-  if (text.empty()) text.append(" none");
-  return text;
-}
-
-}  // namespace
 
 std::string log_directory(const std::string& lab_name) {
   return fmt::format("/tmp/sumac-lab-{}-{}", ::geteuid(), lab_name);
@@ -101,8 +86,9 @@ void Daemon::ask_to_end() {
 }
 
 tl::unexpected<Error> Daemon::blame(const std::string& what) const {
-  return fail(Errc::lost, "{} on {} {}; its last words:{}", status_.name, status_.place, what,
-              last_lines(status_.log, 5));
+  const auto lines = launch::last_lines(status_.log, 5);
+  return fail(Errc::lost, "{} on {} {}; its last words:{}{}", status_.name, status_.place, what,
+              lines.empty() ? " none" : "\n    ", fmt::join(lines, "\n    "));
 }
 
 }  // namespace sumac::lab

@@ -1,19 +1,15 @@
 #include "bench/control/manager_process.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
+#include <fmt/ranges.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
-#include "base/fd.hpp"
 #include "control/control.grpc.pb.h"
 #include "control/endpoint.hpp"
+#include "launch/log_file.hpp"
 
 namespace sumac::bench {
 Result<ManagerProcess> ManagerProcess::make(std::string program, const std::string& fabric,
@@ -33,7 +29,9 @@ ManagerProcess::ManagerProcess(ManagerProcess&& other) noexcept
       directory_(std::exchange(other.directory_, {})),
       endpoint_(std::move(other.endpoint_)),
       options_(std::move(other.options_)),
-      pid_(std::exchange(other.pid_, -1)) {}
+      daemon_(std::move(other.daemon_)) {
+  other.daemon_.reset();
+}
 
 ManagerProcess::~ManagerProcess() {
   kill();
@@ -42,51 +40,28 @@ ManagerProcess::~ManagerProcess() {
 }
 
 Result<> ManagerProcess::start() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe2");
-  UniqueFd heard(ends[0]), said(ends[1]);
-  std::vector<std::string> command{program_,
-                                   "--fabric",
-                                   directory_ + "/fabric.yaml",
-                                   "--listen",
-                                   endpoint_,
-                                   "--state-dir",
-                                   directory_ + "/state",
-                                   "--log-file",
-                                   directory_ + "/am.log",
-                                   "--user-share-max-percent",
-                                   "100",  // All jobs of its simulated hosts belong to one user.
-                                   "--ready-fd",
-                                   "3"};
-  command.insert(command.end(), options_.begin(), options_.end());
-  std::vector<char*> words;
-  for (auto& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  // vfork, because this process holds the memory of thousands of threads and connections, and the time of a restart is
-  // measured.
-  pid_ = ::vfork();
-  if (pid_ == 0) {
-    ::dup2(said.get(), 3);
-    ::execv(words[0], words.data());
-    ::_exit(126);
-  }
-  if (pid_ < 0) return fail_errno("vfork");
-  said.reset();
-  pollfd wait{heard.get(), POLLIN, 0};
-  char text[16]{};
-  if (::poll(&wait, 1, 30'000) != 1 || ::read(heard.get(), text, sizeof text) != 6)
-    return fail(Errc::lost, "sharp_am did not start: {}", log_tail());
+  launch::Launch launch{.name = "sharp_am",
+                        .command = {program_, "--fabric", directory_ + "/fabric.yaml", "--listen", endpoint_,
+                                    "--state-dir", directory_ + "/state", "--log-file", directory_ + "/am.log",
+                                    // All jobs of its simulated hosts belong to one user.
+                                    "--user-share-max-percent", "100"},
+                        .log = directory_ + "/am.log"};
+  launch.command.insert(launch.command.end(), options_.begin(), options_.end());
+  auto started = launch::Daemon::start(launch);
+  if (!started) return tl::unexpected(started.error());
+  daemon_.emplace(*std::move(started));
   return {};
 }
 
 void ManagerProcess::signal(int number) const {
-  if (pid_ > 0) ::kill(pid_, number);
+  if (daemon_) daemon_->signal(number);
 }
 
 void ManagerProcess::kill() {
-  if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+  if (!daemon_) return;
+  daemon_->signal(SIGKILL);
+  daemon_->wait();
+  daemon_.reset();
 }
 
 Result<nlohmann::json> ManagerProcess::status() const {
@@ -101,18 +76,14 @@ Result<nlohmann::json> ManagerProcess::status() const {
 }
 
 std::uint64_t ManagerProcess::resident_bytes() const {
-  std::ifstream file(fmt::format("/proc/{}/statm", pid_));
+  std::ifstream file(fmt::format("/proc/{}/statm", daemon_ ? daemon_->pid() : -1));
   std::uint64_t all = 0, resident = 0;
   file >> all >> resident;
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::string ManagerProcess::log_tail() const {
-  std::ifstream file(directory_ + "/am.log");
-  std::stringstream text;
-  text << file.rdbuf();
-  const auto all = text.str();
-  return all.size() > 2000 ? all.substr(all.size() - 2000) : all;
+  return fmt::format("{}", fmt::join(launch::last_lines(directory_ + "/am.log", 20), "\n"));
 }
 
 }  // namespace sumac::bench

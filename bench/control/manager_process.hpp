@@ -4,10 +4,12 @@
 #include <sys/types.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "launch/daemon.hpp"
 
 namespace sumac::bench {
 
@@ -35,7 +37,7 @@ class ManagerProcess {
   ManagerProcess() = default;
   std::string program_, directory_, endpoint_;
   std::vector<std::string> options_;
-  pid_t pid_ = -1;
+  std::optional<launch::Daemon> daemon_;
 };
 
 }  // namespace sumac::bench

@@ -26,7 +26,7 @@ def run_tree(ranks, program, *args, env=None, seconds=120):
     return run_with(["--tree"], ranks, program, *args, env=env, seconds=seconds)
 
 
-# What lay there before belongs to somebody else: a fuzzer that was killed has failed four tests of this file.
+# Names that were there before belong to somebody else: a fuzzer that was killed has failed four tests of this file.
 LAY_IN_DEV_SHM = set(os.listdir("/dev/shm"))
 
 

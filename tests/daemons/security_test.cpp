@@ -1,7 +1,9 @@
 // These tests use real daemons to show the rights that each identity has: keys of jobs, users of one host, certificates
 // of daemons.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <filesystem>
 
@@ -19,13 +21,9 @@ using testing::HasSubstr;
 /// Returns everything that the daemons have written so far, without the manager's own state.
 std::string everything_written(const Scratch& scratch) {
   std::string all;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path)) {
-    if (!entry.is_regular_file() || entry.path().string().find("/state/") != std::string::npos) continue;
-    std::ifstream file(entry.path());
-    std::stringstream text;
-    text << file.rdbuf();
-    all += text.str();
-  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path))
+    if (entry.is_regular_file() && entry.path().string().find("/state/") == std::string::npos)
+      all += launch::whole_log(entry.path());
   return all;
 }
 

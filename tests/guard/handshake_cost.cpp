@@ -2,6 +2,8 @@
 // older build serves as well.
 //   handshake-cost SOCKET operations COUNT BYTES   two ranks, COUNT allreduces; prints "rank 0 pid N"
 //   handshake-cost SOCKET communicators COUNT      a lone rank; prints the ns of each sharp_coll_comm_init
+#include <unistd.h>
+
 #include <time.h>
 
 #include <chrono>

@@ -26,9 +26,6 @@ namespace sumac::tools {
 
 namespace {
 
-constexpr int kReadyWaitMs = 20'000;
-constexpr int kEndWaitMs = 5'000;
-
 /// Children must not inherit our blocked signals.
 void unblock_signals() {
   sigset_t none;
@@ -50,14 +47,6 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-std::string last_words(const std::string& log) {
-  std::ifstream file(log);
-  std::string line, last;
-  while (std::getline(file, line))
-    if (!line.empty()) last = line;
-  return last.empty() ? "it said nothing" : "its last words: " + last;
-}
-
 /// Runs until the pipe's other end is closed; removes the directory unless a byte reported that this was done.
 [[noreturn]] void guard(int pipe, const std::string& directory) {
   ::setsid();  // Ctrl-C at the terminal must not reach us, because we outlive the run to clean up.
@@ -75,12 +64,6 @@ std::string last_words(const std::string& log) {
 }
 
 }  // namespace
-
-std::string describe_exit(int wait_status) {
-  if (WIFSIGNALED(wait_status))
-    return fmt::format("signal {} ({})", WTERMSIG(wait_status), ::strsignal(WTERMSIG(wait_status)));
-  return fmt::format("status {}", WEXITSTATUS(wait_status));
-}
 
 Result<> check_program(const std::string& program) {
   if (program.find('/') != std::string::npos) {
@@ -150,99 +133,6 @@ RunDirectory::~RunDirectory() {
     guardian_pipe_ = UniqueFd();
     ::waitpid(guardian_, nullptr, 0);
   }
-}
-
-Result<RunDaemon> RunDaemon::start(const std::string& name, std::vector<std::string> command, const std::string& log,
-                                   int signal_fd) {
-  return launch(name, std::move(command), log, signal_fd, {});
-}
-
-Result<pid_t> start_lasting(const std::string& name, std::vector<std::string> command, const std::string& log,
-                            int signal_fd, const std::function<Result<>(pid_t)>& recorded) {
-  auto daemon = RunDaemon::launch(name, std::move(command), log, signal_fd, recorded);
-  if (!daemon) return tl::unexpected(daemon.error());
-  return std::exchange(daemon->pid_, -1);
-}
-
-Result<RunDaemon> RunDaemon::launch(const std::string& name, std::vector<std::string> command, const std::string& log,
-                                    int signal_fd, const std::function<Result<>(pid_t)>& recorded) {
-  std::array<int, 2> ends{}, leave{};
-  if (::pipe2(leave.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
-  const UniqueFd wait_leave(leave[0]);
-  UniqueFd give_leave(leave[1]);
-  if (::pipe2(ends.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
-  UniqueFd ready(ends[0]), say_ready(ends[1]);
-  UniqueFd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (output.get() < 0) return fail_errno(log);
-  command.insert(command.end(), {"--ready-fd", "3"});
-  const auto arguments = pointers(command);
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child < 0) return fail_errno("fork");
-  if (child == 0) {
-    if (recorded) {
-      ::setsid();
-      give_leave = UniqueFd();
-      char byte = 0;
-      if (::chdir("/") < 0 || ::read(wait_leave.get(), &byte, 1) != 1) ::_exit(127);
-    } else {
-      die_with(parent, SIGKILL);
-      ::setpgid(0, 0);  // Ctrl-C at the terminal ends the program; daemons end after it.
-    }
-    unblock_signals();
-    const UniqueFd nothing(::open("/dev/null", O_RDONLY));
-    // The ready pipe may itself be one of 0..3: move it up before those are reused.
-    const int said = ::fcntl(say_ready.get(), F_DUPFD, 10);
-    const int out = ::fcntl(output.get(), F_DUPFD, 10);
-    if (::dup2(nothing.get(), 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0 || ::dup2(said, 3) < 0) ::_exit(127);
-    ::close_range(4, ~0u, 0);
-    ::execv(arguments[0], arguments.data());
-    fmt::print(stderr, "{}: {}\n", arguments[0], std::strerror(errno));
-    ::_exit(127);
-  }
-  RunDaemon daemon;
-  daemon.name_ = name;
-  daemon.log_ = log;
-  daemon.pid_ = child;
-  say_ready = UniqueFd();
-  if (recorded) {
-    if (auto done = recorded(child); !done) return tl::unexpected(done.error());
-    const char go = 1;
-    if (::write(give_leave.get(), &go, 1) != 1) return fail_errno(name);
-  }
-  std::array<pollfd, 2> wait{pollfd{ready.get(), POLLIN, 0}, pollfd{signal_fd, POLLIN, 0}};
-  const int got = ::poll(wait.data(), wait.size(), kReadyWaitMs);
-  if (got > 0 && wait[1].revents != 0) return fail(Errc::interrupted, "interrupted while {} started", name);
-  char byte = 0;
-  if (got > 0 && ::read(ready.get(), &byte, 1) == 1) return daemon;
-  if (got == 0)
-    return fail(Errc::timeout, "{} is not ready after {} s; {}", name, kReadyWaitMs / 1000, last_words(log));
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  daemon.pid_ = -1;
-  return fail(Errc::lost, "{} ended at once with {}; {}", name, describe_exit(status), last_words(log));
-}
-
-RunDaemon::RunDaemon(RunDaemon&& other) noexcept
-    : name_(std::move(other.name_)), log_(std::move(other.log_)), pid_(std::exchange(other.pid_, -1)) {}
-
-RunDaemon::~RunDaemon() {
-  if (pid_ <= 0) return;
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  ::kill(pid_, SIGTERM);
-  pollfd wait{process.get(), POLLIN, 0};
-  if (process.get() < 0 || ::poll(&wait, 1, kEndWaitMs) <= 0) {
-    fmt::print(stderr, "sumac run: {} did not end in {} s: killed\n", name_, kEndWaitMs / 1000);
-    ::kill(pid_, SIGKILL);
-  }
-  ::waitpid(pid_, nullptr, 0);
-}
-
-std::optional<std::string> RunDaemon::obituary() {
-  int status = 0;
-  if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  pid_ = -1;
-  return fmt::format("{} ended with {}; {}", name_, describe_exit(status), last_words(log_));
 }
 
 Result<GroupWitness> GroupWitness::start() {

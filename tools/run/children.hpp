@@ -1,10 +1,7 @@
 #pragma once
-// The processes of one `sumac run`: daemons with their logs, the program, and a guardian that cleans up if we are
-// killed.
+// The processes of one `sumac run` besides its daemons: the program, and a guardian that cleans up if we are killed.
 #include <sys/types.h>
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,38 +36,6 @@ class RunDirectory {
   bool keep_ = false;
 };
 
-/// A daemon of this run. The destructor asks it to end (SIGTERM), waits 5 s and then kills it.
-class RunDaemon {
- public:
-  /// Starts `command` with "--ready-fd N" added and its output in `log`; returns when it is ready, has ended, or has
-  /// reported nothing for 20 s.
-  static Result<RunDaemon> start(const std::string& name, std::vector<std::string> command, const std::string& log,
-                                 int signal_fd);
-  RunDaemon(RunDaemon&& other) noexcept;
-  RunDaemon& operator=(RunDaemon&&) = delete;
-  ~RunDaemon();
-
-  const std::string& name() const noexcept { return name_; }
-  pid_t pid() const noexcept { return pid_; }
-  /// Returns once, if it has ended, a text about its end: "ended with status 1; its last words: ...".
-  std::optional<std::string> obituary();
-
- private:
-  friend Result<pid_t> start_lasting(const std::string&, std::vector<std::string>, const std::string&, int,
-                                     const std::function<Result<>(pid_t)>&);
-  /// `recorded` is empty for a daemon that dies with us.
-  static Result<RunDaemon> launch(const std::string& name, std::vector<std::string> command, const std::string& log,
-                                  int signal_fd, const std::function<Result<>(pid_t)>& recorded);
-  RunDaemon() = default;
-  std::string name_, log_;
-  pid_t pid_ = -1;
-};
-
-/// Starts a daemon that outlives us, in a session of its own, like RunDaemon::start. `recorded` is called with its pid
-/// before it may begin; if we are killed before that, it ends. After an error it has been ended.
-Result<pid_t> start_lasting(const std::string& name, std::vector<std::string> command, const std::string& log,
-                            int signal_fd, const std::function<Result<>(pid_t)>& recorded);
-
 /// Errc::not_found with the remedy if execvp() would not find it.
 Result<> check_program(const std::string& program);
 
@@ -95,8 +60,5 @@ class GroupWitness {
   UniqueFd talk_;
   pid_t pid_ = -1;
 };
-
-/// Returns "status 3" or "signal 11 (Segmentation fault)".
-std::string describe_exit(int wait_status);
 
 }  // namespace sumac::tools

@@ -13,6 +13,7 @@
 #include <map>
 #include <string_view>
 
+#include "launch/daemon.hpp"
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
@@ -73,7 +74,7 @@ TlsTexts tls_texts(const Settings& settings) {
   return texts;
 }
 
-Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string& directory, int interrupt_fd) {
+Result<std::vector<launch::Daemon>> start(const Settings& settings, const std::string& directory, int interrupt_fd) {
   const auto bin = bin_directory();
   const auto manager = get(settings, "manager");
   const auto tls = tls_texts(settings);
@@ -96,14 +97,17 @@ Result<std::vector<RunDaemon>> start(const Settings& settings, const std::string
   commands.emplace_back("sharpd",
                         std::vector<std::string>{bin + "/sharpd", "--manager", manager, "--host", get(settings, "host"),
                                                  "--socket", directory + "/sharpd.sock"});
-  std::vector<RunDaemon> daemons;
+  std::vector<launch::Daemon> daemons;
   for (auto& [name, command] : commands) {
     if (get(settings, "allow_insecure") == "1") command.emplace_back("--allow-insecure");
     if (!tls.empty())
       for (auto& word : tls_options(directory)) command.push_back(std::move(word));
     if (::access(command[0].c_str(), X_OK) < 0)
       return fail(Errc::invalid, "{} is not there: install Sumac at the same place on every host", command[0]);
-    auto daemon = RunDaemon::start(name, command, fmt::format("{}/{}.log", directory, name), interrupt_fd);
+    auto daemon = launch::Daemon::start({.name = name,
+                                         .command = command,
+                                         .log = fmt::format("{}/{}.log", directory, name),
+                                         .interrupt_fd = interrupt_fd});
     if (!daemon) return tl::unexpected(daemon.error());
     daemons.push_back(*std::move(daemon));
   }
@@ -116,7 +120,7 @@ bool say(const std::string& line) {
   return ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-void attend(std::vector<RunDaemon>& daemons, int signal_fd) {
+void attend(std::vector<launch::Daemon>& daemons, int signal_fd) {
   for (;;) {
     pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
     if (::poll(wait, 2, -1) < 0 && errno != EINTR) return;

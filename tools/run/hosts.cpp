@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "base/clock.hpp"
+#include "launch/log_file.hpp"
 #include "tools/commands.hpp"
 #include "tools/run/children.hpp"
 
@@ -134,7 +135,7 @@ std::string RunHosts::how_it_ended(Host& host) {
   std::string line, last;
   while (std::getline(file, line))
     if (!line.empty()) last = line;
-  const auto how = ended ? "ended with " + describe_exit(status)
+  const auto how = ended ? "ended with " + launch::describe_exit(status)
                          : std::string("closed its output, went on without it and was killed");
   return how + (last.empty() ? "" : ": " + last);
 }

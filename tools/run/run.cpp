@@ -18,6 +18,7 @@
 #include <optional>
 #include <sstream>
 
+#include "launch/daemon.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/run/children.hpp"
@@ -88,7 +89,7 @@ bool is_mpi_launcher(const std::string& program) {
 
 struct Daemons {
   // Ended in the reverse order, because sharpd releases the job while the manager still runs.
-  std::vector<RunDaemon> list;
+  std::vector<launch::Daemon> list;
   RunHosts hosts;
   ~Daemons() {
     hosts.end();
@@ -106,7 +107,8 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
   if (!commands) return tl::unexpected(commands.error());
   if (auto written = write_local_fabric(directory + "/fabric.yaml"); !written) return written;
   for (const auto& [name, command] : *commands) {
-    auto daemon = RunDaemon::start(name, command, directory + "/" + name + ".log", interrupt_fd);
+    auto daemon = launch::Daemon::start(
+        {.name = name, .command = command, .log = directory + "/" + name + ".log", .interrupt_fd = interrupt_fd});
     if (!daemon) return tl::unexpected(daemon.error());
     daemons.list.push_back(*std::move(daemon));
   }

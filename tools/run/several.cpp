@@ -1,4 +1,5 @@
 #include "tools/run/several.hpp"
+#include "tools/run/children.hpp"
 
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
+#include "tools/run/children.hpp"
 #include "tools/run/pki.hpp"
 
 namespace sumac::tools {
@@ -105,7 +107,7 @@ Result<std::optional<SeveralHosts>> slurm_allocation() {
                       .batch = true};
 }
 
-Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daemons, RunHosts& hosts,
+Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>& daemons, RunHosts& hosts,
                        const std::string& directory, int interrupt_fd) {
   const auto fabric = directory + "/fabric.yaml", log = directory + "/sharp_am.log";
   auto own = manager_address(several);
@@ -130,7 +132,8 @@ Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daem
     for (auto& word : tls_options(directory)) manager.push_back(std::move(word));
   if (::access(manager[0].c_str(), X_OK) < 0)
     return fail(Errc::invalid, "{} is not there: build it, or install the daemons beside `sumac`", manager[0]);
-  auto started = RunDaemon::start("sharp_am", manager, log, interrupt_fd);
+  auto started =
+      launch::Daemon::start({.name = "sharp_am", .command = manager, .log = log, .interrupt_fd = interrupt_fd});
   if (!started) return tl::unexpected(started.error());
   daemons.push_back(*std::move(started));
   auto endpoint = listening(log);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "tools/run/children.hpp"
+#include "launch/daemon.hpp"
 #include "tools/run/host_list.hpp"
 #include "tools/run/hosts.hpp"
 
@@ -30,7 +30,7 @@ struct SeveralHosts {
 Result<std::optional<SeveralHosts>> slurm_allocation();
 
 /// The manager, which runs here, is added to `daemons`; the rest runs on the hosts. Returns when a job can begin.
-Result<> start_several(const SeveralHosts& several, std::vector<RunDaemon>& daemons, RunHosts& hosts,
+Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>& daemons, RunHosts& hosts,
                        const std::string& directory, int interrupt_fd);
 
 /// `command` begins with an mpirun: returns it with the hosts and the variables that their processes need, unless the

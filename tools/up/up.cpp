@@ -9,6 +9,8 @@
 #include <iterator>
 
 #include "base/clock.hpp"
+#include "launch/daemon.hpp"
+#include "launch/log_file.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/manager_status.hpp"
@@ -39,14 +41,6 @@ constexpr const char* kStatusUsage =
     "Exit status 0: all of it runs. 1: one has died. 3: nothing is up.\n";
 constexpr int kNothingUp = 3;
 
-std::string last_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line, last;
-  while (std::getline(file, line))
-    if (!line.empty()) last = line;
-  return last.empty() ? "it said nothing" : last;
-}
-
 bool wants_help(const Arguments& arguments) {
   return !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
 }
@@ -73,9 +67,10 @@ Result<> until_sharpd_is_registered(const UpPlace& place, int interrupt_fd) {
     if (!manager) return tl::unexpected(manager.error());
     if ((*manager)["sharpds"].get<std::uint64_t>() > 0) return {};
     if (const auto sharpd = place.process("sharpd"); !sharpd || !sharpd->alive)
-      return fail(Errc::lost, "sharpd has died: {}", last_line(place.log("sharpd")));
+      return fail(Errc::lost, "sharpd has died; {}", launch::last_words(place.log("sharpd")));
     if (monotonic_now() >= deadline)
-      return fail(Errc::timeout, "sharpd has not reached the manager in 10 s: {}", last_line(place.log("sharpd")));
+      return fail(Errc::timeout, "sharpd has not reached the manager in 10 s; {}",
+                  launch::last_words(place.log("sharpd")));
     pollfd interrupt{interrupt_fd, POLLIN, 0};
     if (::poll(&interrupt, 1, 10) > 0) return fail(Errc::interrupted, "interrupted while sharpd registered");
   }
@@ -90,11 +85,14 @@ Result<> start_missing(const UpPlace& place, const Commands& commands, int inter
       words.push_back(fmt::format("{} (pid {}) is up already", name, before->pid));
       continue;
     }
-    if (before) fmt::print(stderr, "sumac: {} (pid {}) has died: {}\n", name, before->pid, last_line(place.log(name)));
-    auto pid = start_lasting(name, command, place.log(name), interrupt_fd, [&, &name = name](pid_t child) {
-      fresh.started.emplace_back(name, child);
-      return place.record(name, child);
-    });
+    if (before)
+      fmt::print(stderr, "sumac: {} (pid {}) has died; {}\n", name, before->pid, launch::last_words(place.log(name)));
+    auto pid =
+        launch::start_lasting({.name = name, .command = command, .log = place.log(name), .interrupt_fd = interrupt_fd},
+                              [&, &name = name](pid_t child) {
+                                fresh.started.emplace_back(name, child);
+                                return place.record(name, child);
+                              });
     if (!pid) return tl::unexpected(pid.error());
     words.push_back(fmt::format("{} (pid {}) started", name, *pid));
   }
@@ -150,7 +148,10 @@ nlohmann::json describe(const UpPlace& place, const std::string& name) {
   const auto process = place.process(name);
   nlohmann::json entry{{"name", name}, {"alive", process && process->alive}, {"log", place.log(name)}};
   if (process) entry["pid"] = process->pid;
-  if (process && !process->alive) entry["last_words"] = last_line(place.log(name));
+  if (process && !process->alive) {
+    const auto last = launch::last_lines(place.log(name), 1);
+    entry["last_words"] = last.empty() ? "it said nothing" : last.front();
+  }
   return entry;
 }
 

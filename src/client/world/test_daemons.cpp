@@ -1,20 +1,17 @@
 #include "client/world/test_daemons.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
+
+#include "launch/log_file.hpp"
 
 namespace sumac::client::test {
 namespace {
@@ -54,9 +51,6 @@ std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std
   return text;
 }
 
-/// A program's log must not make the test wait, so it goes to a file.
-int log_file(const std::string& path) { return ::open(path.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600); }
-
 }  // namespace
 
 Daemons::Daemons(const Shape& shape) {
@@ -82,58 +76,30 @@ Daemons::Daemons(const Shape& shape) {
 }
 
 Daemons::~Daemons() {
-  for (auto process = processes_.rbegin(); process != processes_.rend(); ++process)
-    if (process->pid > 0) ::kill(process->pid, SIGTERM);
-  for (auto& process : processes_)
-    if (process.pid > 0) ::waitpid(process.pid, nullptr, 0);
+  for (auto daemon = daemons_.rbegin(); daemon != daemons_.rend(); ++daemon) daemon->signal(SIGTERM);
+  for (auto& daemon : daemons_) daemon.wait();
   std::error_code ignored;
   std::filesystem::remove_all(dir_, ignored);
 }
 
 void Daemons::start(const std::string& name, std::vector<std::string> command, const Environment& environment) {
-  int ready[2];
-  if (::pipe2(ready, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-  const std::string program = std::string(SUMAC_BINARY_DIR "/bin/") + command[0];
-  command.insert(command.end(), {"--ready-fd", "3"});
-  std::vector<char*> arguments;
-  for (auto& argument : command) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  const int log = log_file(dir_ + "/" + name + ".log");
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::dup2(log, STDERR_FILENO);
-    for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
-    if (ready[1] == 3)
-      ::fcntl(3, F_SETFD, 0);
-    else
-      ::dup2(ready[1], 3);
-    ::execv(program.c_str(), arguments.data());
-    ::dprintf(STDERR_FILENO, "%s: %s\n", program.c_str(), std::strerror(errno));
-    ::_exit(127);
-  }
-  ::close(ready[1]);
-  ::close(log);
-  processes_.push_back({name, pid});
-  pollfd waiting{ready[0], POLLIN, 0};
-  char word[16];
-  const bool is_up = ::poll(&waiting, 1, 30'000) == 1 && ::read(ready[0], word, sizeof word) > 0;
-  ::close(ready[0]);
-  if (!is_up) throw std::runtime_error(name + " does not come up: " + this->log());
+  command[0].insert(0, SUMAC_BINARY_DIR "/bin/");
+  auto started = launch::Daemon::start(
+      {.name = name, .command = std::move(command), .log = log_of(name), .environment = environment});
+  if (!started) throw std::runtime_error(started.error().context + "\n" + log() + launch::whole_log(log_of(name)));
+  daemons_.push_back(*std::move(started));
 }
 
 pid_t Daemons::pid(const std::string& name) const {
-  const auto found = std::ranges::find(processes_, name, &Process::name);
-  return found == processes_.end() ? 0 : found->pid;
+  const auto found = std::ranges::find(daemons_, name, &launch::Daemon::name);
+  return found == daemons_.end() || found->pid() < 0 ? 0 : found->pid();
 }
 
 void Daemons::signal(const std::string& name, int number) {
-  for (auto& process : processes_) {
-    if (process.name != name || process.pid <= 0) continue;
-    ::kill(process.pid, number);
-    if (number == SIGSTOP || number == SIGCONT) return;
-    ::waitpid(process.pid, nullptr, 0);
-    process.pid = 0;
+  for (auto& daemon : daemons_) {
+    if (daemon.name() != name || daemon.pid() <= 0) continue;
+    daemon.signal(number);
+    if (number != SIGSTOP && number != SIGCONT) daemon.wait();
   }
 }
 
@@ -145,13 +111,12 @@ bool Daemons::says(const std::string& words) const {
   return true;
 }
 
+std::string Daemons::log_of(const std::string& name) const { return dir_ + "/" + name + ".log"; }
+
 std::string Daemons::log() const {
   std::string text;
-  for (const auto& process : processes_) {
-    std::stringstream said;
-    said << std::ifstream(dir_ + "/" + process.name + ".log").rdbuf();
-    if (!said.str().empty()) text += process.name + ":\n" + said.str();
-  }
+  for (const auto& daemon : daemons_)
+    if (const auto said = launch::whole_log(log_of(daemon.name())); !said.empty()) text += daemon.name() + ":\n" + said;
   return text;
 }
 

@@ -3,10 +3,11 @@
 // for each of its hosts, all with sockets in a directory of their own. They die with the test, even if it is killed.
 #include <sys/types.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "launch/daemon.hpp"
 
 namespace sumac::client::test {
 
@@ -46,14 +47,11 @@ class Daemons {
   bool says(const std::string& words) const;
 
  private:
-  struct Process {
-    std::string name;
-    pid_t pid = 0;
-  };
   void start(const std::string& name, std::vector<std::string> command, const Environment& environment);
+  std::string log_of(const std::string& name) const;
   std::string dir_;
   std::vector<std::string> hosts_;
-  std::vector<Process> processes_;
+  std::vector<launch::Daemon> daemons_;  ///< In the order of starting; one that was ended stays.
 };
 
 }  // namespace sumac::client::test
