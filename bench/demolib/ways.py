@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from . import tally
 from .cases import OMPI_DEFAULT, program_case
 from .lab import Deadline, LabError, wait_readable, end, last_words, run
 
@@ -23,14 +24,7 @@ SUMAC_ENVIRONMENT = {
     "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "8",
 }
 
-# The line that Sumac's component prints on rank 0 at MPI_Finalize. This is the only place that reads it:
-#   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (why); shared memory 40 (bcast 40)
-# The calls of the first part are those of the collectives that the tree can do; what goes other ways follows, or comes first where the
-# tree did nothing.
-SUMMARY = re.compile(r"sumac: job (?P<job>\S+): (?:.*; )?tree (?P<tree>\d+) of (?P<calls>\d+) calls"
-                     r" \(barrier (?P<barrier_tree>\d+)/(?P<barrier>\d+), allreduce (?P<allreduce_tree>\d+)/(?P<allreduce>\d+)\)"
-                     r", next module (?P<next>\d+)(?: \((?P<why>[^)]*)\))?")
-
+TREE_KINDS = ("barrier", "allreduce")  # whose share by the tree the row of hpcc shows
 BARE_PORT = 7700  # every place has a network of its own
 
 
@@ -126,7 +120,7 @@ class Mpi:
         out, err = run_mpi(lab, self.cases[0].fabric.hosts, flags, [program, *texts], seconds)
         numbers = take(parse_results(out, self.program), self.cases)
         for line in err.splitlines():
-            if SUMMARY.search(line):
+            if tally.read(line):
                 self.summary = line.strip()
         return {(name, self.peers(case.collective)): numbers[name] for case in self.cases for name in [case.name]}
 
@@ -261,11 +255,12 @@ class Hpcc:
         check_hpcc((folder / "hpccoutf.txt").read_text(errors="replace"))
         if self.column != "sumac":
             return {}
-        found = SUMMARY.search(err)
+        found = tally.read(err)
         if not found:
             raise WayFailed("no summary line of Sumac's component on stderr")
-        self.summary = found.group(0)
-        return {(self.cases[0].name, "sumac"): int(found["tree"]) / max(1, int(found["calls"]))}
+        self.summary = found.text
+        by_tree = found.part("tree").kinds
+        return {(self.cases[0].name, "sumac"): sum(by_tree.get(kind, 0) for kind in TREE_KINDS) / max(1, found.calls(*TREE_KINDS))}
 
 
 def ways(cases, form):

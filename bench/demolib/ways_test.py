@@ -26,17 +26,6 @@ class Parsing(unittest.TestCase):
             with self.assertRaises(ways.WayFailed):
                 ways.take(ways.parse_results(text, "collbench"), [case])
 
-    def test_the_components_summary(self):
-        found = ways.SUMMARY.search("[h1] sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6"
-                                    " (2 communicators of one host)")
-        self.assertEqual((found["tree"], found["calls"], found["next"], found["why"]),
-                         ("104", "110", "6", "2 communicators of one host"))
-        self.assertEqual(ways.SUMMARY.search("sumac: job 9: tree 1 of 1 calls (barrier 0/0, allreduce 1/1), next module 0")["why"],
-                         None)
-        self.assertEqual(ways.SUMMARY.search("sumac: job 9: shared memory 40 (bcast 30, reduce 10); tree 0 of 6 calls (barrier 0/0,"
-                                             " allreduce 0/6), next module 6 (6 that its team left to it)")["tree"], "0")
-        self.assertIsNone(ways.SUMMARY.search("sumac: job 9: begun"))
-
     def test_what_hpcc_says_of_itself(self):
         ways.check_hpcc(HPCC_GOOD)
         for text in ("", HPCC_GOOD.replace("PASSED", "FAILED"), HPCC_GOOD.replace("Success=1", "Success=0"),

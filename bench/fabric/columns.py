@@ -4,7 +4,8 @@ import re
 
 from core.pairs import take_turns
 from demolib import cases as C
-from demolib.ways import (Bare, Mpi, SUMMARY, Tools, WayFailed, lib_flags, parse_results, run_mpi)
+from demolib import tally
+from demolib.ways import (Bare, Mpi, Tools, WayFailed, lib_flags, parse_results, run_mpi)
 
 from . import local, mpich
 from .cases import pipeline_ms
@@ -72,9 +73,9 @@ class OrRefused(Mpi):
 
     def run(self, lab, tools, seconds):
         numbers = super().run(lab, tools, seconds)
-        found = SUMMARY.search(getattr(self, "summary", "") or "")
-        if found and int(found["tree"]) == 0 and found["why"]:
-            self.notes = {(self.cases[0].name, "refused"): found["why"]}
+        found = tally.read(getattr(self, "summary", "") or "")
+        if found and found.part("tree").count == 0 and found.part("next module").why:
+            self.notes = {(self.cases[0].name, "refused"): found.part("next module").why}
         return numbers
 
 

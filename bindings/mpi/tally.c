@@ -1,20 +1,20 @@
-/* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job. Two examples,
- * with a tree and without:
+/* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job. Each way has one
+ * part, with all its collectives. Two examples, with a tree and without:
  *
- *   sumac: job 123: tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (4 that its team left to it,
- *   2 with a user's operation or type); shared memory 40 (bcast 30, reduce 10); shared memory and leaders 2 (bcast 2);
- *   of the others next module 9 (9 that its team left to it); nonblocking before the first blocking call 3; persistent
- *   ones made by the next module 2; communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks
- *   for more); memory closed to single copy 5
+ *   sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory 40 (bcast 30, reduce 10); shared memory and
+ *   leaders 2 (bcast 2); next module 15 (barrier 2, allreduce 4, bcast 9: 13 that its team left to it, 2 with a user's
+ *   operation or type); nonblocking before the first blocking call 3; persistent ones made by the next module 2;
+ *   communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more); memory closed to
+ *   single copy 5
  *
- *   sumac: job 123: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (6 that its team left to it)
+ *   sumac: collectives: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (reduce 6: 6 that its
+ *   team left to it)
  *
- * The line begins with the calls that the tree did, or that shared memory did if the tree did nothing. If a job
- * asked for a tree in vain, "tree 0 of 110 calls" follows; if it did not ask, the line does not mention a tree. A
- * call is counted once, by rank 0 of its communicator. Not counted are calls without data (count 0) and nonblocking
- * ones like those that MPI itself makes to agree on context ids. Nonblocking calls before a communicator's first
- * blocking one are listed apart. So are persistent collectives without a lane: they are counted when they are made,
- * because the next module starts them. */
+ * A job whose tree did nothing says "tree 0". A program that asked for a tree in vain begins with "without a tree", and
+ * one that did not ask hears nothing of trees. A call is counted once, by rank 0 of its communicator. Not counted are
+ * calls without data (count 0) and nonblocking ones like those that MPI itself makes to agree on context ids.
+ * Nonblocking calls before a communicator's first blocking one are listed apart. So are persistent collectives without
+ * a lane: they are counted when they are made, because the next module starts them. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -119,8 +119,6 @@ static void put(struct text* text, const char* format, ...) {
 
 static void begin_part(struct text* text) { put(text, "%s", text->used > text->head ? "; " : ""); }
 
-static bool has_tree(int coll) { return SUMAC_COLL_BARRIER == coll || SUMAC_COLL_ALLREDUCE == coll; }
-
 static const char* const whys[HCOLL_WHYS] = {
     [HCOLL_WHY_FUNCTION] = "with a user's operation or type",
     [HCOLL_WHY_NO_TEAM] = "without a team",
@@ -132,27 +130,49 @@ static uint64_t next_of(const struct tally* sum, int coll) {
          sum->passed[coll][HCOLL_WHY_NO_TEAM];
 }
 
-static uint64_t calls_of(const struct tally* sum, int coll) {
-  uint64_t calls = next_of(sum, coll);
-  for (int way = 0; way < SUMAC_WAY_PASS; ++way) {
-    calls += sum->teams.calls[coll][way];
-  }
-  return calls;
-}
-
-/* Prints "next module 6 (5 that its team left to it, 1 with a user's operation or type)" over barrier and allreduce,
- * over the others, or over both. */
-static void put_next(struct text* text, const struct tally* sum, bool of_tree, bool of_others) {
-  uint64_t all = 0, by_team = 0, by_why[HCOLL_WHYS] = {0};
+/* Prints "shared memory 40 (bcast 30, reduce 10" without the bracket's end, and returns the number of calls. */
+static uint64_t put_calls(struct text* text, const char* name, const uint64_t calls[SUMAC_COLLS]) {
+  uint64_t all = 0;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    if (has_tree(coll) ? of_tree : of_others) {
-      all += next_of(sum, coll);
-      by_team += sum->teams.calls[coll][SUMAC_WAY_PASS];
-      add(by_why, sum->passed[coll], HCOLL_WHYS);
+    all += calls[coll];
+  }
+  if (0 == all) {
+    return 0;
+  }
+  begin_part(text);
+  put(text, "%s %" PRIu64, name, all);
+  const char* separator = " (";
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    if (calls[coll] > 0) {
+      put(text, "%s%s %" PRIu64, separator, sumac_coll_name(coll), calls[coll]);
+      separator = ", ";
     }
   }
-  put(text, "next module %" PRIu64, all);
-  const char* separator = " (";
+  return all;
+}
+
+static uint64_t put_way(struct text* text, const struct tally* sum, enum sumac_way way, const char* name) {
+  uint64_t calls[SUMAC_COLLS];
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    calls[coll] = sum->teams.calls[coll][way];
+  }
+  uint64_t all = put_calls(text, name, calls);
+  put(text, all > 0 ? ")" : "");
+  return all;
+}
+
+/* Prints "next module 6 (bcast 6: 5 that its team left to it, 1 with a user's operation or type)". */
+static void put_next(struct text* text, const struct tally* sum) {
+  uint64_t calls[SUMAC_COLLS], by_team = 0, by_why[HCOLL_WHYS] = {0};
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    calls[coll] = next_of(sum, coll);
+    by_team += sum->teams.calls[coll][SUMAC_WAY_PASS];
+    add(by_why, sum->passed[coll], HCOLL_WHYS);
+  }
+  if (0 == put_calls(text, "next module", calls)) {
+    return;
+  }
+  const char* separator = ": ";
   if (by_team > 0) {
     put(text, "%s%" PRIu64 " that its team left to it", separator, by_team);
     separator = ", ";
@@ -163,70 +183,27 @@ static void put_next(struct text* text, const struct tally* sum, bool of_tree, b
       separator = ", ";
     }
   }
-  put(text, ',' == separator[0] ? ")" : "");
-}
-
-/* Prints "tree 104 of 110 calls (barrier 52/54, allreduce 52/56), next module 6 (6 that its team left to it)". */
-static void put_tree(struct text* text, const struct tally* sum, const uint64_t tree[2]) {
-  uint64_t of[2] = {calls_of(sum, SUMAC_COLL_BARRIER), calls_of(sum, SUMAC_COLL_ALLREDUCE)};
-  begin_part(text);
-  put(text,
-      "tree %" PRIu64 " of %" PRIu64 " calls (barrier %" PRIu64 "/%" PRIu64 ", allreduce %" PRIu64 "/%" PRIu64 "), ",
-      tree[0] + tree[1], of[0] + of[1], tree[0], of[0], tree[1], of[1]);
-  put_next(text, sum, true, false);
-}
-
-/* Prints "shared memory 40 (bcast 30, reduce 10)". */
-static void put_way(struct text* text, const struct tally* sum, enum sumac_way way, const char* name) {
-  uint64_t all = 0;
-  bool wanted[SUMAC_COLLS];
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    /* put_tree() prints the tree's part of these. */
-    wanted[coll] = sum->teams.calls[coll][way] > 0 && !(SUMAC_WAY_TREE == way && has_tree(coll));
-    all += wanted[coll] ? sum->teams.calls[coll][way] : 0;
-  }
-  if (0 == all) {
-    return;
-  }
-  begin_part(text);
-  put(text, "%s %" PRIu64 " (", name, all);
-  const char* separator = "";
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    if (wanted[coll]) {
-      put(text, "%s%s %" PRIu64, separator, sumac_coll_name(coll), sum->teams.calls[coll][way]);
-      separator = ", ";
-    }
-  }
   put(text, ")");
 }
 
 static void print(const struct tally* sum, uint64_t job_id) {
   struct text text = {.used = 0, .head = 0};
-  put(&text, "sumac: job %" PRIu64 ": ", job_id);
+  if (job_id > 0) {
+    put(&text, "sumac: job %" PRIu64 ": ", job_id);
+  } else {
+    put(&text, mca_coll_hcoll_component.settings.level > 0 ? "sumac: without a tree: " : "sumac: collectives: ");
+  }
   text.head = text.used;
-  uint64_t tree[2] = {sum->teams.calls[SUMAC_COLL_BARRIER][SUMAC_WAY_TREE],
-                      sum->teams.calls[SUMAC_COLL_ALLREDUCE][SUMAC_WAY_TREE]};
-  const bool by_tree = tree[0] + tree[1] > 0;
-  if (by_tree) {
-    put_tree(&text, sum, tree);
+  if (0 == put_way(&text, sum, SUMAC_WAY_TREE, "tree") && job_id > 0) {
+    put(&text, "tree 0");
   }
   put_way(&text, sum, SUMAC_WAY_HOST, "shared memory");
   put_way(&text, sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
-  put_way(&text, sum, SUMAC_WAY_TREE, by_tree ? "the tree as well" : "tree");
-  const bool asked = by_tree || mca_coll_hcoll_component.settings.level > 0;
-  if (asked && !by_tree) {
-    put_tree(&text, sum, tree);
-  }
-  uint64_t left = 0, early = 0, order = 0;
+  put_next(&text, sum);
+  uint64_t early = 0, order = 0;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    left += asked && has_tree(coll) ? 0 : next_of(sum, coll);
     early += sum->passed[coll][HCOLL_WHY_EARLY];
     order += sum->passed[coll][HCOLL_WHY_ORDER];
-  }
-  if (left > 0) {
-    begin_part(&text);
-    put(&text, asked ? "of the others " : "");
-    put_next(&text, sum, !asked, true);
   }
   if (early > 0) {
     begin_part(&text);

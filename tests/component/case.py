@@ -7,39 +7,38 @@ import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+from demolib import tally  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
 SUMAC = BUILD / "bin" / "sumac"
 PROGRAMS = BUILD / "tests" / "mpi"
 
-# This is the one line of MPI_Finalize (bindings/mpi/tally.c): its parts are separated by "; ", in the order in which
-# they were done.
-TALLY = re.compile(r"sumac: job \d+: (?P<parts>.*)")
-TREE = re.compile(r"tree (?P<tree>\d+) of (?P<all>\d+) calls "
-                  r"\(barrier (?P<barrier>\d+)/(?P<barriers>\d+), allreduce (?P<allreduce>\d+)/(?P<allreduces>\d+)\), next module (?P<next>\d+)")
-NO_TREE = {"tree": 0, "barrier": 0, "allreduce": 0}  # a job that asked for no tree has no calls of one in its line
-WAYS = {"shared": r"shared memory (\d+)", "leaders": r"shared memory and leaders (\d+)", "tree_others": r"(?:the tree as well|tree) (\d+) \(",
-        "others": r"of the others next module (\d+)", "early": r"nonblocking before the first blocking call (\d+)",
-        "closed": r"memory closed to single copy (\d+)"}
-
-
 def tally_of(text):
-    """Returns the counts of the only such line; None if there is none. The starter's own output may precede it on the same line."""
-    lines = text.count("sumac: job ")
+    """Returns the counts of the only line of MPI_Finalize; None if there is none. The starter's own output may precede it on the same line.
+
+    What programs without a tree do is in `shared`, `leaders` and `next`. With a tree `next` and `tree` count barriers and allreduces, and
+    `others` and `tree_others` the other collectives."""
+    lines = len(re.findall(r"sumac: (?:job \d+|without a tree|collectives): ", text))
     if lines > 1:
         raise AssertionError(f"{lines} lines of MPI_Finalize instead of one:\n{text}")
-    found = TALLY.search(text)
+    found = tally.read(text)
     if not found:
         if lines:
             raise AssertionError(f"a line of MPI_Finalize of another form:\n{text}")
         return None
-    parts = found["parts"].split("; ")
-    tree = next(filter(None, map(TREE.match, parts)), None)
-    numbers = {name: int(value) for name, value in tree.groupdict().items()} if tree else dict(NO_TREE)
-    for name, pattern in (WAYS if tree else {**WAYS, "next": r"next module (\d+)"}).items():
-        more = next(filter(None, (re.match(pattern, part) for part in parts)), None)
-        numbers[name] = int(more[1]) if more else 0
-    numbers["begins"] = parts[0]
-    return numbers
+
+    def sums(name):
+        return sum(found.part(name).kinds.get(kind, 0) for kind in ("barrier", "allreduce"))
+
+    by_tree, left = found.part("tree"), found.part("next module")
+    sums_left = sums("next module") if "tree" in found.parts else left.count
+    return {"begins": found.text.split(": ", 2)[-1], "tree": sums("tree"), "tree_others": by_tree.count - sums("tree"),
+            "barrier": by_tree.kinds.get("barrier", 0), "allreduce": by_tree.kinds.get("allreduce", 0), "barriers": found.calls("barrier"),
+            "allreduces": found.calls("allreduce"), "all": found.calls("barrier", "allreduce"), "shared": found.part("shared memory").count,
+            "leaders": found.part("shared memory and leaders").count, "next": sums_left, "others": left.count - sums_left,
+            "early": found.part("nonblocking before the first blocking call").count,
+            "closed": found.part("memory closed to single copy").count}
 
 
 class Finished:

@@ -101,7 +101,7 @@ class Installed(unittest.TestCase):
         mpirun = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
         done = run(self.prefix / "bin/sumac", "run", *mpirun, "-n", "2", BUILD / "tests/mpi/churn", "3")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stderr, r"sumac: job \d+: shared memory [1-9]\d* \(")
+        self.assertRegex(done.stderr, r"sumac: collectives: shared memory [1-9]\d* \(")
 
 
 if __name__ == "__main__":
