@@ -1,0 +1,34 @@
+#pragma once
+// The numbers that name things on the wire, in the state file and in the control messages. Each is a type of its own,
+// so that a job's id where a tree's is meant, or a sum of two ids, does not compile. A type here is an enum: it has the
+// size and layout of its number, compares, hashes and copies like it, and `Type{}` (number 0) names nothing.
+// A number becomes an id where it enters (`JobId{message.job_id()}`) and leaves with number_of(): in protobuf messages,
+// SQLite, JSON, command lines and the C interface.
+//
+// LinkId, ConnId, HostClientId and OpId are structs beside the tables that they index: they do not leave the process.
+// Ranks in coll, team and shm stay `int`, the convention of MPI, whose rank arithmetic they do.
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+namespace sumac {
+
+/// A job. The client chooses it; the manager refuses one that is in use.
+enum class JobId : std::uint64_t {};
+
+template <class T>
+concept Id = std::same_as<T, JobId>;
+
+/// Returns the number behind an id, for a border or for arithmetic that really is about the number.
+template <Id T>
+constexpr std::underlying_type_t<T> number_of(T id) noexcept {
+  return static_cast<std::underlying_type_t<T>>(id);
+}
+
+/// Lets fmt print the number; `{:x}` and the other specs of integers work.
+template <Id T>
+constexpr std::underlying_type_t<T> format_as(T id) noexcept {
+  return number_of(id);
+}
+
+}  // namespace sumac
