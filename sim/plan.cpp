@@ -138,7 +138,7 @@ Plan make_plan(std::uint64_t seed) {
 
   const std::uint32_t track_count =
       plan.scenario == Scenario::few_groups || plan.scenario == Scenario::few_osts ? 3 : pick(r, 1, 3);
-  plan.grant = {.job_id = 1 + r.below(1000),
+  plan.grant = {.job_id = JobId{1 + r.below(1000)},
                 .quota = {.osts = pick(r, 12, 48),
                           .payload_per_ost = kPayload,
                           .max_groups = pick(r, track_count, 6),

@@ -37,7 +37,7 @@ Result<> run(const Options& o) {
   node::DataPath data(config, *std::move(transport), pool, log);
   data.identify(1, 1, true, monotonic_now());
   proto::JobGrant grant;
-  grant.job_id = 7;
+  grant.job_id = JobId{7};
   grant.quota.osts = o.osts;
   grant.quota.max_groups = o.groups;
   grant.quota.payload_per_ost = o.payload;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
 
@@ -15,7 +16,7 @@ namespace sumac::bench {
 
 /// The transport's header and the message's, which precede the payload.
 inline constexpr std::size_t kFrameBytes = 8 + 64;
-inline constexpr std::uint64_t kJob = 7;  ///< The job that node-data grants.
+inline constexpr JobId kJob{7};  ///< The job that node-data grants.
 inline constexpr Secret kJobKey{};
 inline constexpr std::uint32_t kNode = 1, kTree = 1;
 

@@ -17,7 +17,7 @@ std::vector<std::byte> encoded(const test::Answer& answer) {
 TEST(Job, TravelsWhole) {
   const auto job = decode_job(encoded({}));
   ASSERT_TRUE(job) << job.error().text;
-  EXPECT_EQ(job->id, 42u);
+  EXPECT_EQ(job->id, JobId{42});
   EXPECT_EQ(job->granted.quota.payload_per_ost, 128u);
   EXPECT_EQ(job->settings.enable_sat, 1u);
   EXPECT_EQ(job->settings.sat_threshold, 16384u);
@@ -41,16 +41,16 @@ TEST(Job, TravelsWhole) {
 TEST(Job, AnAnswerThatIsNotWholeOrARankOnNoHostIsRefused) {
   const test::Answer answer;
   auto messages = answer.messages();
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, messages, std::vector<std::uint32_t>{0, 2})).error().status,
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, std::vector<std::uint32_t>{0, 2})).error().status,
             SHARP_COLL_ETREE_INFO);
-  EXPECT_EQ(decode_job(encode_job(43, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO)
+  EXPECT_EQ(decode_job(encode_job(JobId{43}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO)
       << "the answer to another job";
   std::swap(messages[2], messages[3]);
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO);
   messages = answer.messages();
   messages.pop_back();
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ENOTREE);
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, {}, kRankHost)).error().status, SHARP_COLL_ENOTREE);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ENOTREE);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, {}, kRankHost)).error().status, SHARP_COLL_ENOTREE);
 }
 
 TEST(Job, TheDeepestNodeSaysHowManyConnectionsAreOnTheWay) {

@@ -19,7 +19,7 @@ struct Answer {
     std::vector<std::uint32_t> host_leaf{};
   };
 
-  std::uint64_t job_id = 42;
+  JobId job_id{42};
   wire::JobGrantedBody granted{.quota = {51, 128, 51, 1, 1, 2, 16, 65536, 1}};
   std::vector<Tree> trees{{{.tree_id = 5, .root_node = 1, .delay_ns = 2'000},
                            {{1, 1, "an-root", "tcp:10.0.0.1:7000"}, {2, 1, "an-leaf", "tcp:10.0.0.2:7000"}},

@@ -194,7 +194,7 @@ class Core {
     Time until{};    ///< The time when the begin is answered in any case.
     bool for_nodes;  ///< True if it waits for nodes, false if for members of ended jobs.
   };
-  using Jobs = std::map<std::uint64_t, Job>;
+  using Jobs = std::map<JobId, Job>;
 
   static std::uint32_t id_of(std::size_t index) { return static_cast<std::uint32_t>(index + 1); }
   // core_trees.cpp
@@ -278,8 +278,8 @@ class Core {
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
   std::unordered_map<StreamId, Host> hosts_;
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
-  Jobs jobs_;                                                                   ///< Keyed by job id.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Maps life and ticket to the job id.
+  Jobs jobs_;                                                           ///< Keyed by job id.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;
   std::vector<HeldBegin> held_;
   std::map<std::uint32_t, UserUsage> users_;  ///< The resources that each user holds, keyed by uid.

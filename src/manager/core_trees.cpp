@@ -216,7 +216,7 @@ void Core::set_ways_up(Actions& out) {
         if (next.contains(n) || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
         NodeDown message;
         message.mutable_revoke()->set_tree(share.tree);
-        message.mutable_revoke()->set_job_id(id);
+        message.mutable_revoke()->set_job_id(number_of(id));
         message.mutable_revoke()->set_why("it is not on the job's path to the root any more");
         send(out, nodes_[n], std::move(message));
       }

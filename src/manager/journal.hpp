@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
 #include "manager/quota.hpp"
@@ -26,7 +27,7 @@ struct JobShare {
 
 /// A job that was granted. Times are not kept, because a restarted manager gives every job a whole lease.
 struct JobRecord {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint32_t number = 0;  ///< Our own short number, job_id_sharp in the log.
   std::uint64_t life = 0;    ///< The life of the sharpd that began it.
   std::uint64_t ticket = 0;  ///< The number that this sharpd gave the begin.
@@ -63,7 +64,7 @@ class Journal {
  public:
   virtual ~Journal() = default;
   virtual Result<> put(const JobRecord& job) = 0;
-  virtual Result<> remove(std::uint64_t job_id) = 0;
+  virtual Result<> remove(JobId job_id) = 0;
   virtual Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) = 0;
 };
 
@@ -71,7 +72,7 @@ class Journal {
 class NoJournal final : public Journal {
  public:
   Result<> put(const JobRecord&) override { return {}; }
-  Result<> remove(std::uint64_t) override { return {}; }
+  Result<> remove(JobId) override { return {}; }
   Result<> set_trees(const std::string&, const std::vector<SavedTree>&) override { return {}; }
 };
 

@@ -48,7 +48,7 @@ void clear() {
 
 JobRecord job(std::uint64_t id) {
   JobRecord record;
-  record.job_id = id;
+  record.job_id = JobId{id};
   record.number = static_cast<std::uint32_t>(id);
   record.life = record.ticket = id;
   record.quota = {51, 128, 51, 1, 1, 1, 16, 65536, 0};

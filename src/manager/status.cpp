@@ -75,7 +75,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   }
   for (const auto& [id, job] : jobs_) {
     if (!viewer.everything && viewer.uid != job.record.uid) continue;
-    jobs.push_back({{"id", id},
+    jobs.push_back({{"id", number_of(id)},
                     {"number", job.record.number},
                     {"holder", job.record.holder},
                     {"uid", job.record.uid},

@@ -26,7 +26,7 @@ struct StateDirectory {
 
 JobRecord job(std::uint64_t id) {
   JobRecord record;
-  record.job_id = id;
+  record.job_id = JobId{id};
   record.number = static_cast<std::uint32_t>(id % 100);
   record.life = 0xFFFFFFFFFFFFFFFFu - id;
   record.ticket = 3;
@@ -64,7 +64,7 @@ TEST(Store, gives_back_what_was_put) {
     ASSERT_TRUE(store->put(one));
     ASSERT_TRUE(store->put(other));
     ASSERT_TRUE(store->put(job(2)));
-    ASSERT_TRUE(store->remove(2));
+    ASSERT_TRUE(store->remove(JobId{2}));
     EXPECT_FALSE(store->put(one)) << "the same job twice";
   }
   const auto saved = Store::open(dir.path)->load();

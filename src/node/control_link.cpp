@@ -24,7 +24,7 @@ std::uint64_t draw_life() {
 
 Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   proto::JobGrant grant;
-  grant.job_id = message.job_id();
+  grant.job_id = JobId{message.job_id()};
   grant.quota = control::quota_of(message.quota());
   grant.uid = message.uid();
   grant.links_percent = message.links_percent();
@@ -164,7 +164,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
     }
     case NodeDown::kRevoke: {
       if (!registered_) break;
-      const auto job_id = down.revoke().job_id();
+      const JobId job_id{down.revoke().job_id()};
       if (Tree* tree = standing(down.revoke().tree()); tree != nullptr) {
         std::erase_if(tree->waiting, [&](const DeferredGrant& w) { return w.grant.job_id == job_id; });
         const bool known = tree->shard->call([job_id, now](DataPath& data) { return data.revoke(job_id, now); });
@@ -182,7 +182,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!registered_) break;
       if (Tree* tree = standing(down.rank_died().tree()); tree != nullptr)
         tree->shard->call([word = down.rank_died(), now](DataPath& data) {
-          data.rank_died(word.job_id(), word.world_rank(), word.host(), now);
+          data.rank_died(JobId{word.job_id()}, word.world_rank(), word.host(), now);
         });
       acknowledge(down.sequence());
       return {};
@@ -263,13 +263,13 @@ Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
   // The root has not registered yet; the manager sends this tree again when it has.
   if (told.tree_id() == 0) return {};
   tree->id = told.tree_id();
-  std::vector<std::uint64_t> over;
+  std::vector<JobId> over;
   tree->shard->call([&](DataPath& data) {
     data.set_node_key(node_key_);
     data.identify(node_id_, tree->id, tree->root, now);
     // The list of grants is complete: a job that it does not name ended while the stream was down.
     for (const auto& job : data.node()->jobs()) {
-      const auto known = [&](const auto& grant) { return grant.job_id() == job.grant.job_id; };
+      const auto known = [&](const auto& grant) { return JobId{grant.job_id()} == job.grant.job_id; };
       if (job.revoked || std::any_of(told.grants().begin(), told.grants().end(), known)) continue;
       over.push_back(job.grant.job_id);
       data.revoke(job.grant.job_id, now);

@@ -45,7 +45,8 @@ class ControlLink {
     proto::JobGrant grant;
   };
   struct Leaving {
-    std::uint64_t sequence = 0, job_id = 0;
+    std::uint64_t sequence = 0;
+    JobId job_id{};
   };
   struct Tree {
     std::unique_ptr<Shard> shard;

@@ -17,7 +17,7 @@
 namespace sumac::node {
 namespace {
 
-constexpr std::uint64_t kJob = 0x8000'0000'0000'0007;
+constexpr JobId kJob{0x8000'0000'0000'0007};
 
 struct TestNode {
   TestNode(std::uint32_t id, bool root, const std::string& listen = "127.0.0.1:0")
@@ -267,7 +267,7 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
 
 TEST(DataPath, a_job_that_was_not_granted_is_refused) {
   Tree tree;
-  tree.job.job_id = 99;
+  tree.job.job_id = JobId{99};
   TestMember stranger(tree.job, 0, true);
   TestGroup group(tree.job, [&] { tree.progress(); });
   group.members.clear();

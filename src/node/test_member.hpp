@@ -17,7 +17,7 @@ namespace sumac::node {
 
 /// The facts that every member of a test's job knows.
 struct TestJob {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint32_t tree_id = 1, osts = 4, payload = 128, stream_window = 0, chunk = 0;
   std::vector<proto::NodeParent> tree;
   std::map<std::uint32_t, std::string> address;  ///< The address of each node.

@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       body.resize(wire::body_bytes(h.kind));
       const auto bytes = in.bytes(body.size());
       std::memcpy(body.data(), bytes.data(), bytes.size());
-      const std::uint64_t job = test::kJob;
+      const JobId job = test::kJob;
       if ((who & 0x20) != 0 && body.size() >= sizeof job) std::memcpy(body.data(), &job, sizeof job);
     }
     h.payload_bytes = static_cast<std::uint32_t>(body.size());

@@ -18,7 +18,7 @@
 namespace sumac::proto {
 
 struct ClientLinkConfig {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   ParentInfo leaf{};  ///< The leaf node, and the job's key.
   std::uint32_t world_rank = 0;
   std::uint32_t tree_id = 0;

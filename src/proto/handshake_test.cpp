@@ -173,7 +173,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
          c.say(AggKind::proof, wire::ProofBody{});
        },
        "it does not have the key of its job", wire::RefuseReason::bad_key},
-      {"a job that is not granted", [](auto& c) { c.say_hello({.job_id = 43, .id = 3}); },
+      {"a job that is not granted", [](auto& c) { c.say_hello({.job_id = JobId{43}, .id = 3}); },
        "the job is not granted at this node", wire::RefuseReason::unknown_job},
       {"a job that ended before the proof",
        [](auto& c) {
@@ -297,7 +297,7 @@ TEST(Handshake, a_users_ranks_have_their_share_of_a_nodes_places_and_no_more) {
   Conversation c({.links = 8});
   const auto grant_to = [&](std::uint64_t job_id, std::uint32_t user, std::uint32_t percent) {
     auto job = test::grant(8, 1);
-    job.job_id = job_id;
+    job.job_id = JobId{job_id};
     job.uid = user;
     job.links_percent = percent;
     job.job_key = kKey;
@@ -306,7 +306,7 @@ TEST(Handshake, a_users_ranks_have_their_share_of_a_nodes_places_and_no_more) {
   const auto is_let_in = [&](std::uint64_t job_id) {
     c.connect();
     c.hand.drops.clear();
-    c.say_hello({.job_id = job_id, .nonce = {1}, .id = 0});
+    c.say_hello({.job_id = JobId{job_id}, .nonce = {1}, .id = 0});
     c.say(AggKind::proof, c.proof_of(kKey, c.terms()));
     return c.hand.drops.empty();
   };

@@ -64,11 +64,11 @@ IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {
   return {group_id};
 }
 
-std::uint64_t IdPool::release(std::uint32_t group_id) {
+JobId IdPool::release(std::uint32_t group_id) {
   const std::uint32_t number = id_number(group_id);
-  if (number == 0 || number >= entries_.size()) return 0;
+  if (number == 0 || number >= entries_.size()) return JobId{};
   Entry& entry = entries_[number];
-  if (!entry.in_use || entry.generation != group_id >> 16) return 0;
+  if (!entry.in_use || entry.generation != group_id >> 16) return JobId{};
   entry.in_use = false;
   free_.push_back(number);
   --used_;
@@ -79,14 +79,14 @@ std::uint64_t IdPool::release(std::uint32_t group_id) {
   return entry.key.job_id;
 }
 
-bool IdPool::in_use(std::uint32_t group_id, std::uint64_t job_id) const noexcept {
+bool IdPool::in_use(std::uint32_t group_id, JobId job_id) const noexcept {
   const std::uint32_t number = id_number(group_id);
   if (number == 0 || number >= entries_.size()) return false;
   const Entry& entry = entries_[number];
   return entry.in_use && entry.generation == group_id >> 16 && entry.key.job_id == job_id;
 }
 
-void IdPool::orphan(std::uint64_t job_id) {
+void IdPool::orphan(JobId job_id) {
   for (Entry& entry : entries_)
     if (entry.in_use && entry.key.job_id == job_id) entry.orphan = true;
 }

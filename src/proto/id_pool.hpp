@@ -22,12 +22,14 @@ constexpr bool id_newer(std::uint32_t a, std::uint32_t b) noexcept {
 }
 
 struct TokenKey {
-  std::uint64_t job_id = 0, token = 0;
+  JobId job_id{};
+  std::uint64_t token = 0;
   friend bool operator==(const TokenKey&, const TokenKey&) = default;
 };
 struct TokenHash {
   std::size_t operator()(const TokenKey& key) const noexcept {
-    return static_cast<std::size_t>((key.job_id * 0x9e3779b97f4a7c15ull) ^ (key.token * 0xc2b2ae3d27d4eb4full >> 7));
+    return static_cast<std::size_t>((number_of(key.job_id) * 0x9e3779b97f4a7c15ull) ^
+                                    (key.token * 0xc2b2ae3d27d4eb4full >> 7));
   }
 };
 
@@ -40,11 +42,11 @@ class IdPool {
   };
   /// `job` is null if the job may begin nothing: then only an earlier answer counts.
   Answer open(const TokenKey& key, Job* job);
-  /// The group has ended; an id that is not in use is ignored. Returns the job that it belonged to, or 0.
-  std::uint64_t release(std::uint32_t group_id);
+  /// The group has ended; an id that is not in use is ignored. Returns the job that it belonged to, or JobId{}.
+  JobId release(std::uint32_t group_id);
   /// The job has ended. Members may never have joined some of its ids; those are used again, but last.
-  void orphan(std::uint64_t job_id);
-  bool in_use(std::uint32_t group_id, std::uint64_t job_id) const noexcept;
+  void orphan(JobId job_id);
+  bool in_use(std::uint32_t group_id, JobId job_id) const noexcept;
   std::uint32_t used() const noexcept { return used_; }
 
  private:
@@ -67,7 +69,7 @@ class IdPool {
   std::unordered_map<TokenKey, Token, TokenHash> tokens_;
   /// [job], in the order in which the groups ended. A job that asks without end pushes out its own answers and no other
   /// job's.
-  std::unordered_map<std::uint64_t, std::deque<TokenKey>> over_;
+  std::unordered_map<JobId, std::deque<TokenKey>> over_;
   std::size_t remembered_ = 0;  // number of entries in over_
   std::uint32_t used_ = 0;
 };

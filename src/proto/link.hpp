@@ -38,7 +38,7 @@ class Outbox {
 
   /// This link has proven its identity: a node, or a rank of this job. The shell may now serve it in rotation with
   /// other jobs and send heartbeats on it.
-  virtual void greeted(LinkId /*link*/, wire::Role /*role*/, std::uint64_t /*job_id*/) {}
+  virtual void greeted(LinkId /*link*/, wire::Role /*role*/, JobId /*job_id*/) {}
   /// The peer of this link may leave at most `bytes` of buffers unread (as BufferPool counts them): that is what the
   /// windows of its groups allow. More proves that it sends without reading; then its link ends, and on_link_closed()
   /// follows.

@@ -123,7 +123,7 @@ void Node::tick(Time now) {
   ctx_.jobs.sweep();
 }
 
-bool Node::revoke(std::uint64_t job_id, Time now) {
+bool Node::revoke(JobId job_id, Time now) {
   if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end))) return false;
   ctx_.due = std::min(ctx_.due, ctx_.jobs.next_over());
   ctx_.ids.orphan(job_id);
@@ -418,7 +418,7 @@ std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
   return fmt::format("rank {}{}{}", peer, name.empty() ? "" : " on host ", name);
 }
 
-std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const {
+std::vector<LinkId> Node::links_of(JobId job_id, std::uint32_t world_rank, std::string_view host) const {
   std::vector<LinkId> found;
   ctx_.links.each([&](const Link& link) {
     const auto name = wire::text_of(link.name);
@@ -429,7 +429,7 @@ std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_ran
   return found;
 }
 
-std::vector<LinkId> Node::links_of_former(std::uint64_t job_id) const {
+std::vector<LinkId> Node::links_of_former(JobId job_id) const {
   const Job* job = ctx_.jobs.find(job_id);
   std::vector<LinkId> found;
   ctx_.links.each([&](const Link& link) {

@@ -60,11 +60,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
       body.resize(wire::body_bytes(h.kind));
       for (auto& byte : body) byte = static_cast<std::byte>(in.byte() & 0x07);
-      const std::uint64_t job = test::kJob;
+      const JobId job = test::kJob;
       if (body.size() >= sizeof job && (in.byte() & 1) != 0) std::memcpy(body.data(), &job, sizeof job);
       if (h.kind == wire::AggKind::hello && (who & 0x80) != 0) {
         wire::HelloBody hello{.job_id = job, .id = in.byte()};
-        if ((in.byte() & 1) != 0) hello.job_id = 0, hello.role = wire::Role::node;
+        if ((in.byte() & 1) != 0) hello.job_id = JobId{}, hello.role = wire::Role::node;
         wire::store(body.data(), hello);
       }
     }

@@ -31,7 +31,7 @@ void NodeGroup::begin(std::uint32_t group_id) {
   void_ = {wire::VoidReason::lost_node, ctx_.config.node_id, {}};
   wire::put_name(void_.lost.noticed_by, ctx_.own_name());
   life_ = group_life::Absent{};
-  job_id_ = 0;
+  job_id_ = JobId{};
   group_size_ = expected_ = members_ = 0;
   lowest_rank_ = wire::kNoRank;
   verdict_.reset();
@@ -154,7 +154,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
     return "join: job and rank differ from this connection's hello";
   speaker_ = link.id;
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
-  if (!joining && job_id_ != 0 && body.job_id != job_id_) return "join: the group belongs to another job";
+  if (!joining && job_id_ != JobId{} && body.job_id != job_id_) return "join: the group belongs to another job";
   if (is<group_life::Collecting>() && wire::seq_before(header.epoch, epoch_)) {
     ++ctx_.stats.late_copies;
     return nullptr;
@@ -225,7 +225,7 @@ std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const 
 
 wire::RefusedBody NodeGroup::refusal(RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const {
   wire::RefusedBody body;
-  body.job_id = job_id_ != 0 ? job_id_ : pending_join_.job_id;
+  body.job_id = job_id_ != JobId{} ? job_id_ : pending_join_.job_id;
   body.reason = reason;
   body.node_id = ctx_.config.node_id;
   body.limit = limit;

@@ -23,7 +23,7 @@ class NodeGroup {
   NodeGroup(NodeContext& context, std::uint32_t number) : ctx_(context), number_(number) {}
 
   std::uint32_t id() const noexcept { return id_; }
-  std::uint64_t job_id() const noexcept { return job_id_; }
+  JobId job_id() const noexcept { return job_id_; }
   bool active() const noexcept;
   bool over() const noexcept;  ///< A tombstone, or no group so far.
   /// Becomes the next group with this number, of which nothing is known yet. The old one must be over.
@@ -148,7 +148,7 @@ class NodeGroup {
   group_life::State life_;
   LinkId speaker_{};  ///< The sender of the message that is being handled, or none.
 
-  std::uint64_t job_id_ = 0;
+  JobId job_id_{};
   bool counted_in_job_ = false;
   std::uint32_t group_size_ = 0, expected_ = 0, members_ = 0, lowest_rank_ = wire::kNoRank;
   wire::JoinBody shape_{};  ///< The values that all joins so far agree on; its sizes are the minimum over them.

@@ -182,21 +182,21 @@ TEST(Node, grants_nothing_twice) {
     const auto granted = node.grant(grant);
     return granted ? std::string() : granted.error().context;
   };
-  JobGrant a{.job_id = 1, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}};
+  JobGrant a{.job_id = JobId{1}, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}};
   EXPECT_EQ(why(a), "");
   EXPECT_EQ(why(a), "") << "the same grant again is the manager repeating itself";
   a.quota.osts = 61;
   EXPECT_EQ(why(a), "grant of job 1: it has another one that is not over yet");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 41, .payload_per_ost = 128, .max_groups = 1}}),
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 41, .payload_per_ost = 128, .max_groups = 1}}),
             "grant of job 2: 41 OSTs asked, 40 of 100 left");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 128, .max_groups = 5}}),
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 40, .payload_per_ost = 128, .max_groups = 5}}),
             "grant of job 2: 5 groups asked, 4 of 10 left");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 1025, .max_groups = 4}}),
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 40, .payload_per_ost = 1025, .max_groups = 4}}),
             "grant of job 2: payload_per_ost 1025 is over this node's 1024");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 1024, .max_groups = 4}}), "");
-  EXPECT_TRUE(node.revoke(1, {}));
-  EXPECT_FALSE(node.revoke(9, {}));
-  EXPECT_EQ(why({.job_id = 3, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}}), "")
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 40, .payload_per_ost = 1024, .max_groups = 4}}), "");
+  EXPECT_TRUE(node.revoke(JobId{1}, {}));
+  EXPECT_FALSE(node.revoke(JobId{9}, {}));
+  EXPECT_EQ(why({.job_id = JobId{3}, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}}), "")
       << "a revoked job without groups is gone";
 }
 
@@ -472,7 +472,7 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
 TEST(Node, ARankThatIsSaidToBeDeadIsFoundByJobAndHostAndItsGroupsGetAVerdict) {
   StandingGroup group(3);
   Node& node = *group.node.node;
-  EXPECT_TRUE(node.links_of(kJob + 1, 1, "h1").empty()) << "of another job";
+  EXPECT_TRUE(node.links_of(JobId{number_of(kJob) + 1}, 1, "h1").empty()) << "of another job";
   EXPECT_TRUE(node.links_of(kJob, 7, "h1").empty()) << "there is no such rank";
   const auto links = node.links_of(kJob, 1, "h1");
   ASSERT_EQ(links.size(), 1u) << "these clients did not say where they are";

@@ -71,7 +71,7 @@ std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
 
 /// The manager's grant to a job on this tree.
 struct JobGrant {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   wire::Quota quota{};
   std::uint32_t uid = 0;            ///< The user who owns the job.
   std::uint32_t links_percent = 0;  ///< The share of NodeLimits::links that ranks of all jobs of this user may use; 0:
@@ -133,7 +133,7 @@ std::string who(wire::Role role, std::uint32_t peer, std::string_view name);
 struct GroupView {
   enum class Phase : std::uint8_t { collecting_joins, awaiting_joined, standing, condemned, refusing, passing_leave };
   std::uint32_t group_id = 0;
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   Phase phase = Phase::collecting_joins;
   bool root = false;  ///< This node is the group's root.
   std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kOperationsMax = 512;  ///< Operations per group 
                                                       ///< next_completion().
 
 struct ClientGroupConfig {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint32_t tree_id = 0;
   std::uint32_t group_id = 0;  ///< The id that Open returned.
   std::uint32_t epoch = 0;

@@ -20,7 +20,7 @@
 namespace sumac::proto::test {
 
 inline constexpr std::uint32_t kTree = 7;
-inline constexpr std::uint64_t kJob = 42;
+inline constexpr JobId kJob{42};
 inline constexpr wire::InvitedBody kInvitation{.address = {0xFF, 0x12}, .port = 5383};
 
 class TestTree {

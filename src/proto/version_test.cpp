@@ -58,7 +58,7 @@ TEST(Version, a_node_refuses_a_newer_peer_whatever_else_its_hello_says) {
       {"with options that are unknown here",
        {.job_id = kJob, .id = 3, .version = kNewer, .options = 1},
        "world rank 3 speaks wire version 2"},
-      {"of a job that is not granted here", {.job_id = 77, .id = 3, .version = kNewer}, "world rank 3 speaks"},
+      {"of a job that is not granted here", {.job_id = JobId{77}, .id = 3, .version = kNewer}, "world rank 3 speaks"},
       {"a node", {.role = wire::Role::node, .id = 5, .version = kNewer}, "node 5 speaks wire version 2, this node"},
   };
   for (const auto& row : rows) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/types.hpp"
 
@@ -133,8 +134,8 @@ using Nonce = std::array<std::uint8_t, 16>;
 /// The bytes of hello, and of the refusal that answers it, are the same in every version: two peers of different
 /// versions can still report that.
 struct HelloBody {
-  std::uint64_t job_id = 0;  ///< Clients only; a node acts for all jobs that it was granted.
-  Nonce nonce{};             ///< The child's nonce.
+  JobId job_id{};  ///< Clients only; a node acts for all jobs that it was granted.
+  Nonce nonce{};   ///< The child's nonce.
   Role role = Role::client;
   std::uint32_t id = 0;  ///< World rank of a client, node id of a node.
   std::uint32_t version = kAggVersion;
@@ -165,7 +166,7 @@ struct NameBody {
 static_assert(sizeof(NameBody) == 64 && std::has_unique_object_representations_v<NameBody>);
 
 struct OpenBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t token = 0;  ///< Chosen by the asker, unique in the job: a repeated Open gets the same id.
   std::uint32_t group_size = 0;
   std::uint32_t reserved = 0;
@@ -173,7 +174,7 @@ struct OpenBody {
 static_assert(sizeof(OpenBody) == 24 && std::has_unique_object_representations_v<OpenBody>);
 
 struct OpenedBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t token = 0;
   std::uint32_t group_id = 0;
   std::uint32_t reserved = 0;
@@ -187,7 +188,7 @@ struct PathEntry {
 };
 
 struct JoinBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t can_supply = 0;  ///< Recovery rule 5: bit i = holds the result of number `done - 1 - i`.
   std::uint32_t rank = 0;        ///< Group rank; the lowest one when a node joins for its members.
   std::uint32_t world_rank = 0;
@@ -208,7 +209,7 @@ struct JoinBody {
 static_assert(sizeof(JoinBody) == 136 && std::has_unique_object_representations_v<JoinBody>);
 
 struct JoinedBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint32_t osts = 0;           ///< W: the least of the path. No member has more numbers than this in flight.
   std::uint32_t stream_window = 0;  ///< The same minimum for streaming chunks.
   std::uint32_t payload_per_ost = 0, chunk_bytes = 0;
@@ -234,7 +235,7 @@ enum class RefuseReason : std::uint32_t {
 };
 
 struct RefusedBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t token = 0;  ///< The Open's token, or 0.
   RefuseReason reason = RefuseReason::unknown_job;
   std::uint32_t node_id = 0;  ///< The node that refused.

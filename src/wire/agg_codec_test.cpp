@@ -249,15 +249,15 @@ void expect_flaws(std::string_view name, const std::vector<std::function<void(Bo
 
 TEST(AggCodec, EachBodyFieldIsChecked) {
   expect_flaws<HelloBody>(
-      "hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = 0; },
+      "hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = JobId{0}; },
                 [](auto& b) { b.role = Role::node; }, [](auto& b) { b.version = 0; }, [](auto& b) { b.options = 1; }});
   expect_flaws<WelcomeBody>("welcome", {[](auto& b) { b.role = Role::client; }, [](auto& b) { b.version = 0; },
                                         [](auto& b) { b.options = 1; }});
-  expect_flaws<OpenBody>(
-      "open", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.reserved = 1; }});
-  expect_flaws<OpenedBody>(
-      "opened", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_id = 0; }, [](auto& b) { b.reserved = 1; }});
-  expect_flaws<JoinBody>("join", {[](auto& b) { b.job_id = 0; },
+  expect_flaws<OpenBody>("open", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_size = 0; },
+                                  [](auto& b) { b.reserved = 1; }});
+  expect_flaws<OpenedBody>("opened", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_id = 0; },
+                                      [](auto& b) { b.reserved = 1; }});
+  expect_flaws<JoinBody>("join", {[](auto& b) { b.job_id = JobId{0}; },
                                   [](auto& b) { b.group_size = 0; },
                                   [](auto& b) { b.group_size = kNoRank; },
                                   [](auto& b) { b.rank = 16; },
@@ -279,12 +279,13 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                   [](auto& b) { b.path[1].expected_members = 17; },
                                   [](auto& b) { b.path[7].node_id = 1; }});
   expect_flaws<JoinedBody>(
-      "joined", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_per_ost = 0; },
-                 [](auto& b) { b.chunk_bytes = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
-  expect_flaws<RefusedBody>("refused",
-                            {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
-                             [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
-                             [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
+      "joined",
+      {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_per_ost = 0; },
+       [](auto& b) { b.chunk_bytes = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
+  expect_flaws<RefusedBody>(
+      "refused", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
+                  [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
+                  [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
   expect_flaws<TroubleBody>(
       "trouble",
       {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "wire/quota.hpp"
 
@@ -56,7 +57,7 @@ struct HostHeader {
   std::uint32_t index = 0;    ///< First entry of a list in this message.
   std::uint32_t total = 0;    ///< Entries of the whole list.
   std::uint32_t entries = 0;  ///< Entries in this message.
-  std::uint64_t job_id = 0;
+  JobId job_id{};
 };
 static_assert(sizeof(HostHeader) == 24 && std::has_unique_object_representations_v<HostHeader>);
 

@@ -9,7 +9,7 @@ namespace {
 
 const Secret kKey{1, 2, 3};
 const ProofTerms kTerms{.tree_id = 7,
-                        .hello = {.job_id = 42, .nonce = {1}, .id = 5},
+                        .hello = {.job_id = JobId{42}, .nonce = {1}, .id = 5},
                         .welcome = {.nonce = {2}, .id = 21},
                         .address = "tcp:10.0.0.1:7000"};
 
@@ -26,7 +26,7 @@ TEST(Proof, holds_for_its_own_connection_and_side_only) {
       std::function<void(ProofTerms&)> change;
     } rows[] = {
         {"tree", [](ProofTerms& t) { ++t.tree_id; }},
-        {"job", [](ProofTerms& t) { ++t.hello.job_id; }},
+        {"job", [](ProofTerms& t) { t.hello.job_id = JobId{number_of(t.hello.job_id) + 1}; }},
         {"the child's nonce", [](ProofTerms& t) { ++t.hello.nonce[15]; }},
         {"role", [](ProofTerms& t) { t.hello.role = Role::node; }},
         {"world rank", [](ProofTerms& t) { ++t.hello.id; }},

@@ -51,7 +51,7 @@ AggHeader reduction(AggKind kind) {
 
 JoinBody join() {
   JoinBody b;
-  b.job_id = 0x1122334455667788;
+  b.job_id = JobId{0x1122334455667788};
   b.can_supply = 0xF0;
   b.rank = 5;
   b.world_rank = 11;
@@ -88,7 +88,7 @@ Sample host(const HostMessage& message) {
 }  // namespace
 
 std::vector<Sample> agg_samples() {
-  constexpr std::uint64_t kJob = 0x1122334455667788;
+  constexpr JobId kJob{0x1122334455667788};
   HelloBody hello{kJob, {}, Role::client, 11, kAggVersion, 0};
   WelcomeBody welcome{{}, {}, Role::node, 21, kAggVersion, 0};
   ProofBody proof;
@@ -143,7 +143,7 @@ std::vector<Sample> agg_samples() {
       with_body("welcome", control(AggKind::welcome, 0), welcome),
       with_body("proof", control(AggKind::proof, 0), proof),
       with_body("refused-hello", control(AggKind::refused, 0),
-                RefusedBody{0, 0, RefuseReason::version, 21, kAggVersion, 2, AggKind::hello, {}}),
+                RefusedBody{JobId{}, 0, RefuseReason::version, 21, kAggVersion, 2, AggKind::hello, {}}),
       with_body("name", control(AggKind::name, 0), name_body("n1.rack-7").value()),
       with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
       with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, 0x00010007, 0}),
@@ -194,7 +194,7 @@ std::vector<Sample> datagram_samples() {
 }
 
 std::vector<Sample> host_samples() {
-  constexpr std::uint64_t kJob = 0x1122334455667788;
+  constexpr JobId kJob{0x1122334455667788};
   JobGrantedBody granted;
   granted.quota = {51, 1024, 8, 64, 1, 1, 16, 65536, 1};
   granted.tree_count = 2;
