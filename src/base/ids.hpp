@@ -15,9 +15,12 @@ namespace sumac {
 
 /// A job. The client chooses it; the manager refuses one that is in use.
 enum class JobId : std::uint64_t {};
+/// A tree, in one life of its root: the manager derives it from that life. The index of a tree in the fabric is another
+/// number, and so is the id that topo gives to a shape.
+enum class TreeId : std::uint32_t {};
 
 template <class T>
-concept Id = std::same_as<T, JobId>;
+concept Id = std::same_as<T, JobId> || std::same_as<T, TreeId>;
 
 /// Returns the number behind an id, for a border or for arithmetic that really is about the number.
 template <Id T>

@@ -30,6 +30,8 @@ constexpr bool kIsTypedNumber =
     !kCalculates<T>;
 
 static_assert(kIsTypedNumber<JobId, std::uint64_t>);
+static_assert(kIsTypedNumber<TreeId, std::uint32_t>);
+static_assert(kStrangers<JobId, TreeId>);
 static_assert(!Id<std::uint64_t> && !Id<int>);
 
 template <class T>

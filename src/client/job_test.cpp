@@ -31,7 +31,7 @@ TEST(Job, TravelsWhole) {
   EXPECT_EQ(*first.address_of(2), "tcp:10.0.0.2:7000");
   EXPECT_EQ(*first.name_of(1), "an-root");
   EXPECT_EQ(first.address_of(9), nullptr);
-  EXPECT_EQ(second.body.tree_id, 6u);
+  EXPECT_EQ(second.body.tree_id, TreeId{6});
   EXPECT_EQ(second.body.rate_bits_per_s, 12'500'000'000u);
   EXPECT_EQ(*second.address_of(2), "tcp:10.0.0.2:7001") << "a node has an address for each tree";
   EXPECT_EQ(first.connections(), 2u) << "to the leaf, and from there to the root";

@@ -27,7 +27,7 @@ ToClient refusal(JobId job_id, std::uint32_t status, std::string_view why) {
 
 bool add_tree(Actions& out, JobId job_id, const control::v1::GrantedTree& tree, std::uint32_t index) {
   wire::JobTreeBody body;
-  body.tree_id = tree.tree_id();
+  body.tree_id = TreeId{tree.tree_id()};
   body.tree_index = index;
   body.root_node = tree.root_node();
   body.node_count = static_cast<std::uint32_t>(tree.nodes_size());

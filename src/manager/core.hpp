@@ -159,7 +159,7 @@ class Core {
     topo::AggregationTree shape;
     bool lost = true;  ///< True if no node is left for the tree.
     /// Derived from the life of its root's process, because the root assigns group ids. 0: the root never registered.
-    std::uint32_t id = 0;
+    TreeId id{};
     /// The position where the next job's group numbers begin, so that recently freed ones are reused late.
     std::uint32_t next_number = 0;
   };
@@ -209,7 +209,7 @@ class Core {
   void keep_trees(Actions& out);
   std::vector<std::uint32_t> way_up(std::uint32_t tree, std::uint32_t from) const;
   std::vector<std::uint32_t> reserved_for(const JobShare& share) const;
-  std::uint32_t id_for(std::uint32_t tree) const;
+  TreeId id_for(std::uint32_t tree) const;
   std::vector<bool> working(const Tree& tree) const;
   bool in_a_tree(std::size_t node) const;
   std::uint32_t parent_of(std::uint32_t tree, std::size_t node) const;

@@ -491,7 +491,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
     const auto& share = record.shares[i];
     const auto numbers = topo::numbers_of(fabric_, trees_[share.tree].shape, job.trees[i]);
     auto* tree = message.add_trees();
-    tree->set_tree_id(share.id);
+    tree->set_tree_id(number_of(share.id));
     tree->set_root_node(id_of(share.nodes.front()));
     tree->set_rate_bits_per_s(numbers.rate_bits_per_s);
     tree->set_delay_ns(numbers.delay_ns);

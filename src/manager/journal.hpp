@@ -16,7 +16,7 @@ namespace sumac::manager {
 /// A job's part of one tree. Nodes and hosts are indices in the fabric.
 struct JobShare {
   std::uint32_t tree = 0;                    ///< The index of the tree in the fabric.
-  std::uint32_t id = 0;                      ///< The tree's id when the job began: if it changes, the job cannot go on.
+  TreeId id{};                               ///< The tree's id when the job began: if it changes, the job cannot go on.
   std::vector<std::uint32_t> nodes;          ///< The root comes first, and parents before children.
   std::vector<std::uint32_t> parents;        ///< Each node's parent: an index into nodes, plus 1; 0 at the root.
   std::vector<std::uint32_t> leaves;         ///< The leaf of each of the job's hosts: an index into nodes.
@@ -44,7 +44,7 @@ struct JobRecord {
 
 /// One tree at the time of writing: its id, and its shape as a list of numbers (saved_tree.hpp).
 struct SavedTree {
-  std::uint32_t id = 0;  ///< 0 if its root has never registered.
+  TreeId id{};  ///< 0 if its root has never registered.
   std::vector<std::uint32_t> shape;
 
   bool operator==(const SavedTree&) const = default;

@@ -174,7 +174,7 @@ Result<SavedState> Store::load() const {
       return fail(Errc::invalid, "{}: tree {} is missing: {}", path_, saved.trees.size(), kRemedy);
     auto shape = numbers_in(trees.text(2));
     if (!shape) return within(fmt::format("{}: tree {}", path_, saved.trees.size()), shape.error());
-    saved.trees.push_back({trees.small(1), *std::move(shape)});
+    saved.trees.push_back({TreeId{trees.small(1)}, *std::move(shape)});
   }
   sql::Statement jobs(db_.get(),
                       "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload_per_ost, "
@@ -234,7 +234,7 @@ Result<> Store::set_trees(const std::string& fabric, const std::vector<SavedTree
   if (auto done = sql::execute(db_.get(), "DELETE FROM trees"); !done) return done;
   for (std::size_t i = 0; i < trees.size(); ++i) {
     sql::Statement insert(db_.get(), "INSERT INTO trees VALUES(?, ?, ?)");
-    insert.bind(static_cast<std::uint64_t>(i)).bind(trees[i].id);
+    insert.bind(static_cast<std::uint64_t>(i)).bind(number_of(trees[i].id));
     if (auto done = insert.bind(std::string_view(numbers_text(trees[i].shape))).run(); !done) return done;
   }
   return all->commit();

@@ -236,7 +236,7 @@ ControlLink::Tree* ControlLink::make_tree(std::uint32_t index) {
 /// Returns the tree with this index, or null if the node does not yet know its part in it.
 ControlLink::Tree* ControlLink::standing(std::uint32_t index) {
   const auto found = trees_.find(index);
-  return found == trees_.end() || found->second.id == 0 ? nullptr : &found->second;
+  return found == trees_.end() || found->second.id == TreeId{} ? nullptr : &found->second;
 }
 
 void ControlLink::leave(Trees::iterator at) {
@@ -253,16 +253,17 @@ Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
   }
   Tree* tree = found != trees_.end() ? &found->second : make_tree(index);
   if (tree == nullptr) return {};
-  if (tree->id != told.tree_id()) {  // The tree was made anew: pending requests belong to the former one.
+  const TreeId id{told.tree_id()};
+  if (tree->id != id) {  // The tree was made anew: pending requests belong to the former one.
     tree->waiting.clear();
     tree->leaving.clear();
   }
   tree->root = told.is_root();
   if (!tree->root) tell_link(index, tree->parent);
-  SUMAC_INFO(log_, "tree {}: id {:#x}{}", index + 1, told.tree_id(), tree->root ? ", this node is its root" : "");
+  SUMAC_INFO(log_, "tree {}: id {:#x}{}", index + 1, id, tree->root ? ", this node is its root" : "");
   // The root has not registered yet; the manager sends this tree again when it has.
-  if (told.tree_id() == 0) return {};
-  tree->id = told.tree_id();
+  if (id == TreeId{}) return {};
+  tree->id = id;
   std::vector<JobId> over;
   tree->shard->call([&](DataPath& data) {
     data.set_node_key(node_key_);
@@ -343,7 +344,7 @@ std::string ControlLink::statistics_json() {
   for (auto& [index, tree] : trees_) {
     auto one = nlohmann::json::parse(tree.shard->call([](DataPath& data) { return data.statistics_json(); }));
     one["tree"] = index;
-    one["tree_id"] = tree.id;
+    one["tree_id"] = number_of(tree.id);
     trees.push_back(std::move(one));
   }
   return nlohmann::json{{"name", config_.name}, {"trees", std::move(trees)}}.dump(2);

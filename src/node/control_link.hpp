@@ -51,7 +51,7 @@ class ControlLink {
   struct Tree {
     std::unique_ptr<Shard> shard;
     std::uint32_t k = 0;  ///< The index of the shard within the process.
-    std::uint32_t id = 0;
+    TreeId id{};
     bool root = false;
     ParentState parent;
     std::deque<DeferredGrant> waiting;  ///< Grants that cannot take effect yet.

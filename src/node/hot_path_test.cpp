@@ -79,7 +79,7 @@ struct Solo {
     net.listen = "127.0.0.1:0";
     net.device = "lo";
     data.emplace(DataPathConfig{}, net::make_transport(net, pool).value(), pool, log);
-    data->identify(1, 1, true, monotonic_now());
+    data->identify(1, TreeId{1}, true, monotonic_now());
     job.job_id = JobId{7};
     job.stream_window = 8;
     job.chunk = 16384;

@@ -18,7 +18,8 @@ namespace sumac::node {
 /// The facts that every member of a test's job knows.
 struct TestJob {
   JobId job_id{};
-  std::uint32_t tree_id = 1, osts = 4, payload = 128, stream_window = 0, chunk = 0;
+  TreeId tree_id{1};
+  std::uint32_t osts = 4, payload = 128, stream_window = 0, chunk = 0;
   std::vector<proto::NodeParent> tree;
   std::map<std::uint32_t, std::string> address;  ///< The address of each node.
   std::vector<std::uint32_t> leaf_of_rank;

@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto& to = (who & 0x80) != 0 ? greeting : *world.clients[who & 1];
     wire::AggHeader h;
     h.kind = kDown[in.byte() % std::size(kDown)];
-    h.tree_id = (who & 0x02) != 0 ? in.byte() : test::kTree;
+    h.tree_id = (who & 0x02) != 0 ? TreeId{in.byte()} : test::kTree;
     h.group_id = (who & 0x04) != 0 ? in.word() : world.group_id;
     h.sequence = static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()));
     h.epoch = (who & 0x08) != 0 ? in.byte() : 0;

@@ -21,7 +21,7 @@ struct ClientLinkConfig {
   JobId job_id{};
   ParentInfo leaf{};  ///< The leaf node, and the job's key.
   std::uint32_t world_rank = 0;
-  std::uint32_t tree_id = 0;
+  TreeId tree_id{};
   std::uint32_t message_max = wire::kPayloadMax;  ///< The largest data after a Result that this client accepts.
   Duration resend_after{0};                       ///< 0: no timer repeats anything (tcp, ucx).
   std::string host{};                             ///< The host's name, for the node's statistics; empty: no name is

@@ -86,7 +86,7 @@ struct Conversation {
     EXPECT_TRUE(wire::make_proof(side, key, terms, body.proof));
     return body;
   }
-  Secret pair(std::uint32_t child, std::uint32_t parent = kNode, std::uint32_t tree = kTree) const {
+  Secret pair(std::uint32_t child, std::uint32_t parent = kNode, TreeId tree = kTree) const {
     Secret key{};
     EXPECT_TRUE(wire::make_pair_key({9}, tree, child, parent, key));
     return key;
@@ -203,7 +203,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
       {"a node with its key of another tree",
        [&](auto& c) {
          c.say_hello(as_node);
-         c.say(AggKind::proof, c.proof_of(c.pair(5, kNode, kTree + 1), c.terms()));
+         c.say(AggKind::proof, c.proof_of(c.pair(5, kNode, TreeId{8}), c.terms()));
        },
        "it does not have the key of the node that it says it is", wire::RefuseReason::bad_key},
       {"a proof before hello",

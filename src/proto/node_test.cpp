@@ -311,7 +311,7 @@ TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
       {"another tree",
        [](const StandingGroup& w) {
          auto h = contribution(w, 0, 0, 4);
-         h.tree_id = 8;
+         h.tree_id = TreeId{8};
          return h;
        },
        "another tree"},

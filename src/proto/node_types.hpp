@@ -39,7 +39,7 @@ struct NodeLimits {
 
 struct NodeConfig {
   std::uint32_t node_id = 0;
-  std::uint32_t tree_id = 0;
+  TreeId tree_id{};
   bool root = false;  ///< The root of the tree hands out group ids. Other nodes get a parent by set_parent_link().
   NodeLimits limits{};
   Secret node_key{};      ///< This node's own key; the keys between it and each child node are derived from it

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kOperationsMax = 512;  ///< Operations per group 
 
 struct ClientGroupConfig {
   JobId job_id{};
-  std::uint32_t tree_id = 0;
+  TreeId tree_id{};
   std::uint32_t group_id = 0;  ///< The id that Open returned.
   std::uint32_t epoch = 0;
   std::uint32_t rank = 0, world_rank = 0, group_size = 0;

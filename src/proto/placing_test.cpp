@@ -143,7 +143,7 @@ TEST(Placing, only_the_very_result_that_comes_next_has_a_place) {
       {"another epoch", [](auto& h) { ++h.epoch; }},
       {"another group", [](auto& h) { ++h.group_id; }},
       {"a former group of the same number", [](auto& h) { h.group_id += 0x10000; }},
-      {"another tree", [](auto& h) { ++h.tree_id; }},
+      {"another tree", [](auto& h) { h.tree_id = TreeId{8}; }},
       {"another operation", [](auto& h) { h.op = Op::max; }},
       {"another type of the same width", [](auto& h) { h.dtype = Dtype::uint32; }},
       {"another count", [](auto& h) { ++h.count; }},

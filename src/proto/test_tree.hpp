@@ -19,7 +19,7 @@
 
 namespace sumac::proto::test {
 
-inline constexpr std::uint32_t kTree = 7;
+inline constexpr TreeId kTree{7};
 inline constexpr JobId kJob{42};
 inline constexpr wire::InvitedBody kInvitation{.address = {0xFF, 0x12}, .port = 5383};
 

@@ -85,7 +85,7 @@ struct AggHeader {
   std::uint16_t magic = kAggMagic;  ///< Rejects a stray peer before anything else is believed.
   std::uint8_t version = kAggVersion;
   AggKind kind = AggKind::hello;
-  std::uint32_t tree_id = 0;
+  TreeId tree_id{};
   std::uint32_t group_id = 0;  ///< The group's id; 0 before Opened.
   std::uint32_t epoch = 0;     ///< Raised at each re-join: older messages are dropped.
   std::uint32_t sequence = 0;  ///< Position of the number in the group. Wraps: compare with seq_before().

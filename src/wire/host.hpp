@@ -88,7 +88,8 @@ struct JobGrantedBody {
   std::array<std::uint8_t, 16> job_key{};
 };
 struct JobTreeBody {
-  std::uint32_t tree_id = 0, tree_index = 0, root_node = 0, node_count = 0;
+  TreeId tree_id{};
+  std::uint32_t tree_index = 0, root_node = 0, node_count = 0;
   std::uint64_t rate_bits_per_s = 0;  ///< Rate of a vector through the tree, in each direction; 0: the tree does not
                                       ///< limit it.
   std::uint64_t delay_ns = 0;         ///< Delay of the links from the farthest host to the root.

@@ -10,7 +10,7 @@ namespace {
 AggHeader control(AggKind kind, std::uint32_t group) {
   AggHeader h;
   h.kind = kind;
-  h.tree_id = 3;
+  h.tree_id = TreeId{3};
   h.group_id = group;
   h.epoch = 2;
   h.sequence = 0x01020304;
@@ -202,7 +202,7 @@ std::vector<Sample> host_samples() {
   granted.rails = 1;
   granted.nodes_on_member_hosts = 2;
   granted.host_rate_bits_per_s = 25'000'000'000;
-  JobTreeBody tree{3, 1, 22, 3, 12'500'000'000, 1'500, 1, 0};
+  JobTreeBody tree{TreeId{3}, 1, 22, 3, 12'500'000'000, 1'500, 1, 0};
   const JobHostEntry hosts[] = {{text<kHostNameMax>("n1")}, {text<kHostNameMax>("n2")}};
   const JobNodeEntry nodes[] = {{21, 22, text<kHostNameMax>("leaf-1"), text<kAddressMax>("tcp:10.1.0.5:7000")}};
   const JobLeafEntry leaves[] = {{21}, {21}, {20}};
