@@ -30,8 +30,8 @@ constexpr bool kIsTypedNumber =
     !kCalculates<T>;
 
 static_assert(kIsTypedNumber<JobId, std::uint64_t>);
-static_assert(kIsTypedNumber<TreeId, std::uint32_t>);
-static_assert(kStrangers<JobId, TreeId>);
+static_assert(kIsTypedNumber<TreeId, std::uint32_t> && kIsTypedNumber<GroupId, std::uint32_t>);
+static_assert(kStrangers<JobId, TreeId> && kStrangers<JobId, GroupId> && kStrangers<TreeId, GroupId>);
 static_assert(!Id<std::uint64_t> && !Id<int>);
 
 template <class T>

@@ -87,7 +87,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void greeted(proto::LinkId link, wire::Role role, JobId job_id) override;
   void allow(proto::LinkId link, std::size_t bytes) override { transport_->limit_held(net::ConnId{link.value}, bytes); }
   std::size_t held(proto::LinkId link) const override { return transport_->held(net::ConnId{link.value}); }
-  bool invite(std::uint32_t /*group_id*/, wire::InvitedBody& to) override { return multicaster_.invite(to); }
+  bool invite(GroupId /*group_id*/, wire::InvitedBody& to) override { return multicaster_.invite(to); }
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data) override {
     return multicaster_.send(to, header, data);
   }

@@ -220,7 +220,7 @@ TEST(DataPath, names_the_nodes_below_and_who_breaks_a_rule) {
   wire::AggHeader h;
   h.kind = wire::AggKind::contribute;
   h.tree_id = TreeId{1};
-  h.group_id = 0x00010003;
+  h.group_id = GroupId{0x00010003};
   h.coll = wire::Coll::barrier;
   h.flags = wire::kFlagFirst | wire::kFlagLast;
   h.origin = 1;
@@ -427,7 +427,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   wire::AggHeader header;
   header.kind = wire::AggKind::join;
   header.tree_id = TreeId{1};
-  header.group_id = 0xFFFF;  // The node does not have this number, so it refuses every time.
+  header.group_id = GroupId{0xFFFF};  // The node does not have this number, so it refuses every time.
   wire::JoinBody body{.job_id = kJob, .group_size = 1, .osts = 1, .payload_per_ost = 128};
   body.path_length = 1;
   body.path[0] = {2, 1};

@@ -45,7 +45,7 @@ json describe(const proto::GroupView& group, const Name& name) {
     waited += child.kept_waiting;
     if (slowest == nullptr || child.kept_waiting > slowest->kept_waiting) slowest = &child;
   }
-  json text = {{"id", group.group_id},
+  json text = {{"id", number_of(group.group_id)},
                {"job", number_of(group.job_id)},
                {"phase", to_string(group.phase)},
                {"root", group.root},

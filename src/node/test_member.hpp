@@ -48,7 +48,7 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
   void open(std::uint64_t token, std::uint32_t size) { link_->open(token, size, monotonic_now()); }
   proto::OpenOutcome opened(std::uint64_t token) const { return link_->open_outcome(token); }
 
-  void join(std::uint32_t group_id) {
+  void join(GroupId group_id) {
     proto::ClientGroupConfig config;
     config.job_id = job_.job_id;
     config.tree_id = job_.tree_id;

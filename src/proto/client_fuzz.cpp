@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     wire::AggHeader h;
     h.kind = kDown[in.byte() % std::size(kDown)];
     h.tree_id = (who & 0x02) != 0 ? TreeId{in.byte()} : test::kTree;
-    h.group_id = (who & 0x04) != 0 ? in.word() : world.group_id;
+    h.group_id = (who & 0x04) != 0 ? GroupId{in.word()} : world.group_id;
     h.sequence = static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()));
     h.epoch = (who & 0x08) != 0 ? in.byte() : 0;
     std::vector<std::byte> body;

@@ -31,7 +31,7 @@ struct ClientLinkConfig {
 /// The outcome of an Open.
 struct OpenOutcome {
   enum class State : std::uint8_t { pending, opened, refused, lost } state = State::pending;
-  std::uint32_t group_id = 0;   ///< Valid in state opened.
+  GroupId group_id{};           ///< Valid in state opened.
   wire::RefusedBody refusal{};  ///< Valid in state refused.
 };
 

@@ -75,16 +75,17 @@ TEST(GroupNumbers, are_what_opens_are_answered_with) {
 TEST(GroupNumbers, a_job_that_asks_without_end_pushes_out_its_own_answers_only) {
   IdPool pool(16);
   Job quiet{.grant = grant(1, 8, {{1, 8}})}, greedy{.grant = grant(2, 1, {{9, 1}})};
-  std::vector<std::uint32_t> answers;
+  std::vector<GroupId> answers;
   for (std::uint64_t token = 0; token < 8; ++token) {
     answers.push_back(pool.open({JobId{1}, token}, &quiet).group_id);
-    ASSERT_NE(answers.back(), 0u);
+    ASSERT_NE(answers.back(), GroupId{});
   }
   for (const auto id : answers) pool.release(id);
   quiet.ids_used = 0;
   const auto first = pool.open({JobId{2}, 0}, &greedy).group_id;
   pool.release(first);
-  for (std::uint64_t token = 1; token < 20000; ++token) EXPECT_EQ(pool.open({JobId{2}, token}, &greedy).group_id, 0u);
+  for (std::uint64_t token = 1; token < 20000; ++token)
+    EXPECT_EQ(pool.open({JobId{2}, token}, &greedy).group_id, GroupId{});
   greedy.ids_used = 0;
   EXPECT_NE(pool.open({JobId{2}, 0}, &greedy).group_id, first) << "20,000 answers are not remembered";
   for (std::uint64_t token = 0; token < 8; ++token)

@@ -424,10 +424,10 @@ TEST(Handshake, a_client_believes_nothing_before_the_welcome) {
     const auto say = [&](auto body) {
       const auto bytes = bytes_of(body);
       auto header = header_of(kind, bytes.size());
-      if (kind == AggKind::joined || kind == AggKind::verdict) header.group_id = 65537;
+      if (kind == AggKind::joined || kind == AggKind::verdict) header.group_id = GroupId{65537};
       client.on_message(frames.frame(header, bytes), {});
     };
-    if (kind == AggKind::opened) say(wire::OpenedBody{.job_id = kJob, .token = 1, .group_id = 65537});
+    if (kind == AggKind::opened) say(wire::OpenedBody{.job_id = kJob, .token = 1, .group_id = GroupId{65537}});
     if (kind == AggKind::joined) say(wire::JoinedBody{.job_id = kJob, .osts = 1, .payload_per_ost = 128});
     if (kind == AggKind::verdict) say(wire::VerdictBody{});
     if (kind == AggKind::refused)
@@ -455,7 +455,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   join.path_length = 1;
   join.path[0] = {kNode, 1};
   auto header = header_of(AggKind::join, sizeof join);
-  header.group_id = 65537;
+  header.group_id = GroupId{65537};
   c.hand.refused = {};
   c.node.on_message(c.hand.link, c.frames.frame(header, bytes_of(join)), {});
   EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::unknown_job);
@@ -498,7 +498,7 @@ TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
     AggHeader leave;
     leave.kind = AggKind::contribute;
     leave.tree_id = kTree;
-    leave.group_id = groups[0]->config().group_id + 0x10000;
+    leave.group_id = GroupId{number_of(groups[0]->config().group_id) + 0x10000};
     leave.coll = wire::Coll::leave;
     leave.flags = wire::kFlagFirst | wire::kFlagLast;
     leave.origin = 0;

@@ -274,8 +274,8 @@ std::string memberships() {
 std::string open_requests() {
   using namespace open_request;
   std::string out;
-  print<State, Event>(out, "an Open", {Asking{kEarlier}, Asking{kLater}, Opened{65537}, Refused{}, Lost{}},
-                      {{"opened", OpenedCame{131073}},
+  print<State, Event>(out, "an Open", {Asking{kEarlier}, Asking{kLater}, Opened{GroupId{65537}}, Refused{}, Lost{}},
+                      {{"opened", OpenedCame{GroupId{131073}}},
                        {"refused", RefusedCame{}},
                        {"link closed", LinkClosed{}},
                        {"timeout", Timeout{}}},

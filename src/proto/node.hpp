@@ -95,9 +95,9 @@ class Node {
   Flaw from_parent(const wire::AggHeader& header, BufferRef& frame, Time now);
   Flaw opened(const wire::OpenedBody& body);
   Flaw open_refused(const wire::RefusedBody& body);
-  NodeGroup* find(std::uint32_t group_id) noexcept;
-  NodeGroup* begin(std::uint32_t group_id, Time now);
-  Flaw unknown(std::uint32_t group_id) noexcept;
+  NodeGroup* find(GroupId group_id) noexcept;
+  NodeGroup* begin(GroupId group_id, Time now);
+  Flaw unknown(GroupId group_id) noexcept;
   void malformed(LinkId from, const BufferRef& frame, Time now);
   void drop(LinkId from, Flaw flaw, const wire::AggHeader& header, Time now);
 

@@ -89,7 +89,7 @@ struct NodeContext {
   /// The sent message must be repeated by timer.
   void expect_answer(Time now) noexcept { due = std::min(due, resend_time(now, config.limits.resend_after)); }
 
-  wire::AggHeader header(wire::AggKind kind, std::uint32_t group_id, std::uint32_t epoch) const noexcept {
+  wire::AggHeader header(wire::AggKind kind, GroupId group_id = {}, std::uint32_t epoch = 0) const noexcept {
     wire::AggHeader h;
     h.kind = kind;
     h.tree_id = config.tree_id;
@@ -118,7 +118,7 @@ struct NodeContext {
     body.what = what;
     return body;
   }
-  void refuse(LinkId to, const wire::RefusedBody& why) { control(to, header(wire::AggKind::refused, 0, 0), why); }
+  void refuse(LinkId to, const wire::RefusedBody& why) { control(to, header(wire::AggKind::refused), why); }
 
   /// Returns false when nothing more will be multicast for this group.
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& h, const BufferSlice& slice) {

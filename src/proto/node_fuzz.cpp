@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     wire::AggHeader h;
     h.kind = static_cast<wire::AggKind>(in.byte() % 24);
     h.tree_id = test::kTree;
-    h.group_id = (who & 0x40) != 0 ? in.number() : world.group_id;
+    h.group_id = (who & 0x40) != 0 ? GroupId{in.number()} : world.group_id;
     h.sequence = in.number();
     h.epoch = (who & 0x80) != 0 ? in.number() : 0;
     std::vector<std::byte> body;

@@ -24,7 +24,7 @@ bool NodeGroup::active() const noexcept {
 
 bool NodeGroup::over() const noexcept { return !active(); }
 
-void NodeGroup::begin(std::uint32_t group_id) {
+void NodeGroup::begin(GroupId group_id) {
   retire();
   id_ = group_id;
   epoch_ = 0;

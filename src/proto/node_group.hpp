@@ -22,12 +22,12 @@ class NodeGroup {
 
   NodeGroup(NodeContext& context, std::uint32_t number) : ctx_(context), number_(number) {}
 
-  std::uint32_t id() const noexcept { return id_; }
+  GroupId id() const noexcept { return id_; }
   JobId job_id() const noexcept { return job_id_; }
   bool active() const noexcept;
   bool over() const noexcept;  ///< A tombstone, or no group so far.
   /// Becomes the next group with this number, of which nothing is known yet. The old one must be over.
-  void begin(std::uint32_t group_id);
+  void begin(GroupId group_id);
 
   // Messages from children.
   Flaw join(Link& link, const wire::AggHeader& header, const wire::JoinBody& body, Time now);
@@ -144,7 +144,8 @@ class NodeGroup {
 
   NodeContext& ctx_;
   const std::uint32_t number_;
-  std::uint32_t id_ = 0, epoch_ = 0;
+  GroupId id_{};
+  std::uint32_t epoch_ = 0;
   group_life::State life_;
   LinkId speaker_{};  ///< The sender of the message that is being handled, or none.
 

@@ -63,13 +63,14 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
       group_id = opened.group_id;
     }
     void drop(LinkId, const Error& why) override { ADD_FAILURE() << why.context; }
-    std::uint32_t messages = 0, group_id = 0;
+    std::uint32_t messages = 0;
+    GroupId group_id{};
     wire::WelcomeBody welcome;
   } sink;
   TestTree frames;
   Node node({.node_id = 1, .tree_id = kTree, .root = true}, sink);
   ASSERT_TRUE(node.grant(test::grant()));
-  const auto say = [&](std::uint32_t link, AggKind kind, std::uint32_t group, const auto& body) {
+  const auto say = [&](std::uint32_t link, AggKind kind, GroupId group, const auto& body) {
     AggHeader h;
     h.kind = kind;
     h.tree_id = kTree;
@@ -83,12 +84,12 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     const wire::HelloBody hello{.job_id = kJob, .nonce = {1}, .id = rank};
     node.on_link_up({rank + 1}, {2}, {});
-    say(rank + 1, AggKind::hello, 0, hello);
+    say(rank + 1, AggKind::hello, GroupId{}, hello);
     wire::ProofBody proof;
     ASSERT_TRUE(wire::make_proof(wire::ProvingSide::child, {}, {kTree, hello, sink.welcome, ""}, proof.proof));
-    say(rank + 1, AggKind::proof, 0, proof);
+    say(rank + 1, AggKind::proof, GroupId{}, proof);
   }
-  say(1, AggKind::open, 0, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
+  say(1, AggKind::open, GroupId{}, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     wire::JoinBody join{
         .job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_per_ost = 128};
@@ -304,7 +305,7 @@ TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
       {"a group that never was",
        [](const StandingGroup& w) {
          auto h = contribution(w, 0, 0, 4);
-         h.group_id += 1;
+         h.group_id = GroupId{number_of(h.group_id) + 1};
          return h;
        },
        "did not join"},

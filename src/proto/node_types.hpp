@@ -132,7 +132,7 @@ struct ChildView {
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name);
 struct GroupView {
   enum class Phase : std::uint8_t { collecting_joins, awaiting_joined, standing, condemned, refusing, passing_leave };
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
   JobId job_id{};
   Phase phase = Phase::collecting_joins;
   bool root = false;  ///< This node is the group's root.

@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kOperationsMax = 512;  ///< Operations per group 
 struct ClientGroupConfig {
   JobId job_id{};
   TreeId tree_id{};
-  std::uint32_t group_id = 0;  ///< The id that Open returned.
+  GroupId group_id{};  ///< The id that Open returned.
   std::uint32_t epoch = 0;
   std::uint32_t rank = 0, world_rank = 0, group_size = 0;
   GroupPath path{};

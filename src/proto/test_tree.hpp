@@ -58,10 +58,10 @@ class TestTree {
       const auto found = unread.find(link.value);
       return found == unread.end() ? 0 : found->second;
     }
-    bool invite(std::uint32_t group_id, wire::InvitedBody& to) override {
+    bool invite(GroupId group_id, wire::InvitedBody& to) override {
       if (!invitation) return false;
       to = *invitation;
-      to.key = Secret{static_cast<std::uint8_t>(group_id)};
+      to.key = Secret{static_cast<std::uint8_t>(number_of(group_id))};
       return true;
     }
     bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header,
@@ -327,7 +327,7 @@ struct StandingGroup {
   TestTree::End& node;
   std::vector<TestTree::End*> clients;
   std::vector<std::unique_ptr<ClientGroup>> groups;
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
   std::uint64_t tokens = 0;
 };
 

@@ -144,7 +144,7 @@ TEST(Version, nothing_goes_up_before_the_parent_has_said_welcome) {
   wire::AggHeader opened;
   opened.kind = wire::AggKind::opened;
   opened.tree_id = kTree;
-  wire::OpenedBody body{.job_id = kJob, .token = 1, .group_id = 65537};
+  wire::OpenedBody body{.job_id = kJob, .token = 1, .group_id = GroupId{65537}};
   opened.payload_bytes = sizeof body;
   std::byte bytes[sizeof body];
   wire::store(bytes, body);

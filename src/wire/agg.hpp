@@ -86,7 +86,7 @@ struct AggHeader {
   std::uint8_t version = kAggVersion;
   AggKind kind = AggKind::hello;
   TreeId tree_id{};
-  std::uint32_t group_id = 0;  ///< The group's id; 0 before Opened.
+  GroupId group_id{};          ///< The group's id; 0 before Opened.
   std::uint32_t epoch = 0;     ///< Raised at each re-join: older messages are dropped.
   std::uint32_t sequence = 0;  ///< Position of the number in the group. Wraps: compare with seq_before().
   Coll coll = Coll::none;
@@ -176,7 +176,7 @@ static_assert(sizeof(OpenBody) == 24 && std::has_unique_object_representations_v
 struct OpenedBody {
   JobId job_id{};
   std::uint64_t token = 0;
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(OpenedBody) == 24 && std::has_unique_object_representations_v<OpenedBody>);

@@ -80,7 +80,7 @@ const char* flaw_of_empty(const AggHeader& h) noexcept {
 
 const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexcept {
   if (h.payload_bytes > payload_max) return "payload_bytes is more than was granted";
-  if (h.group_id == 0) return "group_id is zero";
+  if (h.group_id == GroupId{}) return "group_id is zero";
   if (h.kind == AggKind::result) {
     if (h.origin != kNoRank || h.members != 0) return "a result names an origin";
   } else {
@@ -118,9 +118,9 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
     case AggKind::proof:
     case AggKind::name:
     case AggKind::open:
-    case AggKind::opened: return h.group_id == 0 ? nullptr : "group_id is set before there is one";
+    case AggKind::opened: return h.group_id == GroupId{} ? nullptr : "group_id is set before there is one";
     case AggKind::refused: return nullptr;  // the refusal of an Open has no group id, that of a Join has one
-    default: return h.group_id != 0 ? nullptr : "group_id is zero";
+    default: return h.group_id != GroupId{} ? nullptr : "group_id is zero";
   }
 }
 
@@ -251,7 +251,7 @@ const char* flaw(const OpenBody& b) noexcept {
 
 const char* flaw(const OpenedBody& b) noexcept {
   if (b.job_id == JobId{}) return "opened: job_id is zero";
-  if (b.group_id == 0) return "opened: group_id is zero";
+  if (b.group_id == GroupId{}) return "opened: group_id is zero";
   if (b.reserved != 0) return "opened: reserved is not zero";
   return nullptr;
 }

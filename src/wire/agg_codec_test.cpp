@@ -96,12 +96,12 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"but not from version 0", "hello", [](auto& h) { h.version = 0; }, "version"},
       {"kind 0", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(0); }, "kind is unknown"},
       {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(10); }, "kind is unknown"},
-      {"a name with a group", "name", [](auto& h) { h.group_id = 1; }, "group_id"},
+      {"a name with a group", "name", [](auto& h) { h.group_id = GroupId{1}; }, "group_id"},
       {"kind behind the last", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(24); }, "kind is unknown"},
-      {"a contribution without group", "contribute", [](auto& h) { h.group_id = 0; }, "group_id"},
-      {"a hello with a group", "hello", [](auto& h) { h.group_id = 1; }, "group_id"},
-      {"a join without group", "join", [](auto& h) { h.group_id = 0; }, "group_id"},
-      {"a refused open has no group", "refused", [](auto& h) { h.group_id = 0; }, nullptr},
+      {"a contribution without group", "contribute", [](auto& h) { h.group_id = GroupId{0}; }, "group_id"},
+      {"a hello with a group", "hello", [](auto& h) { h.group_id = GroupId{1}; }, "group_id"},
+      {"a join without group", "join", [](auto& h) { h.group_id = GroupId{0}; }, "group_id"},
+      {"a refused open has no group", "refused", [](auto& h) { h.group_id = GroupId{0}; }, nullptr},
       {"coll none", "contribute", [](auto& h) { h.coll = Coll::none; }, "coll is unknown"},
       {"coll behind the last", "contribute", [](auto& h) { h.coll = static_cast<Coll>(12); }, "coll is unknown"},
       {"op behind null", "contribute", [](auto& h) { h.op = static_cast<Op>(13); }, "op is unknown"},
@@ -192,7 +192,7 @@ TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
   const auto empty = [](AggKind kind, Coll coll, std::uint64_t count) {
     AggHeader h;
     h.kind = kind;
-    h.group_id = 1;
+    h.group_id = GroupId{1};
     h.coll = coll;
     const bool reduces = coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter;
     h.op = reduces ? Op::sum : Op::null;
@@ -255,7 +255,7 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                         [](auto& b) { b.options = 1; }});
   expect_flaws<OpenBody>("open", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_size = 0; },
                                   [](auto& b) { b.reserved = 1; }});
-  expect_flaws<OpenedBody>("opened", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_id = 0; },
+  expect_flaws<OpenedBody>("opened", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_id = GroupId{0}; },
                                       [](auto& b) { b.reserved = 1; }});
   expect_flaws<JoinBody>("join", {[](auto& b) { b.job_id = JobId{0}; },
                                   [](auto& b) { b.group_size = 0; },

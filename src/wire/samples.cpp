@@ -11,7 +11,7 @@ AggHeader control(AggKind kind, std::uint32_t group) {
   AggHeader h;
   h.kind = kind;
   h.tree_id = TreeId{3};
-  h.group_id = group;
+  h.group_id = GroupId{group};
   h.epoch = 2;
   h.sequence = 0x01020304;
   return h;
@@ -146,7 +146,7 @@ std::vector<Sample> agg_samples() {
                 RefusedBody{JobId{}, 0, RefuseReason::version, 21, kAggVersion, 2, AggKind::hello, {}}),
       with_body("name", control(AggKind::name, 0), name_body("n1.rack-7").value()),
       with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
-      with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, 0x00010007, 0}),
+      with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, GroupId{0x00010007}, 0}),
       with_body("join", control(AggKind::join, 0x00010007), join()),
       with_body("joined", control(AggKind::joined, 0x00010007), joined),
       with_body("joined-reproducible", reproducible_joined, joined),

@@ -121,8 +121,9 @@ TEST(JobKeys, a_member_of_one_job_claims_no_group_of_another) {
   TestGroup group(two.job);
   const auto first = group.form(1);
   ASSERT_EQ(first.state, proto::OpenOutcome::State::opened);
-  const auto next = first.group_id + 1;         // the job will open this one next
-  const auto newer = first.group_id + 0x10000;  // as if the present group had left, and its number were used again
+  const auto next = GroupId{number_of(first.group_id) + 1};  // the job will open this one next
+  const auto newer =
+      GroupId{number_of(first.group_id) + 0x10000};  // as if the present group had left, and its number were used again
   auto nobody = two.job;
   nobody.job_id = JobId{99};
   nobody.key = {};
