@@ -15,7 +15,7 @@
 namespace sumac::sim {
 namespace {
 
-constexpr std::uint32_t kEpoch = 5;
+constexpr Epoch kEpoch{5};
 constexpr TreeId kTree{77};
 constexpr Duration kTickEvery = Millis(4);
 constexpr Duration kTimeLimit = Seconds(200);

@@ -30,8 +30,10 @@ constexpr bool kIsTypedNumber =
     !kCalculates<T>;
 
 static_assert(kIsTypedNumber<JobId, std::uint64_t>);
-static_assert(kIsTypedNumber<TreeId, std::uint32_t> && kIsTypedNumber<GroupId, std::uint32_t>);
-static_assert(kStrangers<JobId, TreeId> && kStrangers<JobId, GroupId> && kStrangers<TreeId, GroupId>);
+static_assert(kIsTypedNumber<TreeId, std::uint32_t> && kIsTypedNumber<GroupId, std::uint32_t> &&
+              kIsTypedNumber<Epoch, std::uint32_t>);
+static_assert(kStrangers<JobId, TreeId> && kStrangers<JobId, GroupId> && kStrangers<TreeId, GroupId> &&
+              kStrangers<TreeId, Epoch> && kStrangers<GroupId, Epoch>);
 static_assert(!Id<std::uint64_t> && !Id<int>);
 
 template <class T>
@@ -41,6 +43,9 @@ concept HasNumber = requires(T value) {
 static_assert(!HasNumber<std::uint32_t> && !HasNumber<bool>, "number_of() takes ids only");
 
 static_assert(JobId{} == JobId{0} && JobId{1} < JobId{2} && number_of(JobId{7}) == 7);
+
+static_assert(epoch_before(Epoch{1}, Epoch{2}) && !epoch_before(Epoch{2}, Epoch{2}));
+static_assert(epoch_before(Epoch{UINT32_MAX}, Epoch{0}) && !epoch_before(Epoch{0}, Epoch{UINT32_MAX}));
 
 TEST(Ids, PrintAsTheirNumbers) {
   EXPECT_EQ(fmt::format("{}", JobId{}), "0");

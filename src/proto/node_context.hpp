@@ -89,7 +89,7 @@ struct NodeContext {
   /// The sent message must be repeated by timer.
   void expect_answer(Time now) noexcept { due = std::min(due, resend_time(now, config.limits.resend_after)); }
 
-  wire::AggHeader header(wire::AggKind kind, GroupId group_id = {}, std::uint32_t epoch = 0) const noexcept {
+  wire::AggHeader header(wire::AggKind kind, GroupId group_id = {}, Epoch epoch = {}) const noexcept {
     wire::AggHeader h;
     h.kind = kind;
     h.tree_id = config.tree_id;

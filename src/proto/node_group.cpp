@@ -27,7 +27,7 @@ bool NodeGroup::over() const noexcept { return !active(); }
 void NodeGroup::begin(GroupId group_id) {
   retire();
   id_ = group_id;
-  epoch_ = 0;
+  epoch_ = Epoch{};
   void_ = {wire::VoidReason::lost_node, ctx_.config.node_id, {}};
   wire::put_name(void_.lost.noticed_by, ctx_.own_name());
   life_ = group_life::Absent{};
@@ -155,7 +155,7 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   speaker_ = link.id;
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
   if (!joining && job_id_ != JobId{} && body.job_id != job_id_) return "join: the group belongs to another job";
-  if (is<group_life::Collecting>() && wire::seq_before(header.epoch, epoch_)) {
+  if (is<group_life::Collecting>() && epoch_before(header.epoch, epoch_)) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }

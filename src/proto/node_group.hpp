@@ -145,7 +145,7 @@ class NodeGroup {
   NodeContext& ctx_;
   const std::uint32_t number_;
   GroupId id_{};
-  std::uint32_t epoch_ = 0;
+  Epoch epoch_{};
   group_life::State life_;
   LinkId speaker_{};  ///< The sender of the message that is being handled, or none.
 

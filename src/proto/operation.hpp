@@ -18,7 +18,7 @@ struct ClientGroupConfig {
   JobId job_id{};
   TreeId tree_id{};
   GroupId group_id{};  ///< The id that Open returned.
-  std::uint32_t epoch = 0;
+  Epoch epoch{};
   std::uint32_t rank = 0, world_rank = 0, group_size = 0;
   GroupPath path{};
   std::uint32_t osts = 0;             ///< Wish: the most for this group; the node may grant less.

@@ -87,7 +87,7 @@ struct AggHeader {
   AggKind kind = AggKind::hello;
   TreeId tree_id{};
   GroupId group_id{};          ///< The group's id; 0 before Opened.
-  std::uint32_t epoch = 0;     ///< Raised at each re-join: older messages are dropped.
+  Epoch epoch{};               ///< Raised at each re-join: older messages are dropped.
   std::uint32_t sequence = 0;  ///< Position of the number in the group. Wraps: compare with seq_before().
   Coll coll = Coll::none;
   Op op = Op::null;

@@ -12,7 +12,7 @@ AggHeader control(AggKind kind, std::uint32_t group) {
   h.kind = kind;
   h.tree_id = TreeId{3};
   h.group_id = GroupId{group};
-  h.epoch = 2;
+  h.epoch = Epoch{2};
   h.sequence = 0x01020304;
   return h;
 }
