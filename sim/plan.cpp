@@ -150,7 +150,7 @@ Plan make_plan(std::uint64_t seed) {
                  .chunk_max = kChunk,
                  .stream_window_max = 16,
                  .resend_after = Millis(pick(r, 8, 30)),
-                 .first_sequence = r.chance(0.5) ? 0 : 0xFFFFFFFFu - pick(r, 0, 300)};
+                 .first_sequence = r.chance(0.5) ? Sequence{} : Sequence{0xFFFFFFFFu - pick(r, 0, 300)}};
   for (std::size_t i = 0; i < plan.grant.job_key.size(); ++i)
     plan.grant.job_key[i] = static_cast<std::uint8_t>(plan.seed >> i % 8 * 8 ^ i);
   if (plan.scenario == Scenario::few_groups) plan.grant.quota.max_groups = 1;

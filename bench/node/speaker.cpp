@@ -76,7 +76,7 @@ Result<Body> hear(int fd, AggKind kind) {
 
 AggHeader data_header(const Talk& talk, GroupId group, std::uint32_t sequence) {
   AggHeader h = header_of(AggKind::contribute, group);
-  h.sequence = sequence;
+  h.sequence = Sequence{sequence};
   h.coll = wire::Coll::allreduce;
   h.op = Op::sum;
   h.dtype = Dtype::float32;

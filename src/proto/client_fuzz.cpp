@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     h.kind = kDown[in.byte() % std::size(kDown)];
     h.tree_id = (who & 0x02) != 0 ? TreeId{in.byte()} : test::kTree;
     h.group_id = (who & 0x04) != 0 ? GroupId{in.word()} : world.group_id;
-    h.sequence = static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()));
+    h.sequence = Sequence{static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()))};
     h.epoch = (who & 0x08) != 0 ? Epoch{in.byte()} : Epoch{};
     std::vector<std::byte> body;
     if (wire::carries_data(h.kind)) {

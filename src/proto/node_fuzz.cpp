@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     h.kind = static_cast<wire::AggKind>(in.byte() % 24);
     h.tree_id = test::kTree;
     h.group_id = (who & 0x40) != 0 ? GroupId{in.number()} : world.group_id;
-    h.sequence = in.number();
+    h.sequence = Sequence{in.number()};
     h.epoch = (who & 0x80) != 0 ? Epoch{in.number()} : Epoch{};
     std::vector<std::byte> body;
     if (wire::carries_data(h.kind)) {

@@ -40,7 +40,7 @@ void NodeGroup::begin(GroupId group_id) {
   report_again_at_ = kNever;
   answered_ = operations_ = streaming_operations_ = 0;
   unlocked_at_.reset();
-  kept_from_ = first_unanswered_ = 0;
+  kept_from_ = first_unanswered_ = Sequence{};
 }
 
 group_life::Limits NodeGroup::life_limits() const noexcept {
@@ -442,7 +442,7 @@ void NodeGroup::condemn(Time now) {
   leave_sequence_ = first_failed_;
   reported_.reset();
   for (Slot& at : slots_)
-    if (!std::holds_alternative<node_number::Idle>(at.state) && !wire::seq_before(at.sequence, first_failed_))
+    if (!std::holds_alternative<node_number::Idle>(at.state) && !seq_before(at.sequence, first_failed_))
       advance(at, node_number::Condemned{}, 0, nullptr, nullptr, now);
   AggHeader h = ctx_.header(AggKind::verdict, id_, epoch_);
   h.sequence = first_failed_;

@@ -39,7 +39,7 @@ AggHeader contribution(const StandingGroup& world, std::uint32_t rank, std::uint
   h.kind = AggKind::contribute;
   h.tree_id = kTree;
   h.group_id = world.group_id;
-  h.sequence = number;
+  h.sequence = Sequence{number};
   h.coll = wire::Coll::allreduce;
   h.op = Op::sum;
   h.dtype = Dtype::float32;
@@ -111,7 +111,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   const std::vector<std::byte> zeros(128);
   const auto contribute = [&](std::uint32_t number) {
     for (std::uint32_t rank = 0; rank < 3; ++rank) {
-      h.sequence = number;
+      h.sequence = Sequence{number};
       h.origin = rank;
       BufferRef frame = frames.frame(h, zeros);
       g_counting = true;
@@ -363,7 +363,7 @@ TEST(Node, a_member_that_breaks_a_rule_is_named_to_the_others) {
     void (*spoil)(AggHeader&);
     const char* why;
   } rows[] = {
-      {"a number beyond the window", [](AggHeader& h) { h.sequence = 8; }, "beyond the window"},
+      {"a number beyond the window", [](AggHeader& h) { h.sequence = Sequence{8}; }, "beyond the window"},
       {"a payload over the OST's",
        [](AggHeader& h) {
          h.count = 64;

@@ -34,7 +34,7 @@ struct NodeLimits {
   Duration leave_after_end = Seconds(30);
   Duration resend_after{0};  ///< 0: no timer repeats anything (tcp, ucx). Otherwise unanswered messages are repeated at
                              ///< this interval.
-  std::uint32_t first_sequence = 0;  ///< First number of a new group; tests start just before the wrap.
+  Sequence first_sequence{};  ///< First number of a new group; tests start just before the wrap.
 };
 
 struct NodeConfig {
@@ -137,7 +137,7 @@ struct GroupView {
   Phase phase = Phase::collecting_joins;
   bool root = false;  ///< This node is the group's root.
   std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;
-  std::uint32_t first_unanswered = 0;
+  Sequence first_unanswered{};
   std::uint64_t answered = 0;              ///< Numbers that this node answered as the group's root.
   std::uint64_t operations = 0;            ///< Those of them that were last fragments, which counts whole operations;
                                            ///< Leave is not counted.

@@ -115,7 +115,7 @@ struct Completion {
 };
 
 struct Verdict {
-  std::uint32_t first_failed = 0;  ///< F: numbers below it complete at every member; F and later ones complete at none.
+  Sequence first_failed{};  ///< F: numbers below it complete at every member; F and later ones complete at none.
   wire::VerdictBody body{};
 };
 

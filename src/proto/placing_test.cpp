@@ -134,12 +134,12 @@ TEST(Placing, only_the_very_result_that_comes_next_has_a_place) {
   } rows[] = {
       {"a later number: it waits for its turn",
        [](auto& h) {
-         ++h.sequence;
+         h.sequence = seq_next(h.sequence);
          h.first += 128;
          h.flags &= static_cast<std::uint16_t>(~wire::kFlagFirst);
        }},
-      {"a number that was not sent", [](auto& h) { h.sequence += 100; }},
-      {"a former number", [](auto& h) { --h.sequence; }},
+      {"a number that was not sent", [](auto& h) { h.sequence = seq_next(h.sequence, 100); }},
+      {"a former number", [](auto& h) { h.sequence = seq_previous(h.sequence); }},
       {"another epoch", [](auto& h) { h.epoch = Epoch{number_of(h.epoch) + 1}; }},
       {"another group", [](auto& h) { h.group_id = GroupId{number_of(h.group_id) + 1}; }},
       {"a former group of the same number", [](auto& h) { h.group_id = GroupId{number_of(h.group_id) + 0x10000}; }},

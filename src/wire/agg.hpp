@@ -86,9 +86,9 @@ struct AggHeader {
   std::uint8_t version = kAggVersion;
   AggKind kind = AggKind::hello;
   TreeId tree_id{};
-  GroupId group_id{};          ///< The group's id; 0 before Opened.
-  Epoch epoch{};               ///< Raised at each re-join: older messages are dropped.
-  std::uint32_t sequence = 0;  ///< Position of the number in the group. Wraps: compare with seq_before().
+  GroupId group_id{};   ///< The group's id; 0 before Opened.
+  Epoch epoch{};        ///< Raised at each re-join: older messages are dropped.
+  Sequence sequence{};  ///< Position of the number in the group. Wraps: compare with seq_before().
   Coll coll = Coll::none;
   Op op = Op::null;
   Dtype dtype = Dtype::null;
@@ -121,9 +121,6 @@ constexpr bool order_matters(const T& operation) noexcept {
 constexpr void say_listening(AggHeader& header, bool listening) noexcept {
   header.flags = static_cast<std::uint16_t>(listening ? header.flags | kFlagListening : header.flags & ~kFlagListening);
 }
-
-/// Returns whether a is before b in the circle of 2^32 numbers.
-constexpr bool seq_before(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b) < 0; }
 
 enum class Role : std::uint32_t { client = 1, node = 2 };
 
@@ -195,13 +192,15 @@ struct JoinBody {
   std::uint32_t group_size = 0;
   std::uint32_t members = 1;  ///< Members that this Join speaks for.
   std::uint32_t osts = 0;     ///< Least number of OSTs reserved so far below; a member states the most that it can use.
-  std::uint32_t stream_window = 0;        ///< The same for streaming chunks; 0: no streaming.
-  std::uint32_t payload_per_ost = 0;      ///< Bytes of one OST that the member was granted.
-  std::uint32_t chunk_bytes = 0;          ///< Bytes of one streaming chunk.
-  std::uint32_t done = 0;                 ///< The lowest number below that is not complete.
-  std::uint32_t high = 0, high_rank = 0;  ///< Highest `done` below, and the rank that has it.
+  std::uint32_t stream_window = 0;    ///< The same for streaming chunks; 0: no streaming.
+  std::uint32_t payload_per_ost = 0;  ///< Bytes of one OST that the member was granted.
+  std::uint32_t chunk_bytes = 0;      ///< Bytes of one streaming chunk.
+  Sequence done{};                    ///< The lowest number below that is not complete.
+  Sequence high{};                    ///< Highest `done` below.
+  std::uint32_t high_rank = 0;        ///< The rank that has it.
   /// From a verdict that has already arrived; culprit kNoRank: none.
-  std::uint32_t first_aborted = 0, culprit = kNoRank;
+  Sequence first_aborted{};
+  std::uint32_t culprit = kNoRank;
   std::uint16_t flags = 0;  ///< Bit 0: the member is leaving.
   std::uint16_t path_length = 0;
   std::array<PathEntry, kPathMax> path{};  ///< path[0] is the node this Join is sent to; unused entries are zero.
@@ -213,9 +212,10 @@ struct JoinedBody {
   std::uint32_t osts = 0;           ///< W: the least of the path. No member has more numbers than this in flight.
   std::uint32_t stream_window = 0;  ///< The same minimum for streaming chunks.
   std::uint32_t payload_per_ost = 0, chunk_bytes = 0;
-  std::uint32_t low = 0, high = 0;  ///< Recovery: first number of this epoch; numbers below `high` are supplied.
+  Sequence low{}, high{};  ///< Recovery: first number of this epoch; numbers below `high` are supplied.
   std::uint32_t supplier = kNoRank;
-  std::uint32_t first_aborted = 0, culprit = kNoRank;
+  Sequence first_aborted{};
+  std::uint32_t culprit = kNoRank;
   std::uint32_t root_node = 0;  ///< The node that answers (for people).
 };
 static_assert(sizeof(JoinedBody) == 48 && std::has_unique_object_representations_v<JoinedBody>);

@@ -267,7 +267,7 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                   [](auto& b) { b.payload_per_ost = 0; },
                                   [](auto& b) { b.payload_per_ost = kPayloadMax + 1; },
                                   [](auto& b) { b.chunk_bytes = kPayloadMax + 1; },
-                                  [](auto& b) { b.high = b.done - 1; },
+                                  [](auto& b) { b.high = seq_previous(b.done); },
                                   [](auto& b) { b.high_rank = 16; },
                                   [](auto& b) { b.culprit = 16; },
                                   [](auto& b) { b.flags = 2; },
@@ -281,7 +281,7 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
   expect_flaws<JoinedBody>(
       "joined",
       {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_per_ost = 0; },
-       [](auto& b) { b.chunk_bytes = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
+       [](auto& b) { b.chunk_bytes = kPayloadMax + 1; }, [](auto& b) { b.high = seq_previous(b.low); }});
   expect_flaws<RefusedBody>(
       "refused", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
                   [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
@@ -298,10 +298,10 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
 }
 
 TEST(AggCodec, NumbersAreComparedInACircle) {
-  EXPECT_TRUE(seq_before(1, 2));
-  EXPECT_FALSE(seq_before(2, 2));
-  EXPECT_TRUE(seq_before(0xFFFFFFFF, 0));
-  EXPECT_FALSE(seq_before(0, 0xFFFFFFFF));
+  EXPECT_TRUE(seq_before(Sequence{1}, Sequence{2}));
+  EXPECT_FALSE(seq_before(Sequence{2}, Sequence{2}));
+  EXPECT_TRUE(seq_before(Sequence{0xFFFFFFFF}, Sequence{0}));
+  EXPECT_FALSE(seq_before(Sequence{0}, Sequence{0xFFFFFFFF}));
 }
 
 TEST(AggCodec, PeopleCanReadIt) {

@@ -13,7 +13,7 @@ AggHeader control(AggKind kind, std::uint32_t group) {
   h.tree_id = TreeId{3};
   h.group_id = GroupId{group};
   h.epoch = Epoch{2};
-  h.sequence = 0x01020304;
+  h.sequence = Sequence{0x01020304};
   return h;
 }
 
@@ -61,10 +61,10 @@ JoinBody join() {
   b.stream_window = 16;
   b.payload_per_ost = 1024;
   b.chunk_bytes = 65536;
-  b.done = 100;
-  b.high = 102;
+  b.done = Sequence{100};
+  b.high = Sequence{102};
   b.high_rank = 6;
-  b.first_aborted = 103;
+  b.first_aborted = Sequence{103};
   b.culprit = 7;
   b.flags = 1;
   b.path_length = 2;
@@ -99,7 +99,7 @@ std::vector<Sample> agg_samples() {
   count_up(welcome.nonce, 0xB0);
   count_up(welcome.proof, 0xC0);
   count_up(proof.proof, 0x10);
-  JoinedBody joined{kJob, 12, 16, 1024, 65536, 100, 102, 6, 103, 7, 22};
+  JoinedBody joined{kJob, 12, 16, 1024, 65536, Sequence{100}, Sequence{102}, 6, Sequence{103}, 7, 22};
   RefusedBody refused{kJob, 9, RefuseReason::no_ost, 21, 51, 2, AggKind::join, {}};
   TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000, {}};
   LostNode lost{.silent_ms = 1000, .is_parent = 1};
