@@ -19,7 +19,7 @@ struct Session {
   const SessionPlan* plan = nullptr;
   std::uint32_t track = 0, index = 0;
   std::uint64_t key = 0;  ///< Seeds the data.
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
   std::uint64_t token = 0;
   std::uint32_t open_tries = 0;
   bool opened_after_revoke = false;
@@ -116,7 +116,7 @@ struct NodeBox : proto::Outbox {
     network.send(end, to, header, body);
   }
   void drop(proto::LinkId link, const Error& why) override { drops.push_back({link, why.context}); }
-  bool invite(std::uint32_t, wire::InvitedBody& to) override {
+  bool invite(GroupId, wire::InvitedBody& to) override {
     to.address = {0xFF, 0x12};
     to.port = 1;
     return listeners != nullptr;

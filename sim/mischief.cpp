@@ -12,7 +12,7 @@ std::vector<std::byte> far_number(const wire::AggHeader& sent, const proto::Clie
   far.tree_id = sent.tree_id;
   far.group_id = group.config().group_id;
   far.epoch = group.config().epoch;
-  far.sequence = sent.sequence + 3 * std::max(group.shape().osts, group.shape().stream_window);
+  far.sequence = seq_next(sent.sequence, 3 * std::max(group.shape().osts, group.shape().stream_window));
   far.coll = wire::Coll::barrier;
   far.flags = wire::kFlagFirst | wire::kFlagLast;
   far.origin = rank;

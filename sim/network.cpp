@@ -76,9 +76,9 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
   }
   const bool has_epoch = header.kind == wire::AggKind::contribute || header.kind == wire::AggKind::result ||
                          header.kind == wire::AggKind::verdict;
-  if (has_epoch && header.epoch > 0 && random_.chance(faults_.ghost)) {
+  if (has_epoch && header.epoch != Epoch{} && random_.chance(faults_.ghost)) {
     wire::AggHeader old = header;
-    --old.epoch;
+    old.epoch = Epoch{number_of(old.epoch) - 1};
     BufferRef ghost = frame_of(old, body);
     if (data)
       for (std::size_t i = wire::kAggHeaderBytes; i < ghost.size(); ++i) ghost.data()[i] ^= std::byte{0x5A};
@@ -103,9 +103,9 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
 void Network::send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body) {
   Random& r = datagram_random_;
   const auto soon = [&] { return now_ + Nanos(r.between(10'000, faults_.delay_max.count())); };
-  if (header.epoch > 0 && r.chance(faults_.ghost)) {
+  if (header.epoch != Epoch{} && r.chance(faults_.ghost)) {
     wire::AggHeader old = header;
-    --old.epoch;
+    old.epoch = Epoch{number_of(old.epoch) - 1};
     BufferRef ghost = frame_of(old, body);
     for (std::size_t i = wire::kAggHeaderBytes; i < ghost.size(); ++i) ghost.data()[i] ^= std::byte{0x5A};
     push(soon(), to, 0, std::move(ghost));

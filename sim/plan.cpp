@@ -138,7 +138,7 @@ Plan make_plan(std::uint64_t seed) {
 
   const std::uint32_t track_count =
       plan.scenario == Scenario::few_groups || plan.scenario == Scenario::few_osts ? 3 : pick(r, 1, 3);
-  plan.grant = {.job_id = 1 + r.below(1000),
+  plan.grant = {.job_id = JobId{1 + r.below(1000)},
                 .quota = {.osts = pick(r, 12, 48),
                           .payload_per_ost = kPayload,
                           .max_groups = pick(r, track_count, 6),
@@ -150,7 +150,7 @@ Plan make_plan(std::uint64_t seed) {
                  .chunk_max = kChunk,
                  .stream_window_max = 16,
                  .resend_after = Millis(pick(r, 8, 30)),
-                 .first_sequence = r.chance(0.5) ? 0 : 0xFFFFFFFFu - pick(r, 0, 300)};
+                 .first_sequence = r.chance(0.5) ? Sequence{} : Sequence{0xFFFFFFFFu - pick(r, 0, 300)}};
   for (std::size_t i = 0; i < plan.grant.job_key.size(); ++i)
     plan.grant.job_key[i] = static_cast<std::uint8_t>(plan.seed >> i % 8 * 8 ^ i);
   if (plan.scenario == Scenario::few_groups) plan.grant.quota.max_groups = 1;

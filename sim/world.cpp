@@ -15,8 +15,8 @@
 namespace sumac::sim {
 namespace {
 
-constexpr std::uint32_t kEpoch = 5;
-constexpr std::uint32_t kTree = 77;
+constexpr Epoch kEpoch{5};
+constexpr TreeId kTree{77};
 constexpr Duration kTickEvery = Millis(4);
 constexpr Duration kTimeLimit = Seconds(200);
 constexpr std::uint64_t kDeliveriesMax = 30'000'000;

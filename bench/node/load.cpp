@@ -42,7 +42,7 @@ Result<double> cpu_seconds(pid_t pid) {
 
 class Load {
  public:
-  Load(const Options& options, std::vector<UniqueFd> fds, std::uint32_t group)
+  Load(const Options& options, std::vector<UniqueFd> fds, GroupId group)
       : o_(options), message_(kFrameBytes + options.talk.bytes), group_(group), scratch_(1u << 20) {
     for (std::uint32_t i = 0; i < o_.talk.children; ++i) {
       Child child;
@@ -176,7 +176,7 @@ class Load {
   static constexpr std::size_t kSequenceAt = 8 + 16;  // The frame header, then magic to epoch.
   const Options& o_;
   const std::size_t message_;
-  const std::uint32_t group_;
+  const GroupId group_;
   std::vector<Child> children_;
   std::vector<std::byte> scratch_;
   std::byte heads_[kGather][kFrameBytes];
@@ -191,7 +191,7 @@ Result<> run(const Options& o) {
     if (!fd) return tl::unexpected(fd.error());
     fds.push_back(std::move(*fd));
   }
-  std::uint32_t group = 1;
+  GroupId group{1};
   if (o.speak == "sumac") {
     auto formed = form_group(fds, o.talk);
     if (!formed) return tl::unexpected(formed.error());

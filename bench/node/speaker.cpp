@@ -41,7 +41,7 @@ Result<> read_all(int fd, std::span<std::byte> bytes) {
   return {};
 }
 
-AggHeader header_of(AggKind kind, std::uint32_t group = 0) {
+AggHeader header_of(AggKind kind, GroupId group = {}) {
   AggHeader header;
   header.kind = kind;
   header.tree_id = kTree;
@@ -74,9 +74,9 @@ Result<Body> hear(int fd, AggKind kind) {
   }
 }
 
-AggHeader data_header(const Talk& talk, std::uint32_t group, std::uint32_t sequence) {
+AggHeader data_header(const Talk& talk, GroupId group, std::uint32_t sequence) {
   AggHeader h = header_of(AggKind::contribute, group);
-  h.sequence = sequence;
+  h.sequence = Sequence{sequence};
   h.coll = wire::Coll::allreduce;
   h.op = Op::sum;
   h.dtype = Dtype::float32;
@@ -106,7 +106,7 @@ Result<UniqueFd> connect_child(const std::string& address) {
   return fd;
 }
 
-Result<std::uint32_t> form_group(const std::vector<UniqueFd>& children, const Talk& talk) {
+Result<GroupId> form_group(const std::vector<UniqueFd>& children, const Talk& talk) {
   for (std::uint32_t rank = 0; rank < children.size(); ++rank) {
     const int fd = children[rank].get();
     if (auto sent = write_all(fd, net::encode_greeting(net::FrameType::hello, 2u << 20)); !sent)
@@ -153,7 +153,7 @@ Result<std::uint32_t> form_group(const std::vector<UniqueFd>& children, const Ta
   return opened->group_id;
 }
 
-void write_head(std::byte* to, const Talk& talk, std::uint32_t group, std::uint32_t child, std::uint32_t sequence) {
+void write_head(std::byte* to, const Talk& talk, GroupId group, std::uint32_t child, std::uint32_t sequence) {
   AggHeader header = data_header(talk, group, sequence);
   header.origin = child;
   header.members = 1;
@@ -167,7 +167,7 @@ std::vector<std::byte> contribution(const Talk& talk, std::uint32_t child) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::vector<std::byte> expected_result(const Talk& talk, std::uint32_t group, std::uint32_t sequence) {
+std::vector<std::byte> expected_result(const Talk& talk, GroupId group, std::uint32_t sequence) {
   AggHeader header = data_header(talk, group, sequence);
   header.kind = AggKind::result;
   std::vector<std::byte> frame(kFrameBytes + talk.bytes);

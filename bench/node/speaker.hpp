@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
 
@@ -15,9 +16,10 @@ namespace sumac::bench {
 
 /// The transport's header and the message's, which precede the payload.
 inline constexpr std::size_t kFrameBytes = 8 + 64;
-inline constexpr std::uint64_t kJob = 7;  ///< The job that node-data grants.
+inline constexpr JobId kJob{7};  ///< The job that node-data grants.
 inline constexpr Secret kJobKey{};
-inline constexpr std::uint32_t kNode = 1, kTree = 1;
+inline constexpr std::uint32_t kNode = 1;
+inline constexpr TreeId kTree{1};
 
 struct Talk {
   std::uint32_t children = 8;
@@ -30,13 +32,13 @@ struct Talk {
 Result<UniqueFd> connect_child(const std::string& address);
 
 /// Greets, opens a group (child 0), joins with all children and waits until the group stands. Returns the group's id.
-Result<std::uint32_t> form_group(const std::vector<UniqueFd>& children, const Talk& talk);
+Result<GroupId> form_group(const std::vector<UniqueFd>& children, const Talk& talk);
 
 /// The frame's header and the message's for number `sequence` of child `child`; kFrameBytes.
-void write_head(std::byte* to, const Talk& talk, std::uint32_t group, std::uint32_t child, std::uint32_t sequence);
+void write_head(std::byte* to, const Talk& talk, GroupId group, std::uint32_t child, std::uint32_t sequence);
 /// Element i of child `child` is (child + 1) x (i % 97), float32, so that sums are exact.
 std::vector<std::byte> contribution(const Talk& talk, std::uint32_t child);
 /// The expected result for `sequence`, with its header.
-std::vector<std::byte> expected_result(const Talk& talk, std::uint32_t group, std::uint32_t sequence);
+std::vector<std::byte> expected_result(const Talk& talk, GroupId group, std::uint32_t sequence);
 
 }  // namespace sumac::bench

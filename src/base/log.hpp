@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
 
 namespace sumac {
@@ -51,7 +52,7 @@ class Logger {
   // data.
   void set_level(LogLevel level) noexcept { level_.store(level, std::memory_order_relaxed); }
   void set_rank(int rank) noexcept { rank_.store(rank, std::memory_order_relaxed); }
-  void set_job_id(std::uint64_t id) noexcept { job_id_.store(id, std::memory_order_relaxed); }
+  void set_job_id(JobId id) noexcept { job_id_.store(id, std::memory_order_relaxed); }
 
   /// Prints at any level; use the macros below. Only the daemon form prints `category`.
   void write(LogLevel level, const char* file, int line, std::string_view category, std::string_view text) const;
@@ -64,7 +65,7 @@ class Logger {
   Form form_;
   std::atomic<LogLevel> level_;
   std::atomic<int> rank_{0};
-  std::atomic<std::uint64_t> job_id_{0};
+  std::atomic<JobId> job_id_{};
   LogSink sink_;
   std::string host_;
 };

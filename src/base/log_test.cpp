@@ -32,7 +32,7 @@ TEST(Log, TheThreeForms) {
   library.set_rank(3);
   SUMAC_INFO(library, "job (ID: {})", 7);
   Logger low(Logger::Form::low_level, LogLevel::info, out.sink());
-  low.set_job_id(99);
+  low.set_job_id(JobId{99});
   SUMAC_ERROR(low, "sharp_create_job failed");
   Logger daemon(Logger::Form::daemon, LogLevel::info, out.sink());
   SUMAC_WARN(daemon, "text");

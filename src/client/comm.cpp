@@ -289,8 +289,8 @@ void Comm::abort_process() {
 
 void Comm::fill(sumac_comm_info& info) const {
   const Channel& first = channels_.front();
-  info.group_id = first.group->config().group_id;
-  info.tree_id = link_of(first).tree().body.tree_id;
+  info.group_id = number_of(first.group->config().group_id);
+  info.tree_id = number_of(link_of(first).tree().body.tree_id);
   info.group_size = size_;
   info.osts = shape_.osts;
   info.payload_bytes = shape_.payload_per_ost;

@@ -44,7 +44,7 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
       pool_(kPoolBytes),
       requests_(this) {
   log_.set_rank(world_rank_);
-  log_.set_job_id(spec.job_id);
+  log_.set_job_id(JobId{spec.job_id});
 }
 
 Context::~Context() {
@@ -83,7 +83,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
       SUMAC_DEBUG(context->log_, "{}", why.text);
     return tl::unexpected(why);
   };
-  auto bytes = begin_job(context->world_oob_, local, session, spec.job_id,
+  auto bytes = begin_job(context->world_oob_, local, session, JobId{spec.job_id},
                          {context->channel_, context->devices_.names()}, context->config_, context->log_);
   if (!bytes) return report(bytes.error());
 
@@ -98,7 +98,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   }
   if (auto all = context->world_oob_.agree(connected); !all) {
     if (context->world_rank_ == 0)
-      if (auto ended = session->end_job(spec.job_id, context->config_.job_create_timeout); !ended)
+      if (auto ended = session->end_job(JobId{spec.job_id}, context->config_.job_create_timeout); !ended)
         SUMAC_WARN(context->log_, "{}", ended.error().text);
     return report(all.error());
   }

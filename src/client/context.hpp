@@ -103,7 +103,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
-  void stopped_listening(proto::LinkId leaf, std::uint32_t group_id) override {
+  void stopped_listening(proto::LinkId leaf, GroupId group_id) override {
     listeners_->stopped(net::ConnId{leaf.value}, group_id);
   }
 

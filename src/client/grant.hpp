@@ -32,7 +32,7 @@ struct Grant {
 
 class GrantReader {
  public:
-  GrantReader(std::uint64_t job_id, std::uint32_t hosts) : job_id_(job_id), hosts_(hosts) {}
+  GrantReader(JobId job_id, std::uint32_t hosts) : job_id_(job_id), hosts_(hosts) {}
 
   /// Reads the next message, which was decoded already. Errc::invalid: another message is due; then the reader is of no
   /// further use.
@@ -44,7 +44,7 @@ class GrantReader {
  private:
   wire::HostHeader due() const noexcept;  ///< The header of the next message; a list with one entry stands for more.
 
-  const std::uint64_t job_id_;
+  const JobId job_id_;
   const std::uint32_t hosts_;
   Grant grant_{};  ///< `job.tree_count` is 0 until job_granted was read.
 };

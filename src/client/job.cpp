@@ -25,7 +25,7 @@ struct JobNotice {
 /// The front of a job's bytes. HostMessages follow, and then the index of each rank's host.
 struct JobHead {
   std::uint64_t magic = 0x314a414d5553;  ///< "SUMAJ1": this layout, and the rules by which members must act alike.
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   JobSettings settings;
   std::uint32_t hosts = 0, messages = 0;
 };
@@ -82,7 +82,7 @@ std::uint32_t osts_by_policy(const ClientConfig& config, std::uint32_t granted) 
 }
 
 /// Rank 0 asks the manager, and returns the bytes that all ranks get.
-Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, Session& session, std::uint64_t job_id,
+Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, Session& session, JobId job_id,
                                             const std::string& devices, const ClientConfig& config, const Logger& log) {
   const Hosts hosts = distinct_hosts(hellos);
   wire::JobBeginBody begin;
@@ -138,7 +138,7 @@ std::uint32_t Job::group_osts() const {
   return std::min(settings.osts_per_group == 0 ? share : settings.osts_per_group, std::max(1u, quota.osts));
 }
 
-std::vector<std::byte> encode_job(std::uint64_t job_id, const JobSettings& settings, std::uint32_t hosts,
+std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::uint32_t hosts,
                                   std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host) {
   const JobHead head{
       .job_id = job_id, .settings = settings, .hosts = hosts, .messages = static_cast<std::uint32_t>(answer.size())};
@@ -183,9 +183,8 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
   return job;
 }
 
-Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session,
-                                          std::uint64_t job_id, const Member& member, const ClientConfig& config,
-                                          const Logger& log) {
+Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session, JobId job_id,
+                                          const Member& member, const ClientConfig& config, const Logger& log) {
   RankHello hello;
   hello.channel = member.channel;
   hello.report = Report::of(local);

@@ -26,7 +26,7 @@ struct JobSettings {
 
 /// The same at all ranks.
 struct Job {
-  std::uint64_t id = 0;
+  JobId id{};
   JobSettings settings;
   wire::JobGrantedBody granted;
   std::vector<JobTree> trees;            ///< Ordered by their index; at least one, each with a leaf for every host.
@@ -43,7 +43,7 @@ struct Job {
 /// The form in which a job travels from rank 0 to the others: its settings, the messages of the manager's answer as
 /// sharpd sent them, and the host of each rank. decode_job() trusts nothing, since a rank may have another version of
 /// the library.
-std::vector<std::byte> encode_job(std::uint64_t job_id, const JobSettings& settings, std::uint32_t hosts,
+std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::uint32_t hosts,
                                   std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host);
 Outcome<Job> decode_job(std::span<const std::byte> bytes);
 
@@ -57,8 +57,7 @@ struct Member {
 /// not used. All ranks get the same failure, or the bytes of the job, which each decodes for itself (and reports a
 /// failure of that in the next agreement). Rank 0 holds the grant afterwards: if a later step fails it must call
 /// end_job().
-Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session,
-                                          std::uint64_t job_id, const Member& member, const ClientConfig& config,
-                                          const Logger& log);
+Outcome<std::vector<std::byte>> begin_job(const Oob& oob, const Outcome<>& local, Session* session, JobId job_id,
+                                          const Member& member, const ClientConfig& config, const Logger& log);
 
 }  // namespace sumac::client

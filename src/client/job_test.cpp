@@ -17,7 +17,7 @@ std::vector<std::byte> encoded(const test::Answer& answer) {
 TEST(Job, TravelsWhole) {
   const auto job = decode_job(encoded({}));
   ASSERT_TRUE(job) << job.error().text;
-  EXPECT_EQ(job->id, 42u);
+  EXPECT_EQ(job->id, JobId{42});
   EXPECT_EQ(job->granted.quota.payload_per_ost, 128u);
   EXPECT_EQ(job->settings.enable_sat, 1u);
   EXPECT_EQ(job->settings.sat_threshold, 16384u);
@@ -31,7 +31,7 @@ TEST(Job, TravelsWhole) {
   EXPECT_EQ(*first.address_of(2), "tcp:10.0.0.2:7000");
   EXPECT_EQ(*first.name_of(1), "an-root");
   EXPECT_EQ(first.address_of(9), nullptr);
-  EXPECT_EQ(second.body.tree_id, 6u);
+  EXPECT_EQ(second.body.tree_id, TreeId{6});
   EXPECT_EQ(second.body.rate_bits_per_s, 12'500'000'000u);
   EXPECT_EQ(*second.address_of(2), "tcp:10.0.0.2:7001") << "a node has an address for each tree";
   EXPECT_EQ(first.connections(), 2u) << "to the leaf, and from there to the root";
@@ -41,16 +41,16 @@ TEST(Job, TravelsWhole) {
 TEST(Job, AnAnswerThatIsNotWholeOrARankOnNoHostIsRefused) {
   const test::Answer answer;
   auto messages = answer.messages();
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, messages, std::vector<std::uint32_t>{0, 2})).error().status,
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, std::vector<std::uint32_t>{0, 2})).error().status,
             SHARP_COLL_ETREE_INFO);
-  EXPECT_EQ(decode_job(encode_job(43, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO)
+  EXPECT_EQ(decode_job(encode_job(JobId{43}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO)
       << "the answer to another job";
   std::swap(messages[2], messages[3]);
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO);
   messages = answer.messages();
   messages.pop_back();
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ENOTREE);
-  EXPECT_EQ(decode_job(encode_job(42, {}, 2, {}, kRankHost)).error().status, SHARP_COLL_ENOTREE);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ENOTREE);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, {}, kRankHost)).error().status, SHARP_COLL_ENOTREE);
 }
 
 TEST(Job, TheDeepestNodeSaysHowManyConnectionsAreOnTheWay) {

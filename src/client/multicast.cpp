@@ -18,14 +18,14 @@ constexpr std::uint32_t kMulticastLids = 0xc000, kMulticastLidMask = 0x3fff;
 
 }  // namespace
 
-std::string mgid_text(const std::optional<wire::InvitedBody>& address, std::uint32_t group_id) {
+std::string mgid_text(const std::optional<wire::InvitedBody>& address, GroupId group_id) {
   std::uint64_t prefix = 0, interface = 0;
   std::uint32_t lid = 0;
   if (address) {
     prefix = kSubnetPrefix;
     for (std::size_t i = 12; i < 16; ++i) interface = interface << 8 | address->address[i];
-    interface = interface << 32 | group_id;
-    lid = kMulticastLids | (group_id & kMulticastLidMask);
+    interface = interface << 32 | number_of(group_id);
+    lid = kMulticastLids | (number_of(group_id) & kMulticastLidMask);
   }
   return fmt::format("mgid: ( subnet prefix: 0x{:x} interface id: 0x{:x} ) mlid:{:x}", prefix, interface, lid);
 }
@@ -71,7 +71,7 @@ void Listeners::remove(proto::ClientGroup& group) noexcept {
   }
 }
 
-void Listeners::stopped(net::ConnId leaf, std::uint32_t group_id) {
+void Listeners::stopped(net::ConnId leaf, GroupId group_id) {
   for (auto& listener : listeners_) {
     if (listener.group == nullptr || listener.leaf != leaf || listener.group->config().group_id != group_id) continue;
     close(listener);

@@ -42,7 +42,7 @@ class Listeners {
   /// Called inside the transport's pass: receives the datagrams that are there.
   void on_readable(std::uint32_t token);
   /// Called when the group itself stops, because too few results come by multicast.
-  void stopped(net::ConnId leaf, std::uint32_t group_id);
+  void stopped(net::ConnId leaf, GroupId group_id);
 
   const MulticastCounts& counts() const noexcept { return counts_; }
 
@@ -66,6 +66,6 @@ class Listeners {
 /// Makes "mgid: ( subnet prefix: 0x... interface id: 0x... ) mlid:c007", the form that users know: the lower half of
 /// the interface id is the group's id, the upper half the end of the address (for IPv4 all of it). Without an address
 /// all are zero.
-std::string mgid_text(const std::optional<wire::InvitedBody>& address, std::uint32_t group_id);
+std::string mgid_text(const std::optional<wire::InvitedBody>& address, GroupId group_id);
 
 }  // namespace sumac::client

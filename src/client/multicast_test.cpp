@@ -147,10 +147,10 @@ TEST(Listeners, without_a_way_to_listen_the_group_goes_on_as_it_was) {
 }
 
 TEST(Mgid, is_as_people_know_it) {
-  EXPECT_EQ(mgid_text(std::nullopt, 0x10007), "mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0");
+  EXPECT_EQ(mgid_text(std::nullopt, GroupId{0x10007}), "mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0");
   wire::InvitedBody to;
   to.address = net::to_wire(*net::parse_address("239.255.1.2:5383"));
-  EXPECT_EQ(mgid_text(to, 0x10007),
+  EXPECT_EQ(mgid_text(to, GroupId{0x10007}),
             "mgid: ( subnet prefix: 0xff12a01bfe800000 interface id: 0xefff010200010007 ) mlid:c007");
 }
 

@@ -14,7 +14,7 @@ class Context;
 
 struct OpenedGroup {
   std::uint32_t tree = 0;  ///< Index into Job::trees.
-  std::uint32_t id = 0;
+  GroupId id{};
 };
 
 /// The form in which they travel from rank 0 to the others.

@@ -59,7 +59,7 @@ Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody
   return session;
 }
 
-Outcome<std::vector<wire::HostMessage>> Session::begin_job(std::uint64_t job_id, const wire::JobBeginBody& begin,
+Outcome<std::vector<wire::HostMessage>> Session::begin_job(JobId job_id, const wire::JobBeginBody& begin,
                                                            const std::vector<std::string>& hosts, Duration patience) {
   const Time deadline = deadline_after(monotonic_now(), patience);
   std::vector<wire::JobHostEntry> entries;
@@ -86,17 +86,17 @@ Outcome<std::vector<wire::HostMessage>> Session::begin_job(std::uint64_t job_id,
   return answer;
 }
 
-void Session::enter_job(std::uint64_t job_id, std::uint32_t world_rank, const Secret& key) noexcept {
+void Session::enter_job(JobId job_id, std::uint32_t world_rank, const Secret& key) noexcept {
   wire::MemberBody body{world_rank, 0, {}};
   std::ranges::copy(key, body.job_key.begin());
   (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience);
 }
 
-void Session::leave_job(std::uint64_t job_id) noexcept {
+void Session::leave_job(JobId job_id) noexcept {
   (void)sharpd_.send(wire::host_message(HostKind::leave, job_id), kWordPatience);
 }
 
-Result<wire::HostMessage> Session::ask_end(std::uint64_t job_id, Time deadline) {
+Result<wire::HostMessage> Session::ask_end(JobId job_id, Time deadline) {
   if (auto said = sharpd_.send(wire::host_message(HostKind::job_end, job_id), left_until(deadline)); !said)
     return tl::unexpected(said.error());
   return sharpd_.receive(left_until(deadline));
@@ -115,7 +115,7 @@ Outcome<> Session::attach_again(Time deadline) {
   }
 }
 
-Outcome<> Session::end_job(std::uint64_t job_id, Duration patience) {
+Outcome<> Session::end_job(JobId job_id, Duration patience) {
   const Time deadline = deadline_after(monotonic_now(), patience);
   auto answer = ask_end(job_id, deadline);
   if (!answer && answer.error().code == Errc::lost) {

@@ -28,19 +28,19 @@ class Session {
 
   /// Returns the messages of a grant that GrantReader reads as a whole. Fails with SHARP_COLL_EJOB_CREATE or
   /// SHARP_COLL_ESESS_INIT.
-  Outcome<std::vector<wire::HostMessage>> begin_job(std::uint64_t job_id, const wire::JobBeginBody& begin,
+  Outcome<std::vector<wire::HostMessage>> begin_job(JobId job_id, const wire::JobBeginBody& begin,
                                                     const std::vector<std::string>& hosts, Duration patience);
   /// Announces that this process is a rank of the job: if it ends before leave_job(), sharpd reports its death to the
   /// others. It waits for no answer; if sharpd is gone, only this announcement is lost.
-  void enter_job(std::uint64_t job_id, std::uint32_t world_rank, const Secret& key) noexcept;
-  void leave_job(std::uint64_t job_id) noexcept;
+  void enter_job(JobId job_id, std::uint32_t world_rank, const Secret& key) noexcept;
+  void leave_job(JobId job_id) noexcept;
   /// If sharpd has been restarted since, the process first attaches to the new one.
-  Outcome<> end_job(std::uint64_t job_id, Duration patience);
+  Outcome<> end_job(JobId job_id, Duration patience);
 
  private:
   Session(net::HostClient sharpd, std::string path, const wire::AttachBody& who)
       : sharpd_(std::move(sharpd)), path_(std::move(path)), who_(who) {}
-  Result<wire::HostMessage> ask_end(std::uint64_t job_id, Time deadline);
+  Result<wire::HostMessage> ask_end(JobId job_id, Time deadline);
   Outcome<> attach_again(Time deadline);
 
   net::HostClient sharpd_;

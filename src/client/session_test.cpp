@@ -110,7 +110,7 @@ TEST(Session, WhatIsNoSharpdIsNoSession) {
       {"says garbage", [](Peer& p) { p.hear(), p.say_raw(1024); }},
       {"says too much", [](Peer& p) { p.hear(), p.say_raw(1025); }},
       {"says too little", [](Peer& p) { p.hear(), p.say_raw(3); }},
-      {"answers another question", [](Peer& p) { p.hear(), p.say(wire::host_message(HostKind::job_ended, 7)); }},
+      {"answers another question", [](Peer& p) { p.hear(), p.say(wire::host_message(HostKind::job_ended, JobId{7})); }},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -125,7 +125,7 @@ TEST(Session, ASharpdOfAnotherVersionIsNamedWithBothVersions) {
   for (const int other : {wire::kHostVersion - 1, wire::kHostVersion + 1}) {
     Peer peer([other](Peer& p) {
       p.hear();
-      auto message = wire::host_message(HostKind::attached, 0);
+      auto message = wire::host_message(HostKind::attached, JobId{0});
       message.header.version = static_cast<std::uint8_t>(other);
       p.say(message);
     });
@@ -155,19 +155,19 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
     wire::load(wish, begin.body.data());
     EXPECT_EQ(wish.quota.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
     EXPECT_EQ(p.hear().header.kind, HostKind::job_host);
-    test::Answer answer{.job_id = 99};  // The answer of a manager that does not know the feature.
+    test::Answer answer{.job_id = JobId{99}};  // The answer of a manager that does not know the feature.
     for (auto& tree : answer.trees) tree.host_leaf.resize(1);
     for (const auto& message : answer.messages()) p.say(message);
     EXPECT_EQ(p.hear().header.kind, HostKind::job_end);
-    p.say(wire::host_message(HostKind::job_ended, 99));
+    p.say(wire::host_message(HostKind::job_ended, JobId{99}));
   });
   auto session = attach(peer);
   ASSERT_TRUE(session) << session.error().text;
   auto config = load_client_config();
   ASSERT_TRUE(config);
   config->reproducible = true;
-  const auto job =
-      begin_job(Oob({}, nullptr, 0, 1), {}, &*session, 99, {}, *config, Logger(Logger::Form::library, LogLevel::fatal));
+  const auto job = begin_job(Oob({}, nullptr, 0, 1), {}, &*session, JobId{99}, {}, *config,
+                             Logger(Logger::Form::library, LogLevel::fatal));
   ASSERT_FALSE(job);
   EXPECT_EQ(job.error().status, SHARP_COLL_ENOT_SUPP);
   EXPECT_THAT(job.error().text, HasSubstr("SUMAC_REPRODUCIBLE=1, but sharp_am does not grant"));
@@ -175,7 +175,7 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
 
 TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
   const std::uint32_t kHosts = 600;  // More than fit into one message, in both directions.
-  test::Answer answer{.job_id = 99};
+  test::Answer answer{.job_id = JobId{99}};
   answer.trees[0].host_leaf.assign(kHosts, 2);
   answer.trees[1].host_leaf.assign(kHosts, 2);
   Peer peer([&](Peer& p) {
@@ -190,7 +190,7 @@ TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
     }
     for (const auto& message : answer.messages()) p.say(message);
     p.hear();
-    p.say(wire::host_message(HostKind::job_ended, 99));
+    p.say(wire::host_message(HostKind::job_ended, JobId{99}));
   });
   auto session = attach(peer);
   ASSERT_TRUE(session);
@@ -198,12 +198,12 @@ TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
   for (std::uint32_t i = 0; i < kHosts; ++i) hosts.push_back(fmt::format("host{}", i));
   wire::JobBeginBody wish;
   wish.world_size = wish.host_count = kHosts;
-  const auto granted = session->begin_job(99, wish, hosts, 5s);
+  const auto granted = session->begin_job(JobId{99}, wish, hosts, 5s);
   ASSERT_TRUE(granted) << granted.error().text;
   const auto sent = answer.messages();
   ASSERT_EQ(granted->size(), sent.size());
   for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(wire::encoded((*granted)[i]), wire::encoded(sent[i]));
-  const auto ended = session->end_job(99, 5s);
+  const auto ended = session->end_job(JobId{99}, 5s);
   EXPECT_TRUE(ended) << ended.error().text;
 }
 
@@ -220,13 +220,13 @@ TEST(Session, RefusalsSpeakTheWordsUsersKnow) {
       wire::JobRefusedBody body;
       body.status = row.status;
       ASSERT_TRUE(wire::put_text(body.text, "start it"));
-      p.say(wire::host_message(HostKind::job_refused, body, 5));
+      p.say(wire::host_message(HostKind::job_refused, body, JobId{5}));
     });
     auto session = attach(peer);
     ASSERT_TRUE(session);
     wire::JobBeginBody wish;
     wish.world_size = wish.host_count = 1;
-    const auto granted = session->begin_job(5, wish, {"node1"}, 5s);
+    const auto granted = session->begin_job(JobId{5}, wish, {"node1"}, 5s);
     ASSERT_FALSE(granted);
     EXPECT_EQ(granted.error().status, SHARP_COLL_EJOB_CREATE);
     EXPECT_THAT(granted.error().text, HasSubstr(row.text));
@@ -238,7 +238,7 @@ TEST(Session, AListOutOfOrderIsNotBelieved) {
     p.welcome();
     p.hear();
     p.hear();
-    auto messages = test::Answer{.job_id = 5}.messages();
+    auto messages = test::Answer{.job_id = JobId{5}}.messages();
     std::swap(messages[2], messages[3]);
     for (std::size_t i = 0; i < 3; ++i) p.say(messages[i]);
     p.wait_for_hangup();
@@ -248,7 +248,7 @@ TEST(Session, AListOutOfOrderIsNotBelieved) {
     ASSERT_TRUE(session);
     wire::JobBeginBody wish;
     wish.world_size = wish.host_count = 1;
-    const auto granted = session->begin_job(5, wish, {"node1"}, 5s);
+    const auto granted = session->begin_job(JobId{5}, wish, {"node1"}, 5s);
     ASSERT_FALSE(granted);
     EXPECT_THAT(granted.error().text, HasSubstr("job_node"));
   }

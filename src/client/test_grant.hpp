@@ -19,12 +19,12 @@ struct Answer {
     std::vector<std::uint32_t> host_leaf{};
   };
 
-  std::uint64_t job_id = 42;
+  JobId job_id{42};
   wire::JobGrantedBody granted{.quota = {51, 128, 51, 1, 1, 2, 16, 65536, 1}};
-  std::vector<Tree> trees{{{.tree_id = 5, .root_node = 1, .delay_ns = 2'000},
+  std::vector<Tree> trees{{{.tree_id = TreeId{5}, .root_node = 1, .delay_ns = 2'000},
                            {{1, 1, "an-root", "tcp:10.0.0.1:7000"}, {2, 1, "an-leaf", "tcp:10.0.0.2:7000"}},
                            {2, 1}},
-                          {{.tree_id = 6, .root_node = 2, .rate_bits_per_s = 12'500'000'000, .member_nodes = 1},
+                          {{.tree_id = TreeId{6}, .root_node = 2, .rate_bits_per_s = 12'500'000'000, .member_nodes = 1},
                            {{2, 2, "an-leaf", "tcp:10.0.0.2:7001"}},
                            {2, 2}}};
 

@@ -56,7 +56,9 @@ Result<std::optional<Held>> load_held(const std::string& path) {
                     (file >> word >> count) && word == "jobs";
   for (std::size_t i = 0; ours && i < count; ++i) {
     HeldJob job;
-    if (!(file >> job.ticket >> job.job_id >> job.holder.pid >> job.holder.started)) break;
+    std::uint64_t job_id = 0;
+    if (!(file >> job.ticket >> job_id >> job.holder.pid >> job.holder.started)) break;
+    job.job_id = JobId{job_id};
     held.jobs.push_back(job);
   }
   if (!ours || held.jobs.size() != count || !(file >> word) || word != "end")

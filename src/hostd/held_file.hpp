@@ -24,7 +24,7 @@ std::optional<ProcessMark> mark_of(int pid);
 
 struct HeldJob {
   Ticket ticket = 0;
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   ProcessMark holder;
   bool operator==(const HeldJob&) const = default;
 };

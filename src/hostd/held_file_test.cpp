@@ -27,7 +27,7 @@ struct HeldFile : testing::Test {
 };
 
 TEST_F(HeldFile, gives_back_what_was_saved_and_goes_with_the_last_job) {
-  const Held held{5, 9, {{7, 70, {100, 1000}}, {9, 90, {200, 2000}}}};
+  const Held held{5, 9, {{7, JobId{70}, {100, 1000}}, {9, JobId{90}, {200, 2000}}}};
   ASSERT_TRUE(save_held(path, held));
   auto loaded = load_held(path);
   ASSERT_TRUE(loaded && *loaded) << (loaded ? "nothing" : loaded.error().context);
@@ -43,7 +43,7 @@ TEST_F(HeldFile, gives_back_what_was_saved_and_goes_with_the_last_job) {
 }
 
 TEST_F(HeldFile, what_the_disk_has_no_room_for_says_why_and_leaves_the_former_one) {
-  const Held before{5, 9, {{7, 70, {100, 1000}}}};
+  const Held before{5, 9, {{7, JobId{70}, {100, 1000}}}};
   ASSERT_TRUE(save_held(path, before));
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -51,7 +51,7 @@ TEST_F(HeldFile, what_the_disk_has_no_room_for_says_why_and_leaves_the_former_on
   const rlimit small{20, limit.rlim_max};  // The first part of the file fits this limit, the next does not.
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   errno = 0;
-  const auto saved = save_held(path, {5, 10, {{8, 80, {100, 1000}}}});
+  const auto saved = save_held(path, {5, 10, {{8, JobId{80}, {100, 1000}}}});
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   ::signal(SIGXFSZ, handler);
   ASSERT_FALSE(saved);
@@ -63,7 +63,7 @@ TEST_F(HeldFile, what_the_disk_has_no_room_for_says_why_and_leaves_the_former_on
 }
 
 TEST_F(HeldFile, what_is_cut_short_or_not_ours_is_refused) {
-  ASSERT_TRUE(save_held(path, {5, 9, {{7, 70, {100, 1000}}, {9, 90, {200, 2000}}}}));
+  ASSERT_TRUE(save_held(path, {5, 9, {{7, JobId{70}, {100, 1000}}, {9, JobId{90}, {200, 2000}}}}));
   const auto whole = text();
   for (std::size_t size = 0; size + 4 < whole.size(); ++size) {
     std::ofstream(path) << whole.substr(0, size);
@@ -84,7 +84,7 @@ TEST_F(HeldFile, what_is_cut_short_or_not_ours_is_refused) {
 }
 
 TEST_F(HeldFile, another_boot_leaves_nothing) {
-  ASSERT_TRUE(save_held(path, {5, 9, {{7, 70, {100, 1000}}}}));
+  ASSERT_TRUE(save_held(path, {5, 9, {{7, JobId{70}, {100, 1000}}}}));
   auto of_another = text();
   const auto at = of_another.find("boot ") + 5;
   of_another[at] = of_another[at] == 'a' ? 'b' : 'a';

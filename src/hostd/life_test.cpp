@@ -119,7 +119,7 @@ class World {
     EXPECT_EQ(jobs(), ids);
     std::set<std::uint64_t> kept;
     std::uint32_t osts = 0;
-    for (const auto& job : journal_.state.jobs) kept.insert(job.job_id), osts += job.quota.osts;
+    for (const auto& job : journal_.state.jobs) kept.insert(number_of(job.job_id)), osts += job.quota.osts;
     EXPECT_EQ(kept, ids) << "in the journal";
     EXPECT_LE(osts, 512u);
     for (const auto& node : nodes_) EXPECT_EQ(node.jobs, ids) << "at " << node.name;

@@ -232,7 +232,7 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
   for (const auto& member : memberships) {
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "rank {} of job {} died: {}", member.world_rank, member.job_id, who);
     control::v1::RankDied word;
-    word.set_job_id(member.job_id);
+    word.set_job_id(number_of(member.job_id));
     word.set_world_rank(member.world_rank);
     word.set_uid(peer.uid);
     word.set_job_key(member.job_key.data(), member.job_key.size());
@@ -271,7 +271,7 @@ void Server::run(net::HostClientId id, Actions actions) {
       sockets_.close(id);
       return;
     } else if (const auto* begin = std::get_if<BeginJob>(&action)) {
-      begun_[begin->ticket] = {id, begin->begin.job_id()};
+      begun_[begin->ticket] = {id, JobId{begin->begin.job_id()}};
       SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager", begin->begin.job_id(),
                    begin->begin.holder());
       run(uplink_.begin(begin->ticket, begin->begin, monotonic_now()));

@@ -69,7 +69,7 @@ class Server final : private net::HostServerEvents {
   };
   struct Begun {
     net::HostClientId client;
-    std::uint64_t job_id = 0;
+    JobId job_id{};
   };
   void on_client(net::HostClientId client, const net::PeerIdentity& who) override;
   void on_message(net::HostClientId client, const wire::HostMessage& message) override;

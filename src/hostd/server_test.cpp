@@ -90,11 +90,12 @@ struct Client {
     wire::JobBeginBody body;
     body.world_size = body.host_count = static_cast<std::uint32_t>(names.size());
     body.quota.osts = osts;
-    send(wire::host_message(HostKind::job_begin, body, job_id));
+    send(wire::host_message(HostKind::job_begin, body, JobId{job_id}));
     for (std::uint32_t i = 0; i < names.size(); ++i) {
       wire::JobHostEntry entry;
       (void)wire::put_text(entry.host, names[i]);
-      send(wire::host_list<wire::JobHostEntry>(HostKind::job_host, std::span(&entry, 1), i, body.host_count, job_id));
+      send(wire::host_list<wire::JobHostEntry>(HostKind::job_host, std::span(&entry, 1), i, body.host_count,
+                                               JobId{job_id}));
     }
     return receive();
   }
@@ -126,7 +127,7 @@ TEST(Sharpd, carries_a_job_from_begin_to_end) {
   EXPECT_EQ(client.receive().header.kind, HostKind::job_tree);
   for (std::uint32_t node = 0; node < 3; ++node) EXPECT_EQ(client.receive().header.kind, HostKind::job_node);
   EXPECT_EQ(client.receive().header.kind, HostKind::job_leaf);
-  client.send(wire::host_message(HostKind::job_end, std::uint64_t{7}));
+  client.send(wire::host_message(HostKind::job_end, JobId{7}));
   EXPECT_EQ(client.receive().header.kind, HostKind::job_ended);
 }
 
@@ -231,7 +232,7 @@ TEST(Sharpd, malformed_messages_cost_their_sender_the_connection_and_nobody_else
     EXPECT_LE(::recv(raw.get(), &byte, 1, 0), 0) << "closed, without a word";
   }
   Client rude(sharpd.path);
-  rude.send(wire::host_message(HostKind::job_end, std::uint64_t{99}));
+  rude.send(wire::host_message(HostKind::job_end, JobId{99}));
   EXPECT_FALSE(rude.socket.receive(Seconds(20)));
   sharpd.wait_for("it ended job 99, which it does not hold");
   EXPECT_EQ(good.begin(7).header.kind, HostKind::job_granted);

@@ -14,7 +14,7 @@ using wire::HostMessage;
 /// Status numbers of the low-level library, as clients print them.
 constexpr std::uint32_t kStatusJobError = 35, kStatusNoManager = 52;
 
-ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view why) {
+ToClient refusal(JobId job_id, std::uint32_t status, std::string_view why) {
   wire::JobRefusedBody body;
   body.status = status;
   // The manager's text may have several lines. A text field holds one line; otherwise the client would reject the whole
@@ -25,9 +25,9 @@ ToClient refusal(std::uint64_t job_id, std::uint32_t status, std::string_view wh
   return {wire::host_message(HostKind::job_refused, body, job_id)};
 }
 
-bool add_tree(Actions& out, std::uint64_t job_id, const control::v1::GrantedTree& tree, std::uint32_t index) {
+bool add_tree(Actions& out, JobId job_id, const control::v1::GrantedTree& tree, std::uint32_t index) {
   wire::JobTreeBody body;
-  body.tree_id = tree.tree_id();
+  body.tree_id = TreeId{tree.tree_id()};
   body.tree_index = index;
   body.root_node = tree.root_node();
   body.node_count = static_cast<std::uint32_t>(tree.nodes_size());
@@ -53,7 +53,7 @@ bool add_tree(Actions& out, std::uint64_t job_id, const control::v1::GrantedTree
 }
 
 /// Returns nothing if the manager's grant does not fit our messages.
-std::optional<Actions> granted_messages(std::uint64_t job_id, const control::v1::JobGranted& granted) {
+std::optional<Actions> granted_messages(JobId job_id, const control::v1::JobGranted& granted) {
   wire::JobGrantedBody body;
   body.quota = control::quota_of(granted.quota());
   body.tree_count = static_cast<std::uint32_t>(granted.trees_size());
@@ -83,7 +83,7 @@ std::string Session::describe() const {
                      attached_ ? fmt::format(" rank {}", world_rank_) : "");
 }
 
-void Session::adopt(std::uint64_t job_id, Ticket ticket) {
+void Session::adopt(JobId job_id, Ticket ticket) {
   Job job;
   job.phase = Phase::held;
   job.ticket = ticket;
@@ -133,7 +133,7 @@ Actions Session::begin(const HostMessage& message) {
     return {Offence{fmt::format("it began a job of {} ranks on {} hosts", body.world_size, body.host_count)}};
   Job job;
   job.hosts_expected = body.host_count;
-  job.begin.set_job_id(job_id);
+  job.begin.set_job_id(number_of(job_id));
   job.begin.set_world_size(body.world_size);
   *job.begin.mutable_quota() = control::quota_message(body.quota);
   job.begin.set_holder(describe());

@@ -44,7 +44,7 @@ struct Offence {
 };
 /// This process is a rank of a job. If it dies without leaving the job, the other ranks must be informed.
 struct Membership {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint32_t world_rank = 0;
   Secret job_key{};
 };
@@ -58,7 +58,7 @@ class Session {
   Session(Peer peer, std::string host, std::function<Ticket()> next_ticket, std::string devices = {});
 
   /// Records a job that the process already holds: a former sharpd of this life began it.
-  void adopt(std::uint64_t job_id, Ticket ticket);
+  void adopt(JobId job_id, Ticket ticket);
   Actions received(const wire::HostMessage& message);
   /// Handles the manager's answer to a ticket of this session; unknown tickets are ignored.
   Actions answered(Ticket ticket, const control::v1::HostDown& down);
@@ -82,7 +82,7 @@ class Session {
     std::uint32_t hosts_expected = 0;
     control::v1::JobBegin begin;
   };
-  using Jobs = std::map<std::uint64_t, Job>;
+  using Jobs = std::map<JobId, Job>;
 
   Actions attach(const wire::HostMessage& message);
   Actions begin(const wire::HostMessage& message);

@@ -21,13 +21,13 @@ HostMessage begin(std::uint64_t job_id, std::uint32_t hosts = 2, std::uint32_t r
   body.host_count = hosts;
   body.quota.osts = 128;
   body.quota.features = 5;
-  return wire::host_message(HostKind::job_begin, body, job_id);
+  return wire::host_message(HostKind::job_begin, body, JobId{job_id});
 }
 
 HostMessage host(std::uint64_t job_id, std::uint32_t index, std::uint32_t total, const std::string& name) {
   wire::JobHostEntry entry;
   EXPECT_TRUE(wire::put_text(entry.host, name));
-  return wire::host_list<wire::JobHostEntry>(HostKind::job_host, std::span(&entry, 1), index, total, job_id);
+  return wire::host_list<wire::JobHostEntry>(HostKind::job_host, std::span(&entry, 1), index, total, JobId{job_id});
 }
 
 template <class T>
@@ -101,7 +101,7 @@ TEST(Session, the_hosts_ports_are_told_and_those_of_a_job_passed_on) {
   auto message = begin(7, 1);
   auto body = wire::host_entry<wire::JobBeginBody>(message);
   ASSERT_TRUE(wire::put_text(body.devices, "mlx5_1:1"));
-  session.received(wire::host_message(HostKind::job_begin, body, std::uint64_t{7}));
+  session.received(wire::host_message(HostKind::job_begin, body, JobId{7}));
   const auto actions = session.received(host(7, 0, 1, "h1"));
   const auto* asked = first<BeginJob>(actions);
   ASSERT_NE(asked, nullptr);
@@ -126,10 +126,10 @@ TEST(Session, what_breaks_the_rules_is_an_offence_by_name) {
       {"another total", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 3, "h1"), "host 0 of 3"},
       {"an evil name", [](auto& c) { c.session.received(begin(7)); }, host(7, 0, 2, "h\n1"), "no legal name"},
       {"hosts after the last", [](auto& c) { c.hold(7); }, host(7, 0, 1, "h1"), "which it is not beginning"},
-      {"end of nothing", {}, wire::host_message(HostKind::job_end, std::uint64_t{7}), "does not hold"},
+      {"end of nothing", {}, wire::host_message(HostKind::job_end, JobId{7}), "does not hold"},
       {"end before the grant", [](auto& c) { c.session.received(begin(7)); },
-       wire::host_message(HostKind::job_end, std::uint64_t{7}), "not running"},
-      {"a reply", {}, wire::host_message(HostKind::job_ended, std::uint64_t{7}), "which only sharpd may send"},
+       wire::host_message(HostKind::job_end, JobId{7}), "not running"},
+      {"a reply", {}, wire::host_message(HostKind::job_ended, JobId{7}), "which only sharpd may send"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -209,7 +209,7 @@ TEST(Session, an_ended_job_is_confirmed_also_when_the_manager_is_gone) {
     SCOPED_TRACE(manager_lives);
     Attached client;
     client.hold(7);
-    const auto end = client.session.received(wire::host_message(HostKind::job_end, std::uint64_t{7}));
+    const auto end = client.session.received(wire::host_message(HostKind::job_end, JobId{7}));
     ASSERT_NE(first<EndJob>(end), nullptr);
     control::v1::HostDown down;
     down.mutable_ended();
@@ -221,14 +221,14 @@ TEST(Session, an_ended_job_is_confirmed_also_when_the_manager_is_gone) {
   Attached client;
   client.hold(7);
   EXPECT_TRUE(client.session.manager_lost(1, {Errc::lost, "x"}).empty()) << "the job goes on without its manager";
-  const auto reply = client.session.received(wire::host_message(HostKind::job_end, std::uint64_t{7}));
+  const auto reply = client.session.received(wire::host_message(HostKind::job_end, JobId{7}));
   EXPECT_EQ(first<ToClient>(reply)->message.header.kind, HostKind::job_ended);
 }
 
 TEST(Session, a_late_answer_to_a_former_begin_is_nobodys) {
   Attached client;
   client.hold(7);
-  client.session.received(wire::host_message(HostKind::job_end, std::uint64_t{7}));
+  client.session.received(wire::host_message(HostKind::job_end, JobId{7}));
   client.session.manager_lost(1, {Errc::lost, "x"});
   client.session.received(begin(7, 1));
   client.session.received(host(7, 0, 1, "h1"));
@@ -271,7 +271,7 @@ TEST(Session, a_long_list_is_cut_into_messages_that_the_client_accepts) {
 }
 
 HostMessage member(std::uint64_t job_id, std::uint32_t world_rank) {
-  return wire::host_message(HostKind::member, wire::MemberBody{world_rank, 0, {7}}, job_id);
+  return wire::host_message(HostKind::member, wire::MemberBody{world_rank, 0, {7}}, JobId{job_id});
 }
 
 TEST(Session, who_enters_a_job_is_its_member_until_it_leaves) {
@@ -279,12 +279,12 @@ TEST(Session, who_enters_a_job_is_its_member_until_it_leaves) {
   EXPECT_TRUE(client.session.received(member(7, 3)).empty()) << "nobody waits for an answer";
   EXPECT_TRUE(client.session.received(member(8, 0)).empty());
   ASSERT_EQ(client.session.memberships().size(), 2u);
-  EXPECT_EQ(client.session.memberships()[0].job_id, 7u);
+  EXPECT_EQ(client.session.memberships()[0].job_id, JobId{7});
   EXPECT_EQ(client.session.memberships()[0].world_rank, 3u);
   EXPECT_EQ(client.session.memberships()[0].job_key, Secret{7});
-  EXPECT_TRUE(client.session.received(wire::host_message(HostKind::leave, std::uint64_t{7})).empty());
+  EXPECT_TRUE(client.session.received(wire::host_message(HostKind::leave, JobId{7})).empty());
   ASSERT_EQ(client.session.memberships().size(), 1u);
-  EXPECT_EQ(client.session.memberships()[0].job_id, 8u);
+  EXPECT_EQ(client.session.memberships()[0].job_id, JobId{8});
   EXPECT_TRUE(client.session.held().empty()) << "a member holds nothing";
 }
 
@@ -292,7 +292,7 @@ TEST(Session, a_member_twice_or_of_too_many_jobs_or_a_leave_of_none_is_an_offenc
   Attached client;
   client.session.received(member(7, 3));
   EXPECT_NE(first<Offence>(client.session.received(member(7, 3))), nullptr);
-  EXPECT_NE(first<Offence>(client.session.received(wire::host_message(HostKind::leave, std::uint64_t{9}))), nullptr);
+  EXPECT_NE(first<Offence>(client.session.received(wire::host_message(HostKind::leave, JobId{9}))), nullptr);
   for (std::uint64_t job = 100; job < 100 + kJobsPerClientMax - 1; ++job)
     EXPECT_TRUE(client.session.received(member(job, 0)).empty());
   EXPECT_NE(first<Offence>(client.session.received(member(1000, 0))), nullptr);

@@ -64,10 +64,10 @@ void Uplink::send_end(UplinkActions& out, Ticket ticket, const Job& job, const s
   out.push_back(SendUp{std::move(up)});
 }
 
-void Uplink::adopt(Ticket ticket, std::uint64_t job_id) {
+void Uplink::adopt(Ticket ticket, JobId job_id) {
   auto& job = jobs_[ticket];
   job.begin.set_ticket(ticket);
-  job.begin.set_job_id(job_id);
+  job.begin.set_job_id(number_of(job_id));
   job.phase = Phase::held;
   job.sent = true;
 }

@@ -64,7 +64,7 @@ class Uplink {
 
   /// Call it before anything else, for a job that the former process of this life holds. The first message to the
   /// manager names the job.
-  void adopt(Ticket ticket, std::uint64_t job_id);
+  void adopt(Ticket ticket, JobId job_id);
   UplinkActions begin(Ticket ticket, control::v1::JobBegin begin, Time now);
   /// The owner ended the job. The answer comes from the manager, or at once while the manager is away.
   UplinkActions end(Ticket ticket, Time now);

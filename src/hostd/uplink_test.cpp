@@ -74,7 +74,7 @@ TEST(Uplink, registers_at_once_and_renews_what_it_holds_every_two_seconds) {
 
 TEST(Uplink, what_a_former_process_held_is_named_at_once_and_renewed) {
   Line line;
-  line.uplink.adopt(1'000'007, 70);
+  line.uplink.adopt(1'000'007, JobId{70});
   const auto first = only<OpenStream>(line.uplink.tick(line.now));
   ASSERT_EQ(first.size(), 1u);
   const auto& who = first[0].first.register_();

@@ -80,7 +80,7 @@ Actions Core::restore(const SavedState& saved, Time now) {
   keep_trees(out);
   out.push_back(Say{LogLevel::info, "GENERAL",
                     fmt::format("restarted: tree {:#x} and {} jobs are known; their sharpds have {} ms to renew them",
-                                trees_.empty() ? 0 : trees_[0].id, jobs_.size(),
+                                trees_.empty() ? TreeId{} : trees_[0].id, jobs_.size(),
                                 std::chrono::duration_cast<Millis>(rules_.lease).count())});
   return out;
 }

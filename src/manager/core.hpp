@@ -159,7 +159,7 @@ class Core {
     topo::AggregationTree shape;
     bool lost = true;  ///< True if no node is left for the tree.
     /// Derived from the life of its root's process, because the root assigns group ids. 0: the root never registered.
-    std::uint32_t id = 0;
+    TreeId id{};
     /// The position where the next job's group numbers begin, so that recently freed ones are reused late.
     std::uint32_t next_number = 0;
   };
@@ -194,7 +194,7 @@ class Core {
     Time until{};    ///< The time when the begin is answered in any case.
     bool for_nodes;  ///< True if it waits for nodes, false if for members of ended jobs.
   };
-  using Jobs = std::map<std::uint64_t, Job>;
+  using Jobs = std::map<JobId, Job>;
 
   static std::uint32_t id_of(std::size_t index) { return static_cast<std::uint32_t>(index + 1); }
   // core_trees.cpp
@@ -209,7 +209,7 @@ class Core {
   void keep_trees(Actions& out);
   std::vector<std::uint32_t> way_up(std::uint32_t tree, std::uint32_t from) const;
   std::vector<std::uint32_t> reserved_for(const JobShare& share) const;
-  std::uint32_t id_for(std::uint32_t tree) const;
+  TreeId id_for(std::uint32_t tree) const;
   std::vector<bool> working(const Tree& tree) const;
   bool in_a_tree(std::size_t node) const;
   std::uint32_t parent_of(std::uint32_t tree, std::size_t node) const;
@@ -278,8 +278,8 @@ class Core {
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
   std::unordered_map<StreamId, Host> hosts_;
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
-  Jobs jobs_;                                                                   ///< Keyed by job id.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> by_ticket_;  ///< Maps life and ticket to the job id.
+  Jobs jobs_;                                                           ///< Keyed by job id.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;
   std::vector<HeldBegin> held_;
   std::map<std::uint32_t, UserUsage> users_;  ///< The resources that each user holds, keyed by uid.

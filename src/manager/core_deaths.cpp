@@ -13,9 +13,9 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
   // The death may already have ended the job, whose members have yet to leave.
-  const auto running = jobs_.find(word.job_id());
-  const auto leaving =
-      std::ranges::find(leaving_, word.job_id(), [](const auto& one) { return one.job.record.job_id; });
+  const JobId id{word.job_id()};
+  const auto running = jobs_.find(id);
+  const auto leaving = std::ranges::find(leaving_, id, [](const auto& one) { return one.job.record.job_id; });
   if (running == jobs_.end() && leaving == leaving_.end()) return out;
   const Job& job = running != jobs_.end() ? running->second : leaving->job;
   if (!job.granted) return out;  // Until the grant no rank waits for another.
@@ -27,7 +27,7 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
   if (!is_of_job || word.uid() != record.uid || !key || !same_secret(record.job_key, *key)) {
     out.push_back(Say{LogLevel::warn, "JOBS",
                       fmt::format("host {} may not say that rank {} of job {} died: {:.200} is none of its processes",
-                                  host->name, word.world_rank(), word.job_id(), word.who())});
+                                  host->name, word.world_rank(), id, word.who())});
     return out;
   }
   out.push_back(Say{LogLevel::warn, "JOBS",
@@ -39,7 +39,7 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
       NodeDown message;
       auto* told = message.mutable_rank_died();
       told->set_tree(record.shares[i].tree);
-      told->set_job_id(record.job_id);
+      told->set_job_id(number_of(record.job_id));
       told->set_world_rank(word.world_rank());
       told->set_host(host->name);
       send(out, nodes_[n], std::move(message));

@@ -67,20 +67,20 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
                         "file, or give that sharpd --host NAME",
                         who.pid(), who.host())});
 
-  std::set<std::pair<std::uint64_t, std::uint64_t>> named;  // Pairs of the tickets and job ids that the sharpd named.
+  std::set<std::pair<std::uint64_t, JobId>> named;  // Pairs of the tickets and job ids that the sharpd named.
   HostDown message;
   auto* registered = message.mutable_registered();
   registered->set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.lease).count()));
   registered->set_renew_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.renew_every).count()));
   for (const auto& held : who.jobs()) {
-    named.emplace(held.ticket(), held.job_id());
+    named.emplace(held.ticket(), JobId{held.job_id()});
     const auto known = by_ticket_.find({who.life(), held.ticket()});
-    if (known != by_ticket_.end() && known->second == held.job_id())
+    if (known != by_ticket_.end() && known->second == JobId{held.job_id()})
       jobs_.at(known->second).lease_until = now + rules_.lease;
     else if (held.granted())
       registered->add_gone(held.ticket());
   }
-  std::vector<std::uint64_t> over;
+  std::vector<JobId> over;
   for (auto at = by_ticket_.lower_bound({who.life(), 0}); at != by_ticket_.end() && at->first.first == who.life(); ++at)
     if (!named.contains({at->first.second, at->second})) over.push_back(at->second);
   out.push_back(ToHost{stream, std::move(message)});
@@ -118,15 +118,15 @@ Actions Core::host_stream_ended(StreamId stream, Time) {
 }
 
 Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& begin) const {
-  if (const auto old = jobs_.find(begin.job_id()); old != jobs_.end()) {
+  const JobId id{begin.job_id()};
+  if (const auto old = jobs_.find(id); old != jobs_.end()) {
     // A user does not learn the holder and host of another user's job.
     const bool own = begin.uid() == old->second.record.uid;
-    return fail(Errc::exists, "job id {} is running already (begun by {}): choose another", begin.job_id(),
+    return fail(Errc::exists, "job id {} is running already (begun by {}): choose another", id,
                 own ? old->second.record.holder : "another user");
   }
-  if (std::ranges::any_of(leaving_, [&](const LeavingJob& old) { return old.job.record.job_id == begin.job_id(); }))
-    return fail(Errc::exhausted, "job id {} has just ended, and its ranks have not left: choose another",
-                begin.job_id());
+  if (std::ranges::any_of(leaving_, [&](const LeavingJob& old) { return old.job.record.job_id == id; }))
+    return fail(Errc::exhausted, "job id {} has just ended, and its ranks have not left: choose another", id);
   if (begin.hosts().empty()) return fail(Errc::invalid, "the job names no host");
   if (begin.world_size() < static_cast<std::uint32_t>(begin.hosts_size()))
     return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size(), begin.hosts_size());
@@ -135,7 +135,7 @@ Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& beg
     return fail(Errc::denied, "host {:.64} is none of the job's hosts: a job begins on one of its own", host.name);
   Job job;
   auto& record = job.record;
-  record.job_id = begin.job_id();
+  record.job_id = id;
   record.life = host.life;
   record.ticket = begin.ticket();
   record.uid = begin.uid();
@@ -325,7 +325,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
     return;
   }
   if (jobs_.empty()) looked_ = now;
-  Job& job = jobs_[begin.job_id()] = *std::move(admitted);
+  Job& job = jobs_[JobId{begin.job_id()}] = *std::move(admitted);
   auto& record = job.record;
   record.number = ++last_number_;
   record.job_key = *key;
@@ -378,7 +378,7 @@ void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
       if (nodes_[n].stream == 0) continue;
       NodeDown message;
       message.mutable_revoke()->set_tree(record.shares[i].tree);
-      message.mutable_revoke()->set_job_id(record.job_id);
+      message.mutable_revoke()->set_job_id(number_of(record.job_id));
       message.mutable_revoke()->set_why(why);
       send(out, nodes_[n], std::move(message));
       job.wait_for.push_back({n, nodes_[n].sent});
@@ -407,7 +407,7 @@ void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
   const auto record = at->second.record;
   if (const auto stream = stream_of_life_.find(record.life); stream != stream_of_life_.end()) {
     control::v1::JobBegin begin;
-    begin.set_job_id(record.job_id);
+    begin.set_job_id(number_of(record.job_id));
     begin.set_ticket(record.ticket);
     refuse_job(out, stream->second, begin, why);
   }
@@ -491,7 +491,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
     const auto& share = record.shares[i];
     const auto numbers = topo::numbers_of(fabric_, trees_[share.tree].shape, job.trees[i]);
     auto* tree = message.add_trees();
-    tree->set_tree_id(share.id);
+    tree->set_tree_id(number_of(share.id));
     tree->set_root_node(id_of(share.nodes.front()));
     tree->set_rate_bits_per_s(numbers.rate_bits_per_s);
     tree->set_delay_ns(numbers.delay_ns);
@@ -530,7 +530,7 @@ Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time now
   std::erase_if(held_,
                 [&](const HeldBegin& held) { return held.stream == stream && held.begin.ticket() == end.ticket(); });
   const auto known = by_ticket_.find({host->life, end.ticket()});
-  if (known == by_ticket_.end() || known->second != end.job_id()) return out;
+  if (known == by_ticket_.end() || known->second != JobId{end.job_id()}) return out;
   const auto at = jobs_.find(known->second);
   const auto record = at->second.record;
   drop(out, at, end.why().empty() ? "the job ended" : "the job's owner is gone");

@@ -11,7 +11,7 @@ namespace sumac::manager {
 inline control::v1::Grant grant_message(const JobRecord& job, std::uint32_t tree) {
   control::v1::Grant message;
   message.set_tree(tree);
-  message.set_job_id(job.job_id);
+  message.set_job_id(number_of(job.job_id));
   *message.mutable_quota() = control::quota_message(job.quota);
   message.set_job_key(job.job_key.data(), job.job_key.size());
   message.set_uid(job.uid);

@@ -51,7 +51,7 @@ void Core::add_open_host(const std::string& name) {
 control::v1::NodeTree Core::part_message(std::uint32_t tree, std::size_t node) const {
   control::v1::NodeTree message;
   message.set_tree(tree);
-  message.set_tree_id(trees_[tree].id);
+  message.set_tree_id(number_of(trees_[tree].id));
   message.set_is_root(trees_[tree].shape.root == node);
   message.set_over(!nodes_[node].parts[tree].works);
   // A job that was still beginning while this node was away has been refused.
@@ -94,7 +94,7 @@ void Core::send_part(Actions& out, std::uint32_t tree, Node& node) {
 
 void Core::send_parent(Actions& out, std::uint32_t tree, Node& child) {
   const auto parent = parent_of(tree, index_of(child));
-  if (child.stream == 0 || parent == topo::kNone || trees_[tree].id == 0 || !child.parts[tree].works) return;
+  if (child.stream == 0 || parent == topo::kNone || trees_[tree].id == TreeId{} || !child.parts[tree].works) return;
   const Node& above = nodes_[parent];
   if (above.stream == 0 || above.parts[tree].address.empty()) return;
   Secret key{};

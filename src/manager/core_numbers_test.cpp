@@ -29,7 +29,7 @@ struct World {
       core.node_link(stream, link, kNow);
     }
     std::vector<control::v1::JobBegin> held;
-    for (const auto& job : saved.jobs) held.push_back(test_begin(job.job_id));
+    for (const auto& job : saved.jobs) held.push_back(test_begin(number_of(job.job_id)));
     core.host_registers(kSharpd, test_host(kSharpd, held), kNow);
     auto third = test_host(kSharpdOfH3);
     third.set_host("h3");

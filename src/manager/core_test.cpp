@@ -511,7 +511,7 @@ TEST(Core, every_node_has_a_key_of_its_own_and_one_with_its_parent) {
     Secret root_key{}, made{};
     ASSERT_EQ(own["an-root"].size(), root_key.size());
     std::copy(own["an-root"].begin(), own["an-root"].end(), root_key.begin());
-    ASSERT_TRUE(wire::make_pair_key(root_key, tree_id, id[leaf], id["an-root"], made));
+    ASSERT_TRUE(wire::make_pair_key(root_key, TreeId{tree_id}, id[leaf], id["an-root"], made));
     EXPECT_EQ(pair[leaf], std::string(made.begin(), made.end())) << "the parent makes the same";
     EXPECT_NE(pair[leaf], own[leaf]);
     EXPECT_NE(pair[leaf], own["an-root"]);

@@ -97,11 +97,11 @@ std::uint32_t Core::parent_of(std::uint32_t tree, std::size_t node) const {
 
 /// Returns the tree's id, derived from the life of the root's process, with the tree's index in it, because a node may
 /// be the root of several trees. While the root has not registered, it returns the last known id.
-std::uint32_t Core::id_for(std::uint32_t tree) const {
+TreeId Core::id_for(std::uint32_t tree) const {
   const auto& root = nodes_[trees_[tree].shape.root];
   if (!root.seen) return trees_[tree].id;
   const auto life = static_cast<std::uint32_t>(root.who.life() >> 33) & ~(wire::kTreesMax - 1);
-  return std::max<std::uint32_t>(life | tree, 1);
+  return TreeId{std::max<std::uint32_t>(life | tree, 1)};
 }
 
 void Core::keep_trees(Actions& out) {
@@ -171,8 +171,9 @@ void Core::adopt(Actions& out, const std::vector<Tree>& before) {
     auto& tree = trees_[i];
     const Tree none;
     const auto& old = i < before.size() ? before[i] : none;
-    tree.id = tree.lost ? 0 : id_for(i);
-    if (!tree.lost && !old.lost && tree.shape.root != old.shape.root && !nodes_[tree.shape.root].seen) tree.id = 0;
+    tree.id = tree.lost ? TreeId{} : id_for(i);
+    if (!tree.lost && !old.lost && tree.shape.root != old.shape.root && !nodes_[tree.shape.root].seen)
+      tree.id = TreeId{};
     const auto works = working(tree);
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       auto& node = nodes_[n];
@@ -216,7 +217,7 @@ void Core::set_ways_up(Actions& out) {
         if (next.contains(n) || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
         NodeDown message;
         message.mutable_revoke()->set_tree(share.tree);
-        message.mutable_revoke()->set_job_id(id);
+        message.mutable_revoke()->set_job_id(number_of(id));
         message.mutable_revoke()->set_why("it is not on the job's path to the root any more");
         send(out, nodes_[n], std::move(message));
       }

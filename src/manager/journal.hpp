@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
 #include "manager/quota.hpp"
@@ -15,7 +16,7 @@ namespace sumac::manager {
 /// A job's part of one tree. Nodes and hosts are indices in the fabric.
 struct JobShare {
   std::uint32_t tree = 0;                    ///< The index of the tree in the fabric.
-  std::uint32_t id = 0;                      ///< The tree's id when the job began: if it changes, the job cannot go on.
+  TreeId id{};                               ///< The tree's id when the job began: if it changes, the job cannot go on.
   std::vector<std::uint32_t> nodes;          ///< The root comes first, and parents before children.
   std::vector<std::uint32_t> parents;        ///< Each node's parent: an index into nodes, plus 1; 0 at the root.
   std::vector<std::uint32_t> leaves;         ///< The leaf of each of the job's hosts: an index into nodes.
@@ -26,7 +27,7 @@ struct JobShare {
 
 /// A job that was granted. Times are not kept, because a restarted manager gives every job a whole lease.
 struct JobRecord {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint32_t number = 0;  ///< Our own short number, job_id_sharp in the log.
   std::uint64_t life = 0;    ///< The life of the sharpd that began it.
   std::uint64_t ticket = 0;  ///< The number that this sharpd gave the begin.
@@ -43,7 +44,7 @@ struct JobRecord {
 
 /// One tree at the time of writing: its id, and its shape as a list of numbers (saved_tree.hpp).
 struct SavedTree {
-  std::uint32_t id = 0;  ///< 0 if its root has never registered.
+  TreeId id{};  ///< 0 if its root has never registered.
   std::vector<std::uint32_t> shape;
 
   bool operator==(const SavedTree&) const = default;
@@ -63,7 +64,7 @@ class Journal {
  public:
   virtual ~Journal() = default;
   virtual Result<> put(const JobRecord& job) = 0;
-  virtual Result<> remove(std::uint64_t job_id) = 0;
+  virtual Result<> remove(JobId job_id) = 0;
   virtual Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) = 0;
 };
 
@@ -71,7 +72,7 @@ class Journal {
 class NoJournal final : public Journal {
  public:
   Result<> put(const JobRecord&) override { return {}; }
-  Result<> remove(std::uint64_t) override { return {}; }
+  Result<> remove(JobId) override { return {}; }
   Result<> set_trees(const std::string&, const std::vector<SavedTree>&) override { return {}; }
 };
 

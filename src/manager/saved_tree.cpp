@@ -101,7 +101,7 @@ std::vector<std::uint32_t> numbers_of(const JobRecord& job) {
   put_list(out, job.hosts);
   for (const auto& share : job.shares) {
     out.push_back(share.tree);
-    out.push_back(share.id);
+    out.push_back(number_of(share.id));
     put_list(out, share.nodes);
     put_list(out, share.parents);
     put_list(out, share.leaves);
@@ -118,7 +118,7 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
   while (!in.broken() && !in.whole()) {
     JobShare share;
     share.tree = in.get();
-    share.id = in.get();
+    share.id = TreeId{in.get()};
     share.nodes = in.list();
     share.parents = in.list(share.nodes.size() + 1);
     share.leaves = in.list(share.nodes.size());
@@ -142,7 +142,6 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
 
 topo::JobTree job_tree_of(const JobShare& share, const std::vector<std::uint32_t>& hosts) {
   topo::JobTree job;
-  job.tree_id = share.id;
   job.hosts = hosts;
   job.leaf = share.leaves;
   for (std::size_t i = 0; i < share.nodes.size(); ++i) {
@@ -153,7 +152,7 @@ topo::JobTree job_tree_of(const JobShare& share, const std::vector<std::uint32_t
   return job;
 }
 
-JobShare share_of(const topo::JobTree& job, std::uint32_t tree, std::uint32_t id) {
+JobShare share_of(const topo::JobTree& job, std::uint32_t tree, TreeId id) {
   JobShare share;
   share.tree = tree;
   share.id = id;

@@ -22,7 +22,7 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job);
 
 /// Converts a share into topo's form.
 topo::JobTree job_tree_of(const JobShare& share, const std::vector<std::uint32_t>& hosts);
-JobShare share_of(const topo::JobTree& job, std::uint32_t tree, std::uint32_t id);
+JobShare share_of(const topo::JobTree& job, std::uint32_t tree, TreeId id);
 
 /// Lists every name and every link of a fabric, in order: two fabrics with equal texts have the same indices.
 std::string text_of(const topo::Fabric& fabric);

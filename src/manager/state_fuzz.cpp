@@ -48,12 +48,12 @@ void clear() {
 
 JobRecord job(std::uint64_t id) {
   JobRecord record;
-  record.job_id = id;
+  record.job_id = JobId{id};
   record.number = static_cast<std::uint32_t>(id);
   record.life = record.ticket = id;
   record.quota = {51, 128, 51, 1, 1, 1, 16, 65536, 0};
   record.hosts = {0, 1, 2};
-  record.shares = {{0, 5, {0, 1, 2}, {0, 1, 1}, {1, 1, 2}}};
+  record.shares = {{0, TreeId{5}, {0, 1, 2}, {0, 1, 1}, {1, 1, 2}}};
   record.job_key.fill(7);
   return record;
 }
@@ -61,8 +61,9 @@ JobRecord job(std::uint64_t id) {
 void change_good_file(const std::string& path, std::string_view sql) {
   {
     auto store = Store::open(directory());
-    fuzz::must(store && store->set_trees("a<- b<a", {{5, {1, 2, 3}}}) && store->put(job(1)) && store->put(job(2)),
-               "a good file");
+    fuzz::must(
+        store && store->set_trees("a<- b<a", {{TreeId{5}, {1, 2, 3}}}) && store->put(job(1)) && store->put(job(2)),
+        "a good file");
   }
   sqlite3* db = nullptr;
   fuzz::must(sqlite3_open(path.c_str(), &db) == SQLITE_OK, "sqlite3_open");

@@ -47,7 +47,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   // The amounts granted at the fullest node of each tree, and those left for a job on all of its hosts.
   std::uint32_t osts_granted = 0, groups_granted = 0, osts_free = 0, groups_free = 0;
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
-    json entry{{"tree", i}, {"id", trees_[i].id}, {"lost", trees_[i].lost}};
+    json entry{{"tree", i}, {"id", number_of(trees_[i].id)}, {"lost", trees_[i].lost}};
     std::vector<std::uint32_t> at;
     for (std::uint32_t n = 0; n < nodes_.size(); ++n)
       if (nodes_[n].parts[i].works) at.push_back(n);
@@ -75,7 +75,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   }
   for (const auto& [id, job] : jobs_) {
     if (!viewer.everything && viewer.uid != job.record.uid) continue;
-    jobs.push_back({{"id", id},
+    jobs.push_back({{"id", number_of(id)},
                     {"number", job.record.number},
                     {"holder", job.record.holder},
                     {"uid", job.record.uid},
@@ -91,7 +91,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
                     {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}});
   }
   const bool has_tree = !trees_.empty() && !trees_[0].lost;
-  json top{{"tree_id", has_tree ? trees_[0].id : 0},
+  json top{{"tree_id", has_tree ? number_of(trees_[0].id) : 0},
            {"root", has_tree ? nodes_[trees_[0].shape.root].name : ""},
            {"hosts", host_by_name_.size()},
            {"sharpds", hosts_.size()},

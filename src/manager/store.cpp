@@ -174,7 +174,7 @@ Result<SavedState> Store::load() const {
       return fail(Errc::invalid, "{}: tree {} is missing: {}", path_, saved.trees.size(), kRemedy);
     auto shape = numbers_in(trees.text(2));
     if (!shape) return within(fmt::format("{}: tree {}", path_, saved.trees.size()), shape.error());
-    saved.trees.push_back({trees.small(1), *std::move(shape)});
+    saved.trees.push_back({TreeId{trees.small(1)}, *std::move(shape)});
   }
   sql::Statement jobs(db_.get(),
                       "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload_per_ost, "
@@ -185,7 +185,7 @@ Result<SavedState> Store::load() const {
     if (!row) return within(path_, row.error());
     if (!*row) return saved;
     JobRecord job;
-    job.job_id = jobs.number(0);
+    job.job_id = JobId{jobs.number(0)};
     job.number = jobs.small(1);
     job.life = jobs.number(2);
     job.ticket = jobs.number(3);
@@ -211,7 +211,7 @@ Result<> Store::put(const JobRecord& job) {
   if (!all) return tl::unexpected(all.error());
   sql::Statement insert(db_.get(), "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto& q = job.quota;
-  insert.bind(job.job_id).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
+  insert.bind(number_of(job.job_id)).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
   insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation));
   insert.bind(q.osts).bind(q.payload_per_ost).bind(q.max_groups).bind(q.max_qps).bind(q.max_group_channels);
   insert.bind(q.num_trees).bind(q.stream_window).bind(q.chunk_bytes).bind(q.features);
@@ -222,8 +222,8 @@ Result<> Store::put(const JobRecord& job) {
   return all->commit();
 }
 
-Result<> Store::remove(std::uint64_t job_id) {
-  return sql::Statement(db_.get(), "DELETE FROM jobs WHERE job_id = ?").bind(job_id).run();
+Result<> Store::remove(JobId job_id) {
+  return sql::Statement(db_.get(), "DELETE FROM jobs WHERE job_id = ?").bind(number_of(job_id)).run();
 }
 
 Result<> Store::set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) {
@@ -234,7 +234,7 @@ Result<> Store::set_trees(const std::string& fabric, const std::vector<SavedTree
   if (auto done = sql::execute(db_.get(), "DELETE FROM trees"); !done) return done;
   for (std::size_t i = 0; i < trees.size(); ++i) {
     sql::Statement insert(db_.get(), "INSERT INTO trees VALUES(?, ?, ?)");
-    insert.bind(static_cast<std::uint64_t>(i)).bind(trees[i].id);
+    insert.bind(static_cast<std::uint64_t>(i)).bind(number_of(trees[i].id));
     if (auto done = insert.bind(std::string_view(numbers_text(trees[i].shape))).run(); !done) return done;
   }
   return all->commit();

@@ -24,7 +24,7 @@ class Store final : public Journal {
 
   Result<SavedState> load() const;
   Result<> put(const JobRecord& job) override;
-  Result<> remove(std::uint64_t job_id) override;
+  Result<> remove(JobId job_id) override;
   Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) override;
 
   const std::string& path() const noexcept { return path_; }

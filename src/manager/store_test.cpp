@@ -26,7 +26,7 @@ struct StateDirectory {
 
 JobRecord job(std::uint64_t id) {
   JobRecord record;
-  record.job_id = id;
+  record.job_id = JobId{id};
   record.number = static_cast<std::uint32_t>(id % 100);
   record.life = 0xFFFFFFFFFFFFFFFFu - id;
   record.ticket = 3;
@@ -35,7 +35,7 @@ JobRecord job(std::uint64_t id) {
   record.reservation = "weather";
   record.quota = {51, 128, 51, 1, 1, 1, 16, 65536, 5};
   record.hosts = {4, 0, 2};
-  record.shares = {{0, 0x7FFFFFFF, {3, 1, 2}, {0, 1, 1}, {1, 1, 2}}, {2, 9, {5}, {0}, {0, 0, 0}}};
+  record.shares = {{0, TreeId{0x7FFFFFFF}, {3, 1, 2}, {0, 1, 1}, {1, 1, 2}}, {2, TreeId{9}, {5}, {0}, {0, 0, 0}}};
   record.shares[0].numbers = {{3, 40}, {500, 11}};
   record.job_key = {1, 2, 3};
   return record;
@@ -60,17 +60,17 @@ TEST(Store, gives_back_what_was_put) {
     auto store = Store::open(dir.path);
     ASSERT_TRUE(store) << store.error().context;
     EXPECT_TRUE(store->load()->fabric.empty()) << "a first life";
-    ASSERT_TRUE(store->set_trees("node a\n", {{7, {1, 2, 3}}, {0, {}}}));
+    ASSERT_TRUE(store->set_trees("node a\n", {{TreeId{7}, {1, 2, 3}}, {TreeId{}, {}}}));
     ASSERT_TRUE(store->put(one));
     ASSERT_TRUE(store->put(other));
     ASSERT_TRUE(store->put(job(2)));
-    ASSERT_TRUE(store->remove(2));
+    ASSERT_TRUE(store->remove(JobId{2}));
     EXPECT_FALSE(store->put(one)) << "the same job twice";
   }
   const auto saved = Store::open(dir.path)->load();
   ASSERT_TRUE(saved) << saved.error().context;
   EXPECT_EQ(saved->fabric, "node a\n");
-  EXPECT_THAT(saved->trees, testing::ElementsAre(SavedTree{7, {1, 2, 3}}, SavedTree{0, {}}));
+  EXPECT_THAT(saved->trees, testing::ElementsAre(SavedTree{TreeId{7}, {1, 2, 3}}, SavedTree{TreeId{}, {}}));
   EXPECT_EQ(saved->last_number, std::max({one.number, other.number, 2u})) << "a number is not used again";
   EXPECT_THAT(saved->jobs, testing::UnorderedElementsAre(one, other));
   struct stat info {};
@@ -83,7 +83,8 @@ TEST(Store, what_is_written_survives_a_death_without_a_goodbye) {
   const pid_t child = ::fork();
   if (child == 0) {
     auto store = Store::open(dir.path);
-    if (!store || !store->set_trees("node a\n", {{7, {1, 2, 3}}, {0, {}}}) || !store->put(job(1))) ::_exit(1);
+    if (!store || !store->set_trees("node a\n", {{TreeId{7}, {1, 2, 3}}, {TreeId{}, {}}}) || !store->put(job(1)))
+      ::_exit(1);
     ::kill(::getpid(), SIGKILL);
   }
   int status = 0;
@@ -172,7 +173,7 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
     StateDirectory dir;
     {
       auto store = Store::open(dir.path);
-      ASSERT_TRUE(store->set_trees("node a\n", {{7, {1, 2, 3}}, {0, {}}}));
+      ASSERT_TRUE(store->set_trees("node a\n", {{TreeId{7}, {1, 2, 3}}, {TreeId{}, {}}}));
       for (std::uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(store->put(job(id)));
     }
     row.harm(dir.file());

@@ -16,7 +16,7 @@ struct TestJournal final : Journal {
     state.last_number = std::max(state.last_number, job.number);
     return {};
   }
-  Result<> remove(std::uint64_t job_id) override {
+  Result<> remove(JobId job_id) override {
     std::erase_if(state.jobs, [&](const auto& job) { return job.job_id == job_id; });
     return {};
   }

@@ -179,7 +179,7 @@ std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std
       why = wire::decode_host_message(bytes).error();
       // From any header of ours the client's library learns the two versions; if its socket is full, it has to do
       // without.
-      const auto ours = wire::encoded(wire::host_message(wire::HostKind::attached, 0));
+      const auto ours = wire::encoded(wire::host_message(wire::HostKind::attached, JobId{}));
       if (why.code == Errc::unsupported) (void)::send(fd, ours.data(), ours.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     forget(id);

@@ -24,7 +24,7 @@ std::uint64_t draw_life() {
 
 Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   proto::JobGrant grant;
-  grant.job_id = message.job_id();
+  grant.job_id = JobId{message.job_id()};
   grant.quota = control::quota_of(message.quota());
   grant.uid = message.uid();
   grant.links_percent = message.links_percent();
@@ -164,7 +164,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
     }
     case NodeDown::kRevoke: {
       if (!registered_) break;
-      const auto job_id = down.revoke().job_id();
+      const JobId job_id{down.revoke().job_id()};
       if (Tree* tree = standing(down.revoke().tree()); tree != nullptr) {
         std::erase_if(tree->waiting, [&](const DeferredGrant& w) { return w.grant.job_id == job_id; });
         const bool known = tree->shard->call([job_id, now](DataPath& data) { return data.revoke(job_id, now); });
@@ -182,7 +182,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!registered_) break;
       if (Tree* tree = standing(down.rank_died().tree()); tree != nullptr)
         tree->shard->call([word = down.rank_died(), now](DataPath& data) {
-          data.rank_died(word.job_id(), word.world_rank(), word.host(), now);
+          data.rank_died(JobId{word.job_id()}, word.world_rank(), word.host(), now);
         });
       acknowledge(down.sequence());
       return {};
@@ -236,7 +236,7 @@ ControlLink::Tree* ControlLink::make_tree(std::uint32_t index) {
 /// Returns the tree with this index, or null if the node does not yet know its part in it.
 ControlLink::Tree* ControlLink::standing(std::uint32_t index) {
   const auto found = trees_.find(index);
-  return found == trees_.end() || found->second.id == 0 ? nullptr : &found->second;
+  return found == trees_.end() || found->second.id == TreeId{} ? nullptr : &found->second;
 }
 
 void ControlLink::leave(Trees::iterator at) {
@@ -253,23 +253,24 @@ Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
   }
   Tree* tree = found != trees_.end() ? &found->second : make_tree(index);
   if (tree == nullptr) return {};
-  if (tree->id != told.tree_id()) {  // The tree was made anew: pending requests belong to the former one.
+  const TreeId id{told.tree_id()};
+  if (tree->id != id) {  // The tree was made anew: pending requests belong to the former one.
     tree->waiting.clear();
     tree->leaving.clear();
   }
   tree->root = told.is_root();
   if (!tree->root) tell_link(index, tree->parent);
-  SUMAC_INFO(log_, "tree {}: id {:#x}{}", index + 1, told.tree_id(), tree->root ? ", this node is its root" : "");
+  SUMAC_INFO(log_, "tree {}: id {:#x}{}", index + 1, id, tree->root ? ", this node is its root" : "");
   // The root has not registered yet; the manager sends this tree again when it has.
-  if (told.tree_id() == 0) return {};
-  tree->id = told.tree_id();
-  std::vector<std::uint64_t> over;
+  if (id == TreeId{}) return {};
+  tree->id = id;
+  std::vector<JobId> over;
   tree->shard->call([&](DataPath& data) {
     data.set_node_key(node_key_);
     data.identify(node_id_, tree->id, tree->root, now);
     // The list of grants is complete: a job that it does not name ended while the stream was down.
     for (const auto& job : data.node()->jobs()) {
-      const auto known = [&](const auto& grant) { return grant.job_id() == job.grant.job_id; };
+      const auto known = [&](const auto& grant) { return JobId{grant.job_id()} == job.grant.job_id; };
       if (job.revoked || std::any_of(told.grants().begin(), told.grants().end(), known)) continue;
       over.push_back(job.grant.job_id);
       data.revoke(job.grant.job_id, now);
@@ -343,7 +344,7 @@ std::string ControlLink::statistics_json() {
   for (auto& [index, tree] : trees_) {
     auto one = nlohmann::json::parse(tree.shard->call([](DataPath& data) { return data.statistics_json(); }));
     one["tree"] = index;
-    one["tree_id"] = tree.id;
+    one["tree_id"] = number_of(tree.id);
     trees.push_back(std::move(one));
   }
   return nlohmann::json{{"name", config_.name}, {"trees", std::move(trees)}}.dump(2);

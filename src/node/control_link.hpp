@@ -45,12 +45,13 @@ class ControlLink {
     proto::JobGrant grant;
   };
   struct Leaving {
-    std::uint64_t sequence = 0, job_id = 0;
+    std::uint64_t sequence = 0;
+    JobId job_id{};
   };
   struct Tree {
     std::unique_ptr<Shard> shard;
     std::uint32_t k = 0;  ///< The index of the shard within the process.
-    std::uint32_t id = 0;
+    TreeId id{};
     bool root = false;
     ParentState parent;
     std::deque<DeferredGrant> waiting;  ///< Grants that cannot take effect yet.

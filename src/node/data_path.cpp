@@ -38,7 +38,7 @@ DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transp
 
 DataPath::~DataPath() = default;
 
-void DataPath::identify(std::uint32_t node_id, std::uint32_t tree_id, bool root, Time now) {
+void DataPath::identify(std::uint32_t node_id, TreeId tree_id, bool root, Time now) {
   now_ = now;
   if (node_ != nullptr) {
     const auto& old = node_->config();
@@ -113,7 +113,7 @@ void DataPath::parent_down(const Error& why, Time now) {
 
 Result<> DataPath::grant(const proto::JobGrant& grant) { return node_->grant(grant); }
 
-bool DataPath::revoke(std::uint64_t job_id, Time now) {
+bool DataPath::revoke(JobId job_id, Time now) {
   now_ = now;
   const bool known = node_->revoke(job_id, now);
   note_ended();
@@ -127,7 +127,7 @@ void DataPath::note_ended() {
   }
 }
 
-void DataPath::rank_died(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host, Time now) {
+void DataPath::rank_died(JobId job_id, std::uint32_t world_rank, std::string_view host, Time now) {
   now_ = now;
   for (const auto link : node_->links_of(job_id, world_rank, host)) {
     SUMAC_INFO(log_, "{} of job {} died, as its host's sharpd reports", peer_of(link), job_id);
@@ -201,10 +201,10 @@ void DataPath::on_message(net::ConnId conn, BufferRef frame) {
   if (!parent_up_ && conn == parent_ && node_->has_parent()) parent_proven();
 }
 
-void DataPath::greeted(proto::LinkId link, wire::Role role, std::uint64_t job_id) {
+void DataPath::greeted(proto::LinkId link, wire::Role role, JobId job_id) {
   const bool is_node = role == wire::Role::node;
   // The messages of a node belong to many jobs, so its link is an owner of its own.
-  transport_->belongs_to(conn_of(link), is_node ? std::uint64_t{link.value} << 32 | 1 : job_id);
+  transport_->belongs_to(conn_of(link), is_node ? std::uint64_t{link.value} << 32 | 1 : number_of(job_id));
   // A silent client is never given up: it may compute for hours without looking at its sockets.
   transport_->watch(conn_of(link), config_.heartbeat, is_node ? config_.lost_after : Millis{0});
 }

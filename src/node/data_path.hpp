@@ -41,7 +41,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
 
   /// Sets the identity that the manager assigned. If the node or the tree was another one before, everything of the
   /// former tree is over: children lose their connections and connect again.
-  void identify(std::uint32_t node_id, std::uint32_t tree_id, bool root, Time now);
+  void identify(std::uint32_t node_id, TreeId tree_id, bool root, Time now);
   /// Sets this node's own key, from which the keys that it shares with its child nodes are derived. Call it before
   /// identify(), and again when the manager was started anew.
   void set_node_key(const Secret& key);
@@ -54,17 +54,17 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Result<> grant(const proto::JobGrant& grant);
   /// Returns false if there is no such job. Otherwise take_ended() returns the job as soon as this node holds nothing
   /// of it.
-  bool revoke(std::uint64_t job_id, Time now);
+  bool revoke(JobId job_id, Time now);
   /// Handles a rank's death that the manager reported: the rank's remaining connections are closed, and its groups are
   /// informed.
-  void rank_died(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host, Time now);
+  void rank_died(JobId job_id, std::uint32_t world_rank, std::string_view host, Time now);
 
   /// Returns the number of events delivered, which is 0 before identify().
   std::size_t progress(Time now);
   Time next_due() const;
 
   /// Returns the revoked jobs of which this node holds nothing any more, since the last call.
-  std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
+  std::vector<JobId> take_ended() { return std::exchange(ended_, {}); }
   /// Returns the parent's state if it changed since the last call.
   std::optional<ParentState> take_parent_change();
   /// True if take_parent_change() or take_ended() has something to return.
@@ -84,10 +84,10 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
-  void greeted(proto::LinkId link, wire::Role role, std::uint64_t job_id) override;
+  void greeted(proto::LinkId link, wire::Role role, JobId job_id) override;
   void allow(proto::LinkId link, std::size_t bytes) override { transport_->limit_held(net::ConnId{link.value}, bytes); }
   std::size_t held(proto::LinkId link) const override { return transport_->held(net::ConnId{link.value}); }
-  bool invite(std::uint32_t /*group_id*/, wire::InvitedBody& to) override { return multicaster_.invite(to); }
+  bool invite(GroupId /*group_id*/, wire::InvitedBody& to) override { return multicaster_.invite(to); }
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data) override {
     return multicaster_.send(to, header, data);
   }
@@ -119,7 +119,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Duration retry_{};
   Time retry_at_ = kNever;
   std::optional<ParentState> parent_change_;
-  std::vector<std::uint64_t> ended_;
+  std::vector<JobId> ended_;
 
   std::uint64_t turned_away_ = 0;  ///< The number of rejected connections that the log has reported.
   Time tell_full_at_{};

@@ -17,7 +17,7 @@
 namespace sumac::node {
 namespace {
 
-constexpr std::uint64_t kJob = 0x8000'0000'0000'0007;
+constexpr JobId kJob{0x8000'0000'0000'0007};
 
 struct TestNode {
   TestNode(std::uint32_t id, bool root, const std::string& listen = "127.0.0.1:0")
@@ -33,7 +33,7 @@ struct TestNode {
     config.retry_min = config.retry_max = Millis(5);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
     data->set_node_key(draw_secret().value());
-    data->identify(id, 1, root, monotonic_now());
+    data->identify(id, TreeId{1}, root, monotonic_now());
   }
   static constexpr std::size_t strangers_max = 64;
   std::string lines;
@@ -100,7 +100,7 @@ struct Stranger {
   }
   wire::ProofBody proof(const Secret& key, const std::string& to) const {
     wire::ProofBody body;
-    EXPECT_TRUE(wire::make_proof(wire::ProvingSide::child, key, {1, hello, welcome, to}, body.proof));
+    EXPECT_TRUE(wire::make_proof(wire::ProvingSide::child, key, {TreeId{1}, hello, welcome, to}, body.proof));
     return body;
   }
   void say_proof(const Secret& key, const std::string& to) { say(wire::AggKind::proof, proof(key, to)); }
@@ -108,7 +108,7 @@ struct Stranger {
   void say(wire::AggKind kind, const Body& body) {
     wire::AggHeader header;
     header.kind = kind;
-    header.tree_id = 1;
+    header.tree_id = TreeId{1};
     const auto bytes = wire::encoded(header, body);
     send(net::encode_frame_header(net::FrameType::data, bytes.size()));
     send(bytes);
@@ -219,8 +219,8 @@ TEST(DataPath, names_the_nodes_below_and_who_breaks_a_rule) {
   // Sends a contribution to a group that this connection never joined.
   wire::AggHeader h;
   h.kind = wire::AggKind::contribute;
-  h.tree_id = 1;
-  h.group_id = 0x00010003;
+  h.tree_id = TreeId{1};
+  h.group_id = GroupId{0x00010003};
   h.coll = wire::Coll::barrier;
   h.flags = wire::kFlagFirst | wire::kFlagLast;
   h.origin = 1;
@@ -247,10 +247,10 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
 
   // A new root process is a new tree: the root assigns the group ids, so the old ids mean nothing now.
   TestNode again(1, true);
-  tree.job.tree_id = 2;
-  again.data->identify(1, 2, true, monotonic_now());
-  tree.one.data->identify(2, 2, false, monotonic_now());
-  tree.two.data->identify(3, 2, false, monotonic_now());
+  tree.job.tree_id = TreeId{2};
+  again.data->identify(1, TreeId{2}, true, monotonic_now());
+  tree.one.data->identify(2, TreeId{2}, false, monotonic_now());
+  tree.two.data->identify(3, TreeId{2}, false, monotonic_now());
   for (auto* leaf : {&tree.one, &tree.two})
     ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
   ASSERT_TRUE(again.data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
@@ -267,7 +267,7 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
 
 TEST(DataPath, a_job_that_was_not_granted_is_refused) {
   Tree tree;
-  tree.job.job_id = 99;
+  tree.job.job_id = JobId{99};
   TestMember stranger(tree.job, 0, true);
   TestGroup group(tree.job, [&] { tree.progress(); });
   group.members.clear();
@@ -426,8 +426,8 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   };
   wire::AggHeader header;
   header.kind = wire::AggKind::join;
-  header.tree_id = 1;
-  header.group_id = 0xFFFF;  // The node does not have this number, so it refuses every time.
+  header.tree_id = TreeId{1};
+  header.group_id = GroupId{0xFFFF};  // The node does not have this number, so it refuses every time.
   wire::JoinBody body{.job_id = kJob, .group_size = 1, .osts = 1, .payload_per_ost = 128};
   body.path_length = 1;
   body.path[0] = {2, 1};

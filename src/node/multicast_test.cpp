@@ -36,7 +36,7 @@ TEST(Multicaster, sends_what_a_member_with_the_key_believes) {
   ASSERT_TRUE(receiver) << receiver.error().context;
   wire::AggHeader h;
   h.kind = wire::AggKind::result;
-  h.group_id = 0x00010007;
+  h.group_id = GroupId{0x00010007};
   h.coll = wire::Coll::allreduce;
   h.op = Op::sum;
   h.dtype = Dtype::uint8;

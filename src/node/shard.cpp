@@ -78,7 +78,7 @@ std::optional<ParentState> Shard::take_parent_change() {
   return std::exchange(parent_change_, std::nullopt);
 }
 
-std::vector<std::uint64_t> Shard::take_ended() {
+std::vector<JobId> Shard::take_ended() {
   const std::lock_guard lock(mutex_);
   return std::exchange(ended_, {});
 }

@@ -39,7 +39,7 @@ class Shard {
   const std::string& address() const noexcept { return address_; }
   std::optional<ParentState> take_parent_change();
   /// Returns the revoked jobs of which this tree holds nothing any more, since the last call.
-  std::vector<std::uint64_t> take_ended();
+  std::vector<JobId> take_ended();
 
   /// Runs `work(DataPath&)` on the shard's thread and returns its result.
   template <class Work>
@@ -70,7 +70,7 @@ class Shard {
   std::mutex mutex_;
   std::vector<std::function<void(DataPath&)>> posted_;
   std::optional<ParentState> parent_change_;
-  std::vector<std::uint64_t> ended_;
+  std::vector<JobId> ended_;
   std::atomic<bool> has_posted_ = false, stopping_ = false;
   std::thread thread_;  // The last member, because the thread uses the members before it.
 };

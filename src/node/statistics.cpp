@@ -45,8 +45,8 @@ json describe(const proto::GroupView& group, const Name& name) {
     waited += child.kept_waiting;
     if (slowest == nullptr || child.kept_waiting > slowest->kept_waiting) slowest = &child;
   }
-  json text = {{"id", group.group_id},
-               {"job", group.job_id},
+  json text = {{"id", number_of(group.group_id)},
+               {"job", number_of(group.job_id)},
                {"phase", to_string(group.phase)},
                {"root", group.root},
                {"size", group.group_size},
@@ -106,7 +106,7 @@ std::string DataPath::statistics_json() const {
                  {"multicasts_lost", multicaster_.lost()}};
   top["jobs"] = json::array();
   for (const auto& job : node_->jobs())
-    top["jobs"].push_back({{"id", job.grant.job_id},
+    top["jobs"].push_back({{"id", number_of(job.grant.job_id)},
                            {"revoked", job.revoked},
                            {"osts", job.grant.quota.osts},
                            {"osts_free", job.osts_free},

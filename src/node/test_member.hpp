@@ -17,8 +17,9 @@ namespace sumac::node {
 
 /// The facts that every member of a test's job knows.
 struct TestJob {
-  std::uint64_t job_id = 0;
-  std::uint32_t tree_id = 1, osts = 4, payload = 128, stream_window = 0, chunk = 0;
+  JobId job_id{};
+  TreeId tree_id{1};
+  std::uint32_t osts = 4, payload = 128, stream_window = 0, chunk = 0;
   std::vector<proto::NodeParent> tree;
   std::map<std::uint32_t, std::string> address;  ///< The address of each node.
   std::vector<std::uint32_t> leaf_of_rank;
@@ -47,7 +48,7 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
   void open(std::uint64_t token, std::uint32_t size) { link_->open(token, size, monotonic_now()); }
   proto::OpenOutcome opened(std::uint64_t token) const { return link_->open_outcome(token); }
 
-  void join(std::uint32_t group_id) {
+  void join(GroupId group_id) {
     proto::ClientGroupConfig config;
     config.job_id = job_.job_id;
     config.tree_id = job_.tree_id;

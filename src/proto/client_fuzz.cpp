@@ -44,10 +44,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto& to = (who & 0x80) != 0 ? greeting : *world.clients[who & 1];
     wire::AggHeader h;
     h.kind = kDown[in.byte() % std::size(kDown)];
-    h.tree_id = (who & 0x02) != 0 ? in.byte() : test::kTree;
-    h.group_id = (who & 0x04) != 0 ? in.word() : world.group_id;
-    h.sequence = static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()));
-    h.epoch = (who & 0x08) != 0 ? in.byte() : 0;
+    h.tree_id = (who & 0x02) != 0 ? TreeId{in.byte()} : test::kTree;
+    h.group_id = (who & 0x04) != 0 ? GroupId{in.word()} : world.group_id;
+    h.sequence = Sequence{static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()))};
+    h.epoch = (who & 0x08) != 0 ? Epoch{in.byte()} : Epoch{};
     std::vector<std::byte> body;
     if (wire::carries_data(h.kind)) {
       h.coll = static_cast<wire::Coll>(in.byte() % 10);
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       body.resize(wire::body_bytes(h.kind));
       const auto bytes = in.bytes(body.size());
       std::memcpy(body.data(), bytes.data(), bytes.size());
-      const std::uint64_t job = test::kJob;
+      const JobId job = test::kJob;
       if ((who & 0x20) != 0 && body.size() >= sizeof job) std::memcpy(body.data(), &job, sizeof job);
     }
     h.payload_bytes = static_cast<std::uint32_t>(body.size());

@@ -214,7 +214,7 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
                         (std::holds_alternative<membership::Departing>(life_) && !verdict_);
   if (takes_it) {
     // The verdict's number must lie between the completed and the sent ones: the node cannot have answered more.
-    if (wire::seq_before(header.sequence, done_) || wire::seq_before(next_, header.sequence)) return Errc::invalid;
+    if (seq_before(header.sequence, done_) || seq_before(next_, header.sequence)) return Errc::invalid;
     verdict_ = Verdict{header.sequence, body};
   }
   live(membership::VerdictCame{header.sequence}, now);

@@ -111,7 +111,7 @@ class ClientGroup {
   /// Returns the reason why operations fail, in one line for people; empty while all is well.
   std::string why() const;
   /// Counts numbers that were sent and whose result the link still owes: the node holds an OST for each.
-  std::uint32_t in_flight() const noexcept { return next_ - owed_; }
+  std::uint32_t in_flight() const noexcept { return seq_count(owed_, next_); }
 
  private:
   ClientGroup(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf)
@@ -154,18 +154,18 @@ class ClientGroup {
   void go_without_lock(Record& record) const;
   bool room(std::uint32_t window) const noexcept;
   void send_our_own(wire::Coll coll, Time now);
-  wire::AggHeader contribution(wire::Coll coll, std::uint32_t number) const noexcept;
-  wire::AggHeader fragment(const Record& record, std::uint32_t number, const FragmentRange& range) const noexcept;
+  wire::AggHeader contribution(wire::Coll coll, Sequence number) const noexcept;
+  wire::AggHeader fragment(const Record& record, Sequence number, const FragmentRange& range) const noexcept;
   bool answers(const Entry& entry, const wire::AggHeader& header) const noexcept;
   void follow(Time now);
-  void fail_from(std::uint32_t number, Errc status, Time now);
+  void fail_from(Sequence number, Errc status, Time now);
   std::uint32_t result_bytes(const Entry& at) const noexcept;
-  bool advance(Entry& at, std::uint32_t number, const member_number::Event& event, const BufferRef* frame, Time now);
+  bool advance(Entry& at, Sequence number, const member_number::Event& event, const BufferRef* frame, Time now);
   void send(const Entry& at, Time now);
   void ask_again(const Entry& at, Time now);
-  void deliver(Entry& at, std::uint32_t number, const BufferRef& frame);
+  void deliver(Entry& at, Sequence number, const BufferRef& frame);
 
-  Entry& entry(std::uint32_t number) noexcept { return ring_[number & (ring_.size() - 1)]; }
+  Entry& entry(Sequence number) noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
   Record& record_of(const Entry& e) noexcept { return records_[e.record % kOperationsMax]; }
 
   ClientGroupConfig config_;
@@ -179,9 +179,9 @@ class ClientGroup {
   LockKeeper lock_{config_.lock_batch};
   std::optional<wire::InvitedBody> invitation_;
   ListenTrial trial_;
-  std::uint32_t done_ = 0;  ///< The first number that is not complete.
-  std::uint32_t owed_ = 0;  ///< The first number whose result the link owes; at most done_.
-  std::uint32_t next_ = 0;  ///< The next number to send.
+  Sequence done_{};  ///< The first number that is not complete.
+  Sequence owed_{};  ///< The first number whose result the link owes; at most done_.
+  Sequence next_{};  ///< The next number to send.
   std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
   membership::State life_;
   wire::JoinedBody joined_{};

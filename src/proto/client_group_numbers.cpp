@@ -2,6 +2,7 @@
 // path of a member: nothing here allocates, locks or logs.
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "proto/client_group.hpp"
 #include "proto/guard.hpp"
@@ -60,7 +61,7 @@ void ClientGroup::pump(Time now) {
     if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
     const FragmentRange range = next_fragment(record);
     if (!is_ready(record, range)) return;
-    const std::uint32_t number = next_++;
+    const Sequence number = std::exchange(next_, seq_next(next_));
     Entry& entry = this->entry(number);
     entry.state = member_number::Waiting{};
     entry.record = cut_;
@@ -80,11 +81,11 @@ void ClientGroup::pump(Time now) {
 /// Returns whether one more number may be sent. The node infers from our numbers which results we have, and it counts
 /// only what it sent on our link.
 bool ClientGroup::room(std::uint32_t window) const noexcept {
-  const std::uint32_t held = next_ - (guard(Guard::owed_window, true) ? owed_ : done_);
-  return !guard(Guard::member_window, held >= window) && next_ - owed_ < ring_.size();
+  const std::uint32_t held = seq_count(guard(Guard::owed_window, true) ? owed_ : done_, next_);
+  return !guard(Guard::member_window, held >= window) && seq_count(owed_, next_) < ring_.size();
 }
 
-AggHeader ClientGroup::contribution(Coll coll, std::uint32_t number) const noexcept {
+AggHeader ClientGroup::contribution(Coll coll, Sequence number) const noexcept {
   AggHeader h = head(AggKind::contribute);
   h.sequence = number;
   h.coll = coll;
@@ -93,7 +94,7 @@ AggHeader ClientGroup::contribution(Coll coll, std::uint32_t number) const noexc
   return h;
 }
 
-AggHeader ClientGroup::fragment(const Record& record, std::uint32_t number, const FragmentRange& range) const noexcept {
+AggHeader ClientGroup::fragment(const Record& record, Sequence number, const FragmentRange& range) const noexcept {
   AggHeader h = contribution(record.operation.coll, number);
   describe_fragment(record, range, h);
   if (trial_.listening() && listens_to(record, range, h)) h.flags |= wire::kFlagListening;
@@ -121,7 +122,7 @@ void ClientGroup::go_without_lock(Record& record) const {
 }
 
 void ClientGroup::send_our_own(Coll coll, Time now) {
-  const std::uint32_t number = next_++;
+  const Sequence number = std::exchange(next_, seq_next(next_));
   Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{}, .is_ours = true};
   entry.header = contribution(coll, number);
   entry.header.flags = wire::kFlagFirst | wire::kFlagLast;
@@ -135,16 +136,16 @@ Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time n
     live(membership::LeaveAnswered{}, now);
     return Errc::ok;
   }
-  const std::uint32_t number = header.sequence;
-  if (guard(Guard::member_late, ring_.empty() || wire::seq_before(number, done_))) {
-    if (ring_.empty() || wire::seq_before(number, owed_)) return Errc::ok;
+  const Sequence number = header.sequence;
+  if (guard(Guard::member_late, ring_.empty() || seq_before(number, done_))) {
+    if (ring_.empty() || seq_before(number, owed_)) return Errc::ok;
     // This is the link's copy of a multicast result.
     advance(entry(number), number, member_number::Result{}, nullptr, now);
     follow(now);
     return Errc::ok;
   }
-  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Errc::ok;  // the number completes nowhere
-  if (!wire::seq_before(number, next_)) return Errc::invalid;
+  if (verdict_ && !seq_before(number, verdict_->first_failed)) return Errc::ok;  // the number completes nowhere
+  if (!seq_before(number, next_)) return Errc::invalid;
   Entry& entry = this->entry(number);
   if (!answers(entry, header)) return Errc::invalid;
   if (entry.header.coll == Coll::lock) entry.header.flags = header.flags;
@@ -157,9 +158,9 @@ Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time n
 /// On the link only a copy of this very result could do so, and it comes later; a multicast can come at any time.
 std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   if (header.kind != AggKind::result || header.epoch != config_.epoch) return {};
-  const std::uint32_t number = header.sequence;
+  const Sequence number = header.sequence;
   if (number != done_ || number == next_) return {};
-  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return {};
+  if (verdict_ && !seq_before(number, verdict_->first_failed)) return {};
   const Entry& at = entry(number);
   if (!std::holds_alternative<member_number::Sent>(at.state) || (at.header.flags & wire::kFlagListening) != 0)
     return {};
@@ -191,10 +192,10 @@ Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame,
   if (guard(Guard::multicast_life, header.group_id != config_.group_id || header.epoch != config_.epoch))
     return Heard::discarded;
   if (header.tree_id != config_.tree_id || ring_.empty()) return Heard::discarded;
-  const std::uint32_t number = header.sequence;
-  if (wire::seq_before(number, done_)) return Heard::late;
-  if (!wire::seq_before(number, next_)) return Heard::discarded;
-  if (verdict_ && !wire::seq_before(number, verdict_->first_failed)) return Heard::discarded;
+  const Sequence number = header.sequence;
+  if (seq_before(number, done_)) return Heard::late;
+  if (!seq_before(number, next_)) return Heard::discarded;
+  if (verdict_ && !seq_before(number, verdict_->first_failed)) return Heard::discarded;
   Entry& entry = this->entry(number);
   // its own data came as a datagram: late
   if (!answers(entry, header)) return is_source(entry.header) ? Heard::late : Heard::discarded;
@@ -222,17 +223,18 @@ std::uint32_t ClientGroup::result_bytes(const Entry& at) const noexcept {
 /// Completes the later numbers that a result makes complete, and moves the window.
 void ClientGroup::follow(Time now) {
   while (done_ != next_ && std::holds_alternative<member_number::Stashed>(entry(done_).state)) {
-    const std::uint32_t turn = done_;
+    const Sequence turn = done_;
     advance(entry(turn), turn, member_number::Turn{}, nullptr, now);
   }
-  while (owed_ != done_ && std::holds_alternative<member_number::Complete>(entry(owed_).state)) ++owed_;
+  while (owed_ != done_ && std::holds_alternative<member_number::Complete>(entry(owed_).state)) owed_ = seq_next(owed_);
   settle(now);
   pump(now);
   drain(now);
 }
 
-void ClientGroup::fail_from(std::uint32_t number, Errc status, Time now) {
-  for (; number != next_; ++number) advance(entry(number), number, member_number::Condemned{}, nullptr, now);
+void ClientGroup::fail_from(Sequence number, Errc status, Time now) {
+  for (; number != next_; number = seq_next(number))
+    advance(entry(number), number, member_number::Condemned{}, nullptr, now);
   for (; finished_ != tail_; ++finished_) records_[finished_ % kOperationsMax].status = status;
   cut_ = tail_;
   next_ = owed_ = done_;
@@ -240,7 +242,7 @@ void ClientGroup::fail_from(std::uint32_t number, Errc status, Time now) {
 }
 
 void ClientGroup::tick_numbers(Time now) {
-  for (std::uint32_t number = owed_; number != next_; ++number) {
+  for (Sequence number = owed_; number != next_; number = seq_next(number)) {
     Entry& entry = this->entry(number);
     if (now >= resend_at(entry.state)) advance(entry, number, member_number::Timeout{}, nullptr, now);
     due_ = std::min(due_, resend_at(entry.state));
@@ -250,7 +252,7 @@ void ClientGroup::tick_numbers(Time now) {
 // ---- one number ---------------------------------------------------------------------------------------------
 
 /// Returns false when the node broke a rule.
-bool ClientGroup::advance(Entry& at, std::uint32_t number, const member_number::Event& event, const BufferRef* frame,
+bool ClientGroup::advance(Entry& at, Sequence number, const member_number::Event& event, const BufferRef* frame,
                           Time now) {
   const auto [state, action] = member_number::step(at.state, event, now, {config_.resend_after});
   at.state = state;
@@ -289,8 +291,8 @@ void ClientGroup::ask_again(const Entry& at, Time now) {
   due_ = std::min(due_, resend_time(now, config_.resend_after));
 }
 
-void ClientGroup::deliver(Entry& at, std::uint32_t number, const BufferRef& frame) {
-  done_ = number + 1;
+void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
+  done_ = seq_next(number);
   if (at.is_ours) {
     at.stash.reset();
     if (at.header.coll == Coll::unlock) ++finished_;

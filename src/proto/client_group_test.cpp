@@ -262,7 +262,7 @@ TEST(ClientGroup, a_lost_member_is_named_to_the_others) {
 }
 
 TEST(ClientGroup, numbers_wrap_around) {
-  StandingGroup world(2, {.first_sequence = 0xFFFFFFFCu});
+  StandingGroup world(2, {.first_sequence = Sequence{0xFFFFFFFCu}});
   for (std::uint32_t i = 0; i < 40; ++i)
     for (auto& group : world.groups) ASSERT_TRUE(group->post({.coll = Coll::barrier, .token = i}, {}));
   world.tree.run();

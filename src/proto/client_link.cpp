@@ -51,19 +51,19 @@ void ClientLink::open(std::uint64_t token, std::uint32_t group_size, Time now) {
 
 OpenOutcome ClientLink::open_outcome(std::uint64_t token) const {
   const auto found = opens_.find(token);
-  if (found == opens_.end()) return {OpenOutcome::State::lost, 0, {}};
+  if (found == opens_.end()) return {OpenOutcome::State::lost, {}, {}};
   using State = OpenOutcome::State;
   return std::visit(overloaded{[](const open_request::Asking&) {
-                                 return OpenOutcome{State::pending, 0, {}};
+                                 return OpenOutcome{State::pending, {}, {}};
                                },
                                [](const open_request::Opened& s) {
                                  return OpenOutcome{State::opened, s.group_id, {}};
                                },
                                [&](const open_request::Refused&) {
-                                 return OpenOutcome{State::refused, 0, found->second.refusal};
+                                 return OpenOutcome{State::refused, {}, found->second.refusal};
                                },
                                [](const open_request::Lost&) {
-                                 return OpenOutcome{State::lost, 0, {}};
+                                 return OpenOutcome{State::lost, {}, {}};
                                }},
                     found->second.state);
 }

@@ -18,10 +18,10 @@
 namespace sumac::proto {
 
 struct ClientLinkConfig {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   ParentInfo leaf{};  ///< The leaf node, and the job's key.
   std::uint32_t world_rank = 0;
-  std::uint32_t tree_id = 0;
+  TreeId tree_id{};
   std::uint32_t message_max = wire::kPayloadMax;  ///< The largest data after a Result that this client accepts.
   Duration resend_after{0};                       ///< 0: no timer repeats anything (tcp, ucx).
   std::string host{};                             ///< The host's name, for the node's statistics; empty: no name is
@@ -31,7 +31,7 @@ struct ClientLinkConfig {
 /// The outcome of an Open.
 struct OpenOutcome {
   enum class State : std::uint8_t { pending, opened, refused, lost } state = State::pending;
-  std::uint32_t group_id = 0;   ///< Valid in state opened.
+  GroupId group_id{};           ///< Valid in state opened.
   wire::RefusedBody refusal{};  ///< Valid in state refused.
 };
 

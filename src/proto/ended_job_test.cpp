@@ -31,7 +31,7 @@ TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over)
     node.tick(end + Seconds(30) - Millis(1));
     world.tree.run();
     EXPECT_EQ(node.groups().size(), 1u) << "until then its members may leave as they like";
-    EXPECT_FALSE(node.grant({.job_id = 9, .quota = {.osts = 512, .payload_per_ost = 128, .max_groups = 1}}));
+    EXPECT_FALSE(node.grant({.job_id = JobId{9}, .quota = {.osts = 512, .payload_per_ost = 128, .max_groups = 1}}));
     node.tick(end + Seconds(30));
     world.tree.run();
     EXPECT_TRUE(node.groups().empty());
@@ -40,7 +40,7 @@ TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over)
     EXPECT_EQ(node.stats().window_bytes, 0u);
     EXPECT_THAT(node.take_forgotten(), testing::ElementsAre(kJob));
     EXPECT_EQ(node.next_due(), kNever);
-    EXPECT_TRUE(node.grant({.job_id = 9, .quota = {.osts = 512, .payload_per_ost = 128, .max_groups = 512}}));
+    EXPECT_TRUE(node.grant({.job_id = JobId{9}, .quota = {.osts = 512, .payload_per_ost = 128, .max_groups = 512}}));
     for (std::size_t rank = 0; rank < world.clients.size(); ++rank) {
       EXPECT_TRUE(world.clients[rank]->client->closed());
       EXPECT_NE(world.groups[rank]->phase(), ClientGroup::Phase::standing) << world.groups[rank]->why();
@@ -51,10 +51,10 @@ TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over)
 TEST(EndedJob, leaves_other_jobs_links_alone_when_it_ends_one) {
   StandingGroup world(2);
   Node& node = *world.node.node;
-  ASSERT_TRUE(node.grant({.job_id = 9, .quota = {.osts = 4, .payload_per_ost = 128, .max_groups = 1}}));
-  ASSERT_TRUE(node.revoke(9, {}));
-  EXPECT_THAT(node.take_forgotten(), testing::ElementsAre(9)) << "it held nothing";
-  ASSERT_TRUE(node.grant({.job_id = 9, .quota = {.osts = 4, .payload_per_ost = 128, .max_groups = 1}}));
+  ASSERT_TRUE(node.grant({.job_id = JobId{9}, .quota = {.osts = 4, .payload_per_ost = 128, .max_groups = 1}}));
+  ASSERT_TRUE(node.revoke(JobId{9}, {}));
+  EXPECT_THAT(node.take_forgotten(), testing::ElementsAre(JobId{9})) << "it held nothing";
+  ASSERT_TRUE(node.grant({.job_id = JobId{9}, .quota = {.osts = 4, .payload_per_ost = 128, .max_groups = 1}}));
   node.tick(at(Seconds(1000)));
   for (auto& group : world.groups) ASSERT_TRUE(group->post({}, {}));
   world.tree.run();

@@ -8,7 +8,7 @@ namespace sumac::proto {
 namespace {
 
 JobGrant grant(std::uint64_t job_id, std::uint32_t groups, std::vector<wire::NumberRange> numbers) {
-  return {.job_id = job_id,
+  return {.job_id = JobId{job_id},
           .quota = {.osts = 8, .payload_per_ost = 128, .max_groups = groups},
           .numbers = std::move(numbers)};
 }
@@ -47,14 +47,14 @@ TEST(GroupNumbers, that_make_no_sense_are_refused) {
 TEST(GroupNumbers, of_a_job_that_still_has_groups_are_given_to_nobody) {
   JobTable jobs(NodeLimits{.osts = 64, .groups = 16});
   ASSERT_TRUE(jobs.grant(grant(1, 4, {{1, 4}})));
-  jobs.find(1)->groups_here = 1;
-  ASSERT_TRUE(jobs.revoke(1, kNever));
+  jobs.find(JobId{1})->groups_here = 1;
+  ASSERT_TRUE(jobs.revoke(JobId{1}, kNever));
   jobs.sweep();
   EXPECT_TRUE(jobs.grant(grant(2, 4, {{5, 4}})));
   const auto waits = jobs.grant(grant(3, 4, {{4, 1}, {10, 3}}));
   ASSERT_FALSE(waits);
   EXPECT_EQ(waits.error().code, Errc::exhausted);
-  jobs.find(1)->groups_here = 0;
+  jobs.find(JobId{1})->groups_here = 0;
   jobs.sweep();
   EXPECT_TRUE(jobs.grant(grant(3, 4, {{4, 1}, {10, 3}})));
 }
@@ -75,20 +75,21 @@ TEST(GroupNumbers, are_what_opens_are_answered_with) {
 TEST(GroupNumbers, a_job_that_asks_without_end_pushes_out_its_own_answers_only) {
   IdPool pool(16);
   Job quiet{.grant = grant(1, 8, {{1, 8}})}, greedy{.grant = grant(2, 1, {{9, 1}})};
-  std::vector<std::uint32_t> answers;
+  std::vector<GroupId> answers;
   for (std::uint64_t token = 0; token < 8; ++token) {
-    answers.push_back(pool.open({1, token}, &quiet).group_id);
-    ASSERT_NE(answers.back(), 0u);
+    answers.push_back(pool.open({JobId{1}, token}, &quiet).group_id);
+    ASSERT_NE(answers.back(), GroupId{});
   }
   for (const auto id : answers) pool.release(id);
   quiet.ids_used = 0;
-  const auto first = pool.open({2, 0}, &greedy).group_id;
+  const auto first = pool.open({JobId{2}, 0}, &greedy).group_id;
   pool.release(first);
-  for (std::uint64_t token = 1; token < 20000; ++token) EXPECT_EQ(pool.open({2, token}, &greedy).group_id, 0u);
+  for (std::uint64_t token = 1; token < 20000; ++token)
+    EXPECT_EQ(pool.open({JobId{2}, token}, &greedy).group_id, GroupId{});
   greedy.ids_used = 0;
-  EXPECT_NE(pool.open({2, 0}, &greedy).group_id, first) << "20,000 answers are not remembered";
+  EXPECT_NE(pool.open({JobId{2}, 0}, &greedy).group_id, first) << "20,000 answers are not remembered";
   for (std::uint64_t token = 0; token < 8; ++token)
-    EXPECT_EQ(pool.open({1, token}, &quiet).group_id, answers[token]) << "of another job";
+    EXPECT_EQ(pool.open({JobId{1}, token}, &quiet).group_id, answers[token]) << "of another job";
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class ChildHandshake {
   ChildHandshake& operator=(const ChildHandshake&) = delete;
 
   /// Begins the handshake on one connection; an earlier handshake is over.
-  const wire::HelloBody& begin(const ParentInfo& parent, std::uint32_t tree_id, wire::HelloBody hello,
+  const wire::HelloBody& begin(const ParentInfo& parent, TreeId tree_id, wire::HelloBody hello,
                                const wire::Nonce& nonce) {
     parent_ = parent;
     tree_id_ = tree_id;
@@ -58,7 +58,7 @@ class ChildHandshake {
 
  private:
   ParentInfo parent_;
-  std::uint32_t tree_id_ = 0;
+  TreeId tree_id_{};
   wire::HelloBody hello_;
 };
 

@@ -86,7 +86,7 @@ struct Conversation {
     EXPECT_TRUE(wire::make_proof(side, key, terms, body.proof));
     return body;
   }
-  Secret pair(std::uint32_t child, std::uint32_t parent = kNode, std::uint32_t tree = kTree) const {
+  Secret pair(std::uint32_t child, std::uint32_t parent = kNode, TreeId tree = kTree) const {
     Secret key{};
     EXPECT_TRUE(wire::make_pair_key({9}, tree, child, parent, key));
     return key;
@@ -173,7 +173,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
          c.say(AggKind::proof, wire::ProofBody{});
        },
        "it does not have the key of its job", wire::RefuseReason::bad_key},
-      {"a job that is not granted", [](auto& c) { c.say_hello({.job_id = 43, .id = 3}); },
+      {"a job that is not granted", [](auto& c) { c.say_hello({.job_id = JobId{43}, .id = 3}); },
        "the job is not granted at this node", wire::RefuseReason::unknown_job},
       {"a job that ended before the proof",
        [](auto& c) {
@@ -203,7 +203,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
       {"a node with its key of another tree",
        [&](auto& c) {
          c.say_hello(as_node);
-         c.say(AggKind::proof, c.proof_of(c.pair(5, kNode, kTree + 1), c.terms()));
+         c.say(AggKind::proof, c.proof_of(c.pair(5, kNode, TreeId{8}), c.terms()));
        },
        "it does not have the key of the node that it says it is", wire::RefuseReason::bad_key},
       {"a proof before hello",
@@ -297,7 +297,7 @@ TEST(Handshake, a_users_ranks_have_their_share_of_a_nodes_places_and_no_more) {
   Conversation c({.links = 8});
   const auto grant_to = [&](std::uint64_t job_id, std::uint32_t user, std::uint32_t percent) {
     auto job = test::grant(8, 1);
-    job.job_id = job_id;
+    job.job_id = JobId{job_id};
     job.uid = user;
     job.links_percent = percent;
     job.job_key = kKey;
@@ -306,7 +306,7 @@ TEST(Handshake, a_users_ranks_have_their_share_of_a_nodes_places_and_no_more) {
   const auto is_let_in = [&](std::uint64_t job_id) {
     c.connect();
     c.hand.drops.clear();
-    c.say_hello({.job_id = job_id, .nonce = {1}, .id = 0});
+    c.say_hello({.job_id = JobId{job_id}, .nonce = {1}, .id = 0});
     c.say(AggKind::proof, c.proof_of(kKey, c.terms()));
     return c.hand.drops.empty();
   };
@@ -424,10 +424,10 @@ TEST(Handshake, a_client_believes_nothing_before_the_welcome) {
     const auto say = [&](auto body) {
       const auto bytes = bytes_of(body);
       auto header = header_of(kind, bytes.size());
-      if (kind == AggKind::joined || kind == AggKind::verdict) header.group_id = 65537;
+      if (kind == AggKind::joined || kind == AggKind::verdict) header.group_id = GroupId{65537};
       client.on_message(frames.frame(header, bytes), {});
     };
-    if (kind == AggKind::opened) say(wire::OpenedBody{.job_id = kJob, .token = 1, .group_id = 65537});
+    if (kind == AggKind::opened) say(wire::OpenedBody{.job_id = kJob, .token = 1, .group_id = GroupId{65537}});
     if (kind == AggKind::joined) say(wire::JoinedBody{.job_id = kJob, .osts = 1, .payload_per_ost = 128});
     if (kind == AggKind::verdict) say(wire::VerdictBody{});
     if (kind == AggKind::refused)
@@ -455,7 +455,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   join.path_length = 1;
   join.path[0] = {kNode, 1};
   auto header = header_of(AggKind::join, sizeof join);
-  header.group_id = 65537;
+  header.group_id = GroupId{65537};
   c.hand.refused = {};
   c.node.on_message(c.hand.link, c.frames.frame(header, bytes_of(join)), {});
   EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::unknown_job);
@@ -498,7 +498,7 @@ TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
     AggHeader leave;
     leave.kind = AggKind::contribute;
     leave.tree_id = kTree;
-    leave.group_id = groups[0]->config().group_id + 0x10000;
+    leave.group_id = GroupId{number_of(groups[0]->config().group_id) + 0x10000};
     leave.coll = wire::Coll::leave;
     leave.flags = wire::kFlagFirst | wire::kFlagLast;
     leave.origin = 0;

@@ -19,7 +19,7 @@ std::uint32_t IdPool::take_number(const JobGrant& grant) {
   }
   for (std::uint32_t number = 1; number < entries_.size(); ++number)
     if (entries_[number].in_use && entries_[number].orphan && grant.may_be_its(number)) {
-      release(static_cast<std::uint32_t>(entries_[number].generation) << 16 | number);
+      release(make_group_id(entries_[number].generation, number));
       free_.pop_back();
       return number;
     }
@@ -47,28 +47,28 @@ IdPool::Answer IdPool::open(const TokenKey& key, Job* job) {
     // waiting sender.
     if (guard(Guard::token_over, known->second.over)) return {known->second.group_id};
   }
-  if (job == nullptr) return {0};  // the answer is not kept: a peer may name any number of jobs that do not exist
+  if (job == nullptr) return {};  // the answer is not kept: a peer may name any number of jobs that do not exist
   const std::uint32_t number =
       guard(Guard::id_pool, job->ids_used >= job->grant.quota.max_groups) ? 0 : take_number(job->grant);
   if (number == 0) {
-    tokens_[key] = {0, true};
+    tokens_[key] = {GroupId{}, true};
     remember(key);
-    return {0};
+    return {};
   }
   Entry& entry = entries_[number];
   entry = {static_cast<std::uint16_t>(entry.generation + 1), true, false, key};
-  const std::uint32_t group_id = static_cast<std::uint32_t>(entry.generation) << 16 | number;
+  const GroupId group_id = make_group_id(entry.generation, number);
   tokens_[key] = {group_id, false};
   ++used_;
   ++job->ids_used;
   return {group_id};
 }
 
-std::uint64_t IdPool::release(std::uint32_t group_id) {
+JobId IdPool::release(GroupId group_id) {
   const std::uint32_t number = id_number(group_id);
-  if (number == 0 || number >= entries_.size()) return 0;
+  if (number == 0 || number >= entries_.size()) return JobId{};
   Entry& entry = entries_[number];
-  if (!entry.in_use || entry.generation != group_id >> 16) return 0;
+  if (!entry.in_use || entry.generation != id_generation(group_id)) return JobId{};
   entry.in_use = false;
   free_.push_back(number);
   --used_;
@@ -79,14 +79,14 @@ std::uint64_t IdPool::release(std::uint32_t group_id) {
   return entry.key.job_id;
 }
 
-bool IdPool::in_use(std::uint32_t group_id, std::uint64_t job_id) const noexcept {
+bool IdPool::in_use(GroupId group_id, JobId job_id) const noexcept {
   const std::uint32_t number = id_number(group_id);
   if (number == 0 || number >= entries_.size()) return false;
   const Entry& entry = entries_[number];
-  return entry.in_use && entry.generation == group_id >> 16 && entry.key.job_id == job_id;
+  return entry.in_use && entry.generation == id_generation(group_id) && entry.key.job_id == job_id;
 }
 
-void IdPool::orphan(std::uint64_t job_id) {
+void IdPool::orphan(JobId job_id) {
   for (Entry& entry : entries_)
     if (entry.in_use && entry.key.job_id == job_id) entry.orphan = true;
 }

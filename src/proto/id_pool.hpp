@@ -14,20 +14,28 @@
 
 namespace sumac::proto {
 
-constexpr std::uint32_t id_number(std::uint32_t group_id) noexcept { return group_id & 0xFFFFu; }
+constexpr std::uint32_t id_number(GroupId group_id) noexcept { return number_of(group_id) & 0xFFFFu; }
+constexpr std::uint16_t id_generation(GroupId group_id) noexcept {
+  return static_cast<std::uint16_t>(number_of(group_id) >> 16);
+}
+constexpr GroupId make_group_id(std::uint16_t generation, std::uint32_t number) noexcept {
+  return GroupId{std::uint32_t{generation} << 16 | number};
+}
 /// Returns whether id `a` is of a later use of the same number than `b`. Generations wrap: they are compared in a
 /// circle of 2^16.
-constexpr bool id_newer(std::uint32_t a, std::uint32_t b) noexcept {
-  return static_cast<std::int16_t>(static_cast<std::uint16_t>((a >> 16) - (b >> 16))) > 0;
+constexpr bool id_newer(GroupId a, GroupId b) noexcept {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(id_generation(a) - id_generation(b))) > 0;
 }
 
 struct TokenKey {
-  std::uint64_t job_id = 0, token = 0;
+  JobId job_id{};
+  std::uint64_t token = 0;
   friend bool operator==(const TokenKey&, const TokenKey&) = default;
 };
 struct TokenHash {
   std::size_t operator()(const TokenKey& key) const noexcept {
-    return static_cast<std::size_t>((key.job_id * 0x9e3779b97f4a7c15ull) ^ (key.token * 0xc2b2ae3d27d4eb4full >> 7));
+    return static_cast<std::size_t>((number_of(key.job_id) * 0x9e3779b97f4a7c15ull) ^
+                                    (key.token * 0xc2b2ae3d27d4eb4full >> 7));
   }
 };
 
@@ -36,15 +44,15 @@ class IdPool {
   explicit IdPool(std::uint32_t limit);
 
   struct Answer {
-    std::uint32_t group_id = 0;  ///< 0: no id is left.
+    GroupId group_id{};  ///< 0: no id is left.
   };
   /// `job` is null if the job may begin nothing: then only an earlier answer counts.
   Answer open(const TokenKey& key, Job* job);
-  /// The group has ended; an id that is not in use is ignored. Returns the job that it belonged to, or 0.
-  std::uint64_t release(std::uint32_t group_id);
+  /// The group has ended; an id that is not in use is ignored. Returns the job that it belonged to, or JobId{}.
+  JobId release(GroupId group_id);
   /// The job has ended. Members may never have joined some of its ids; those are used again, but last.
-  void orphan(std::uint64_t job_id);
-  bool in_use(std::uint32_t group_id, std::uint64_t job_id) const noexcept;
+  void orphan(JobId job_id);
+  bool in_use(GroupId group_id, JobId job_id) const noexcept;
   std::uint32_t used() const noexcept { return used_; }
 
  private:
@@ -56,7 +64,7 @@ class IdPool {
     TokenKey key{};
   };
   struct Token {
-    std::uint32_t group_id = 0;
+    GroupId group_id{};
     bool over = false;
   };
   std::uint32_t take_number(const JobGrant& grant);
@@ -67,7 +75,7 @@ class IdPool {
   std::unordered_map<TokenKey, Token, TokenHash> tokens_;
   /// [job], in the order in which the groups ended. A job that asks without end pushes out its own answers and no other
   /// job's.
-  std::unordered_map<std::uint64_t, std::deque<TokenKey>> over_;
+  std::unordered_map<JobId, std::deque<TokenKey>> over_;
   std::size_t remembered_ = 0;  // number of entries in over_
   std::uint32_t used_ = 0;
 };

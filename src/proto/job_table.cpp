@@ -7,7 +7,7 @@
 namespace sumac::proto {
 
 Result<> JobTable::grant(const JobGrant& grant) {
-  if (grant.job_id == 0) return fail(Errc::invalid, "grant: job id is 0");
+  if (grant.job_id == JobId{}) return fail(Errc::invalid, "grant: job id is 0");
   if (grant.quota.osts == 0 || grant.quota.max_groups == 0 || grant.quota.payload_per_ost == 0)
     return fail(Errc::invalid, "grant of job {}: osts, max_groups and payload_per_ost must not be 0", grant.job_id);
   if (grant.quota.payload_per_ost > limits_.payload_max)
@@ -60,7 +60,7 @@ Result<> JobTable::grant(const JobGrant& grant) {
   return {};
 }
 
-bool JobTable::revoke(std::uint64_t job_id, Time over_at) {
+bool JobTable::revoke(JobId job_id, Time over_at) {
   Job* job = find(job_id);
   if (job == nullptr) return false;
   if (!std::exchange(job->revoked, true)) {
@@ -76,8 +76,8 @@ void JobTable::find_next_over() noexcept {
   for (const Job& job : jobs_) next_over_ = std::min(next_over_, job.over_at);
 }
 
-std::vector<std::uint64_t> JobTable::take_overdue(Time now) {
-  std::vector<std::uint64_t> ids;
+std::vector<JobId> JobTable::take_overdue(Time now) {
+  std::vector<JobId> ids;
   for (Job& job : jobs_)
     if (job.over_at <= now) {
       ids.push_back(job.grant.job_id);
@@ -87,13 +87,13 @@ std::vector<std::uint64_t> JobTable::take_overdue(Time now) {
   return ids;
 }
 
-const Job* JobTable::find(std::uint64_t job_id) const noexcept {
+const Job* JobTable::find(JobId job_id) const noexcept {
   const auto found =
       std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.grant.job_id == job_id; });
   return found == jobs_.end() ? nullptr : &*found;
 }
 
-Job* JobTable::find(std::uint64_t job_id) noexcept { return const_cast<Job*>(std::as_const(*this).find(job_id)); }
+Job* JobTable::find(JobId job_id) noexcept { return const_cast<Job*>(std::as_const(*this).find(job_id)); }
 
 bool JobTable::may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept {
   const auto of_job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
@@ -102,7 +102,7 @@ bool JobTable::may_speak(std::uint32_t child_node, std::uint32_t number) const n
   return of_job == jobs_.end() || of_job->grant.may_speak(wire::Role::node, child_node);
 }
 
-Job* JobTable::find_active(std::uint64_t job_id) noexcept {
+Job* JobTable::find_active(JobId job_id) noexcept {
   Job* job = find(job_id);
   return job == nullptr || guard(Guard::revoked, job->revoked) ? nullptr : job;
 }
@@ -114,7 +114,7 @@ std::uint32_t JobTable::reserve(Job& job, std::uint32_t wish) noexcept {
   return osts;
 }
 
-void JobTable::give_back(std::uint64_t job_id, std::uint32_t osts) noexcept {
+void JobTable::give_back(JobId job_id, std::uint32_t osts) noexcept {
   if (Job* job = find(job_id); job != nullptr) job->osts_free += osts;
 }
 

@@ -27,18 +27,18 @@ class JobTable {
 
   Result<> grant(const JobGrant& grant);
   /// Revokes the job; its members have until `over_at` to leave.
-  bool revoke(std::uint64_t job_id, Time over_at);
-  Job* find(std::uint64_t job_id) noexcept;
-  const Job* find(std::uint64_t job_id) const noexcept;
+  bool revoke(JobId job_id, Time over_at);
+  Job* find(JobId job_id) noexcept;
+  const Job* find(JobId job_id) const noexcept;
   /// Returns whether this child node may send messages of a group with this number. The answer is yes for a number of
   /// no job, or of a job that did not state its child nodes.
   bool may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept;
   /// Returns the job if it may begin something new: it is granted and not revoked.
-  Job* find_active(std::uint64_t job_id) noexcept;
+  Job* find_active(JobId job_id) noexcept;
   /// Reserves OSTs for one group: at most `wish` (a job divides its pool among its groups as it likes), 0 if the pool
   /// is empty.
   std::uint32_t reserve(Job& job, std::uint32_t wish) noexcept;
-  void give_back(std::uint64_t job_id, std::uint32_t osts) noexcept;
+  void give_back(JobId job_id, std::uint32_t osts) noexcept;
   /// Returns the job's part of the memory for streaming, in proportion to its OSTs and groups.
   std::size_t stream_share(const Job& job) const noexcept;
   /// Forgets jobs that are revoked and have nothing left here. Invalidates Job pointers.
@@ -46,11 +46,11 @@ class JobTable {
     if (revoked_ != 0) forget_ended();  // sweep() is called after every message
   }
   /// Returns the jobs that sweep() has forgotten since the last call.
-  std::vector<std::uint64_t> take_forgotten() { return std::exchange(forgotten_, {}); }
+  std::vector<JobId> take_forgotten() { return std::exchange(forgotten_, {}); }
   bool has_forgotten() const noexcept { return !forgotten_.empty(); }
   Time next_over() const noexcept { return next_over_; }  ///< Returns the earliest `over_at`.
   /// Returns the jobs whose members' time to leave is over; each is named once.
-  std::vector<std::uint64_t> take_overdue(Time now);
+  std::vector<JobId> take_overdue(Time now);
   std::vector<JobView> view() const;
 
  private:
@@ -61,7 +61,7 @@ class JobTable {
   std::uint64_t lives_ = 0;
   std::size_t revoked_ = 0;
   Time next_over_ = kNever;
-  std::vector<std::uint64_t> forgotten_;
+  std::vector<JobId> forgotten_;
   std::vector<Job> jobs_;  // has few entries; searched at set-up, never per message
 };
 

@@ -38,7 +38,7 @@ class Outbox {
 
   /// This link has proven its identity: a node, or a rank of this job. The shell may now serve it in rotation with
   /// other jobs and send heartbeats on it.
-  virtual void greeted(LinkId /*link*/, wire::Role /*role*/, std::uint64_t /*job_id*/) {}
+  virtual void greeted(LinkId /*link*/, wire::Role /*role*/, JobId /*job_id*/) {}
   /// The peer of this link may leave at most `bytes` of buffers unread (as BufferPool counts them): that is what the
   /// windows of its groups allow. More proves that it sends without reading; then its link ends, and on_link_closed()
   /// follows.
@@ -49,10 +49,10 @@ class Outbox {
   // An implementation without multicast leaves the next three as they are.
 
   /// A member of this group stopped listening: too few results came first by multicast.
-  virtual void stopped_listening(LinkId /*leaf*/, std::uint32_t /*group_id*/) {}
+  virtual void stopped_listening(LinkId /*leaf*/, GroupId /*group_id*/) {}
   /// A group stands whose root this node is: fills in the address where its members may listen, and the key of its
   /// tags. Returns false when there is no multicast.
-  virtual bool invite(std::uint32_t /*group_id*/, wire::InvitedBody& /*to*/) { return false; }
+  virtual bool invite(GroupId /*group_id*/, wire::InvitedBody& /*to*/) { return false; }
   /// Sends the result of a number to all members that listen; nobody confirms its arrival. Returns false when sending
   /// failed: then nothing more is multicast for this group.
   virtual bool multicast(const wire::InvitedBody& /*to*/, const wire::AggHeader& /*header*/,

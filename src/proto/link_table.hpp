@@ -23,12 +23,13 @@ struct Link {
   wire::HelloBody hello{};
   // The fields from here on are valid only when the link is proven.
   wire::Role role = wire::Role::client;
-  std::uint64_t job_id = 0, job_life = 0;  ///< For a client: the job and grant whose key it knows.
-  std::uint32_t user = 0;                  ///< The owner of that job.
-  std::uint32_t peer = 0;                  ///< World rank of a client, node id of a node.
-  wire::NameBody name{};                   ///< Name of the host or node, for people; empty: the peer sent none.
-  std::size_t allowed = 0;                 ///< The bytes last passed to Outbox::allow().
-  std::vector<std::uint16_t> child_of;     ///< [group number]: the index of this link among the group's children.
+  JobId job_id{};                       ///< For a client: the job whose key it knows.
+  std::uint64_t job_life = 0;           ///< The grant of that job.
+  std::uint32_t user = 0;               ///< The owner of that job.
+  std::uint32_t peer = 0;               ///< World rank of a client, node id of a node.
+  wire::NameBody name{};                ///< Name of the host or node, for people; empty: the peer sent none.
+  std::size_t allowed = 0;              ///< The bytes last passed to Outbox::allow().
+  std::vector<std::uint16_t> child_of;  ///< [group number]: the index of this link among the group's children.
 };
 
 class LinkTable {

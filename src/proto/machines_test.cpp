@@ -254,28 +254,28 @@ std::string member_numbers() {
 std::string memberships() {
   using namespace membership;
   std::string out;
-  print<State, Event>(
-      out, "a member",
-      {Joining{kEarlier}, Joining{kLater, true}, Standing{}, Standing{true}, Condemned{7}, Condemned{7, true},
-       Departing{9, false, kEarlier}, Departing{7, true, kLater}, Left{}, Refused{}, Lost{}},
-      {{"joined", JoinedCame{}},
-       {"refused", RefusedCame{}},
-       {"verdict from 7", VerdictCame{7}},
-       {"epoch over", EpochOver{}},
-       {"leave wanted", LeaveWanted{}},
-       {"drained at 9", Drained{9}},
-       {"leave answered", LeaveAnswered{}},
-       {"number reused", NumberReused{}},
-       {"timeout", Timeout{}}},
-      Limits{kResend}, step);
+  print<State, Event>(out, "a member",
+                      {Joining{kEarlier}, Joining{kLater, true}, Standing{}, Standing{true}, Condemned{Sequence{7}},
+                       Condemned{Sequence{7}, true}, Departing{Sequence{9}, false, kEarlier},
+                       Departing{Sequence{7}, true, kLater}, Left{}, Refused{}, Lost{}},
+                      {{"joined", JoinedCame{}},
+                       {"refused", RefusedCame{}},
+                       {"verdict from 7", VerdictCame{Sequence{7}}},
+                       {"epoch over", EpochOver{}},
+                       {"leave wanted", LeaveWanted{}},
+                       {"drained at 9", Drained{Sequence{9}}},
+                       {"leave answered", LeaveAnswered{}},
+                       {"number reused", NumberReused{}},
+                       {"timeout", Timeout{}}},
+                      Limits{kResend}, step);
   return out;
 }
 
 std::string open_requests() {
   using namespace open_request;
   std::string out;
-  print<State, Event>(out, "an Open", {Asking{kEarlier}, Asking{kLater}, Opened{65537}, Refused{}, Lost{}},
-                      {{"opened", OpenedCame{131073}},
+  print<State, Event>(out, "an Open", {Asking{kEarlier}, Asking{kLater}, Opened{GroupId{65537}}, Refused{}, Lost{}},
+                      {{"opened", OpenedCame{GroupId{131073}}},
                        {"refused", RefusedCame{}},
                        {"link closed", LinkClosed{}},
                        {"timeout", Timeout{}}},

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/clock.hpp"
+#include "base/ids.hpp"
 #include "base/inline_vec.hpp"
 
 namespace sumac::proto::membership {
@@ -18,12 +19,12 @@ struct Standing {
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 struct Condemned {
-  std::uint32_t first_failed = 0;
+  Sequence first_failed{};
   bool leaving = false;
   friend bool operator==(const Condemned&, const Condemned&) = default;
 };
 struct Departing {  ///< Leave is sent.
-  std::uint32_t number = 0;
+  Sequence number{};
   bool condemned = false;
   Time resend_at = kNever;
   friend bool operator==(const Departing&, const Departing&) = default;
@@ -42,12 +43,12 @@ using State = std::variant<Joining, Standing, Condemned, Departing, Left, Refuse
 struct JoinedCame {};
 struct RefusedCame {};
 struct VerdictCame {
-  std::uint32_t first_failed = 0;
+  Sequence first_failed{};
 };
 struct EpochOver {};  ///< The link is closed, or the node sent Void.
 struct LeaveWanted {};
 struct Drained {  ///< Every posted operation has ended.
-  std::uint32_t next_number = 0;
+  Sequence next_number{};
 };
 struct LeaveAnswered {};
 struct NumberReused {};  ///< A newer group has this one's number: this one has ended, and its answer was lost.

@@ -74,7 +74,7 @@ void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::No
   wire::HelloBody hello;
   hello.role = wire::Role::node;
   hello.id = ctx_.config.node_id;
-  ctx_.control(link, ctx_.header(AggKind::hello, 0, 0), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
+  ctx_.control(link, ctx_.header(AggKind::hello), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
 }
 
 /// Handles the new parent's first message; nothing went up before it.
@@ -88,9 +88,9 @@ Node::Flaw Node::greeted(const AggHeader& header, const BufferRef& frame, Time n
     if (const Flaw flaw = above_.judge(body, proof); flaw != nullptr) return flaw;
     ctx_.parent = std::exchange(greeting_, LinkId{});
     ctx_.parent_lost = false;
-    ctx_.control(ctx_.parent, ctx_.header(AggKind::proof, 0, 0), proof);
+    ctx_.control(ctx_.parent, ctx_.header(AggKind::proof), proof);
     if (const auto name = wire::name_body(ctx_.config.name); name)
-      ctx_.control(ctx_.parent, ctx_.header(AggKind::name, 0, 0), *name);
+      ctx_.control(ctx_.parent, ctx_.header(AggKind::name), *name);
     say_again_above(now);
     return nullptr;
   });
@@ -102,7 +102,7 @@ Node::Flaw Node::turned_away(const wire::RefusedBody& body) {
 }
 
 void Node::say_again_above(Time now) {
-  for (const auto& [key, note] : notes_.all()) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), note.body);
+  for (const auto& [key, note] : notes_.all()) ctx_.control(ctx_.parent, ctx_.header(AggKind::open), note.body);
   for (auto& group : groups_)
     if (group) group->parent_ready(now);
 }
@@ -123,7 +123,7 @@ void Node::tick(Time now) {
   ctx_.jobs.sweep();
 }
 
-bool Node::revoke(std::uint64_t job_id, Time now) {
+bool Node::revoke(JobId job_id, Time now) {
   if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end))) return false;
   ctx_.due = std::min(ctx_.due, ctx_.jobs.next_over());
   ctx_.ids.orphan(job_id);
@@ -207,18 +207,18 @@ Node::Flaw Node::open(Link& link, const wire::OpenBody& body) {
   if (!ctx_.config.root) {
     if (job == nullptr) return no(RefuseReason::unknown_job, 0);
     notes_.put(link.id, body);
-    if (ctx_.parent) ctx_.control(ctx_.parent, ctx_.header(AggKind::open, 0, 0), body);
+    if (ctx_.parent) ctx_.control(ctx_.parent, ctx_.header(AggKind::open), body);
     return nullptr;
   }
   const auto answer = ctx_.ids.open(key, job);
-  if (answer.group_id == 0)
+  if (answer.group_id == GroupId{})
     return job == nullptr ? no(RefuseReason::unknown_job, 0)
                           : no(RefuseReason::no_group_id, job->grant.quota.max_groups);
   wire::OpenedBody opened;
   opened.job_id = body.job_id;
   opened.token = body.token;
   opened.group_id = answer.group_id;
-  ctx_.control(link.id, ctx_.header(AggKind::opened, 0, 0), opened);
+  ctx_.control(link.id, ctx_.header(AggKind::opened), opened);
   return nullptr;
 }
 
@@ -251,7 +251,7 @@ Node::Flaw Node::join(Link& link, const AggHeader& header, const wire::JoinBody&
 }
 
 Node::Flaw Node::refused_below(Link& link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
-  if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == 0)
+  if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == GroupId{})
     return "refused: only a node refuses, and only a join";
   if (!ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
     return "refused: the job has no ranks below this child";
@@ -286,7 +286,7 @@ Node::Flaw Node::contribute(Link& link, const AggHeader& header, BufferRef& fram
 // ---- messages from the parent ---------------------------------------------------------------------------
 
 Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now) {
-  NodeGroup* group = header.group_id == 0 ? nullptr : find(header.group_id);
+  NodeGroup* group = header.group_id == GroupId{} ? nullptr : find(header.group_id);
   const auto late = [&]() -> Flaw {
     ++ctx_.stats.late_copies;
     return nullptr;
@@ -332,7 +332,7 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
 
 Node::Flaw Node::opened(const wire::OpenedBody& body) {
   if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
-    ctx_.control(link, ctx_.header(AggKind::opened, 0, 0), body);
+    ctx_.control(link, ctx_.header(AggKind::opened), body);
   } else {
     ++ctx_.stats.late_copies;
   }
@@ -341,7 +341,7 @@ Node::Flaw Node::opened(const wire::OpenedBody& body) {
 
 Node::Flaw Node::open_refused(const wire::RefusedBody& body) {
   if (const LinkId link = notes_.take({body.job_id, body.token}); link) {
-    ctx_.control(link, ctx_.header(AggKind::refused, 0, 0), body);
+    ctx_.control(link, ctx_.header(AggKind::refused), body);
   } else {
     ++ctx_.stats.late_copies;
   }
@@ -350,7 +350,7 @@ Node::Flaw Node::open_refused(const wire::RefusedBody& body) {
 
 // ---- the table of groups --------------------------------------------------------------------------------
 
-NodeGroup* Node::find(std::uint32_t group_id) noexcept {
+NodeGroup* Node::find(GroupId group_id) noexcept {
   const std::uint32_t number = id_number(group_id);
   if (number == 0 || number >= groups_.size()) return nullptr;
   NodeGroup* group = groups_[number].get();
@@ -358,7 +358,7 @@ NodeGroup* Node::find(std::uint32_t group_id) noexcept {
 }
 
 /// Begins a group of which nothing is known yet. Returns null when the id is older than the number's present one.
-NodeGroup* Node::begin(std::uint32_t group_id, Time now) {
+NodeGroup* Node::begin(GroupId group_id, Time now) {
   const std::uint32_t number = id_number(group_id);
   if (number == 0 || number >= groups_.size()) return nullptr;
   auto& group = groups_[number];
@@ -375,7 +375,7 @@ NodeGroup* Node::begin(std::uint32_t group_id, Time now) {
   return group.get();
 }
 
-Node::Flaw Node::unknown(std::uint32_t group_id) noexcept {
+Node::Flaw Node::unknown(GroupId group_id) noexcept {
   const std::uint32_t number = id_number(group_id);
   const bool was_here = number < groups_.size() && groups_[number] && id_newer(groups_[number]->id(), group_id);
   if (!was_here) return "this connection did not join the group";
@@ -418,7 +418,7 @@ std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
   return fmt::format("rank {}{}{}", peer, name.empty() ? "" : " on host ", name);
 }
 
-std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const {
+std::vector<LinkId> Node::links_of(JobId job_id, std::uint32_t world_rank, std::string_view host) const {
   std::vector<LinkId> found;
   ctx_.links.each([&](const Link& link) {
     const auto name = wire::text_of(link.name);
@@ -429,7 +429,7 @@ std::vector<LinkId> Node::links_of(std::uint64_t job_id, std::uint32_t world_ran
   return found;
 }
 
-std::vector<LinkId> Node::links_of_former(std::uint64_t job_id) const {
+std::vector<LinkId> Node::links_of_former(JobId job_id) const {
   const Job* job = ctx_.jobs.find(job_id);
   std::vector<LinkId> found;
   ctx_.links.each([&](const Link& link) {

@@ -34,9 +34,9 @@ class Node {
   /// Refuses new Opens and Joins of the job at once. Groups that stand live on until they have left, at most for
   /// `leave_after_end`: then they end here and their members' links are closed. The grant is gone with the last group.
   /// Returns false when there is no such job.
-  bool revoke(std::uint64_t job_id, Time now);
+  bool revoke(JobId job_id, Time now);
   /// Returns the revoked jobs whose grants went away since the last call.
-  std::vector<std::uint64_t> take_forgotten() { return ctx_.jobs.take_forgotten(); }
+  std::vector<JobId> take_forgotten() { return ctx_.jobs.take_forgotten(); }
   /// take_forgotten() would return at least one job.
   bool has_forgotten() const noexcept { return ctx_.jobs.has_forgotten(); }
   /// The manager was restarted: existing links stay, later ones prove this key.
@@ -53,9 +53,9 @@ class Node {
   /// The client's process on this connection died: the connection is closed, and the verdicts of its groups say so.
   void rank_died(LinkId link, Time now);
   /// Returns the connections of one rank of a job that come from this host, or from a host that was not stated.
-  std::vector<LinkId> links_of(std::uint64_t job_id, std::uint32_t world_rank, std::string_view host) const;
+  std::vector<LinkId> links_of(JobId job_id, std::uint32_t world_rank, std::string_view host) const;
   /// Returns the connections of ranks that belong to a former job of this number; they serve nothing any more.
-  std::vector<LinkId> links_of_former(std::uint64_t job_id) const;
+  std::vector<LinkId> links_of_former(JobId job_id) const;
   /// Handles one whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
   /// Repeats everything unanswered (with resend_after), and ends the groups and links that ended jobs still hold.
@@ -95,9 +95,9 @@ class Node {
   Flaw from_parent(const wire::AggHeader& header, BufferRef& frame, Time now);
   Flaw opened(const wire::OpenedBody& body);
   Flaw open_refused(const wire::RefusedBody& body);
-  NodeGroup* find(std::uint32_t group_id) noexcept;
-  NodeGroup* begin(std::uint32_t group_id, Time now);
-  Flaw unknown(std::uint32_t group_id) noexcept;
+  NodeGroup* find(GroupId group_id) noexcept;
+  NodeGroup* begin(GroupId group_id, Time now);
+  Flaw unknown(GroupId group_id) noexcept;
   void malformed(LinkId from, const BufferRef& frame, Time now);
   void drop(LinkId from, Flaw flaw, const wire::AggHeader& header, Time now);
 

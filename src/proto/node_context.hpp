@@ -29,7 +29,7 @@ struct NodeContext {
   /// Memory of a group that ended before its members had taken all results. It stays reserved until they have, or until
   /// their links are gone.
   struct Leftover {
-    std::uint64_t job_id = 0;
+    JobId job_id{};
     std::size_t window_bytes = 0, stream_bytes = 0;
     struct Unread {
       LinkId link{};
@@ -63,7 +63,7 @@ struct NodeContext {
     outbox.allow(link.id, link.allowed);
   }
 
-  void release(std::uint64_t job_id, std::size_t window, std::size_t stream) noexcept {
+  void release(JobId job_id, std::size_t window, std::size_t stream) noexcept {
     stats.window_bytes -= window;
     stream_bytes -= stream;
     if (Job* job = jobs.find(job_id); job != nullptr) job->stream_bytes -= stream;
@@ -89,7 +89,7 @@ struct NodeContext {
   /// The sent message must be repeated by timer.
   void expect_answer(Time now) noexcept { due = std::min(due, resend_time(now, config.limits.resend_after)); }
 
-  wire::AggHeader header(wire::AggKind kind, std::uint32_t group_id, std::uint32_t epoch) const noexcept {
+  wire::AggHeader header(wire::AggKind kind, GroupId group_id = {}, Epoch epoch = {}) const noexcept {
     wire::AggHeader h;
     h.kind = kind;
     h.tree_id = config.tree_id;
@@ -106,7 +106,7 @@ struct NodeContext {
     outbox.send_control(to, h, {bytes, sizeof bytes});
   }
 
-  wire::RefusedBody refusal(std::uint64_t job_id, std::uint64_t token, wire::RefuseReason reason, wire::AggKind what,
+  wire::RefusedBody refusal(JobId job_id, std::uint64_t token, wire::RefuseReason reason, wire::AggKind what,
                             std::uint32_t limit, std::uint32_t asked) const noexcept {
     wire::RefusedBody body;
     body.job_id = job_id;
@@ -118,7 +118,7 @@ struct NodeContext {
     body.what = what;
     return body;
   }
-  void refuse(LinkId to, const wire::RefusedBody& why) { control(to, header(wire::AggKind::refused, 0, 0), why); }
+  void refuse(LinkId to, const wire::RefusedBody& why) { control(to, header(wire::AggKind::refused), why); }
 
   /// Returns false when nothing more will be multicast for this group.
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& h, const BufferSlice& slice) {

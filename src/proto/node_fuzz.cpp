@@ -42,9 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     wire::AggHeader h;
     h.kind = static_cast<wire::AggKind>(in.byte() % 24);
     h.tree_id = test::kTree;
-    h.group_id = (who & 0x40) != 0 ? in.number() : world.group_id;
-    h.sequence = in.number();
-    h.epoch = (who & 0x80) != 0 ? in.number() : 0;
+    h.group_id = (who & 0x40) != 0 ? GroupId{in.number()} : world.group_id;
+    h.sequence = Sequence{in.number()};
+    h.epoch = (who & 0x80) != 0 ? Epoch{in.number()} : Epoch{};
     std::vector<std::byte> body;
     if (wire::carries_data(h.kind)) {
       h.coll = static_cast<wire::Coll>(in.byte() % 10);
@@ -60,11 +60,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
       body.resize(wire::body_bytes(h.kind));
       for (auto& byte : body) byte = static_cast<std::byte>(in.byte() & 0x07);
-      const std::uint64_t job = test::kJob;
+      const JobId job = test::kJob;
       if (body.size() >= sizeof job && (in.byte() & 1) != 0) std::memcpy(body.data(), &job, sizeof job);
       if (h.kind == wire::AggKind::hello && (who & 0x80) != 0) {
         wire::HelloBody hello{.job_id = job, .id = in.byte()};
-        if ((in.byte() & 1) != 0) hello.job_id = 0, hello.role = wire::Role::node;
+        if ((in.byte() & 1) != 0) hello.job_id = JobId{}, hello.role = wire::Role::node;
         wire::store(body.data(), hello);
       }
     }

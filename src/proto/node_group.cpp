@@ -24,14 +24,14 @@ bool NodeGroup::active() const noexcept {
 
 bool NodeGroup::over() const noexcept { return !active(); }
 
-void NodeGroup::begin(std::uint32_t group_id) {
+void NodeGroup::begin(GroupId group_id) {
   retire();
   id_ = group_id;
-  epoch_ = 0;
+  epoch_ = Epoch{};
   void_ = {wire::VoidReason::lost_node, ctx_.config.node_id, {}};
   wire::put_name(void_.lost.noticed_by, ctx_.own_name());
   life_ = group_life::Absent{};
-  job_id_ = 0;
+  job_id_ = JobId{};
   group_size_ = expected_ = members_ = 0;
   lowest_rank_ = wire::kNoRank;
   verdict_.reset();
@@ -40,7 +40,7 @@ void NodeGroup::begin(std::uint32_t group_id) {
   report_again_at_ = kNever;
   answered_ = operations_ = streaming_operations_ = 0;
   unlocked_at_.reset();
-  kept_from_ = first_unanswered_ = 0;
+  kept_from_ = first_unanswered_ = Sequence{};
 }
 
 group_life::Limits NodeGroup::life_limits() const noexcept {
@@ -154,8 +154,8 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
     return "join: job and rank differ from this connection's hello";
   speaker_ = link.id;
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
-  if (!joining && job_id_ != 0 && body.job_id != job_id_) return "join: the group belongs to another job";
-  if (is<group_life::Collecting>() && wire::seq_before(header.epoch, epoch_)) {
+  if (!joining && job_id_ != JobId{} && body.job_id != job_id_) return "join: the group belongs to another job";
+  if (is<group_life::Collecting>() && epoch_before(header.epoch, epoch_)) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }
@@ -225,7 +225,7 @@ std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const 
 
 wire::RefusedBody NodeGroup::refusal(RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const {
   wire::RefusedBody body;
-  body.job_id = job_id_ != 0 ? job_id_ : pending_join_.job_id;
+  body.job_id = job_id_ != JobId{} ? job_id_ : pending_join_.job_id;
   body.reason = reason;
   body.node_id = ctx_.config.node_id;
   body.limit = limit;
@@ -442,7 +442,7 @@ void NodeGroup::condemn(Time now) {
   leave_sequence_ = first_failed_;
   reported_.reset();
   for (Slot& at : slots_)
-    if (!std::holds_alternative<node_number::Idle>(at.state) && !wire::seq_before(at.sequence, first_failed_))
+    if (!std::holds_alternative<node_number::Idle>(at.state) && !seq_before(at.sequence, first_failed_))
       advance(at, node_number::Condemned{}, 0, nullptr, nullptr, now);
   AggHeader h = ctx_.header(AggKind::verdict, id_, epoch_);
   h.sequence = first_failed_;

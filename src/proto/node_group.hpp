@@ -22,12 +22,12 @@ class NodeGroup {
 
   NodeGroup(NodeContext& context, std::uint32_t number) : ctx_(context), number_(number) {}
 
-  std::uint32_t id() const noexcept { return id_; }
-  std::uint64_t job_id() const noexcept { return job_id_; }
+  GroupId id() const noexcept { return id_; }
+  JobId job_id() const noexcept { return job_id_; }
   bool active() const noexcept;
   bool over() const noexcept;  ///< A tombstone, or no group so far.
   /// Becomes the next group with this number, of which nothing is known yet. The old one must be over.
-  void begin(std::uint32_t group_id);
+  void begin(GroupId group_id);
 
   // Messages from children.
   Flaw join(Link& link, const wire::AggHeader& header, const wire::JoinBody& body, Time now);
@@ -74,7 +74,7 @@ class NodeGroup {
   static_assert(offsetof(Child, name) <= 64);
   struct Slot {
     node_number::State state;
-    std::uint32_t sequence = 0;
+    Sequence sequence{};
     Time opened_at{};  ///< Arrival of the number's first contribution.
     wire::AggHeader agreed{};
     reduce::Kernel kernel{};
@@ -113,14 +113,16 @@ class NodeGroup {
   void answer_leave(LinkId to, const wire::AggHeader& request);
   void retire();  ///< Frees OSTs and buffers, and forgets the children.
 
-  Slot& slot(std::uint32_t sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
+  Slot& slot(Sequence sequence) noexcept { return slots_[number_of(sequence) & (slots_.size() - 1)]; }
   std::uint32_t window(const wire::AggHeader& header) const noexcept {
     return (header.flags & wire::kFlagStreaming) != 0 ? joined_.stream_window : joined_.osts;
   }
   Flaw check_contribution(const Child& child, const wire::AggHeader& header) const noexcept;
   Flaw check_partial(std::uint16_t index, const wire::AggHeader& header);
-  PartialSums& partial(const Slot& at) noexcept { return partials_[at.sequence & (slots_.size() - 1)]; }
-  const PartialSums& partial(const Slot& at) const noexcept { return partials_[at.sequence & (slots_.size() - 1)]; }
+  PartialSums& partial(const Slot& at) noexcept { return partials_[number_of(at.sequence) & (slots_.size() - 1)]; }
+  const PartialSums& partial(const Slot& at) const noexcept {
+    return partials_[number_of(at.sequence) & (slots_.size() - 1)];
+  }
   void note_partial(const Slot& at, node_number::Contribution& event) const;
   void add_partial(Slot& at, const wire::AggHeader& header, BufferRef& frame);
   void send_partials_up(const Slot& at, const wire::AggHeader& header);
@@ -135,8 +137,8 @@ class NodeGroup {
   void multicast(const Slot& at, const wire::AggHeader& header);
   void try_lock(Slot& at);
   void end_stream() noexcept;
-  bool may_stream(std::uint32_t sequence) noexcept;
-  void prove(std::uint32_t sequence, std::uint32_t window, Time now);
+  bool may_stream(Sequence sequence) noexcept;
+  void prove(Sequence sequence, std::uint32_t window, Time now);
   void condemn(Time now);
   bool decides(wire::Coll coll) const noexcept;
   bool all_left() const noexcept;
@@ -144,18 +146,19 @@ class NodeGroup {
 
   NodeContext& ctx_;
   const std::uint32_t number_;
-  std::uint32_t id_ = 0, epoch_ = 0;
+  GroupId id_{};
+  Epoch epoch_{};
   group_life::State life_;
   LinkId speaker_{};  ///< The sender of the message that is being handled, or none.
 
-  std::uint64_t job_id_ = 0;
+  JobId job_id_{};
   bool counted_in_job_ = false;
   std::uint32_t group_size_ = 0, expected_ = 0, members_ = 0, lowest_rank_ = wire::kNoRank;
   wire::JoinBody shape_{};  ///< The values that all joins so far agree on; its sizes are the minimum over them.
   std::uint32_t reserved_ = 0;
   std::size_t window_bytes_ = 0, stream_bytes_ = 0;  ///< Reserved bytes; the second is part of the first.
   bool streams_ = false;                             ///< The group holds one of the node's stream slots.
-  std::optional<std::uint32_t> unlocked_at_;         ///< The number whose answer returned that slot.
+  std::optional<Sequence> unlocked_at_;              ///< The number whose answer returned that slot.
   std::vector<Child> children_;
   ChildSet child_set_;
   wire::JoinBody pending_join_{};
@@ -173,10 +176,10 @@ class NodeGroup {
   std::vector<PartialSums> partials_;  ///< Parallel to slots_, from the first reproducible number on.
   BlockMap blocks_;
   std::uint32_t block_ = BlockMap::kNone;  ///< The block of the partial sum that is being handled.
-  std::uint32_t kept_from_ = 0, first_unanswered_ = 0;
-  std::uint32_t leave_sequence_ = 0;
+  Sequence kept_from_{}, first_unanswered_{};
+  Sequence leave_sequence_{};
   std::optional<wire::VerdictBody> verdict_;
-  std::uint32_t first_failed_ = 0;
+  Sequence first_failed_{};
   wire::TroubleBody heard_{};                  ///< The trouble or verdict that is being handled.
   std::optional<wire::TroubleBody> reported_;  ///< Sent upwards, repeatedly, until the verdict arrives.
   Time report_again_at_ = kNever;

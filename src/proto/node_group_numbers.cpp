@@ -96,7 +96,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   ++child.messages;
   child.bytes += header.payload_bytes;
 
-  if (verdict_ && guard(Guard::condemned, !wire::seq_before(header.sequence, first_failed_))) {
+  if (verdict_ && guard(Guard::condemned, !seq_before(header.sequence, first_failed_))) {
     if (header.coll != Coll::leave || header.sequence != first_failed_) {
       ++ctx_.stats.resends;
       AggHeader h = ctx_.header(wire::AggKind::verdict, id_, epoch_);
@@ -333,8 +333,8 @@ void NodeGroup::try_lock(Slot& at) {
 
 /// A group that streams holds a stream slot. A group whose members were configured not to take the lock gets one with
 /// its first streaming number, if one is free, and keeps it until it ends.
-bool NodeGroup::may_stream(std::uint32_t sequence) noexcept {
-  if (streams_ || (unlocked_at_ && wire::seq_before(sequence, *unlocked_at_))) return true;
+bool NodeGroup::may_stream(Sequence sequence) noexcept {
+  if (streams_ || (unlocked_at_ && seq_before(sequence, *unlocked_at_))) return true;
   return streams_ = ctx_.take_stream();
 }
 
@@ -371,19 +371,19 @@ void NodeGroup::answer_all(Slot& at, Time now) {
   for (;;) {
     Slot& next = slot(first_unanswered_);
     if (next.sequence != first_unanswered_ || !std::holds_alternative<node_number::Answered>(next.state)) break;
-    ++first_unanswered_;
+    first_unanswered_ = seq_next(first_unanswered_);
   }
   if (!guard(Guard::kept_until_proof, true)) advance(at, node_number::Proven{}, 0, nullptr, nullptr, now);
 }
 
 /// Every child has contributed `sequence`, so each has all results up to sequence - window.
-void NodeGroup::prove(std::uint32_t sequence, std::uint32_t window, Time now) {
-  const std::uint32_t end = sequence - window + 1;
-  while (wire::seq_before(kept_from_, end)) {
+void NodeGroup::prove(Sequence sequence, std::uint32_t window, Time now) {
+  const Sequence end = seq_previous(sequence, window - 1);
+  while (seq_before(kept_from_, end)) {
     Slot& oldest = slot(kept_from_);
     if (oldest.sequence != kept_from_ || !std::holds_alternative<node_number::Answered>(oldest.state)) return;
     advance(oldest, node_number::Proven{}, 0, nullptr, nullptr, now);
-    ++kept_from_;
+    kept_from_ = seq_next(kept_from_);
   }
 }
 
@@ -401,7 +401,7 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     return nullptr;
   }
   if (guard(Guard::epoch, header.epoch != epoch_) || slots_.empty() ||
-      (verdict_ && !wire::seq_before(header.sequence, first_failed_))) {
+      (verdict_ && !seq_before(header.sequence, first_failed_))) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }

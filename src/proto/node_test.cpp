@@ -39,7 +39,7 @@ AggHeader contribution(const StandingGroup& world, std::uint32_t rank, std::uint
   h.kind = AggKind::contribute;
   h.tree_id = kTree;
   h.group_id = world.group_id;
-  h.sequence = number;
+  h.sequence = Sequence{number};
   h.coll = wire::Coll::allreduce;
   h.op = Op::sum;
   h.dtype = Dtype::float32;
@@ -63,13 +63,14 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
       group_id = opened.group_id;
     }
     void drop(LinkId, const Error& why) override { ADD_FAILURE() << why.context; }
-    std::uint32_t messages = 0, group_id = 0;
+    std::uint32_t messages = 0;
+    GroupId group_id{};
     wire::WelcomeBody welcome;
   } sink;
   TestTree frames;
   Node node({.node_id = 1, .tree_id = kTree, .root = true}, sink);
   ASSERT_TRUE(node.grant(test::grant()));
-  const auto say = [&](std::uint32_t link, AggKind kind, std::uint32_t group, const auto& body) {
+  const auto say = [&](std::uint32_t link, AggKind kind, GroupId group, const auto& body) {
     AggHeader h;
     h.kind = kind;
     h.tree_id = kTree;
@@ -83,12 +84,12 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     const wire::HelloBody hello{.job_id = kJob, .nonce = {1}, .id = rank};
     node.on_link_up({rank + 1}, {2}, {});
-    say(rank + 1, AggKind::hello, 0, hello);
+    say(rank + 1, AggKind::hello, GroupId{}, hello);
     wire::ProofBody proof;
     ASSERT_TRUE(wire::make_proof(wire::ProvingSide::child, {}, {kTree, hello, sink.welcome, ""}, proof.proof));
-    say(rank + 1, AggKind::proof, 0, proof);
+    say(rank + 1, AggKind::proof, GroupId{}, proof);
   }
-  say(1, AggKind::open, 0, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
+  say(1, AggKind::open, GroupId{}, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     wire::JoinBody join{
         .job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_per_ost = 128};
@@ -110,7 +111,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   const std::vector<std::byte> zeros(128);
   const auto contribute = [&](std::uint32_t number) {
     for (std::uint32_t rank = 0; rank < 3; ++rank) {
-      h.sequence = number;
+      h.sequence = Sequence{number};
       h.origin = rank;
       BufferRef frame = frames.frame(h, zeros);
       g_counting = true;
@@ -182,21 +183,21 @@ TEST(Node, grants_nothing_twice) {
     const auto granted = node.grant(grant);
     return granted ? std::string() : granted.error().context;
   };
-  JobGrant a{.job_id = 1, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}};
+  JobGrant a{.job_id = JobId{1}, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}};
   EXPECT_EQ(why(a), "");
   EXPECT_EQ(why(a), "") << "the same grant again is the manager repeating itself";
   a.quota.osts = 61;
   EXPECT_EQ(why(a), "grant of job 1: it has another one that is not over yet");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 41, .payload_per_ost = 128, .max_groups = 1}}),
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 41, .payload_per_ost = 128, .max_groups = 1}}),
             "grant of job 2: 41 OSTs asked, 40 of 100 left");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 128, .max_groups = 5}}),
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 40, .payload_per_ost = 128, .max_groups = 5}}),
             "grant of job 2: 5 groups asked, 4 of 10 left");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 1025, .max_groups = 4}}),
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 40, .payload_per_ost = 1025, .max_groups = 4}}),
             "grant of job 2: payload_per_ost 1025 is over this node's 1024");
-  EXPECT_EQ(why({.job_id = 2, .quota = {.osts = 40, .payload_per_ost = 1024, .max_groups = 4}}), "");
-  EXPECT_TRUE(node.revoke(1, {}));
-  EXPECT_FALSE(node.revoke(9, {}));
-  EXPECT_EQ(why({.job_id = 3, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}}), "")
+  EXPECT_EQ(why({.job_id = JobId{2}, .quota = {.osts = 40, .payload_per_ost = 1024, .max_groups = 4}}), "");
+  EXPECT_TRUE(node.revoke(JobId{1}, {}));
+  EXPECT_FALSE(node.revoke(JobId{9}, {}));
+  EXPECT_EQ(why({.job_id = JobId{3}, .quota = {.osts = 60, .payload_per_ost = 128, .max_groups = 6}}), "")
       << "a revoked job without groups is gone";
 }
 
@@ -304,14 +305,14 @@ TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
       {"a group that never was",
        [](const StandingGroup& w) {
          auto h = contribution(w, 0, 0, 4);
-         h.group_id += 1;
+         h.group_id = GroupId{number_of(h.group_id) + 1};
          return h;
        },
        "did not join"},
       {"another tree",
        [](const StandingGroup& w) {
          auto h = contribution(w, 0, 0, 4);
-         h.tree_id = 8;
+         h.tree_id = TreeId{8};
          return h;
        },
        "another tree"},
@@ -362,7 +363,7 @@ TEST(Node, a_member_that_breaks_a_rule_is_named_to_the_others) {
     void (*spoil)(AggHeader&);
     const char* why;
   } rows[] = {
-      {"a number beyond the window", [](AggHeader& h) { h.sequence = 8; }, "beyond the window"},
+      {"a number beyond the window", [](AggHeader& h) { h.sequence = Sequence{8}; }, "beyond the window"},
       {"a payload over the OST's",
        [](AggHeader& h) {
          h.count = 64;
@@ -472,7 +473,7 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
 TEST(Node, ARankThatIsSaidToBeDeadIsFoundByJobAndHostAndItsGroupsGetAVerdict) {
   StandingGroup group(3);
   Node& node = *group.node.node;
-  EXPECT_TRUE(node.links_of(kJob + 1, 1, "h1").empty()) << "of another job";
+  EXPECT_TRUE(node.links_of(JobId{number_of(kJob) + 1}, 1, "h1").empty()) << "of another job";
   EXPECT_TRUE(node.links_of(kJob, 7, "h1").empty()) << "there is no such rank";
   const auto links = node.links_of(kJob, 1, "h1");
   ASSERT_EQ(links.size(), 1u) << "these clients did not say where they are";

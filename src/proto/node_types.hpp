@@ -34,12 +34,12 @@ struct NodeLimits {
   Duration leave_after_end = Seconds(30);
   Duration resend_after{0};  ///< 0: no timer repeats anything (tcp, ucx). Otherwise unanswered messages are repeated at
                              ///< this interval.
-  std::uint32_t first_sequence = 0;  ///< First number of a new group; tests start just before the wrap.
+  Sequence first_sequence{};  ///< First number of a new group; tests start just before the wrap.
 };
 
 struct NodeConfig {
   std::uint32_t node_id = 0;
-  std::uint32_t tree_id = 0;
+  TreeId tree_id{};
   bool root = false;  ///< The root of the tree hands out group ids. Other nodes get a parent by set_parent_link().
   NodeLimits limits{};
   Secret node_key{};      ///< This node's own key; the keys between it and each child node are derived from it
@@ -71,7 +71,7 @@ std::size_t table_bytes(const NodeLimits& limits, std::size_t links) noexcept;
 
 /// The manager's grant to a job on this tree.
 struct JobGrant {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   wire::Quota quota{};
   std::uint32_t uid = 0;            ///< The user who owns the job.
   std::uint32_t links_percent = 0;  ///< The share of NodeLimits::links that ranks of all jobs of this user may use; 0:
@@ -132,12 +132,12 @@ struct ChildView {
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name);
 struct GroupView {
   enum class Phase : std::uint8_t { collecting_joins, awaiting_joined, standing, condemned, refusing, passing_leave };
-  std::uint32_t group_id = 0;
-  std::uint64_t job_id = 0;
+  GroupId group_id{};
+  JobId job_id{};
   Phase phase = Phase::collecting_joins;
   bool root = false;  ///< This node is the group's root.
   std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;
-  std::uint32_t first_unanswered = 0;
+  Sequence first_unanswered{};
   std::uint64_t answered = 0;              ///< Numbers that this node answered as the group's root.
   std::uint64_t operations = 0;            ///< Those of them that were last fragments, which counts whole operations;
                                            ///< Leave is not counted.

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/clock.hpp"
+#include "base/ids.hpp"
 
 namespace sumac::proto::open_request {
 
@@ -12,7 +13,7 @@ struct Asking {
   friend bool operator==(const Asking&, const Asking&) = default;
 };
 struct Opened {
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
   friend bool operator==(const Opened&, const Opened&) = default;
 };
 struct Refused {
@@ -24,7 +25,7 @@ struct Lost {
 using State = std::variant<Asking, Opened, Refused, Lost>;
 
 struct OpenedCame {
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
 };
 struct RefusedCame {};
 struct LinkClosed {};

@@ -15,10 +15,10 @@ inline constexpr std::uint32_t kOperationsMax = 512;  ///< Operations per group 
                                                       ///< next_completion().
 
 struct ClientGroupConfig {
-  std::uint64_t job_id = 0;
-  std::uint32_t tree_id = 0;
-  std::uint32_t group_id = 0;  ///< The id that Open returned.
-  std::uint32_t epoch = 0;
+  JobId job_id{};
+  TreeId tree_id{};
+  GroupId group_id{};  ///< The id that Open returned.
+  Epoch epoch{};
   std::uint32_t rank = 0, world_rank = 0, group_size = 0;
   GroupPath path{};
   std::uint32_t osts = 0;             ///< Wish: the most for this group; the node may grant less.
@@ -115,7 +115,7 @@ struct Completion {
 };
 
 struct Verdict {
-  std::uint32_t first_failed = 0;  ///< F: numbers below it complete at every member; F and later ones complete at none.
+  Sequence first_failed{};  ///< F: numbers below it complete at every member; F and later ones complete at none.
   wire::VerdictBody body{};
 };
 

@@ -69,7 +69,7 @@ inline Errc check(const Operation& operation, std::uint32_t group_size, const Gr
 
 /// Returns whether such a group can exist.
 inline Result<> check(const ClientGroupConfig& config) {
-  if (config.job_id == 0 || config.group_id == 0)
+  if (config.job_id == JobId{} || config.group_id == GroupId{})
     return fail(Errc::invalid, "group: job {} and group {} must not be 0", config.job_id, config.group_id);
   if (config.group_size == 0 || config.rank >= config.group_size)
     return fail(Errc::invalid, "group: rank {} of {} members", config.rank, config.group_size);

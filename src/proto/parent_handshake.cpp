@@ -59,7 +59,7 @@ const char* ParentHandshake::hello(Link& link, const wire::HelloBody& body, std:
   const bool made = wire::make_proof(wire::ProvingSide::parent, key, terms_of(link), welcome.proof);
   wipe(key);
   if (!made) return "hello: this node can't prove who it is";
-  ctx_.control(link.id, ctx_.header(AggKind::welcome, 0, 0), welcome);
+  ctx_.control(link.id, ctx_.header(AggKind::welcome), welcome);
   return nullptr;
 }
 

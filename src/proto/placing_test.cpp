@@ -134,16 +134,16 @@ TEST(Placing, only_the_very_result_that_comes_next_has_a_place) {
   } rows[] = {
       {"a later number: it waits for its turn",
        [](auto& h) {
-         ++h.sequence;
+         h.sequence = seq_next(h.sequence);
          h.first += 128;
          h.flags &= static_cast<std::uint16_t>(~wire::kFlagFirst);
        }},
-      {"a number that was not sent", [](auto& h) { h.sequence += 100; }},
-      {"a former number", [](auto& h) { --h.sequence; }},
-      {"another epoch", [](auto& h) { ++h.epoch; }},
-      {"another group", [](auto& h) { ++h.group_id; }},
-      {"a former group of the same number", [](auto& h) { h.group_id += 0x10000; }},
-      {"another tree", [](auto& h) { ++h.tree_id; }},
+      {"a number that was not sent", [](auto& h) { h.sequence = seq_next(h.sequence, 100); }},
+      {"a former number", [](auto& h) { h.sequence = seq_previous(h.sequence); }},
+      {"another epoch", [](auto& h) { h.epoch = Epoch{number_of(h.epoch) + 1}; }},
+      {"another group", [](auto& h) { h.group_id = GroupId{number_of(h.group_id) + 1}; }},
+      {"a former group of the same number", [](auto& h) { h.group_id = GroupId{number_of(h.group_id) + 0x10000}; }},
+      {"another tree", [](auto& h) { h.tree_id = TreeId{8}; }},
       {"another operation", [](auto& h) { h.op = Op::max; }},
       {"another type of the same width", [](auto& h) { h.dtype = Dtype::uint32; }},
       {"another count", [](auto& h) { ++h.count; }},

@@ -363,7 +363,7 @@ TEST(Reproducible, a_partial_sum_that_a_child_cannot_give_costs_its_connection) 
       h.kind = wire::AggKind::contribute;
       h.tree_id = kTree;
       h.group_id = world.groups[0]->config().group_id;
-      h.sequence = number;
+      h.sequence = Sequence{number};
       h.coll = wire::Coll::allreduce;
       h.op = Op::sum;
       h.dtype = Dtype::float32;

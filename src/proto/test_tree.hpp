@@ -19,8 +19,8 @@
 
 namespace sumac::proto::test {
 
-inline constexpr std::uint32_t kTree = 7;
-inline constexpr std::uint64_t kJob = 42;
+inline constexpr TreeId kTree{7};
+inline constexpr JobId kJob{42};
 inline constexpr wire::InvitedBody kInvitation{.address = {0xFF, 0x12}, .port = 5383};
 
 class TestTree {
@@ -58,10 +58,10 @@ class TestTree {
       const auto found = unread.find(link.value);
       return found == unread.end() ? 0 : found->second;
     }
-    bool invite(std::uint32_t group_id, wire::InvitedBody& to) override {
+    bool invite(GroupId group_id, wire::InvitedBody& to) override {
       if (!invitation) return false;
       to = *invitation;
-      to.key = Secret{static_cast<std::uint8_t>(group_id)};
+      to.key = Secret{static_cast<std::uint8_t>(number_of(group_id))};
       return true;
     }
     bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header,
@@ -327,7 +327,7 @@ struct StandingGroup {
   TestTree::End& node;
   std::vector<TestTree::End*> clients;
   std::vector<std::unique_ptr<ClientGroup>> groups;
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
   std::uint64_t tokens = 0;
 };
 

@@ -58,7 +58,7 @@ TEST(Version, a_node_refuses_a_newer_peer_whatever_else_its_hello_says) {
       {"with options that are unknown here",
        {.job_id = kJob, .id = 3, .version = kNewer, .options = 1},
        "world rank 3 speaks wire version 2"},
-      {"of a job that is not granted here", {.job_id = 77, .id = 3, .version = kNewer}, "world rank 3 speaks"},
+      {"of a job that is not granted here", {.job_id = JobId{77}, .id = 3, .version = kNewer}, "world rank 3 speaks"},
       {"a node", {.role = wire::Role::node, .id = 5, .version = kNewer}, "node 5 speaks wire version 2, this node"},
   };
   for (const auto& row : rows) {
@@ -144,7 +144,7 @@ TEST(Version, nothing_goes_up_before_the_parent_has_said_welcome) {
   wire::AggHeader opened;
   opened.kind = wire::AggKind::opened;
   opened.tree_id = kTree;
-  wire::OpenedBody body{.job_id = kJob, .token = 1, .group_id = 65537};
+  wire::OpenedBody body{.job_id = kJob, .token = 1, .group_id = GroupId{65537}};
   opened.payload_bytes = sizeof body;
   std::byte bytes[sizeof body];
   wire::store(bytes, body);

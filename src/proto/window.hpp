@@ -17,10 +17,9 @@ enum class Place : std::uint8_t {
   beyond,  ///< More than the window ahead of the answered numbers: no honest child can be there.
 };
 
-constexpr Place place(std::uint32_t number, std::uint32_t window, std::uint32_t kept_from,
-                      std::uint32_t first_unanswered) {
-  if (wire::seq_before(number, kept_from)) return Place::late;
-  if (!wire::seq_before(number, first_unanswered + window)) return Place::beyond;
+constexpr Place place(Sequence number, std::uint32_t window, Sequence kept_from, Sequence first_unanswered) {
+  if (seq_before(number, kept_from)) return Place::late;
+  if (!seq_before(number, seq_next(first_unanswered, window))) return Place::beyond;
   return Place::live;
 }
 

@@ -22,12 +22,12 @@ TEST(Window, a_number_is_live_between_what_is_kept_and_what_nobody_honest_can_ha
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    EXPECT_EQ(place(row.number, 4, 10, 13), row.place);
+    EXPECT_EQ(place(Sequence{row.number}, 4, Sequence{10}, Sequence{13}), row.place);
   }
 }
 
 TEST(Window, numbers_wrap) {
-  const std::uint32_t kept = 0xFFFFFFFEu, unanswered = 0xFFFFFFFFu;
+  const Sequence kept{0xFFFFFFFEu}, unanswered{0xFFFFFFFFu};
   const struct {
     const char* name;
     std::uint32_t number;
@@ -41,7 +41,7 @@ TEST(Window, numbers_wrap) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    EXPECT_EQ(place(row.number, 4, kept, unanswered), row.place);
+    EXPECT_EQ(place(Sequence{row.number}, 4, kept, unanswered), row.place);
   }
 }
 

@@ -14,7 +14,6 @@ Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::sp
                       PruneOptions options) {
   if (hosts.empty()) return fail(Errc::invalid, "a job without hosts has no tree");
   JobTree job;
-  job.tree_id = tree.id;
   job.hosts.assign(hosts.begin(), hosts.end());
   std::vector<bool> seen(fabric.hosts.size(), false);
   std::vector<std::vector<std::uint32_t>> own(tree.nodes.size());  // [node]: hosts attached to it

@@ -20,7 +20,6 @@ struct JobNode {
 };
 
 struct JobTree {
-  std::uint32_t tree_id = 0;
   std::vector<JobNode> nodes;        ///< The root first, parents before children.
   std::vector<std::uint32_t> hosts;  ///< The hosts in the given order.
   std::vector<std::uint32_t> leaf;   ///< [host]: index of its leaf in `nodes`.

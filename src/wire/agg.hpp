@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/types.hpp"
 
@@ -84,10 +85,10 @@ struct AggHeader {
   std::uint16_t magic = kAggMagic;  ///< Rejects a stray peer before anything else is believed.
   std::uint8_t version = kAggVersion;
   AggKind kind = AggKind::hello;
-  std::uint32_t tree_id = 0;
-  std::uint32_t group_id = 0;  ///< The group's id; 0 before Opened.
-  std::uint32_t epoch = 0;     ///< Raised at each re-join: older messages are dropped.
-  std::uint32_t sequence = 0;  ///< Position of the number in the group. Wraps: compare with seq_before().
+  TreeId tree_id{};
+  GroupId group_id{};   ///< The group's id; 0 before Opened.
+  Epoch epoch{};        ///< Raised at each re-join: older messages are dropped.
+  Sequence sequence{};  ///< Position of the number in the group. Wraps: compare with seq_before().
   Coll coll = Coll::none;
   Op op = Op::null;
   Dtype dtype = Dtype::null;
@@ -121,9 +122,6 @@ constexpr void say_listening(AggHeader& header, bool listening) noexcept {
   header.flags = static_cast<std::uint16_t>(listening ? header.flags | kFlagListening : header.flags & ~kFlagListening);
 }
 
-/// Returns whether a is before b in the circle of 2^32 numbers.
-constexpr bool seq_before(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b) < 0; }
-
 enum class Role : std::uint32_t { client = 1, node = 2 };
 
 /// A number that is used once. Each proof covers the peer's nonce too, so that a message of one connection is useless
@@ -133,8 +131,8 @@ using Nonce = std::array<std::uint8_t, 16>;
 /// The bytes of hello, and of the refusal that answers it, are the same in every version: two peers of different
 /// versions can still report that.
 struct HelloBody {
-  std::uint64_t job_id = 0;  ///< Clients only; a node acts for all jobs that it was granted.
-  Nonce nonce{};             ///< The child's nonce.
+  JobId job_id{};  ///< Clients only; a node acts for all jobs that it was granted.
+  Nonce nonce{};   ///< The child's nonce.
   Role role = Role::client;
   std::uint32_t id = 0;  ///< World rank of a client, node id of a node.
   std::uint32_t version = kAggVersion;
@@ -165,7 +163,7 @@ struct NameBody {
 static_assert(sizeof(NameBody) == 64 && std::has_unique_object_representations_v<NameBody>);
 
 struct OpenBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t token = 0;  ///< Chosen by the asker, unique in the job: a repeated Open gets the same id.
   std::uint32_t group_size = 0;
   std::uint32_t reserved = 0;
@@ -173,9 +171,9 @@ struct OpenBody {
 static_assert(sizeof(OpenBody) == 24 && std::has_unique_object_representations_v<OpenBody>);
 
 struct OpenedBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t token = 0;
-  std::uint32_t group_id = 0;
+  GroupId group_id{};
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(OpenedBody) == 24 && std::has_unique_object_representations_v<OpenedBody>);
@@ -187,20 +185,22 @@ struct PathEntry {
 };
 
 struct JoinBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t can_supply = 0;  ///< Recovery rule 5: bit i = holds the result of number `done - 1 - i`.
   std::uint32_t rank = 0;        ///< Group rank; the lowest one when a node joins for its members.
   std::uint32_t world_rank = 0;
   std::uint32_t group_size = 0;
   std::uint32_t members = 1;  ///< Members that this Join speaks for.
   std::uint32_t osts = 0;     ///< Least number of OSTs reserved so far below; a member states the most that it can use.
-  std::uint32_t stream_window = 0;        ///< The same for streaming chunks; 0: no streaming.
-  std::uint32_t payload_per_ost = 0;      ///< Bytes of one OST that the member was granted.
-  std::uint32_t chunk_bytes = 0;          ///< Bytes of one streaming chunk.
-  std::uint32_t done = 0;                 ///< The lowest number below that is not complete.
-  std::uint32_t high = 0, high_rank = 0;  ///< Highest `done` below, and the rank that has it.
+  std::uint32_t stream_window = 0;    ///< The same for streaming chunks; 0: no streaming.
+  std::uint32_t payload_per_ost = 0;  ///< Bytes of one OST that the member was granted.
+  std::uint32_t chunk_bytes = 0;      ///< Bytes of one streaming chunk.
+  Sequence done{};                    ///< The lowest number below that is not complete.
+  Sequence high{};                    ///< Highest `done` below.
+  std::uint32_t high_rank = 0;        ///< The rank that has it.
   /// From a verdict that has already arrived; culprit kNoRank: none.
-  std::uint32_t first_aborted = 0, culprit = kNoRank;
+  Sequence first_aborted{};
+  std::uint32_t culprit = kNoRank;
   std::uint16_t flags = 0;  ///< Bit 0: the member is leaving.
   std::uint16_t path_length = 0;
   std::array<PathEntry, kPathMax> path{};  ///< path[0] is the node this Join is sent to; unused entries are zero.
@@ -208,13 +208,14 @@ struct JoinBody {
 static_assert(sizeof(JoinBody) == 136 && std::has_unique_object_representations_v<JoinBody>);
 
 struct JoinedBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint32_t osts = 0;           ///< W: the least of the path. No member has more numbers than this in flight.
   std::uint32_t stream_window = 0;  ///< The same minimum for streaming chunks.
   std::uint32_t payload_per_ost = 0, chunk_bytes = 0;
-  std::uint32_t low = 0, high = 0;  ///< Recovery: first number of this epoch; numbers below `high` are supplied.
+  Sequence low{}, high{};  ///< Recovery: first number of this epoch; numbers below `high` are supplied.
   std::uint32_t supplier = kNoRank;
-  std::uint32_t first_aborted = 0, culprit = kNoRank;
+  Sequence first_aborted{};
+  std::uint32_t culprit = kNoRank;
   std::uint32_t root_node = 0;  ///< The node that answers (for people).
 };
 static_assert(sizeof(JoinedBody) == 48 && std::has_unique_object_representations_v<JoinedBody>);
@@ -234,7 +235,7 @@ enum class RefuseReason : std::uint32_t {
 };
 
 struct RefusedBody {
-  std::uint64_t job_id = 0;
+  JobId job_id{};
   std::uint64_t token = 0;  ///< The Open's token, or 0.
   RefuseReason reason = RefuseReason::unknown_job;
   std::uint32_t node_id = 0;  ///< The node that refused.

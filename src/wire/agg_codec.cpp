@@ -80,7 +80,7 @@ const char* flaw_of_empty(const AggHeader& h) noexcept {
 
 const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexcept {
   if (h.payload_bytes > payload_max) return "payload_bytes is more than was granted";
-  if (h.group_id == 0) return "group_id is zero";
+  if (h.group_id == GroupId{}) return "group_id is zero";
   if (h.kind == AggKind::result) {
     if (h.origin != kNoRank || h.members != 0) return "a result names an origin";
   } else {
@@ -118,9 +118,9 @@ const char* flaw_of_control(const AggHeader& h) noexcept {
     case AggKind::proof:
     case AggKind::name:
     case AggKind::open:
-    case AggKind::opened: return h.group_id == 0 ? nullptr : "group_id is set before there is one";
+    case AggKind::opened: return h.group_id == GroupId{} ? nullptr : "group_id is set before there is one";
     case AggKind::refused: return nullptr;  // the refusal of an Open has no group id, that of a Join has one
-    default: return h.group_id != 0 ? nullptr : "group_id is zero";
+    default: return h.group_id != GroupId{} ? nullptr : "group_id is zero";
   }
 }
 
@@ -173,8 +173,8 @@ Result<AggHeader> decode_agg_header(std::span<const std::byte> frame, std::uint3
 
 const char* flaw(const HelloBody& b) noexcept {
   if (b.role != Role::client && b.role != Role::node) return "hello: role is unknown";
-  if (b.role == Role::client && b.job_id == 0) return "hello: a client has no job";
-  if (b.role == Role::node && b.job_id != 0) return "hello: a node names a job";
+  if (b.role == Role::client && b.job_id == JobId{}) return "hello: a client has no job";
+  if (b.role == Role::node && b.job_id != JobId{}) return "hello: a node names a job";
   if (b.version == 0) return "hello: version is zero";
   if (b.version != kAggVersion) return nullptr;  // the answer is a refusal that names both versions
   if (b.options != 0) return "hello: options are unknown";
@@ -243,21 +243,21 @@ std::optional<NameBody> name_body(std::string_view text) noexcept {
 }
 
 const char* flaw(const OpenBody& b) noexcept {
-  if (b.job_id == 0) return "open: job_id is zero";
+  if (b.job_id == JobId{}) return "open: job_id is zero";
   if (b.group_size == 0) return "open: group_size is zero";
   if (b.reserved != 0) return "open: reserved is not zero";
   return nullptr;
 }
 
 const char* flaw(const OpenedBody& b) noexcept {
-  if (b.job_id == 0) return "opened: job_id is zero";
-  if (b.group_id == 0) return "opened: group_id is zero";
+  if (b.job_id == JobId{}) return "opened: job_id is zero";
+  if (b.group_id == GroupId{}) return "opened: group_id is zero";
   if (b.reserved != 0) return "opened: reserved is not zero";
   return nullptr;
 }
 
 const char* flaw(const JoinBody& b) noexcept {
-  if (b.job_id == 0) return "join: job_id is zero";
+  if (b.job_id == JobId{}) return "join: job_id is zero";
   if (b.group_size == 0 || b.group_size == kNoRank) return "join: group_size is no size";
   if (b.rank >= b.group_size) return "join: rank is not in the group";
   if (b.members == 0 || b.members > b.group_size) return "join: members is no number of members";
@@ -281,7 +281,7 @@ const char* flaw(const JoinBody& b) noexcept {
 }
 
 const char* flaw(const JoinedBody& b) noexcept {
-  if (b.job_id == 0) return "joined: job_id is zero";
+  if (b.job_id == JobId{}) return "joined: job_id is zero";
   if (b.osts == 0) return "joined: osts is zero";
   if (b.payload_per_ost == 0 || b.payload_per_ost > kPayloadMax) return "joined: payload_per_ost is out of range";
   if (b.chunk_bytes > kPayloadMax) return "joined: chunk_bytes is out of range";
@@ -290,7 +290,7 @@ const char* flaw(const JoinedBody& b) noexcept {
 }
 
 const char* flaw(const RefusedBody& b) noexcept {
-  if (b.job_id == 0 && b.what != AggKind::hello) return "refused: job_id is zero";
+  if (b.job_id == JobId{} && b.what != AggKind::hello) return "refused: job_id is zero";
   const auto reason = static_cast<std::uint32_t>(b.reason);
   if (reason < 1 || reason > static_cast<std::uint32_t>(RefuseReason::member_lost)) return "refused: reason is unknown";
   if (b.what != AggKind::hello && b.what != AggKind::open && b.what != AggKind::join)

@@ -96,12 +96,12 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"but not from version 0", "hello", [](auto& h) { h.version = 0; }, "version"},
       {"kind 0", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(0); }, "kind is unknown"},
       {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(10); }, "kind is unknown"},
-      {"a name with a group", "name", [](auto& h) { h.group_id = 1; }, "group_id"},
+      {"a name with a group", "name", [](auto& h) { h.group_id = GroupId{1}; }, "group_id"},
       {"kind behind the last", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(24); }, "kind is unknown"},
-      {"a contribution without group", "contribute", [](auto& h) { h.group_id = 0; }, "group_id"},
-      {"a hello with a group", "hello", [](auto& h) { h.group_id = 1; }, "group_id"},
-      {"a join without group", "join", [](auto& h) { h.group_id = 0; }, "group_id"},
-      {"a refused open has no group", "refused", [](auto& h) { h.group_id = 0; }, nullptr},
+      {"a contribution without group", "contribute", [](auto& h) { h.group_id = GroupId{0}; }, "group_id"},
+      {"a hello with a group", "hello", [](auto& h) { h.group_id = GroupId{1}; }, "group_id"},
+      {"a join without group", "join", [](auto& h) { h.group_id = GroupId{0}; }, "group_id"},
+      {"a refused open has no group", "refused", [](auto& h) { h.group_id = GroupId{0}; }, nullptr},
       {"coll none", "contribute", [](auto& h) { h.coll = Coll::none; }, "coll is unknown"},
       {"coll behind the last", "contribute", [](auto& h) { h.coll = static_cast<Coll>(12); }, "coll is unknown"},
       {"op behind null", "contribute", [](auto& h) { h.op = static_cast<Op>(13); }, "op is unknown"},
@@ -192,7 +192,7 @@ TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
   const auto empty = [](AggKind kind, Coll coll, std::uint64_t count) {
     AggHeader h;
     h.kind = kind;
-    h.group_id = 1;
+    h.group_id = GroupId{1};
     h.coll = coll;
     const bool reduces = coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter;
     h.op = reduces ? Op::sum : Op::null;
@@ -249,15 +249,15 @@ void expect_flaws(std::string_view name, const std::vector<std::function<void(Bo
 
 TEST(AggCodec, EachBodyFieldIsChecked) {
   expect_flaws<HelloBody>(
-      "hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = 0; },
+      "hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = JobId{0}; },
                 [](auto& b) { b.role = Role::node; }, [](auto& b) { b.version = 0; }, [](auto& b) { b.options = 1; }});
   expect_flaws<WelcomeBody>("welcome", {[](auto& b) { b.role = Role::client; }, [](auto& b) { b.version = 0; },
                                         [](auto& b) { b.options = 1; }});
-  expect_flaws<OpenBody>(
-      "open", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_size = 0; }, [](auto& b) { b.reserved = 1; }});
-  expect_flaws<OpenedBody>(
-      "opened", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.group_id = 0; }, [](auto& b) { b.reserved = 1; }});
-  expect_flaws<JoinBody>("join", {[](auto& b) { b.job_id = 0; },
+  expect_flaws<OpenBody>("open", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_size = 0; },
+                                  [](auto& b) { b.reserved = 1; }});
+  expect_flaws<OpenedBody>("opened", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_id = GroupId{0}; },
+                                      [](auto& b) { b.reserved = 1; }});
+  expect_flaws<JoinBody>("join", {[](auto& b) { b.job_id = JobId{0}; },
                                   [](auto& b) { b.group_size = 0; },
                                   [](auto& b) { b.group_size = kNoRank; },
                                   [](auto& b) { b.rank = 16; },
@@ -267,7 +267,7 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                   [](auto& b) { b.payload_per_ost = 0; },
                                   [](auto& b) { b.payload_per_ost = kPayloadMax + 1; },
                                   [](auto& b) { b.chunk_bytes = kPayloadMax + 1; },
-                                  [](auto& b) { b.high = b.done - 1; },
+                                  [](auto& b) { b.high = seq_previous(b.done); },
                                   [](auto& b) { b.high_rank = 16; },
                                   [](auto& b) { b.culprit = 16; },
                                   [](auto& b) { b.flags = 2; },
@@ -279,12 +279,13 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                   [](auto& b) { b.path[1].expected_members = 17; },
                                   [](auto& b) { b.path[7].node_id = 1; }});
   expect_flaws<JoinedBody>(
-      "joined", {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_per_ost = 0; },
-                 [](auto& b) { b.chunk_bytes = kPayloadMax + 1; }, [](auto& b) { b.high = b.low - 1; }});
-  expect_flaws<RefusedBody>("refused",
-                            {[](auto& b) { b.job_id = 0; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
-                             [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
-                             [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
+      "joined",
+      {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_per_ost = 0; },
+       [](auto& b) { b.chunk_bytes = kPayloadMax + 1; }, [](auto& b) { b.high = seq_previous(b.low); }});
+  expect_flaws<RefusedBody>(
+      "refused", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.reason = static_cast<RefuseReason>(0); },
+                  [](auto& b) { b.reason = static_cast<RefuseReason>(12); },
+                  [](auto& b) { b.what = AggKind::contribute; }, [](auto& b) { b.reserved[6] = 1; }});
   expect_flaws<TroubleBody>(
       "trouble",
       {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
@@ -297,10 +298,10 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
 }
 
 TEST(AggCodec, NumbersAreComparedInACircle) {
-  EXPECT_TRUE(seq_before(1, 2));
-  EXPECT_FALSE(seq_before(2, 2));
-  EXPECT_TRUE(seq_before(0xFFFFFFFF, 0));
-  EXPECT_FALSE(seq_before(0, 0xFFFFFFFF));
+  EXPECT_TRUE(seq_before(Sequence{1}, Sequence{2}));
+  EXPECT_FALSE(seq_before(Sequence{2}, Sequence{2}));
+  EXPECT_TRUE(seq_before(Sequence{0xFFFFFFFF}, Sequence{0}));
+  EXPECT_FALSE(seq_before(Sequence{0}, Sequence{0xFFFFFFFF}));
 }
 
 TEST(AggCodec, PeopleCanReadIt) {

@@ -18,7 +18,7 @@ std::vector<std::byte> sample(std::string_view name) {
 std::vector<std::byte> result(std::uint32_t elements, std::uint16_t flags = kFlagFirst | kFlagLast) {
   AggHeader h;
   h.kind = AggKind::result;
-  h.group_id = 0x00010007;
+  h.group_id = GroupId{0x00010007};
   h.coll = Coll::allreduce;
   h.op = Op::sum;
   h.dtype = Dtype::float32;
@@ -36,7 +36,7 @@ TEST(Datagram, a_result_comes_back_as_it_was) {
   AggHeader h;
   ASSERT_EQ(open_datagram(bytes, datagram_key(), h), Errc::ok);
   EXPECT_EQ(h.payload_bytes, 8u);
-  EXPECT_EQ(h.group_id, 0x00010007u);
+  EXPECT_EQ(h.group_id, GroupId{0x00010007});
 }
 
 TEST(Datagram, every_changed_bit_is_found_out) {

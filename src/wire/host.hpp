@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "wire/quota.hpp"
 
@@ -56,7 +57,7 @@ struct HostHeader {
   std::uint32_t index = 0;    ///< First entry of a list in this message.
   std::uint32_t total = 0;    ///< Entries of the whole list.
   std::uint32_t entries = 0;  ///< Entries in this message.
-  std::uint64_t job_id = 0;
+  JobId job_id{};
 };
 static_assert(sizeof(HostHeader) == 24 && std::has_unique_object_representations_v<HostHeader>);
 
@@ -87,7 +88,8 @@ struct JobGrantedBody {
   std::array<std::uint8_t, 16> job_key{};
 };
 struct JobTreeBody {
-  std::uint32_t tree_id = 0, tree_index = 0, root_node = 0, node_count = 0;
+  TreeId tree_id{};
+  std::uint32_t tree_index = 0, root_node = 0, node_count = 0;
   std::uint64_t rate_bits_per_s = 0;  ///< Rate of a vector through the tree, in each direction; 0: the tree does not
                                       ///< limit it.
   std::uint64_t delay_ns = 0;         ///< Delay of the links from the farthest host to the root.

@@ -97,8 +97,8 @@ const char* flaw_of_list(const HostHeader& h) noexcept {
 /// The client chooses the id and first states it in job_begin; 0 means no job.
 const char* flaw_of_job_id(const HostHeader& h) noexcept {
   if (h.kind == HostKind::attach || h.kind == HostKind::attached)
-    return h.job_id == 0 ? nullptr : "job_id is set where no job is meant";
-  return h.job_id != 0 ? nullptr : "job_id is zero";
+    return h.job_id == JobId{} ? nullptr : "job_id is set where no job is meant";
+  return h.job_id != JobId{} ? nullptr : "job_id is zero";
 }
 
 const char* flaw(const HostMessage& message) noexcept {
@@ -163,7 +163,7 @@ Result<HostMessage> decode_host_message(std::span<const std::byte> bytes) {
   return message;
 }
 
-HostMessage host_message(HostKind kind, std::uint64_t job_id) noexcept {
+HostMessage host_message(HostKind kind, JobId job_id) noexcept {
   HostMessage message;
   message.header.kind = kind;
   message.header.job_id = job_id;
@@ -198,7 +198,7 @@ std::string_view to_string(HostKind kind) noexcept {
 
 std::string describe(const HostHeader& h) {
   std::string text{to_string(h.kind)};
-  if (h.job_id != 0) text += fmt::format(" job {}", h.job_id);
+  if (h.job_id != JobId{}) text += fmt::format(" job {}", h.job_id);
   if (is_list(h.kind) && h.entries != 0)
     text += fmt::format(" entries {}-{} of {}", h.index, h.index + h.entries - 1, h.total);
   return text;

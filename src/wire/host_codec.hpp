@@ -67,7 +67,7 @@ Body host_entry(const HostMessage& message, std::size_t i = 0) noexcept {
 
 /// Makes a message of a kind with one body.
 template <Message Body>
-HostMessage host_message(HostKind kind, const Body& body, std::uint64_t job_id = 0) noexcept {
+HostMessage host_message(HostKind kind, const Body& body, JobId job_id = {}) noexcept {
   static_assert(sizeof(Body) <= kHostBodyBytes);
   HostMessage message;
   message.header.kind = kind;
@@ -75,12 +75,12 @@ HostMessage host_message(HostKind kind, const Body& body, std::uint64_t job_id =
   store(message.body.data(), body);
   return message;
 }
-HostMessage host_message(HostKind kind, std::uint64_t job_id) noexcept;
+HostMessage host_message(HostKind kind, JobId job_id) noexcept;
 
 /// Makes one message of a list: entries [index, index + part.size()) of `total`. part.size() <= host_entries_max(kind).
 template <Message Entry>
 HostMessage host_list(HostKind kind, std::span<const Entry> part, std::uint32_t index, std::uint32_t total,
-                      std::uint64_t job_id) noexcept {
+                      JobId job_id) noexcept {
   HostMessage message;
   message.header.kind = kind;
   message.header.index = index;
@@ -93,7 +93,7 @@ HostMessage host_list(HostKind kind, std::span<const Entry> part, std::uint32_t 
 
 /// Makes the messages of a whole list.
 template <Message Entry>
-std::vector<HostMessage> host_lists(HostKind kind, const std::vector<Entry>& entries, std::uint64_t job_id) {
+std::vector<HostMessage> host_lists(HostKind kind, const std::vector<Entry>& entries, JobId job_id) {
   std::vector<HostMessage> messages;
   const std::size_t step = host_entries_max(kind);
   for (std::size_t i = 0; i < entries.size(); i += step)

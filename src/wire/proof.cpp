@@ -42,7 +42,7 @@ bool make_proof(ProvingSide side, const Secret& key, const ProofTerms& terms, Ma
   welcome.proof = {};
   Text text;
   text.put(side == ProvingSide::parent ? kParentLabel : kChildLabel);
-  text.put(terms.tree_id);
+  text.put(number_of(terms.tree_id));
   text.put(terms.hello);
   text.put(welcome);
   text.put(terms.address);
@@ -54,11 +54,11 @@ bool proves(ProvingSide side, const Secret& key, const ProofTerms& terms, const 
   return make_proof(side, key, terms, expected) && same_secret(expected, proof);
 }
 
-bool make_pair_key(const Secret& parent_key, std::uint32_t tree_id, std::uint32_t child, std::uint32_t parent,
+bool make_pair_key(const Secret& parent_key, TreeId tree_id, std::uint32_t child, std::uint32_t parent,
                    Secret& key) noexcept {
   Text text;
   text.put(kPairLabel);
-  text.put(tree_id);
+  text.put(number_of(tree_id));
   text.put(child);
   text.put(parent);
   Mac mac;

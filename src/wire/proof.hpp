@@ -17,7 +17,7 @@ static_assert(kParentLabel.size() == 16 && kChildLabel.size() == 16 && kPairLabe
 
 /// The content that one connection's proofs cover.
 struct ProofTerms {
-  std::uint32_t tree_id = 0;
+  TreeId tree_id{};
   HelloBody hello;
   WelcomeBody welcome;       ///< The proof field in it is not covered.
   std::string_view address;  ///< The address at which the parent listens, as the manager published it; shorter than
@@ -32,7 +32,7 @@ enum class ProvingSide : std::uint8_t { parent, child };
 
 /// Derives the key of a child node and its parent. The parent makes it from its own key, the manager gives it to the
 /// child, and it is useless for any other pair.
-[[nodiscard]] bool make_pair_key(const Secret& parent_key, std::uint32_t tree_id, std::uint32_t child,
-                                 std::uint32_t parent, Secret& key) noexcept;
+[[nodiscard]] bool make_pair_key(const Secret& parent_key, TreeId tree_id, std::uint32_t child, std::uint32_t parent,
+                                 Secret& key) noexcept;
 
 }  // namespace sumac::wire

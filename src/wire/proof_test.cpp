@@ -8,8 +8,8 @@ namespace sumac::wire {
 namespace {
 
 const Secret kKey{1, 2, 3};
-const ProofTerms kTerms{.tree_id = 7,
-                        .hello = {.job_id = 42, .nonce = {1}, .id = 5},
+const ProofTerms kTerms{.tree_id = TreeId{7},
+                        .hello = {.job_id = JobId{42}, .nonce = {1}, .id = 5},
                         .welcome = {.nonce = {2}, .id = 21},
                         .address = "tcp:10.0.0.1:7000"};
 
@@ -25,8 +25,8 @@ TEST(Proof, holds_for_its_own_connection_and_side_only) {
       const char* what;
       std::function<void(ProofTerms&)> change;
     } rows[] = {
-        {"tree", [](ProofTerms& t) { ++t.tree_id; }},
-        {"job", [](ProofTerms& t) { ++t.hello.job_id; }},
+        {"tree", [](ProofTerms& t) { t.tree_id = TreeId{8}; }},
+        {"job", [](ProofTerms& t) { t.hello.job_id = JobId{number_of(t.hello.job_id) + 1}; }},
         {"the child's nonce", [](ProofTerms& t) { ++t.hello.nonce[15]; }},
         {"role", [](ProofTerms& t) { t.hello.role = Role::node; }},
         {"world rank", [](ProofTerms& t) { ++t.hello.id; }},
@@ -73,7 +73,7 @@ TEST(Proof, an_address_without_end_proves_nothing) {
 TEST(PairKey, is_another_one_for_each_pair_direction_and_tree) {
   const auto key = [](const Secret& parent_key, std::uint32_t tree, std::uint32_t child, std::uint32_t parent) {
     Secret made{};
-    EXPECT_TRUE(make_pair_key(parent_key, tree, child, parent, made));
+    EXPECT_TRUE(make_pair_key(parent_key, TreeId{tree}, child, parent, made));
     return made;
   };
   const auto of_2_and_1 = key(kKey, 7, 2, 1);

@@ -10,10 +10,10 @@ namespace {
 AggHeader control(AggKind kind, std::uint32_t group) {
   AggHeader h;
   h.kind = kind;
-  h.tree_id = 3;
-  h.group_id = group;
-  h.epoch = 2;
-  h.sequence = 0x01020304;
+  h.tree_id = TreeId{3};
+  h.group_id = GroupId{group};
+  h.epoch = Epoch{2};
+  h.sequence = Sequence{0x01020304};
   return h;
 }
 
@@ -51,7 +51,7 @@ AggHeader reduction(AggKind kind) {
 
 JoinBody join() {
   JoinBody b;
-  b.job_id = 0x1122334455667788;
+  b.job_id = JobId{0x1122334455667788};
   b.can_supply = 0xF0;
   b.rank = 5;
   b.world_rank = 11;
@@ -61,10 +61,10 @@ JoinBody join() {
   b.stream_window = 16;
   b.payload_per_ost = 1024;
   b.chunk_bytes = 65536;
-  b.done = 100;
-  b.high = 102;
+  b.done = Sequence{100};
+  b.high = Sequence{102};
   b.high_rank = 6;
-  b.first_aborted = 103;
+  b.first_aborted = Sequence{103};
   b.culprit = 7;
   b.flags = 1;
   b.path_length = 2;
@@ -88,7 +88,7 @@ Sample host(const HostMessage& message) {
 }  // namespace
 
 std::vector<Sample> agg_samples() {
-  constexpr std::uint64_t kJob = 0x1122334455667788;
+  constexpr JobId kJob{0x1122334455667788};
   HelloBody hello{kJob, {}, Role::client, 11, kAggVersion, 0};
   WelcomeBody welcome{{}, {}, Role::node, 21, kAggVersion, 0};
   ProofBody proof;
@@ -99,7 +99,7 @@ std::vector<Sample> agg_samples() {
   count_up(welcome.nonce, 0xB0);
   count_up(welcome.proof, 0xC0);
   count_up(proof.proof, 0x10);
-  JoinedBody joined{kJob, 12, 16, 1024, 65536, 100, 102, 6, 103, 7, 22};
+  JoinedBody joined{kJob, 12, 16, 1024, 65536, Sequence{100}, Sequence{102}, 6, Sequence{103}, 7, 22};
   RefusedBody refused{kJob, 9, RefuseReason::no_ost, 21, 51, 2, AggKind::join, {}};
   TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000, {}};
   LostNode lost{.silent_ms = 1000, .is_parent = 1};
@@ -143,10 +143,10 @@ std::vector<Sample> agg_samples() {
       with_body("welcome", control(AggKind::welcome, 0), welcome),
       with_body("proof", control(AggKind::proof, 0), proof),
       with_body("refused-hello", control(AggKind::refused, 0),
-                RefusedBody{0, 0, RefuseReason::version, 21, kAggVersion, 2, AggKind::hello, {}}),
+                RefusedBody{JobId{}, 0, RefuseReason::version, 21, kAggVersion, 2, AggKind::hello, {}}),
       with_body("name", control(AggKind::name, 0), name_body("n1.rack-7").value()),
       with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
-      with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, 0x00010007, 0}),
+      with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, GroupId{0x00010007}, 0}),
       with_body("join", control(AggKind::join, 0x00010007), join()),
       with_body("joined", control(AggKind::joined, 0x00010007), joined),
       with_body("joined-reproducible", reproducible_joined, joined),
@@ -194,7 +194,7 @@ std::vector<Sample> datagram_samples() {
 }
 
 std::vector<Sample> host_samples() {
-  constexpr std::uint64_t kJob = 0x1122334455667788;
+  constexpr JobId kJob{0x1122334455667788};
   JobGrantedBody granted;
   granted.quota = {51, 1024, 8, 64, 1, 1, 16, 65536, 1};
   granted.tree_count = 2;
@@ -202,7 +202,7 @@ std::vector<Sample> host_samples() {
   granted.rails = 1;
   granted.nodes_on_member_hosts = 2;
   granted.host_rate_bits_per_s = 25'000'000'000;
-  JobTreeBody tree{3, 1, 22, 3, 12'500'000'000, 1'500, 1, 0};
+  JobTreeBody tree{TreeId{3}, 1, 22, 3, 12'500'000'000, 1'500, 1, 0};
   const JobHostEntry hosts[] = {{text<kHostNameMax>("n1")}, {text<kHostNameMax>("n2")}};
   const JobNodeEntry nodes[] = {{21, 22, text<kHostNameMax>("leaf-1"), text<kAddressMax>("tcp:10.1.0.5:7000")}};
   const JobLeafEntry leaves[] = {{21}, {21}, {20}};

@@ -121,10 +121,11 @@ TEST(JobKeys, a_member_of_one_job_claims_no_group_of_another) {
   TestGroup group(two.job);
   const auto first = group.form(1);
   ASSERT_EQ(first.state, proto::OpenOutcome::State::opened);
-  const auto next = first.group_id + 1;         // the job will open this one next
-  const auto newer = first.group_id + 0x10000;  // as if the present group had left, and its number were used again
+  const auto next = GroupId{number_of(first.group_id) + 1};  // the job will open this one next
+  const auto newer =
+      GroupId{number_of(first.group_id) + 0x10000};  // as if the present group had left, and its number were used again
   auto nobody = two.job;
-  nobody.job_id = 99;
+  nobody.job_id = JobId{99};
   nobody.key = {};
   for (const auto* job : std::vector<const node::TestJob*>{&one.job, &nobody})
     for (const auto claim : {next, newer}) {
@@ -422,16 +423,17 @@ TEST(AnotherUser, DISABLED_can_neither_end_nor_take_over_a_job) {
   };
   {
     auto socket = connect();
-    EXPECT_TRUE(socket.send(wire::host_message(wire::HostKind::job_end, 1), Seconds(20)));
+    EXPECT_TRUE(socket.send(wire::host_message(wire::HostKind::job_end, JobId{1}), Seconds(20)));
     EXPECT_FALSE(socket.receive(Seconds(20))) << "sent away";
   }
   auto socket = connect();
   wire::JobBeginBody begin;
   begin.world_size = begin.host_count = 1;
-  EXPECT_TRUE(socket.send(wire::host_message(wire::HostKind::job_begin, begin, 1), Seconds(20)));
+  EXPECT_TRUE(socket.send(wire::host_message(wire::HostKind::job_begin, begin, JobId{1}), Seconds(20)));
   std::vector<wire::JobHostEntry> hosts(1);
   EXPECT_TRUE(wire::put_text(hosts[0].host, "h1"));
-  EXPECT_TRUE(socket.send(wire::host_list<wire::JobHostEntry>(wire::HostKind::job_host, hosts, 0, 1, 1), Seconds(20)));
+  EXPECT_TRUE(
+      socket.send(wire::host_list<wire::JobHostEntry>(wire::HostKind::job_host, hosts, 0, 1, JobId{1}), Seconds(20)));
   const auto answer = socket.receive(Seconds(20));
   ASSERT_TRUE(answer && answer->header.kind == wire::HostKind::job_refused);
   const auto refusal = wire::host_entry<wire::JobRefusedBody>(*answer);

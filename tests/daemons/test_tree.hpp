@@ -174,9 +174,9 @@ struct Holder {
   std::string refused;
   std::uint32_t status = 0;
 
-  Holder(Tree& tree, std::uint64_t job_id, std::uint64_t features = 0, std::uint32_t osts = 64,
-         std::uint32_t num_trees = 1)
+  Holder(Tree& tree, std::uint64_t id, std::uint64_t features = 0, std::uint32_t osts = 64, std::uint32_t num_trees = 1)
       : socket(net::HostClient::connect(tree.scratch.file("sharpd.sock"), Seconds(20)).value()) {
+    const JobId job_id{id};
     send(wire::host_message(wire::HostKind::attach, wire::AttachBody{.world_size = 4}));
     EXPECT_EQ(receive().header.kind, wire::HostKind::attached);
     wire::JobBeginBody begin;

@@ -97,10 +97,11 @@ TEST(Daemons, without_a_fabric_file_the_fabric_is_what_registers) {
   EXPECT_EQ(socket.receive(Seconds(20)).value().header.kind, HostKind::attached);
   wire::JobBeginBody begin;
   begin.world_size = begin.host_count = 1;
-  EXPECT_TRUE(socket.send(wire::host_message(HostKind::job_begin, begin, 5), Seconds(20)));
+  EXPECT_TRUE(socket.send(wire::host_message(HostKind::job_begin, begin, JobId{5}), Seconds(20)));
   wire::JobHostEntry host;
   ASSERT_TRUE(wire::put_text(host.host, "h1"));
-  EXPECT_TRUE(socket.send(wire::host_list<wire::JobHostEntry>(HostKind::job_host, {&host, 1}, 0, 1, 5), Seconds(20)));
+  EXPECT_TRUE(
+      socket.send(wire::host_list<wire::JobHostEntry>(HostKind::job_host, {&host, 1}, 0, 1, JobId{5}), Seconds(20)));
   EXPECT_EQ(socket.receive(Seconds(20)).value().header.kind, HostKind::job_granted);
 }
 
