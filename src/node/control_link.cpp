@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "control/command_line.hpp"
 #include "control/quota.hpp"
+#include "node/statistics.hpp"
 
 namespace sumac::node {
 
@@ -339,15 +339,11 @@ void ControlLink::tell_link(std::uint32_t index, const ParentState& state) {
   streams_.send(ticket_, std::move(up));
 }
 
-std::string ControlLink::statistics_json() {
-  auto trees = nlohmann::json::array();
-  for (auto& [index, tree] : trees_) {
-    auto one = nlohmann::json::parse(tree.shard->call([](DataPath& data) { return data.statistics_json(); }));
-    one["tree"] = index;
-    one["tree_id"] = number_of(tree.id);
-    trees.push_back(std::move(one));
-  }
-  return nlohmann::json{{"name", config_.name}, {"trees", std::move(trees)}}.dump(2);
+std::string ControlLink::statistics() {
+  std::vector<TreeStatistics> all;
+  for (auto& [index, tree] : trees_)
+    all.push_back({index, tree.id, tree.shard->call([](DataPath& data) { return data.statistics_json(); })});
+  return statistics_json(config_.name, all);
 }
 
 }  // namespace sumac::node

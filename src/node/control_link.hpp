@@ -37,7 +37,7 @@ class ControlLink {
   Time next_due() const noexcept;
   bool registered() const noexcept { return registered_; }
   /// Returns the statistics of all trees as JSON.
-  std::string statistics_json();
+  std::string statistics();
 
  private:
   struct DeferredGrant {

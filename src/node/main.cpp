@@ -38,7 +38,7 @@ Result<> check(const Config& config, const control::Tls* tls) {
 }
 
 void report(ControlLink& control, const Config& config, Logger& log) {
-  const auto json = control.statistics_json();
+  const auto json = control.statistics();
   if (config.stats_file.empty()) {
     log.write(LogLevel::info, __FILE__, __LINE__, "GENERAL", "statistics: " + json);
   } else if (auto written = replace_file(config.stats_file, json + "\n", 0644); !written) {

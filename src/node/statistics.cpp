@@ -1,4 +1,6 @@
 // The counters and the state of a node as JSON, for SIGUSR1, --stats-file and tests.
+#include "node/statistics.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include "node/data_path.hpp"
@@ -120,6 +122,17 @@ std::string DataPath::statistics_json() const {
   top["finished_groups"] = json::array();
   for (const auto& group : node_->finished()) top["finished_groups"].push_back(describe(group, name));
   return top.dump(2);
+}
+
+std::string statistics_json(const std::string& node, std::span<const TreeStatistics> trees) {
+  auto all = json::array();
+  for (const auto& tree : trees) {
+    auto one = json::parse(tree.json);
+    one["tree"] = tree.index;
+    one["tree_id"] = number_of(tree.id);
+    all.push_back(std::move(one));
+  }
+  return json{{"name", node}, {"trees", std::move(all)}}.dump(2);
 }
 
 }  // namespace sumac::node
