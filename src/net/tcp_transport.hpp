@@ -57,13 +57,18 @@ class TcpTransport final : public Transport {
   using Kind = EventQueue::Kind;
 
   TcpTransport(const TransportConfig& config, BufferPool& pool)
-      : config_(config), pool_(pool), table_(config.connections_max) {}
+      : config_(config),
+        limits_{config.handshake_timeout, config.linger, config.message_max},
+        pool_(pool),
+        table_(config.connections_max) {}
   Result<> open_listener();
 
   TcpConnection* find(ConnId conn) const { return table_.find(conn); }
-  TcpConnection& add(PrivateFd fd, bool connector);
+  TcpConnection& add(PrivateFd fd, bool connector, tcp_life::State begin);
+  Time handshake_deadline() const { return deadline_after(monotonic_now(), config_.handshake_timeout); }
   void drop(TcpConnection& conn);
   bool watch_fd(TcpConnection& conn, bool in, bool out, bool fresh = false);
+  bool rewatch(TcpConnection& conn, bool in, bool out);
   void arm_output(TcpConnection& conn, bool on);
 
   std::size_t poll_sockets(TransportEvents& events, std::size_t budget);
@@ -76,10 +81,9 @@ class TcpTransport final : public Transport {
   void stop_listening(Time until);
   void listen_again();
   Time room_for_stranger();
-  TcpConnection* oldest_stranger();
-  void take_in_stranger(TcpConnection& conn);
+  TcpConnection* oldest_stranger(const TcpConnection* newcomer = nullptr);
   void count_stranger(TcpConnection& conn);
-  void forget_stranger(TcpConnection& conn);
+  void forget_stranger();
   void finish_connect(TcpConnection& conn);
   void receive(TcpConnection& conn, TransportEvents& events);
   void asks(TcpConnection& conn);
@@ -91,16 +95,19 @@ class TcpTransport final : public Transport {
   void choose_wakes(TransportEvents& events);
   std::size_t place_begun(TransportEvents& events, std::size_t budget);
   void flush(TcpConnection& conn);
-  void shut(TcpConnection& conn);
   void flush_dirty();
   void mark_dirty(TcpConnection& conn);
-  void ended(TcpConnection& conn);
+  void step(TcpConnection& conn, const tcp_life::Event& event);
+  void perform(TcpConnection& conn, const tcp_life::Action& action);
+  void fail_with(TcpConnection& conn, Error why);
+  void end(TcpConnection& conn);
 
   void due_by(Time when) { next_due_ = std::min(next_due_, when); }
   void check_times(Time now);
   void beat(TcpConnection& conn, Duration passed);
 
   TransportConfig config_;
+  tcp_life::Limits limits_;
   BufferPool& pool_;
   std::string address_;
   UniqueFd listener_;
