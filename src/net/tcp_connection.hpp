@@ -1,6 +1,7 @@
 #pragma once
 // One TCP connection, which reads into buffers and writes from its queue. It knows no epoll and calls no one: the
-// transport asks it to receive and to flush, and takes the result. Its life is a machine of its own (tcp_life.hpp).
+// transport asks it to receive and to flush, and takes the result. Its life and its
+// input are machines of their own (tcp_life.hpp, tcp_input.hpp).
 #include <array>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "net/heartbeat.hpp"
 #include "net/out_queue.hpp"
 #include "net/tcp_frame.hpp"
+#include "net/tcp_input.hpp"
 #include "net/tcp_life.hpp"
 #include "net/transport.hpp"
 
@@ -46,6 +48,7 @@ class TcpConnection {
   Sent send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
                 TransportStats& stats);
 
+  bool is_read() const noexcept { return input == tcp_input::State::reading; }
   bool is_disowned() const noexcept { return tcp_life::is_disowned(life); }
   /// Only legal when the connection has ended and its user is to learn why.
   Error take_why();
@@ -57,6 +60,7 @@ class TcpConnection {
   PrivateFd fd;
   bool is_connector;
   tcp_life::State life;
+  tcp_input::State input = tcp_input::State::reading;
   Error failure;  ///< Says why the last read or write failed.
   FrameReader reader;
   OutQueue out;
@@ -67,15 +71,11 @@ class TcpConnection {
   // The members below are the transport's notes.
   /// While more is ready than one pass can handle, `served` numbers the moment when the connection was last served.
   std::uint64_t owner = 0, served = 0;
-  bool in_armed = true, out_armed = false;  ///< The events that epoll watches for this connection.
-  bool dirty = false;                       ///< True if the connection is on the list of those to flush.
-  bool tell_writable = false;               ///< True after send() returned `again`.
-  bool stalled = false;                     ///< True if the connection is on the list of those that wait for a buffer.
-  bool asks = false;                        ///< On the list of connections with a message whose memory must be chosen.
-  /// True while the connection is not read because its peer must first read answers.
-  bool muted = false;
-  bool drained = false;  ///< True if the last read returned fewer bytes than it had room for.
-  bool follows = false;  ///< On the list of connections where one large message follows another.
+  bool out_armed = false;      ///< epoll reports room for output.
+  bool dirty = false;          ///< True if the connection is on the list of those to flush.
+  bool tell_writable = false;  ///< True after send() returned `again`.
+  bool drained = false;        ///< True if the last read returned fewer bytes than it had room for.
+  bool follows = false;        ///< On the list of connections where one large message follows another.
   std::size_t wakes_from = 1;
   Time read_at{};          ///< The time of the last read.
   int guess_after = 0;     ///< The number of messages until the next one is guessed again.

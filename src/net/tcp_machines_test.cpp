@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "net/tcp_input.hpp"
 #include "net/tcp_life.hpp"
 
 namespace sumac::net {
@@ -60,10 +61,22 @@ std::string text(const tcp_life::Action& action) {
                     action);
 }
 
-template <class Actions>
-std::string texts(const Actions& actions) {
+std::string text(tcp_input::State state) {
+  static constexpr const char* kNames[] = {"reading", "asking", "stalled", "muted"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+std::string texts(const tcp_input::Step& step) {
+  static constexpr const char* kWatch[] = {"", ", watch input", ", ignore input"};
+  const std::string line =
+      fmt::format("{}{}{}{}", step.listed ? ", list" : "", kWatch[static_cast<std::size_t>(step.watch)],
+                  step.failure == nullptr ? "" : ", fail: ", step.failure == nullptr ? "" : step.failure);
+  return line.empty() ? "nothing" : line.substr(2);
+}
+
+std::string texts(const tcp_life::Step& step) {
   std::string line;
-  for (const auto& action : actions) line += (line.empty() ? "" : ", ") + text(action);
+  for (const auto& action : step.actions) line += (line.empty() ? "" : ", ") + text(action);
   return line.empty() ? "nothing" : line;
 }
 
@@ -72,6 +85,17 @@ struct Row {
   const char* name;
   Event event;
 };
+
+template <std::size_t N, class State, std::size_t M, class Event, class Function>
+std::string table(const char* title, const State (&states)[N], const Row<Event> (&events)[M], const Function& step) {
+  std::string out = fmt::format("\n== {} ==\n", title);
+  for (const auto& state : states)
+    for (const auto& [name, event] : events) {
+      const auto next = step(state, event);
+      out += fmt::format("{} + {} -> {}: {}\n", text(state), name, text(next.state), texts(next));
+    }
+  return out;
+}
 
 std::string lives() {
   using namespace tcp_life;
@@ -100,13 +124,20 @@ std::string lives() {
                                {"all sent", AllSent{}},
                                {"timeout", Timeout{}},
                                {"failed", Failed{{Errc::lost, "reset"}}}};
-  std::string out = "\n== the life of a connection ==\n";
-  for (const auto& state : states)
-    for (const auto& [name, event] : events) {
-      const auto [next, actions] = step(state, event, kLimits);
-      out += fmt::format("{} + {} -> {}: {}\n", text(state), name, text(next), texts(actions));
-    }
-  return out;
+  return table("the life of a connection", states, events,
+               [](const auto& s, const auto& e) { return step(s, e, kLimits); });
+}
+
+std::string inputs() {
+  using namespace tcp_input;
+  const State states[] = {State::reading, State::asking, State::stalled, State::muted};
+  const Row<Event> events[] = {{"asked", Event::asked},
+                               {"no buffer", Event::no_buffer},
+                               {"went on", Event::went_on},
+                               {"too many answers", Event::too_many_answers},
+                               {"answers taken", Event::answers_taken},
+                               {"hung up", Event::hung_up}};
+  return table("what a connection reads", states, events, [](State s, Event e) { return step(s, e); });
 }
 
 TEST(TcpMachines, EveryStateWithEveryEventIsAsTheGoldenFileSays) {
@@ -114,7 +145,7 @@ TEST(TcpMachines, EveryStateWithEveryEventIsAsTheGoldenFileSays) {
   const std::string now =
       "Every state of the machines of a TCP connection with every event. The time is 100 ms, a handshake may take 5000 "
       "ms, a flush 2000 ms.\n" +
-      lives();
+      lives() + inputs();
   if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
   std::ifstream file(path);
   ASSERT_TRUE(file) << path;

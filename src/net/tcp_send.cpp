@@ -48,9 +48,9 @@ void TcpTransport::flush(TcpConnection& conn) {
   arm_output(conn, sent == TcpConnection::Sent::some);
   if (tcp_life::is_over(conn.life)) return;
   if (conn.out.empty()) conn.pong_owed = false;
-  if (conn.muted && conn.out.count() <= config_.answers_max / 2) {
-    conn.muted = false;
-    if (!conn.stalled && !rewatch(conn, true, conn.out_armed)) return;
+  if (conn.input == tcp_input::State::muted && conn.out.count() <= config_.answers_max / 2) {
+    step<tcp_input::Event::answers_taken>(conn);
+    if (tcp_life::is_over(conn.life)) return;
   }
   if (conn.tell_writable && conn.out.bytes() <= config_.queue_max / 2) {
     conn.tell_writable = false;
@@ -131,7 +131,7 @@ void TcpTransport::beat(TcpConnection& conn, Duration passed) {
   }
   if (!is_silent) return;
   // Bytes of the peer may lie unread in the socket, because we slept or because this pass was full of other messages.
-  if (conn.stalled || conn.muted || conn.asks || conn.has_unread_input()) {
+  if (!conn.is_read() || conn.has_unread_input()) {
     conn.heartbeat.heard = true;
     return;
   }

@@ -133,7 +133,6 @@ void TcpTransport::note_turns(int served) {
 }
 
 bool TcpTransport::watch_fd(TcpConnection& conn, bool in, bool out, bool fresh) {
-  conn.in_armed = in;
   conn.out_armed = out;
   epoll_event event{};
   event.events = (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
@@ -150,7 +149,7 @@ bool TcpTransport::rewatch(TcpConnection& conn, bool in, bool out) {
 }
 
 void TcpTransport::arm_output(TcpConnection& conn, bool on) {
-  if (conn.out_armed != on) rewatch(conn, conn.in_armed, on);
+  if (conn.out_armed != on) rewatch(conn, tcp_input::is_watched(conn.input), on);
 }
 
 void TcpTransport::step(TcpConnection& conn, const tcp_life::Event& event) {
@@ -362,14 +361,8 @@ bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
   switch (read) {
     case TcpConnection::Read::drained: return false;
     case TcpConnection::Read::more: return true;
-    case TcpConnection::Read::stalled:
-      if (!conn.stalled) {
-        conn.stalled = true;
-        stalled_.push_back(conn.id);
-      }
-      if (conn.in_armed) rewatch(conn, false, conn.out_armed);
-      return false;
-    case TcpConnection::Read::asks: return asks(conn), false;
+    case TcpConnection::Read::stalled: return step<tcp_input::Event::no_buffer>(conn), false;
+    case TcpConnection::Read::asks: return step<tcp_input::Event::asked>(conn), false;
     case TcpConnection::Read::failed: return fail_with(conn, std::move(conn.failure)), false;
   }
   return false;
@@ -378,15 +371,8 @@ bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
 /// Returns true if too many answers wait for this peer; it is read again when it has taken some.
 bool TcpTransport::mute(TcpConnection& conn) {
   if (config_.answers_max == 0 || conn.is_connector || conn.out.count() <= config_.answers_max) return false;
-  conn.muted = true;
-  if (conn.in_armed) rewatch(conn, false, conn.out_armed);
+  step<tcp_input::Event::too_many_answers>(conn);
   return true;
-}
-
-/// Reading goes on when all earlier messages are delivered.
-void TcpTransport::asks(TcpConnection& conn) {
-  conn.asks = true;
-  asking_.push_back(conn.id);
 }
 
 /// If one large message follows another, the memory for the next one is known before it arrives: then one read receives
@@ -407,7 +393,8 @@ void TcpTransport::choose_wakes(TransportEvents& events) {
     if (conn == nullptr || tcp_life::is_over(conn->life)) return true;
     std::size_t bytes = 1;
     std::array<std::byte, kPlaceHead> head;
-    if (conn->reader.places() && !conn->is_disowned() && !conn->asks && conn->guess_after == 0 && events_.empty()) {
+    const bool asks = conn->input == tcp_input::State::asking;
+    if (conn->reader.places() && !conn->is_disowned() && !asks && conn->guess_after == 0 && events_.empty()) {
       bytes = conn->reader.target().size();
       if (conn->reader.between_frames()) bytes = expected(*conn, events, head).size() + kExpectedHead;
     }
@@ -432,12 +419,20 @@ void TcpTransport::receive(TcpConnection& conn, TransportEvents& events) {
     --conn.reads_left;
     if (conn.reader.places() && conn.reader.between_frames() && !conn.is_disowned()) {
       // The next message can be guessed only after the earlier ones are delivered.
-      if (!events_.empty()) return asks(conn);
+      if (!events_.empty()) return step<tcp_input::Event::asked>(conn);
       if (const auto to = expected(conn, events, head); !to.empty()) conn.reader.expect(head, to);
     }
     const auto read = conn.receive(landing_, stats_, [&](Frame&& frame) { take(conn, std::move(frame)); });
     if (!settle(conn, read)) return;
   }
+}
+
+/// Returns true if all bytes that a read had left behind are processed.
+bool TcpTransport::resume(TcpConnection& conn) {
+  const auto read = conn.resume([&](Frame&& frame) { take(conn, std::move(frame)); });
+  if (read != TcpConnection::Read::drained) return settle(conn, read), false;
+  step<tcp_input::Event::went_on>(conn);
+  return true;
 }
 
 void TcpTransport::resume_stalled() {
@@ -446,9 +441,7 @@ void TcpTransport::resume_stalled() {
   for (const ConnId id : waiting) {
     TcpConnection* conn = find(id);
     if (conn == nullptr || tcp_life::is_over(conn->life)) continue;
-    conn->stalled = false;
-    if (settle(*conn, conn->resume([&](Frame&& frame) { take(*conn, std::move(frame)); })) || conn->stalled) continue;
-    if (!tcp_life::is_over(conn->life) && !conn->in_armed && !conn->muted) rewatch(*conn, true, conn->out_armed);
+    resume(*conn);
   }
 }
 
@@ -458,15 +451,11 @@ std::size_t TcpTransport::place_begun(TransportEvents& events, std::size_t budge
   while (!asking_.empty() && events_.empty() && delivered < budget) {
     TcpConnection* conn = find(asking_.back());
     asking_.pop_back();
-    if (conn == nullptr) continue;
-    conn->asks = false;
-    if (tcp_life::is_over(conn->life)) continue;
+    if (conn == nullptr || tcp_life::is_over(conn->life)) continue;
     if (conn->reader.asks())
       conn->reader.place(conn->is_disowned() ? std::span<std::byte>{}
                                              : events.on_head(conn->id, conn->reader.head(), conn->reader.length()));
-    const auto read = conn->resume([&](Frame&& frame) { take(*conn, std::move(frame)); });
-    settle(*conn, read);
-    if (read == TcpConnection::Read::drained && !conn->drained) receive(*conn, events);
+    if (resume(*conn) && !conn->drained) receive(*conn, events);
     delivered += deliver(events, budget - delivered);
   }
   return delivered;
@@ -480,13 +469,9 @@ void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what, TransportE
     if (tcp_life::is_over(conn.life)) return;
   }
   if ((what & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return;
-  if (conn.asks) return;  // Too much was read for one pass: reading goes on when it is delivered.
+  if (!conn.is_read()) return step<tcp_input::Event::hung_up>(conn);
   conn.reads_left = kReadsPerPass;
-  if (!conn.stalled && !conn.muted) return receive(conn, events);
-  // Earlier data still waits for a buffer, or for the peer to take answers, so nothing behind it may be read; and epoll
-  // would report the end for ever.
-  fail_with(conn, {Errc::lost, conn.stalled ? "connection lost while its messages waited for a buffer"
-                                            : "connection lost before the peer had read its answers"});
+  receive(conn, events);
 }
 
 /// Messages are delivered connection by connection, while they are still in the cache.

@@ -86,11 +86,11 @@ class TcpTransport final : public Transport {
   void forget_stranger();
   void finish_connect(TcpConnection& conn);
   void receive(TcpConnection& conn, TransportEvents& events);
-  void asks(TcpConnection& conn);
   std::span<std::byte> expected(TcpConnection& conn, TransportEvents& events, std::span<std::byte, kPlaceHead> head);
   bool mute(TcpConnection& conn);
   void take(TcpConnection& conn, Frame&& frame);
   bool settle(TcpConnection& conn, TcpConnection::Read read);
+  bool resume(TcpConnection& conn);
   void resume_stalled();
   void choose_wakes(TransportEvents& events);
   std::size_t place_begun(TransportEvents& events, std::size_t budget);
@@ -98,6 +98,8 @@ class TcpTransport final : public Transport {
   void flush_dirty();
   void mark_dirty(TcpConnection& conn);
   void step(TcpConnection& conn, const tcp_life::Event& event);
+  template <tcp_input::Event event>
+  void step(TcpConnection& conn);
   void perform(TcpConnection& conn, const tcp_life::Action& action);
   void fail_with(TcpConnection& conn, Error why);
   void end(TcpConnection& conn);
@@ -137,5 +139,16 @@ class TcpTransport final : public Transport {
   Landing landing_;
   PrivateFd epoll_;  ///< The last member, so that it closes first: then nothing has to be removed from it.
 };
+
+/// The event is a constant, so that little is left of a step.
+template <tcp_input::Event event>
+void TcpTransport::step(TcpConnection& conn) {
+  const auto next = tcp_input::step(conn.input, event);
+  conn.input = next.state;
+  if (next.watch != tcp_input::Step::Watch::as_before)
+    rewatch(conn, next.watch == tcp_input::Step::Watch::begin, conn.out_armed);
+  if (next.failure != nullptr) fail_with(conn, {Errc::lost, next.failure});
+  if (next.listed) (next.state == tcp_input::State::asking ? asking_ : stalled_).push_back(conn.id);
+}
 
 }  // namespace sumac::net
