@@ -107,7 +107,7 @@ inline void hear(Client& client, const BufferRef& frame, Time now) {
     if (is_listening(member)) (void)member->group->on_multicast(header, frame, now);
 }
 
-struct NodeBox : proto::Outbox {
+struct NodeBox : proto::Outbox, proto::Multicast {
   NodeBox(Network& n, EndId e) : network(n), end(e) {}
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override {
     network.send(end, to, header, data.bytes);
@@ -116,12 +116,13 @@ struct NodeBox : proto::Outbox {
     network.send(end, to, header, body);
   }
   void drop(proto::LinkId link, const Error& why) override { drops.push_back({link, why.context}); }
+  proto::Multicast* multicast() override { return this; }
   bool invite(GroupId, wire::InvitedBody& to) override {
     to.address = {0xFF, 0x12};
     to.port = 1;
     return listeners != nullptr;
   }
-  bool multicast(const wire::InvitedBody&, const wire::AggHeader& header, std::span<const std::byte> data) override {
+  bool send(const wire::InvitedBody&, const wire::AggHeader& header, std::span<const std::byte> data) override {
     for (const auto& client : *listeners)
       if (!client->dead && std::ranges::any_of(client->members, is_listening))
         network.send_datagram(end, client->end, header, data);

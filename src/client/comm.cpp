@@ -212,7 +212,8 @@ void Comm::announce() const {
                ") {}",
                i, group.config().group_id, link_of(channels_[i]).tree().body.tree_index,
                context_.rail_of(channels_[i].tree), size_, group.shape().osts, group.shape().payload_per_ost,
-               mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt, group.config().group_id));
+               multicast::mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt,
+                                    group.config().group_id));
   }
   const auto& job = context_.job();
   if (const auto ways = ways_of(job, size_); topo::tree_bytes_max(ways) != topo::kNoLimit)

@@ -157,7 +157,7 @@ Outcome<> Context::connect() {
   auto transport = net::make_transport(config, pool_);
   if (!transport) return failure(SHARP_COLL_ECONN_TREE, "{}", transport.error().context);
   transport_ = *std::move(transport);
-  listeners_ = std::make_unique<Listeners>(*transport_, pool_, log_);
+  listeners_ = std::make_unique<multicast::Listeners>(*transport_, pool_, log_);
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
     auto link = TreeLink::begin(job_, job_.trees[i], rank, session_->host(), *transport_, *this, ports_[i].interface);
     if (!link) return tl::unexpected(link.error());
@@ -423,7 +423,7 @@ void Context::fill(sumac_coll_stats& stats) const {
 }
 
 namespace {
-std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], const MulticastCounts& heard) {
+std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], const multicast::Counts& heard) {
   std::string text;
   for (const auto& [kind, name] :
        {std::pair{SUMAC_STATS_BARRIER, "barrier"}, std::pair{SUMAC_STATS_ALLREDUCE, "allreduce"},
@@ -452,7 +452,7 @@ void Context::finalize() {
   if (config_.stats_dump_mode == 2) {
     struct AllCounts {
       sumac_coll_counts of[SUMAC_STATS_KINDS];
-      MulticastCounts heard;
+      multicast::Counts heard;
     } mine;
     mine.heard = listeners_->counts();
     std::copy(std::begin(counts_), std::end(counts_), std::begin(mine.of));

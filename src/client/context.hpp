@@ -19,9 +19,9 @@
 #include "base/log.hpp"
 #include "client/fork_guard.hpp"
 #include "client/job.hpp"
-#include "client/multicast.hpp"
 #include "client/requests.hpp"
 #include "client/tree/link.hpp"
+#include "multicast/listeners.hpp"
 #include "net/transport.hpp"
 #include "net/waiter.hpp"
 #include "proto/client_link.hpp"
@@ -97,15 +97,13 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   int arm() { return transport_->arm() ? 1 : 0; }
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;
-  Listeners& listeners() { return *listeners_; }
+  multicast::Listeners& listeners() { return *listeners_; }
 
   // proto::Outbox, for the engines.
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
-  void stopped_listening(proto::LinkId leaf, GroupId group_id) override {
-    listeners_->stopped(net::ConnId{leaf.value}, group_id);
-  }
+  proto::Multicast* multicast() override { return listeners_.get(); }
 
   /// Called without the lock: makes progress until `done` (called with the lock) returns true. Returns false if
   /// `deadline` passed.
@@ -172,7 +170,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Job job_;
   BufferPool pool_;
   std::unique_ptr<net::Transport> transport_;
-  std::unique_ptr<Listeners> listeners_;
+  std::unique_ptr<multicast::Listeners> listeners_;
   std::vector<std::unique_ptr<TreeLink>> links_;  ///< Indexed as Job::trees.
   struct Broken {
     net::ConnId conn;

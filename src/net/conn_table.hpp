@@ -11,8 +11,8 @@
 
 namespace sumac::net {
 
-/// `Connection` must have `ConnId id`, `bool disowned` (closed by its user while bytes are still going out) and `Error
-/// why`.
+/// `Connection` must have `ConnId id`, `bool is_disowned()` (closed by its user while bytes are still going out) and
+/// `Error take_why()`, which says how it ended.
 template <class Connection>
 class ConnTable {
  public:
@@ -92,7 +92,7 @@ class EventQueue {
       Event event = std::move(events_[next_++]);
       Connection* conn = table.find(event.conn);
       if (conn == nullptr) continue;  // The user of the connection has closed it meanwhile.
-      if (conn->disowned) {
+      if (conn->is_disowned()) {
         if (event.kind == Kind::closed) drop(*conn);
         continue;
       }
@@ -104,7 +104,7 @@ class EventQueue {
         case Kind::placed: to.on_placed(event.conn, std::move(event.frame)); break;
         case Kind::writable: to.on_writable(event.conn); break;
         case Kind::closed: {
-          const Error why = std::move(conn->why);
+          const Error why = conn->take_why();
           drop(*conn);
           to.on_closed(event.conn, why);
           break;

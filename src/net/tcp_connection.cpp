@@ -13,12 +13,18 @@ namespace {
 inline constexpr int kGuessAfter = 16;
 inline constexpr std::size_t kGatherMax = 64;  // Messages have two parts, so one system call sends up to 32.
 
+Error lost(int error) {
+  return {error == ETIMEDOUT ? Errc::timeout : Errc::lost, fmt::format("connection lost: {}", std::strerror(error))};
+}
+
+bool is_full(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
 }  // namespace
 
-void TcpConnection::fail_with(Errc code, std::string text) {
-  if (state == TcpState::dead) return;
-  state = TcpState::dead;
-  why = Error{code, peer_name.empty() ? std::move(text) : fmt::format("{}: {}", peer_name, text)};
+Error TcpConnection::take_why() {
+  Error why = std::move(std::get<tcp_life::Ended>(life).why);
+  if (!peer_name.empty()) why.context = fmt::format("{}: {}", peer_name, why.context);
+  return why;
 }
 
 ssize_t TcpConnection::read_some(Landing& landing, std::size_t& wanted, TransportStats& stats) {
@@ -64,26 +70,23 @@ std::span<const std::byte> TcpConnection::sort_out(Landing& landing, std::size_t
 
 TcpConnection::Read TcpConnection::end_of_stream(ssize_t n) {
   reader.expect_nothing();
-  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Read::drained;
-  if (n < 0) {
-    const int error = errno;
-    fail_with(error == ETIMEDOUT ? Errc::timeout : Errc::lost,
-              fmt::format("connection lost: {}", std::strerror(error)));
-  } else if (reader.between_frames()) {
-    fail_with(Errc::lost, "closed by the peer");
-  } else {
-    fail_with(Errc::lost, fmt::format("closed by the peer in the middle of a message ({})", reader.position()));
-  }
-  return Read::ended;
+  if (n < 0 && is_full(errno)) return Read::drained;
+  if (n < 0)
+    failure = lost(errno);
+  else if (reader.between_frames())
+    failure = {Errc::lost, "closed by the peer"};
+  else
+    failure = {Errc::lost, fmt::format("closed by the peer in the middle of a message ({})", reader.position())};
+  return Read::failed;
 }
 
-Errc TcpConnection::write_failed(int error) {
-  if (error == EAGAIN || error == EWOULDBLOCK) return Errc::again;
-  fail_with(error == ETIMEDOUT ? Errc::timeout : Errc::lost, fmt::format("connection lost: {}", std::strerror(error)));
-  return Errc::lost;
+TcpConnection::Sent TcpConnection::write_failed(int error) {
+  if (is_full(error)) return Sent::some;
+  failure = lost(error);
+  return Sent::failed;
 }
 
-Errc TcpConnection::flush(TransportStats& stats) {
+TcpConnection::Sent TcpConnection::flush(TransportStats& stats) {
   while (!out.empty()) {
     iovec iov[kGatherMax];
     msghdr message{};
@@ -98,11 +101,11 @@ Errc TcpConnection::flush(TransportStats& stats) {
     stats.bytes_out += static_cast<std::size_t>(n);
     out.sent(static_cast<std::size_t>(n));
   }
-  return Errc::ok;
+  return Sent::all;
 }
 
-Errc TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head,
-                             const Payload& body, TransportStats& stats) {
+TcpConnection::Sent TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head,
+                                            const Payload& body, TransportStats& stats) {
   iovec iov[3];
   std::size_t used = 0;
   for (const auto part : {frame_header, head, body.bytes})
@@ -116,14 +119,13 @@ Errc TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<
     n = sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
   if (n < 0) {
-    const Errc result = write_failed(errno);
-    if (result != Errc::again) return result;
+    if (write_failed(errno) == Sent::failed) return Sent::failed;
     n = 0;
   }
   stats.bytes_out += static_cast<std::size_t>(n);
-  if (static_cast<std::size_t>(n) == frame_header.size() + head.size() + body.bytes.size()) return Errc::ok;
+  if (static_cast<std::size_t>(n) == frame_header.size() + head.size() + body.bytes.size()) return Sent::all;
   out.push(frame_header, head, body, static_cast<std::size_t>(n));
-  return Errc::again;
+  return Sent::some;
 }
 
 void TcpConnection::wake_from(std::size_t bytes, TransportStats& stats) {

@@ -1,6 +1,7 @@
 #pragma once
-// One TCP connection, which reads into buffers, writes from its queue and reports how it ended. It knows no epoll and
-// calls no one: the transport asks it to receive and to flush, and takes the result.
+// One TCP connection, which reads into buffers and writes from its queue. It knows no epoll and calls no one: the
+// transport asks it to receive and to flush, and takes the result. Its life and its
+// input are machines of their own (tcp_life.hpp, tcp_input.hpp).
 #include <array>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "net/heartbeat.hpp"
 #include "net/out_queue.hpp"
 #include "net/tcp_frame.hpp"
+#include "net/tcp_input.hpp"
+#include "net/tcp_life.hpp"
 #include "net/transport.hpp"
 
 namespace sumac::net {
@@ -18,40 +21,37 @@ namespace sumac::net {
 inline constexpr std::size_t kLandingBytes = 8192;
 using Landing = std::array<std::byte, kLandingBytes>;
 
-enum class TcpState : std::uint8_t {
-  connecting,  ///< The kernel's handshake is in progress.
-  greeting,    ///< Our handshake is in progress: hello or welcome is awaited.
-  open,
-  dead,  ///< The connection has ended: `why` is set, and on_closed follows.
-};
-
 class TcpConnection {
  public:
-  TcpConnection(ConnId conn, PrivateFd socket, bool connector, BufferPool& pool, const TransportConfig& config)
+  TcpConnection(ConnId conn, PrivateFd socket, bool connector, tcp_life::State begin, BufferPool& pool,
+                const TransportConfig& config)
       : id(conn),
         fd(std::move(socket)),
         is_connector(connector),
-        state(connector ? TcpState::connecting : TcpState::greeting),
-        reader(pool, connector ? FrameType::welcome : FrameType::hello, config.message_max, config.place_from) {}
+        life(std::move(begin)),
+        reader(pool, connector ? FrameType::welcome : FrameType::hello, config.message_max, config.place_from),
+        send_max(config.message_max) {}
 
-  enum class Read : std::uint8_t { drained, more, stalled, asks, ended };
+  enum class Read : std::uint8_t { drained, more, stalled, asks, failed };
   /// Reads once; calls `take(Frame&&)` for each complete frame. Returns `more`: the kernel probably has more.
   /// `stalled`: there is no buffer, call resume() later. `asks`: the memory for a message must be chosen; call
-  /// reader.place(), then resume(). `ended`: `why` is set. take() must not destroy the connection.
+  /// reader.place(), then resume(). `failed`: see failure. take() must not destroy the connection.
   template <class Take>
   Read receive(Landing& landing, TransportStats& stats, Take&& take);
   /// Goes on with the bytes that a read left behind when it stalled or asked.
   template <class Take>
   Read resume(Take&& take);
 
-  /// Returns Errc::ok if everything is sent, Errc::again if the socket is full, and Errc::lost with `why` set.
-  Errc flush(TransportStats& stats);
-  /// Sends what the socket takes now and queues the rest. Only legal with an empty queue in state open.
-  Errc send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
+  enum class Sent : std::uint8_t { all, some, failed };  ///< `some`: the socket is full. `failed`: see failure.
+  Sent flush(TransportStats& stats);
+  /// Sends what the socket takes now and queues the rest. Only legal with an empty queue, once connected.
+  Sent send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
                 TransportStats& stats);
 
-  /// Only the first reason counts.
-  void fail_with(Errc code, std::string text);
+  bool is_read() const noexcept { return input == tcp_input::State::reading; }
+  bool is_disowned() const noexcept { return tcp_life::is_disowned(life); }
+  /// Only legal when the connection has ended and its user is to learn why.
+  Error take_why();
   bool has_unread_input() const;
   /// Sets the number of unread bytes from which the kernel reports the socket as readable.
   void wake_from(std::size_t bytes, TransportStats& stats);
@@ -59,36 +59,28 @@ class TcpConnection {
   ConnId id;
   PrivateFd fd;
   bool is_connector;
-  TcpState state;
+  tcp_life::State life;
+  tcp_input::State input = tcp_input::State::reading;
+  Error failure;  ///< Says why the last read or write failed.
   FrameReader reader;
   OutQueue out;
   std::string peer_name;
-  std::uint32_t peer_message_max = 0;  ///< The longest message that the peer accepts; 0 until its greeting arrived.
-  std::size_t held_max = SIZE_MAX;     ///< Limits the pool's bytes in `out`.
-  Error why;
+  std::size_t send_max;             ///< The longest message that both sides accept.
+  std::size_t held_max = SIZE_MAX;  ///< Limits the pool's bytes in `out`.
 
   // The members below are the transport's notes.
   /// While more is ready than one pass can handle, `served` numbers the moment when the connection was last served.
   std::uint64_t owner = 0, served = 0;
-  bool in_armed = true, out_armed = false;  ///< The events that epoll watches for this connection.
-  bool dirty = false;                       ///< True if the connection is on the list of those to flush.
-  bool tell_writable = false;               ///< True after send() returned `again`.
-  bool stalled = false;                     ///< True if the connection is on the list of those that wait for a buffer.
-  bool asks = false;                        ///< On the list of connections with a message whose memory must be chosen.
-  /// True while the connection is not read because its peer must first read answers.
-  bool muted = false;
-  bool drained = false;  ///< True if the last read returned fewer bytes than it had room for.
-  bool follows = false;  ///< On the list of connections where one large message follows another.
+  bool out_armed = false;      ///< epoll reports room for output.
+  bool dirty = false;          ///< True if the connection is on the list of those to flush.
+  bool tell_writable = false;  ///< True after send() returned `again`.
+  bool drained = false;        ///< True if the last read returned fewer bytes than it had room for.
+  bool follows = false;        ///< On the list of connections where one large message follows another.
   std::size_t wakes_from = 1;
   Time read_at{};          ///< The time of the last read.
   int guess_after = 0;     ///< The number of messages until the next one is guessed again.
   int reads_left = 0;      ///< The number of reads left in this pass.
   bool pong_owed = false;  ///< True while the queue holds a pong, which answers all pings so far.
-  /// close(flush) was called: the queue is still sent, then the peer's end of stream is awaited.
-  bool disowned = false;
-  bool shut = false;       ///< True once our direction of the stream has ended.
-  bool stranger = false;   ///< The connection was accepted, and admit() has not been called yet.
-  Time deadline = kNever;  ///< The time limit for connecting, greeting and flushing.
   Heartbeat heartbeat;
 
  private:
@@ -97,10 +89,9 @@ class TcpConnection {
   /// another message than the expected one arrived.
   std::span<const std::byte> sort_out(Landing& landing, std::size_t got, std::vector<std::byte>& spoilt);
   Read end_of_stream(ssize_t n);
+  Sent write_failed(int error);
   template <class Take>
   Read parse(std::span<const std::byte> in, Take&& take);
-  Errc write_failed(int error);
-
   std::vector<std::byte> left_;  ///< Bytes that were read and wait for a buffer, or for the choice of memory.
 };
 
@@ -113,7 +104,7 @@ TcpConnection::Read TcpConnection::parse(std::span<const std::byte> in, Take&& t
       case FrameReader::Got::frame: take(std::move(frame)); break;
       case FrameReader::Got::head: left_.assign(in.begin(), in.end()); return Read::asks;
       case FrameReader::Got::no_buffer: left_.assign(in.begin(), in.end()); return Read::stalled;
-      case FrameReader::Got::malformed: fail_with(Errc::invalid, reader.flaw()); return Read::ended;
+      case FrameReader::Got::malformed: failure = {Errc::invalid, reader.flaw()}; return Read::failed;
     }
   }
 }

@@ -15,12 +15,10 @@ void TcpTransport::mark_dirty(TcpConnection& conn) {
 
 Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payload& body) {
   TcpConnection* conn = find(id);
-  if (conn == nullptr || conn->state == TcpState::dead || conn->disowned) return Errc::lost;
+  if (conn == nullptr || tcp_life::is_any<tcp_life::Flushing, tcp_life::Gone, tcp_life::Ended>(conn->life))
+    return Errc::lost;
   const std::size_t bytes = head.size() + body.bytes.size();
-  const std::size_t limit = conn->peer_message_max == 0
-                                ? config_.message_max
-                                : std::min<std::size_t>(config_.message_max, conn->peer_message_max);
-  if (head.size() > kHeadMax || bytes > limit) return Errc::invalid;
+  if (head.size() > kHeadMax || bytes > conn->send_max) return Errc::invalid;
   if (!conn->out.empty() && conn->out.bytes() + bytes > config_.queue_max) {
     conn->tell_writable = true;
     return Errc::again;
@@ -31,15 +29,12 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   conn->heartbeat.spoke = true;
   const auto frame = encode_frame_header(FrameType::data, static_cast<std::uint32_t>(bytes));
   // Messages may follow our greeting at once, without waiting for the peer's answer.
-  const bool connected = conn->state != TcpState::connecting;
+  const bool connected = !tcp_life::is_connecting(conn->life);
   if (connected && corked_ == 0 && conn->out.empty()) {
-    const Errc sent = conn->send_now(frame, head, body, stats_);
-    if (sent == Errc::again) {
-      arm_output(*conn, true);
-    } else if (sent == Errc::lost) {
-      ended(*conn);
-    }
-    return sent == Errc::lost ? Errc::lost : Errc::ok;
+    const auto sent = conn->send_now(frame, head, body, stats_);
+    if (sent == TcpConnection::Sent::failed) return fail_with(*conn, std::move(conn->failure)), Errc::lost;
+    if (sent == TcpConnection::Sent::some) arm_output(*conn, true);
+    return Errc::ok;
   }
   conn->out.push(frame, head, body, 0);
   // While EPOLLOUT is armed the socket is full, and before the connection is established nothing can be written.
@@ -48,31 +43,20 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
 }
 
 void TcpTransport::flush(TcpConnection& conn) {
-  switch (conn.flush(stats_)) {
-    case Errc::ok: arm_output(conn, false); break;
-    case Errc::again: arm_output(conn, true); break;
-    default: return ended(conn);
-  }
-  if (conn.state == TcpState::dead) return;
+  const auto sent = conn.flush(stats_);
+  if (sent == TcpConnection::Sent::failed) return fail_with(conn, std::move(conn.failure));
+  arm_output(conn, sent == TcpConnection::Sent::some);
+  if (tcp_life::is_over(conn.life)) return;
   if (conn.out.empty()) conn.pong_owed = false;
-  if (conn.muted && conn.out.count() <= config_.answers_max / 2) {
-    conn.muted = false;
-    if (!conn.stalled && !watch_fd(conn, true, conn.out_armed)) return ended(conn);
+  if (conn.input == tcp_input::State::muted && conn.out.count() <= config_.answers_max / 2) {
+    step<tcp_input::Event::answers_taken>(conn);
+    if (tcp_life::is_over(conn.life)) return;
   }
   if (conn.tell_writable && conn.out.bytes() <= config_.queue_max / 2) {
     conn.tell_writable = false;
     events_.note(Kind::writable, conn.id);
   }
-  if (conn.disowned && conn.out.empty()) shut(conn);
-}
-
-/// Everything is sent. Closing now could destroy it in flight, because a socket closed with unread input sends a
-/// reset. So only our direction ends, and the peer's is read until it ends as well.
-void TcpTransport::shut(TcpConnection& conn) {
-  if (conn.shut) return;
-  conn.shut = true;
-  ++stats_.system_calls;
-  shutdown(conn.fd.get(), SHUT_WR);
+  if (conn.is_disowned() && conn.out.empty()) step(conn, tcp_life::AllSent{});
 }
 
 void TcpTransport::flush_dirty() {
@@ -80,7 +64,7 @@ void TcpTransport::flush_dirty() {
     TcpConnection* conn = find(dirty_[i]);
     if (conn == nullptr) continue;
     conn->dirty = false;
-    if (conn->state != TcpState::dead && conn->state != TcpState::connecting) flush(*conn);
+    if (!tcp_life::is_over(conn->life) && !tcp_life::is_connecting(conn->life)) flush(*conn);
   }
   dirty_.clear();
 }
@@ -101,29 +85,22 @@ std::size_t TcpTransport::held(ConnId id) const {
 
 void TcpTransport::detach(ConnId id) {
   TcpConnection* conn = find(id);
-  if (conn == nullptr || conn->state == TcpState::dead) return;
+  if (conn == nullptr || tcp_life::is_over(conn->life)) return;
   conn->out.detach();
-  if (conn->reader.displace()) return;
-  conn->fail_with(Errc::exhausted, conn->reader.flaw());
-  ended(*conn);
+  if (!conn->reader.displace()) fail_with(*conn, {Errc::exhausted, conn->reader.flaw()});
 }
 
 void TcpTransport::close(ConnId id, bool flush) {
   TcpConnection* conn = find(id);
-  if (conn == nullptr || (conn->disowned && flush)) return;
-  if (!flush || conn->state == TcpState::dead || !conn->reader.displace()) return drop(*conn);
-  conn->out.detach();
-  conn->disowned = true;
-  ++flushing_;
-  conn->tell_writable = false;
-  conn->deadline = deadline_after(monotonic_now(), config_.linger);
-  due_by(conn->deadline);
-  if (conn->out.empty()) shut(*conn);  // While still connecting, the greeting is in the queue.
+  if (conn == nullptr) return;
+  // If the memory of a message that has begun can't be taken back, the connection can't be read on.
+  const bool can_flush = flush && conn->reader.displace();
+  step(*conn, tcp_life::Closed{monotonic_now(), can_flush, conn->out.empty()});
 }
 
 Errc TcpTransport::watch(ConnId id, Millis every, Millis silent_after) {
   TcpConnection* conn = find(id);
-  if (conn == nullptr || conn->state == TcpState::dead) return Errc::lost;
+  if (conn == nullptr || tcp_life::is_over(conn->life)) return Errc::lost;
   if (every.count() < 0 || silent_after.count() < 0) return Errc::invalid;
   beats_.set(conn->heartbeat, every, silent_after, monotonic_now());
   due_by(beats_.next());
@@ -136,22 +113,17 @@ void TcpTransport::check_times(Time now) {
   const bool is_beat = now >= beats_.next();
   const Duration passed = is_beat ? beats_.take(now) : Duration{0};
   table_.each([&](TcpConnection& conn) {
-    if (conn.state == TcpState::dead) return;
-    if (now >= conn.deadline) {
-      const char* what = conn.state == TcpState::connecting ? "no connection"
-                         : conn.state == TcpState::greeting ? "no greeting"
-                                                            : "it did not prove its identity";
-      conn.fail_with(Errc::timeout, fmt::format("{} in {} ms", what, config_.handshake_timeout.count()));
-      return ended(conn);
-    }
-    due_by(conn.deadline);
-    if (is_beat && conn.heartbeat.on() && !conn.disowned) beat(conn, passed);
+    const Time deadline = tcp_life::deadline(conn.life);
+    if (now >= deadline) return step(conn, tcp_life::Timeout{});
+    due_by(deadline);
+    if (is_beat && conn.heartbeat.on()) beat(conn, passed);
   });
   due_by(beats_.next());
 }
 
 void TcpTransport::beat(TcpConnection& conn, Duration passed) {
-  if (conn.state != TcpState::open) return;  // While the connection is not open, the deadline of its greeting applies.
+  // In all other states a deadline applies, or the connection is over.
+  if (!tcp_life::is_any<tcp_life::Unproven, tcp_life::Open>(conn.life)) return;
   const bool is_silent = conn.heartbeat.beat(passed);
   if (conn.heartbeat.tells()) {
     conn.out.push_urgent(encode_frame_header(FrameType::ping, 0));
@@ -159,13 +131,12 @@ void TcpTransport::beat(TcpConnection& conn, Duration passed) {
   }
   if (!is_silent) return;
   // Bytes of the peer may lie unread in the socket, because we slept or because this pass was full of other messages.
-  if (conn.stalled || conn.muted || conn.asks || conn.has_unread_input()) {
+  if (!conn.is_read() || conn.has_unread_input()) {
     conn.heartbeat.heard = true;
     return;
   }
   const auto silent = std::chrono::duration_cast<Millis>(conn.heartbeat.silence);
-  conn.fail_with(Errc::timeout, fmt::format("silent for {} ms", silent.count()));
-  ended(conn);
+  fail_with(conn, {Errc::timeout, fmt::format("silent for {} ms", silent.count())});
 }
 
 }  // namespace sumac::net

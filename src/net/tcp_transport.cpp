@@ -66,20 +66,19 @@ std::size_t queue_bytes_max(const TransportConfig& config) noexcept {
 
 // ---- connections and their slots
 
-TcpConnection& TcpTransport::add(PrivateFd fd, bool connector) {
-  TcpConnection& conn = table_.add(
-      [&](ConnId id) { return std::make_unique<TcpConnection>(id, std::move(fd), connector, pool_, config_); });
-  conn.deadline = deadline_after(monotonic_now(), config_.handshake_timeout);
-  due_by(conn.deadline);
-  return conn;
+TcpConnection& TcpTransport::add(PrivateFd fd, bool connector, tcp_life::State begin) {
+  due_by(tcp_life::deadline(begin));
+  return table_.add([&](ConnId id) {
+    return std::make_unique<TcpConnection>(id, std::move(fd), connector, std::move(begin), pool_, config_);
+  });
 }
 
 void TcpTransport::drop(TcpConnection& conn) {
-  forget_stranger(conn);
+  if (tcp_life::is_stranger(conn.life)) forget_stranger();
   // Removed explicitly: a forked child may hold a copy of the descriptor, and then close() alone would not end the
   // reports.
   if (conn.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
-  if (conn.disowned) --flushing_;
+  if (conn.is_disowned()) --flushing_;
   beats_.forget(conn.heartbeat);
   leave_owner(conn);
   table_.erase(conn);
@@ -134,31 +133,74 @@ void TcpTransport::note_turns(int served) {
 }
 
 bool TcpTransport::watch_fd(TcpConnection& conn, bool in, bool out, bool fresh) {
-  conn.in_armed = in;
   conn.out_armed = out;
   epoll_event event{};
   event.events = (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
   event.data.u64 = conn.id.value;
   ++stats_.system_calls;
-  if (epoll_ctl(epoll_.get(), fresh ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, conn.fd.get(), &event) == 0) return true;
-  conn.fail_with(Errc::io, fmt::format("epoll_ctl: {}", std::strerror(errno)));
+  return epoll_ctl(epoll_.get(), fresh ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, conn.fd.get(), &event) == 0;
+}
+
+/// A connection that can't be watched ends.
+bool TcpTransport::rewatch(TcpConnection& conn, bool in, bool out) {
+  if (watch_fd(conn, in, out)) return true;
+  fail_with(conn, {Errc::io, fmt::format("epoll_ctl: {}", std::strerror(errno))});
   return false;
 }
 
 void TcpTransport::arm_output(TcpConnection& conn, bool on) {
-  if (conn.out_armed == on) return;
-  if (!watch_fd(conn, conn.in_armed, on)) ended(conn);
+  if (conn.out_armed != on) rewatch(conn, tcp_input::is_watched(conn.input), on);
 }
 
-/// The connection's `why` is set. Its user will be informed, unless it has closed the connection.
-void TcpTransport::ended(TcpConnection& conn) {
-  forget_stranger(conn);
+void TcpTransport::step(TcpConnection& conn, const tcp_life::Event& event) {
+  auto [state, actions] = tcp_life::step(conn.life, event, limits_);
+  conn.life = std::move(state);
+  for (const auto& action : actions) perform(conn, action);
+}
+
+void TcpTransport::perform(TcpConnection& conn, const tcp_life::Action& action) {
+  using namespace tcp_life;
+  std::visit(
+      overloaded{
+          [&](const Start&) {
+            if (rewatch(conn, true, true)) flush(conn);
+          },
+          [&](const Welcome&) {
+            const auto bytes = static_cast<std::uint32_t>(config_.message_max);
+            conn.out.push(encode_greeting(FrameType::welcome, bytes), {}, {}, 0);
+            mark_dirty(conn);
+          },
+          [&](const SendAtMost& a) {
+            if (a.bytes != 0) conn.send_max = std::min<std::size_t>(config_.message_max, a.bytes);
+          },
+          [&](const AcceptAtMost& a) { conn.reader.set_message_max(a.bytes); },
+          [&](const TellOpened&) { events_.note(conn.is_connector ? Kind::connected : Kind::accepted, conn.id); },
+          [&](const CountStranger&) { count_stranger(conn); },
+          [&](const ForgetStranger&) { forget_stranger(); },
+          [&](const Disown& a) {
+            conn.out.detach();
+            conn.tell_writable = false;
+            ++flushing_;
+            due_by(a.deadline);
+          },
+          [&](const Shut&) {
+            ++stats_.system_calls;
+            shutdown(conn.fd.get(), SHUT_WR);
+          },
+          [&](const End&) { end(conn); },
+          [&](const Drop&) { drop(conn); },
+      },
+      action);
+}
+
+void TcpTransport::fail_with(TcpConnection& conn, Error why) { step(conn, tcp_life::Failed{std::move(why)}); }
+
+void TcpTransport::end(TcpConnection& conn) {
   if (conn.fd) {
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, conn.fd.get(), nullptr);
     conn.fd.reset();
   }
   conn.out.clear();
-  conn.deadline = kNever;
   events_.note(Kind::closed, conn.id);
 }
 
@@ -172,15 +214,14 @@ Result<ConnId> TcpTransport::connect_by(std::string_view interface, std::string_
   if (table_.full()) return fail(Errc::exhausted, "connect {}: all {} connections are in use", address, table_.limit());
   auto started = start_connect(*to, config_.user_timeout, interface);
   if (!started) return within(fmt::format("connect {}", address), started.error());
-  TcpConnection& conn = add(std::move(started->fd), true);
+  TcpConnection& conn = add(std::move(started->fd), true, tcp_life::Connecting{handshake_deadline()});
   conn.peer_name = format_address(*to);
   // The greeting goes first, whatever is queued later.
   conn.out.push(encode_greeting(FrameType::hello, static_cast<std::uint32_t>(config_.message_max)), {}, {}, 0);
   if (started->error != 0) {
-    conn.fail_with(Errc::lost, fmt::format("connect: {}", std::strerror(started->error)));
-    ended(conn);
+    fail_with(conn, {Errc::lost, fmt::format("connect: {}", std::strerror(started->error))});
   } else if (!watch_fd(conn, false, true, true)) {
-    ended(conn);
+    fail_with(conn, {Errc::io, fmt::format("epoll_ctl: {}", std::strerror(errno))});
   }
   return conn.id;
 }
@@ -207,9 +248,13 @@ void TcpTransport::accept_some() {
       continue;
     }
     if (!set_stream_options(fd.get(), config_.user_timeout)) continue;  // The peer was gone before we looked.
-    TcpConnection& conn = add(std::move(fd), false);
+    TcpConnection& conn =
+        add(std::move(fd), false, tcp_life::Greeting{handshake_deadline(), config_.stranger_bytes != 0});
     conn.peer_name = format_address(from);
-    if (config_.stranger_bytes != 0) take_in_stranger(conn);
+    if (tcp_life::is_stranger(conn.life)) {
+      count_stranger(conn);
+      conn.reader.set_message_max(std::min(config_.stranger_bytes, config_.message_max));
+    }
     if (!watch_fd(conn, true, false, true)) drop(conn);
   }
 }
@@ -234,61 +279,51 @@ void TcpTransport::listen_again() {
 Time TcpTransport::room_for_stranger() {
   if (config_.stranger_bytes == 0 || stranger_count_ < config_.strangers_max) return {};
   const TcpConnection* oldest = oldest_stranger();
-  if (oldest == nullptr || oldest->deadline == kNever) return {};
-  const Time due = oldest->deadline - config_.handshake_timeout + kStrangerUndisturbed;
+  const Time deadline = oldest == nullptr ? kNever : tcp_life::deadline(oldest->life);
+  if (deadline == kNever) return {};
+  const Time due = deadline - config_.handshake_timeout + kStrangerUndisturbed;
   return due > monotonic_now() ? due : Time{};
 }
 
-TcpConnection* TcpTransport::oldest_stranger() {
-  for (; !strangers_.empty(); strangers_.pop_front())
-    if (TcpConnection* conn = find(strangers_.front()); conn != nullptr && conn->stranger) return conn;
+/// `newcomer` may stand in the list from a time before its admission.
+TcpConnection* TcpTransport::oldest_stranger(const TcpConnection* newcomer) {
+  for (; !strangers_.empty(); strangers_.pop_front()) {
+    TcpConnection* conn = find(strangers_.front());
+    if (conn != nullptr && conn != newcomer && tcp_life::is_stranger(conn->life)) return conn;
+  }
   return nullptr;
 }
 
-/// The peer is not identified yet, so it counts among the strangers. If there are too many, the oldest is displaced
-/// first: an honest peer completes its handshake long before.
-void TcpTransport::take_in_stranger(TcpConnection& conn) {
-  count_stranger(conn);
-  conn.reader.set_message_max(std::min(config_.stranger_bytes, config_.message_max));
-}
-
+/// If there are too many strangers, the oldest is displaced first: an honest peer completes its handshake long before.
 void TcpTransport::count_stranger(TcpConnection& conn) {
   while (stranger_count_ >= config_.strangers_max) {
-    TcpConnection* oldest = oldest_stranger();
+    TcpConnection* oldest = oldest_stranger(&conn);
     if (oldest == nullptr) break;
     ++stats_.displaced;
-    oldest->fail_with(Errc::timeout, "displaced by others before it proved its identity");
-    ended(*oldest);
+    fail_with(*oldest, {Errc::timeout, "displaced by others before it proved its identity"});
   }
-  conn.stranger = true;
   ++stranger_count_;
   strangers_.push_back(conn.id);
   // Entries of admitted and closed connections are removed.
   if (strangers_.size() > 2 * config_.strangers_max)
     std::erase_if(strangers_, [&](ConnId id) {
       const TcpConnection* c = find(id);
-      return c == nullptr || !c->stranger;
+      return c == nullptr || !tcp_life::is_stranger(c->life);
     });
 }
 
-void TcpTransport::forget_stranger(TcpConnection& conn) {
-  if (!std::exchange(conn.stranger, false)) return;
+void TcpTransport::forget_stranger() {
   --stranger_count_;
   if (listener_paused_) listen_again();
 }
 
 void TcpTransport::estrange(ConnId id) {
   TcpConnection* conn = find(id);
-  if (config_.stranger_bytes != 0 && conn != nullptr && !conn->stranger && conn->state != TcpState::dead)
-    count_stranger(*conn);
+  if (config_.stranger_bytes != 0 && conn != nullptr) step(*conn, tcp_life::Estranged{});
 }
 
 void TcpTransport::admit(ConnId id) {
-  TcpConnection* conn = find(id);
-  if (conn == nullptr || !conn->stranger) return;
-  forget_stranger(*conn);
-  conn->reader.set_message_max(config_.message_max);
-  if (!conn->disowned) conn->deadline = kNever;
+  if (TcpConnection* conn = find(id); conn != nullptr) step(*conn, tcp_life::Admitted{});
 }
 
 void TcpTransport::finish_connect(TcpConnection& conn) {
@@ -296,13 +331,8 @@ void TcpTransport::finish_connect(TcpConnection& conn) {
   socklen_t length = sizeof error;
   ++stats_.system_calls;
   if (getsockopt(conn.fd.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
-  if (error != 0) {
-    conn.fail_with(Errc::lost, fmt::format("connect: {}", std::strerror(error)));
-    return ended(conn);
-  }
-  conn.state = TcpState::greeting;
-  if (!watch_fd(conn, true, true)) return ended(conn);
-  flush(conn);
+  if (error != 0) return fail_with(conn, {Errc::lost, fmt::format("connect: {}", std::strerror(error))});
+  step(conn, tcp_life::Connected{});
 }
 
 // ---- receiving
@@ -310,21 +340,14 @@ void TcpTransport::finish_connect(TcpConnection& conn) {
 void TcpTransport::take(TcpConnection& conn, Frame&& frame) {
   switch (frame.type) {
     case FrameType::data:
-      if (conn.disowned) return;  // A disowned connection is read only to reach the end of the stream.
+      if (conn.is_disowned()) return;  // A disowned connection is read only to reach the end of the stream.
       ++stats_.messages_in;
       stats_.placed += frame.placed ? 1 : 0;
       if (frame.placed && !std::exchange(conn.follows, true)) following_.push_back(conn.id);
       return events_.note(frame.placed ? Kind::placed : Kind::message, conn.id, std::move(frame.content));
     case FrameType::hello:
-      conn.out.push(encode_greeting(FrameType::welcome, static_cast<std::uint32_t>(config_.message_max)), {}, {}, 0);
-      mark_dirty(conn);
-      [[fallthrough]];
     case FrameType::welcome:
-      conn.peer_message_max = frame.greeting.message_max;
-      conn.state = TcpState::open;
-      if (conn.disowned) return;  // A disowned connection has the deadline of its flush.
-      if (!conn.stranger) conn.deadline = kNever;
-      return events_.note(conn.is_connector ? Kind::connected : Kind::accepted, conn.id);
+      return step(conn, tcp_life::Greeted{frame.type == FrameType::hello, frame.greeting.message_max});
     case FrameType::ping:
       // A peer that only pings and never reads gets one answer for all pings, and takes no more memory.
       if (!std::exchange(conn.pong_owed, true)) conn.out.push_urgent(encode_frame_header(FrameType::pong, 0));
@@ -338,32 +361,18 @@ bool TcpTransport::settle(TcpConnection& conn, TcpConnection::Read read) {
   switch (read) {
     case TcpConnection::Read::drained: return false;
     case TcpConnection::Read::more: return true;
-    case TcpConnection::Read::stalled:
-      if (!conn.stalled) {
-        conn.stalled = true;
-        stalled_.push_back(conn.id);
-      }
-      if (conn.in_armed && !watch_fd(conn, false, conn.out_armed)) ended(conn);
-      return false;
-    case TcpConnection::Read::asks: return asks(conn), false;
-    case TcpConnection::Read::ended: break;
+    case TcpConnection::Read::stalled: return step<tcp_input::Event::no_buffer>(conn), false;
+    case TcpConnection::Read::asks: return step<tcp_input::Event::asked>(conn), false;
+    case TcpConnection::Read::failed: return fail_with(conn, std::move(conn.failure)), false;
   }
-  ended(conn);
   return false;
 }
 
 /// Returns true if too many answers wait for this peer; it is read again when it has taken some.
 bool TcpTransport::mute(TcpConnection& conn) {
   if (config_.answers_max == 0 || conn.is_connector || conn.out.count() <= config_.answers_max) return false;
-  conn.muted = true;
-  if (conn.in_armed && !watch_fd(conn, false, conn.out_armed)) ended(conn);
+  step<tcp_input::Event::too_many_answers>(conn);
   return true;
-}
-
-/// Reading goes on when all earlier messages are delivered.
-void TcpTransport::asks(TcpConnection& conn) {
-  conn.asks = true;
-  asking_.push_back(conn.id);
 }
 
 /// If one large message follows another, the memory for the next one is known before it arrives: then one read receives
@@ -381,10 +390,11 @@ void TcpTransport::choose_wakes(TransportEvents& events) {
   wake_due_ = kNever;
   std::erase_if(following_, [&](ConnId id) {
     TcpConnection* conn = find(id);
-    if (conn == nullptr || conn->state == TcpState::dead) return true;
+    if (conn == nullptr || tcp_life::is_over(conn->life)) return true;
     std::size_t bytes = 1;
     std::array<std::byte, kPlaceHead> head;
-    if (conn->reader.places() && !conn->disowned && !conn->asks && conn->guess_after == 0 && events_.empty()) {
+    const bool asks = conn->input == tcp_input::State::asking;
+    if (conn->reader.places() && !conn->is_disowned() && !asks && conn->guess_after == 0 && events_.empty()) {
       bytes = conn->reader.target().size();
       if (conn->reader.between_frames()) bytes = expected(*conn, events, head).size() + kExpectedHead;
     }
@@ -407,9 +417,9 @@ void TcpTransport::receive(TcpConnection& conn, TransportEvents& events) {
   while (conn.reads_left > 0 && events_.size() < kMessagesPerTurn) {
     if (mute(conn)) return;
     --conn.reads_left;
-    if (conn.reader.places() && conn.reader.between_frames() && !conn.disowned) {
+    if (conn.reader.places() && conn.reader.between_frames() && !conn.is_disowned()) {
       // The next message can be guessed only after the earlier ones are delivered.
-      if (!events_.empty()) return asks(conn);
+      if (!events_.empty()) return step<tcp_input::Event::asked>(conn);
       if (const auto to = expected(conn, events, head); !to.empty()) conn.reader.expect(head, to);
     }
     const auto read = conn.receive(landing_, stats_, [&](Frame&& frame) { take(conn, std::move(frame)); });
@@ -417,16 +427,21 @@ void TcpTransport::receive(TcpConnection& conn, TransportEvents& events) {
   }
 }
 
+/// Returns true if all bytes that a read had left behind are processed.
+bool TcpTransport::resume(TcpConnection& conn) {
+  const auto read = conn.resume([&](Frame&& frame) { take(conn, std::move(frame)); });
+  if (read != TcpConnection::Read::drained) return settle(conn, read), false;
+  step<tcp_input::Event::went_on>(conn);
+  return true;
+}
+
 void TcpTransport::resume_stalled() {
   std::vector<ConnId> waiting;
   waiting.swap(stalled_);
   for (const ConnId id : waiting) {
     TcpConnection* conn = find(id);
-    if (conn == nullptr || conn->state == TcpState::dead) continue;
-    conn->stalled = false;
-    if (settle(*conn, conn->resume([&](Frame&& frame) { take(*conn, std::move(frame)); })) || conn->stalled) continue;
-    if (conn->state != TcpState::dead && !conn->in_armed && !conn->muted && !watch_fd(*conn, true, conn->out_armed))
-      ended(*conn);
+    if (conn == nullptr || tcp_life::is_over(conn->life)) continue;
+    resume(*conn);
   }
 }
 
@@ -436,36 +451,27 @@ std::size_t TcpTransport::place_begun(TransportEvents& events, std::size_t budge
   while (!asking_.empty() && events_.empty() && delivered < budget) {
     TcpConnection* conn = find(asking_.back());
     asking_.pop_back();
-    if (conn == nullptr) continue;
-    conn->asks = false;
-    if (conn->state == TcpState::dead) continue;
+    if (conn == nullptr || tcp_life::is_over(conn->life)) continue;
     if (conn->reader.asks())
-      conn->reader.place(conn->disowned ? std::span<std::byte>{}
-                                        : events.on_head(conn->id, conn->reader.head(), conn->reader.length()));
-    const auto read = conn->resume([&](Frame&& frame) { take(*conn, std::move(frame)); });
-    settle(*conn, read);
-    if (read == TcpConnection::Read::drained && !conn->drained) receive(*conn, events);
+      conn->reader.place(conn->is_disowned() ? std::span<std::byte>{}
+                                             : events.on_head(conn->id, conn->reader.head(), conn->reader.length()));
+    if (resume(*conn) && !conn->drained) receive(*conn, events);
     delivered += deliver(events, budget - delivered);
   }
   return delivered;
 }
 
 void TcpTransport::on_socket(TcpConnection& conn, std::uint32_t what, TransportEvents& events) {
-  if (conn.state == TcpState::dead) return;
-  if (conn.state == TcpState::connecting) return finish_connect(conn);
+  if (tcp_life::is_over(conn.life)) return;
+  if (tcp_life::is_connecting(conn.life)) return finish_connect(conn);
   if ((what & EPOLLOUT) != 0) {
     flush(conn);
-    if (conn.state == TcpState::dead) return;
+    if (tcp_life::is_over(conn.life)) return;
   }
   if ((what & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return;
-  if (conn.asks) return;  // Too much was read for one pass: reading goes on when it is delivered.
+  if (!conn.is_read()) return step<tcp_input::Event::hung_up>(conn);
   conn.reads_left = kReadsPerPass;
-  if (!conn.stalled && !conn.muted) return receive(conn, events);
-  // Earlier data still waits for a buffer, or for the peer to take answers, so nothing behind it may be read; and epoll
-  // would report the end for ever.
-  conn.fail_with(Errc::lost, conn.stalled ? "connection lost while its messages waited for a buffer"
-                                          : "connection lost before the peer had read its answers");
-  ended(conn);
+  receive(conn, events);
 }
 
 /// Messages are delivered connection by connection, while they are still in the cache.

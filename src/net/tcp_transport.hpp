@@ -57,13 +57,18 @@ class TcpTransport final : public Transport {
   using Kind = EventQueue::Kind;
 
   TcpTransport(const TransportConfig& config, BufferPool& pool)
-      : config_(config), pool_(pool), table_(config.connections_max) {}
+      : config_(config),
+        limits_{config.handshake_timeout, config.linger, config.message_max},
+        pool_(pool),
+        table_(config.connections_max) {}
   Result<> open_listener();
 
   TcpConnection* find(ConnId conn) const { return table_.find(conn); }
-  TcpConnection& add(PrivateFd fd, bool connector);
+  TcpConnection& add(PrivateFd fd, bool connector, tcp_life::State begin);
+  Time handshake_deadline() const { return deadline_after(monotonic_now(), config_.handshake_timeout); }
   void drop(TcpConnection& conn);
   bool watch_fd(TcpConnection& conn, bool in, bool out, bool fresh = false);
+  bool rewatch(TcpConnection& conn, bool in, bool out);
   void arm_output(TcpConnection& conn, bool on);
 
   std::size_t poll_sockets(TransportEvents& events, std::size_t budget);
@@ -76,31 +81,35 @@ class TcpTransport final : public Transport {
   void stop_listening(Time until);
   void listen_again();
   Time room_for_stranger();
-  TcpConnection* oldest_stranger();
-  void take_in_stranger(TcpConnection& conn);
+  TcpConnection* oldest_stranger(const TcpConnection* newcomer = nullptr);
   void count_stranger(TcpConnection& conn);
-  void forget_stranger(TcpConnection& conn);
+  void forget_stranger();
   void finish_connect(TcpConnection& conn);
   void receive(TcpConnection& conn, TransportEvents& events);
-  void asks(TcpConnection& conn);
   std::span<std::byte> expected(TcpConnection& conn, TransportEvents& events, std::span<std::byte, kPlaceHead> head);
   bool mute(TcpConnection& conn);
   void take(TcpConnection& conn, Frame&& frame);
   bool settle(TcpConnection& conn, TcpConnection::Read read);
+  bool resume(TcpConnection& conn);
   void resume_stalled();
   void choose_wakes(TransportEvents& events);
   std::size_t place_begun(TransportEvents& events, std::size_t budget);
   void flush(TcpConnection& conn);
-  void shut(TcpConnection& conn);
   void flush_dirty();
   void mark_dirty(TcpConnection& conn);
-  void ended(TcpConnection& conn);
+  void step(TcpConnection& conn, const tcp_life::Event& event);
+  template <tcp_input::Event event>
+  void step(TcpConnection& conn);
+  void perform(TcpConnection& conn, const tcp_life::Action& action);
+  void fail_with(TcpConnection& conn, Error why);
+  void end(TcpConnection& conn);
 
   void due_by(Time when) { next_due_ = std::min(next_due_, when); }
   void check_times(Time now);
   void beat(TcpConnection& conn, Duration passed);
 
   TransportConfig config_;
+  tcp_life::Limits limits_;
   BufferPool& pool_;
   std::string address_;
   UniqueFd listener_;
@@ -130,5 +139,16 @@ class TcpTransport final : public Transport {
   Landing landing_;
   PrivateFd epoll_;  ///< The last member, so that it closes first: then nothing has to be removed from it.
 };
+
+/// The event is a constant, so that little is left of a step.
+template <tcp_input::Event event>
+void TcpTransport::step(TcpConnection& conn) {
+  const auto next = tcp_input::step(conn.input, event);
+  conn.input = next.state;
+  if (next.watch != tcp_input::Step::Watch::as_before)
+    rewatch(conn, next.watch == tcp_input::Step::Watch::begin, conn.out_armed);
+  if (next.failure != nullptr) fail_with(conn, {Errc::lost, next.failure});
+  if (next.listed) (next.state == tcp_input::State::asking ? asking_ : stalled_).push_back(conn.id);
+}
 
 }  // namespace sumac::net

@@ -60,6 +60,9 @@ struct UcxHeld {
 
 struct UcxConnection {
   explicit UcxConnection(ConnId conn) : id(conn) {}
+  bool is_disowned() const noexcept { return disowned; }
+  Error take_why() { return std::move(why); }
+
   ConnId id;
   ucp_ep_h endpoint = nullptr;
   bool is_connector = false, open = false, dead = false, disowned = false, bye_sent = false, tell_writable = false;

@@ -13,8 +13,8 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/log_limit.hpp"
+#include "multicast/multicaster.hpp"
 #include "net/transport.hpp"
-#include "node/multicast.hpp"
 #include "proto/node.hpp"
 
 namespace sumac::node {
@@ -25,7 +25,7 @@ struct DataPathConfig {
   Millis heartbeat{200};      ///< The interval at which every peer receives a sign of life from this node.
   Millis lost_after{10'000};  ///< The link to a neighbour node that was silent for this long is given up.
   Millis retry_min{50}, retry_max{2000};
-  MulticastConfig multicast{};
+  multicast::Config multicast{};
 };
 
 /// The state of the link to the parent, as it is reported to the manager.
@@ -87,10 +87,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void greeted(proto::LinkId link, wire::Role role, JobId job_id) override;
   void allow(proto::LinkId link, std::size_t bytes) override { transport_->limit_held(net::ConnId{link.value}, bytes); }
   std::size_t held(proto::LinkId link) const override { return transport_->held(net::ConnId{link.value}); }
-  bool invite(GroupId /*group_id*/, wire::InvitedBody& to) override { return multicaster_.invite(to); }
-  bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data) override {
-    return multicaster_.send(to, header, data);
-  }
+  proto::Multicast* multicast() override { return &multicaster_; }
   void put(proto::LinkId to, std::span<const std::byte> head, const Payload& body);
   void connect_parent(Time now);
   void parent_proven();
@@ -105,7 +102,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   BufferPool& pool_;
   Secret node_key_{};
   std::unique_ptr<net::Transport> transport_;
-  Multicaster multicaster_;
+  multicast::Multicaster multicaster_;
   std::unique_ptr<proto::Node> node_;
   Time now_{};
   /// Links that were closed while the node was working; it is informed afterwards.

@@ -83,7 +83,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
 
   const auto processors = parse_processors(config.pin);
   if (!processors) return within("--pin", processors.error());
-  const auto multicast = parse_multicast(config.mcast, static_cast<int>(config.mcast_hops));
+  const auto multicast = multicast::parse_config(config.mcast, static_cast<int>(config.mcast_hops));
   if (!multicast) return within("--mcast", multicast.error());
   const auto descriptors = control::descriptors_for_strangers(16 * net::TransportConfig{}.connections_max);
   MemoryBound bound;

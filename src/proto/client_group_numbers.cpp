@@ -258,7 +258,7 @@ bool ClientGroup::advance(Entry& at, Sequence number, const member_number::Event
   at.state = state;
   if ((at.header.flags & wire::kFlagListening) != 0 && std::holds_alternative<member_number::Result>(event) &&
       action != member_number::Action::ignore && trial_.link_copy(action == member_number::Action::settle))
-    outbox_.stopped_listening(leaf_, config_.group_id);
+    if (Multicast* all = outbox_.multicast(); all != nullptr) all->stopped_listening(leaf_, config_.group_id);
   switch (action) {
     case member_number::Action::send: send(at, now); return true;
     case member_number::Action::stash: at.stash = *frame; return true;

@@ -1,8 +1,8 @@
 #include "proto/group_life.hpp"
 
+#include "base/one_of.hpp"
 #include "base/result.hpp"
 #include "proto/guard.hpp"
-#include "proto/one_of.hpp"
 #include "proto/resend.hpp"
 
 namespace sumac::proto::group_life {

@@ -20,6 +20,26 @@ struct LinkId {
   explicit operator bool() const noexcept { return value != 0; }
 };
 
+/// Results that reach all members of a group at once, beside the copies on the links. A node implements the first two
+/// functions, a member's process the third.
+class Multicast {
+ public:
+  /// A group stands whose root this node is: fills in the address where its members may listen, and the key of its
+  /// tags. Returns false when there is no multicast.
+  virtual bool invite(GroupId /*group_id*/, wire::InvitedBody& /*to*/) { return false; }
+  /// Sends the result of a number to all members that listen; nobody confirms its arrival. Returns false when sending
+  /// failed: then nothing more is multicast for this group.
+  virtual bool send(const wire::InvitedBody& /*to*/, const wire::AggHeader& /*header*/,
+                    std::span<const std::byte> /*data*/) {
+    return false;
+  }
+  /// A member of this group stopped listening: too few results came first by multicast.
+  virtual void stopped_listening(LinkId /*leaf*/, GroupId /*group_id*/) {}
+
+ protected:
+  ~Multicast() = default;
+};
+
 /// Takes an engine's messages. The engine calls it from inside: an implementation must not call back into the engine.
 /// No call can report "full": the windows bound the messages in flight, so the shell queues.
 class Outbox {
@@ -46,19 +66,8 @@ class Outbox {
   /// Returns the bytes of buffers that wait to be sent on this link.
   virtual std::size_t held(LinkId /*link*/) const { return 0; }
 
-  // An implementation without multicast leaves the next three as they are.
-
-  /// A member of this group stopped listening: too few results came first by multicast.
-  virtual void stopped_listening(LinkId /*leaf*/, GroupId /*group_id*/) {}
-  /// A group stands whose root this node is: fills in the address where its members may listen, and the key of its
-  /// tags. Returns false when there is no multicast.
-  virtual bool invite(GroupId /*group_id*/, wire::InvitedBody& /*to*/) { return false; }
-  /// Sends the result of a number to all members that listen; nobody confirms its arrival. Returns false when sending
-  /// failed: then nothing more is multicast for this group.
-  virtual bool multicast(const wire::InvitedBody& /*to*/, const wire::AggHeader& /*header*/,
-                         std::span<const std::byte> /*data*/) {
-    return false;
-  }
+  /// Returns null where there is no multicast.
+  virtual Multicast* multicast() { return nullptr; }
 
  protected:
   ~Outbox() = default;

@@ -1,8 +1,8 @@
 #include "proto/membership.hpp"
 
+#include "base/one_of.hpp"
 #include "base/result.hpp"
 #include "proto/guard.hpp"
-#include "proto/one_of.hpp"
 #include "proto/resend.hpp"
 
 namespace sumac::proto::membership {

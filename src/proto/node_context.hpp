@@ -122,7 +122,7 @@ struct NodeContext {
 
   /// Returns false when nothing more will be multicast for this group.
   bool multicast(const wire::InvitedBody& to, const wire::AggHeader& h, const BufferSlice& slice) {
-    if (!outbox.multicast(to, h, slice.bytes())) return false;
+    if (Multicast* all = outbox.multicast(); all == nullptr || !all->send(to, h, slice.bytes())) return false;
     ++stats.multicasts;
     stats.multicast_bytes += h.payload_bytes;
     return true;

@@ -287,7 +287,8 @@ void NodeGroup::stand(Time now) {
     wire::InvitedBody where;
     const bool wanted = ctx_.config.multicast_to_one_level ||
                         std::ranges::any_of(children_, [](const Child& c) { return c.role == wire::Role::node; });
-    if (wanted && ctx_.outbox.invite(id_, where)) invited_ = where;
+    Multicast* all = wanted ? ctx_.outbox.multicast() : nullptr;
+    if (all != nullptr && all->invite(id_, where)) invited_ = where;
   }
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;

@@ -1,8 +1,8 @@
 #include "proto/open_request.hpp"
 
+#include "base/one_of.hpp"
 #include "base/result.hpp"
 #include "proto/guard.hpp"
-#include "proto/one_of.hpp"
 #include "proto/resend.hpp"
 
 namespace sumac::proto::open_request {

@@ -25,7 +25,7 @@ inline constexpr wire::InvitedBody kInvitation{.address = {0xFF, 0x12}, .port = 
 
 class TestTree {
  public:
-  struct End final : Outbox {
+  struct End final : Outbox, Multicast {
     TestTree* tree = nullptr;
     std::uint32_t index = 0;
     std::unique_ptr<Node> node;
@@ -58,14 +58,14 @@ class TestTree {
       const auto found = unread.find(link.value);
       return found == unread.end() ? 0 : found->second;
     }
+    Multicast* multicast() override { return this; }
     bool invite(GroupId group_id, wire::InvitedBody& to) override {
       if (!invitation) return false;
       to = *invitation;
       to.key = Secret{static_cast<std::uint8_t>(number_of(group_id))};
       return true;
     }
-    bool multicast(const wire::InvitedBody& to, const wire::AggHeader& header,
-                   std::span<const std::byte> data) override {
+    bool send(const wire::InvitedBody& to, const wire::AggHeader& header, std::span<const std::byte> data) override {
       if (multicast_fails) return false;
       datagrams.push_back({to, header, {data.begin(), data.end()}});
       return true;

@@ -1,4 +1,4 @@
-#include "node/multicast.hpp"
+#include "multicast/multicaster.hpp"
 
 #include <sys/socket.h>
 
@@ -7,7 +7,7 @@
 #include "base/secret.hpp"
 #include "base/siphash.hpp"
 
-namespace sumac::node {
+namespace sumac::multicast {
 namespace {
 
 // Transient addresses of the site-local (IPv4) and link-local (IPv6) scope, which are not assigned to anyone (RFC 2365,
@@ -17,12 +17,12 @@ constexpr const char* kBase6 = "[ff12::5355:0]:5383";
 
 }  // namespace
 
-Result<MulticastConfig> parse_multicast(const std::string& text, int hops) {
-  MulticastConfig config{text != "off", text != "auto", std::nullopt, hops};
+Result<Config> parse_config(const std::string& text, int hops) {
+  Config config{text != "off", text != "auto", std::nullopt, hops};
   if (text == "auto" || text == "on" || text == "off") return config;
   auto base = net::parse_address(text);
   if (!base) return tl::unexpected(base.error());
-  if (!net::is_multicast(*base) || base->port() == 0)
+  if (!is_multicast(*base) || base->port() == 0)
     return fail(Errc::invalid, "{} is no multicast address with a port: write {} or {}, or auto, on, off", text, kBase4,
                 kBase6);
   config.base = *base;
@@ -38,7 +38,7 @@ bool Multicaster::open() {
   if (!config_.base) config_.base = *net::parse_address(local->family() == AF_INET6 ? kBase6 : kBase4);
   if (config_.base->family() != local->family())
     return give_up(fmt::format("{} is not of the family of {}", net::format_address(*config_.base), address_)), false;
-  auto sender = net::MulticastSender::open(*local, config_.hops);
+  auto sender = SendSocket::open(*local, config_.hops);
   if (!sender) return give_up(sender.error().context), false;
   sender_.emplace(*std::move(sender));
   return true;
@@ -49,16 +49,16 @@ void Multicaster::give_up(const std::string& why) {
   SUMAC_INFO(log_, "no multicast here, results go by the tree's links only: {}", why);
 }
 
-bool Multicaster::invite(wire::InvitedBody& to) {
+bool Multicaster::invite(GroupId /*group_id*/, wire::InvitedBody& to) {
   if (is_off_ || !open()) return false;
   const auto key = draw_secret();
   if (!key) return give_up(key.error().context), false;
   // A random address will do: no one keeps account of the addresses of all trees in a network. If two groups share one,
   // their keys keep them apart.
-  const auto where = net::nth_address(*config_.base, static_cast<std::uint16_t>(siphash(*key, {})));
+  const auto where = nth_address(*config_.base, static_cast<std::uint16_t>(siphash(*key, {})));
   to = {};
   to.key = *key;
-  to.address = net::to_wire(where);
+  to.address = to_wire(where);
   to.port = where.port();
   return true;
 }
@@ -71,7 +71,7 @@ bool Multicaster::send(const wire::InvitedBody& to, const wire::AggHeader& heade
   if (!data.empty()) std::memcpy(bytes.data() + wire::kAggHeaderBytes, data.data(), data.size());
   const auto datagram = std::span(bytes).first(size);
   wire::seal_datagram(datagram, to.key);
-  switch (sender_->send(net::from_wire(to.address, to.port), datagram)) {
+  switch (sender_->send(from_wire(to.address, to.port), datagram)) {
     case Errc::ok: failures_ = 0; return true;
     case Errc::again: ++lost_; return true;  // The loss of a datagram in the network has the same effect.
     default: break;
@@ -82,4 +82,4 @@ bool Multicaster::send(const wire::InvitedBody& to, const wire::AggHeader& heade
   return false;
 }
 
-}  // namespace sumac::node
+}  // namespace sumac::multicast

@@ -9,19 +9,19 @@
 
 #include "base/buffer.hpp"
 #include "base/log.hpp"
-#include "net/multicast.hpp"
+#include "multicast/socket.hpp"
 #include "net/transport.hpp"
 #include "proto/client_group.hpp"
 
-namespace sumac::client {
+namespace sumac::multicast {
 
-struct MulticastCounts {
+struct Counts {
   std::uint64_t taken = 0;      ///< Results that came by multicast before the link's copy.
   std::uint64_t late = 0;       ///< Results that came after it, or a second time.
   std::uint64_t discarded = 0;  ///< Datagrams without the right tag, malformed, or for no operation under way.
 
   std::uint64_t all() const noexcept { return taken + late + discarded; }
-  MulticastCounts& operator+=(const MulticastCounts& other) noexcept {
+  Counts& operator+=(const Counts& other) noexcept {
     taken += other.taken;
     late += other.late;
     discarded += other.discarded;
@@ -29,7 +29,7 @@ struct MulticastCounts {
   }
 };
 
-class Listeners {
+class Listeners final : public proto::Multicast {
  public:
   Listeners(net::Transport& transport, BufferPool& pool, const Logger& log)
       : transport_(transport), pool_(pool), log_(log) {}
@@ -42,15 +42,15 @@ class Listeners {
   /// Called inside the transport's pass: receives the datagrams that are there.
   void on_readable(std::uint32_t token);
   /// Called when the group itself stops, because too few results come by multicast.
-  void stopped(net::ConnId leaf, GroupId group_id);
+  void stopped_listening(proto::LinkId leaf, GroupId group_id) override;
 
-  const MulticastCounts& counts() const noexcept { return counts_; }
+  const Counts& counts() const noexcept { return counts_; }
 
  private:
   struct Listener {
     proto::ClientGroup* group = nullptr;  ///< Null: the slot is free.
     net::ConnId leaf{};
-    std::optional<net::MulticastReceiver> receiver;
+    std::optional<ReceiveSocket> receiver;
   };
   void close(Listener& listener) noexcept;
   void tell(const std::string& why);
@@ -59,7 +59,7 @@ class Listeners {
   BufferPool& pool_;
   const Logger& log_;
   std::vector<Listener> listeners_;  // Indexed by token.
-  MulticastCounts counts_;
+  Counts counts_;
   bool has_told_ = false;
 };
 
@@ -68,4 +68,4 @@ class Listeners {
 /// all are zero.
 std::string mgid_text(const std::optional<wire::InvitedBody>& address, GroupId group_id);
 
-}  // namespace sumac::client
+}  // namespace sumac::multicast

@@ -1,4 +1,4 @@
-#include "net/multicast.hpp"
+#include "multicast/socket.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace sumac::net {
+namespace sumac::multicast {
 namespace {
 
 constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
@@ -19,7 +19,7 @@ Result<> set_option(const PrivateFd& fd, int level, int name, const T& value, st
 }
 
 /// An IPv6 group such as ff12::1 exists on one interface only, so its address must name the interface.
-void scope(SocketAddress& address, unsigned interface) noexcept {
+void scope(net::SocketAddress& address, unsigned interface) noexcept {
   if (address.family() == AF_INET6) address.v6().sin6_scope_id = interface;
 }
 
@@ -31,15 +31,15 @@ Result<PrivateFd> open_socket(int family) {
 
 }  // namespace
 
-WireAddress to_wire(const SocketAddress& address) noexcept {
+WireAddress to_wire(const net::SocketAddress& address) noexcept {
   WireAddress bytes{};
   std::copy(std::begin(kMapped), std::end(kMapped), bytes.begin());  // For IPv6 the next line overwrites this prefix.
   std::ranges::copy_backward(address.host(), bytes.end());
   return bytes;
 }
 
-SocketAddress from_wire(const WireAddress& bytes, std::uint16_t port) noexcept {
-  SocketAddress address;
+net::SocketAddress from_wire(const WireAddress& bytes, std::uint16_t port) noexcept {
+  net::SocketAddress address;
   const bool ipv4 = std::equal(std::begin(kMapped), std::end(kMapped), bytes.begin());
   address.storage.ss_family = ipv4 ? AF_INET : AF_INET6;
   address.length = ipv4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
@@ -49,19 +49,19 @@ SocketAddress from_wire(const WireAddress& bytes, std::uint16_t port) noexcept {
   return address;
 }
 
-bool is_multicast(const SocketAddress& address) noexcept {
+bool is_multicast(const net::SocketAddress& address) noexcept {
   if (address.family() == AF_INET6) return IN6_IS_ADDR_MULTICAST(&address.v6().sin6_addr);
   return IN_MULTICAST(ntohl(address.v4().sin_addr.s_addr));
 }
 
-SocketAddress nth_address(SocketAddress base, std::uint16_t k) noexcept {
+net::SocketAddress nth_address(net::SocketAddress base, std::uint16_t k) noexcept {
   const auto end = base.host().last<2>();
   end[0] = static_cast<std::uint8_t>(k >> 8);
   end[1] = static_cast<std::uint8_t>(k);
   return base;
 }
 
-Result<MulticastSender> MulticastSender::open(const SocketAddress& local, int hops) {
+Result<SendSocket> SendSocket::open(const net::SocketAddress& local, int hops) {
   const auto interface = interface_of(local);
   if (!interface) return tl::unexpected(interface.error());
   auto fd = open_socket(local.family());
@@ -78,19 +78,20 @@ Result<MulticastSender> MulticastSender::open(const SocketAddress& local, int ho
     if (set) set = set_option(*fd, IPPROTO_IP, IP_MULTICAST_LOOP, on, "IP_MULTICAST_LOOP");
   }
   if (!set) return tl::unexpected(set.error());
-  return MulticastSender(*std::move(fd), local.family(), *interface);
+  return SendSocket(*std::move(fd), local.family(), *interface);
 }
 
-Errc MulticastSender::send(SocketAddress to, std::span<const std::byte> datagram) noexcept {
+Errc SendSocket::send(net::SocketAddress to, std::span<const std::byte> datagram) noexcept {
   scope(to, interface_);
   const auto sent = ::sendto(fd_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL, to.get(), to.length);
   if (sent == static_cast<ssize_t>(datagram.size())) return Errc::ok;
   return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == EINTR ? Errc::again : Errc::io;
 }
 
-Result<MulticastReceiver> MulticastReceiver::join(SocketAddress group, const SocketAddress& local) {
+Result<ReceiveSocket> ReceiveSocket::join(net::SocketAddress group, const net::SocketAddress& local) {
   if (group.family() != local.family())
-    return fail(Errc::unsupported, "{} is not of the family of {}", format_address(group), format_address(local));
+    return fail(Errc::unsupported, "{} is not of the family of {}", net::format_address(group),
+                net::format_address(local));
   const auto interface = interface_of(local);
   if (!interface) return tl::unexpected(interface.error());
   auto fd = open_socket(group.family());
@@ -109,7 +110,8 @@ Result<MulticastReceiver> MulticastReceiver::join(SocketAddress group, const Soc
   }
   if (!set) return tl::unexpected(set.error());
   // The socket is bound to the group's own address, so the kernel filters out datagrams to others.
-  if (bind(fd->get(), group.get(), group.length) != 0) return fail_errno(fmt::format("bind {}", format_address(group)));
+  if (bind(fd->get(), group.get(), group.length) != 0)
+    return fail_errno(fmt::format("bind {}", net::format_address(group)));
   if (group.family() == AF_INET6) {
     ipv6_mreq request{};
     request.ipv6mr_multiaddr = group.v6().sin6_addr;
@@ -122,13 +124,13 @@ Result<MulticastReceiver> MulticastReceiver::join(SocketAddress group, const Soc
     request.imr_ifindex = static_cast<int>(*interface);
     set = set_option(*fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, request, "IP_ADD_MEMBERSHIP");
   }
-  if (!set) return within(format_address(group), set.error());
-  return MulticastReceiver(*std::move(fd));
+  if (!set) return within(net::format_address(group), set.error());
+  return ReceiveSocket(*std::move(fd));
 }
 
-std::size_t MulticastReceiver::receive(std::span<std::byte> into) noexcept {
+std::size_t ReceiveSocket::receive(std::span<std::byte> into) noexcept {
   const auto came = ::recv(fd_.get(), into.data(), into.size(), MSG_DONTWAIT);
   return came > 0 ? static_cast<std::size_t>(came) : 0;
 }
 
-}  // namespace sumac::net
+}  // namespace sumac::multicast

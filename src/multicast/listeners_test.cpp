@@ -1,5 +1,5 @@
 // Datagrams from real sockets to a group's members, in this process: only those with the group's key are accepted.
-#include "client/multicast.hpp"
+#include "multicast/listeners.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "proto/test_tree.hpp"
 #include "wire/datagram.hpp"
 
-namespace sumac::client {
+namespace sumac::multicast {
 namespace {
 
 using proto::test::StandingGroup;
@@ -17,7 +17,7 @@ struct Member : net::End {
   Member() : End(net::TransportConfig{}), node(with_listener()), listeners(*transport, pool, log) {
     conn = connect(node.transport->address());
     EXPECT_TRUE(net::drive({this, &node}, [&] { return !connected.empty() && !node.accepted.empty(); }));
-    auto opened = net::MulticastSender::open(*net::parse_address(transport->local(conn)), 1);
+    auto opened = SendSocket::open(*net::parse_address(transport->local(conn)), 1);
     if (!opened) throw std::runtime_error(opened.error().context);
     sender.emplace(std::move(*opened));
   }
@@ -31,7 +31,7 @@ struct Member : net::End {
   /// Sends bytes to the group's address and waits until the member has read them.
   void send(const wire::InvitedBody& to, std::span<const std::byte> bytes) {
     const auto before = heard();
-    ASSERT_EQ(sender->send(net::from_wire(to.address, to.port), bytes), Errc::ok);
+    ASSERT_EQ(sender->send(from_wire(to.address, to.port), bytes), Errc::ok);
     ASSERT_TRUE(net::drive({this, &node}, [&] { return heard() > before; }));
   }
 
@@ -39,7 +39,7 @@ struct Member : net::End {
   Logger log{Logger::Form::library, LogLevel::error};
   Listeners listeners;
   net::ConnId conn;
-  std::optional<net::MulticastSender> sender;
+  std::optional<SendSocket> sender;
 };
 
 std::vector<std::byte> sealed(const proto::test::TestTree::End::Datagram& datagram, const Secret& key) {
@@ -54,8 +54,8 @@ std::vector<std::byte> sealed(const proto::test::TestTree::End::Datagram& datagr
 wire::InvitedBody own_address() {
   wire::InvitedBody to;
   const auto secret = draw_secret().value();
-  to.address = net::to_wire(
-      net::nth_address(*net::parse_address("239.255.83.0:1"), static_cast<std::uint16_t>(secret[0] << 8 | secret[1])));
+  to.address = to_wire(
+      nth_address(*net::parse_address("239.255.83.0:1"), static_cast<std::uint16_t>(secret[0] << 8 | secret[1])));
   to.port = static_cast<std::uint16_t>(20'000 + (secret[2] << 8 | secret[3]) % 10'000);
   return to;
 }
@@ -111,8 +111,7 @@ TEST(Listeners, a_flood_of_rubbish_does_not_keep_the_links_waiting) {
   StandingGroup world(2, {}, proto::test::grant(), {.invitation = own_address()});
   ASSERT_TRUE(member.listeners.add(*world.groups[0], member.conn));
   const auto to = *world.groups[0]->invitation();
-  for (int i = 0; i < 100; ++i)
-    ASSERT_EQ(member.sender->send(net::from_wire(to.address, to.port), as_bytes("x")), Errc::ok);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(member.sender->send(from_wire(to.address, to.port), as_bytes("x")), Errc::ok);
   ASSERT_EQ(member.node.send(member.node.accepted[0], "a result"), Errc::ok);
   ASSERT_TRUE(net::drive({&member, &member.node}, [&] { return member.received == 1 && member.heard() >= 100; }));
   EXPECT_EQ(member.listeners.counts().discarded, 100u);
@@ -125,8 +124,9 @@ TEST(Listeners, a_group_that_stops_listening_gives_the_socket_back_and_others_go
   ASSERT_TRUE(member.listeners.add(*first.groups[0], member.conn));
   ASSERT_TRUE(member.listeners.add(*second.groups[0], member.conn));
   const auto of_first = *first.groups[0]->invitation(), of_second = *second.groups[0]->invitation();
-  member.listeners.stopped(member.conn, first.group_id);  // Both have the same id, so the leaf tells them apart.
-  ASSERT_EQ(member.sender->send(net::from_wire(of_first.address, of_first.port), as_bytes("x")), Errc::ok);
+  member.listeners.stopped_listening(proto::LinkId{member.conn.value},
+                                     first.group_id);  // Both have the same id, so the leaf tells them apart.
+  ASSERT_EQ(member.sender->send(from_wire(of_first.address, of_first.port), as_bytes("x")), Errc::ok);
   EXPECT_EQ(member.progress(), 0u);
   member.listeners.remove(*first.groups[0]);
   member.listeners.remove(*second.groups[0]);
@@ -149,10 +149,10 @@ TEST(Listeners, without_a_way_to_listen_the_group_goes_on_as_it_was) {
 TEST(Mgid, is_as_people_know_it) {
   EXPECT_EQ(mgid_text(std::nullopt, GroupId{0x10007}), "mgid: ( subnet prefix: 0x0 interface id: 0x0 ) mlid:0");
   wire::InvitedBody to;
-  to.address = net::to_wire(*net::parse_address("239.255.1.2:5383"));
+  to.address = to_wire(*net::parse_address("239.255.1.2:5383"));
   EXPECT_EQ(mgid_text(to, GroupId{0x10007}),
             "mgid: ( subnet prefix: 0xff12a01bfe800000 interface id: 0xefff010200010007 ) mlid:c007");
 }
 
 }  // namespace
-}  // namespace sumac::client
+}  // namespace sumac::multicast

@@ -1,4 +1,4 @@
-#include "client/multicast.hpp"
+#include "multicast/listeners.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "wire/datagram.hpp"
 
-namespace sumac::client {
+namespace sumac::multicast {
 namespace {
 
 constexpr int kDatagramsPerPass = 16;  ///< A flood of them must not starve the links.
@@ -44,7 +44,7 @@ bool Listeners::add(proto::ClientGroup& group, net::ConnId leaf) {
   if (!invitation) return false;
   const auto local = net::parse_address(transport_.local(leaf));
   if (!local) return tell("the transport is not tcp"), false;
-  auto receiver = net::MulticastReceiver::join(net::from_wire(invitation->address, invitation->port), *local);
+  auto receiver = ReceiveSocket::join(from_wire(invitation->address, invitation->port), *local);
   if (!receiver) return tell(receiver.error().context), false;
   std::size_t token = 0;
   while (token < listeners_.size() && listeners_[token].group != nullptr) ++token;
@@ -71,9 +71,10 @@ void Listeners::remove(proto::ClientGroup& group) noexcept {
   }
 }
 
-void Listeners::stopped(net::ConnId leaf, GroupId group_id) {
+void Listeners::stopped_listening(proto::LinkId leaf, GroupId group_id) {
   for (auto& listener : listeners_) {
-    if (listener.group == nullptr || listener.leaf != leaf || listener.group->config().group_id != group_id) continue;
+    if (listener.group == nullptr || listener.leaf.value != leaf.value || listener.group->config().group_id != group_id)
+      continue;
     close(listener);
     tell(fmt::format("group {:x} got too few results by it before its link's", group_id));
   }
@@ -106,4 +107,4 @@ void Listeners::on_readable(std::uint32_t token) {
   }
 }
 
-}  // namespace sumac::client
+}  // namespace sumac::multicast

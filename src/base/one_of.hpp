@@ -3,9 +3,9 @@
 // pair of state and event that a new state forgot.
 #include <concepts>
 
-namespace sumac::proto {
+namespace sumac {
 
 template <class T, class... States>
 concept OneOf = (std::same_as<T, States> || ...);
 
-}  // namespace sumac::proto
+}  // namespace sumac
