@@ -29,9 +29,7 @@ ManagerProcess::ManagerProcess(ManagerProcess&& other) noexcept
       directory_(std::exchange(other.directory_, {})),
       endpoint_(std::move(other.endpoint_)),
       options_(std::move(other.options_)),
-      daemon_(std::move(other.daemon_)) {
-  other.daemon_.reset();
-}
+      daemon_(std::move(other.daemon_)) {}
 
 ManagerProcess::~ManagerProcess() {
   kill();

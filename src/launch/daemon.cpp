@@ -113,7 +113,8 @@ Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
 Result<> Daemon::await_ready(const Launch& launch, int ready_fd) {
   std::array<pollfd, 2> events{pollfd{ready_fd, POLLIN, 0}, pollfd{launch.interrupt_fd, POLLIN, 0}};
   const int got = ::poll(events.data(), events.size(), kReadyWaitMs);
-  if (got > 0 && events[1].revents != 0) return fail(Errc::interrupted, "interrupted while {} started", name_);
+  if ((got > 0 && events[1].revents != 0) || (got < 0 && errno == EINTR))
+    return fail(Errc::interrupted, "interrupted while {} started", name_);
   char byte = 0;
   if (got > 0 && ::read(ready_fd, &byte, 1) == 1) return {};
   if (got == 0)
@@ -149,7 +150,10 @@ Result<pid_t> start_lasting(const Launch& launch, const std::function<Result<>(p
   if (child < 0) return fail_errno(launch.name);
   Daemon daemon(launch, child);
   birth->say_ready.reset();
-  if (auto done = recorded(child); !done) return tl::unexpected(done.error());
+  if (auto done = recorded(child); !done) {
+    leave->second.reset();  // It ends without having begun, also where it has inherited that SIGTERM is blocked.
+    return tl::unexpected(done.error());
+  }
   const char go = 1;
   if (::write(leave->second.get(), &go, 1) != 1) return fail_errno(launch.name);
   if (auto is_ready = daemon.await_ready(launch, ready->first.get()); !is_ready)

@@ -110,6 +110,17 @@ TEST_F(DaemonTest, ALastingDaemonThatCannotBeRecordedEnds) {
   EXPECT_EQ(whole_log(log()), "");
 }
 
+TEST_F(DaemonTest, ALastingDaemonThatCannotBeRecordedEndsAtOnceWhereSignalsAreBlocked) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  testing::internal::CaptureStderr();
+  const auto pid = start_lasting(script("exec sleep 60"), [](pid_t) -> Result<> { return fail(Errc::io, "no room"); });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it had to be killed";
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_FALSE(pid);
+}
+
 TEST(LogFile, TheLastLinesAreThoseThatSaySomething) {
   EXPECT_EQ(last_words("/nonexistent"), "it said nothing");
   EXPECT_TRUE(last_lines("/nonexistent", 3).empty());

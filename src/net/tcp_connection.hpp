@@ -1,7 +1,7 @@
 #pragma once
 // One TCP connection, which reads into buffers and writes from its queue. It knows no epoll and calls no one: the
-// transport asks it to receive and to flush, and takes the result. Its life and its
-// input are machines of their own (tcp_life.hpp, tcp_input.hpp).
+// transport asks it to receive and to flush, and takes the result. Its life and its input are machines of their own
+// (tcp_life.hpp, tcp_input.hpp).
 #include <array>
 #include <string>
 #include <vector>
@@ -92,6 +92,7 @@ class TcpConnection {
   Sent write_failed(int error);
   template <class Take>
   Read parse(std::span<const std::byte> in, Take&& take);
+
   std::vector<std::byte> left_;  ///< Bytes that were read and wait for a buffer, or for the choice of memory.
 };
 

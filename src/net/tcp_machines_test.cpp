@@ -3,11 +3,9 @@
 // net_test --gtest_filter='TcpMachines.*'
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 
+#include "base/test_golden.hpp"
 #include "net/tcp_input.hpp"
 #include "net/tcp_life.hpp"
 
@@ -17,10 +15,8 @@ namespace {
 constexpr tcp_life::Limits kLimits{Millis{5000}, Millis{2000}, 4096};
 constexpr Time kNow = at(Millis(100)), kLater = at(Millis(900));
 
-std::string text(Time time) {
-  if (time == kNever) return "never";
-  return fmt::format("{} ms", std::chrono::duration_cast<Millis>(time.time_since_epoch()).count());
-}
+using test::Row;
+using test::text;
 
 std::string text(const tcp_life::State& state) {
   using namespace tcp_life;
@@ -80,12 +76,6 @@ std::string texts(const tcp_life::Step& step) {
   return line.empty() ? "nothing" : line;
 }
 
-template <class Event>
-struct Row {
-  const char* name;
-  Event event;
-};
-
 template <std::size_t N, class State, std::size_t M, class Event, class Function>
 std::string table(const char* title, const State (&states)[N], const Row<Event> (&events)[M], const Function& step) {
   std::string out = fmt::format("\n== {} ==\n", title);
@@ -141,17 +131,11 @@ std::string inputs() {
 }
 
 TEST(TcpMachines, EveryStateWithEveryEventIsAsTheGoldenFileSays) {
-  const std::string path = std::string(SUMAC_SOURCE_DIR) + "/src/net/testdata/tcp_machines.txt";
-  const std::string now =
+  test::expect_golden(
+      "src/net/testdata/tcp_machines.txt",
       "Every state of the machines of a TCP connection with every event. The time is 100 ms, a handshake may take 5000 "
       "ms, a flush 2000 ms.\n" +
-      lives() + inputs();
-  if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path;
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(golden.str(), now);
+          lives() + inputs());
 }
 
 /// Each step that makes or ends a stranger has exactly one such action, or the count of strangers would drift.

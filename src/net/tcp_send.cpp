@@ -15,8 +15,7 @@ void TcpTransport::mark_dirty(TcpConnection& conn) {
 
 Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payload& body) {
   TcpConnection* conn = find(id);
-  if (conn == nullptr || tcp_life::is_any<tcp_life::Flushing, tcp_life::Gone, tcp_life::Ended>(conn->life))
-    return Errc::lost;
+  if (conn == nullptr || conn->is_disowned() || tcp_life::is_over(conn->life)) return Errc::lost;
   const std::size_t bytes = head.size() + body.bytes.size();
   if (head.size() > kHeadMax || bytes > conn->send_max) return Errc::invalid;
   if (!conn->out.empty() && conn->out.bytes() + bytes > config_.queue_max) {

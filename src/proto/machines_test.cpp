@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "base/result.hpp"
+#include "base/test_golden.hpp"
 #include "proto/group_life.hpp"
 #include "proto/member_number.hpp"
 #include "proto/membership.hpp"
@@ -22,16 +20,8 @@ constexpr Time kNow = at(Millis(100));
 constexpr Duration kResend = Millis(20);
 constexpr Time kEarlier = at(Millis(90)), kLater = at(Millis(110));
 
-std::string text(Time time) {
-  if (time == kNever) return "never";
-  return fmt::format("{} ms", std::chrono::duration_cast<Millis>(time.time_since_epoch()).count());
-}
-
-template <class T>
-struct Row {
-  const char* name;
-  T value;
-};
+using sumac::test::Row;
+using sumac::test::text;
 
 ChildSet set_of(std::initializer_list<std::uint32_t> children) {
   ChildSet set;
@@ -284,17 +274,11 @@ std::string open_requests() {
 }
 
 TEST(Machines, every_state_with_every_event_is_as_the_golden_file_says) {
-  const std::string path = std::string(SUMAC_SOURCE_DIR) + "/src/proto/testdata/machines.txt";
-  const std::string now =
+  sumac::test::expect_golden(
+      "src/proto/testdata/machines.txt",
       "Every state of every small machine with every event. The time is 100 ms, unanswered messages are sent again "
       "after 20 ms.\n" +
-      node_numbers() + group_lives() + member_numbers() + memberships() + open_requests();
-  if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path;
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(golden.str(), now);
+          node_numbers() + group_lives() + member_numbers() + memberships() + open_requests());
 }
 
 TEST(Machines, nothing_is_repeated_where_the_hop_is_reliable) {

@@ -37,7 +37,6 @@ def tally_of(text):
             "barrier": by_tree.kinds.get("barrier", 0), "allreduce": by_tree.kinds.get("allreduce", 0), "barriers": found.calls("barrier"),
             "allreduces": found.calls("allreduce"), "all": found.calls("barrier", "allreduce"), "shared": found.part("shared memory").count,
             "leaders": found.part("shared memory and leaders").count, "next": sums_left, "others": left.count - sums_left,
-            "early": found.part("nonblocking before the first blocking call").count,
             "closed": found.part("memory closed to single copy").count}
 
 

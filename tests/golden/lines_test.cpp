@@ -1,11 +1,9 @@
 // Compares the log of a user at SHARP_COLL_LOG_LEVEL=3, line by line.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
+#include "base/test_golden.hpp"
 #include "client/world/test_world.hpp"
 
 namespace sumac::client::test {
@@ -25,12 +23,7 @@ std::string masked(const std::string& text) {
 }
 
 void expect_golden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(SUMAC_SOURCE_DIR "/tests/golden/") + name + ".golden";
-  if (std::getenv("SUMAC_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << masked(text);
-  std::ifstream file(path);
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(masked(text), golden.str()) << path;
+  sumac::test::expect_golden("tests/golden/" + name + ".golden", masked(text));
 }
 
 /// Runs two ranks, on a host each, that log at level 3 with `environment`; `body` runs in each. The expected lines were
