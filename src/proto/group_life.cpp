@@ -8,37 +8,53 @@
 namespace sumac::proto::group_life {
 namespace {
 
-Step ignore(const State& state) { return {state, {Action::ignore}}; }
+Step ignore(const State& state) { return {state, {Ignore{}}}; }
+/// Answers an event that is no message, and changes nothing.
+Step stay(const State& state) { return {state, {}}; }
 
-/// Refuses the group to all children here and to the nodes above: the rest of the group waits there, and the tree's
-/// root has the id.
-Step refuse(Action whom, Time now, const Limits& limits) {
-  if (limits.tree_root) return {Refused{}, {whom, Action::free_id}};
-  if (!guard(Guard::refused_up, true)) return {Refused{}, {whom}};
-  return {Refusing{resend_time(now, limits.resend_after)}, {whom, Action::refuse_up}};
+/// Refuses the group to children here and to the nodes above: the rest of the group waits there, and the tree's root
+/// has the id. The actions begin with `first`.
+Step refuse(Actions first, const wire::RefusedBody& refused, Time now, const Limits& limits) {
+  if (limits.tree_root) {
+    first.push_back(FreeId{});
+    return {Refused{refused}, first};
+  }
+  if (!guard(Guard::refused_up, true)) return {Refused{refused}, first};
+  first.push_back(RefuseUp{refused});
+  return {Refusing{refused, resend_time(now, limits.resend_after)}, first};
 }
 
 Step take_join(const Join& e, Time now, const Limits& limits) {
-  if (e.objected) {
-    Step refused = refuse(Action::refuse_all, now, limits);
-    Actions actions{Action::count};
-    for (const auto action : refused.actions) actions.push_back(action);
-    return {refused.state, actions};
-  }
-  if (!e.completes) return {Collecting{}, {Action::count}};
-  if (limits.group_root) return {Standing{}, {Action::count, Action::stand}};
-  return {AwaitingJoined{resend_time(now, limits.resend_after)}, {Action::count, Action::join_up}};
+  const Count count{e.from, e.body, e.reproducible};
+  if (e.objected) return refuse({count, RefuseAll{e.refused}}, e.refused, now, limits);
+  if (!e.completes) return {Collecting{}, {count}};
+  if (limits.group_root) return {Standing{}, {count, Stand{}}};
+  return {AwaitingJoined{resend_time(now, limits.resend_after)}, {count, JoinUp{}}};
 }
 
-Step depart(Time now, const Limits& limits) {
-  if (limits.tree_root) return {Left{}, {Action::leave_done, Action::free_id}};
-  if (limits.group_root && !guard(Guard::leave_reaches_root, true)) return {Left{}, {Action::leave_done}};
-  return {Departing{resend_time(now, limits.resend_after)}, {Action::leave_up}};
+/// Sends the trouble up, unless an earlier one is on its way.
+Step report(const Standing& s, const wire::TroubleBody& body, Time now, const Limits& limits) {
+  if (s.reported) return stay(s);
+  return {Standing{body, resend_time(now, limits.resend_after)}, {TroubleUp{body}}};
 }
 
-Step leave_done(const Limits& limits) {
-  if (limits.tree_root) return {Left{}, {Action::leave_done, Action::free_id}};
-  return {Left{}, {Action::leave_done}};
+Step condemn(const Verdict& verdict) { return {Condemned{verdict}, {VerdictAll{verdict}}}; }
+
+Step leave_done(Sequence leave, const Limits& limits) {
+  if (limits.tree_root) return {Left{}, {LeaveDone{leave}, FreeId{}}};
+  return {Left{}, {LeaveDone{leave}}};
+}
+
+Step depart(const Condemned& s, Time now, const Limits& limits) {
+  const Sequence leave = s.verdict.first_failed;
+  if (limits.tree_root || (limits.group_root && !guard(Guard::leave_reaches_root, true)))
+    return leave_done(leave, limits);
+  return {Departing{s.verdict, resend_time(now, limits.resend_after)}, {LeaveUp{leave}}};
+}
+
+/// The members have left, and need not wait until the tree is whole again: the node keeps their Leave for the parent.
+Step keep_leave(const wire::AggHeader& leave, Time now, const Limits& limits) {
+  return {Passing{leave, {}, resend_time(now, limits.resend_after)}, {LeaveDone{leave.sequence}}};
 }
 
 }  // namespace
@@ -55,207 +71,231 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const AwaitingJoined& s, const Join& e) -> Step {
             // The group has one member more than this node expects: this member's path is wrong, and the
             // others' Join is in flight.
-            return e.counted ? ignore(s) : Step{s, {Action::refuse_one}};
+            return e.counted ? ignore(s) : Step{s, {RefuseOne{e.from, e.refused}}};
           },
           [&](const Standing& s, const Join& e) -> Step {
-            if (!e.counted) return {s, {Action::refuse_one}};
-            return guard(Guard::join_again, true) ? Step{s, {Action::joined_one}} : ignore(s);
+            if (!e.counted) return {s, {RefuseOne{e.from, e.refused}}};
+            return guard(Guard::join_again, true) ? Step{s, {JoinedOne{e.from}}} : ignore(s);
           },
           [&](const Condemned& s, const Join& e) -> Step {
-            if (!e.counted) return {s, {Action::refuse_one}};
-            return guard(Guard::join_again, true) ? Step{s, {Action::joined_one, Action::verdict_one}} : ignore(s);
+            if (!e.counted) return {s, {RefuseOne{e.from, e.refused}}};
+            if (!guard(Guard::join_again, true)) return ignore(s);
+            return {s, {JoinedOne{e.from}, VerdictOne{e.from, s.verdict}}};
           },
           [&](const Departing& s, const Join&) -> Step { return ignore(s); },
-          [&]<OneOf<Refusing, Refused> S>(const S& s, const Join&) -> Step {
-            return guard(Guard::refused_again, true) ? Step{s, {Action::refuse_one}} : ignore(s);
+          [&]<OneOf<Refusing, Refused> S>(const S& s, const Join& e) -> Step {
+            return guard(Guard::refused_again, true) ? Step{s, {RefuseOne{e.from, s.refused}}} : ignore(s);
           },
-          [&](const Passing& s, const Join&) -> Step {
-            return {s, {Action::refuse_one}};
+          [&](const Passing& s, const Join& e) -> Step {
+            return {s, {RefuseOne{e.from, e.refused}}};
           },
           [&](const Left& s, const Join& e) -> Step {
             return guard(Guard::join_late, true) ? ignore(s) : take_join(e, now, limits);
           },
 
-          [&](const AwaitingJoined&, const JoinedAbove&) -> Step {
-            return {Standing{}, {Action::stand}};
+          [&](const AwaitingJoined&, const JoinedAbove& e) -> Step {
+            return {Standing{}, {Stand{e}}};
           },
           [&]<OneOf<Absent, Collecting, Standing, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
               const S& s, const JoinedAbove&) -> Step { return ignore(s); },
 
-          [&](const AwaitingJoined&, const RefusedAbove&) -> Step {
-            return {Refused{}, {Action::refuse_all}};
+          [&](const AwaitingJoined&, const RefusedAbove& e) -> Step {
+            return {Refused{e.refused}, {RefuseAll{e.refused}}};
           },
-          [&](const Refusing&, const RefusedAbove&) -> Step {
-            return {Refused{}, {}};
+          [&](const Refusing& s, const RefusedAbove&) -> Step {
+            return {Refused{s.refused}, {}};
           },
           [&]<OneOf<Absent, Collecting, Standing, Condemned, Departing, Refused, Passing, Left> S>(
               const S& s, const RefusedAbove&) -> Step { return ignore(s); },
 
-          [&](const Absent&, const RefusedBelow&) -> Step { return refuse(Action::refuse_one, now, limits); },
-          [&](const Collecting&, const RefusedBelow&) -> Step {
-            Step refused = refuse(Action::refuse_all, now, limits);
-            refused.actions.push_back(Action::refuse_one);  // the sender is not among the children: it never joined
-            return refused;
+          [&](const Absent&, const RefusedBelow& e) -> Step {
+            return refuse({RefuseOne{e.from, e.refused}}, e.refused, now, limits);
           },
-          [&]<OneOf<AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
-              const S& s, const RefusedBelow&) -> Step {
-            return {s, {Action::refuse_one}};
+          [&](const Collecting&, const RefusedBelow& e) -> Step {
+            // The sender is not among the children: it never joined.
+            return refuse({RefuseAll{e.refused}, RefuseOne{e.from, e.refused}}, e.refused, now, limits);
+          },
+          [&]<OneOf<AwaitingJoined, Standing, Condemned, Departing, Passing, Left> S>(const S& s,
+                                                                                      const RefusedBelow& e) -> Step {
+            return {s, {RefuseOne{e.from, e.refused}}};
+          },
+          [&]<OneOf<Refusing, Refused> S>(const S& s, const RefusedBelow& e) -> Step {
+            return {s, {RefuseOne{e.from, s.refused}}};
           },
 
-          [&](const Collecting&, const ChildClosed&) -> Step { return refuse(Action::refuse_all, now, limits); },
+          [&](const Collecting&, const ChildClosed& e) -> Step {
+            return refuse({RefuseAll{e.refused}}, e.refused, now, limits);
+          },
           // The nodes above may have answered already: the decision waits for their answer.
-          [&](const AwaitingJoined& s, const ChildClosed&) -> Step { return ignore(s); },
+          [&](const AwaitingJoined& s, const ChildClosed&) -> Step { return stay(s); },
           [&](const Standing& s, const ChildClosed& e) -> Step {
             // If all have left, the group ends here: if their Leaves carry different numbers, none of them ever completes.
             const bool nobody_is_left = e.all_left && limits.group_root;
-            if (guard(Guard::left_may_close, e.had_left && !nobody_is_left)) return ignore(s);
-            if (limits.group_root) return {Condemned{}, {Action::verdict_all}};
-            return {s, {Action::trouble_up}};
+            if (guard(Guard::left_may_close, e.had_left && !nobody_is_left)) return stay(s);
+            if (limits.group_root) return condemn({e.trouble, e.first_unanswered});
+            return report(s, e.trouble, now, limits);
           },
           [&](const Condemned& s, const ChildClosed& e) -> Step {
-            return e.all_left ? depart(now, limits) : ignore(s);
+            return e.all_left ? depart(s, now, limits) : stay(s);
           },
           [&]<OneOf<Absent, Departing, Refusing, Refused, Passing, Left> S>(const S& s, const ChildClosed&) -> Step {
-            return ignore(s);
+            return stay(s);
           },
 
           // The Join may never have reached the parent: the parent gets the refusal when it is connected again.
-          [&](const AwaitingJoined&, const ParentClosed&) -> Step {
-            return {Refusing{resend_time(now, limits.resend_after)}, {Action::refuse_all, Action::refuse_up}};
+          [&](const AwaitingJoined&, const ParentClosed& e) -> Step {
+            return {Refusing{e.refused, resend_time(now, limits.resend_after)},
+                    {RefuseAll{e.refused}, RefuseUp{e.refused}}};
           },
           [&](const Standing& s, const ParentClosed& e) -> Step {
-            if (!limits.group_root) return {Left{}, {Action::void_all}};
-            if (e.leave_under_way)
-              return {Passing{resend_time(now, limits.resend_after)}, {Action::tell_later, Action::leave_done}};
-            return ignore(s);  // the nodes above carry none of its numbers
+            if (!limits.group_root) return {Left{e.why}, {VoidAll{e.why}}};
+            if (e.leave_under_way) return keep_leave(e.leave, now, limits);
+            return stay(s);  // the nodes above carry none of its numbers
           },
-          [&](const Condemned& s, const ParentClosed&) -> Step {
-            return limits.group_root ? ignore(s) : Step{Left{}, {Action::void_all}};
+          [&](const Condemned& s, const ParentClosed& e) -> Step {
+            return limits.group_root ? stay(s) : Step{Left{e.why}, {VoidAll{e.why}}};
           },
-          // The members need not wait until the tree is whole again.
-          [&](const Departing&, const ParentClosed&) -> Step {
-            return {Passing{resend_time(now, limits.resend_after)}, {Action::tell_later, Action::leave_done}};
-          },
+          [&](const Departing&, const ParentClosed& e) -> Step { return keep_leave(e.leave, now, limits); },
           [&](const Passing& s, const ParentClosed&) -> Step {
-            return {s, {Action::pass_down}};
+            return {s, {AnswerLeave{s.from, s.leave}}};
           },
-          [&](const Refusing& s, const ParentClosed&) -> Step { return ignore(s); },
-          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const ParentClosed&) -> Step {
-            return ignore(s);
+          [&]<OneOf<Absent, Collecting, Refusing, Refused, Left> S>(const S& s, const ParentClosed&) -> Step {
+            return stay(s);
           },
 
-          [&](const AwaitingJoined&, const VoidAbove&) -> Step {
-            return {Refused{}, {Action::refuse_all}};
+          [&](const AwaitingJoined& s, const ParentReady&) -> Step {
+            return {s, {JoinUp{}}};
           },
-          [&]<OneOf<Standing, Condemned> S>(const S& s, const VoidAbove&) -> Step {
+          [&](const Standing& s, const ParentReady&) -> Step {
+            return {s, {NumbersUp{}}};
+          },
+          [&](const Departing& s, const ParentReady&) -> Step {
+            return {s, {LeaveUp{s.verdict.first_failed}}};
+          },
+          [&](const Refusing& s, const ParentReady&) -> Step {
+            return {s, {RefuseUp{s.refused}}};
+          },
+          [&](const Passing& s, const ParentReady&) -> Step {
+            return {s, {PassUp{s.leave}}};
+          },
+          [&]<OneOf<Absent, Collecting, Condemned, Refused, Left> S>(const S& s, const ParentReady&) -> Step {
+            return stay(s);
+          },
+
+          [&](const AwaitingJoined&, const VoidAbove& e) -> Step {
+            return {Refused{e.refused}, {RefuseAll{e.refused}}};
+          },
+          [&]<OneOf<Standing, Condemned> S>(const S& s, const VoidAbove& e) -> Step {
             if (limits.group_root) return ignore(s);
-            return {Left{}, {Action::void_all}};
+            return {Left{e.why}, {VoidAll{e.why}}};
           },
-          [&](const Departing&, const VoidAbove&) -> Step {
-            return {Left{}, {Action::leave_done}};
+          [&](const Departing& s, const VoidAbove& e) -> Step {
+            return {Left{e.why}, {LeaveDone{s.verdict.first_failed}}};
           },
-          [&](const Refusing&, const VoidAbove&) -> Step {
-            return {Refused{}, {}};
+          [&](const Refusing& s, const VoidAbove&) -> Step {
+            return {Refused{s.refused}, {}};
           },
-          [&](const Passing&, const VoidAbove&) -> Step {
-            return {Left{}, {Action::pass_down}};
+          [&](const Passing& s, const VoidAbove& e) -> Step {
+            return {Left{e.why}, {AnswerLeave{s.from, s.leave}}};
           },
           [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const VoidAbove&) -> Step { return ignore(s); },
 
-          [&](const Standing& s, const Trouble&) -> Step {
-            if (limits.group_root) return {Condemned{}, {Action::verdict_all}};
-            return {s, {Action::trouble_up}};
+          [&](const Standing& s, const Trouble& e) -> Step {
+            if (limits.group_root) return condemn({e.body, e.first_unanswered});
+            return report(s, e.body, now, limits);
           },
-          [&](const Condemned& s, const Trouble&) -> Step {
-            if (guard(Guard::first_verdict, true) || !limits.group_root) return {s, {Action::verdict_one}};
-            return {s, {Action::verdict_all}};
+          [&](const Condemned& s, const Trouble& e) -> Step {
+            if (guard(Guard::first_verdict, true) || !limits.group_root) return {s, {VerdictOne{e.from, s.verdict}}};
+            return condemn({e.body, e.first_unanswered});
           },
-          [&](const Departing& s, const Trouble&) -> Step {
-            return {s, {Action::verdict_one}};
+          [&](const Departing& s, const Trouble& e) -> Step {
+            return {s, {VerdictOne{e.from, s.verdict}}};
           },
           [&]<OneOf<Absent, Collecting, AwaitingJoined, Refusing, Refused, Passing, Left> S>(
               const S& s, const Trouble&) -> Step { return ignore(s); },
 
-          [&](const Standing&, const VerdictAbove&) -> Step {
-            return {Condemned{}, {Action::verdict_all}};
-          },
+          [&](const Standing&, const VerdictAbove& e) -> Step { return condemn(e.verdict); },
           // The verdict overtook Joined: the first number that a member sends up is answered with it again.
           [&](const AwaitingJoined& s, const VerdictAbove&) -> Step { return ignore(s); },
           [&]<OneOf<Absent, Collecting, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
               const S& s, const VerdictAbove&) -> Step { return ignore(s); },
 
           [&](const Condemned& s, const LeaveAfterVerdict& e) -> Step {
-            return e.all_left ? depart(now, limits) : ignore(s);
+            return e.all_left ? depart(s, now, limits) : stay(s);
           },
           [&]<OneOf<Absent, Collecting, AwaitingJoined, Standing, Departing, Refusing, Refused, Passing, Left> S>(
-              const S& s, const LeaveAfterVerdict&) -> Step { return ignore(s); },
+              const S& s, const LeaveAfterVerdict&) -> Step { return stay(s); },
 
-          [&](const Absent&, const LeaveBelow&) -> Step {
-            if (limits.tree_root) return {Left{}, {Action::answer_leave, Action::free_id}};
-            return {Passing{}, {Action::pass_up}};
+          [&](const Absent&, const LeaveBelow& e) -> Step {
+            if (limits.tree_root) return {Left{}, {AnswerLeave{e.from, e.leave}, FreeId{}}};
+            return {Passing{e.leave, e.from}, {PassUp{e.leave}}};
           },
-          [&](const Passing& s, const LeaveBelow&) -> Step {
-            return {s, {Action::pass_up}};
+          [&](const Passing& s, const LeaveBelow& e) -> Step {
+            return {Passing{e.leave, e.from, s.resend_at}, {PassUp{e.leave}}};
           },
-          [&]<OneOf<Refusing, Refused, Left> S>(const S& s, const LeaveBelow&) -> Step {
-            return guard(Guard::leave_of_the_gone, true) ? Step{s, {Action::answer_leave}} : ignore(s);
+          [&]<OneOf<Refusing, Refused, Left> S>(const S& s, const LeaveBelow& e) -> Step {
+            return guard(Guard::leave_of_the_gone, true) ? Step{s, {AnswerLeave{e.from, e.leave}}} : ignore(s);
           },
           // Its own members use numbers; the engine has rejected every other sender.
           [&]<OneOf<Collecting, AwaitingJoined, Standing, Condemned, Departing> S>(
               const S& s, const LeaveBelow&) -> Step { return ignore(s); },
 
-          [&]<OneOf<Standing, Condemned, Departing> S>(const S&, const LeaveAnswered&) -> Step {
-            return leave_done(limits);
+          [&]<OneOf<Standing, Condemned, Departing> S>(const S&, const LeaveAnswered& e) -> Step {
+            return leave_done(e.leave, limits);
           },
-          [&](const Passing&, const LeaveAnswered&) -> Step {
-            return {Left{}, {Action::pass_down}};
+          [&](const Passing& s, const LeaveAnswered&) -> Step {
+            return {Left{}, {AnswerLeave{s.from, s.leave}}};
           },
           // A newer group has the number: this one was refused, and the message to this node was lost.
-          [&]<OneOf<Collecting, AwaitingJoined> S>(const S&, const LeaveAnswered&) -> Step {
-            return {Refused{}, {Action::refuse_all}};
+          [&]<OneOf<Collecting, AwaitingJoined> S>(const S&, const LeaveAnswered& e) -> Step {
+            return {Refused{e.refused}, {RefuseAll{e.refused}}};
           },
-          [&](const Refusing&, const LeaveAnswered&) -> Step {
-            return {Refused{}, {}};
+          [&](const Refusing& s, const LeaveAnswered&) -> Step {
+            return {Refused{s.refused}, {}};
           },
-          [&]<OneOf<Absent, Refused, Left> S>(const S& s, const LeaveAnswered&) -> Step { return ignore(s); },
+          [&]<OneOf<Absent, Refused, Left> S>(const S& s, const LeaveAnswered&) -> Step { return stay(s); },
 
-          [&]<OneOf<Collecting, AwaitingJoined> S>(const S&, const JobOver&) -> Step {
-            if (limits.tree_root) return {Refused{}, {Action::refuse_all, Action::free_id}};
-            return {Refused{}, {Action::refuse_all}};
+          [&]<OneOf<Collecting, AwaitingJoined> S>(const S&, const JobOver& e) -> Step {
+            if (limits.tree_root) return {Refused{e.refused}, {RefuseAll{e.refused}, FreeId{}}};
+            return {Refused{e.refused}, {RefuseAll{e.refused}}};
           },
-          [&]<OneOf<Standing, Condemned> S>(const S&, const JobOver&) -> Step {
-            if (limits.tree_root) return {Left{}, {Action::void_all, Action::free_id}};
-            return {Left{}, {Action::void_all}};
+          [&]<OneOf<Standing, Condemned> S>(const S&, const JobOver& e) -> Step {
+            if (limits.tree_root) return {Left{e.why}, {VoidAll{e.why}, FreeId{}}};
+            return {Left{e.why}, {VoidAll{e.why}}};
           },
-          [&](const Departing&, const JobOver&) -> Step {
-            return {Left{}, {Action::leave_done}};
+          [&](const Departing& s, const JobOver& e) -> Step {
+            return {Left{e.why}, {LeaveDone{s.verdict.first_failed}}};
           },
-          [&](const Refusing&, const JobOver&) -> Step {
-            return {Refused{}, {}};
+          [&](const Refusing& s, const JobOver&) -> Step {
+            return {Refused{s.refused}, {}};
           },
-          [&](const Passing&, const JobOver&) -> Step {
-            return {Left{}, {Action::pass_down}};
+          [&](const Passing& s, const JobOver& e) -> Step {
+            return {Left{e.why}, {AnswerLeave{s.from, s.leave}}};
           },
-          [&]<OneOf<Absent, Refused, Left> S>(const S& s, const JobOver&) -> Step { return ignore(s); },
+          [&]<OneOf<Absent, Refused, Left> S>(const S& s, const JobOver&) -> Step { return stay(s); },
 
           [&](const AwaitingJoined& s, const Timeout&) -> Step {
-            if (now < s.resend_at) return ignore(s);
-            return {AwaitingJoined{resend_time(now, limits.resend_after)}, {Action::join_up}};
+            if (now < s.resend_at) return stay(s);
+            return {AwaitingJoined{resend_time(now, limits.resend_after)}, {JoinUp{}}};
+          },
+          [&](const Standing& s, const Timeout&) -> Step {
+            if (!s.reported || !guard(Guard::trouble_again, now >= s.resend_at)) return stay(s);
+            return {Standing{s.reported, resend_time(now, limits.resend_after)}, {TroubleUp{*s.reported, true}}};
           },
           [&](const Departing& s, const Timeout&) -> Step {
-            if (now < s.resend_at) return ignore(s);
-            return {Departing{resend_time(now, limits.resend_after)}, {Action::leave_up}};
+            if (now < s.resend_at) return stay(s);
+            return {Departing{s.verdict, resend_time(now, limits.resend_after)}, {LeaveUp{s.verdict.first_failed}}};
           },
           [&](const Refusing& s, const Timeout&) -> Step {
-            if (now < s.resend_at) return ignore(s);
-            return {Refusing{resend_time(now, limits.resend_after)}, {Action::refuse_up}};
+            if (now < s.resend_at) return stay(s);
+            return {Refusing{s.refused, resend_time(now, limits.resend_after)}, {RefuseUp{s.refused}}};
           },
           [&](const Passing& s, const Timeout&) -> Step {
-            if (now < s.resend_at) return ignore(s);
-            return {Passing{resend_time(now, limits.resend_after)}, {Action::pass_up}};
+            if (now < s.resend_at) return stay(s);
+            return {Passing{s.leave, s.from, resend_time(now, limits.resend_after)}, {PassUp{s.leave}}};
           },
-          [&]<OneOf<Absent, Collecting, Standing, Condemned, Refused, Left> S>(const S& s, const Timeout&) -> Step {
-            return ignore(s);
+          [&]<OneOf<Absent, Collecting, Condemned, Refused, Left> S>(const S& s, const Timeout&) -> Step {
+            return stay(s);
           },
       },
       state, event);

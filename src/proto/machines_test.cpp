@@ -53,21 +53,52 @@ std::string text(const group_life::State& state) {
   using namespace group_life;
   static constexpr const char* kNames[] = {"Absent",    "Collecting", "AwaitingJoined", "Standing", "Condemned",
                                            "Departing", "Refusing",   "Refused",        "Passing",  "Left"};
-  std::string name = kNames[state.index()];
+  std::string held;
+  const auto hold = [&](const std::string& one) { held += (held.empty() ? "" : ", ") + one; };
   std::visit(
       [&](const auto& s) {
-        if constexpr (requires { s.resend_at; }) name += fmt::format("(again at {})", text(s.resend_at));
+        if constexpr (requires { s.verdict; }) hold(fmt::format("from {}", s.verdict.first_failed));
+        if constexpr (requires { s.refused; }) hold(fmt::format("reason {}", static_cast<int>(s.refused.reason)));
+        if constexpr (requires { s.leave; }) hold(fmt::format("leave {} of link {}", s.leave.sequence, s.from.value));
+        if constexpr (requires { s.why; })
+          if (s.why) hold(fmt::format("void for {}", static_cast<int>(s.why->reason)));
+        if constexpr (requires { s.reported; })
+          if (s.reported) hold(fmt::format("reported {}", s.reported->culprit));
+        if constexpr (requires { s.resend_at; })
+          if (s.resend_at != kNever || !requires { s.reported; }) hold("again at " + text(s.resend_at));
       },
       state);
-  return name;
+  return kNames[state.index()] + (held.empty() ? "" : "(" + held + ")");
 }
-std::string text(group_life::Action action) {
-  static constexpr const char* kNames[] = {"count",       "join_up",   "stand",        "joined_one", "refuse_all",
-                                           "refuse_one",  "refuse_up", "free_id",      "trouble_up", "verdict_all",
-                                           "verdict_one", "void_all",  "leave_up",     "leave_done", "tell_later",
-                                           "pass_up",     "pass_down", "answer_leave", "ignore"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(group_life::Action::ignore) + 1);
-  return kNames[static_cast<std::size_t>(action)];
+std::string text(const group_life::Action& action) {
+  using namespace group_life;
+  const auto reason = [](const auto& body) { return static_cast<int>(body.reason); };
+  return std::visit(
+      overloaded{
+          [](const Ignore&) -> std::string { return "ignore"; },
+          [](const Count& a) { return fmt::format("count link {}", a.from.value); },
+          [](const JoinUp&) -> std::string { return "join up"; },
+          [](const Stand& a) -> std::string { return a.above ? "stand as answered" : "stand as root"; },
+          [](const JoinedOne& a) { return fmt::format("joined to link {}", a.to.value); },
+          [&](const RefuseAll& a) { return fmt::format("refuse all for {}", reason(a.refused)); },
+          [&](const RefuseOne& a) { return fmt::format("refuse link {} for {}", a.to.value, reason(a.refused)); },
+          [&](const RefuseUp& a) { return fmt::format("refuse up for {}", reason(a.refused)); },
+          [](const FreeId&) -> std::string { return "free id"; },
+          [](const TroubleUp& a) { return fmt::format("trouble of {} up{}", a.body.culprit, a.again ? " again" : ""); },
+          [](const VerdictAll& a) {
+            return fmt::format("verdict on {} from {} to all", a.verdict.body.culprit, a.verdict.first_failed);
+          },
+          [](const VerdictOne& a) {
+            return fmt::format("verdict on {} from {} to link {}", a.verdict.body.culprit, a.verdict.first_failed,
+                               a.to.value);
+          },
+          [&](const VoidAll& a) { return fmt::format("void all for {}", reason(a.why)); },
+          [](const LeaveUp& a) { return fmt::format("leave {} up", a.leave); },
+          [](const LeaveDone& a) { return fmt::format("leave {} done", a.leave); },
+          [](const PassUp& a) { return fmt::format("pass up leave {}", a.leave.sequence); },
+          [](const AnswerLeave& a) { return fmt::format("answer leave {} of link {}", a.leave.sequence, a.to.value); },
+          [](const NumbersUp&) -> std::string { return "numbers up"; }},
+      action);
 }
 
 std::string text(const member_number::State& state) {
@@ -180,42 +211,68 @@ std::string node_numbers() {
 
 std::string group_lives() {
   using namespace group_life;
+  using wire::RefuseReason;
   std::string out;
+  // Values that tell apart what a state held before from what the event brings: links 1 and 2, numbers 5 to 9.
+  const auto trouble = [](std::uint32_t culprit) {
+    wire::TroubleBody body;
+    body.culprit = culprit;
+    return body;
+  };
+  const auto refused = [](RefuseReason reason) {
+    wire::RefusedBody body;
+    body.reason = reason;
+    return body;
+  };
+  const auto leave = [](std::uint32_t number) {
+    wire::AggHeader header;
+    header.sequence = Sequence{number};
+    return header;
+  };
+  const Verdict earlier{trouble(3), Sequence{5}};
+  const auto no_ost = refused(RefuseReason::no_ost), lost = refused(RefuseReason::member_lost);
+  const wire::VoidBody by_manager{wire::VoidReason::manager, {}, {}};
   const std::initializer_list<State> states = {Absent{},
                                                Collecting{},
                                                AwaitingJoined{kEarlier},
                                                AwaitingJoined{kLater},
                                                Standing{},
-                                               Condemned{},
-                                               Departing{kEarlier},
-                                               Departing{kLater},
-                                               Refusing{kEarlier},
-                                               Refusing{kLater},
-                                               Refused{},
-                                               Passing{kEarlier},
-                                               Passing{kNever},
+                                               Standing{trouble(3), kEarlier},
+                                               Standing{trouble(3), kLater},
+                                               Condemned{earlier},
+                                               Departing{earlier, kEarlier},
+                                               Departing{earlier, kLater},
+                                               Refusing{no_ost, kEarlier},
+                                               Refusing{no_ost, kLater},
+                                               Refused{no_ost},
+                                               Passing{leave(6), LinkId{1}, kEarlier},
+                                               Passing{leave(6), {}, kNever},
                                                Left{}};
   const std::initializer_list<Row<Event>> events = {
-      {"a first join", Join{}},
-      {"a join again", Join{.counted = true}},
-      {"a join that disagrees", Join{.objected = true}},
-      {"the last join", Join{.completes = true}},
+      {"a first join", Join{.from = LinkId{2}, .refused = refused(RefuseReason::bad_path)}},
+      {"a join again", Join{.from = LinkId{2}, .counted = true}},
+      {"a join that disagrees", Join{.from = LinkId{2}, .objected = true, .refused = refused(RefuseReason::bad_path)}},
+      {"the last join", Join{.from = LinkId{2}, .completes = true, .refused = refused(RefuseReason::bad_path)}},
       {"joined from above", JoinedAbove{}},
-      {"refused from above", RefusedAbove{}},
-      {"refused from below", RefusedBelow{}},
-      {"a child's link closed", ChildClosed{}},
-      {"a child's link closed, it had left", ChildClosed{.had_left = true}},
-      {"the last child's link closed", ChildClosed{.all_left = true}},
-      {"the parent's link closed", ParentClosed{}},
-      {"the parent's link closed during Leave", ParentClosed{true}},
-      {"void from above", VoidAbove{}},
-      {"trouble", Trouble{}},
-      {"a verdict from above", VerdictAbove{}},
+      {"refused from above", RefusedAbove{lost}},
+      {"refused from below", RefusedBelow{LinkId{2}, lost}},
+      {"a child's link closed", ChildClosed{.trouble = trouble(4), .refused = lost, .first_unanswered = Sequence{7}}},
+      {"a child's link closed, it had left",
+       ChildClosed{.had_left = true, .trouble = trouble(4), .refused = lost, .first_unanswered = Sequence{7}}},
+      {"the last child's link closed",
+       ChildClosed{.all_left = true, .trouble = trouble(4), .refused = lost, .first_unanswered = Sequence{7}}},
+      {"the parent's link closed", ParentClosed{.leave = leave(8), .refused = lost}},
+      {"the parent's link closed during Leave",
+       ParentClosed{.leave_under_way = true, .leave = leave(8), .refused = lost}},
+      {"the parent is ready", ParentReady{}},
+      {"void from above", VoidAbove{lost, by_manager}},
+      {"trouble", Trouble{LinkId{2}, trouble(4), Sequence{7}}},
+      {"a verdict from above", VerdictAbove{{trouble(4), Sequence{9}}}},
       {"a leave after the verdict", LeaveAfterVerdict{}},
       {"the last leave after the verdict", LeaveAfterVerdict{true}},
-      {"leave of a group below", LeaveBelow{}},
-      {"leave is answered", LeaveAnswered{}},
-      {"the job is over", JobOver{}},
+      {"leave of a group below", LeaveBelow{LinkId{2}, leave(8)}},
+      {"leave is answered", LeaveAnswered{Sequence{8}, refused(RefuseReason::unknown_group)}},
+      {"the job is over", JobOver{refused(RefuseReason::unknown_job), by_manager}},
       {"timeout", Timeout{}}};
   print<State, Event>(out, "a group at a node between", states, events, Limits{false, false, kResend}, step);
   print<State, Event>(out, "a group at its root, below the tree's", states, events, Limits{true, false, kResend}, step);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/result.hpp"
 #include "proto/guard.hpp"
 
 namespace sumac::proto {
@@ -28,16 +29,11 @@ void NodeGroup::begin(GroupId group_id) {
   retire();
   id_ = group_id;
   epoch_ = Epoch{};
-  void_ = {wire::VoidReason::lost_node, ctx_.config.node_id, {}};
-  wire::put_name(void_.lost.noticed_by, ctx_.own_name());
   life_ = group_life::Absent{};
   job_id_ = JobId{};
   group_size_ = expected_ = members_ = 0;
   lowest_rank_ = wire::kNoRank;
-  verdict_.reset();
   invited_.reset();
-  reported_.reset();
-  report_again_at_ = kNever;
   answered_ = operations_ = streaming_operations_ = 0;
   unlocked_at_.reset();
   kept_from_ = first_unanswered_ = Sequence{};
@@ -48,83 +44,118 @@ group_life::Limits NodeGroup::life_limits() const noexcept {
 }
 
 void NodeGroup::live(const group_life::Event& event, Time now) {
-  auto [state, actions] = group_life::step(life_, event, now, life_limits());
-  life_ = state;
-  for (const auto action : actions) perform(action, now);
+  for (Follow next = event; next;) {
+    const auto [state, actions] = group_life::step(life_, *next, now, life_limits());
+    life_ = state;
+    ctx_.due = std::min(ctx_.due, resend_at(life_));
+    next.reset();
+    for (const auto& action : actions)
+      if (const Follow follow = perform(action, now)) next = follow;
+  }
 }
 
-void NodeGroup::perform(group_life::Action action, Time now) {
-  using group_life::Action;
+template <class Body>
+void NodeGroup::to_children(const AggHeader& header, const Body& body) {
+  for (const Child& child : children_)
+    if (!child.closed) ctx_.control(child.link, header, body);
+}
+
+NodeGroup::Follow NodeGroup::perform(const group_life::Action& action, Time now) {
+  using namespace group_life;
   const auto head = [&](AggKind kind) { return ctx_.header(kind, id_, epoch_); };
-  const auto to_children = [&](const auto& send) {
-    for (const Child& child : children_)
-      if (!child.closed) send(child.link);
-  };
-  switch (action) {
-    case Action::count: return count_join(*pending_link_, pending_join_);
-    case Action::join_up: return send_join_up(now);
-    case Action::stand: return stand(now);
-    case Action::joined_one:
-      ++ctx_.stats.resends;
-      invite(speaker_);
-      return ctx_.control(speaker_, joined_header(), joined_);
-    case Action::refuse_all:
-      ++ctx_.stats.groups_refused;
-      to_children([&](LinkId link) { ctx_.control(link, head(AggKind::refused), refused_); });
-      return retire();
-    case Action::refuse_one: return ctx_.control(speaker_, head(AggKind::refused), refused_);
-    case Action::refuse_up:
-      if (ctx_.parent) ctx_.control(ctx_.parent, head(AggKind::refused), refused_);
-      return ctx_.expect_answer(now);
-    case Action::free_id:
-      if (Job* job = ctx_.jobs.find(ctx_.ids.release(id_)); job != nullptr) --job->ids_used;
-      return;
-    case Action::trouble_up: return report(heard_, now);
-    case Action::verdict_all: return condemn(now);
-    case Action::verdict_one: {
-      if (!speaker_) return;
-      AggHeader h = head(AggKind::verdict);
-      h.sequence = first_failed_;
-      return ctx_.control(speaker_, h, *verdict_);
-    }
-    case Action::void_all:
-      to_children([&](LinkId link) { ctx_.control(link, head(AggKind::void_epoch), void_); });
-      return retire();
-    case Action::leave_up: {
-      AggHeader h = head(AggKind::contribute);
-      h.sequence = leave_sequence_;
-      h.coll = wire::Coll::leave;
-      h.origin = lowest_rank_;
-      h.members = members_;
-      if (ctx_.parent_lost) return live(group_life::ParentClosed{}, now);
-      if (ctx_.parent) ctx_.data(ctx_.parent, h, {});
-      return ctx_.expect_answer(now);
-    }
-    case Action::tell_later:
-      passing_ = ctx_.header(AggKind::contribute, id_, epoch_);
-      passing_.sequence = leave_sequence_;
-      passing_.coll = wire::Coll::leave;
-      passing_.origin = lowest_rank_;
-      passing_.members = members_;
-      passing_link_ = {};
-      return ctx_.expect_answer(now);
-    case Action::leave_done: {
-      ++ctx_.stats.groups_left;
-      AggHeader h = head(AggKind::contribute);
-      h.sequence = leave_sequence_;
-      to_children([&](LinkId link) { answer_leave(link, h); });
-      return retire();
-    }
-    case Action::pass_up:
-      if (ctx_.parent_lost) return live(group_life::ParentClosed{}, now);
-      if (ctx_.parent) ctx_.data(ctx_.parent, passing_, {});
-      return;
-    case Action::pass_down:
-      if (ctx_.links.find(passing_link_) != nullptr) answer_leave(passing_link_, passing_);
-      return;
-    case Action::answer_leave: return answer_leave(speaker_, passing_);
-    case Action::ignore: ++ctx_.stats.late_copies; return;
-  }
+  Follow next;
+  std::visit(overloaded{
+                 [&](const Ignore&) { ++ctx_.stats.late_copies; },
+                 [&](const Count& a) { count_join(a); },
+                 [&](const JoinUp&) { send_join_up(); },
+                 [&](const Stand& a) { next = stand(a.above); },
+                 [&](const JoinedOne& a) {
+                   ++ctx_.stats.resends;
+                   send_joined(a.to);
+                 },
+                 [&](const RefuseAll& a) {
+                   ++ctx_.stats.groups_refused;
+                   to_children(head(AggKind::refused), a.refused);
+                   retire();
+                 },
+                 [&](const RefuseOne& a) { ctx_.control(a.to, head(AggKind::refused), a.refused); },
+                 [&](const RefuseUp& a) {
+                   if (ctx_.parent) ctx_.control(ctx_.parent, head(AggKind::refused), a.refused);
+                 },
+                 [&](const FreeId&) {
+                   if (Job* job = ctx_.jobs.find(ctx_.ids.release(id_)); job != nullptr) --job->ids_used;
+                 },
+                 [&](const TroubleUp& a) { send_trouble_up(a); },
+                 [&](const VerdictAll& a) { next = condemn(a.verdict, now); },
+                 [&](const VerdictOne& a) {
+                   if (a.to) send_verdict(a.to, a.verdict);
+                 },
+                 [&](const VoidAll& a) {
+                   to_children(head(AggKind::void_epoch), a.why);
+                   retire();
+                 },
+                 [&](const LeaveUp& a) {
+                   if (ctx_.parent_lost)
+                     next = without_parent();
+                   else if (ctx_.parent)
+                     ctx_.data(ctx_.parent, own_leave(a.leave), {});
+                 },
+                 [&](const LeaveDone& a) {
+                   ++ctx_.stats.groups_left;
+                   for (const Child& child : children_)
+                     if (!child.closed) answer_leave(child.link, own_leave(a.leave));
+                   retire();
+                 },
+                 [&](const PassUp& a) {
+                   if (ctx_.parent_lost)
+                     next = without_parent();
+                   else if (ctx_.parent)
+                     ctx_.data(ctx_.parent, a.leave, {});
+                 },
+                 [&](const AnswerLeave& a) {
+                   if (ctx_.links.find(a.to) != nullptr) answer_leave(a.to, a.leave);
+                 },
+                 [&](const NumbersUp&) {
+                   for (Slot& at : slots_)
+                     if (std::holds_alternative<node_number::AwaitingParent>(at.state)) send_number_up(at, now);
+                 },
+             },
+             action);
+  return next;
+}
+
+// ---- The Leave of this node -------------------------------------------------------------------------------
+
+AggHeader NodeGroup::own_leave(Sequence sequence) const noexcept {
+  AggHeader h = ctx_.header(AggKind::contribute, id_, epoch_);
+  h.sequence = sequence;
+  h.coll = wire::Coll::leave;
+  h.origin = lowest_rank_;
+  h.members = members_;
+  return h;
+}
+
+/// Returns the number of this node's own Leave, if the parent still has to answer it.
+std::optional<Sequence> NodeGroup::leave_number() const noexcept {
+  if (const auto* verdict = group_life::verdict_of(life_); verdict != nullptr) return verdict->first_failed;
+  for (const Slot& at : slots_)
+    if (at.agreed.coll == wire::Coll::leave && std::holds_alternative<node_number::AwaitingParent>(at.state))
+      return at.sequence;
+  return std::nullopt;
+}
+
+group_life::ParentClosed NodeGroup::without_parent() const {
+  const auto leave = leave_number();
+  wire::VoidBody why = void_body(wire::VoidReason::lost_node);
+  why.lost = ctx_.lost;
+  return {.leave_under_way = leave.has_value(),
+          .leave = own_leave(leave.value_or(Sequence{})),
+          .refused = refusal(RefuseReason::member_lost, 0, 0),
+          .why = why};
+}
+
+group_life::LeaveAnswered NodeGroup::leave_answered(Sequence sequence) const {
+  return {sequence, refusal(RefuseReason::unknown_group, 0, 0)};
 }
 
 void NodeGroup::answer_leave(LinkId to, const AggHeader& request) {
@@ -143,7 +174,15 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
   // epoch is over.
   if (!guard(Guard::void_again, true)) return;
   ++ctx_.stats.resends;
-  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch), void_);
+  const auto* left = std::get_if<group_life::Left>(&life_);
+  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch),
+               left != nullptr && left->why ? *left->why : void_body(wire::VoidReason::lost_node));
+}
+
+wire::VoidBody NodeGroup::void_body(wire::VoidReason reason) const {
+  wire::VoidBody body{reason, ctx_.config.node_id, {}};
+  wire::put_name(body.lost.noticed_by, ctx_.own_name());
+  return body;
 }
 
 // ---- Joining ----------------------------------------------------------------------------------------------
@@ -152,42 +191,43 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
   if (link.role == wire::Role::client &&
       guard(Guard::join_own, body.job_id != link.job_id || body.world_rank != link.peer || body.members != 1))
     return "join: job and rank differ from this connection's hello";
-  speaker_ = link.id;
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
   if (!joining && job_id_ != JobId{} && body.job_id != job_id_) return "join: the group belongs to another job";
   if (is<group_life::Collecting>() && epoch_before(header.epoch, epoch_)) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }
-  pending_join_ = body;
-  pending_link_ = &link;
-  reproducible_pending_ = (header.flags & wire::kFlagReproducible) != 0;
-  group_life::Join event{.counted = link.child_of[number_] != kNoChild};
+  group_life::Join join{.from = link.id,
+                        .body = body,
+                        .reproducible = (header.flags & wire::kFlagReproducible) != 0,
+                        .counted = link.child_of[number_] != kNoChild};
+  if (is<group_life::Absent>()) note_shape(header, body);
   if (joining) {
-    if (is<group_life::Absent>()) note_shape(header, body);
-    if (const auto reason = objection(header, body, event.counted)) {
-      event.objected = true;
-      refused_ = refusal(*reason, *reason == RefuseReason::node_limit ? kChildrenMax : 0, 0);
-    } else {
-      event.completes = members_ + body.members >= expected_;
-      if (event.completes && !(event.counted && guard(Guard::join_duplicate, true))) {
-        Job* job = ctx_.jobs.find(job_id_);
-        reserved_ = ctx_.jobs.reserve(*job, std::min(shape_.osts, body.osts));
-        if (reserved_ == 0) {
-          event.objected = true;
-          refused_ = refusal(RefuseReason::no_ost, job->grant.quota.osts, body.osts);
-        } else if (!reserve_windows(body)) {
-          event.objected = true;
-          refused_ = refusal(RefuseReason::node_limit, in_kib(ctx_.config.limits.window_bytes),
-                             in_kib(reserved_ * number_bytes(body.payload_per_ost)));
-        }
-      }
-    }
-  } else if (!event.counted && active() && !is<group_life::Refusing>()) {
-    refused_ = refusal(RefuseReason::bad_path, expected_, members_ + body.members);
+    judge_join(join, header);
+  } else {
+    join.refused = refusal(RefuseReason::bad_path, expected_, members_ + body.members);
+    join.refused.job_id = body.job_id;
   }
-  live(event, now);
+  live(join, now);
   return nullptr;
+}
+
+/// Decides whether the join counts and whether it completes the group. If it does, OSTs and memory are reserved.
+void NodeGroup::judge_join(group_life::Join& join, const AggHeader& header) {
+  const auto object = [&](RefuseReason reason, std::uint32_t limit, std::uint32_t asked) {
+    join.objected = true;
+    join.refused = refusal(reason, limit, asked);
+  };
+  if (const auto reason = objection(header, join.body, join.counted))
+    return object(*reason, *reason == RefuseReason::node_limit ? kChildrenMax : 0, 0);
+  join.completes = members_ + join.body.members >= expected_;
+  if (!join.completes || (join.counted && guard(Guard::join_duplicate, true))) return;
+  Job* job = ctx_.jobs.find(job_id_);
+  reserved_ = ctx_.jobs.reserve(*job, std::min(shape_.osts, join.body.osts));
+  if (reserved_ == 0) return object(RefuseReason::no_ost, job->grant.quota.osts, join.body.osts);
+  if (!reserve_windows(join))
+    object(RefuseReason::node_limit, in_kib(ctx_.config.limits.window_bytes),
+           in_kib(reserved_ * number_bytes(join.body.payload_per_ost)));
 }
 
 void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) {
@@ -225,7 +265,7 @@ std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const 
 
 wire::RefusedBody NodeGroup::refusal(RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const {
   wire::RefusedBody body;
-  body.job_id = job_id_ != JobId{} ? job_id_ : pending_join_.job_id;
+  body.job_id = job_id_;
   body.reason = reason;
   body.node_id = ctx_.config.node_id;
   body.limit = limit;
@@ -234,21 +274,23 @@ wire::RefusedBody NodeGroup::refusal(RefuseReason reason, std::uint32_t limit, s
   return body;
 }
 
-void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
+void NodeGroup::count_join(const group_life::Count& join) {
+  const wire::JoinBody& body = join.body;
+  Link* link = ctx_.links.find(join.from);
   if (!counted_in_job_) {
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) ++job->groups_here, counted_in_job_ = true;
   }
   const auto child = static_cast<std::uint16_t>(children_.size());
-  children_.push_back({.link = link.id,
-                       .role = link.role,
-                       .peer = link.peer,
+  children_.push_back({.link = link->id,
+                       .role = link->role,
+                       .peer = link->peer,
                        .lowest_rank = body.rank,
                        .members = body.members,
-                       .name = link.name});
+                       .name = link->name});
   child_set_.add(child);
-  link.child_of[number_] = child;
+  link->child_of[number_] = child;
   members_ += body.members;
-  reproducible_below_ = reproducible_below_ && reproducible_pending_;
+  reproducible_below_ = reproducible_below_ && join.reproducible;
   lowest_rank_ = std::min(lowest_rank_, body.rank);
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
@@ -256,7 +298,7 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
   shape_.chunk_bytes = std::min(shape_.chunk_bytes, body.chunk_bytes);
 }
 
-void NodeGroup::send_join_up(Time now) {
+void NodeGroup::send_join_up() {
   wire::JoinBody body = shape_;
   body.rank = lowest_rank_;
   body.world_rank = 0;
@@ -268,28 +310,36 @@ void NodeGroup::send_join_up(Time now) {
   AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
   if (reproducible_below_) h.flags |= wire::kFlagReproducible;
   if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
-  ctx_.expect_answer(now);
 }
 
-void NodeGroup::stand(Time now) {
-  if (life_limits().group_root) {
-    const Job* job = ctx_.jobs.find(job_id_);
-    joined_ = {};
-    joined_.job_id = job_id_;
-    joined_.osts = reserved_;
-    joined_.stream_window = std::min(shape_.stream_window, job == nullptr ? 0 : job->grant.quota.stream_window);
-    joined_.payload_per_ost = shape_.payload_per_ost;
-    joined_.chunk_bytes = shape_.chunk_bytes;
-    if (joined_.chunk_bytes == 0) joined_.stream_window = 0;
-    joined_.low = joined_.high = ctx_.config.limits.first_sequence;
-    joined_.root_node = ctx_.config.node_id;
-    reproducible_ = reproducible_below_;
-    wire::InvitedBody where;
-    const bool wanted = ctx_.config.multicast_to_one_level ||
-                        std::ranges::any_of(children_, [](const Child& c) { return c.role == wire::Role::node; });
-    Multicast* all = wanted ? ctx_.outbox.multicast() : nullptr;
-    if (all != nullptr && all->invite(id_, where)) invited_ = where;
-  }
+/// Returns the answer of the group's root to all joins.
+wire::JoinedBody NodeGroup::grant() const noexcept {
+  const Job* job = ctx_.jobs.find(job_id_);
+  wire::JoinedBody body;
+  body.job_id = job_id_;
+  body.osts = reserved_;
+  body.stream_window = std::min(shape_.stream_window, job == nullptr ? 0 : job->grant.quota.stream_window);
+  body.payload_per_ost = shape_.payload_per_ost;
+  body.chunk_bytes = shape_.chunk_bytes;
+  if (body.chunk_bytes == 0) body.stream_window = 0;
+  body.low = body.high = ctx_.config.limits.first_sequence;
+  body.root_node = ctx_.config.node_id;
+  return body;
+}
+
+/// At the group's root: small results also go to a multicast address, where there is one and it pays.
+void NodeGroup::choose_multicast() {
+  wire::InvitedBody where;
+  const bool wanted = ctx_.config.multicast_to_one_level ||
+                      std::ranges::any_of(children_, [](const Child& c) { return c.role == wire::Role::node; });
+  Multicast* all = wanted ? ctx_.outbox.multicast() : nullptr;
+  if (all != nullptr && all->invite(id_, where)) invited_ = where;
+}
+
+NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>& above) {
+  joined_ = above ? above->body : grant();
+  reproducible_ = reproducible_below_ && (!above || above->reproducible);
+  if (!above) choose_multicast();
   ctx_.jobs.give_back(job_id_, reserved_ - joined_.osts);
   reserved_ = joined_.osts;
   // The new reservation is never larger than the one before.
@@ -301,32 +351,29 @@ void NodeGroup::stand(Time now) {
     if (child.closed) continue;
     if (Link* link = child.role == wire::Role::client ? ctx_.links.find(child.link) : nullptr; link != nullptr)
       ctx_.allow(*link, may_be_unread());
-    invite(child.link);
-    ctx_.control(child.link, joined_header(), joined_);
+    send_joined(child.link);
   }
-  for (std::uint16_t child = 0; child < children_.size(); ++child)
-    if (children_[child].closed) return child_closed(children_[child].link, child, now);
+  const auto closed = std::ranges::find_if(children_, &Child::closed);
+  if (closed == children_.end()) return {};
+  return closed_event(*closed, wire::TroubleReason::lost_connection);
 }
 
-/// Invites the child before joined is sent, so that a member knows the address when the group stands.
-void NodeGroup::invite(LinkId child) {
+/// The child is invited before joined is sent, so that a member knows the address when the group stands.
+void NodeGroup::send_joined(LinkId child) {
   if (invited_ && ctx_.links.find(child) != nullptr)
     ctx_.control(child, ctx_.header(AggKind::invited, id_, epoch_), *invited_);
+  AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
+  if (reproducible_) h.flags |= wire::kFlagReproducible;
+  ctx_.control(child, h, joined_);
 }
 
 void NodeGroup::invited(const AggHeader& header, const wire::InvitedBody& body) {
-  // It came after joined (the hop reorders messages): the members do without multicast.
-  if (guard(Guard::epoch, header.epoch != epoch_) || !is<group_life::AwaitingJoined>()) {
-    ++ctx_.stats.late_copies;
-    return;
+  if (is_late(header)) return;
+  if (is<group_life::AwaitingJoined>()) {
+    invited_ = body;
+  } else {
+    ++ctx_.stats.late_copies;  // it came after joined (the hop reorders messages): the members do without multicast
   }
-  invited_ = body;
-}
-
-AggHeader NodeGroup::joined_header() const noexcept {
-  AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
-  if (reproducible_) h.flags |= wire::kFlagReproducible;
-  return h;
 }
 
 void NodeGroup::retire() {
@@ -350,50 +397,34 @@ void NodeGroup::retire() {
   slots_.clear();
   partials_.clear();
   blocks_.clear();
-  reported_.reset();
-  report_again_at_ = kNever;
 }
 
 NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBody& body, Time now) {
-  speaker_ = {};
-  if (guard(Guard::epoch, header.epoch != epoch_)) {
-    ++ctx_.stats.late_copies;
-    return nullptr;
-  }
-  if (!is<group_life::AwaitingJoined>()) {
-    live(group_life::JoinedAbove{}, now);
-    return nullptr;
-  }
-  if (body.osts > reserved_ || body.payload_per_ost > shape_.payload_per_ost || body.chunk_bytes > shape_.chunk_bytes ||
-      body.stream_window > shape_.stream_window)
+  if (is_late(header)) return nullptr;
+  if (is<group_life::AwaitingJoined>() &&
+      (body.osts > reserved_ || body.payload_per_ost > shape_.payload_per_ost ||
+       body.chunk_bytes > shape_.chunk_bytes || body.stream_window > shape_.stream_window))
     return "joined: the parent grants more than was asked for";
-  joined_ = body;
-  reproducible_ = reproducible_below_ && (header.flags & wire::kFlagReproducible) != 0;
-  live(group_life::JoinedAbove{}, now);
+  live(group_life::JoinedAbove{body, (header.flags & wire::kFlagReproducible) != 0}, now);
   return nullptr;
 }
 
 void NodeGroup::refused_above(const AggHeader& header, const wire::RefusedBody& body, Time now) {
-  speaker_ = {};
   if (header.epoch != epoch_) {
     ++ctx_.stats.late_copies;
     return;
   }
-  if (is<group_life::AwaitingJoined>()) refused_ = body;
-  live(group_life::RefusedAbove{}, now);
+  live(group_life::RefusedAbove{body}, now);
 }
 
 void NodeGroup::refused_below(LinkId link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
-  speaker_ = link;
   if (is<group_life::Absent>()) epoch_ = header.epoch, job_id_ = body.job_id;
-  if (!is<group_life::Refusing>() && !is<group_life::Refused>()) refused_ = body;  // it is passed on, not merely echoed
-  live(group_life::RefusedBelow{}, now);
+  live(group_life::RefusedBelow{link, body}, now);
 }
 
 // ---- Verdict and the end ----------------------------------------------------------------------------------
 
 NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wire::TroubleBody& body, Time now) {
-  speaker_ = link.id;
   if (header.epoch != epoch_ || over()) {
     ++ctx_.stats.late_copies;
     return nullptr;
@@ -401,55 +432,40 @@ NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wi
   if (guard(Guard::own_group, link.child_of[number_] == kNoChild))
     return "trouble: this connection did not join the group";
   if (body.culprit >= group_size_) return "trouble: the culprit is not in the group";
-  heard_ = body;
-  live(group_life::Trouble{}, now);
+  live(group_life::Trouble{link.id, body, first_unanswered_}, now);
   return nullptr;
 }
 
-void NodeGroup::report(const wire::TroubleBody& body, Time now) {
-  if (reported_) return;  // the first report is repeated until the verdict comes
-  reported_ = body;
-  report_again_at_ = resend_time(now, ctx_.config.limits.resend_after);
-  ctx_.expect_answer(now);
+void NodeGroup::send_trouble_up(const group_life::TroubleUp& trouble) {
+  if (trouble.again) ++ctx_.stats.resends;
   AggHeader h = ctx_.header(AggKind::trouble, id_, epoch_);
   h.sequence = first_unanswered_;
   h.origin = lowest_rank_;
   h.members = members_;
-  if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
+  if (ctx_.parent) ctx_.control(ctx_.parent, h, trouble.body);
 }
 
 NodeGroup::Flaw NodeGroup::verdict(const AggHeader& header, const wire::VerdictBody& body, Time now) {
-  speaker_ = {};
-  if (guard(Guard::epoch, header.epoch != epoch_)) {
-    ++ctx_.stats.late_copies;
-    return nullptr;
-  }
-  if (!is<group_life::Standing>()) {
-    live(group_life::VerdictAbove{}, now);
-    return nullptr;
-  }
-  heard_ = body;
-  first_failed_ = header.sequence;
-  live(group_life::VerdictAbove{}, now);
+  if (!is_late(header)) live(group_life::VerdictAbove{{body, header.sequence}}, now);
   return nullptr;
 }
 
-void NodeGroup::condemn(Time now) {
-  verdict_ = heard_;
-  if (life_limits().group_root) {
-    first_failed_ = first_unanswered_;
-    ++ctx_.stats.verdicts;
-  }
-  leave_sequence_ = first_failed_;
-  reported_.reset();
-  for (Slot& at : slots_)
-    if (!std::holds_alternative<node_number::Idle>(at.state) && !seq_before(at.sequence, first_failed_))
-      advance(at, node_number::Condemned{}, 0, nullptr, nullptr, now);
+void NodeGroup::send_verdict(LinkId to, const group_life::Verdict& verdict) {
   AggHeader h = ctx_.header(AggKind::verdict, id_, epoch_);
-  h.sequence = first_failed_;
+  h.sequence = verdict.first_failed;
+  ctx_.control(to, h, verdict.body);
+}
+
+/// Forgets the numbers that the verdict condemns, then sends it to all children.
+NodeGroup::Follow NodeGroup::condemn(const group_life::Verdict& verdict, Time now) {
+  if (life_limits().group_root) ++ctx_.stats.verdicts;
+  for (Slot& at : slots_)
+    if (!std::holds_alternative<node_number::Idle>(at.state) && !seq_before(at.sequence, verdict.first_failed))
+      advance(at, node_number::Condemned{}, 0, nullptr, nullptr, now);
   for (const Child& child : children_)
-    if (!child.closed) ctx_.control(child.link, h, *verdict_);
-  if (all_left()) live(group_life::LeaveAfterVerdict{true}, now);
+    if (!child.closed) send_verdict(child.link, verdict);
+  if (all_left()) return group_life::LeaveAfterVerdict{true};
+  return {};
 }
 
 bool NodeGroup::all_left() const noexcept {
@@ -458,88 +474,56 @@ bool NodeGroup::all_left() const noexcept {
 }
 
 void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::TroubleReason why) {
-  speaker_ = {};
   Child& child = children_[index];
   if (child.link != link) return;
   child.closed = true;
-  heard_ = {};
-  heard_.reason = why;
-  heard_.culprit = child.lowest_rank;
-  if (child.role == wire::Role::node) heard_.lost = ctx_.lost;
-  if (is<group_life::Collecting>()) refused_ = refusal(RefuseReason::member_lost, 0, child.lowest_rank);
-  live(group_life::ChildClosed{child.leaving, all_left()}, now);
+  live(closed_event(child, why), now);
+}
+
+group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::TroubleReason why) const {
+  wire::TroubleBody trouble;
+  trouble.reason = why;
+  trouble.culprit = child.lowest_rank;
+  if (child.role == wire::Role::node) trouble.lost = ctx_.lost;
+  return {.had_left = child.leaving,
+          .all_left = all_left(),
+          .trouble = trouble,
+          .refused = refusal(RefuseReason::member_lost, 0, child.lowest_rank),
+          .first_unanswered = first_unanswered_};
 }
 
 void NodeGroup::void_epoch(const AggHeader& header, const wire::VoidBody& body, Time now) {
-  speaker_ = {};
   if (header.epoch != epoch_ || over()) {
     ++ctx_.stats.late_copies;
     return;
   }
-  if (is<group_life::AwaitingJoined>()) refused_ = refusal(RefuseReason::member_lost, 0, 0);
-  if (active()) void_ = body;
-  live(group_life::VoidAbove{}, now);
+  live(group_life::VoidAbove{refusal(RefuseReason::member_lost, 0, 0), body}, now);
 }
 
-void NodeGroup::parent_closed(Time now) {
-  speaker_ = {};
-  if (active()) void_.lost = ctx_.lost;
-  if (is<group_life::AwaitingJoined>()) refused_ = refusal(RefuseReason::member_lost, 0, 0);
-  bool leave_under_way = false;
-  if (is<group_life::Standing>() && life_limits().group_root)
-    for (const Slot& at : slots_)
-      leave_under_way |=
-          at.agreed.coll == wire::Coll::leave && std::holds_alternative<node_number::AwaitingParent>(at.state);
-  live(group_life::ParentClosed{leave_under_way}, now);
-}
+void NodeGroup::parent_closed(Time now) { live(without_parent(), now); }
 
-void NodeGroup::parent_ready(Time now) {
-  speaker_ = {};
-  if (is<group_life::AwaitingJoined>()) send_join_up(now);
-  if (is<group_life::Departing>()) perform(group_life::Action::leave_up, now);
-  if (is<group_life::Refusing>()) perform(group_life::Action::refuse_up, now);
-  if (is<group_life::Passing>()) perform(group_life::Action::pass_up, now);
-  if (is<group_life::Standing>())
-    for (Slot& at : slots_)
-      if (std::holds_alternative<node_number::AwaitingParent>(at.state)) send_number_up(at, now);
-}
+void NodeGroup::parent_ready(Time now) { live(group_life::ParentReady{}, now); }
 
-void NodeGroup::end_by_reuse(Time now) {
-  speaker_ = {};
-  if (active()) refused_ = refusal(RefuseReason::unknown_group, 0, 0);
-  live(group_life::LeaveAnswered{}, now);
-}
+void NodeGroup::end_by_reuse(Time now) { live(leave_answered(leave_number().value_or(Sequence{})), now); }
 
 void NodeGroup::job_over(Time now) {
-  speaker_ = {};
   if (!active()) return;
-  refused_ = refusal(RefuseReason::unknown_job, 0, 0);
-  void_.reason = wire::VoidReason::manager;
-  live(group_life::JobOver{}, now);
+  live(group_life::JobOver{refusal(RefuseReason::unknown_job, 0, 0), void_body(wire::VoidReason::manager)}, now);
 }
 
 Time NodeGroup::tick(Time now) {
   if (!active()) return kNever;
-  speaker_ = {};
   live(group_life::Timeout{}, now);
   Time due = resend_at(life_);
-  if (is<group_life::Standing>() && reported_) {
-    if (guard(Guard::trouble_again, now >= report_again_at_)) {
-      ++ctx_.stats.resends;
-      const auto body = *reported_;
-      reported_.reset();
-      report(body, now);
-    }
-    due = std::min(due, report_again_at_);
+  if (!is<group_life::Standing>() && !is<group_life::Condemned>()) return due;
+  for (Slot& at : slots_) {
+    if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state);
+        waiting != nullptr && now >= waiting->resend_at)
+      if (follow(advance(at, node_number::Timeout{}, 0, nullptr, nullptr, now), at.sequence, now))
+        return resend_at(life_);
+    if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state); waiting != nullptr)
+      due = std::min(due, waiting->resend_at);
   }
-  if (is<group_life::Standing>() || is<group_life::Condemned>())
-    for (Slot& at : slots_) {
-      if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state);
-          waiting != nullptr && now >= waiting->resend_at)
-        advance(at, node_number::Timeout{}, 0, nullptr, nullptr, now);
-      if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state); waiting != nullptr)
-        due = std::min(due, waiting->resend_at);
-    }
   return due;
 }
 

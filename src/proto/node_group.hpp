@@ -1,13 +1,14 @@
 #pragma once
-// This header belongs to src/proto alone: one group number of a node. It owns what the machines group_life and
-// node_number leave out: children, reserved OSTs, the ring of slots with the agreed headers and the buffers, verdict
-// and trouble.
+// This header belongs to src/proto alone: one group number of a node. It turns messages into events of the machines
+// group_life and node_number, performs their actions, and owns what they leave out: children, reserved OSTs, the ring of
+// slots with the agreed headers and the buffers.
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "proto/group_life.hpp"
+#include "proto/guard.hpp"
 #include "proto/node_context.hpp"
 #include "proto/node_number.hpp"
 #include "proto/partial_sums.hpp"
@@ -88,28 +89,38 @@ class NodeGroup {
   };
 
   void live(const group_life::Event& event, Time now);
-  void perform(group_life::Action action, Time now);
+  using Follow = std::optional<group_life::Event>;  ///< The event that an action leads to, if any.
+  Follow perform(const group_life::Action& action, Time now);
   group_life::Limits life_limits() const noexcept;
   template <class S>
   bool is() const noexcept {
     return std::holds_alternative<S>(life_);
   }
 
+  void judge_join(group_life::Join& join, const wire::AggHeader& header);
   std::optional<wire::RefuseReason> objection(const wire::AggHeader& header, const wire::JoinBody& body, bool counted);
   void note_shape(const wire::AggHeader& header, const wire::JoinBody& body);
-  void count_join(Link& link, const wire::JoinBody& body);
+  void count_join(const group_life::Count& join);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
-  void stand(Time now);
+  wire::VoidBody void_body(wire::VoidReason reason) const;
+  Follow stand(const std::optional<group_life::JoinedAbove>& above);
+  wire::JoinedBody grant() const noexcept;
+  void choose_multicast();
   /// Returns the memory that the group held, then reserves as large a window as there is room for; returns those
   /// windows.
   Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
   void release_memory() noexcept;
   std::size_t may_be_unread() const noexcept;  ///< The bytes of this group's results that one member may leave unread.
   bool leave_over();
-  bool reserve_windows(const wire::JoinBody& last);
-  void send_join_up(Time now);
-  wire::AggHeader joined_header() const noexcept;
-  void invite(LinkId child);
+  bool reserve_windows(const group_life::Join& last);
+  void send_join_up();
+  void send_joined(LinkId child);
+  template <class Body>
+  void to_children(const wire::AggHeader& header, const Body& body);
+  wire::AggHeader own_leave(Sequence sequence) const noexcept;
+  std::optional<Sequence> leave_number() const noexcept;
+  group_life::ParentClosed without_parent() const;
+  group_life::LeaveAnswered leave_answered(Sequence sequence) const;
   void answer_leave(LinkId to, const wire::AggHeader& request);
   void retire();  ///< Frees OSTs and buffers, and forgets the children.
 
@@ -127,29 +138,40 @@ class NodeGroup {
   void add_partial(Slot& at, const wire::AggHeader& header, BufferRef& frame);
   void send_partials_up(const Slot& at, const wire::AggHeader& header);
   BufferRef own(BufferRef&& frame);
-  void advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header,
-               BufferRef* frame, Time now);
+  /// The part of a number's step that concerns the whole group: a Leave has its answer or has no parent to go to, or
+  /// two members differ.
+  enum class Outcome : std::uint8_t { nothing, left, parent_lost, disagreement };
+  Outcome advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header,
+                  BufferRef* frame, Time now);
+  bool follow(Outcome outcome, Sequence sequence, Time now);
   void take(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
   static void keep_source(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
   void answer(std::uint32_t child, const Slot& at, wire::AggHeader header);
-  void send_number_up(Slot& at, Time now);
+  Outcome send_number_up(Slot& at, Time now);
   void answer_all(Slot& at, Time now);
   void multicast(const Slot& at, const wire::AggHeader& header);
   void try_lock(Slot& at);
   void end_stream() noexcept;
   bool may_stream(Sequence sequence) noexcept;
   void prove(Sequence sequence, std::uint32_t window, Time now);
-  void condemn(Time now);
+  Follow condemn(const group_life::Verdict& verdict, Time now);
+  void send_verdict(LinkId to, const group_life::Verdict& verdict);
+  void send_trouble_up(const group_life::TroubleUp& trouble);
+  group_life::ChildClosed closed_event(const Child& child, wire::TroubleReason why) const;
+  /// A message of another epoch is a late copy.
+  bool is_late(const wire::AggHeader& header) noexcept {
+    const bool late = guard(Guard::epoch, header.epoch != epoch_);
+    if (late) ++ctx_.stats.late_copies;
+    return late;
+  }
   bool decides(wire::Coll coll) const noexcept;
   bool all_left() const noexcept;
-  void report(const wire::TroubleBody& body, Time now);
 
   NodeContext& ctx_;
   const std::uint32_t number_;
   GroupId id_{};
   Epoch epoch_{};
   group_life::State life_;
-  LinkId speaker_{};  ///< The sender of the message that is being handled, or none.
 
   JobId job_id_{};
   bool counted_in_job_ = false;
@@ -161,13 +183,8 @@ class NodeGroup {
   std::optional<Sequence> unlocked_at_;              ///< The number whose answer returned that slot.
   std::vector<Child> children_;
   ChildSet child_set_;
-  wire::JoinBody pending_join_{};
-  Link* pending_link_ = nullptr;
-  /// Reproducible sums, for which memory is reserved: all members below want them, the join at hand wants them, the
-  /// group has them.
-  bool reproducible_below_ = false, reproducible_pending_ = false, reproducible_ = false;
-  wire::RefusedBody refused_{};
-  wire::VoidBody void_{};  ///< The reason why its epoch is over.
+  /// Reproducible sums, for which memory is reserved: all members below want them, the group has them.
+  bool reproducible_below_ = false, reproducible_ = false;
   wire::JoinedBody joined_{};
   std::optional<wire::InvitedBody> invited_;  ///< The multicast address to which the group's root also sends small
                                               ///< results.
@@ -177,16 +194,7 @@ class NodeGroup {
   BlockMap blocks_;
   std::uint32_t block_ = BlockMap::kNone;  ///< The block of the partial sum that is being handled.
   Sequence kept_from_{}, first_unanswered_{};
-  Sequence leave_sequence_{};
-  std::optional<wire::VerdictBody> verdict_;
-  Sequence first_failed_{};
-  wire::TroubleBody heard_{};                  ///< The trouble or verdict that is being handled.
-  std::optional<wire::TroubleBody> reported_;  ///< Sent upwards, repeatedly, until the verdict arrives.
-  Time report_again_at_ = kNever;
   std::uint64_t answered_ = 0, operations_ = 0, streaming_operations_ = 0;
-
-  LinkId passing_link_{};
-  wire::AggHeader passing_{};
 };
 
 }  // namespace sumac::proto

@@ -73,11 +73,12 @@ bool NodeGroup::leave_over() {
 }
 
 /// Reserves windows when the last join has come, as far as there is memory. Returns false when not even one OST fits.
-bool NodeGroup::reserve_windows(const wire::JoinBody& last) {
+bool NodeGroup::reserve_windows(const group_life::Join& last) {
+  const wire::JoinBody& body = last.body;
   const auto got =
-      reserve_memory({reserved_, std::min(shape_.stream_window, last.stream_window)},
-                     std::min(shape_.payload_per_ost, last.payload_per_ost),
-                     std::min(shape_.chunk_bytes, last.chunk_bytes), reproducible_below_ && reproducible_pending_);
+      reserve_memory({reserved_, std::min(shape_.stream_window, body.stream_window)},
+                     std::min(shape_.payload_per_ost, body.payload_per_ost),
+                     std::min(shape_.chunk_bytes, body.chunk_bytes), reproducible_below_ && last.reproducible);
   if (got.osts == 0) return false;
   ctx_.jobs.give_back(job_id_, reserved_ - got.osts);
   reserved_ = got.osts;

@@ -42,6 +42,19 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   return {};
 }
 
+/// The culprit's contribution differs from the one that the `other` member's header stands for.
+wire::TroubleBody disagreement(const AggHeader& agreed, std::uint32_t other, const AggHeader& culprit) noexcept {
+  const Difference difference = first_difference(agreed, culprit);
+  wire::TroubleBody body;
+  body.reason = wire::TroubleReason::disagree;
+  body.field = difference.field;
+  body.culprit = culprit.origin;
+  body.other = other;
+  body.culprit_value = difference.theirs;
+  body.other_value = difference.mine;
+  return body;
+}
+
 }  // namespace
 
 bool NodeGroup::decides(Coll coll) const noexcept {
@@ -63,16 +76,13 @@ inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const A
 }
 
 NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, BufferRef&& frame, Time now) {
-  speaker_ = link.id;
   const std::uint16_t index = link.child_of[number_];
   if (index == kNoChild) {
     // The sender is a child node whose group stood only below it, or the message is a copy of a Leave that was
     // answered.
     if (header.coll == Coll::leave && (over() || is<group_life::Passing>()) &&
         (link.role == wire::Role::node || !is<group_life::Absent>())) {
-      passing_ = header;
-      passing_link_ = link.id;
-      live(group_life::LeaveBelow{}, now);
+      live(group_life::LeaveBelow{link.id, header}, now);
       return nullptr;
     }
     if ((over() && !is<group_life::Absent>()) || is<group_life::Passing>()) {
@@ -83,10 +93,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     if (children_.empty()) return nullptr;
     link.child_of[number_] = 0;  // the fault that the guard prevents: the link is taken for a child
   }
-  if (guard(Guard::epoch, header.epoch != epoch_)) {
-    ++ctx_.stats.late_copies;
-    return nullptr;
-  }
+  if (is_late(header)) return nullptr;
   if (slots_.empty()) return is<group_life::Departing>() ? nullptr : "contribute: it came before the group stands";
   Child& child = children_[link.child_of[number_]];
   if (Flaw flaw = check_contribution(child, header); flaw != nullptr) return flaw;
@@ -96,12 +103,11 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   ++child.messages;
   child.bytes += header.payload_bytes;
 
-  if (verdict_ && guard(Guard::condemned, !seq_before(header.sequence, first_failed_))) {
-    if (header.coll != Coll::leave || header.sequence != first_failed_) {
+  if (const auto* verdict = group_life::verdict_of(life_);
+      verdict != nullptr && guard(Guard::condemned, !seq_before(header.sequence, verdict->first_failed))) {
+    if (header.coll != Coll::leave || header.sequence != verdict->first_failed) {
       ++ctx_.stats.resends;
-      AggHeader h = ctx_.header(wire::AggKind::verdict, id_, epoch_);
-      h.sequence = first_failed_;
-      ctx_.control(link.id, h, *verdict_);
+      send_verdict(link.id, *verdict);
       return nullptr;
     }
     child.departed = true;
@@ -124,26 +130,20 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     return "contribute: it streams without the lock, and SUMAC_NODE_STREAMS groups stream already: raise it";
   Slot& at = slot(header.sequence);
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
-  if (std::holds_alternative<node_number::Collecting>(at.state)) {
-    const Difference difference = first_difference(at.agreed, header);
-    event.differs = difference.field;
-    if (difference.field != Field::none) {
-      heard_ = {};
-      heard_.reason = wire::TroubleReason::disagree;
-      heard_.field = difference.field;
-      heard_.culprit = header.origin;
-      heard_.other = std::get<node_number::Collecting>(at.state).origin;
-      heard_.culprit_value = difference.theirs;
-      heard_.other_value = difference.mine;
-    }
-  }
+  if (std::holds_alternative<node_number::Collecting>(at.state))
+    event.differs = first_difference(at.agreed, header).field;
   if (is_partial) note_partial(at, event);
   const bool was_open = !std::holds_alternative<node_number::AwaitingParent>(at.state) &&
                         !std::holds_alternative<node_number::Answered>(at.state);
   if (std::holds_alternative<node_number::Idle>(at.state)) at.opened_at = now;
   if (header.coll == Coll::leave) child.leaving = true;
-  advance(at, event, event.child, &header, &frame, now);
-  if (slots_.empty() || verdict_) return nullptr;
+  const Outcome outcome = advance(at, event, event.child, &header, &frame, now);
+  if (outcome == Outcome::disagreement) {
+    const auto other = std::get<node_number::Collecting>(at.state).origin;
+    live(group_life::Trouble{{}, disagreement(at.agreed, other, header), first_unanswered_}, now);
+    return nullptr;
+  }
+  if (follow(outcome, header.sequence, now) || group_life::verdict_of(life_) != nullptr) return nullptr;
   const bool all_in = was_open && !std::holds_alternative<node_number::Collecting>(at.state);
   if (!all_in) return nullptr;
   ++child.came_last;
@@ -152,9 +152,17 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   return nullptr;
 }
 
-/// Takes one step of one number and performs its actions. It may end the group: then slots_ is empty and `at` is gone.
-void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child, const AggHeader* header,
-                        BufferRef* frame, Time now) {
+/// Takes the step of the group's life to which a number's step leads. Returns whether there was one: then the group may
+/// be over, and its slots gone.
+bool NodeGroup::follow(Outcome outcome, Sequence sequence, Time now) {
+  if (outcome == Outcome::left) live(leave_answered(sequence), now);
+  if (outcome == Outcome::parent_lost) live(without_parent(), now);
+  return outcome != Outcome::nothing;
+}
+
+/// Takes one step of one number and performs its actions.
+NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t child,
+                                      const AggHeader* header, BufferRef* frame, Time now) {
   const Coll coll = header != nullptr ? header->coll : at.agreed.coll;
   const node_number::Limits limits{child_set_, decides(coll), ctx_.config.limits.resend_after};
   auto [state, actions] = node_number::step(at.state, event, now, limits);
@@ -178,10 +186,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         return send_number_up(at, now);  // send_up is always the last action
       case Kind::answer_all:
       case Kind::forward: {
-        if (coll == Coll::leave) {
-          leave_sequence_ = at.sequence;
-          return live(group_life::LeaveAnswered{}, now);
-        }
+        if (coll == Coll::leave) return Outcome::left;
         if ((at.agreed.flags & wire::kFlagReproducible) != 0) {
           // Either all ranks are in, so they have become one sum, or the parent has sent the result.
           if (action.kind == Kind::answer_all) at.data = std::move(partial(at).sum(blocks_.at(0)).data);
@@ -213,7 +218,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
         answer(child, at, h);
         break;
       }
-      case Kind::report: speaker_ = {}; return live(group_life::Trouble{}, now);
+      case Kind::report: return Outcome::disagreement;
       case Kind::release:
         at.data.reset();
         at.source = kNoChild;
@@ -223,6 +228,7 @@ void NodeGroup::advance(Slot& at, const node_number::Event& event, std::uint32_t
       case Kind::ignore: ++ctx_.stats.late_copies; break;
     }
   }
+  return Outcome::nothing;
 }
 
 /// Keeps the data of the one member that contributes any, for all other members.
@@ -298,17 +304,14 @@ void NodeGroup::send_partials_up(const Slot& at, const AggHeader& header) {
   });
 }
 
-void NodeGroup::send_number_up(Slot& at, Time now) {
+NodeGroup::Outcome NodeGroup::send_number_up(Slot& at, Time now) {
   const auto& waiting = std::get<node_number::AwaitingParent>(at.state);
   AggHeader h = at.agreed;
   h.kind = wire::AggKind::contribute;
   h.members = waiting.members;
   h.origin = waiting.origin;
   if (at.listening) wire::say_listening(h, true);
-  if (h.coll == Coll::leave) {
-    leave_sequence_ = h.sequence;
-    if (ctx_.parent_lost) return live(group_life::ParentClosed{true}, now);
-  }
+  if (h.coll == Coll::leave && ctx_.parent_lost) return Outcome::parent_lost;
   const bool is_partial = (h.flags & wire::kFlagReproducible) != 0;
   if (is_partial) {
     send_partials_up(at, h);
@@ -318,9 +321,10 @@ void NodeGroup::send_number_up(Slot& at, Time now) {
   ctx_.expect_answer(now);
   // On a reliable hop the data are never asked for again: the parent's loss ends the epoch. The data of a single member
   // are kept, since they do not come back.
-  if (ctx_.config.limits.resend_after.count() != 0) return;
+  if (ctx_.config.limits.resend_after.count() != 0) return Outcome::nothing;
   if (at.source == kNoChild) at.data.reset();
   if (is_partial) partial(at).clear();
+  return Outcome::nothing;
 }
 
 /// All children have asked: unless one was denied below, the group takes a stream slot here, and returns it if one is
@@ -395,13 +399,13 @@ void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
 }
 
 NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
-  speaker_ = {};
   if (header.coll == Coll::leave && (is<group_life::Passing>() || is<group_life::Departing>())) {
-    live(group_life::LeaveAnswered{}, now);
+    live(leave_answered(leave_number().value_or(Sequence{})), now);
     return nullptr;
   }
+  const auto* verdict = group_life::verdict_of(life_);
   if (guard(Guard::epoch, header.epoch != epoch_) || slots_.empty() ||
-      (verdict_ && !seq_before(header.sequence, first_failed_))) {
+      (verdict != nullptr && !seq_before(header.sequence, verdict->first_failed))) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }
@@ -416,7 +420,7 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
   if (wire::has_one_source(header) && header.count != 0 && (header.payload_bytes == 0) == (at.source == kNoChild))
     return "result: it has data that came from below, or lacks data that came from elsewhere";
   BufferRef kept = frame;
-  advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
+  follow(advance(at, node_number::ParentResult{}, 0, &header, &kept, now), header.sequence, now);
   return nullptr;
 }
 
