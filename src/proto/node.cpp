@@ -368,7 +368,7 @@ NodeGroup* Node::begin(GroupId group_id, Time now) {
     if (guard(Guard::join_late, !id_newer(group_id, group->id()))) return nullptr;
     if (group->active()) {
       if (!guard(Guard::reuse_ends_old, true)) return nullptr;
-      group->end_by_reuse(now);
+      group->end_by_answer(now);
     }
   }
   group->begin(group_id);

@@ -504,7 +504,11 @@ void NodeGroup::parent_closed(Time now) { live(without_parent(), now); }
 
 void NodeGroup::parent_ready(Time now) { live(group_life::ParentReady{}, now); }
 
-void NodeGroup::end_by_reuse(Time now) { live(leave_answered(leave_number().value_or(Sequence{})), now); }
+void NodeGroup::end_by_answer(Time now) { live(leave_answered(leave_number().value_or(Sequence{})), now); }
+
+void NodeGroup::pass_leave(LinkId from, const AggHeader& leave, Time now) {
+  live(group_life::LeaveBelow{from, leave}, now);
+}
 
 void NodeGroup::job_over(Time now) {
   if (!active()) return;
@@ -518,9 +522,13 @@ Time NodeGroup::tick(Time now) {
   if (!is<group_life::Standing>() && !is<group_life::Condemned>()) return due;
   for (Slot& at : slots_) {
     if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state);
-        waiting != nullptr && now >= waiting->resend_at)
-      if (follow(advance(at, node_number::Timeout{}, 0, nullptr, nullptr, now), at.sequence, now))
+        waiting != nullptr && now >= waiting->resend_at) {
+      const Outcome outcome = advance(at, node_number::Timeout{}, 0, nullptr, nullptr, now);
+      if (outcome != Outcome::nothing) {
+        follow(outcome, at, at.agreed, now);
         return resend_at(life_);
+      }
+    }
     if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state); waiting != nullptr)
       due = std::min(due, waiting->resend_at);
   }

@@ -47,8 +47,8 @@ class NodeGroup {
   void parent_closed(Time now);
   void parent_ready(Time now);  ///< Repeats everything unanswered on the new link.
 
-  /// A newer group has this number, so this one is over, whichever message was lost.
-  void end_by_reuse(Time now);
+  /// Its Leave was answered: by the parent, or by a newer group with this number, which shows that this one is over.
+  void end_by_answer(Time now);
   /// The manager has ended the job, and the time for its members to leave is over.
   void job_over(Time now);
   Time tick(Time now);  ///< Returns the time of the next tick.
@@ -143,7 +143,8 @@ class NodeGroup {
   enum class Outcome : std::uint8_t { nothing, left, parent_lost, disagreement };
   Outcome advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header,
                   BufferRef* frame, Time now);
-  bool follow(Outcome outcome, Sequence sequence, Time now);
+  void follow(Outcome outcome, const Slot& at, const wire::AggHeader& header, Time now);
+  void pass_leave(LinkId from, const wire::AggHeader& leave, Time now);
   void take(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
   static void keep_source(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
   void answer(std::uint32_t child, const Slot& at, wire::AggHeader header);

@@ -42,19 +42,6 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   return {};
 }
 
-/// The culprit's contribution differs from the one that the `other` member's header stands for.
-wire::TroubleBody disagreement(const AggHeader& agreed, std::uint32_t other, const AggHeader& culprit) noexcept {
-  const Difference difference = first_difference(agreed, culprit);
-  wire::TroubleBody body;
-  body.reason = wire::TroubleReason::disagree;
-  body.field = difference.field;
-  body.culprit = culprit.origin;
-  body.other = other;
-  body.culprit_value = difference.theirs;
-  body.other_value = difference.mine;
-  return body;
-}
-
 }  // namespace
 
 bool NodeGroup::decides(Coll coll) const noexcept {
@@ -82,7 +69,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     // answered.
     if (header.coll == Coll::leave && (over() || is<group_life::Passing>()) &&
         (link.role == wire::Role::node || !is<group_life::Absent>())) {
-      live(group_life::LeaveBelow{link.id, header}, now);
+      pass_leave(link.id, header, now);
       return nullptr;
     }
     if ((over() && !is<group_life::Absent>()) || is<group_life::Passing>()) {
@@ -138,12 +125,11 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   if (std::holds_alternative<node_number::Idle>(at.state)) at.opened_at = now;
   if (header.coll == Coll::leave) child.leaving = true;
   const Outcome outcome = advance(at, event, event.child, &header, &frame, now);
-  if (outcome == Outcome::disagreement) {
-    const auto other = std::get<node_number::Collecting>(at.state).origin;
-    live(group_life::Trouble{{}, disagreement(at.agreed, other, header), first_unanswered_}, now);
+  if (outcome != Outcome::nothing) {
+    follow(outcome, at, header, now);
     return nullptr;
   }
-  if (follow(outcome, header.sequence, now) || group_life::verdict_of(life_) != nullptr) return nullptr;
+  if (group_life::verdict_of(life_) != nullptr) return nullptr;
   const bool all_in = was_open && !std::holds_alternative<node_number::Collecting>(at.state);
   if (!all_in) return nullptr;
   ++child.came_last;
@@ -152,12 +138,23 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   return nullptr;
 }
 
-/// Takes the step of the group's life to which a number's step leads. Returns whether there was one: then the group may
-/// be over, and its slots gone.
-bool NodeGroup::follow(Outcome outcome, Sequence sequence, Time now) {
-  if (outcome == Outcome::left) live(leave_answered(sequence), now);
-  if (outcome == Outcome::parent_lost) live(without_parent(), now);
-  return outcome != Outcome::nothing;
+/// Takes the step of the group's life to which a number's step leads. The group may be over then, and `at` gone.
+void NodeGroup::follow(Outcome outcome, const Slot& at, const AggHeader& header, Time now) {
+  switch (outcome) {
+    case Outcome::nothing: return;
+    case Outcome::left: return live(leave_answered(header.sequence), now);
+    case Outcome::parent_lost: return live(without_parent(), now);
+    case Outcome::disagreement: break;
+  }
+  const Difference difference = first_difference(at.agreed, header);
+  wire::TroubleBody body;
+  body.reason = wire::TroubleReason::disagree;
+  body.field = difference.field;
+  body.culprit = header.origin;
+  body.other = std::get<node_number::Collecting>(at.state).origin;
+  body.culprit_value = difference.theirs;
+  body.other_value = difference.mine;
+  live(group_life::Trouble{{}, body, first_unanswered_}, now);
 }
 
 /// Takes one step of one number and performs its actions.
@@ -400,7 +397,7 @@ void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
 
 NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
   if (header.coll == Coll::leave && (is<group_life::Passing>() || is<group_life::Departing>())) {
-    live(leave_answered(leave_number().value_or(Sequence{})), now);
+    end_by_answer(now);
     return nullptr;
   }
   const auto* verdict = group_life::verdict_of(life_);
@@ -420,7 +417,8 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
   if (wire::has_one_source(header) && header.count != 0 && (header.payload_bytes == 0) == (at.source == kNoChild))
     return "result: it has data that came from below, or lacks data that came from elsewhere";
   BufferRef kept = frame;
-  follow(advance(at, node_number::ParentResult{}, 0, &header, &kept, now), header.sequence, now);
+  const Outcome outcome = advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
+  if (outcome != Outcome::nothing) follow(outcome, at, header, now);
   return nullptr;
 }
 
