@@ -60,8 +60,9 @@ Result<Wish> parse(const Arguments& arguments) {
       if (word == "--fabric") wish.fabric = value;
       if (word == "--cluster") wish.cluster = value;
       if (word != "--days") continue;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), wish.days);
-      if (error != std::errc{} || end != value.data() + value.size() || wish.days < 1 || wish.days > 36500)
+      const char* const value_end = value.data() + value.size();
+      const auto read = std::from_chars(value.data(), value_end, wish.days);
+      if (read.ec != std::errc{} || read.ptr != value_end || wish.days < 1 || wish.days > 36500)
         return fail(Errc::invalid, "--days {}: a number of 1 to 36500", value);
     } else if (word.starts_with("-")) {
       return fail(Errc::invalid, "{}: no such option of `pki {}`: see `sumac pki --help`", word, wish.verb);
@@ -164,13 +165,15 @@ Result<> init(const Wish& wish) {
       "made {0}/ca.crt, which every machine needs, and {0}/ca.key, which stays here: whoever has it makes "
       "certificates\n",
       directory);
-  for (const auto& [role, word] : {std::pair{CertRole::manager, "manager"},
-                                   {CertRole::admin, "administrator"},
-                                   {CertRole::node, "nodes"},
-                                   {CertRole::host, "hosts"}}) {
-    const auto count = std::count_if(all.begin(), all.end(), [&](const Identity& who) { return who.role == role; });
+  struct Kind {
+    CertRole role;
+    const char* word;
+  };
+  for (const Kind kind : {Kind{CertRole::manager, "manager"}, Kind{CertRole::admin, "administrator"},
+                          Kind{CertRole::node, "nodes"}, Kind{CertRole::host, "hosts"}}) {
+    const auto count = std::ranges::count(all, kind.role, &Identity::role);
     if (count > 0)
-      fmt::print("made {} of {}: {}-NAME.crt and {}-NAME.key\n", count, word, to_string(role), to_string(role));
+      fmt::print("made {0} of {1}: {2}-NAME.crt and {2}-NAME.key\n", count, kind.word, to_string(kind.role));
   }
   if (wish.fabric.empty())
     fmt::print(

@@ -250,6 +250,7 @@ def sweep():
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the sweep runs
     try:
         program = unittest.main(verbosity=2, exit=False)
     finally:

@@ -48,22 +48,24 @@ def main():
     programs = sorted(path for path in HERE.glob("*.py") if is_attack(path) and args.case in path.stem)
     if not programs:
         sys.exit(f"guard: no program in {HERE} has {args.case!r} in its name")
-    for program in programs:
-        print(f"--- {program.stem}", flush=True)
-        with tempfile.NamedTemporaryFile(suffix=".json") as out:
-            status = run_to_its_end([sys.executable, str(program), "--build", args.build, "--long", "--out", out.name, *before],
-                                    {**os.environ, "SUMAC_BUILD": args.build})
-            own = json.loads(pathlib.Path(out.name).read_text(encoding="utf-8") or "[]")
-        rows.rows += own
-        if status == 77:
-            print(f"--- {program.stem} skipped", flush=True)
-        elif status != 0 and not any(common.exceeds(row) for row in own):
-            rows.rows.append({"case": f"{program.stem} did not run to its end", "unit": "programs", "sumac": 1, "limit": 0})
+    try:
+        for program in programs:
+            print(f"--- {program.stem}", flush=True)
+            with tempfile.NamedTemporaryFile(suffix=".json") as out:
+                status = run_to_its_end([sys.executable, str(program), "--build", args.build, "--long", "--out", out.name, *before],
+                                        {**os.environ, "SUMAC_BUILD": args.build})
+                own = json.loads(pathlib.Path(out.name).read_text(encoding="utf-8") or "[]")
+            rows.rows += own
+            if status == 77:
+                print(f"--- {program.stem} skipped", flush=True)
+            elif status != 0 and not any(common.exceeds(row) for row in own):
+                rows.rows.append({"case": f"{program.stem} did not run to its end", "unit": "programs", "sumac": 1, "limit": 0})
+    finally:
+        common.ground.sweep()
     pathlib.Path(args.out).parent.mkdir(parents=True, exist_ok=True)
     rows.write(args.out)
     bad = len(rows.violated())
     print(f"\n{rows.table()}\n\n{len(rows.rows)} rows, {bad} violated; {args.out}")
-    common.ground.sweep()
     sys.exit(1 if bad else 0)
 
 
