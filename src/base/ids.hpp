@@ -19,6 +19,9 @@ enum class JobId : std::uint64_t {};
 /// A tree, in one life of its root: the manager derives it from that life. The index of a tree in the fabric is another
 /// number, and so is the id that topo gives to a shape.
 enum class TreeId : std::uint32_t {};
+/// An aggregation node. The manager makes the id from the node's index in the fabric. The numbers that topo has for
+/// nodes are such indices, or indices into a tree.
+enum class NodeId : std::uint32_t {};
 /// A group of a tree. Its root makes the id of a group number, in the lower half, and of a generation that grows with
 /// each use of the number.
 enum class GroupId : std::uint32_t {};
@@ -28,8 +31,8 @@ enum class Epoch : std::uint32_t {};
 enum class Sequence : std::uint32_t {};
 
 template <class T>
-concept Id = std::same_as<T, JobId> || std::same_as<T, TreeId> || std::same_as<T, GroupId> || std::same_as<T, Epoch> ||
-    std::same_as<T, Sequence>;
+concept Id = std::same_as<T, JobId> || std::same_as<T, TreeId> || std::same_as<T, NodeId> || std::same_as<T, GroupId> ||
+    std::same_as<T, Epoch> || std::same_as<T, Sequence>;
 
 /// Returns the number behind an id, for a border or for arithmetic that really is about the number.
 template <Id T>

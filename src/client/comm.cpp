@@ -98,7 +98,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
 Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<const std::uint32_t> world_ranks) {
   const Job& job = context_.job();
   const JobTree& tree = job.trees[opened.tree];
-  std::vector<std::uint32_t> leaves;
+  std::vector<NodeId> leaves;
   for (const auto world_rank : world_ranks) {
     if (world_rank >= job.rank_host.size())
       return failure(SHARP_COLL_EGROUP_JOIN, "world rank {} in a job of {} ranks", world_rank, job.rank_host.size());
@@ -299,7 +299,7 @@ void Comm::fill(sumac_comm_info& info) const {
   info.stream_window = shape_.stream_window;
   info.chunk_bytes = shape_.chunk_bytes;
   info.stream_threshold = context_.job().settings.sat_threshold;
-  info.root_node = shape_.root_node;
+  info.root_node = number_of(shape_.root_node);
   info.depth = first.depth;
   info.groups = static_cast<std::uint32_t>(channels_.size());
   info.allreduce_bytes_max = static_cast<std::uint64_t>(topo::tree_bytes_max(ways_of(context_.job(), size_)));

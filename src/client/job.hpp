@@ -33,7 +33,7 @@ struct Job {
   std::uint32_t hosts = 0;               ///< The number of the job's hosts.
   std::vector<std::uint32_t> rank_host;  ///< The index of each world rank's host.
 
-  std::uint32_t leaf_of(const JobTree& tree, std::uint32_t world_rank) const {
+  NodeId leaf_of(const JobTree& tree, std::uint32_t world_rank) const {
     return tree.host_leaf.at(rank_host.at(world_rank));
   }
   bool reproducible() const;         ///< SUMAC_REPRODUCIBLE is on.

@@ -38,7 +38,7 @@ DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transp
 
 DataPath::~DataPath() = default;
 
-void DataPath::identify(std::uint32_t node_id, TreeId tree_id, bool root, Time now) {
+void DataPath::identify(NodeId node_id, TreeId tree_id, bool root, Time now) {
   now_ = now;
   if (node_ != nullptr) {
     const auto& old = node_->config();

@@ -21,8 +21,8 @@ struct TestJob {
   TreeId tree_id{1};
   std::uint32_t osts = 4, payload = 128, stream_window = 0, chunk = 0;
   std::vector<proto::NodeParent> tree;
-  std::map<std::uint32_t, std::string> address;  ///< The address of each node.
-  std::vector<std::uint32_t> leaf_of_rank;
+  std::map<NodeId, std::string> address;  ///< The address of each node.
+  std::vector<NodeId> leaf_of_rank;
   Secret key{};
 };
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "proto/test_nodes.hpp"
 #include "proto/test_tree.hpp"
 
 namespace {
@@ -68,7 +69,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
     wire::WelcomeBody welcome;
   } sink;
   TestTree frames;
-  Node node({.node_id = 1, .tree_id = kTree, .root = true}, sink);
+  Node node({.node_id = NodeId{1}, .tree_id = kTree, .root = true}, sink);
   ASSERT_TRUE(node.grant(test::grant()));
   const auto say = [&](std::uint32_t link, AggKind kind, GroupId group, const auto& body) {
     AggHeader h;
@@ -94,7 +95,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
     wire::JoinBody join{
         .job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_per_ost = 128};
     join.path_length = 1;
-    join.path[0] = {1, 3};
+    join.path[0] = {NodeId{1}, 3};
     say(rank + 1, AggKind::join, sink.group_id, join);
   }
   AggHeader h;
@@ -434,8 +435,8 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   tree.run();
   const auto opened = a.client->open_outcome(1);
   ASSERT_EQ(opened.state, OpenOutcome::State::opened);
-  const std::uint32_t leaves[] = {2, 1};
-  const NodeParent nodes[] = {{1, 1}, {2, 1}};
+  const auto leaves = test::node_ids({2, 1});
+  const auto nodes = test::parents({{1, 1}, {2, 1}});
   std::vector<std::unique_ptr<ClientGroup>> groups;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     auto& client = rank == 0 ? a : b;
@@ -456,7 +457,7 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   }
   tree.run();
   for (auto& group : groups) {
-    EXPECT_EQ(group->shape().root_node, 1u);
+    EXPECT_EQ(group->shape().root_node, NodeId{1});
     ASSERT_TRUE(group->post({}, {}));
   }
   tree.run();

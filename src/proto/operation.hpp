@@ -47,7 +47,7 @@ enum class StreamLock : std::uint8_t { none, asked, held, denied };
 /// The terms that the whole group agreed on in Joined.
 struct GroupShape {
   std::uint32_t osts = 0, stream_window = 0, payload_per_ost = 0, chunk_bytes = 0;
-  std::uint32_t root_node = 0;
+  NodeId root_node{};
   bool reproducible = false;  ///< All members want such sums, and the nodes have memory for them.
 };
 

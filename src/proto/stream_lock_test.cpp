@@ -38,8 +38,8 @@ struct World {
       config.lock_batch = batch;
       const std::uint32_t leaf = config.world_rank / 2;
       const auto here = std::ranges::count_if(world_ranks, [&](std::uint32_t other) { return other / 2 == leaf; });
-      config.path.entries[0] = {101 + leaf, static_cast<std::uint32_t>(here)};
-      if (across) config.path.entries[1] = {100, config.group_size};
+      config.path.entries[0] = {NodeId{101 + leaf}, static_cast<std::uint32_t>(here)};
+      if (across) config.path.entries[1] = {NodeId{100}, config.group_size};
       config.path.length = across ? 2 : 1;
     });
     for (const auto& member : members)

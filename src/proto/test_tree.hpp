@@ -82,7 +82,7 @@ class TestTree {
 
   End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}) {
     End& end = add_end();
-    end.node = std::make_unique<Node>(NodeConfig{.node_id = id,
+    end.node = std::make_unique<Node>(NodeConfig{.node_id = NodeId{id},
                                                  .tree_id = kTree,
                                                  .root = root,
                                                  .limits = limits,
@@ -277,7 +277,7 @@ std::vector<std::unique_ptr<ClientGroup>> join_group(TestTree& tree, std::span<T
                              .stream_window = 4,
                              .payload_per_ost = 128,
                              .chunk_bytes = 512};
-    config.path.entries[0] = {100, size};
+    config.path.entries[0] = {NodeId{100}, size};
     config.path.length = 1;
     change(config);
     auto group = ClientGroup::make(config, end, end.up);
@@ -346,8 +346,8 @@ struct TwoNodes {
     groups = join_group(tree, clients, 1, [&](ClientGroupConfig& config) {
       const auto size = config.group_size;
       config.path = {};
-      if (config.rank + 1 < size) config.path.entries[config.path.length++] = {101, size - 1};
-      config.path.entries[config.path.length++] = {100, size};
+      if (config.rank + 1 < size) config.path.entries[config.path.length++] = {NodeId{101}, size - 1};
+      config.path.entries[config.path.length++] = {NodeId{100}, size};
       config.lock_batch = kLockForEver;
     });
   }

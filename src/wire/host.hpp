@@ -89,7 +89,9 @@ struct JobGrantedBody {
 };
 struct JobTreeBody {
   TreeId tree_id{};
-  std::uint32_t tree_index = 0, root_node = 0, node_count = 0;
+  std::uint32_t tree_index = 0;
+  NodeId root_node{};
+  std::uint32_t node_count = 0;
   std::uint64_t rate_bits_per_s = 0;  ///< Rate of a vector through the tree, in each direction; 0: the tree does not
                                       ///< limit it.
   std::uint64_t delay_ns = 0;         ///< Delay of the links from the farthest host to the root.
@@ -97,12 +99,12 @@ struct JobTreeBody {
   std::uint32_t reserved = 0;
 };
 struct JobNodeEntry {
-  std::uint32_t node_id = 0, parent_id = 0;  ///< The root is its own parent.
+  NodeId node_id{}, parent_id{};  ///< The root is its own parent.
   std::array<char, kHostNameMax> name{};
   std::array<char, kAddressMax> address{};
 };
 struct JobLeafEntry {
-  std::uint32_t node_id = 0;
+  NodeId node_id{};
 };
 struct JobRefusedBody {
   std::uint32_t status = 0;  ///< Positive value of the low-level library's status: 35 job error, 52 no manager.

@@ -11,7 +11,7 @@ std::string for_people(const std::string& address) {
 }
 
 struct Leaf {
-  std::uint32_t node_id;
+  NodeId node_id;
   const std::string* name;
   const std::string* address;
 };
