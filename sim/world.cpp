@@ -86,7 +86,7 @@ class World {
       tree_.push_back({id_of(i), id_of(plan_.parent[i])});
     }
     for (EndId i = 1; i < node_count; ++i) connect_parent(i, Time{});
-    for (std::uint32_t rank = 0; rank < plan_.leaf.size(); ++rank) add_client(rank, plan_.leaf[rank]);
+    for (std::uint32_t rank = 0; rank < plan_.leaf.size(); ++rank) add_client(WorldRank{rank}, plan_.leaf[rank]);
     for (std::uint32_t track = 0; track < plan_.tracks.size(); ++track) {
       next_session_.push_back(0);
       network_.alarm(Time{} + Micros(random_.between(0, 2000)), code(begin_session, track));
@@ -106,7 +106,7 @@ class World {
     nodes_[node]->engine->set_parent_link(link, info, nonce(), now);
   }
 
-  Client& add_client(std::uint32_t world_rank, EndId node) {
+  Client& add_client(WorldRank world_rank, EndId node) {
     auto client = std::make_unique<Client>(network_, static_cast<EndId>(plan_.parent.size() + clients_.size()));
     client->world_rank = world_rank;
     client->node = node;
@@ -265,7 +265,7 @@ class World {
 
   void open(Session& session, Time now) {
     Client& first = *clients_[session.members[0]->client];
-    session.token = static_cast<std::uint64_t>(first.world_rank) << 32 | ++first.tokens;
+    session.token = std::uint64_t{sumac::number_of(first.world_rank)} << 32 | ++first.tokens;
     session.opened_after_revoke = revoked_;
     ++session.open_tries;
     first.engine->open(session.token, static_cast<std::uint32_t>(session.members.size()), now);
@@ -505,7 +505,7 @@ class World {
   // ---- strangers ------------------------------------------------------------------------------------------
 
   Client& rogue() {
-    if (rogue_ == nullptr) rogue_ = &add_client(static_cast<std::uint32_t>(5000), victim_leaf_);
+    if (rogue_ == nullptr) rogue_ = &add_client(WorldRank{5000}, victim_leaf_);
     rogue_->surely = true;
     return *rogue_;
   }

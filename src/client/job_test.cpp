@@ -26,8 +26,8 @@ TEST(Job, TravelsWhole) {
   EXPECT_EQ(job->hosts, 2u);
   ASSERT_EQ(job->trees.size(), 2u);
   const auto &first = job->trees[0], &second = job->trees[1];
-  EXPECT_EQ(job->leaf_of(first, 1), NodeId{2});
-  EXPECT_EQ(job->leaf_of(first, 2), NodeId{1});
+  EXPECT_EQ(job->leaf_of(first, WorldRank{1}), NodeId{2});
+  EXPECT_EQ(job->leaf_of(first, WorldRank{2}), NodeId{1});
   ASSERT_NE(first.address_of(NodeId{2}), nullptr);
   EXPECT_EQ(*first.address_of(NodeId{2}), "tcp:10.0.0.2:7000");
   EXPECT_EQ(*first.name_of(NodeId{1}), "an-root");

@@ -183,7 +183,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!registered_) break;
       if (Tree* tree = standing(down.rank_died().tree()); tree != nullptr)
         tree->shard->call([word = down.rank_died(), now](DataPath& data) {
-          data.rank_died(JobId{word.job_id()}, word.world_rank(), word.host(), now);
+          data.rank_died(JobId{word.job_id()}, WorldRank{word.world_rank()}, word.host(), now);
         });
       acknowledge(down.sequence());
       return {};

@@ -127,7 +127,7 @@ void DataPath::note_ended() {
   }
 }
 
-void DataPath::rank_died(JobId job_id, std::uint32_t world_rank, std::string_view host, Time now) {
+void DataPath::rank_died(JobId job_id, WorldRank world_rank, std::string_view host, Time now) {
   now_ = now;
   for (const auto link : node_->links_of(job_id, world_rank, host)) {
     SUMAC_INFO(log_, "{} of job {} died, as its host's sharpd reports", peer_of(link), job_id);

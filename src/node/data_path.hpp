@@ -57,7 +57,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   bool revoke(JobId job_id, Time now);
   /// Handles a rank's death that the manager reported: the rank's remaining connections are closed, and its groups are
   /// informed.
-  void rank_died(JobId job_id, std::uint32_t world_rank, std::string_view host, Time now);
+  void rank_died(JobId job_id, WorldRank world_rank, std::string_view host, Time now);
 
   /// Returns the number of events delivered, which is 0 before identify().
   std::size_t progress(Time now);

@@ -385,7 +385,8 @@ TEST(Handshake, a_client_proves_nothing_to_an_impostor) {
     SCOPED_TRACE(impostor.name);
     Ear ear;
     TestTree frames;
-    ClientLink client({.job_id = kJob, .leaf = {kNode, kKey, "here"}, .world_rank = 3, .tree_id = kTree}, ear);
+    ClientLink client({.job_id = kJob, .leaf = {kNode, kKey, "here"}, .world_rank = WorldRank{3}, .tree_id = kTree},
+                      ear);
     client.open(1, 1, {});
     client.set_link({1}, {2}, {});
     const auto body = bytes_of(false_welcome(impostor, ear.hello, kKey));
@@ -451,7 +452,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   c.say(AggKind::open, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 1});
   EXPECT_EQ(c.hand.heard.back(), AggKind::refused);
   EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::unknown_job);
-  wire::JoinBody join{.job_id = kJob, .world_rank = 3, .group_size = 1, .osts = 1, .payload_per_ost = 128};
+  wire::JoinBody join{.job_id = kJob, .world_rank = WorldRank{3}, .group_size = 1, .osts = 1, .payload_per_ost = 128};
   join.path_length = 1;
   join.path[0] = {kNode, 1};
   auto header = header_of(AggKind::join, sizeof join);

@@ -418,11 +418,11 @@ std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
   return fmt::format("rank {}{}{}", peer, name.empty() ? "" : " on host ", name);
 }
 
-std::vector<LinkId> Node::links_of(JobId job_id, std::uint32_t world_rank, std::string_view host) const {
+std::vector<LinkId> Node::links_of(JobId job_id, WorldRank world_rank, std::string_view host) const {
   std::vector<LinkId> found;
   ctx_.links.each([&](const Link& link) {
     const auto name = wire::text_of(link.name);
-    if (link.proven && link.role == wire::Role::client && link.job_id == job_id && link.peer == world_rank &&
+    if (link.proven && link.role == wire::Role::client && link.job_id == job_id && link.peer == number_of(world_rank) &&
         (name.empty() || name == host))
       found.push_back(link.id);
   });

@@ -150,7 +150,8 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
 
 NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
   if (link.role == wire::Role::client &&
-      guard(Guard::join_own, body.job_id != link.job_id || body.world_rank != link.peer || body.members != 1))
+      guard(Guard::join_own,
+            body.job_id != link.job_id || number_of(body.world_rank) != link.peer || body.members != 1))
     return "join: job and rank differ from this connection's hello";
   speaker_ = link.id;
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
@@ -259,7 +260,7 @@ void NodeGroup::count_join(Link& link, const wire::JoinBody& body) {
 void NodeGroup::send_join_up(Time now) {
   wire::JoinBody body = shape_;
   body.rank = lowest_rank_;
-  body.world_rank = 0;
+  body.world_rank = {};
   body.members = members_;
   body.osts = reserved_;
   --body.path_length;

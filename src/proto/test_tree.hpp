@@ -95,10 +95,11 @@ class TestTree {
   End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}) {
     End& end = add_end();
     const auto& node = leaf.node->config();
-    end.client = std::make_unique<ClientLink>(
-        ClientLinkConfig{
-            .job_id = kJob, .leaf = {node.node_id, key, node.address}, .world_rank = world_rank, .tree_id = kTree},
-        end);
+    end.client = std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob,
+                                                               .leaf = {node.node_id, key, node.address},
+                                                               .world_rank = WorldRank{world_rank},
+                                                               .tree_id = kTree},
+                                              end);
     end.up = connect(end, leaf);
     end.client->set_link(end.up, nonce(), now);
     return end;
@@ -271,7 +272,7 @@ std::vector<std::unique_ptr<ClientGroup>> join_group(TestTree& tree, std::span<T
                              .tree_id = kTree,
                              .group_id = clients[0]->client->open_outcome(token).group_id,
                              .rank = rank,
-                             .world_rank = rank,
+                             .world_rank = WorldRank{rank},
                              .group_size = size,
                              .osts = 8,
                              .stream_window = 4,

@@ -188,7 +188,7 @@ struct JoinBody {
   JobId job_id{};
   std::uint64_t can_supply = 0;  ///< Recovery rule 5: bit i = holds the result of number `done - 1 - i`.
   std::uint32_t rank = 0;        ///< Group rank; the lowest one when a node joins for its members.
-  std::uint32_t world_rank = 0;
+  WorldRank world_rank{};
   std::uint32_t group_size = 0;
   std::uint32_t members = 1;  ///< Members that this Join speaks for.
   std::uint32_t osts = 0;     ///< Least number of OSTs reserved so far below; a member states the most that it can use.

@@ -62,7 +62,8 @@ struct HostHeader {
 static_assert(sizeof(HostHeader) == 24 && std::has_unique_object_representations_v<HostHeader>);
 
 struct AttachBody {
-  std::uint32_t world_rank = 0, world_size = 0, local_rank = 0, reserved = 0;
+  WorldRank world_rank{};
+  std::uint32_t world_size = 0, local_rank = 0, reserved = 0;
 };
 struct AttachedBody {
   std::array<char, kHostNameMax> host{};
@@ -114,7 +115,8 @@ struct JobRefusedBody {
 
 /// States that this process is that rank of the job; the key proves that the job admitted it.
 struct MemberBody {
-  std::uint32_t world_rank = 0, reserved = 0;
+  WorldRank world_rank{};
+  std::uint32_t reserved = 0;
   std::array<std::uint8_t, 16> job_key{};
 };
 

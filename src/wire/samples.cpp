@@ -54,7 +54,7 @@ JoinBody join() {
   b.job_id = JobId{0x1122334455667788};
   b.can_supply = 0xF0;
   b.rank = 5;
-  b.world_rank = 11;
+  b.world_rank = WorldRank{11};
   b.group_size = 16;
   b.members = 4;
   b.osts = 12;
@@ -209,7 +209,7 @@ std::vector<Sample> host_samples() {
       {NodeId{21}, NodeId{22}, text<kHostNameMax>("leaf-1"), text<kAddressMax>("tcp:10.1.0.5:7000")}};
   const JobLeafEntry leaves[] = {{NodeId{21}}, {NodeId{21}}, {NodeId{20}}};
   return {
-      host(host_message(HostKind::attach, AttachBody{11, 16, 1, 0})),
+      host(host_message(HostKind::attach, AttachBody{WorldRank{11}, 16, 1, 0})),
       host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1"), text<kDevicesMax>("mlx5_1:1")})),
       host(host_message(HostKind::job_begin,
                         JobBeginBody{{51, 1024, 8, 0, 0, 1, 0, 0, 1}, 16, 2, text<kDevicesMax>("mlx5_0:1,mlx5_1:1")},
@@ -222,7 +222,7 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::job_refused, JobRefusedBody{35, 0, text<512>("51 OSTs asked, 12 left")}, kJob)),
       host(host_message(HostKind::job_end, kJob)),
       host(host_message(HostKind::job_ended, kJob)),
-      host(host_message(HostKind::member, MemberBody{11, 0, granted.job_key}, kJob)),
+      host(host_message(HostKind::member, MemberBody{WorldRank{11}, 0, granted.job_key}, kJob)),
       host(host_message(HostKind::leave, kJob)),
   };
 }
