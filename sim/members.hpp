@@ -80,7 +80,8 @@ struct Client : proto::Outbox {
 
   Network& network;
   EndId end;
-  std::uint32_t world_rank = 0, node = 0;
+  WorldRank world_rank{};
+  std::uint32_t node = 0;
   proto::LinkId link{};
   std::unique_ptr<proto::ClientLink> engine;
   std::vector<Member*> members;  ///< Members that have not finished.

@@ -79,7 +79,7 @@ struct Plan {
   std::uint32_t victim_op = 0;
   bool more_victims = false;  ///< Every third rank differs as well.
 
-  proto::ClientLinkConfig link_config(std::uint32_t world_rank, TreeId tree_id) const {
+  proto::ClientLinkConfig link_config(WorldRank world_rank, TreeId tree_id) const {
     proto::ClientLinkConfig config{.job_id = grant.job_id, .world_rank = world_rank, .tree_id = tree_id};
     config.message_max = grant.quota.chunk_bytes;
     config.resend_after = limits.resend_after;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr Epoch kEpoch{5};
 constexpr TreeId kTree{77};
+constexpr NodeId id_of(EndId node) { return NodeId{100 + node}; }
 constexpr Duration kTickEvery = Millis(4);
 constexpr Duration kTimeLimit = Seconds(200);
 constexpr std::uint64_t kDeliveriesMax = 30'000'000;
@@ -72,7 +73,7 @@ class World {
     const auto node_count = static_cast<EndId>(plan_.parent.size());
     for (EndId i = 0; i < node_count; ++i) {
       nodes_.push_back(std::make_unique<NodeBox>(network_, i));
-      nodes_[i]->engine = std::make_unique<proto::Node>(proto::NodeConfig{.node_id = 100 + i,
+      nodes_[i]->engine = std::make_unique<proto::Node>(proto::NodeConfig{.node_id = id_of(i),
                                                                           .tree_id = kTree,
                                                                           .root = i == 0,
                                                                           .limits = plan_.limits,
@@ -82,10 +83,10 @@ class World {
                                                         *nodes_[i]);
       if (plan_.multicast) nodes_[i]->listeners = &clients_;
       if (auto granted = nodes_[i]->engine->grant(plan_.grant); !granted) fail("grant: " + granted.error().context);
-      tree_.push_back({100 + i, 100 + plan_.parent[i]});
+      tree_.push_back({id_of(i), id_of(plan_.parent[i])});
     }
     for (EndId i = 1; i < node_count; ++i) connect_parent(i, Time{});
-    for (std::uint32_t rank = 0; rank < plan_.leaf.size(); ++rank) add_client(rank, plan_.leaf[rank]);
+    for (std::uint32_t rank = 0; rank < plan_.leaf.size(); ++rank) add_client(WorldRank{rank}, plan_.leaf[rank]);
     for (std::uint32_t track = 0; track < plan_.tracks.size(); ++track) {
       next_session_.push_back(0);
       network_.alarm(Time{} + Micros(random_.between(0, 2000)), code(begin_session, track));
@@ -99,20 +100,20 @@ class World {
     nodes_[node]->parent = link;
     const auto& above = nodes_[parent]->engine->config();
     proto::ParentInfo info{above.node_id, {}, above.address};
-    if (!wire::make_pair_key(above.node_key, kTree, 100 + node, above.node_id, info.key))
+    if (!wire::make_pair_key(above.node_key, kTree, id_of(node), above.node_id, info.key))
       return fail("no key of a pair of nodes can be made");
     nodes_[parent]->engine->on_link_up(link, nonce(), now);
     nodes_[node]->engine->set_parent_link(link, info, nonce(), now);
   }
 
-  Client& add_client(std::uint32_t world_rank, EndId node) {
+  Client& add_client(WorldRank world_rank, EndId node) {
     auto client = std::make_unique<Client>(network_, static_cast<EndId>(plan_.parent.size() + clients_.size()));
     client->world_rank = world_rank;
     client->node = node;
     client->link = network_.connect(client->end, node);
     nodes_[node]->engine->on_link_up(client->link, nonce(), network_.now());
     auto config = plan_.link_config(world_rank, kTree);
-    config.leaf = {100 + node, plan_.grant.job_key, nodes_[node]->engine->config().address};
+    config.leaf = {id_of(node), plan_.grant.job_key, nodes_[node]->engine->config().address};
     client->engine = std::make_unique<proto::ClientLink>(config, *client);
     client->engine->set_link(client->link, nonce(), network_.now());
     clients_.push_back(std::move(client));
@@ -264,7 +265,7 @@ class World {
 
   void open(Session& session, Time now) {
     Client& first = *clients_[session.members[0]->client];
-    session.token = static_cast<std::uint64_t>(first.world_rank) << 32 | ++first.tokens;
+    session.token = std::uint64_t{sumac::number_of(first.world_rank)} << 32 | ++first.tokens;
     session.opened_after_revoke = revoked_;
     ++session.open_tries;
     first.engine->open(session.token, static_cast<std::uint32_t>(session.members.size()), now);
@@ -295,8 +296,8 @@ class World {
     Client& client = *clients_[member.client];
     if (member.fate != Member::Fate::running || client.dead) return;
     const Session& session = *member.session;
-    std::vector<std::uint32_t> leaves;
-    for (const std::uint32_t rank : session.plan->members) leaves.push_back(100 + plan_.leaf[rank]);
+    std::vector<NodeId> leaves;
+    for (const std::uint32_t rank : session.plan->members) leaves.push_back(id_of(plan_.leaf[rank]));
     auto path = proto::compute_path(member.rank, leaves, tree_);
     if (!path) return fail(path.error().context);
     proto::ClientGroupConfig config{.job_id = plan_.grant.job_id,
@@ -504,7 +505,7 @@ class World {
   // ---- strangers ------------------------------------------------------------------------------------------
 
   Client& rogue() {
-    if (rogue_ == nullptr) rogue_ = &add_client(static_cast<std::uint32_t>(5000), victim_leaf_);
+    if (rogue_ == nullptr) rogue_ = &add_client(WorldRank{5000}, victim_leaf_);
     rogue_->surely = true;
     return *rogue_;
   }

@@ -35,7 +35,7 @@ Result<> run(const Options& o) {
   auto transport = net::make_transport(net, pool);
   if (!transport) return tl::unexpected(transport.error());
   node::DataPath data(config, *std::move(transport), pool, log);
-  data.identify(1, TreeId{1}, true, monotonic_now());
+  data.identify(NodeId{1}, TreeId{1}, true, monotonic_now());
   proto::JobGrant grant;
   grant.job_id = JobId{7};
   grant.quota.osts = o.osts;

@@ -133,7 +133,8 @@ Result<GroupId> form_group(const std::vector<UniqueFd>& children, const Talk& ta
   for (std::uint32_t rank = 0; rank < children.size(); ++rank) {
     wire::JoinBody join;
     join.job_id = kJob;
-    join.rank = join.world_rank = rank;
+    join.rank = rank;
+    join.world_rank = WorldRank{rank};
     join.group_size = talk.children;
     join.osts = talk.streaming ? 2 : talk.window;
     join.stream_window = talk.streaming ? talk.window : 0;

@@ -18,7 +18,7 @@ namespace sumac::bench {
 inline constexpr std::size_t kFrameBytes = 8 + 64;
 inline constexpr JobId kJob{7};  ///< The job that node-data grants.
 inline constexpr Secret kJobKey{};
-inline constexpr std::uint32_t kNode = 1;
+inline constexpr NodeId kNode{1};
 inline constexpr TreeId kTree{1};
 
 struct Talk {

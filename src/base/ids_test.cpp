@@ -30,10 +30,13 @@ constexpr bool kIsTypedNumber =
     !kCalculates<T>;
 
 static_assert(kIsTypedNumber<JobId, std::uint64_t>);
-static_assert(kIsTypedNumber<TreeId, std::uint32_t> && kIsTypedNumber<GroupId, std::uint32_t> &&
+static_assert(kIsTypedNumber<TreeId, std::uint32_t> && kIsTypedNumber<NodeId, std::uint32_t> &&
+              kIsTypedNumber<WorldRank, std::uint32_t> && kIsTypedNumber<GroupId, std::uint32_t> &&
               kIsTypedNumber<Epoch, std::uint32_t> && kIsTypedNumber<Sequence, std::uint32_t>);
 static_assert(kStrangers<JobId, TreeId> && kStrangers<JobId, GroupId> && kStrangers<TreeId, GroupId> &&
-              kStrangers<TreeId, Epoch> && kStrangers<GroupId, Epoch> && kStrangers<Epoch, Sequence>);
+              kStrangers<NodeId, TreeId> && kStrangers<NodeId, GroupId> && kStrangers<NodeId, WorldRank> &&
+              kStrangers<WorldRank, GroupId> && kStrangers<TreeId, Epoch> && kStrangers<GroupId, Epoch> &&
+              kStrangers<Epoch, Sequence>);
 static_assert(!Id<std::uint64_t> && !Id<int>);
 
 template <class T>

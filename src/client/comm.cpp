@@ -16,7 +16,7 @@ constexpr Millis kLeavePatience{30'000};  ///< comm_destroy waits so long if the
 /// The record that each member first sends to group rank 0.
 struct Card {
   Report report;
-  std::uint32_t world_rank = 0;
+  WorldRank world_rank{};
   std::uint32_t reserved = 0;
   TreeMask unusable = 0;  ///< Trees that it does not reach.
 };
@@ -43,7 +43,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
 
   // 1. Is every member well, and what is its world rank? (comm_init_spec.group_world_ranks is garbage in real clients.)
   Card card;
-  card.world_rank = static_cast<std::uint32_t>(context.world_rank());
+  card.world_rank = context.world_rank();
   {
     auto guard = context.lock();
     const auto& links = context.links();
@@ -58,7 +58,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
 
   // 2. Rank 0 gets ids from the trees' roots; all members receive them and the others' world ranks.
   GroupNotice notice;
-  std::vector<std::uint32_t> world_ranks(static_cast<std::size_t>(spec.size));
+  std::vector<WorldRank> world_ranks(static_cast<std::size_t>(spec.size));
   if (spec.rank == 0) {
     std::vector<Report> reports;
     TreeMask unusable = 0;
@@ -91,16 +91,16 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   }
   auto guard = context.lock();
   comm->settle_on_shape();
-  if (context.world_rank() == 0) comm->announce();
+  if (context.world_rank() == WorldRank{0}) comm->announce();
   return comm;
 }
 
-Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<const std::uint32_t> world_ranks) {
+Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks) {
   const Job& job = context_.job();
   const JobTree& tree = job.trees[opened.tree];
-  std::vector<std::uint32_t> leaves;
+  std::vector<NodeId> leaves;
   for (const auto world_rank : world_ranks) {
-    if (world_rank >= job.rank_host.size())
+    if (number_of(world_rank) >= job.rank_host.size())
       return failure(SHARP_COLL_EGROUP_JOIN, "world rank {} in a job of {} ranks", world_rank, job.rank_host.size());
     leaves.push_back(job.leaf_of(tree, world_rank));
   }
@@ -114,7 +114,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.tree_id = tree.body.tree_id;
   config.group_id = opened.id;
   config.rank = rank_;
-  config.world_rank = static_cast<std::uint32_t>(context_.world_rank());
+  config.world_rank = context_.world_rank();
   config.group_size = size_;
   config.path = *path;
   config.osts = job.group_osts();
@@ -129,7 +129,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   return Channel{opened.tree, path->length, *std::move(group)};
 }
 
-Outcome<> Comm::join(const OpenedGroups& opened, std::span<const std::uint32_t> world_ranks) {
+Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks) {
   const auto patience = context_.config().job_create_timeout;
   {
     auto guard = context_.lock();
@@ -299,7 +299,7 @@ void Comm::fill(sumac_comm_info& info) const {
   info.stream_window = shape_.stream_window;
   info.chunk_bytes = shape_.chunk_bytes;
   info.stream_threshold = context_.job().settings.sat_threshold;
-  info.root_node = shape_.root_node;
+  info.root_node = number_of(shape_.root_node);
   info.depth = first.depth;
   info.groups = static_cast<std::uint32_t>(channels_.size());
   info.allreduce_bytes_max = static_cast<std::uint64_t>(topo::tree_bytes_max(ways_of(context_.job(), size_)));

@@ -77,8 +77,8 @@ class Comm {
   };
 
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
-  Outcome<> join(const OpenedGroups& opened, std::span<const std::uint32_t> world_ranks);
-  Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const std::uint32_t> world_ranks);
+  Outcome<> join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks);
+  Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks);
   Outcome<> standing(const Channel& channel) const;
   Outcome<> take_stream_locks();
   void tell_of_lock();

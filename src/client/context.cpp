@@ -30,7 +30,7 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
     : mark_(process_mark()),
       log_(Logger::Form::library, level),
       config_(std::move(config)),
-      world_rank_(spec.world_rank),
+      world_rank_{static_cast<std::uint32_t>(spec.world_rank)},
       world_size_(spec.world_size),
       local_rank_(spec.world_local_rank),
       channel_(channel_of(spec)),
@@ -43,7 +43,7 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
       is_threaded_(spec.enable_thread_support != 0),
       pool_(kPoolBytes),
       requests_(this) {
-  log_.set_rank(world_rank_);
+  log_.set_rank(spec.world_rank);
   log_.set_job_id(JobId{spec.job_id});
 }
 
@@ -59,7 +59,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   const bool is_quiet = (spec.config.flags & SHARP_COLL_HIDE_ERRORS) != 0;
   const auto level = config ? log_level_from(config->log_level) : log_level_from_environment();
   std::unique_ptr<Context> context(new Context(spec, config ? *config : ClientConfig{}, level));
-  if (context->world_rank_ == 0)
+  if (context->world_rank_ == WorldRank{0})
     for (const auto& sentence : unknown_client_variables()) SUMAC_WARN(context->log_, "{}", sentence);
 
   // 1. Steps that can fail at this rank alone: options, device, sharpd.
@@ -77,7 +77,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
     // for itself.
     if (is_quiet)
       SUMAC_DEBUG(context->log_, "{}", why.text);
-    else if (context->world_rank_ == 0 || why.status == SHARP_COLL_EOOB)
+    else if (context->world_rank_ == WorldRank{0} || why.status == SHARP_COLL_EOOB)
       SUMAC_ERROR(context->log_, "{}", why.text);
     else
       SUMAC_DEBUG(context->log_, "{}", why.text);
@@ -97,12 +97,12 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
     connected = tl::unexpected(job.error());
   }
   if (auto all = context->world_oob_.agree(connected); !all) {
-    if (context->world_rank_ == 0)
+    if (context->world_rank_ == WorldRank{0})
       if (auto ended = session->end_job(JobId{spec.job_id}, context->config_.job_create_timeout); !ended)
         SUMAC_WARN(context->log_, "{}", ended.error().text);
     return report(all.error());
   }
-  session->enter_job(context->job_.id, static_cast<std::uint32_t>(context->world_rank_), context->job_.granted.job_key);
+  session->enter_job(context->job_.id, context->world_rank_, context->job_.granted.job_key);
   SUMAC_DEBUG(context->log_, "sharp_coll initialized. job_id: {}", spec.job_id);
   return context;
 }
@@ -130,7 +130,7 @@ Outcome<> Context::find_devices(const char* program, const std::string& host) {
 
 Outcome<> Context::attach(Session*& session) {
   wire::AttachBody who;
-  who.world_rank = static_cast<std::uint32_t>(world_rank_);
+  who.world_rank = world_rank_;
   who.world_size = static_cast<std::uint32_t>(world_size_);
   who.local_rank = static_cast<std::uint32_t>(std::max(0, local_rank_));
   auto attached = Session::attach(config_.sharpd_socket, who, config_.job_create_timeout);
@@ -141,13 +141,12 @@ Outcome<> Context::attach(Session*& session) {
 }
 
 Outcome<> Context::connect() {
-  const auto rank = static_cast<std::uint32_t>(world_rank_);
-  const auto backend = common_backend(job_, rank, config_.transport);
+  const auto backend = common_backend(job_, world_rank_, config_.transport);
   if (!backend) return tl::unexpected(backend.error());
-  auto ports = ports_to_trees(job_, rank, devices_, channel_);
+  auto ports = ports_to_trees(job_, world_rank_, devices_, channel_);
   if (!ports) return tl::unexpected(ports.error());
   ports_ = *std::move(ports);
-  if (world_rank_ == 0) announce_trees();
+  if (world_rank_ == WorldRank{0}) announce_trees();
   net::TransportConfig config;
   config.backend = *backend;
   if (*backend == "ucx") config.device = devices_.names();
@@ -159,7 +158,8 @@ Outcome<> Context::connect() {
   transport_ = *std::move(transport);
   listeners_ = std::make_unique<multicast::Listeners>(*transport_, pool_, log_);
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
-    auto link = TreeLink::begin(job_, job_.trees[i], rank, session_->host(), *transport_, *this, ports_[i].interface);
+    auto link =
+        TreeLink::begin(job_, job_.trees[i], world_rank_, session_->host(), *transport_, *this, ports_[i].interface);
     if (!link) return tl::unexpected(link.error());
     links_.push_back(*std::move(link));
   }
@@ -460,7 +460,7 @@ void Context::finalize() {
       // An MPI that is being shut down exchanges nothing any more.
       SUMAC_DEBUG(log_, "statistics: {}", all.error().text);
       tell_own();
-    } else if (world_rank_ == 0) {
+    } else if (world_rank_ == WorldRank{0}) {
       AllCounts sum{};
       for (const auto& one : *all) {
         sum.heard += one.heard;
@@ -478,7 +478,7 @@ void Context::finalize() {
     }
   }
   session_->leave_job(job_.id);
-  if (world_rank_ == 0)
+  if (world_rank_ == WorldRank{0})
     if (auto ended = session_->end_job(job_.id, config_.job_create_timeout); !ended)
       SUMAC_WARN(log_, "{}", ended.error().text);
 }

@@ -43,7 +43,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   const Job& job() const { return job_; }
   const Logger& log() const { return log_; }
   const ClientConfig& config() const { return config_; }
-  int world_rank() const { return world_rank_; }
+  WorldRank world_rank() const { return world_rank_; }
   int coll_timeout_ms() const { return coll_timeout_ms_; }
   std::string stats_text() const;
   const sharp_coll_out_of_band_colls& oob_colls() const { return oob_colls_; }
@@ -62,7 +62,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// For messages to users: the port of the list that this process uses for a tree, or the tree's number if it named no
   /// port.
   std::uint32_t rail_of(std::size_t tree) const;
-  std::uint64_t next_token() { return static_cast<std::uint64_t>(world_rank_) << 32 | ++tokens_; }
+  std::uint64_t next_token() { return std::uint64_t{number_of(world_rank_)} << 32 | ++tokens_; }
   /// True for the first communicator without a group: thousands may follow, and one line is enough.
   bool first_without_group() noexcept { return !std::exchange(without_group_, true); }
   std::uint32_t next_group_number() { return groups_made_++; }
@@ -156,7 +156,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   const unsigned long mark_;
   Logger log_;
   ClientConfig config_;
-  const int world_rank_, world_size_, local_rank_;
+  const WorldRank world_rank_;
+  const int world_size_, local_rank_;
   const std::uint32_t channel_;
   const int coll_timeout_ms_, polls_per_user_progress_;
   int (*const user_progress_)(void);

@@ -25,12 +25,12 @@ std::uint32_t JobTree::connections() const {
   return most;
 }
 
-const std::string* JobTree::address_of(std::uint32_t node_id) const {
+const std::string* JobTree::address_of(NodeId node_id) const {
   const auto node = std::ranges::find(nodes, node_id, &proto::NodeParent::node_id);
   return node == nodes.end() ? nullptr : &node_address[static_cast<std::size_t>(node - nodes.begin())];
 }
 
-const std::string* JobTree::name_of(std::uint32_t node_id) const {
+const std::string* JobTree::name_of(NodeId node_id) const {
   const auto node = std::ranges::find(nodes, node_id, &proto::NodeParent::node_id);
   return node == nodes.end() ? nullptr : &node_name[static_cast<std::size_t>(node - nodes.begin())];
 }

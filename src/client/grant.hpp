@@ -18,11 +18,11 @@ struct JobTree {
   wire::JobTreeBody body;
   std::vector<proto::NodeParent> nodes;
   std::vector<std::string> node_name, node_address;  ///< Indexed as `nodes`.
-  std::vector<std::uint32_t> host_leaf;              ///< The leaf node of each host, in the order of job_begin's hosts.
+  std::vector<NodeId> host_leaf;                     ///< The leaf node of each host, in the order of job_begin's hosts.
 
   std::uint32_t connections() const;  ///< From the farthest host to the root: one for each node on that path.
-  const std::string* address_of(std::uint32_t node_id) const;
-  const std::string* name_of(std::uint32_t node_id) const;
+  const std::string* address_of(NodeId node_id) const;
+  const std::string* name_of(NodeId node_id) const;
 };
 
 struct Grant {

@@ -33,8 +33,8 @@ struct Job {
   std::uint32_t hosts = 0;               ///< The number of the job's hosts.
   std::vector<std::uint32_t> rank_host;  ///< The index of each world rank's host.
 
-  std::uint32_t leaf_of(const JobTree& tree, std::uint32_t world_rank) const {
-    return tree.host_leaf.at(rank_host.at(world_rank));
+  NodeId leaf_of(const JobTree& tree, WorldRank world_rank) const {
+    return tree.host_leaf.at(rank_host.at(number_of(world_rank)));
   }
   bool reproducible() const;         ///< SUMAC_REPRODUCIBLE is on.
   std::uint32_t group_osts() const;  ///< The cap of one group: max(2, OSTs / groups), or the user's setting.

@@ -44,7 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   must(!job->trees.empty() && job->trees.size() == job->granted.tree_count, "a job has all its trees");
   for (std::uint32_t rank = 0; rank < job->rank_host.size(); ++rank)
-    for (const auto& tree : job->trees) static_cast<void>(job->leaf_of(tree, rank));  // Throws where a leaf is missing.
+    for (const auto& tree : job->trees)
+      static_cast<void>(job->leaf_of(tree, WorldRank{rank}));  // Throws where a leaf is missing.
   must(job->group_osts() >= 1, "a group has an OST");
   return 0;
 }

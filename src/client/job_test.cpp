@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "client/test_grant.hpp"
+#include "proto/test_nodes.hpp"
 
 namespace sumac::client {
 namespace {
@@ -25,15 +26,15 @@ TEST(Job, TravelsWhole) {
   EXPECT_EQ(job->hosts, 2u);
   ASSERT_EQ(job->trees.size(), 2u);
   const auto &first = job->trees[0], &second = job->trees[1];
-  EXPECT_EQ(job->leaf_of(first, 1), 2u);
-  EXPECT_EQ(job->leaf_of(first, 2), 1u);
-  ASSERT_NE(first.address_of(2), nullptr);
-  EXPECT_EQ(*first.address_of(2), "tcp:10.0.0.2:7000");
-  EXPECT_EQ(*first.name_of(1), "an-root");
-  EXPECT_EQ(first.address_of(9), nullptr);
+  EXPECT_EQ(job->leaf_of(first, WorldRank{1}), NodeId{2});
+  EXPECT_EQ(job->leaf_of(first, WorldRank{2}), NodeId{1});
+  ASSERT_NE(first.address_of(NodeId{2}), nullptr);
+  EXPECT_EQ(*first.address_of(NodeId{2}), "tcp:10.0.0.2:7000");
+  EXPECT_EQ(*first.name_of(NodeId{1}), "an-root");
+  EXPECT_EQ(first.address_of(NodeId{9}), nullptr);
   EXPECT_EQ(second.body.tree_id, TreeId{6});
   EXPECT_EQ(second.body.rate_bits_per_s, 12'500'000'000u);
-  EXPECT_EQ(*second.address_of(2), "tcp:10.0.0.2:7001") << "a node has an address for each tree";
+  EXPECT_EQ(*second.address_of(NodeId{2}), "tcp:10.0.0.2:7001") << "a node has an address for each tree";
   EXPECT_EQ(first.connections(), 2u) << "to the leaf, and from there to the root";
   EXPECT_EQ(second.connections(), 1u);
 }
@@ -54,16 +55,17 @@ TEST(Job, AnAnswerThatIsNotWholeOrARankOnNoHostIsRefused) {
 }
 
 TEST(Job, TheDeepestNodeSaysHowManyConnectionsAreOnTheWay) {
+  using proto::test::parents;
   const struct {
     const char* name;
     std::vector<proto::NodeParent> nodes;
     std::uint32_t connections;
   } rows[] = {
-      {"one node", {{1, 1}}, 1},
-      {"leaves below a root", {{2, 1}, {3, 1}, {1, 1}}, 2},
-      {"one way is longer than the other", {{1, 1}, {2, 1}, {3, 1}, {4, 3}}, 3},
-      {"a parent that nobody knows", {{1, 1}, {2, 9}}, 1},
-      {"in a circle: as many as a path may have", {{1, 2}, {2, 1}}, wire::kPathMax},
+      {"one node", parents({{1, 1}}), 1},
+      {"leaves below a root", parents({{2, 1}, {3, 1}, {1, 1}}), 2},
+      {"one way is longer than the other", parents({{1, 1}, {2, 1}, {3, 1}, {4, 3}}), 3},
+      {"a parent that nobody knows", parents({{1, 1}, {2, 9}}), 1},
+      {"in a circle: as many as a path may have", parents({{1, 2}, {2, 1}}), wire::kPathMax},
   };
   for (const auto& row : rows) {
     JobTree tree;

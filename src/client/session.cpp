@@ -86,7 +86,7 @@ Outcome<std::vector<wire::HostMessage>> Session::begin_job(JobId job_id, const w
   return answer;
 }
 
-void Session::enter_job(JobId job_id, std::uint32_t world_rank, const Secret& key) noexcept {
+void Session::enter_job(JobId job_id, WorldRank world_rank, const Secret& key) noexcept {
   wire::MemberBody body{world_rank, 0, {}};
   std::ranges::copy(key, body.job_key.begin());
   (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience);

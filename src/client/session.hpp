@@ -32,7 +32,7 @@ class Session {
                                                     const std::vector<std::string>& hosts, Duration patience);
   /// Announces that this process is a rank of the job: if it ends before leave_job(), sharpd reports its death to the
   /// others. It waits for no answer; if sharpd is gone, only this announcement is lost.
-  void enter_job(JobId job_id, std::uint32_t world_rank, const Secret& key) noexcept;
+  void enter_job(JobId job_id, WorldRank world_rank, const Secret& key) noexcept;
   void leave_job(JobId job_id) noexcept;
   /// If sharpd has been restarted since, the process first attaches to the new one.
   Outcome<> end_job(JobId job_id, Duration patience);

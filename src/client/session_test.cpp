@@ -176,8 +176,8 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
 TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
   const std::uint32_t kHosts = 600;  // More than fit into one message, in both directions.
   test::Answer answer{.job_id = JobId{99}};
-  answer.trees[0].host_leaf.assign(kHosts, 2);
-  answer.trees[1].host_leaf.assign(kHosts, 2);
+  answer.trees[0].host_leaf.assign(kHosts, NodeId{2});
+  answer.trees[1].host_leaf.assign(kHosts, NodeId{2});
   Peer peer([&](Peer& p) {
     p.welcome();
     EXPECT_EQ(p.hear().header.kind, HostKind::job_begin);

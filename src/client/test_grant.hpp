@@ -10,23 +10,24 @@ namespace sumac::client::test {
 /// Two hosts; two trees, the first with a root and a leaf, the second with the leaf's process alone.
 struct Answer {
   struct Node {
-    std::uint32_t node_id = 0, parent_id = 0;
+    NodeId node_id{}, parent_id{};
     std::string name{}, address{};
   };
   struct Tree {
     wire::JobTreeBody body{};
     std::vector<Node> nodes{};
-    std::vector<std::uint32_t> host_leaf{};
+    std::vector<NodeId> host_leaf{};
   };
 
   JobId job_id{42};
   wire::JobGrantedBody granted{.quota = {51, 128, 51, 1, 1, 2, 16, 65536, 1}};
-  std::vector<Tree> trees{{{.tree_id = TreeId{5}, .root_node = 1, .delay_ns = 2'000},
-                           {{1, 1, "an-root", "tcp:10.0.0.1:7000"}, {2, 1, "an-leaf", "tcp:10.0.0.2:7000"}},
-                           {2, 1}},
-                          {{.tree_id = TreeId{6}, .root_node = 2, .rate_bits_per_s = 12'500'000'000, .member_nodes = 1},
-                           {{2, 2, "an-leaf", "tcp:10.0.0.2:7001"}},
-                           {2, 2}}};
+  std::vector<Tree> trees{
+      {{.tree_id = TreeId{5}, .root_node = NodeId{1}, .delay_ns = 2'000},
+       {{NodeId{1}, NodeId{1}, "an-root", "tcp:10.0.0.1:7000"}, {NodeId{2}, NodeId{1}, "an-leaf", "tcp:10.0.0.2:7000"}},
+       {NodeId{2}, NodeId{1}}},
+      {{.tree_id = TreeId{6}, .root_node = NodeId{2}, .rate_bits_per_s = 12'500'000'000, .member_nodes = 1},
+       {{NodeId{2}, NodeId{2}, "an-leaf", "tcp:10.0.0.2:7001"}},
+       {NodeId{2}, NodeId{2}}}};
 
   std::vector<wire::HostMessage> messages() const {
     auto body = granted;

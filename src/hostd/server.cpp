@@ -233,7 +233,7 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "rank {} of job {} died: {}", member.world_rank, member.job_id, who);
     control::v1::RankDied word;
     word.set_job_id(number_of(member.job_id));
-    word.set_world_rank(member.world_rank);
+    word.set_world_rank(number_of(member.world_rank));
     word.set_uid(peer.uid);
     word.set_job_key(member.job_key.data(), member.job_key.size());
     word.set_who(who);

@@ -29,7 +29,7 @@ bool add_tree(Actions& out, JobId job_id, const control::v1::GrantedTree& tree, 
   wire::JobTreeBody body;
   body.tree_id = TreeId{tree.tree_id()};
   body.tree_index = index;
-  body.root_node = tree.root_node();
+  body.root_node = NodeId{tree.root_node()};
   body.node_count = static_cast<std::uint32_t>(tree.nodes_size());
   body.rate_bits_per_s = tree.rate_bits_per_s();
   body.delay_ns = tree.delay_ns();
@@ -37,14 +37,14 @@ bool add_tree(Actions& out, JobId job_id, const control::v1::GrantedTree& tree, 
   std::vector<wire::JobNodeEntry> nodes;
   for (const auto& node : tree.nodes()) {
     wire::JobNodeEntry entry;
-    entry.node_id = node.node_id();
-    entry.parent_id = node.parent_id();
+    entry.node_id = NodeId{node.node_id()};
+    entry.parent_id = NodeId{node.parent_id()};
     const std::string name = node.name().substr(0, entry.name.size() - 1);
     if (!wire::put_text(entry.name, name) || !wire::put_text(entry.address, node.address())) return false;
     nodes.push_back(entry);
   }
   std::vector<wire::JobLeafEntry> leaves;
-  for (const auto leaf : tree.leaves()) leaves.push_back({leaf});
+  for (const auto leaf : tree.leaves()) leaves.push_back({NodeId{leaf}});
   if (nodes.empty() || leaves.empty()) return false;
   out.push_back(ToClient{wire::host_message(HostKind::job_tree, body, job_id)});
   for (auto& message : wire::host_lists(HostKind::job_node, nodes, job_id)) out.push_back(ToClient{message});

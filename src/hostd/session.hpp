@@ -45,7 +45,7 @@ struct Offence {
 /// This process is a rank of a job. If it dies without leaving the job, the other ranks must be informed.
 struct Membership {
   JobId job_id{};
-  std::uint32_t world_rank = 0;
+  WorldRank world_rank{};
   Secret job_key{};
 };
 using Action = std::variant<ToClient, BeginJob, EndJob, Offence>;
@@ -97,7 +97,7 @@ class Session {
   std::function<Ticket()> next_ticket_;
   const std::string devices_;
   bool attached_ = false;
-  std::uint32_t world_rank_ = 0;
+  WorldRank world_rank_{};
   Jobs jobs_;
   std::vector<Membership> memberships_;
 };

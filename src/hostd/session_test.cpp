@@ -12,7 +12,7 @@ using wire::HostKind;
 using wire::HostMessage;
 
 HostMessage attach() {
-  return wire::host_message(HostKind::attach, wire::AttachBody{.world_rank = 0, .world_size = 4});
+  return wire::host_message(HostKind::attach, wire::AttachBody{.world_rank = WorldRank{0}, .world_size = 4});
 }
 
 HostMessage begin(std::uint64_t job_id, std::uint32_t hosts = 2, std::uint32_t ranks = 4) {
@@ -271,7 +271,7 @@ TEST(Session, a_long_list_is_cut_into_messages_that_the_client_accepts) {
 }
 
 HostMessage member(std::uint64_t job_id, std::uint32_t world_rank) {
-  return wire::host_message(HostKind::member, wire::MemberBody{world_rank, 0, {7}}, JobId{job_id});
+  return wire::host_message(HostKind::member, wire::MemberBody{WorldRank{world_rank}, 0, {7}}, JobId{job_id});
 }
 
 TEST(Session, who_enters_a_job_is_its_member_until_it_leaves) {
@@ -280,7 +280,7 @@ TEST(Session, who_enters_a_job_is_its_member_until_it_leaves) {
   EXPECT_TRUE(client.session.received(member(8, 0)).empty());
   ASSERT_EQ(client.session.memberships().size(), 2u);
   EXPECT_EQ(client.session.memberships()[0].job_id, JobId{7});
-  EXPECT_EQ(client.session.memberships()[0].world_rank, 3u);
+  EXPECT_EQ(client.session.memberships()[0].world_rank, WorldRank{3});
   EXPECT_EQ(client.session.memberships()[0].job_key, Secret{7});
   EXPECT_TRUE(client.session.received(wire::host_message(HostKind::leave, JobId{7})).empty());
   ASSERT_EQ(client.session.memberships().size(), 1u);

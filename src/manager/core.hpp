@@ -196,7 +196,7 @@ class Core {
   };
   using Jobs = std::map<JobId, Job>;
 
-  static std::uint32_t id_of(std::size_t index) { return static_cast<std::uint32_t>(index + 1); }
+  static NodeId id_of(std::size_t index) { return NodeId{static_cast<std::uint32_t>(index + 1)}; }
   // core_trees.cpp
   topo::TreeOptions tree_options() const;
   void build_trees();

@@ -492,15 +492,15 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
     const auto numbers = topo::numbers_of(fabric_, trees_[share.tree].shape, job.trees[i]);
     auto* tree = message.add_trees();
     tree->set_tree_id(number_of(share.id));
-    tree->set_root_node(id_of(share.nodes.front()));
+    tree->set_root_node(number_of(id_of(share.nodes.front())));
     tree->set_rate_bits_per_s(numbers.rate_bits_per_s);
     tree->set_delay_ns(numbers.delay_ns);
     tree->set_member_nodes(numbers.member_nodes);
     for (std::size_t n = 0; n < share.nodes.size(); ++n) {
       const auto& node = nodes_[share.nodes[n]];
       auto* entry = tree->add_nodes();
-      entry->set_node_id(id_of(share.nodes[n]));
-      entry->set_parent_id(id_of(share.nodes[share.parents[n] == 0 ? 0 : share.parents[n] - 1]));
+      entry->set_node_id(number_of(id_of(share.nodes[n])));
+      entry->set_parent_id(number_of(id_of(share.nodes[share.parents[n] == 0 ? 0 : share.parents[n] - 1])));
       entry->set_name(node.name);
       entry->set_address(node.parts[share.tree].address);
       const auto on = host_by_name_.find(fabric_.nodes[share.nodes[n]].place.at_host);
@@ -508,7 +508,7 @@ control::v1::JobGranted Core::granted_message(const Job& job) const {
           std::find(record.hosts.begin(), record.hosts.end(), on->second) != record.hosts.end())
         on_members.insert(share.nodes[n]);
     }
-    for (const auto leaf : share.leaves) tree->add_leaves(id_of(share.nodes[leaf]));
+    for (const auto leaf : share.leaves) tree->add_leaves(number_of(id_of(share.nodes[leaf])));
   }
   message.set_job_key(record.job_key.data(), record.job_key.size());
   const auto hosts = topo::numbers_of(fabric_, record.hosts);

@@ -75,12 +75,12 @@ control::v1::Grant Core::grant_to(const Job& job, std::size_t share, std::uint32
     const auto& way = job.reserved[share];
     const auto above = std::find(way.begin() + static_cast<std::ptrdiff_t>(part.nodes.size()), way.end(), node);
     const auto first = way.begin() + static_cast<std::ptrdiff_t>(part.nodes.size());
-    if (above != way.end()) message.add_below(id_of(above == first ? part.nodes.front() : *(above - 1)));
+    if (above != way.end()) message.add_below(number_of(id_of(above == first ? part.nodes.front() : *(above - 1))));
     return message;
   }
   const auto index = static_cast<std::uint32_t>(at - part.nodes.begin());
   for (std::size_t child = 0; child < part.nodes.size(); ++child)
-    if (part.parents[child] == index + 1) message.add_below(id_of(part.nodes[child]));
+    if (part.parents[child] == index + 1) message.add_below(number_of(id_of(part.nodes[child])));
   message.set_ranks_here(std::find(part.leaves.begin(), part.leaves.end(), index) != part.leaves.end());
   return message;
 }
@@ -107,7 +107,7 @@ void Core::send_parent(Actions& out, std::uint32_t tree, Node& child) {
   NodeDown message;
   message.mutable_parent()->set_key(key.data(), key.size());
   message.mutable_parent()->set_tree(tree);
-  message.mutable_parent()->set_node_id(id_of(parent));
+  message.mutable_parent()->set_node_id(number_of(id_of(parent)));
   message.mutable_parent()->set_name(above.name);
   message.mutable_parent()->set_address(above.parts[tree].address);
   send(out, child, std::move(message));
@@ -235,7 +235,7 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   NodeDown message;
   auto* registered = message.mutable_registered();
   registered->set_node_key(node.key->data(), node.key->size());
-  registered->set_node_id(id_of(index));
+  registered->set_node_id(number_of(id_of(index)));
   for (std::uint32_t i = 0; i < trees_.size(); ++i)
     if (node.parts[i].works) *registered->add_trees() = part_message(i, index);
   send(out, node, std::move(message));

@@ -491,14 +491,14 @@ TEST(Core, a_jobs_key_is_its_own_and_goes_to_the_nodes_and_to_whoever_began_it) 
 TEST(Core, every_node_has_a_key_of_its_own_and_one_with_its_parent) {
   World world(rules_with_readable_keys());
   std::map<std::string, std::string> own, pair;
-  std::map<std::string, std::uint32_t> id;
+  std::map<std::string, NodeId> id;
   std::map<StreamId, std::string> name_of;
   std::uint32_t tree_id = 0;
   for (const auto& [stream, name] : {std::pair{1u, "an-root"}, {2u, "an-leaf1"}, {3u, "an-leaf2"}}) {
     name_of[stream] = name;
     for (const auto& to : only<ToNode>(world.add(stream, name))) {
       if (to.message.has_registered()) own[name] = to.message.registered().node_key();
-      if (to.message.has_registered()) id[name] = to.message.registered().node_id();
+      if (to.message.has_registered()) id[name] = NodeId{to.message.registered().node_id()};
       if (to.message.has_registered()) tree_id = to.message.registered().trees(0).tree_id();
       if (to.message.has_parent()) pair[name_of.at(to.stream)] = to.message.parent().key();
     }

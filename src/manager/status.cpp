@@ -12,7 +12,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   bool all_registered = missing_nodes().empty();
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     const auto& node = nodes_[n];
-    json entry{{"id", id_of(n)}, {"name", node.name}, {"registered", node.stream != 0}};
+    json entry{{"id", number_of(id_of(n))}, {"name", node.name}, {"registered", node.stream != 0}};
     // The first tree's values stand by themselves, because most fabrics have one tree; a list has those of all trees.
     entry["root"] = !trees_.empty() && !trees_[0].lost && trees_[0].shape.root == n;
     entry["in_tree"] = in_a_tree(n);

@@ -59,7 +59,7 @@ class Seqpacket : public testing::Test {
     return true;
   }
   static wire::HostMessage attach(std::uint32_t rank) {
-    return wire::host_message(wire::HostKind::attach, wire::AttachBody{rank, rank + 1, 0, 0});
+    return wire::host_message(wire::HostKind::attach, wire::AttachBody{WorldRank{rank}, rank + 1, 0, 0});
   }
   std::string directory, path;
   Notes notes;
@@ -74,7 +74,7 @@ TEST_F(Seqpacket, AConversation) {
   ASSERT_TRUE(client) << client.error().context;
   ASSERT_TRUE(client->send(attach(7), Seconds{5}));
   ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 1; }));
-  EXPECT_EQ(wire::host_entry<wire::AttachBody>(notes.messages[0]).world_rank, 7u);
+  EXPECT_EQ(wire::host_entry<wire::AttachBody>(notes.messages[0]).world_rank, WorldRank{7});
   EXPECT_EQ(notes.identities.at(0).pid, getpid());
   EXPECT_EQ(notes.identities.at(0).uid, getuid());
   wire::AttachedBody name;

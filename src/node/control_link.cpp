@@ -34,7 +34,8 @@ Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   grant.numbers = control::ranges_of(message.numbers());
   if (grant.numbers.empty())
     return fail(Errc::unsupported, "the manager sends no group numbers: install the same version everywhere");
-  grant.below = {{message.below().begin(), message.below().end()}, message.ranks_here()};
+  grant.below.emplace().ranks = message.ranks_here();
+  for (const auto child : message.below()) grant.below->nodes.push_back(NodeId{child});
   return grant;
 }
 
@@ -143,7 +144,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!registered_) break;
       auto key = control::key_of(down.parent().key());
       if (!key) return tl::unexpected(key.error());
-      const proto::ParentInfo parent{down.parent().node_id(), *key, down.parent().address()};
+      const proto::ParentInfo parent{NodeId{down.parent().node_id()}, *key, down.parent().address()};
       // Null: this node could not listen for that tree, which the manager knows.
       if (Tree* tree = standing(down.parent().tree()); tree != nullptr)
         tree->shard->call([&](DataPath& data) { data.set_parent(down.parent().name(), parent, now); });
@@ -182,7 +183,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!registered_) break;
       if (Tree* tree = standing(down.rank_died().tree()); tree != nullptr)
         tree->shard->call([word = down.rank_died(), now](DataPath& data) {
-          data.rank_died(JobId{word.job_id()}, word.world_rank(), word.host(), now);
+          data.rank_died(JobId{word.job_id()}, WorldRank{word.world_rank()}, word.host(), now);
         });
       acknowledge(down.sequence());
       return {};
@@ -198,7 +199,7 @@ Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
   auto key = control::key_of(who.node_key());
   if (!key) return tl::unexpected(key.error());
   node_key_ = *key;
-  node_id_ = who.node_id();
+  node_id_ = NodeId{who.node_id()};
   registered_ = true;
   complained_ = impostor_ = false;
   SUMAC_INFO(log_, "registered as node id {}, in {} trees", node_id_, who.trees_size());

@@ -83,7 +83,7 @@ class ControlLink {
   bool open_ = false, registered_ = false, complained_ = false;
   bool impostor_ = false;  ///< True once the log says that another process listens at the manager's address.
   Time retry_at_{};        // The time of the next attempt to connect; the first one is due at once.
-  std::uint32_t node_id_ = 0;
+  NodeId node_id_{};
   Secret node_key_{};  ///< This node's own key, from which those shared with its children are derived.
   const std::uint64_t life_;
   std::unique_ptr<Shard> spare_;  ///< Shard 0, while no tree uses it.

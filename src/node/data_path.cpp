@@ -38,7 +38,7 @@ DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transp
 
 DataPath::~DataPath() = default;
 
-void DataPath::identify(std::uint32_t node_id, TreeId tree_id, bool root, Time now) {
+void DataPath::identify(NodeId node_id, TreeId tree_id, bool root, Time now) {
   now_ = now;
   if (node_ != nullptr) {
     const auto& old = node_->config();
@@ -127,7 +127,7 @@ void DataPath::note_ended() {
   }
 }
 
-void DataPath::rank_died(JobId job_id, std::uint32_t world_rank, std::string_view host, Time now) {
+void DataPath::rank_died(JobId job_id, WorldRank world_rank, std::string_view host, Time now) {
   now_ = now;
   for (const auto link : node_->links_of(job_id, world_rank, host)) {
     SUMAC_INFO(log_, "{} of job {} died, as its host's sharpd reports", peer_of(link), job_id);

@@ -41,7 +41,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
 
   /// Sets the identity that the manager assigned. If the node or the tree was another one before, everything of the
   /// former tree is over: children lose their connections and connect again.
-  void identify(std::uint32_t node_id, TreeId tree_id, bool root, Time now);
+  void identify(NodeId node_id, TreeId tree_id, bool root, Time now);
   /// Sets this node's own key, from which the keys that it shares with its child nodes are derived. Call it before
   /// identify(), and again when the manager was started anew.
   void set_node_key(const Secret& key);
@@ -57,7 +57,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   bool revoke(JobId job_id, Time now);
   /// Handles a rank's death that the manager reported: the rank's remaining connections are closed, and its groups are
   /// informed.
-  void rank_died(JobId job_id, std::uint32_t world_rank, std::string_view host, Time now);
+  void rank_died(JobId job_id, WorldRank world_rank, std::string_view host, Time now);
 
   /// Returns the number of events delivered, which is 0 before identify().
   std::size_t progress(Time now);

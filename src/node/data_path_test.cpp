@@ -13,6 +13,7 @@
 #include "net/tcp_frame.hpp"
 #include "node/memory_bound.hpp"
 #include "node/test_member.hpp"
+#include "proto/test_nodes.hpp"
 
 namespace sumac::node {
 namespace {
@@ -33,7 +34,7 @@ struct TestNode {
     config.retry_min = config.retry_max = Millis(5);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
     data->set_node_key(draw_secret().value());
-    data->identify(id, TreeId{1}, root, monotonic_now());
+    data->identify(NodeId{id}, TreeId{1}, root, monotonic_now());
   }
   static constexpr std::size_t strangers_max = 64;
   std::string lines;
@@ -55,15 +56,15 @@ struct Tree {
   TestNode root{1, true}, one{2, false}, two{3, false};
   TestJob job;
 
-  explicit Tree(std::vector<std::uint32_t> leaves = {2, 2, 3}) {
+  explicit Tree(const std::vector<std::uint32_t>& leaves = {2, 2, 3}) {
     job.job_id = kJob;
     job.osts = 16;
-    job.tree = {{1, 1}, {2, 1}, {3, 1}};
-    job.leaf_of_rank = std::move(leaves);
+    job.tree = proto::test::parents({{1, 1}, {2, 1}, {3, 1}});
+    job.leaf_of_rank = proto::test::node_ids(leaves);
     for (auto* leaf : {&one, &two}) leaf->data->set_parent("root", parent_of(*leaf, root), monotonic_now());
     grant();
-    std::uint32_t id = 1;
-    for (auto* node : {&root, &one, &two}) job.address[id++] = node->data->transport().address();
+    for (auto* node : {&root, &one, &two})
+      job.address[node->data->node()->config().node_id] = node->data->transport().address();
   }
   void grant() {
     for (auto* node : {&root, &one, &two})
@@ -158,7 +159,7 @@ TEST(DataPath, adds_up_a_tree_over_real_connections) {
   TestGroup group(tree.job, [&] { tree.progress(); });
   ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
   ASSERT_EQ(group.members[0]->group().phase(), proto::ClientGroup::Phase::standing) << group.members[0]->group().why();
-  EXPECT_EQ(group.members[0]->group().shape().root_node, 1u);
+  EXPECT_EQ(group.members[0]->group().shape().root_node, NodeId{1});
   for (std::int64_t i = 0; i < 50; ++i) EXPECT_TRUE(group.allreduce(1 + static_cast<std::size_t>(i) * 7, i)) << i;
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_TRUE(group.allreduce(100'000, i, true)) << "streaming " << i;
   EXPECT_TRUE(group.leave());
@@ -248,9 +249,9 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   // A new root process is a new tree: the root assigns the group ids, so the old ids mean nothing now.
   TestNode again(1, true);
   tree.job.tree_id = TreeId{2};
-  again.data->identify(1, TreeId{2}, true, monotonic_now());
-  tree.one.data->identify(2, TreeId{2}, false, monotonic_now());
-  tree.two.data->identify(3, TreeId{2}, false, monotonic_now());
+  again.data->identify(NodeId{1}, TreeId{2}, true, monotonic_now());
+  tree.one.data->identify(NodeId{2}, TreeId{2}, false, monotonic_now());
+  tree.two.data->identify(NodeId{3}, TreeId{2}, false, monotonic_now());
   for (auto* leaf : {&tree.one, &tree.two})
     ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
   ASSERT_TRUE(again.data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
@@ -430,7 +431,7 @@ TEST(DataPath, a_peer_that_asks_and_never_reads_costs_itself) {
   header.group_id = GroupId{0xFFFF};  // The node does not have this number, so it refuses every time.
   wire::JoinBody body{.job_id = kJob, .group_size = 1, .osts = 1, .payload_per_ost = 128};
   body.path_length = 1;
-  body.path[0] = {2, 1};
+  body.path[0] = {NodeId{2}, 1};
   const auto join = wire::encoded(header, body);
   add(question, net::encode_frame_header(net::FrameType::data, join.size()));
   add(question, join);

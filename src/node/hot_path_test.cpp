@@ -79,13 +79,13 @@ struct Solo {
     net.listen = "127.0.0.1:0";
     net.device = "lo";
     data.emplace(DataPathConfig{}, net::make_transport(net, pool).value(), pool, log);
-    data->identify(1, TreeId{1}, true, monotonic_now());
+    data->identify(NodeId{1}, TreeId{1}, true, monotonic_now());
     job.job_id = JobId{7};
     job.stream_window = 8;
     job.chunk = 16384;
-    job.tree = {{1, 1}};
-    job.address[1] = data->transport().address();
-    job.leaf_of_rank.assign(8, 1);
+    job.tree = {{NodeId{1}, NodeId{1}}};
+    job.address[NodeId{1}] = data->transport().address();
+    job.leaf_of_rank.assign(8, NodeId{1});
     EXPECT_TRUE(data->grant(
         {.job_id = JobId{7},
          .quota = {.osts = 16, .payload_per_ost = 128, .max_groups = 1, .stream_window = 8, .chunk_bytes = 16384}}));

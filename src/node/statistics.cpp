@@ -86,7 +86,7 @@ std::string DataPath::statistics_json() const {
                     {"refusals", pool.refusals}};
   if (node_ == nullptr) return top.dump(2);
   const auto& s = node_->stats();
-  top["node"] = {{"id", node_->config().node_id},
+  top["node"] = {{"id", number_of(node_->config().node_id)},
                  {"root", node_->config().root},
                  {"links", node_->links()},
                  {"messages_in", s.messages_in},

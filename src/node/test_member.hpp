@@ -21,8 +21,8 @@ struct TestJob {
   TreeId tree_id{1};
   std::uint32_t osts = 4, payload = 128, stream_window = 0, chunk = 0;
   std::vector<proto::NodeParent> tree;
-  std::map<std::uint32_t, std::string> address;  ///< The address of each node.
-  std::vector<std::uint32_t> leaf_of_rank;
+  std::map<NodeId, std::string> address;  ///< The address of each node.
+  std::vector<NodeId> leaf_of_rank;
   Secret key{};
 };
 
@@ -37,7 +37,7 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
     link.job_id = job.job_id;
     const auto leaf = job.leaf_of_rank.at(rank);
     link.leaf = {leaf, job.key, job.address.at(leaf)};
-    link.world_rank = rank;
+    link.world_rank = WorldRank{rank};
     link.host = fmt::format("h{}", rank);
     link.tree_id = job.tree_id;
     link_ = std::make_unique<proto::ClientLink>(link, static_cast<proto::Outbox&>(*this));
@@ -53,7 +53,8 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
     config.job_id = job_.job_id;
     config.tree_id = job_.tree_id;
     config.group_id = group_id;
-    config.rank = config.world_rank = rank_;
+    config.rank = rank_;
+    config.world_rank = WorldRank{rank_};
     config.group_size = static_cast<std::uint32_t>(job_.leaf_of_rank.size());
     config.path = proto::compute_path(rank_, job_.leaf_of_rank, job_.tree).value();
     config.osts = job_.osts;

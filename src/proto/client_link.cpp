@@ -32,7 +32,7 @@ void ClientLink::set_link(LinkId leaf, const wire::Nonce& nonce, Time) {
   wire::HelloBody hello;
   hello.job_id = config_.job_id;
   hello.role = wire::Role::client;
-  hello.id = config_.world_rank;
+  hello.id = number_of(config_.world_rank);
   control(AggKind::hello, handshake_.begin(config_.leaf, config_.tree_id, hello, nonce));
 }
 

@@ -20,7 +20,7 @@ namespace sumac::proto {
 struct ClientLinkConfig {
   JobId job_id{};
   ParentInfo leaf{};  ///< The leaf node, and the job's key.
-  std::uint32_t world_rank = 0;
+  WorldRank world_rank{};
   TreeId tree_id{};
   std::uint32_t message_max = wire::kPayloadMax;  ///< The largest data after a Result that this client accepts.
   Duration resend_after{0};                       ///< 0: no timer repeats anything (tcp, ucx).

@@ -13,7 +13,7 @@ namespace sumac::proto {
 
 /// A child's knowledge of the node above it.
 struct ParentInfo {
-  std::uint32_t node_id = 0;
+  NodeId node_id{};
   Secret key{};           ///< The job's key (for a client), or the key of this pair of nodes.
   std::string address{};  ///< The address at which the parent listens, as it published it.
 };

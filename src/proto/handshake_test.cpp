@@ -20,7 +20,7 @@ using wire::AggHeader;
 using wire::AggKind;
 
 const Secret kKey{7, 7, 7};
-constexpr std::uint32_t kNode = 100;
+constexpr NodeId kNode{100};
 
 template <class Body>
 std::vector<std::byte> bytes_of(const Body& body) {
@@ -86,9 +86,9 @@ struct Conversation {
     EXPECT_TRUE(wire::make_proof(side, key, terms, body.proof));
     return body;
   }
-  Secret pair(std::uint32_t child, std::uint32_t parent = kNode, TreeId tree = kTree) const {
+  Secret pair(std::uint32_t child, NodeId parent = kNode, TreeId tree = kTree) const {
     Secret key{};
-    EXPECT_TRUE(wire::make_pair_key({9}, tree, child, parent, key));
+    EXPECT_TRUE(wire::make_pair_key({9}, tree, NodeId{child}, parent, key));
     return key;
   }
 
@@ -197,7 +197,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
       {"a node with its key for another parent",
        [&](auto& c) {
          c.say_hello(as_node);
-         c.say(AggKind::proof, c.proof_of(c.pair(5, 101), c.terms()));
+         c.say(AggKind::proof, c.proof_of(c.pair(5, NodeId{101}), c.terms()));
        },
        "it does not have the key of the node that it says it is", wire::RefuseReason::bad_key},
       {"a node with its key of another tree",
@@ -354,7 +354,7 @@ const Impostor kImpostors[] = {
      "it does not know the key"},
     {"that says again what a node once said", [](auto&, auto& terms, auto&) { terms.hello.nonce = {0xEE}; },
      "it does not know the key"},
-    {"that is another node of the job", [](auto& welcome, auto&, auto&) { welcome.id = 101; },
+    {"that is another node of the job", [](auto& welcome, auto&, auto&) { welcome.id = NodeId{101}; },
      "another node than the manager named"},
 };
 
@@ -385,7 +385,8 @@ TEST(Handshake, a_client_proves_nothing_to_an_impostor) {
     SCOPED_TRACE(impostor.name);
     Ear ear;
     TestTree frames;
-    ClientLink client({.job_id = kJob, .leaf = {kNode, kKey, "here"}, .world_rank = 3, .tree_id = kTree}, ear);
+    ClientLink client({.job_id = kJob, .leaf = {kNode, kKey, "here"}, .world_rank = WorldRank{3}, .tree_id = kTree},
+                      ear);
     client.open(1, 1, {});
     client.set_link({1}, {2}, {});
     const auto body = bytes_of(false_welcome(impostor, ear.hello, kKey));
@@ -404,7 +405,7 @@ TEST(Handshake, a_node_proves_nothing_to_an_impostor) {
     SCOPED_TRACE(impostor.name);
     Ear ear;
     TestTree frames;
-    Node node({.node_id = 5, .tree_id = kTree, .name = "an-5"}, ear);
+    Node node({.node_id = NodeId{5}, .tree_id = kTree, .name = "an-5"}, ear);
     node.set_parent_link({1}, {kNode, kKey, "here"}, {2}, {});
     const auto body = bytes_of(false_welcome(impostor, ear.hello, kKey));
     node.on_message({1}, frames.frame(header_of(AggKind::welcome, body.size()), body), {});
@@ -451,7 +452,7 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
   c.say(AggKind::open, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 1});
   EXPECT_EQ(c.hand.heard.back(), AggKind::refused);
   EXPECT_EQ(c.hand.refused.reason, wire::RefuseReason::unknown_job);
-  wire::JoinBody join{.job_id = kJob, .world_rank = 3, .group_size = 1, .osts = 1, .payload_per_ost = 128};
+  wire::JoinBody join{.job_id = kJob, .world_rank = WorldRank{3}, .group_size = 1, .osts = 1, .payload_per_ost = 128};
   join.path_length = 1;
   join.path[0] = {kNode, 1};
   auto header = header_of(AggKind::join, sizeof join);
@@ -468,11 +469,11 @@ TEST(Handshake, a_link_of_a_job_that_is_over_is_none_of_the_next_one_with_its_nu
 TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
   for (const bool is_below : {true, false}) {
     TestTree tree;
-    auto& root = tree.add_node(kNode);
+    auto& root = tree.add_node(number_of(kNode));
     auto& leaf = tree.add_node(101, false);
     auto job = test::grant();
     job.numbers = {{1, 4}};
-    job.below = JobGrant::Below{.nodes = {is_below ? 101u : 102u}, .ranks = true};
+    job.below = JobGrant::Below{.nodes = {NodeId{is_below ? 101u : 102u}}, .ranks = true};
     ASSERT_TRUE(root.node->grant(job));
     job.below = JobGrant::Below{.ranks = true};
     ASSERT_TRUE(leaf.node->grant(job));
@@ -481,7 +482,7 @@ TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
     tree.run();
     auto groups = test::join_group(tree, clients, 1, [&](ClientGroupConfig& config) {
       config.path = {};
-      if (config.rank == 1) config.path.entries[config.path.length++] = {101, 1};
+      if (config.rank == 1) config.path.entries[config.path.length++] = {NodeId{101}, 1};
       config.path.entries[config.path.length++] = {kNode, 2};
     });
     EXPECT_EQ(groups[1]->phase(), is_below ? ClientGroup::Phase::standing : ClientGroup::Phase::refused);
@@ -512,9 +513,9 @@ TEST(Handshake, a_node_speaks_only_for_jobs_with_ranks_below_it) {
 
 TEST(Handshake, a_rank_of_another_leaf_joins_nothing_here) {
   TestTree tree;
-  auto& node = tree.add_node(kNode);
+  auto& node = tree.add_node(number_of(kNode));
   auto job = test::grant();
-  job.below = JobGrant::Below{.nodes = {101}};
+  job.below = JobGrant::Below{.nodes = {NodeId{101}}};
   ASSERT_TRUE(node.node->grant(job));
   auto& client = tree.add_client(node, 0);
   client.client->open(1, 1, {});

@@ -95,11 +95,11 @@ const Job* JobTable::find(JobId job_id) const noexcept {
 
 Job* JobTable::find(JobId job_id) noexcept { return const_cast<Job*>(std::as_const(*this).find(job_id)); }
 
-bool JobTable::may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept {
+bool JobTable::may_speak(NodeId child_node, std::uint32_t number) const noexcept {
   const auto of_job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
     return !job.grant.numbers.empty() && job.grant.may_be_its(number);
   });
-  return of_job == jobs_.end() || of_job->grant.may_speak(wire::Role::node, child_node);
+  return of_job == jobs_.end() || of_job->grant.may_speak(wire::Role::node, number_of(child_node));
 }
 
 Job* JobTable::find_active(JobId job_id) noexcept {

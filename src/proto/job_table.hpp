@@ -32,7 +32,7 @@ class JobTable {
   const Job* find(JobId job_id) const noexcept;
   /// Returns whether this child node may send messages of a group with this number. The answer is yes for a number of
   /// no job, or of a job that did not state its child nodes.
-  bool may_speak(std::uint32_t child_node, std::uint32_t number) const noexcept;
+  bool may_speak(NodeId child_node, std::uint32_t number) const noexcept;
   /// Returns the job if it may begin something new: it is granted and not revoked.
   Job* find_active(JobId job_id) noexcept;
   /// Reserves OSTs for one group: at most `wish` (a job divides its pool among its groups as it likes), 0 if the pool

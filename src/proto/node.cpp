@@ -73,7 +73,7 @@ void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::No
   greeting_ = link;
   wire::HelloBody hello;
   hello.role = wire::Role::node;
-  hello.id = ctx_.config.node_id;
+  hello.id = number_of(ctx_.config.node_id);
   ctx_.control(link, ctx_.header(AggKind::hello), above_.begin(parent, ctx_.config.tree_id, hello, nonce));
 }
 
@@ -253,7 +253,7 @@ Node::Flaw Node::join(Link& link, const AggHeader& header, const wire::JoinBody&
 Node::Flaw Node::refused_below(Link& link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
   if (link.role != wire::Role::node || body.what != AggKind::join || header.group_id == GroupId{})
     return "refused: only a node refuses, and only a join";
-  if (!ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
+  if (!ctx_.jobs.may_speak(NodeId{link.peer}, id_number(header.group_id)))
     return "refused: the job has no ranks below this child";
   NodeGroup* group = find(header.group_id);
   if (group == nullptr) group = begin(header.group_id, now);
@@ -269,7 +269,7 @@ Node::Flaw Node::refused_below(Link& link, const AggHeader& header, const wire::
 Node::Flaw Node::contribute(Link& link, const AggHeader& header, BufferRef& frame, Time now) {
   NodeGroup* group = find(header.group_id);
   if (group == nullptr && header.coll == wire::Coll::leave && link.role == wire::Role::node &&
-      ctx_.jobs.may_speak(link.peer, id_number(header.group_id)))
+      ctx_.jobs.may_speak(NodeId{link.peer}, id_number(header.group_id)))
     group = begin(header.group_id, now);  // the group may have stood only below this child
   if (group != nullptr) return group->contribute(link, header, std::move(frame), now);
   const std::uint32_t number = id_number(header.group_id);
@@ -418,11 +418,11 @@ std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {
   return fmt::format("rank {}{}{}", peer, name.empty() ? "" : " on host ", name);
 }
 
-std::vector<LinkId> Node::links_of(JobId job_id, std::uint32_t world_rank, std::string_view host) const {
+std::vector<LinkId> Node::links_of(JobId job_id, WorldRank world_rank, std::string_view host) const {
   std::vector<LinkId> found;
   ctx_.links.each([&](const Link& link) {
     const auto name = wire::text_of(link.name);
-    if (link.proven && link.role == wire::Role::client && link.job_id == job_id && link.peer == world_rank &&
+    if (link.proven && link.role == wire::Role::client && link.job_id == job_id && link.peer == number_of(world_rank) &&
         (name.empty() || name == host))
       found.push_back(link.id);
   });

@@ -53,7 +53,7 @@ class Node {
   /// The client's process on this connection died: the connection is closed, and the verdicts of its groups say so.
   void rank_died(LinkId link, Time now);
   /// Returns the connections of one rank of a job that come from this host, or from a host that was not stated.
-  std::vector<LinkId> links_of(JobId job_id, std::uint32_t world_rank, std::string_view host) const;
+  std::vector<LinkId> links_of(JobId job_id, WorldRank world_rank, std::string_view host) const;
   /// Returns the connections of ranks that belong to a former job of this number; they serve nothing any more.
   std::vector<LinkId> links_of_former(JobId job_id) const;
   /// Handles one whole message. The node adds into this very buffer if it is the only holder.

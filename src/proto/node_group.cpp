@@ -189,7 +189,8 @@ wire::VoidBody NodeGroup::void_body(wire::VoidReason reason) const {
 
 NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire::JoinBody& body, Time now) {
   if (link.role == wire::Role::client &&
-      guard(Guard::join_own, body.job_id != link.job_id || body.world_rank != link.peer || body.members != 1))
+      guard(Guard::join_own,
+            body.job_id != link.job_id || number_of(body.world_rank) != link.peer || body.members != 1))
     return "join: job and rank differ from this connection's hello";
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
   if (!joining && job_id_ != JobId{} && body.job_id != job_id_) return "join: the group belongs to another job";
@@ -301,7 +302,7 @@ void NodeGroup::count_join(const group_life::Count& join) {
 void NodeGroup::send_join_up() {
   wire::JoinBody body = shape_;
   body.rank = lowest_rank_;
-  body.world_rank = 0;
+  body.world_rank = {};
   body.members = members_;
   body.osts = reserved_;
   --body.path_length;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "proto/test_nodes.hpp"
 #include "proto/test_tree.hpp"
 
 namespace {
@@ -68,7 +69,7 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
     wire::WelcomeBody welcome;
   } sink;
   TestTree frames;
-  Node node({.node_id = 1, .tree_id = kTree, .root = true}, sink);
+  Node node({.node_id = NodeId{1}, .tree_id = kTree, .root = true}, sink);
   ASSERT_TRUE(node.grant(test::grant()));
   const auto say = [&](std::uint32_t link, AggKind kind, GroupId group, const auto& body) {
     AggHeader h;
@@ -91,10 +92,14 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   }
   say(1, AggKind::open, GroupId{}, wire::OpenBody{.job_id = kJob, .token = 1, .group_size = 3});
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
-    wire::JoinBody join{
-        .job_id = kJob, .rank = rank, .world_rank = rank, .group_size = 3, .osts = 8, .payload_per_ost = 128};
+    wire::JoinBody join{.job_id = kJob,
+                        .rank = rank,
+                        .world_rank = WorldRank{rank},
+                        .group_size = 3,
+                        .osts = 8,
+                        .payload_per_ost = 128};
     join.path_length = 1;
-    join.path[0] = {1, 3};
+    join.path[0] = {NodeId{1}, 3};
     say(rank + 1, AggKind::join, sink.group_id, join);
   }
   AggHeader h;
@@ -434,8 +439,8 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   tree.run();
   const auto opened = a.client->open_outcome(1);
   ASSERT_EQ(opened.state, OpenOutcome::State::opened);
-  const std::uint32_t leaves[] = {2, 1};
-  const NodeParent nodes[] = {{1, 1}, {2, 1}};
+  const auto leaves = test::node_ids({2, 1});
+  const auto nodes = test::parents({{1, 1}, {2, 1}});
   std::vector<std::unique_ptr<ClientGroup>> groups;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     auto& client = rank == 0 ? a : b;
@@ -443,7 +448,7 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
                                     .tree_id = kTree,
                                     .group_id = opened.group_id,
                                     .rank = rank,
-                                    .world_rank = rank,
+                                    .world_rank = WorldRank{rank},
                                     .group_size = 2,
                                     .path = *compute_path(rank, leaves, nodes),
                                     .osts = 8,
@@ -456,7 +461,7 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
   }
   tree.run();
   for (auto& group : groups) {
-    EXPECT_EQ(group->shape().root_node, 1u);
+    EXPECT_EQ(group->shape().root_node, NodeId{1});
     ASSERT_TRUE(group->post({}, {}));
   }
   tree.run();
@@ -473,12 +478,12 @@ TEST(Node, what_goes_up_waits_for_the_parent_to_be_connected) {
 TEST(Node, ARankThatIsSaidToBeDeadIsFoundByJobAndHostAndItsGroupsGetAVerdict) {
   StandingGroup group(3);
   Node& node = *group.node.node;
-  EXPECT_TRUE(node.links_of(JobId{number_of(kJob) + 1}, 1, "h1").empty()) << "of another job";
-  EXPECT_TRUE(node.links_of(kJob, 7, "h1").empty()) << "there is no such rank";
-  const auto links = node.links_of(kJob, 1, "h1");
+  EXPECT_TRUE(node.links_of(JobId{number_of(kJob) + 1}, WorldRank{1}, "h1").empty()) << "of another job";
+  EXPECT_TRUE(node.links_of(kJob, WorldRank{7}, "h1").empty()) << "there is no such rank";
+  const auto links = node.links_of(kJob, WorldRank{1}, "h1");
   ASSERT_EQ(links.size(), 1u) << "these clients did not say where they are";
   node.rank_died(links[0], group.tree.now);
-  EXPECT_TRUE(node.links_of(kJob, 1, "h1").empty());
+  EXPECT_TRUE(node.links_of(kJob, WorldRank{1}, "h1").empty());
   group.tree.run();
   for (const std::uint32_t rank : {0u, 2u}) {
     const auto& verdict = group.groups[rank]->verdict();

@@ -38,7 +38,7 @@ struct NodeLimits {
 };
 
 struct NodeConfig {
-  std::uint32_t node_id = 0;
+  NodeId node_id{};
   TreeId tree_id{};
   bool root = false;  ///< The root of the tree hands out group ids. Other nodes get a parent by set_parent_link().
   NodeLimits limits{};
@@ -86,15 +86,16 @@ struct JobGrant {
   /// Child nodes below which ranks of the job run, and whether some connect to this node: other peers cannot open or
   /// join its groups here. Not set: every peer with a key may.
   struct Below {
-    std::vector<std::uint32_t> nodes{};
+    std::vector<NodeId> nodes{};
     bool ranks = false;
     friend bool operator==(const Below&, const Below&) = default;
   };
   std::optional<Below> below{};
   bool may_speak(wire::Role role, std::uint32_t peer) const noexcept {
     if (!below) return true;
-    return role == wire::Role::client ? below->ranks
-                                      : std::find(below->nodes.begin(), below->nodes.end(), peer) != below->nodes.end();
+    return role == wire::Role::client
+               ? below->ranks
+               : std::find(below->nodes.begin(), below->nodes.end(), NodeId{peer}) != below->nodes.end();
   }
   friend bool operator==(const JobGrant&, const JobGrant&) = default;
 };

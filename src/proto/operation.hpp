@@ -19,7 +19,9 @@ struct ClientGroupConfig {
   TreeId tree_id{};
   GroupId group_id{};  ///< The id that Open returned.
   Epoch epoch{};
-  std::uint32_t rank = 0, world_rank = 0, group_size = 0;
+  std::uint32_t rank = 0;
+  WorldRank world_rank{};
+  std::uint32_t group_size = 0;
   GroupPath path{};
   std::uint32_t osts = 0;             ///< Wish: the most for this group; the node may grant less.
   std::uint32_t stream_window = 0;    ///< Wish; 0: no streaming.
@@ -47,7 +49,7 @@ enum class StreamLock : std::uint8_t { none, asked, held, denied };
 /// The terms that the whole group agreed on in Joined.
 struct GroupShape {
   std::uint32_t osts = 0, stream_window = 0, payload_per_ost = 0, chunk_bytes = 0;
-  std::uint32_t root_node = 0;
+  NodeId root_node{};
   bool reproducible = false;  ///< All members want such sums, and the nodes have memory for them.
 };
 

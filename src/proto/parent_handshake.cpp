@@ -19,7 +19,7 @@ const char* ParentHandshake::judge(Link& link, const wire::AggHeader& header, co
 /// Finds the key that this hello's sender must know. Returns false when there is none.
 bool ParentHandshake::key_of(const wire::HelloBody& hello, Secret& key) const noexcept {
   if (hello.role == wire::Role::node)
-    return wire::make_pair_key(ctx_.config.node_key, ctx_.config.tree_id, hello.id, ctx_.config.node_id, key);
+    return wire::make_pair_key(ctx_.config.node_key, ctx_.config.tree_id, NodeId{hello.id}, ctx_.config.node_id, key);
   const Job* job = ctx_.jobs.find(hello.job_id);
   if (job != nullptr) key = job->grant.job_key;
   return job != nullptr;

@@ -18,14 +18,14 @@ struct GroupPath {
 };
 
 struct NodeParent {
-  std::uint32_t node_id = 0;
-  std::uint32_t parent_id = 0;  ///< The root of the tree is its own parent.
+  NodeId node_id{};
+  NodeId parent_id{};  ///< The root of the tree is its own parent.
 };
 
 /// `member_leaf[r]` is the leaf node of group rank r; `tree` has every node of the tree with its parent, in any order.
 /// Errc::invalid: `rank` is no member, the tree lacks a leaf or a parent, it has a loop, or the path has more than
 /// kPathMax nodes.
-Result<GroupPath> compute_path(std::uint32_t rank, std::span<const std::uint32_t> member_leaf,
+Result<GroupPath> compute_path(std::uint32_t rank, std::span<const NodeId> member_leaf,
                                std::span<const NodeParent> tree);
 
 }  // namespace sumac::proto

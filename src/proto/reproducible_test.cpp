@@ -32,12 +32,12 @@ struct GroupOnTree {
       nodes.push_back(&tree.add_node(100 + i, i == 0));
       if (!nodes[i]->node->grant(test::grant())) throw std::runtime_error("grant");
       if (i != 0) tree.set_parent(*nodes[i], *nodes[parent[i]]);
-      ids.push_back({100 + i, 100 + parent[i]});
+      ids.push_back({NodeId{100 + i}, NodeId{100 + parent[i]}});
     }
-    std::vector<std::uint32_t> leaf_ids;
+    std::vector<NodeId> leaf_ids;
     for (std::uint32_t rank = 0; rank < leaf.size(); ++rank) {
       clients.push_back(&tree.add_client(*nodes[leaf[rank]], rank));
-      leaf_ids.push_back(100 + leaf[rank]);
+      leaf_ids.push_back(NodeId{100 + leaf[rank]});
     }
     tree.run();
     groups = test::join_group(tree, clients, 1, [&](ClientGroupConfig& config) {

@@ -34,12 +34,13 @@ struct World {
     for (const auto rank : world_ranks) ends.push_back(clients[rank]);
     const bool across = world_ranks.front() / 2 != world_ranks.back() / 2;
     Members members = test::join_group(tree, ends, ++tokens, [&](ClientGroupConfig& config) {
-      config.world_rank = world_ranks[config.rank];
+      const auto world_rank = world_ranks[config.rank];
+      config.world_rank = WorldRank{world_rank};
       config.lock_batch = batch;
-      const std::uint32_t leaf = config.world_rank / 2;
+      const std::uint32_t leaf = world_rank / 2;
       const auto here = std::ranges::count_if(world_ranks, [&](std::uint32_t other) { return other / 2 == leaf; });
-      config.path.entries[0] = {101 + leaf, static_cast<std::uint32_t>(here)};
-      if (across) config.path.entries[1] = {100, config.group_size};
+      config.path.entries[0] = {NodeId{101 + leaf}, static_cast<std::uint32_t>(here)};
+      if (across) config.path.entries[1] = {NodeId{100}, config.group_size};
       config.path.length = across ? 2 : 1;
     });
     for (const auto& member : members)

@@ -82,7 +82,7 @@ class TestTree {
 
   End& add_node(std::uint32_t id, bool root = true, NodeLimits limits = {}) {
     End& end = add_end();
-    end.node = std::make_unique<Node>(NodeConfig{.node_id = id,
+    end.node = std::make_unique<Node>(NodeConfig{.node_id = NodeId{id},
                                                  .tree_id = kTree,
                                                  .root = root,
                                                  .limits = limits,
@@ -95,10 +95,11 @@ class TestTree {
   End& add_client(End& leaf, std::uint32_t world_rank, const Secret& key = {}) {
     End& end = add_end();
     const auto& node = leaf.node->config();
-    end.client = std::make_unique<ClientLink>(
-        ClientLinkConfig{
-            .job_id = kJob, .leaf = {node.node_id, key, node.address}, .world_rank = world_rank, .tree_id = kTree},
-        end);
+    end.client = std::make_unique<ClientLink>(ClientLinkConfig{.job_id = kJob,
+                                                               .leaf = {node.node_id, key, node.address},
+                                                               .world_rank = WorldRank{world_rank},
+                                                               .tree_id = kTree},
+                                              end);
     end.up = connect(end, leaf);
     end.client->set_link(end.up, nonce(), now);
     return end;
@@ -271,13 +272,13 @@ std::vector<std::unique_ptr<ClientGroup>> join_group(TestTree& tree, std::span<T
                              .tree_id = kTree,
                              .group_id = clients[0]->client->open_outcome(token).group_id,
                              .rank = rank,
-                             .world_rank = rank,
+                             .world_rank = WorldRank{rank},
                              .group_size = size,
                              .osts = 8,
                              .stream_window = 4,
                              .payload_per_ost = 128,
                              .chunk_bytes = 512};
-    config.path.entries[0] = {100, size};
+    config.path.entries[0] = {NodeId{100}, size};
     config.path.length = 1;
     change(config);
     auto group = ClientGroup::make(config, end, end.up);
@@ -346,8 +347,8 @@ struct TwoNodes {
     groups = join_group(tree, clients, 1, [&](ClientGroupConfig& config) {
       const auto size = config.group_size;
       config.path = {};
-      if (config.rank + 1 < size) config.path.entries[config.path.length++] = {101, size - 1};
-      config.path.entries[config.path.length++] = {100, size};
+      if (config.rank + 1 < size) config.path.entries[config.path.length++] = {NodeId{101}, size - 1};
+      config.path.entries[config.path.length++] = {NodeId{100}, size};
       config.lock_batch = kLockForEver;
     });
   }

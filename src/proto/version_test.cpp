@@ -64,7 +64,7 @@ TEST(Version, a_node_refuses_a_newer_peer_whatever_else_its_hello_says) {
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     Peer peer;
-    Node node({.node_id = 100, .tree_id = kTree, .root = true, .node_key = {9}, .address = "here"}, peer);
+    Node node({.node_id = NodeId{100}, .tree_id = kTree, .root = true, .node_key = {9}, .address = "here"}, peer);
     ASSERT_TRUE(node.grant(test::grant()));
     node.on_link_up({1}, {2}, {});
     node.on_message({1}, peer.frame(AggKind::hello, row.hello, kNewer), {});
@@ -79,7 +79,7 @@ TEST(Version, a_node_refuses_a_newer_peer_whatever_else_its_hello_says) {
 }
 
 TEST(Version, the_words_name_both_versions_and_the_side_to_upgrade) {
-  wire::RefusedBody refusal{.reason = wire::RefuseReason::version, .node_id = 101, .limit = 2, .asked = 1};
+  wire::RefusedBody refusal{.reason = wire::RefuseReason::version, .node_id = NodeId{101}, .limit = 2, .asked = 1};
   EXPECT_EQ(describe(refusal), "node 101 speaks wire version 2, this side version 1: upgrade Sumac on this host");
   std::swap(refusal.limit, refusal.asked);
   EXPECT_EQ(describe(refusal),
@@ -92,13 +92,13 @@ void expect_words(const std::string& words, const Say& say) {
   Peer refuses, welcomes;
   say(refuses, refuses.frame(AggKind::refused,
                              wire::RefusedBody{.reason = wire::RefuseReason::version,
-                                               .node_id = 101,
+                                               .node_id = NodeId{101},
                                                .limit = kNewer,
                                                .asked = wire::kAggVersion,
                                                .what = AggKind::hello},
                              kNewer));
   say(welcomes,
-      welcomes.frame(AggKind::welcome, wire::WelcomeBody{.id = 101, .version = kNewer, .options = 1}, kNewer));
+      welcomes.frame(AggKind::welcome, wire::WelcomeBody{.id = NodeId{101}, .version = kNewer, .options = 1}, kNewer));
   for (const Peer* peer : {&refuses, &welcomes}) {
     EXPECT_THAT(peer->heard, ElementsAre(AggKind::hello)) << "no proof for it";
     ASSERT_EQ(peer->drops.size(), 1u);
@@ -109,7 +109,7 @@ void expect_words(const std::string& words, const Say& say) {
 TEST(Version, a_client_says_why_a_newer_node_is_none_for_it) {
   const std::string words = "node 101 speaks wire version 2, this side version 1: upgrade Sumac on this host";
   expect_words(words, [&](Peer& peer, BufferRef frame) {
-    ClientLink client({.job_id = kJob, .leaf = {101, {}, "there"}, .tree_id = kTree}, peer);
+    ClientLink client({.job_id = kJob, .leaf = {NodeId{101}, {}, "there"}, .tree_id = kTree}, peer);
     client.set_link({1}, {2}, {});
     client.on_message(std::move(frame), {});
     EXPECT_TRUE(client.closed());
@@ -122,8 +122,8 @@ TEST(Version, a_node_says_why_a_newer_parent_is_none_for_it) {
   expect_words(
       "the parent refuses this node: node 101 speaks wire version 2, this side version 1: upgrade Sumac on this host",
       [](Peer& peer, BufferRef frame) {
-        Node node({.node_id = 5, .tree_id = kTree, .name = "an-5"}, peer);
-        node.set_parent_link({1}, {101, {}, "there"}, {2}, {});
+        Node node({.node_id = NodeId{5}, .tree_id = kTree, .name = "an-5"}, peer);
+        node.set_parent_link({1}, {NodeId{101}, {}, "there"}, {2}, {});
         node.on_message({1}, std::move(frame), {});
         EXPECT_FALSE(node.has_parent());
       });

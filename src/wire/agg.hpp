@@ -145,7 +145,7 @@ struct WelcomeBody {
   Nonce nonce{};                         ///< The parent's nonce.
   std::array<std::uint8_t, 32> proof{};  ///< The parent's proof (proof.hpp).
   Role role = Role::node;
-  std::uint32_t id = 0;  ///< The parent's node id.
+  NodeId id{};  ///< The parent's.
   std::uint32_t version = kAggVersion;
   std::uint32_t options = 0;  ///< The options of hello that the parent accepts: none is defined yet.
 };
@@ -180,7 +180,7 @@ static_assert(sizeof(OpenedBody) == 24 && std::has_unique_object_representations
 
 /// A node between a leaf and the root, and the number of group members below it.
 struct PathEntry {
-  std::uint32_t node_id = 0;
+  NodeId node_id{};
   std::uint32_t expected_members = 0;
 };
 
@@ -188,7 +188,7 @@ struct JoinBody {
   JobId job_id{};
   std::uint64_t can_supply = 0;  ///< Recovery rule 5: bit i = holds the result of number `done - 1 - i`.
   std::uint32_t rank = 0;        ///< Group rank; the lowest one when a node joins for its members.
-  std::uint32_t world_rank = 0;
+  WorldRank world_rank{};
   std::uint32_t group_size = 0;
   std::uint32_t members = 1;  ///< Members that this Join speaks for.
   std::uint32_t osts = 0;     ///< Least number of OSTs reserved so far below; a member states the most that it can use.
@@ -216,7 +216,7 @@ struct JoinedBody {
   std::uint32_t supplier = kNoRank;
   Sequence first_aborted{};
   std::uint32_t culprit = kNoRank;
-  std::uint32_t root_node = 0;  ///< The node that answers (for people).
+  NodeId root_node{};  ///< The node that answers (for people).
 };
 static_assert(sizeof(JoinedBody) == 48 && std::has_unique_object_representations_v<JoinedBody>);
 
@@ -238,7 +238,7 @@ struct RefusedBody {
   JobId job_id{};
   std::uint64_t token = 0;  ///< The Open's token, or 0.
   RefuseReason reason = RefuseReason::unknown_job;
-  std::uint32_t node_id = 0;  ///< The node that refused.
+  NodeId node_id{};  ///< The node that refused.
   std::uint32_t limit = 0, asked = 0;
   AggKind what = AggKind::open;  ///< The kind of the refused message.
   std::array<std::uint8_t, 7> reserved{};
@@ -304,8 +304,8 @@ static_assert(sizeof(InvitedBody) == 40 && std::has_unique_object_representation
 enum class VoidReason : std::uint32_t { lost_node = 1, newer_epoch = 2, manager = 3 };
 struct VoidBody {
   VoidReason reason = VoidReason::lost_node;
-  std::uint32_t node_id = 0;  ///< The node that sent it.
-  LostNode lost{};            ///< The lost node, if the reason is lost_node.
+  NodeId node_id{};  ///< The node that sent it.
+  LostNode lost{};   ///< The lost node, if the reason is lost_node.
 };
 static_assert(sizeof(VoidBody) == 160 && std::has_unique_object_representations_v<VoidBody>);
 

@@ -272,7 +272,8 @@ const char* flaw(const JoinBody& b) noexcept {
   for (std::size_t i = 0; i < kPathMax; ++i) {
     const auto& entry = b.path[i];
     if (i >= b.path_length) {
-      if (entry.node_id != 0 || entry.expected_members != 0) return "join: an unused entry of the path is not zero";
+      if (entry.node_id != NodeId{} || entry.expected_members != 0)
+        return "join: an unused entry of the path is not zero";
     } else if (entry.expected_members == 0 || entry.expected_members > b.group_size) {
       return "join: expected_members is no number of members";
     }

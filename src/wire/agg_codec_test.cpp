@@ -277,7 +277,7 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
                                   [](auto& b) { b.path_length = 1; },
                                   [](auto& b) { b.path[0].expected_members = 0; },
                                   [](auto& b) { b.path[1].expected_members = 17; },
-                                  [](auto& b) { b.path[7].node_id = 1; }});
+                                  [](auto& b) { b.path[7].node_id = NodeId{1}; }});
   expect_flaws<JoinedBody>(
       "joined",
       {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.osts = 0; }, [](auto& b) { b.payload_per_ost = 0; },

@@ -62,7 +62,8 @@ struct HostHeader {
 static_assert(sizeof(HostHeader) == 24 && std::has_unique_object_representations_v<HostHeader>);
 
 struct AttachBody {
-  std::uint32_t world_rank = 0, world_size = 0, local_rank = 0, reserved = 0;
+  WorldRank world_rank{};
+  std::uint32_t world_size = 0, local_rank = 0, reserved = 0;
 };
 struct AttachedBody {
   std::array<char, kHostNameMax> host{};
@@ -89,7 +90,9 @@ struct JobGrantedBody {
 };
 struct JobTreeBody {
   TreeId tree_id{};
-  std::uint32_t tree_index = 0, root_node = 0, node_count = 0;
+  std::uint32_t tree_index = 0;
+  NodeId root_node{};
+  std::uint32_t node_count = 0;
   std::uint64_t rate_bits_per_s = 0;  ///< Rate of a vector through the tree, in each direction; 0: the tree does not
                                       ///< limit it.
   std::uint64_t delay_ns = 0;         ///< Delay of the links from the farthest host to the root.
@@ -97,12 +100,12 @@ struct JobTreeBody {
   std::uint32_t reserved = 0;
 };
 struct JobNodeEntry {
-  std::uint32_t node_id = 0, parent_id = 0;  ///< The root is its own parent.
+  NodeId node_id{}, parent_id{};  ///< The root is its own parent.
   std::array<char, kHostNameMax> name{};
   std::array<char, kAddressMax> address{};
 };
 struct JobLeafEntry {
-  std::uint32_t node_id = 0;
+  NodeId node_id{};
 };
 struct JobRefusedBody {
   std::uint32_t status = 0;  ///< Positive value of the low-level library's status: 35 job error, 52 no manager.
@@ -112,7 +115,8 @@ struct JobRefusedBody {
 
 /// States that this process is that rank of the job; the key proves that the job admitted it.
 struct MemberBody {
-  std::uint32_t world_rank = 0, reserved = 0;
+  WorldRank world_rank{};
+  std::uint32_t reserved = 0;
   std::array<std::uint8_t, 16> job_key{};
 };
 

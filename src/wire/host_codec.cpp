@@ -22,7 +22,7 @@ bool is_name(const std::array<char, n>& field) noexcept {
 }
 
 const char* flaw(const AttachBody& b) noexcept {
-  if (b.world_size == 0 || b.world_rank >= b.world_size) return "attach: world_rank is not in the world";
+  if (b.world_size == 0 || number_of(b.world_rank) >= b.world_size) return "attach: world_rank is not in the world";
   if (b.local_rank >= b.world_size) return "attach: local_rank is not in the world";
   if (b.reserved != 0) return "attach: reserved is not zero";
   return nullptr;

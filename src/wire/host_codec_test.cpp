@@ -65,7 +65,7 @@ TEST(HostCodec, EachFieldIsChecked) {
       {"a grant without a job", "host-job_granted", [](auto& m) { m.header.job_id = JobId{0}; }, "job_id"},
       {"a member of no job", "host-member", [](auto& m) { m.header.job_id = JobId{0}; }, "job_id"},
       {"a member with more", "host-member", body<MemberBody>([](auto& b) { b.reserved = 1; }), "reserved"},
-      {"rank outside", "host-attach", body<AttachBody>([](auto& b) { b.world_rank = 16; }), "world_rank"},
+      {"rank outside", "host-attach", body<AttachBody>([](auto& b) { b.world_rank = WorldRank{16}; }), "world_rank"},
       {"local rank outside", "host-attach", body<AttachBody>([](auto& b) { b.local_rank = 16; }), "local_rank"},
       {"empty name", "host-attached", body<AttachedBody>([](auto& b) { b.host.fill(0); }), "host"},
       {"unclosed name", "host-attached", body<AttachedBody>([](auto& b) { b.host.fill('x'); }), "host"},

@@ -54,13 +54,12 @@ bool proves(ProvingSide side, const Secret& key, const ProofTerms& terms, const 
   return make_proof(side, key, terms, expected) && same_secret(expected, proof);
 }
 
-bool make_pair_key(const Secret& parent_key, TreeId tree_id, std::uint32_t child, std::uint32_t parent,
-                   Secret& key) noexcept {
+bool make_pair_key(const Secret& parent_key, TreeId tree_id, NodeId child, NodeId parent, Secret& key) noexcept {
   Text text;
   text.put(kPairLabel);
   text.put(number_of(tree_id));
-  text.put(child);
-  text.put(parent);
+  text.put(number_of(child));
+  text.put(number_of(parent));
   Mac mac;
   const bool made = hmac_sha256(parent_key, text.bytes(), mac);
   std::copy_n(mac.begin(), key.size(), key.begin());

@@ -32,7 +32,7 @@ enum class ProvingSide : std::uint8_t { parent, child };
 
 /// Derives the key of a child node and its parent. The parent makes it from its own key, the manager gives it to the
 /// child, and it is useless for any other pair.
-[[nodiscard]] bool make_pair_key(const Secret& parent_key, TreeId tree_id, std::uint32_t child, std::uint32_t parent,
+[[nodiscard]] bool make_pair_key(const Secret& parent_key, TreeId tree_id, NodeId child, NodeId parent,
                                  Secret& key) noexcept;
 
 }  // namespace sumac::wire

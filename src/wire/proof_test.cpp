@@ -10,7 +10,7 @@ namespace {
 const Secret kKey{1, 2, 3};
 const ProofTerms kTerms{.tree_id = TreeId{7},
                         .hello = {.job_id = JobId{42}, .nonce = {1}, .id = 5},
-                        .welcome = {.nonce = {2}, .id = 21},
+                        .welcome = {.nonce = {2}, .id = NodeId{21}},
                         .address = "tcp:10.0.0.1:7000"};
 
 TEST(Proof, holds_for_its_own_connection_and_side_only) {
@@ -33,7 +33,7 @@ TEST(Proof, holds_for_its_own_connection_and_side_only) {
         {"the child's version", [](ProofTerms& t) { ++t.hello.version; }},
         {"the child's options", [](ProofTerms& t) { ++t.hello.options; }},
         {"the parent's nonce", [](ProofTerms& t) { ++t.welcome.nonce[0]; }},
-        {"the parent's id", [](ProofTerms& t) { ++t.welcome.id; }},
+        {"the parent's id", [](ProofTerms& t) { t.welcome.id = NodeId{22}; }},
         {"the parent's version", [](ProofTerms& t) { ++t.welcome.version; }},
         {"the parent's options", [](ProofTerms& t) { ++t.welcome.options; }},
         {"another port", [](ProofTerms& t) { t.address = "tcp:10.0.0.1:7001"; }},
@@ -73,7 +73,7 @@ TEST(Proof, an_address_without_end_proves_nothing) {
 TEST(PairKey, is_another_one_for_each_pair_direction_and_tree) {
   const auto key = [](const Secret& parent_key, std::uint32_t tree, std::uint32_t child, std::uint32_t parent) {
     Secret made{};
-    EXPECT_TRUE(make_pair_key(parent_key, TreeId{tree}, child, parent, made));
+    EXPECT_TRUE(make_pair_key(parent_key, TreeId{tree}, NodeId{child}, NodeId{parent}, made));
     return made;
   };
   const auto of_2_and_1 = key(kKey, 7, 2, 1);

@@ -54,7 +54,7 @@ JoinBody join() {
   b.job_id = JobId{0x1122334455667788};
   b.can_supply = 0xF0;
   b.rank = 5;
-  b.world_rank = 11;
+  b.world_rank = WorldRank{11};
   b.group_size = 16;
   b.members = 4;
   b.osts = 12;
@@ -68,8 +68,8 @@ JoinBody join() {
   b.culprit = 7;
   b.flags = 1;
   b.path_length = 2;
-  b.path[0] = {21, 8};
-  b.path[1] = {22, 16};
+  b.path[0] = {NodeId{21}, 8};
+  b.path[1] = {NodeId{22}, 16};
   return b;
 }
 
@@ -90,7 +90,7 @@ Sample host(const HostMessage& message) {
 std::vector<Sample> agg_samples() {
   constexpr JobId kJob{0x1122334455667788};
   HelloBody hello{kJob, {}, Role::client, 11, kAggVersion, 0};
-  WelcomeBody welcome{{}, {}, Role::node, 21, kAggVersion, 0};
+  WelcomeBody welcome{{}, {}, Role::node, NodeId{21}, kAggVersion, 0};
   ProofBody proof;
   const auto count_up = [](auto& bytes, std::uint8_t from) {
     for (auto& byte : bytes) byte = from++;
@@ -99,8 +99,8 @@ std::vector<Sample> agg_samples() {
   count_up(welcome.nonce, 0xB0);
   count_up(welcome.proof, 0xC0);
   count_up(proof.proof, 0x10);
-  JoinedBody joined{kJob, 12, 16, 1024, 65536, Sequence{100}, Sequence{102}, 6, Sequence{103}, 7, 22};
-  RefusedBody refused{kJob, 9, RefuseReason::no_ost, 21, 51, 2, AggKind::join, {}};
+  JoinedBody joined{kJob, 12, 16, 1024, 65536, Sequence{100}, Sequence{102}, 6, Sequence{103}, 7, NodeId{22}};
+  RefusedBody refused{kJob, 9, RefuseReason::no_ost, NodeId{21}, 51, 2, AggKind::join, {}};
   TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000, {}};
   LostNode lost{.silent_ms = 1000, .is_parent = 1};
   put_name(lost.name, "an-root");
@@ -143,7 +143,7 @@ std::vector<Sample> agg_samples() {
       with_body("welcome", control(AggKind::welcome, 0), welcome),
       with_body("proof", control(AggKind::proof, 0), proof),
       with_body("refused-hello", control(AggKind::refused, 0),
-                RefusedBody{JobId{}, 0, RefuseReason::version, 21, kAggVersion, 2, AggKind::hello, {}}),
+                RefusedBody{JobId{}, 0, RefuseReason::version, NodeId{21}, kAggVersion, 2, AggKind::hello, {}}),
       with_body("name", control(AggKind::name, 0), name_body("n1.rack-7").value()),
       with_body("open", control(AggKind::open, 0), OpenBody{kJob, 9, 16, 0}),
       with_body("opened", control(AggKind::opened, 0), OpenedBody{kJob, 9, GroupId{0x00010007}, 0}),
@@ -153,7 +153,8 @@ std::vector<Sample> agg_samples() {
       with_body("refused", control(AggKind::refused, 0x00010007), refused),
       with_body("trouble", trouble_header, trouble),
       with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
-      with_body("void_epoch", control(AggKind::void_epoch, 0x00010007), VoidBody{VoidReason::lost_node, 21, lost}),
+      with_body("void_epoch", control(AggKind::void_epoch, 0x00010007),
+                VoidBody{VoidReason::lost_node, NodeId{21}, lost}),
       with_body("invited", control(AggKind::invited, 0x00010007), invited),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-listening", listening, 16),
@@ -202,12 +203,13 @@ std::vector<Sample> host_samples() {
   granted.rails = 1;
   granted.nodes_on_member_hosts = 2;
   granted.host_rate_bits_per_s = 25'000'000'000;
-  JobTreeBody tree{TreeId{3}, 1, 22, 3, 12'500'000'000, 1'500, 1, 0};
+  JobTreeBody tree{TreeId{3}, 1, NodeId{22}, 3, 12'500'000'000, 1'500, 1, 0};
   const JobHostEntry hosts[] = {{text<kHostNameMax>("n1")}, {text<kHostNameMax>("n2")}};
-  const JobNodeEntry nodes[] = {{21, 22, text<kHostNameMax>("leaf-1"), text<kAddressMax>("tcp:10.1.0.5:7000")}};
-  const JobLeafEntry leaves[] = {{21}, {21}, {20}};
+  const JobNodeEntry nodes[] = {
+      {NodeId{21}, NodeId{22}, text<kHostNameMax>("leaf-1"), text<kAddressMax>("tcp:10.1.0.5:7000")}};
+  const JobLeafEntry leaves[] = {{NodeId{21}}, {NodeId{21}}, {NodeId{20}}};
   return {
-      host(host_message(HostKind::attach, AttachBody{11, 16, 1, 0})),
+      host(host_message(HostKind::attach, AttachBody{WorldRank{11}, 16, 1, 0})),
       host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1"), text<kDevicesMax>("mlx5_1:1")})),
       host(host_message(HostKind::job_begin,
                         JobBeginBody{{51, 1024, 8, 0, 0, 1, 0, 0, 1}, 16, 2, text<kDevicesMax>("mlx5_0:1,mlx5_1:1")},
@@ -220,7 +222,7 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::job_refused, JobRefusedBody{35, 0, text<512>("51 OSTs asked, 12 left")}, kJob)),
       host(host_message(HostKind::job_end, kJob)),
       host(host_message(HostKind::job_ended, kJob)),
-      host(host_message(HostKind::member, MemberBody{11, 0, granted.job_key}, kJob)),
+      host(host_message(HostKind::member, MemberBody{WorldRank{11}, 0, granted.job_key}, kJob)),
       host(host_message(HostKind::leave, kJob)),
   };
 }

@@ -11,13 +11,13 @@ std::string for_people(const std::string& address) {
 }
 
 struct Leaf {
-  std::uint32_t node_id;
+  NodeId node_id;
   const std::string* name;
   const std::string* address;
 };
 
-Outcome<Leaf> leaf_of(const Job& job, const JobTree& tree, std::uint32_t world_rank) {
-  if (world_rank >= job.rank_host.size())
+Outcome<Leaf> leaf_of(const Job& job, const JobTree& tree, WorldRank world_rank) {
+  if (number_of(world_rank) >= job.rank_host.size())
     return failure(SHARP_COLL_ETREE_INFO, "world rank {} in a job of {} ranks", world_rank, job.rank_host.size());
   const auto leaf = job.leaf_of(tree, world_rank);
   const Leaf found{leaf, tree.name_of(leaf), tree.address_of(leaf)};
@@ -28,7 +28,7 @@ Outcome<Leaf> leaf_of(const Job& job, const JobTree& tree, std::uint32_t world_r
 
 }  // namespace
 
-Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t world_rank, const DeviceList& devices,
+Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, WorldRank world_rank, const DeviceList& devices,
                                               std::uint32_t channel) {
   std::vector<std::vector<bool>> leads;
   std::vector<bool> by_none;
@@ -55,7 +55,7 @@ Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t worl
   return ports;
 }
 
-Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted) {
+Outcome<std::string> common_backend(const Job& job, WorldRank world_rank, const std::string& wanted) {
   std::string backend, from;
   for (const auto& tree : job.trees) {
     const auto leaf = leaf_of(job, tree, world_rank);
@@ -74,7 +74,7 @@ Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, co
   return backend;
 }
 
-Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
+Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree& tree, WorldRank world_rank,
                                                    const std::string& host, net::Transport& transport,
                                                    proto::Outbox& outbox, std::string_view interface) {
   const auto leaf = leaf_of(job, tree, world_rank);

@@ -16,7 +16,7 @@ namespace sumac::client {
 class TreeLink {
  public:
   /// Starts to connect, through one network interface if one is named. `tree` must not move while the link lives.
-  static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, std::uint32_t world_rank,
+  static Outcome<std::unique_ptr<TreeLink>> begin(const Job& job, const JobTree& tree, WorldRank world_rank,
                                                   const std::string& host, net::Transport& transport,
                                                   proto::Outbox& outbox, std::string_view interface);
   /// Called after connecting: returns success once the connection works, or the reason why it does not after
@@ -39,12 +39,12 @@ class TreeLink {
 
  private:
   TreeLink(const JobTree& tree, const std::string& node, const std::string& address, net::ConnId conn,
-           std::uint32_t world_rank)
+           WorldRank world_rank)
       : tree_(tree), node_(node), address_(address), conn_(conn), world_rank_(world_rank) {}
   const JobTree& tree_;
   const std::string &node_, &address_;  ///< The leaf's name and address, which live in the job.
   const net::ConnId conn_;
-  const std::uint32_t world_rank_;
+  const WorldRank world_rank_;
   net::PeerEnd end_;
   bool is_connected_ = false;
   std::unique_ptr<proto::ClientLink> engine_;
@@ -57,10 +57,10 @@ struct TreePort {
   std::string interface;      ///< The port's interface; empty: the system chooses.
 };
 /// Returns the port for each tree. SHARP_COLL_ECONN_TREE: no port of the list leads to one.
-Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, std::uint32_t world_rank, const DeviceList& devices,
+Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, WorldRank world_rank, const DeviceList& devices,
                                               std::uint32_t channel);
 
 /// Returns the backend that all leaves of this rank offer ("tcp"). One transport carries them all.
-Outcome<std::string> common_backend(const Job& job, std::uint32_t world_rank, const std::string& wanted);
+Outcome<std::string> common_backend(const Job& job, WorldRank world_rank, const std::string& wanted);
 
 }  // namespace sumac::client
