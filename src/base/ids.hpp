@@ -69,4 +69,8 @@ constexpr std::underlying_type_t<T> format_as(T id) noexcept {
   return number_of(id);
 }
 
+/// The JSON library writes any enum as its number. An id becomes JSON by number_of(), where a reader sees it.
+template <class Json, Id T>
+void to_json(Json&, T) = delete;
+
 }  // namespace sumac
