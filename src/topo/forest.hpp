@@ -24,7 +24,6 @@ enum class Fate : std::uint8_t {
   rebuilt,   ///< New id, built anew: its root is gone, or the repair found no free slot for some node or host.
   lost,      ///< No node is left for it.
 };
-std::string_view to_string(Fate fate);
 
 struct TreeChange {
   std::uint32_t before = 0;  ///< The old id.

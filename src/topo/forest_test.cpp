@@ -9,7 +9,7 @@
 #include "topo/job_tree.hpp"
 #include "topo/sample_fabrics.hpp"
 #include "topo/test_fabric.hpp"
-#include "topo/tree_check.hpp"
+#include "topo/test_tree_check.hpp"
 
 namespace sumac::topo {
 namespace {
@@ -24,6 +24,17 @@ std::uint32_t node_named(const Fabric& fabric, std::string_view name) {
   for (std::uint32_t i = 0; i < fabric.nodes.size(); ++i)
     if (fabric.nodes[i].name == name) return i;
   return kNone;
+}
+
+std::string_view to_string(Fate fate) {
+  switch (fate) {
+    case Fate::kept: return "kept";
+    case Fate::extended: return "extended";
+    case Fate::repaired: return "repaired";
+    case Fate::rebuilt: return "rebuilt";
+    case Fate::lost: return "lost";
+  }
+  return "?";
 }
 
 Host& host_named(Fabric& fabric, std::string_view name) {
