@@ -21,7 +21,7 @@ TEST(ApiLayout, EveryOffsetSizeAndValueIsThatOfLevel36) {
 #define ROW_VALUE(name, number) \
   ++rows;                       \
   EXPECT_EQ(static_cast<long>(name), number) << #name;
-#include "layout_rows.h"
+#include "test_layout_rows.h"
   EXPECT_EQ(rows, sumac_layout_c_rows()) << "C and C++ saw different lists";
   EXPECT_EQ(std::string{SHARP_VERNO_STRING}, "3.6");
   EXPECT_EQ(std::string{SHARP_VERNO_REV}, "0");

@@ -139,7 +139,7 @@ std::string Judgement::expectation(const Member& first) const {
   if (by_osts) return {};
   if (first.fate != Member::Fate::left)
     return fmt::format("{}{}", to_string(first.fate),
-                       first.refusal ? fmt::format(" (reason {})", wire::to_string(first.refusal->reason)) : "");
+                       first.refusal ? fmt::format(" ({})", proto::describe(*first.refusal)) : "");
   if (first.verdict) return fmt::format("a verdict that nothing called for (culprit {})", first.verdict->body.culprit);
   if (first.status.size() != operations ||
       std::any_of(first.status.begin(), first.status.end(), [](Errc e) { return e != Errc::ok; }))

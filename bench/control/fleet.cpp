@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "control/command_line.hpp"
+#include "control/life.hpp"
 
 namespace sumac::bench {
 namespace {
@@ -32,7 +33,7 @@ Fleet::Fleet(std::string endpoint, std::size_t hosts, std::size_t nodes)
       host_streams_(endpoint_, control::start_host_stream, wake_),
       node_streams_(endpoint_, control::start_node_stream, wake_),
       hosts_(hosts) {
-  last_life_ = hostd::draw_life() >> 1;
+  last_life_ = control::draw_life() >> 1;
   for (std::size_t i = 0; i < nodes; ++i)
     nodes_.push_back(Node{.name = fmt::format("an{}", i), .life = ++last_life_ << 20});
   for (std::size_t i = 0; i < hosts; ++i) make_host(i);

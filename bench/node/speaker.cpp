@@ -69,8 +69,11 @@ Result<Body> hear(int fd, AggKind kind) {
     if (static_cast<net::FrameType>(frame[2]) != net::FrameType::data) continue;
     auto header = wire::decode_agg_header(content, wire::kPayloadMax);
     if (!header) return tl::unexpected(header.error());
-    if (header->kind != kind) return fail(Errc::invalid, "the node says: {}", wire::describe_agg_message(content));
-    return wire::decode_body<Body>(std::span<const std::byte>(content).subspan(wire::kAggHeaderBytes));
+    if (header->kind != kind) return fail(Errc::invalid, "the node says: {}", wire::describe(*header));
+    Body body;
+    if (wire::decode(std::span<const std::byte>(content).subspan(wire::kAggHeaderBytes), body) != Errc::ok)
+      return fail(Errc::invalid, "the body of '{}' from the node is malformed", wire::describe(*header));
+    return body;
   }
 }
 

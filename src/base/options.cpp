@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <numeric>
 #include <sstream>
+
+#include "base/text.hpp"
 
 extern char** environ;
 
@@ -199,18 +200,13 @@ Source environment() {
 Result<KeyValues> KeyValues::parse(std::string_view text, std::string what) {
   KeyValues result;
   result.what_ = std::move(what);
-  const auto trim = [](std::string_view s) {
-    const auto first = s.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos) return std::string_view{};
-    return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
-  };
   int number = 0;
   while (!text.empty()) {
     const auto end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     ++number;
-    line = trim(line.substr(0, line.find('#')));
+    line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     const auto gap = line.find_first_of(" \t");
     if (gap == std::string_view::npos)
@@ -220,7 +216,7 @@ Result<KeyValues> KeyValues::parse(std::string_view text, std::string what) {
       if (pair.key == key)
         return fail(Errc::invalid, "{} line {}: '{}' is set again, first on line {}", result.what_, number, key,
                     pair.line);
-    result.pairs_.push_back({key, std::string(trim(line.substr(gap))), number});
+    result.pairs_.push_back({key, std::string(trimmed(line.substr(gap))), number});
   }
   return result;
 }
@@ -247,25 +243,6 @@ Source KeyValues::source() const {
             return std::nullopt;
           }};
 }
-
-namespace {
-
-/// Counts the edits (insert, remove, replace) that turn one word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 std::vector<UnknownName> unknown_names(std::span<const std::string> names, std::span<const std::string> known) {
   std::vector<UnknownName> result;

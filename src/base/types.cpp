@@ -1,7 +1,5 @@
 #include "base/types.hpp"
 
-#include <fmt/core.h>
-
 namespace sumac {
 
 std::string_view to_string(Dtype dtype) noexcept {
@@ -40,27 +38,6 @@ std::string_view to_string(Op op) noexcept {
     case Op::null: return "null";
   }
   return "?";
-}
-
-std::string legal_table_markdown() {
-  std::string text = "| type | number | bytes |";
-  for (unsigned o = 0; o < kOpCount; ++o) text += fmt::format(" {} ({}) |", to_string(static_cast<Op>(o)), o);
-  text += "\n|---|---|---|";
-  for (unsigned o = 0; o < kOpCount; ++o) text += "---|";
-  text += '\n';
-  for (unsigned d = 0; d < kDtypeCount; ++d) {
-    const auto dtype = static_cast<Dtype>(d);
-    text += fmt::format("| {} | {} | {} |", to_string(dtype), d, width(dtype));
-    for (unsigned o = 0; o < kOpCount; ++o) {
-      const auto op = static_cast<Op>(o);
-      std::string_view cell = "no";
-      if (legal(dtype, op)) cell = "yes";
-      if (is_pair(op) && !legal(dtype, op, Dtype::null)) cell = "with tag type";
-      text += fmt::format(" {} |", cell);
-    }
-    text += '\n';
-  }
-  return text;
 }
 
 }  // namespace sumac

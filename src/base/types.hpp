@@ -3,7 +3,6 @@
 // through the C ABI), and their legal combinations. docs/types.md shows the table; a test compares it with legal().
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace sumac {
@@ -73,9 +72,6 @@ constexpr bool is_float(Dtype dtype) noexcept {
   return dtype == Dtype::float16 || dtype == Dtype::bfloat16 || dtype == Dtype::float32 || dtype == Dtype::float64;
 }
 constexpr bool is_integer(Dtype dtype) noexcept { return width(dtype) != 0 && !is_float(dtype); }
-constexpr bool is_signed_integer(Dtype dtype) noexcept {
-  return dtype == Dtype::int8 || dtype == Dtype::int16 || dtype == Dtype::int32 || dtype == Dtype::int64;
-}
 
 /// MINLOC and MAXLOC work on pairs (value, tag).
 constexpr bool is_pair(Op op) noexcept { return op == Op::minloc || op == Op::maxloc; }
@@ -104,8 +100,5 @@ constexpr std::size_t element_bytes(Dtype dtype, Op op, Dtype tag = Dtype::null)
   if (!is_pair(op)) return width(dtype);
   return width(dtype) + (tag == Dtype::null ? width(dtype) : width(tag));
 }
-
-/// Returns the table of legal combinations as Markdown, the generated part of docs/types.md.
-std::string legal_table_markdown();
 
 }  // namespace sumac

@@ -1,5 +1,6 @@
 #include "base/types.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -42,6 +43,28 @@ TEST(Types, ElementsOfBothPairLayouts) {
   EXPECT_EQ(element_bytes(Dtype::float64, Op::maxloc, Dtype::uint8), 9U);
   EXPECT_EQ(element_bytes(Dtype::float64, Op::maxloc, Dtype::float32), 0U) << "a tag is an integer";
   EXPECT_EQ(element_bytes(Dtype::float16, Op::lor), 0U);
+}
+
+/// Returns the table of legal combinations as Markdown, the generated part of docs/types.md.
+std::string legal_table_markdown() {
+  std::string text = "| type | number | bytes |";
+  for (unsigned o = 0; o < kOpCount; ++o) text += fmt::format(" {} ({}) |", to_string(static_cast<Op>(o)), o);
+  text += "\n|---|---|---|";
+  for (unsigned o = 0; o < kOpCount; ++o) text += "---|";
+  text += '\n';
+  for (unsigned d = 0; d < kDtypeCount; ++d) {
+    const auto dtype = static_cast<Dtype>(d);
+    text += fmt::format("| {} | {} | {} |", to_string(dtype), d, width(dtype));
+    for (unsigned o = 0; o < kOpCount; ++o) {
+      const auto op = static_cast<Op>(o);
+      std::string_view cell = "no";
+      if (legal(dtype, op)) cell = "yes";
+      if (is_pair(op) && !legal(dtype, op, Dtype::null)) cell = "with tag type";
+      text += fmt::format(" {} |", cell);
+    }
+    text += '\n';
+  }
+  return text;
 }
 
 TEST(Types, TheDocumentShowsThisTable) {

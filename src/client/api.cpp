@@ -14,6 +14,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/c_text.hpp"
 #include "client/comm.hpp"
 #include "client/context.hpp"
 #include "client/handles.hpp"
@@ -220,10 +221,7 @@ int do_nonblocking(sharp_coll_comm* comm, const Spec* spec, void** handle, Reade
 }
 
 void put_text(const std::shared_ptr<const std::string>& from, char* text, std::size_t text_bytes) {
-  if (text == nullptr || text_bytes == 0) return;
-  const std::size_t n = from ? std::min(from->size(), text_bytes - 1) : 0;
-  if (n > 0) std::memcpy(text, from->data(), n);
-  text[n] = '\0';
+  if (text != nullptr) copy_text(from ? std::string_view(*from) : std::string_view(), text, text_bytes);
 }
 
 /// Returns 1 complete, 0 pending, negative failed; also makes progress. An invalid handle counts as complete, so that

@@ -65,7 +65,6 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::uint64_t next_token() { return std::uint64_t{number_of(world_rank_)} << 32 | ++tokens_; }
   /// True for the first communicator without a group: thousands may follow, and one line is enough.
   bool first_without_group() noexcept { return !std::exchange(without_group_, true); }
-  std::uint32_t next_group_number() { return groups_made_++; }
   Request* take_request() { return requests_.take(); }
   /// The caller has finished with the request: it returns to the pool, now or when the operation is over.
   void drop_request(Request& request) noexcept;
@@ -180,7 +179,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::vector<Broken> broken_;  ///< Connections on which sending failed for good; the next progress tells the engine.
   std::size_t events_ = 0;      ///< The number of events in the last progress.
   bool is_busy_ = false;        ///< busy() was called in the last progress.
-  std::uint32_t tokens_ = 0, groups_made_ = 0;
+  std::uint32_t tokens_ = 0;
   bool without_group_ = false;
   std::uint64_t sleeps_ = 0;
   CallerPolicy caller_looks_;                          ///< Decides which calls of look() do look.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.hpp"
 #include "topo/named_port.hpp"
 
 namespace sumac::client {
@@ -26,12 +27,6 @@ Origin first_of(const DeviceWishes& wishes) {
         Origin{wishes.host, "ib_dev of this host's sharpd"}, Origin{wishes.network, "SUMAC_NET_DEVICE"}})
     if (!origin.list.empty()) return origin;
   return {};
-}
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
 /// Returns "mlx5_0:1 (enp1s0), eth0:1", for a user who named a device that does not exist.
@@ -89,7 +84,7 @@ Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net
   std::vector<std::string> written;
   for (auto rest = std::optional(origin.list); rest;) {
     const auto comma = rest->find(',');
-    const auto text = trim(rest->substr(0, comma));
+    const auto text = trimmed(rest->substr(0, comma));
     rest = comma == std::string_view::npos ? std::nullopt : std::optional(rest->substr(comma + 1));
     const auto word = topo::parse_named_port(text);
     if (!word)

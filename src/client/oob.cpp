@@ -4,6 +4,8 @@
 #include <climits>
 #include <cstring>
 
+#include "base/c_text.hpp"
+
 namespace sumac::client {
 
 Outcome<> Oob::bcast(std::span<std::byte> bytes) const {
@@ -37,8 +39,7 @@ Report Report::of(const Outcome<>& outcome) {
   Report report;
   if (outcome) return report;
   report.status = outcome.error().status;
-  const auto n = std::min(outcome.error().text.size(), sizeof(report.text) - 1);
-  std::memcpy(report.text, outcome.error().text.data(), n);
+  copy_text(outcome.error().text, report.text, sizeof report.text);
   return report;
 }
 

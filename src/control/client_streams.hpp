@@ -101,11 +101,6 @@ class ClientStreams {
     return std::exchange(shared_->answers, {});
   }
 
-  std::size_t open_count() const {
-    const std::lock_guard lock(shared_->mutex);
-    return shared_->streams.size();
-  }
-
  private:
   class Stream;
   struct Shared {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace sumac::control {
 namespace {
 
@@ -31,8 +33,7 @@ Result<CertRole> parse_role(std::string_view text) {
 
 bool is_certificate_name(std::string_view name) noexcept {
   return !name.empty() && name.size() <= kNameMax && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
+    return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
   });
 }
 

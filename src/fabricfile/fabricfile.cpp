@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/text.hpp"
 #include "fabricfile/ibnetdiscover.hpp"
 #include "fabricfile/read_file.hpp"
 #include "fabricfile/units.hpp"
@@ -20,21 +21,6 @@ namespace {
 
 using topo::Fabric;
 using topo::LinkSpec;
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
 
 /// Expands "h[1-16]" to h1 to h16; any other name stays as it is.
 std::vector<std::string> expand(const std::string& name) {

@@ -1,4 +1,4 @@
-// Reads lists of GUIDs: root_guids_file and ignore_host_guids_file.
+// Reads the list of GUIDs that root_guids_file names.
 #include <algorithm>
 #include <unordered_map>
 
@@ -72,25 +72,6 @@ Result<> use_root_guids(topo::Fabric& fabric, const std::string& path) {
     return fail(Errc::not_found, "root_guids_file: {}: none of these {} switches has an aggregation node: name others",
                 path, roots.size());
   fabric.roots = std::move(roots);
-  return {};
-}
-
-Result<> ignore_host_guids(topo::Fabric& fabric, const std::string& path) {
-  auto guids = load_guids(path);
-  if (!guids) return within("ignore_host_guids_file", guids.error());
-  std::unordered_map<std::uint64_t, topo::Host*> hosts;
-  for (auto& host : fabric.hosts) {
-    hosts.emplace(host.guid, &host);
-    for (const auto& rail : host.rails) hosts.emplace(rail.guid, &host);
-  }
-  for (const auto& [guid, line] : *guids) {
-    const auto found = hosts.find(guid);
-    if (found == hosts.end())
-      return fail(Errc::not_found,
-                  "ignore_host_guids_file: {}:{}: fabric {} has no host with a port of the GUID {:#x}: mend it", path,
-                  line, fabric.name, guid);
-    found->second->compute = false;
-  }
   return {};
 }
 

@@ -84,14 +84,5 @@ TEST_F(GuidFile, a_root_that_is_not_there_or_has_no_node_is_refused) {
   EXPECT_EQ(bad.error().context, "root_guids_file: open file of GUIDs /nonexistent/roots: No such file or directory");
 }
 
-TEST_F(GuidFile, ignored_hosts_get_no_rank) {
-  ASSERT_TRUE(ignore_host_guids(fabric_, file("0xb2\n")));
-  EXPECT_FALSE(fabric_.hosts[0].compute);
-  const auto bad = ignore_host_guids(fabric_, file("0xb3\n"));
-  ASSERT_FALSE(bad);
-  EXPECT_EQ(bad.error().context,
-            "ignore_host_guids_file: " + path_ + ":1: fabric f has no host with a port of the GUID 0xb3: mend it");
-}
-
 }  // namespace
 }  // namespace sumac

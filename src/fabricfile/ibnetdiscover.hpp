@@ -18,7 +18,7 @@ Result<topo::Fabric> parse_ibnetdiscover(std::string_view text, std::string_view
 /// True if the first line with content is one of ibnetdiscover's, so that one option can name either kind of file.
 bool looks_like_ibnetdiscover(std::string_view text);
 
-/// An entry of a list of GUIDs (root_guids_file and the like): one per line, hexadecimal with or without 0x; '#' begins
+/// An entry of a list of GUIDs (root_guids_file): one per line, hexadecimal with or without 0x; '#' begins
 /// a comment.
 struct ListedGuid {
   std::uint64_t guid = 0;
@@ -29,8 +29,5 @@ Result<std::vector<ListedGuid>> load_guids(const std::string& path);
 
 /// Allows tree roots only where the file lists them: each GUID belongs to a switch or to an aggregation node.
 Result<> use_root_guids(topo::Fabric& fabric, const std::string& path);
-
-/// Keeps ranks off the hosts that have a port with one of these GUIDs (ignore_host_guids_file).
-Result<> ignore_host_guids(topo::Fabric& fabric, const std::string& path);
 
 }  // namespace sumac

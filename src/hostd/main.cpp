@@ -8,6 +8,7 @@
 #include "control/descriptors.hpp"
 #include "control/endpoint.hpp"
 #include "control/identity.hpp"
+#include "control/life.hpp"
 #include "hostd/config.hpp"
 #include "hostd/server.hpp"
 
@@ -74,8 +75,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   auto held = load_held(held_file);
   if (!held) SUMAC_WARN(log, "the jobs of the former sharpd are lost: {}", held.error().context);
   const bool inherits = held && *held;
-  Server server({*host, config.manager, config.manager_timeout, inherits ? (*held)->life : draw_life(), *tls, held_file,
-                 config.devices},
+  Server server({*host, config.manager, config.manager_timeout, inherits ? (*held)->life : control::draw_life(), *tls,
+                 held_file, config.devices},
                 *std::move(sockets), *wake, *std::move(epoll), log);
   if (inherits) {
     const auto count = server.take_over(**held);

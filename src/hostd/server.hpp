@@ -22,7 +22,7 @@ struct ServerConfig {
   std::string host;
   std::string manager;
   Duration manager_timeout = Seconds(15);  ///< A manager that does not answer about a job for this long is given up.
-  /// The life of this process: from draw_life(), or that of its predecessor (held_file.hpp).
+  /// The life of this process: from control::draw_life(), or that of its predecessor (held_file.hpp).
   std::uint64_t life = 0;
   std::shared_ptr<control::Tls> tls{};
   /// The file where the next process finds the jobs held here; empty means no file.
@@ -45,8 +45,6 @@ class Server final : private net::HostServerEvents {
   /// Waits until there is work, at most until `deadline`, and does it. `extra` is a further descriptor (signals) that
   /// ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
-  std::size_t clients() const noexcept { return clients_.size(); }
-  std::size_t open_jobs() const { return uplink_.jobs(); }
 
  private:
   struct Client {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/unix_address.hpp"
+#include "control/life.hpp"
 #include "manager/test_manager.hpp"
 
 namespace sumac::hostd {
@@ -47,7 +48,7 @@ struct Sharpd {
         server({.host = "h1",
                 .manager = manager,
                 .manager_timeout = manager_timeout,
-                .life = draw_life(),
+                .life = control::draw_life(),
                 .attach_within = attach_within},
                net::HostServer::listen(path).value(), wake, Server::make_epoll().value(), log),
         loop([this] {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "control/command_line.hpp"
@@ -13,12 +12,6 @@ namespace sumac::hostd {
 
 using control::v1::HostDown;
 using control::v1::HostUp;
-
-std::uint64_t draw_life() {
-  std::random_device device;
-  const auto life = std::uint64_t{device()} << 32 | device();
-  return life == 0 ? 1 : life;
-}
 
 Answer Uplink::ended(Ticket ticket) {
   Answer answer;

@@ -19,10 +19,6 @@
 
 namespace sumac::hostd {
 
-/// Draws a number that differs from that of earlier processes. It is sent to the manager only, because any process
-/// that knows it could act for the jobs of this one.
-std::uint64_t draw_life();
-
 struct UplinkRules {
   std::string host;
   std::string manager;                 ///< The manager's address, for people.

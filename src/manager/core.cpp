@@ -32,7 +32,6 @@ Actions Core::restore(const SavedState& saved, Time now) {
   looked_ = now;
   expect_nodes(now);
   if (saved.fabric.empty()) return out;  // An empty fabric means that this is the manager's first life.
-  restarted_ = true;
   settled_at_ = now + rules_.settle;
   const auto drop_all = [&](const char* why) {
     // The nodes find that they have no such job when they register, and revoke it; its ranks leave in their own time.

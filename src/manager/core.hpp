@@ -284,7 +284,6 @@ class Core {
   std::vector<HeldBegin> held_;
   std::map<std::uint32_t, UserUsage> users_;  ///< The resources that each user holds, keyed by uid.
   std::uint32_t last_number_ = 0;
-  bool restarted_ = false;
   Time settled_at_{};  ///< After a restart, nodes are expected to come back until then.
   Time looked_{};      ///< The time when tick() last ran.
   Time now_{};         ///< The time of the event that is being handled.

@@ -1,5 +1,7 @@
 #pragma once
 // Short texts and messages that several parts of the core make.
+#include <fmt/ranges.h>
+
 #include <string>
 #include <vector>
 
@@ -20,10 +22,6 @@ inline control::v1::Grant grant_message(const JobRecord& job, std::uint32_t tree
   return message;
 }
 
-inline std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
+inline std::string join(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
 }  // namespace sumac::manager

@@ -4,20 +4,16 @@
 #include <charconv>
 #include <map>
 
+#include "base/text.hpp"
+
 namespace sumac::manager {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r";
 
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 /// Removes the next word from the front and returns it; empty at the end.
 std::string_view next_word(std::string_view& text) {
-  text = trim(text);
+  text = trimmed(text);
   const auto word = text.substr(0, text.find_first_of(kSpace));
   text.remove_prefix(word.size());
   return word;
@@ -56,7 +52,7 @@ Result<Reservations> Reservations::parse(std::string_view text) {
   for (unsigned number = 1; !text.empty(); ++number) {
     auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    line = trim(line.substr(0, line.find('#')));
+    line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     const auto colon = line.find(':');
     if (colon == std::string_view::npos)
@@ -72,7 +68,7 @@ Result<Reservations> Reservations::parse(std::string_view text) {
       const auto value = option.starts_with("uid=") ? option.substr(4) : std::string_view{};
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), one.uid);
       if (value.empty() || error != std::errc{} || end != value.data() + value.size() || one.uid < 0 ||
-          one.uid > 0xFFFFFFFFLL || !trim(head).empty())
+          one.uid > 0xFFFFFFFFLL || !trimmed(head).empty())
         return fail(Errc::invalid, "line {}: only uid=N may follow a reservation's name, not '{:.40}'", number, option);
     }
     while (true) {

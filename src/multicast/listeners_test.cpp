@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/transport_harness.hpp"
+#include "net/test_harness.hpp"
 #include "proto/test_tree.hpp"
 #include "wire/datagram.hpp"
 

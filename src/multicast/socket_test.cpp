@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-#include "net/transport_harness.hpp"
+#include "net/test_harness.hpp"
 
 namespace sumac::multicast {
 namespace {

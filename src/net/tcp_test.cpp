@@ -12,7 +12,7 @@
 
 #include "net/tcp_frame.hpp"
 #include "net/tcp_socket.hpp"
-#include "net/transport_harness.hpp"
+#include "net/test_harness.hpp"
 
 namespace sumac::net {
 namespace {

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/transport_harness.hpp"
+#include "net/test_harness.hpp"
 
 #ifdef SUMAC_TEST_NO_LEAK_CHECK
 // The leak checker of gcc 12 crashes on UCX's thread at exit ("Tracer caught signal 11"); everything else is still

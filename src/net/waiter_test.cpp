@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/fd.hpp"
-#include "net/transport_harness.hpp"
+#include "net/test_harness.hpp"
 
 namespace sumac::net {
 namespace {

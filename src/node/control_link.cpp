@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 
 #include "control/command_line.hpp"
+#include "control/life.hpp"
 #include "control/quota.hpp"
 #include "node/statistics.hpp"
 
@@ -15,12 +15,6 @@ using control::v1::NodeDown;
 using control::v1::NodeUp;
 
 namespace {
-
-/// The value is not a secret. It only has to differ from that of any earlier process.
-std::uint64_t draw_life() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   proto::JobGrant grant;
@@ -48,7 +42,7 @@ ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, std::un
       log_(log),
       make_shard_(std::move(make_shard)),
       streams_(config_.manager, control::start_node_stream, wake, config_.tls),
-      life_(draw_life()),
+      life_(control::draw_life()),
       spare_(std::move(first)) {}
 
 Result<> ControlLink::progress(Time now) {

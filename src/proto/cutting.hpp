@@ -23,7 +23,7 @@ inline void plan(Cutting& cutting, const GroupShape& shape) noexcept {
   const bool streams = cutting.operation.streaming;
   cutting.window = streams ? shape.stream_window : shape.osts;
   if (has_no_data(cutting.operation.coll)) return;
-  cutting.element = static_cast<std::uint32_t>(element_of(cutting.operation));
+  cutting.element = static_cast<std::uint32_t>(wire::element_of(cutting.operation));
   cutting.per_fragment = fragment_bytes(cutting.operation, shape) / cutting.element;
 }
 

@@ -16,27 +16,9 @@ inline Operation bounded(Operation operation) noexcept {
   operation.keep = within(operation.keep, operation.count);
   return operation;
 }
-/// Returns the bytes of one element; 0 if type and operation do not fit the kind.
-inline std::size_t element_of(const Operation& operation) noexcept {
-  const bool adds = operation.op != Op::null;
-  if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return 0;
-  switch (operation.coll) {
-    case wire::Coll::allreduce:
-    case wire::Coll::reduce:
-    case wire::Coll::reduce_scatter: return element_bytes(operation.dtype, operation.op, operation.tag_dtype);
-    case wire::Coll::bcast: return adds ? 0 : width(operation.dtype);
-    case wire::Coll::allgather:
-      return !adds || (operation.op == Op::bor && is_integer(operation.dtype)) ? width(operation.dtype) : 0;
-    default: return 0;
-  }
-}
 inline bool is_kind(wire::Coll coll) noexcept { return coll >= wire::Coll::allreduce && coll <= wire::Coll::allgather; }
 inline bool has_no_data(wire::Coll coll) noexcept {
   return coll == wire::Coll::barrier || coll == wire::Coll::refusal || coll == wire::Coll::close;
-}
-
-inline bool has_one_source(const Operation& operation) noexcept {
-  return operation.coll == wire::Coll::bcast || (operation.coll == wire::Coll::allgather && operation.op == Op::null);
 }
 
 /// Returns whether a group of this size and shape may do the operation.
@@ -44,14 +26,14 @@ inline Errc check(const Operation& operation, std::uint32_t group_size, const Gr
   // Only the group itself sends this kind, when it must take a number for a refused operation.
   if (operation.coll == wire::Coll::close) return Errc::unsupported;
   if (has_no_data(operation.coll)) return Errc::ok;
-  const std::size_t element = element_of(operation);
+  const std::size_t element = wire::element_of(operation);
   if (element == 0) return is_kind(operation.coll) ? Errc::invalid : Errc::unsupported;
   const Range give = within(operation.give, operation.count), keep = within(operation.keep, operation.count);
   if (give.from > give.to || keep.from > keep.to || give.size() > operation.src.size() / element ||
       keep.size() > operation.dst.size() / element)
     return Errc::invalid;
   const bool gives_all = give.from == 0 && give.to == operation.count;
-  if (!has_one_source(operation) && !gives_all) return Errc::invalid;
+  if (!wire::has_one_source(operation) && !gives_all) return Errc::invalid;
   if (operation.coll == wire::Coll::allgather && !gives_all) {
     // A member gives whole blocks: otherwise a fragment would mix its data with those of another member.
     const auto is_edge = [&](std::uint64_t at) {

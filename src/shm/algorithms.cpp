@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shm/block_shapes.hpp"
 #include "shm/steps.hpp"
 
 namespace sumac::shm {
@@ -108,11 +109,7 @@ void Tuning::keep_usable(const Group& group) noexcept {
 
 std::size_t selection_bytes(const coll::Operation& operation, int group_size) noexcept {
   switch (operation.kind) {
-    case coll::Kind::allgatherv: {
-      std::size_t largest = 0;
-      for (int m = 0; m < group_size; ++m) largest = std::max(largest, operation.out_blocks.bytes(m));
-      return largest;
-    }
+    case coll::Kind::allgatherv: return UnevenBlocks{operation.out_blocks}.largest(group_size);
     default: return has_size(operation.kind) ? operation.bytes : 0;
   }
 }

@@ -3,6 +3,7 @@
 //
 // In gatherv only the root knows all counts. It publishes the largest one with its first round, or the number of turns
 // with its first turn, and the others wait for that, because every member must count the same rounds and turns.
+#include "shm/block_shapes.hpp"
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns/turns.hpp"
@@ -10,28 +11,6 @@
 namespace sumac::shm {
 
 namespace {
-
-/// For gather: all blocks have operation.bytes.
-struct Even {
-  static constexpr bool kIsCounted = false;
-  const coll::Operation& operation;
-  std::size_t bytes(int) const noexcept { return operation.bytes; }
-  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
-  std::size_t largest(int) const noexcept { return operation.bytes; }
-};
-
-/// For gatherv, at the root.
-struct Uneven {
-  static constexpr bool kIsCounted = true;
-  const coll::Operation& operation;
-  std::size_t bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
-  std::ptrdiff_t offset(int m) const noexcept { return operation.out_blocks.offset(m); }
-  std::size_t largest(int members) const noexcept {
-    std::size_t most = 0;
-    for (int m = 0; m < members; ++m) most = std::max(most, bytes(m));
-    return most;
-  }
-};
 
 template <class Shape>
 void keep_own(const Task& task, const Shape& shape) noexcept {
@@ -47,7 +26,7 @@ template <class Shape>
 bool collect_round(Task& task, const Shape& shape) {
   Group& group = *task.group;
   if (task.phase == 1) {
-    if (Shape::kIsCounted && task.offset == 0) {
+    if (!Shape::kIsEven && task.offset == 0) {
       if (!group.room(task.round, kLineRing)) return false;
       Line& line = group.line(group.index(), task.round);
       line.word = task.own[0];
@@ -78,7 +57,7 @@ bool give_round(Task& task) {
     }
     task.phase = 2;
   }
-  if (Shape::kIsCounted && task.offset == 0) {
+  if (!Shape::kIsEven && task.offset == 0) {
     const Line& line = group.line(task.operation->root, task.round);
     if (!arrived(line, task.round, 0, task.polls)) return false;
     task.own[0] = line.word;
@@ -92,19 +71,14 @@ Step gather_by_rounds(Task& task, const Shape& shape) {
   const bool is_root = group.index() == task.operation->root;
   for (;;) {
     if (task.phase == 0) {
-      if (task.offset == 0 && (is_root || !Shape::kIsCounted)) task.own[0] = shape.largest(group.size());
+      if (task.offset == 0 && (is_root || Shape::kIsEven)) task.own[0] = shape.largest(group.size());
       if (task.offset == 0 && is_root) keep_own(task, shape);
       begin_round(task);
       task.phase = 1;
     }
     if (is_root ? !collect_round(task, shape) : !give_round<Shape>(task)) return Step::waiting;
-    group.complete(task.round);
-    task.offset += group.eager_bytes();
-    if (task.offset >= task.own[0]) break;
-    task.phase = 0;
+    if (end_round(task, group.eager_bytes(), task.own[0])) return Step::done;
   }
-  task.phase = kPhaseDone;
-  return Step::done;
 }
 
 // ---- stream: turn by turn through the members' slices.
@@ -114,7 +88,7 @@ bool collect_turn(Task& task, Turns& turns, const Shape& shape, std::size_t step
   const auto others = static_cast<std::uint64_t>(task.group->size() - 1);
   const std::uint64_t turn = turns.taken();
   const std::size_t offset = turn * step;
-  if (Shape::kIsCounted && turn == 0 && turns.filled() == 0) {
+  if (!Shape::kIsEven && turn == 0 && turns.filled() == 0) {
     const auto write = [&](std::uint64_t, std::byte* slice) {
       const std::uint64_t needed = turns.count();
       std::memcpy(slice, &needed, sizeof needed);
@@ -147,7 +121,7 @@ bool give_turn(Task& task, Turns& turns, std::size_t step) {
     };
     if (!turns.fill(write)) return false;
   }
-  if (Shape::kIsCounted && turn == 0) {
+  if (!Shape::kIsEven && turn == 0) {
     if (!turns.seen(Turns::kWritten, task.operation->root, turn)) return false;
     std::uint64_t needed = 0;
     std::memcpy(&needed, turns.slice(task.operation->root, turn), sizeof needed);
@@ -164,10 +138,10 @@ Step gather_by_turns(Task& task, const Shape& shape) {
   const std::size_t limit = turn_limit(group, group.tuning().large.exchange_turn_bytes);
   Turns turns(task);
   // If the members do not know all counts, a part has its full length.
-  const std::size_t step = Shape::kIsCounted ? limit / kCacheLine * kCacheLine
-                                             : cut_into_turns(task.operation->bytes, limit, kCacheLine).step;
+  const std::size_t step =
+      Shape::kIsEven ? cut_into_turns(task.operation->bytes, limit, kCacheLine).step : limit / kCacheLine * kCacheLine;
   if (task.phase == 0) {
-    const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;
+    const std::size_t largest = is_root || Shape::kIsEven ? shape.largest(group.size()) : 0;
     turns.begin(std::max<std::size_t>(coll::divide_up(largest, step), 1));
     if (is_root) keep_own(task, shape);
   }
@@ -179,9 +153,9 @@ Step gather_by_turns(Task& task, const Shape& shape) {
 
 }  // namespace
 
-Step gather_flat(Task& task) { return gather_by_rounds(task, Even{*task.operation}); }
-Step gatherv_flat(Task& task) { return gather_by_rounds(task, Uneven{*task.operation}); }
-Step gather_stream(Task& task) { return gather_by_turns(task, Even{*task.operation}); }
-Step gatherv_stream(Task& task) { return gather_by_turns(task, Uneven{*task.operation}); }
+Step gather_flat(Task& task) { return gather_by_rounds(task, EvenBlocks{task.operation->bytes}); }
+Step gatherv_flat(Task& task) { return gather_by_rounds(task, UnevenBlocks{task.operation->out_blocks}); }
+Step gather_stream(Task& task) { return gather_by_turns(task, EvenBlocks{task.operation->bytes}); }
+Step gatherv_stream(Task& task) { return gather_by_turns(task, UnevenBlocks{task.operation->out_blocks}); }
 
 }  // namespace sumac::shm

@@ -112,6 +112,16 @@ inline void begin_round(Task& task) noexcept {
   task.peer = 0;
 }
 
+/// Ends a round that has done the next `bytes` of the operation's `all`. Returns whether the operation is done; else its
+/// next step begins a round.
+inline bool end_round(Task& task, std::size_t bytes, std::size_t all) noexcept {
+  task.group->complete(task.round);
+  task.offset += bytes;
+  const bool is_done = task.offset >= all;
+  task.phase = is_done ? kPhaseDone : 0;
+  return is_done;
+}
+
 inline const std::byte* in_bytes(const coll::Operation& operation) noexcept {
   return static_cast<const std::byte*>(operation.in_place() ? operation.out : operation.in);
 }

@@ -3,6 +3,7 @@
 //
 // In scatterv only the root knows all counts. Beside the blocks it publishes the size of the largest one, or the number
 // of turns, because every member must count the same rounds and turns.
+#include "shm/block_shapes.hpp"
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns/turns.hpp"
@@ -10,28 +11,6 @@
 namespace sumac::shm {
 
 namespace {
-
-/// For scatter: all blocks have operation.bytes.
-struct Even {
-  static constexpr bool kIsCounted = false;
-  const coll::Operation& operation;
-  std::size_t bytes(int) const noexcept { return operation.bytes; }
-  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
-  std::size_t largest(int) const noexcept { return operation.bytes; }
-};
-
-/// For scatterv, at the root.
-struct Uneven {
-  static constexpr bool kIsCounted = true;
-  const coll::Operation& operation;
-  std::size_t bytes(int m) const noexcept { return operation.in_blocks.bytes(m); }
-  std::ptrdiff_t offset(int m) const noexcept { return operation.in_blocks.offset(m); }
-  std::size_t largest(int members) const noexcept {
-    std::size_t most = 0;
-    for (int m = 0; m < members; ++m) most = std::max(most, bytes(m));
-    return most;
-  }
-};
 
 const std::byte* root_bytes(const Task& task) noexcept { return static_cast<const std::byte*>(task.operation->in); }
 
@@ -70,11 +49,11 @@ Step scatter_by_rounds(Task& task, const Shape& shape) {
   const bool is_root = group.index() == operation.root;
   const auto members = static_cast<std::size_t>(group.size());
   const std::size_t most = group.eager_bytes() / members / 16 * 16;
-  const std::size_t cell = Shape::kIsCounted ? most : std::min(operation.bytes, most);
+  const std::size_t cell = Shape::kIsEven ? std::min(operation.bytes, most) : most;
   const std::size_t row = cell * members;
   for (;;) {
     if (task.phase == 0) {
-      if (task.offset == 0 && (is_root || !Shape::kIsCounted)) task.own[0] = shape.largest(group.size());
+      if (task.offset == 0 && (is_root || Shape::kIsEven)) task.own[0] = shape.largest(group.size());
       begin_round(task);
       task.phase = 1;
     }
@@ -91,13 +70,8 @@ Step scatter_by_rounds(Task& task, const Shape& shape) {
       task.own[0] = line.word;
       take_cell(task, cells, cell, task.offset);
     }
-    group.complete(task.round);
-    task.offset += cell;
-    if (task.offset >= task.own[0]) break;
-    task.phase = 0;
+    if (end_round(task, cell, task.own[0])) return Step::done;
   }
-  task.phase = kPhaseDone;
-  return Step::done;
 }
 
 // ---- stream: turn by turn through the root's slices.
@@ -112,10 +86,10 @@ Step scatter_by_turns(Task& task, const Shape& shape) {
   const std::size_t room = turn_limit(group, group.tuning().large.exchange_turn_bytes) - kWordBytes;
   const std::size_t most = room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
   // If only the root knows the counts, a cell has its full length.
-  const std::size_t cell = Shape::kIsCounted ? most : cut_into_turns(operation.bytes, most, kCacheLine).step;
+  const std::size_t cell = Shape::kIsEven ? cut_into_turns(operation.bytes, most, kCacheLine).step : most;
   Turns turns(task);
   if (task.phase == 0) {
-    const std::size_t largest = is_root || !Shape::kIsCounted ? shape.largest(group.size()) : 0;
+    const std::size_t largest = is_root || Shape::kIsEven ? shape.largest(group.size()) : 0;
     turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
   }
   const auto give = [&](std::uint64_t turn, std::byte* slice) {
@@ -147,9 +121,9 @@ Step scatter_by_turns(Task& task, const Shape& shape) {
 
 }  // namespace
 
-Step scatter_flat(Task& task) { return scatter_by_rounds(task, Even{*task.operation}); }
-Step scatterv_flat(Task& task) { return scatter_by_rounds(task, Uneven{*task.operation}); }
-Step scatter_stream(Task& task) { return scatter_by_turns(task, Even{*task.operation}); }
-Step scatterv_stream(Task& task) { return scatter_by_turns(task, Uneven{*task.operation}); }
+Step scatter_flat(Task& task) { return scatter_by_rounds(task, EvenBlocks{task.operation->bytes}); }
+Step scatterv_flat(Task& task) { return scatter_by_rounds(task, UnevenBlocks{task.operation->in_blocks}); }
+Step scatter_stream(Task& task) { return scatter_by_turns(task, EvenBlocks{task.operation->bytes}); }
+Step scatterv_stream(Task& task) { return scatter_by_turns(task, UnevenBlocks{task.operation->in_blocks}); }
 
 }  // namespace sumac::shm

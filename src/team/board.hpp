@@ -4,9 +4,9 @@
 // board lies in the lines of a one-member group that the segment uses for nothing else.
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
+#include "base/c_text.hpp"
 #include "base/result.hpp"
 #include "shm/segment/layout.hpp"
 
@@ -23,9 +23,7 @@ struct Board {
     std::uint32_t clean = kClean;
     if (!state.compare_exchange_strong(clean, kBeingWritten, std::memory_order_relaxed)) return;
     code = static_cast<std::int32_t>(why);
-    const std::size_t length = words.size() < sizeof text - 1 ? words.size() : sizeof text - 1;
-    std::memcpy(text, words.data(), length);
-    text[length] = '\0';
+    copy_text(words, text, sizeof text);
     // A release store: a reader that sees kWritten also sees the text. Test: team_failure_test.
     state.store(kWritten, std::memory_order_release);
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/c_text.hpp"
 #include "shm/single/cma.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
@@ -37,13 +38,6 @@ struct Vote {
 };
 
 static_assert(std::is_trivially_copyable_v<Vote>);
-
-template <std::size_t N>
-void put_words(char (&out)[N], std::string_view words) {
-  const std::size_t length = std::min(words.size(), N - 1);
-  std::memcpy(out, words.data(), length);
-  out[length] = '\0';
-}
 
 void put_share(const machine::CpuShare& share, Greeting& greeting) {
   for (std::size_t w = 0; w < share.allowed.words.size(); ++w) greeting.mask[w % kMaskWords] |= share.allowed.words[w];
@@ -184,7 +178,7 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
       team_->segment = std::make_unique<shm::Segment>(std::move(*made));
     } else {
       own.error = static_cast<std::int32_t>(made.error().code);
-      put_words(own.words, made.error().context);
+      copy_text(made.error().context, own.words, sizeof own.words);
     }
   }
   greetings_.resize(static_cast<std::size_t>(spec_.size));
@@ -236,7 +230,7 @@ int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
   Vote own;
   std::memset(&own, 0, sizeof own);
   own.error = static_cast<std::int32_t>(code);
-  put_words(own.words, words);
+  copy_text(words, own.words, sizeof own.words);
   std::vector<Vote> votes(static_cast<std::size_t>(spec_.size));
   if (spec_.oob.allgather(spec_.oob.context, &own, votes.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
   for (int r = 0; r < spec_.size; ++r) {
@@ -388,11 +382,7 @@ int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char
   std::string words;
   sumac::team::Maker maker(*spec, words);
   const int rc = maker.make();
-  if (why != nullptr && why_bytes > 0) {
-    const std::size_t length = std::min(words.size(), why_bytes - 1);
-    std::memcpy(why, words.data(), length);
-    why[length] = '\0';
-  }
+  if (why != nullptr) sumac::copy_text(words, why, why_bytes);
   if (rc == SUMAC_TEAM_OK) *team_p = maker.take().release();
   return rc;
 }

@@ -1,8 +1,8 @@
 // Describes a team's choices and their reasons to users: one line per collective and range of sizes.
 #include <algorithm>
-#include <cstring>
 #include <string>
 
+#include "base/c_text.hpp"
 #include "shm/single/timed.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
@@ -231,18 +231,11 @@ void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const s
   const Inside inside = inside_of(*team, kind, bytes, chosen);
   choice->way = static_cast<int>(chosen.way);
   choice->how = inside.algorithm != nullptr ? inside.algorithm->name.data() : "";
-  const std::string text = sentence(*team, ask, chosen, inside);
-  const std::size_t length = std::min(text.size(), sizeof choice->reason - 1);
-  std::memcpy(choice->reason, text.data(), length);
-  choice->reason[length] = '\0';
+  sumac::copy_text(sentence(*team, ask, chosen, inside), choice->reason, sizeof choice->reason);
 }
 
 size_t sumac_team_explain(const sumac_team_t* team, char* text, size_t text_bytes) {
   const std::string whole = whole_text(*team);
-  if (text_bytes > 0) {
-    const std::size_t length = std::min(whole.size(), text_bytes - 1);
-    std::memcpy(text, whole.data(), length);
-    text[length] = '\0';
-  }
+  sumac::copy_text(whole, text, text_bytes);
   return whole.size() + 1;
 }

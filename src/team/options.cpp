@@ -3,8 +3,7 @@
 
 #include "team/options.hpp"
 
-#include <cstring>
-
+#include "base/c_text.hpp"
 #include "base/our_variables.hpp"
 #include "machine/discover.hpp"
 #include "machine/fingerprint.hpp"
@@ -57,13 +56,6 @@ void read_tuning(OptionsHandle& handle, std::string& remark) {
   handle.tuning_path = path;
 }
 
-void copy_out(std::string_view text, char* out, std::size_t bytes) {
-  if (bytes == 0) return;
-  const std::size_t length = std::min(text.size(), bytes - 1);
-  std::memcpy(out, text.data(), length);
-  out[length] = '\0';
-}
-
 }  // namespace
 
 Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark) {
@@ -100,7 +92,7 @@ using sumac::team::as_handle;
 int sumac_team_options_read(sumac_team_options_t** options_p, char* why, size_t why_bytes) {
   std::string remark;
   auto read = sumac::team::read_options(remark);
-  sumac::team::copy_out(read ? remark : read.error().context, why, why_bytes);
+  sumac::copy_text(read ? remark : read.error().context, why, why_bytes);
   if (!read) return SUMAC_TEAM_INVALID;
   *options_p = reinterpret_cast<sumac_team_options_t*>(read->release());
   return SUMAC_TEAM_OK;

@@ -12,7 +12,6 @@ namespace sumac::team {
 
 /// SUMAC_WAY_* of team.h, in that order.
 enum class Way : std::uint8_t { host, leaders, tree, pass };
-inline constexpr std::size_t kWays = 4;
 
 /// The carrier between hosts: none, the caller's own collectives, or the tree.
 enum class Across : std::uint8_t { none, next, tree };

@@ -1,8 +1,8 @@
 #include "team/team.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/c_text.hpp"
 #include "shm/algorithms.hpp"
 #include "team/c_types.hpp"
 
@@ -27,9 +27,7 @@ void sumac_team::fail(Errc code, std::string_view why) {
     // one.
     if (board->is_written()) why = board->text;
   }
-  const std::size_t length = std::min(why.size(), sizeof error - 1);
-  std::memcpy(error, why.data(), length);
-  error[length] = '\0';
+  sumac::copy_text(why, error, sizeof error);
   for (const auto& group : groups)
     if (group) group->break_because(code, error);
   // A release store: a reader that sees the flag also reads the text.

@@ -170,17 +170,6 @@ class Follower {
 
 }  // namespace
 
-std::string_view to_string(Fate fate) {
-  switch (fate) {
-    case Fate::kept: return "kept";
-    case Fate::extended: return "extended";
-    case Fate::repaired: return "repaired";
-    case Fate::rebuilt: return "rebuilt";
-    case Fate::lost: return "lost";
-  }
-  return "?";
-}
-
 Result<Forest> build_forest(const Fabric& fabric, const TreeOptions& options) {
   auto trees = build_trees(fabric, options);
   if (!trees) return tl::unexpected(trees.error());

@@ -24,7 +24,6 @@ enum class Fate : std::uint8_t {
   rebuilt,   ///< New id, built anew: its root is gone, or the repair found no free slot for some node or host.
   lost,      ///< No node is left for it.
 };
-std::string_view to_string(Fate fate);
 
 struct TreeChange {
   std::uint32_t before = 0;  ///< The old id.
@@ -43,8 +42,8 @@ struct ForestUpdate {
 
 Result<Forest> build_forest(const Fabric& fabric, const TreeOptions& options);
 
-/// Returns the forest of the changed fabric. `fabric` is the one that `forest` was made of, changed by changes.hpp
-/// only. Lost trees are not replaced; when nodes are back, build_forest() makes new ones.
+/// Returns the forest of the changed fabric. `fabric` is the one that `forest` was made of: what left it is not
+/// `up`, and nothing was erased (changes.hpp). Lost trees are not replaced; when nodes are back, build_forest() makes new ones.
 ForestUpdate update_forest(const Fabric& fabric, const Forest& forest, const TreeOptions& options);
 
 }  // namespace sumac::topo

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "topo/changes.hpp"
 #include "topo/job_tree.hpp"
 #include "topo/sample_fabrics.hpp"
 #include "topo/test_fabric.hpp"
-#include "topo/tree_check.hpp"
+#include "topo/test_tree_check.hpp"
 
 namespace sumac::topo {
 namespace {
@@ -23,6 +24,21 @@ std::uint32_t node_named(const Fabric& fabric, std::string_view name) {
   for (std::uint32_t i = 0; i < fabric.nodes.size(); ++i)
     if (fabric.nodes[i].name == name) return i;
   return kNone;
+}
+
+std::string_view to_string(Fate fate) {
+  switch (fate) {
+    case Fate::kept: return "kept";
+    case Fate::extended: return "extended";
+    case Fate::repaired: return "repaired";
+    case Fate::rebuilt: return "rebuilt";
+    case Fate::lost: return "lost";
+  }
+  return "?";
+}
+
+Host& host_named(Fabric& fabric, std::string_view name) {
+  return *std::find_if(fabric.hosts.begin(), fabric.hosts.end(), [&](const Host& each) { return each.name == name; });
 }
 
 TEST(Forest, nothing_changed_nothing_changes) {
@@ -43,7 +59,7 @@ TEST(Forest, a_node_that_dies_touches_only_the_trees_and_jobs_that_used_it) {
   ASSERT_EQ(before.trees[0].nodes[before.trees[0].root].name, "an-spine0");
   const auto jobs = std::vector{prune(fabric, before.trees[0], std::vector<std::uint32_t>{0, 1, 3}),
                                 prune(fabric, before.trees[0], std::vector<std::uint32_t>{6, 9})};
-  ASSERT_TRUE(set_node_up(fabric, "an-leaf0", false));
+  fabric.nodes[node_named(fabric, "an-leaf0")].up = false;
   const auto update = update_forest(fabric, before, {2, 0});
   for (const auto& change : update.changes) {
     EXPECT_EQ(change.fate, Fate::repaired);
@@ -61,7 +77,7 @@ TEST(Forest, a_node_that_dies_touches_only_the_trees_and_jobs_that_used_it) {
 TEST(Forest, a_root_that_dies_rebuilds_its_tree_alone) {
   auto fabric = leaf_spine(4, 3, 3);
   const auto before = planted(fabric, 2);
-  ASSERT_TRUE(set_node_up(fabric, "an-spine0", false));
+  fabric.nodes[node_named(fabric, "an-spine0")].up = false;
   const auto update = update_forest(fabric, before, {2, 0});
   EXPECT_EQ(update.changes[0].fate, Fate::rebuilt);
   EXPECT_EQ(update.changes[0].after, 3U);
@@ -90,7 +106,10 @@ TEST(Forest, a_job_whose_root_gets_another_parent_goes_on) {
   const auto before = planted(fabric, 1);
   const auto inside = prune(fabric, before.trees[0], std::vector<std::uint32_t>{0, 1, 2});
   const auto across = prune(fabric, before.trees[0], std::vector<std::uint32_t>{0, 1, 3});
-  ASSERT_TRUE(set_link_up(fabric, "leaf0", "spine0", false));
+  const auto link = std::find_if(fabric.links.begin(), fabric.links.end(),
+                                 [](const SwitchLink& each) { return each.a == "leaf0" && each.b == "spine0"; });
+  ASSERT_NE(link, fabric.links.end());
+  link->up = false;
   const auto update = update_forest(fabric, before, {1, 0});
   EXPECT_EQ(update.changes[0].reparented, (std::vector<std::uint32_t>{node_named(fabric, "an-leaf0")}));
   EXPECT_FALSE(notices(*inside, update.changes[0]));
@@ -99,29 +118,29 @@ TEST(Forest, a_job_whose_root_gets_another_parent_goes_on) {
 
 TEST(Forest, whoever_registers_joins_without_disturbing) {
   auto fabric = registered_fabric("cloud");
-  ASSERT_TRUE(add_host(fabric, host("h1", kAnywhere)));
-  ASSERT_TRUE(add_node(fabric, {"an1", {kAnywhere, ""}, {}}));
+  fabric.hosts.push_back(host("h1", kAnywhere));
+  fabric.nodes.push_back({"an1", {kAnywhere, ""}, {}});
   auto forest = planted(fabric, 1, 8);
-  ASSERT_TRUE(add_host(fabric, host("h2", kAnywhere)));
-  ASSERT_TRUE(add_host(fabric, host("h3", kAnywhere)));
-  ASSERT_TRUE(add_node(fabric, {"an2", {"", "h3"}, {}}));
+  fabric.hosts.push_back(host("h2", kAnywhere));
+  fabric.hosts.push_back(host("h3", kAnywhere));
+  fabric.nodes.push_back({"an2", {"", "h3"}, {}});
   auto update = update_forest(fabric, forest, {1, 8});
   ASSERT_EQ(update.changes[0].fate, Fate::extended);
   EXPECT_EQ(update.forest.trees[0].id, 1U);
   EXPECT_EQ(update.forest.trees[0].leaf_of_host, (std::vector<std::uint32_t>{0, 0, 0}));
   EXPECT_EQ(update.forest.trees[0].nodes[1].parent, 0);
   // Its host leaves and comes back; then the last node leaves.
-  ASSERT_TRUE(remove_host(fabric, "h2"));
+  host_named(fabric, "h2").up = false;
   update = update_forest(fabric, update.forest, {1, 8});
   EXPECT_EQ(update.changes[0].fate, Fate::extended);
   EXPECT_EQ(update.forest.trees[0].leaf_of_host[1], kNone);
-  ASSERT_TRUE(add_host(fabric, host("h2", kAnywhere)));
+  host_named(fabric, "h2").up = true;
   update = update_forest(fabric, update.forest, {1, 8});
   EXPECT_EQ(update.forest.trees[0].leaf_of_host[1], 0U);
-  ASSERT_TRUE(remove_node(fabric, "an1"));
+  fabric.nodes[node_named(fabric, "an1")].up = false;
   update = update_forest(fabric, update.forest, {1, 8});
   EXPECT_EQ(update.changes[0].fate, Fate::rebuilt);
-  ASSERT_TRUE(remove_node(fabric, "an2"));
+  fabric.nodes[node_named(fabric, "an2")].up = false;
   update = update_forest(fabric, update.forest, {1, 8});
   EXPECT_EQ(update.changes[0].fate, Fate::lost);
   EXPECT_EQ(update.changes[0].after, 0U);
@@ -133,7 +152,7 @@ TEST(Forest, a_node_that_comes_takes_the_hosts_of_its_switch_home) {
   fabric.nodes.erase(fabric.nodes.begin() + 2);  // an-leaf2
   const auto before = planted(fabric, 1);
   EXPECT_EQ(before.trees[0].leaf_of_host[2], 0U);
-  ASSERT_TRUE(add_node(fabric, {"an-leaf2", {"leaf2", ""}, {}}));
+  fabric.nodes.push_back({"an-leaf2", {"leaf2", ""}, {}});
   const auto update = update_forest(fabric, before, {1, 0});
   EXPECT_EQ(update.changes[0].fate, Fate::extended);
   EXPECT_TRUE(update.changes[0].moved.empty()) << "who runs goes on with the old leaf";
@@ -159,10 +178,8 @@ TEST(Forest, random_changes_of_random_fabrics) {
         case 0: fabric.nodes[below(fabric.nodes.size())].up ^= true; break;
         case 1: fabric.switches[below(fabric.switches.size())].up ^= true; break;
         case 2: fabric.hosts[below(fabric.hosts.size())].up ^= true; break;
-        case 3:
-          ASSERT_TRUE(add_node(fabric, {fmt::format("new{}-{}", seed, step), {fabric.switches[0].name, ""}, {}}));
-          break;
-        case 4: ASSERT_TRUE(add_host(fabric, host(fmt::format("late{}", step), fabric.switches.back().name))); break;
+        case 3: fabric.nodes.push_back({fmt::format("new{}-{}", seed, step), {fabric.switches[0].name, ""}, {}}); break;
+        case 4: fabric.hosts.push_back(host(fmt::format("late{}", step), fabric.switches.back().name)); break;
         default:
           if (!fabric.links.empty()) fabric.links[below(fabric.links.size())].up ^= true;
       }

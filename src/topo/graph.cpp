@@ -1,10 +1,6 @@
 #include "topo/graph.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <cassert>
-#include <string>
 
 namespace sumac::topo {
 
@@ -41,25 +37,12 @@ std::optional<std::uint32_t> Graph::find(std::string_view name) const {
   return std::nullopt;
 }
 
-std::uint32_t Graph::vertex_of(const Placement& place) const {
-  const auto vertex = find(place.at_host.empty() ? place.at_switch : place.at_host);
-  assert(vertex && "validate() was not asked");
-  return *vertex;
-}
-
 const LinkSpec& Graph::spec(std::uint32_t edge) const {
   const auto links = fabric_.links.size();
   if (edge < links) return fabric_.links[edge].spec;
   const auto& port = ports_[edge - links];
   const auto& host = fabric_.hosts[port.host];
   return port.rail == 0 ? host.link : host.rails[port.rail - 1].link;
-}
-
-std::string Graph::edge_name(std::uint32_t edge) const {
-  const auto links = fabric_.links.size();
-  if (edge < links) return fmt::format("{}-{}", fabric_.links[edge].a, fabric_.links[edge].b);
-  const auto& port = ports_[edge - links];
-  return fmt::format("{}-{}", fabric_.hosts[port.host].name, fabric_.switches[port.leaf].name);
 }
 
 Graph::Reach Graph::walk(std::uint32_t source) const {

@@ -42,12 +42,8 @@ class Graph {
   const std::vector<HostPort>& ports() const { return ports_; }
   std::uint32_t host_vertex(std::uint32_t host_index) const;
   std::optional<std::uint32_t> find(std::string_view switch_or_host) const;
-  /// Returns the switch or host of a node or the manager.
-  std::uint32_t vertex_of(const Placement& place) const;
 
   const LinkSpec& spec(std::uint32_t edge) const;
-  /// Returns "leaf1-root" or "h1-leaf1", as status lines name it.
-  std::string edge_name(std::uint32_t edge) const;
 
   /// Counts the links between two vertices; kUnreachable between planes.
   std::uint32_t distance(std::uint32_t from, std::uint32_t to) const;

@@ -28,8 +28,8 @@ TEST(Graph, a_route_names_links_and_directions_in_order) {
   const auto route = graph.route(*graph.find("h1"), *graph.find("h3"));
   // The edges are: 0 leaf1-root, 1 leaf2-root, 2 h1, 3 h2, 4 h3.
   EXPECT_EQ(route, (std::vector<Hop>{{2, true}, {0, true}, {1, false}, {4, false}}));
-  EXPECT_EQ(graph.edge_name(2), "h1-leaf1");
-  EXPECT_EQ(graph.edge_name(1), "leaf2-root");
+  EXPECT_EQ(graph.ports()[0].edge, 2U);
+  EXPECT_EQ(graph.ports()[0].leaf, *graph.find("leaf1"));
   EXPECT_TRUE(graph.route(0, 0).empty());
 }
 
@@ -44,8 +44,10 @@ TEST(Graph, a_host_with_ports_in_two_planes_joins_them_for_nobody_else) {
   EXPECT_EQ(graph.edge_count(), 7U);
   EXPECT_EQ(graph.ports()[3].host, 1U);
   EXPECT_EQ(graph.ports()[3].rail, 1U);
-  EXPECT_EQ(graph.edge_name(graph.ports()[3].edge), "h2-other");
-  EXPECT_EQ(graph.edge_name(6), "h3-leaf2");
+  EXPECT_EQ(graph.ports()[3].edge, 5U);
+  EXPECT_EQ(graph.ports()[3].leaf, *graph.find("other"));
+  EXPECT_EQ(graph.ports()[4].edge, 6U);
+  EXPECT_EQ(graph.ports()[4].leaf, *graph.find("leaf2"));
   EXPECT_EQ(graph.distance(*graph.find("root"), *graph.find("other")), kUnreachable);
   EXPECT_TRUE(graph.route(*graph.find("root"), *graph.find("other")).empty());
   EXPECT_EQ(graph.distance(*graph.find("h1"), *graph.find("other")), 1U);

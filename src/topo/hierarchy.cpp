@@ -45,20 +45,6 @@ std::size_t Cut::member_count() const {
   return count;
 }
 
-std::vector<Membership> Hierarchy::memberships(std::uint32_t rank) const {
-  std::vector<Membership> found;
-  for (std::uint32_t level = 0; level < levels.size(); ++level) {
-    const auto subgroup = levels[level].subgroup_of[rank];
-    if (subgroup < 0) break;
-    const auto& members = levels[level].subgroups[static_cast<std::size_t>(subgroup)].members;
-    if (members.size() < 2) continue;
-    const auto at = std::lower_bound(members.begin(), members.end(), rank);
-    found.push_back({level, static_cast<std::uint32_t>(subgroup), static_cast<std::uint32_t>(at - members.begin()),
-                     static_cast<std::uint32_t>(members.size())});
-  }
-  return found;
-}
-
 Result<Hierarchy> cut(std::span<const Place> places, std::span<const Level> levels) {
   if (places.empty()) return fail(Errc::invalid, "a team without ranks");
   if (levels.empty()) return fail(Errc::invalid, "HCOLL_SBGP: no level at all: expected at least one");

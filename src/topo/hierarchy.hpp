@@ -34,26 +34,12 @@ struct Cut {
   bool operator==(const Cut&) const = default;
 };
 
-/// A rank's part in one level: `index` is its position among the subgroup's members; 0 leads.
-struct Membership {
-  std::uint32_t level = 0;
-  std::uint32_t subgroup = 0;
-  std::uint32_t index = 0;
-  std::uint32_t size = 0;
-
-  bool leads() const { return index == 0; }
-  bool operator==(const Membership&) const = default;
-};
-
 struct Hierarchy {
   std::vector<Cut> levels;                ///< All levels that were asked for, from the innermost outwards.
   std::vector<std::uint32_t> host_of;     ///< [team size] Hosts numbered from 0 in the order of their lowest ranks.
   std::vector<std::uint32_t> host_sizes;  ///< [host]: its number of ranks.
 
   std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_sizes.size()); }
-  /// Returns the subgroups of `rank` that have two members or more, from the innermost outwards: those in which it
-  /// takes part.
-  std::vector<Membership> memberships(std::uint32_t rank) const;
   bool operator==(const Hierarchy&) const = default;
 };
 

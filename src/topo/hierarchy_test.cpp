@@ -133,16 +133,8 @@ TEST(Hierarchy, levels_that_leave_several_leaders_are_refused) {
   EXPECT_FALSE(cut(std::vector<Place>{{0}}, {}));
 }
 
-TEST(Hierarchy, memberships_are_the_levels_where_something_happens) {
-  const auto hierarchy = *cut(two_socket_hosts(2, 2, MapBy::core), levels_of(kLayouts[0]));
-  EXPECT_EQ(hierarchy.memberships(0), (std::vector<Membership>{{0, 0, 0, 2}, {1, 0, 0, 2}, {2, 0, 0, 2}}));
-  EXPECT_EQ(hierarchy.memberships(6), (std::vector<Membership>{{0, 3, 0, 2}, {1, 1, 1, 2}}));
-  EXPECT_EQ(hierarchy.memberships(5), (std::vector<Membership>{{0, 2, 1, 2}}));
-  EXPECT_TRUE(hierarchy.memberships(6)[0].leads());
-  EXPECT_FALSE(hierarchy.memberships(6)[1].leads());
-  const auto alone = *cut(std::vector<Place>{{0, 0}}, levels_of(kLayouts[0]));
-  EXPECT_TRUE(alone.memberships(0).empty());
-  EXPECT_EQ(describe(alone), "one rank");
+TEST(Hierarchy, a_rank_alone_is_described_so) {
+  EXPECT_EQ(describe(*cut(std::vector<Place>{{0, 0}}, levels_of(kLayouts[0]))), "one rank");
 }
 
 /// Checks the properties of every team and every layout.
@@ -174,9 +166,6 @@ void check(const std::vector<Place>& places, const char* sbgp) {
     entering = leaders;
   }
   EXPECT_EQ(entering, std::vector<std::uint32_t>{0}) << "one rank is left, the lowest";
-  for (std::uint32_t rank = 0; rank < places.size(); ++rank)
-    for (const auto& part : hierarchy.memberships(rank))
-      EXPECT_EQ(hierarchy.levels[part.level].subgroups[part.subgroup].members[part.index], rank);
 }
 
 TEST(Hierarchy, a_hundred_and_forty_four_ranks_on_two_socket_hosts) {

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/text.hpp"
+
 namespace sumac::topo {
 namespace {
 
@@ -19,12 +21,6 @@ constexpr Word<Bcol> kBcolWords[] = {
 constexpr std::string_view kSbgpLegal =
     "basesmsocket (or basesmssocket), basesmuma, p2p, each at most once, in this order";
 constexpr std::string_view kBcolLegal = "basesmuma, ucx_p2p (or mlx_p2p)";
-
-std::string_view trimmed(std::string_view word) {
-  const auto first = word.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return word.substr(first, word.find_last_not_of(" \t") - first + 1);
-}
 
 template <class Enum, std::size_t N>
 Result<std::vector<Enum>> parse_words(std::string_view variable, std::string_view text, const Word<Enum> (&words)[N],

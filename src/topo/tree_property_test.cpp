@@ -7,8 +7,8 @@
 #include <set>
 
 #include "topo/sample_fabrics.hpp"
+#include "topo/test_tree_check.hpp"
 #include "topo/tree.hpp"
-#include "topo/tree_check.hpp"
 #include "topo/validate.hpp"
 
 namespace sumac::topo {

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace sumac::topo {
 
 namespace {
@@ -21,10 +23,7 @@ constexpr std::uint32_t kRadixMax = 65'535;
 using Names = std::unordered_map<std::string_view, std::uint32_t>;
 
 bool is_name(std::string_view text, std::string_view also) {
-  const auto good = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           also.find(c) != std::string_view::npos;
-  };
+  const auto good = [&](char c) { return is_letter_or_digit(c) || c == '-' || also.find(c) != std::string_view::npos; };
   return !text.empty() && text.size() <= 63 && text.front() != '-' && std::all_of(text.begin(), text.end(), good);
 }
 

@@ -108,8 +108,36 @@ static_assert(sizeof(AggHeader) == 64 && std::has_unique_object_representations_
 
 /// True for bcast and for any allgather that does not add up with `bor`: each fragment holds one member's data, for all
 /// others.
-constexpr bool has_one_source(const AggHeader& header) noexcept {
-  return header.coll == Coll::bcast || (header.coll == Coll::allgather && header.op == Op::null);
+template <class T>
+constexpr bool has_one_source(const T& operation) noexcept {
+  return operation.coll == Coll::bcast || (operation.coll == Coll::allgather && operation.op == Op::null);
+}
+
+/// Returns the bytes of one element for kinds with data; 0 if type and operation do not fit the kind.
+template <class T>
+constexpr std::size_t element_of(const T& operation) noexcept {
+  switch (operation.coll) {
+    case Coll::allreduce:
+    case Coll::reduce:
+    case Coll::reduce_scatter:
+      // Only pairs have a tag: otherwise members could disagree in a field that means nothing.
+      if (!is_pair(operation.op) && operation.tag_dtype != Dtype::null) return 0;
+      return element_bytes(operation.dtype, operation.op, operation.tag_dtype);
+    case Coll::bcast:
+      if (operation.op != Op::null || operation.tag_dtype != Dtype::null) return 0;
+      return width(operation.dtype);
+    case Coll::allgather:
+      if ((operation.op != Op::null && operation.op != Op::bor) || operation.tag_dtype != Dtype::null) return 0;
+      return operation.op == Op::null || is_integer(operation.dtype) ? width(operation.dtype) : 0;
+    case Coll::none:
+    case Coll::barrier:
+    case Coll::close:
+    case Coll::leave:
+    case Coll::refusal:
+    case Coll::lock:
+    case Coll::unlock: return 0;
+  }
+  return 0;
 }
 
 /// True for floating-point sums and products: only their bits depend on the order of adding (docs/types.md).

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace sumac::wire {
 namespace {
 
@@ -13,32 +15,6 @@ bool known(AggKind kind) noexcept {
 /// null is a value of both enums and comes directly after the last real one.
 bool in_range(Op op) noexcept { return static_cast<unsigned>(op) <= static_cast<unsigned>(Op::null); }
 bool in_range(Dtype dtype) noexcept { return static_cast<unsigned>(dtype) <= static_cast<unsigned>(Dtype::null); }
-
-/// Returns the bytes of one element for kinds with data; 0 if type and operation do not fit the kind.
-std::size_t element_of(const AggHeader& h) noexcept {
-  switch (h.coll) {
-    case Coll::allreduce:
-    case Coll::reduce:
-    case Coll::reduce_scatter:
-      // Only pairs have a tag: otherwise members could disagree in a field that means nothing.
-      if (!is_pair(h.op) && h.tag_dtype != Dtype::null) return 0;
-      return element_bytes(h.dtype, h.op, h.tag_dtype);
-    case Coll::bcast:
-      if (h.op != Op::null || h.tag_dtype != Dtype::null) return 0;
-      return width(h.dtype);
-    case Coll::allgather:
-      if ((h.op != Op::null && h.op != Op::bor) || h.tag_dtype != Dtype::null) return 0;
-      return h.op == Op::null || is_integer(h.dtype) ? width(h.dtype) : 0;
-    case Coll::none:
-    case Coll::barrier:
-    case Coll::close:
-    case Coll::leave:
-    case Coll::refusal:
-    case Coll::lock:
-    case Coll::unlock: return 0;
-  }
-  return 0;
-}
 
 /// Returns whether a message of this kind may be empty although the operation has elements.
 bool may_be_empty(const AggHeader& h) noexcept {
@@ -200,10 +176,7 @@ std::string_view text_of(const NameBody& body) noexcept { return text_of(std::sp
 
 namespace {
 
-bool may_name(char c) noexcept {
-  const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  return is_word || c == '-' || c == '_' || c == '.' || c == ':';
-}
+bool may_name(char c) noexcept { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.' || c == ':'; }
 
 const char* flaw_of_name(std::span<const char> name) noexcept {
   const auto text = text_of(name);

@@ -68,17 +68,6 @@ Errc decode(std::span<const std::byte> bytes, Body& out) noexcept {
   return flaw(out) == nullptr ? Errc::ok : Errc::invalid;
 }
 
-/// Does the same and returns the fault as text: `auto hello = decode_body<HelloBody>(payload);`
-template <Message Body>
-Result<Body> decode_body(std::span<const std::byte> bytes) {
-  Body body;
-  if (bytes.size() != sizeof(Body)) return fail(Errc::invalid, "body has {} bytes, not {}", bytes.size(), sizeof(Body));
-  load(body, bytes.data());
-  if (const char* what = flaw(body); what != nullptr)
-    return fail(Errc::invalid, "{} ({})", what, dump_fields(bytes, layout<Body>()));
-  return body;
-}
-
 /// Returns nothing when the text is no name (empty, too long, or with other characters).
 std::optional<NameBody> name_body(std::string_view text) noexcept;
 std::string_view text_of(const NameBody& body) noexcept;
@@ -141,15 +130,10 @@ ControlFrame<Body> encoded(AggHeader header, const Body& body) noexcept {
 std::string_view to_string(AggKind kind) noexcept;
 std::string_view to_string(Coll coll) noexcept;
 std::string_view to_string(Field field) noexcept;
-std::string_view to_string(RefuseReason reason) noexcept;
-std::string_view to_string(TroubleReason reason) noexcept;
-std::string_view to_string(VoidReason reason) noexcept;
 
 /// Returns one line: "contribute group 7 seq 12 allreduce sum float32 count 1024 first 0 bytes 4096 flags first,last
 /// ...".
 std::string describe(const AggHeader& header);
-/// Describes the whole message, body included, for logs and dumps; of a malformed message it names the fault.
-std::string describe_agg_message(std::span<const std::byte> frame, std::uint32_t payload_max = kPayloadMax);
 
 template <>
 inline constexpr std::size_t kNumberBytes<PathEntry> = 4;

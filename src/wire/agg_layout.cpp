@@ -185,13 +185,6 @@ constexpr auto void_rows() {
 
 }  // namespace
 
-#define SUMAC_LAYOUT(Struct, rows)                                                      \
-  template <>                                                                           \
-  std::span<const FieldRow> layout<Struct>() noexcept {                                 \
-    static constexpr auto kRows = rows();                                               \
-    static_assert(covers(kRows, sizeof(Struct)), "a field is missing or out of order"); \
-    return kRows;                                                                       \
-  }
 SUMAC_LAYOUT(AggHeader, header_rows)
 SUMAC_LAYOUT(HelloBody, hello_rows)
 SUMAC_LAYOUT(WelcomeBody, welcome_rows)
@@ -205,6 +198,5 @@ SUMAC_LAYOUT(RefusedBody, refused_rows)
 SUMAC_LAYOUT(TroubleBody, trouble_rows)
 SUMAC_LAYOUT(VoidBody, void_rows)
 SUMAC_LAYOUT(InvitedBody, invited_rows)
-#undef SUMAC_LAYOUT
 
 }  // namespace sumac::wire

@@ -11,9 +11,9 @@
 
 #include "base/bytes.hpp"
 #include "wire/agg_codec.hpp"
-#include "wire/docs.hpp"
 #include "wire/host_codec.hpp"
 #include "wire/samples.hpp"
+#include "wire/test_docs.hpp"
 
 namespace sumac::wire {
 namespace {

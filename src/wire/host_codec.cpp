@@ -151,15 +151,19 @@ Errc decode(std::span<const std::byte> bytes, HostMessage& out) noexcept {
 }
 
 Result<HostMessage> decode_host_message(std::span<const std::byte> bytes) {
+  if (bytes.size() != kHostMessageBytes)
+    return fail(Errc::invalid, "malformed: {} bytes, not {}", bytes.size(), kHostMessageBytes);
   HostMessage message;
-  if (bytes.size() == kHostMessageBytes) read_message(bytes, message);
+  read_message(bytes, message);
   if (message.header.magic == kHostMagic && message.header.version != kHostVersion)
     return fail(
         Errc::unsupported,
         "the other side speaks version {} of the messages between sharpd and library, this one {}: install the same "
         "version of both",
         message.header.version, kHostVersion);
-  if (decode(bytes, message) != Errc::ok) return fail(Errc::invalid, "{}", describe_host_message(bytes));
+  if (const char* what = flaw(message); what != nullptr)
+    return fail(Errc::invalid, "malformed: {}: {}", what,
+                dump_fields(bytes.first(sizeof(HostHeader)), layout<HostHeader>()));
   return message;
 }
 
@@ -201,22 +205,6 @@ std::string describe(const HostHeader& h) {
   if (h.job_id != JobId{}) text += fmt::format(" job {}", h.job_id);
   if (is_list(h.kind) && h.entries != 0)
     text += fmt::format(" entries {}-{} of {}", h.index, h.index + h.entries - 1, h.total);
-  return text;
-}
-
-std::string describe_host_message(std::span<const std::byte> bytes) {
-  if (bytes.size() != kHostMessageBytes)
-    return fmt::format("malformed: {} bytes, not {}", bytes.size(), kHostMessageBytes);
-  HostMessage message;
-  read_message(bytes, message);
-  if (const char* what = flaw(message); what != nullptr)
-    return fmt::format("malformed: {}: {}", what, dump_fields(bytes.first(sizeof(HostHeader)), layout<HostHeader>()));
-  std::string text = describe(message.header);
-  const auto body = bytes.subspan(sizeof(HostHeader));
-  const std::size_t width = host_entry_bytes(message.header.kind);
-  const std::size_t entries = is_list(message.header.kind) ? message.header.entries : (width == 0 ? 0 : 1);
-  for (std::size_t i = 0; i < entries; ++i)
-    text += " | " + dump_fields(body.subspan(i * width, width), host_layout(message.header.kind));
   return text;
 }
 

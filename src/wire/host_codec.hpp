@@ -126,8 +126,6 @@ std::string_view get_text(const std::array<char, n>& field) noexcept {
 
 std::string_view to_string(HostKind kind) noexcept;
 std::string describe(const HostHeader& header);
-/// Describes the whole message in one line, also when it is malformed.
-std::string describe_host_message(std::span<const std::byte> bytes);
 
 template <>
 std::span<const FieldRow> layout<HostHeader>() noexcept;

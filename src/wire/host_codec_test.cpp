@@ -14,7 +14,7 @@ HostMessage sample(std::string_view name) {
   for (const auto& s : host_samples())
     if (s.name == name) {
       HostMessage message;
-      EXPECT_EQ(decode(s.bytes, message), Errc::ok) << describe_host_message(s.bytes);
+      EXPECT_EQ(decode(s.bytes, message), Errc::ok) << flaw_of_host_message(s.bytes);
       return message;
     }
   throw std::out_of_range(std::string(name));
@@ -26,7 +26,7 @@ TEST(HostCodec, EverySampleIsBelievedAndComesBackAsItWas) {
     auto message = decode_host_message(s.bytes);
     ASSERT_TRUE(message) << message.error().context;
     EXPECT_TRUE(std::ranges::equal(encoded(*message), s.bytes));
-    EXPECT_TRUE(describe_host_message(s.bytes).starts_with(to_string(message->header.kind)));
+    EXPECT_TRUE(describe(message->header).starts_with(to_string(message->header.kind)));
     EXPECT_EQ(flaw_of_host_message(std::span(s.bytes).first(1023)), std::string("a message has 1024 bytes"));
     auto stuffed = s.bytes;
     stuffed.back() = std::byte{1};

@@ -26,8 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool good = decode(bytes, message) == sumac::Errc::ok;
   must(good == static_cast<bool>(decode_host_message(bytes)), "both variants agree");
   must(good == (flaw_of_host_message(bytes) == nullptr), "and so does the reason");
-  must(!describe_host_message(bytes).empty(), "every message has words");
   if (!good) return 0;
+  must(!describe(message.header).empty(), "every message has words");
   must(encoded(message) == bytes, "a message comes back as it was");
   const auto& h = message.header;
   if (!is_list(h.kind)) return 0;

@@ -100,13 +100,6 @@ constexpr auto member_rows() {
 
 }  // namespace
 
-#define SUMAC_LAYOUT(Struct, rows)                                                      \
-  template <>                                                                           \
-  std::span<const FieldRow> layout<Struct>() noexcept {                                 \
-    static constexpr auto kRows = rows();                                               \
-    static_assert(covers(kRows, sizeof(Struct)), "a field is missing or out of order"); \
-    return kRows;                                                                       \
-  }
 SUMAC_LAYOUT(HostHeader, header_rows)
 SUMAC_LAYOUT(AttachBody, attach_rows)
 SUMAC_LAYOUT(AttachedBody, attached_rows)
@@ -118,7 +111,6 @@ SUMAC_LAYOUT(JobNodeEntry, job_node_rows)
 SUMAC_LAYOUT(JobLeafEntry, job_leaf_rows)
 SUMAC_LAYOUT(JobRefusedBody, job_refused_rows)
 SUMAC_LAYOUT(MemberBody, member_rows)
-#undef SUMAC_LAYOUT
 
 std::span<const FieldRow> host_layout(HostKind kind) noexcept {
   switch (kind) {

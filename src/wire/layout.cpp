@@ -59,14 +59,4 @@ std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldR
   return text;
 }
 
-std::string markdown_rows(std::span<const FieldRow> rows) {
-  std::string text = "| bytes | field | meaning |\n|---|---|---|\n";
-  for (const auto& row : rows) {
-    const std::string bytes =
-        row.bytes == 1 ? fmt::format("{}", row.offset) : fmt::format("{}-{}", row.offset, row.offset + row.bytes - 1);
-    text += fmt::format("| {} | {} | {} |\n", bytes, row.name, row.meaning);
-  }
-  return text;
-}
-
 }  // namespace sumac::wire

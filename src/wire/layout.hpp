@@ -73,14 +73,20 @@ void load(T& value, const std::byte* from) noexcept {
 /// wire's byte order.
 std::string dump_fields(std::span<const std::byte> bytes, std::span<const FieldRow> rows);
 
-/// Writes Markdown, one line per field: `| bytes | field | meaning |`.
-std::string markdown_rows(std::span<const FieldRow> rows);
-
 // A row names its field once; offset and size come from the compiler.
 #define SUMAC_FIELD(Struct, field, meaning_text)                                                    \
   ::sumac::wire::FieldRow {                                                                         \
 #field, offsetof(Struct, field), sizeof(Struct::field),                                         \
         ::sumac::wire::kNumberBytes < std::remove_cvref_t < decltype(Struct::field)>>, meaning_text \
+  }
+
+// Defines layout<Struct>() from the constexpr function `rows`.
+#define SUMAC_LAYOUT(Struct, rows)                                                      \
+  template <>                                                                           \
+  std::span<const FieldRow> layout<Struct>() noexcept {                                 \
+    static constexpr auto kRows = rows();                                               \
+    static_assert(covers(kRows, sizeof(Struct)), "a field is missing or out of order"); \
+    return kRows;                                                                       \
   }
 
 }  // namespace sumac::wire

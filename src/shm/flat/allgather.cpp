@@ -1,5 +1,6 @@
 // Every member publishes its block and copies all others. In allgatherv every member knows all counts, so all know how
 // many rounds the largest block needs.
+#include "shm/block_shapes.hpp"
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 
@@ -7,25 +8,11 @@ namespace sumac::shm {
 
 namespace {
 
-struct Even {
-  const coll::Operation& operation;
-  std::size_t bytes(int) const { return operation.bytes; }
-  std::ptrdiff_t offset(int i) const { return static_cast<std::ptrdiff_t>(operation.bytes) * i; }
-  std::size_t largest(const Group&) const { return operation.bytes; }
-};
-
-struct Uneven {
-  const coll::Operation& operation;
-  std::size_t bytes(int i) const { return operation.out_blocks.bytes(i); }
-  std::ptrdiff_t offset(int i) const { return operation.out_blocks.offset(i); }
-  std::size_t largest(const Group& group) const { return selection_bytes(operation, group.size()); }
-};
-
 template <class Shape>
 Step gather(Task& task, const Shape& shape) {
   Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
-  const std::size_t largest = shape.largest(group);
+  const std::size_t largest = shape.largest(group.size());
   const auto part = [&](int m) {
     return std::min(shape.bytes(m) - std::min(task.offset, shape.bytes(m)), group.eager_bytes());
   };
@@ -54,18 +41,13 @@ Step gather(Task& task, const Shape& shape) {
       std::memcpy(target(task.peer), payload_of(group, task.peer, task.round, bytes), bytes);
     }
     group.see_all(task.round);
-    group.complete(task.round);
-    task.offset += group.eager_bytes();
-    if (task.offset >= largest) break;
-    task.phase = 0;
+    if (end_round(task, group.eager_bytes(), largest)) return Step::done;
   }
-  task.phase = kPhaseDone;
-  return Step::done;
 }
 
 }  // namespace
 
-Step allgather_flat(Task& task) { return gather(task, Even{*task.operation}); }
-Step allgatherv_flat(Task& task) { return gather(task, Uneven{*task.operation}); }
+Step allgather_flat(Task& task) { return gather(task, EvenBlocks{task.operation->bytes}); }
+Step allgatherv_flat(Task& task) { return gather(task, UnevenBlocks{task.operation->out_blocks}); }
 
 }  // namespace sumac::shm

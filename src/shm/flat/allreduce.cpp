@@ -27,13 +27,8 @@ Step allreduce_flat(Task& task) {
         own_operand(operation, group.index(), task.offset, payload_of(group, group.index(), task.round, bytes));
     fold_all(*operation.fold, group.size(), out_bytes(operation) + task.offset, bytes,
              [&](int m) { return m == group.index() ? own : payload_of(group, m, task.round, bytes); });
-    group.complete(task.round);
-    task.offset += bytes;
-    if (task.offset >= operation.bytes) break;
-    task.phase = 0;
+    if (end_round(task, bytes, operation.bytes)) return Step::done;
   }
-  task.phase = kPhaseDone;
-  return Step::done;
 }
 
 }  // namespace sumac::shm

@@ -2,32 +2,13 @@
 //
 // In alltoallv a member knows only its own counts, so each publishes in its line how large its largest block is. After
 // all lines of the first round, every member knows how many rounds there are.
+#include "shm/block_shapes.hpp"
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 
 namespace sumac::shm {
 
 namespace {
-
-struct Even {
-  static constexpr bool kFillsRow = true;
-  const coll::Operation& operation;
-  std::size_t to_bytes(int) const { return operation.bytes; }
-  std::size_t from_bytes(int) const { return operation.bytes; }
-  std::ptrdiff_t to_offset(int i) const { return static_cast<std::ptrdiff_t>(operation.bytes) * i; }
-  std::ptrdiff_t from_offset(int i) const { return to_offset(i); }
-};
-
-struct Uneven {
-  static constexpr bool kFillsRow = false;  ///< A cell has room for the largest possible block, so a row may be partly
-                                            ///< empty.
-  const coll::Operation& operation;
-  const coll::Blocks& to() const { return operation.in_place() ? operation.out_blocks : operation.in_blocks; }
-  std::size_t to_bytes(int i) const { return to().bytes(i); }
-  std::size_t from_bytes(int i) const { return operation.out_blocks.bytes(i); }
-  std::ptrdiff_t to_offset(int i) const { return to().offset(i); }
-  std::ptrdiff_t from_offset(int i) const { return operation.out_blocks.offset(i); }
-};
 
 /// One round: copies `cell` bytes of each block, from op.offset on. In place, a member copies what it sends before it
 /// receives the bytes that replace it, and both lie at the same offset with the same size.
@@ -50,15 +31,16 @@ bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t wo
     const std::byte* from = in_bytes(operation);
     for (int m = 0; m < group.size(); ++m) {
       if (m == me) continue;
-      if (const std::size_t bytes = part(shape.to_bytes(m)); bytes != 0)
-        std::memcpy(cell_of(me, m), from + shape.to_offset(m) + task.offset, bytes);
+      if (const std::size_t bytes = part(shape.to.bytes(m)); bytes != 0)
+        std::memcpy(cell_of(me, m), from + shape.to.offset(m) + task.offset, bytes);
     }
     Line& line = group.line(me, task.round);
     line.word = word;
     publish(line, task.round, row);
-    if (Shape::kFillsRow) claim_next(group, task.round, row);
-    if (task.offset == 0 && !operation.in_place() && shape.from_bytes(me) != 0)
-      std::memcpy(out_bytes(operation) + shape.from_offset(me), from + shape.to_offset(me), shape.from_bytes(me));
+    // A cell has room for the largest possible block, so an uneven row may be partly empty.
+    if (Shape::kIsEven) claim_next(group, task.round, row);
+    if (task.offset == 0 && !operation.in_place() && shape.from.bytes(me) != 0)
+      std::memcpy(out_bytes(operation) + shape.from.offset(me), from + shape.to.offset(me), shape.from.bytes(me));
     task.phase = 2;
   }
   for (; task.peer < group.size(); ++task.peer) {
@@ -66,8 +48,8 @@ bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t wo
     const Line& line = group.line(task.peer, task.round);
     if (!arrived(line, task.round, row, task.polls)) return false;
     task.own[0] = std::max(task.own[0], line.word);
-    if (const std::size_t bytes = part(shape.from_bytes(task.peer)); bytes != 0)
-      std::memcpy(out_bytes(operation) + shape.from_offset(task.peer) + task.offset, cell_of(task.peer, me), bytes);
+    if (const std::size_t bytes = part(shape.from.bytes(task.peer)); bytes != 0)
+      std::memcpy(out_bytes(operation) + shape.from.offset(task.peer) + task.offset, cell_of(task.peer, me), bytes);
   }
   group.see_all(task.round);
   group.complete(task.round);
@@ -85,17 +67,16 @@ std::size_t largest_cell(const Group& group) noexcept {
 Step alltoall_flat(Task& task) {
   const std::size_t cell = std::min(task.operation->bytes, largest_cell(*task.group));
   do {
-    if (!exchange(task, Even{*task.operation}, cell, 0)) return Step::waiting;
+    if (!exchange(task, even_blocks(*task.operation), cell, 0)) return Step::waiting;
   } while (task.offset < task.operation->bytes);
   task.phase = kPhaseDone;
   return Step::done;
 }
 
 Step alltoallv_flat(Task& task) {
-  const Uneven shape{*task.operation};
+  const auto shape = uneven_blocks(*task.operation);
   if (task.phase == 0 && task.offset == 0) {
-    task.own[0] = 0;
-    for (int m = 0; m < task.group->size(); ++m) task.own[0] = std::max<std::uint64_t>(task.own[0], shape.to_bytes(m));
+    task.own[0] = shape.to.largest(task.group->size());
   }
   do {
     if (!exchange(task, shape, largest_cell(*task.group), task.own[0])) return Step::waiting;

@@ -23,13 +23,8 @@ Step bcast_flat(Task& task) {
       if (!arrived(group.line(operation.root, task.round), task.round, bytes, task.polls)) return Step::waiting;
       std::memcpy(out_bytes(operation) + task.offset, shared, bytes);
     }
-    group.complete(task.round);
-    task.offset += bytes;
-    if (task.offset >= operation.bytes) break;
-    task.phase = 0;
+    if (end_round(task, bytes, operation.bytes)) return Step::done;
   }
-  task.phase = kPhaseDone;
-  return Step::done;
 }
 
 }  // namespace sumac::shm

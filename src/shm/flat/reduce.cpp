@@ -36,13 +36,8 @@ Step reduce_flat(Task& task) {
       fold_all(*operation.fold, group.size(), out_bytes(operation) + task.offset, bytes,
                [&](int m) { return m == operation.root ? own : payload_of(group, m, task.round, bytes); });
     }
-    group.complete(task.round);
-    task.offset += bytes;
-    if (task.offset >= operation.bytes) break;
-    task.phase = 0;
+    if (end_round(task, bytes, operation.bytes)) return Step::done;
   }
-  task.phase = kPhaseDone;
-  return Step::done;
 }
 
 }  // namespace sumac::shm

@@ -32,13 +32,8 @@ Step reduce_scatter_block_flat(Task& task) {
     const std::byte* own = in_bytes(operation) + mine * operation.bytes + task.offset;
     fold_all(*operation.fold, group.size(), out_bytes(operation) + task.offset, cell,
              [&](int m) { return m == group.index() ? own : row_of(m) + mine * cell; });
-    group.complete(task.round);
-    task.offset += cell;
-    if (task.offset >= operation.bytes) break;
-    task.phase = 0;
+    if (end_round(task, cell, operation.bytes)) return Step::done;
   }
-  task.phase = kPhaseDone;
-  return Step::done;
 }
 
 }  // namespace sumac::shm

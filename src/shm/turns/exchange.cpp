@@ -3,6 +3,7 @@
 //
 // In alltoallv a member knows only its own counts. Each slice begins with a word, the size of its member's largest
 // block. After the words of the first turn, every member knows how many turns there are.
+#include "shm/block_shapes.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns/turns.hpp"
 
@@ -55,19 +56,6 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
-/// For allgather: all blocks have operation.bytes and follow each other.
-struct EvenGather {
-  const coll::Operation& operation;
-  std::size_t bytes(int) const noexcept { return operation.bytes; }
-  std::ptrdiff_t offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
-};
-
-struct UnevenGather {
-  const coll::Operation& operation;
-  std::size_t bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
-  std::ptrdiff_t offset(int m) const noexcept { return operation.out_blocks.offset(m); }
-};
-
 template <class Places>
 struct Gather {
   Task& task;
@@ -90,29 +78,12 @@ struct Gather {
 };
 
 template <class Places>
-Step gather(Task& task, const Places& places, std::size_t largest) {
+Step gather(Task& task, const Places& places) {
   Turns turns(task);
-  const coll::Cut parts = cut_into_turns(largest, turn_limit(*task.group), kCacheLine);
+  const coll::Cut parts = cut_into_turns(places.largest(task.group->size()), turn_limit(*task.group), kCacheLine);
   if (task.phase == 0) turns.begin(parts.count);
   return exchange(task, turns, Gather<Places>{task, places, parts.step});
 }
-
-struct EvenRows {
-  const coll::Operation& operation;
-  std::size_t to_bytes(int) const noexcept { return operation.bytes; }
-  std::size_t from_bytes(int) const noexcept { return operation.bytes; }
-  std::ptrdiff_t to_offset(int m) const noexcept { return static_cast<std::ptrdiff_t>(operation.bytes) * m; }
-  std::ptrdiff_t from_offset(int m) const noexcept { return to_offset(m); }
-};
-
-struct UnevenRows {
-  const coll::Operation& operation;
-  const coll::Blocks& to() const noexcept { return operation.in_place() ? operation.out_blocks : operation.in_blocks; }
-  std::size_t to_bytes(int m) const noexcept { return to().bytes(m); }
-  std::size_t from_bytes(int m) const noexcept { return operation.out_blocks.bytes(m); }
-  std::ptrdiff_t to_offset(int m) const noexcept { return to().offset(m); }
-  std::ptrdiff_t from_offset(int m) const noexcept { return operation.out_blocks.offset(m); }
-};
 
 template <class Places>
 struct Rows {
@@ -126,24 +97,24 @@ struct Rows {
     const std::byte* const in = in_bytes(*task.operation);
     for (int m = 0; m < task.group->size(); ++m) {
       if (m == me) continue;
-      copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to_offset(m) + offset,
-                 coll::part_at(offset, at.to_bytes(m), cell));
+      copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to.offset(m) + offset,
+                 coll::part_at(offset, at.to.bytes(m), cell));
     }
     if (task.operation->in_place()) return;
-    copy_bytes(out_bytes(*task.operation) + at.from_offset(me) + offset, in + at.to_offset(me) + offset,
-               coll::part_at(offset, at.to_bytes(me), cell));
+    copy_bytes(out_bytes(*task.operation) + at.from.offset(me) + offset, in + at.to.offset(me) + offset,
+               coll::part_at(offset, at.to.bytes(me), cell));
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     const std::size_t offset = turn * cell;
-    copy_bytes(out_bytes(*task.operation) + at.from_offset(m) + offset,
+    copy_bytes(out_bytes(*task.operation) + at.from.offset(m) + offset,
                slice + static_cast<std::size_t>(task.group->index()) * cell,
-               coll::part_at(offset, at.from_bytes(m), cell));
+               coll::part_at(offset, at.from.bytes(m), cell));
   }
 };
 
 /// Rows whose number of turns becomes known in the first turn.
 struct CountedRows {
-  Rows<UnevenRows> rows;
+  Rows<Exchanged<UnevenBlocks>> rows;
   Turns& turns;
 
   void fill(std::uint64_t turn, std::byte* slice) const noexcept {
@@ -163,31 +134,25 @@ struct CountedRows {
 
 bool turns_fit(const Group& group) noexcept { return slice_bytes(group) >= least_slice_bytes(group); }
 
-Step allgather_exchange(Task& task) { return gather(task, EvenGather{*task.operation}, task.operation->bytes); }
+Step allgather_exchange(Task& task) { return gather(task, EvenBlocks{task.operation->bytes}); }
 
-Step allgatherv_exchange(Task& task) {
-  const UnevenGather places{*task.operation};
-  std::size_t largest = 0;
-  for (int m = 0; m < task.group->size(); ++m) largest = std::max(largest, places.bytes(m));
-  return gather(task, places, largest);
-}
+Step allgatherv_exchange(Task& task) { return gather(task, UnevenBlocks{task.operation->out_blocks}); }
 
 Step alltoall_exchange(Task& task) {
   Turns turns(task);
-  const EvenRows places{*task.operation};
+  const auto places = even_blocks(*task.operation);
   const coll::Cut parts =
       cut_into_turns(task.operation->bytes, cell_limit(*task.group, turn_limit(*task.group)), kCacheLine);
   if (task.phase == 0) turns.begin(parts.count);
-  return exchange(task, turns, Rows<EvenRows>{task, places, parts.step});
+  return exchange(task, turns, Rows<Exchanged<EvenBlocks>>{task, places, parts.step});
 }
 
 Step alltoallv_exchange(Task& task) {
   Turns turns(task);
-  const UnevenRows places{*task.operation};
+  const auto places = uneven_blocks(*task.operation);
   const std::size_t cell = cell_limit(*task.group, turn_limit(*task.group) - kWordBytes);
   if (task.phase == 0) {
-    std::size_t largest = 0;
-    for (int m = 0; m < task.group->size(); ++m) largest = std::max(largest, places.to_bytes(m));
+    const std::size_t largest = places.to.largest(task.group->size());
     turns.begin(std::max<std::size_t>((largest + cell - 1) / cell, 1));
   }
   return exchange(task, turns, CountedRows{{task, places, cell}, turns});

@@ -9,7 +9,7 @@
 #define ROW_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);
 #define ROW_OFFSET(type, field, at) _Static_assert(offsetof(struct type, field) == (at), #type "." #field);
 #define ROW_VALUE(name, number) _Static_assert((long)(name) == (number), #name);
-#include "layout_rows.h"
+#include "test_layout_rows.h"
 
 /* Returns the number of rows, which the C++ side compares with its own. */
 int sumac_layout_c_rows(void);
@@ -21,6 +21,6 @@ int sumac_layout_c_rows(void) {
 #define ROW_OFFSET(type, field, at) +1
 #define ROW_VALUE(name, number) +1
   return 0
-#include "layout_rows.h"
+#include "test_layout_rows.h"
       ;
 }

@@ -1,4 +1,4 @@
-#include "topo/tree_check.hpp"
+#include "topo/test_tree_check.hpp"
 
 #include <fmt/core.h>
 

@@ -1,6 +1,6 @@
 /* Every offset, size and value of the 3.6 interface on LP64 (the list is public; the numbers are what compiled
  * programs rely on).
- * layout_c.c and layout_test.cpp include it after they have defined ROW_*. It has no include guard, because it is a list
+ * test_layout_c.c and layout_test.cpp include it after they have defined ROW_*. It has no include guard, because it is a list
  * and not a header. */
 ROW_SIZE(sharp_coll_config, 32)
 ROW_OFFSET(sharp_coll_config, ib_dev_list, 0)

@@ -1,4 +1,4 @@
-#include "wire/docs.hpp"
+#include "wire/test_docs.hpp"
 
 #include "wire/agg_codec.hpp"
 #include "wire/datagram.hpp"
@@ -52,6 +52,17 @@ constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
      "library: this process is a rank of the job; if it ends without leave, the other ranks learn of its death"},
     {HostKind::leave, "library: this process has left the job"},
 };
+
+/// Writes one line per field: `| bytes | field | meaning |`.
+std::string markdown_rows(std::span<const FieldRow> rows) {
+  std::string text = "| bytes | field | meaning |\n|---|---|---|\n";
+  for (const auto& row : rows) {
+    const std::string bytes =
+        row.bytes == 1 ? fmt::format("{}", row.offset) : fmt::format("{}-{}", row.offset, row.offset + row.bytes - 1);
+    text += fmt::format("| {} | {} | {} |\n", bytes, row.name, row.meaning);
+  }
+  return text;
+}
 
 std::string section(std::string_view title, std::size_t size, std::span<const FieldRow> rows) {
   return fmt::format("\n## {}: {} bytes\n\n{}", title, size, markdown_rows(rows));
