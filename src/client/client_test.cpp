@@ -86,6 +86,14 @@ TEST(Oob, TheFirstFailureInRankOrderIsTheOneAllHearOf) {
   EXPECT_EQ(decided.error().text.substr(0, 22), "rank 2: no device xxxx");
 }
 
+TEST(Oob, ARankThatKnowsTheReasonSpeaksBeforeOnesThatWaitedInVain) {
+  std::vector<Report> reports(4);
+  reports[1] = Report::of(in_vain(failure(-9, "no answer")));
+  EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 1: no answer");
+  reports[3] = Report::of(failure(-8, "the node is gone"));
+  EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 3: the node is gone");
+}
+
 TEST(Oob, AloneNoFunctionIsNeeded) {
   const Oob oob({}, nullptr, 0, 1);
   EXPECT_TRUE(oob.agree({}));

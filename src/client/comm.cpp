@@ -46,6 +46,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   card.world_rank = context.world_rank();
   {
     auto guard = context.lock();
+    context.progress();  // A connection may have ended while the program did something else.
     const auto& links = context.links();
     for (std::size_t tree = 0; tree < links.size(); ++tree)
       if (links[tree]->closed()) card.unusable |= TreeMask{1} << tree;
@@ -168,9 +169,9 @@ Outcome<> Comm::standing(const Channel& channel) const {
   switch (channel.group->phase()) {
     case Phase::standing: return {};
     case Phase::joining:
-      return failure(SHARP_COLL_EGROUP_JOIN,
-                     "group {} of {} members: no answer to join in {} ms; is a member or a node missing?", id, size_,
-                     context_.config().job_create_timeout.count());
+      return in_vain(failure(SHARP_COLL_EGROUP_JOIN,
+                             "group {} of {} members: no answer to join in {} ms; is a member or a node missing?", id,
+                             size_, context_.config().job_create_timeout.count()));
     default: break;
   }
   if (const auto& refusal = channel.group->refusal())

@@ -39,6 +39,7 @@ Report Report::of(const Outcome<>& outcome) {
   Report report;
   if (outcome) return report;
   report.status = outcome.error().status;
+  report.in_vain = outcome.error().in_vain ? 1 : 0;
   copy_text(outcome.error().text, report.text, sizeof report.text);
   return report;
 }
@@ -49,12 +50,13 @@ Outcome<> Report::outcome() const {
 }
 
 Report first_failure(std::span<const Report> reports) {
-  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-    if (reports[rank].status == 0) continue;
-    auto failed = reports[rank].outcome();
-    return Report::of(failure(failed.error().status, "rank {}: {}", rank, failed.error().text));
-  }
-  return {};
+  const auto failed = [](const Report& report) { return report.status != 0; };
+  const auto knows_why = [](const Report& report) { return report.status != 0 && report.in_vain == 0; };
+  auto first = std::ranges::find_if(reports, knows_why);
+  if (first == reports.end()) first = std::ranges::find_if(reports, failed);
+  if (first == reports.end()) return {};
+  const auto outcome = first->outcome();
+  return Report::of(failure(outcome.error().status, "rank {}: {}", first - reports.begin(), outcome.error().text));
 }
 
 }  // namespace sumac::client

@@ -36,7 +36,7 @@ class Oob {
     return bcast(std::as_writable_bytes(std::span(&value, 1)));
   }
 
-  /// All ranks get the first failure of any rank, with that rank's text; success only if all succeeded.
+  /// All ranks get one rank's failure (first_failure()), with that rank's text; success only if all succeeded.
   Outcome<> agree(const Outcome<>& mine) const;
 
  private:
@@ -49,13 +49,15 @@ class Oob {
 /// A Failure in the form in which it travels between ranks.
 struct Report {
   int status = 0;
-  char text[252] = {};
+  int in_vain = 0;  ///< 1: the rank only waited in vain.
+  char text[248] = {};
   static Report of(const Outcome<>& outcome);
   Outcome<> outcome() const;
 };
 static_assert(sizeof(Report) == 256);
 
-/// Returns the first failure in rank order, with "rank 3: ..." before its text.
+/// Returns the first failure in rank order, with "rank 3: ..." before its text. A rank that only waited in vain counts
+/// if no other failed.
 Report first_failure(std::span<const Report> reports);
 
 }  // namespace sumac::client

@@ -14,6 +14,7 @@ struct Failure {
   /// For a refused operation: arguments that all members pass alike (type, operation, mode) decided it, so no member
   /// waits for this one.
   bool is_alike = false;
+  bool in_vain = false;  ///< No more is known than that no answer came: another rank may know the reason.
 };
 
 template <class T = void>
@@ -22,6 +23,12 @@ using Outcome = tl::expected<T, Failure>;
 template <class... Args>
 [[nodiscard]] tl::unexpected<Failure> failure(int status, fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Failure>(Failure{status, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+/// The failure of a rank that waited in vain.
+[[nodiscard]] inline tl::unexpected<Failure> in_vain(tl::unexpected<Failure> failed) {
+  failed.value().in_vain = true;
+  return failed;
 }
 
 /// Never null, also for numbers that are not ours.

@@ -1,7 +1,9 @@
 // libsharp_coll through real daemons when a failure occurs: the same error everywhere, the cause by name, never a hang.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +136,34 @@ TEST_F(World, AKilledNodeIsAnErrorAndNoHang) {
   ::close(ready[0]), ::close(ready[1]);
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
   for (const auto& rank : ended) EXPECT_THAT(rank.err, HasSubstr("SHArP Error detected."));
+}
+
+/// The member below the dead node reports it before anybody joins: the others would wait for that member until the
+/// timeout, which here is longer than the test may take.
+TEST(WorldAmiss, ANodeThatDiedBeforeACommunicatorIsMadeIsNotWaitedFor) {
+  const Daemons daemons({.leaves = {"leaf1", "leaf2"}, .hosts_per_leaf = 2});
+  const pid_t victim = daemons.pid("an-leaf2");
+  ASSERT_GT(victim, 0);
+  auto config = on(daemons, 4);
+  config.environment = {{"SHARP_COLL_JOB_CREATE_TIMEOUT", "3600s"}};
+  const auto job = new_job_id();
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    if (rank.rank == 2) {
+      const int process = static_cast<int>(::syscall(SYS_pidfd_open, victim, 0));
+      RANK_CHECK(process >= 0);
+      RANK_EQUAL(::kill(victim, SIGKILL), 0);
+      pollfd dead{process, POLLIN, 0};
+      RANK_EQUAL(::poll(&dead, 1, -1), 1);
+      ::close(process);
+    }
+    rank.barrier();
+    sharp_coll_comm* comm = nullptr;
+    RANK_EQUAL(rank.try_comm(context, comm), SHARP_COLL_ECONN_TREE);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  EXPECT_THAT(ended[0].err, HasSubstr("rank 2: connection to the aggregation node"));
 }
 
 TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
