@@ -137,6 +137,23 @@ def without_idle_looks(steps):
     return out
 
 
+def without_second_looks(steps):
+    """Whether a thread finds its peers' messages in one look at the network or in several is chance: looks without anything between them
+    count as one."""
+    out = []
+    for step in steps:
+        if out and step.is_call and step.function == LOOK and not out[-1].is_call and (out[-1].came_from, out[-1].room) == (step.room, step.came_from):
+            out.pop()
+        else:
+            out.append(step)
+    return out
+
+
+def plain_walk(steps):
+    """Returns the walk without what waiting and chance add to it."""
+    return without_loops(without_second_looks(without_idle_looks(steps)))
+
+
 def hand_overs(steps):
     return [s for s in steps if s.is_call and s.came_from]
 

@@ -71,7 +71,7 @@ def walks_of(folder, rings):
         if not kept or events[-1][0] < kept[0][0]:
             continue
         functions = rooms.functions_of({address for _, address, _ in events} | set(stack), maps)
-        calls = [rooms.without_loops(rooms.without_idle_looks(rooms.steps_of(events, stack, functions, *window))) for window in kept]
+        calls = [rooms.plain_walk(rooms.steps_of(events, stack, functions, *window)) for window in kept]
         if all(calls):
             found[ring.name] = calls
     return found

@@ -59,6 +59,11 @@ class Rooms(unittest.TestCase):
         message = ("node", "net", "on_message", True)
         self.assertEqual(rooms.without_idle_looks(steps(look, back, look, message)), steps(look, message))
 
+    def test_messages_come_in_one_look_or_in_two(self):
+        look, back = rooms.Step("net", "node", rooms.LOOK, True), rooms.Step("node", "net", "run", False)
+        message, done = rooms.Step("node", "net", "on_message", True), rooms.Step("net", "node", rooms.LOOK, False)
+        self.assertEqual(rooms.without_second_looks([look, message, done, back, look, message, done, back]), [look, message, done, message, done, back])
+
     def test_a_call_back_is_into_a_room_that_is_waiting_for_the_call(self):
         steps = [rooms.Step("team", "mpi", "run", True), rooms.Step("client", "team", "start", True), rooms.Step("net", "client", "progress", True),
                  rooms.Step("client", "net", "on_message", True), rooms.Step("net", "client", "progress", False),
