@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 
+#include "base/read_file.hpp"
 #include "base/text.hpp"
 
 extern char** environ;
@@ -223,15 +221,9 @@ Result<KeyValues> KeyValues::parse(std::string_view text, std::string what) {
 }
 
 Result<KeyValues> KeyValues::read_file(const std::string& path) {
-  std::error_code unknown;  // A path that cannot be asked about cannot be opened either, and errno says why.
-  if (std::filesystem::is_directory(path, unknown))
-    return fail(Errc::invalid, "cannot read {}: it is a directory; name a file", path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail_errno(fmt::format("cannot read {}", path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad() || text.bad()) return fail_errno(fmt::format("cannot read {}", path));
-  return parse(text.str(), path);
+  const auto text = sumac::read_file(path, "configuration file");
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text, path);
 }
 
 std::vector<std::string> KeyValues::keys() const {

@@ -157,8 +157,8 @@ TEST(Options, KeyValueFiles) {
             "a.cfg line 2: 'b' has no value; a line is `key value`");
   EXPECT_EQ(KeyValues::parse("a 1\na 2\n", "a.cfg").error().context, "a.cfg line 2: 'a' is set again, first on line 1");
   EXPECT_EQ(KeyValues::read_file("/nonexistent.cfg").error().context,
-            "cannot read /nonexistent.cfg: No such file or directory");
-  EXPECT_EQ(KeyValues::read_file("/").error().context, "cannot read /: it is a directory; name a file");
+            "open configuration file /nonexistent.cfg: No such file or directory");
+  EXPECT_EQ(KeyValues::read_file("/").error().context, "/ is a directory: name a configuration file");
 }
 
 TEST(Options, TheEnvironmentIsReadAtEachLookUp) {

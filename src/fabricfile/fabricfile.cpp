@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/read_file.hpp"
 #include "base/text.hpp"
 #include "fabricfile/ibnetdiscover.hpp"
-#include "fabricfile/read_file.hpp"
 #include "fabricfile/units.hpp"
 #include "topo/validate.hpp"
 

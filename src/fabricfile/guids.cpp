@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/read_file.hpp"
 #include "fabricfile/ibnetdiscover.hpp"
 #include "fabricfile/line_cursor.hpp"
-#include "fabricfile/read_file.hpp"
 
 namespace sumac {
 

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "base/read_file.hpp"
 #include "fabricfile/fabricfile.hpp"
-#include "fabricfile/read_file.hpp"
 #include "topo/tree.hpp"
 
 namespace sumac {

@@ -129,7 +129,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           // The nodes above may have answered already: the decision waits for their answer.
           [&](const AwaitingJoined& s, const ChildClosed&) -> Step { return stay(s); },
           [&](const Standing& s, const ChildClosed& e) -> Step {
-            // If all have left, the group ends here: if their Leaves carry different numbers, none of them ever completes.
+            // If all have left, the group ends here: if their Leaves carry different numbers, none of them ever
+            // completes.
             const bool nobody_is_left = e.all_left && limits.group_root;
             if (guard(Guard::left_may_close, e.had_left && !nobody_is_left)) return stay(s);
             if (limits.group_root) return condemn({e.trouble, e.first_unanswered});

@@ -117,7 +117,9 @@ NodeGroup::Follow NodeGroup::perform(const group_life::Action& action, Time now)
                  },
                  [&](const NumbersUp&) {
                    for (Slot& at : slots_)
-                     if (std::holds_alternative<node_number::AwaitingParent>(at.state)) send_number_up(at, now);
+                     if (std::holds_alternative<node_number::AwaitingParent>(at.state) &&
+                         send_number_up(at, now) == Outcome::parent_lost)
+                       next = without_parent();
                  },
              },
              action);

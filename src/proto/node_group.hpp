@@ -1,7 +1,7 @@
 #pragma once
 // This header belongs to src/proto alone: one group number of a node. It turns messages into events of the machines
-// group_life and node_number, performs their actions, and owns what they leave out: children, reserved OSTs, the ring of
-// slots with the agreed headers and the buffers.
+// group_life and node_number, performs their actions, and owns what they leave out: children, reserved OSTs, the ring
+// of slots with the agreed headers and the buffers.
 #include <cstddef>
 #include <optional>
 #include <string>

@@ -42,8 +42,9 @@ struct ForestUpdate {
 
 Result<Forest> build_forest(const Fabric& fabric, const TreeOptions& options);
 
-/// Returns the forest of the changed fabric. `fabric` is the one that `forest` was made of: what left it is not
-/// `up`, and nothing was erased (changes.hpp). Lost trees are not replaced; when nodes are back, build_forest() makes new ones.
+/// Returns the forest of the changed fabric. `fabric` is the one that `forest` was made of: what left it is not `up`,
+/// and nothing was erased (changes.hpp). Lost trees are not replaced; when nodes are back, build_forest() makes new
+/// ones.
 ForestUpdate update_forest(const Fabric& fabric, const Forest& forest, const TreeOptions& options);
 
 }  // namespace sumac::topo

@@ -1,4 +1,4 @@
-#include "fabricfile/read_file.hpp"
+#include "base/read_file.hpp"
 
 #include <filesystem>
 #include <fstream>
