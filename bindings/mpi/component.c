@@ -77,12 +77,15 @@ static int read_team_options(void) {
 }
 
 static int hcoll_open(void) {
-  if (!hcoll_on()) {
+  if (!mca_coll_hcoll_component.enable) {
     return OMPI_SUCCESS; /* as if the component were absent: it reads, publishes and prints nothing */
   }
   const char* wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
   if (NULL != wrong) {
     return refuse(wrong);
+  }
+  if (!hcoll_on()) {
+    return OMPI_SUCCESS; /* the same, by SUMAC_ENABLE=0 */
   }
   int rc = read_team_options();
   if (OMPI_SUCCESS != rc) {

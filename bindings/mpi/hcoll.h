@@ -1,6 +1,6 @@
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
- *   component.c  Open MPI opens it: settings.c and the team's options are read, presence.c publishes with MPI's
+ *   component.c  Open MPI opens it: bindings/common/settings.c and the team's options are read, presence.c publishes with MPI's
  *                start-up data
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, if there is to be one; the component's close ends it
@@ -30,7 +30,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
-#include "settings.h"
+#include "bindings/common/settings.h"
 #include "team/team.h"
 
 /* ---- component.c ---- */
@@ -45,8 +45,11 @@ struct hcoll_component {
 };
 extern struct hcoll_component mca_coll_hcoll_component;
 
-/** True if the component is to do anything at all in this process. */
-static inline bool hcoll_on(void) { return mca_coll_hcoll_component.enable; }
+/** True if the component is to do anything at all in this process: neither its parameter nor SUMAC_ENABLE switches it
+ *  off. Valid once the component is open. */
+static inline bool hcoll_on(void) {
+  return mca_coll_hcoll_component.enable && mca_coll_hcoll_component.settings.enable;
+}
 /** True if the user wants the tree. */
 static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_component.settings.level; }
 
