@@ -96,12 +96,6 @@ int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
 int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
 void hcoll_presence_forget(void);
 
-/* ---- place.cpp ---- */
-
-/** Returns socket, NUMA node and core of this process, -1 if unknown. `why` is one line if the environment describes
- *  a machine that does not exist (HWLOC_SYNTHETIC), else "". */
-void hcoll_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_t why_bytes);
-
 /* ---- module.c ---- */
 
 /** Every function that we replace, in its three forms. */
