@@ -31,6 +31,7 @@
 #include "ompi/op/op.h"
 
 #include "bindings/common/settings.h"
+#include "bindings/common/tally.h"
 #include "team/team.h"
 
 /* ---- component.c ---- */
@@ -135,15 +136,6 @@ enum hcoll_state {
   HCOLL_PASS      /* left to the next module */
 };
 
-/** The reasons why a call went to the next module without asking the team. */
-enum hcoll_why {
-  HCOLL_WHY_FUNCTION, /* a user's operation or a derived type in a reduction */
-  HCOLL_WHY_NO_TEAM,  /* the team could not be made */
-  HCOLL_WHY_EARLY,    /* nonblocking, before the communicator's first blocking collective made the team */
-  HCOLL_WHY_ORDER,    /* persistent, and there is no lane for it (lanes.c) */
-  HCOLL_WHYS
-};
-
 /** A team runs its operations in one order, the same at all ranks. MPI demands that blocking and nonblocking
  *  collectives are called in one order, so they share a team; persistent ones may be started in any order, so each
  *  has a team of its own (lanes.c). */
@@ -173,7 +165,7 @@ typedef struct hcoll_module {
   int hosts;
   void* scratch; /* packed data of blocking collectives, kept from one call to the next */
   size_t scratch_bytes;
-  uint64_t passed[SUMAC_COLLS][HCOLL_WHYS];
+  uint64_t passed[SUMAC_COLLS][SUMAC_WHYS];
   struct hcoll_next next;
   /* The members of lanes.c. */
   hcoll_lane_t* lanes[HCOLL_LANES_MAX]; /* the lanes made so far */
@@ -214,7 +206,7 @@ static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why);
 
 /** Counts a call that the next module does without asking the team. */
-static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum hcoll_why why) {
+static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum sumac_why why) {
   if (HCOLL_STARTING != module->state) {
     ++module->passed[coll][why];
   }
