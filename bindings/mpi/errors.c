@@ -54,7 +54,7 @@ int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status) {
     /* The team ended for all, so one rank tells the user: not the dead one. */
     int speaker = NULL != strstr(why, "rank 0 ") ? 1 : 0;
     if (speaker == module->rank) {
-      HCOLL_SAY("%s%s failed: %s (communicator %s)", hcoll_job_stands() ? "SHArP: " : "", sumac_coll_name(coll), why,
+      SUMAC_SAY("%s%s failed: %s (communicator %s)", sumac_job_stands() ? "SHArP: " : "", sumac_coll_name(coll), why,
                 module->comm->c_name);
     }
   }

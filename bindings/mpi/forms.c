@@ -35,7 +35,7 @@ static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) 
 }
 
 static int refuse_size(const struct hcoll_plan* plan) {
-  HCOLL_SAY("%s: more than %d elements of a type with gaps in one call: use fewer elements, or a type without gaps",
+  SUMAC_SAY("%s: more than %d elements of a type with gaps in one call: use fewer elements, or a type without gaps",
             sumac_coll_name(plan->call.coll), INT_MAX);
   return OMPI_ERR_NOT_SUPPORTED;
 }

@@ -1,7 +1,7 @@
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
- *   component.c  Open MPI opens it: bindings/common/settings.c and the team's options are read, presence.c publishes with MPI's
- *                start-up data
+ *   component.c  Open MPI opens it: the settings (bindings/common) and the team's options are read, presence.c
+ *                publishes with MPI's start-up data
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, if there is to be one; the component's close ends it
  *   attach.c     a communicator's first collective makes its team (src/team), and all ranks agree whether it exists
@@ -30,6 +30,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
+#include "bindings/common/say.h"
 #include "bindings/common/settings.h"
 #include "bindings/common/tally.h"
 #include "team/team.h"
@@ -56,11 +57,6 @@ static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_
 
 /** All ranks of a host mostly have the same environment: is this the rank that reports what is wrong with it? */
 bool hcoll_speaks_for_host(void);
-
-/** Prints one line on stderr in the form that users of HCOLL know: [host:pid:rank][file:line:function] text. */
-void hcoll_say(const char* file, int line, const char* function, const char* format, ...)
-    __attribute__((format(printf, 4, 5)));
-#define HCOLL_SAY(...) hcoll_say(__FILE__, __LINE__, __func__, __VA_ARGS__)
 
 /** True once several threads may call at the same time: the program's or our own. It is set before the first team is
  *  made and never changed afterwards. */
@@ -185,10 +181,6 @@ void hcoll_leave_alone(ompi_communicator_t* comm);
 int hcoll_attach_first(hcoll_module_t* module);
 /** Makes a lane's team; collective. Returns a status of src/team. */
 int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes);
-
-/** Prints a message that holds for many communicators only once in a job: the rank with `by_us` of the first
- *  communicator prints it, and the other ranks call it too. */
-void hcoll_say_once(const char* line, bool by_us);
 
 /** Returns true if the team exists. Otherwise the next module does the call, or `*rc_p` is an error. */
 static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {

@@ -62,7 +62,7 @@ int hcoll_presence_publish(void) {
   char why[512];
   sumac_own_place(ompi_process_info.my_local_rank, &place, why, sizeof(why));
   if ('\0' != why[0] && hcoll_speaks_for_host()) {
-    HCOLL_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
+    SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
   }
   memset(&mine, 0, sizeof(mine));
   mine.magic = PRESENCE_MAGIC;
