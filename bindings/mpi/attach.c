@@ -5,11 +5,10 @@
  * on. */
 #include "hcoll.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bindings/common/explain.h"
 #include "job.h"
 #include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
@@ -37,22 +36,7 @@ static int oob_barrier(void* context) {
 }
 
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
-  if (sumac_team_options_explain(mca_coll_hcoll_component.options)) {
-    int size = ompi_comm_size(comm);
-    const char* name = '\0' != comm->c_name[0] ? comm->c_name : "without a name";
-    fprintf(stderr, "sumac: communicator %s: %d rank%s: no team: %s\n", name, size, 1 == size ? "" : "s", why);
-  }
-}
-
-/* Prints the team's explanation for SUMAC_EXPLAIN=1. */
-static void explain(const hcoll_module_t* module) {
-  size_t bytes = sumac_team_explain(module->ordinary.team, NULL, 0);
-  char* text = malloc(bytes);
-  if (NULL != text) {
-    (void)sumac_team_explain(module->ordinary.team, text, bytes);
-    fputs(text, stderr);
-    free(text);
-  }
+  sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
 /* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. The tree works between hosts, so there each
@@ -121,8 +105,8 @@ int hcoll_attach_first(hcoll_module_t* module) {
     case SUMAC_TEAM_OK:
       module->state = HCOLL_TEAM;
       sumac_say_each_once(why, 0 == module->rank);
-      if (0 == module->rank && sumac_team_options_explain(mca_coll_hcoll_component.options)) {
-        explain(module);
+      if (0 == module->rank) {
+        sumac_explain_team(mca_coll_hcoll_component.options, module->ordinary.team);
       }
       return OMPI_SUCCESS;
     case SUMAC_TEAM_PASS:
