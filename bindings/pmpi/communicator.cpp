@@ -85,6 +85,7 @@ void look_at(Communicator& communicator) {
   if (is_inter != 0) return leave(communicator, "it is an intercommunicator");
   if (communicator.size < 2) {
     communicator.life = Life::pass;  // Each process has MPI_COMM_SELF: nothing is said of such ones.
+    communicator.is_alone = true;
     return;
   }
   const auto ranks = world_ranks(comm, communicator.size);
@@ -105,7 +106,7 @@ void reset(Communicator& communicator) {
   communicator.hosts = 1;
   communicator.blocking = communicator.nonblocking = {.owner = &communicator};
   communicator.wants_nonblocking = communicator.is_broken = communicator.no_group = communicator.lanes_end = false;
-  communicator.has_no_nonblocking = communicator.keeps_order = false;
+  communicator.is_alone = communicator.has_no_nonblocking = communicator.keeps_order = false;
   communicator.lanes.clear();
   communicator.lanes_taken = 0;
   std::memset(communicator.passed, 0, sizeof communicator.passed);

@@ -35,6 +35,7 @@ struct Communicator {
   /// two teams need no order between them.
   Lane nonblocking;
   bool wants_nonblocking = false;  ///< A nonblocking collective came: the next blocking one makes the team for them.
+  bool is_alone = false;  ///< One rank: nothing is counted.
   bool has_no_nonblocking = false;  ///< The team for nonblocking collectives could not be made.
   bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are close to each other.
   bool is_broken = false;          ///< The reason was printed.
