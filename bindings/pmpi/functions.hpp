@@ -34,7 +34,7 @@ namespace sumac::pmpi {
 #endif
 /// The other functions that this library interposes.
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
-  X(Init) X(Init_thread) X(Finalize) X(Comm_idup)                                                                     \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Op_free)                                                                     \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)                                 \
   X(Start) X(Startall) X(Request_free) X(Request_get_status)
 /// The functions that it calls only.

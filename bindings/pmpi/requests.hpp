@@ -24,7 +24,8 @@ struct Request {
   MPI_Request handle{};
   void* memory = nullptr;        ///< Packed data.
   std::vector<int> sized;        ///< Our copy of counts and displacements: some programs free theirs at once.
-  MPI_Datatype held[2] = {};     ///< Duplicates of types that the program may free before the end.
+  MPI_Datatype held[3] = {};     ///< Duplicates of types that the program may free before the end.
+  MPI_Op held_op{};              ///< The program's own operation.
   bool is_persistent = false;
   bool is_active = false;        ///< Persistent: between MPI_Start and its completion by the program.
   std::atomic<bool> is_done{false};

@@ -48,6 +48,8 @@ typedef struct MPI_T_cvar_handle_t* MPI_T_cvar_handle;
 #define MPI_LXOR ((MPI_Op)0x32)
 #define MPI_MINLOC ((MPI_Op)0x38)
 #define MPI_MAXLOC ((MPI_Op)0x39)
+#define MPI_REPLACE ((MPI_Op)0x3c)
+#define MPI_NO_OP ((MPI_Op)0x3d)
 
 /* Types. */
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0x200)
@@ -265,6 +267,7 @@ int PMPI_Group_translate_ranks(MPI_Group, int, const int*, MPI_Group, int*);
 int PMPI_Iprobe(int, int, MPI_Comm, int*, MPI_Status*);
 int PMPI_Irecv(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int PMPI_Isend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int PMPI_Op_free(MPI_Op*);
 int PMPI_Op_commutative(MPI_Op, int*);
 int PMPI_Pack(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
 int PMPI_Query_thread(int*);
