@@ -143,14 +143,19 @@ void sumac_tally_print(const struct sumac_tally* sum, uint64_t job_id, bool tree
   put_way(&text, sum, SUMAC_WAY_HOST, "shared memory");
   put_way(&text, sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
   put_next(&text, sum, next);
-  uint64_t early = 0, order = 0;
+  uint64_t early = 0, order = 0, hosts = 0;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
     early += sum->passed[coll][SUMAC_WHY_EARLY];
     order += sum->passed[coll][SUMAC_WHY_ORDER];
+    hosts += sum->passed[coll][SUMAC_WHY_HOSTS];
   }
   if (early > 0) {
     begin_part(&text);
     put(&text, "nonblocking before the first blocking call %" PRIu64, early);
+  }
+  if (hosts > 0) {
+    begin_part(&text);
+    put(&text, "nonblocking over several hosts by the %s %" PRIu64, next, hosts);
   }
   if (order > 0) {
     begin_part(&text);

@@ -18,6 +18,7 @@ enum sumac_why {
   SUMAC_WHY_NO_TEAM,  /* the team could not be made */
   SUMAC_WHY_EARLY,    /* nonblocking, before the communicator's first blocking collective made the team */
   SUMAC_WHY_ORDER,    /* persistent, and no team of its own serves it */
+  SUMAC_WHY_HOSTS,    /* nonblocking, over several hosts */
   SUMAC_WHYS
 };
 

@@ -65,7 +65,9 @@ Lane* lane_for_post(MPI_Comm comm, sumac_coll coll) {
   if (communicator == nullptr) return nullptr;
   if (communicator->life == Life::team && communicator->hosts == 1) [[likely]]
     return &communicator->ordinary;
-  ++communicator->passed[coll][communicator->life == Life::fresh ? SUMAC_WHY_EARLY : SUMAC_WHY_NO_TEAM];
+  ++communicator->passed[coll][communicator->life == Life::fresh  ? SUMAC_WHY_EARLY
+                               : communicator->life == Life::team ? SUMAC_WHY_HOSTS
+                                                                  : SUMAC_WHY_NO_TEAM];
   return nullptr;
 }
 
