@@ -11,8 +11,6 @@ import tempfile
 
 from demolib.lab import Deadline, end, last_words
 
-from . import plan as P
-
 
 class ProgramFailed(Exception):
     """It did not start, died, hung or refused: the text says which."""
@@ -108,9 +106,8 @@ class Running:
         return json.loads(line)
 
     def ask(self, cell, seconds, iterations):
-        count, warmup = iterations, P.warmup(iterations)
         try:
-            os.write(self.commands, f"{cell.kind} {cell.bytes} {count} {warmup}\n".encode())
+            os.write(self.commands, f"{cell.kind} {cell.bytes} {iterations} {cell.warmup(iterations)}\n".encode())
         except BrokenPipeError as gone:
             raise ProgramFailed(f"ended: {self.words()}") from gone
         answer = self._read(seconds)
