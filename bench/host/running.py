@@ -67,11 +67,18 @@ class Running:
             self.commands = None
 
     def __exit__(self, kind, value, trace):
+        self._close_commands()
+        if kind is None:
+            self.finish()
+        self.undo.close()
+
+    def finish(self):
+        """Ends it in good order; returns all that it has printed."""
         self._close_commands()  # the end of commands ends the program
-        if kind is None and self.process.poll() is None:
+        if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(20)
-        self.undo.close()
+        return self.output()
 
     def give_up(self):
         """It hangs or is broken: no polite end."""
