@@ -21,7 +21,7 @@ from host import measuring  # noqa: E402
 from host.progress import Progress  # noqa: E402
 from host.report import footnotes  # noqa: E402
 from host.running import ProgramFailed, Running  # noqa: E402
-from mpi import mpis, plan as P, report  # noqa: E402
+from mpi import mpis, plan as P, report, suites  # noqa: E402
 
 ROUNDS = 3  # Undecided cells are measured again so often.
 
@@ -86,7 +86,7 @@ def main():
         sys.exit(f"bench-mpi: --without {','.join(sorted(unknown))}: the MPIs are {', '.join(P.MPIS)}")
     wanted = [name for name in P.MPIS if name not in left_out]
     try:
-        names = P.names_of(arguments.case, P.groups(wanted))
+        names = P.names_of(arguments.case, P.groups(wanted), suites.cases(wanted))
     except ValueError as wrong:
         sys.exit(f"bench-mpi: {wrong}")
     if arguments.list:
@@ -97,16 +97,21 @@ def main():
     wanted = [name for name in wanted if any(case.endswith(f"-{name}") for case in names)]
     end_as_by_ctrl_c()
     clock, results, stolen, absent, groups = measuring.Clock(arguments.minutes * 60), Results(), Stolen(), {}, []
+    counted = []
     try:
         found, programs, absent = find_all(wanted, arguments.peers.resolve(), arguments.build)
         groups = P.choose(P.groups(list(found)), names)
         measure(groups, programs, results, clock)
+        suite = suites.Suites(found, arguments.build, arguments.peers.resolve(), clock)
+        for case in names:
+            if case in suites.cases(found):
+                counted.append(suite.case(case))
     except KeyboardInterrupt:
-        if not results.any():
+        if not results.any() and not counted:
             sys.exit("\nbench-mpi: interrupted before anything was measured; nothing was written")
         results.interrupted = True
         print("\nbench-mpi: interrupted; what was measured until now is written", file=sys.stderr)
-    entries = report.rows(groups, results, names)
+    entries = report.rows(groups, results, names) + counted
     lines = report.table(entries) + [""] + footnotes(results, clock, {}, stolen) + [f"Without {P.LABELS[name]}: {why}." for name, why in absent.items()]
     write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
