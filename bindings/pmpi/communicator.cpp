@@ -104,9 +104,9 @@ void reset(Communicator& communicator) {
   communicator.rank = -1;
   communicator.size = 0;
   communicator.hosts = 1;
-  communicator.blocking = communicator.nonblocking = {.owner = &communicator};
-  communicator.wants_nonblocking = communicator.is_broken = communicator.no_group = communicator.lanes_end = false;
-  communicator.is_alone = communicator.has_no_nonblocking = communicator.keeps_order = false;
+  communicator.ordinary = {.owner = &communicator};
+  communicator.is_broken = communicator.no_group = communicator.lanes_end = false;
+  communicator.is_alone = communicator.keeps_order = false;
   communicator.lanes.clear();
   communicator.lanes_taken = 0;
   std::memset(communicator.passed, 0, sizeof communicator.passed);
@@ -125,8 +125,7 @@ void end_lane(Lane& lane) {
 /// Local: other ranks may still be in their last collective.
 void destroy(Communicator& communicator) {
   detail::cache[detail::cached_at(communicator.handle.load())].store(nullptr, std::memory_order_release);
-  end_lane(communicator.blocking);
-  end_lane(communicator.nonblocking);
+  end_lane(communicator.ordinary);
   for (auto& lane : communicator.lanes)
     if (lane) end_lane(*lane);
 }
@@ -190,7 +189,7 @@ int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
 
 int oob_barrier(void* context) { return mpi.Barrier(static_cast<Communicator*>(context)->handle.load()); }
 
-enum class Kind : std::uint8_t { blocking, posted };
+enum class Kind : std::uint8_t { ordinary, persistent };
 
 int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   Communicator& communicator = *lane.owner;
@@ -205,12 +204,13 @@ int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   spec.places = places.data();
   spec.options = library.options;
   spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
-  spec.progress = kind == Kind::blocking ? drive : nullptr;
-  spec.threads = kind == Kind::posted || library.threads;
+  spec.progress = drive;
+  // On one host our own thread moves what is posted while the program's is elsewhere.
+  spec.threads = communicator.hosts == 1 || library.threads;
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
   spec.name = name.c_str();
-  spec.open_across = kind == Kind::blocking ? open_across : nullptr;
+  spec.open_across = kind == Kind::ordinary ? open_across : nullptr;
   spec.open_context = &lane;
   return sumac_team_create(&spec, &lane.team, why, why_bytes);
 }
@@ -230,12 +230,12 @@ int attach_first(Communicator& communicator) {
   }
   communicator.life = Life::starting;
   char why[1024] = "";
-  const int status = make_team(communicator.blocking, Kind::blocking, why, sizeof why);
+  const int status = make_team(communicator.ordinary, Kind::ordinary, why, sizeof why);
   switch (status) {
     case SUMAC_TEAM_OK:
       communicator.life = Life::team;
       sumac_say_each_once(why, communicator.rank == 0);
-      if (communicator.rank == 0) sumac_explain_team(library.options, communicator.blocking.team);
+      if (communicator.rank == 0) sumac_explain_team(library.options, communicator.ordinary.team);
       return MPI_SUCCESS;
     case SUMAC_TEAM_PASS:
       communicator.life = Life::pass;
@@ -249,27 +249,12 @@ int attach_first(Communicator& communicator) {
   }
 }
 
-/// On several hosts the MPI does nonblocking collectives: those among leaders would advance only inside calls of MPI
-/// that this library knows of.
-int attach_nonblocking(Communicator& communicator) {
-  communicator.wants_nonblocking = false;
-  if (communicator.hosts > 1) return MPI_SUCCESS;
-  char why[1024] = "";
-  const int status = make_team(communicator.nonblocking, Kind::posted, why, sizeof why);
-  if (status == SUMAC_TEAM_OK) return MPI_SUCCESS;
-  communicator.has_no_nonblocking = true;
-  if (status == SUMAC_TEAM_PASS) return MPI_SUCCESS;
-  SUMAC_SAY("no team for nonblocking collectives of communicator %s: %s",
-            name_of(communicator.handle.load()).c_str(), why);
-  return error_code(why);
-}
-
 }  // namespace
 
 std::string name_of(const Communicator& communicator) { return name_of(communicator.handle.load()); }
 
-int make_posted_team(Lane& lane, char* why, std::size_t why_bytes) {
-  return make_team(lane, Kind::posted, why, why_bytes);
+int make_lane_team(Lane& lane, char* why, std::size_t why_bytes) {
+  return make_team(lane, Kind::persistent, why, why_bytes);
 }
 
 bool make_keys() { return mpi.Comm_create_keyval(not_copied, forget, &key, nullptr) == MPI_SUCCESS; }
@@ -285,10 +270,7 @@ Communicator* find_slowly(MPI_Comm comm) {
 }
 
 int attach(Communicator& communicator) {
-  if (communicator.life == Life::fresh)
-    if (const int rc = attach_first(communicator); rc != MPI_SUCCESS) return rc;
-  if (communicator.life == Life::team && communicator.wants_nonblocking) return attach_nonblocking(communicator);
-  return MPI_SUCCESS;
+  return communicator.life == Life::fresh ? attach_first(communicator) : MPI_SUCCESS;
 }
 
 void begin_world() {

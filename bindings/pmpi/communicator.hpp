@@ -29,14 +29,9 @@ struct Communicator {
   std::atomic<MPI_Comm> handle{};
   Life life = Life::fresh;
   int rank = -1, size = 0, hosts = 1;
-  /// For blocking collectives.
-  Lane blocking;
-  /// For nonblocking ones. MPI orders all collectives of a communicator, so its ranks agree on what comes when, and the
-  /// two teams need no order between them.
-  Lane nonblocking;
-  bool wants_nonblocking = false;  ///< A nonblocking collective came: the next blocking one makes the team for them.
+  /// For blocking and nonblocking collectives: MPI orders them all.
+  Lane ordinary;
   bool is_alone = false;  ///< One rank: nothing is counted.
-  bool has_no_nonblocking = false;  ///< The team for nonblocking collectives could not be made.
   bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are close to each other.
   bool is_broken = false;          ///< The reason was printed.
   bool no_group = false;           ///< The tree had no group for it.
@@ -75,13 +70,12 @@ inline Communicator* find(MPI_Comm comm) {
   return find_slowly(comm);
 }
 
-/// Makes the team in a communicator's first blocking collective, and the one for nonblocking collectives where it is
-/// wanted. Collective. Returns an MPI error code.
+/// Makes the team in a communicator's first blocking collective. Collective. Returns an MPI error code.
 int attach(Communicator& communicator);
 
-/// Makes the team of a lane that other threads may move, with shared memory alone. Collective. Returns a status of
+/// Makes the team of a lane for a persistent collective, with shared memory alone. Collective. Returns a status of
 /// src/team.
-int make_posted_team(Lane& lane, char* why, std::size_t why_bytes);
+int make_lane_team(Lane& lane, char* why, std::size_t why_bytes);
 
 /// True if a reduction whose operation is the MPI's own function may be done by a team.
 inline bool reduces_by_mpi(const Communicator& communicator, bool commutes) {

@@ -198,7 +198,8 @@ const Fold* find_fold(const Type& type, MPI_Op op) {
 
 bool make_fold(const Type& type, MPI_Op op, Fold& fold, bool& commutes) {
   int answer = 0;
-  if (op == MPI_OP_NULL || column_of(op) != kOps) return false;  // A predefined operation takes predefined types only.
+  // A predefined operation takes predefined types only, and the last two are for one-sided communication.
+  if (op == MPI_OP_NULL || column_of(op) != kOps || op == MPI_REPLACE || op == MPI_NO_OP) return false;
   if (mpi.Op_commutative(op, &answer) != MPI_SUCCESS) return false;
   if (!type.is_orderly || type.size == 0) return false;
   commutes = answer != 0;

@@ -58,14 +58,14 @@ int run_packed(Communicator& communicator, Plan& plan, bool& passed) {
   return rc;
 }
 
+/// On several hosts the MPI does nonblocking collectives: among leaders they would advance only inside those calls of MPI
+/// that this library knows of.
 Lane* lane_for_post(MPI_Comm comm, sumac_coll coll) {
   Communicator* communicator = find(comm);
   if (communicator == nullptr) return nullptr;
-  if (communicator->nonblocking.team != nullptr) [[likely]]
-    return &communicator->nonblocking;
-  const bool may_come = communicator->life == Life::fresh || communicator->life == Life::team;
-  communicator->wants_nonblocking = may_come && communicator->hosts == 1 && !communicator->has_no_nonblocking;
-  ++communicator->passed[coll][may_come ? SUMAC_WHY_EARLY : SUMAC_WHY_NO_TEAM];
+  if (communicator->life == Life::team && communicator->hosts == 1) [[likely]]
+    return &communicator->ordinary;
+  ++communicator->passed[coll][communicator->life == Life::fresh ? SUMAC_WHY_EARLY : SUMAC_WHY_NO_TEAM];
   return nullptr;
 }
 

@@ -18,18 +18,18 @@ Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int&
 inline Communicator* with_team(MPI_Comm comm, sumac_coll coll, int& rc) {
   Communicator* communicator = find(comm);
   if (communicator == nullptr) return nullptr;
-  if (communicator->life == Life::team && !communicator->wants_nonblocking) [[likely]]
+  if (communicator->life == Life::team) [[likely]]
     return communicator;
   return with_team_slowly(*communicator, coll, rc);
 }
 
 /// Runs a call; `passed` is set if the MPI must do it.
 inline int run_call(Communicator& communicator, const sumac_call_t& call, bool& passed) {
-  const int status = sumac_team_run(communicator.blocking.team, &call);
+  const int status = sumac_team_run(communicator.ordinary.team, &call);
   if (status == SUMAC_TEAM_OK) [[likely]]
     return MPI_SUCCESS;
   passed = status == SUMAC_TEAM_PASS;
-  return passed ? MPI_SUCCESS : raise(communicator.handle.load(), failed(communicator.blocking, call.coll, status));
+  return passed ? MPI_SUCCESS : raise(communicator.handle.load(), failed(communicator.ordinary, call.coll, status));
 }
 
 /// The same for a plan that packs.

@@ -34,7 +34,7 @@ namespace sumac::pmpi {
 #endif
 /// The other functions that this library interposes.
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
-  X(Init) X(Init_thread) X(Finalize) X(Comm_idup)                                                                     \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Op_free)                                                                     \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)                                 \
   X(Start) X(Startall) X(Request_free) X(Request_get_status)
 /// The functions that it calls only.
@@ -71,11 +71,8 @@ extern Functions behind;
 
 extern bool functions_found;
 /// Fills both records, once. `caller` is an address in the code that called us: the MPI is looked for among the
-/// libraries of that code if it is not in everybody's reach. Ends the process with one line if there is no MPI.
+/// libraries of that code if it is not in everybody's reach. Ends the process with one line if there is no MPI, or one of
+/// another ABI than that of this library.
 void find_functions(const void* caller);
-
-/// Empty if the MPI that was found has the ABI that this library is compiled for; otherwise a sentence for the user.
-/// Then no handle may be looked at: calls are passed on as they are.
-const char* wrong_abi() noexcept;
 
 }  // namespace sumac::pmpi

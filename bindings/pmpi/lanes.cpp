@@ -25,7 +25,7 @@ std::unique_ptr<Lane> make(Communicator& communicator, int& rc) {
   auto lane = std::make_unique<Lane>();
   lane->owner = &communicator;
   char why[1024] = "";
-  const int status = make_posted_team(*lane, why, sizeof why);
+  const int status = make_lane_team(*lane, why, sizeof why);
   if (status == SUMAC_TEAM_OK) return lane;
   communicator.lanes_end = true;
   if (status != SUMAC_TEAM_PASS) {

@@ -9,6 +9,7 @@
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
 #include "bindings/pmpi/lanes.hpp"
+#include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
 
 namespace sumac::pmpi {
@@ -67,10 +68,18 @@ void keep_arrays(Request& request, std::size_t blocks) {
 }
 
 /// The program may free a derived type before the end.
-int keep_type(Layout& type, MPI_Datatype& held) {
-  const int rc = mpi.Type_dup(type.handle, &held);
-  if (rc == MPI_SUCCESS) type.handle = held;
+int keep_type(MPI_Datatype& type, MPI_Datatype& held) {
+  const int rc = mpi.Type_dup(type, &held);
+  if (rc == MPI_SUCCESS) type = held;
   return rc;
+}
+
+int keep_fold(Request& request) {
+  Fold& fold = request.plan.fold;
+  if (request.plan.call.fold != &fold.fold) return MPI_SUCCESS;  // An entry of the table.
+  request.held_op = fold.op;
+  hold_op(fold.op);
+  return keep_type(fold.type, request.held[2]);
 }
 
 int discard(Request* request, int rc) {
@@ -84,6 +93,7 @@ Request::~Request() {
   if (op != nullptr) sumac_op_free(op);
   for (MPI_Datatype& type : held)
     if (type != MPI_Datatype{} && library.on) (void)mpi.Type_free(&type);
+  if (held_op != MPI_Op{} && library.on) release_op(held_op);
   std::free(memory);
   if (is_persistent && lane != nullptr) give_lane(*lane);
 }
@@ -94,7 +104,8 @@ int keep_data(Request& request, const Communicator& communicator) {
   int at = 0;
   for (auto* side : {&plan.send, &plan.receive})
     if (side->is_packed && (side == &plan.receive || request.is_persistent))
-      if (const int rc = keep_type(side->type, request.held[at++]); rc != MPI_SUCCESS) return rc;
+      if (const int rc = keep_type(side->type.handle, request.held[at++]); rc != MPI_SUCCESS) return rc;
+  if (const int rc = keep_fold(request); rc != MPI_SUCCESS) return rc;
   if (!plan.packs()) return MPI_SUCCESS;
   request.memory = std::aligned_alloc(64, plan.memory_bytes);
   if (request.memory == nullptr) return MPI_ERR_NO_MEM;
@@ -150,7 +161,6 @@ Request* find_persistent(MPI_Request handle) {
 }
 
 int start_persistent(Request& request) {
-  if (const int rc = mpi.Start(&request.handle); rc != MPI_SUCCESS) return rc;
   request.is_active = true;
   request.is_done = false;
   request.code = MPI_SUCCESS;

@@ -1,9 +1,9 @@
 #pragma once
 // The MPI_Request of a nonblocking or persistent collective of ours is a request of the MPI itself, so a program may
-// mix it with the MPI's own in every MPI_Wait and MPI_Test:
+// mix it with the MPI's own:
 //   nonblocking  a generalized request; progress.cpp reports its end to the MPI.
-//   persistent   a persistent receive from MPI_PROC_NULL, the skin: the MPI starts and completes it at once, and
-//                waits.cpp holds it back until our operation is done.
+//   persistent   a persistent receive from MPI_PROC_NULL that is never started: it lends us a handle that nobody else
+//                has, and waits.cpp keeps it from the MPI.
 #include <atomic>
 #include <vector>
 
@@ -24,7 +24,8 @@ struct Request {
   MPI_Request handle{};
   void* memory = nullptr;        ///< Packed data.
   std::vector<int> sized;        ///< Our copy of counts and displacements: some programs free theirs at once.
-  MPI_Datatype held[2] = {};     ///< Duplicates of types that the program may free before the end.
+  MPI_Datatype held[3] = {};     ///< Duplicates of types that the program may free before the end.
+  MPI_Op held_op{};              ///< The program's own operation.
   bool is_persistent = false;
   bool is_active = false;        ///< Persistent: between MPI_Start and its completion by the program.
   std::atomic<bool> is_done{false};

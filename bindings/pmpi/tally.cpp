@@ -13,8 +13,7 @@ std::mutex lock;
 sumac_tally gone{};  ///< The sum of communicators that were freed.
 
 void add(sumac_tally& sum, const Communicator& communicator) {
-  sumac_tally_add_team(&sum, communicator.blocking.team, communicator.rank);
-  sumac_tally_add_team(&sum, communicator.nonblocking.team, communicator.rank);
+  sumac_tally_add_team(&sum, communicator.ordinary.team, communicator.rank);
   for (const auto& lane : communicator.lanes)
     if (lane) sumac_tally_add_team(&sum, lane->team, communicator.rank);
   if (communicator.rank != 0 || communicator.is_alone) return;
