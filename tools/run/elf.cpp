@@ -119,10 +119,10 @@ Result<> read_dynamic(const ElfBytes& bytes, const Layout<Class>& layout, const 
     if (text.offset >= end - *begin) return fail(Errc::invalid, "a library's name lies beyond the string table");
     auto name = string_at(bytes, *begin + text.offset, end);
     if (!name) return fail(Errc::invalid, "a library's name has no end");
-    if (text.tag == DT_NEEDED) elf.needed.push_back(*std::move(name));
-    if (text.tag == DT_SONAME) elf.soname = *std::move(name);
-    if (text.tag == DT_RPATH) elf.rpath = *std::move(name);
-    if (text.tag == DT_RUNPATH) elf.runpath = *std::move(name);
+    if (text.tag == DT_NEEDED)
+      elf.needed.push_back(*std::move(name));
+    else
+      (text.tag == DT_SONAME ? elf.soname : text.tag == DT_RPATH ? elf.rpath : elf.runpath) = *std::move(name);
   }
   return {};
 }

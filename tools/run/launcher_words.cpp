@@ -6,7 +6,7 @@
 namespace sumac::tools {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 /// Options that take one value, without their dashes. Open MPI 4.1 and 5 (`mpirun --help full`, `prterun --help`).
 constexpr std::string_view kOpenMpi[] = {"n",
@@ -178,7 +178,7 @@ bool one_of(std::span<const std::string_view> list, std::string_view name) {
 struct Option {
   std::string_view name;                ///< Without dashes, without a value.
   std::optional<std::string> attached;  ///< The value in the same word.
-  std::size_t values = 0;               ///< How many of the next words are its values.
+  std::size_t values = 0;               ///< The number of next words that are its values.
   bool known = true;
 };
 
@@ -332,6 +332,8 @@ class Reader {
              {words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.begin() + static_cast<std::ptrdiff_t>(end)}});
       at_ = end + 1;
     }
+    // On this host hydra's processes inherit the environment all the same (MPICH 4.0 and 5.0, Intel MPI 2021.18).
+    if (family_ == LauncherFamily::hydra && !found_.hosts_named) found_.withheld.clear();
     return std::move(found_);
   }
 

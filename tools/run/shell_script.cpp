@@ -7,8 +7,6 @@
 namespace sumac::tools {
 namespace {
 
-using std::string_view_literals::operator""sv;
-
 /// A word of a command as the shell would see it. `variable`: it holds a $ or ` that only a shell can expand.
 struct Word {
   std::string text;

@@ -59,7 +59,7 @@ std::optional<Unwrapped> unwrap(std::span<const std::string> words) {
       break;
     }
     if (wrapper->assigns && (words[at] == "-" || words[at] == "-i" || words[at] == "--ignore-environment"))
-      found.withheld = words[at];
+      found.withheld = "env " + words[at];
     // env -S "A B" holds a whole command line in one word, with a syntax of its own.
     if (wrapper->assigns && (words[at].starts_with("-S") || words[at].starts_with("--split-string")))
       return std::nullopt;

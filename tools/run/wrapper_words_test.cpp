@@ -54,7 +54,7 @@ TEST(WrapperWords, env_sets_and_withholds) {
   const auto words = split("env -i HCOLL_ENABLE_SHARP=3 B= ./p C=1");
   const auto found = unwrap(words);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->withheld, "-i");
+  EXPECT_EQ(found->withheld, "env -i");
   EXPECT_EQ(found->settings, (std::vector<Setting>{{"HCOLL_ENABLE_SHARP", "3", 2}, {"B", "", 3}}));
 }
 
