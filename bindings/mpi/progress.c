@@ -223,7 +223,7 @@ static void start_thread(void) {
   progress.thread_runs = 0 == rc;
   if (0 != rc) {
     progress.thread_failed = true;
-    HCOLL_SAY("SUMAC_PROGRESS_THREAD: no thread (%s): nonblocking collectives move inside MPI calls only",
+    SUMAC_SAY("SUMAC_PROGRESS_THREAD: no thread (%s): nonblocking collectives move inside MPI calls only",
               strerror(rc));
   }
 }

@@ -1,7 +1,7 @@
 #include "tests/config/document.hpp"
 
 #include "base/our_variables.hpp"
-#include "bindings/mpi/settings.h"
+#include "bindings/common/settings.h"
 #include "client/options.hpp"
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
