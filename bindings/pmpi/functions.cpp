@@ -16,7 +16,6 @@ bool functions_found = false;
 namespace {
 
 void* library = RTLD_NEXT;  ///< Where the MPI's symbols are looked up.
-const char* wrong = "";
 
 /// Returns the address at which the object that holds `address` is mapped.
 void* object_of(const void* address) {
@@ -91,9 +90,9 @@ const char* check_abi() {
                                                                                            : Abi::mpich;
   if (theirs == kOurs) return "";
   switch (theirs) {
-    case Abi::open_mpi: return "the program's MPI is Open MPI: load libsumac_mpi_openmpi.so instead";
-    case Abi::mpich: return "the program's MPI has MPICH's ABI: load libsumac_mpi_mpich.so instead";
-    case Abi::standard: return "the program's MPI has MPI's standard ABI: load libsumac_mpi_abi.so instead";
+    case Abi::open_mpi: return "the program's MPI is Open MPI: LD_PRELOAD libsumac_mpi_openmpi.so instead";
+    case Abi::mpich: return "the program's MPI has MPICH's ABI: LD_PRELOAD libsumac_mpi_mpich.so instead";
+    case Abi::standard: return "the program's MPI has MPI's standard ABI: LD_PRELOAD libsumac_mpi_abi.so instead";
   }
   return "";
 }
@@ -122,7 +121,11 @@ void find(const void* caller) {
                  "shared library\n");
     std::abort();
   }
-  wrong = check_abi();
+  // Handles of one ABI do not even pass through functions of another: they have another size.
+  if (const char* why = check_abi(); why[0] != '\0') {
+    std::fprintf(stderr, "sumac: %s\n", why);
+    std::exit(1);
+  }
   fill();
   functions_found = true;
 }
@@ -133,8 +136,6 @@ void find_functions(const void* caller) {
   static std::once_flag once;
   std::call_once(once, find, caller);
 }
-
-const char* wrong_abi() noexcept { return wrong; }
 
 /// A program may hold the variable itself, as a copy that the loader made: it comes before the MPI's.
 void* mpi_variable(const char* name) noexcept {

@@ -71,11 +71,8 @@ extern Functions behind;
 
 extern bool functions_found;
 /// Fills both records, once. `caller` is an address in the code that called us: the MPI is looked for among the
-/// libraries of that code if it is not in everybody's reach. Ends the process with one line if there is no MPI.
+/// libraries of that code if it is not in everybody's reach. Ends the process with one line if there is no MPI, or one of
+/// another ABI than that of this library.
 void find_functions(const void* caller);
-
-/// Empty if the MPI that was found has the ABI that this library is compiled for; otherwise a sentence for the user.
-/// Then no handle may be looked at: calls are passed on as they are.
-const char* wrong_abi() noexcept;
 
 }  // namespace sumac::pmpi

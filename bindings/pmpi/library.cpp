@@ -101,6 +101,7 @@ void stay_off(const std::string& why, Say say) {
 void begin() {
   (void)mpi.Comm_rank(MPI_COMM_WORLD, &library.rank);
   (void)mpi.Comm_size(MPI_COMM_WORLD, &library.size);
+  if (library.size == 1) return;  // Nobody to talk to.
   int level = 0;
   (void)mpi.Query_thread(&level);
   library.threads = level == MPI_THREAD_MULTIPLE;

@@ -1,9 +1,9 @@
 #pragma once
 // The MPI_Request of a nonblocking or persistent collective of ours is a request of the MPI itself, so a program may
-// mix it with the MPI's own in every MPI_Wait and MPI_Test:
+// mix it with the MPI's own:
 //   nonblocking  a generalized request; progress.cpp reports its end to the MPI.
-//   persistent   a persistent receive from MPI_PROC_NULL, the skin: the MPI starts and completes it at once, and
-//                waits.cpp holds it back until our operation is done.
+//   persistent   a persistent receive from MPI_PROC_NULL that is never started: it lends us a handle that nobody else
+//                has, and waits.cpp keeps it from the MPI.
 #include <atomic>
 #include <vector>
 

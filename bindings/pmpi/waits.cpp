@@ -1,8 +1,8 @@
 // The functions that complete, start and free requests. While nothing of ours is under way they are the MPI's own; while
 // something is, a wait is a loop of tests that also moves our operations.
 //
-// A persistent request of ours that is not done is hidden from the MPI by MPI_REQUEST_NULL: the skin behind its handle
-// is complete already.
+// The MPI never sees a persistent request of ours: in its place it finds MPI_REQUEST_NULL, which is what an inactive
+// request is to it.
 #include <algorithm>
 #include <vector>
 
@@ -19,58 +19,75 @@ namespace {
 bool concerns_us() { return library.on && (anything_posted() || persistent_exist() || idups_noted()); }
 
 bool is_pending(const Request& request) { return request.is_active && !request.is_done.load(); }
+bool is_ready(const Request& request) { return request.is_active && request.is_done.load(); }
 
-/// The program's array, with our pending persistent requests hidden.
+/// The program completes an active request that is done. Returns what the wait is to return.
+int complete(Request& request) {
+  request.is_active = false;
+  return request.code;
+}
+
+/// Fills what MPI calls an empty status.
+void clear(MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
+  MPI_Request none = MPI_REQUEST_NULL;
+  int done = 0;
+  (void)mpi.Test(&none, &done, status);
+}
+
+/// The program's array of requests, and the MPI's view of it.
 class Requests {
  public:
   Requests(int count, MPI_Request* theirs) : theirs_(theirs), count_(std::max(count, 0)) {
     ours_.resize(persistent_exist() ? size() : 0);
     for (std::size_t i = 0; i < ours_.size(); ++i) ours_[i] = find_persistent(theirs_[i]);
     has_ours_ = std::any_of(ours_.begin(), ours_.end(), [](const Request* each) { return each != nullptr; });
-    if (has_ours_) shown_.assign(theirs_, theirs_ + size());
+    if (!has_ours_) return;
+    shown_.assign(theirs_, theirs_ + size());
+    for (std::size_t i = 0; i < size(); ++i)
+      if (ours_[i] != nullptr) shown_[i] = MPI_REQUEST_NULL;
   }
+  ~Requests() {  // Whatever the MPI has completed is the program's to know.
+    for (std::size_t i = 0; i < shown_.size(); ++i)
+      if (ours_[i] == nullptr) theirs_[i] = shown_[i];
+  }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
 
   bool has_ours() const { return has_ours_; }
   int count() const { return count_; }
+  MPI_Request* shown() { return has_ours_ ? shown_.data() : theirs_; }
 
-  /// Returns the array for the MPI.
-  MPI_Request* shown() {
-    hidden_ = 0;
-    if (!has_ours_) return theirs_;
-    for (std::size_t i = 0; i < size(); ++i) {
-      const bool hides = ours_[i] != nullptr && is_pending(*ours_[i]);
-      shown_[i] = hides ? MPI_REQUEST_NULL : theirs_[i];
-      hidden_ += hides ? 1 : 0;
-    }
-    return shown_.data();
+  bool any_pending() const { return any_of_ours(is_pending); }
+  bool any_active() const {
+    return any_of_ours([](const Request& each) { return each.is_active; });
   }
-  int hidden() const { return hidden_; }
-
-  /// Called when the MPI has completed the request at `index`. Returns what the wait is to return.
-  int completed(int index) {
-    if (!has_ours_ || index < 0 || index >= count_) return MPI_SUCCESS;
-    const auto i = static_cast<std::size_t>(index);
-    theirs_[i] = shown_[i];
-    if (ours_[i] == nullptr || !ours_[i]->is_active) return MPI_SUCCESS;
-    ours_[i]->is_active = false;
-    return ours_[i]->code;
+  /// Returns the index of one of ours that the program may complete, from `first` on; -1: there is none.
+  int ready_from(int first) const {
+    for (auto i = static_cast<std::size_t>(first); i < ours_.size(); ++i)
+      if (ours_[i] != nullptr && is_ready(*ours_[i])) return static_cast<int>(i);
+    return -1;
   }
-  int completed_all() {
+  int complete_at(int index) { return complete(*ours_[static_cast<std::size_t>(index)]); }
+  int complete_all() {
     int code = MPI_SUCCESS;
-    for (int i = 0; i < count_; ++i)
-      if (const int rc = completed(i); rc != MPI_SUCCESS) code = rc;
+    for (int i = ready_from(0); i >= 0; i = ready_from(i + 1))
+      if (const int rc = complete_at(i); rc != MPI_SUCCESS) code = rc;
     return code;
   }
 
  private:
   std::size_t size() const { return static_cast<std::size_t>(count_); }
+  template <class Is>
+  bool any_of_ours(const Is& is) const {
+    return std::any_of(ours_.begin(), ours_.end(), [&](const Request* each) { return each != nullptr && is(*each); });
+  }
 
   MPI_Request* theirs_;
   int count_;
   std::vector<Request*> ours_;
-  std::vector<MPI_Request> shown_;
+  std::vector<MPI_Request> shown_;  ///< Empty if none is ours.
   bool has_ours_ = false;
-  int hidden_ = 0;
 };
 
 /// Repeats `look`, which returns true when the wait is over. Between two looks our operations move.
@@ -92,41 +109,44 @@ int with_code(int rc, int code) {
 
 /// Tests all once. `rc` is the MPI's answer.
 bool test_all(Requests& requests, MPI_Status* statuses, int& rc) {
-  MPI_Request* shown = requests.shown();
-  if (requests.hidden() > 0) {
+  if (requests.any_pending()) {
     drive(nullptr);
     return false;
   }
   int done = 0;
-  rc = mpi.Testall(requests.count(), shown, &done, statuses);
+  rc = mpi.Testall(requests.count(), requests.shown(), &done, statuses);
   if (rc == MPI_SUCCESS && done == 0) return false;
-  rc = with_code(rc, requests.completed_all());
+  rc = with_code(rc, requests.complete_all());
   return true;
 }
 
 bool test_any(Requests& requests, int* index, MPI_Status* status, int& rc) {
-  MPI_Request* shown = requests.shown();
+  if (const int ready = requests.ready_from(0); ready >= 0) {
+    *index = ready;
+    clear(status);
+    rc = with_code(MPI_SUCCESS, requests.complete_at(ready));
+    return true;
+  }
   int done = 0;
-  rc = mpi.Testany(requests.count(), shown, index, &done, status);
-  if (rc == MPI_SUCCESS && done == 0) return false;
-  if (rc == MPI_SUCCESS && *index == MPI_UNDEFINED && requests.hidden() > 0) return false;
-  rc = with_code(rc, requests.completed(*index));
-  return true;
+  rc = mpi.Testany(requests.count(), requests.shown(), index, &done, status);
+  return rc != MPI_SUCCESS || (done != 0 && (*index != MPI_UNDEFINED || !requests.any_active()));
 }
 
 /// Returns true if at least one is completed, or none is active.
 bool test_some(Requests& requests, int* count, int* indices, MPI_Status* statuses, int& rc) {
-  MPI_Request* shown = requests.shown();
-  rc = mpi.Testsome(requests.count(), shown, count, indices, statuses);
-  if (rc == MPI_SUCCESS && (*count == 0 || (*count == MPI_UNDEFINED && requests.hidden() > 0))) {
-    *count = 0;
-    return false;
-  }
+  const bool any_active = requests.any_active();
+  rc = mpi.Testsome(requests.count(), requests.shown(), count, indices, statuses);
+  if (rc != MPI_SUCCESS || (*count == MPI_UNDEFINED && !any_active)) return true;
+  if (*count == MPI_UNDEFINED) *count = 0;
   int code = MPI_SUCCESS;
-  for (int i = 0; *count != MPI_UNDEFINED && i < *count; ++i)
-    if (const int each = requests.completed(indices[i]); each != MPI_SUCCESS) code = each;
+  for (int i = requests.ready_from(0); i >= 0; i = requests.ready_from(i + 1)) {
+    indices[*count] = i;
+    if (statuses != MPI_STATUSES_IGNORE) clear(&statuses[*count]);
+    ++*count;
+    if (const int each = requests.complete_at(i); each != MPI_SUCCESS) code = each;
+  }
   rc = with_code(rc, code);
-  return true;
+  return *count > 0;
 }
 
 /// Not more than the MPI's own wait does once nothing of ours is left.
@@ -168,20 +188,22 @@ int wait_some(int count, MPI_Request* array, int* done, int* indices, MPI_Status
   return rc;
 }
 
-/// For one request: none of the arrays' work.
-bool test_one(MPI_Request* request, Request* ours, MPI_Status* status, int& rc) {
-  if (ours != nullptr && is_pending(*ours)) {
+bool test_ours(Request& ours, MPI_Status* status, int& rc) {
+  if (is_pending(ours)) {
     drive(nullptr);
     return false;
   }
+  clear(status);
+  if (ours.is_active) rc = with_code(MPI_SUCCESS, complete(ours));
+  return true;
+}
+
+/// For one request: none of the arrays' work.
+bool test_one(MPI_Request* request, Request* ours, MPI_Status* status, int& rc) {
+  if (ours != nullptr) return test_ours(*ours, status, rc);
   int done = 0;
   rc = mpi.Test(request, &done, status);
-  if (rc == MPI_SUCCESS && done == 0) return false;
-  if (ours != nullptr && ours->is_active) {
-    ours->is_active = false;
-    rc = with_code(rc, ours->code);
-  }
-  return true;
+  return rc != MPI_SUCCESS || done != 0;
 }
 
 int wait_one(MPI_Request* request, MPI_Status* status) {
@@ -255,9 +277,12 @@ int free_one(MPI_Request* request) {
 int get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Request* ours = persistent_exist() ? find_persistent(request) : nullptr;
   advance();
-  if (ours == nullptr || !is_pending(*ours)) return mpi.Request_get_status(request, flag, status);
-  drive(nullptr);
-  *flag = 0;
+  if (ours == nullptr) return mpi.Request_get_status(request, flag, status);
+  *flag = is_pending(*ours) ? 0 : 1;
+  if (*flag != 0)
+    clear(status);
+  else
+    drive(nullptr);
   return MPI_SUCCESS;
 }
 
