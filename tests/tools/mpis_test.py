@@ -73,16 +73,19 @@ def tearDownModule():
     shutil.rmtree(SCRATCH)
 
 
+def said_in(text):
+    """Returns the lines of `sumac run` itself, without its name."""
+    return [line.removeprefix("sumac run: ") for line in text.splitlines() if line.startswith("sumac run: ")]
+
+
 def run(*words, env=None, sumac=SUMAC):
     done = case.start([sumac, "run", *words], env)
-    # The lines of `sumac run` itself, without its name.
-    done.said = [line.removeprefix("sumac run: ") for line in done.err.splitlines() if line.startswith("sumac run: ")]
+    done.said = said_in(done.err)
     return done
 
 
 class Prefix:
-    """An installation of its own: this build's `sumac` and component, and a library for each ABI. Until a build has the interposed libraries
-    empty ones stand there: what is tested is who gets them, not what they do."""
+    """An installation of its own, from which a test may take a library away."""
 
     def __init__(self):
         self.root = SCRATCH / "prefix"
@@ -94,11 +97,7 @@ class Prefix:
             (self.root / "bin" / program).symlink_to(case.BUILD / "bin" / program)
         (self.root / "lib" / "openmpi").symlink_to(case.BUILD / "lib" / "openmpi")
         for name in LIBRARIES.values():
-            own = case.BUILD / "lib" / name
-            if own.exists():
-                (self.root / "lib" / name).symlink_to(own)
-            else:
-                compile_with("cc", f"prefix/lib/{name}", "", "-shared", "-fPIC")
+            (self.root / "lib" / name).symlink_to(case.BUILD / "lib" / name)
 
     def library(self, abi):
         return str(self.root / "lib" / LIBRARIES[abi])
@@ -132,6 +131,16 @@ class Choice(OnePrefix):
             self.assertEqual(done.said, [f"{SCRATCH}/mpich needs libmpich.so.12 (MPICH's ABI): the interposed library libsumac_mpi_mpich.so serves it"])
             for rank in range(2):
                 self.assertIn(f"rank {rank} of 2, sum 1, preload {self.prefix.library('mpich')}, component none\n", done.out)
+            self.assertEqual((done.tally["allreduces"], done.tally["shared"]), (1, 1), done.text)
+
+    def test_open_mpi_has_the_library_where_the_component_is_missing(self):
+        component = self.prefix.root / "lib" / "openmpi"
+        component.rename(component.with_name("away"))
+        self.addCleanup(component.with_name("away").rename, component)
+        done = self.run_here(*OPENMPI, "-n", 2, SCRATCH / "open", env=EXPLAIN)
+        self.assertEqual((done.code, done.tally["shared"]), (0, 1), done.text)
+        self.assertEqual(done.said, [f"{SCRATCH}/open needs libmpi.so.40 (Open MPI): the interposed library libsumac_mpi_openmpi.so serves it"])
+        self.assertIn(f"rank 1 of 2, sum 1, preload {self.prefix.library('openmpi')}, component none\n", done.out)
 
     def test_it_is_silent_unless_asked(self):
         done = self.run_here(*MPICH, "-n", 2, SCRATCH / "mpich")
@@ -148,7 +157,7 @@ class Choice(OnePrefix):
         ours = self.prefix.library("mpich")
         for words, env in (([], {"LD_PRELOAD": str(other)}), (["-genv", "LD_PRELOAD", other], {}), (["-env", "LD_PRELOAD", other], {})):
             done = self.run_here(*MPICH, *words, "-n", 2, SCRATCH / "mpich", env=env)
-            self.assertEqual(done.code, 0, done.text)
+            self.assertEqual((done.code, done.tally["shared"]), (0, 1), done.text)
             self.assertIn(f"preload {ours}:{other}, ", done.out, words)
 
     def test_through_wrappers_and_scripts(self):
@@ -164,6 +173,7 @@ class Choice(OnePrefix):
                 self.assertEqual(done.code, 0, done.text)
                 self.assertEqual(len([line for line in done.said if line.endswith(plain)]), 1, done.text)
                 self.assertEqual(done.out.count(f"of 2, sum 1, preload {self.prefix.library('mpich')}"), 2, done.text)
+                self.assertEqual(done.tally["shared"], 1, done.text)
 
     def test_a_script_that_nobody_can_read_falls_back_to_the_launcher(self):
         loop = script("loop.sh", f"#!/bin/sh\nfor i in 1; do {SCRATCH}/mpich; done\n")
@@ -257,9 +267,13 @@ class BadInput(OnePrefix):
         rows = ((MPICH, "open", "libmpi.so.40 (Open MPI), and mpiexec.mpich is hydra, the launcher of MPICH and Intel MPI", "Open MPI"),
                 (OPENMPI, "mpich", "libmpich.so.12 (MPICH's ABI), and mpirun.openmpi is Open MPI's", "MPICH or Intel MPI"))
         for launcher, program, names, right in rows:
-            done = self.run_here(*launcher, "-n", 2, SCRATCH / program)
-            self.check(done, f"{SCRATCH}/{program} needs {names}: each process would be a job of one rank; start it with the launcher of {right}")
-            self.assertEqual(done.out.count("rank 0 of 1, sum 0"), 2, done.text)
+            # Each rank is a job of its own, with a last line of its own.
+            done = subprocess.run([str(word) for word in (self.prefix.sumac, "run", *launcher, "-n", 2, SCRATCH / program)], capture_output=True,
+                                  text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            line = f"{SCRATCH}/{program} needs {names}: each process would be a job of one rank; start it with the launcher of {right}"
+            self.assertEqual(said_in(done.stderr), [line], done.stderr)
+            self.assertEqual(done.stdout.count("rank 0 of 1, sum 0"), 2, done.stderr)
 
     def test_a_program_linked_statically_with_its_mpi(self):
         static = compile_with("mpicc.mpich", "static", PROGRAM, "-nodefaultlibs", "-Wl,-Bstatic", "-lmpich", "-Wl,-Bdynamic", "-lucp", "-lucs", "-lhwloc",
