@@ -55,8 +55,9 @@ int unit_type(Pending& pending, std::size_t bytes, MPI_Datatype& type) {
 /// A user's function finds the data of an element true_lb bytes behind the address that the MPI is given.
 template <class Pointer>
 Pointer shifted(Pointer data, const Fold& fold) {
-  return data == nullptr ? data : static_cast<Pointer>(static_cast<char*>(const_cast<void*>(
-                                      static_cast<const void*>(data))) - fold.true_lb);
+  return data == nullptr ? data
+                         : static_cast<Pointer>(static_cast<char*>(const_cast<void*>(static_cast<const void*>(data))) -
+                                                fold.true_lb);
 }
 
 /// Every leader must pass the same arguments, even where only one of them knows a fact. MPI takes MPI_IN_PLACE from all
@@ -80,8 +81,8 @@ int start_collective(const Across& across, const sumac_call_t& call, Pending& pe
                          fold->op, call.root, comm, request);
     case SUMAC_COLL_BCAST: return mpi.Ibcast(call.out, bytes, MPI_BYTE, call.root, comm, request);
     case SUMAC_COLL_ALLGATHERV:
-      return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, call.out_blocks.counts,
-                             call.out_blocks.displacements, MPI_BYTE, comm, request);
+      return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, call.out_blocks.counts, call.out_blocks.displacements,
+                             MPI_BYTE, comm, request);
     case SUMAC_COLL_ALLTOALLV:
       return mpi.Ialltoallv(call.in, call.in_blocks.counts, call.in_blocks.displacements, MPI_BYTE, call.out,
                             call.out_blocks.counts, call.out_blocks.displacements, MPI_BYTE, comm, request);
@@ -143,8 +144,8 @@ int start_direct(void* context, const sumac_call_t* call, void** request) {
 int test(void* context, void* request) {
   auto* pending = static_cast<Pending*>(request);
   int done = 0;
-  const int rc = mpi.Testall(static_cast<int>(pending->requests.size()), pending->requests.data(), &done,
-                             MPI_STATUSES_IGNORE);
+  const int rc =
+      mpi.Testall(static_cast<int>(pending->requests.size()), pending->requests.data(), &done, MPI_STATUSES_IGNORE);
   if (rc == MPI_SUCCESS && done == 0) return SUMAC_TEAM_PENDING;
   delete pending;
   if (rc == MPI_SUCCESS) return SUMAC_TEAM_OK;

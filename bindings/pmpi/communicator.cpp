@@ -75,7 +75,7 @@ void leave(Communicator& communicator, const std::string& why) {
   explain_none(communicator, why);
 }
 
-/// What is known without a message. All members decide alike.
+/// Decides without a message whether the communicator may have a team. All members decide alike.
 void look_at(Communicator& communicator) {
   const MPI_Comm comm = communicator.handle.load();
   (void)mpi.Comm_rank(comm, &communicator.rank);

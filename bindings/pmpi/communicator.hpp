@@ -1,6 +1,5 @@
 #pragma once
-// What this library keeps for a communicator: its team, from the first blocking collective on. The record hangs at an
-// attribute of the communicator, so MPI_Comm_free frees it; a small cache in front of the attribute makes the way to it
+// The record of a communicator holds its team, from the first blocking collective on. It hangs at an attribute of the communicator, so MPI_Comm_free frees it; a small cache in front of the attribute makes the way to it
 // short.
 //
 // Records are never given back to the system, only used again. So a thread may read a record's handle while another
@@ -31,10 +30,10 @@ struct Communicator {
   int rank = -1, size = 0, hosts = 1;
   /// For blocking and nonblocking collectives: MPI orders them all.
   Lane ordinary;
-  bool is_alone = false;  ///< One rank: nothing is counted.
+  bool is_alone = false;     ///< One rank: nothing is counted.
   bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are close to each other.
-  bool is_broken = false;          ///< The reason was printed.
-  bool no_group = false;           ///< The tree had no group for it.
+  bool is_broken = false;    ///< The reason was printed.
+  bool no_group = false;     ///< The tree had no group for it.
   std::vector<std::unique_ptr<Lane>> lanes;  ///< For persistent collectives (lanes.cpp).
   std::atomic<std::uint32_t> lanes_taken{0};
   bool lanes_end = false;

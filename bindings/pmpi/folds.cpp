@@ -43,9 +43,9 @@ void add_row(MPI_Datatype type, Form form, int pair = -1) {
 }
 
 void list_rows() {
-  for (const MPI_Datatype type : {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T,
-                                  MPI_INT32_T, MPI_INT64_T, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER, MPI_INTEGER1,
-                                  MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8})
+  for (const MPI_Datatype type :
+       {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,
+        MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8})
     add_row(type, Form::integer);
   for (const MPI_Datatype type : {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
                                   MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T})
@@ -62,8 +62,7 @@ void list_rows() {
   add_row(MPI_FLOAT_INT, Form::pair, SHARP_DTYPE_FLOAT);
   add_row(MPI_DOUBLE_INT, Form::pair, SHARP_DTYPE_DOUBLE);
   add_row(MPI_LONG_INT, Form::pair, SHARP_DTYPE_LONG);
-  for (const MPI_Datatype type :
-       {MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER})
+  for (const MPI_Datatype type : {MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER})
     add_row(type, Form::pair);
 }
 
@@ -135,7 +134,8 @@ void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void*
   thread_local std::vector<char> kept;
   for (std::size_t done = 0; done < count;) {
     const auto now = std::min<std::size_t>(count - done, INT_MAX);
-    const char *first = static_cast<const char*>(a) + done * bytes, *second = static_cast<const char*>(b) + done * bytes;
+    const char *first = static_cast<const char*>(a) + done * bytes,
+               *second = static_cast<const char*>(b) + done * bytes;
     char* result = static_cast<char*>(out) + done * bytes;
     if (result == first) {  // The first operand must survive the copy of the second.
       kept.assign(first, first + now * bytes);

@@ -1,6 +1,6 @@
 #pragma once
-// What a reduction does with two elements: a kernel of src/reduce for the predefined types and operations that it has;
-// MPI_Reduce_local for the other legal ones, for derived types, and for a user's operation.
+// A fold combines two elements of a reduction. The predefined types and operations for which src/reduce has a kernel use
+// it; MPI_Reduce_local does the other legal ones, derived types and a user's operation.
 #include <cstdint>
 
 #include "bindings/pmpi/types.hpp"
@@ -9,12 +9,13 @@
 namespace sumac::pmpi {
 
 struct Fold {
-  sumac_fold_t fold{};          ///< The first member: a leader finds `type` and `op` from it.
-  std::size_t mpi_bytes = 0;    ///< One MPI element in an array; 0: there is no such pair. Two `fold` elements if complex.
-  MPI_Datatype type{};          ///< One element of `fold` for MPI.
+  sumac_fold_t fold{};  ///< The first member: a leader finds `type` and `op` from it.
+  std::size_t mpi_bytes =
+      0;                ///< One MPI element in an array; 0: there is no such pair. Two `fold` elements if complex.
+  MPI_Datatype type{};  ///< One element of `fold` for MPI.
   MPI_Op op{};
-  std::ptrdiff_t true_lb = 0, true_extent = 0;  ///< Of the data in one element of a derived type.
-  bool by_mpi = false;  ///< MPI_Reduce_local does it.
+  std::ptrdiff_t true_lb = 0, true_extent = 0;  ///< These measure the data in one element of a derived type.
+  bool by_mpi = false;                          ///< MPI_Reduce_local does it.
 };
 
 /// Fills the table; once, after the functions were found.

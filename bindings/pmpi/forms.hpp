@@ -89,7 +89,7 @@ int persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePl
   request->is_persistent = true;
   switch (make_plan(*communicator, request->plan)) {
     case Planned::run: break;
-    case Planned::nothing: return next();  // All ranks know that there is nothing to do, and the MPI does that well.
+    case Planned::nothing: return make_persistent_nothing(request.release(), handle);
     case Planned::not_ours: ++communicator->passed[coll][SUMAC_WHY_FUNCTION]; return next();
     case Planned::wrong: return next();
   }

@@ -15,7 +15,7 @@ bool functions_found = false;
 
 namespace {
 
-void* library = RTLD_NEXT;  ///< Where the MPI's symbols are looked up.
+void* library = RTLD_NEXT;  ///< The handle through which dlsym() finds the MPI's symbols.
 
 /// Returns the address at which the object that holds `address` is mapped.
 void* object_of(const void* address) {
@@ -68,8 +68,7 @@ template <class Function>
 void take_behind(Function& theirs, const char* name, Function own) {
   void* address = ::dlsym(RTLD_NEXT, name);
   if (address == nullptr || is_ours(address)) return;
-  if (object_of(address) != object_of(reinterpret_cast<const void*>(own)))
-    theirs = reinterpret_cast<Function>(address);
+  if (object_of(address) != object_of(reinterpret_cast<const void*>(own))) theirs = reinterpret_cast<Function>(address);
 }
 
 /// The three ABIs share the functions' names, and two of them the library's. Open MPI alone has variables for its
@@ -85,9 +84,9 @@ const char* check_abi() {
 #endif
   Dl_info info{};
   const bool named = ::dladdr(symbol("PMPI_Comm_split"), &info) != 0 && info.dli_fname != nullptr;
-  const Abi theirs = symbol("ompi_mpi_comm_world") != nullptr                              ? Abi::open_mpi
+  const Abi theirs = symbol("ompi_mpi_comm_world") != nullptr                        ? Abi::open_mpi
                      : named && std::strstr(info.dli_fname, "libmpi_abi") != nullptr ? Abi::standard
-                                                                                           : Abi::mpich;
+                                                                                     : Abi::mpich;
   if (theirs == kOurs) return "";
   switch (theirs) {
     case Abi::open_mpi: return "the program's MPI is Open MPI: LD_PRELOAD libsumac_mpi_openmpi.so instead";

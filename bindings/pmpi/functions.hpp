@@ -50,11 +50,11 @@ namespace sumac::pmpi {
   X(Type_set_attr) X(Type_size) X(Unpack)
 // clang-format on
 
-#define SUMAC_PMPI_INTERPOSED(X)  \
-  SUMAC_PMPI_COLLECTIVES(X)       \
-  SUMAC_PMPI_NONBLOCKING(X)       \
-  SUMAC_PMPI_PERSISTENT(X)        \
-  SUMAC_PMPI_LARGE(X)             \
+#define SUMAC_PMPI_INTERPOSED(X) \
+  SUMAC_PMPI_COLLECTIVES(X)      \
+  SUMAC_PMPI_NONBLOCKING(X)      \
+  SUMAC_PMPI_PERSISTENT(X)       \
+  SUMAC_PMPI_LARGE(X)            \
   SUMAC_PMPI_LIFE(X)
 
 struct Functions {

@@ -91,7 +91,8 @@ bool is_spawned() {
 enum class Say : bool { if_asked, always };
 
 void stay_off(const std::string& why, Say say) {
-  if (library.rank == 0 && (say == Say::always || library.explains)) std::fprintf(stderr, "sumac: off: %s\n", why.c_str());
+  if (library.rank == 0 && (say == Say::always || library.explains))
+    std::fprintf(stderr, "sumac: off: %s\n", why.c_str());
   sumac_team_options_free(library.options);
   library.options = nullptr;
 }

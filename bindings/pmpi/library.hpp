@@ -1,5 +1,5 @@
 #pragma once
-// What this library knows of its process: whether it serves at all, the settings, and where the world's ranks are.
+// The state of this library in its process: whether it serves at all, its settings, and the places of the world's ranks.
 #include <cstdint>
 #include <vector>
 

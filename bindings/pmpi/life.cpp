@@ -24,11 +24,9 @@ int after_init(int rc) {
 
 SUMAC_PMPI_NAMES(Init, (int* argc, char*** argv), (argc, argv),
                  return sumac::pmpi::after_init(sumac::pmpi::mpi.Init(argc, argv));)
-SUMAC_PMPI_NAMES(Init_thread, (int* argc, char*** argv, int required, int* provided),
-                 (argc, argv, required, provided),
+SUMAC_PMPI_NAMES(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided),
                  return sumac::pmpi::after_init(sumac::pmpi::mpi.Init_thread(argc, argv, required, provided));)
-SUMAC_PMPI_NAMES(Finalize, (), (), if (sumac::pmpi::library.on) sumac::pmpi::end();
-                 return sumac::pmpi::mpi.Finalize();)
+SUMAC_PMPI_NAMES(Finalize, (), (), if (sumac::pmpi::library.on) sumac::pmpi::end(); return sumac::pmpi::mpi.Finalize();)
 SUMAC_PMPI_NAMES(Comm_idup, (MPI_Comm comm, MPI_Comm* made, MPI_Request* request), (comm, made, request),
                  const int rc = sumac::pmpi::mpi.Comm_idup(comm, made, request);
                  if (rc == MPI_SUCCESS && sumac::pmpi::library.on) sumac::pmpi::note_idup(*request); return rc;)

@@ -11,7 +11,7 @@ namespace {
 
 struct Held {
   int users = 0;
-  bool is_freed = false;  ///< By the program.
+  bool is_freed = false;  ///< The program has called MPI_Op_free.
 };
 
 std::mutex lock;

@@ -26,7 +26,7 @@ std::uint64_t own_host() {
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::array<char, 256> name{};
   (void)::gethostname(name.data(), name.size() - 1);
-  struct stat memory{};
+  struct stat memory {};
   (void)::stat("/dev/shm", &memory);
   const auto text = fmt::format("{} {} {} {}", boot, name.data(), memory.st_dev, memory.st_ino);
   return siphash(Secret{}, std::as_bytes(std::span(text)));

@@ -1,5 +1,5 @@
 #pragma once
-// Where the ranks of MPI_COMM_WORLD are.
+// The places of the ranks of MPI_COMM_WORLD: their hosts, sockets and cores.
 
 namespace sumac::pmpi {
 

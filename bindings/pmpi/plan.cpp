@@ -73,8 +73,13 @@ int return_with_gaps(const Plan& plan) {
 Planned plan_with_gaps(Plan& plan, const void* in, void* out, const Type& type, std::size_t gives, std::size_t keeps) {
   plan.is_reduction_with_gaps = true;
   const auto side = [&](Side& at, const void* user, std::size_t elements) {
-    at = {.user = static_cast<char*>(const_cast<void*>(user)), .type = layout_of(type), .count = elements, .sized = {},
-          .blocks = 0, .packed_at = reserve(plan, elements * plan.fold.mpi_bytes), .is_packed = true};
+    at = {.user = static_cast<char*>(const_cast<void*>(user)),
+          .type = layout_of(type),
+          .count = elements,
+          .sized = {},
+          .blocks = 0,
+          .packed_at = reserve(plan, elements * plan.fold.mpi_bytes),
+          .is_packed = true};
   };
   side(plan.send, in, gives);
   if (out != nullptr) side(plan.receive, out, keeps);
@@ -86,8 +91,13 @@ Planned plan_with_gaps(Plan& plan, const void* in, void* out, const Type& type, 
 char* plan_row(Plan& plan, Side& side, const void* user, std::size_t count, const Type& type) {
   if (count > 1 ? type.is_flat : type.is_dense) [[likely]]
     return data_at(user, type);
-  side = {.user = static_cast<char*>(const_cast<void*>(user)), .type = layout_of(type), .count = count, .sized = {},
-          .blocks = 0, .packed_at = reserve(plan, count * type.size), .is_packed = true};
+  side = {.user = static_cast<char*>(const_cast<void*>(user)),
+          .type = layout_of(type),
+          .count = count,
+          .sized = {},
+          .blocks = 0,
+          .packed_at = reserve(plan, count * type.size),
+          .is_packed = true};
   return nullptr;
 }
 
@@ -98,8 +108,11 @@ char* plan_blocks(Plan& plan, Side& side, sumac_blocks_t& at, const void* user, 
     return data_at(user, type);
   std::size_t elements = 0;
   for (int i = 0; i < blocks; ++i) elements += static_cast<std::size_t>(sized.counts[i]);
-  side = {.user = static_cast<char*>(const_cast<void*>(user)), .type = layout_of(type), .count = elements,
-          .sized = sized, .blocks = blocks,
+  side = {.user = static_cast<char*>(const_cast<void*>(user)),
+          .type = layout_of(type),
+          .count = elements,
+          .sized = sized,
+          .blocks = blocks,
           .packed_at = reserve(plan, rounded(sizeof(int) * static_cast<std::size_t>(blocks)) + elements * type.size),
           .is_packed = true};
   return nullptr;
@@ -123,8 +136,8 @@ Planned plan_reduction(const Communicator& communicator, Plan& plan, const void*
   const void* from = in == MPI_IN_PLACE ? out : in;
   if (fold == &plan.fold && type->has_gaps) {
     const bool to_all = plan.call.coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK;
-    return plan_with_gaps(plan, from, out, *type,
-                          to_all ? count * static_cast<std::size_t>(communicator.size) : count, count);
+    return plan_with_gaps(plan, from, out, *type, to_all ? count * static_cast<std::size_t>(communicator.size) : count,
+                          count);
   }
   const std::ptrdiff_t offset = fold == &plan.fold ? type->true_lb : 0;
   plan.call.in = static_cast<const char*>(from) + offset;
@@ -133,8 +146,8 @@ Planned plan_reduction(const Communicator& communicator, Plan& plan, const void*
 }
 
 Planned plan_equal_blocks(const Communicator& communicator, Plan& plan, const void* in, MPI_Count in_count,
-                          MPI_Datatype in_type, std::size_t sent, void* out, MPI_Count out_count,
-                          MPI_Datatype out_type, std::size_t own) {
+                          MPI_Datatype in_type, std::size_t sent, void* out, MPI_Count out_count, MPI_Datatype out_type,
+                          std::size_t own) {
   const Type* receives = find_type(out_type);
   if (receives == nullptr || out_count < 0) return Planned::wrong;
   const auto count = static_cast<std::size_t>(out_count), blocks = static_cast<std::size_t>(communicator.size);

@@ -30,9 +30,9 @@ struct Side {
   bool is_packed;         ///< Otherwise the user's memory is used as it is, and nothing above is set.
 };
 
-/// What becomes of a call.
+/// The decision about a call.
 enum class Planned : std::uint8_t {
-  run,       ///< By the team, between pack() and unpack().
+  run,       ///< The team does it, between pack_into() and unpack().
   nothing,   ///< There is no byte to move or reduce, and all ranks know it.
   not_ours,  ///< The MPI does it, at all ranks.
   wrong,     ///< The MPI finds the mistake in the arguments.
@@ -45,12 +45,13 @@ struct Plan {
   Side send, receive;
   Shared shared;
   bool is_reduction_with_gaps;  ///< Elements keep their extent, and only their data is copied to the user.
-  std::size_t memory_bytes;     ///< What pack() needs; 0: nothing is packed.
+  std::size_t memory_bytes;     ///< The memory that pack_into() needs; 0: nothing is packed.
   void* memory;
   Fold fold;                 ///< For a user's operation or type.
   std::vector<int> numbers;  ///< Counts and displacements that came as MPI_Count.
 
-  explicit Plan(sumac_coll coll) : call{}, shared(Shared::apart), is_reduction_with_gaps(false), memory_bytes(0), memory(nullptr) {
+  explicit Plan(sumac_coll coll)
+      : call{}, shared(Shared::apart), is_reduction_with_gaps(false), memory_bytes(0), memory(nullptr) {
     call.coll = static_cast<std::uint8_t>(coll);
     send.is_packed = receive.is_packed = false;
   }
@@ -71,8 +72,8 @@ Planned plan_reduction(const Communicator& communicator, Plan& plan, const void*
 /// Equal blocks on both sides: `sent` of them are sent, and as many received as there are ranks; in place, the data to
 /// send begins with the block `own` of `out`.
 Planned plan_equal_blocks(const Communicator& communicator, Plan& plan, const void* in, MPI_Count in_count,
-                          MPI_Datatype in_type, std::size_t sent, void* out, MPI_Count out_count,
-                          MPI_Datatype out_type, std::size_t own);
+                          MPI_Datatype in_type, std::size_t sent, void* out, MPI_Count out_count, MPI_Datatype out_type,
+                          std::size_t own);
 /// `count` elements that follow each other. Returns the address of the data; null: the side is packed.
 char* plan_row(Plan& plan, Side& side, const void* user, std::size_t count, const Type& type);
 /// Blocks with counts and displacements of their own. Returns the same.

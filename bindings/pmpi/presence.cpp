@@ -9,8 +9,8 @@
 
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string_view>
 #include <vector>

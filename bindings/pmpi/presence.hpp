@@ -5,9 +5,9 @@
 
 namespace sumac::pmpi {
 
-/// What a rank brings into the agreement. Everything but `usable` must be the same at all ranks.
+/// A rank's part of the agreement. Everything but `usable` must be the same at all ranks.
 struct Presence {
-  std::uint64_t version = 0;   ///< Of this library.
+  std::uint64_t version = 0;   ///< The version of this library.
   std::uint64_t settings = 0;  ///< A hash of all settings that ranks must share.
   bool usable = true;          ///< False if this rank can't serve: its settings are wrong.
 };

@@ -23,7 +23,7 @@ void report_done(Request& request);
 
 /// Moves every lane, and reports what is done to the MPI. Called by the program's threads alone.
 void advance();
-/// What a wait does between two looks that found nothing.
+/// A wait calls it between two looks that found nothing.
 void pause(unsigned looks);
 /// spec.progress of a team: drives the MPI, and what is posted.
 void drive(void* context);

@@ -87,6 +87,17 @@ int discard(Request* request, int rc) {
   return rc;
 }
 
+/// Gives a persistent request its handle, and lists it.
+int lend_handle(Request* request, MPI_Request* handle) {
+  const int rc = mpi.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request->handle);
+  if (rc != MPI_SUCCESS) return discard(request, rc);
+  const std::lock_guard guard(lock);
+  persistent[bits_of(request->handle)] = request;
+  persistent_count = static_cast<int>(persistent.size());
+  *handle = request->handle;
+  return MPI_SUCCESS;
+}
+
 }  // namespace
 
 Request::~Request() {
@@ -143,13 +154,12 @@ int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& pas
     passed = status == SUMAC_TEAM_PASS;
     return discard(request, passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status));
   }
-  const int rc = mpi.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request->handle);
-  if (rc != MPI_SUCCESS) return discard(request, rc);
-  const std::lock_guard guard(lock);
-  persistent[bits_of(request->handle)] = request;
-  persistent_count = static_cast<int>(persistent.size());
-  *handle = request->handle;
-  return MPI_SUCCESS;
+  return lend_handle(request, handle);
+}
+
+int make_persistent_nothing(Request* request, MPI_Request* handle) {
+  request->is_persistent = true;
+  return lend_handle(request, handle);
 }
 
 bool persistent_exist() noexcept { return persistent_count.load(std::memory_order_relaxed) > 0; }
@@ -162,8 +172,9 @@ Request* find_persistent(MPI_Request handle) {
 
 int start_persistent(Request& request) {
   request.is_active = true;
-  request.is_done = false;
+  request.is_done = request.op == nullptr;
   request.code = MPI_SUCCESS;
+  if (request.is_done) return MPI_SUCCESS;
   if (request.plan.packs())
     if (const int rc = request.plan.pack_again(); rc != MPI_SUCCESS) return rc;
   enter_progress(*request.lane);

@@ -22,14 +22,14 @@ struct Request {
   Lane* lane = nullptr;
   sumac_op_t* op = nullptr;
   MPI_Request handle{};
-  void* memory = nullptr;        ///< Packed data.
-  std::vector<int> sized;        ///< Our copy of counts and displacements: some programs free theirs at once.
-  MPI_Datatype held[3] = {};     ///< Duplicates of types that the program may free before the end.
-  MPI_Op held_op{};              ///< The program's own operation.
+  void* memory = nullptr;     ///< Packed data.
+  std::vector<int> sized;     ///< Our copy of counts and displacements: some programs free theirs at once.
+  MPI_Datatype held[3] = {};  ///< Duplicates of types that the program may free before the end.
+  MPI_Op held_op{};           ///< The program's own operation.
   bool is_persistent = false;
-  bool is_active = false;        ///< Persistent: between MPI_Start and its completion by the program.
+  bool is_active = false;  ///< Persistent: between MPI_Start and its completion by the program.
   std::atomic<bool> is_done{false};
-  int code = MPI_SUCCESS;        ///< What MPI_Wait returns.
+  int code = MPI_SUCCESS;        ///< MPI_Wait returns it.
   Request* next_done = nullptr;  ///< In progress.cpp's stack.
 };
 
@@ -41,6 +41,9 @@ int keep_data(Request& request, const Communicator& communicator);
 int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed);
 /// Makes a persistent request in its lane, with the same answers.
 int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& passed);
+
+/// Makes a persistent request without data: it is done when it is started.
+int make_persistent_nothing(Request* request, MPI_Request* handle);
 
 /// True if a persistent request of ours exists: then calls that complete or start requests look for it.
 bool persistent_exist() noexcept;

@@ -17,8 +17,8 @@ std::array<std::atomic<Type*>, kTypesCached> types{};
 
 namespace {
 
-std::mutex lock;                 ///< Guards all below.
-std::deque<Type> records;        ///< Never given back to the system: see communicator.hpp.
+std::mutex lock;           ///< Guards all below.
+std::deque<Type> records;  ///< Never given back to the system: see communicator.hpp.
 std::vector<Type*> unused, named;
 int key = MPI_KEYVAL_INVALID;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the library must know of a datatype, kept from one call to the next. A team moves bytes: an element of a type
+// The facts about a datatype, kept from one call to the next. A team moves bytes: an element of a type
 // without gaps is used where it lies, any other is packed.
 #include <array>
 #include <atomic>
@@ -13,11 +13,11 @@ struct Type {
   std::atomic<MPI_Datatype> handle{};
   std::size_t size = 0;  ///< Bytes of data in one element.
   std::ptrdiff_t extent = 0, true_lb = 0, true_extent = 0;
-  bool is_dense = false;  ///< One element lies without a gap, in the order of its signature, from true_lb on.
-  bool is_flat = false;   ///< So do several elements one after the other.
-  bool has_gaps = true;     ///< Of several elements; their order is another matter.
+  bool is_dense = false;    ///< One element lies without a gap, in the order of its signature, from true_lb on.
+  bool is_flat = false;     ///< So do several elements one after the other.
+  bool has_gaps = true;     ///< Several elements leave gaps, whatever their order is.
   bool is_orderly = false;  ///< Elements do not reach into each other.
-  int row = -1;           ///< In the table of folds, for a predefined type that reductions know.
+  int row = -1;             ///< In the table of folds, for a predefined type that reductions know.
 };
 
 /// Returns null for a type that the MPI does not know; it finds the mistake by itself when the call is passed on.
@@ -44,7 +44,7 @@ inline char* data_at(const void* buffer, const Type& type) {
   return static_cast<char*>(const_cast<void*>(buffer)) + type.true_lb;
 }
 
-/// What packing needs of a type: a request may hold a duplicate of a type that the program has freed.
+/// The facts that packing needs of a type: a request may hold a duplicate of a type that the program has freed.
 struct Layout {
   MPI_Datatype handle{};
   std::size_t size = 0;

@@ -19,7 +19,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 @dataclasses.dataclass(frozen=True)
 class Mpi:
     name: str
-    suffix: str  # of Debian's programs: mpicc.openmpi
+    suffix: str  # Debian's programs end in it: mpicc.openmpi
     library: pathlib.Path
     start: tuple  # the launcher and its usual words
 

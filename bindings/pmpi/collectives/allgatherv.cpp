@@ -28,7 +28,7 @@ Planned plan_allgatherv(const Communicator& team, Plan& plan, const void* in, Co
 }  // namespace
 }  // namespace sumac::pmpi
 
-#define PARAMETERS(Count, Displacement)                                                   \
+#define PARAMETERS(Count, Displacement)                                                 \
   const void *in, Count in_count, MPI_Datatype in_type, void *out, const Count *counts, \
       const Displacement *displacements, MPI_Datatype out_type
 #define ARGUMENTS in, in_count, in_type, out, counts, displacements, out_type

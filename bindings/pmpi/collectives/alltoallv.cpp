@@ -32,11 +32,10 @@ Planned plan_alltoallv(const Communicator& team, Plan& plan, const void* in, con
 }  // namespace
 }  // namespace sumac::pmpi
 
-#define PARAMETERS(Count, Displacement)                                                                             \
+#define PARAMETERS(Count, Displacement)                                                                          \
   const void *in, const Count *in_counts, const Displacement *in_displacements, MPI_Datatype in_type, void *out, \
       const Count *out_counts, const Displacement *out_displacements, MPI_Datatype out_type
 #define ARGUMENTS in, in_counts, in_displacements, in_type, out, out_counts, out_displacements, out_type
-#define PLAN                                                                                                  \
-  plan_alltoallv(team, plan, in, in_counts, in_displacements, in_type, out, out_counts, out_displacements, \
-                 out_type)
+#define PLAN \
+  plan_alltoallv(team, plan, in, in_counts, in_displacements, in_type, out, out_counts, out_displacements, out_type)
 SUMAC_PMPI_ALL_FORMS(Alltoallv, alltoallv, SUMAC_COLL_ALLTOALLV)

@@ -23,9 +23,8 @@ Planned plan_gather(const Communicator& team, Plan& plan, const void* in, MPI_Co
 }  // namespace
 }  // namespace sumac::pmpi
 
-#define PARAMETERS(Count, Displacement)                                               \
-  const void *in, Count in_count, MPI_Datatype in_type, void *out, Count out_count, \
-      MPI_Datatype out_type, int root
+#define PARAMETERS(Count, Displacement) \
+  const void *in, Count in_count, MPI_Datatype in_type, void *out, Count out_count, MPI_Datatype out_type, int root
 #define ARGUMENTS in, in_count, in_type, out, out_count, out_type, root
 #define PLAN plan_gather(team, plan, in, in_count, in_type, out, out_count, out_type, root)
 SUMAC_PMPI_ALL_FORMS(Gather, gather, SUMAC_COLL_GATHER)

@@ -35,7 +35,7 @@ Planned plan_gatherv(const Communicator& team, Plan& plan, const void* in, Count
 }  // namespace
 }  // namespace sumac::pmpi
 
-#define PARAMETERS(Count, Displacement)                                                   \
+#define PARAMETERS(Count, Displacement)                                                 \
   const void *in, Count in_count, MPI_Datatype in_type, void *out, const Count *counts, \
       const Displacement *displacements, MPI_Datatype out_type, int root
 #define ARGUMENTS in, in_count, in_type, out, counts, displacements, out_type, root

@@ -14,12 +14,12 @@ Planned plan_scatter(const Communicator& team, Plan& plan, const void* in, MPI_C
     return Planned::wrong;
   auto& call = plan.call;
   call.root = root;
-  call.bytes = is_root ? static_cast<std::size_t>(in_count) * sends->size
-                       : static_cast<std::size_t>(out_count) * receives->size;
+  call.bytes =
+      is_root ? static_cast<std::size_t>(in_count) * sends->size : static_cast<std::size_t>(out_count) * receives->size;
   if (call.bytes == 0) return Planned::nothing;
   if (is_root)
-    call.in = plan_row(plan, plan.send, in, static_cast<std::size_t>(team.size) * static_cast<std::size_t>(in_count),
-                       *sends);
+    call.in =
+        plan_row(plan, plan.send, in, static_cast<std::size_t>(team.size) * static_cast<std::size_t>(in_count), *sends);
   if (in_place) {
     plan.shared = Plan::Shared::out_is_in;
     call.out = const_cast<void*>(call.in);
@@ -32,9 +32,8 @@ Planned plan_scatter(const Communicator& team, Plan& plan, const void* in, MPI_C
 }  // namespace
 }  // namespace sumac::pmpi
 
-#define PARAMETERS(Count, Displacement)                                               \
-  const void *in, Count in_count, MPI_Datatype in_type, void *out, Count out_count, \
-      MPI_Datatype out_type, int root
+#define PARAMETERS(Count, Displacement) \
+  const void *in, Count in_count, MPI_Datatype in_type, void *out, Count out_count, MPI_Datatype out_type, int root
 #define ARGUMENTS in, in_count, in_type, out, out_count, out_type, root
 #define PLAN plan_scatter(team, plan, in, in_count, in_type, out, out_count, out_type, root)
 SUMAC_PMPI_ALL_FORMS(Scatter, scatter, SUMAC_COLL_SCATTER)

@@ -27,15 +27,14 @@ Planned plan_scatterv(const Communicator& team, Plan& plan, const void* in, cons
   const Type* receives = find_type(out_type);
   if (receives == nullptr || out_count < 0) return Planned::wrong;
   if (root != team.rank) call.bytes = static_cast<std::size_t>(out_count) * receives->size;
-  if (call.bytes != 0)
-    call.out = plan_row(plan, plan.receive, out, static_cast<std::size_t>(out_count), *receives);
+  if (call.bytes != 0) call.out = plan_row(plan, plan.receive, out, static_cast<std::size_t>(out_count), *receives);
   return Planned::run;
 }
 
 }  // namespace
 }  // namespace sumac::pmpi
 
-#define PARAMETERS(Count, Displacement)                                                                          \
+#define PARAMETERS(Count, Displacement)                                                                    \
   const void *in, const Count *counts, const Displacement *displacements, MPI_Datatype in_type, void *out, \
       Count out_count, MPI_Datatype out_type, int root
 #define ARGUMENTS in, counts, displacements, in_type, out, out_count, out_type, root
