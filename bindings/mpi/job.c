@@ -42,6 +42,9 @@ static struct {
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool hcoll_job_stands(void) { return NULL != job.context; }
+struct sharp_coll_context* hcoll_job_context(void) {
+  return job.context;
+}
 
 /* Rank 0 prints the reason and ends the job. The others wait to be ended with it and print nothing: they would
  * repeat the reason, or end the job before rank 0 has printed it. They go on only where rank 0 does not come here
@@ -55,7 +58,8 @@ void hcoll_abort(ompi_communicator_t* comm) {
   exit(1);
 }
 
-/* libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. */
+/* libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. Only
+ * blocking calls wait, and the progress thread makes none. */
 static int drive_mpi(void) {
   hcoll_drive_mpi(NULL);
   return 0;
@@ -181,7 +185,7 @@ static int begin(int channel, struct hcoll_group_oob* oob) {
   spec.oob_ctx = oob;
   spec.group_channel_idx = channel;
   spec.world_local_rank = ompi_process_info.my_local_rank;
-  spec.enable_thread_support = ompi_mpi_thread_multiple;
+  spec.enable_thread_support = ompi_mpi_thread_multiple || settings->progress_thread;
   return sharp_coll_init(&spec, &job.context);
 }
 

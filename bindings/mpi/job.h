@@ -11,6 +11,8 @@
 int hcoll_job_begin(hcoll_module_t* world);
 /** True once the job exists, at all ranks or at none. */
 bool hcoll_job_stands(void);
+/** Returns the job's context; NULL: there is no job. */
+struct sharp_coll_context* hcoll_job_context(void);
 /** Waits for all Leaves and ends the job. It calls no MPI function. */
 void hcoll_job_end(void);
 /** Ends the MPI job with the line that users of HCOLL know. */
