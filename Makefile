@@ -12,6 +12,7 @@ JOBS ?= $(shell nproc)
 TESTS ?=
 CASE ?=
 BEFORE ?=
+WITHOUT ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
@@ -22,7 +23,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan lines clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan lines clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -57,6 +58,10 @@ bench: setup configure ## the demo's cases and others in long form, and whether 
 bench-host: setup-bench configure ## shared memory against every MPI, inside this host (build/host.json); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)" $(if $(BEFORE),--before "$(BEFORE)")
+
+bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interposed library and without (build/mpi.json, 90 minutes); CASE=name for some, WITHOUT=abi,impi
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 bench/mpi/run.py --build $(BUILD) --out build/mpi.json --case "$(CASE)" --without "$(WITHOUT)"
 
 bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs

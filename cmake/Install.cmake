@@ -1,6 +1,7 @@
 # `cmake --install` puts these under the prefix:
 #   bin/                  sumac, sharp_am, sharp_an, sharpd, the sharp_* utilities
 #   lib/                  libsharp_coll.so, libsharp.so, the ucx backend, pkgconfig/sharp.pc
+#   lib/libsumac_mpi_*.so the interposed libraries, one for each ABI of MPI
 #   lib/openmpi/          the component for Open MPI
 #   lib/sumac/examples/   an example to try it with
 #   include/sharp/api/    the C headers
@@ -31,6 +32,11 @@ function(sumac_install)
   if(TARGET sumac_net_ucx)
     install(TARGETS sumac_net_ucx LIBRARY DESTINATION lib)
   endif()
+  foreach(abi IN ITEMS openmpi mpich abi)
+    if(TARGET sumac_mpi_${abi})
+      install(TARGETS sumac_mpi_${abi} LIBRARY DESTINATION lib)
+    endif()
+  endforeach()
   if(TARGET mca_coll_hcoll)
     install(TARGETS mca_coll_hcoll LIBRARY DESTINATION lib/openmpi)
   endif()

@@ -8,6 +8,8 @@ def number(value, unit="ms"):
         return "-"
     if unit in ("share", "ratio"):
         return f"{value:.3f}"
+    if unit == "failures":
+        return str(value)
     if unit in ("bytes", "1/s"):
         return f"{value / 1e6:.2f}M" if value >= 1e6 else f"{value / 1e3:.1f}k" if value >= 1e4 else f"{value:.0f}"
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"

@@ -36,9 +36,9 @@ def first_of(*names):
     raise Absent(f"{names[0]} is missing: packaging/install packaging/apt-bench.txt")
 
 
-def compile_once(name, compiler, files, headers, folder):
+def compile_once(name, compiler, files, headers, folder, flags=FLAGS, libraries=("-lm",)):
     """The program, made of `files`; its name holds what it was made of, so that it is made again when that changes."""
-    digest = hashlib.sha256(" ".join([str(compiler), *FLAGS]).encode())
+    digest = hashlib.sha256(" ".join([str(compiler), *flags]).encode())
     for each in [*files, *headers]:
         digest.update((SOURCE / each).read_bytes())
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,9 +49,9 @@ def compile_once(name, compiler, files, headers, folder):
         old.unlink()
     with tempfile.TemporaryDirectory() as place:
         for each in files:
-            run_quietly([compiler, *FLAGS, *(["-O3"] if each in VECTORS else []), "-c", SOURCE / each, "-o",
+            run_quietly([compiler, *flags, *(["-O3"] if each in VECTORS else []), "-c", SOURCE / each, "-o",
                          f"{place}/{Path(each).stem}.o"], 120, f"compiling {name}")
-        run_quietly([compiler, *[f"{place}/{Path(each).stem}.o" for each in files], "-lm", "-o", f"{place}/program"], 120,
+        run_quietly([compiler, *[f"{place}/{Path(each).stem}.o" for each in files], *libraries, "-o", f"{place}/program"], 120,
                     f"linking {name}")
         shutil.copy(f"{place}/program", program)  # complete or not there
     return program

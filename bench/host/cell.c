@@ -12,8 +12,9 @@
 
 /* A call is measured in one of these ways. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
  * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
- * library, or with arithmetic (post busy). Dup and first: communicators. */
-typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst } way;
+ * library, or with arithmetic (post busy). Dup and first: communicators. Osu: the same buffers again and again, as the programs osu_*
+ * measure. */
+typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kOsu } way;
 
 static const struct {
   const char* name;
@@ -35,6 +36,13 @@ static const struct {
     {"dup", kBarrier, kDup},
     {"first-barrier", kBarrier, kFirst},
     {"first-allreduce", kAllreduce, kFirst},
+    {"osu-allreduce", kAllreduce, kOsu},
+    {"osu-bcast", kBcast, kOsu},
+    {"osu-reduce", kReduce, kOsu},
+    {"osu-allgather", kAllgather, kOsu},
+    {"osu-alltoall", kAlltoall, kOsu},
+    {"osu-gather", kGather, kOsu},
+    {"osu-scatter", kScatter, kOsu},
 };
 
 static int find(const char* name) {
@@ -45,8 +53,15 @@ static int find(const char* name) {
 
 static int has_data(int kind) { return kKinds[kind].kind != kBarrier; }
 
-/* A single number is a double, as of a scalar product; a vector is float, as gradients and fields are. */
-static bench_type type_of(size_t bytes) { return bytes <= 64 ? kBenchDouble : kBenchFloat; }
+/* A single number is a double, as of a scalar product; a vector is float, as gradients and fields are. OSU's programs
+ * sum floats and move characters. */
+static bench_type type_of(int kind, size_t bytes) {
+  return kKinds[kind].how != kOsu && bytes <= 64 ? kBenchDouble : kBenchFloat;
+}
+static int is_char(int kind) {
+  return kKinds[kind].how == kOsu && kKinds[kind].kind != kAllreduce && kKinds[kind].kind != kReduce;
+}
+static size_t width_of(int kind, size_t bytes) { return is_char(kind) ? 1 : bench_type_bytes(type_of(kind, bytes)); }
 
 const char* cell_refuses(const area_command* command) {
   const int kind = find(command->kind);
@@ -55,8 +70,7 @@ const char* cell_refuses(const area_command* command) {
   if (command->iterations < 1 || command->warmup < 0 || total > kAreaIterationsMax)
     return "too many or too few iterations";
   if (has_data(kind) == (command->bytes == 0)) return "a size where none belongs, or none where one does";
-  if (has_data(kind) && command->bytes % bench_type_bytes(type_of(command->bytes)) != 0)
-    return "not a multiple of the type";
+  if (has_data(kind) && command->bytes % width_of(kind, command->bytes) != 0) return "not a multiple of the type";
   return NULL;
 }
 
@@ -120,30 +134,38 @@ static int is_pairwise(const cell* c) {
   const world_kind kind = kKinds[c->kind].kind;
   return kind == kAlltoall || kind == kScatter || kind == kScatterv;
 }
-static size_t block_bytes(const cell* c) { return c->call.count * bench_type_bytes(c->call.type); }
+static size_t block_bytes(const cell* c) {
+  return c->call.count * (c->call.is_char ? 1 : bench_type_bytes(c->call.type));
+}
 static char* block(const void* base, const cell* c, int index) { return (char*)base + (size_t)index * block_bytes(c); }
+
+static void put(const cell* c, int source, int iteration, void* to) {
+  if (c->call.is_char)
+    memset(to, 1 + (source + 10 * iteration) % 100, block_bytes(c));
+  else
+    bench_pattern_fill(c->pattern, source, iteration, to);
+}
 
 static void fill(const cell* c, int iteration) {
   char *send = (char*)c->call.send, *receive = c->call.receive;
   switch (kKinds[c->kind].kind) {
     case kBarrier: return;
     case kBcast:
-      if (c->rank == 0) bench_pattern_fill(c->pattern, 0, iteration, receive);
+      if (c->rank == 0) put(c, 0, iteration, receive);
       return;
     case kScatter:
     case kScatterv:
       if (c->rank != 0) return;
       __attribute__((fallthrough));
     case kAlltoall:
-      for (int to = 0; to < c->ranks; ++to)
-        bench_pattern_fill(c->pattern, c->rank * c->ranks + to, iteration, block(send, c, to));
+      for (int to = 0; to < c->ranks; ++to) put(c, c->rank * c->ranks + to, iteration, block(send, c, to));
       return;
-    default: bench_pattern_fill(c->pattern, c->rank, iteration, send);
+    default: put(c, c->rank, iteration, send);
   }
 }
 
 static int differs(const cell* c, int source, int iteration, const void* got) {
-  bench_pattern_fill(c->pattern, source, iteration, buffers.scratch);
+  put(c, source, iteration, buffers.scratch);
   return memcmp(buffers.scratch, got, block_bytes(c)) != 0;
 }
 
@@ -382,6 +404,27 @@ static long run_calls(const cell* c, int total) {
   return errors;
 }
 
+/* The loop of OSU's collective programs: every call has the same buffers with the same content, is timed alone, and is
+ * followed by a barrier of the MPI, outside of the time. Results are checked after the loop, and after one more call
+ * with other data, because those of the loop are alike. */
+static long run_osu(const cell* c, int total) {
+  const world_kind kind = kKinds[c->kind].kind;
+  fill(c, 0);
+  align(c);
+  for (int i = 0; i < total; ++i) {
+    const int64_t start = ticks_fenced();
+    const int code = world_call(kind, &c->call);
+    area_note(i, ticks_fenced() - start);
+    must(code, kKinds[c->kind].name);
+    must(world_call(kBarrier, &c->call), "barrier");
+  }
+  long errors = check(c, 0);
+  align(c);
+  fill(c, 1);
+  must(world_call(kind, &c->call), kKinds[c->kind].name);
+  return errors + check(c, 1);
+}
+
 static long run_communicators(const cell* c, int total) {
   const int first = kKinds[c->kind].how == kFirst;
   long errors = 0;
@@ -407,9 +450,10 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
   const int total = command->warmup + command->iterations;
   long verified = total;
   if (has_data(c.kind)) {
-    c.call.type = type_of(command->bytes);
-    c.call.count = command->bytes / bench_type_bytes(c.call.type);
-    c.pattern = pattern_for(c.call.type, is_pairwise(&c) ? c.ranks * c.ranks : c.ranks, c.call.count);
+    c.call.type = type_of(c.kind, command->bytes), c.call.is_char = is_char(c.kind);
+    c.call.count = command->bytes / width_of(c.kind, command->bytes);
+    if (!c.call.is_char)
+      c.pattern = pattern_for(c.call.type, is_pairwise(&c) ? c.ranks * c.ranks : c.ranks, c.call.count);
     need_buffers(command->bytes * (size_t)c.ranks);
     c.call.send = buffers.send, c.call.receive = buffers.receive;
   }
@@ -430,6 +474,7 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
     case kPostBusy: errors = run_overlap(&c, command, ns_each, result); break;
     case kDup:
     case kFirst: errors = run_communicators(&c, total); break;
+    case kOsu: errors = run_osu(&c, total), verified = 2; break;
   }
   area_align();
   const int bursts = kKinds[c.kind].how == kBackToBack && command->bytes <= kBurstBlockMax;

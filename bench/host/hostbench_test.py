@@ -34,7 +34,27 @@ OTHERS = [P.Cell("", kind, size) for kind in POSTED for size in (8, 100000)]
 OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-allreduce", 8)]
 
 
+# OSU's reductions begin at one float, and its other collectives at one character.
+OSU = [P.Cell("", f"osu-{kind}", size) for kind in ("allreduce", "reduce") for size in (4, 8, 100000)]
+OSU += [P.Cell("", f"osu-{kind}", size) for kind in ("bcast", "allgather", "alltoall", "gather", "scatter") for size in (1, 8, 100001)]
+
+
 class Hostbench(unittest.TestCase):
+    def test_the_loop_of_osu(self):
+        for ranks in (2, 3):
+            with Running(HONEST, ranks, False, {}, SECONDS) as running:
+                for cell in OSU:
+                    answer = running.ask(cell, SECONDS, 10)
+                    self.assertEqual((answer["kind"], answer["errors"], answer["verified"]), (cell.kind, 0, 2 * ranks))
+                with self.assertRaisesRegex(ProgramFailed, "multiple of the type"):
+                    running.ask(P.Cell("", "osu-allreduce", 1), SECONDS, 10)
+
+    def test_a_wrong_result_is_found_in_the_loop_of_osu(self):
+        liar = Started([*LAUNCH, "-x", f"LD_PRELOAD={BROKEN}", "-x", "BROKEN_MPI=sum", MPI])
+        with self.assertRaisesRegex(ProgramFailed, "1 of 4 results of the sum were wrong"):
+            with Running(liar, 2, False, {}, SECONDS) as running:
+                running.ask(P.Cell("the sum", "osu-allreduce", 1024), SECONDS, 3)  # the seventh sum is the last, with other data
+
     def test_every_cell_on_numbers_of_ranks_that_fit_and_that_do_not(self):
         for ranks in (2, 3, 5):
             for program, cells in ((HONEST, TIMED + OTHERS), (PLAIN, TIMED)):

@@ -31,7 +31,7 @@ class Clock:
 def value_of(cell, answer):
     if "overlap" in answer:
         return answer["overlap"]
-    return answer["ns"] / (1e6 if cell.unit == "ms" else 1e3)
+    return answer["mean_ns" if cell.is_mean else "ns"] / (1e6 if cell.unit == "ms" else 1e3)
 
 
 class Measuring:
@@ -164,10 +164,11 @@ class Measuring:
                 return
             pairs.dropped += 1
 
-    def group(self, group, note):
+    def group(self, group, note, first=0):
+        """Measures a group; `first` is the number of its first start, if the group has been measured before."""
         began = time.monotonic()
-        for start in range(group.starts):
+        for start in range(first, first + group.starts):
             if start and self.clock.over():
                 break
-            self.one_start(group, start, lambda s, c: note(group, s, c))
+            self.one_start(group, start, lambda s, c: note(group, s - first, c))
         return time.monotonic() - began

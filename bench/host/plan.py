@@ -31,11 +31,16 @@ class Cell:
     unit: str = "us"
     limit: float = None
     iterations: int = 0
+    skipped: int = None  # calls before those that are measured
+    is_mean: bool = False  # a turn's number is the mean over its iterations, not the median
 
     @property
     def turns(self):
         """Iterations of one turn."""
         return self.iterations or default_iterations(self.bytes)
+
+    def warmup(self, iterations):
+        return warmup(iterations) if self.skipped is None else self.skipped
 
 
 def warmup(iterations):

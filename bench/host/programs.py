@@ -23,15 +23,15 @@ class Mpi:
     version: str
 
 
-def installed(package, folder):
+def installed(package, folder, requirements=HERE):
     """A peer of the Python package index, in a virtual environment below `folder`, made the first time it is asked for."""
-    wanted = (HERE / f"requirements-{package}.txt").read_text()
+    wanted = (requirements / f"requirements-{package}.txt").read_text()
     place, mark = folder / package, folder / package / "installed.txt"
     if not mark.exists() or mark.read_text() != wanted:
         print(f"installing {wanted.splitlines()[-1].split()[0]} into {place}", flush=True)
         shutil.rmtree(place, ignore_errors=True)
         run_quietly([sys.executable, "-m", "venv", place], 120, f"a virtual environment for {package} (apt install python3-venv)")
-        run_quietly([place / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", HERE / f"requirements-{package}.txt"],
+        run_quietly([place / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", requirements / f"requirements-{package}.txt"],
                     300, f"pip install {package}")
         mark.write_text(wanted)
     return place
@@ -76,12 +76,7 @@ class Program:
             return [self.program], environment
         if self.mpi.family == "mpich":
             return [self.mpi.launcher, "-n", str(ranks)] + [self.program], {**environment, **mpich_variables(options)}
-        argv = [self.mpi.launcher, "-n", str(ranks), "--bind-to", "none"]
-        if os.geteuid() == 0:
-            argv.append("--allow-run-as-root")
-        argv += ["--map-by", ":OVERSUBSCRIBE"] if self.mpi.version == "5" else ["--oversubscribe"]
-        # Told in both cases, because --oversubscribe by itself would turn it on.
-        argv += ["--mca", "mpi_yield_when_idle", "1" if options.get("yield") else "0"]
+        argv = openmpi_command(self.mpi, ranks, options)
         if self.name == P.OMPI5_SM:
             argv += ["--mca", "coll_sm_priority", "100"]
         if self.name in (P.SUMAC, P.OFF, P.THREAD):
@@ -89,6 +84,16 @@ class Program:
         if self.name == P.THREAD:
             environment["SUMAC_PROGRESS_THREAD"] = "1"
         return argv + [self.program], environment
+
+
+def openmpi_command(mpi, ranks, options):
+    """Returns the words in front of the program."""
+    argv = [mpi.launcher, "-n", str(ranks), "--bind-to", "none"]
+    if os.geteuid() == 0:
+        argv.append("--allow-run-as-root")
+    argv += ["--map-by", ":OVERSUBSCRIBE"] if mpi.version == "5" else ["--oversubscribe"]
+    # Told in both cases, because --oversubscribe by itself would turn it on.
+    return argv + ["--mca", "mpi_yield_when_idle", "1" if options.get("yield") else "0"]
 
 
 def clean_environment():

@@ -18,6 +18,7 @@ from core.table import write  # noqa: E402
 from core.verdict import complain  # noqa: E402
 from host import measuring, plan as P, report  # noqa: E402
 from host.programs import Absent, Program  # noqa: E402
+from host.progress import Progress  # noqa: E402
 
 
 PEER_LABELS = {P.LABELS[peer] for peer in (*P.PEERS, *P.BEFORE_OF.values())}
@@ -34,27 +35,6 @@ def programs_of(groups, build, folder, before=None):
             absent[name] = str(why)
             print(f"without {P.LABELS[name]}: {why}", flush=True)
     return found, absent
-
-
-def guess_s(group):
-    """For the progress line until something was measured: what this took on two cores."""
-    turn_s = sum(0.006 + (0.02 if cell.bytes > 64 << 10 else 0) for cell in group.cells) * (1 if group.pinned else 8)
-    return group.starts * (0.6 * (len(group.peers) + 1) * group.ranks / 2 + group.cycles * turn_s * max(1, 2 * len(group.peers)))
-
-
-class Progress:
-    def __init__(self, groups, clock):
-        self.groups, self.clock, self.tty = groups, clock, sys.stdout.isatty()
-
-    def __call__(self, group, start, cycle):
-        later = sum(guess_s(other) for other in self.groups[self.groups.index(group) + 1:])
-        left = guess_s(group) * (1 - (start + cycle / group.cycles) / group.starts) + later
-        text = (f"[{clock_text(self.clock.elapsed)}, about {clock_text(left)} left] {group.name}: "
-                f"start {start + 1} of {group.starts}, turn {cycle + 1} of {group.cycles}")
-        if self.tty:
-            print(f"\r{text:<78}", end="", flush=True)
-        elif cycle == 0:
-            print(text, flush=True)
 
 
 def main():

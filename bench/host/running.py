@@ -11,8 +11,6 @@ import tempfile
 
 from demolib.lab import Deadline, end, last_words
 
-from . import plan as P
-
 
 class ProgramFailed(Exception):
     """It did not start, died, hung or refused: the text says which."""
@@ -69,11 +67,18 @@ class Running:
             self.commands = None
 
     def __exit__(self, kind, value, trace):
+        self._close_commands()
+        if kind is None:
+            self.finish()
+        self.undo.close()
+
+    def finish(self):
+        """Ends it in good order; returns all that it has printed."""
         self._close_commands()  # the end of commands ends the program
-        if kind is None and self.process.poll() is None:
+        if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(20)
-        self.undo.close()
+        return self.output()
 
     def give_up(self):
         """It hangs or is broken: no polite end."""
@@ -108,9 +113,8 @@ class Running:
         return json.loads(line)
 
     def ask(self, cell, seconds, iterations):
-        count, warmup = iterations, P.warmup(iterations)
         try:
-            os.write(self.commands, f"{cell.kind} {cell.bytes} {count} {warmup}\n".encode())
+            os.write(self.commands, f"{cell.kind} {cell.bytes} {iterations} {cell.warmup(iterations)}\n".encode())
         except BrokenPipeError as gone:
             raise ProgramFailed(f"ended: {self.words()}") from gone
         answer = self._read(seconds)

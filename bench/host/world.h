@@ -25,6 +25,7 @@ typedef struct {
   void* receive; /**< kBcast: the buffer. Root is rank 0. */
   size_t count;  /**< Elements of one block: what one rank gives to one other. */
   bench_type type;
+  int is_char; /**< Elements are single characters, whatever `type` is. */
 } world_arguments;
 
 /** This process's rank before the start, for pinning; -1 if the launcher does not say. */

@@ -52,8 +52,9 @@ void world_abort(void) {
   exit(3);
 }
 
-static MPI_Datatype mpi_type(bench_type type) {
-  switch (type) {
+static MPI_Datatype mpi_type(const world_arguments* a) {
+  if (a->is_char) return MPI_CHAR;
+  switch (a->type) {
     case kBenchInt32: return MPI_INT32_T;
     case kBenchInt64: return MPI_INT64_T;
     case kBenchFloat: return MPI_FLOAT;
@@ -65,7 +66,7 @@ static MPI_Datatype mpi_type(bench_type type) {
 
 int world_call(world_kind kind, const world_arguments* a) {
   const int count = (int)a->count;
-  const MPI_Datatype type = mpi_type(a->type);
+  const MPI_Datatype type = mpi_type(a);
   switch (kind) {
     case kBarrier: return MPI_Barrier(current);
     case kAllreduce: return MPI_Allreduce(a->send, a->receive, count, type, MPI_SUM, current);
@@ -83,7 +84,7 @@ int world_call(world_kind kind, const world_arguments* a) {
 
 int world_post(world_kind kind, const world_arguments* a) {
   const int count = (int)a->count;
-  const MPI_Datatype type = mpi_type(a->type);
+  const MPI_Datatype type = mpi_type(a);
   switch (kind) {
     case kAllreduce: return MPI_Iallreduce(a->send, a->receive, count, type, MPI_SUM, current, &pending);
     case kAlltoall: return MPI_Ialltoall(a->send, count, type, a->receive, count, type, current, &pending);

@@ -116,6 +116,7 @@ static void fold_in_pieces(const world_arguments* a) {
 int world_call(world_kind kind, const world_arguments* a) {
   const size_t bytes = a->count * bench_type_bytes(a->type);
   const size_t all = kind == kAlltoall || kind == kScatter ? bytes * (size_t)rank_count : bytes;
+  if (a->is_char) return ENOTSUP;
   if (all > kSlotBytes) return E2BIG;
   number += 1;
   switch (kind) {

@@ -6,18 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/tree/tree.h"
+#include "bindings/common/join.h"
 #include "job.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
-#include "sharp/api/sumac_ext.h"
 
 struct across {
   hcoll_module_t* module;
   ompi_communicator_t* leaders_comm; /* at leaders; NULL if every rank is one */
-  struct sharp_coll_comm* group;     /* at leaders, if there is a group */
-  sumac_tree_t* tree;                /* NULL unless every leader is in the group */
-  const char* no_tree;               /* the reason if there is no tree */
+  struct sumac_joined joined;        /* the tree's part */
   bool all_lead;                     /* then MPI's own collectives are better than ours around them */
   char error[512];
 };
@@ -212,10 +209,7 @@ static const char* error(void* context) { return ((struct across*)context)->erro
 
 static void close_across(void* context) {
   struct across* across = context;
-  sumac_tree_close(across->tree);
-  if (NULL != across->group) {
-    hcoll_group_leave(across->group);
-  }
+  sumac_tree_leave(&across->joined);
   if (NULL != across->leaders_comm) {
     ompi_comm_free(&across->leaders_comm);
   }
@@ -232,105 +226,21 @@ static void keep_for_us(ompi_communicator_t* comm) {
   hcoll_leave_alone(comm);
 }
 
-/* A program may have thousands of communicators, and the tree only has groups for the first ones. So this is printed
- * for the first one without a group, and the last line of the job has their number. */
-static void say_no_group(hcoll_module_t* module, int status) {
-  char line[160];
-  snprintf(line, sizeof(line), "SHArP: sharp group create failed:%s(%d)", sharp_coll_strerror(status), status);
-  module->no_group = true;
-  hcoll_say_once(line, 0 == module->rank);
-  if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE_COMM) {
-    hcoll_abort(module->comm);
-  }
-  hcoll_say_once("SHArP: continuing without sharp on this communicator..", 0 == module->rank);
-}
-
-static int group_of_leaders(struct across* across) {
-  const struct hcoll_next* next = &across->module->next;
-  struct hcoll_group_oob oob = {across->module->comm, next->bcast_module, next->barrier_module, next->gather_module,
-                                next->bcast,          next->barrier,      next->gather};
-  if (NULL != across->leaders_comm) {
-    const mca_coll_base_comm_coll_t* coll = across->leaders_comm->c_coll;
-    oob = (struct hcoll_group_oob){across->leaders_comm,     coll->coll_bcast_module, coll->coll_barrier_module,
-                                   coll->coll_gather_module, coll->coll_bcast,        coll->coll_barrier,
-                                   coll->coll_gather};
-  }
-  int status = hcoll_group_make(&oob, &across->group);
-  if (status < 0) {
-    across->group = NULL;
-  }
-  return status < 0 ? status : 0;
-}
-
-/* With SUMAC_EXPLAIN=1: prints the numbers that limit the size of an operation on the tree. */
-static void say_what_pays(const struct across* across, const int64_t* limits) {
-  const hcoll_module_t* module = across->module;
-  if (0 != module->rank || NULL == across->group || !sumac_team_options_explain(mca_coll_hcoll_component.options)) {
-    return;
-  }
-  char text[256] = "", kinds[512] = "";
-  size_t used = 0;
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    if (SUMAC_COLL_BARRIER == coll || SUMAC_COLL_ALLGATHERV == coll || limits[coll] < 0 || used >= sizeof(kinds)) {
-      continue;
-    }
-    const char* separator = 0 == used ? "" : ", ";
-    int wanted = INT64_MAX == limits[coll] ? snprintf(kinds + used, sizeof(kinds) - used, "%s%s of any size", separator,
-                                                      sumac_coll_name(coll))
-                                           : snprintf(kinds + used, sizeof(kinds) - used, "%s%s up to %lld bytes",
-                                                      separator, sumac_coll_name(coll), (long long)limits[coll]);
-    used += wanted > 0 ? (size_t)wanted : 0;
-  }
-  (void)sumac_comm_explain(across->group, text, sizeof(text));
-  HCOLL_SAY("SHArP: communicator %s: for the tree: %s (allreduce: %s)", module->comm->c_name, kinds, text);
-}
-
-/* The leaders join the tree's group; every rank must know whether they could, and the limits. */
-static int open_tree(struct across* across, bool leads) {
+static int join_tree(struct across* across, bool leads) {
   hcoll_module_t* module = across->module;
-  /* Status and limits travel together; the minimum of each holds for all ranks. */
-  enum { AGREED = 1 + SUMAC_COLLS };
-  int64_t mine[AGREED] = {0}, agreed[AGREED];
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    mine[1 + coll] = INT64_MAX;
-  }
+  const struct sumac_communicator team = hcoll_communicator(module);
+  struct sumac_communicator leaders = {0};
   if (leads) {
-    mine[0] = group_of_leaders(across);
-    if (0 == mine[0]) {
-      hcoll_group_limits(across->group, mine + 1);
-    }
+    leaders = NULL == across->leaders_comm ? team : hcoll_communicator_of_ours(across->leaders_comm);
   }
-  int rc = module->next.allreduce(mine, agreed, AGREED, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, module->comm,
-                                  module->next.allreduce_module);
-  if (OMPI_SUCCESS != rc) {
-    return rc;
-  }
-  if (agreed[0] >= 0) {
-    across->tree = sumac_tree_open(across->group, agreed + 1, SUMAC_COLLS);
-    if (NULL == across->tree) {
-      return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    say_what_pays(across, agreed + 1);
-    return OMPI_SUCCESS;
-  }
-  if (NULL != across->group) {
-    hcoll_group_leave(across->group);
-    across->group = NULL;
-  }
-  across->no_tree = "it has no group for this communicator";
-  say_no_group(module, (int)agreed[0]);
-  return OMPI_SUCCESS;
-}
-
-/* Returns the reason why a communicator asks for no tree; NULL if it asks. */
-static const char* why_no_tree(const hcoll_module_t* module) {
-  if (!hcoll_tree_wanted()) {
-    return "HCOLL_ENABLE_SHARP=0";
-  }
-  if (module->hosts < mca_coll_hcoll_component.settings.hosts_min) {
-    return "fewer hosts than HCOLL_SHARP_NP asks for";
-  }
-  return hcoll_job_stands() ? NULL : "the job has none";
+  const struct sumac_join_spec spec = {.hosts = module->hosts,
+                                       .team = &team,
+                                       .leaders = leads ? &leaders : NULL,
+                                       .settings = &mca_coll_hcoll_component.settings,
+                                       .options = mca_coll_hcoll_component.options};
+  int rc = sumac_tree_join(&spec, &across->joined);
+  module->no_group |= across->joined.no_group;
+  return rc;
 }
 
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
@@ -343,7 +253,6 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
   }
   across->module = module;
   across->all_lead = leader_count == module->size;
-  across->no_tree = why_no_tree(module);
   bool leads = my_index >= 0;
   int rc = OMPI_SUCCESS;
   if (!across->all_lead) {
@@ -352,16 +261,16 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
       keep_for_us(across->leaders_comm);
     }
   }
-  if (OMPI_SUCCESS == rc && NULL == across->no_tree) {
-    rc = open_tree(across, leads);
+  if (OMPI_SUCCESS == rc) {
+    rc = join_tree(across, leads);
   }
   if (OMPI_SUCCESS != rc) {
     close_across(across);
     return rc;
   }
   *out = (sumac_across_t){.context = across,
-                          .tree = across->tree,
-                          .no_tree = across->no_tree,
+                          .tree = across->joined.tree,
+                          .no_tree = across->joined.no_tree,
                           .takes = takes,
                           .start = start,
                           .start_direct = start_direct,

@@ -5,11 +5,10 @@
  * on. */
 #include "hcoll.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bindings/common/explain.h"
 #include "job.h"
 #include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
@@ -36,50 +35,8 @@ static int oob_barrier(void* context) {
   return OMPI_SUCCESS == module->next.barrier(module->comm, module->next.barrier_module) ? 0 : -1;
 }
 
-/* Thousands of communicators may have the same message. Only rank 0 of the first one prints it; the other ranks,
- * which may be rank 0 of the next communicator, remember it as well. */
-void hcoll_say_once(const char* line, bool by_us) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static char said[8][512];
-  static size_t next;
-  pthread_mutex_lock(&lock);
-  bool is_new = true;
-  for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); ++i) {
-    is_new = is_new && 0 != strncmp(said[i], line, sizeof(said[i]) - 1);
-  }
-  if (is_new) {
-    snprintf(said[next++ % (sizeof(said) / sizeof(said[0]))], sizeof(said[0]), "%s", line);
-  }
-  pthread_mutex_unlock(&lock);
-  if (is_new && by_us) {
-    HCOLL_SAY("%s", line);
-  }
-}
-
-static void say_lines(char* lines, bool by_us) {
-  char* rest = NULL;
-  for (char* line = strtok_r(lines, "\n", &rest); NULL != line; line = strtok_r(NULL, "\n", &rest)) {
-    hcoll_say_once(line, by_us);
-  }
-}
-
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
-  if (sumac_team_options_explain(mca_coll_hcoll_component.options)) {
-    int size = ompi_comm_size(comm);
-    const char* name = '\0' != comm->c_name[0] ? comm->c_name : "without a name";
-    fprintf(stderr, "sumac: communicator %s: %d rank%s: no team: %s\n", name, size, 1 == size ? "" : "s", why);
-  }
-}
-
-/* Prints the team's explanation for SUMAC_EXPLAIN=1. */
-static void explain(const hcoll_module_t* module) {
-  size_t bytes = sumac_team_explain(module->ordinary.team, NULL, 0);
-  char* text = malloc(bytes);
-  if (NULL != text) {
-    (void)sumac_team_explain(module->ordinary.team, text, bytes);
-    fputs(text, stderr);
-    free(text);
-  }
+  sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
 /* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. The tree works between hosts, so there each
@@ -104,7 +61,7 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   if (OMPI_SUCCESS != rc) {
     return SUMAC_TEAM_NO_MEMORY;
   }
-  bool tree_on_one_host = 1 == module->hosts && 1 == mca_coll_hcoll_component.settings.hosts_min && hcoll_job_stands();
+  bool tree_on_one_host = 1 == module->hosts && 1 == mca_coll_hcoll_component.settings.hosts_min && sumac_job_stands();
   if (tree_on_one_host) {
     let_ranks_be_hosts(module, places);
   }
@@ -146,21 +103,21 @@ int hcoll_attach_first(hcoll_module_t* module) {
   switch (status) {
     case SUMAC_TEAM_OK:
       module->state = HCOLL_TEAM;
-      say_lines(why, 0 == module->rank);
-      if (0 == module->rank && sumac_team_options_explain(mca_coll_hcoll_component.options)) {
-        explain(module);
+      sumac_say_each_once(why, 0 == module->rank);
+      if (0 == module->rank) {
+        sumac_explain_team(mca_coll_hcoll_component.options, module->ordinary.team);
       }
       return OMPI_SUCCESS;
     case SUMAC_TEAM_PASS:
       module->state = HCOLL_PASS;
-      hcoll_say_once(why, 0 == module->rank);
+      sumac_say_once(why, 0 == module->rank);
       if (0 == module->rank) {
         hcoll_explain_none(module->comm, why);
       }
       return OMPI_SUCCESS;
     default:
       module->state = HCOLL_PASS;
-      HCOLL_SAY("no team for communicator %s: %s", module->comm->c_name, why);
+      SUMAC_SAY("no team for communicator %s: %s", module->comm->c_name, why);
       return hcoll_error_code(why);
   }
 }

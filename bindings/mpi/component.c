@@ -1,28 +1,12 @@
 /* The component's entry points for Open MPI. */
 #include "hcoll.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "job.h"
 #include "ompi/mca/rte/rte.h"
 #include "opal/util/show_help.h"
-
-void hcoll_say(const char* file, int line, const char* function, const char* format, ...) {
-  char text[1024];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof(text), format, args);
-  va_end(args);
-  const char* base = strrchr(file, '/');
-  const char* host = ompi_process_info.nodename ? ompi_process_info.nodename : "?";
-  /* One call, so that the lines of several ranks never mix. */
-  fprintf(stderr, "[%s:%d:%u][%s:%d:%s] %s\n", host, (int)getpid(), (unsigned)ORTE_PROC_MY_NAME->vpid,
-          base ? base + 1 : file, line, function, text);
-}
 
 static int hcoll_register(void) {
   int* values[HCOLL_PARAMETERS] = {
@@ -40,7 +24,7 @@ static int hcoll_register(void) {
   return OMPI_SUCCESS;
 }
 
-static void say_warning(const char* sentence) { HCOLL_SAY("warning: %s", sentence); }
+static void say_warning(const char* sentence) { SUMAC_SAY("warning: %s", sentence); }
 
 /* Only rank 0 prints warnings, for all ranks. */
 static void check_environment(void) {
@@ -59,7 +43,7 @@ bool hcoll_speaks_for_host(void) {
 
 static int refuse(const char* why) {
   if (hcoll_speaks_for_host()) {
-    HCOLL_SAY("%s", why);
+    SUMAC_SAY("%s", why);
   }
   return OMPI_ERR_BAD_PARAM;
 }
@@ -77,12 +61,16 @@ static int read_team_options(void) {
 }
 
 static int hcoll_open(void) {
-  if (!hcoll_on()) {
+  if (!mca_coll_hcoll_component.enable) {
     return OMPI_SUCCESS; /* as if the component were absent: it reads, publishes and prints nothing */
   }
+  sumac_say_as(ompi_process_info.nodename, (unsigned)ORTE_PROC_MY_NAME->vpid);
   const char* wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
   if (NULL != wrong) {
     return refuse(wrong);
+  }
+  if (!hcoll_on()) {
+    return OMPI_SUCCESS; /* the same, by SUMAC_ENABLE=0 */
   }
   int rc = read_team_options();
   if (OMPI_SUCCESS != rc) {

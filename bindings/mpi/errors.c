@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bindings/common/failure.h"
 #include "hcoll.h"
-#include "job.h"
 #include "ompi/errhandler/errcode.h"
 
 /* One reason mostly holds for many communicators, so it is looked up first. Codes live until MPI_Finalize: a program
@@ -45,18 +45,5 @@ int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status) {
   if (SUMAC_TEAM_NO_MEMORY == status) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  const char* why = sumac_team_error(lane->team);
-  if ('\0' == why[0]) {
-    why = "a call that breaks the rules of teams";
-  }
-  if (!module->broken) {
-    module->broken = true;
-    /* The team ended for all, so one rank tells the user: not the dead one. */
-    int speaker = NULL != strstr(why, "rank 0 ") ? 1 : 0;
-    if (speaker == module->rank) {
-      HCOLL_SAY("%s%s failed: %s (communicator %s)", hcoll_job_stands() ? "SHArP: " : "", sumac_coll_name(coll), why,
-                module->comm->c_name);
-    }
-  }
-  return hcoll_error_code(why);
+  return hcoll_error_code(sumac_team_failure(lane->team, coll, module->rank, module->comm->c_name, &module->broken));
 }

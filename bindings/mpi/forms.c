@@ -30,12 +30,12 @@ static void trim_scratch(hcoll_module_t* module) {
 
 /* For a reduction with a user's operation or a derived type. */
 static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) {
-  hcoll_count_passed(module, plan->call.coll, HCOLL_WHY_FUNCTION);
+  hcoll_count_passed(module, plan->call.coll, SUMAC_WHY_FUNCTION);
   return HCOLL_TO_NEXT;
 }
 
 static int refuse_size(const struct hcoll_plan* plan) {
-  HCOLL_SAY("%s: more than %d elements of a type with gaps in one call: use fewer elements, or a type without gaps",
+  SUMAC_SAY("%s: more than %d elements of a type with gaps in one call: use fewer elements, or a type without gaps",
             sumac_coll_name(plan->call.coll), INT_MAX);
   return OMPI_ERR_NOT_SUPPORTED;
 }
@@ -130,6 +130,6 @@ int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct 
   if (NULL != lane) {
     return make_in(lane, plan, request_p);
   }
-  hcoll_count_passed(module, plan->call.coll, HCOLL_WHY_ORDER);
+  hcoll_count_passed(module, plan->call.coll, SUMAC_WHY_ORDER);
   return OMPI_SUCCESS == rc ? HCOLL_TO_NEXT : rc;
 }

@@ -26,7 +26,7 @@ static inline int hcoll_attached(hcoll_module_t* module, enum sumac_coll coll) {
   if (OMPI_SUCCESS != rc) {
     return rc;
   }
-  hcoll_count_passed(module, coll, HCOLL_WHY_NO_TEAM);
+  hcoll_count_passed(module, coll, SUMAC_WHY_NO_TEAM);
   return HCOLL_TO_NEXT;
 }
 
@@ -35,7 +35,7 @@ static inline int hcoll_may_post(hcoll_module_t* module, enum sumac_coll coll) {
   if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {
     return HCOLL_TO_TEAM;
   }
-  hcoll_count_passed(module, coll, HCOLL_FRESH == module->state ? HCOLL_WHY_EARLY : HCOLL_WHY_NO_TEAM);
+  hcoll_count_passed(module, coll, HCOLL_FRESH == module->state ? SUMAC_WHY_EARLY : SUMAC_WHY_NO_TEAM);
   return HCOLL_TO_NEXT;
 }
 

@@ -1,7 +1,7 @@
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
- *   component.c  Open MPI opens it: settings.c and the team's options are read, presence.c publishes with MPI's
- *                start-up data
+ *   component.c  Open MPI opens it: the settings (bindings/common) and the team's options are read, presence.c
+ *                publishes with MPI's start-up data
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, if there is to be one; the component's close ends it
  *   attach.c     a communicator's first collective makes its team (src/team), and all ranks agree whether it exists
@@ -30,7 +30,9 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
-#include "settings.h"
+#include "bindings/common/say.h"
+#include "bindings/common/settings.h"
+#include "bindings/common/tally.h"
 #include "team/team.h"
 
 /* ---- component.c ---- */
@@ -45,18 +47,16 @@ struct hcoll_component {
 };
 extern struct hcoll_component mca_coll_hcoll_component;
 
-/** True if the component is to do anything at all in this process. */
-static inline bool hcoll_on(void) { return mca_coll_hcoll_component.enable; }
+/** True if the component is to do anything at all in this process: neither its parameter nor SUMAC_ENABLE switches it
+ *  off. Valid once the component is open. */
+static inline bool hcoll_on(void) {
+  return mca_coll_hcoll_component.enable && mca_coll_hcoll_component.settings.enable;
+}
 /** True if the user wants the tree. */
 static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_component.settings.level; }
 
 /** All ranks of a host mostly have the same environment: is this the rank that reports what is wrong with it? */
 bool hcoll_speaks_for_host(void);
-
-/** Prints one line on stderr in the form that users of HCOLL know: [host:pid:rank][file:line:function] text. */
-void hcoll_say(const char* file, int line, const char* function, const char* format, ...)
-    __attribute__((format(printf, 4, 5)));
-#define HCOLL_SAY(...) hcoll_say(__FILE__, __LINE__, __func__, __VA_ARGS__)
 
 /** True once several threads may call at the same time: the program's or our own. It is set before the first team is
  *  made and never changed afterwards. */
@@ -92,12 +92,6 @@ int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
 /** Returns the members' positions, with hosts numbered in the order of ranks. All of them must be present. */
 int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
 void hcoll_presence_forget(void);
-
-/* ---- place.cpp ---- */
-
-/** Returns socket, NUMA node and core of this process, -1 if unknown. `why` is one line if the environment describes
- *  a machine that does not exist (HWLOC_SYNTHETIC), else "". */
-void hcoll_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_t why_bytes);
 
 /* ---- module.c ---- */
 
@@ -138,15 +132,6 @@ enum hcoll_state {
   HCOLL_PASS      /* left to the next module */
 };
 
-/** The reasons why a call went to the next module without asking the team. */
-enum hcoll_why {
-  HCOLL_WHY_FUNCTION, /* a user's operation or a derived type in a reduction */
-  HCOLL_WHY_NO_TEAM,  /* the team could not be made */
-  HCOLL_WHY_EARLY,    /* nonblocking, before the communicator's first blocking collective made the team */
-  HCOLL_WHY_ORDER,    /* persistent, and there is no lane for it (lanes.c) */
-  HCOLL_WHYS
-};
-
 /** A team runs its operations in one order, the same at all ranks. MPI demands that blocking and nonblocking
  *  collectives are called in one order, so they share a team; persistent ones may be started in any order, so each
  *  has a team of its own (lanes.c). */
@@ -176,7 +161,7 @@ typedef struct hcoll_module {
   int hosts;
   void* scratch; /* packed data of blocking collectives, kept from one call to the next */
   size_t scratch_bytes;
-  uint64_t passed[SUMAC_COLLS][HCOLL_WHYS];
+  uint64_t passed[SUMAC_COLLS][SUMAC_WHYS];
   struct hcoll_next next;
   /* The members of lanes.c. */
   hcoll_lane_t* lanes[HCOLL_LANES_MAX]; /* the lanes made so far */
@@ -197,10 +182,6 @@ int hcoll_attach_first(hcoll_module_t* module);
 /** Makes a lane's team; collective. Returns a status of src/team. */
 int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes);
 
-/** Prints a message that holds for many communicators only once in a job: the rank with `by_us` of the first
- *  communicator prints it, and the other ranks call it too. */
-void hcoll_say_once(const char* line, bool by_us);
-
 /** Returns true if the team exists. Otherwise the next module does the call, or `*rc_p` is an error. */
 static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
   *rc_p = OMPI_SUCCESS;
@@ -217,7 +198,7 @@ static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why);
 
 /** Counts a call that the next module does without asking the team. */
-static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum hcoll_why why) {
+static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum sumac_why why) {
   if (HCOLL_STARTING != module->state) {
     ++module->passed[coll][why];
   }

@@ -49,7 +49,7 @@ static hcoll_lane_t* make(hcoll_module_t* module, int* rc_p) {
   free(lane);
   module->lanes_end = true;
   if (SUMAC_TEAM_PASS != status) {
-    HCOLL_SAY("no team for a persistent collective of communicator %s: %s", module->comm->c_name, why);
+    SUMAC_SAY("no team for a persistent collective of communicator %s: %s", module->comm->c_name, why);
     *rc_p = hcoll_error_code(why);
   }
   return NULL;

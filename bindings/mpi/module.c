@@ -70,7 +70,7 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
   module->size = ompi_comm_size(comm);
   if (module->world) {
     int rc = hcoll_job_begin(module); /* without the tree we go on: shared memory needs no daemon */
-    if (OMPI_SUCCESS == rc && 1 == module->hosts && !hcoll_job_stands()) {
+    if (OMPI_SUCCESS == rc && 1 == module->hosts && !sumac_job_stands()) {
       rc = hcoll_attach_first(module); /* MPI_Init may block, so this team also serves programs that never block */
     }
     if (OMPI_SUCCESS != rc) {
@@ -86,7 +86,7 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
 static void refuse_world(ompi_communicator_t* comm, const struct hcoll_shape* shape) {
   /* Rank 0 tells the user; if rank 0 lacks the component, rank 1 does. */
   if ((0 == shape->absent_rank ? 1 : 0) == ompi_comm_rank(comm)) {
-    HCOLL_SAY(
+    SUMAC_SAY(
         "SHArP: rank %d %s: every rank needs the component (--mca mca_base_component_path) and the same HCOLL_* "
         "variables",
         shape->absent_rank, shape->why);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bindings/common/place.h"
 #include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
 #include "opal/mca/pmix/pmix.h"
@@ -59,9 +60,9 @@ int hcoll_presence_publish(void) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
   sumac_place_t place;
   char why[512];
-  hcoll_own_place(ompi_process_info.my_local_rank, &place, why, sizeof(why));
+  sumac_own_place(ompi_process_info.my_local_rank, &place, why, sizeof(why));
   if ('\0' != why[0] && hcoll_speaks_for_host()) {
-    HCOLL_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
+    SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
   }
   memset(&mine, 0, sizeof(mine));
   mine.magic = PRESENCE_MAGIC;

@@ -209,10 +209,10 @@ static void sleep_for(unsigned awaits, int64_t us) {
   struct pollfd on[2] = {{.fd = progress.bell, .events = POLLIN}};
   nfds_t count = 1;
   if (0 != (awaits & SUMAC_AWAITS_TREE)) {
-    if (1 != sumac_coll_arm(hcoll_job_context())) {
+    if (1 != sumac_coll_arm(sumac_job_context())) {
       return; /* a message is there */
     }
-    on[count++] = (struct pollfd){.fd = sumac_coll_wait_fd(hcoll_job_context()), .events = POLLIN};
+    on[count++] = (struct pollfd){.fd = sumac_coll_wait_fd(sumac_job_context()), .events = POLLIN};
     us = 0 == us ? MESSAGE_SLEEP_US : us;
   }
   const struct timespec time = {us / 1000000, us % 1000000 * 1000};
@@ -280,8 +280,8 @@ static void start_thread(void) {
   }
   progress.bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   int rc = progress.bell < 0 ? errno : 0;
-  if (0 == rc && hcoll_job_stands()) {
-    (void)sumac_coll_set_bell(hcoll_job_context(), progress.bell);
+  if (0 == rc && sumac_job_stands()) {
+    (void)sumac_coll_set_bell(sumac_job_context(), progress.bell);
   }
   sigset_t all, before;
   sigfillset(&all);
@@ -293,7 +293,7 @@ static void start_thread(void) {
   progress.thread_runs = 0 == rc;
   if (0 != rc) {
     progress.thread_failed = true;
-    HCOLL_SAY("SUMAC_PROGRESS_THREAD: no thread (%s): nonblocking collectives move inside MPI calls only",
+    SUMAC_SAY("SUMAC_PROGRESS_THREAD: no thread (%s): nonblocking collectives move inside MPI calls only",
               strerror(rc));
   }
 }
@@ -373,8 +373,8 @@ void hcoll_progress_end(void) {
     pthread_join(progress.thread, NULL);
   }
   if (progress.bell >= 0) {
-    if (hcoll_job_stands()) {
-      (void)sumac_coll_set_bell(hcoll_job_context(), -1);
+    if (sumac_job_stands()) {
+      (void)sumac_coll_set_bell(sumac_job_context(), -1);
     }
     close(progress.bell);
     progress.bell = -1;

@@ -101,6 +101,20 @@ class SharedMemory(unittest.TestCase):
         self.assertIsNone(done.tally, done.text)
         self.assertNotIn("HCOLL", done.err)
 
+    def test_switched_off_for_every_binding_the_same_programs_pass(self):
+        env = {"SUMAC_ENABLE": "0", "HCOLL_ENABLE_SHRAP": "3", "SUMAC_SHM_BACKING": "nonsense"}
+        done = run(3, "forms", "quick,same", env=env)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertRegex(done.out, r"forms: \d+ right on 3 ranks")
+        self.assertIsNone(done.tally, done.text)
+        self.assertNotIn("HCOLL", done.err)
+        self.assertNotIn("sumac", done.err.lower())
+
+    def test_a_switch_that_is_neither_on_nor_off_is_an_error_that_names_it(self):
+        done = run(2, "churn", "1", env={"SUMAC_ENABLE": "off"})
+        self.assertEqual(done.err.count("SUMAC_ENABLE=off: expected 0 or 1"), 1, done.text)
+        self.assertIsNone(done.tally, done.text)
+
     def test_a_barrier_that_waits_drives_mpi(self):
         done = run(3, "isend_barrier")
         self.assertEqual(done.code, 0, done.text)

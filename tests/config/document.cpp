@@ -1,7 +1,7 @@
 #include "tests/config/document.hpp"
 
 #include "base/our_variables.hpp"
-#include "bindings/mpi/settings.h"
+#include "bindings/common/settings.h"
 #include "client/options.hpp"
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
@@ -32,7 +32,7 @@ variables at each `sharp_coll_init`; those of world rank 0 decide what all ranks
 world rank 0 about the rest.
 
 **`sumac run`, `sumac up` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ./client` works. Where
-`sumac run` starts daemons (`--tree`, HCOLL_ENABLE_SHARP from 1 to 4, or a program that is not `mpirun`) it sets for the program, unless it is
+`sumac run` starts daemons (`--tree`, HCOLL_ENABLE_SHARP from 1 to 4, or a program that is no MPI launcher) it sets for the program, unless it is
 set already, and prints: `SHARP_COLL_ENABLE_SAT=1`; for the tree also `HCOLL_ENABLE_SHARP=1`, `HCOLL_SHARP_NP=1`. Its manager and nodes serve this run alone: a job
 that asks for no number gets 128 groups with 16 OSTs each, a quarter of a node, so that four jobs may run at once (`--default-quota-percent 25`, `--ost-count 8192`, unless
 `SUMAC_AM_DEFAULT_QUOTA_PERCENT` or `SUMAC_NODE_OST_COUNT` is set).

@@ -1,15 +1,20 @@
 #include "tests/host/calls.hpp"
 
+// Open MPI 4.1 has persistent collectives under the names of the proposal.
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
+#define PERSISTENT(name) MPIX_##name##_init
+#else
+#define PERSISTENT(name) MPI_##name##_init
+#endif
 
 namespace sumac::tests {
 
-// Open MPI 4.1 has persistent collectives under the names of the proposal.
 #define IN_EVERY_FORM(name, ...)                                                           \
   switch (form) {                                                                          \
     case Form::blocking: return MPI_##name(__VA_ARGS__);                                   \
     case Form::nonblocking: return MPI_I##name(__VA_ARGS__, request);                      \
-    case Form::persistent: return MPIX_##name##_init(__VA_ARGS__, MPI_INFO_NULL, request); \
+    case Form::persistent: return PERSISTENT(name)(__VA_ARGS__, MPI_INFO_NULL, request);   \
   }                                                                                        \
   return MPI_ERR_INTERN
 

@@ -4,7 +4,8 @@
 //
 //   mpirun -n 4 host-cases --seed 1 --cases 1500     many cases; a failing one prints its own seed
 //   mpirun -n 4 host-cases --case 0x1234             that one alone; --verbose: each case before it runs; --tame:
-//                                                  without mistakes of Open MPI's own collectives; --only
+//                                                  without mistakes of Open MPI's own collectives; --lone-blocking:
+//                                                  only blocking forms on communicators of one rank; --only
 //                                                  alltoall,bcast: these collectives and no others
 #include <fmt/core.h>
 #include <mpi.h>
@@ -157,11 +158,19 @@ struct Wishes {
   std::uint64_t seed = 1, cases = 1500;
   std::optional<std::uint64_t> one;
   bool is_verbose = false, is_tame = false;
+  /// Persistent collectives of MPICH 4.0.2 and Intel MPI 2021.18 give wrong results or hang on communicators of one
+  /// rank, which Sumac leaves to the MPI.
+  bool is_lone_blocking = false;
   std::vector<Coll> only;
 };
 
+bool is_alone(MPI_Comm comm) {
+  int size = 0;
+  return comm != MPI_COMM_NULL && MPI_Comm_size(comm, &size) == MPI_SUCCESS && size == 1;
+}
+
 void run_case(std::uint64_t seed, const World& world, Communicators& communicators, const Wishes& wishes) {
-  const Scenario scenario = draw_scenario(seed, world.size, wishes.is_tame, wishes.only);
+  Scenario scenario = draw_scenario(seed, world.size, wishes.is_tame, wishes.only);
   const std::string name = name_of(scenario, world);
   std::snprintf(now_running, sizeof now_running, "host-cases: rank %d hangs in %s\n", world.rank, name.c_str());
   ::alarm(kHangsAfterSeconds);
@@ -170,6 +179,7 @@ void run_case(std::uint64_t seed, const World& world, Communicators& communicato
     std::fflush(stdout);
   }
   const MPI_Comm comm = communicators.get(scenario.where, seed);
+  if (wishes.is_lone_blocking && is_alone(comm)) make_blocking(scenario);
   if (comm != MPI_COMM_NULL) Run(scenario, world, comm).all();
 }
 
@@ -208,6 +218,10 @@ std::optional<Wishes> read_arguments(int argc, char** argv) {
       wishes.is_tame = true;
       continue;
     }
+    if (word == "--lone-blocking") {
+      wishes.is_lone_blocking = true;
+      continue;
+    }
     if (word == "--only") {
       if (i + 1 < argc) wishes.only = collectives(argv[++i]);
       if (wishes.only.empty()) return std::nullopt;
@@ -236,7 +250,8 @@ int main(int argc, char** argv) {
   const auto wishes = read_arguments(argc, argv);
   if (!wishes) {
     fmt::print(stderr,
-               "usage: host-cases [--seed N] [--cases N] [--case SEED] [--only COLLECTIVE,...] [--verbose] [--tame]\n");
+               "usage: host-cases [--seed N] [--cases N] [--case SEED] [--only COLLECTIVE,...] [--verbose] [--tame] "
+               "[--lone-blocking]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   ::signal(SIGALRM, tell_what_hangs);

@@ -8,6 +8,7 @@ import argparse
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -39,8 +40,9 @@ def ask(*command, **options):
     return done.stdout
 
 
-def install(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
-    """Makes a virtual environment with mpi4py built against this machine's MPI; returns its python, and the folder of the tests."""
+def install(folder: pathlib.Path, variables: dict | None = None) -> tuple[pathlib.Path, pathlib.Path]:
+    """Makes a virtual environment with mpi4py built against an MPI; returns its python, and the folder of the tests. `variables` are for the
+    build: MPICC names a compiler other than mpicc."""
     python, tests = folder / "bin" / "python", folder / f"mpi4py-{VERSION}" / "test"
     if (folder / f"installed-{VERSION}").exists():
         return python, tests
@@ -50,11 +52,21 @@ def install(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
     wanted.write_text(f"mpi4py=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
     ask(python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "mpi4py", "--require-hashes", "-r", wanted, "-d", folder)
     archive = folder / f"mpi4py-{VERSION}.tar.gz"
-    ask(python, "-m", "pip", "install", "--quiet", "--no-deps", archive)
+    ask(python, "-m", "pip", "install", "--quiet", "--no-deps", archive, env={**os.environ, **(variables or {})})
     with tarfile.open(archive) as packed:
         packed.extractall(folder, members=[member for member in packed if member.isreg() and ".." not in member.name])
     (folder / f"installed-{VERSION}").touch()
     return python, tests
+
+
+def end(process):
+    """Ends a launcher, which ends its ranks if it is asked politely; returns what it printed."""
+    process.terminate()
+    try:
+        return process.communicate(timeout=10)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0]
 
 
 def modules_of(tests):
@@ -63,23 +75,37 @@ def modules_of(tests):
     return [names[i::PIECES] for i in range(PIECES)]
 
 
+def words_of(python, modules):
+    """Returns the command line of one rank."""
+    return [str(python), "main.py", "-q", "-i", rf"(^|/)({'|'.join(modules)})(\.py)?$", *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
+
+
 def run(python, tests, modules, ranks, flags, limit_s):
-    """Returns the tests that failed at any rank, or one entry for the whole part if it did not complete."""
+    """Runs a part with this machine's Open MPI."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks), str(python), "main.py", "-q",
-               "-i", rf"(^|/)({'|'.join(modules)})(\.py)?$", *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
-    environment = dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1")
-    try:
-        done = subprocess.run(command, cwd=tests, env=environment, text=True, capture_output=True, timeout=limit_s, check=False)
-    except subprocess.TimeoutExpired as late:
-        text = (late.stdout or b"") + (late.stderr or b"")
-        return {f"{modules[0]} and the rest of its piece: hangs, still there after {limit_s} s"}, 0, text.decode(errors="replace")
-    text = done.stdout + done.stderr
+    command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks)]
+    return run_by(command, dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1"), python, tests, modules, ranks, limit_s)
+
+
+def run_by(launcher, environment, python, tests, modules, ranks, limit_s):
+    """Runs a part by the words of a launcher. Returns (the tests that failed at any rank, or one entry for the whole part if it did not
+    complete; the tests that ran; the output)."""
+    command = [str(word) for word in launcher] + words_of(python, modules)
+    with subprocess.Popen(command, cwd=tests, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          errors="replace", start_new_session=True) as process:
+        try:
+            text, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            text = end(process)
+            return {f"{modules[0]} and the rest of its piece: hangs, still there after {limit_s} s"}, 0, text
+        except KeyboardInterrupt:
+            end(process)
+            raise
     # The pattern may occur inside a line too, since ranks write into each other's lines.
     failed = set(re.findall(r"(?:FAIL|ERROR): (\S+ \(\S+\))", text))
     ran = [int(count) for count in re.findall(r"Ran (\d+) tests? in ", text)]
-    if len(ran) != ranks or 0 in ran or (done.returncode != 0 and not failed):
-        failed.add(f"{modules[0]} and the rest of its piece: exit status {done.returncode}, {len(ran)} of {ranks} ranks came to the end")
+    if len(ran) != ranks or 0 in ran or (process.returncode != 0 and not failed):
+        failed.add(f"{modules[0]} and the rest of its piece: exit status {process.returncode}, {len(ran)} of {ranks} ranks came to the end")
     return failed, max(ran, default=0), text
 
 

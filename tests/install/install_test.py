@@ -24,7 +24,7 @@ share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md
 """.split()
 # A program that is built without the sanitizer cannot load a library that is built with it.
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-IF_BUILT = ["lib/libsumac_net_ucx.so", "lib/openmpi/mca_coll_hcoll.so"]
+IF_BUILT = ["lib/libsumac_net_ucx.so", "lib/openmpi/mca_coll_hcoll.so"] + [f"lib/libsumac_mpi_{abi}.so" for abi in ("openmpi", "mpich", "abi")]
 
 
 def clean_environment():

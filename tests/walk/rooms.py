@@ -55,7 +55,7 @@ def room_of_name(name):
 
 def room_of(path):
     """`/somewhere/src/shm/group.cpp` is in the room `shm`."""
-    found = re.search(r"/(?:src/(\w+)|(bindings/mpi)|(tools|lab|bench|sim))/", path)
+    found = re.search(r"/(?:src/(\w+)|(bindings/\w+)|(tools|lab|bench|sim))/", path)
     if not found or "/tests/" in path:
         return ""
     return found[1] or ("mpi" if found[2] else found[3])

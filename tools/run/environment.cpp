@@ -9,6 +9,8 @@
 #include <memory>
 #include <string_view>
 
+#include "tools/run/choose.hpp"
+
 namespace sumac::tools {
 
 namespace {
@@ -41,11 +43,13 @@ bool add_unless_there(std::vector<std::string>& variables, std::string_view name
 }  // namespace
 
 void RunEnvironment::set_unless_there(std::string_view name, std::string_view value) {
+  if (std::ranges::find(elsewhere, name) != elsewhere.end()) return;
   if (add_unless_there(variables, name, value)) set.push_back(fmt::format("{}={}", name, value));
 }
 
-RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited) {
-  RunEnvironment result{inherited, {}};
+RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited,
+                                    const std::vector<std::string>& elsewhere) {
+  RunEnvironment result{inherited, {}, elsewhere};
   auto& variables = result.variables;
   if (!places.socket.empty()) {
     // Another sharpd's socket would lead the program past this run, so this one variable is overwritten.
@@ -62,6 +66,13 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
     *path = fmt::format("LD_LIBRARY_PATH={}:{}", places.libraries, path->substr(sizeof "LD_LIBRARY_PATH"));
   else
     variables.push_back("LD_LIBRARY_PATH=" + places.libraries);
+  if (!places.preload.empty()) {
+    // A library that its user preloads stays, behind ours.
+    if (auto* preload = find(variables, "LD_PRELOAD"); preload != nullptr)
+      *preload = "LD_PRELOAD=" + preload_before(places.preload, preload->substr(sizeof "LD_PRELOAD"));
+    else
+      variables.push_back("LD_PRELOAD=" + places.preload);
+  }
   if (!places.open_mpi.empty())
     for (const auto& [name, value] : component_parameters(places.libraries, places.open_mpi))
       add_unless_there(variables, "OMPI_MCA_" + name, value);
@@ -87,6 +98,10 @@ std::string open_mpi_component_folder() {
     if (text.starts_with(kPrefix)) folder = text.substr(kPrefix.size(), text.find('\n') - kPrefix.size());
   }
   return folder;
+}
+
+bool is_our_variable(std::string_view name) {
+  return name.starts_with("SHARP_COLL_") || name.starts_with("HCOLL_") || name.starts_with("SUMAC_");
 }
 
 std::vector<std::string> own_environment() {

@@ -10,6 +10,7 @@ namespace sumac::tools {
 struct RunEnvironment {
   std::vector<std::string> variables;  ///< NAME=value, the whole environment.
   std::vector<std::string> set;        ///< The variables that we added and a user may want to change.
+  std::vector<std::string> elsewhere;  ///< Names that the command's own words set, for all or some of its processes.
 
   void set_unless_there(std::string_view name, std::string_view value);
 };
@@ -17,15 +18,20 @@ struct RunEnvironment {
 struct RunPlaces {
   std::string socket;     ///< The path of sharpd's socket; empty: there is none.
   std::string libraries;  ///< The directory of libsharp_coll.so and openmpi/.
-  std::string open_mpi;   ///< The distribution's component directory, or empty.
+  std::string open_mpi;   ///< The distribution's component directory; empty: the component is not used.
+  std::string preload;    ///< The interposed library; empty: it is not used.
   bool tree = false;      ///< MPI's collectives should use the tree.
   bool one_host = true;   ///< There is only one host, so a group of one host must be allowed.
 };
-RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited);
+RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited,
+                                    const std::vector<std::string>& elsewhere);
 
 /// Returns names and values of the parameters with which Open MPI finds and selects our component.
 std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries,
                                                                       const std::string& open_mpi);
+
+/// True for the names that belong to Sumac and to what it stands in for: HCOLL_, SHARP_COLL_, SUMAC_.
+bool is_our_variable(std::string_view name);
 
 /// Asks `ompi_info`; empty if there is no Open MPI.
 std::string open_mpi_component_folder();

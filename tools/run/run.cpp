@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +21,9 @@
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/run/children.hpp"
+#include "tools/run/choose.hpp"
 #include "tools/run/environment.hpp"
+#include "tools/run/program.hpp"
 #include "tools/run/several.hpp"
 #include "tools/run/signals.hpp"
 
@@ -33,15 +34,22 @@ namespace {
 constexpr const char* kUsage =
     "usage: sumac run [--tree] [--keep-logs] [--transport tcp|ucx] [--hosts LIST | --hostfile FILE] PROGRAM "
     "[ARGUMENTS...]\n\n"
-    "Runs PROGRAM with the Open MPI component and libsharp_coll.so in reach, without root. What "
-    "mpirun, mpiexec or\n"
-    "orterun start does its collectives through shared memory. With the tree, and for any other program, sharp_am, one "
-    "sharp_an and sharpd\n"
-    "are started for this job alone and taken down when it ends, also after Ctrl-C. The exit status is the "
+    "Runs PROGRAM with Sumac's MPI libraries and libsharp_coll.so in reach, without root. What an MPI launcher starts\n"
+    "does its collectives through shared memory. With the tree, and for any other program, sharp_am, one sharp_an and\n"
+    "sharpd are started for this job alone and taken down when it ends, also after Ctrl-C. The exit status is the "
     "program's.\n\n"
     "  sumac run mpirun -n 4 ./program                # shared memory\n"
+    "  sumac run mpiexec.hydra -n 4 python3 sum.py    # any MPI, any language\n"
     "  sumac run --tree mpirun -n 4 ./program         # barrier and allreduce through the tree\n"
     "  SHARP_COLL_LOG_LEVEL=3 sumac run ./client      # what was asked for and what was granted\n\n"
+    "MPI launchers are mpirun, mpiexec, mpiexec.hydra, orterun, prterun, oshrun, shmemrun and srun, also behind env,\n"
+    "numactl, taskset, nice, time, timeout and stdbuf. The program among their words decides: its ELF needs, those of\n"
+    "its libraries, a Python interpreter's mpi4py, the last command of a shell script. For Open MPI 4.1 of the\n"
+    "distribution the component of Open MPI is chosen, for Open MPI 5, MPICH's ABI (Intel MPI and MVAPICH have it) "
+    "and\n"
+    "MPI 5's own the interposed library, through LD_PRELOAD; where the program can't be read the launcher decides.\n"
+    "SUMAC_EXPLAIN=1 prints the choice and its reason, SUMAC_ENABLE=0 loads nothing. Our variables among the words\n"
+    "(-x NAME=VALUE, -genv NAME VALUE, -env NAME VALUE, --export=NAME=VALUE, env NAME=VALUE) count as set.\n\n"
     "  --tree        use the tree; so does HCOLL_ENABLE_SHARP from 1 to 4\n"
     "  --keep-logs   leave the daemons' logs and say where\n"
     "  --transport   how data travels to and from the node; else SUMAC_TRANSPORT says, else tcp\n\n"
@@ -61,6 +69,11 @@ constexpr const char* kUsage =
     "  --local            this machine only, also in a Slurm allocation\n\n"
     "Variables that it sets unless you did are printed first.\n";
 
+std::string variable(const char* name) {
+  const char* set = std::getenv(name);
+  return set == nullptr ? "" : set;
+}
+
 constexpr int kGraceMs = 10'000;  ///< The time between a signal that is passed on and SIGKILL.
 
 struct RunOptions {
@@ -71,21 +84,39 @@ struct RunOptions {
   std::optional<SeveralHosts> several;
 };
 
-/// Does the program's own environment ask for the tree?
+/// Does the program's environment ask for the tree?
 bool tree_by_environment() {
-  const char* set = std::getenv("HCOLL_ENABLE_SHARP");
-  const std::string_view level = set == nullptr ? "" : set;
+  const auto level = variable("HCOLL_ENABLE_SHARP");
   return !level.empty() && level != "0";
 }
 
-/// An MPI program needs no daemon as long as its collectives stay in shared memory.
-bool is_mpi_launcher(const std::string& program) {
-  constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
-  const std::string name = std::filesystem::path(program).filename();
-  return std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](std::string_view launcher) {
-    return name == launcher || name == fmt::format("{}.openmpi", launcher);
-  });
+/// SUMAC_ENABLE=0 switches Sumac off for MPI programs; a client of libsharp_coll is not its concern.
+bool is_off(const LookedAt& looked) {
+  const bool mpi = is_mpi_command(looked) ||
+                   std::ranges::any_of(looked.programs, [](const auto& each) { return each.mpi.has_value(); });
+  return mpi && variable("SUMAC_ENABLE") == "0";
 }
+
+/// Our variables among the words of the command count as if they were set in our environment: they decide about the
+/// tree, and the daemons see them too. Returns their names. The program's environment remains as it was, because a word
+/// may be meant for a part of an MPMD command alone.
+std::vector<std::string> take_settings(const LookedAt& looked) {
+  std::vector<std::string> names;
+  for (const auto& setting : looked.settings)
+    if (setting.value && is_our_variable(setting.name)) {
+      ::setenv(setting.name.c_str(), setting.value->c_str(), 1);
+      names.push_back(setting.name);
+    }
+  return names;
+}
+
+/// The command that a person typed, the environment as it was then, and what was found out about them.
+struct Asked {
+  Arguments command;
+  std::vector<std::string> environment;
+  LookedAt looked;
+  std::vector<std::string> settings;  ///< Names of our variables that words of the command set.
+};
 
 struct Daemons {
   // Ended in the reverse order, because sharpd releases the job while the manager still runs.
@@ -150,9 +181,40 @@ int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd
   }
 }
 
-Result<int> run_program(const Arguments& command, const RunOptions& options) {
+void print_choice(const Choice& choice) {
+  for (const auto& warning : choice.warnings) fmt::print(stderr, "sumac run: {}\n", warning);
+  const auto explain = variable("SUMAC_EXPLAIN");
+  if (!choice.reason.empty() && !explain.empty() && explain != "0")
+    fmt::print(stderr, "sumac run: {}\n", choice.reason);
+}
+
+/// Gives the launcher the words that its processes need, on this host and on others.
+Arguments launcher_command(Arguments command, const LookedAt& looked, const Choice& choice, const RunOptions& options,
+                           const RunEnvironment& environment) {
+  const auto& launcher = *looked.launcher;
+  // A value among the launcher's words replaces that of the environment, so the library is put in front of it there.
+  for (const auto& setting : looked.settings)
+    if (setting.name == "LD_PRELOAD" && setting.value && setting.word != kNoWord && !choice.library.empty()) {
+      auto& word = command[setting.word];
+      word.replace(word.size() - setting.value->size(), std::string::npos,
+                   preload_before(choice.library, *setting.value));
+    }
+  const bool preload = !choice.library.empty();
+  if (launcher.family == LauncherFamily::hydra)
+    return options.several && !looked.hosts_named ? hydra_on(*options.several, std::move(command), launcher.word)
+                                                  : command;
+  if (launcher.family == LauncherFamily::slurm) return command;
+  if (options.several)
+    return mpirun_on(*options.several, std::move(command), launcher.word, environment.variables, preload);
+  // Open MPI takes only its own variables to other hosts.
+  if (preload && looked.hosts_named) return mpirun_with_preload(std::move(command), launcher.word);
+  return command;
+}
+
+Result<int> run_program(const Asked& asked, const RunOptions& options) {
+  const auto& [typed, inherited, looked, settings] = asked;
   // Checked before anything is started, so that this line is the only one to read.
-  if (auto there = check_program(command[0]); !there) return tl::unexpected(there.error());
+  if (auto there = check_program(typed[0]); !there) return tl::unexpected(there.error());
   auto signals = make_signal_fd();
   if (!signals) return tl::unexpected(signals.error());
   auto interrupts = make_interrupt_fd();
@@ -168,26 +230,31 @@ Result<int> run_program(const Arguments& command, const RunOptions& options) {
         !started)
       return tl::unexpected(started.error());
     socket = directory->path() + kHostsSuffix + "/sharpd.sock";
-  } else if (options.tree || !is_mpi_launcher(command[0])) {
+  } else if (options.tree || !is_mpi_command(looked)) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
     socket = directory->path() + "/sharpd.sock";
   }
   const std::string libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
+  const auto installed = what_is_installed(libraries, inherited);
+  const auto choice = choose(looked, installed, is_off(looked));
+  print_choice(choice);
+  const bool component = choice.way == Choice::Way::component;
   auto environment = make_run_environment({.socket = socket,
                                            .libraries = libraries,
-                                           .open_mpi = open_mpi_component_folder(),
+                                           .open_mpi = component ? installed.components : "",
+                                           .preload = choice.library,
                                            .tree = options.tree,
                                            .one_host = !options.several || options.several->hosts.size() == 1},
-                                          own_environment());
+                                          inherited, settings);
   if (options.transport == "ucx" && !options.several)
     environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
   if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
   auto witness = GroupWitness::start();
   if (!witness) return tl::unexpected(witness.error());
-  const bool spread = options.several && is_mpi_launcher(command[0]);
-  auto program = start_program(spread ? mpirun_on(*options.several, command, environment.variables) : command,
-                               environment.variables);
+  auto program =
+      start_program(is_mpi_command(looked) ? launcher_command(typed, looked, choice, options, environment) : typed,
+                    environment.variables);
   if (!program) return tl::unexpected(program.error());
   const int status = attend(*program, daemons, *witness, signals->get());
   if (options.keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
@@ -251,7 +318,7 @@ Result<> choose_hosts(RunOptions& options, const std::map<std::string, std::stri
 
 int run_command(const Arguments& arguments) {
   auto at = arguments.begin();
-  RunOptions options{.tree = tree_by_environment(), .transport = transport_of_environment()};
+  RunOptions options;
   std::map<std::string, std::string> said;
   for (; at != arguments.end() && at->starts_with("-"); ++at) {
     if (*at == "--help" || *at == "-h") {
@@ -285,9 +352,14 @@ int run_command(const Arguments& arguments) {
     }
   }
   if (at == arguments.end()) return complain("run: which program? `sumac run mpirun -n 4 ./program`", 2);
-  if (auto chosen = choose_hosts(options, said, !is_mpi_launcher(*at)); !chosen)
+  Asked asked{.command = {at, arguments.end()}, .environment = own_environment()};
+  asked.looked = look_at(asked.command, asked.environment);
+  asked.settings = take_settings(asked.looked);
+  if (options.transport.empty()) options.transport = transport_of_environment();
+  options.tree = (options.tree || tree_by_environment()) && !is_off(asked.looked);
+  if (auto chosen = choose_hosts(options, said, !is_mpi_command(asked.looked)); !chosen)
     return complain("run: " + chosen.error().context, 2);
-  auto status = run_program({at, arguments.end()}, options);
+  auto status = run_program(asked, options);
   if (status) return *status;
   switch (status.error().code) {  // The numbers are those of a shell.
     case Errc::not_found: return complain("run: " + status.error().context, 127);

@@ -12,6 +12,7 @@
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/run/children.hpp"
+#include "tools/run/environment.hpp"
 #include "tools/run/pki.hpp"
 
 namespace sumac::tools {
@@ -93,6 +94,21 @@ bool exports(const std::vector<std::string>& command, std::string_view name) {
   return false;
 }
 
+/// Returns the hosts as both mpirun and hydra read them: "a:4,b:4".
+std::string host_words(const SeveralHosts& several) {
+  std::string list;
+  for (const auto& host : several.hosts)
+    list += fmt::format("{}{}{}", list.empty() ? "" : ",", host.name,
+                        host.slots == 0 ? std::string() : fmt::format(":{}", host.slots));
+  return list;
+}
+
+std::vector<std::string> insert_behind(std::vector<std::string> command, std::size_t word,
+                                       const std::vector<std::string>& more) {
+  command.insert(command.begin() + static_cast<std::ptrdiff_t>(word) + 1, more.begin(), more.end());
+  return command;
+}
+
 }  // namespace
 
 Result<std::optional<SeveralHosts>> slurm_allocation() {
@@ -156,28 +172,30 @@ Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>&
   return hosts.start(starts, several.launcher, directory, interrupt_fd);
 }
 
-std::vector<std::string> mpirun_on(const SeveralHosts& several, std::vector<std::string> command,
-                                   const std::vector<std::string>& environment) {
+std::vector<std::string> mpirun_on(const SeveralHosts& several, std::vector<std::string> command, std::size_t launcher,
+                                   const std::vector<std::string>& environment, bool preload) {
   std::vector<std::string> more;
   const bool named =
       has(command, {"--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile", "-machinefile"});
-  if (!several.batch && !named) {
-    std::string list;
-    for (const auto& host : several.hosts)
-      list += fmt::format("{}{}{}", list.empty() ? "" : ",", host.name,
-                          host.slots == 0 ? std::string() : fmt::format(":{}", host.slots));
-    more.insert(more.end(), {"--host", list});
-  }
+  if (!several.batch && !named) more.insert(more.end(), {"--host", host_words(several)});
   if (several.own_launcher && several.launcher.find("{host}") == std::string::npos && !has(command, {"plm_rsh_agent"}))
     more.insert(more.end(), {"--mca", "plm_rsh_agent", several.launcher});
   for (const auto& variable : environment) {
     const auto name = variable.substr(0, variable.find('='));
-    const bool ours = name.starts_with("SHARP_COLL_") || name.starts_with("HCOLL_") || name.starts_with("SUMAC_") ||
-                      name == "LD_LIBRARY_PATH";
+    const bool ours = is_our_variable(name) || name == "LD_LIBRARY_PATH" || (preload && name == "LD_PRELOAD");
     if (ours && !exports(command, name)) more.insert(more.end(), {"-x", name});
   }
-  command.insert(command.begin() + 1, more.begin(), more.end());
-  return command;
+  return insert_behind(std::move(command), launcher, more);
+}
+
+std::vector<std::string> mpirun_with_preload(std::vector<std::string> command, std::size_t launcher) {
+  if (exports(command, "LD_PRELOAD")) return command;
+  return insert_behind(std::move(command), launcher, {"-x", "LD_PRELOAD"});
+}
+
+std::vector<std::string> hydra_on(const SeveralHosts& several, std::vector<std::string> command, std::size_t launcher) {
+  if (several.batch) return command;
+  return insert_behind(std::move(command), launcher, {"-hosts", host_words(several)});
 }
 
 }  // namespace sumac::tools

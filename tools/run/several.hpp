@@ -33,9 +33,15 @@ Result<std::optional<SeveralHosts>> slurm_allocation();
 Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>& daemons, RunHosts& hosts,
                        const std::string& directory, int interrupt_fd);
 
-/// `command` begins with an mpirun: returns it with the hosts and the variables that their processes need, unless the
-/// command sets them itself.
-std::vector<std::string> mpirun_on(const SeveralHosts& several, std::vector<std::string> command,
-                                   const std::vector<std::string>& environment);
+/// `command[launcher]` is a launcher of Open MPI: returns the command with the hosts and the variables that their
+/// processes need, unless the command sets them itself. `preload`: LD_PRELOAD is one of these variables.
+std::vector<std::string> mpirun_on(const SeveralHosts& several, std::vector<std::string> command, std::size_t launcher,
+                                   const std::vector<std::string>& environment, bool preload);
+
+/// Adds `-x LD_PRELOAD`, for hosts that the command itself names.
+std::vector<std::string> mpirun_with_preload(std::vector<std::string> command, std::size_t launcher);
+
+/// `command[launcher]` is hydra, which passes the environment on by itself: returns the command with the hosts.
+std::vector<std::string> hydra_on(const SeveralHosts& several, std::vector<std::string> command, std::size_t launcher);
 
 }  // namespace sumac::tools

@@ -19,7 +19,7 @@ static inline int run_allreduce(hcoll_module_t* module, const void* sbuf, void* 
                                 const ompi_datatype_t* dtype, const ompi_op_t* op) {
   const struct hcoll_fold* fold = hcoll_fold_of(dtype, op);
   if (OPAL_UNLIKELY(NULL == fold)) {
-    hcoll_count_passed(module, SUMAC_COLL_ALLREDUCE, HCOLL_WHY_FUNCTION);
+    hcoll_count_passed(module, SUMAC_COLL_ALLREDUCE, SUMAC_WHY_FUNCTION);
     return HCOLL_TO_NEXT;
   }
   const sumac_call_t call = {.coll = SUMAC_COLL_ALLREDUCE,

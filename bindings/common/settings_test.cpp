@@ -1,4 +1,4 @@
-#include "bindings/mpi/settings.h"
+#include "bindings/common/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class Settings : public testing::Test {
   void SetUp() override {
     for (char** entry = environ; *entry != nullptr;) {
       const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
-      if (name.starts_with("HCOLL_"))
+      if (name.starts_with("HCOLL_") || name == "SUMAC_ENABLE")
         ::unsetenv(name.c_str());
       else
         ++entry;
@@ -47,6 +47,7 @@ class Settings : public testing::Test {
 
 TEST_F(Settings, defaults_come_from_the_table) {
   EXPECT_EQ(read(), "");
+  EXPECT_EQ(settings.enable, 1);
   EXPECT_EQ(settings.level, HCOLL_OFF);
   EXPECT_EQ(settings.hosts_min, 2);
   EXPECT_EQ(settings.polls, 999);
@@ -135,6 +136,21 @@ TEST_F(Settings, the_progress_thread_is_asked_for) {
   ::setenv("SUMAC_PROGRESS_THREAD", "yes", 1);
   EXPECT_EQ(read(), "SUMAC_PROGRESS_THREAD=yes: expected 0 or 1");
   ::unsetenv("SUMAC_PROGRESS_THREAD");
+}
+
+TEST_F(Settings, a_binding_that_is_switched_off_reads_nothing_else) {
+  ::setenv("HCOLL_ENABLE_SHARP", "yes", 1);
+  ::setenv("SUMAC_ENABLE", "0", 1);
+  EXPECT_EQ(read(), "");
+  EXPECT_EQ(settings.enable, 0);
+  ::setenv("SUMAC_ENABLE", "1", 1);
+  EXPECT_EQ(read(), "HCOLL_ENABLE_SHARP=yes: expected a whole number from 0 to 4");
+  EXPECT_EQ(settings.enable, 1);
+  for (const char* text : {"2", "-1", "no"}) {
+    SCOPED_TRACE(text);
+    ::setenv("SUMAC_ENABLE", text, 1);
+    EXPECT_EQ(read(), std::string("SUMAC_ENABLE=") + text + ": expected 0 or 1");
+  }
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Finds the position of this process by src/machine, for presence.c.
+#include "bindings/common/place.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "machine/discover.hpp"
-#include "team/team.h"
 
-extern "C" void hcoll_own_place(std::uint32_t local_rank, sumac_place_t* place, char* why, std::size_t why_bytes) {
+void sumac_own_place(std::uint32_t local_rank, sumac_place_t* place, char* why, std::size_t why_bytes) {
   *place = {-1, -1, -1, -1};
   why[0] = '\0';
   const auto machine = sumac::machine::discover(sumac::machine::Reader::automatic, sumac::machine::own_affinity());

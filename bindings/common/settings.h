@@ -1,7 +1,7 @@
-/* The component's variables and parameters. A table of settings.c declares each one once: its name, default, parser
- * and meaning. docs/config.md is written from the same tables, so this header needs no header of Open MPI. */
-#ifndef SUMAC_MPI_SETTINGS_H
-#define SUMAC_MPI_SETTINGS_H
+/* The variables of all bindings, and the component's parameters. A table of settings.c declares each one once: its
+ * name, default, parser and meaning. docs/config.md is written from the same tables. */
+#ifndef SUMAC_BINDINGS_SETTINGS_H
+#define SUMAC_BINDINGS_SETTINGS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +20,7 @@ enum hcoll_level {
 };
 
 struct hcoll_settings {
+  int enable;    /* SUMAC_ENABLE */
   int level;     /* enum hcoll_level */
   int hosts_min; /* HCOLL_SHARP_NP */
   int polls;     /* HCOLL_SHARP_UPROGRESS_NUM_POLLS */
@@ -54,7 +55,8 @@ struct hcoll_parameter {
 enum hcoll_parameter_index { HCOLL_PARAMETER_ENABLE, HCOLL_PARAMETER_NP, HCOLL_PARAMETER_PRIORITY, HCOLL_PARAMETERS };
 extern const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS];
 
-/** Reads HCOLL_* from the environment. Returns NULL, or one sentence that names the variable and its legal values. */
+/** Reads the table's variables from the environment. Returns NULL, or one sentence that names the variable and its
+ *  legal values. With SUMAC_ENABLE=0 only `enable` is set: a binding that is switched off objects to no other value. */
 const char* hcoll_settings_read(struct hcoll_settings* settings);
 
 /** Calls `say` for every HCOLL_* variable of the environment that no table knows, with the name that was probably

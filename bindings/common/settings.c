@@ -1,4 +1,4 @@
-/* Reads the HCOLL_* variables once, when the component is opened. They are published: all ranks must have the same. */
+/* Reads the variables once, when the binding starts. It publishes them: all ranks must have the same. */
 #include "settings.h"
 
 #include <errno.h>
@@ -52,6 +52,12 @@ static int read_text(const struct hcoll_variable* variable, const char* text, st
   .read = read_number, .offset = offsetof(struct hcoll_settings, member), .low = from, .high = to
 
 const struct hcoll_variable hcoll_variables[] = {
+    /* The first one, because the others are not read if it is 0. */
+    {.name = "SUMAC_ENABLE",
+     .default_text = "1",
+     .legal = "0 or 1",
+     .doc = "0: every binding is as if it were absent.",
+     NUMBER(enable, 0, 1)},
     {.name = "HCOLL_ENABLE_SHARP",
      .default_text = "0",
      .legal = "a whole number from 0 to 4",
@@ -130,6 +136,9 @@ const char* hcoll_settings_read(struct hcoll_settings* settings) {
     if (0 != variable->read(variable, text, settings)) {
       snprintf(complaint, sizeof(complaint), "%s=%s: expected %s", name, text, variable->legal);
       return complaint;
+    }
+    if (!settings->enable) {
+      return NULL;
     }
   }
   return NULL;

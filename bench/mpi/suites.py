@@ -1,0 +1,146 @@
+"""The cases that count failures: mpi4py's own tests and host-cases, for each MPI with the interposed library and without it.
+
+A failure that happens without Sumac too is the MPI's own. Each suite is cut into parts; a part that fails or hangs is one failure, or as
+many as the tests that it names."""
+
+import subprocess
+import sys
+
+from core import table as T
+from core import verdict as V
+from demolib.compiling import SOURCE, Absent, compile_once
+
+from . import mpis, plan as P
+
+sys.path.insert(0, str(SOURCE / "tests" / "host"))
+import mpi4py_suite  # noqa: E402  pylint: disable=wrong-import-position
+
+SUITE, HOST_CASES = "suite", "host-cases"
+RANKS = (1, 2, 3, 4)  # of mpi4py's tests
+PART_LIMIT_S = 300
+CASES_LIMIT_S = 400
+CASES_PART = 500
+# (ranks, cases) of host-cases; the other MPIs spin where there are more ranks than cores.
+CASES = {P.OPENMPI4: ((2, 8000), (3, 6000), (4, 6000))}
+CASES_OTHERS = ((2, 2000),)
+CASES_SOURCES = [f"tests/host/{name}.cpp" for name in ("cases", "calls", "communicators", "exercise", "layout", "plain", "scenario", "values")]
+CASES_HEADERS = [f"tests/host/{name}.hpp" for name in ("calls", "communicators", "exercise", "layout", "plain", "scenario", "values")] + [
+    "src/base/random.hpp", "src/coll/collective.hpp"]
+CASES_FLAGS = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", f"-I{SOURCE}", f"-I{SOURCE}/src"]
+
+
+def cases(mpis_wanted):
+    """Returns the names of the cases."""
+    return [f"{what}-{mpi}" for what in (SUITE, HOST_CASES) for mpi in mpis_wanted]
+
+
+class Tally:
+    """The failures of one case, by column, and the number of tests."""
+
+    def __init__(self):
+        self.failed = {"mpi": set(), "sumac": set()}
+        self.count = {"mpi": 0, "sumac": 0}
+        self.left_out = []  # parts for which there was no time
+
+    @property
+    def ours(self):
+        return sorted(self.failed["sumac"] - self.failed["mpi"])
+
+
+class Suites:
+    def __init__(self, found, build, folder, clock):
+        self.found, self.build, self.folder, self.clock = found, build, folder, clock
+
+    def case(self, name):
+        """Runs a case; returns its entry."""
+        what, mpi = next((what, name[len(what) + 1:]) for what in (HOST_CASES, SUITE) if name.startswith(what + "-"))
+        tally = Tally()
+        try:
+            {SUITE: self.suite, HOST_CASES: self.host_cases}[what](self.found[mpi], tally)
+        except Absent as why:
+            return entry(name, mpi, tally, V.OPEN, str(why))
+        return entry(name, mpi, tally, *judged(tally))
+
+    def settings(self, found, column):
+        return {"LD_PRELOAD": mpis.library(found.name, self.build)} if column == "sumac" else {}
+
+    def has_time(self, tally, part):
+        if self.clock.over():
+            tally.left_out.append(part)
+        return not self.clock.over()
+
+    def suite(self, found, tally):
+        # The compiler's optimiser takes minutes for the generated source, and no time counts in these tests.
+        variables = {"MPICC": str(found.mpi.compiler), "CFLAGS": "-O0"}
+        python, tests = mpi4py_suite.install(self.folder / f"mpi4py-{found.key}", variables)
+        for ranks in RANKS:
+            for number, modules in enumerate(mpi4py_suite.modules_of(tests), 1):
+                part = f"{ranks} ranks, piece {number}"
+                if not self.has_time(tally, part):
+                    continue
+                for column in ("mpi", "sumac"):
+                    launcher, environment = found.start(ranks, {"yield": ranks > 2}, self.settings(found, column))
+                    environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+                    failed, count, text = mpi4py_suite.run_by(launcher, environment, python, tests, modules, ranks, PART_LIMIT_S)
+                    tally.failed[column] |= {f"{part}: {one}" for one in failed}
+                    tally.count[column] += count
+                    (self.folder / f"suite-{found.name}-{column}-{ranks}-{number}.log").write_text(text, encoding="utf-8")
+                told(f"{SUITE}-{found.name}: {part}", tally)
+
+    def host_cases(self, found, tally):
+        program = compile_once(f"host-cases-{found.key}", found.mpi.compiler, CASES_SOURCES, CASES_HEADERS, self.folder / "programs",
+                               CASES_FLAGS, ("-lfmt", "-lstdc++", "-lm"))
+        for ranks, count in CASES.get(found.name, CASES_OTHERS):
+            for seed in range(1, 1 + count // CASES_PART):
+                part = f"{ranks} ranks, seed {seed}"
+                if not self.has_time(tally, part):
+                    continue
+                words = ["--lone-blocking", "--seed", str(seed), "--cases", str(CASES_PART)]
+                # The MPI's own mistakes in persistent forms and with own types are no yardstick: alone it has the tame cases.
+                for column, more in (("mpi", ["--tame"]), ("sumac", [])):
+                    why = self.one_run(found, ranks, column, [program, *words, *more])
+                    if why:
+                        tally.failed[column].add(f"{part}: failed")
+                        print(f"{HOST_CASES}-{found.name}: {part}, {'with' if column == 'sumac' else 'without'} Sumac: {why}", flush=True)
+                    tally.count[column] += CASES_PART
+                told(f"{HOST_CASES}-{found.name}: {part}", tally)
+
+    def one_run(self, found, ranks, column, words):
+        """Returns "" if the program succeeds; the reason otherwise."""
+        launcher, environment = found.start(ranks, {"yield": ranks > 2}, self.settings(found, column))
+        argv = [str(word) for word in [*launcher, *words]]
+        with subprocess.Popen(argv, env=environment, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, start_new_session=True) as process:
+            try:
+                text, _ = process.communicate(timeout=CASES_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                return f"hangs, still there after {CASES_LIMIT_S} s: {mpi4py_suite.end(process)[-300:]}"
+            except KeyboardInterrupt:
+                mpi4py_suite.end(process)
+                raise
+        if process.returncode == 0 and f"{CASES_PART} cases on {ranks} ranks right" in text:
+            return ""
+        own = [line.strip() for line in text.splitlines() if line.lstrip().startswith(("host-cases:", "case ", "rerun:"))]
+        return f"exit status {process.returncode}: " + ("; ".join(own[:3]) or text[-300:].strip())
+
+
+def told(text, tally):
+    print(f"{text}: {tally.count['sumac']} with Sumac, {len(tally.failed['sumac'])} failed; {tally.count['mpi']} without, "
+          f"{len(tally.failed['mpi'])} failed", flush=True)
+
+
+def judged(tally):
+    if tally.ours:
+        return V.FAIL, f"{len(tally.ours)} fail only with Sumac: {tally.ours[0]}"
+    if tally.left_out:
+        return V.OPEN, f"no time for {len(tally.left_out)} parts, first {tally.left_out[0]}"
+    if not tally.count["sumac"]:
+        return V.OPEN, "no test ran"
+    return V.PASS, f"{tally.count['sumac']} tests"
+
+
+def entry(name, mpi, tally, word, why):
+    ran = tally.count["sumac"] > 0
+    return T.entry(name, "failures", len(tally.failed["sumac"]) if ran else None, {P.LABELS[mpi]: len(tally.failed["mpi"]) if ran else None}, None,
+                   None, **V.keys(word, why, "0 more failures than without"), tests=dict(tally.count), only_with_sumac=tally.ours,
+                   also_without=sorted(tally.failed["sumac"] & tally.failed["mpi"]), failures={})

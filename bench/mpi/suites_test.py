@@ -1,0 +1,48 @@
+import unittest
+
+from core import verdict as V
+from mpi import plan as P, suites
+
+
+def tally(mpi=(), ours=(), count=100, left_out=()):
+    out = suites.Tally()
+    out.failed = {"mpi": set(mpi), "sumac": set(ours)}
+    out.count = {"mpi": count, "sumac": count}
+    out.left_out = list(left_out)
+    return out
+
+
+class Judging(unittest.TestCase):
+    def test_only_a_failure_that_the_mpi_has_not_is_ours(self):
+        rows = (
+            (tally(), V.PASS),
+            (tally(mpi=["a"], ours=["a"]), V.PASS),
+            (tally(mpi=["a", "b"], ours=["c"]), V.FAIL),
+            (tally(left_out=["4 ranks, piece 6"]), V.OPEN),
+            (tally(ours=["c"], left_out=["4 ranks, piece 6"]), V.FAIL),
+            (tally(count=0), V.OPEN),
+        )
+        for one, verdict in rows:
+            self.assertEqual(suites.judged(one)[0], verdict, one.__dict__)
+
+    def test_an_entry_counts_failures_and_names_ours(self):
+        one = tally(mpi=["a"], ours=["a", "c"])
+        found = suites.entry("suite-abi", "abi", one, *suites.judged(one))
+        self.assertEqual((found["sumac"], found["peers"], found["only_with_sumac"], found["also_without"]), (2, {P.LABELS["abi"]: 1}, ["c"], ["a"]))
+
+
+class Plan(unittest.TestCase):
+    def test_20000_cases_with_open_mpi_4_and_2000_with_each_of_the_others(self):
+        self.assertEqual(sum(count for _, count in suites.CASES[P.OPENMPI4]), 20000)
+        self.assertEqual(suites.CASES_OTHERS, ((2, 2000),))
+        for rows in (suites.CASES[P.OPENMPI4], suites.CASES_OTHERS):
+            self.assertTrue(all(count % suites.CASES_PART == 0 for _, count in rows))
+        self.assertEqual(suites.RANKS, (1, 2, 3, 4))
+
+    def test_each_suite_has_a_case_for_each_mpi(self):
+        self.assertEqual(suites.cases(["abi"]), ["suite-abi", "host-cases-abi"])
+        self.assertEqual(len(suites.cases(P.MPIS)), 12)
+
+
+if __name__ == "__main__":
+    unittest.main()

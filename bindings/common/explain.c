@@ -1,0 +1,24 @@
+#include "bindings/common/explain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void sumac_explain_none(const sumac_team_options_t* options, const char* name, int size, const char* why) {
+  if (sumac_team_options_explain(options)) {
+    fprintf(stderr, "sumac: communicator %s: %d rank%s: no team: %s\n", '\0' != name[0] ? name : "without a name", size,
+            1 == size ? "" : "s", why);
+  }
+}
+
+void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t* team) {
+  if (!sumac_team_options_explain(options)) {
+    return;
+  }
+  size_t bytes = sumac_team_explain(team, NULL, 0);
+  char* text = malloc(bytes);
+  if (NULL != text) {
+    (void)sumac_team_explain(team, text, bytes);
+    fputs(text, stderr);
+    free(text);
+  }
+}

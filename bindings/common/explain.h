@@ -1,0 +1,22 @@
+/* The lines for SUMAC_EXPLAIN=1. One rank of a communicator calls these functions. */
+#ifndef SUMAC_BINDINGS_EXPLAIN_H
+#define SUMAC_BINDINGS_EXPLAIN_H
+
+#include "team/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Prints why a communicator has no team, if the user asked for explanations.
+ *  @param name  The communicator's name; "": it has none. */
+void sumac_explain_none(const sumac_team_options_t* options, const char* name, int size, const char* why);
+
+/** Prints what a new team will do, if the user asked for explanations. */
+void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t* team);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,285 @@
+/* The tree's job: one sharp_coll context per process, from MPI_COMM_WORLD's first moment to the binding's last. It
+ * exists only if the user wants the tree and MPI_COMM_WORLD spans enough hosts, because no other communicator can
+ * span more. */
+#include "bindings/common/job.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "bindings/common/say.h"
+#include "client/tree/tree.h"
+#include "sharp/api/sumac_ext.h"
+
+/* In MPI_Finalize a member may be late, but not for long, because it has nothing left to compute. */
+#define LEAVE_WAIT_MS 30000
+
+struct leaving {
+  struct sharp_coll_comm* group;
+  void* request;
+  struct leaving* next;
+};
+
+static struct {
+  struct sharp_coll_context* context;
+  struct sumac_communicator world; /* libsharp_coll may call through it until the job has ended */
+  void (*progress)(void* context);
+  void* progress_context;
+  void (*watch_leaves)(bool any);
+  uint64_t id;
+  bool closing; /* MPI is being shut down, so it must not be called any more */
+  struct leaving* leaving;
+} job;
+static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool sumac_job_stands(void) { return NULL != job.context; }
+struct sharp_coll_context* sumac_job_context(void) {
+  return job.context;
+}
+uint64_t sumac_job_id(void) { return job.id; }
+
+const char* sumac_job_refusal(const struct hcoll_settings* settings, int hosts) {
+  if (HCOLL_OFF == settings->level) {
+    return "HCOLL_ENABLE_SHARP=0";
+  }
+  return hosts < settings->hosts_min ? "fewer hosts than HCOLL_SHARP_NP asks for" : NULL;
+}
+
+/* libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. Only
+ * blocking calls wait, and a progress thread makes none. */
+static int drive_mpi(void) {
+  job.progress(job.progress_context);
+  return 0;
+}
+
+/* The job ends while MPI is being shut down: an exchange that is asked for then returns an error. */
+static int oob_bcast(void* context, void* buffer, int bytes, int root) {
+  const struct sumac_communicator* comm = context;
+  return !job.closing && 0 == comm->bcast(comm->context, buffer, bytes, root) ? 0 : -1;
+}
+
+static int oob_barrier(void* context) {
+  const struct sumac_communicator* comm = context;
+  return !job.closing && 0 == comm->barrier(comm->context) ? 0 : -1;
+}
+
+static int oob_gather(void* context, int root, void* in, void* out, int bytes) {
+  const struct sumac_communicator* comm = context;
+  return !job.closing && 0 == comm->gather(comm->context, root, in, out, bytes) ? 0 : -1;
+}
+
+static const struct sharp_coll_out_of_band_colls oob_colls = {
+    .bcast = oob_bcast,
+    .barrier = oob_barrier,
+    .gather = oob_gather,
+};
+
+/* Rank 0 draws a random id, because MPI's own job numbers repeat from one launcher to the next. */
+static int agree_on_id(void) {
+  uint64_t id = 0;
+  if (0 == job.world.rank && sizeof(id) == getrandom(&id, sizeof(id), 0)) {
+    id = id >> 1 | 1; /* positive however it is printed, and never 0 */
+  }
+  int rc = job.world.bcast(job.world.context, &id, sizeof(id), 0);
+  job.id = id;
+  return 0 == rc && 0 == id ? -1 : rc;
+}
+
+/* Returns this process's index among its host's leaders, if it is or may be one: the index of its socket, or of
+ * itself, on the host. */
+static int find_channel(const struct sumac_job_spec* spec) {
+  int channel = 0, leaders = sumac_team_options_leaders(spec->options), me = spec->world.rank;
+  if (SUMAC_LEADERS_OF_HOSTS == leaders) {
+    return channel;
+  }
+  const sumac_place_t *places = spec->places, *mine = &places[me];
+  for (int rank = 0; rank < spec->world.size; ++rank) {
+    if (places[rank].host != mine->host) {
+      continue;
+    }
+    bool before_me = SUMAC_LEADERS_ALL == leaders ? rank < me : places[rank].socket < mine->socket;
+    for (int other = 0; before_me && SUMAC_LEADERS_OF_SOCKETS == leaders && other < rank; ++other) {
+      before_me = places[other].host != mine->host || places[other].socket != places[rank].socket;
+    }
+    channel += before_me;
+  }
+  return channel;
+}
+
+static int begin(const struct sumac_job_spec* given) {
+  struct sharp_coll_init_spec spec;
+  memset(&spec, 0, sizeof(spec));
+  spec.job_id = job.id;
+  spec.world_rank = given->world.rank;
+  spec.world_size = given->world.size;
+  spec.progress_func = drive_mpi;
+  spec.config.ib_dev_list = given->settings->devices;
+  spec.config.user_progress_num_polls = given->settings->polls;
+  spec.config.coll_timeout = -1;
+  spec.oob_colls = oob_colls;
+  spec.oob_ctx = &job.world;
+  spec.group_channel_idx = find_channel(given);
+  spec.world_local_rank = given->local_rank;
+  spec.enable_thread_support = given->threads;
+  return sharp_coll_init(&spec, &job.context);
+}
+
+static void say_refused(const struct hcoll_settings* settings, int status) {
+  bool first = 0 == job.world.rank;
+  if (first) {
+    SUMAC_SAY("Failed to initialize SHArP collectives:%s(%d)  job ID:%" PRIu64, sharp_coll_strerror(status), status,
+              job.id);
+  }
+  if (settings->level >= HCOLL_FORCE) {
+    sumac_communicator_abort(&job.world);
+  }
+  if (first) {
+    SUMAC_SAY("SHArP: continuing without sharp (HCOLL_ENABLE_SHARP=1: use it if it is there)");
+  }
+}
+
+int sumac_job_begin(const struct sumac_job_spec* spec) {
+  job.world = spec->world;
+  job.progress = spec->progress;
+  job.progress_context = spec->progress_context;
+  job.watch_leaves = spec->watch_leaves;
+  int rc = agree_on_id();
+  if (0 != rc) {
+    return rc;
+  }
+  int status = begin(spec);
+  if (status < 0) {
+    job.context = NULL;
+    say_refused(spec->settings, status);
+  }
+  return 0;
+}
+
+int sumac_group_make(const struct sumac_communicator* leaders, struct sharp_coll_comm** group_p) {
+  struct sharp_coll_comm_init_spec spec;
+  memset(&spec, 0, sizeof(spec));
+  spec.rank = leaders->rank;
+  spec.size = leaders->size;
+  spec.oob_ctx = (void*)leaders; /* the functions above only read it */
+  int status = sharp_coll_comm_init(job.context, &spec, group_p);
+  if (status < 0) {
+    *group_p = NULL;
+  }
+  return status;
+}
+
+void sumac_group_limits(const struct hcoll_settings* settings, struct sharp_coll_comm* group, int64_t* limits) {
+  sumac_tree_limits(group, limits, SUMAC_COLLS);
+  for (int coll = 0; HCOLL_FORCE_ALL == settings->level && coll < SUMAC_COLLS; ++coll) {
+    limits[coll] = limits[coll] < 0 ? limits[coll] : INT64_MAX;
+  }
+  if (HCOLL_FORCE_ALL != settings->level && settings->allreduce_bytes_max >= 0) {
+    limits[SUMAC_COLL_ALLREDUCE] = settings->allreduce_bytes_max;
+  }
+}
+
+/* Unlinks and frees the groups that have left. Called with the lock held. */
+static int reap(void) {
+  int done = 0;
+  for (struct leaving** at = &job.leaving; NULL != *at;) {
+    struct leaving* one = *at;
+    if (NULL != one->request && 0 == sumac_req_status(one->request, NULL, 0)) {
+      at = &one->next;
+      continue;
+    }
+    if (NULL != one->request) {
+      sharp_coll_req_free(one->request);
+    }
+    sharp_coll_comm_destroy(one->group);
+    *at = one->next;
+    free(one);
+    ++done;
+  }
+  return done;
+}
+
+/* Called with the lock held, or by the only thread left. */
+static void watch_leaves(bool any) {
+  if (NULL != job.watch_leaves) {
+    job.watch_leaves(any);
+  }
+}
+
+int sumac_job_reap(void) {
+  if (0 != pthread_mutex_trylock(&leaving_lock)) {
+    return 0;
+  }
+  int done = reap();
+  if (NULL == job.leaving) {
+    watch_leaves(false);
+  }
+  pthread_mutex_unlock(&leaving_lock);
+  return done;
+}
+
+void sumac_group_leave(struct sharp_coll_comm* group) {
+  struct leaving* one = calloc(1, sizeof(*one));
+  if (NULL == one) {
+    SUMAC_SAY("SHArP: out of memory: a group is not left");
+    return;
+  }
+  one->group = group;
+  int status = sumac_comm_leave_nb(group, &one->request);
+  if (status < 0) {
+    one->request = NULL; /* there is nothing to wait for: the tree is gone, or the group never existed */
+  }
+  pthread_mutex_lock(&leaving_lock);
+  one->next = job.leaving;
+  job.leaving = one;
+  if (!job.closing) {
+    watch_leaves(true);
+  }
+  pthread_mutex_unlock(&leaving_lock);
+}
+
+static int64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void sleep_until_something_happens(int ms) {
+  struct pollfd fd = {.fd = sumac_coll_wait_fd(job.context), .events = POLLIN};
+  if (1 == sumac_coll_arm(job.context)) {
+    (void)poll(&fd, 1, ms); /* the caller looks again in any case */
+  }
+}
+
+static void wait_for_leaves(void) {
+  int64_t deadline = now_ms() + LEAVE_WAIT_MS;
+  for (;;) {
+    pthread_mutex_lock(&leaving_lock);
+    reap();
+    bool all = NULL == job.leaving;
+    pthread_mutex_unlock(&leaving_lock);
+    if (all) {
+      return;
+    }
+    if (now_ms() > deadline) {
+      SUMAC_SAY("SHArP: a group was not left by all its members in %d s: ending the job all the same",
+                LEAVE_WAIT_MS / 1000);
+      return;
+    }
+    sleep_until_something_happens(10);
+  }
+}
+
+void sumac_job_end(void) {
+  job.closing = true;
+  if (NULL == job.context) {
+    return;
+  }
+  watch_leaves(false);
+  wait_for_leaves();
+  sharp_coll_finalize(job.context);
+  job.context = NULL;
+}

@@ -1,0 +1,44 @@
+/* The tree's part of a team's `across`: a communicator's leaders join a group of the tree, and all ranks agree on it. */
+#ifndef SUMAC_BINDINGS_JOIN_H
+#define SUMAC_BINDINGS_JOIN_H
+
+#include <stdbool.h>
+
+#include "bindings/common/communicator.h"
+#include "bindings/common/settings.h"
+#include "client/tree/tree.h"
+#include "team/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sumac_join_spec {
+  int hosts;                                /* the number that the communicator spans */
+  const struct sumac_communicator* team;    /* all its ranks: `rank`, `name`, `min`, `abort` */
+  const struct sumac_communicator* leaders; /* as sumac_group_make() takes it; NULL at a rank that does not lead */
+  const struct hcoll_settings* settings;
+  const sumac_team_options_t* options;
+};
+
+struct sumac_joined {
+  struct sharp_coll_comm* group; /* at leaders, if there is a group */
+  sumac_tree_t* tree;            /* sumac_across_t.tree: NULL unless every leader is in the group */
+  const char* no_tree;           /* sumac_across_t.no_tree: the reason if there is no tree */
+  bool no_group;                 /* the tree had no group for this communicator */
+};
+
+/** Joins the tree if the communicator asks for it and the job has one; collective over the team. If the tree has no
+ *  group left, this prints it once in the job, or ends the job as HCOLL_ENABLE_SHARP demands.
+ *  @param joined  Always set; release it with sumac_tree_leave().
+ *  @return 0, also without a tree; else the code of `min`, or -1 if this rank is out of memory. */
+int sumac_tree_join(const struct sumac_join_spec* spec, struct sumac_joined* joined);
+
+/** Closes the tree's object, and posts the Leave of the group without waiting. */
+void sumac_tree_leave(struct sumac_joined* joined);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,216 @@
+#include "bindings/pmpi/across.hpp"
+
+#include <fmt/format.h>
+
+#include <climits>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/common/join.h"
+#include "bindings/pmpi/communicator.hpp"
+#include "bindings/pmpi/folds.hpp"
+#include "bindings/pmpi/job.hpp"
+
+namespace sumac::pmpi {
+namespace {
+
+/// Our own communicators: messages of ours must not meet the program's.
+struct Across {
+  const Communicator* owner = nullptr;
+  MPI_Comm all = MPI_COMM_NULL;      ///< Every rank, with the program's numbers.
+  MPI_Comm leaders = MPI_COMM_NULL;  ///< The leaders; MPI_COMM_NULL at other ranks, and if every rank leads.
+  bool all_lead = false;             ///< Then the MPI's own collectives are better than ours around them.
+  sumac_joined joined{};
+  std::string error;
+};
+
+struct Pending {
+  std::vector<MPI_Request> requests;
+  std::vector<MPI_Datatype> units;  ///< Made for this operation.
+  ~Pending() {
+    for (MPI_Datatype& unit : units) (void)mpi.Type_free(&unit);
+  }
+};
+
+constexpr int kTagDirect = 1;
+
+/// Only sizes that an int counts.
+int takes(void* context, int, std::size_t bytes, const sumac_fold_t*) {
+  return !static_cast<Across*>(context)->all_lead && bytes <= INT_MAX ? 1 : 0;
+}
+
+int unit_type(Pending& pending, std::size_t bytes, MPI_Datatype& type) {
+  type = MPI_BYTE;
+  if (bytes == 1) return MPI_SUCCESS;
+  int rc = mpi.Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type);
+  if (rc == MPI_SUCCESS) {
+    pending.units.push_back(type);
+    rc = mpi.Type_commit(&pending.units.back());
+  }
+  return rc;
+}
+
+/// A user's function finds the data of an element true_lb bytes behind the address that the MPI is given.
+template <class Pointer>
+Pointer shifted(Pointer data, const Fold& fold) {
+  return data == nullptr ? data : static_cast<Pointer>(static_cast<char*>(const_cast<void*>(
+                                      static_cast<const void*>(data))) - fold.true_lb);
+}
+
+/// Every leader must pass the same arguments, even where only one of them knows a fact. MPI takes MPI_IN_PLACE from all
+/// ranks of an allreduce or from none. A leader with other ranks on its island has the island's sum in the result
+/// already, so a leader that is alone on its host first copies its own vector there. In a reduce only the root may pass
+/// MPI_IN_PLACE. Blocks are counted in bytes, because ranks may use different types for the same data.
+int start_collective(const Across& across, const sumac_call_t& call, Pending& pending) {
+  const MPI_Comm comm = across.leaders;
+  const auto* fold = reinterpret_cast<const Fold*>(call.fold);
+  const bool in_place = call.in == nullptr || call.in == call.out;
+  const int count = fold == nullptr ? 0 : static_cast<int>(call.bytes / call.fold->element_bytes);
+  const int bytes = static_cast<int>(call.bytes);
+  MPI_Request* request = &pending.requests.emplace_back();
+  switch (call.coll) {
+    case SUMAC_COLL_BARRIER: return mpi.Ibarrier(comm, request);
+    case SUMAC_COLL_ALLREDUCE:
+      if (!in_place) std::memcpy(call.out, call.in, call.bytes);
+      return mpi.Iallreduce(MPI_IN_PLACE, shifted(call.out, *fold), count, fold->type, fold->op, comm, request);
+    case SUMAC_COLL_REDUCE:
+      return mpi.Ireduce(in_place ? MPI_IN_PLACE : shifted(call.in, *fold), shifted(call.out, *fold), count, fold->type,
+                         fold->op, call.root, comm, request);
+    case SUMAC_COLL_BCAST: return mpi.Ibcast(call.out, bytes, MPI_BYTE, call.root, comm, request);
+    case SUMAC_COLL_ALLGATHERV:
+      return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, call.out_blocks.counts,
+                             call.out_blocks.displacements, MPI_BYTE, comm, request);
+    case SUMAC_COLL_ALLTOALLV:
+      return mpi.Ialltoallv(call.in, call.in_blocks.counts, call.in_blocks.displacements, MPI_BYTE, call.out,
+                            call.out_blocks.counts, call.out_blocks.displacements, MPI_BYTE, comm, request);
+    default: return MPI_ERR_UNSUPPORTED_OPERATION;
+  }
+}
+
+/// Starts all messages at once; each rank begins with another peer.
+int start_messages(const Across& across, const sumac_call_t& call, Pending& pending) {
+  const int rank = across.owner->rank, size = across.owner->size;
+  MPI_Datatype in_unit{}, out_unit{};
+  pending.units.reserve(2);
+  if (const int rc = unit_type(pending, call.in_blocks.unit, in_unit); rc != MPI_SUCCESS) return rc;
+  if (const int rc = unit_type(pending, call.out_blocks.unit, out_unit); rc != MPI_SUCCESS) return rc;
+  const auto at = [](auto* buffer, const sumac_blocks_t& blocks, int peer) {
+    return buffer + static_cast<std::ptrdiff_t>(blocks.displacements[peer]) * static_cast<std::ptrdiff_t>(blocks.unit);
+  };
+  for (int i = 1; i < size; ++i) {
+    const int peer = (rank - i + size) % size;
+    if (call.out_blocks.counts[peer] == 0) continue;
+    const int rc = mpi.Irecv(at(static_cast<char*>(call.out), call.out_blocks, peer), call.out_blocks.counts[peer],
+                             out_unit, peer, kTagDirect, across.all, &pending.requests.emplace_back());
+    if (rc != MPI_SUCCESS) return rc;
+  }
+  for (int i = 1; i < size; ++i) {
+    const int peer = (rank + i) % size;
+    if (call.in_blocks.counts[peer] == 0) continue;
+    const int rc = mpi.Isend(at(static_cast<const char*>(call.in), call.in_blocks, peer), call.in_blocks.counts[peer],
+                             in_unit, peer, kTagDirect, across.all, &pending.requests.emplace_back());
+    if (rc != MPI_SUCCESS) return rc;
+  }
+  return MPI_SUCCESS;
+}
+
+int started(Across& across, std::unique_ptr<Pending> pending, int rc, const char* what, void** request) {
+  if (rc == MPI_SUCCESS) {
+    *request = pending.release();
+    return SUMAC_TEAM_OK;
+  }
+  across.error = fmt::format("the MPI's {} between hosts failed: error {}", what, rc);
+  (void)pending.release();  // The MPI may still use what was started; the team has ended.
+  return SUMAC_TEAM_BROKEN;
+}
+
+int start(void* context, const sumac_call_t* call, void** request) {
+  auto& across = *static_cast<Across*>(context);
+  auto pending = std::make_unique<Pending>();
+  const int rc = start_collective(across, *call, *pending);
+  return started(across, std::move(pending), rc, sumac_coll_name(call->coll), request);
+}
+
+int start_direct(void* context, const sumac_call_t* call, void** request) {
+  auto& across = *static_cast<Across*>(context);
+  auto pending = std::make_unique<Pending>();
+  const int rc = start_messages(across, *call, *pending);
+  return started(across, std::move(pending), rc, "messages", request);
+}
+
+int test(void* context, void* request) {
+  auto* pending = static_cast<Pending*>(request);
+  int done = 0;
+  const int rc = mpi.Testall(static_cast<int>(pending->requests.size()), pending->requests.data(), &done,
+                             MPI_STATUSES_IGNORE);
+  if (rc == MPI_SUCCESS && done == 0) return SUMAC_TEAM_PENDING;
+  delete pending;
+  if (rc == MPI_SUCCESS) return SUMAC_TEAM_OK;
+  static_cast<Across*>(context)->error = fmt::format("the MPI failed between hosts: error {}", rc);
+  return SUMAC_TEAM_BROKEN;
+}
+
+const char* error(void* context) { return static_cast<Across*>(context)->error.c_str(); }
+
+/// In MPI_Finalize the MPI frees our communicators by itself: ranks may come to them in different orders.
+void close(void* context) {
+  auto* across = static_cast<Across*>(context);
+  sumac_tree_leave(&across->joined);
+  if (library.on) {
+    if (across->leaders != MPI_COMM_NULL) (void)mpi.Comm_free(&across->leaders);
+    if (across->all != MPI_COMM_NULL) (void)mpi.Comm_free(&across->all);
+  }
+  delete across;
+}
+
+/// MPI_Comm_split and not MPI_Comm_dup, which would copy the program's attributes.
+int make_communicators(Across& across, bool leads) {
+  const Communicator& owner = *across.owner;
+  int rc = mpi.Comm_split(owner.handle.load(), 0, owner.rank, &across.all);
+  if (rc != MPI_SUCCESS) return rc;
+  (void)mpi.Comm_set_errhandler(across.all, MPI_ERRORS_RETURN);
+  if (across.all_lead) return rc;
+  return mpi.Comm_split(across.all, leads ? 0 : MPI_UNDEFINED, owner.rank, &across.leaders);
+}
+
+int join_tree(Across& across, Communicator& owner, bool leads) {
+  const CommunicatorOfMpi team(across.all), leaders(leads && !across.all_lead ? across.leaders : across.all);
+  const sumac_join_spec spec{.hosts = owner.hosts,
+                             .team = &team.record(),
+                             .leaders = leads ? &leaders.record() : nullptr,
+                             .settings = &library.settings,
+                             .options = library.options};
+  const int rc = sumac_tree_join(&spec, &across.joined);
+  owner.no_group = owner.no_group || across.joined.no_group;
+  return rc;
+}
+
+}  // namespace
+
+int open_across(void* context, const int*, int leader_count, int my_index, sumac_across_t* out) {
+  Communicator& owner = *static_cast<Lane*>(context)->owner;
+  auto across = std::make_unique<Across>();
+  across->owner = &owner;
+  across->all_lead = leader_count == owner.size;
+  int rc = make_communicators(*across, my_index >= 0);
+  if (rc == MPI_SUCCESS) rc = join_tree(*across, owner, my_index >= 0);
+  if (rc != MPI_SUCCESS) {
+    close(across.release());
+    return rc;
+  }
+  *out = {.context = across.get(),
+          .tree = across->joined.tree,
+          .no_tree = across->joined.no_tree,
+          .takes = takes,
+          .start = start,
+          .start_direct = start_direct,
+          .test = test,
+          .error = error,
+          .close = close};
+  (void)across.release();
+  return 0;
+}
+
+}  // namespace sumac::pmpi

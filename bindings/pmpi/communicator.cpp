@@ -1,0 +1,292 @@
+#include "bindings/pmpi/communicator.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "bindings/common/explain.h"
+#include "bindings/common/say.h"
+#include "bindings/pmpi/across.hpp"
+#include "bindings/pmpi/errors.hpp"
+#include "bindings/pmpi/idups.hpp"
+#include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/tally.hpp"
+
+namespace sumac::pmpi {
+
+namespace detail {
+std::array<std::atomic<Communicator*>, kCached> cache{};
+}
+
+namespace {
+
+std::mutex records_lock;  ///< Guards the two lists.
+std::vector<Communicator*> living, unused;
+int key = MPI_KEYVAL_INVALID;
+
+std::string name_of(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  (void)mpi.Comm_get_name(comm, name, &length);
+  return name;
+}
+
+/// Returns the members' ranks in MPI_COMM_WORLD; MPI_UNDEFINED for one of another MPI_COMM_WORLD.
+std::vector<int> world_ranks(MPI_Comm comm, int size) {
+  std::vector<int> own(static_cast<std::size_t>(size)), world(own.size(), MPI_UNDEFINED);
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<int>(i);
+  MPI_Group group{};
+  if (mpi.Comm_group(comm, &group) != MPI_SUCCESS) return world;
+  (void)mpi.Group_translate_ranks(group, size, own.data(), library.group, world.data());
+  (void)mpi.Group_free(&group);
+  return world;
+}
+
+/// Takes places[].host, the number in the world, to numbers in the order of this communicator's ranks.
+int number_hosts(std::vector<sumac_place_t>& places) {
+  std::vector<int> numbers(static_cast<std::size_t>(library.hosts), -1);
+  int hosts = 0;
+  for (auto& place : places) {
+    int& number = numbers[static_cast<std::size_t>(place.host)];
+    if (number < 0) number = hosts++;
+    place.host = number;
+  }
+  return hosts;
+}
+
+std::vector<sumac_place_t> places_of(MPI_Comm comm, int size) {
+  std::vector<sumac_place_t> places;
+  for (const int rank : world_ranks(comm, size)) places.push_back(library.places[static_cast<std::size_t>(rank)]);
+  return places;
+}
+
+void explain_none(const Communicator& communicator, const std::string& why) {
+  if (communicator.rank == 0)
+    sumac_explain_none(library.options, name_of(communicator.handle.load()).c_str(), communicator.size, why.c_str());
+}
+
+void leave(Communicator& communicator, const std::string& why) {
+  communicator.life = Life::pass;
+  explain_none(communicator, why);
+}
+
+/// What is known without a message. All members decide alike.
+void look_at(Communicator& communicator) {
+  const MPI_Comm comm = communicator.handle.load();
+  (void)mpi.Comm_rank(comm, &communicator.rank);
+  (void)mpi.Comm_size(comm, &communicator.size);
+  int is_inter = 0;
+  (void)mpi.Comm_test_inter(comm, &is_inter);
+  if (is_inter != 0) return leave(communicator, "it is an intercommunicator");
+  if (communicator.size < 2) {
+    communicator.life = Life::pass;  // Each process has MPI_COMM_SELF: nothing is said of such ones.
+    communicator.is_alone = true;
+    return;
+  }
+  const auto ranks = world_ranks(comm, communicator.size);
+  if (std::find(ranks.begin(), ranks.end(), MPI_UNDEFINED) != ranks.end())
+    return leave(communicator, "it has processes of another MPI_COMM_WORLD");
+  auto places = places_of(comm, communicator.size);
+  communicator.hosts = number_hosts(places);
+  communicator.keeps_order = std::all_of(places.begin(), places.end(), [&](const sumac_place_t& place) {
+    return place.host == places[0].host && place.socket == places[0].socket;
+  });
+}
+
+void reset(Communicator& communicator) {
+  communicator.handle.store(MPI_Comm{});
+  communicator.life = Life::fresh;
+  communicator.rank = -1;
+  communicator.size = 0;
+  communicator.hosts = 1;
+  communicator.ordinary = {.owner = &communicator};
+  communicator.is_broken = communicator.no_group = communicator.lanes_end = false;
+  communicator.is_alone = communicator.keeps_order = false;
+  communicator.lanes.clear();
+  communicator.lanes_taken = 0;
+  std::memset(communicator.passed, 0, sizeof communicator.passed);
+  std::free(communicator.scratch);
+  communicator.scratch = nullptr;
+  communicator.scratch_bytes = 0;
+}
+
+void end_lane(Lane& lane) {
+  if (lane.team == nullptr) return;
+  leave_progress(lane);
+  sumac_team_destroy(lane.team);
+  lane.team = nullptr;
+}
+
+/// Local: other ranks may still be in their last collective.
+void destroy(Communicator& communicator) {
+  detail::cache[detail::cached_at(communicator.handle.load())].store(nullptr, std::memory_order_release);
+  end_lane(communicator.ordinary);
+  for (auto& lane : communicator.lanes)
+    if (lane) end_lane(*lane);
+}
+
+/// Called by MPI_Comm_free and MPI_Comm_disconnect.
+int forget(MPI_Comm, int, void* value, void*) {
+  auto* communicator = static_cast<Communicator*>(value);
+  if (!library.on) return MPI_SUCCESS;  // drop_communicators() has destroyed it.
+  add_to_tally(*communicator);
+  destroy(*communicator);
+  reset(*communicator);
+  const std::lock_guard guard(records_lock);
+  std::erase(living, communicator);
+  unused.push_back(communicator);
+  return MPI_SUCCESS;
+}
+
+/// A duplicate makes a record of its own.
+int not_copied(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+Communicator* new_record() {
+  if (!unused.empty()) {
+    Communicator* record = unused.back();
+    unused.pop_back();
+    return record;
+  }
+  return new (std::nothrow) Communicator;
+}
+
+Communicator* make(MPI_Comm comm) {
+  Communicator* made = nullptr;
+  {
+    const std::lock_guard guard(records_lock);
+    made = new_record();
+    if (made == nullptr) return nullptr;
+    reset(*made);
+    living.push_back(made);
+  }
+  made->handle.store(comm);
+  look_at(*made);
+  if (mpi.Comm_set_attr(comm, key, made) == MPI_SUCCESS) return made;
+  const std::lock_guard guard(records_lock);
+  std::erase(living, made);
+  unused.push_back(made);
+  return nullptr;
+}
+
+// ---- the first collective ----
+
+int oob_allgather(void* context, const void* in, void* out, std::size_t bytes) {
+  const int count = static_cast<int>(bytes);
+  return mpi.Allgather(in, count, MPI_BYTE, out, count, MPI_BYTE, static_cast<Communicator*>(context)->handle.load());
+}
+
+int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
+  return mpi.Bcast(buffer, static_cast<int>(bytes), MPI_BYTE, root, static_cast<Communicator*>(context)->handle.load());
+}
+
+int oob_barrier(void* context) { return mpi.Barrier(static_cast<Communicator*>(context)->handle.load()); }
+
+enum class Kind : std::uint8_t { ordinary, persistent };
+
+int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
+  Communicator& communicator = *lane.owner;
+  const MPI_Comm comm = communicator.handle.load();
+  auto places = places_of(comm, communicator.size);
+  (void)number_hosts(places);
+  const std::string name = name_of(comm);
+  sumac_team_spec_t spec{};
+  spec.struct_bytes = sizeof spec;
+  spec.rank = communicator.rank;
+  spec.size = communicator.size;
+  spec.places = places.data();
+  spec.options = library.options;
+  spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
+  spec.progress = drive;
+  // On one host our own thread moves what is posted while the program's is elsewhere.
+  spec.threads = communicator.hosts == 1 || library.threads;
+  spec.yields = library.yields;
+  spec.host_ranks = library.host_ranks;
+  spec.name = name.c_str();
+  spec.open_across = kind == Kind::ordinary ? open_across : nullptr;
+  spec.open_context = &lane;
+  return sumac_team_create(&spec, &lane.team, why, why_bytes);
+}
+
+/// A communicator of the leaders can't be made while an MPI_Comm_idup is under way at some rank: the MPI makes
+/// communicators one after the other, and that one ends only when all its ranks have called it.
+bool idup_under_way(const Communicator& communicator, int& rc) {
+  int mine = idups_under_way() ? 1 : 0, any = 0;
+  rc = mpi.Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, communicator.handle.load());
+  return any != 0;
+}
+
+int attach_first(Communicator& communicator) {
+  if (communicator.hosts > 1) {
+    int rc = MPI_SUCCESS;
+    if (idup_under_way(communicator, rc) || rc != MPI_SUCCESS) return rc;  // The next blocking collective tries again.
+  }
+  communicator.life = Life::starting;
+  char why[1024] = "";
+  const int status = make_team(communicator.ordinary, Kind::ordinary, why, sizeof why);
+  switch (status) {
+    case SUMAC_TEAM_OK:
+      communicator.life = Life::team;
+      sumac_say_each_once(why, communicator.rank == 0);
+      if (communicator.rank == 0) sumac_explain_team(library.options, communicator.ordinary.team);
+      return MPI_SUCCESS;
+    case SUMAC_TEAM_PASS:
+      communicator.life = Life::pass;
+      sumac_say_once(why, communicator.rank == 0);
+      explain_none(communicator, why);
+      return MPI_SUCCESS;
+    default:
+      communicator.life = Life::pass;
+      SUMAC_SAY("no team for communicator %s: %s", name_of(communicator.handle.load()).c_str(), why);
+      return error_code(why);
+  }
+}
+
+}  // namespace
+
+std::string name_of(const Communicator& communicator) { return name_of(communicator.handle.load()); }
+
+int make_lane_team(Lane& lane, char* why, std::size_t why_bytes) {
+  return make_team(lane, Kind::persistent, why, why_bytes);
+}
+
+bool make_keys() { return mpi.Comm_create_keyval(not_copied, forget, &key, nullptr) == MPI_SUCCESS; }
+
+Communicator* find_slowly(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return nullptr;
+  Communicator* found = nullptr;
+  int flag = 0;
+  if (mpi.Comm_get_attr(comm, key, static_cast<void*>(&found), &flag) != MPI_SUCCESS) return nullptr;
+  if (flag == 0) found = make(comm);
+  if (found != nullptr) detail::cache[detail::cached_at(comm)].store(found, std::memory_order_release);
+  return found;
+}
+
+int attach(Communicator& communicator) {
+  return communicator.life == Life::fresh ? attach_first(communicator) : MPI_SUCCESS;
+}
+
+void begin_world() {
+  begin_job();
+  Communicator* world = find(MPI_COMM_WORLD);
+  if (world != nullptr && world->hosts == 1) (void)attach(*world);
+}
+
+void drop_communicators() {
+  const std::lock_guard guard(records_lock);
+  for (Communicator* each : living) destroy(*each);
+}
+
+void each_communicator(void (*visit)(Communicator&, void*), void* context) {
+  const std::lock_guard guard(records_lock);
+  for (Communicator* each : living) visit(*each, context);
+}
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,90 @@
+#pragma once
+// What this library keeps for a communicator: its team, from the first blocking collective on. The record hangs at an
+// attribute of the communicator, so MPI_Comm_free frees it; a small cache in front of the attribute makes the way to it
+// short.
+//
+// Records are never given back to the system, only used again. So a thread may read a record's handle while another
+// thread frees another communicator.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/common/tally.h"
+#include "bindings/pmpi/lane.hpp"
+#include "bindings/pmpi/library.hpp"
+
+namespace sumac::pmpi {
+
+enum class Life : std::uint8_t {
+  fresh,     ///< No blocking collective yet.
+  starting,  ///< Inside the first one.
+  team,
+  pass,  ///< The MPI does everything.
+};
+
+struct Communicator {
+  std::atomic<MPI_Comm> handle{};
+  Life life = Life::fresh;
+  int rank = -1, size = 0, hosts = 1;
+  /// For blocking and nonblocking collectives: MPI orders them all.
+  Lane ordinary;
+  bool is_alone = false;  ///< One rank: nothing is counted.
+  bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are close to each other.
+  bool is_broken = false;          ///< The reason was printed.
+  bool no_group = false;           ///< The tree had no group for it.
+  std::vector<std::unique_ptr<Lane>> lanes;  ///< For persistent collectives (lanes.cpp).
+  std::atomic<std::uint32_t> lanes_taken{0};
+  bool lanes_end = false;
+  std::uint64_t passed[SUMAC_COLLS][SUMAC_WHYS] = {};  ///< Calls that the MPI does without a team being asked.
+  void* scratch = nullptr;  ///< Packed data of blocking collectives, kept from one call to the next.
+  std::size_t scratch_bytes = 0;
+};
+
+/// Makes the keys of the attributes. False if the MPI refuses.
+bool make_keys();
+/// Makes MPI_COMM_WORLD's team if it has one host: MPI_Init may wait for other ranks. Begins the tree's job.
+void begin_world();
+/// Destroys all teams.
+void drop_communicators();
+
+/// Returns the record of a communicator, and makes it if there is none. Null: it is none of ours (an
+/// inter-communicator, or one with processes of another MPI_COMM_WORLD), or no communicator at all.
+Communicator* find_slowly(MPI_Comm comm);
+
+namespace detail {
+constexpr std::size_t kCached = 64;
+extern std::array<std::atomic<Communicator*>, kCached> cache;
+inline std::size_t cached_at(MPI_Comm comm) {
+  const auto bits = bits_of(comm);
+  return (bits ^ bits >> 6 ^ bits >> 12) % kCached;
+}
+}  // namespace detail
+
+inline Communicator* find(MPI_Comm comm) {
+  Communicator* found = detail::cache[detail::cached_at(comm)].load(std::memory_order_acquire);
+  if (found != nullptr && found->handle.load(std::memory_order_relaxed) == comm) [[likely]]
+    return found;
+  return find_slowly(comm);
+}
+
+/// Makes the team in a communicator's first blocking collective. Collective. Returns an MPI error code.
+int attach(Communicator& communicator);
+
+/// Makes the team of a lane for a persistent collective, with shared memory alone. Collective. Returns a status of
+/// src/team.
+int make_lane_team(Lane& lane, char* why, std::size_t why_bytes);
+
+/// True if a reduction whose operation is the MPI's own function may be done by a team.
+inline bool reduces_by_mpi(const Communicator& communicator, bool commutes) {
+  return commutes || communicator.keeps_order;
+}
+
+std::string name_of(const Communicator& communicator);
+
+/// Calls `visit` for every living record.
+void each_communicator(void (*visit)(Communicator&, void*), void* context);
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,79 @@
+#include "bindings/pmpi/forms.hpp"
+
+#include <cstdlib>
+
+namespace sumac::pmpi {
+namespace {
+
+/// A larger buffer is not kept for the next call.
+constexpr std::size_t kScratchKeptMax = std::size_t{16} << 20;
+
+void* scratch_of(Communicator& communicator, std::size_t bytes) {
+  if (communicator.scratch_bytes < bytes) {
+    void* grown = std::aligned_alloc(64, bytes);
+    if (grown == nullptr) return nullptr;
+    std::free(communicator.scratch);
+    communicator.scratch = grown;
+    communicator.scratch_bytes = bytes;
+  }
+  return communicator.scratch;
+}
+
+void trim_scratch(Communicator& communicator) {
+  if (communicator.scratch_bytes <= kScratchKeptMax) return;
+  std::free(communicator.scratch);
+  communicator.scratch = nullptr;
+  communicator.scratch_bytes = 0;
+}
+
+/// MPI_Ibarrier on MPI_COMM_SELF would be a request that is done, too, but some MPIs give every such request the same
+/// handle.
+int done_at_once(void*, MPI_Status* status) {
+  (void)mpi.Status_set_elements(status, MPI_BYTE, 0);
+  (void)mpi.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+int free_nothing(void*) { return MPI_SUCCESS; }
+int cancel_nothing(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int& rc) {
+  if (communicator.life == Life::starting) return nullptr;  // One of our own calls.
+  rc = attach(communicator);
+  if (communicator.life == Life::team) return rc == MPI_SUCCESS ? &communicator : nullptr;
+  ++communicator.passed[coll][SUMAC_WHY_NO_TEAM];
+  return nullptr;
+}
+
+int run_packed(Communicator& communicator, Plan& plan, bool& passed) {
+  void* memory = scratch_of(communicator, plan.memory_bytes);
+  if (memory == nullptr) return raise(communicator.handle.load(), MPI_ERR_NO_MEM);
+  int rc = plan.pack_into(memory);
+  if (rc == MPI_SUCCESS) rc = run_call(communicator, plan.call, passed);
+  if (rc == MPI_SUCCESS && !passed) rc = plan.unpack();
+  trim_scratch(communicator);
+  return rc;
+}
+
+/// On several hosts the MPI does nonblocking collectives: among leaders they would advance only inside those calls of MPI
+/// that this library knows of.
+Lane* lane_for_post(MPI_Comm comm, sumac_coll coll) {
+  Communicator* communicator = find(comm);
+  if (communicator == nullptr) return nullptr;
+  if (communicator->life == Life::team && communicator->hosts == 1) [[likely]]
+    return &communicator->ordinary;
+  ++communicator->passed[coll][communicator->life == Life::fresh  ? SUMAC_WHY_EARLY
+                               : communicator->life == Life::team ? SUMAC_WHY_HOSTS
+                                                                  : SUMAC_WHY_NO_TEAM];
+  return nullptr;
+}
+
+int post_nothing(MPI_Request* handle) {
+  const int rc = mpi.Grequest_start(done_at_once, free_nothing, cancel_nothing, nullptr, handle);
+  return rc == MPI_SUCCESS ? mpi.Grequest_complete(*handle) : rc;
+}
+
+}  // namespace sumac::pmpi

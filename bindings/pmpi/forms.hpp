@@ -1,0 +1,108 @@
+#pragma once
+// The three forms of every collective. `plan` is a function of (communicator, plan) that returns Planned; `next` calls
+// the MPI's own function. A communicator's first blocking collective makes its team; a nonblocking one never waits for
+// other ranks, so it never makes one.
+#include <memory>
+
+#include "bindings/pmpi/communicator.hpp"
+#include "bindings/pmpi/errors.hpp"
+#include "bindings/pmpi/lanes.hpp"
+#include "bindings/pmpi/requests.hpp"
+
+namespace sumac::pmpi {
+
+/// Returns the record of a communicator whose team may be asked for a blocking call, and makes the team first. Null:
+/// `next` does the call, or `rc` is an error.
+Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int& rc);
+
+inline Communicator* with_team(MPI_Comm comm, sumac_coll coll, int& rc) {
+  Communicator* communicator = find(comm);
+  if (communicator == nullptr) return nullptr;
+  if (communicator->life == Life::team) [[likely]]
+    return communicator;
+  return with_team_slowly(*communicator, coll, rc);
+}
+
+/// Runs a call; `passed` is set if the MPI must do it.
+inline int run_call(Communicator& communicator, const sumac_call_t& call, bool& passed) {
+  const int status = sumac_team_run(communicator.ordinary.team, &call);
+  if (status == SUMAC_TEAM_OK) [[likely]]
+    return MPI_SUCCESS;
+  passed = status == SUMAC_TEAM_PASS;
+  return passed ? MPI_SUCCESS : raise(communicator.handle.load(), failed(communicator.ordinary, call.coll, status));
+}
+
+/// The same for a plan that packs.
+int run_packed(Communicator& communicator, Plan& plan, bool& passed);
+
+template <class MakePlan, class Next>
+int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Next& next) {
+  if (!library.on) [[unlikely]]
+    return next();
+  int rc = MPI_SUCCESS;
+  Communicator* communicator = with_team(comm, coll, rc);
+  if (communicator == nullptr) [[unlikely]]
+    return rc != MPI_SUCCESS ? raise(comm, rc) : next();
+  Plan plan(coll);
+  switch (make_plan(*communicator, plan)) {
+    case Planned::run: break;
+    case Planned::nothing: return MPI_SUCCESS;
+    case Planned::not_ours: ++communicator->passed[coll][SUMAC_WHY_FUNCTION]; return next();
+    case Planned::wrong: return next();
+  }
+  bool passed = false;
+  rc = plan.packs() ? run_packed(*communicator, plan, passed) : run_call(*communicator, plan.call, passed);
+  return passed ? next() : rc;
+}
+
+/// Returns the lane for a nonblocking call; null: the MPI does it.
+Lane* lane_for_post(MPI_Comm comm, sumac_coll coll);
+/// A nonblocking collective without data is done when it begins. Returns an MPI error code.
+int post_nothing(MPI_Request* handle);
+
+template <class MakePlan, class Next>
+int nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next) {
+  if (!library.on) return next();
+  Lane* lane = lane_for_post(comm, coll);
+  if (lane == nullptr) return next();
+  auto request = std::make_unique<Request>(coll);
+  switch (make_plan(*lane->owner, request->plan)) {
+    case Planned::run: break;
+    case Planned::nothing: return post_nothing(handle);
+    case Planned::not_ours: ++lane->owner->passed[coll][SUMAC_WHY_FUNCTION]; return next();
+    case Planned::wrong: return next();
+  }
+  bool passed = false;
+  const int rc = post(request.release(), *lane, handle, passed);
+  if (passed) return next();
+  return rc == MPI_SUCCESS ? rc : raise(comm, rc);
+}
+
+/// A persistent collective's init may wait for other ranks, so it makes the team.
+template <class MakePlan, class Next>
+int persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next) {
+  if (!library.on) return next();
+  int rc = MPI_SUCCESS;
+  Communicator* communicator = with_team(comm, coll, rc);
+  if (communicator == nullptr) return rc != MPI_SUCCESS ? raise(comm, rc) : next();
+  auto request = std::make_unique<Request>(coll);
+  request->is_persistent = true;
+  switch (make_plan(*communicator, request->plan)) {
+    case Planned::run: break;
+    case Planned::nothing: return next();  // All ranks know that there is nothing to do, and the MPI does that well.
+    case Planned::not_ours: ++communicator->passed[coll][SUMAC_WHY_FUNCTION]; return next();
+    case Planned::wrong: return next();
+  }
+  Lane* lane = take_lane(*communicator, rc);
+  if (lane == nullptr) {
+    if (rc != MPI_SUCCESS) return raise(comm, rc);
+    ++communicator->passed[coll][SUMAC_WHY_ORDER];
+    return next();
+  }
+  bool passed = false;
+  rc = make_persistent(request.release(), *lane, handle, passed);
+  if (passed) return next();
+  return rc == MPI_SUCCESS ? rc : raise(comm, rc);
+}
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,146 @@
+#include "bindings/pmpi/functions.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace sumac::pmpi {
+
+Functions mpi, behind;
+bool functions_found = false;
+
+namespace {
+
+void* library = RTLD_NEXT;  ///< Where the MPI's symbols are looked up.
+
+/// Returns the address at which the object that holds `address` is mapped.
+void* object_of(const void* address) {
+  Dl_info info{};
+  return address != nullptr && ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+bool is_ours(const void* address) {
+  static void* const ours = object_of(reinterpret_cast<const void*>(&object_of));
+  return object_of(address) == ours;
+}
+
+/// Looks in one loaded object and what it needs; returns the handle if MPI is there.
+void* mpi_in(const char* name) {
+  void* handle = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  const void* found = ::dlsym(handle, "PMPI_Comm_split");
+  if (found != nullptr && !is_ours(found)) return handle;  // Kept open: the MPI must stay.
+  ::dlclose(handle);
+  return nullptr;
+}
+
+/// Python loads its MPI for itself alone: it is in the reach of the module that called us.
+void* mpi_of(const void* caller) {
+  Dl_info info{};
+  if (::dladdr(caller, &info) != 0 && info.dli_fname != nullptr)
+    if (void* handle = mpi_in(info.dli_fname)) return handle;
+  void* handle = nullptr;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* each, std::size_t, void* found) {
+        *static_cast<void**>(found) = mpi_in(each->dlpi_name);
+        return *static_cast<void**>(found) != nullptr ? 1 : 0;
+      },
+      &handle);
+  return handle;
+}
+
+void* symbol(const char* name) {
+  void* address = ::dlsym(library, name);
+  return is_ours(address) ? nullptr : address;
+}
+
+template <class Function>
+void take(Function& own, const char* name) {
+  own = reinterpret_cast<Function>(symbol(name));
+}
+
+/// A profiling library's MPI_X is in another object than the MPI's PMPI_X.
+template <class Function>
+void take_behind(Function& theirs, const char* name, Function own) {
+  void* address = ::dlsym(RTLD_NEXT, name);
+  if (address == nullptr || is_ours(address)) return;
+  if (object_of(address) != object_of(reinterpret_cast<const void*>(own)))
+    theirs = reinterpret_cast<Function>(address);
+}
+
+/// The three ABIs share the functions' names, and two of them the library's. Open MPI alone has variables for its
+/// handles; a library of the standard ABI has a file name of its own.
+const char* check_abi() {
+  enum class Abi { open_mpi, mpich, standard };
+#if defined(OPEN_MPI)
+  constexpr Abi kOurs = Abi::open_mpi;
+#elif defined(MPI_ABI_VERSION)
+  constexpr Abi kOurs = Abi::standard;
+#else
+  constexpr Abi kOurs = Abi::mpich;
+#endif
+  Dl_info info{};
+  const bool named = ::dladdr(symbol("PMPI_Comm_split"), &info) != 0 && info.dli_fname != nullptr;
+  const Abi theirs = symbol("ompi_mpi_comm_world") != nullptr                              ? Abi::open_mpi
+                     : named && std::strstr(info.dli_fname, "libmpi_abi") != nullptr ? Abi::standard
+                                                                                           : Abi::mpich;
+  if (theirs == kOurs) return "";
+  switch (theirs) {
+    case Abi::open_mpi: return "the program's MPI is Open MPI: LD_PRELOAD libsumac_mpi_openmpi.so instead";
+    case Abi::mpich: return "the program's MPI has MPICH's ABI: LD_PRELOAD libsumac_mpi_mpich.so instead";
+    case Abi::standard: return "the program's MPI has MPI's standard ABI: LD_PRELOAD libsumac_mpi_abi.so instead";
+  }
+  return "";
+}
+
+void fill() {
+#define SUMAC_PMPI_TAKE(name) take(mpi.name, "PMPI_" #name);
+  SUMAC_PMPI_INTERPOSED(SUMAC_PMPI_TAKE)
+  SUMAC_PMPI_CALLED(SUMAC_PMPI_TAKE)
+#undef SUMAC_PMPI_TAKE
+#if defined(OPEN_MPI)
+#define SUMAC_PMPI_TAKE(name) \
+  if (mpi.name == nullptr) take(mpi.name, "PMPIX_" #name);
+  SUMAC_PMPI_PERSISTENT(SUMAC_PMPI_TAKE)
+#undef SUMAC_PMPI_TAKE
+#endif
+#define SUMAC_PMPI_TAKE(name) take_behind(behind.name, "MPI_" #name, mpi.name);
+  SUMAC_PMPI_INTERPOSED(SUMAC_PMPI_TAKE)
+#undef SUMAC_PMPI_TAKE
+}
+
+void find(const void* caller) {
+  if (symbol("PMPI_Comm_split") == nullptr) library = mpi_of(caller);
+  if (library == nullptr) {
+    std::fprintf(stderr,
+                 "sumac: a function of MPI was called, but no MPI library is loaded: link the program with its MPI's "
+                 "shared library\n");
+    std::abort();
+  }
+  // Handles of one ABI do not even pass through functions of another: they have another size.
+  if (const char* why = check_abi(); why[0] != '\0') {
+    std::fprintf(stderr, "sumac: %s\n", why);
+    std::exit(1);
+  }
+  fill();
+  functions_found = true;
+}
+
+}  // namespace
+
+void find_functions(const void* caller) {
+  static std::once_flag once;
+  std::call_once(once, find, caller);
+}
+
+/// A program may hold the variable itself, as a copy that the loader made: it comes before the MPI's.
+void* mpi_variable(const char* name) noexcept {
+  void* address = ::dlsym(RTLD_DEFAULT, name);
+  return address != nullptr ? address : symbol(name);
+}
+
+}  // namespace sumac::pmpi

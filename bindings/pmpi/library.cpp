@@ -1,0 +1,135 @@
+#include "bindings/pmpi/library.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.hpp"
+#include "base/siphash.hpp"
+#include "bindings/common/place.h"
+#include "bindings/common/say.h"
+#include "bindings/pmpi/communicator.hpp"
+#include "bindings/pmpi/folds.hpp"
+#include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/places.hpp"
+#include "bindings/pmpi/presence.hpp"
+#include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/tally.hpp"
+
+namespace sumac::pmpi {
+
+Library library;
+
+namespace {
+
+/// Raised when ranks with the old and the new library could not work together.
+constexpr std::uint64_t kVersion = 1;
+
+void warn(const char* sentence) { SUMAC_SAY("warning: %s", sentence); }
+
+/// One rank of each host reports what is wrong with the environment, which mostly is the same at all of them. Nobody
+/// knows the hosts yet, so the launcher's number counts.
+bool speaks_for_host() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"})
+    if (const char* text = std::getenv(name); text != nullptr) return std::string_view(text) == "0";
+  return library.rank == 0;
+}
+
+/// Returns false after a complaint if a variable has no legal value.
+bool read_settings() {
+  char why[512] = "";
+  if (const char* complaint = hcoll_settings_read(&library.settings); complaint != nullptr) {
+    if (speaks_for_host()) SUMAC_SAY("%s", complaint);
+    return false;
+  }
+  if (sumac_team_options_read(&library.options, why, sizeof why) != SUMAC_TEAM_OK) {
+    if (speaks_for_host()) SUMAC_SAY("%s", why);
+    return false;
+  }
+  if (library.rank == 0) {
+    if (why[0] != '\0') warn(why);
+    hcoll_settings_check(warn, sumac_team_variable);
+    sumac_team_options_check(warn);
+  }
+  library.explains = sumac_team_options_explain(library.options) != 0;
+  return true;
+}
+
+std::uint64_t settings_signature() {
+  if (library.options == nullptr) return 0;
+  const auto& settings = library.settings;
+  const std::string text = fmt::format("{} {} {} {}", settings.level, settings.hosts_min, settings.allreduce_bytes_max,
+                                       sumac_team_options_signature(library.options));
+  return siphash(Secret{}, std::as_bytes(std::span(text)));
+}
+
+/// Returns what Open MPI's mpi_yield_when_idle says, through MPI's tool interface; other MPIs do not have it.
+bool mpi_yields() {
+  int provided = 0, at = 0, count = 0;
+  if (mpi.T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return false;
+  std::array<long long, 4> value{};
+  MPI_T_cvar_handle handle{};
+  if (mpi.T_cvar_get_index("mpi_yield_when_idle", &at) == MPI_SUCCESS &&
+      mpi.T_cvar_handle_alloc(at, nullptr, &handle, &count) == MPI_SUCCESS) {
+    if (count == 1) (void)mpi.T_cvar_read(handle, value.data());
+    (void)mpi.T_cvar_handle_free(&handle);
+  }
+  (void)mpi.T_finalize();
+  return value[0] != 0;
+}
+
+bool is_spawned() {
+  MPI_Comm parent{};
+  return mpi.Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
+}
+
+enum class Say : bool { if_asked, always };
+
+void stay_off(const std::string& why, Say say) {
+  if (library.rank == 0 && (say == Say::always || library.explains)) std::fprintf(stderr, "sumac: off: %s\n", why.c_str());
+  sumac_team_options_free(library.options);
+  library.options = nullptr;
+}
+
+}  // namespace
+
+void begin() {
+  (void)mpi.Comm_rank(MPI_COMM_WORLD, &library.rank);
+  (void)mpi.Comm_size(MPI_COMM_WORLD, &library.size);
+  if (library.size == 1) return;  // Nobody to talk to.
+  int level = 0;
+  (void)mpi.Query_thread(&level);
+  library.threads = level == MPI_THREAD_MULTIPLE;
+  char name[MPI_MAX_PROCESSOR_NAME] = "?";
+  int length = 0;
+  (void)mpi.Get_processor_name(name, &length);
+  sumac_say_as(name, library.rank);
+  const bool usable = read_settings();
+  const auto why = agree_on_presence({.version = kVersion, .settings = settings_signature(), .usable = usable});
+  if (!why.empty()) return stay_off(why, Say::always);
+  if (is_spawned()) return stay_off("this MPI_COMM_WORLD was spawned by another one", Say::if_asked);
+  if (!find_places()) return stay_off("the positions of the ranks could not be exchanged", Say::always);
+  (void)mpi.Comm_group(MPI_COMM_WORLD, &library.group);
+  library.yields = mpi_yields();
+  fill_folds();
+  library.on = make_keys() && make_type_key() && begin_progress();
+  if (library.on) begin_world();
+}
+
+void end() {
+  print_tally();
+  library.on = false;
+  end_progress();
+  drop_communicators();
+  end_job();
+  (void)mpi.Group_free(&library.group);
+  sumac_team_options_free(library.options);
+  library.options = nullptr;
+}
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,32 @@
+#pragma once
+// What this library knows of its process: whether it serves at all, the settings, and where the world's ranks are.
+#include <cstdint>
+#include <vector>
+
+#include "bindings/common/settings.h"
+#include "bindings/pmpi/functions.hpp"
+#include "team/team.h"
+
+namespace sumac::pmpi {
+
+struct Library {
+  /// True between MPI_Init and MPI_Finalize if every rank has this library with the same settings. Otherwise each call
+  /// is passed on as it came.
+  bool on = false;
+  bool threads = false;  ///< MPI_THREAD_MULTIPLE.
+  bool explains = false;
+  bool yields = false;  ///< The MPI's own waits yield their core.
+  int rank = -1, size = 0, local_rank = 0, host_ranks = 1, hosts = 1;
+  MPI_Group group{};                  ///< The world's.
+  std::vector<sumac_place_t> places;  ///< [size]
+  hcoll_settings settings{};
+  sumac_team_options_t* options = nullptr;
+};
+extern Library library;
+
+/// Reads the settings and agrees with all ranks on whether the library serves. Collective over MPI_COMM_WORLD.
+void begin();
+/// Prints the job's last line and gives everything back. Collective over MPI_COMM_WORLD.
+void end();
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,34 @@
+// MPI_Init, MPI_Init_thread, MPI_Finalize and MPI_Comm_idup.
+#include <cstdlib>
+#include <string_view>
+
+#include "bindings/pmpi/entry.hpp"
+#include "bindings/pmpi/idups.hpp"
+
+namespace sumac::pmpi {
+namespace {
+
+/// SUMAC_ENABLE=0 is read apart from the other settings: then the library does nothing at all, not even look at those.
+bool is_wanted() {
+  const char* set = std::getenv("SUMAC_ENABLE");
+  return set == nullptr || std::string_view(set) != "0";
+}
+
+int after_init(int rc) {
+  if (rc == MPI_SUCCESS && is_wanted()) begin();
+  return rc;
+}
+
+}  // namespace
+}  // namespace sumac::pmpi
+
+SUMAC_PMPI_NAMES(Init, (int* argc, char*** argv), (argc, argv),
+                 return sumac::pmpi::after_init(sumac::pmpi::mpi.Init(argc, argv));)
+SUMAC_PMPI_NAMES(Init_thread, (int* argc, char*** argv, int required, int* provided),
+                 (argc, argv, required, provided),
+                 return sumac::pmpi::after_init(sumac::pmpi::mpi.Init_thread(argc, argv, required, provided));)
+SUMAC_PMPI_NAMES(Finalize, (), (), if (sumac::pmpi::library.on) sumac::pmpi::end();
+                 return sumac::pmpi::mpi.Finalize();)
+SUMAC_PMPI_NAMES(Comm_idup, (MPI_Comm comm, MPI_Comm* made, MPI_Request* request), (comm, made, request),
+                 const int rc = sumac::pmpi::mpi.Comm_idup(comm, made, request);
+                 if (rc == MPI_SUCCESS && sumac::pmpi::library.on) sumac::pmpi::note_idup(*request); return rc;)

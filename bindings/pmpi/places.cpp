@@ -1,0 +1,76 @@
+// Two ranks are on one host if they can share memory: they have the same kernel (its boot id), the same host name, and
+// see the same /dev/shm. Containers and emulated hosts on one machine differ in one of them.
+#include "bindings/pmpi/places.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/siphash.hpp"
+#include "bindings/common/place.h"
+#include "bindings/common/say.h"
+#include "bindings/pmpi/library.hpp"
+
+namespace sumac::pmpi {
+namespace {
+
+std::uint64_t own_host() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::array<char, 256> name{};
+  (void)::gethostname(name.data(), name.size() - 1);
+  struct stat memory{};
+  (void)::stat("/dev/shm", &memory);
+  const auto text = fmt::format("{} {} {} {}", boot, name.data(), memory.st_dev, memory.st_ino);
+  return siphash(Secret{}, std::as_bytes(std::span(text)));
+}
+
+/// Numbers the hosts in the order in which ranks name them.
+void number_hosts(const std::vector<std::uint64_t>& hosts) {
+  std::map<std::uint64_t, int> numbers;
+  library.places.resize(hosts.size());
+  library.host_ranks = 0;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    const auto [at, is_new] = numbers.try_emplace(hosts[rank], static_cast<int>(numbers.size()));
+    library.places[rank] = {at->second, -1, -1, -1};
+    if (hosts[rank] != hosts[static_cast<std::size_t>(library.rank)]) continue;
+    if (rank == static_cast<std::size_t>(library.rank)) library.local_rank = library.host_ranks;
+    ++library.host_ranks;
+  }
+  library.hosts = static_cast<int>(numbers.size());
+}
+
+template <class Value>
+bool allgather(const Value& own, std::vector<Value>& all) {
+  all.resize(static_cast<std::size_t>(library.size));
+  return mpi.Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS;
+}
+
+}  // namespace
+
+bool find_places() {
+  std::vector<std::uint64_t> hosts;
+  if (!allgather(own_host(), hosts)) return false;
+  number_hosts(hosts);
+  sumac_place_t own{};
+  char why[512] = "";
+  sumac_own_place(static_cast<std::uint32_t>(library.local_rank), &own, why, sizeof why);
+  if (why[0] != '\0' && library.local_rank == 0)
+    SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
+  std::vector<sumac_place_t> places;
+  if (!allgather(own, places)) return false;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    places[rank].host = library.places[rank].host;
+    library.places[rank] = places[rank];
+  }
+  return true;
+}
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,194 @@
+#include "bindings/pmpi/requests.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "bindings/pmpi/communicator.hpp"
+#include "bindings/pmpi/errors.hpp"
+#include "bindings/pmpi/lanes.hpp"
+#include "bindings/pmpi/ops.hpp"
+#include "bindings/pmpi/progress.hpp"
+
+namespace sumac::pmpi {
+namespace {
+
+std::mutex lock;
+std::unordered_map<std::uintptr_t, Request*> persistent;
+std::atomic<int> persistent_count{0};
+
+// ---- the functions of a generalized request ----
+
+int query(void* state, MPI_Status* status) {
+  (void)mpi.Status_set_elements(status, MPI_BYTE, 0);
+  (void)mpi.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return static_cast<Request*>(state)->code;
+}
+
+int release(void* state) {
+  delete static_cast<Request*>(state);
+  return MPI_SUCCESS;
+}
+
+int cancel(void*, int) { return MPI_SUCCESS; }  // MPI does not allow it for collectives.
+
+/// Called by the thread that moves the team.
+void on_done(void* user, int status) {
+  auto& request = *static_cast<Request*>(user);
+  if (status != SUMAC_TEAM_OK) request.code = failed(*request.lane, request.plan.call.coll, status);
+  report_done(request);
+}
+
+void keep(const int*& array, std::size_t blocks, int*& next) {
+  if (array == nullptr) return;
+  std::memcpy(next, array, sizeof(int) * blocks);
+  array = next;
+  next += blocks;
+}
+
+/// Programs free their counts when the call returns: MPI forbids it, but the MPIs read them in the call.
+void keep_arrays(Request& request, std::size_t blocks) {
+  auto& call = request.plan.call;
+  if (call.in_blocks.counts == nullptr && call.out_blocks.counts == nullptr) return;
+  request.sized.resize(8 * blocks);
+  int* next = request.sized.data();
+  for (auto* each : {&call.in_blocks, &call.out_blocks}) {
+    keep(each->counts, blocks, next);
+    keep(each->displacements, blocks, next);
+  }
+  for (auto* side : {&request.plan.send, &request.plan.receive})
+    if (side->is_packed) {
+      keep(side->sized.counts, blocks, next);
+      keep(side->sized.displacements, blocks, next);
+    }
+}
+
+/// The program may free a derived type before the end.
+int keep_type(MPI_Datatype& type, MPI_Datatype& held) {
+  const int rc = mpi.Type_dup(type, &held);
+  if (rc == MPI_SUCCESS) type = held;
+  return rc;
+}
+
+int keep_fold(Request& request) {
+  Fold& fold = request.plan.fold;
+  if (request.plan.call.fold != &fold.fold) return MPI_SUCCESS;  // An entry of the table.
+  request.held_op = fold.op;
+  hold_op(fold.op);
+  return keep_type(fold.type, request.held[2]);
+}
+
+int discard(Request* request, int rc) {
+  delete request;
+  return rc;
+}
+
+}  // namespace
+
+Request::~Request() {
+  if (op != nullptr) sumac_op_free(op);
+  for (MPI_Datatype& type : held)
+    if (type != MPI_Datatype{} && library.on) (void)mpi.Type_free(&type);
+  if (held_op != MPI_Op{} && library.on) release_op(held_op);
+  std::free(memory);
+  if (is_persistent && lane != nullptr) give_lane(*lane);
+}
+
+int keep_data(Request& request, const Communicator& communicator) {
+  Plan& plan = request.plan;
+  keep_arrays(request, static_cast<std::size_t>(communicator.size));
+  int at = 0;
+  for (auto* side : {&plan.send, &plan.receive})
+    if (side->is_packed && (side == &plan.receive || request.is_persistent))
+      if (const int rc = keep_type(side->type.handle, request.held[at++]); rc != MPI_SUCCESS) return rc;
+  if (const int rc = keep_fold(request); rc != MPI_SUCCESS) return rc;
+  if (!plan.packs()) return MPI_SUCCESS;
+  request.memory = std::aligned_alloc(64, plan.memory_bytes);
+  if (request.memory == nullptr) return MPI_ERR_NO_MEM;
+  return plan.pack_into(request.memory);
+}
+
+int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
+  request->lane = &lane;
+  if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
+  if (const int rc = mpi.Grequest_start(query, release, cancel, request, &request->handle); rc != MPI_SUCCESS)
+    return discard(request, rc);
+  const MPI_Request made = request->handle;
+  enter_progress(lane);
+  const int status = sumac_team_post(lane.team, &request->plan.call, on_done, request, &request->op);
+  if (status == SUMAC_TEAM_OK) [[likely]] {
+    *handle = made;
+    kick_progress();
+    return MPI_SUCCESS;
+  }
+  leave_progress_once(lane);
+  passed = status == SUMAC_TEAM_PASS;
+  const int rc = passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status);
+  MPI_Request unused = made;
+  (void)mpi.Grequest_complete(made);
+  (void)mpi.Request_free(&unused);  // This calls release().
+  return rc;
+}
+
+int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
+  request->lane = &lane;
+  request->is_persistent = true;
+  if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
+  const int status = sumac_op_create(lane.team, &request->plan.call, on_done, request, &request->op);
+  if (status != SUMAC_TEAM_OK) {
+    passed = status == SUMAC_TEAM_PASS;
+    return discard(request, passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status));
+  }
+  const int rc = mpi.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request->handle);
+  if (rc != MPI_SUCCESS) return discard(request, rc);
+  const std::lock_guard guard(lock);
+  persistent[bits_of(request->handle)] = request;
+  persistent_count = static_cast<int>(persistent.size());
+  *handle = request->handle;
+  return MPI_SUCCESS;
+}
+
+bool persistent_exist() noexcept { return persistent_count.load(std::memory_order_relaxed) > 0; }
+
+Request* find_persistent(MPI_Request handle) {
+  const std::lock_guard guard(lock);
+  const auto found = persistent.find(bits_of(handle));
+  return found == persistent.end() ? nullptr : found->second;
+}
+
+int start_persistent(Request& request) {
+  request.is_active = true;
+  request.is_done = false;
+  request.code = MPI_SUCCESS;
+  if (request.plan.packs())
+    if (const int rc = request.plan.pack_again(); rc != MPI_SUCCESS) return rc;
+  enter_progress(*request.lane);
+  const int status = sumac_op_start(request.op);
+  if (status != SUMAC_TEAM_OK) on_done(&request, status);
+  kick_progress();
+  return MPI_SUCCESS;
+}
+
+void free_persistent(Request& request) {
+  {
+    const std::lock_guard guard(lock);
+    persistent.erase(bits_of(request.handle));
+    persistent_count = static_cast<int>(persistent.size());
+  }
+  delete &request;
+}
+
+void finish(Request& request) {
+  if (request.code == MPI_SUCCESS && request.plan.packs()) request.code = request.plan.unpack();
+  leave_progress_once(*request.lane);
+  if (request.is_persistent)
+    request.is_done = true;
+  else
+    (void)mpi.Grequest_complete(request.handle);
+}
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,38 @@
+#include "bindings/pmpi/tally.hpp"
+
+#include <mutex>
+
+#include "bindings/common/job.h"
+#include "bindings/common/tally.h"
+#include "bindings/pmpi/communicator.hpp"
+
+namespace sumac::pmpi {
+namespace {
+
+std::mutex lock;
+sumac_tally gone{};  ///< The sum of communicators that were freed.
+
+void add(sumac_tally& sum, const Communicator& communicator) {
+  sumac_tally_add_team(&sum, communicator.ordinary.team, communicator.rank);
+  for (const auto& lane : communicator.lanes)
+    if (lane) sumac_tally_add_team(&sum, lane->team, communicator.rank);
+  if (communicator.rank != 0 || communicator.is_alone) return;
+  sum.no_group += communicator.no_group ? 1 : 0;
+  sumac_tally_add_passed(&sum, communicator.passed);
+}
+
+}  // namespace
+
+void add_to_tally(const Communicator& communicator) {
+  const std::lock_guard guard(lock);
+  add(gone, communicator);
+}
+
+void print_tally() {
+  sumac_tally mine = gone, sum{};
+  each_communicator([](Communicator& each, void* to) { add(*static_cast<sumac_tally*>(to), each); }, &mine);
+  const int rc = mpi.Allreduce(&mine, &sum, SUMAC_TALLY_NUMBERS, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  if (rc == MPI_SUCCESS && library.rank == 0) sumac_tally_print(&sum, sumac_job_id(), library.settings.level > 0, "MPI");
+}
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,188 @@
+#include "bindings/pmpi/types.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "bindings/pmpi/folds.hpp"
+#include "bindings/pmpi/functions.hpp"
+
+namespace sumac::pmpi {
+
+namespace detail {
+std::array<std::atomic<Type*>, kTypesCached> types{};
+}
+
+namespace {
+
+std::mutex lock;                 ///< Guards all below.
+std::deque<Type> records;        ///< Never given back to the system: see communicator.hpp.
+std::vector<Type*> unused, named;
+int key = MPI_KEYVAL_INVALID;
+
+Type* new_record() {
+  if (unused.empty()) return &records.emplace_back();
+  Type* record = unused.back();
+  unused.pop_back();
+  return record;
+}
+
+/// Called by MPI_Type_free. Operations that still use the type have copied what they need.
+int forget(MPI_Datatype type, int, void* value, void*) {
+  auto* record = static_cast<Type*>(value);
+  const std::lock_guard guard(lock);
+  Type* expected = record;
+  detail::types[detail::type_at(type)].compare_exchange_strong(expected, nullptr);
+  record->handle.store(MPI_Datatype{});
+  unused.push_back(record);
+  return MPI_SUCCESS;
+}
+
+int not_copied(MPI_Datatype, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+bool measure(MPI_Datatype type, Type& record) {
+  MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+  int size = 0;
+  if (mpi.Type_size(type, &size) != MPI_SUCCESS || size == MPI_UNDEFINED || size < 0) return false;
+  if (mpi.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return false;
+  if (mpi.Type_get_true_extent(type, &true_lower, &true_extent) != MPI_SUCCESS) return false;
+  record.size = static_cast<std::size_t>(size);
+  record.extent = extent;
+  record.true_lb = true_lower;
+  record.is_dense = true_extent == size;
+  record.true_extent = true_extent;
+  record.is_flat = record.is_dense && extent == size;
+  record.has_gaps = !record.is_flat;
+  record.is_orderly = extent > 0 && true_extent <= extent;
+  return true;
+}
+
+bool keeps_order(MPI_Datatype type);
+
+bool inner_keeps_order(MPI_Datatype type, int integers, int addresses, int types) {
+  std::vector<int> values(static_cast<std::size_t>(std::max(integers, 1)));
+  std::vector<MPI_Aint> distances(static_cast<std::size_t>(std::max(addresses, 1)));
+  std::vector<MPI_Datatype> inner(static_cast<std::size_t>(std::max(types, 1)));
+  if (mpi.Type_get_contents(type, integers, addresses, types, values.data(), distances.data(), inner.data()) !=
+      MPI_SUCCESS)
+    return false;
+  const bool keeps = keeps_order(inner[0]);
+  for (int i = 0; i < types; ++i) {
+    int numbers = 0, combiner = 0;
+    (void)mpi.Type_get_envelope(inner[static_cast<std::size_t>(i)], &numbers, &numbers, &numbers, &combiner);
+    if (combiner != MPI_COMBINER_NAMED) (void)mpi.Type_free(&inner[static_cast<std::size_t>(i)]);
+  }
+  return keeps;
+}
+
+/// True if it is certain that memory has the order of the type's signature. A struct may have it in another order and
+/// yet no gap.
+bool keeps_order(MPI_Datatype type) {
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  if (mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return false;
+  switch (combiner) {
+    case MPI_COMBINER_NAMED: return true;
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_CONTIGUOUS:
+    case MPI_COMBINER_RESIZED: return inner_keeps_order(type, integers, addresses, types);
+    default: return false;
+  }
+}
+
+bool is_named(MPI_Datatype type) {
+  int numbers = 0, combiner = 0;
+  return mpi.Type_get_envelope(type, &numbers, &numbers, &numbers, &combiner) == MPI_SUCCESS &&
+         combiner == MPI_COMBINER_NAMED;
+}
+
+Type* make(MPI_Datatype type) {
+  const bool is_predefined = is_named(type);
+  Type measured;
+  if (!measure(type, measured)) return nullptr;
+  const std::lock_guard guard(lock);
+  Type* record = new_record();
+  record->size = measured.size;
+  record->extent = measured.extent;
+  record->true_lb = measured.true_lb;
+  record->true_extent = measured.true_extent;
+  record->has_gaps = measured.has_gaps;
+  record->is_orderly = measured.is_orderly;
+  record->is_dense = measured.is_dense && (is_predefined || keeps_order(type));
+  record->is_flat = record->is_dense && measured.is_flat;
+  record->row = is_predefined ? fold_row(type) : -1;
+  record->handle.store(type);
+  if (is_predefined)
+    named.push_back(record);
+  else if (mpi.Type_set_attr(type, key, record) != MPI_SUCCESS) {
+    record->handle.store(MPI_Datatype{});
+    unused.push_back(record);
+    return nullptr;
+  }
+  return record;
+}
+
+Type* known(MPI_Datatype type) {
+  {
+    const std::lock_guard guard(lock);
+    for (Type* each : named)
+      if (each->handle.load() == type) return each;
+  }
+  Type* found = nullptr;
+  int flag = 0;
+  if (is_named(type) || mpi.Type_get_attr(type, key, static_cast<void*>(&found), &flag) != MPI_SUCCESS || flag == 0)
+    return nullptr;
+  return found;
+}
+
+/// MPI counts elements and bytes of packed data as int: so many elements at a time.
+std::size_t elements_at_once(const Layout& type) {
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  return std::max<std::size_t>(1, std::min<std::size_t>(INT_MAX, kBytes / std::max<std::size_t>(type.size, 1)));
+}
+
+}  // namespace
+
+bool make_type_key() { return mpi.Type_create_keyval(not_copied, forget, &key, nullptr) == MPI_SUCCESS; }
+
+const Type* find_type_slowly(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return nullptr;
+  Type* found = known(type);
+  if (found == nullptr) found = make(type);
+  if (found != nullptr) detail::types[detail::type_at(type)].store(found, std::memory_order_release);
+  return found;
+}
+
+int pack(const void* user, std::size_t count, const Layout& type, void* bytes) {
+  const std::size_t most = elements_at_once(type);
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t now = std::min(count - done, most);
+    int position = 0;
+    const int rc = mpi.Pack(static_cast<const char*>(user) + static_cast<std::ptrdiff_t>(done) * type.extent,
+                            static_cast<int>(now), type.handle, static_cast<char*>(bytes) + done * type.size,
+                            static_cast<int>(now * type.size), &position, MPI_COMM_SELF);
+    if (rc != MPI_SUCCESS) return rc;
+    done += now;
+  }
+  return MPI_SUCCESS;
+}
+
+int unpack(const void* bytes, void* user, std::size_t count, const Layout& type) {
+  const std::size_t most = elements_at_once(type);
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t now = std::min(count - done, most);
+    int position = 0;
+    const int rc = mpi.Unpack(static_cast<const char*>(bytes) + done * type.size, static_cast<int>(now * type.size),
+                              &position, static_cast<char*>(user) + static_cast<std::ptrdiff_t>(done) * type.extent,
+                              static_cast<int>(now), type.handle, MPI_COMM_SELF);
+    if (rc != MPI_SUCCESS) return rc;
+    done += now;
+  }
+  return MPI_SUCCESS;
+}
+
+}  // namespace sumac::pmpi

@@ -1,0 +1,57 @@
+"""The MPIs that Debian has: how a program is compiled for each, how it is started, and which of our libraries serves it."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
+import case  # noqa: E402  pylint: disable=wrong-import-position
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = case.BUILD / "tests" / "pmpi"
+HOST_CASES = [ROOT / "tests" / "host" / f"{name}.cpp" for name in ("calls", "cases", "communicators", "exercise", "layout", "plain", "scenario", "values")]
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mpi:
+    name: str
+    suffix: str  # of Debian's programs: mpicc.openmpi
+    library: pathlib.Path
+    start: tuple  # the launcher and its usual words
+
+    def compiler(self, language):
+        return f"{language}.{self.suffix}"
+
+    def is_here(self):
+        return self.library.exists() and shutil.which(self.compiler("mpicc")) and shutil.which(self.start[0])
+
+    def compile(self, program, language, *sources, flags=()):
+        """Compiles a program if one of its sources is newer, and returns its path."""
+        made = FOLDER / self.name / program
+        made.parent.mkdir(parents=True, exist_ok=True)
+        if not made.exists() or any(made.stat().st_mtime < pathlib.Path(source).stat().st_mtime for source in sources):
+            command = [self.compiler(language), "-O1", *flags, "-o", made, *sources]
+            if language == "mpicxx":
+                command += [case.BUILD / "src" / "base" / "libsumac_base.a", "-lfmt"]
+            subprocess.run([str(word) for word in command], check=True, cwd=ROOT)
+        return made
+
+    def host_cases(self):
+        return self.compile("host-cases", "mpicxx", *HOST_CASES,
+                            flags=["-std=c++20", "-I", ROOT, "-I", ROOT / "src", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"])
+
+    def run(self, ranks, program, *args, env=None, preload=None, seconds=120, words=()):
+        """Starts the program with our library, or with `preload` instead; returns case.Finished."""
+        clean = {name: "" for name in os.environ if name.startswith(("HCOLL_", "SUMAC_SHM_", "SUMAC_TEAM_", "HWLOC_"))}
+        loaded = {"LD_PRELOAD": str(self.library) if preload is None else preload}
+        return case.start([*self.start, *words, "-n", ranks, program, *args], {**clean, **AS_ROOT, "SUMAC_TUNING_FILE": "none", **loaded, **(env or {})}, seconds)
+
+
+OPENMPI = Mpi("openmpi4", "openmpi", case.BUILD / "lib" / "libsumac_mpi_openmpi.so",
+              ("mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"))
+MPICH = Mpi("mpich4", "mpich", case.BUILD / "lib" / "libsumac_mpi_mpich.so", ("mpiexec.mpich",))
+ALL = [mpi for mpi in (OPENMPI, MPICH) if mpi.is_here()]

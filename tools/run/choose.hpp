@@ -1,0 +1,41 @@
+#pragma once
+// Chooses how Sumac gets into the processes of a command: by the component of Open MPI 4.1, or by the interposed library
+// of the program's ABI, which LD_PRELOAD loads. Pure: a function of the command as it was looked at and of what is
+// installed.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tools/run/program.hpp"
+
+namespace sumac::tools {
+
+struct Installed {
+  std::string libraries;     ///< The folder of our libraries, <prefix>/lib.
+  std::vector<MpiAbi> abis;  ///< Those whose interposed library is there.
+  std::string components;    ///< The folder of components of the Open MPI 4.1 on the PATH; empty: ours can't be used.
+  std::string open_mpi_library;   ///< That Open MPI's libmpi.so.40, links resolved.
+  std::string open_mpi_programs;  ///< The folder of its programs, links resolved.
+};
+
+struct Choice {
+  enum class Way { nothing, component, library };
+  Way way = Way::nothing;
+  std::string library;                ///< The interposed library's path; empty: another way.
+  std::string reason;                 ///< One line for SUMAC_EXPLAIN=1; empty: a warning says it already.
+  std::vector<std::string> warnings;  ///< Each says why a person gets less than they may expect.
+};
+
+/// The file name of the interposed library for an ABI.
+std::string interposed_library(MpiAbi abi);
+
+/// `off`: SUMAC_ENABLE=0.
+Choice choose(const LookedAt& looked, const Installed& installed, bool off);
+
+/// Puts a library in front of those that LD_PRELOAD names already.
+std::string preload_before(const std::string& library, const std::string& others);
+
+/// Asks the machine: which of our libraries are there, and which Open MPI `ompi_info` belongs to.
+Installed what_is_installed(const std::string& libraries, const std::vector<std::string>& environment);
+
+}  // namespace sumac::tools

@@ -1,0 +1,38 @@
+// Asks the machine for the facts that choose() needs.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tools/run/ask.hpp"
+#include "tools/run/choose.hpp"
+#include "tools/run/environment.hpp"
+
+namespace sumac::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration kAnswerWithin = Seconds(10);
+
+}  // namespace
+
+Installed what_is_installed(const std::string& libraries, const std::vector<std::string>& environment) {
+  Installed installed{.libraries = libraries};
+  for (const auto abi : {MpiAbi::open_mpi, MpiAbi::mpich, MpiAbi::standard})
+    if (::access((libraries + "/" + interposed_library(abi)).c_str(), R_OK) == 0) installed.abis.push_back(abi);
+  const auto ompi_info = find_program("ompi_info", value_of(environment, "PATH").value_or("/bin:/usr/bin"), "");
+  if (ompi_info.empty()) return installed;
+  std::error_code failed;
+  installed.open_mpi_programs = fs::weakly_canonical(ompi_info, failed).parent_path().string();
+  if (const auto linked = linked_mpi(ompi_info, value_of(environment, "LD_LIBRARY_PATH").value_or(""));
+      linked && *linked)
+    installed.open_mpi_library = (*linked)->path;
+  if (::access((libraries + "/openmpi/mca_coll_hcoll.so").c_str(), R_OK) < 0) return installed;
+  // The component is compiled for the internal interfaces of Open MPI 4.1, which 5 does not have.
+  const auto version = ask({ompi_info, "--version"}, environment, kAnswerWithin);
+  if (!version || version->find("Open MPI v4.1.") == std::string::npos) return installed;
+  if (const auto folder = open_mpi_component_folder(); fs::is_directory(folder, failed)) installed.components = folder;
+  return installed;
+}
+
+}  // namespace sumac::tools
