@@ -106,10 +106,11 @@ def run_step(step, lab, tools, results, progress):
         for case in step.way.cases:
             results.cell(case.name, step.way.column).failures.append(str(failure))
         return progress.done(step, f"FAILED: {failure}")
-    if drops:
+    void = f"the fabric dropped {drops} frames" if drops else getattr(step.way, "void", None)
+    if void:
         for case, column in numbers:
             results.cell(case, column).void += 1
-        return progress.done(step, f"void: the fabric dropped {drops} frames")
+        return progress.done(step, f"void: {void}")
     for (case, column), value in numbers.items():
         results.cell(case, column).values += value if isinstance(value, list) else [value]
     for (case, column), ratios in getattr(step.way, "ratios", {}).items():

@@ -18,6 +18,7 @@ class FabricCase(C.Case):
     tuned: tuple = ()  # the peer's algorithms tried
     mpich: bool = True
     library: bool = True  # the case has a column for libsharp_coll without MPI
+    link_delay_us: float = None  # the delay of each link; set if a switch that is late makes a run void
     pairs: int = None  # Sumac and bare take turns so often in one run, and their neighbours' ratios are what counts
 
 
@@ -58,6 +59,7 @@ def pipeline_ms(fragments, depth, round_trip_ms):
 
 F_64H = C.Fabric("fabric-64h-10ms", "an-root", C._leaves(8, 8))
 F_8H_5MS = C.Fabric("fabric-8h-5ms", "an-root", C._leaves(2, 4))
+F_8H_100MBIT = C.Fabric("fabric-8h-100mbit", "an-root", C._leaves(2, 4))
 F_RAILS = C.Fabric("fabric-8h-2rails", "an-root-a", C._leaves(2, 4))
 F_SPARE = C.Fabric("fabric-8h-8spare", "an-x1", C._leaves(1, 8))
 F_ONHOSTS = C.Fabric("fabric-8h-onhosts", "an-h1", C._leaves(1, 8))
@@ -75,6 +77,11 @@ _STREAM = (C.Tuned(2, None), C.Tuned(3, None), C.Tuned(4, None), C.Tuned(5, None
 _16MIB = {"iterations": (5, 2), "peer_iterations": (3, 1)}
 _RAILS = (("HCOLL_MAIN_IB", "mlx5_0:1,mlx5_1:1"), ("SHARP_COLL_GROUPS_PER_COMM", "2"))
 _PAIRS = {"runs": 1, "pairs": 11}
+_THREAD = (("SUMAC_PROGRESS_THREAD", "1"),)
+_OVERLAP = {"unit": "%", "kind": "overlap", "limit": 100.0, "link_delay_us": 500.0, "environment": _THREAD, "peer_runs": 2}
+# The time away from MPI is a sleep, as in bench-host, or (busy) arithmetic: 8 ranks that compute on all cores of this machine.
+_ASLEEP = {**_OVERLAP, "share_min": 90, "limit_why": "all of the operation is over when a rank comes back from a sleep of its length"}
+_BUSY = {**_OVERLAP, "limit_why": "the same, and the ranks compute instead of sleeping"}
 _8TREES = (("SHARP_COLL_GROUPS_PER_COMM", "8"),)
 
 CASES = (
@@ -115,6 +122,10 @@ CASES = (
                peer_iterations=(2, 1), peer_runs=1, may_refuse=True),
     FabricCase("pipeline-2KiB", F_8H_5MS, "allreduce", 2048, unit="ratio", kind="pipeline", iterations=(20, 3), share_min=7.2,
                limit=pipeline_ms(16, 2, 20.0) / pipeline_ms(8, 8, 20.0), limit_why="8 turns of 2 fragments over 1 turn of 8"),
+    FabricCase("overlap-iallreduce-64KiB-8h-500us", F_8H_100MBIT, "iallreduce", 64 << 10, iterations=(60, 6), **_ASLEEP),
+    FabricCase("overlap-iallreduce-1MiB-8h-500us", F_8H_100MBIT, "iallreduce", MIB, iterations=(12, 2), **_ASLEEP),
+    FabricCase("overlap-iallreduce-64KiB-8h-500us-busy", F_8H_100MBIT, "iallreduce-busy", 64 << 10, iterations=(60, 6), **_BUSY),
+    FabricCase("overlap-iallreduce-1MiB-8h-500us-busy", F_8H_100MBIT, "iallreduce-busy", MIB, iterations=(12, 2), **_BUSY),
     FabricCase("node-stream-8c", F_LOCAL, "allreduce", 16 * MIB, unit="1/s", kind="node", limit=None,
                limit_why="64 KiB results for 8 children, per processor second of the node's thread", bare_share=0.85, **_PAIRS),
     FabricCase("node-small-8c", F_LOCAL, "allreduce", 8, unit="1/s", kind="node", limit=None,

@@ -7,7 +7,7 @@ from demolib import cases as C
 from demolib import tally
 from demolib.ways import (Bare, Mpi, Tools, WayFailed, lib_flags, parse_results, run_mpi)
 
-from . import local, mpich
+from . import local, mpich, overlap
 from .cases import pipeline_ms
 
 BOTH_WAITS = ("spin", "epoll")
@@ -149,6 +149,12 @@ def client_cpu(cases, form):
     return [InTurns(Bare("epoll", cases, form), ours, cases[0].pairs)]
 
 
+def hidden(cases, form):
+    more = cases[0].environment
+    return [overlap.Overlap(C.OMPI_DEFAULT, cases, lambda tools: [], runs=cases[0].peer_runs),
+            overlap.Overlap("sumac", cases, lambda tools: Tools.sumac_flags(tools, more))]
+
+
 def node(cases, form):
     return [local.Node(case) for case in cases]
 
@@ -157,8 +163,8 @@ def memory(cases, form):
     return [local.Memory(cases)]
 
 
-KINDS = {"calls": calls, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "node": node,
-         "memory": memory}
+KINDS = {"calls": calls, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "overlap": hidden,
+         "node": node, "memory": memory}
 
 
 def columns(cases, form):

@@ -12,8 +12,9 @@
 
 /* A call is measured in one of these ways. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
  * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
- * library. Dup and first: communicators. Osu: the same buffers again and again, as the programs osu_* measure. */
-typedef enum { kBackToBack, kAligned, kPost, kDup, kFirst, kOsu } way;
+ * library, or with arithmetic (post busy). Dup and first: communicators. Osu: the same buffers again and again, as the programs osu_*
+ * measure. */
+typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kOsu } way;
 
 static const struct {
   const char* name;
@@ -29,6 +30,7 @@ static const struct {
     {"gather", kGather, kAligned},
     {"scatter", kScatter, kAligned},
     {"iallreduce", kAllreduce, kPost},
+    {"iallreduce-busy", kAllreduce, kPostBusy},
     {"ialltoall", kAlltoall, kPost},
     {"iscatterv", kScatterv, kPost},
     {"dup", kBarrier, kDup},
@@ -236,6 +238,14 @@ static int by_value(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
+/* Computes for so long, like a program that has its core to itself or shares it with others that compute. */
+static void compute_ns(double ns) {
+  static volatile double value = 1; /* volatile: the arithmetic is done although nobody needs its result */
+  const int64_t end = bench_now_ns() + (int64_t)ns;
+  while (bench_now_ns() < end)
+    for (int i = 0; i < 100; ++i) value = value * 0.999 + 1e-3;
+}
+
 /* Returns how much later than asked for this process runs again, as a median. */
 static double oversleep_ticks(double ns, double ns_each) {
   enum { kTries = 15 };
@@ -301,7 +311,10 @@ static long post_loop(const cell* c, int total, double computing, double early, 
     must(world_post(kKinds[c->kind].kind, &c->call), "nonblocking collective");
     if (computing > 0) {
       const int64_t asleep = ticks_now();
-      sleep_ns((computing - early) * ns_each);
+      if (kKinds[c->kind].how == kPostBusy)
+        compute_ns(computing * ns_each);
+      else
+        sleep_ns((computing - early) * ns_each);
       slept[i] = ticks_now() - asleep;
     }
     must(world_wait(), "wait");
@@ -457,7 +470,8 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
       }
       __attribute__((fallthrough));
     case kAligned: errors = run_calls(&c, total); break;
-    case kPost: errors = run_overlap(&c, command, ns_each, result); break;
+    case kPost:
+    case kPostBusy: errors = run_overlap(&c, command, ns_each, result); break;
     case kDup:
     case kFirst: errors = run_communicators(&c, total); break;
     case kOsu: errors = run_osu(&c, total), verified = 2; break;

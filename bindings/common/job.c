@@ -37,6 +37,9 @@ static struct {
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool sumac_job_stands(void) { return NULL != job.context; }
+struct sharp_coll_context* sumac_job_context(void) {
+  return job.context;
+}
 uint64_t sumac_job_id(void) { return job.id; }
 
 const char* sumac_job_refusal(const struct hcoll_settings* settings, int hosts) {
@@ -46,7 +49,8 @@ const char* sumac_job_refusal(const struct hcoll_settings* settings, int hosts) 
   return hosts < settings->hosts_min ? "fewer hosts than HCOLL_SHARP_NP asks for" : NULL;
 }
 
-/* libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. */
+/* libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. Only
+ * blocking calls wait, and a progress thread makes none. */
 static int drive_mpi(void) {
   job.progress(job.progress_context);
   return 0;

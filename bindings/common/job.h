@@ -44,6 +44,9 @@ const char* sumac_job_refusal(const struct hcoll_settings* settings, int hosts);
 /** True once the job exists, at all ranks or at none. */
 bool sumac_job_stands(void);
 
+/** Returns the job's context; NULL: there is no job. */
+struct sharp_coll_context* sumac_job_context(void);
+
 /** The job's number; 0: it was never begun. */
 uint64_t sumac_job_id(void);
 

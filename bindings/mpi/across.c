@@ -246,7 +246,7 @@ static int join_tree(struct across* across, bool leads) {
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
   hcoll_lane_t* lane = context;
   hcoll_module_t* module = lane->module;
-  lane->by_thread = false;
+  lane->is_wide = true;
   struct across* across = calloc(1, sizeof(*across));
   if (NULL == across) {
     return OMPI_ERR_OUT_OF_RESOURCE;

@@ -65,7 +65,6 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   if (tree_on_one_host) {
     let_ranks_be_hosts(module, places);
   }
-  lane->by_thread = true; /* unless hcoll_across_open() is called */
   sumac_team_spec_t spec;
   memset(&spec, 0, sizeof(spec));
   spec.struct_bytes = sizeof(spec);

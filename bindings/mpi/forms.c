@@ -87,7 +87,10 @@ int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct 
   hcoll_progress_enter(lane);
   int status = sumac_team_post(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
   if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
-    hcoll_progress_kick(lane);
+    if (lane->is_wide) {
+      (void)sumac_team_progress(lane->team); /* This rank sends its part before the program computes. */
+    }
+    hcoll_progress_kick();
     return MPI_SUCCESS;
   }
   hcoll_progress_leave(lane);

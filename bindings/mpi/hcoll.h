@@ -138,7 +138,7 @@ enum hcoll_state {
 typedef struct hcoll_lane {
   struct hcoll_module* module;
   sumac_team_t* team;
-  bool by_thread; /* the progress thread may move it, because it never calls MPI */
+  bool is_wide; /* it has leaders that communicate between hosts */
   /* The list in progress.c of lanes with a posted request. */
   struct hcoll_lane* active_next;
   int posted;   /* requests not complete yet */
@@ -268,8 +268,8 @@ struct hcoll_request;
 void hcoll_progress_enter(hcoll_lane_t* lane);
 /** Called when a request is complete, or could not be posted. */
 void hcoll_progress_leave(hcoll_lane_t* lane);
-/** Wakes the progress thread, if there is one. */
-void hcoll_progress_kick(hcoll_lane_t* lane);
+/** Called when a request is posted: wakes the progress thread, if there is one. */
+void hcoll_progress_kick(void);
 /** Puts a finished operation on the list of those that MPI's progress will complete. Any thread may call it. */
 void hcoll_progress_done(struct hcoll_request* request);
 /** Called before a lane's team is destroyed: afterwards no thread is inside it or enters it. */

@@ -133,7 +133,7 @@ int hcoll_job_begin(hcoll_module_t* world) {
   if (OMPI_SUCCESS == rc) {
     const struct sumac_job_spec spec = {.world = hcoll_communicator(world),
                                         .local_rank = ompi_process_info.my_local_rank,
-                                        .threads = ompi_mpi_thread_multiple,
+                                        .threads = ompi_mpi_thread_multiple || settings->progress_thread,
                                         .places = places,
                                         .settings = settings,
                                         .options = mca_coll_hcoll_component.options,

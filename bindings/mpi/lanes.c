@@ -57,7 +57,7 @@ static hcoll_lane_t* make(hcoll_module_t* module, int* rc_p) {
 
 hcoll_lane_t* hcoll_lane_take(hcoll_module_t* module, int* rc_p) {
   *rc_p = OMPI_SUCCESS;
-  if (!module->ordinary.by_thread || module->lanes_end) {
+  if (module->ordinary.is_wide || module->lanes_end) {
     return NULL;
   }
   int at = agree(module, rc_p);

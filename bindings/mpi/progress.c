@@ -2,24 +2,37 @@
  * request (SUMAC_PROGRESS_THREAD=1) by a thread of our own, so that a rank that computes outside MPI does not delay
  * the others.
  *
- * The thread only moves teams. It calls no function of MPI, so it leaves alone teams that use MPI's collectives
- * between hosts, and the callback informs MPI of operations that the thread has finished. While nothing is posted it
- * sleeps. */
-#define _GNU_SOURCE /* SCHED_BATCH */
+ * The thread only moves teams. It calls no function of MPI: an operation that goes by shared memory and by the tree is
+ * moved to its end, and any other one stops in front of its first step by MPI, which the callback makes. The callback
+ * also informs MPI of operations that the thread has finished.
+ *
+ * The thread sleeps on a descriptor of its own, the bell, which is rung for a new post and for a step by MPI after
+ * which it can go on. While a message of the tree is awaited it also sleeps on the tree's descriptor. Only ranks of
+ * this host ring no bell: where it waits for one it looks again and again, more and more rarely. */
+#define _GNU_SOURCE /* SCHED_BATCH, ppoll */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "job.h"
 #include "requests.h"
+#include "sharp/api/sumac_ext.h"
 
 #include "opal/runtime/opal_progress.h"
 
 /* The number of calls without work before the callback leaves MPI's progress: to enter and leave it costs more than
  * to be called. */
 #define IDLE_CALLS_MAX 10000
+
+/* The longest sleep for a message. The client notices a silent node only when it is called, and no message wakes the
+ * thread for that. */
+#define MESSAGE_SLEEP_US 100000
 
 static struct {
   pthread_mutex_t lock; /* guards all members below */
@@ -31,9 +44,11 @@ static struct {
   bool thread_runs, thread_ends, thread_failed;
   pthread_t thread;
   unsigned posts;      /* counts the requests that were posted */
-  pthread_cond_t work; /* a request was posted, or the thread is to end */
+  int bell;            /* an eventfd that wakes the thread */
+  bool sleeps;         /* the thread sleeps on it, and nobody has rung it yet */
+  unsigned wakes_for;  /* then it is rung if the teams await one of these events (enum sumac_awaits) */
   pthread_cond_t left; /* the thread has left a team */
-} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .bell = -1, .left = PTHREAD_COND_INITIALIZER};
 
 /* Finished operations that MPI does not know of yet: a stack that any thread pushes to. */
 static _Atomic(hcoll_request_t*) done_stack;
@@ -85,6 +100,29 @@ static int finish_done(void) {
 
 static int callback(void);
 
+/* Called with the lock held. Returns true if the caller is to ring the bell, without the lock, or the thread would wake
+ * up only to wait for it. */
+static bool wakes_thread(void) {
+  bool sleeps = progress.sleeps;
+  progress.sleeps = false;
+  return sleeps;
+}
+
+static void ring_bell(void) {
+  const uint64_t once = 1;
+  while (-1 == write(progress.bell, &once, sizeof(once)) && EINTR == errno) {
+  }
+}
+
+/* Called with the lock held: the events that the active teams wait for. */
+static unsigned all_await(void) {
+  unsigned awaits = 0;
+  for (const hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
+    awaits |= sumac_team_awaits(lane->team);
+  }
+  return awaits;
+}
+
 /* Called with the lock held. */
 static void leave_mpi_when_idle(void) {
   if (NULL != progress.active) {
@@ -114,9 +152,14 @@ static int callback(void) {
     moved += sumac_team_progress(lane->team);
   }
   const bool waits = NULL != progress.active && 0 == moved;
+  /* A step by MPI is made, and the thread can go on. */
+  const bool wakes = progress.sleeps && 0 != (all_await() & progress.wakes_for) && wakes_thread();
   leave_mpi_when_idle();
   progress.inside = false;
   hcoll_unlock(&progress.lock);
+  if (wakes) {
+    ring_bell();
+  }
   if (NULL != atomic_load(&done_stack)) {
     return finish_done();
   }
@@ -132,49 +175,76 @@ static int64_t now_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* One round of the thread over the active teams, which looks `looks` times at each; called with the lock held, which
- * is released while the thread is inside a team. Returns whether a team has anything to move, and sets `*moved_p` if
- * an operation ended or made progress. */
-static bool visit_all(int looks, bool* moved_p) {
-  bool anything = false;
+/* One round of the thread over the active teams, which looks at most `looks` times at each; called with the lock held,
+ * which is released while the thread is inside a team. Returns whether an operation ended or made progress. */
+static bool visit_all(int looks) {
+  bool has_moved = false;
   unsigned changes = progress.changes;
   for (hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
-    if (lane->by_thread && sumac_team_active(lane->team) > 0) {
-      anything = true;
-      ++lane->visitors;
-      pthread_mutex_unlock(&progress.lock);
-      unsigned before = sumac_team_moves(lane->team);
-      int moved = 0;
-      for (int i = 0; i < looks && 0 == moved; ++i) {
-        moved = sumac_team_progress(lane->team);
-      }
-      pthread_mutex_lock(&progress.lock);
-      *moved_p = *moved_p || moved > 0 || before != sumac_team_moves(lane->team);
-      if (0 == --lane->visitors) {
-        pthread_cond_broadcast(&progress.left);
-      }
-      if (changes != progress.changes) {
-        return true; /* the rest of the list may be gone */
-      }
+    if (0 == (sumac_team_awaits(lane->team) & ~(unsigned)SUMAC_AWAITS_MPI)) {
+      continue;
+    }
+    ++lane->visitors;
+    pthread_mutex_unlock(&progress.lock);
+    unsigned before = sumac_team_moves(lane->team);
+    int moved = sumac_team_progress_apart(lane->team);
+    for (int i = 1; i < looks && 0 == moved && 0 != (sumac_team_awaits(lane->team) & SUMAC_AWAITS_LOOK); ++i) {
+      moved = sumac_team_progress_apart(lane->team);
+    }
+    pthread_mutex_lock(&progress.lock);
+    has_moved = has_moved || moved > 0 || before != sumac_team_moves(lane->team);
+    if (0 == --lane->visitors) {
+      pthread_cond_broadcast(&progress.left);
+    }
+    if (changes != progress.changes) {
+      return true; /* the rest of the list may be gone */
     }
   }
-  return anything;
+  return has_moved;
 }
 
-/* Rests between two rounds without progress; called with the lock held, which is released meanwhile. A new post ends a
- * sleep. */
-static void rest(const sumac_rest_t* plan) {
-  if (plan->sleep_us > 0) {
-    int64_t until_us = now_us() + plan->sleep_us;
-    struct timespec until = {until_us / 1000000, until_us % 1000000 * 1000};
-    (void)pthread_cond_timedwait(&progress.work, &progress.lock, &until);
-    return;
+/* Sleeps until the bell is rung, a message of the tree arrives (if the teams await one), or the time is over; 0: until
+ * then. Called with the lock held, which is released meanwhile. */
+static void sleep_for(unsigned awaits, int64_t us) {
+  struct pollfd on[2] = {{.fd = progress.bell, .events = POLLIN}};
+  nfds_t count = 1;
+  if (0 != (awaits & SUMAC_AWAITS_TREE)) {
+    if (1 != sumac_coll_arm(sumac_job_context())) {
+      return; /* a message is there */
+    }
+    on[count++] = (struct pollfd){.fd = sumac_coll_wait_fd(sumac_job_context()), .events = POLLIN};
+    us = 0 == us ? MESSAGE_SLEEP_US : us;
   }
+  const struct timespec time = {us / 1000000, us % 1000000 * 1000};
+  progress.sleeps = true;
+  /* A thread that looks again soon finds the rest by itself. */
+  progress.wakes_for = 0 != (awaits & SUMAC_AWAITS_LOOK) ? 0 : ~(awaits | SUMAC_AWAITS_MPI);
   pthread_mutex_unlock(&progress.lock);
-  if (plan->yields) {
-    sched_yield();
+  (void)ppoll(on, count, 0 == us ? NULL : &time, NULL);
+  uint64_t rings;
+  while (0 != (on[0].revents & POLLIN) && -1 == read(progress.bell, &rings, sizeof(rings)) && EINTR == errno) {
   }
   pthread_mutex_lock(&progress.lock);
+  progress.sleeps = false;
+}
+
+/* Rests after a round without progress, in which no team had moved for `idle_us`; called with the lock held, which is
+ * released meanwhile. Returns the looks of the next round. */
+static int rest(int64_t idle_us) {
+  const unsigned awaits = all_await();
+  const sumac_rest_t plan = sumac_thread_rest(idle_us);
+  if (0 == (awaits & SUMAC_AWAITS_LOOK)) {
+    sleep_for(awaits, 0);
+  } else if (plan.sleep_us > 0) {
+    sleep_for(awaits, plan.sleep_us);
+  } else {
+    pthread_mutex_unlock(&progress.lock);
+    if (plan.yields) {
+      sched_yield();
+    }
+    pthread_mutex_lock(&progress.lock);
+  }
+  return plan.looks;
 }
 
 static void* thread_main(void* argument) {
@@ -185,21 +255,19 @@ static void* thread_main(void* argument) {
   (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
   pthread_mutex_lock(&progress.lock);
   int64_t last_moved = now_us();
-  sumac_rest_t plan = sumac_thread_rest(0);
+  int looks = sumac_thread_rest(0).looks;
   unsigned posts = progress.posts;
   while (!progress.thread_ends) {
-    bool moved = false, anything = visit_all(plan.looks, &moved);
-    if (!anything && posts == progress.posts) {
-      pthread_cond_wait(&progress.work, &progress.lock);
-    }
+    bool has_moved = visit_all(looks);
     /* An operation that the program's own thread has finished counts as well: more may be posted at any moment. */
-    if (!anything || moved || posts != progress.posts) {
+    if (has_moved || posts != progress.posts || 0 == (all_await() & SUMAC_AWAITS_LOOK)) {
       last_moved = now_us();
+    }
+    if (has_moved || posts != progress.posts) {
       posts = progress.posts;
       continue;
     }
-    plan = sumac_thread_rest(now_us() - last_moved);
-    rest(&plan);
+    looks = rest(now_us() - last_moved);
   }
   pthread_mutex_unlock(&progress.lock);
   return NULL;
@@ -210,15 +278,17 @@ static void start_thread(void) {
   if (progress.thread_runs || progress.thread_failed || !mca_coll_hcoll_component.settings.progress_thread) {
     return;
   }
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&progress.work, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  progress.bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  int rc = progress.bell < 0 ? errno : 0;
+  if (0 == rc && sumac_job_stands()) {
+    (void)sumac_coll_set_bell(sumac_job_context(), progress.bell);
+  }
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int rc = pthread_create(&progress.thread, NULL, thread_main, NULL);
+  if (0 == rc) {
+    rc = pthread_create(&progress.thread, NULL, thread_main, NULL);
+  }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   progress.thread_runs = 0 == rc;
   if (0 != rc) {
@@ -261,14 +331,17 @@ void hcoll_progress_leave(hcoll_lane_t* lane) {
   hcoll_unlock(&progress.lock);
 }
 
-void hcoll_progress_kick(hcoll_lane_t* lane) {
-  if (!mca_coll_hcoll_component.settings.progress_thread || !lane->by_thread) {
+void hcoll_progress_kick(void) {
+  if (!mca_coll_hcoll_component.settings.progress_thread) {
     return;
   }
   hcoll_lock(&progress.lock);
   ++progress.posts;
+  bool wakes = wakes_thread();
   hcoll_unlock(&progress.lock);
-  pthread_cond_signal(&progress.work); /* without the lock, or the thread would wake up only to wait for it */
+  if (wakes) {
+    ring_bell();
+  }
 }
 
 void hcoll_progress_forget(hcoll_lane_t* lane) {
@@ -289,7 +362,7 @@ void hcoll_progress_end(void) {
   progress.thread_ends = true;
   progress.thread_runs = false;
   if (runs) {
-    pthread_cond_broadcast(&progress.work);
+    ring_bell();
   }
   if (progress.in_mpi) {
     opal_progress_unregister(callback);
@@ -298,6 +371,13 @@ void hcoll_progress_end(void) {
   hcoll_unlock(&progress.lock);
   if (runs) {
     pthread_join(progress.thread, NULL);
+  }
+  if (progress.bell >= 0) {
+    if (sumac_job_stands()) {
+      (void)sumac_coll_set_bell(sumac_job_context(), -1);
+    }
+    close(progress.bell);
+    progress.bell = -1;
   }
   hcoll_requests_end();
 }

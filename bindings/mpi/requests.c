@@ -99,7 +99,7 @@ static int request_start(size_t count, ompi_request_t** requests) {
     if (SUMAC_TEAM_OK != status) {
       hcoll_request_on_done(request, status);
     }
-    hcoll_progress_kick(request->lane);
+    hcoll_progress_kick();
   }
   return OMPI_SUCCESS;
 }

@@ -545,6 +545,14 @@ int sumac_coll_arm(struct sharp_coll_context* ctx) {
   });
 }
 
+int sumac_coll_set_bell(struct sharp_coll_context* ctx, int event_fd) {
+  return with_context(ctx, [event_fd](Context& context) -> int {
+    auto guard = context.lock();
+    context.set_bell(event_fd);
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
 int sumac_comm_leave_nb(struct sharp_coll_comm* comm, void** handle) {
   if (handle == nullptr) return SHARP_COLL_EINVAL;
   *handle = nullptr;

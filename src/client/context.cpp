@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -211,6 +212,22 @@ void Context::progress() {
   if (!broken_.empty())
     for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why);
   if (!watched_.empty()) drain();
+  // This pass has taken the events that the sleeping thread was to be woken by: its descriptor must be armed again.
+  if (bell_.is_wanted && !transport_->arm()) ring_bell();
+}
+
+bool Context::arm() {
+  if (bell_.fd < 0) return transport_->arm();
+  if (!watched_.empty()) drain();  // Posting alone may have ended an operation.
+  bell_.is_wanted = !std::exchange(bell_.has_ended, false) && !is_busy_ && broken_.empty() && transport_->arm();
+  return bell_.is_wanted;
+}
+
+void Context::ring_bell() noexcept {
+  bell_.is_wanted = false;
+  const std::uint64_t once = 1;
+  // It can only fail if the number in the eventfd is at its maximum, and then the sleeper wakes up anyway.
+  static_cast<void>(!::write(bell_.fd, &once, sizeof once));
 }
 
 void Context::look() {
@@ -284,6 +301,8 @@ void Context::finish(Request& request, int status, const std::shared_ptr<const s
   request.state = status == SHARP_COLL_SUCCESS ? Request::State::complete : Request::State::failed;
   request.staging.reset();
   if (request.dropped) requests_.put(&request);
+  bell_.has_ended = true;
+  if (bell_.is_wanted) ring_bell();
 }
 
 void Context::drop_request(Request& request) noexcept {

@@ -93,7 +93,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// Called without the lock: sleeps at most so long while nothing can have happened to `requests`. Returns false if
   /// all are still pending.
   bool sleep(std::span<const Request* const> requests, Duration at_most);
-  int arm() { return transport_->arm() ? 1 : 0; }
+  // The next two are called with the lock held: see sumac_coll_arm() and sumac_coll_set_bell().
+  bool arm();
+  void set_bell(int event_fd) noexcept { bell_ = {.fd = event_fd}; }
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;
   multicast::Listeners& listeners() { return *listeners_; }
@@ -117,6 +119,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Outcome<> connect();
   void announce_trees() const;
   void drain();
+  void ring_bell() noexcept;
   // net::TransportEvents.
   void on_accepted(net::ConnId) override {}
   void on_connected(net::ConnId conn) override { link_of(conn).on_connected(); }
@@ -179,6 +182,11 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::vector<Broken> broken_;  ///< Connections on which sending failed for good; the next progress tells the engine.
   std::size_t events_ = 0;      ///< The number of events in the last progress.
   bool is_busy_ = false;        ///< busy() was called in the last progress.
+  struct {
+    int fd = -1;             ///< The eventfd of the thread that sleeps on wake_fd(), or -1.
+    bool is_wanted = false;  ///< That thread sleeps, or is about to.
+    bool has_ended = false;  ///< An operation has ended since the last arm().
+  } bell_;
   std::uint32_t tokens_ = 0;
   bool without_group_ = false;
   std::uint64_t sleeps_ = 0;

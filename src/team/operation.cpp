@@ -72,10 +72,19 @@ bool step_head(sumac_team& team) {
       // Relaxed: the number orders nothing else, and only the holder of `turn` writes it.
       if (op->run.has_moved())
         team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      // Relaxed: a reader only learns how to wait. It finds the team itself by taking `turn`.
+      team.awaits.store(op->run.awaits(), std::memory_order_relaxed);
       team.look_at_board();
       return false;
   }
   return false;
+}
+
+/// Advances the posted operations in their order; returns how many ended.
+int step_all(sumac_team& team) {
+  int finished = 0;
+  while (team.active.load(std::memory_order_relaxed) > 0 && step_head(team)) ++finished;
+  return finished;
 }
 
 /// A leader waits for other hosts: it looks a little if that has paid lately, then sleeps until something arrives,
@@ -218,6 +227,7 @@ int sumac_op_start(sumac_op_t* op) {
     if (!is_done) {
       op->status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
       op->next = nullptr;
+      if (team.head == nullptr) team.awaits.store(SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
       (team.tail == nullptr ? team.head : team.tail->next) = op;
       team.tail = op;
       team.active.fetch_add(1, std::memory_order_relaxed);
@@ -258,10 +268,22 @@ int sumac_team_post(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
 
 int sumac_team_progress(sumac_team_t* team) {
   if (team->active.load(std::memory_order_relaxed) == 0 || !team->turn.try_take()) return 0;
-  int finished = 0;
-  while (team->active.load(std::memory_order_relaxed) > 0 && step_head(*team)) ++finished;
+  const int finished = step_all(*team);
   team->turn.give();
   return finished;
+}
+
+int sumac_team_progress_apart(sumac_team_t* team) {
+  if (team->active.load(std::memory_order_relaxed) == 0 || !team->turn.try_take()) return 0;
+  team->is_apart = true;
+  const int finished = step_all(*team);
+  team->is_apart = false;
+  team->turn.give();
+  return finished;
+}
+
+unsigned sumac_team_awaits(const sumac_team_t* team) {
+  return team->active.load(std::memory_order_relaxed) == 0 ? 0 : team->awaits.load(std::memory_order_relaxed);
 }
 
 unsigned sumac_team_moves(const sumac_team_t* team) { return team->moves.load(std::memory_order_relaxed); }

@@ -289,10 +289,25 @@ bool Run::is_well(const coll::Across& across, Progress progress, std::string_vie
   return false;
 }
 
+bool Run::is_out_of_reach() const noexcept { return team_->is_apart && across_ == team_->own_across.get(); }
+
+unsigned Run::awaits() const noexcept {
+  constexpr unsigned kLook = SUMAC_AWAITS_LOOK, kTree = SUMAC_AWAITS_TREE, kMpi = SUMAC_AWAITS_MPI;
+  const unsigned across = across_ != nullptr && across_ == team_->tree ? kTree : kMpi;
+  const unsigned direct = direct_.is_done ? 0 : kMpi;
+  switch (at_) {
+    case At::launch:
+    case At::start:
+    case At::direct_rest: return kMpi;
+    case At::wait: return across | direct;
+    default: return kLook | (flying_ > 0 ? across : 0) | direct;
+  }
+}
+
 bool Run::poll_across() {
   // Oldest first, in the order in which they were started.
   const std::size_t oldest = chunk_ + 1 >= depth_ ? chunk_ + 1 - depth_ : 0;
-  for (std::size_t c = oldest; c <= chunk_ && c < chunks_; ++c) {
+  for (std::size_t c = oldest; c <= chunk_ && c < chunks_ && !is_out_of_reach(); ++c) {
     Flight& flight = flights_[c % depth_];
     if (flight.is_done) continue;
     const Progress progress = across_->test(flight.request);
@@ -301,7 +316,7 @@ bool Run::poll_across() {
     --flying_;
     if (!is_well(*across_, progress, "a collective among the leaders failed")) return false;
   }
-  if (direct_.is_done) return true;
+  if (direct_.is_done || team_->is_apart) return true;
   const Progress progress = team_->own_across->test(direct_.request);
   direct_.is_done = progress != Progress::pending;
   return is_well(*team_->own_across, progress, "blocks between ranks of two hosts were lost");
@@ -332,6 +347,7 @@ Step Run::advance() {
         if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
         return step;
       case At::launch:  // First of all, because these blocks wait for no rank of the island.
+        if (team_->is_apart && team_->exchange->may_have_direct()) return Step::waiting;
         if (!start_direct()) return Step::failed;
         at_ = At::before;
         break;
@@ -340,7 +356,10 @@ Step Run::advance() {
         at_ = At::start;
         break;
       case At::start:
-        if (chunk_ < chunks_ && plan_.goes_across && !start_across(chunk_)) return Step::failed;
+        if (chunk_ < chunks_ && plan_.goes_across) {
+          if (is_out_of_reach()) return Step::waiting;
+          if (!start_across(chunk_)) return Step::failed;
+        }
         at_ = At::meanwhile;
         break;
       case At::meanwhile:

@@ -28,6 +28,8 @@ class Run {
   bool has_moved() const noexcept { return has_moved_; }
   /// It waits for other hosts only, and not for a rank of this host.
   bool waits_across() const noexcept { return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest; }
+  /// Returns the events that the operation waits for after advance() returned `waiting`, as bits of enum sumac_awaits.
+  unsigned awaits() const noexcept;
 
  private:
   enum class At : std::uint8_t { direct, launch, before, start, meanwhile, wait, after, direct_rest, finish, done };
@@ -53,6 +55,8 @@ class Run {
   void describe_across(std::size_t chunk, coll::Operation& operation) const;
   /// Starts, once at every rank, the blocks that no leader carries.
   bool start_direct();
+  /// The thread that moves the team now may not call the binding that carries the operation between hosts.
+  bool is_out_of_reach() const noexcept;
   /// Returns false if `across` has failed; the team is then broken.
   bool is_well(const coll::Across& across, coll::Across::Progress progress, std::string_view otherwise);
   /// Polls all operations between hosts, so that they go on while shared memory is waited for. Returns false if one

@@ -14,7 +14,8 @@
  * local fact such as a derived type), the fold, the root. So SUMAC_TEAM_PASS is the answer at every rank or at none.
  *
  * Threads: only one thread at a time may use a team, unless `threads` of its spec is set: then any thread may post,
- * test and progress while another one does the same. Two different teams never disturb each other. */
+ * test and progress while another one does the same. Two different teams never disturb each other. A thread that must
+ * not call MPI uses sumac_team_progress_apart(). */
 #ifndef SUMAC_TEAM_H
 #define SUMAC_TEAM_H
 
@@ -290,6 +291,22 @@ int sumac_team_post(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
  *  posted, or while the team is being advanced further up the stack or by another thread. */
 int sumac_team_progress(sumac_team_t* team);
 
+/** Does the same for a thread beside MPI's own, which must not call MPI: it never calls start(), start_direct() or test()
+ *  of sumac_across_t. Operations by shared memory and by the tree go on to their end. The first operation whose next
+ *  step is one of those calls stops in front of it, and all behind it wait, until sumac_team_progress() or
+ *  sumac_team_run() has made that step. The team must have been made with `threads`. */
+int sumac_team_progress_apart(sumac_team_t* team);
+
+/** The events that the oldest posted operation waits for, as bits. */
+enum sumac_awaits {
+  SUMAC_AWAITS_LOOK = 1, /* ranks of this host, which wake nobody: look again */
+  SUMAC_AWAITS_TREE = 2, /* messages of the tree: sumac_coll_wait_fd() becomes readable */
+  SUMAC_AWAITS_MPI = 4   /* a step by MPI, which sumac_team_progress_apart() does not make */
+};
+
+/** Returns these bits as the last thread that moved the team left them; 0 if nothing is posted. */
+unsigned sumac_team_awaits(const sumac_team_t* team);
+
 /** A number that changes when a large posted operation has made progress without reaching its end. A caller that
  *  polls can use it to see whether polling is worth it. */
 unsigned sumac_team_moves(const sumac_team_t* team);
@@ -299,7 +316,7 @@ int sumac_team_active(const sumac_team_t* team);
 
 /** The next actions of a thread that moves teams beside the program's own thread. */
 typedef struct sumac_rest {
-  int looks;    /* call sumac_team_progress() of each team so many times in a row while it returns 0 */
+  int looks;    /* call sumac_team_progress_apart() of each team so many times in a row while it returns 0 */
   bool yields;  /* before that, yield the core */
   int sleep_us; /* before that, sleep for so long, or until something is posted; 0: do not sleep */
 } sumac_rest_t;

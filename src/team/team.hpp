@@ -46,7 +46,9 @@ struct sumac_team {
   sumac::shm::Group* island_group = nullptr;
   std::atomic<std::uint32_t> active{0};  ///< Operations posted and not done.
   std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that made progress and were not the last.
+  std::atomic<std::uint32_t> awaits{0};  ///< The events that the oldest posted operation waits for (enum sumac_awaits).
   sumac::team::Turn turn;
+  bool is_apart = false;  ///< The holder of `turn` may not call the binding, which may be inside MPI in another thread.
   std::uint64_t run_counts[SUMAC_COLLS][SUMAC_WAYS] = {};  ///< Written only by the holder of `turn`.
 
   // ---- Posted operations, in their order; guarded by queue_lock.

@@ -84,6 +84,8 @@ class SlowAcross {
   std::vector<int> slept_us;      ///< The durations asked for.
   int in_vain = 0;                ///< So many sleeps find nothing before one does.
   int tests = 0;                  ///< The number of all polls.
+  std::atomic<int> calls{0};      ///< The number of calls of the MPI's collectives among leaders.
+  std::atomic<int> by_others{0};  ///< The number of those that came from another thread than the maker of this object.
 
   sumac_across_t functions(int leaders, int me) {
     leaders_ = leaders;
@@ -94,13 +96,13 @@ class SlowAcross {
     table.no_tree = "there is none";
     table.takes = [](void*, int, std::size_t, const sumac_fold_t*) { return 1; };
     table.start = [](void* self, const sumac_call_t* call, void** request) {
-      return static_cast<SlowAcross*>(self)->start(operation_of(*call), request);
+      return static_cast<SlowAcross*>(self)->called()->start(operation_of(*call), request);
     };
     table.start_direct = [](void* self, const sumac_call_t* call, void** request) {
-      return static_cast<SlowAcross*>(self)->start_direct(operation_of(*call), request);
+      return static_cast<SlowAcross*>(self)->called()->start_direct(operation_of(*call), request);
     };
     table.test = [](void* self, void* request) {
-      return static_cast<SlowAcross*>(self)->test(static_cast<Request*>(request));
+      return static_cast<SlowAcross*>(self)->called()->test(static_cast<Request*>(request));
     };
     table.error = [](void*) { return "the network is gone"; };
     table.close = [](void* self) { static_cast<SlowAcross*>(self)->close(); };
@@ -140,6 +142,11 @@ class SlowAcross {
     std::vector<int> sends, gets;  ///< For direct blocks: the ranks that still have to be served.
   };
 
+  SlowAcross* called() {
+    ++calls;
+    by_others += std::this_thread::get_id() != maker_ ? 1 : 0;
+    return this;
+  }
   int sleep(int us) {
     ++sleeps;
     slept_us.push_back(us);
@@ -273,6 +280,7 @@ class SlowAcross {
   Common& common_;
   Random random_;
   const int rank_;
+  const std::thread::id maker_ = std::this_thread::get_id();
   int leaders_ = 0, me_ = -1;
   bool has_slept_ = false;
   int slept_in_row_ = 0;

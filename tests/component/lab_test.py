@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import unittest
 
 import case
@@ -31,6 +32,12 @@ def command(program, *args, ranks=4, settings=None, mpirun=()):
 def run(program, *args, seconds=180, **kwargs):
     words, settings = command(program, *args, **kwargs)
     return lab(*words, env=settings, seconds=seconds)
+
+
+def run_away(part, *args, settings=None, **kwargs):
+    """A rank that is away from MPI, with a thread that moves what it has posted."""
+    with tempfile.TemporaryDirectory(dir=case.BUILD) as folder:  # The hosts of a lab have a /tmp of their own.
+        return run("away", folder, part, *args, settings={"SUMAC_PROGRESS_THREAD": "1", **(settings or {})}, **kwargs)
 
 
 class WithTree(case.OnLab):
@@ -99,6 +106,32 @@ class WithTree(case.OnLab):
         done = run("threads")
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.tally["next"], 0, done.text)
+
+    def test_a_thread_moves_operations_of_the_tree_while_a_rank_is_away_from_mpi(self):
+        for ranks, mpirun in ((4, ()), (7, ("--oversubscribe", "-H", "h1:2,h2:1,h3:3,h4:1"))):
+            with self.subTest(ranks=ranks):
+                done = run_away("tree", ranks=ranks, mpirun=mpirun)
+                self.assertEqual(done.code, 0, done.text)
+                self.assertEqual(done.out, f"away: right on {ranks} ranks\n", done.text)
+                self.assertEqual(done.tally["tree"], done.tally["all"], done.text)
+
+    def test_without_the_thread_a_rank_that_is_away_delays_all_others(self):
+        """So the test above can fail."""
+        done = run_away("tree", "1", settings={"SUMAC_PROGRESS_THREAD": "0"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.out.count("nobody has the result"), 4, done.text)
+
+    def test_a_thread_stops_in_front_of_an_operation_by_mpi(self):
+        done = run_away("mixed", ranks=8, mpirun=("--oversubscribe", "--map-by", "node"))
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.out, "away: right on 8 ranks\n", done.text)
+        self.assertEqual(done.tally["leaders"], 3, done.text)
+
+    def test_a_thread_and_blocking_collectives_share_a_connection(self):
+        done = run_away("busy")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.out, "away: right on 4 ranks\n", done.text)
+        self.assertEqual(done.tally["tree"], done.tally["all"], done.text)
 
     def test_ranks_that_disagree_get_a_verdict_that_names_them(self):
         done = run("disagree")

@@ -30,6 +30,12 @@ class InTheLab(case.OnLab):
         done = fabric.run("isend_barrier")
         self.assertEqual(done.code, 0, done.text)
 
+    def test_a_thread_moves_operations_while_a_rank_is_away_from_mpi(self):
+        for part in ("tree", "busy"):
+            done = fabric.run_away(part)
+            self.assertEqual(done.code, 0, done.text)
+            self.assertEqual(done.out, "away: right on 4 ranks\n", done.text)
+
     def test_a_program_that_asks_for_tcp_is_told_what_the_node_offers(self):
         done = fabric.run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "1", "SUMAC_TRANSPORT": "tcp"})
         self.assertEqual(done.code, 0, done.text)

@@ -40,6 +40,13 @@ int sumac_coll_wait_fd(struct sharp_coll_context* ctx);
 /** Call this just before sleeping on the descriptor. @return 1: sleep; 0: there is work, so make progress first. */
 int sumac_coll_arm(struct sharp_coll_context* ctx);
 
+/** For a thread that sleeps on the descriptor while other threads use the context: they may receive the message that it
+ *  sleeps for, and then the descriptor stays quiet.
+ *  @param event_fd  An eventfd of the caller's, which is written to if that happens after sumac_coll_arm() returned 1.
+ *                   Sleep on both descriptors. -1: none (the initial state). With one, sumac_coll_arm() also returns 0
+ *                   if an operation has ended since its last call. Only one thread may sleep so. */
+int sumac_coll_set_bell(struct sharp_coll_context* ctx, int event_fd);
+
 /** Post the Leave of a group without waiting: this is the first half of sharp_coll_comm_destroy(). No operation may be
  *  posted afterwards, and all earlier ones must have completed or failed. The request completes when every member has
  *  left (or when the tree is gone, because then no one can be told). Then free the request and call

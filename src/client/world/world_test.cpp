@@ -427,35 +427,6 @@ TEST_F(World, AWaitingRankDrivesItsCaller) {
   });
 }
 
-TEST_F(World, ASleepOnARequestTellsWhetherToAsk) {
-  const auto job = new_job_id();
-  constexpr int kMinute = 60'000'000;
-  expect_well(2, [&](Rank& rank) {
-    auto* context = rank.init(job);
-    auto* comm = rank.comm(context);
-    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);  // All messages from the beginning have arrived.
-    void *first = nullptr, *second = nullptr;
-    if (rank.rank == 0) {
-      RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &first), 0);
-      while (sumac_req_sleep(first, 300) != 0) RANK_EQUAL(sumac_req_status(first, nullptr, 0), 0);
-    }
-    rank.barrier();
-    if (rank.rank != 0) RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &first), 0);
-    RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &second), 0);
-    // The answers wake it, a minute early; progress for the second request also completes the first, which needs no
-    // sleep.
-    while (sumac_req_status(second, nullptr, 0) == 0) RANK_EQUAL(sumac_req_sleep(second, kMinute), 1);
-    RANK_EQUAL(sumac_req_sleep(first, kMinute), 1);
-    RANK_EQUAL(sumac_req_status(first, nullptr, 0), 1);
-    RANK_EQUAL(sharp_coll_req_free(first), 0);
-    RANK_EQUAL(sharp_coll_req_free(second), 0);
-    RANK_EQUAL(sumac_req_sleep(first, kMinute), 1);  // It is no longer valid.
-    RANK_EQUAL(sumac_req_sleep(nullptr, kMinute), 1);
-    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  });
-}
-
 TEST_F(World, LeaveCanBePostedWithoutWaiting) {
   const auto job = new_job_id();
   expect_well(2, [&](Rank& rank) {
