@@ -16,11 +16,11 @@ sys.path.insert(0, str(SOURCE / "tests" / "host"))
 import mpi4py_suite  # noqa: E402  pylint: disable=wrong-import-position
 
 SUITE, HOST_CASES = "suite", "host-cases"
-RANKS = (1, 2, 3, 4)  # of mpi4py's tests
+RANKS = (1, 2, 3, 4)
 PART_LIMIT_S = 300
 CASES_LIMIT_S = 400
 CASES_PART = 500
-# (ranks, cases) of host-cases; the other MPIs spin where there are more ranks than cores.
+# Each pair is (ranks, cases). The other MPIs spin where there are more ranks than cores, so they get two ranks.
 CASES = {P.OPENMPI4: ((2, 8000), (3, 6000), (4, 6000))}
 CASES_OTHERS = ((2, 2000),)
 CASES_SOURCES = [f"tests/host/{name}.cpp" for name in ("cases", "calls", "communicators", "exercise", "layout", "plain", "scenario", "values")]
