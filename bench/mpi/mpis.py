@@ -23,12 +23,6 @@ class Found:
     key: str
     variables: dict = field(default_factory=dict)
 
-    @property
-    def folder(self):
-        """Returns the folder below which its virtual environment has its files; None for an MPI of the distribution."""
-        place = Path(self.mpi.launcher).parents[1]
-        return place if (place / "pyvenv.cfg").exists() else None
-
     def start(self, ranks, options, settings):
         """Returns (words in front of the program, environment). `settings` are variables that only the ranks get: their launcher must
         not load a library of ours."""

@@ -1,4 +1,5 @@
 import unittest
+from unittest import mock
 
 from core import verdict as V
 from mpi import plan as P, suites
@@ -29,6 +30,36 @@ class Judging(unittest.TestCase):
         one = tally(mpi=["a"], ours=["a", "c"])
         found = suites.entry("suite-abi", "abi", one, *suites.judged(one))
         self.assertEqual((found["sumac"], found["peers"], found["only_with_sumac"], found["also_without"]), (2, {P.LABELS["abi"]: 1}, ["c"], ["a"]))
+
+
+class Cases(unittest.TestCase):
+    """Runs host-cases' parts with answers of a program that is described by its bad cases."""
+
+    def part(self, bad, bad_alone=()):
+        asked = []
+
+        class Described(suites.Suites):
+            def one_run(self, found, ranks, column, words):
+                asked.append((column, words))
+                if column == "mpi":
+                    return "exit status 1: wrong" if words[words.index("--case") + 1] in bad_alone else ""
+                first = words[words.index("--from") + 1]
+                number = next((one for one in sorted(bad) if one >= first), None)
+                return "" if number is None else f"exit status 1: host-cases: rank 0: wrong; case {bad[number]} (number {number}) on world (2 ranks in all): [...]"
+
+        one = suites.Tally()
+        Described({}, None, None, None).cases_part(mock.Mock(), 2, ["program"], 7, one)
+        return one, asked
+
+    def test_it_goes_on_behind_a_case_that_fails_and_repeats_that_one_alone(self):
+        one, asked = self.part({3: "0xa3", 499: "0xb4"}, bad_alone=["0xb4"])
+        self.assertEqual((one.ours, one.failed["mpi"], one.count["sumac"]), (["2 ranks, case 0xa3"], {"2 ranks, case 0xb4"}, suites.CASES_PART))
+        self.assertEqual([words[words.index("--from") + 1] for column, words in asked if column == "sumac"], [0, 4])
+
+    def test_all_right_is_one_run_and_many_failures_end_it(self):
+        self.assertEqual(len(self.part({})[1]), 1)
+        one, _ = self.part({number: f"0x{number:x}" for number in range(100)})
+        self.assertEqual(len(one.failed["sumac"]), suites.FAILURES_MAX)
 
 
 class Plan(unittest.TestCase):

@@ -5,8 +5,10 @@
 //   mpirun -n 4 host-cases --seed 1 --cases 1500     many cases; a failing one prints its own seed
 //   mpirun -n 4 host-cases --case 0x1234             that one alone; --verbose: each case before it runs; --tame:
 //                                                  without mistakes of Open MPI's own collectives; --lone-blocking:
-//                                                  only blocking forms on communicators of one rank; --only
-//                                                  alltoall,bcast: these collectives and no others
+//                                                  only blocking forms on communicators of one rank; --from 12:
+//                                                  the first 12 of the cases are left out; --patience 20: a case
+//                                                  hangs after so many seconds; --only alltoall,bcast: these
+//                                                  collectives and no others
 #include <fmt/core.h>
 #include <mpi.h>
 #include <signal.h>
@@ -28,7 +30,6 @@
 namespace sumac::tests {
 namespace {
 
-constexpr unsigned kHangsAfterSeconds = 120;
 char now_running[1024] = "host-cases: hangs before its first case\n";
 
 void tell_what_hangs(int) {
@@ -38,11 +39,12 @@ void tell_what_hangs(int) {
 
 struct World {
   int rank = 0, size = 0;
+  std::uint64_t number = 0;  ///< The case that runs, counted from 0.
 };
 
 std::string name_of(const Scenario& scenario, const World& world) {
-  std::string text = fmt::format("case {:#x} on {} ({} ranks in all{}):", scenario.seed, to_string(scenario.where),
-                                 world.size, scenario.is_skewed ? ", skewed" : "");
+  std::string text = fmt::format("case {:#x} (number {}) on {} ({} ranks in all{}):", scenario.seed, world.number,
+                                 to_string(scenario.where), world.size, scenario.is_skewed ? ", skewed" : "");
   for (const auto& step : scenario.steps) text += fmt::format(" [{}]", describe(step));
   return text;
 }
@@ -155,7 +157,7 @@ class Run {
 };
 
 struct Wishes {
-  std::uint64_t seed = 1, cases = 1500;
+  std::uint64_t seed = 1, cases = 1500, from = 0, patience_s = 120;
   std::optional<std::uint64_t> one;
   bool is_verbose = false, is_tame = false;
   /// Persistent collectives of MPICH 4.0.2 and Intel MPI 2021.18 give wrong results or hang on communicators of one
@@ -173,7 +175,7 @@ void run_case(std::uint64_t seed, const World& world, Communicators& communicato
   Scenario scenario = draw_scenario(seed, world.size, wishes.is_tame, wishes.only);
   const std::string name = name_of(scenario, world);
   std::snprintf(now_running, sizeof now_running, "host-cases: rank %d hangs in %s\n", world.rank, name.c_str());
-  ::alarm(kHangsAfterSeconds);
+  ::alarm(static_cast<unsigned>(wishes.patience_s));
   if (wishes.is_verbose && world.rank == 0) {
     fmt::print("{}\n", name);
     std::fflush(stdout);
@@ -233,6 +235,10 @@ std::optional<Wishes> read_arguments(int argc, char** argv) {
       wishes.seed = *value;
     else if (word == "--cases")
       wishes.cases = *value;
+    else if (word == "--from")
+      wishes.from = *value;
+    else if (word == "--patience")
+      wishes.patience_s = *value;
     else if (word == "--case")
       wishes.one = *value;
     else
@@ -251,7 +257,7 @@ int main(int argc, char** argv) {
   if (!wishes) {
     fmt::print(stderr,
                "usage: host-cases [--seed N] [--cases N] [--case SEED] [--only COLLECTIVE,...] [--verbose] [--tame] "
-               "[--lone-blocking]\n");
+               "[--lone-blocking] [--from N] [--patience SECONDS]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   ::signal(SIGALRM, tell_what_hangs);
@@ -263,8 +269,10 @@ int main(int argc, char** argv) {
   const double begin = MPI_Wtime();
   {
     Communicators communicators;
-    for (std::uint64_t i = 0; i < (wishes->one ? 1 : wishes->cases); ++i)
+    for (std::uint64_t i = wishes->one ? 0 : wishes->from; i < (wishes->one ? 1 : wishes->cases); ++i) {
+      world.number = i;
       run_case(wishes->one ? *wishes->one : mix(wishes->seed, i), world, communicators, *wishes);
+    }
   }
   free_tables();
   MPI_Barrier(MPI_COMM_WORLD);
