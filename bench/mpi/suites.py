@@ -100,7 +100,7 @@ class Suites:
                 if len(tally.failed["sumac"]) >= FAILURES_MAX:
                     tally.left_out.append(f"{part}, after {FAILURES_MAX} failures")
                 elif self.has_time(tally, part):
-                    self.cases_part(found, ranks, [program, "--lone-blocking", "--patience", PATIENCE_S], seed, tally)
+                    self.cases_part(found, ranks, [program, "--not-alone", "--patience", PATIENCE_S], seed, tally)
                     told(f"{HOST_CASES}-{found.name}: {part}", tally)
 
     def cases_part(self, found, ranks, words, seed, tally):

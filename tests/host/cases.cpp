@@ -4,8 +4,8 @@
 //
 //   mpirun -n 4 host-cases --seed 1 --cases 1500     many cases; a failing one prints its own seed
 //   mpirun -n 4 host-cases --case 0x1234             that one alone; --verbose: each case before it runs; --tame:
-//                                                  without mistakes of Open MPI's own collectives; --lone-blocking:
-//                                                  only blocking forms on communicators of one rank; --from 12:
+//                                                  without mistakes of Open MPI's own collectives; --not-alone:
+//                                                  none on communicators of one rank; --from 12:
 //                                                  the first 12 of the cases are left out; --patience 20: a case
 //                                                  hangs after so many seconds; --only alltoall,bcast: these
 //                                                  collectives and no others
@@ -160,9 +160,9 @@ struct Wishes {
   std::uint64_t seed = 1, cases = 1500, from = 0, patience_s = 120;
   std::optional<std::uint64_t> one;
   bool is_verbose = false, is_tame = false;
-  /// Persistent collectives of MPICH 4.0.2 and Intel MPI 2021.18 give wrong results or hang on communicators of one
-  /// rank, which Sumac leaves to the MPI.
-  bool is_lone_blocking = false;
+  /// MPICH 4.0.2 and Intel MPI 2021.18 give wrong results or hang on communicators of one rank, which Sumac leaves to
+  /// the MPI.
+  bool is_not_alone = false;
   std::vector<Coll> only;
 };
 
@@ -172,7 +172,7 @@ bool is_alone(MPI_Comm comm) {
 }
 
 void run_case(std::uint64_t seed, const World& world, Communicators& communicators, const Wishes& wishes) {
-  Scenario scenario = draw_scenario(seed, world.size, wishes.is_tame, wishes.only);
+  const Scenario scenario = draw_scenario(seed, world.size, wishes.is_tame, wishes.only);
   const std::string name = name_of(scenario, world);
   std::snprintf(now_running, sizeof now_running, "host-cases: rank %d hangs in %s\n", world.rank, name.c_str());
   ::alarm(static_cast<unsigned>(wishes.patience_s));
@@ -181,7 +181,7 @@ void run_case(std::uint64_t seed, const World& world, Communicators& communicato
     std::fflush(stdout);
   }
   const MPI_Comm comm = communicators.get(scenario.where, seed);
-  if (wishes.is_lone_blocking && is_alone(comm)) make_blocking(scenario);
+  if (wishes.is_not_alone && is_alone(comm)) return;
   if (comm != MPI_COMM_NULL) Run(scenario, world, comm).all();
 }
 
@@ -220,8 +220,8 @@ std::optional<Wishes> read_arguments(int argc, char** argv) {
       wishes.is_tame = true;
       continue;
     }
-    if (word == "--lone-blocking") {
-      wishes.is_lone_blocking = true;
+    if (word == "--not-alone") {
+      wishes.is_not_alone = true;
       continue;
     }
     if (word == "--only") {
@@ -257,7 +257,7 @@ int main(int argc, char** argv) {
   if (!wishes) {
     fmt::print(stderr,
                "usage: host-cases [--seed N] [--cases N] [--case SEED] [--only COLLECTIVE,...] [--verbose] [--tame] "
-               "[--lone-blocking] [--from N] [--patience SECONDS]\n");
+               "[--not-alone] [--from N] [--patience SECONDS]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   ::signal(SIGALRM, tell_what_hangs);

@@ -92,17 +92,13 @@ Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame, const std::v
   for (std::uint64_t i = 0; i < steps; ++i)
     scenario.steps.push_back(draw_step(random, static_cast<std::size_t>(ranks), only));
   if (is_tame) {
-    make_blocking(scenario);
-    for (auto& step : scenario.steps) step.has_own_types = false;
+    for (auto& step : scenario.steps) {
+      step.has_own_types = false;
+      step.form = Form::blocking;
+      step.starts = 1;
+    }
   }
   return scenario;
-}
-
-void make_blocking(Scenario& scenario) {
-  for (auto& step : scenario.steps) {
-    step.form = Form::blocking;
-    step.starts = 1;
-  }
 }
 
 std::string to_string(Form form) {

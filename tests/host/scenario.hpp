@@ -47,9 +47,6 @@ struct Scenario {
 /// wait for each other for ever. `only`: no other collectives than these.
 Scenario draw_scenario(std::uint64_t seed, int ranks, bool is_tame = false, const std::vector<Coll>& only = {});
 
-/// Gives every step of the case the blocking form.
-void make_blocking(Scenario& scenario);
-
 std::string to_string(Form form);
 std::string to_string(Where where);
 std::string describe(const Step& step);
