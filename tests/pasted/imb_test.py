@@ -48,12 +48,13 @@ def download():
 class Imb(unittest.TestCase):
     def run_imb(self, *settings):
         """The loader finds MPICH under the name that Intel's MPI has."""
+        program = download()
         libraries = FOLDER / "mpich"
         libraries.mkdir(exist_ok=True)
         link = libraries / "libmpi.so.12"
         link.unlink(missing_ok=True)
         link.symlink_to(mpich_library())
-        done = case.start([LAUNCHER, "-n", "8", "env", f"LD_PRELOAD={LIBRARY}", *settings, download(), "Barrier", "-npmin", "4", "-iter", "20"],
+        done = case.start([LAUNCHER, "-n", "8", "env", f"LD_PRELOAD={LIBRARY}", *settings, program, "Barrier", "-npmin", "4", "-iter", "20"],
                           {"LD_LIBRARY_PATH": str(libraries)}, seconds=240)
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(texts.imb_processes(done.out), [(4, 4), (8, 0)], done.text)
