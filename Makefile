@@ -23,7 +23,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py fuzz asan asan-component tsan lines clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -90,6 +90,12 @@ host-cases: setup configure ## 20,000 random collectives against what they must 
 mpi4py: setup-mpi4py configure ## mpi4py's own tests (from PyPI), without Sumac and with it
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 tests/host/mpi4py_suite.py --build $(BUILD)
+
+pasted: setup-bench configure ## the command lines of published texts on emulated hosts, also with 144 ranks, and Intel's IMB-MPI1 under MPICH (downloads 129 MB)
+	@cmake --build $(BUILD) -j $(JOBS) --target programs pasted_osu
+	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/pasted_test.py
+	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/pasted_test.py --large
+	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/imb_test.py
 
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it
 	@cmake --preset walk --log-level=WARNING

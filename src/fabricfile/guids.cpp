@@ -46,6 +46,15 @@ Result<std::vector<ListedGuid>> load_guids(const std::string& path) {
   return parse_guids(*text, path);
 }
 
+Result<std::uint64_t> parse_port_guid(std::string_view text) {
+  LineCursor cursor(text);
+  cursor.take("0x");
+  const auto guid = cursor.number<std::uint64_t>(16);
+  if (!guid || !cursor.at_end())
+    return fail(Errc::invalid, "'{:.60}' is no GUID: write one like 0xe41d2d030003e450, or 0x0 for any port", text);
+  return *guid;
+}
+
 Result<> use_root_guids(topo::Fabric& fabric, const std::string& path) {
   auto guids = load_guids(path);
   if (!guids) return within("root_guids_file", guids.error());

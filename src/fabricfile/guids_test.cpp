@@ -36,6 +36,19 @@ TEST(Guids, what_is_wrong_is_named_with_its_line) {
   }
 }
 
+TEST(Guids, of_a_port) {
+  EXPECT_EQ(parse_port_guid("0x0"), std::uint64_t{0});
+  EXPECT_EQ(parse_port_guid("0x7cfe900300a5a2a8"), 0x7cfe900300a5a2a8U);
+  EXPECT_EQ(parse_port_guid("7cfe900300a5a2a8"), 0x7cfe900300a5a2a8U);
+  for (const char* wrong :
+       {"", "0x", "mlx5_0:1", "0x1 0x2", "0x11112222333344445", "<PortGUID of the relevant HCA port or 0x0>"}) {
+    const auto guid = parse_port_guid(wrong);
+    ASSERT_FALSE(guid) << wrong;
+    EXPECT_EQ(guid.error().context,
+              "'" + std::string(wrong) + "' is no GUID: write one like 0xe41d2d030003e450, or 0x0 for any port");
+  }
+}
+
 class GuidFile : public testing::Test {
  protected:
   GuidFile() {

@@ -27,6 +27,9 @@ struct ListedGuid {
 Result<std::vector<ListedGuid>> parse_guids(std::string_view text, std::string_view name);
 Result<std::vector<ListedGuid>> load_guids(const std::string& path);
 
+/// Reads the GUID of a port, hexadecimal with or without 0x; 0 means any port.
+Result<std::uint64_t> parse_port_guid(std::string_view text);
+
 /// Allows tree roots only where the file lists them: each GUID belongs to a switch or to an aggregation node.
 Result<> use_root_guids(topo::Fabric& fabric, const std::string& path);
 

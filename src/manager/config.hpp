@@ -8,7 +8,7 @@
 namespace sumac::manager {
 
 struct Config {
-  std::string fabric, root_guids;
+  std::string fabric, root_guids, ib_port_guid;
   std::uint32_t trees = 0, radix = 0;
   std::string listen, daemon_users;
   bool allow_insecure = false;
@@ -34,9 +34,16 @@ inline constexpr Option<Config> kOptions[] = {
         "is what registers, all at one switch.")
         .alias("fabric")
         .alias("fabric_lst_file"),
-    option<&Config::root_guids>("SUMAC_AM_ROOT_GUIDS_FILE", "",
-                                "File of GUIDs, one a line, of switches (or nodes) where roots of trees may be.")
+    option<&Config::root_guids>(
+        "SUMAC_AM_ROOT_GUIDS_FILE", "",
+        "File of GUIDs, one a line, of switches (or nodes) where roots of trees may be. Without a "
+        "fabric file any node may be one.")
         .alias("root_guids_file"),
+    option<&Config::ib_port_guid>(
+        "SUMAC_AM_IB_PORT_GUID", "",
+        "The InfiniBand port of managers that need one. sharp_am listens at `listen` instead, "
+        "as a line of its log says.")
+        .alias("ib_port_guid"),
     option<&Config::trees>("SUMAC_AM_TREES", "0", "Trees of the fabric; 0: as the fabric file says.")
         .alias("trees")
         .between(0, 64),

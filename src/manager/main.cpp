@@ -56,8 +56,9 @@ Result<topo::Fabric> read_fabric(const Config& config) {
     return fabric;
   };
   if (config.fabric.empty()) {
+    // Its switches are not known, so no GUID can be found; a file that is none is a mistake all the same.
     if (!config.root_guids.empty())
-      return fail(Errc::invalid, "--root-guids-file needs a described fabric: give --fabric too");
+      if (auto guids = load_guids(config.root_guids); !guids) return within("root_guids_file", guids.error());
     return finish(topo::registered_fabric("registered"));
   }
   auto fabric = load_fabric(config.fabric);
@@ -65,6 +66,23 @@ Result<topo::Fabric> read_fabric(const Config& config) {
   if (!config.root_guids.empty())
     if (auto used = use_root_guids(*fabric, config.root_guids); !used) return tl::unexpected(used.error());
   return finish(*std::move(fabric));
+}
+
+/// Logs what stands in for settings of managers that belong to an InfiniBand fabric.
+Result<> tell_stand_ins(const Config& config, Logger& log) {
+  if (!config.ib_port_guid.empty()) {
+    const auto guid = parse_port_guid(config.ib_port_guid);
+    if (!guid) return within("ib_port_guid", guid.error());
+    SUMAC_INFO(log, "ib_port_guid {:#x}: sharp_am uses no InfiniBand port; nodes and hosts find it at {} (listen)",
+               *guid, config.listen);
+  }
+  if (!config.root_guids.empty() && config.fabric.empty())
+    SUMAC_INFO(
+        log,
+        "root_guids_file {}: no fabric file says which switches these are; the nodes that register are the roots "
+        "(fabric_lst_file names a file)",
+        config.root_guids);
+  return {};
 }
 
 /// The journal of this manager, and the state that its former life wrote there.
@@ -131,6 +149,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!wake) return tl::unexpected(wake.error());
   auto fabric = read_fabric(config);
   if (!fabric) return tl::unexpected(fabric.error());
+  if (auto told = tell_stand_ins(config, log); !told) return told;
   auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key, config.tls_dir},
                                 control::CertRole::manager, "");
   if (!tls) return tl::unexpected(tls.error());

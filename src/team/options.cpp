@@ -32,28 +32,24 @@ Result<> check_forced(const Options& options) {
   return {};
 }
 
-/// Reads the measured file, or sets a remark if it is not used.
-void read_tuning(OptionsHandle& handle, std::string& remark) {
+/// Reads the measured file. Returns a remark if it is not used.
+std::string read_tuning(OptionsHandle& handle) {
   const std::string path = tuning_path(handle.options.tuning_file);
-  if (path.empty()) return;
+  if (path.empty()) return {};
   // The machine is examined only if there is a file, which most processes do not have.
   const bool is_named = !handle.options.tuning_file.empty();
   if (::access(path.c_str(), F_OK) != 0) {
-    if (is_named) remark = fmt::format("{}: no such file: run `sumac tune`; going on with the built-in choice", path);
-    return;
+    if (!is_named) return {};
+    return fmt::format("{}: no such file: run `sumac tune`; going on with the built-in choice", path);
   }
   const auto machine = machine::discover();
-  if (!machine) {
-    remark = fmt::format("{}: not used: {}; going on with the built-in choice", path, machine.error().context);
-    return;
-  }
+  if (!machine)
+    return fmt::format("{}: not used: {}; going on with the built-in choice", path, machine.error().context);
   auto file = load_tuning(path, machine::fingerprint(*machine));
-  if (!file) {
-    remark = fmt::format("{}; going on with the built-in choice", file.error().context);
-    return;
-  }
+  if (!file) return fmt::format("{}; going on with the built-in choice", file.error().context);
   handle.tuning = std::move(*file);
   handle.tuning_path = path;
+  return {};
 }
 
 }  // namespace
@@ -68,7 +64,8 @@ Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark) {
   handle->options = std::move(*options);
   handle->levels = std::move(*levels);
   handle->share = machine::own_cpu_share();
-  read_tuning(*handle, remark);
+  remark = topo::remark_on_levels(handle->options.sbgp, handle->options.bcol);
+  if (const auto of_file = read_tuning(*handle); !of_file.empty()) remark += (remark.empty() ? "" : "; ") + of_file;
   return handle;
 }
 

@@ -98,7 +98,8 @@ inline constexpr std::array kLevels{
     option<&Options::bcol>(
         "HCOLL_BCOL", "",
         "What moves the data on each level of HCOLL_SBGP, one to one: basesmuma (shared memory; for "
-        "basesmsocket and basesmuma), ucx_p2p (the tree or MPI; for p2p). None: the only one that fits."),
+        "basesmsocket and basesmuma), ucx_p2p (the tree or MPI; for p2p; it stands in for cc and ibnet, which a "
+        "line then says). None: the only one that fits."),
 };
 
 inline constexpr std::array kOthers{

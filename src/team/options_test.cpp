@@ -120,6 +120,16 @@ TEST(Options, ThoseOfCollectivesThatPassThroughAnywayAreKnownAndChangeNothing) {
   }
 }
 
+TEST(Options, APrimitiveThatAnotherOneStandsInForIsARemarkAndNoError) {
+  const Read queues = read({{"HCOLL_SBGP", "basesmuma,p2p"}, {"HCOLL_BCOL", "basesmuma,cc"}});
+  EXPECT_EQ(queues.status, SUMAC_TEAM_OK);
+  EXPECT_NE(queues.why.find("\"ucx_p2p\" stands in for \"cc\""), std::string::npos) << queues.why;
+  EXPECT_EQ(queues.signature, read({{"HCOLL_SBGP", "basesmuma,p2p"}}).signature) << "only the levels count";
+  const Read both = read({{"HCOLL_SBGP", "basesmuma,ibnet"}, {"SUMAC_TUNING_FILE", "/nowhere/tuning.json"}});
+  EXPECT_NE(both.why.find("\"p2p\" stands in for \"ibnet\""), std::string::npos) << both.why;
+  EXPECT_NE(both.why.find("; /nowhere/tuning.json: no such file"), std::string::npos) << both.why;
+}
+
 TEST(Options, ATuningFileThatIsNotUsedIsARemarkAndNoError) {
   char folder[] = "/tmp/sumac-options-XXXXXX";
   ASSERT_NE(::mkdtemp(folder), nullptr);

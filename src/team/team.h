@@ -49,7 +49,8 @@ enum sumac_team_status {
  *
  *  @param options_p   Set on SUMAC_TEAM_OK; freed with sumac_team_options_free(), after the last team made with it.
  *  @param why         On failure one sentence that names the variable and its legal values. On success it may hold a
- *                     remark for users (a tuning file of another machine is not used); rank 0 should print it.
+ *                     remark for users (a tuning file of another machine is not used, a primitive that Sumac lacks has a stand-in);
+ *                     rank 0 should print it.
  *  @retval SUMAC_TEAM_INVALID  A value is not legal, or HCOLL_SBGP and HCOLL_BCOL differ in length. */
 int sumac_team_options_read(sumac_team_options_t** options_p, char* why, size_t why_bytes);
 void sumac_team_options_free(sumac_team_options_t* options);

@@ -1,5 +1,6 @@
 #include "topo/levels.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/text.hpp"
@@ -11,13 +12,19 @@ template <class Enum>
 struct Word {
   std::string_view name;
   Enum value;
+  std::string_view missing = {};  ///< Set for a word that `value` only stands in for: the thing that Sumac lacks.
 };
+constexpr std::string_view kQueues = "Sumac does not use an adapter's queues for collectives";
 constexpr Word<Sbgp> kSbgpWords[] = {{"basesmsocket", Sbgp::basesmsocket},
                                      {"basesmssocket", Sbgp::basesmsocket},
                                      {"basesmuma", Sbgp::basesmuma},
-                                     {"p2p", Sbgp::p2p}};
-constexpr Word<Bcol> kBcolWords[] = {
-    {"basesmuma", Bcol::basesmuma}, {"ucx_p2p", Bcol::ucx_p2p}, {"mlx_p2p", Bcol::ucx_p2p}};
+                                     {"p2p", Sbgp::p2p},
+                                     {"ibnet", Sbgp::p2p, kQueues}};
+constexpr Word<Bcol> kBcolWords[] = {{"basesmuma", Bcol::basesmuma},
+                                     {"ucx_p2p", Bcol::ucx_p2p},
+                                     {"mlx_p2p", Bcol::ucx_p2p},
+                                     {"cc", Bcol::ucx_p2p, kQueues},
+                                     {"ibnet", Bcol::ucx_p2p, kQueues}};
 constexpr std::string_view kSbgpLegal =
     "basesmsocket (or basesmssocket), basesmuma, p2p, each at most once, in this order";
 constexpr std::string_view kBcolLegal = "basesmuma, ucx_p2p (or mlx_p2p)";
@@ -40,6 +47,24 @@ Result<std::vector<Enum>> parse_words(std::string_view variable, std::string_vie
     if (comma == std::string_view::npos) return found;
     rest.remove_prefix(comma + 1);
   }
+}
+
+/// Returns a sentence for each word of a legal text that another one stands in for.
+template <class Enum, std::size_t N>
+std::string stand_ins(std::string_view variable, std::string_view text, const Word<Enum> (&words)[N]) {
+  std::string sentences;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    const auto word = trimmed(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    for (const auto& known : words) {
+      if (known.name != word || known.missing.empty()) continue;
+      if (!sentences.empty()) sentences += "; ";
+      sentences += fmt::format("{}={}: \"{}\" stands in for \"{}\": {}", variable, text, to_string(known.value),
+                               known.name, known.missing);
+    }
+  }
+  return sentences;
 }
 
 /// Returns the only primitive that can do a level: the network is not for ranks of one host, nor memory for several
@@ -80,6 +105,12 @@ Result<std::vector<Level>> parse_levels(std::string_view sbgp, std::string_view 
                   bcol, to_string((*primitives)[i]), to_string(levels[i].sbgp), to_string(wanted));
   }
   return levels;
+}
+
+std::string remark_on_levels(std::string_view sbgp, std::string_view bcol) {
+  const auto levels = stand_ins("HCOLL_SBGP", trimmed(sbgp), kSbgpWords);
+  const auto primitives = stand_ins("HCOLL_BCOL", trimmed(bcol), kBcolWords);
+  return levels + (levels.empty() || primitives.empty() ? "" : "; ") + primitives;
 }
 
 std::string_view to_string(Sbgp sbgp) noexcept {

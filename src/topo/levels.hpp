@@ -43,6 +43,10 @@ inline constexpr std::string_view kBcolDefault = "basesmuma,basesmuma,ucx_p2p";
 /// ones.
 Result<std::vector<Level>> parse_levels(std::string_view sbgp, std::string_view bcol);
 
+/// Returns a sentence for users if words of legal texts name something that Sumac lacks and that another word stands in
+/// for: "cc" and "ibnet", the adapter's own queues, for which "ucx_p2p" and "p2p" stand in. Empty: there is no such word.
+std::string remark_on_levels(std::string_view sbgp, std::string_view bcol);
+
 /// Returns the name that people write, never the alias.
 std::string_view to_string(Sbgp sbgp) noexcept;
 std::string_view to_string(Bcol bcol) noexcept;

@@ -25,6 +25,8 @@ TEST(Levels, what_people_write) {
       {"one host only", "basesmsocket,basesmuma", "basesmuma,basesmuma", {kSocket, kUma}},
       {"blanks, as in people's scripts", " basesmuma , p2p ", "basesmuma ,ucx_p2p", {kUma, kP2p}},
       {"primitives follow the levels if they are unset", "basesmuma,p2p", "", {kUma, kP2p}},
+      {"cross-channel queues: the network's primitive stands in", "basesmuma,p2p", "basesmuma, cc", {kUma, kP2p}},
+      {"the adapter's groups: those of the network stand in", "basesmuma,ibnet", "basesmuma,ibnet", {kUma, kP2p}},
       {"a text of blanks is unset", "  ", "\t", {kSocket, kUma, kP2p}},
   };
   for (const auto& row : rows) {
@@ -53,8 +55,8 @@ TEST(Levels, mistakes_name_the_variable_the_word_and_what_is_legal) {
       {"basesmuna,p2p", "",
        "HCOLL_SBGP=basesmuna,p2p: unknown word \"basesmuna\": expected basesmsocket (or basesmssocket), "
        "basesmuma, p2p, each at most once, in this order"},
-      {"ibnet", "ucx_p2p",
-       "HCOLL_SBGP=ibnet: unknown word \"ibnet\": expected basesmsocket (or basesmssocket), basesmuma, "
+      {"ibnet,p2p", "",
+       "HCOLL_SBGP=ibnet,p2p: \"p2p\" is there twice: expected basesmsocket (or basesmssocket), basesmuma, "
        "p2p, each at most once, in this order"},
       {"basesmuma,,p2p", "",
        "HCOLL_SBGP=basesmuma,,p2p: an empty word: expected basesmsocket (or basesmssocket), basesmuma, "
@@ -65,9 +67,10 @@ TEST(Levels, mistakes_name_the_variable_the_word_and_what_is_legal) {
       {"p2p,p2p", "",
        "HCOLL_SBGP=p2p,p2p: \"p2p\" is there twice: expected basesmsocket (or basesmssocket), basesmuma, "
        "p2p, each at most once, in this order"},
-      {"basesmuma,p2p", "basesmuma,cc",
-       "HCOLL_BCOL=basesmuma,cc: unknown word \"cc\": expected basesmuma, ucx_p2p (or "
-       "mlx_p2p)"},
+      {"basesmuma,p2p", "basesmuma,iboffload",
+       "HCOLL_BCOL=basesmuma,iboffload: unknown word \"iboffload\": expected basesmuma, ucx_p2p (or mlx_p2p)"},
+      {"basesmuma,p2p", "cc,cc",
+       "HCOLL_BCOL=cc,cc: \"ucx_p2p\" cannot serve level \"basesmuma\" of HCOLL_SBGP: expected \"basesmuma\" there"},
       {"basesmuma,p2p", "ucx_p2p,basesmuma",
        "HCOLL_BCOL=ucx_p2p,basesmuma: \"ucx_p2p\" cannot serve level \"basesmuma\" of "
        "HCOLL_SBGP: expected \"basesmuma\" there"},
@@ -84,6 +87,24 @@ TEST(Levels, mistakes_name_the_variable_the_word_and_what_is_legal) {
     EXPECT_EQ(levels.error().context, row.text);
     EXPECT_EQ(levels.error().code, Errc::invalid);
   }
+}
+
+TEST(Levels, a_word_that_another_one_stands_in_for_is_told) {
+  const struct {
+    const char* sbgp;
+    const char* bcol;
+    const char* text;
+  } rows[] = {
+      {"", "", ""},
+      {"basesmssocket,basesmuma,p2p", "basesmuma,basesmuma,mlx_p2p", ""},
+      {"basesmuma,p2p", " basesmuma, cc",
+       "HCOLL_BCOL=basesmuma, cc: \"ucx_p2p\" stands in for \"cc\": Sumac does not use an adapter's queues for "
+       "collectives"},
+      {"ibnet", "ibnet",
+       "HCOLL_SBGP=ibnet: \"p2p\" stands in for \"ibnet\": Sumac does not use an adapter's queues for collectives; "
+       "HCOLL_BCOL=ibnet: \"ucx_p2p\" stands in for \"ibnet\": Sumac does not use an adapter's queues for collectives"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(remark_on_levels(row.sbgp, row.bcol), row.text) << row.sbgp << " " << row.bcol;
 }
 
 TEST(Levels, the_defaults_are_what_they_say) {

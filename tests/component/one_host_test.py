@@ -180,6 +180,12 @@ class SharedMemory(unittest.TestCase):
         self.assertIn("HCOLL_BCOL", done.err)
         self.assertIsNone(done.tally, done.text)
 
+    def test_a_primitive_of_an_adapter_has_a_stand_in_and_one_line_says_so(self):
+        done = run(2, "churn", "1", env={"HCOLL_SBGP": "basesmuma,p2p", "HCOLL_BCOL": "basesmuma,cc"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.err.count('HCOLL_BCOL=basesmuma,cc: "ucx_p2p" stands in for "cc"'), 1, done.text)
+        self.assertGreater(done.tally["shared"], 0, done.text)
+
     def test_a_level_that_is_none_is_an_error_that_names_it(self):
         done = run(2, "churn", env={"HCOLL_ENABLE_SHARP": "7"})
         self.assertIn("HCOLL_ENABLE_SHARP=7: expected a whole number from 0 to 4", done.err)

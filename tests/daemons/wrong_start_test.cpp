@@ -40,9 +40,14 @@ TEST(WrongStart, says_what_is_wrong_in_one_line) {
     const char* program;
     std::vector<std::string> arguments;
     int status;
-    const char* says;
+    std::string says;
   } rows[] = {
-      {"GUIDs of roots without a fabric", "sharp_am", {"--root-guids-file", good}, 1, "give --fabric too"},
+      {"GUIDs of roots that are none, without a fabric",
+       "sharp_am",
+       {"--root-guids-file", good},
+       1,
+       "root_guids_file: " + good + ":1: 'name: t' is no GUID"},
+      {"a port that is no GUID", "sharp_am", {"--ib-port-guid", "mlx5_0:1"}, 1, "ib_port_guid: 'mlx5_0:1' is no GUID"},
       {"a fabric that is not there", "sharp_am", {"--fabric", "/nowhere.yaml"}, 1, "/nowhere.yaml"},
       {"a link with one end", "sharp_am", {"--fabric", selfish}, 1, "not one with itself"},
       {"an unknown host", "sharp_am", {"--fabric", unknown}, 1, "there is no host x"},

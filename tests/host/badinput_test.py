@@ -53,7 +53,7 @@ class Settings(BadInput):
              "HCOLL_BCOL=basesmuma,ucx_p2p: 2 words, but HCOLL_SBGP=basesmsocket,basesmuma,p2p has 3: expected one primitive for each level"),
             ({"HCOLL_SBGP": "basesmuna,p2p"}, f"HCOLL_SBGP=basesmuna,p2p: unknown word \"basesmuna\": {legal}"),
             ({"HCOLL_SBGP": "p2p,basesmuma"}, "\"basesmuma\" must not follow \"p2p\""),
-            ({"HCOLL_SBGP": "basesmuma,p2p", "HCOLL_BCOL": "basesmuma,cc"}, "unknown word \"cc\": expected basesmuma, ucx_p2p (or mlx_p2p)"),
+            ({"HCOLL_SBGP": "basesmuma,p2p", "HCOLL_BCOL": "basesmuma,iboffload"}, "unknown word \"iboffload\": expected basesmuma, ucx_p2p (or mlx_p2p)"),
             ({"SUMAC_SHM_ALLREDUCE": "fast"}, "SUMAC_SHM_ALLREDUCE=fast: expected one of auto, "),
         ]
         for settings, words in rows:

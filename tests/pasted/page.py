@@ -1,0 +1,39 @@
+"""Writes docs/pasted.md from the table of command lines."""
+
+import lines
+
+HEAD = """# Command lines that published texts paste
+
+People paste command lines from slides and pages about SHARP, HCOLL and XCCL. This page lists each of them as it stands there, and what becomes of it with Sumac. It is
+written from `tests/pasted/lines.py` and compared by a test (`SUMAC_UPDATE_DOCS=1 python3 tests/pasted/texts_test.py` writes it).
+
+- *Replayed* lines run unchanged behind `sumac lab` on emulated hosts, which have the names, ports and numbers of ranks that the line wants: a fabric file in
+  `tests/pasted` (or `lab/fabrics`) names them, and each host of the lab answers with that name. `make test` replays the lines with 8 ranks, `make pasted` also those with
+  56, 64 and 144 ranks.
+- `osu_barrier`, `osu_allreduce` and `IMB-MPI1` are one program of ours (`tests/pasted/osu.c`) that acts by its name, prints the columns of the real one and checks
+  the sums. OSU's own programs are used where `SUMAC_OSU_SRC` names a source tree of theirs that is built. `make pasted` also runs Intel's `IMB-MPI1` (from PyPI's `impi-rt`, 129 MB) under MPICH.
+- Log lines are compared with those of the slides, except for host numbers, processes, times, ids and addresses, which differ from run to run.
+
+Log lines differ from the slides in three ways. A job that asks for no payload gets 1024 bytes for an operation, where the slides have 128. Where no group is left, one line says so with its
+reason; the slides have a second one from the hardware's library (`unique id 0] WARN`). Where the tree of a group cannot win with large messages, Sumac adds a line with its advice.
+"""
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def text():
+    parts = [HEAD]
+    for source in dict.fromkeys(line.source for line in lines.LINES):
+        parts += [f"\n## {source}\n", "\n| command line | under | what becomes of it |\n|---|---|---|\n"]
+        for line in lines.LINES:
+            if line.source != source:
+                continue
+            fate = line.fate if line.fate == lines.OUT else f"replayed by `make test`{', by its effect' if line.fate == lines.CONFIG else ''}"
+            if line.fate == lines.LARGE:
+                fate = "replayed by `make pasted`"
+            if line.hosts:
+                fate += f" on {line.hosts.split('/')[-1]}"
+            parts.append(f"| `{cell(line.text)}` | {line.place} | {fate}{': ' + cell(line.note) if line.note else ''} |\n")
+    return "".join(parts)

@@ -1,0 +1,145 @@
+"""Replays command lines that published texts paste (lines.py), unchanged behind `sumac lab`, on emulated hosts with the names, ports and numbers of
+ranks that each line wants, and compares log lines and columns. `--large`: the lines with 56, 64 and 144 ranks."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "component"))
+import case  # noqa: E402
+import lines  # noqa: E402
+import texts  # noqa: E402
+
+OURS = case.BUILD / "tests" / "pasted" / "osu"
+# Taken out of the environment, where the programs of the tests would call it an unknown variable.
+OSU_SOURCE = os.environ.pop("SUMAC_OSU_SRC", None)
+SHARP_AM_CONF = next(line for line in lines.LINES if "sharp_am.conf" in line.text)
+
+
+def real_osu(name):
+    """Returns OSU's own program from the built tree that SUMAC_OSU_SRC names; its place differs between versions."""
+    found = [path for path in pathlib.Path(OSU_SOURCE).rglob(name) if os.access(path, os.X_OK) and path.is_file() and ".libs" not in path.parts]
+    if not found:
+        raise AssertionError(f"SUMAC_OSU_SRC={OSU_SOURCE} has no program {name}: build that tree with Open MPI's mpicc first")
+    return found[0]
+
+
+@contextlib.contextmanager
+def benchmark_programs():
+    """Makes a folder with the programs under the names that the lines use. It lies where the hosts of a lab see it."""
+    with tempfile.TemporaryDirectory(dir=OURS.parent) as name:
+        folder = pathlib.Path(name)
+        (folder / "imb").mkdir()
+        (folder / "imb" / "IMB-MPI1").symlink_to(OURS)
+        for program in ("osu_barrier", "osu_allreduce"):
+            (folder / program).symlink_to(real_osu(program) if OSU_SOURCE else OURS)
+        yield folder
+
+
+class Replay(unittest.TestCase):
+    maxDiff = None
+    fate = lines.SMALL
+
+    def replay(self, lab, line):
+        with benchmark_programs() as folder:
+            environment = {"SUMAC_LAB": lab.name, "HPCX_MPI_TESTS_DIR": str(folder), **dict(line.environment)}
+            done = case.start(["sh", "-c", f"cd {folder} && {case.SUMAC} lab {line.text}"], environment, seconds=240)
+        has_cores = len(os.sched_getaffinity(0)) >= line.cores
+        self.assertEqual(done.code == 0, line.ends_well and has_cores, done.text)
+        self.check_log(line, done)
+        if not has_cores:
+            self.assertIn("binding more processes than cpus", " ".join(done.err.split()), done.text)
+        elif line.ends_well:
+            self.check_columns(line, done)
+            self.check_counts(line, done)
+        elif "-map_by" in line.text:
+            self.assertIn('unknown option "-map_by"', done.err, done.text)
+
+    def check_log(self, line, done):
+        any_payload = "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST" not in line.text
+        self.assertEqual(texts.log_lines(done.err, any_payload), texts.log_lines("\n".join(line.log), any_payload), done.text)
+
+    def check_columns(self, line, done):
+        if "osu_allreduce" in line.text:
+            self.assertEqual(texts.sizes(done.out), line.sizes, done.text)
+        elif "osu_barrier" in line.text:
+            self.assertIsNotNone(texts.barrier_time(done.out), done.text)
+        else:
+            self.assertEqual(texts.imb_processes(done.out), [(4, 4), (8, 0)], done.text)
+
+    def check_counts(self, line, done):
+        """Real programs decide themselves how often they call a collective: then it counts that they did."""
+        tally = case.tally.read(done.err)
+        self.assertIsNotNone(tally, done.text)
+        by_tree = tally.part("tree").kinds
+        for kind, calls in line.by_tree:
+            if OSU_SOURCE and "osu_" in line.text:
+                self.assertGreater(by_tree.get(kind, 0), 0, done.text)
+            else:
+                self.assertEqual(by_tree.get(kind, 0), calls, done.text)
+        if not line.by_tree:
+            self.assertEqual(by_tree, {}, done.text)
+            self.assertGreater(tally.calls("barrier", "allreduce"), 0, done.text)
+
+    def test_lines(self):
+        replayed = [line for line in lines.LINES if line.fate == self.fate]
+        for hosts in dict.fromkeys(line.hosts for line in replayed):
+            lab = case.Lab("pasted", HERE / hosts)
+            lab.up()
+            try:
+                for line in replayed:
+                    if line.hosts == hosts:
+                        with self.subTest(line.text):
+                            self.replay(lab, line)
+            finally:
+                lab.down()
+
+
+class Large(Replay):
+    fate = lines.LARGE
+
+
+class Utilities(unittest.TestCase):
+    # The published output, in its order.
+    VARIABLES = """LOG_LEVEL BUFFER_POOL_SIZE MAX_PAYLOAD_SIZE MAX_INLINE_SIZE NUM_SHARP_COLL_REQ MAX_SEND_WR MAX_RECV_WR MAX_RX_FILL_SIZE
+        RX_PREPOST_THRESHOLD RX_PREPOST_THRESHOLD_SOFT ENABLE_MCAST_TARGET GROUP_RESOURCE_POLICY USER_GROUP_QUOTA_PERCENT GROUPS_PER_COMM
+        JOB_QUOTA_OSTS JOB_QUOTA_PAYLOAD_PER_OST JOB_QUOTA_MAX_GROUPS JOB_QUOTA_MAX_QPS_PER_PORT JOB_NUM_TREES CHECK_GROUP_LEAVE_ERRORS
+        PIPELINE_DEPTH ENABLE_GLOBAL_ERROR_SYNC JOB_CREATE_TIMEOUT JOB_CREATE_POLLING_DELAY ERROR_CHECK_INTERVAL POLL_BATCH""".split()
+
+    def test_sharp_coll_dump_config_has_every_published_variable(self):
+        done = case.start([case.BUILD / "bin" / "sharp_coll_dump_config", "-f", "-a"])
+        self.assertEqual(done.code, 0, done.text)
+        for name in self.VARIABLES:
+            self.assertRegex(done.out, rf"(?m)^SHARP_COLL_{name}=", done.text)
+
+    def test_sharp_am_takes_the_published_configuration(self):
+        """A shell writes the file as the line says; its log says what stands in for a port and for switches that nobody described."""
+        with tempfile.TemporaryDirectory(prefix="sumac-pasted-") as name:
+            folder = pathlib.Path(name)
+            (folder / "conf").mkdir()
+            (folder / "conf" / "root_guid.cfg").write_text("0x0002c90000000001\n0x0002c90000000008\n")
+            script = SHARP_AM_CONF.text.replace("<PortGUID of the relevant HCA port or 0x0>", "0x0").replace("EOF root", "EOF\nroot")
+            script = script.replace(" ib_port_guid", "\nib_port_guid").removesuffix(" EOF") + "\nEOF\n"
+            subprocess.run(["sh", "-c", script], env=os.environ | {"HPCX_SHARP_DIR": name}, check=True, timeout=30)
+            heard, said = os.pipe()
+            command = [case.BUILD / "bin" / "sharp_am", "-O", folder / "conf" / "sharp_am.conf", "--listen", f"unix:{name}/am.sock", "--ready-fd", said]
+            with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=[said]) as manager:
+                os.close(said)
+                with os.fdopen(heard, "rb") as ready:
+                    is_ready = ready.read() == b"ready\n"
+                manager.terminate()
+                log = manager.communicate(timeout=60)[1]
+        self.assertTrue(is_ready, log)
+        self.assertEqual(log.count("ib_port_guid 0x0: sharp_am uses no InfiniBand port; nodes and hosts find it at unix:"), 1, log)
+        self.assertEqual(log.count("root_guid.cfg: no fabric file says which switches these are; the nodes that register are the roots"), 1, log)
+
+
+if __name__ == "__main__":
+    if "--large" in sys.argv:
+        unittest.main(argv=[sys.argv[0], "Large"], verbosity=2)
+    unittest.main(argv=[sys.argv[0], "Replay", "Utilities", *sys.argv[1:]], verbosity=2)
