@@ -10,6 +10,7 @@ import sys
 from core import table as T
 from core import verdict as V
 from demolib.compiling import SOURCE, Absent, compile_once
+from demolib.tally import read as read_tally
 
 from . import mpis, plan as P
 
@@ -86,6 +87,8 @@ class Suites:
                     launcher, environment = found.start(ranks, {"yield": ranks > 2}, self.settings(found, column))
                     environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
                     failed, count, text = mpi4py_suite.run_by(launcher, environment, python, tests, modules, ranks, PART_LIMIT_S)
+                    if column == "sumac" and ranks > 1 and not read_tally(text):
+                        failed.add("no line of Sumac: was the library loaded?")
                     tally.failed[column] |= {f"{part}: {one}" for one in failed}
                     tally.count[column] += count
                     (self.folder / f"suite-{found.name}-{column}-{ranks}-{number}.log").write_text(text, encoding="utf-8")
