@@ -111,6 +111,31 @@ LinkedMpi linked_library(const std::string& name, const std::string& path, const
   return linked;
 }
 
+/// Calls visit(name, file if it was found) for each library that `path` needs, itself or through others, nearest first,
+/// until one call returns true.
+template <class Visit>
+Result<> each_needed(const std::string& path, std::string_view ld_library_path, const Visit& visit) {
+  const auto bytes = open_elf(path);
+  if (!bytes) return tl::unexpected(bytes.error());
+  auto elf = read_elf(*bytes);
+  if (!elf) return within(path, elf.error());
+  std::error_code failed;
+  auto real = fs::canonical(path, failed);
+  std::deque<File> next;
+  next.push_back({failed ? path : real.string(), *std::move(elf), {}});
+  std::set<std::string> seen;
+  for (; !next.empty() && seen.size() < kFilesMax; next.pop_front()) {
+    const File& file = next.front();
+    for (const auto& name : file.elf.needed) {
+      if (!seen.insert(name).second) continue;  // The loader, too, loads a name once.
+      auto found = find_needed(file, name, ld_library_path);
+      if (visit(name, found)) return {};
+      if (found) next.push_back(*std::move(found));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LinkedMpi> mpi_of_library(const std::string& path) {
@@ -178,30 +203,25 @@ std::vector<std::string> search_folders(const Elf& elf, const std::string& origi
 }
 
 Result<std::optional<LinkedMpi>> linked_mpi(const std::string& path, std::string_view ld_library_path) {
-  const auto bytes = open_elf(path);
-  if (!bytes) return tl::unexpected(bytes.error());
-  auto elf = read_elf(*bytes);
-  if (!elf) return within(path, elf.error());
-  std::error_code failed;
-  auto real = fs::canonical(path, failed);
-  std::deque<File> next;
-  next.push_back({failed ? path : real.string(), *std::move(elf), {}});
-  std::set<std::string> seen;
-  std::optional<LinkedMpi> by_name;  // A library of Fortran or C++ that was not found: its name tells the MPI.
-  for (; !next.empty() && seen.size() < kFilesMax; next.pop_front()) {
-    const File& file = next.front();
-    for (const auto& name : file.elf.needed) {
-      if (!seen.insert(name).second) continue;  // The loader, too, loads a name once.
-      auto found = find_needed(file, name, ld_library_path);
-      const auto abi = mpi_library(name);
-      const bool is_c =
-          name.starts_with("libmpi.so.") || name.starts_with("libmpich.so.") || name.starts_with("libmpi_abi.so.");
-      if (abi && is_c) return linked_library(name, found ? found->path : "", found ? &found->elf : nullptr);
-      if (abi && !found && !by_name) by_name = linked_library(name, "", nullptr);
-      if (found) next.push_back(*std::move(found));
-    }
-  }
-  return by_name;
+  std::optional<LinkedMpi> linked, by_name;  // A library of Fortran or C++ that was not found: its name tells the MPI.
+  auto walked = each_needed(path, ld_library_path, [&](const std::string& name, const std::optional<File>& found) {
+    const auto abi = mpi_library(name);
+    const bool is_c =
+        name.starts_with("libmpi.so.") || name.starts_with("libmpich.so.") || name.starts_with("libmpi_abi.so.");
+    if (abi && is_c) linked = linked_library(name, found ? found->path : "", found ? &found->elf : nullptr);
+    if (abi && !found && !by_name) by_name = linked_library(name, "", nullptr);
+    return linked.has_value();
+  });
+  if (!walked) return tl::unexpected(walked.error());
+  return linked ? linked : by_name;
+}
+
+bool needs_sharp_coll(const std::string& path, std::string_view ld_library_path) {
+  bool needs = false;
+  const auto walked = each_needed(path, ld_library_path, [&](const std::string& name, const std::optional<File>&) {
+    return needs = name.starts_with("libsharp_coll.so");
+  });
+  return walked && needs;
 }
 
 }  // namespace sumac::tools

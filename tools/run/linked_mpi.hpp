@@ -37,6 +37,9 @@ std::vector<std::string> search_folders(const Elf& elf, const std::string& origi
 /// or can't be read are passed over, as the loader's own complaint names them.
 Result<std::optional<LinkedMpi>> linked_mpi(const std::string& path, std::string_view ld_library_path);
 
+/// True if `path` needs libsharp_coll.so, itself or through other libraries: it is a client of the daemons.
+bool needs_sharp_coll(const std::string& path, std::string_view ld_library_path);
+
 /// Describes a file that is an MPI library itself. Errc::not_found: it is none that is known here.
 Result<LinkedMpi> mpi_of_library(const std::string& path);
 

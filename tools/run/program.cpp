@@ -239,6 +239,7 @@ class Looker {
     const auto elf = read_elf(bytes);
     if (!elf) return unclear(name, "is an ELF file that can't be read: " + elf.error().context);
     if (auto linked = linked_mpi(path, variable("LD_LIBRARY_PATH"))) program.mpi = *std::move(linked);
+    program.is_sharp_client = needs_sharp_coll(path, variable("LD_LIBRARY_PATH"));
     const auto own_bytes = open_elf("/proc/self/exe");
     const auto own = own_bytes ? read_elf(*own_bytes) : tl::unexpected(own_bytes.error());
     if (!elf->is_64)
@@ -291,6 +292,10 @@ std::string find_program(const std::string& name, std::string_view path, const s
 
 bool is_mpi_command(const LookedAt& looked) {
   return looked.launcher && !looked.launcher->guessed && looked.launcher->word != kNoWord;
+}
+
+bool needs_daemons(const LookedAt& looked) {
+  return !is_mpi_command(looked) || std::ranges::any_of(looked.programs, &Program::is_sharp_client);
 }
 
 LookedAt look_at(const std::vector<std::string>& command, const std::vector<std::string>& environment) {

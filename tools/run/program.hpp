@@ -18,6 +18,7 @@ struct Program {
   bool is_static = false;        ///< It has no dynamic loader at all.
   bool has_own_mpi = false;      ///< MPI_Init is a part of its own file.
   bool ignores_preload = false;  ///< The loader runs it in secure mode: setuid, setgid or file capabilities.
+  bool is_sharp_client = false;  ///< It needs libsharp_coll.so.
   std::string foreign;           ///< "a 32-bit program" or "a program for another machine"; empty: it is like us.
   std::string unclear;           ///< Why its MPI is not known, as the end of a sentence that begins with its name.
   bool operator==(const Program&) const = default;
@@ -41,8 +42,12 @@ struct LookedAt {
   bool hosts_named = false;
 };
 
-/// True if an MPI launcher starts the programs, at most behind wrappers: then daemons are needed for the tree alone.
+/// True if an MPI launcher starts the programs, at most behind wrappers.
 bool is_mpi_command(const LookedAt& looked);
+
+/// True if the programs need daemons, whether or not MPI's collectives use the tree: a program of MPI does without them
+/// unless it is linked with libsharp_coll.so.
+bool needs_daemons(const LookedAt& looked);
 
 LookedAt look_at(const std::vector<std::string>& command, const std::vector<std::string>& environment);
 

@@ -35,9 +35,11 @@ constexpr const char* kUsage =
     "usage: sumac run [--tree] [--keep-logs] [--transport tcp|ucx] [--hosts LIST | --hostfile FILE] PROGRAM "
     "[ARGUMENTS...]\n\n"
     "Runs PROGRAM with Sumac's MPI libraries and libsharp_coll.so in reach, without root. What an MPI launcher starts\n"
-    "does its collectives through shared memory. With the tree, and for any other program, sharp_am, one sharp_an and\n"
-    "sharpd are started for this job alone and taken down when it ends, also after Ctrl-C. The exit status is the "
-    "program's.\n\n"
+    "does its collectives through shared memory. With the tree, for a program that is linked with libsharp_coll.so, "
+    "and\n"
+    "for any other program, sharp_am, one sharp_an and sharpd are started for this job alone and taken down when it "
+    "ends,\n"
+    "also after Ctrl-C. The exit status is the program's.\n\n"
     "  sumac run mpirun -n 4 ./program                # shared memory\n"
     "  sumac run mpiexec.hydra -n 4 python3 sum.py    # any MPI, any language\n"
     "  sumac run --tree mpirun -n 4 ./program         # barrier and allreduce through the tree\n"
@@ -230,7 +232,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
         !started)
       return tl::unexpected(started.error());
     socket = directory->path() + kHostsSuffix + "/sharpd.sock";
-  } else if (options.tree || !is_mpi_command(looked)) {
+  } else if (options.tree || needs_daemons(looked)) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
     socket = directory->path() + "/sharpd.sock";
@@ -357,7 +359,7 @@ int run_command(const Arguments& arguments) {
   asked.settings = take_settings(asked.looked);
   if (options.transport.empty()) options.transport = transport_of_environment();
   options.tree = (options.tree || tree_by_environment()) && !is_off(asked.looked);
-  if (auto chosen = choose_hosts(options, said, !is_mpi_command(asked.looked)); !chosen)
+  if (auto chosen = choose_hosts(options, said, needs_daemons(asked.looked)); !chosen)
     return complain("run: " + chosen.error().context, 2);
   auto status = run_program(asked, options);
   if (status) return *status;
