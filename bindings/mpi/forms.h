@@ -48,6 +48,15 @@ static inline int hcoll_run_call(hcoll_module_t* module, const sumac_call_t* cal
   return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : hcoll_failed(&module->ordinary, call->coll, status);
 }
 
+/** Called with the code of a blocking collective of the next module, for the kinds that the team compares with it; returns
+ *  the code. */
+static inline int hcoll_passed(hcoll_module_t* module, int rc) {
+  if (MPI_SUCCESS == rc && NULL != module->ordinary.team) {
+    sumac_team_passed(module->ordinary.team);
+  }
+  return rc;
+}
+
 /** Completes hcoll_run() if a side is packed or there is nothing to run. */
 int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan);
 

@@ -52,7 +52,10 @@ int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Ne
   }
   bool passed = false;
   rc = plan.packs() ? run_packed(*communicator, plan, passed) : run_call(*communicator, plan.call, passed);
-  return passed ? next() : rc;
+  if (!passed) [[likely]]
+    return rc;
+  if ((rc = next()) == MPI_SUCCESS) sumac_team_passed(communicator->ordinary.team);
+  return rc;
 }
 
 /// Returns the lane for a nonblocking call; null: the MPI does it.

@@ -1,18 +1,18 @@
-#include "shm/single/decision.hpp"
+#include "coll/decision.hpp"
 
 #include <algorithm>
 
-namespace sumac::shm {
+namespace sumac::coll {
 
 namespace {
-/// The other method must be faster by this factor, so that two equally good ones do not alternate from start to start.
+/// The other way must be faster by this factor, so that two equally good ones do not alternate from start to start.
 constexpr float kBetter = 0.93F;
 }  // namespace
 
 void Decision::note(double ns) noexcept {
   if (is_settled()) return;
   const auto of_way = static_cast<std::size_t>(way_of(trials_));
-  // Each method comes once in the first two trials, and once in every two that follow.
+  // Each way comes once in the first two trials, and once in every two that follow.
   if (trials_ >= 2) times_[of_way][static_cast<std::size_t>(trials_ / 2 - 1)] = static_cast<float>(ns);
   if (++trials_ == kTrials) decide();
 }
@@ -36,19 +36,4 @@ void Decision::settle(Way way) noexcept {
   left_ = look_ = kFirstLook;
 }
 
-Decisions::Known Decisions::known() const noexcept {
-  Known known{};
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    const Decision& decision = all_[i / kClasses][i % kClasses];
-    if (decision.is_settled()) known[i] = decision.better() == Decision::Way::single ? 2 : 1;
-  }
-  return known;
-}
-
-void Decisions::settle(const Known& known) noexcept {
-  for (std::size_t i = 0; i < known.size(); ++i)
-    if (known[i] != 0)
-      all_[i / kClasses][i % kClasses].settle(known[i] == 2 ? Decision::Way::single : Decision::Way::shared);
-}
-
-}  // namespace sumac::shm
+}  // namespace sumac::coll

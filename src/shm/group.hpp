@@ -27,7 +27,7 @@
 #include "shm/segment/layout.hpp"
 #include "shm/segment/liveness.hpp"
 #include "shm/segment/segment.hpp"
-#include "shm/single/decision.hpp"
+#include "shm/single/decisions.hpp"
 #include "shm/waiting.hpp"
 
 namespace sumac::shm {

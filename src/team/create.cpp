@@ -85,6 +85,7 @@ class Maker {
   std::string decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input);
   int open_across();
   void set_direct();
+  bool may_be_compared(coll::Kind kind) const;
 
   const sumac_team_spec_t& spec_;
   const OptionsHandle& handle_;
@@ -357,9 +358,11 @@ int Maker::open_across() {
   return voted;
 }
 
-/// Finds the collectives that are one call on one group, for any size or from a size on.
+/// Finds the collectives that are one call on one group, for any size or from a size on, and those that are compared with
+/// the next module's.
 void Maker::set_direct() {
   std::fill(std::begin(team_->direct_from), std::end(team_->direct_from), SIZE_MAX);
+  std::fill(std::begin(team_->compared_from), std::end(team_->compared_from), SIZE_MAX);
   if (team_->layout.islands.size() > 1) return;
   for (const auto& row : coll::kCollectives) {
     const std::size_t least = coll::has_size(row.kind) ? 1 : 0;  // The others have work to do even when bytes is 0.
@@ -369,7 +372,15 @@ void Maker::set_direct() {
       team_->direct_from[index_of(row.kind)] = from;
       break;
     }
+    if (may_be_compared(row.kind)) team_->compared_from[index_of(row.kind)] = Comparison::kLeastBytes;
   }
+}
+
+/// With more ranks than processors the times say more of the system's schedule than of the two ways. A user who names an
+/// algorithm wants that one.
+bool Maker::may_be_compared(coll::Kind kind) const {
+  return handle_.options.steps_aside && Comparison::compares(kind) && !team_->shape.crowded &&
+         !handle_.options.disabled[index_of(kind)] && handle_.options.forced[index_of(kind)] == "auto";
 }
 
 }  // namespace

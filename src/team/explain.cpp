@@ -125,8 +125,31 @@ std::size_t across_bytes(const sumac_team_t& team, const Operation& ask) {
   return of_all ? ask.bytes * static_cast<std::size_t>(team.layout.size) : ask.bytes;
 }
 
+bool is_compared(const sumac_team_t& team, const Operation& ask) {
+  return ask.bytes >= team.compared_from[index_of(ask.kind)];
+}
+
+const sumac::coll::Decision* comparison_of(const sumac_team_t& team, const Operation& ask) {
+  if (!is_compared(team, ask) || team.comparison == nullptr) return nullptr;
+  const auto& decision = team.comparison->of(ask.kind, ask.bytes);
+  return decision.is_settled() ? &decision : nullptr;
+}
+
 Choice choice_of(const sumac_team_t& team, const Operation& ask) {
+  if (const auto* decision = comparison_of(team, ask);
+      decision != nullptr && decision->way() == sumac::coll::Decision::Way::second)
+    return {Way::pass, false, sumac::team::Why::next_is_faster};
   return team.choose(ask.kind, ask.bytes, across_bytes(team, ask), ask.fold);
+}
+
+/// What is known of the next module's times.
+std::string about_next(const sumac_team_t& team, const Operation& ask) {
+  using Decided = sumac::coll::Decision::Way;
+  if (!is_compared(team, ask)) return "";
+  if (const auto* decision = comparison_of(team, ask))
+    return fmt::format("; 1 KiB took {:.1f} ns, by the next module {:.1f} ns", decision->median_ns(Decided::first),
+                       decision->median_ns(Decided::second));
+  return "; or by the next module, if the program's own calls are faster by it";
 }
 
 /// The reason why the tree does not take it as a whole.
@@ -142,7 +165,7 @@ std::string about_tree(const sumac_team_t& team, const Operation& ask, const Cho
 std::string sentence(const sumac_team_t& team, const Operation& ask, const Choice& choice, const Inside& inside) {
   std::string text(sumac::team::words_for(choice.why));
   if (choice.by_steps && choice.why != sumac::team::Why::by_socket) text += ", socket by socket";
-  text += about_tree(team, ask, choice);
+  text += about_tree(team, ask, choice) + about_next(team, ask);
   if (inside.algorithm == nullptr) return text;
   text += fmt::format("; \"{}\" ({}", inside.algorithm->name, inside.algorithm->doc);
   if (!inside.algorithm->in_place.empty()) text += fmt::format("; in place \"{}\"", inside.algorithm->in_place);

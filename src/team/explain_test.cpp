@@ -109,7 +109,7 @@ std::string explained_pair(sumac_team_t* team, std::string no_copy, std::size_t 
   group.set_tuning(shm::default_tuning(team->island_input));
   if (decided != 0)
     for (auto& decision = group.decisions->at(3, decided); !decision.is_settled();)
-      decision.note(decision.way() == shm::Decision::Way::single ? 150 : 200);
+      decision.note(decision.way() == shm::kSingle ? 150 : 200);
   return explained(team);
 }
 
@@ -142,7 +142,7 @@ TEST(Explain, SaysOfAPairWhichWayLargeMessagesGoAndWhy) {
       {"forbidden", "rank 1 may not", 0, {"by default: no: rank 1 may not\n", "; not by \"single\": rank 1 may not\n"}},
   };
   const auto places = places_of(1, 1, 2);
-  const auto options = options_with({});
+  const auto options = options_with({{"SUMAC_TEAM_STEP_ASIDE", "0"}});
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     EXPECT_EQ("", as_threads(2, 15, [&](World& world) -> std::string {

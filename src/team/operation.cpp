@@ -130,41 +130,71 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t 
   }
 }
 
-/// Handles everything that is not a single call of shm: operations queued before it, several levels, several hosts, and
-/// collectives that the next module does.
-[[gnu::noinline]] int run_slowly(sumac_team& team, const Operation& operation) {
-  if (index_of(operation.kind) >= sumac::coll::kCollectives.size()) return SUMAC_TEAM_INVALID;
-  if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
-  const Choice choice = team.choose(operation);
-  ++team.run_counts[index_of(operation.kind)][static_cast<std::size_t>(choice.way)];
-  if (choice.way == Way::pass) return SUMAC_TEAM_PASS;
-  if (is_empty(operation)) return SUMAC_TEAM_OK;
-  // Another thread may hold `turn` to advance the queue; it will give it back soon.
+/// Takes the team's turn and finishes the operations that were posted before. Returns false if the team is broken.
+bool take_turn(sumac_team& team) {
   const auto is_here = [] { return false; };
+  // Another thread may hold `turn` to advance the queue; it will give it back soon.
   wait_until(
       team, [&] { return team.turn.try_take(); }, is_here);
   while (team.active.load(std::memory_order_relaxed) > 0)
     wait_until(
         team, [&] { return step_head(team); }, is_here);
-  int status = team.is_broken.load(std::memory_order_relaxed) ? SUMAC_TEAM_BROKEN : SUMAC_TEAM_PENDING;
-  if (status == SUMAC_TEAM_PENDING) {
-    Run run;
-    run.begin(team, operation, choice);
-    const auto is_over = [&] {
-      if (team.is_broken.load(std::memory_order_relaxed)) {
-        status = SUMAC_TEAM_BROKEN;
-        return true;
-      }
-      const Step step = run.advance();
-      if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
-      return step != Step::waiting;
-    };
-    const bool by_tree = choice.way == Way::tree;  // The other ways between hosts cannot sleep.
-    const bool looks = !by_tree || team.looking.looks();
-    const int sleeps = wait_until(
-        team, is_over, [&] { return run.waits_across(); }, looks ? sumac::waits::kLeader.looks : 0);
-    if (by_tree) sleeps > 0 ? team.looking.missed() : team.looking.paid();
+  return !team.is_broken.load(std::memory_order_relaxed);
+}
+
+/// Runs an operation of several levels or several hosts to its end. The caller holds the turn.
+int run_to_end(sumac_team& team, const Operation& operation, const Choice& choice) {
+  int status = SUMAC_TEAM_PENDING;
+  Run run;
+  run.begin(team, operation, choice);
+  const auto is_over = [&] {
+    if (team.is_broken.load(std::memory_order_relaxed)) {
+      status = SUMAC_TEAM_BROKEN;
+      return true;
+    }
+    const Step step = run.advance();
+    if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
+    return step != Step::waiting;
+  };
+  const bool by_tree = choice.way == Way::tree;  // The other ways between hosts cannot sleep.
+  const bool looks = !by_tree || team.looking.looks();
+  const int sleeps = wait_until(
+      team, is_over, [&] { return run.waits_across(); }, looks ? sumac::waits::kLeader.looks : 0);
+  if (by_tree) sleeps > 0 ? team.looking.missed() : team.looking.paid();
+  return status;
+}
+
+/// Runs a call that shared memory and the next module may both do. The caller holds the turn.
+int run_compared(sumac_team& team, const Operation& operation, const Choice& choice) {
+  if (!team.comparison) team.comparison = std::make_unique<sumac::team::Comparison>();
+  if (!team.comparison->takes(*team.island_group, operation)) return SUMAC_TEAM_PASS;
+  if (choice.by_steps) {
+    const int status = run_to_end(team, operation, choice);
+    if (status == SUMAC_TEAM_OK) team.comparison->done();
+    return status;
   }
+  if (sumac::shm::run(*team.island_group, operation) != Errc::ok) return broke(team);
+  team.comparison->done();
+  return SUMAC_TEAM_OK;
+}
+
+/// Handles everything that is not a single call of shm: operations queued before it, several levels, several hosts, and
+/// collectives that the next module does.
+[[gnu::noinline]] int run_slowly(sumac_team& team, const Operation& operation) {
+  const auto row = index_of(operation.kind);
+  if (row >= sumac::coll::kCollectives.size()) return SUMAC_TEAM_INVALID;
+  if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
+  const Choice choice = team.choose(operation);
+  const auto count = [&](Way way) { ++team.run_counts[row][static_cast<std::size_t>(way)]; };
+  if (choice.way == Way::pass || is_empty(operation)) {
+    count(choice.way);
+    return choice.way == Way::pass ? SUMAC_TEAM_PASS : SUMAC_TEAM_OK;
+  }
+  int status = SUMAC_TEAM_BROKEN;
+  if (take_turn(team))
+    status = operation.bytes >= team.compared_from[row] ? run_compared(team, operation, choice)
+                                                        : run_to_end(team, operation, choice);
+  count(status == SUMAC_TEAM_PASS ? Way::pass : choice.way);
   team.turn.give();
   return status;
 }
@@ -173,13 +203,18 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t 
 
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
   if (call->coll < SUMAC_COLLS && call->bytes >= team->direct_from[call->coll] &&
-      team->active.load(std::memory_order_relaxed) == 0 && team->turn.try_take()) [[likely]] {
+      call->bytes < team->compared_from[call->coll] && team->active.load(std::memory_order_relaxed) == 0 &&
+      team->turn.try_take()) [[likely]] {
     ++team->run_counts[call->coll][SUMAC_WAY_HOST];
     const Errc code = sumac::shm::run(*team->island_group, operation_of(*call));
     team->turn.give();
     return code == Errc::ok ? SUMAC_TEAM_OK : broke(*team);
   }
   return run_slowly(*team, operation_of(*call));
+}
+
+void sumac_team_passed(sumac_team_t* team) {
+  if (team->comparison != nullptr) team->comparison->done();
 }
 
 int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p) {

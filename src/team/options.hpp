@@ -35,6 +35,7 @@ struct Options {
   Backing backing = Backing::automatic;
   bool single_copy = true;
   bool spread = true;
+  bool steps_aside = true;
   Steps steps = Steps::automatic;
   Bytes chunk{};
   std::uint32_t depth = 0;
@@ -134,6 +135,11 @@ inline constexpr std::array kRest{
         "SUMAC_SHM_SPREAD", "1",
         "With more ranks than processors, a rank that finds its processor fuller than another that "
         "it may use moves there. 0: where ranks run is left to the kernel."),
+    option<&Options::steps_aside>(
+        "SUMAC_TEAM_STEP_ASIDE", "1",
+        "Blocking calls that move 16 KiB or more inside a host (bcast, allgather, alltoall, gather, scatter) are timed "
+        "against the next module's in the program's first calls of their size, and are left to it where it is faster. "
+        "0: shared memory does all of them."),
     option<&Options::steps>(
         "SUMAC_TEAM_LEVELS", "auto",
         "Small collectives go socket by socket where a host has several (always), or all its ranks meet at "

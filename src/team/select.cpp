@@ -50,6 +50,7 @@ std::string_view words_for(Why why) {
     case Why::across_tree: return "shared memory inside the hosts, the aggregation tree between them";
     case Why::across_next: return "shared memory inside the hosts, the MPI's own collective among their leaders";
     case Why::disabled: return "switched off by HCOLL_ML_DISABLE_<COLL>";
+    case Why::next_is_faster: return "the next module is faster here, by the times of the program's own calls";
     case Why::by_leaders: return "small blocks: one message for each pair of hosts, by their leaders";
     case Why::some_direct: return "small blocks in one message for each pair of hosts, large ones directly";
     case Why::no_hierarchy: return "large blocks over several hosts: leaders would move more than they save";

@@ -25,9 +25,10 @@ enum class Why : std::uint8_t {
   across_tree,
   across_next,
   disabled,
-  by_leaders,    ///< Pairwise over several hosts, blocks small enough for one message per pair of hosts.
-  some_direct,   ///< The v-forms: the same decision block by block.
-  no_hierarchy,  ///< Pairwise over several hosts, large blocks: leaders would add more work than they save.
+  next_is_faster,  ///< By the times of both in the program's own calls (comparison.hpp).
+  by_leaders,      ///< Pairwise over several hosts, blocks small enough for one message per pair of hosts.
+  some_direct,     ///< The v-forms: the same decision block by block.
+  no_hierarchy,    ///< Pairwise over several hosts, large blocks: leaders would add more work than they save.
   no_across,
   nothing_inside,  ///< One rank per island and MPI's own collective between them: that is what the next module does.
   too_many_bytes,  ///< The counts in bytes do not fit into an int.

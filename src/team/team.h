@@ -261,8 +261,12 @@ void sumac_team_destroy(sumac_team_t* team);
 /* ---- running ---- */
 
 /** One blocking collective. Operations posted before are finished first.
- *  @retval SUMAC_TEAM_PASS  The next module does it; the counters count it as passed. */
+ *  @retval SUMAC_TEAM_PASS  The next module does it; the counters count it as passed. Call sumac_team_passed() behind it. */
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call);
+
+/** Called when the next module has done, without an error, a call for which sumac_team_run() returned SUMAC_TEAM_PASS: the
+ *  team may be timing both. */
+void sumac_team_passed(sumac_team_t* team);
 
 /** Called once, by the thread that moves the team, when an operation is done; `status` is SUMAC_TEAM_OK or negative.
  *  It must not call the team again, except sumac_op_free() of that very operation. */

@@ -10,6 +10,7 @@
 #include "shm/segment/segment.hpp"
 #include "shm/waiting.hpp"
 #include "team/board.hpp"
+#include "team/comparison.hpp"
 #include "team/exchange.hpp"
 #include "team/layout.hpp"
 #include "team/options_handle.hpp"
@@ -43,6 +44,8 @@ struct sumac_team {
 
   // ---- The hot path's.
   std::size_t direct_from[SUMAC_COLLS];  ///< From so many bytes on, a collective is one call on the island's group.
+  /// From so many bytes on, it is compared with the next module's: SIZE_MAX where that is never done.
+  std::size_t compared_from[SUMAC_COLLS];
   sumac::shm::Group* island_group = nullptr;
   std::atomic<std::uint32_t> active{0};  ///< Operations posted and not done.
   std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that made progress and were not the last.
@@ -79,6 +82,8 @@ struct sumac_team {
   sumac::coll::Across* tree = nullptr;  ///< Owned by the caller, which frees it with own_across. If null, no_tree has
                                         ///< the reason.
   std::string no_tree;
+
+  std::unique_ptr<sumac::team::Comparison> comparison;  ///< Made by the first call that needs it.
 
   // ---- Room that only the oldest operation uses.
   std::vector<std::byte> scratch, stage;

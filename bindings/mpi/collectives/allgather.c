@@ -15,9 +15,9 @@ static int allgather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_allgather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype), &plan);
   }
-  return HCOLL_TO_NEXT != rc
-             ? rc
-             : module->next.allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module->next.allgather_module);
+  return HCOLL_TO_NEXT != rc ? rc
+                             : hcoll_passed(module, module->next.allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                                                                           comm, module->next.allgather_module));
 }
 
 static int iallgather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,

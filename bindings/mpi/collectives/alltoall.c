@@ -15,9 +15,9 @@ static int alltoall(const void* sbuf, int scount, ompi_datatype_t* sdtype, void*
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_alltoall(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype), &plan);
   }
-  return HCOLL_TO_NEXT != rc
-             ? rc
-             : module->next.alltoall(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module->next.alltoall_module);
+  return HCOLL_TO_NEXT != rc ? rc
+                             : hcoll_passed(module, module->next.alltoall(sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                                                                          comm, module->next.alltoall_module));
 }
 
 static int ialltoall(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,

@@ -24,7 +24,9 @@ static int bcast(void* buffer, int count, ompi_datatype_t* dtype, int root, stru
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_bcast(module, &plan, buffer, count, dtype, root), &plan);
   }
-  return HCOLL_TO_NEXT != rc ? rc : module->next.bcast(buffer, count, dtype, root, comm, module->next.bcast_module);
+  return HCOLL_TO_NEXT != rc
+             ? rc
+             : hcoll_passed(module, module->next.bcast(buffer, count, dtype, root, comm, module->next.bcast_module));
 }
 
 static int ibcast(void* buffer, int count, ompi_datatype_t* dtype, int root, struct ompi_communicator_t* comm,

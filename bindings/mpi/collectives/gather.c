@@ -25,9 +25,9 @@ static int gather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* r
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_gather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype, root), &plan);
   }
-  return HCOLL_TO_NEXT != rc
-             ? rc
-             : module->next.gather(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm, module->next.gather_module);
+  return HCOLL_TO_NEXT != rc ? rc
+                             : hcoll_passed(module, module->next.gather(sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                                                                        root, comm, module->next.gather_module));
 }
 
 static int igather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,

@@ -34,8 +34,8 @@ static int scatter(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* 
     rc = hcoll_run(module, plan_scatter(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype, root), &plan);
   }
   return HCOLL_TO_NEXT != rc ? rc
-                             : module->next.scatter(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
-                                                    module->next.scatter_module);
+                             : hcoll_passed(module, module->next.scatter(sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                                                                         root, comm, module->next.scatter_module));
 }
 
 static int iscatter(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,

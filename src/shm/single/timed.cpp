@@ -179,8 +179,8 @@ std::string about_decision(const Group& group, coll::Kind kind, std::size_t byte
   const auto words = [&](Decision::Way way) {
     return fmt::format("\"{}\" {:.1f} ns", algorithm_for(i, way)->name, decision.median_ns(way));
   };
-  if (decision.median_ns(Decision::Way::shared) == 0) return "as an earlier communicator of the two ranks found out";
-  return fmt::format("1 KiB took by {}, by {}", words(Decision::Way::shared), words(Decision::Way::single));
+  if (decision.median_ns(kShared) == 0) return "as an earlier communicator of the two ranks found out";
+  return fmt::format("1 KiB took by {}, by {}", words(kShared), words(kSingle));
 }
 
 }  // namespace sumac::shm

@@ -1,0 +1,58 @@
+#pragma once
+// Decides between two ways to do one collective of one size. What a way costs differs from machine to machine, from MPI
+// to MPI and from hour to hour, so both ways are timed on the user's own calls. A decision is a function of times that
+// all members know, so all members decide alike.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sumac::coll {
+
+/// Each way counts with the median of its times. The first time of each is dropped, because that call touches memory for
+/// the first time.
+class Decision {
+ public:
+  enum class Way : std::uint8_t { first, second };
+  static constexpr int kTimes = 7;
+  static constexpr int kTrials = 2 * (1 + kTimes);
+  /// After so many calls a decision is checked again; the interval grows fourfold each time the decision was right.
+  static constexpr std::uint64_t kFirstLook = 256, kLastLook = 1 << 20;
+
+  bool is_settled() const noexcept { return trials_ == kTrials; }
+  /// Returns the way of the next call: in a trial the one to be timed, afterwards the better one.
+  Way way() const noexcept { return is_settled() ? better_ : way_of(trials_); }
+  /// The better way as far as is known; the first one before anything is known.
+  Way better() const noexcept { return better_; }
+  /// The median time of 1 KiB; 0 if it was not timed.
+  double median_ns(Way way) const noexcept { return medians_[static_cast<std::size_t>(way)]; }
+
+  /// Counts one call of a settled decision. Returns false when it is time for new trials.
+  bool count() noexcept {
+    if (--left_ != 0) [[likely]]
+      return true;
+    begin_again();
+    return false;
+  }
+  /// Records the last trial, of way(): `ns` is the time of 1 KiB at the slowest member.
+  void note(double ns) noexcept;
+  /// Adopts the result of another group of the same two processes.
+  void settle(Way way) noexcept;
+
+  /// The time of 1 KiB in the last trial at this member, until all members have received it; 0 if that call does not
+  /// count.
+  double mine_ns = 0;
+
+ private:
+  /// The order is A, B, B, A, so that a program whose sizes or phases alternate does not always meet the same one.
+  static Way way_of(int trial) noexcept { return static_cast<Way>((trial + 1) / 2 % 2); }
+  void begin_again() noexcept { trials_ = 0; }
+  void decide() noexcept;
+
+  Way better_ = Way::first;
+  std::uint8_t trials_ = 0;
+  std::uint64_t left_ = 0, look_ = kFirstLook;
+  std::array<std::array<float, kTimes>, 2> times_{};
+  std::array<float, 2> medians_{};
+};
+
+}  // namespace sumac::coll

@@ -1,0 +1,58 @@
+#pragma once
+// Compares shared memory with the next module in the program's own calls. Which of them moves large blocks faster depends
+// on the machine and on the MPI, and on whether the program uses the same buffers again and again: no constant tells it.
+// So the first blocking calls of a collective and size alternate between both, and the better one serves the rest.
+//
+// Only collectives that move data are compared: another module's sums may have other bits.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "base/clock.hpp"
+#include "coll/decision.hpp"
+#include "coll/operation.hpp"
+#include "shm/group.hpp"
+
+namespace sumac::team {
+
+class Comparison {
+ public:
+  explicit Comparison(Time (*clock)() = monotonic_now) noexcept : clock_(clock) {}
+
+  /// Smaller calls are never compared: there shared memory wins everywhere, and a trial would cost more than a call.
+  static constexpr std::size_t kLeastBytes = 16 * 1024;
+  static constexpr std::size_t kClasses = 10;
+
+  /// True for the kinds that are compared. The v-forms are not: their size is not the same at every rank.
+  static constexpr bool compares(coll::Kind kind) noexcept {
+    return !coll::collective(kind).reduces && coll::has_size(kind);
+  }
+  /// The classes of `bytes` are up to 32 KiB, 64 KiB, ... 8 MiB, and more.
+  static constexpr std::size_t class_of(std::size_t bytes) noexcept {
+    const std::size_t units = bytes <= kLeastBytes ? 1 : (bytes - 1) / kLeastBytes;
+    return std::min(static_cast<std::size_t>(std::bit_width(units)) - 1, kClasses - 1);
+  }
+
+  /// Decides about the next call, at all members alike. A trial begins with a meeting of all members, in which they learn
+  /// the times of the last one. Returns false if the next module does the call, or if the group is broken.
+  bool takes(shm::Group& group, const coll::Operation& operation);
+  /// Records the end of the call that takes() decided about, done by either.
+  void done() noexcept;
+
+  /// The decision as it stands, for explain.
+  const coll::Decision& of(coll::Kind kind, std::size_t bytes) const noexcept {
+    return all_[index_of(kind)][class_of(bytes)];
+  }
+
+ private:
+  bool learn(shm::Group& group, coll::Decision& decision);
+
+  std::array<std::array<coll::Decision, kClasses>, coll::kKinds> all_{};
+  coll::Decision* on_trial_ = nullptr;  ///< The decision whose trial is under way.
+  std::size_t bytes_ = 0;
+  Time (*clock_)();  ///< Read when all members have met, and when the call is done.
+  Time began_{};
+};
+
+}  // namespace sumac::team
