@@ -13,6 +13,7 @@ namespace sumac::coll {
 class Decision {
  public:
   enum class Way : std::uint8_t { first, second };
+  static constexpr float kMargin = 0.93F;
   static constexpr int kTimes = 7;
   static constexpr int kTrials = 2 * (1 + kTimes);
   /// After so many calls a decision is checked again; the interval grows fourfold each time the decision was right.
@@ -34,7 +35,9 @@ class Decision {
     return false;
   }
   /// Records the last trial, of way(): `ns` is the time of 1 KiB at the slowest member.
-  void note(double ns) noexcept;
+  /// `margin`: the other way must take at most this part of the time, so that two equally good ways do not alternate from
+  /// start to start.
+  void note(double ns, float margin = kMargin) noexcept;
   /// Adopts the result of another group of the same two processes.
   void settle(Way way) noexcept;
 
@@ -46,7 +49,7 @@ class Decision {
   /// The order is A, B, B, A, so that a program whose sizes or phases alternate does not always meet the same one.
   static Way way_of(int trial) noexcept { return static_cast<Way>((trial + 1) / 2 % 2); }
   void begin_again() noexcept { trials_ = 0; }
-  void decide() noexcept;
+  void decide(float margin) noexcept;
 
   Way better_ = Way::first;
   std::uint8_t trials_ = 0;

@@ -13,6 +13,8 @@ namespace {
 
 using Way = coll::Decision::Way;
 constexpr Way kTeam = Way::first;
+/// A program must not lose by our presence, so a small gain is enough to step aside.
+constexpr float kMargin = 0.98F;
 
 /// Shared memory may still be choosing between two of its own ways: their times do not count yet.
 bool is_undecided_itself(const shm::Group& group, const coll::Operation& operation) {
@@ -59,7 +61,7 @@ bool Comparison::learn(shm::Group& group, coll::Decision& decision) {
   const coll::Operation meeting{
       .kind = coll::Kind::allreduce, .out = &slowest, .bytes = sizeof slowest, .fold = &largest_double()};
   if (shm::run(group, meeting) != Errc::ok) return false;
-  if (slowest > 0) decision.note(slowest);
+  if (slowest > 0) decision.note(slowest, kMargin);
   decision.mine_ns = 0;
   return true;
 }

@@ -53,7 +53,7 @@ TEST(Comparison, TheFasterOneServesAfterTheTrialsAndAllRanksAgree) {
       {"the next module is faster", {{100us, 50us}, {100us, 50us}}, 'n'},
       {"shared memory is faster", {{50us, 100us}, {50us, 100us}}, 'o'},
       {"both are equally good", {{50us, 50us}, {50us, 50us}}, 'o'},
-      {"the next module is not worth a change", {{100us, 95us}, {100us, 95us}}, 'o'},
+      {"the next module is not worth a change", {{100us, 99us}, {100us, 99us}}, 'o'},
       {"the next module is faster at one rank alone", {{100us, 20us}, {100us, 120us}}, 'o'},
       {"the next module fails", {{100us, 1us, true}, {100us, 1us, true}}, 'o'},
   };
