@@ -35,10 +35,10 @@ class Row:
 class Profile:
     ranks: int
     hosts: int
-    share: float  # of the ranks' time, in percent
+    share: float  # This is a part of the ranks' time, in percent.
     slowest: int
     rows: list
-    calls: int  # of all rows
+    calls: int  # The last row has them.
 
     def calls_and_bytes(self):
         """Returns {collective: (calls, bytes)}."""

@@ -18,7 +18,7 @@ static struct {
   char host[64];
   int hosts;
   const char* next;
-  const char* folder; /* of the trace; NULL: none */
+  const char* folder; /* NULL: no trace is wanted */
   int prints;         /* SUMAC_PROFILE */
   int64_t start_ns;
   pthread_mutex_t lock; /* guards the members below */

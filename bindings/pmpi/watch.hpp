@@ -38,7 +38,7 @@ class Watch {
   bool counts_ = false;
   Shape shape_;
   sumac_profile_call call_{};
-  std::uint64_t ways_[SUMAC_WAYS] = {}, passed_ = 0;  ///< What was counted before the call.
+  std::uint64_t ways_[SUMAC_WAYS] = {}, passed_ = 0;  ///< The counters before the call.
 };
 
 /// Does `call`, and counts it.

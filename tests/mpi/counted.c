@@ -27,7 +27,7 @@ static struct {
   long calls, bytes;
 } counts[kFunctionsMax];
 
-static int rank, size, alone; /* of the communicator in use */
+static int rank, size, alone; /* They belong to the communicator in use. */
 static MPI_Comm comm;
 static int sent[kElements], got[kElements];
 static int lengths[kRanksMax], begins[kRanksMax], byte_begins[kRanksMax];
@@ -150,7 +150,7 @@ static void between_groups(MPI_Comm halves, int is_odd) {
   MPI_Comm_free(&both);
 }
 
-/* What an MPI does inside these calls is not the program's. */
+/* An MPI may call collectives inside these functions; they are not the program's. */
 static void make_and_free(void) {
   MPI_Comm copy, later;
   MPI_Win window;
