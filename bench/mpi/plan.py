@@ -102,3 +102,8 @@ def with_cells(group, cells, **more):
 def names_of(words, every, others=()):
     """Returns the cases that `words` (with commas) name; `others` are cases without cells. Raises ValueError for a word without a case."""
     return chosen(words, [*cases(every), *others])
+
+
+def wanted_for(names, mpis):
+    """Returns those of `mpis` that the cases run; the last word of a case is its MPI, but `profile` runs all and `oshmem` Open MPI 4.1."""
+    return [mpi for mpi in mpis if "profile" in names or (mpi == OPENMPI4 and "oshmem" in names) or any(case.endswith(f"-{mpi}") for case in names)]

@@ -21,7 +21,7 @@ from host import measuring  # noqa: E402
 from host.progress import Progress  # noqa: E402
 from host.report import footnotes  # noqa: E402
 from host.running import ProgramFailed, Running  # noqa: E402
-from mpi import mpis, plan as P, report, suites  # noqa: E402
+from mpi import counted as counting, mpis, plan as P, report, suites  # noqa: E402
 
 ROUNDS = 3  # Undecided cells are measured again so often.
 
@@ -86,7 +86,7 @@ def main():
         sys.exit(f"bench-mpi: --without {','.join(sorted(unknown))}: the MPIs are {', '.join(P.MPIS)}")
     wanted = [name for name in P.MPIS if name not in left_out]
     try:
-        names = P.names_of(arguments.case, P.groups(wanted), suites.cases(wanted))
+        names = P.names_of(arguments.case, P.groups(wanted), suites.cases(wanted) + counting.cases())
     except ValueError as wrong:
         sys.exit(f"bench-mpi: {wrong}")
     if arguments.list:
@@ -94,7 +94,7 @@ def main():
         return 0
     if len(os.sched_getaffinity(0)) < 2:
         sys.exit("bench-mpi: this process may use one core only; the pinned cells need two")
-    wanted = [name for name in wanted if any(case.endswith(f"-{name}") for case in names)]
+    wanted = P.wanted_for(names, wanted)
     end_as_by_ctrl_c()
     clock, results, stolen, absent, groups = measuring.Clock(arguments.minutes * 60), Results(), Stolen(), {}, []
     counted = []
@@ -106,6 +106,8 @@ def main():
         for case in names:
             if case in suites.cases(found):
                 counted.append(suite.case(case))
+            elif case in counting.cases():
+                counted.append(counting.Counted(found, arguments.build, arguments.peers.resolve()).case(case))
     except KeyboardInterrupt:
         if not results.any() and not counted:
             sys.exit("\nbench-mpi: interrupted before anything was measured; nothing was written")

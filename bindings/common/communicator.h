@@ -20,6 +20,8 @@ struct sumac_communicator {
   int (*gather)(void* context, int root, void* in, void* out, int bytes);
   /** Replaces each value by its smallest at any rank. */
   int (*min)(void* context, int64_t* values, int count);
+  /** Replaces each value by its sum over all ranks. */
+  int (*sum)(void* context, int64_t* values, int count);
   /** Ends the MPI job with exit status 1. */
   void (*abort)(void* context);
 };

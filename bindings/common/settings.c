@@ -103,6 +103,20 @@ const struct hcoll_variable hcoll_variables[] = {
          "the tree. An operation for which MPI carries the data between hosts moves inside MPI calls only, and those "
          "behind it on its communicator wait for it. The thread sleeps while there is nothing to move.",
      NUMBER(progress_thread, 0, 1)},
+    {.name = "SUMAC_PROFILE",
+     .default_text = "0",
+     .legal = "0, 1 or 2",
+     .doc = "1: at MPI_Finalize rank 0 prints a table of the job's collective calls, with bytes, time and the slowest "
+            "rank "
+            "(docs/profile.md). 2: every row of it, with exact bytes.",
+     NUMBER(profile, 0, 2)},
+    {.name = "SUMAC_TRACE",
+     .default_text = "",
+     .legal = "text",
+     .doc = "A folder. At MPI_Finalize each rank writes its collective calls there, as a file that Perfetto opens "
+            "(docs/profile.md).",
+     .read = read_text,
+     .offset = offsetof(struct hcoll_settings, trace)},
 };
 const size_t hcoll_variable_count = sizeof(hcoll_variables) / sizeof(hcoll_variables[0]);
 

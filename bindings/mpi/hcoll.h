@@ -10,7 +10,7 @@
  *   lanes.c      makes a team for each persistent collective, because each rank may start them in another order
  *   collectives/ MPI's functions, a file for each collective. They plan, and forms.c runs, posts or makes the plan;
  *                plan.c and pack.c describe the data, folds.c has the reductions, requests.c and progress.c move
- *                nonblocking operations, tally.c counts
+ *                nonblocking operations, tally.c counts, watch.c measures the program's calls if a profile is wanted
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; data that communicators share is guarded
  * in the file that holds it. */
@@ -111,6 +111,13 @@ void hcoll_presence_forget(void);
   X(scatter)               \
   X(scatterv)
 
+/** The collectives that are always the next module's: with SUMAC_PROFILE they have functions of ours to be counted. */
+#define HCOLL_EACH_LEFT(X) \
+  X(reduce_scatter)        \
+  X(scan)                  \
+  X(exscan)                \
+  X(alltoallw)
+
 /** The functions that were selected before us: they do the calls that we pass on. */
 struct hcoll_next {
 #define HCOLL_NEXT_ONE(name)               \
@@ -121,6 +128,7 @@ struct hcoll_next {
   HCOLL_NEXT_ONE(i##name) \
   HCOLL_NEXT_ONE(name##_init)
   HCOLL_EACH_COLL(HCOLL_NEXT)
+  HCOLL_EACH_LEFT(HCOLL_NEXT)
 #undef HCOLL_NEXT
 #undef HCOLL_NEXT_ONE
 };
@@ -154,10 +162,11 @@ typedef struct hcoll_module {
   hcoll_lane_t ordinary;     /* for blocking and nonblocking collectives */
   ompi_communicator_t* comm; /* without a reference count: the communicator owns us */
   int rank, size;
-  bool world;    /* it belongs to MPI_COMM_WORLD and holds the job */
-  bool internal; /* it belongs to a communicator that no program sees: nothing is counted */
-  bool broken;   /* an operation failed and the reason was printed */
-  bool no_group; /* the tree had no group for this communicator */
+  bool world;        /* it belongs to MPI_COMM_WORLD and holds the job */
+  bool internal;     /* it belongs to a communicator that no program sees: nothing is counted */
+  bool watches_only; /* it passes everything on, and is there for the profile alone */
+  bool broken;       /* an operation failed and the reason was printed */
+  bool no_group;     /* the tree had no group for this communicator */
   int hosts;
   void* scratch; /* packed data of blocking collectives, kept from one call to the next */
   size_t scratch_bytes;

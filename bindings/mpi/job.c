@@ -8,6 +8,7 @@
 #include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
+#include "watch.h"
 
 /* The functions of a module's communicator. */
 static int next_bcast(void* context, void* buffer, int bytes, int root) {
@@ -32,6 +33,12 @@ static int next_min(void* context, int64_t* values, int count) {
                                 module->next.allreduce_module);
 }
 
+static int next_sum(void* context, int64_t* values, int count) {
+  hcoll_module_t* module = context;
+  return module->next.allreduce(MPI_IN_PLACE, values, count, &ompi_mpi_int64_t.dt, &ompi_mpi_op_sum.op, module->comm,
+                                module->next.allreduce_module);
+}
+
 static void abort_communicator(void* context) { ompi_mpi_abort(context, 1); }
 static void abort_module(void* context) { abort_communicator(((hcoll_module_t*)context)->comm); }
 
@@ -44,6 +51,7 @@ struct sumac_communicator hcoll_communicator(hcoll_module_t* module) {
                                      .barrier = next_barrier,
                                      .gather = next_gather,
                                      .min = next_min,
+                                     .sum = next_sum,
                                      .abort = abort_module};
 }
 
@@ -83,7 +91,13 @@ void hcoll_abort(ompi_communicator_t* comm) {
  * works. */
 static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)extra;
-  hcoll_tally_print(value, sumac_job_id());
+  hcoll_module_t* world = value;
+  if (!world->watches_only) {
+    hcoll_tally_print(world, sumac_job_id());
+  }
+  if (hcoll_watches()) {
+    sumac_profile_end();
+  }
   return MPI_SUCCESS;
 }
 
@@ -95,7 +109,7 @@ static int not_copied(ompi_communicator_t* comm, int key, void* extra, void* in,
   return MPI_SUCCESS;
 }
 
-static int watch_finalize(hcoll_module_t* world) {
+int hcoll_finalize_watch(hcoll_module_t* world) {
   ompi_attribute_fn_ptr_union_t copy = {.attr_communicator_copy_fn = not_copied};
   ompi_attribute_fn_ptr_union_t drop = {.attr_communicator_delete_fn = at_finalize};
   int key = MPI_KEYVAL_INVALID;
@@ -124,12 +138,11 @@ static void watch_leaves(bool any) {
 
 int hcoll_job_begin(hcoll_module_t* world) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
-  int rc = watch_finalize(world);
-  if (OMPI_SUCCESS != rc || NULL != sumac_job_refusal(settings, world->hosts)) {
-    return rc;
+  if (NULL != sumac_job_refusal(settings, world->hosts)) {
+    return OMPI_SUCCESS;
   }
   sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->size);
-  rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
+  int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
   if (OMPI_SUCCESS == rc) {
     const struct sumac_job_spec spec = {.world = hcoll_communicator(world),
                                         .local_rank = ompi_process_info.my_local_rank,

@@ -6,9 +6,10 @@
 #include "bindings/common/job.h"
 #include "hcoll.h"
 
-/** Watches for MPI_Finalize. If the user wants the tree and there are enough hosts, it also begins the job over
- *  MPI_COMM_WORLD. If the job is refused, this prints it or ends the program, as HCOLL_ENABLE_SHARP demands; all
- *  ranks decide alike. */
+/** Makes MPI_Finalize print the last line and the profile first of all, while all of MPI still works. */
+int hcoll_finalize_watch(hcoll_module_t* world);
+/** Begins the job over MPI_COMM_WORLD if the user wants the tree and there are enough hosts. If the job is refused, this
+ *  prints it or ends the program, as HCOLL_ENABLE_SHARP demands; all ranks decide alike. */
 int hcoll_job_begin(hcoll_module_t* world);
 /** Waits for all Leaves and ends the job. It calls no MPI function. */
 void hcoll_job_end(void);

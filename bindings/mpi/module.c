@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "job.h"
+#include "watch.h"
 
 static void construct(hcoll_module_t* module) {
   char* own = (char*)module + sizeof(module->super);
@@ -36,6 +37,7 @@ static void destruct(hcoll_module_t* module) {
   release(&module->next.i##name##_module); \
   release(&module->next.name##_init_module);
   HCOLL_EACH_COLL(RELEASE)
+  HCOLL_EACH_LEFT(RELEASE)
 #undef RELEASE
 }
 
@@ -57,6 +59,20 @@ OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
   SAVE_ONE(i##name) \
   SAVE_ONE(name##_init)
 
+static int begin_world(hcoll_module_t* world) {
+  int rc = hcoll_finalize_watch(world);
+  if (OMPI_SUCCESS == rc && !world->watches_only) {
+    rc = hcoll_job_begin(world); /* without the tree we go on: shared memory needs no daemon */
+    if (OMPI_SUCCESS == rc && 1 == world->hosts && !sumac_job_stands()) {
+      rc = hcoll_attach_first(world); /* MPI_Init may block, so this team also serves programs that never block */
+    }
+  }
+  if (OMPI_SUCCESS == rc && hcoll_watches()) {
+    hcoll_watch_begin(world);
+  }
+  return rc;
+}
+
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
@@ -65,20 +81,17 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
     return OMPI_ERR_NOT_FOUND; /* making a team needs these */
   }
   HCOLL_EACH_COLL(SAVE)
+  if (hcoll_watches()) {
+    HCOLL_EACH_LEFT(SAVE)
+  }
   module->comm = comm;
   module->rank = ompi_comm_rank(comm);
   module->size = ompi_comm_size(comm);
-  if (module->world) {
-    int rc = hcoll_job_begin(module); /* without the tree we go on: shared memory needs no daemon */
-    if (OMPI_SUCCESS == rc && 1 == module->hosts && !sumac_job_stands()) {
-      rc = hcoll_attach_first(module); /* MPI_Init may block, so this team also serves programs that never block */
-    }
-    if (OMPI_SUCCESS != rc) {
-      return rc;
-    }
+  int rc = module->world ? begin_world(module) : OMPI_SUCCESS;
+  if (OMPI_SUCCESS == rc) {
+    hcoll_tally_enlist(module);
   }
-  hcoll_tally_enlist(module);
-  return OMPI_SUCCESS;
+  return rc;
 }
 
 /* HCOLL_ENABLE_SHARP's "must be there" is decided at MPI_COMM_WORLD; in a later communicator only processes that
@@ -112,12 +125,40 @@ static bool speaks_for(ompi_communicator_t* comm) {
   return mine->jobid != theirs->jobid ? mine->jobid < theirs->jobid : mine->vpid < theirs->vpid;
 }
 
-/* Leaves the communicator to the modules that were selected before. */
-static mca_coll_base_module_t* leave(ompi_communicator_t* comm, const char* why) {
+static hcoll_module_t* new_module(ompi_communicator_t* comm, int hosts) {
+  hcoll_module_t* module = OBJ_NEW(hcoll_module_t);
+  if (NULL == module) {
+    return NULL;
+  }
+  module->world = comm == &ompi_mpi_comm_world.comm;
+  module->hosts = hosts;
+  module->super.coll_module_enable = enable;
+#define OFFER(name) hcoll_offer_##name(&module->super);
+  HCOLL_EACH_COLL(OFFER)
+#undef OFFER
+  if (hcoll_watches()) {
+    hcoll_watch(&module->super);
+  }
+  return module;
+}
+
+/* Leaves the communicator to the modules that were selected before; then it has a module of ours only if its calls are to
+ * be counted. Each rank may decide this for itself, because such a module sends nothing. */
+static mca_coll_base_module_t* watch_only(ompi_communicator_t* comm, int hosts, int* priority) {
+  hcoll_module_t* module = hcoll_watches() && !hcoll_making_ours ? new_module(comm, hosts) : NULL;
+  if (NULL == module) {
+    return NULL;
+  }
+  module->watches_only = true;
+  module->state = HCOLL_PASS;
+  *priority = mca_coll_hcoll_component.priority;
+  return &module->super;
+}
+
+static void explain_leaving(ompi_communicator_t* comm, const char* why) {
   if (!hcoll_making_ours && speaks_for(comm)) {
     hcoll_explain_none(comm, why);
   }
-  return NULL;
 }
 
 static void refuse_absent(ompi_communicator_t* comm, const struct hcoll_shape* shape) {
@@ -152,32 +193,34 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
      * inside progress. Two at once start them in an order that differs from rank to rank. Open MPI's own collectives
      * mostly tolerate that; a team cannot. */
     hcoll_leave_alone(comm->c_local_comm);
-    return leave(comm, "it is an intercommunicator");
+    explain_leaving(comm, "it is an intercommunicator");
+    return watch_only(comm, 0, priority);
   }
   if (size < 2 && (size < np || !(world && hcoll_tree_wanted()))) {
-    return leave(comm, "nobody to talk to");
+    explain_leaving(comm, "nobody to talk to");
+    return NULL;
   }
   if (size < np) {
-    return leave(comm, "fewer ranks than coll_hcoll_np asks for");
+    explain_leaving(comm, "fewer ranks than coll_hcoll_np asks for");
+    if (!hcoll_watches()) {
+      return NULL; /* without looking anybody up */
+    }
   }
   struct hcoll_shape shape;
   if (OMPI_SUCCESS != hcoll_presence_of(comm, &shape)) {
     return NULL;
   }
+  if (size < np) {
+    return shape.all_present ? watch_only(comm, shape.hosts, priority) : NULL;
+  }
   if (!shape.all_present) {
     refuse_absent(comm, &shape);
-    return NULL;
+    return world ? NULL : watch_only(comm, 0, priority);
   }
-  hcoll_module_t* module = OBJ_NEW(hcoll_module_t);
+  hcoll_module_t* module = new_module(comm, shape.hosts);
   if (NULL == module) {
     return NULL;
   }
-  module->world = world;
-  module->hosts = shape.hosts;
-  module->super.coll_module_enable = enable;
-#define OFFER(name) hcoll_offer_##name(&module->super);
-  HCOLL_EACH_COLL(OFFER)
-#undef OFFER
   *priority = mca_coll_hcoll_component.priority;
   return &module->super;
 }

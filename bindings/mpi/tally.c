@@ -14,7 +14,7 @@ static struct sumac_tally total;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void add_module(struct sumac_tally* sum, const hcoll_module_t* module) {
-  if (module->internal) {
+  if (module->internal || module->watches_only) {
     return;
   }
   sumac_tally_add_team(sum, module->ordinary.team, module->rank);

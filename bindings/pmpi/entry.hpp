@@ -25,14 +25,16 @@
     return do_##name arguments;                                                               \
   }
 
-/// The body of a blocking, nonblocking or persistent form: the plan is made by the function make_plan.
+/// The body of a blocking, nonblocking or persistent form: the plan is made by the function make_plan. BYTES is a macro of
+/// the collective's file: the bytes of the call for a profile, by `on` (watch.hpp).
 #define SUMAC_PMPI_FORM(form, coll, function, arguments, make_plan, ...)                      \
   using namespace sumac::pmpi;                                                                \
   return form(                                                                                \
       coll, comm, __VA_ARGS__[&](const Communicator& team, Plan& plan) { return make_plan; }, \
-      [&] { return mpi.function arguments; });
+      [&] { return mpi.function arguments; },                                                 \
+      [&]([[maybe_unused]] const Shape& on) -> std::uint64_t { return BYTES; });
 
-/// A collective in all forms, with the macros PARAMETERS(Count, Displacement), ARGUMENTS and PLAN of its file.
+/// A collective in all forms, with the macros PARAMETERS(Count, Displacement), ARGUMENTS, PLAN and BYTES of its file.
 #define SUMAC_PMPI_ALL_FORMS(Name, name, coll)                                                                         \
   SUMAC_PMPI_NAMES(Name, (PARAMETERS(int, int), MPI_Comm comm), (ARGUMENTS, comm),                                     \
                    SUMAC_PMPI_FORM(blocking, coll, Name, (ARGUMENTS, comm), PLAN))                                     \

@@ -1,13 +1,14 @@
 #pragma once
 // The three forms of every collective. `plan` is a function of (communicator, plan) that returns Planned; `next` calls
-// the MPI's own function. A communicator's first blocking collective makes its team; a nonblocking one never waits for
-// other ranks, so it never makes one.
+// the MPI's own function; `bytes` is a function of a Shape (watch.hpp), for profiles. A communicator's first blocking
+// collective makes its team; a nonblocking one never waits for other ranks, so it never makes one.
 #include <memory>
 
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
 #include "bindings/pmpi/lanes.hpp"
 #include "bindings/pmpi/requests.hpp"
+#include "bindings/pmpi/watch.hpp"
 
 namespace sumac::pmpi {
 
@@ -36,9 +37,8 @@ inline int run_call(Communicator& communicator, const sumac_call_t& call, bool& 
 int run_packed(Communicator& communicator, Plan& plan, bool& passed);
 
 template <class MakePlan, class Next>
-int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Next& next) {
-  if (!library.on) [[unlikely]]
-    return next();
+[[gnu::always_inline]] inline int serve_blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan,
+                                                 const Next& next) {
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, coll, rc);
   if (communicator == nullptr) [[unlikely]]
@@ -58,14 +58,25 @@ int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Ne
   return rc;
 }
 
+/// A profile clears `plain` too, so a call reads one flag with and without this feature.
+template <class MakePlan, class Next, class Bytes>
+int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Next& next, const Bytes& bytes) {
+  if (!library.plain) [[unlikely]] {
+    if (!library.on) return next();
+    return watched(coll, SUMAC_FORM_BLOCKING, comm, nullptr, bytes,
+                   [&] { return serve_blocking(coll, comm, make_plan, next); });
+  }
+  return serve_blocking(coll, comm, make_plan, next);
+}
+
 /// Returns the lane for a nonblocking call; null: the MPI does it.
 Lane* lane_for_post(MPI_Comm comm, sumac_coll coll);
 /// A nonblocking collective without data is done when it begins. Returns an MPI error code.
 int post_nothing(MPI_Request* handle);
 
 template <class MakePlan, class Next>
-int nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next) {
-  if (!library.on) return next();
+int serve_nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan,
+                      const Next& next) {
   Lane* lane = lane_for_post(comm, coll);
   if (lane == nullptr) return next();
   auto request = std::make_unique<Request>(coll);
@@ -81,10 +92,19 @@ int nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakeP
   return rc == MPI_SUCCESS ? rc : raise(comm, rc);
 }
 
+template <class MakePlan, class Next, class Bytes>
+int nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next,
+                const Bytes& bytes) {
+  if (library.plain) [[likely]]
+    return serve_nonblocking(coll, comm, handle, make_plan, next);
+  if (!library.on) return next();
+  return watched(coll, SUMAC_FORM_NONBLOCKING, comm, handle, bytes,
+                 [&] { return serve_nonblocking(coll, comm, handle, make_plan, next); });
+}
+
 /// A persistent collective's init may wait for other ranks, so it makes the team.
 template <class MakePlan, class Next>
-int persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next) {
-  if (!library.on) return next();
+int serve_persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next) {
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, coll, rc);
   if (communicator == nullptr) return rc != MPI_SUCCESS ? raise(comm, rc) : next();
@@ -106,6 +126,15 @@ int persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePl
   rc = make_persistent(request.release(), *lane, handle, passed);
   if (passed) return next();
   return rc == MPI_SUCCESS ? rc : raise(comm, rc);
+}
+
+template <class MakePlan, class Next, class Bytes>
+int persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next,
+               const Bytes& bytes) {
+  if (library.plain) return serve_persistent(coll, comm, handle, make_plan, next);
+  if (!library.on) return next();
+  return watched(coll, SUMAC_FORM_PERSISTENT, comm, handle, bytes,
+                 [&] { return serve_persistent(coll, comm, handle, make_plan, next); });
 }
 
 }  // namespace sumac::pmpi

@@ -105,6 +105,7 @@ void fill() {
 #define SUMAC_PMPI_TAKE(name) \
   if (mpi.name == nullptr) take(mpi.name, "PMPIX_" #name);
   SUMAC_PMPI_PERSISTENT(SUMAC_PMPI_TAKE)
+  SUMAC_PMPI_LEFT_PERSISTENT_FORMS(SUMAC_PMPI_TAKE)
 #undef SUMAC_PMPI_TAKE
 #endif
 #define SUMAC_PMPI_TAKE(name) take_behind(behind.name, "MPI_" #name, mpi.name);

@@ -32,6 +32,18 @@ namespace sumac::pmpi {
 #else
 #define SUMAC_PMPI_LARGE(X)
 #endif
+/// The collectives that are always the MPI's: they are interposed to be counted.
+#define SUMAC_PMPI_LEFT_PLAIN(X)                                                                                      \
+  X(Reduce_scatter) X(Scan) X(Exscan) X(Alltoallw) X(Ireduce_scatter) X(Iscan) X(Iexscan) X(Ialltoallw)
+#define SUMAC_PMPI_LEFT_PERSISTENT_FORMS(X)                                                                           \
+  X(Reduce_scatter_init) X(Scan_init) X(Exscan_init) X(Alltoallw_init)
+#ifdef SUMAC_PMPI_HAS_LARGE
+#define SUMAC_PMPI_LEFT_LARGE(X)                                                                                      \
+  X(Reduce_scatter_c) X(Scan_c) X(Exscan_c) X(Alltoallw_c) X(Ireduce_scatter_c) X(Iscan_c) X(Iexscan_c)               \
+  X(Ialltoallw_c) X(Reduce_scatter_init_c) X(Scan_init_c) X(Exscan_init_c) X(Alltoallw_init_c)
+#else
+#define SUMAC_PMPI_LEFT_LARGE(X)
+#endif
 /// The other functions that this library interposes.
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
   X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Op_free)                                                                     \
@@ -40,7 +52,7 @@ namespace sumac::pmpi {
 /// The functions that it calls only.
 #define SUMAC_PMPI_CALLED(X)                                                                                          \
   X(Abort) X(Add_error_code) X(Add_error_string) X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_dup)                       \
-  X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
+  X(Comm_remote_size) X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
   X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_test_inter) X(Get_processor_name)         \
   X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_size) X(Group_translate_ranks) X(Iprobe) X(Irecv)      \
   X(Isend) X(Op_commutative) X(Pack) X(Query_thread) X(Recv_init) X(Reduce_local) X(Status_set_cancelled)             \
@@ -50,11 +62,14 @@ namespace sumac::pmpi {
   X(Type_set_attr) X(Type_size) X(Unpack)
 // clang-format on
 
-#define SUMAC_PMPI_INTERPOSED(X) \
-  SUMAC_PMPI_COLLECTIVES(X)      \
-  SUMAC_PMPI_NONBLOCKING(X)      \
-  SUMAC_PMPI_PERSISTENT(X)       \
-  SUMAC_PMPI_LARGE(X)            \
+#define SUMAC_PMPI_INTERPOSED(X)      \
+  SUMAC_PMPI_COLLECTIVES(X)           \
+  SUMAC_PMPI_NONBLOCKING(X)           \
+  SUMAC_PMPI_PERSISTENT(X)            \
+  SUMAC_PMPI_LARGE(X)                 \
+  SUMAC_PMPI_LEFT_PLAIN(X)            \
+  SUMAC_PMPI_LEFT_PERSISTENT_FORMS(X) \
+  SUMAC_PMPI_LEFT_LARGE(X)            \
   SUMAC_PMPI_LIFE(X)
 
 struct Functions {

@@ -22,6 +22,9 @@ int gather(void* context, int root, void* in, void* out, int bytes) {
 int min(void* context, std::int64_t* values, int count) {
   return mpi.Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_MIN, comm_of(context));
 }
+int sum(void* context, std::int64_t* values, int count) {
+  return mpi.Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_SUM, comm_of(context));
+}
 void abort_job(void* context) {
   (void)mpi.Abort(comm_of(context), 1);
   std::exit(1);
@@ -45,6 +48,7 @@ CommunicatorOfMpi::CommunicatorOfMpi(MPI_Comm comm) : comm_(comm) {
              .barrier = barrier,
              .gather = gather,
              .min = min,
+             .sum = sum,
              .abort = abort_job};
   (void)mpi.Comm_rank(comm, &record_.rank);
   (void)mpi.Comm_size(comm, &record_.size);

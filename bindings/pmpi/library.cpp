@@ -20,6 +20,7 @@
 #include "bindings/pmpi/presence.hpp"
 #include "bindings/pmpi/progress.hpp"
 #include "bindings/pmpi/tally.hpp"
+#include "bindings/pmpi/watch.hpp"
 
 namespace sumac::pmpi {
 
@@ -63,8 +64,9 @@ bool read_settings() {
 std::uint64_t settings_signature() {
   if (library.options == nullptr) return 0;
   const auto& settings = library.settings;
-  const std::string text = fmt::format("{} {} {} {}", settings.level, settings.hosts_min, settings.allreduce_bytes_max,
-                                       sumac_team_options_signature(library.options));
+  const std::string text =
+      fmt::format("{} {} {} {} {} {}", settings.level, settings.hosts_min, settings.allreduce_bytes_max,
+                  sumac_team_options_signature(library.options), settings.profile, settings.trace != nullptr);
   return siphash(Secret{}, std::as_bytes(std::span(text)));
 }
 
@@ -119,12 +121,16 @@ void begin() {
   library.yields = mpi_yields();
   fill_folds();
   library.on = make_keys() && make_type_key() && begin_progress();
-  if (library.on) begin_world();
+  if (!library.on) return;
+  begin_world();
+  if (sumac_profile_wanted(&library.settings)) begin_watch(name);
+  library.plain = !library.watches;
 }
 
 void end() {
   print_tally();
-  library.on = false;
+  if (library.watches) end_watch();
+  library.on = library.plain = false;
   end_progress();
   drop_communicators();
   end_job();

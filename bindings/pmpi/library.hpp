@@ -13,6 +13,8 @@ struct Library {
   /// True between MPI_Init and MPI_Finalize if every rank has this library with the same settings. Otherwise each call
   /// is passed on as it came.
   bool on = false;
+  bool watches = false;  ///< It is on, and each call is measured (watch.hpp).
+  bool plain = false;    ///< It is on, and no call is measured: the flag that every collective reads.
   bool threads = false;  ///< MPI_THREAD_MULTIPLE.
   bool explains = false;
   bool yields = false;  ///< The MPI's own waits yield their core.

@@ -62,6 +62,11 @@ int PMPI_Gatherv_init(const void*, int, MPI_Datatype, void*, const int*, const i
 int PMPI_Scatter_init(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
 int PMPI_Scatterv_init(const void*, const int*, const int*, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm,
                        MPI_Info, MPI_Request*);
+int PMPI_Reduce_scatter_init(const void*, void*, const int*, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
+int PMPI_Scan_init(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
+int PMPI_Exscan_init(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
+int PMPI_Alltoallw_init(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*, const int*,
+                        const MPI_Datatype*, MPI_Comm, MPI_Info, MPI_Request*);
 }
 #define SUMAC_PMPI_HAS_PERSISTENT 1
 #elif MPI_VERSION >= 4

@@ -90,9 +90,12 @@ const char* sumac_team_error(const sumac_team_t* team) {
   return team->is_broken.load(std::memory_order_acquire) ? team->error : "";
 }
 
+void sumac_team_ways(const sumac_team_t* team, int coll, uint64_t* calls) {
+  for (int w = 0; w < SUMAC_WAYS; ++w) calls[w] = team->run_counts[coll][w] + team->post_counts[coll][w];
+}
+
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
-  for (int c = 0; c < SUMAC_COLLS; ++c)
-    for (int w = 0; w < SUMAC_WAYS; ++w) counts->calls[c][w] = team->run_counts[c][w] + team->post_counts[c][w];
+  for (int c = 0; c < SUMAC_COLLS; ++c) sumac_team_ways(team, c, counts->calls[c]);
   counts->closed = 0;
   for (const auto& group : team->groups)
     if (group && group->index() == 0) counts->closed += group->closed();

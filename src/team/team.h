@@ -368,6 +368,10 @@ typedef struct sumac_counts {
 } sumac_counts_t;
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts);
 
+/** The same numbers of one collective alone: a caller that compares them before and after its call learns which way the
+ *  call went. [SUMAC_WAYS] */
+void sumac_team_ways(const sumac_team_t* team, int coll, uint64_t* calls);
+
 /** The number of leaders between the hosts, and this rank's index among them (-1: none). On a single host 1, and 0
  *  or -1. */
 int sumac_team_leaders(const sumac_team_t* team, int* my_index);

@@ -33,4 +33,5 @@ Planned plan_allgatherv(const Communicator& team, Plan& plan, const void* in, Co
       const Displacement *displacements, MPI_Datatype out_type
 #define ARGUMENTS in, in_count, in_type, out, counts, displacements, out_type
 #define PLAN plan_allgatherv(team, plan, in, in_count, in_type, out, counts, displacements, out_type)
+#define BYTES in != MPI_IN_PLACE ? bytes_of(in_type, in_count) : bytes_of(out_type, counts[on.rank])
 SUMAC_PMPI_ALL_FORMS(Allgatherv, allgatherv, SUMAC_COLL_ALLGATHERV)

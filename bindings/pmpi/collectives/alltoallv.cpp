@@ -38,4 +38,6 @@ Planned plan_alltoallv(const Communicator& team, Plan& plan, const void* in, con
 #define ARGUMENTS in, in_counts, in_displacements, in_type, out, out_counts, out_displacements, out_type
 #define PLAN \
   plan_alltoallv(team, plan, in, in_counts, in_displacements, in_type, out, out_counts, out_displacements, out_type)
+#define BYTES \
+  in != MPI_IN_PLACE ? bytes_of_all(in_type, in_counts, on.peers) : bytes_of_all(out_type, out_counts, on.peers)
 SUMAC_PMPI_ALL_FORMS(Alltoallv, alltoallv, SUMAC_COLL_ALLTOALLV)

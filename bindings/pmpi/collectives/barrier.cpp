@@ -5,15 +5,25 @@
 namespace sumac::pmpi {
 namespace {
 
-int barrier(MPI_Comm comm) {
+[[gnu::always_inline]] inline int serve_barrier(MPI_Comm comm) {
   static constexpr sumac_call_t kCall{.coll = SUMAC_COLL_BARRIER};
   int rc = MPI_SUCCESS;
-  Communicator* communicator = library.on ? with_team(comm, SUMAC_COLL_BARRIER, rc) : nullptr;
+  Communicator* communicator = with_team(comm, SUMAC_COLL_BARRIER, rc);
   if (communicator == nullptr) [[unlikely]]
     return rc != MPI_SUCCESS ? raise(comm, rc) : mpi.Barrier(comm);
   bool passed = false;
   rc = run_call(*communicator, kCall, passed);
   return passed ? mpi.Barrier(comm) : rc;
+}
+
+int barrier(MPI_Comm comm) {
+  if (!library.plain) [[unlikely]] {
+    if (!library.on) return mpi.Barrier(comm);
+    return watched(
+        SUMAC_COLL_BARRIER, SUMAC_FORM_BLOCKING, comm, nullptr, [](const Shape&) { return 0; },
+        [&] { return serve_barrier(comm); });
+  }
+  return serve_barrier(comm);
 }
 
 Planned plan_barrier(const Communicator&, Plan& plan) {
@@ -25,6 +35,7 @@ Planned plan_barrier(const Communicator&, Plan& plan) {
 }  // namespace sumac::pmpi
 
 #define PLAN plan_barrier(team, plan)
+#define BYTES 0
 SUMAC_PMPI_NAMES(Barrier, (MPI_Comm comm), (comm), return sumac::pmpi::barrier(comm);)
 SUMAC_PMPI_NAMES(Ibarrier, (MPI_Comm comm, MPI_Request* request), (comm, request),
                  SUMAC_PMPI_FORM(nonblocking, SUMAC_COLL_BARRIER, Ibarrier, (comm, request), PLAN, request, ))

@@ -23,4 +23,5 @@ Planned plan_bcast(const Communicator& team, Plan& plan, void* buffer, MPI_Count
 #define PARAMETERS(Count, Displacement) void *buffer, Count count, MPI_Datatype type, int root
 #define ARGUMENTS buffer, count, type, root
 #define PLAN plan_bcast(team, plan, buffer, count, type, root)
+#define BYTES root == MPI_PROC_NULL ? 0 : bytes_of(type, count)
 SUMAC_PMPI_ALL_FORMS(Bcast, bcast, SUMAC_COLL_BCAST)

@@ -27,4 +27,6 @@ Planned plan_gather(const Communicator& team, Plan& plan, const void* in, MPI_Co
   const void *in, Count in_count, MPI_Datatype in_type, void *out, Count out_count, MPI_Datatype out_type, int root
 #define ARGUMENTS in, in_count, in_type, out, out_count, out_type, root
 #define PLAN plan_gather(team, plan, in, in_count, in_type, out, out_count, out_type, root)
+#define BYTES \
+  is_at_root_side(root) ? 0 : in != MPI_IN_PLACE ? bytes_of(in_type, in_count) : bytes_of(out_type, out_count)
 SUMAC_PMPI_ALL_FORMS(Gather, gather, SUMAC_COLL_GATHER)

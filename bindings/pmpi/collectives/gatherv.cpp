@@ -40,4 +40,6 @@ Planned plan_gatherv(const Communicator& team, Plan& plan, const void* in, Count
       const Displacement *displacements, MPI_Datatype out_type, int root
 #define ARGUMENTS in, in_count, in_type, out, counts, displacements, out_type, root
 #define PLAN plan_gatherv(team, plan, in, in_count, in_type, out, counts, displacements, out_type, root)
+#define BYTES \
+  is_at_root_side(root) ? 0 : in != MPI_IN_PLACE ? bytes_of(in_type, in_count) : bytes_of(out_type, counts[on.rank])
 SUMAC_PMPI_ALL_FORMS(Gatherv, gatherv, SUMAC_COLL_GATHERV)

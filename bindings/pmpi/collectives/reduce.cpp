@@ -18,4 +18,5 @@ Planned plan_reduce(const Communicator& team, Plan& plan, const void* in, void* 
 #define PARAMETERS(Count, Displacement) const void *in, void *out, Count count, MPI_Datatype type, MPI_Op op, int root
 #define ARGUMENTS in, out, count, type, op, root
 #define PLAN plan_reduce(team, plan, in, out, count, type, op, root)
+#define BYTES root == MPI_PROC_NULL ? 0 : bytes_of(type, count)
 SUMAC_PMPI_ALL_FORMS(Reduce, reduce, SUMAC_COLL_REDUCE)

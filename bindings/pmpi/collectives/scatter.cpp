@@ -36,4 +36,6 @@ Planned plan_scatter(const Communicator& team, Plan& plan, const void* in, MPI_C
   const void *in, Count in_count, MPI_Datatype in_type, void *out, Count out_count, MPI_Datatype out_type, int root
 #define ARGUMENTS in, in_count, in_type, out, out_count, out_type, root
 #define PLAN plan_scatter(team, plan, in, in_count, in_type, out, out_count, out_type, root)
+#define BYTES \
+  is_at_root_side(root) ? 0 : out != MPI_IN_PLACE ? bytes_of(out_type, out_count) : bytes_of(in_type, in_count)
 SUMAC_PMPI_ALL_FORMS(Scatter, scatter, SUMAC_COLL_SCATTER)

@@ -39,4 +39,6 @@ Planned plan_scatterv(const Communicator& team, Plan& plan, const void* in, cons
       Count out_count, MPI_Datatype out_type, int root
 #define ARGUMENTS in, counts, displacements, in_type, out, out_count, out_type, root
 #define PLAN plan_scatterv(team, plan, in, counts, displacements, in_type, out, out_count, out_type, root)
+#define BYTES \
+  is_at_root_side(root) ? 0 : out != MPI_IN_PLACE ? bytes_of(out_type, out_count) : bytes_of(in_type, counts[on.rank])
 SUMAC_PMPI_ALL_FORMS(Scatterv, scatterv, SUMAC_COLL_SCATTERV)

@@ -1,0 +1,19 @@
+/* SUMAC_PROFILE and SUMAC_TRACE: then the functions of a new module are wrapped in functions that note the time and
+ * report the call. Otherwise nothing here is called, and a collective costs what it cost without this file. */
+#ifndef SUMAC_MPI_WATCH_H
+#define SUMAC_MPI_WATCH_H
+
+#include "bindings/common/profile.h"
+#include "hcoll.h"
+
+static inline bool hcoll_watches(void) {
+  return hcoll_on() && sumac_profile_wanted(&mca_coll_hcoll_component.settings);
+}
+
+/** Wraps the functions of a new module. */
+void hcoll_watch(mca_coll_base_module_t* module);
+
+/** Begins to count; collective over MPI_COMM_WORLD, in MPI_Init. */
+void hcoll_watch_begin(hcoll_module_t* world);
+
+#endif

@@ -1,0 +1,92 @@
+#include "bindings/pmpi/watch.hpp"
+
+#include "bindings/pmpi/communicator.hpp"
+#include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/requests.hpp"
+
+namespace sumac::pmpi {
+namespace {
+
+/// An MPI may make one of its collectives of others by their public names.
+thread_local bool is_inside = false;
+
+std::uint64_t passed_of(const Communicator& communicator, int coll) {
+  std::uint64_t passed = 0;
+  for (const std::uint64_t count : communicator.passed[coll]) passed += count;
+  return passed;
+}
+
+}  // namespace
+
+Watch::Watch(int coll, sumac_form form, MPI_Comm comm) : comm_(comm) {
+  call_.coll = coll;
+  call_.form = form;
+  if (is_inside || comm == MPI_COMM_NULL) return;
+  int is_inter = 0;
+  if (mpi.Comm_test_inter(comm, &is_inter) != MPI_SUCCESS) return;
+  (void)mpi.Comm_rank(comm, &shape_.rank);
+  (void)mpi.Comm_size(comm, &shape_.size);
+  shape_.peers = shape_.size;
+  if (is_inter != 0) (void)mpi.Comm_remote_size(comm, &shape_.peers);
+  counts_ = is_inter != 0 || shape_.size > 1;
+  is_inside = counts_;
+}
+
+Watch::~Watch() {
+  if (counts_) is_inside = false;
+}
+
+void Watch::begin(std::uint64_t bytes) {
+  call_.bytes = bytes;
+  const Communicator* communicator = call_.coll < SUMAC_COLLS ? find(comm_) : nullptr;
+  if (communicator != nullptr) {
+    passed_ = passed_of(*communicator, call_.coll);
+    if (communicator->ordinary.team != nullptr) sumac_team_ways(communicator->ordinary.team, call_.coll, ways_);
+  }
+  call_.start_ns = sumac_profile_now();
+}
+
+int Watch::way(const MPI_Request* request) const {
+  const Communicator* communicator = call_.coll < SUMAC_COLLS ? find(comm_) : nullptr;
+  if (communicator == nullptr) return SUMAC_WAY_PASS;
+  if (call_.form == SUMAC_FORM_PERSISTENT) {  // A team counts it when it is started.
+    const Request* ours = persistent_exist() ? find_persistent(*request) : nullptr;
+    if (ours == nullptr) return SUMAC_WAY_PASS;
+    return ours->op != nullptr ? static_cast<int>(SUMAC_WAY_HOST) : static_cast<int>(SUMAC_PROFILE_NO_DATA);
+  }
+  std::uint64_t ways[SUMAC_WAYS] = {};
+  if (communicator->ordinary.team != nullptr) sumac_team_ways(communicator->ordinary.team, call_.coll, ways);
+  for (int i = 0; i < SUMAC_WAYS; ++i) ways[i] -= ways_[i];
+  const std::uint64_t passed = passed_of(*communicator, call_.coll) - passed_;
+  return sumac_profile_way_of(ways, passed, call_.coll, call_.bytes);
+}
+
+void Watch::end(const MPI_Request* request) const {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  sumac_profile_call call = call_;
+  call.way = way(request);
+  int length = 0;
+  if (sumac_profile_traces()) (void)mpi.Comm_get_name(comm_, name, &length);
+  sumac_profile_add(&call, name);
+}
+
+std::uint64_t bytes_of(MPI_Datatype type, MPI_Count count) {
+  if (count <= 0) return 0;
+  const Type* known = find_type(type);
+  return known == nullptr ? 0 : known->size * static_cast<std::uint64_t>(count);
+}
+
+void begin_watch(const char* host) {
+  static CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until MPI_Finalize.
+  const sumac_profile_spec spec{
+      .world = world.record(), .settings = &library.settings, .host = host, .hosts = library.hosts, .next = "MPI"};
+  sumac_profile_begin(&spec);
+  library.watches = true;
+}
+
+void end_watch() {
+  library.watches = false;
+  sumac_profile_end();
+}
+
+}  // namespace sumac::pmpi
