@@ -161,7 +161,6 @@ void fill_one(const Row& row, std::size_t op, Fold& fold) {
     if (row.form == Form::complex) fold.type = fold.fold.element_bytes == 4 ? MPI_FLOAT : MPI_DOUBLE;
     return;
   }
-  fold.by_mpi = true;
   sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold);
 }
 
@@ -208,7 +207,6 @@ bool make_fold(const Type& type, MPI_Op op, Fold& fold, bool& commutes) {
   fold.true_lb = type.true_lb;
   fold.true_extent = type.true_extent;
   fold.mpi_bytes = static_cast<std::size_t>(type.extent);
-  fold.by_mpi = true;
   sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold);
   return true;
 }

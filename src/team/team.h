@@ -95,8 +95,9 @@ typedef struct sumac_fold {
 int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag);
 
 /** A function of the caller's own, for types without a kernel here (long double, complex product). It must be
- *  commutative and associative, give the same bits at every rank, and use only `fold->context`. `out` may be `a` or
- *  `b`. */
+ *  associative, give the same bits at every rank, and use only `fold->context`. `out` may be `a` or `b`. A team may be
+ *  given a function that does not commute only if sumac_team_keeps_order(), and elements of at most
+ *  sumac_team_element_bytes_max() bytes. */
 void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
                        void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b,
                                         size_t count),
@@ -257,6 +258,14 @@ int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char
 /** Frees all that the team has at this rank. Local: other ranks may still be in their last collective. Operations
  *  that are not done are dropped; their handles are freed too, active or not. */
 void sumac_team_destroy(sumac_team_t* team);
+
+/** True (1) if the team combines the operands of every reduction in the order of ranks: all ranks meet at once in one
+ *  shared memory. The same at every rank. */
+int sumac_team_keeps_order(const sumac_team_t* team);
+
+/** The most bytes that an element of this collective may have; a predefined type is never larger. The same at every
+ *  rank. */
+size_t sumac_team_element_bytes_max(const sumac_team_t* team, int coll);
 
 /* ---- running ---- */
 
