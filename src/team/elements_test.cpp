@@ -136,6 +136,43 @@ TEST(Elements, OnlyATeamWhoseRanksMeetAtOnceKeepsTheOrder) {
   }
 }
 
+TEST(Elements, AFunctionOfTheProgramIsNeverCalledByAHelper) {
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({});
+  EXPECT_EQ("", as_threads(2, 79, [&](World& world) -> std::string {
+              auto spec = world.spec(places, as_c(options));
+              spec.threads = 1;
+              sumac_team_t* team = world.create(spec);
+              if (team == nullptr) return world.why;
+              sumac_fold_t fold;
+              sumac_fold_custom(&fold, sizeof(Map), compose, nullptr);
+              fold.in_mpi = 1;
+              const Map mine = map_of(world.rank, 0);
+              Map out{};
+              sumac_call_t call{};
+              call.coll = SUMAC_COLL_ALLREDUCE;
+              call.in = &mine;
+              call.out = &out;
+              call.bytes = sizeof out;
+              call.fold = &fold;
+              sumac_op_t* op = nullptr;
+              if (sumac_team_post(team, &call, nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "post";
+              world.meet();
+              int ended = 0;
+              for (int i = 0; i < 500; ++i) ended += sumac_team_progress_apart(team);
+              std::string fault = ended == 0 ? "" : "the helper has ended it";
+              if (sumac_team_awaits(team) != SUMAC_AWAITS_MPI) fault += "it does not await MPI";
+              world.meet();
+              while (sumac_op_test(op) == SUMAC_TEAM_PENDING) ::sched_yield();
+              const Map first = map_of(0, 0), second = map_of(1, 0);
+              if (out.a != first.a * second.a) fault += "wrong result";
+              sumac_op_free(op);
+              world.meet();
+              sumac_team_destroy(team);
+              return fault;
+            }));
+}
+
 TEST(Elements, AreAtLeastOneCacheLineAndSmallerWhereMemoryIs) {
   using coll::Kind;
   EXPECT_EQ(shm::element_bytes_max(Kind::allreduce, 4, std::size_t{1} << 20), 8192U);

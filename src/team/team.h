@@ -87,6 +87,7 @@ typedef struct sumac_fold {
   void (*function)(const struct sumac_fold* fold, void* out, const void* a, const void* b, size_t count);
   const void* context;
   uint8_t dtype, op, tag; /* the numbers of sharp_coll.h; 12 for a function of the caller's own */
+  uint8_t in_mpi;         /* 1: sumac_team_progress_apart() must not call `function`, which is the program's */
 } sumac_fold_t;
 
 /** A pair of type and operation with the numbers of sharp_coll.h (enum sharp_datatype, sharp_reduce_op); `tag` is the
@@ -304,7 +305,7 @@ int sumac_team_progress(sumac_team_t* team);
 /** Does the same for a thread beside MPI's own, which must not call MPI: it never calls start(), start_direct() or test()
  *  of sumac_across_t. Operations by shared memory and by the tree go on to their end. The first operation whose next
  *  step is one of those calls stops in front of it, and all behind it wait, until sumac_team_progress() or
- *  sumac_team_run() has made that step. The team must have been made with `threads`. */
+ *  sumac_team_run() has made that step. An operation whose fold is `in_mpi` stops before its first step. The team must have been made with `threads`. */
 int sumac_team_progress_apart(sumac_team_t* team);
 
 /** The events that the oldest posted operation waits for, as bits. */
