@@ -55,6 +55,9 @@ static ompi_datatype_t* unit_type(struct across_request* request, int which, siz
   return made;
 }
 
+/* Returns the address that Open MPI's functions are given for elements of a user's type. */
+static char* elements_at(const void* data, const struct hcoll_fold* pair) { return (char*)data - pair->true_lb; }
+
 /* Every leader must pass the same arguments to Open MPI, even where only one of them knows a fact. MPI takes
  * MPI_IN_PLACE from all ranks of an allreduce or from none, and Open MPI's choice of an algorithm depends on it. A
  * leader with other ranks on its island has the island's sum in the result already, so a leader that is alone on its
@@ -74,11 +77,12 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
       if (!in_place) {
         memcpy(call->out, call->in, call->bytes);
       }
-      return coll->coll_iallreduce(MPI_IN_PLACE, call->out, count, pair->type, pair->op, comm, out,
+      return coll->coll_iallreduce(MPI_IN_PLACE, elements_at(call->out, pair), count, pair->type, pair->op, comm, out,
                                    coll->coll_iallreduce_module);
     case SUMAC_COLL_REDUCE:
-      return coll->coll_ireduce(in_place ? MPI_IN_PLACE : call->in, call->out, count, pair->type, pair->op, call->root,
-                                comm, out, coll->coll_ireduce_module);
+      return coll->coll_ireduce(in_place ? MPI_IN_PLACE : elements_at(call->in, pair),
+                                NULL == call->out ? NULL : elements_at(call->out, pair), count, pair->type, pair->op,
+                                call->root, comm, out, coll->coll_ireduce_module);
     case SUMAC_COLL_BCAST:
       return coll->coll_ibcast(call->out, (int)call->bytes, byte, call->root, comm, out, coll->coll_ibcast_module);
     case SUMAC_COLL_ALLGATHERV:

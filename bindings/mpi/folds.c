@@ -1,6 +1,9 @@
 /* The table of folds: every predefined pair of MPI type and operation, looked up once. If src/reduce has a kernel
  * for the pair it is used, else (long double, complex product, Fortran's LOGICAL, ...) Open MPI's own function of
- * three buffers. */
+ * three buffers. A user's operation gets a fold for each call, which Open MPI calls as the language of its function
+ * demands. */
+#include "bindings/common/fold.h"
+
 #include "hcoll.h"
 
 #include <limits.h>
@@ -165,4 +168,29 @@ static void fill(void) {
 void hcoll_folds_fill(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, fill);
+}
+
+/* A user's function finds the data of an element true_lb bytes behind its address. */
+static void reduce_local(const void* context, const void* in, void* inout, int count) {
+  const struct hcoll_fold* own = context;
+  ompi_op_reduce(own->op, (char*)in - own->true_lb, (char*)inout - own->true_lb, count, own->type);
+}
+
+static void fold_by_user(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count) {
+  sumac_fold_by_local(fold, out, a, b, count, reduce_local);
+}
+
+bool hcoll_fold_make(struct hcoll_fold* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
+                     ompi_op_t* op) {
+  const ptrdiff_t extent = type->super.ub - type->super.lb, true_extent = type->super.true_ub - type->super.true_lb;
+  /* A predefined operation takes predefined types only. A function in Java is bound to the thread that made it. */
+  if (0 != (op->o_flags & (OMPI_OP_FLAGS_INTRINSIC | OMPI_OP_FLAGS_JAVA_FUNC)) || 0 == type->super.size ||
+      extent <= 0 || true_extent > extent || (size_t)extent > sumac_team_element_bytes_max(team, coll) ||
+      (!ompi_op_is_commute(op) && !sumac_team_keeps_order(team))) {
+    return false;
+  }
+  *fold = (struct hcoll_fold){.mpi_bytes = (uint32_t)extent, .type = type, .op = op, .true_lb = type->super.true_lb};
+  sumac_fold_custom(&fold->fold, (size_t)extent, fold_by_user, fold);
+  fold->fold.in_mpi = 1;
+  return true;
 }

@@ -28,7 +28,7 @@ static void trim_scratch(hcoll_module_t* module) {
   }
 }
 
-/* For a reduction with a user's operation or a derived type. */
+/* For a reduction with a user's operation or type that no team can do. */
 static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) {
   hcoll_count_passed(module, plan->call.coll, SUMAC_WHY_FUNCTION);
   return HCOLL_TO_NEXT;

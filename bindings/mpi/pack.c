@@ -46,14 +46,28 @@ static void convert_side(bool into_ours, const struct hcoll_plan* plan, const st
   }
 }
 
+/* Copies the data alone: the holes of the user's buffer are the user's, and ours have nothing in them. */
+static void copy_data(const struct hcoll_side* side, char* to, char* from) {
+  (void)ompi_datatype_copy_content_same_ddt(side->type, side->count, to, from);
+}
+
+/* Returns the address that Open MPI knows packed elements by: their data begin true_lb bytes behind it. */
+static char* elements_of(const struct hcoll_plan* plan, const struct hcoll_side* side) {
+  return hcoll_plan_packed(plan, side) - plan->own.true_lb;
+}
+
 void hcoll_plan_pack(const struct hcoll_plan* plan) {
-  if (plan->send.is_packed) {
+  if (plan->send.is_packed && plan->keeps_extent) {
+    copy_data(&plan->send, elements_of(plan, &plan->send), plan->send.user);
+  } else if (plan->send.is_packed) {
     convert_side(true, plan, &plan->send);
   }
 }
 
 void hcoll_plan_unpack(const struct hcoll_plan* plan) {
-  if (plan->receive.is_packed) {
+  if (plan->receive.is_packed && plan->keeps_extent) {
+    copy_data(&plan->receive, plan->receive.user, elements_of(plan, &plan->receive));
+  } else if (plan->receive.is_packed) {
     convert_side(false, plan, &plan->receive);
   }
 }

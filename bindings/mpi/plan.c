@@ -20,7 +20,7 @@ void hcoll_plan_begin(struct hcoll_plan* plan, enum sumac_coll coll) {
   plan->call = (sumac_call_t){.coll = coll};
   plan->send.is_packed = plan->receive.is_packed = false;
   plan->shared = HCOLL_APART;
-  plan->is_too_large = false;
+  plan->keeps_extent = plan->is_too_large = false;
   plan->memory = NULL;
   plan->memory_bytes = 0;
 }
@@ -37,17 +37,56 @@ char* hcoll_plan_row(struct hcoll_plan* plan, struct hcoll_side* side, const voi
   return NULL;
 }
 
-enum hcoll_planned hcoll_plan_reduction(struct hcoll_plan* plan, enum sumac_coll coll, const void* sbuf, void* rbuf,
-                                        int count, ompi_datatype_t* dtype, ompi_op_t* op) {
+static void pack_with_holes(struct hcoll_plan* plan, struct hcoll_side* side, const void* user, size_t elements) {
+  *side = (struct hcoll_side){.user = (char*)user,
+                              .type = plan->own.type,
+                              .count = elements,
+                              .packed_at = reserve(plan, elements * plan->own.mpi_bytes),
+                              .is_packed = true};
+}
+
+static bool has_holes(const ompi_datatype_t* type) {
+  const ptrdiff_t size = (ptrdiff_t)type->super.size;
+  return type->super.ub - type->super.lb != size || type->super.true_ub - type->super.true_lb != size;
+}
+
+/* Elements without holes are used where they lie, whatever the order of their parts is: only the user's function looks
+ * into them. */
+static void plan_own(struct hcoll_plan* plan, const void* from, void* rbuf, bool keeps, size_t gives, size_t gets) {
+  plan->call.fold = &plan->own.fold;
+  plan->call.bytes = gets * plan->own.mpi_bytes;
+  if (0 == gets) {
+    return;
+  }
+  if (has_holes(plan->own.type)) {
+    plan->keeps_extent = true;
+    pack_with_holes(plan, &plan->send, from, gives);
+    if (keeps) {
+      pack_with_holes(plan, &plan->receive, rbuf, gets);
+    }
+    return;
+  }
+  plan->call.in = hcoll_data_at(from, plan->own.type);
+  plan->call.out = keeps ? hcoll_data_at(rbuf, plan->own.type) : NULL;
+}
+
+enum hcoll_planned hcoll_plan_reduction(hcoll_module_t* module, struct hcoll_plan* plan, enum sumac_coll coll,
+                                        const void* sbuf, void* rbuf, bool keeps, int count, ompi_datatype_t* dtype,
+                                        ompi_op_t* op) {
   hcoll_plan_begin(plan, coll);
+  const void* from = MPI_IN_PLACE == sbuf ? rbuf : sbuf;
   const struct hcoll_fold* fold = hcoll_fold_of(dtype, op);
-  if (NULL == fold) {
+  if (OPAL_LIKELY(NULL != fold)) {
+    plan->call.in = from;
+    plan->call.out = keeps ? rbuf : NULL;
+    plan->call.bytes = (size_t)count * fold->mpi_bytes;
+    plan->call.fold = &fold->fold;
+  } else if (hcoll_fold_make(&plan->own, module->ordinary.team, coll, dtype, op)) {
+    const size_t blocks = SUMAC_COLL_REDUCE_SCATTER_BLOCK == coll ? (size_t)module->size : 1;
+    plan_own(plan, from, rbuf, keeps, blocks * (size_t)count, (size_t)count);
+  } else {
     return HCOLL_NOT_OURS;
   }
-  plan->call.in = MPI_IN_PLACE == sbuf ? rbuf : sbuf;
-  plan->call.out = rbuf;
-  plan->call.bytes = (size_t)count * fold->mpi_bytes;
-  plan->call.fold = &fold->fold;
   return 0 == count ? HCOLL_NOTHING : HCOLL_PLANNED;
 }
 

@@ -1,7 +1,8 @@
 /* The layout of a collective's data. A team moves bytes: a buffer of a contiguous type is used as it is; any other
  * is packed into our memory before and unpacked from it afterwards. This is local to one rank: MPI lets ranks use
  * different types of equal signature, so the form of a rank's type must not influence a decision that all ranks
- * share. */
+ * share. In a reduction all ranks have the same type: a user's function gets its elements with their holes, so packed
+ * elements keep their extent, and only their data return to the user. */
 #ifndef SUMAC_MPI_PLAN_H
 #define SUMAC_MPI_PLAN_H
 
@@ -26,8 +27,10 @@ struct hcoll_plan {
   sumac_call_t call;
   struct hcoll_side send, receive;
   enum hcoll_shared shared;
-  bool is_too_large; /* there are more scattered elements to pack than a displacement of type int can reach */
-  void* memory;      /* both sides' packed data, and its displacements */
+  struct hcoll_fold own; /* for a user's operation: call.fold points to it */
+  bool keeps_extent;     /* packed elements lie as far apart as the user's, holes included */
+  bool is_too_large;     /* there are more scattered elements to pack than a displacement of type int can reach */
+  void* memory;          /* both sides' packed data, and its displacements */
   size_t memory_bytes;
 };
 
@@ -42,9 +45,10 @@ enum hcoll_planned {
 
 /** Begins an empty plan. */
 void hcoll_plan_begin(struct hcoll_plan* plan, enum sumac_coll coll);
-/** Makes the whole plan of a collective that reduces. */
-enum hcoll_planned hcoll_plan_reduction(struct hcoll_plan* plan, enum sumac_coll coll, const void* sbuf, void* rbuf,
-                                        int count, ompi_datatype_t* dtype, ompi_op_t* op);
+/** Makes the whole plan of a collective that reduces. `keeps`: this rank gets a result, so `rbuf` counts. */
+enum hcoll_planned hcoll_plan_reduction(hcoll_module_t* module, struct hcoll_plan* plan, enum sumac_coll coll,
+                                        const void* sbuf, void* rbuf, bool keeps, int count, ompi_datatype_t* dtype,
+                                        ompi_op_t* op);
 /** Completes the plan if both sides have blocks of one size: `sblocks` of them are sent and as many received as
  *  there are ranks; in place, the data to send begins with the block `own` of rbuf. */
 enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
@@ -63,6 +67,16 @@ extern const char hcoll_plan_no_data[1];
 
 /** True if there is something to pack or unpack: then the caller must provide memory before anything else. */
 static inline bool hcoll_plan_packs(const struct hcoll_plan* plan) { return 0 != plan->memory_bytes; }
+/** True if the call reduces by a user's operation. */
+static inline bool hcoll_plan_is_own(const struct hcoll_plan* plan) { return plan->call.fold == &plan->own.fold; }
+/** Copies a plan that is not used yet. */
+static inline void hcoll_plan_copy(struct hcoll_plan* to, const struct hcoll_plan* from) {
+  *to = *from;
+  if (hcoll_plan_is_own(from)) {
+    hcoll_fold_moved(&to->own);
+    to->call.fold = &to->own.fold;
+  }
+}
 /** Points the call at `memory`, of plan->memory_bytes bytes. */
 void hcoll_plan_use(struct hcoll_plan* plan, void* memory);
 /** Returns the address of a packed side's data. */

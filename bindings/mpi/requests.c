@@ -7,7 +7,8 @@
 static void construct(hcoll_request_t* request) {
   request->lane = NULL;
   request->op = NULL;
-  request->types[0] = request->types[1] = NULL;
+  request->types[0] = request->types[1] = request->types[2] = NULL;
+  request->user_op = NULL;
   request->memory = NULL;
   request->arrays = NULL;
   request->next_done = NULL;
@@ -55,11 +56,15 @@ void hcoll_request_drop(hcoll_request_t* request) {
     sumac_op_free(request->op);
     request->op = NULL;
   }
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {
     if (NULL != request->types[i]) {
       OMPI_DATATYPE_RELEASE_NO_NULLIFY(request->types[i]);
       request->types[i] = NULL;
     }
+  }
+  if (NULL != request->user_op) {
+    OBJ_RELEASE(request->user_op);
+    request->user_op = NULL;
   }
   free(request->memory);
   request->memory = NULL;
@@ -156,13 +161,18 @@ hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan*
     OBJ_RETAIN(module->comm);
   }
   request->lane = lane;
-  request->plan = *plan;
+  hcoll_plan_copy(&request->plan, plan);
   request->status = SUMAC_TEAM_OK;
   if (plan->send.is_packed) {
     hold(request, 0, plan->send.type);
   }
   if (plan->receive.is_packed) {
     hold(request, 1, plan->receive.type);
+  }
+  if (hcoll_plan_is_own(plan)) {
+    hold(request, 2, plan->own.type);
+    request->user_op = plan->own.op;
+    OBJ_RETAIN(request->user_op);
   }
   if (!keep_arrays(request, module->size)) {
     hcoll_request_drop(request);

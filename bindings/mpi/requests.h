@@ -11,7 +11,8 @@ typedef struct hcoll_request {
   hcoll_lane_t* lane;
   sumac_op_t* op;
   struct hcoll_plan plan;
-  ompi_datatype_t* types[2]; /* the types of packed sides, held until the last unpack */
+  ompi_datatype_t* types[3]; /* the types of packed sides and of a user's operation, held until the request ends */
+  ompi_op_t* user_op;        /* held as long */
   void* memory;              /* plan.memory, which we free */
   int* arrays;               /* our copy of the v-forms' counts and displacements */
   int status;                /* the team's status, once done */

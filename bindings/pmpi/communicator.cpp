@@ -93,9 +93,6 @@ void look_at(Communicator& communicator) {
     return leave(communicator, "it has processes of another MPI_COMM_WORLD");
   auto places = places_of(comm, communicator.size);
   communicator.hosts = number_hosts(places);
-  communicator.keeps_order = std::all_of(places.begin(), places.end(), [&](const sumac_place_t& place) {
-    return place.host == places[0].host && place.socket == places[0].socket;
-  });
 }
 
 void reset(Communicator& communicator) {
@@ -106,7 +103,7 @@ void reset(Communicator& communicator) {
   communicator.hosts = 1;
   communicator.ordinary = {.owner = &communicator};
   communicator.is_broken = communicator.no_group = communicator.lanes_end = false;
-  communicator.is_alone = communicator.keeps_order = false;
+  communicator.is_alone = false;
   communicator.lanes.clear();
   communicator.lanes_taken = 0;
   std::memset(communicator.passed, 0, sizeof communicator.passed);

@@ -30,10 +30,9 @@ struct Communicator {
   int rank = -1, size = 0, hosts = 1;
   /// For blocking and nonblocking collectives: MPI orders them all.
   Lane ordinary;
-  bool is_alone = false;     ///< One rank: nothing is counted.
-  bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are close to each other.
-  bool is_broken = false;    ///< The reason was printed.
-  bool no_group = false;     ///< The tree had no group for it.
+  bool is_alone = false;                     ///< One rank: nothing is counted.
+  bool is_broken = false;                    ///< The reason was printed.
+  bool no_group = false;                     ///< The tree had no group for it.
   std::vector<std::unique_ptr<Lane>> lanes;  ///< For persistent collectives (lanes.cpp).
   std::atomic<std::uint32_t> lanes_taken{0};
   bool lanes_end = false;
@@ -75,11 +74,6 @@ int attach(Communicator& communicator);
 /// Makes the team of a lane for a persistent collective, with shared memory alone. Collective. Returns a status of
 /// src/team.
 int make_lane_team(Lane& lane, char* why, std::size_t why_bytes);
-
-/// True if a reduction whose operation is the MPI's own function may be done by a team.
-inline bool reduces_by_mpi(const Communicator& communicator, bool commutes) {
-  return commutes || communicator.keeps_order;
-}
 
 std::string name_of(const Communicator& communicator);
 

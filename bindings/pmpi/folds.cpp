@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "bindings/common/fold.h"
 #include "bindings/pmpi/functions.hpp"
 #include "sharp/api/sharp_coll.h"
 
@@ -126,25 +127,16 @@ int kernel_dtype(const Row& row, std::size_t op, std::size_t size) {
   return -1;
 }
 
-/// Computes out = a op b. MPI_Reduce_local replaces its second operand, so `b` must lie in `out` first. A user's
-/// function finds the data of an element true_lb bytes behind its address.
+/// MPI_Reduce_local replaces its second operand. A user's function finds the data of an element true_lb bytes behind its
+/// address.
+void reduce_local(const void* context, const void* in, void* inout, int count) {
+  const auto* pair = static_cast<const Fold*>(context);
+  (void)mpi.Reduce_local(static_cast<const char*>(in) - pair->true_lb, static_cast<char*>(inout) - pair->true_lb, count,
+                         pair->type, pair->op);
+}
+
 void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void* b, std::size_t count) {
-  const auto* pair = static_cast<const Fold*>(fold->context);
-  const std::size_t bytes = fold->element_bytes;
-  thread_local std::vector<char> kept;
-  for (std::size_t done = 0; done < count;) {
-    const auto now = std::min<std::size_t>(count - done, INT_MAX);
-    const char *first = static_cast<const char*>(a) + done * bytes,
-               *second = static_cast<const char*>(b) + done * bytes;
-    char* result = static_cast<char*>(out) + done * bytes;
-    if (result == first) {  // The first operand must survive the copy of the second.
-      kept.assign(first, first + now * bytes);
-      first = kept.data();
-    }
-    if (result != second) std::memcpy(result, second, now * bytes);
-    (void)mpi.Reduce_local(first - pair->true_lb, result - pair->true_lb, static_cast<int>(now), pair->type, pair->op);
-    done += now;
-  }
+  sumac_fold_by_local(fold, out, a, b, count, reduce_local);
 }
 
 void fill_one(const Row& row, std::size_t op, Fold& fold) {
@@ -161,7 +153,6 @@ void fill_one(const Row& row, std::size_t op, Fold& fold) {
     if (row.form == Form::complex) fold.type = fold.fold.element_bytes == 4 ? MPI_FLOAT : MPI_DOUBLE;
     return;
   }
-  fold.by_mpi = true;
   sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold);
 }
 
@@ -208,7 +199,6 @@ bool make_fold(const Type& type, MPI_Op op, Fold& fold, bool& commutes) {
   fold.true_lb = type.true_lb;
   fold.true_extent = type.true_extent;
   fold.mpi_bytes = static_cast<std::size_t>(type.extent);
-  fold.by_mpi = true;
   sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold);
   return true;
 }

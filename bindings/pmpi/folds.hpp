@@ -15,7 +15,6 @@ struct Fold {
   MPI_Datatype type{};  ///< One element of `fold` for MPI.
   MPI_Op op{};
   std::ptrdiff_t true_lb = 0, true_extent = 0;  ///< These measure the data in one element of a derived type.
-  bool by_mpi = false;                          ///< MPI_Reduce_local does it.
 };
 
 /// Fills the table; once, after the functions were found.

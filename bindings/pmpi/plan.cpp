@@ -124,12 +124,14 @@ Planned plan_reduction(const Communicator& communicator, Plan& plan, const void*
   if (type == nullptr || signed_count < 0) return Planned::wrong;
   const auto count = static_cast<std::size_t>(signed_count);
   const Fold* fold = find_fold(*type, op);
-  bool commutes = true;
   if (fold == nullptr) {
-    if (!make_fold(*type, op, plan.fold, commutes)) return Planned::not_ours;
+    bool commutes = true;
+    const sumac_team_t* team = communicator.ordinary.team;
+    if (!make_fold(*type, op, plan.fold, commutes) || (!commutes && sumac_team_keeps_order(team) == 0) ||
+        plan.fold.mpi_bytes > sumac_team_element_bytes_max(team, plan.call.coll))
+      return Planned::not_ours;
     fold = &plan.fold;
   }
-  if (fold->by_mpi && !reduces_by_mpi(communicator, commutes)) return Planned::not_ours;
   plan.call.fold = &fold->fold;
   plan.call.bytes = count * fold->mpi_bytes;
   if (count == 0) return Planned::nothing;

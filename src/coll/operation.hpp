@@ -24,6 +24,7 @@ struct Fold {
   Dtype dtype = Dtype::null;
   Op op = Op::null;
   Dtype tag = Dtype::null;  ///< Set for MINLOC and MAXLOC only.
+  bool in_mpi = false;      ///< Only a thread that is inside MPI may call `function`.
 
   void combine(void* out, const void* a, const void* b, std::size_t count) const {
     if (kernel) [[likely]]

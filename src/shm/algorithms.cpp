@@ -4,6 +4,7 @@
 #include <string>
 
 #include "shm/block_shapes.hpp"
+#include "shm/segment/layout.hpp"
 #include "shm/steps.hpp"
 
 namespace sumac::shm {
@@ -112,6 +113,14 @@ std::size_t selection_bytes(const coll::Operation& operation, int group_size) no
     case coll::Kind::allgatherv: return UnevenBlocks{operation.out_blocks}.largest(group_size);
     default: return has_size(operation.kind) ? operation.bytes : 0;
   }
+}
+
+std::size_t element_bytes_max(coll::Kind kind, int members, std::size_t large_bytes) noexcept {
+  // The smallest groups have the smallest slices.
+  const std::size_t slice = large_bytes / kSlicesMax / kCacheLine * kCacheLine;
+  const std::size_t room = slice == 0 ? Shape{}.eager_bytes : std::min(Shape{}.eager_bytes, slice);
+  const bool has_cells = kind == coll::Kind::reduce_scatter_block;
+  return std::max(kCacheLine, has_cells ? room / static_cast<std::size_t>(members) : room);
 }
 
 bool may_copy_once(const TuningInput& input) noexcept { return input.size == 2 && !input.crowded; }

@@ -81,6 +81,11 @@ struct Tuning {
 /// do not know a common size.
 std::size_t selection_bytes(const coll::Operation& operation, int group_size) noexcept;
 
+/// The largest element that every algorithm of a reduction can fold, in any group of at most `members` whose segment has
+/// at least `large_bytes`. No algorithm cuts an element, so it must fit into an eager buffer and into a slice (turns.hpp);
+/// in a reduce_scatter_block, so must one for each member. Elements of one cache line always fit.
+std::size_t element_bytes_max(coll::Kind kind, int members, std::size_t large_bytes) noexcept;
+
 /// The input of default_tuning(), which is good without measurements; `crowded` means more ranks than cores.
 struct TuningInput {
   int size = 1;

@@ -80,6 +80,7 @@ class Maker {
   int compare_greetings();
   int vote(Errc code, std::string_view words, std::string& complaint);
   void tell_room();
+  void weigh_memory();
   void weigh_processors();
   void make_groups();
   std::string decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input);
@@ -145,6 +146,7 @@ int Maker::share_memory() {
   if (rc == SUMAC_TEAM_OK && !refused.empty())
     team_->remarks.push_back(fmt::format("memfd refused: {}; a file in /dev/shm instead", refused));
   if (rc == SUMAC_TEAM_OK) tell_room();
+  if (rc == SUMAC_TEAM_OK) weigh_memory();
   if (team_->segment && rc != SUMAC_TEAM_OK) team_->segment.reset();
   return rc;
 }
@@ -260,6 +262,14 @@ void Maker::tell_room() {
   if (is_small)
     add_line(fmt::format("/dev/shm is small, so large messages go in smaller pieces: enlarge it (docker --shm-size){}",
                          handle_.options.backing == Backing::devshm ? " or SUMAC_SHM_BACKING=memfd" : ""));
+}
+
+/// Finds the least memory of any host, which limits the size of an element everywhere.
+void Maker::weigh_memory() {
+  team_->large_bytes_least = shm::Shape{}.large_bytes;
+  for (const Greeting& greeting : greetings_)
+    if (greeting.handle.bytes != 0)
+      team_->large_bytes_least = std::min<std::size_t>(team_->large_bytes_least, greeting.handle.large_bytes);
 }
 
 /// Computes how many ranks compete for how many processors, with the same result at every rank of the host.

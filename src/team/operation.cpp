@@ -61,6 +61,10 @@ bool step_head(sumac_team& team) {
     finish(team, *op, SUMAC_TEAM_BROKEN);
     return true;
   }
+  if (team.is_apart && op->operation.fold != nullptr && op->operation.fold->in_mpi) {
+    team.awaits.store(SUMAC_AWAITS_MPI, std::memory_order_relaxed);
+    return false;
+  }
   if (!op->has_begun) {
     op->has_begun = true;
     op->run.begin(team, op->operation, op->choice);

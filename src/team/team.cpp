@@ -101,6 +101,15 @@ void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
     if (group && group->index() == 0) counts->closed += group->closed();
 }
 
+int sumac_team_keeps_order(const sumac_team_t* team) {
+  const bool goes_by_steps = team->shape.has_steps && team->options->options.steps != sumac::team::Steps::never;
+  return team->shape.islands == 1 && !goes_by_steps ? 1 : 0;
+}
+
+size_t sumac_team_element_bytes_max(const sumac_team_t* team, int coll) {
+  return sumac::shm::element_bytes_max(static_cast<Kind>(coll), team->layout.size, team->large_bytes_least);
+}
+
 int sumac_team_leaders(const sumac_team_t* team, int* my_index) {
   if (my_index != nullptr) *my_index = team->layout.leads() ? team->layout.island() : -1;
   return static_cast<int>(team->layout.islands.size());

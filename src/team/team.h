@@ -87,6 +87,7 @@ typedef struct sumac_fold {
   void (*function)(const struct sumac_fold* fold, void* out, const void* a, const void* b, size_t count);
   const void* context;
   uint8_t dtype, op, tag; /* the numbers of sharp_coll.h; 12 for a function of the caller's own */
+  uint8_t in_mpi;         /* 1: sumac_team_progress_apart() must not call `function`, which is the program's */
 } sumac_fold_t;
 
 /** A pair of type and operation with the numbers of sharp_coll.h (enum sharp_datatype, sharp_reduce_op); `tag` is the
@@ -95,8 +96,9 @@ typedef struct sumac_fold {
 int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag);
 
 /** A function of the caller's own, for types without a kernel here (long double, complex product). It must be
- *  commutative and associative, give the same bits at every rank, and use only `fold->context`. `out` may be `a` or
- *  `b`. */
+ *  associative, give the same bits at every rank, and use only `fold->context`. `out` may be `a` or `b`. A team may be
+ *  given a function that does not commute only if sumac_team_keeps_order(), and elements of at most
+ *  sumac_team_element_bytes_max() bytes. */
 void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
                        void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b,
                                         size_t count),
@@ -258,6 +260,14 @@ int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char
  *  that are not done are dropped; their handles are freed too, active or not. */
 void sumac_team_destroy(sumac_team_t* team);
 
+/** True (1) if the team combines the operands of every reduction in the order of ranks: all ranks meet at once in one
+ *  shared memory. The same at every rank. */
+int sumac_team_keeps_order(const sumac_team_t* team);
+
+/** The most bytes that an element of this collective may have; a predefined type is never larger. The same at every
+ *  rank. */
+size_t sumac_team_element_bytes_max(const sumac_team_t* team, int coll);
+
 /* ---- running ---- */
 
 /** One blocking collective. Operations posted before are finished first.
@@ -299,7 +309,7 @@ int sumac_team_progress(sumac_team_t* team);
 /** Does the same for a thread beside MPI's own, which must not call MPI: it never calls start(), start_direct() or test()
  *  of sumac_across_t. Operations by shared memory and by the tree go on to their end. The first operation whose next
  *  step is one of those calls stops in front of it, and all behind it wait, until sumac_team_progress() or
- *  sumac_team_run() has made that step. The team must have been made with `threads`. */
+ *  sumac_team_run() has made that step. An operation whose fold is `in_mpi` stops before its first step. The team must have been made with `threads`. */
 int sumac_team_progress_apart(sumac_team_t* team);
 
 /** The events that the oldest posted operation waits for, as bits. */

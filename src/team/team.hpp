@@ -67,6 +67,7 @@ struct sumac_team {
   const sumac::team::OptionsHandle* options = nullptr;
   sumac::team::Layout layout;
   sumac::team::Shape shape;
+  std::size_t large_bytes_least = 0;  ///< The smallest large area of any host's segment.
   bool uses_tuning_file = false;
   std::vector<std::string> remarks;      ///< For explain: tuned or forced algorithms that are not available.
   sumac::shm::TuningInput island_input;  ///< The input for the island's group.

@@ -67,6 +67,18 @@ class EachMpi(unittest.TestCase):
                 args = ["1"] if program == "lives" else []
                 self.right(mpis.OPENMPI.run(ranks, case.PROGRAMS / program, *args), words)
 
+    def test_reductions_with_a_programs_own_operations_and_types(self):
+        for ranks in (2, 3, 8):
+            done = mpis.OPENMPI.run(ranks, case.PROGRAMS / "own")
+            self.right(done, f"own: 696 right on {ranks} ranks")
+            self.assertIn("shared memory 698 (barrier 2, allreduce 240, reduce 228, reduce_scatter_block 228)", done.err, done.text)
+
+    def test_elements_too_large_for_shared_memory_are_left_to_the_mpi(self):
+        done = mpis.OPENMPI.run(3, case.PROGRAMS / "own", "large", "tame")
+        self.right(done, "own: 66 right on 3 ranks")
+        self.assertIn("shared memory 2 (barrier 2); MPI 50 (allreduce 18, reduce 18, reduce_scatter_block 14: 50 with a user's operation or type)",
+                      done.err, done.text)
+
     def test_fortran_reaches_us(self):
         for mpi in self.each():
             for interface in FORTRAN:

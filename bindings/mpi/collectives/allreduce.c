@@ -3,8 +3,7 @@
 
 static enum hcoll_planned plan_allreduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
                                          int count, ompi_datatype_t* dtype, ompi_op_t* op) {
-  (void)module;
-  return hcoll_plan_reduction(plan, SUMAC_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op);
+  return hcoll_plan_reduction(module, plan, SUMAC_COLL_ALLREDUCE, sbuf, rbuf, true, count, dtype, op);
 }
 
 /* Open MPI 4.1 agrees on context ids by nonblocking allreduces of one int on the parent communicator. Those of
@@ -14,13 +13,19 @@ static bool is_like_mpis_own(int count, const ompi_datatype_t* dtype, const ompi
   return 1 == count && &ompi_mpi_int.dt == dtype && (&ompi_mpi_op_max.op == op || &ompi_mpi_op_min.op == op);
 }
 
-/* There is no plan, as in the barrier, because neither side is ever packed. */
-static inline int run_allreduce(hcoll_module_t* module, const void* sbuf, void* rbuf, int count,
-                                const ompi_datatype_t* dtype, const ompi_op_t* op) {
+/* For a user's operation. */
+static __attribute__((noinline)) int run_planned(hcoll_module_t* module, const void* sbuf, void* rbuf, int count,
+                                                 ompi_datatype_t* dtype, ompi_op_t* op) {
+  struct hcoll_plan plan;
+  return hcoll_run(module, plan_allreduce(module, &plan, sbuf, rbuf, count, dtype, op), &plan);
+}
+
+/* Predefined operations need no plan, as the barrier, because neither side is packed. */
+static inline int run_allreduce(hcoll_module_t* module, const void* sbuf, void* rbuf, int count, ompi_datatype_t* dtype,
+                                ompi_op_t* op) {
   const struct hcoll_fold* fold = hcoll_fold_of(dtype, op);
   if (OPAL_UNLIKELY(NULL == fold)) {
-    hcoll_count_passed(module, SUMAC_COLL_ALLREDUCE, SUMAC_WHY_FUNCTION);
-    return HCOLL_TO_NEXT;
+    return run_planned(module, sbuf, rbuf, count, dtype, op);
   }
   const sumac_call_t call = {.coll = SUMAC_COLL_ALLREDUCE,
                              .in = MPI_IN_PLACE == sbuf ? rbuf : sbuf,

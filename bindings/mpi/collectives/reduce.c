@@ -3,11 +3,9 @@
 
 static enum hcoll_planned plan_reduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
                                       int count, ompi_datatype_t* dtype, ompi_op_t* op, int root) {
-  enum hcoll_planned planned = hcoll_plan_reduction(plan, SUMAC_COLL_REDUCE, sbuf, rbuf, count, dtype, op);
+  enum hcoll_planned planned =
+      hcoll_plan_reduction(module, plan, SUMAC_COLL_REDUCE, sbuf, rbuf, root == module->rank, count, dtype, op);
   plan->call.root = root;
-  if (root != module->rank) {
-    plan->call.out = NULL; /* only the root has a receive buffer */
-  }
   return planned;
 }
 

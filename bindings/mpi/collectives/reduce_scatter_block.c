@@ -3,8 +3,7 @@
 
 static enum hcoll_planned plan_reduce_scatter_block(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
                                                     void* rbuf, int rcount, ompi_datatype_t* dtype, ompi_op_t* op) {
-  (void)module;
-  return hcoll_plan_reduction(plan, SUMAC_COLL_REDUCE_SCATTER_BLOCK, sbuf, rbuf, rcount, dtype, op);
+  return hcoll_plan_reduction(module, plan, SUMAC_COLL_REDUCE_SCATTER_BLOCK, sbuf, rbuf, true, rcount, dtype, op);
 }
 
 static int reduce_scatter_block(const void* sbuf, void* rbuf, int rcount, ompi_datatype_t* dtype, ompi_op_t* op,

@@ -34,8 +34,8 @@ inline std::size_t slice_bytes(const Group& group) noexcept {
   return group.large_bytes() / slices_of(group.size()) / kCacheLine * kCacheLine;
 }
 
-/// Every algorithm here needs in a slice one cache line for each member, and one more. An element is at most one cache
-/// line long.
+/// Every algorithm here needs in a slice one cache line for each member, and one more. Elements that
+/// are longer than a line have their own limit, element_bytes_max().
 inline std::size_t least_slice_bytes(const Group& group) noexcept {
   return (static_cast<std::size_t>(group.size()) + 1) * kCacheLine;
 }
