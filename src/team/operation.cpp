@@ -171,6 +171,11 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t 
 
 }  // namespace
 
+int sumac_team_way(const sumac_team_t* team, const sumac_call_t* call) {
+  if (call->coll >= SUMAC_COLLS) return SUMAC_WAY_PASS;
+  return static_cast<int>(team->choose(operation_of(*call)).way);
+}
+
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
   if (call->coll < SUMAC_COLLS && call->bytes >= team->direct_from[call->coll] &&
       team->active.load(std::memory_order_relaxed) == 0 && team->turn.try_take()) [[likely]] {

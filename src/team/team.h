@@ -260,6 +260,10 @@ void sumac_team_destroy(sumac_team_t* team);
 
 /* ---- running ---- */
 
+/** Returns the way (enum sumac_way) that the team would take for this call, the same at every rank. It starts and
+ *  counts nothing. */
+int sumac_team_way(const sumac_team_t* team, const sumac_call_t* call);
+
 /** One blocking collective. Operations posted before are finished first.
  *  @retval SUMAC_TEAM_PASS  The next module does it; the counters count it as passed. */
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call);
