@@ -33,6 +33,7 @@ struct Communicator {
   bool is_alone = false;     ///< One rank: nothing is counted.
   bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are close to each other.
   bool is_broken = false;    ///< The reason was printed.
+  bool has_tree = false;     ///< The tree may carry some of its collectives between hosts.
   bool no_group = false;     ///< The tree had no group for it.
   std::vector<std::unique_ptr<Lane>> lanes;  ///< For persistent collectives (lanes.cpp).
   std::atomic<std::uint32_t> lanes_taken{0};
