@@ -59,7 +59,7 @@ int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Ne
 Lane* lane_for_post(MPI_Comm comm, sumac_coll coll);
 /// Returns whether a nonblocking call may be posted to the lane's team: our thread must be able to move it to its end.
 inline bool may_be_posted(const Lane& lane, const sumac_call_t& call) {
-  return lane.owner->hosts == 1 || sumac_team_way(lane.team, &call) == SUMAC_WAY_TREE;
+  return lane.owner->hosts == 1 || sumac_team_goes_apart(lane.team, &call);
 }
 /// A nonblocking collective without data is done when it begins. Returns an MPI error code.
 int post_nothing(MPI_Request* handle);

@@ -171,9 +171,13 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t 
 
 }  // namespace
 
-int sumac_team_way(const sumac_team_t* team, const sumac_call_t* call) {
-  if (call->coll >= SUMAC_COLLS) return SUMAC_WAY_PASS;
-  return static_cast<int>(team->choose(operation_of(*call)).way);
+bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call) {
+  if (call->coll >= SUMAC_COLLS) return false;
+  const Operation& operation = operation_of(*call);
+  const Way way = team->choose(operation).way;
+  // A pairwise collective with sizes of its own for each block may send large blocks from rank to rank.
+  const bool has_direct = sumac::coll::collective(operation.kind).is_pairwise && !sumac::coll::has_size(operation.kind);
+  return way == Way::host || (way == Way::tree && !has_direct);
 }
 
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {

@@ -260,9 +260,9 @@ void sumac_team_destroy(sumac_team_t* team);
 
 /* ---- running ---- */
 
-/** Returns the way (enum sumac_way) that the team would take for this call, the same at every rank. It starts and
- *  counts nothing. */
-int sumac_team_way(const sumac_team_t* team, const sumac_call_t* call);
+/** Returns true if sumac_team_progress_apart() would bring this call to its end, because no step of it is by MPI. The
+ *  answer is the same at every rank; nothing is started or counted. */
+bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call);
 
 /** One blocking collective. Operations posted before are finished first.
  *  @retval SUMAC_TEAM_PASS  The next module does it; the counters count it as passed. */
