@@ -212,21 +212,31 @@ def machine(results):
     return about + (f", {taken}" if taken else "")
 
 
+def new_results(cases):
+    results = Results()
+    results.rates = {case.name for case in cases if case.bare_share}
+    return results
+
+
+def measure_groups(cases, form, ways, tools, log_folder, results, budget_s=None, enough=ENOUGH_RUNS):
+    """Files all numbers into `results`. Raises LabError if a lab does not come up."""
+    log_folder.mkdir(parents=True, exist_ok=True)
+    groups = plan(cases, form, ways)
+    progress = Progress([step for _, _, steps in groups for step in steps])
+    for fabric, own, steps in groups:
+        watch = Watch()
+        run_group(fabric, own, steps, tools, results, progress, log_folder, budget_s, enough)
+        results.busy[fabric.name] = watch.words()
+
+
 def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None, enough=ENOUGH_RUNS):
     """Everything, with progress; leaves the program with one line if the lab does not come up or somebody interrupts. With `keeps`
     what was measured until then is given back instead, marked `interrupted`."""
     end_as_by_ctrl_c()
-    log_folder.mkdir(parents=True, exist_ok=True)
-    results = Results()
-    results.rates = {case.name for case in cases if case.bare_share}
+    results = new_results(cases)
     print(f"{form.name} form: {len(cases)} cases; {machine(results)}")
-    groups = plan(cases, form, ways)
-    progress = Progress([step for _, _, steps in groups for step in steps])
     try:
-        for fabric, own, steps in groups:
-            watch = Watch()
-            run_group(fabric, own, steps, tools, results, progress, log_folder, budget_s, enough)
-            results.busy[fabric.name] = watch.words()
+        measure_groups(cases, form, ways, tools, log_folder, results, budget_s, enough)
     except LabError as error:
         sys.exit(f"{program}: {error}")
     except KeyboardInterrupt:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench-mpi`: six MPIs, each with the interposed library and without it, inside this host.
+"""`make bench-mpi`: six MPIs, each with the interposed library and without it, inside this host, and two of them among lab hosts.
 
 For each MPI both programs are started together and take turns in pairs a few milliseconds apart, as in bench-host; cells whose
 interval holds the limit are measured again while there is time."""
@@ -16,12 +16,13 @@ from core.stolen import Stolen  # noqa: E402
 from core.table import write  # noqa: E402
 from core.verdict import complain  # noqa: E402
 from demolib import tally  # noqa: E402
+from demolib.cases import OMPI_DEFAULT  # noqa: E402
 from demolib.compiling import Absent  # noqa: E402
 from host import measuring  # noqa: E402
 from host.progress import Progress  # noqa: E402
 from host.report import footnotes  # noqa: E402
 from host.running import ProgramFailed, Running  # noqa: E402
-from mpi import counted as counting, mpis, plan as P, report, suites  # noqa: E402
+from mpi import between, counted as counting, mpis, plan as P, report, suites  # noqa: E402
 
 ROUNDS = 3  # Undecided cells are measured again so often.
 
@@ -86,7 +87,7 @@ def main():
         sys.exit(f"bench-mpi: --without {','.join(sorted(unknown))}: the MPIs are {', '.join(P.MPIS)}")
     wanted = [name for name in P.MPIS if name not in left_out]
     try:
-        names = P.names_of(arguments.case, P.groups(wanted), suites.cases(wanted) + counting.cases())
+        names = P.names_of(arguments.case, P.groups(wanted), [*between.cases(wanted), *suites.cases(wanted), *counting.cases()])
     except ValueError as wrong:
         sys.exit(f"bench-mpi: {wrong}")
     if arguments.list:
@@ -97,11 +98,13 @@ def main():
     wanted = P.wanted_for(names, wanted)
     end_as_by_ctrl_c()
     clock, results, stolen, absent, groups = measuring.Clock(arguments.minutes * 60), Results(), Stolen(), {}, []
-    counted = []
+    counted, hosts_table = [], []
     try:
         found, programs, absent = find_all(wanted, arguments.peers.resolve(), arguments.build)
         groups = P.choose(P.groups(list(found)), names)
         measure(groups, programs, results, clock)
+        entries, hosts_table = between.measure(names, found, arguments.build, arguments.out.resolve().parent, clock.budget_s - clock.elapsed)
+        counted += entries
         suite = suites.Suites(found, arguments.build, arguments.peers.resolve(), clock)
         for case in names:
             if case in suites.cases(found):
@@ -114,10 +117,10 @@ def main():
         results.interrupted = True
         print("\nbench-mpi: interrupted; what was measured until now is written", file=sys.stderr)
     entries = report.rows(groups, results, names) + counted
-    lines = report.table(entries) + [""] + footnotes(results, clock, {}, stolen) + [f"Without {P.LABELS[name]}: {why}." for name, why in absent.items()]
+    lines = report.table(entries) + ["", *hosts_table] * bool(hosts_table) + [""] + footnotes(results, clock, {}, stolen) + [f"Without {P.LABELS[name]}: {why}." for name, why in absent.items()]
     write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
-    return max(complain(entries, lambda column: column in P.LABELS.values()), int(results.interrupted))
+    return max(complain(entries, lambda column: column in (*P.LABELS.values(), OMPI_DEFAULT)), int(results.interrupted))
 
 
 if __name__ == "__main__":

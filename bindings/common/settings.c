@@ -101,7 +101,8 @@ const struct hcoll_variable hcoll_variables[] = {
      .doc =
          "1: a thread moves nonblocking collectives while the program is busy elsewhere, inside a host and through "
          "the tree. An operation for which MPI carries the data between hosts moves inside MPI calls only, and those "
-         "behind it on its communicator wait for it. The thread sleeps while there is nothing to move.",
+         "behind it on its communicator wait for it; with the interposed library such an operation is the MPI's own. "
+         "The thread sleeps while there is nothing to move.",
      NUMBER(progress_thread, 0, 1)},
     {.name = "SUMAC_PROFILE",
      .default_text = "0",

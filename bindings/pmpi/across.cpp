@@ -184,6 +184,7 @@ int join_tree(Across& across, Communicator& owner, bool leads) {
                              .settings = &library.settings,
                              .options = library.options};
   const int rc = sumac_tree_join(&spec, &across.joined);
+  owner.has_tree = across.joined.tree != nullptr;
   owner.no_group = owner.no_group || across.joined.no_group;
   return rc;
 }

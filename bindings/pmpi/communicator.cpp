@@ -102,7 +102,7 @@ void reset(Communicator& communicator) {
   communicator.size = 0;
   communicator.hosts = 1;
   communicator.ordinary = {.owner = &communicator};
-  communicator.is_broken = communicator.no_group = communicator.lanes_end = false;
+  communicator.is_broken = communicator.has_tree = communicator.no_group = communicator.lanes_end = false;
   communicator.is_alone = false;
   communicator.lanes.clear();
   communicator.lanes_taken = 0;
@@ -202,8 +202,7 @@ int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   spec.options = library.options;
   spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = drive;
-  // On one host our own thread moves what is posted while the program's is elsewhere.
-  spec.threads = communicator.hosts == 1 || library.threads;
+  spec.threads = 1;  // Our own thread moves what is posted while the program's is elsewhere.
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
   spec.name = name.c_str();

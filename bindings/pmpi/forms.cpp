@@ -58,12 +58,12 @@ int run_packed(Communicator& communicator, Plan& plan, bool& passed) {
   return rc;
 }
 
-/// On several hosts the MPI does nonblocking collectives: among leaders they would advance only inside those calls of MPI
-/// that this library knows of.
+/// On several hosts the MPI does those nonblocking collectives that need a step by MPI: they would advance only inside
+/// those calls of MPI that this library knows of, and our thread may call none.
 Lane* lane_for_post(MPI_Comm comm, sumac_coll coll) {
   Communicator* communicator = find(comm);
   if (communicator == nullptr) return nullptr;
-  if (communicator->life == Life::team && communicator->hosts == 1) [[likely]]
+  if (communicator->life == Life::team && (communicator->hosts == 1 || communicator->has_tree)) [[likely]]
     return &communicator->ordinary;
   ++communicator->passed[coll][communicator->life == Life::fresh  ? SUMAC_WHY_EARLY
                                : communicator->life == Life::team ? SUMAC_WHY_HOSTS

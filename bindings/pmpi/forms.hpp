@@ -71,6 +71,10 @@ int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Ne
 
 /// Returns the lane for a nonblocking call; null: the MPI does it.
 Lane* lane_for_post(MPI_Comm comm, sumac_coll coll);
+/// Returns whether a nonblocking call may be posted to the lane's team: our thread must be able to move it to its end.
+inline bool may_be_posted(const Lane& lane, const sumac_call_t& call) {
+  return lane.owner->hosts == 1 || sumac_team_goes_apart(lane.team, &call);
+}
 /// A nonblocking collective without data is done when it begins. Returns an MPI error code.
 int post_nothing(MPI_Request* handle);
 
@@ -85,6 +89,10 @@ int serve_nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const
     case Planned::nothing: return post_nothing(handle);
     case Planned::not_ours: ++lane->owner->passed[coll][SUMAC_WHY_FUNCTION]; return next();
     case Planned::wrong: return next();
+  }
+  if (!may_be_posted(*lane, request->plan.call)) {
+    ++lane->owner->passed[coll][SUMAC_WHY_HOSTS];
+    return next();
   }
   bool passed = false;
   const int rc = post(request.release(), *lane, handle, passed);

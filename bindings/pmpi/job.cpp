@@ -6,6 +6,7 @@
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
 #include "bindings/pmpi/progress.hpp"
+#include "sharp/api/sumac_ext.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -68,6 +69,8 @@ void begin_job() {
                             .watch_leaves = watch_leaves};
   if (sumac_job_begin(&spec) != 0) SUMAC_SAY("the tree's job could not begin: the MPI's exchange failed");
 }
+
+void share_job() { (void)sumac_coll_enable_threads(sumac_job_context()); }
 
 void reap_job() {
   if (any_leaves.load(std::memory_order_relaxed)) (void)sumac_job_reap();

@@ -1,7 +1,7 @@
 #pragma once
 // Moves posted operations: inside the calls of MPI that complete requests, while a team waits in a blocking collective,
-// and otherwise by a thread of our own, since a program may stay in any call of MPI, or outside, for as long as it
-// likes. The thread calls no function of MPI and sleeps while nothing is posted.
+// and otherwise by a thread of our own (thread.hpp), since a program may stay in any call of MPI, or outside, for as long
+// as it likes.
 
 namespace sumac::pmpi {
 

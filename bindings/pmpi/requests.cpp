@@ -8,6 +8,7 @@
 
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
+#include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/lanes.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
@@ -129,10 +130,14 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   if (const int rc = mpi.Grequest_start(query, release, cancel, request, &request->handle); rc != MPI_SUCCESS)
     return discard(request, rc);
   const MPI_Request made = request->handle;
+  const bool by_tree = lane.owner->hosts > 1;
+  if (by_tree) share_job();
   enter_progress(lane);
   const int status = sumac_team_post(lane.team, &request->plan.call, on_done, request, &request->op);
   if (status == SUMAC_TEAM_OK) [[likely]] {
     *handle = made;
+    // This rank sends its part before the program computes, and without waiting for the thread to get a core.
+    if (by_tree) (void)sumac_team_progress(lane.team);
     kick_progress();
     return MPI_SUCCESS;
   }

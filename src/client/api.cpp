@@ -545,6 +545,13 @@ int sumac_coll_arm(struct sharp_coll_context* ctx) {
   });
 }
 
+int sumac_coll_enable_threads(struct sharp_coll_context* ctx) {
+  return with_context(ctx, [](Context& context) -> int {
+    context.enable_threads();
+    return SHARP_COLL_SUCCESS;
+  });
+}
+
 int sumac_coll_set_bell(struct sharp_coll_context* ctx, int event_fd) {
   return with_context(ctx, [event_fd](Context& context) -> int {
     auto guard = context.lock();

@@ -96,6 +96,10 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   // The next two are called with the lock held: see sumac_coll_arm() and sumac_coll_set_bell().
   bool arm();
   void set_bell(int event_fd) noexcept { bell_ = {.fd = event_fd}; }
+  /// See sumac_coll_enable_threads(). Called without the lock.
+  void enable_threads() noexcept {
+    if (!is_threaded_) is_threaded_ = true;  // Where several threads are, none of them writes it.
+  }
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;
   multicast::Listeners& listeners() { return *listeners_; }
@@ -165,7 +169,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   int (*const user_progress_)(void);
   const sharp_coll_out_of_band_colls oob_colls_;
   const Oob world_oob_;
-  const bool is_threaded_;
+  bool is_threaded_;  ///< Never changes once a second thread uses the context.
   std::mutex mutex_;
   std::unique_ptr<Session> session_;
   DeviceList devices_;

@@ -69,8 +69,8 @@ TEST(Libraries, ShowExactlyTheInterface) {
     expected.insert(std::string("sharp_coll_") + name);
   EXPECT_EQ(expected.size(), 29u) << "27 functions, the one that old clients call, the data symbol";
   for (const char* name : {"sumac_req_status", "sumac_req_sleep", "sumac_comm_error", "sumac_coll_wait_fd",
-                           "sumac_coll_arm", "sumac_coll_set_bell", "sumac_comm_leave_nb", "sumac_comm_query_info",
-                           "sumac_comm_explain", "sumac_coll_query_stats"})
+                           "sumac_coll_arm", "sumac_coll_enable_threads", "sumac_coll_set_bell", "sumac_comm_leave_nb",
+                           "sumac_comm_query_info", "sumac_comm_explain", "sumac_coll_query_stats"})
     expected.insert(name);
   EXPECT_EQ(symbols_of("libsharp_coll.so"), expected);
   EXPECT_EQ(symbols_of("libsharp.so"), std::set<std::string>{"sharp_init_session"});

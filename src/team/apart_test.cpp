@@ -46,6 +46,14 @@ class Posts {
     return SUMAC_TEAM_OK;
   }
 
+  /// Returns "" if the team says beforehand that the first `count` operations need no MPI, and that the next one does.
+  std::string fault_of_foresight(const sumac_team_t* team, std::size_t count) const {
+    for (std::size_t i = 0; i < std::min(count + 1, exercises_.size()); ++i)
+      if (sumac_team_goes_apart(team, c_call(*exercises_[i])) != (i < count))
+        return fmt::format("operation {} is said to {}", i, i < count ? "need MPI" : "need no MPI");
+    return "";
+  }
+
   std::size_t ended() const { return ended_.load(std::memory_order_acquire); }
   /// Returns "" if the first `count` operations, and no others, have ended in their order with this status.
   std::string fault(std::size_t count, int status = SUMAC_TEAM_OK) const {
@@ -111,6 +119,7 @@ TEST(Apart, MovesAllUpToTheFirstStepByMpi) {
                 sumac_team_t* team = world.create(spec);
                 if (team == nullptr) return world.why;
                 Posts posts(row.posted, world.size, world.rank);
+                if (auto wrong = posts.fault_of_foresight(team, row.ends); !wrong.empty()) return wrong;
                 if (posts.post(team) != SUMAC_TEAM_OK) return "post";
                 while (posts.ended() < row.ends) {
                   sumac_team_progress_apart(team);

@@ -205,6 +205,15 @@ int run_compared(sumac_team& team, const Operation& operation, const Choice& cho
 
 }  // namespace
 
+bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call) {
+  if (call->coll >= SUMAC_COLLS) return false;
+  const Operation& operation = operation_of(*call);
+  const Way way = team->choose(operation).way;
+  // A pairwise collective with sizes of its own for each block may send large blocks from rank to rank.
+  const bool has_direct = sumac::coll::collective(operation.kind).is_pairwise && !sumac::coll::has_size(operation.kind);
+  return way == Way::host || (way == Way::tree && !has_direct);
+}
+
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
   if (call->coll < SUMAC_COLLS && call->bytes >= team->direct_from[call->coll] &&
       call->bytes < team->compared_from[call->coll] && team->active.load(std::memory_order_relaxed) == 0 &&

@@ -270,6 +270,10 @@ size_t sumac_team_element_bytes_max(const sumac_team_t* team, int coll);
 
 /* ---- running ---- */
 
+/** Returns true if sumac_team_progress_apart() would bring this call to its end, because no step of it is by MPI. The
+ *  answer is the same at every rank; nothing is started or counted. */
+bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call);
+
 /** One blocking collective. Operations posted before are finished first.
  *  @retval SUMAC_TEAM_PASS  The next module does it; the counters count it as passed. Call sumac_team_passed() behind it. */
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call);

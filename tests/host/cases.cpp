@@ -5,7 +5,8 @@
 //   mpirun -n 4 host-cases --seed 1 --cases 1500     many cases; a failing one prints its own seed
 //   mpirun -n 4 host-cases --case 0x1234             that one alone; --verbose: each case before it runs; --tame:
 //                                                  without mistakes of Open MPI's own collectives; --not-alone:
-//                                                  none on communicators of one rank; --from 12:
+//                                                  none on communicators of one rank; --not-persistent: none
+//                                                  with a persistent collective; --from 12:
 //                                                  the first 12 of the cases are left out; --patience 20: a case
 //                                                  hangs after so many seconds; --only alltoall,bcast: these
 //                                                  collectives and no others
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -163,6 +165,8 @@ struct Wishes {
   /// MPICH 4.0.2 and Intel MPI 2021.18 give wrong results or hang on communicators of one rank, which Sumac leaves to
   /// the MPI.
   bool is_not_alone = false;
+  /// MPICH 4.0.2 itself gives wrong results of persistent collectives between hosts, which Sumac leaves to the MPI.
+  bool is_not_persistent = false;
   std::vector<Coll> only;
 };
 
@@ -182,6 +186,8 @@ void run_case(std::uint64_t seed, const World& world, Communicators& communicato
   }
   const MPI_Comm comm = communicators.get(scenario.where, seed);
   if (wishes.is_not_alone && is_alone(comm)) return;
+  const auto is_persistent = [](const Step& step) { return step.form == Form::persistent; };
+  if (wishes.is_not_persistent && std::ranges::any_of(scenario.steps, is_persistent)) return;
   if (comm != MPI_COMM_NULL) Run(scenario, world, comm).all();
 }
 
@@ -224,6 +230,10 @@ std::optional<Wishes> read_arguments(int argc, char** argv) {
       wishes.is_not_alone = true;
       continue;
     }
+    if (word == "--not-persistent") {
+      wishes.is_not_persistent = true;
+      continue;
+    }
     if (word == "--only") {
       if (i + 1 < argc) wishes.only = collectives(argv[++i]);
       if (wishes.only.empty()) return std::nullopt;
@@ -257,7 +267,7 @@ int main(int argc, char** argv) {
   if (!wishes) {
     fmt::print(stderr,
                "usage: host-cases [--seed N] [--cases N] [--case SEED] [--only COLLECTIVE,...] [--verbose] [--tame] "
-               "[--not-alone] [--from N] [--patience SECONDS]\n");
+               "[--not-alone] [--not-persistent] [--from N] [--patience SECONDS]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   ::signal(SIGALRM, tell_what_hangs);
@@ -279,6 +289,7 @@ int main(int argc, char** argv) {
   if (world.rank == 0)
     fmt::print("host-cases: {} cases on {} ranks right, seed {}, {:.1f} s\n", wishes->one ? 1 : wishes->cases,
                world.size, wishes->seed, MPI_Wtime() - begin);
+  std::fflush(stdout);  // Some MPIs do not come out of MPI_Finalize.
   MPI_Finalize();
   return 0;
 }

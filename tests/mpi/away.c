@@ -162,6 +162,7 @@ int main(int argc, char** argv) {
     fail("no such part");
   close(pipe);
   if (rank == 0) printf("away: right on %d ranks\n", size);
+  fflush(stdout); /* Some MPIs do not come out of MPI_Finalize. */
   MPI_Finalize();
   return 0;
 }

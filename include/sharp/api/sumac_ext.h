@@ -40,6 +40,10 @@ int sumac_coll_wait_fd(struct sharp_coll_context* ctx);
 /** Call this just before sleeping on the descriptor. @return 1: sleep; 0: there is work, so make progress first. */
 int sumac_coll_arm(struct sharp_coll_context* ctx);
 
+/** Does later what `enable_thread_support` of sharp_coll_init() does: from now on several threads may use the context.
+ *  Call it while only one thread uses it, and no call of the context is under way further up the stack. */
+int sumac_coll_enable_threads(struct sharp_coll_context* ctx);
+
 /** For a thread that sleeps on the descriptor while other threads use the context: they may receive the message that it
  *  sleeps for, and then the descriptor stays quiet.
  *  @param event_fd  An eventfd of the caller's, which is written to if that happens after sumac_coll_arm() returned 1.

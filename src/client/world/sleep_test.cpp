@@ -100,10 +100,12 @@ TEST_F(Sleep, AThreadSleepsBesideBlockingCallsOfAnotherOne) {
   const auto job = new_job_id();
   expect_well(2, [&](Rank& rank) {
     auto spec = rank.init_spec(job);
-    spec.enable_thread_support = 1;
+    spec.enable_thread_support = rank.rank == 0 ? 1 : 0;
     sharp_coll_context* context = nullptr;
     RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
     auto *own = rank.comm(context), *other = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(own), 0);
+    RANK_EQUAL(sumac_coll_enable_threads(context), 0);  // Rank 1 decides only now.
     const int bell = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     RANK_CHECK(bell >= 0);
     RANK_EQUAL(sumac_coll_set_bell(context, bell), 0);
