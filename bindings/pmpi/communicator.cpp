@@ -93,9 +93,7 @@ void look_at(Communicator& communicator) {
     return leave(communicator, "it has processes of another MPI_COMM_WORLD");
   auto places = places_of(comm, communicator.size);
   communicator.hosts = number_hosts(places);
-  communicator.keeps_order = std::all_of(places.begin(), places.end(), [&](const sumac_place_t& place) {
-    return place.host == places[0].host && place.socket == places[0].socket;
-  });
+  communicator.keeps_order = sumac_team_domains(places.data(), communicator.size, communicator.rank, nullptr) == 1;
 }
 
 void reset(Communicator& communicator) {

@@ -31,7 +31,7 @@ struct Communicator {
   /// For blocking and nonblocking collectives: MPI orders them all.
   Lane ordinary;
   bool is_alone = false;     ///< One rank: nothing is counted.
-  bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are close to each other.
+  bool keeps_order = false;  ///< Operands are combined in the order of ranks: all ranks are in one domain.
   bool is_broken = false;    ///< The reason was printed.
   bool no_group = false;     ///< The tree had no group for it.
   std::vector<std::unique_ptr<Lane>> lanes;  ///< For persistent collectives (lanes.cpp).

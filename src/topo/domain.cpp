@@ -47,6 +47,13 @@ DomainKind kind_of(std::span<const Place> places, const Ranks& ranks) {
   return has_nodes && nodes_divide_sockets(places, ranks) ? DomainKind::numa : DomainKind::socket;
 }
 
+/// The number of domains of one host.
+std::size_t count_of(const Domains& domains, const Ranks& ranks) {
+  std::int32_t last = 0;  // They are numbered from 0 without gaps.
+  for (const std::size_t rank : ranks) last = std::max(last, domains.of[rank]);
+  return static_cast<std::size_t>(last) + 1;
+}
+
 std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -82,20 +89,25 @@ Domains find_domains(std::span<const Place> places) {
   return domains;
 }
 
+int count(const Domains& domains, std::span<const Place> places) {
+  std::size_t all = 0;
+  for (const Ranks& ranks : ranks_by_host(places)) all += count_of(domains, ranks);
+  return static_cast<int>(all);
+}
+
 std::string describe(const Domains& domains, std::span<const Place> places) {
   const auto hosts = ranks_by_host(places);
   std::size_t uncut = 0;
   std::map<DomainKind, std::pair<std::size_t, std::size_t>> cut;  // [kind]: hosts and domains
   for (const Ranks& ranks : hosts) {
-    std::int32_t most = 0;
-    for (const std::size_t rank : ranks) most = std::max(most, domains.of[rank]);
-    if (most == 0) {
+    const std::size_t parts = count_of(domains, ranks);
+    if (parts == 1) {
       ++uncut;
       continue;
     }
     auto& [host_count, domain_count] = cut[domains.kind[ranks.front()]];
     ++host_count;
-    domain_count += static_cast<std::size_t>(most) + 1;
+    domain_count += parts;
   }
   if (cut.empty()) return "not cut: " + why_not_cut(domains, places, hosts.size());
   std::string text = "cut";

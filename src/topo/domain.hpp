@@ -35,6 +35,9 @@ struct Domains {
 /// Returns the domains of a team's ranks. Each rank of an unknown host is a host by itself.
 Domains find_domains(std::span<const Place> places);
 
+/// Returns the number of domains on all hosts together.
+int count(const Domains& domains, std::span<const Place> places);
+
 /// Returns a clause for users: "cut by NUMA node: 8 domains", "cut by socket: 4 domains on 2 hosts; not cut: 1 host",
 /// "not cut: all ranks are on one socket", "not cut: rank 3 is bound to no socket and no NUMA node".
 std::string describe(const Domains& domains, std::span<const Place> places);
