@@ -89,23 +89,16 @@ static int agree_on_id(void) {
   return 0 == rc && 0 == id ? -1 : rc;
 }
 
-/* Returns this process's index among its host's leaders, if it is or may be one: the index of its socket, or of
+/* Returns this process's index among its host's leaders, if it is or may be one: the number of its domain, or of
  * itself, on the host. */
 static int find_channel(const struct sumac_job_spec* spec) {
   int channel = 0, leaders = sumac_team_options_leaders(spec->options), me = spec->world.rank;
-  if (SUMAC_LEADERS_OF_HOSTS == leaders) {
-    return channel;
-  }
-  const sumac_place_t *places = spec->places, *mine = &places[me];
-  for (int rank = 0; rank < spec->world.size; ++rank) {
-    if (places[rank].host != mine->host) {
-      continue;
+  if (SUMAC_LEADERS_OF_DOMAINS == leaders) {
+    (void)sumac_team_domains(spec->places, spec->world.size, me, &channel);
+  } else if (SUMAC_LEADERS_ALL == leaders) {
+    for (int rank = 0; rank < me; ++rank) {
+      channel += spec->places[rank].host == spec->places[me].host;
     }
-    bool before_me = SUMAC_LEADERS_ALL == leaders ? rank < me : places[rank].socket < mine->socket;
-    for (int other = 0; before_me && SUMAC_LEADERS_OF_SOCKETS == leaders && other < rank; ++other) {
-      before_me = places[other].host != mine->host || places[other].socket != places[rank].socket;
-    }
-    channel += before_me;
   }
   return channel;
 }

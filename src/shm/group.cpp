@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
+#include <map>
 #include <thread>
 
 namespace sumac::shm {
@@ -13,11 +14,40 @@ namespace {
 constexpr std::size_t kWriting = 3;
 }  // namespace
 
+std::vector<std::uint16_t> visiting_order(const std::vector<Member>& members, int index) {
+  std::map<int, std::vector<std::uint16_t>> domains;
+  std::size_t position = 0;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    auto& domain = domains[members[m].domain];
+    if (m == static_cast<std::size_t>(index)) position = domain.size();
+    domain.push_back(static_cast<std::uint16_t>(m));
+  }
+  std::vector<std::uint16_t> order;
+  order.reserve(members.size());
+  auto domain = domains.find(members[static_cast<std::size_t>(index)].domain);
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    const auto& there = domain->second;
+    for (std::size_t i = 0; i < there.size(); ++i) order.push_back(there[(position + i) % there.size()]);
+    if (++domain == domains.end()) domain = domains.begin();
+  }
+  order.erase(order.begin());  // The first one is `index` itself.
+  return order;
+}
+
+void touch_own_lines(Segment& segment, std::size_t number, int index) noexcept {
+  const GroupLayout at = layout_of(segment.shape(), number);
+  // Relaxed stores of the value that fresh memory has: nobody reads them before the ranks have met.
+  reinterpret_cast<Control*>(segment.at(at.controls))[index].done.value.store(0, std::memory_order_relaxed);
+  Line* const lines = reinterpret_cast<Line*>(segment.at(at.lines)) + static_cast<std::size_t>(index) * kLineRing;
+  for (std::size_t i = 0; i < kLineRing; ++i) lines[i].round.store(0, std::memory_order_relaxed);
+}
+
 Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const WaitSettings& waiting,
              const Tuning& tuning)
     : size_(static_cast<int>(members.size())),
       index_(index),
       polls_(waits::in_host(waiting.yields_first()).looks),
+      others_(visiting_order(members, index)),
       tuning_(tuning),
       crowd_(nullptr, size_, index_, waiting),
       waiting_(waiting),

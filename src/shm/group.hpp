@@ -35,7 +35,19 @@ namespace sumac::shm {
 struct Member {
   int host_member = 0;  ///< Its index in the segment.
   int rank = 0;         ///< Its rank in the communicator, by which errors name it.
+  int domain = 0;  ///< Members with the same number share memory that is close to all of them (a NUMA node, a socket).
 };
+
+/// Returns the order in which member `index` visits the others: first its own domain, from the member after it on; then
+/// the next domains, in each from the member on that has its own position there. So the memory of a domain is read by
+/// its own members first, and the members of a domain spread over those of another instead of all reading from the same
+/// one. With one domain it is the order of ranks, from the member after `index` on.
+std::vector<std::uint16_t> visiting_order(const std::vector<Member>& members, int index);
+
+/// Stores to the member's own control and lines, in pages that were never touched: the system then takes the pages from
+/// the NUMA node on which this process runs. It must be called before any member may poll those lines, since a reader's
+/// touch would decide as well. Eager and large areas need none, because their owner writes them before others read.
+void touch_own_lines(Segment& segment, std::size_t number, int index) noexcept;
 
 class Group {
  public:
@@ -123,6 +135,9 @@ class Group {
   void count_closed() noexcept { ++closed_; }
   std::uint64_t closed() const noexcept { return closed_; }
 
+  /// Returns the i-th other member in this member's visiting_order(); i < size - 1.
+  int other(std::uint64_t i) const noexcept { return others_[i]; }
+
   /// The process of a member, for algorithms that access its memory directly (CMA).
   const ProcessName& process(int member) const noexcept;
 
@@ -160,6 +175,7 @@ class Group {
   std::byte* large_;
   std::size_t large_stride_;
   std::size_t large_bytes_;
+  std::vector<std::uint16_t> others_;  ///< [size - 1]
   Tuning tuning_;
   Crowd crowd_;
 

@@ -111,10 +111,7 @@ int Maker::make() {
 }
 
 int Maker::lay_out() {
-  std::vector<topo::Place> places;
-  places.reserve(static_cast<std::size_t>(spec_.size));
-  for (int r = 0; r < spec_.size; ++r)
-    places.push_back({spec_.places[r].host, spec_.places[r].socket, spec_.places[r].numa, spec_.places[r].core});
+  const auto places = places_of({spec_.places, static_cast<std::size_t>(spec_.size)});
   auto layout = team::lay_out(places, handle_.levels, spec_.rank);
   if (!layout) return pass(layout.error().context);
   team_->layout = std::move(*layout);
@@ -206,6 +203,10 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
       words = attached.error().context;
     }
   }
+  // Before the vote, because no rank uses the segment until all have voted.
+  if (team_->segment && layout.has_domains())
+    for (const Part& part : layout.parts())
+      shm::touch_own_lines(*team_->segment, static_cast<std::size_t>(part.group), part.index);
   const int rc = vote(code, words, complaint);
   if (rc == SUMAC_TEAM_OK && team_->segment) team_->segment->all_attached();
   return rc;
@@ -310,7 +311,7 @@ void Maker::make_groups() {
   const auto make = [&](const Part& part) {
     std::vector<shm::Member> members;
     for (const int r : layout.groups[static_cast<std::size_t>(part.group)].members)
-      members.push_back({layout.local_index(r), r});
+      members.push_back({layout.local_index(r), r, layout.domain_of[static_cast<std::size_t>(r)]});
     shm::TuningInput input{.size = static_cast<int>(members.size()),
                            .crowded = team_->shape.crowded,
                            .eager_bytes = team_->segment->shape().eager_bytes,

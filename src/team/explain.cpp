@@ -164,7 +164,7 @@ std::string about_tree(const sumac_team_t& team, const Operation& ask, const Cho
 
 std::string sentence(const sumac_team_t& team, const Operation& ask, const Choice& choice, const Inside& inside) {
   std::string text(sumac::team::words_for(choice.why));
-  if (choice.by_steps && choice.why != sumac::team::Why::by_socket) text += ", socket by socket";
+  if (choice.by_steps && choice.why != sumac::team::Why::by_domain) text += ", domain by domain";
   text += about_tree(team, ask, choice) + about_next(team, ask);
   if (inside.algorithm == nullptr) return text;
   text += fmt::format("; \"{}\" ({}", inside.algorithm->name, inside.algorithm->doc);
@@ -223,6 +223,7 @@ std::string whole_text(const sumac_team_t& team) {
       fmt::format("sumac: communicator {}: {} ranks on {} host{}: {}; {} ranks here for {:.3g} processors{}\n",
                   team.name.empty() ? "without a name" : team.name, layout.size, hosts, hosts == 1 ? "" : "s",
                   layout.words, team.waiting.ranks_on_host, team.waiting.cpus, how_ranks_wait(team.waiting));
+  text += fmt::format("  {}\n", layout.domain_words);
   if (team.segment)
     text += fmt::format("  shared memory: {}, {} KiB of addresses\n",
                         team.segment->handle().backing == sumac::shm::Backing::memfd ? "memfd" : "a file in /dev/shm",

@@ -69,8 +69,8 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
     coll::Kind coll;
     std::size_t bytes;
   } rows[] = {{"at once", "never", coll::Kind::allreduce, 8},
-              {"socket by socket", "always", coll::Kind::barrier, 0},
-              {"socket by socket, large", "always", coll::Kind::bcast, 3000},
+              {"domain by domain", "always", coll::Kind::barrier, 0},
+              {"domain by domain, large", "always", coll::Kind::bcast, 3000},
               {"from each to each", "never", coll::Kind::alltoall, 64}};
   const auto places = places_of(1, 2, 2);
   for (const auto& row : rows)

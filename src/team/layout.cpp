@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "topo/domain.hpp"
+
 namespace sumac::team {
 namespace {
 
@@ -58,7 +60,7 @@ void add_steps(const topo::Hierarchy& hierarchy, const std::vector<int>& island,
       if (!is_mine) continue;
       layout.has_steps = true;
       if (!part.of_leaders)
-        for (const int r : members) layout.socket_leader_of[static_cast<std::size_t>(r)] = members.front();
+        for (const int r : members) layout.domain_leader_of[static_cast<std::size_t>(r)] = members.front();
       if (part) layout.steps.push_back(part);
     }
   }
@@ -68,6 +70,16 @@ void add_steps(const topo::Hierarchy& hierarchy, const std::vector<int>& island,
 
 int Layout::island_index() const { return index_in(island_members(), rank); }
 int Layout::local_index(int team_rank) const { return index_in(host_members, team_rank); }
+std::vector<Part> Layout::parts() const {
+  std::vector<Part> all = steps;
+  if (island_part) all.push_back(island_part);
+  return all;
+}
+bool Layout::has_domains() const {
+  return std::any_of(host_members.begin(), host_members.end(), [&](int r) {
+    return domain_of[static_cast<std::size_t>(r)] != domain_of[static_cast<std::size_t>(rank)];
+  });
+}
 
 Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank) {
   auto hierarchy = topo::cut(places, levels);
@@ -76,9 +88,13 @@ Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo
   layout.rank = rank;
   layout.size = static_cast<int>(places.size());
   layout.words = topo::describe(*hierarchy);
+  layout.domain_of.assign(hierarchy->domains.of.begin(), hierarchy->domains.of.end());
+  const bool cuts = std::any_of(levels.begin(), levels.end(),
+                                [](const topo::Level& level) { return level.sbgp == topo::Sbgp::basesmsocket; });
+  layout.domain_words = cuts ? topo::describe(hierarchy->domains, places) : "not cut: HCOLL_SBGP has no basesmsocket";
   for (const auto host : hierarchy->host_of) layout.host_of.push_back(static_cast<int>(host));
   find_islands(*hierarchy, layout);
-  for (int r = 0; r < layout.size; ++r) layout.socket_leader_of.push_back(r);
+  for (int r = 0; r < layout.size; ++r) layout.domain_leader_of.push_back(r);
 
   for (int r = 0; r < layout.size; ++r)
     if (layout.host_of[static_cast<std::size_t>(r)] == layout.host()) layout.host_members.push_back(r);
@@ -90,4 +106,18 @@ Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo
   return layout;
 }
 
+std::vector<topo::Place> places_of(std::span<const sumac_place_t> places) {
+  std::vector<topo::Place> list;
+  list.reserve(places.size());
+  for (const auto& place : places) list.push_back({place.host, place.socket, place.numa, place.core});
+  return list;
+}
+
 }  // namespace sumac::team
+
+int sumac_team_domains(const sumac_place_t* places, int size, int rank, int* own_p) {
+  const auto list = sumac::team::places_of({places, static_cast<std::size_t>(size)});
+  const auto domains = sumac::topo::find_domains(list);
+  if (own_p != nullptr) *own_p = domains.of[static_cast<std::size_t>(rank)];
+  return sumac::topo::count(domains, list);
+}

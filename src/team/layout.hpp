@@ -3,14 +3,18 @@
 // that this rank's host needs in its segment. It is a pure function: every rank computes it from the same topo::Place
 // list and levels.
 //
-//   levels basesmsocket,basesmuma,p2p   an island is a host; inside it also the groups of its sockets and their leaders
+//   levels basesmsocket,basesmuma,p2p   an island is a host; inside it also the groups of its domains and their leaders
 //   levels basesmuma,p2p                an island is a host
-//   levels basesmsocket,p2p             an island is a socket (multi-channel)
+//   levels basesmsocket,p2p             an island is a domain (multi-channel)
 //   levels p2p                          every rank is an island
+//
+// A domain is a NUMA node or a socket (topo/domain.hpp).
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "team/team.h"
 #include "topo/hierarchy.hpp"
 
 namespace sumac::team {
@@ -24,7 +28,7 @@ struct GroupPlan {
 struct Part {
   int group = -1;  ///< Index in Layout::groups; -1: it is no member.
   int index = 0;
-  bool of_leaders = false;  ///< A group of sockets' leaders, which also represent the ranks of their sockets.
+  bool of_leaders = false;  ///< A group of domains' leaders, which also represent the ranks of their domains.
 
   explicit operator bool() const { return group >= 0; }
 };
@@ -40,8 +44,10 @@ struct Layout {
   std::vector<Part> steps;  ///< The groups of the island level by level, from the innermost; empty if it has one level
                             ///< only.
   bool has_steps = false;   ///< Some rank of the island has steps, so the island can go level by level.
-  std::vector<int> socket_leader_of;  ///< [size] The leader of the rank's socket group; the rank itself if it has none.
+  std::vector<int> domain_leader_of;  ///< [size] The leader of the rank's domain group; the rank itself if it has none.
+  std::vector<int> domain_of;         ///< [size] Numbered from 0 on each host.
   std::string words;                  ///< The result of topo::describe().
+  std::string domain_words;           ///< For explain: "cut by NUMA node: 8 domains".
 
   int island() const { return island_of[static_cast<std::size_t>(rank)]; }
   const std::vector<int>& island_members() const { return islands[static_cast<std::size_t>(island())]; }
@@ -49,7 +55,11 @@ struct Layout {
   bool leads() const { return island_members().front() == rank; }
   int host() const { return host_of[static_cast<std::size_t>(rank)]; }
   int local_index(int team_rank) const;  ///< The index among host_members.
+  std::vector<Part> parts() const;       ///< This rank's memberships in all groups.
+  bool has_domains() const;              ///< This rank's host has several.
 };
+
+std::vector<topo::Place> places_of(std::span<const sumac_place_t> places);
 
 /// Returns the errors of topo::cut().
 Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank);

@@ -123,7 +123,7 @@ int sumac_team_options_leaders(const sumac_team_options_t* options) {
     return std::ranges::any_of(levels, [&](const auto& level) { return level.sbgp == sbgp; });
   };
   if (has(sumac::topo::Sbgp::basesmuma)) return SUMAC_LEADERS_OF_HOSTS;
-  return has(sumac::topo::Sbgp::basesmsocket) ? SUMAC_LEADERS_OF_SOCKETS : SUMAC_LEADERS_ALL;
+  return has(sumac::topo::Sbgp::basesmsocket) ? SUMAC_LEADERS_OF_DOMAINS : SUMAC_LEADERS_ALL;
 }
 
 int sumac_team_options_explain(const sumac_team_options_t* options) {

@@ -94,8 +94,9 @@ inline constexpr std::array kLevels{
     option<&Options::sbgp>(
         "HCOLL_SBGP", topo::kSbgpDefault,
         "The levels that a communicator's ranks are cut into, from the innermost: basesmsocket (ranks of a "
-        "socket), basesmuma (leaders so far, or all ranks, of a host), p2p (leaders so far, or all ranks). "
-        "Without basesmuma each socket has a leader of its own between hosts (multi-channel)."),
+        "domain: of a NUMA node where the ranks' nodes divide sockets, else of a socket), basesmuma (leaders so far, "
+        "or all ranks, of a host), p2p (leaders so far, or all ranks). "
+        "Without basesmuma each domain has a leader of its own between hosts (multi-channel)."),
     option<&Options::bcol>(
         "HCOLL_BCOL", "",
         "What moves the data on each level of HCOLL_SBGP, one to one: basesmuma (shared memory; for "
@@ -142,8 +143,8 @@ inline constexpr std::array kRest{
         "0: shared memory does all of them."),
     option<&Options::steps>(
         "SUMAC_TEAM_LEVELS", "auto",
-        "Small collectives go socket by socket where a host has several (always), or all its ranks meet at "
-        "once (never). auto: by socket, unless ranks outnumber processors."),
+        "Small collectives go domain by domain (by NUMA node or socket: HCOLL_SBGP) where a host has several "
+        "(always), or all its ranks meet at once (never). auto: by domain, unless ranks outnumber processors."),
     option<&Options::chunk>(
         "SUMAC_TEAM_CHUNK", "256KiB",
         "Over several hosts a large collective is cut into chunks of this size, and the phases of successive "

@@ -24,7 +24,7 @@ Chain chain_of(const Layout& layout, bool by_steps) {
 /// Returns the index in the group of the root, or of the leader that represents it there; -1 if it is elsewhere.
 int root_index(const Layout& layout, const Part& part, int root) {
   const auto& members = layout.groups[static_cast<std::size_t>(part.group)].members;
-  const int rank = part.of_leaders ? layout.socket_leader_of[static_cast<std::size_t>(root)] : root;
+  const int rank = part.of_leaders ? layout.domain_leader_of[static_cast<std::size_t>(root)] : root;
   const auto at = std::lower_bound(members.begin(), members.end(), rank);
   return at != members.end() && *at == rank ? static_cast<int>(at - members.begin()) : -1;
 }

@@ -45,7 +45,7 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
-/// An island has at most the level of its sockets and that of their leaders.
+/// An island has at most the level of its domains and that of their leaders.
 inline constexpr std::size_t kPhasesMax = 4;
 
 struct PhaseList {

@@ -9,11 +9,11 @@ namespace {
 std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
   if (!shape.has_steps || !coll::collective(question.kind).has_levels || question.steps == Steps::never)
     return {false, Why::one_host};
-  if (question.steps == Steps::always) return {true, Why::by_socket};
+  if (question.steps == Steps::always) return {true, Why::by_domain};
   // A leader that all ranks wait for has to be scheduled once more for each level.
   if (shape.crowded) return {false, Why::crowded};
-  if (question.bytes > kStepBytesMax) return {false, Why::too_large_by_socket};
-  return {true, Why::by_socket};
+  if (question.bytes > kStepBytesMax) return {false, Why::too_large_by_domain};
+  return {true, Why::by_domain};
 }
 
 }  // namespace
@@ -44,9 +44,9 @@ std::size_t exchange_limit(std::size_t wanted, int island_size_max, int ranks) {
 std::string_view words_for(Why why) {
   switch (why) {
     case Why::one_host: return "all ranks share one memory";
-    case Why::by_socket: return "socket by socket: fewer cache lines cross between sockets";
-    case Why::too_large_by_socket: return "all ranks at once: too large to be worth a stop at each socket";
-    case Why::crowded: return "all ranks at once: with more ranks than processors each stop at a socket costs a turn";
+    case Why::by_domain: return "domain by domain: fewer cache lines cross between NUMA nodes or sockets";
+    case Why::too_large_by_domain: return "all ranks at once: too large to be worth a stop in each domain";
+    case Why::crowded: return "all ranks at once: with more ranks than processors each stop in a domain costs a turn";
     case Why::across_tree: return "shared memory inside the hosts, the aggregation tree between them";
     case Why::across_next: return "shared memory inside the hosts, the MPI's own collective among their leaders";
     case Why::disabled: return "switched off by HCOLL_ML_DISABLE_<COLL>";

@@ -19,8 +19,8 @@ enum class Across : std::uint8_t { none, next, tree };
 /// The reason for the choice; words_for() has one sentence for each.
 enum class Why : std::uint8_t {
   one_host,   ///< All ranks meet at once in shared memory.
-  by_socket,  ///< Socket by socket, so fewer lines cross between sockets.
-  too_large_by_socket,
+  by_domain,  ///< Domain by domain, so fewer lines cross between NUMA nodes or sockets.
+  too_large_by_domain,
   crowded,
   across_tree,
   across_next,
@@ -37,7 +37,7 @@ enum class Why : std::uint8_t {
 struct Shape {
   int islands = 1;
   int island_size_max = 1;
-  bool has_steps = false;  ///< The island has several sockets.
+  bool has_steps = false;  ///< The island has several domains.
   bool crowded = false;    ///< There are more ranks than processors on the host.
   /// The largest block of an alltoall(v) that goes through the islands' leaders; 0: none. exchange_limit() computes it.
   std::size_t exchange_max = 0;
@@ -60,8 +60,8 @@ struct Choice {
 };
 
 /// For larger messages all ranks of an island meet at once, because then the bytes count and not the lines that cross
-/// between sockets. The value is half of shm's eager buffer; it was not measured, for lack of a machine with two
-/// sockets.
+/// between domains. The value is half of shm's eager buffer; it was not measured, for lack of a machine with two
+/// NUMA nodes or sockets.
 inline constexpr std::size_t kStepBytesMax = 4096;
 
 Choice choose(const Shape& shape, const Question& question);

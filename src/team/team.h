@@ -72,9 +72,9 @@ void sumac_team_options_check(void (*say)(const char* sentence));
 /** True (1) if SUMAC_EXPLAIN asks for the text of sumac_team_explain(). */
 int sumac_team_options_explain(const sumac_team_options_t* options);
 
-/** The ranks that communicate between hosts: one rank of each host, one of each socket (multi-channel), or every
- *  rank. */
-enum sumac_leaders { SUMAC_LEADERS_OF_HOSTS = 0, SUMAC_LEADERS_OF_SOCKETS = 1, SUMAC_LEADERS_ALL = 2 };
+/** The ranks that communicate between hosts: one rank of each host, one of each domain (multi-channel), or every
+ *  rank. A domain is a NUMA node or a socket: sumac_team_domains(). */
+enum sumac_leaders { SUMAC_LEADERS_OF_HOSTS = 0, SUMAC_LEADERS_OF_DOMAINS = 1, SUMAC_LEADERS_ALL = 2 };
 int sumac_team_options_leaders(const sumac_team_options_t* options);
 
 /* ---- folds: what a reduction does with two elements ---- */
@@ -177,6 +177,16 @@ typedef struct sumac_place {
   int32_t core;
 } sumac_place_t;
 
+/** Counts the domains of a team's ranks. A domain is a NUMA node where the ranks' nodes divide sockets and those of all
+ *  ranks of the host are known, else a socket, else the whole host. A team cuts its hosts by it (basesmsocket in
+ *  HCOLL_SBGP). So reductions of a team that has one domain combine operands in the order of ranks.
+ *
+ *  @param places  [size] The positions of the ranks, the same at every rank.
+ *  @param own_p   Set to the number of `rank`'s domain: from 0 on each host, in the order of the nodes' or sockets' own
+ *                 numbers. May be NULL.
+ *  @return  The number of domains on all hosts together. */
+int sumac_team_domains(const sumac_place_t* places, int size, int rank, int* own_p);
+
 /** Blocking functions over the whole communicator, done by the module that was selected before. Each returns 0 or an
  *  error. Only sumac_team_create() uses them; `allgather` is mandatory. */
 typedef struct sumac_oob {
@@ -189,7 +199,7 @@ typedef struct sumac_oob {
 /** The aggregation tree: an object of src/client (client/tree/tree.h makes it), which is C++ behind this name. */
 typedef struct sumac_tree sumac_tree_t;
 
-/** The carrier of data among the leaders (one rank of each host, or of each socket if HCOLL_SBGP leaves out
+/** The carrier of data among the leaders (one rank of each host, or of each domain if HCOLL_SBGP leaves out
  *  basesmuma): the tree, which is asked first, and the caller's own nonblocking collectives. It is started with
  *  barrier, allreduce, reduce, bcast, allgatherv or alltoallv, with ranks and root being *indices of leaders*; all
  *  leaders start the same ones in the same order; several may be in flight. */
@@ -236,7 +246,7 @@ typedef struct sumac_team_spec {
   int yields;     /* the caller's own waits yield their core (mpi_yield_when_idle): so do ours */
   int host_ranks; /* processes of the whole job on this host, to choose between spinning and yielding; 0: this team's */
   const char* name; /* the communicator's name, for explain and errors; may be NULL */
-  /** Create calls it at every rank if ranks are on more than one host (or on several sockets without basesmuma): it
+  /** Create calls it at every rank if ranks are on more than one host (or in several domains without basesmuma): it
    *  makes the communicator or group of the leaders and fills `across`. `leaders` are ranks of the team, ascending;
    *  `my_index` is -1 at a rank that leads nothing. Collective over the team: it may use MPI. Returns 0, or an error
    *  at any rank: then there is no team. NULL: collectives of such teams pass through. */

@@ -26,7 +26,7 @@
 namespace sumac::team {
 
 inline constexpr std::size_t kSlots = 32, kSlotBytes = 96 * 1024, kLeadersMax = 8, kOobBytes = 1 << 18;
-inline constexpr std::size_t kRanksMax = 16, kMailBytes = 16 * 1024;
+inline constexpr std::size_t kRanksMax = 64, kMailBytes = 16 * 1024;
 
 /// The memory that all ranks share; made before they start.
 struct Common {

@@ -20,14 +20,6 @@ void number_hosts(std::span<const Place> places, Hierarchy& hierarchy) {
   }
 }
 
-/// A rank that is bound to no socket may run on any, so cutting its host by sockets would be wrong.
-std::vector<bool> hosts_with_sockets(std::span<const Place> places, const Hierarchy& hierarchy) {
-  std::vector<bool> known(hierarchy.host_count(), true);
-  for (std::size_t rank = 0; rank < places.size(); ++rank)
-    if (places[rank].socket == kUnknown) known[hierarchy.host_of[rank]] = false;
-  return known;
-}
-
 Error incomplete(std::span<const Level> levels, const Hierarchy& hierarchy, std::size_t leaders) {
   std::string named;
   for (const auto& level : levels) named += (named.empty() ? "" : ",") + std::string(to_string(level.sbgp));
@@ -50,19 +42,19 @@ Result<Hierarchy> cut(std::span<const Place> places, std::span<const Level> leve
   if (levels.empty()) return fail(Errc::invalid, "HCOLL_SBGP: no level at all: expected at least one");
   Hierarchy hierarchy;
   number_hosts(places, hierarchy);
-  const auto has_sockets = hosts_with_sockets(places, hierarchy);
+  hierarchy.domains = find_domains(places);
 
   std::vector<std::uint32_t> left(places.size());  // ranks that are still leaders, in rising order
   for (std::uint32_t rank = 0; rank < left.size(); ++rank) left[rank] = rank;
   for (const auto& level : levels) {
     Cut cut{level, {}, std::vector<std::int32_t>(places.size(), -1)};
-    // [(host, socket)]: index of the subgroup
+    // [(host, domain)]: index of the subgroup
     std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> index_of;
     for (const auto rank : left) {
       const auto host = hierarchy.host_of[rank];
       std::pair<std::uint32_t, std::int32_t> key{0, 0};
       if (level.sbgp != Sbgp::p2p) key.first = host;
-      if (level.sbgp == Sbgp::basesmsocket && has_sockets[host]) key.second = places[rank].socket;
+      if (level.sbgp == Sbgp::basesmsocket) key.second = hierarchy.domains.of[rank];
       const auto [at, is_new] = index_of.emplace(key, static_cast<std::uint32_t>(cut.subgroups.size()));
       if (is_new) cut.subgroups.emplace_back();
       cut.subgroups[at->second].members.push_back(rank);

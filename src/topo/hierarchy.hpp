@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "topo/domain.hpp"
 #include "topo/levels.hpp"
 #include "topo/place.hpp"
 
@@ -38,12 +39,13 @@ struct Hierarchy {
   std::vector<Cut> levels;                ///< All levels that were asked for, from the innermost outwards.
   std::vector<std::uint32_t> host_of;     ///< [team size] Hosts numbered from 0 in the order of their lowest ranks.
   std::vector<std::uint32_t> host_sizes;  ///< [host]: its number of ranks.
+  Domains domains;                        ///< The parts into which `basesmsocket` cuts hosts.
 
   std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_sizes.size()); }
   bool operator==(const Hierarchy&) const = default;
 };
 
-/// Cuts a team of places.size() ranks. Sockets: a host on which one rank's socket is unknown counts as one socket.
+/// Cuts a team of places.size() ranks; `basesmsocket` cuts by domain (domain.hpp).
 /// Fails if the last level leaves several leaders (no `p2p`, and the team is wider than the named levels); the error is
 /// one line that names the level missing in HCOLL_SBGP.
 Result<Hierarchy> cut(std::span<const Place> places, std::span<const Level> levels);

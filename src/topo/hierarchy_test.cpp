@@ -94,6 +94,18 @@ TEST(Hierarchy, places_of_every_kind) {
        "basesmsocket,p2p",
        {{0, 5}, {1, 5}, {0, 5}},
        {{{0, 2}, {1}}, {{0, 1}}}},
+      {"two NUMA nodes on the first socket, one on the second",
+       "basesmsocket,basesmuma,p2p",
+       {{0, 0, 0}, {0, 1, 2}, {0, 0, 1}, {0, 0, 0}, {0, 1, 2}},
+       {{{0, 3}, {1, 4}, {2}}, {{0, 1, 2}}, {{0}}}},
+      {"a leader of each NUMA node in the network",
+       "basesmsocket,p2p",
+       {{0, 0, 0}, {0, 0, 1}, {0, 0, 1}, {1, 0, 0}},
+       {{{0}, {1, 2}, {3}}, {{0, 1, 3}}}},
+      {"one rank without a node: its host goes by socket, the other by node",
+       "basesmsocket,basesmuma,p2p",
+       {{0, 0, 0}, {0, 0, -1}, {0, 1, 2}, {1, 0, 0}, {1, 0, 1}},
+       {{{0, 1}, {2}, {3}, {4}}, {{0, 2}, {3, 4}}, {{0, 3}}}},
       {"ranks of unknown hosts share memory with nobody",
        "basesmuma,p2p",
        {{-1}, {-1}, {0}, {0}},
@@ -185,11 +197,12 @@ TEST(Hierarchy, random_teams_and_parts_of_them) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Random random{seed};
-    std::vector<Place> places(1 + random.below(144));
+    std::vector<Place> places(1 + random.below(168));
     const int hosts = 1 + static_cast<int>(random.below(9));
     for (auto& place : places) {
       place.host = static_cast<int>(random.below(static_cast<std::uint64_t>(hosts) + 1)) - 1;
       place.socket = random.below(50) == 0 ? -1 : static_cast<int>(random.below(3));
+      if (random.below(40) != 0) place.numa = 4 * std::max(place.socket, 0) + static_cast<int>(random.below(4));
     }
     std::vector<Place> part;  // a subcommunicator: some ranks, in another order
     for (const auto& place : places)

@@ -4,7 +4,7 @@
 //
 //   HCOLL_SBGP=basesmsocket,basesmuma,p2p  HCOLL_BCOL=basesmuma,basesmuma,ucx_p2p      the default
 //   HCOLL_SBGP=basesmuma,p2p               HCOLL_BCOL=basesmuma,ucx_p2p                hosts, and leaders of hosts
-//   HCOLL_SBGP=basesmsocket,p2p            HCOLL_BCOL=basesmuma,ucx_p2p                a leader per socket: multi-channel
+//   HCOLL_SBGP=basesmsocket,p2p            HCOLL_BCOL=basesmuma,ucx_p2p                a leader per domain: multi-channel
 //   HCOLL_SBGP=p2p                         HCOLL_BCOL=ucx_p2p                          every rank by itself
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ namespace sumac::topo {
 
 /// The ranks that a level puts into one subgroup.
 enum class Sbgp : std::uint8_t {
-  basesmsocket,  ///< Ranks of one socket. The alias basesmssocket is accepted.
+  basesmsocket,  ///< Ranks of one domain: a NUMA node or a socket (domain.hpp). The alias basesmssocket is accepted.
   basesmuma,     ///< The leaders so far, or all ranks, of one host.
   p2p,           ///< The leaders so far, or all ranks, of the team.
 };

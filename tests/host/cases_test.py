@@ -17,7 +17,9 @@ import reports  # noqa: E402  pylint: disable=wrong-import-position
 
 REPORTS = case.BUILD / "reports"
 
-SOCKETS = {"HWLOC_SYNTHETIC": "package:2 numa:2 core:2 pu:1"}
+SOCKETS = {"HWLOC_SYNTHETIC": "package:2 core:4 pu:1"}
+NODES = {"HWLOC_SYNTHETIC": "package:2 numa:4 core:21 pu:1"}
+SMALL_NODES = {"HWLOC_SYNTHETIC": "package:2 numa:4 core:2 pu:1"}
 LARGE_MACHINE = {"HWLOC_SYNTHETIC": "package:2 [numa] group:4 [numa] core:16 pu:1"}
 ONE_CORE = {"HWLOC_SYNTHETIC": "core:1 pu:1"}
 
@@ -37,6 +39,9 @@ ROWS = [
     ("sixteen", 16, 0, 1000, {}),
     ("two sockets, three levels", 6, 150, 1500, SOCKETS),
     ("two sockets, socket by socket whatever the size", 7, 0, 1000, {**SOCKETS, "SUMAC_TEAM_LEVELS": "always"}),
+    ("eight small NUMA nodes, seventeen ranks", 17, 15, 300, SMALL_NODES),
+    ("two NUMA nodes, node by node whatever the size", 32, 10, 200, {**NODES, "SUMAC_TEAM_LEVELS": "always"}),
+    ("eight NUMA nodes, node by node", 168, 0, 20, {**NODES, "SUMAC_TEAM_LEVELS": "always"}),
     ("two sockets, a leader of each between hosts", 6, 100, 800, {**SOCKETS, "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}),
     ("hosts only", 4, 50, 500, {**SOCKETS, "HCOLL_SBGP": "basesmuma,p2p", "HCOLL_BCOL": "basesmuma,mlx_p2p"}),
     ("no level inside the host", 3, 50, 300, {"HCOLL_SBGP": "p2p", "HCOLL_BCOL": "ucx_p2p"}),

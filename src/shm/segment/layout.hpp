@@ -5,7 +5,8 @@
 //   a group: control lines of each member | inline lines of each | eager buffers of each | large area of each
 //
 // Everything that a member writes begins at a cache line of its own. A member's eager and large areas begin at pages of
-// their own, so that the first touch allocates them on that member's NUMA node. Neighbours' areas begin at different
+// their own, so that the first touch allocates them on that member's NUMA node (in a memfd; a file in /dev/shm is reserved
+// as a whole by its creator). Several members' lines share a page, and touch_own_lines() decides who touches it first. Neighbours' areas begin at different
 // offsets within the page, because otherwise all members' buffers would compete for the same few sets of the cache.
 #include <atomic>
 #include <cstddef>

@@ -72,12 +72,12 @@ Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_
   return Copied::all;
 }
 
-/// Writes the part of the result into every other member's, starting with the member after this one, so that not all
-/// write to the same one at the same time.
+/// Writes the part of the result into every other member's, in an order in which not all write to the same one at the
+/// same time.
 Copied give_piece(Task& task, std::size_t at, std::size_t bytes) noexcept {
   const Group& group = *task.group;
-  for (int i = 1; i < group.size(); ++i) {
-    const int m = (group.index() + i) % group.size();
+  for (std::uint64_t i = 0; i + 1 < static_cast<std::uint64_t>(group.size()); ++i) {
+    const int m = group.other(i);
     const Copied copied =
         write_into(task, m, told_by(group, m, task.round).out + at, out_bytes(*task.operation) + at, bytes);
     if (copied != Copied::all) return copied;

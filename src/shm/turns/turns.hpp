@@ -137,12 +137,8 @@ class Turns {
     ++taken();
   }
 
-  /// Returns the i-th other member, counted from the one after this member, so that not all members read from the same
-  /// one at the same time.
-  int other(std::uint64_t i) const noexcept {
-    return static_cast<int>((static_cast<std::uint64_t>(group_.index()) + 1 + i) %
-                            static_cast<std::uint64_t>(group_.size()));
-  }
+  /// Returns the i-th other member in the order in which this one visits them.
+  int other(std::uint64_t i) const noexcept { return group_.other(i); }
 
  private:
   enum Own : std::size_t { kBase, kCount, kFilled, kFoldedHere, kTaken, kFoldPeers, kTakePeers };
