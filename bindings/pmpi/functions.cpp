@@ -11,7 +11,7 @@
 namespace sumac::pmpi {
 
 Functions mpi, behind;
-bool functions_found = false;
+bool functions_found = false, any_behind = false;
 
 namespace {
 
@@ -68,7 +68,9 @@ template <class Function>
 void take_behind(Function& theirs, const char* name, Function own) {
   void* address = ::dlsym(RTLD_NEXT, name);
   if (address == nullptr || is_ours(address)) return;
-  if (object_of(address) != object_of(reinterpret_cast<const void*>(own))) theirs = reinterpret_cast<Function>(address);
+  if (object_of(address) == object_of(reinterpret_cast<const void*>(own))) return;
+  theirs = reinterpret_cast<Function>(address);
+  any_behind = true;
 }
 
 /// The three ABIs share the functions' names, and two of them the library's. Open MPI alone has variables for its

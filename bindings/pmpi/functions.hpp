@@ -84,6 +84,8 @@ extern Functions mpi;
 /// The MPI_X of a profiling library behind us; null where there is none.
 extern Functions behind;
 
+extern bool any_behind;  ///< There is one.
+
 extern bool functions_found;
 /// Fills both records, once. `caller` is an address in the code that called us: the MPI is looked for among the
 /// libraries of that code if it is not in everybody's reach. Ends the process with one line if there is no MPI, or one of

@@ -125,12 +125,13 @@ void begin() {
   begin_world();
   if (sumac_profile_wanted(&library.settings)) begin_watch(name);
   library.plain = !library.watches;
+  library.direct = library.plain && !any_behind;
 }
 
 void end() {
   print_tally();
   if (library.watches) end_watch();
-  library.on = library.plain = false;
+  library.on = library.plain = library.direct = false;
   end_progress();
   drop_communicators();
   end_job();

@@ -14,7 +14,8 @@ struct Library {
   /// is passed on as it came.
   bool on = false;
   bool watches = false;  ///< It is on, and each call is measured (watch.hpp).
-  bool plain = false;    ///< It is on, and no call is measured: the flag that every collective reads.
+  bool plain = false;    ///< It is on, and no call is measured.
+  bool direct = false;   ///< `plain`, and no other profiling library stands behind us: the flag of every blocking call.
   bool threads = false;  ///< MPI_THREAD_MULTIPLE.
   bool explains = false;
   bool yields = false;  ///< The MPI's own waits yield their core.

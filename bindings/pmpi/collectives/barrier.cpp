@@ -16,16 +16,6 @@ namespace {
   return passed ? mpi.Barrier(comm) : rc;
 }
 
-int barrier(MPI_Comm comm) {
-  if (!library.plain) [[unlikely]] {
-    if (!library.on) return mpi.Barrier(comm);
-    return watched(
-        SUMAC_COLL_BARRIER, SUMAC_FORM_BLOCKING, comm, nullptr, [](const Shape&) { return 0; },
-        [&] { return serve_barrier(comm); });
-  }
-  return serve_barrier(comm);
-}
-
 Planned plan_barrier(const Communicator&, Plan& plan) {
   plan.call.bytes = 0;
   return Planned::run;
@@ -36,7 +26,8 @@ Planned plan_barrier(const Communicator&, Plan& plan) {
 
 #define PLAN plan_barrier(team, plan)
 #define BYTES 0
-SUMAC_PMPI_NAMES(Barrier, (MPI_Comm comm), (comm), return sumac::pmpi::barrier(comm);)
+SUMAC_PMPI_BLOCKING(Barrier, (MPI_Comm comm), (comm), return sumac::pmpi::serve_barrier(comm);
+                    , SUMAC_PMPI_FORM(blocking, SUMAC_COLL_BARRIER, Barrier, (comm), PLAN))
 SUMAC_PMPI_NAMES(Ibarrier, (MPI_Comm comm, MPI_Request* request), (comm, request),
                  SUMAC_PMPI_FORM(nonblocking, SUMAC_COLL_BARRIER, Ibarrier, (comm, request), PLAN, request, ))
 SUMAC_PMPI_PERSISTENT_FORM(Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request* request), (comm, info, request),
