@@ -546,10 +546,7 @@ int sumac_coll_arm(struct sharp_coll_context* ctx) {
 }
 
 int sumac_coll_enable_threads(struct sharp_coll_context* ctx) {
-  return with_context(ctx, [](Context& context) -> int {
-    context.enable_threads();
-    return SHARP_COLL_SUCCESS;
-  });
+  return with_context(ctx, [](Context& context) { return context.enable_threads(); });
 }
 
 int sumac_coll_set_bell(struct sharp_coll_context* ctx, int event_fd) {

@@ -97,8 +97,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   bool arm();
   void set_bell(int event_fd) noexcept { bell_ = {.fd = event_fd}; }
   /// See sumac_coll_enable_threads(). Called without the lock.
-  void enable_threads() noexcept {
-    if (!is_threaded_) is_threaded_ = true;  // Where several threads are, none of them writes it.
+  int enable_threads() noexcept {
+    if (!is_threaded_) is_threaded_ = true;  // With several threads none of them writes it.
+    return SHARP_COLL_SUCCESS;
   }
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;

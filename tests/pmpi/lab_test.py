@@ -128,7 +128,7 @@ class BetweenHosts(case.OnLab):
 
     def test_a_rank_that_waits_in_another_call_delays_nobody_for_ever(self):
         for mpi in self.each():
-            for thread in ("0", "1"):
+            for thread in ("0", "1") if mpi is mpis.OPENMPI else ("0",):
                 done = self.right("crossing: 12 rounds right", mpi, mpi.compile("crossing", "mpicc", HERE / "crossing.c"), "12",
                                   settings={**TREE, "SUMAC_PROGRESS_THREAD": thread})
                 self.assertIn("tree 37 (barrier 13, allreduce 12, bcast 12)", done.err, done.text)
@@ -138,7 +138,7 @@ class BetweenHosts(case.OnLab):
         for mpi in self.each():
             # The header of MPICH 4.0 lets compilers take MPI_STATUSES_IGNORE for an array that is too short.
             program = mpi.compile("away", "mpicc", MPI_PROGRAMS / "away.c", flags=["-Wno-stringop-overflow", "-Wl,--no-as-needed", "-lm"])
-            for part, each in (("tree", 2), ("busy", 1)):
+            for part, each in (("tree", 2), ("busy", 1)) if mpi is mpis.OPENMPI else (("tree", 2),):
                 with self.subTest(part=part), tempfile.TemporaryDirectory(dir=case.BUILD) as folder:
                     done = self.right(f"away: right on {4 * each} ranks\n", mpi, program, folder, part, each=each,
                                       settings={**TREE, "SUMAC_PROGRESS_THREAD": "1"})
