@@ -21,7 +21,7 @@ namespace sumac::pmpi {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kAnswerWithin{8}, kNamesWithin{1};
+constexpr std::chrono::seconds kAnswerWithin{6}, kNamesWithin{1};
 constexpr std::uint64_t kMagic = 0x53554d4143504d50;  // "SUMACPMP"
 constexpr int kTag = 0x5355;
 /// Each of so many ranks sends to all of them when one is missing.

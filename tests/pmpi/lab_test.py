@@ -158,7 +158,7 @@ class BetweenHosts(case.OnLab):
         parts = [word for host in HOSTS for word in (":", "-n", "1", "--host", host, *([] if host == "h3" else loaded), program)][1:]
         done = lab("mpirun", *case.TCP, *case.YIELD, "--mca", "coll_hcoll_enable", "0", *parts, seconds=60)
         self.assertNotEqual(done.code, 0, done.text)
-        self.assertRegex(done.err, r"sumac: rank 2 on a host other than h1, h2, h4 did not answer within 8 s", done.text)
+        self.assertRegex(done.err, r"sumac: rank 2 on a host other than h1, h2, h4 did not answer within 6 s", done.text)
 
 
 if __name__ == "__main__":

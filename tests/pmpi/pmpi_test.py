@@ -122,7 +122,7 @@ class BadStarts(unittest.TestCase):
             words = ["-n", 1, program, ":", "-n", 1, *loaded, program] if missing == 0 else ["-n", 1, *loaded, program, ":", "-n", 1, program]
             done = case.start([*mpis.OPENMPI.start, *words], {**mpis.AS_ROOT, "LD_PRELOAD": ""}, 60)
             self.assertNotEqual(done.code, 0, done.text)
-            self.assertRegex(done.err, rf"sumac: rank {missing} on host \S+ did not answer within 8 s: every rank needs the same Sumac library", done.text)
+            self.assertRegex(done.err, rf"sumac: rank {missing} on host \S+ did not answer within 6 s: every rank needs the same Sumac library", done.text)
 
     def test_ranks_with_other_settings_run_without_us(self):
         program = self.first(mpis.OPENMPI)
