@@ -21,7 +21,7 @@ struct Machines {
   const char* sbgp;
   const char* steps;
   const char* allreduce;
-  const char* domains;  ///< What explain says.
+  const char* domains;  ///< The line that explain must have.
 };
 constexpr Machines kMachines[] = {
     {17, 1, "package:2 numa:2 core:4 pu:1", "", "always", "", "cut by NUMA node: 4 domains"},

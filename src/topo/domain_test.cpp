@@ -13,7 +13,7 @@ TEST(Domain, a_node_where_nodes_divide_sockets_else_a_socket) {
   const struct {
     const char* name;
     std::vector<Place> places;  // {host, socket, node}
-    DomainKind kind;            // of the first rank's host
+    DomainKind kind;            ///< The kind of the first rank's host.
     std::vector<std::int32_t> of;
     int count;
     const char* text;
