@@ -34,10 +34,18 @@
       [&] { return mpi.function arguments; },                                                 \
       [&]([[maybe_unused]] const Shape& on) -> std::uint64_t { return BYTES; });
 
+/// The blocking form is the hot path, so what a profile needs of it is in a function of its own.
+#define SUMAC_PMPI_BLOCKING(name, parameters, arguments, coll)                                                   \
+  [[gnu::noinline, gnu::cold]] static int unusual_##name parameters{SUMAC_PMPI_FORM(                             \
+      unusual_blocking, coll, name, arguments,                                                                   \
+      PLAN)} SUMAC_PMPI_NAMES(name, parameters, arguments, using namespace sumac::pmpi;                          \
+                              if (!library.plain) [[unlikely]] return unusual_##name arguments; return blocking( \
+                                  coll, comm, [&](const Communicator& team, Plan& plan) { return PLAN; },        \
+                                  [&] { return mpi.name arguments; });)
+
 /// A collective in all forms, with the macros PARAMETERS(Count, Displacement), ARGUMENTS, PLAN and BYTES of its file.
 #define SUMAC_PMPI_ALL_FORMS(Name, name, coll)                                                                         \
-  SUMAC_PMPI_NAMES(Name, (PARAMETERS(int, int), MPI_Comm comm), (ARGUMENTS, comm),                                     \
-                   SUMAC_PMPI_FORM(blocking, coll, Name, (ARGUMENTS, comm), PLAN))                                     \
+  SUMAC_PMPI_BLOCKING(Name, (PARAMETERS(int, int), MPI_Comm comm), (ARGUMENTS, comm), coll)                            \
   SUMAC_PMPI_NAMES(I##name, (PARAMETERS(int, int), MPI_Comm comm, MPI_Request * request), (ARGUMENTS, comm, request),  \
                    SUMAC_PMPI_FORM(nonblocking, coll, I##name, (ARGUMENTS, comm, request), PLAN, request, ))           \
   SUMAC_PMPI_PERSISTENT_FORM(Name##_init, (PARAMETERS(int, int), MPI_Comm comm, MPI_Info info, MPI_Request * request), \
@@ -60,8 +68,7 @@
 
 #if defined(SUMAC_PMPI_HAS_LARGE)
 #define SUMAC_PMPI_LARGE_FORMS(Name, name, coll)                                                                     \
-  SUMAC_PMPI_NAMES(Name##_c, (PARAMETERS(MPI_Count, MPI_Aint), MPI_Comm comm), (ARGUMENTS, comm),                    \
-                   SUMAC_PMPI_FORM(blocking, coll, Name##_c, (ARGUMENTS, comm), PLAN))                               \
+  SUMAC_PMPI_BLOCKING(Name##_c, (PARAMETERS(MPI_Count, MPI_Aint), MPI_Comm comm), (ARGUMENTS, comm), coll)           \
   SUMAC_PMPI_NAMES(I##name##_c, (PARAMETERS(MPI_Count, MPI_Aint), MPI_Comm comm, MPI_Request * request),             \
                    (ARGUMENTS, comm, request),                                                                       \
                    SUMAC_PMPI_FORM(nonblocking, coll, I##name##_c, (ARGUMENTS, comm, request), PLAN, request, ))     \

@@ -37,8 +37,7 @@ inline int run_call(Communicator& communicator, const sumac_call_t& call, bool& 
 int run_packed(Communicator& communicator, Plan& plan, bool& passed);
 
 template <class MakePlan, class Next>
-[[gnu::always_inline]] inline int serve_blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan,
-                                                 const Next& next) {
+int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Next& next) {
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, coll, rc);
   if (communicator == nullptr) [[unlikely]]
@@ -55,15 +54,13 @@ template <class MakePlan, class Next>
   return passed ? next() : rc;
 }
 
-/// A profile clears `plain` too, so a call reads one flag with and without this feature.
+/// The library is off, or each call is measured: a profile clears Library::plain too, so that a call reads one flag with
+/// and without this feature.
 template <class MakePlan, class Next, class Bytes>
-int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Next& next, const Bytes& bytes) {
-  if (!library.plain) [[unlikely]] {
-    if (!library.on) return next();
-    return watched(coll, SUMAC_FORM_BLOCKING, comm, nullptr, bytes,
-                   [&] { return serve_blocking(coll, comm, make_plan, next); });
-  }
-  return serve_blocking(coll, comm, make_plan, next);
+int unusual_blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Next& next, const Bytes& bytes) {
+  if (!library.on) return next();
+  return watched(coll, SUMAC_FORM_BLOCKING, comm, nullptr, bytes,
+                 [&] { return blocking(coll, comm, make_plan, next); });
 }
 
 /// Returns the lane for a nonblocking call; null: the MPI does it.

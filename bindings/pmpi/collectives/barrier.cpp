@@ -5,7 +5,7 @@
 namespace sumac::pmpi {
 namespace {
 
-[[gnu::always_inline]] inline int serve_barrier(MPI_Comm comm) {
+int barrier(MPI_Comm comm) {
   static constexpr sumac_call_t kCall{.coll = SUMAC_COLL_BARRIER};
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, SUMAC_COLL_BARRIER, rc);
@@ -16,14 +16,11 @@ namespace {
   return passed ? mpi.Barrier(comm) : rc;
 }
 
-int barrier(MPI_Comm comm) {
-  if (!library.plain) [[unlikely]] {
-    if (!library.on) return mpi.Barrier(comm);
-    return watched(
-        SUMAC_COLL_BARRIER, SUMAC_FORM_BLOCKING, comm, nullptr, [](const Shape&) { return 0; },
-        [&] { return serve_barrier(comm); });
-  }
-  return serve_barrier(comm);
+[[gnu::noinline, gnu::cold]] int unusual_barrier(MPI_Comm comm) {
+  if (!library.on) return mpi.Barrier(comm);
+  return watched(
+      SUMAC_COLL_BARRIER, SUMAC_FORM_BLOCKING, comm, nullptr, [](const Shape&) { return 0; },
+      [&] { return barrier(comm); });
 }
 
 Planned plan_barrier(const Communicator&, Plan& plan) {
@@ -36,7 +33,9 @@ Planned plan_barrier(const Communicator&, Plan& plan) {
 
 #define PLAN plan_barrier(team, plan)
 #define BYTES 0
-SUMAC_PMPI_NAMES(Barrier, (MPI_Comm comm), (comm), return sumac::pmpi::barrier(comm);)
+SUMAC_PMPI_NAMES(Barrier, (MPI_Comm comm), (comm),
+                 if (!sumac::pmpi::library.plain) [[unlikely]] return sumac::pmpi::unusual_barrier(comm);
+                 return sumac::pmpi::barrier(comm);)
 SUMAC_PMPI_NAMES(Ibarrier, (MPI_Comm comm, MPI_Request* request), (comm, request),
                  SUMAC_PMPI_FORM(nonblocking, SUMAC_COLL_BARRIER, Ibarrier, (comm, request), PLAN, request, ))
 SUMAC_PMPI_PERSISTENT_FORM(Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request* request), (comm, info, request),
