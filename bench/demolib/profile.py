@@ -13,10 +13,12 @@ from . import schema
 HEAD = re.compile(r"^sumac: profile: (?P<ranks>\d+) ranks on (?P<hosts>\d+) hosts?, (?P<wall>[\d.]+ \w+) from MPI_Init to MPI_Finalize$", re.M)
 TOTAL = re.compile(r"^  in collectives: [\d.]+ \w+ of all ranks together, (?P<share>[\d.]+) % of their time$", re.M)
 RANKS = re.compile(r"^  a rank: least [\d.]+ \w+, mean [\d.]+ \w+, most [\d.]+ \w+ \(rank (?P<slowest>\d+) on (?P<host>\S+)\)$", re.M)
-NUMBERS = r" +(?P<calls>\d+) +(?P<bytes>[\d.]+) (?P<unit>\w+) +[\d.]+ \w+ +(?P<share>[\d.]+) % +[\d.]+ \w+"
+NUMBERS = r" +(?P<calls>\d+) +(?P<bytes>[\d.]+) (?P<unit>\w+) +(?P<time>[\d.]+ \w+) +(?P<share>[\d.]+) % +[\d.]+ \w+"
 ROW = re.compile(rf"^  (?P<name>[a-z_]+) +(?P<size>0 B|(?:<=|>) \d+ \w+) +(?P<way>[A-Za-z ]+?){NUMBERS}   (?P<rank>\d+) on (?P<host>\S+): [\d.]+ \w+$", re.M)
 ALL = re.compile(rf"^  all{NUMBERS}$", re.M)
 COUNTED = re.compile(r"^counted: (?P<rank>\d+) (?P<name>\w+) (?P<calls>\d+) (?P<bytes>\d+)$", re.M)
+MICROSECONDS = {"ns": 0.001, "us": 1.0, "ms": 1000.0, "s": 1000000.0}
+SIZES = ("<= 64 B", "<= 512 B", "<= 4 KiB", "<= 32 KiB", "<= 256 KiB", "<= 2 MiB", "<= 16 MiB")
 SCHEMA = Path(__file__).with_name("trace.schema.json")
 
 
@@ -27,6 +29,7 @@ class Row:
     way: str
     calls: int
     bytes: int  # exact with SUMAC_PROFILE=2 alone
+    us: float  # It has three digits.
     share: float
     slowest: int
 
@@ -58,9 +61,21 @@ def read(text):
     if len(heads) > 1 or not total or not ranks:
         raise ValueError(f"{len(heads)} profiles, or one of another form:\n{text}")
     rows = [Row(one["name"], one["size"], one["way"], int(one["calls"]), int(float(one["bytes"])) if one["unit"] == "B" else -1,
-                float(one["share"]), int(one["rank"])) for one in ROW.finditer(text)]
+                microseconds(one["time"]), float(one["share"]), int(one["rank"])) for one in ROW.finditer(text)]
     return Profile(int(heads[0]["ranks"]), int(heads[0]["hosts"]), float(total["share"]), int(ranks["slowest"]), rows,
                    int(every["calls"]) if every else 0)
+
+
+def microseconds(text):
+    number, unit = text.split()
+    return float(number) * MICROSECONDS[unit]
+
+
+def size_class(size):
+    """Returns the text of a call's class."""
+    if size == 0:
+        return "0 B"
+    return next((text for at, text in enumerate(SIZES) if size <= 64 * 8 ** at), "> 16 MiB")
 
 
 def counted(text):
@@ -117,6 +132,21 @@ def differences(own, found, where):
             for name in sorted({*own, *found}) if own.get(name) != found.get(name)]
 
 
+def wrong_times(profile, files):
+    """Returns a sentence for each row whose time is not that of the traces, or whose slowest rank is not slowest there."""
+    times = {}
+    for rank, file in enumerate(files):
+        for event in calls_of(file):
+            key = (event["name"], size_class(event["args"]["bytes"]), event["args"]["way"])
+            times.setdefault(key, [0.0] * len(files))[rank] += event["dur"]
+    wrong = []
+    for row in profile.rows:
+        ranks = times.get((row.name, row.size, row.way), [0.0])
+        if abs(sum(ranks) - row.us) > 0.006 * row.us + 0.001 or ranks[row.slowest] < max(ranks) - 0.001:
+            wrong.append(f"profile: {row}: the traces of the ranks have {ranks} us")
+    return wrong
+
+
 def compare(out, err, folder, ranks):
     """Compares profile and traces of a job with SUMAC_PROFILE=2 and SUMAC_TRACE=folder; returns what is wrong, a list of sentences."""
     own = counted(out)
@@ -129,8 +159,10 @@ def compare(out, err, folder, ranks):
         wrong = differences(summed(own), profile.calls_and_bytes(), "profile")
         if profile.calls != sum(calls for calls, _ in summed(own).values()):
             wrong.append(f"profile: its last row has {profile.calls} calls")
-        for rank in range(ranks):
-            wrong += differences(own[rank], calls_and_bytes(load_trace(Path(folder) / f"sumac-trace-{rank}.json")), f"trace of rank {rank}")
+        files = [load_trace(Path(folder) / f"sumac-trace-{rank}.json") for rank in range(ranks)]
+        for rank, file in enumerate(files):
+            wrong += differences(own[rank], calls_and_bytes(file), f"trace of rank {rank}")
+        wrong += wrong_times(profile, files)
     except (OSError, ValueError) as why:
         return [str(why)]
     return wrong
