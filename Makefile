@@ -13,6 +13,7 @@ TESTS ?=
 CASE ?=
 BEFORE ?=
 WITHOUT ?=
+MPI ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
@@ -23,7 +24,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -42,6 +43,16 @@ dev: setup configure ## build everything of the preset dev into build/dev (PRESE
 	@cmake --build $(BUILD) -j $(JOBS)
 
 build: dev
+
+component: ## build only the component, for the Open MPI 4.1 below MPI=/prefix (build/component-VERSION)
+	@test -n "$(MPI)" || { echo "component: name the prefix of an Open MPI: make component MPI=/opt/openmpi" >&2; exit 2; }
+	@cmake -DPREFIX="$(MPI)" -P cmake/OpenMpi.cmake > /dev/null
+	@$(MAKE) setup
+	@folder=build/component-$$(cmake -DPREFIX="$(MPI)" -P cmake/OpenMpi.cmake); \
+	cmake --preset release -B $$folder -DSUMAC_OPENMPI_PREFIX="$(MPI)" --log-level=WARNING; \
+	cmake --build $$folder -j $(JOBS) --target mca_coll_hcoll; \
+	echo "component: $(CURDIR)/$$folder/lib/openmpi/mca_coll_hcoll.so; start a program of that Open MPI by"; \
+	echo "  mpirun --mca mca_base_component_path $(CURDIR)/$$folder/lib/openmpi:\$$(ompi_info --path pkglibdir --parsable | cut -d: -f3) ./program"
 
 seeds: setup configure ## the protocol's machines in a world of seeded faults; SUMAC_SEED=n reruns one
 	@cmake --build $(BUILD) -j $(JOBS) --target sumac-seeds

@@ -86,6 +86,14 @@ class WithTree(case.OnLab):
             self.assertEqual(done.code, 0, done.text)
             self.assertIn("corners: 11 passed on 7 ranks", done.out)
 
+    def test_own_operations_that_commute_go_by_the_leaders(self):
+        for level in ("0", "1"):
+            done = run("own", "tame", ranks=7, settings={"HCOLL_ENABLE_SHARP": level}, mpirun=["--oversubscribe", "-H", "h1:2,h2:1,h3:3,h4:1"])
+            self.assertEqual(done.code, 0, done.text)
+            self.assertIn("own: 396 right on 7 ranks", done.out)
+            # 140 of the 205 that commute are not persistent ones, which the next module makes.
+            self.assertGreater(done.tally["leaders"], 100, done.text)
+
     def test_persistent_collectives_start_in_another_order_at_each_rank(self):
         for level in ("0", "1"):
             done = run("defects", "orders", ranks=6, settings={"HCOLL_ENABLE_SHARP": level}, mpirun=["--oversubscribe", "-H", "h1:2,h2:1,h3:1,h4:2"])

@@ -12,6 +12,13 @@ bool is_v_form(Coll coll) { return coll != Coll::barrier && !coll::has_size(coll
 
 Layout::Shape draw_shape(const Step& step, bool is_v, std::uint64_t key) {
   if (!step.has_own_types) return Layout::Shape::plain;
+  if (coll::collective(step.coll).reduces) {
+    // A user's operation finds its elements in these. Where it does not commute, Open MPI's own reductions may have to do
+    // it, and they are wrong for data that begin behind the address.
+    using enum Layout::Shape;
+    constexpr Layout::Shape kShapes[] = {strided, pairs, swapped, shifted};
+    return kShapes[mix(step.key, 42) % (operation(step.operation).commutes ? 4 : 3)];
+  }
   return static_cast<Layout::Shape>(mix(key, 1) % (is_v ? 3 : Layout::kShapes));
 }
 

@@ -68,7 +68,8 @@ Step draw_step(Random& random, std::size_t ranks, const std::vector<Coll>& only)
   const Kind kind = type(step.type).kind;  // types without padding, whose bits are undefined
   step.is_rough = reduces(step.coll) && random.below(2) == 0 && operation(step.operation).fold == Fold::sum &&
                   (kind == Kind::f32 || kind == Kind::f64);
-  step.has_own_types = !reduces(step.coll) && random.below(2) == 0;
+  step.has_own_types =
+      reduces(step.coll) ? operation(step.operation).is_user && mix(step.key, 41) % 2 == 0 : random.below(2) == 0;
   step.starts = step.form == Form::persistent ? 1 + static_cast<int>(random.below(3)) : 1;
   return step;
 }

@@ -27,10 +27,11 @@ struct Step {
   std::size_t count = 0;                ///< Elements of the vector or of one block; v-forms: of the largest block.
   std::uint32_t root_draw = 0;          ///< Used modulo the size of the communicator.
   bool in_place = false;
-  bool is_rough = false;       ///< Floats with random mantissas: near the right value, equal at all ranks.
-  bool has_own_types = false;  ///< Every rank describes its buffers by a type of its own.
-  int starts = 1;              ///< Number of starts of a persistent operation.
-  std::uint64_t key = 0;       ///< Key from which the data follow.
+  bool is_rough = false;  ///< Floats with random mantissas: near the right value, equal at all ranks.
+  /// Every rank describes its buffers by a type of its own; in a reduction all do by the same derived type.
+  bool has_own_types = false;
+  int starts = 1;         ///< Number of starts of a persistent operation.
+  std::uint64_t key = 0;  ///< Key from which the data follow.
 };
 
 struct Scenario {

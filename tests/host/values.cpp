@@ -154,21 +154,35 @@ bool same(const T& a, const T& b) {
     return a == b;
 }
 
-void matrix_product(void* in, void* inout, int* count, MPI_Datatype*) {
-  // MPI computes inout = in op inout: `in` is of the lower rank.
-  auto* left = static_cast<std::byte*>(in);
-  auto* right = static_cast<std::byte*>(inout);
-  for (int i = 0; i < *count; ++i) {
-    Matrix product = load<Matrix>(left + static_cast<std::size_t>(i) * sizeof(Matrix));
-    fold_into(Fold::matrix, product, load<Matrix>(right + static_cast<std::size_t>(i) * sizeof(Matrix)));
-    store(right + static_cast<std::size_t>(i) * sizeof(Matrix), product);
-  }
+/// Calls `visit` with the addresses of each base element of two vectors of `count` elements of `type`, which may have holes
+/// between its elements, but not inside.
+template <class Visit>
+void each_element(void* in, void* inout, int count, MPI_Datatype type, std::size_t width, const Visit& visit) {
+  MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+  int size = 0;
+  MPI_Type_get_extent(type, &lower, &extent);
+  MPI_Type_get_true_extent(type, &true_lower, &true_extent);
+  MPI_Type_size(type, &size);
+  for (int i = 0; i < count; ++i)
+    for (std::size_t at = 0; at < static_cast<std::size_t>(size); at += width) {
+      const std::ptrdiff_t offset = i * extent + true_lower + static_cast<std::ptrdiff_t>(at);
+      visit(static_cast<std::byte*>(in) + offset, static_cast<std::byte*>(inout) + offset);
+    }
 }
 
-void user_sum(void* in, void* inout, int* count, MPI_Datatype*) {
-  auto* from = static_cast<const std::uint32_t*>(in);
-  auto* to = static_cast<std::uint32_t*>(inout);
-  for (int i = 0; i < *count; ++i) to[i] += from[i];
+void matrix_product(void* in, void* inout, int* count, MPI_Datatype* type) {
+  // MPI computes inout = in op inout: `in` is of the lower rank.
+  each_element(in, inout, *count, *type, sizeof(Matrix), [](const std::byte* left, std::byte* right) {
+    Matrix product = load<Matrix>(left);
+    fold_into(Fold::matrix, product, load<Matrix>(right));
+    store(right, product);
+  });
+}
+
+void user_sum(void* in, void* inout, int* count, MPI_Datatype* type) {
+  each_element(in, inout, *count, *type, sizeof(std::uint32_t), [](const std::byte* from, std::byte* to) {
+    store(to, load<std::uint32_t>(from) + load<std::uint32_t>(to));
+  });
 }
 
 }  // namespace
@@ -228,7 +242,7 @@ void make_tables() {
       {"MPI_BXOR", MPI_BXOR, Fold::bxor},
       {"MPI_MAXLOC", MPI_MAXLOC, Fold::maxloc},
       {"MPI_MINLOC", MPI_MINLOC, Fold::minloc},
-      {"matrix product", MPI_OP_NULL, Fold::matrix, true},
+      {"matrix product", MPI_OP_NULL, Fold::matrix, true, false},
       {"user sum", MPI_OP_NULL, Fold::sum, true},
   };
   MPI_Op_create(matrix_product, 0, &operations[operations.size() - 2].mpi);

@@ -52,6 +52,7 @@ struct Operation {
   MPI_Op mpi;
   Fold fold;
   bool is_user = false;
+  bool commutes = true;
 };
 
 /// These tables contain MPI's handles, which are not constants, so they are filled after MPI_Init. Call free_tables()
