@@ -1,6 +1,8 @@
 /* The component's entry points for Open MPI. */
 #include "hcoll.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +62,21 @@ static int read_team_options(void) {
   return OMPI_SUCCESS;
 }
 
+/* The interposed library serves every communicator of its process: it comes before us and would leave us only the calls
+ * that it makes itself. */
+static bool stands_aside(void) {
+  if (NULL == dlsym(RTLD_DEFAULT, "sumac_mpi_interposed")) {
+    return false;
+  }
+  const char* explain = getenv("SUMAC_EXPLAIN");
+  if (0 == ORTE_PROC_MY_NAME->vpid && NULL != explain && 0 != strcmp(explain, "0")) {
+    fprintf(stderr, "sumac: Open MPI's component stands aside: the interposed library is loaded and serves all communicators\n");
+  }
+  return true;
+}
+
 static int hcoll_open(void) {
+  mca_coll_hcoll_component.enable = mca_coll_hcoll_component.enable && !stands_aside();
   if (!mca_coll_hcoll_component.enable) {
     return OMPI_SUCCESS; /* as if the component were absent: it reads, publishes and prints nothing */
   }

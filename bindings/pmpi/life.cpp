@@ -22,6 +22,9 @@ int after_init(int rc) {
 }  // namespace
 }  // namespace sumac::pmpi
 
+/// Open MPI's component looks for this name: only one of the two may serve a process.
+extern "C" __attribute__((visibility("default"))) const char sumac_mpi_interposed = 1;
+
 SUMAC_PMPI_NAMES(Init, (int* argc, char*** argv), (argc, argv),
                  return sumac::pmpi::after_init(sumac::pmpi::mpi.Init(argc, argv));)
 SUMAC_PMPI_NAMES(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided),

@@ -142,7 +142,7 @@ Choice choice_of(const sumac_team_t& team, const Operation& ask) {
   return team.choose(ask.kind, ask.bytes, across_bytes(team, ask), ask.fold);
 }
 
-/// What is known of the next module's times.
+/// Returns the next module's part in the choice.
 std::string about_next(const sumac_team_t& team, const Operation& ask) {
   using Decided = sumac::coll::Decision::Way;
   if (!is_compared(team, ask)) return "";

@@ -25,7 +25,7 @@ enum class Why : std::uint8_t {
   across_tree,
   across_next,
   disabled,
-  next_is_faster,  ///< By the times of both in the program's own calls (comparison.hpp).
+  next_is_faster,  ///< Both were timed in the program's own calls (comparison.hpp).
   by_leaders,      ///< Pairwise over several hosts, blocks small enough for one message per pair of hosts.
   some_direct,     ///< The v-forms: the same decision block by block.
   no_hierarchy,    ///< Pairwise over several hosts, large blocks: leaders would add more work than they save.

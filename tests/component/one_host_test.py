@@ -127,7 +127,7 @@ class SharedMemory(unittest.TestCase):
 
     def test_explain_says_what_was_chosen_what_was_refused_and_why(self):
         done = run(2, "isend_barrier", env={"SUMAC_EXPLAIN": "1", "SUMAC_SHM_REDUCE": "flat", "HCOLL_ML_DISABLE_BCAST": "1", "SUMAC_SHM_SINGLE_COPY": "0",
-                                            "SUMAC_TUNING_FILE": "none"})
+                                            "SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_STEP_ASIDE": "0"})
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(len(re.findall(r"^sumac: communicator .*WORLD: 2 ranks on 1 host: ", done.err, re.MULTILINE)), 1, done.text)
         here = "host: all ranks share one memory; "

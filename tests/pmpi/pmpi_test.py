@@ -102,6 +102,21 @@ class EachMpi(unittest.TestCase):
             self.right(done, "first: right on 2 ranks")
             self.assertNotIn("sumac", done.err, done.text)
 
+    def test_with_the_component_loaded_too_only_the_library_serves(self):
+        if mpis.OPENMPI not in mpis.ALL:
+            case.skip_one_or_fail("Open MPI is not installed")
+        program = mpis.OPENMPI.compile("first", "mpicc", HERE / "first.c")
+        both = {"words": case.component_flags(), "env": {"SUMAC_EXPLAIN": "1"}}
+        done = mpis.OPENMPI.run(2, program, **both)
+        self.right(done, "first: right on 2 ranks")
+        self.assertIn("sumac: Open MPI's component stands aside: the interposed library is loaded", done.err, done.text)
+        self.assertEqual(done.err.count("shared memory 3 (barrier 1, allreduce 2)"), 1, done.text)
+        self.assertEqual(len([line for line in done.err.splitlines() if line.startswith("sumac: communicator ")]), 1, done.text)
+        done = mpis.OPENMPI.run(2, program, preload="", **both)
+        self.right(done, "first: right on 2 ranks")
+        self.assertNotIn("stands aside", done.err, done.text)
+        self.assertIn("shared memory 3 (barrier 1, allreduce 2)", done.err, done.text)
+
     def test_one_rank_has_nobody_to_talk_to(self):
         for mpi in self.each():
             done = mpi.run(1, mpi.compile("first", "mpicc", HERE / "first.c"))
