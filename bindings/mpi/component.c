@@ -70,7 +70,9 @@ static bool stands_aside(void) {
   }
   const char* explain = getenv("SUMAC_EXPLAIN");
   if (0 == ORTE_PROC_MY_NAME->vpid && NULL != explain && 0 != strcmp(explain, "0")) {
-    fprintf(stderr, "sumac: Open MPI's component stands aside: the interposed library is loaded and serves all communicators\n");
+    fprintf(
+        stderr,
+        "sumac: Open MPI's component stands aside: the interposed library is loaded and serves all communicators\n");
   }
   return true;
 }

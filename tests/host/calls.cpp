@@ -10,12 +10,12 @@
 
 namespace sumac::tests {
 
-#define IN_EVERY_FORM(name, ...)                                                           \
-  switch (form) {                                                                          \
-    case Form::blocking: return MPI_##name(__VA_ARGS__);                                   \
-    case Form::nonblocking: return MPI_I##name(__VA_ARGS__, request);                      \
-    case Form::persistent: return PERSISTENT(name)(__VA_ARGS__, MPI_INFO_NULL, request);   \
-  }                                                                                        \
+#define IN_EVERY_FORM(name, ...)                                                         \
+  switch (form) {                                                                        \
+    case Form::blocking: return MPI_##name(__VA_ARGS__);                                 \
+    case Form::nonblocking: return MPI_I##name(__VA_ARGS__, request);                    \
+    case Form::persistent: return PERSISTENT(name)(__VA_ARGS__, MPI_INFO_NULL, request); \
+  }                                                                                      \
   return MPI_ERR_INTERN
 
 // MPI's nonblocking names continue in lower case.
