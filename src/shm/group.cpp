@@ -42,6 +42,22 @@ void touch_own_lines(Segment& segment, std::size_t number, int index) noexcept {
   for (std::size_t i = 0; i < kLineRing; ++i) lines[i].round.store(0, std::memory_order_relaxed);
 }
 
+void touch_own_area(const Group& group) noexcept {
+  std::byte* area = group.large(group.index());
+  // Nothing changes, also where another member still reads: relaxed, because this store orders nothing.
+  for (std::size_t at = 0; at < group.large_bytes(); at += kPage)
+    std::atomic_ref(reinterpret_cast<unsigned char&>(area[at])).fetch_or(0, std::memory_order_relaxed);
+}
+
+void map_areas(const Group& group) noexcept {
+  for (int m = 0; m < group.size(); ++m) {
+    if (m == group.index()) continue;
+    const std::byte* area = group.large(m);
+    for (std::size_t at = 0; at < group.large_bytes(); at += kPage)
+      (void)*const_cast<const volatile std::byte*>(&area[at]);
+  }
+}
+
 Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, int index, const WaitSettings& waiting,
              const Tuning& tuning)
     : size_(static_cast<int>(members.size())),

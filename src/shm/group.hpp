@@ -49,6 +49,12 @@ std::vector<std::uint16_t> visiting_order(const std::vector<Member>& members, in
 /// touch would decide as well. Eager and large areas need none, because their owner writes them before others read.
 void touch_own_lines(Segment& segment, std::size_t number, int index) noexcept;
 
+class Group;
+/// Makes the system allocate this member's large area at once, instead of page by page in the first large operations.
+void touch_own_area(const Group& group) noexcept;
+/// Makes the system map the areas that the other members have touched, as the first large operations would.
+void map_areas(const Group& group) noexcept;
+
 class Group {
  public:
   /// `number` is the group's index in the segment's shape. `segment` and `waiting` must outlive the group.

@@ -37,7 +37,11 @@ bool Comparison::takes(shm::Group& group, const coll::Operation& operation) {
   on_trial_ = nullptr;
   if (decision.is_settled() && decision.count()) return decision.way() == kTeam;
   if (is_undecided_itself(group, operation)) return true;
+  if (!has_areas_) shm::touch_own_area(group);
   if (!learn(group, decision)) return true;  // The call itself finds that the group is broken.
+  // Without this the first calls would have the time of page faults, and a second series of trials those of other pages.
+  if (!has_areas_) shm::map_areas(group);
+  has_areas_ = true;
   if (decision.is_settled()) return decision.way() == kTeam;
   // A call that fails leaves this time.
   decision.mine_ns = std::numeric_limits<double>::infinity();

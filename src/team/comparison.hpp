@@ -51,7 +51,8 @@ class Comparison {
   std::array<std::array<coll::Decision, kClasses>, coll::kKinds> all_{};
   coll::Decision* on_trial_ = nullptr;  ///< The decision whose trial is under way.
   std::size_t bytes_ = 0;
-  Time (*clock_)();  ///< Read when all members have met, and when the call is done.
+  bool has_areas_ = false;  ///< The pages of shared memory's large areas are there.
+  Time (*clock_)();         ///< Read when all members have met, and when the call is done.
   Time began_{};
 };
 
