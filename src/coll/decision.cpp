@@ -6,17 +6,20 @@ namespace sumac::coll {
 
 void Decision::note(double ns, float margin) noexcept {
   if (is_settled()) return;
-  const auto of_way = static_cast<std::size_t>(way_of(trials_));
-  // Each way comes once in the first two trials, and once in every two that follow.
-  if (trials_ >= 2) times_[of_way][static_cast<std::size_t>(trials_ / 2 - 1)] = static_cast<float>(ns);
+  const int run = trials_ / kRun, call = trials_ % kRun;
+  if (call > 0) {
+    const int at = (run < 2 ? 0 : kRun - 1) + call - 1;
+    times_[static_cast<std::size_t>(way_of(trials_))][static_cast<std::size_t>(at)] = static_cast<float>(ns);
+  }
   if (++trials_ == kTrials) decide(margin);
 }
 
 void Decision::decide(float margin) noexcept {
+  constexpr std::size_t kMedian = (kTimes - 1) / 2;  // The lower one: interruptions make times longer only.
   for (std::size_t way = 0; way < 2; ++way) {
     auto times = times_[way];
-    std::nth_element(times.begin(), times.begin() + kTimes / 2, times.end());
-    medians_[way] = times[kTimes / 2];
+    std::nth_element(times.begin(), times.begin() + kMedian, times.end());
+    medians_[way] = times[kMedian];
   }
   const auto now = static_cast<std::size_t>(better_);
   const bool was_wrong = medians_[1 - now] <= margin * medians_[now];

@@ -8,14 +8,14 @@
 
 namespace sumac::coll {
 
-/// Each way counts with the median of its times. The first time of each is dropped, because that call touches memory for
-/// the first time.
+/// Each way is tried in runs of four calls, and counts with the median of its times. The first time of each run is
+/// dropped: it has the caches as the other way left them, and at the very first memory is touched.
 class Decision {
  public:
   enum class Way : std::uint8_t { first, second };
   static constexpr float kMargin = 0.93F;
-  static constexpr int kTimes = 7;
-  static constexpr int kTrials = 2 * (1 + kTimes);
+  static constexpr int kRun = 4, kTrials = 4 * kRun;
+  static constexpr int kTimes = 2 * (kRun - 1);  ///< Of each way.
   /// After so many calls a decision is checked again; the interval grows fourfold each time the decision was right.
   static constexpr std::uint64_t kFirstLook = 256, kLastLook = 1 << 20;
 
@@ -46,8 +46,8 @@ class Decision {
   double mine_ns = 0;
 
  private:
-  /// The order is A, B, B, A, so that a program whose sizes or phases alternate does not always meet the same one.
-  static Way way_of(int trial) noexcept { return static_cast<Way>((trial + 1) / 2 % 2); }
+  /// The order of runs is A, B, B, A, so that a program whose phases alternate does not always meet the same one.
+  static Way way_of(int trial) noexcept { return static_cast<Way>((trial / kRun + 1) / 2 % 2); }
   void begin_again() noexcept { trials_ = 0; }
   void decide(float margin) noexcept;
 

@@ -62,17 +62,29 @@ TEST(Decision, DoesNotDependOnColdOrInterruptedCalls) {
   for (int start = 0; start < 1000; ++start) {
     SCOPED_TRACE(start);
     Decision decision;
-    int trial = 0, interrupted[2] = {};
+    int tried[2] = {}, interrupted[2] = {};
     decide(decision, [&](Way way) {
       const double ns = (way == Way::first ? 100 : 130) * (1 + static_cast<double>(random.next() % 100) / 1000);
-      if (trial++ < 2) return 20 * ns;
+      if (tried[static_cast<std::size_t>(way)]++ == 0) return 20 * ns;
       int& its = interrupted[static_cast<std::size_t>(way)];
-      if (its == Decision::kTimes / 2 || random.next() % 3 != 0) return ns;
+      if (its == (Decision::kTimes - 1) / 2 || random.next() % 3 != 0) return ns;
       ++its;
       return 50 * ns;
     });
     ASSERT_EQ(Way::first, decision.way());
   }
+}
+
+// The first call after a change of ways finds the caches as the other way left them.
+TEST(Decision, DoesNotDependOnTheFirstCallOfARun) {
+  Decision decision;
+  Way last = Way::second;
+  decide(decision, [&](Way way) {
+    const bool has_changed = way != last;
+    last = way;
+    return way == Way::first ? 100 : has_changed ? 300 : 80;
+  });
+  EXPECT_EQ(Way::second, decision.way());
 }
 
 TEST(Decision, IsLookedAtAgainAndCorrected) {

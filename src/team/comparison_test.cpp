@@ -44,7 +44,7 @@ char call_once(sumac_team_t* team, Kind kind, std::size_t bytes, const Times& ti
 }
 
 TEST(Comparison, TheFasterOneServesAfterTheTrialsAndAllRanksAgree) {
-  const std::string trials = "onnoonnoonnoonno";
+  const std::string trials = "oooonnnnnnnnoooo";
   const struct {
     const char* name;
     Times times[2];  ///< At each rank: the slower one's time counts.
