@@ -34,6 +34,13 @@ class Comparison {
     return std::min(static_cast<std::size_t>(std::bit_width(units)) - 1, kClasses - 1);
   }
 
+  /// True if the next module is known to be faster and does the next call. Otherwise ask takes(). This needs no other
+  /// member and no turn: the next module should have its own time and no more.
+  bool leaves(coll::Kind kind, std::size_t bytes) noexcept {
+    coll::Decision& decision = all_[index_of(kind)][class_of(bytes)];
+    on_trial_ = nullptr;  // A trial that failed is over.
+    return decision.is_settled() && decision.way() == coll::Decision::Way::second && decision.count();
+  }
   /// Decides about the next call, at all members alike. A trial begins with a meeting of all members, in which they learn
   /// the times of the last one. Returns false if the next module does the call, or if the group is broken.
   bool takes(shm::Group& group, const coll::Operation& operation);
