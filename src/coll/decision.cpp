@@ -11,15 +11,28 @@ void Decision::note(double ns, float margin) noexcept {
     const int at = (run < 2 ? 0 : kRun - 1) + call - 1;
     times_[static_cast<std::size_t>(way_of(trials_))][static_cast<std::size_t>(at)] = static_cast<float>(ns);
   }
-  if (++trials_ == kTrials) decide(margin);
+  ++trials_;
+  if (trials_ == kTrials)
+    decide(kTimes, margin);
+  else if (trials_ == kTrials / 2 && is_clear())
+    decide(kTimes / 2, margin);
 }
 
-void Decision::decide(float margin) noexcept {
-  constexpr std::size_t kMedian = (kTimes - 1) / 2;  // The lower one: interruptions make times longer only.
+bool Decision::is_clear() const noexcept {
+  const auto of_way = [&](std::size_t way) {
+    return std::minmax_element(times_[way].begin(), times_[way].begin() + kTimes / 2);
+  };
+  const auto first = of_way(0), second = of_way(1);
+  return *first.first > kClear * *second.second || *second.first > kClear * *first.second;
+}
+
+void Decision::decide(int count, float margin) noexcept {
+  trials_ = kTrials;
+  const int median = (count - 1) / 2;  // The lower one: interruptions make times longer only.
   for (std::size_t way = 0; way < 2; ++way) {
     auto times = times_[way];
-    std::nth_element(times.begin(), times.begin() + kMedian, times.end());
-    medians_[way] = times[kMedian];
+    std::nth_element(times.begin(), times.begin() + median, times.begin() + count);
+    medians_[way] = times[static_cast<std::size_t>(median)];
   }
   const auto now = static_cast<std::size_t>(better_);
   const bool was_wrong = medians_[1 - now] <= margin * medians_[now];

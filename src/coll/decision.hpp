@@ -9,13 +9,16 @@
 namespace sumac::coll {
 
 /// Each way is tried in runs of four calls, and counts with the median of its times. The first time of each run is
-/// dropped: it has the caches as the other way left them, and at the very first memory is touched.
+/// dropped: it has the caches as the other way left them, and at the very first memory is touched. Where one way is
+/// clearly slower, it is tried in one run only: a program may make no more than a hundred such calls.
 class Decision {
  public:
   enum class Way : std::uint8_t { first, second };
   static constexpr float kMargin = 0.93F;
+  /// One way is clearly slower if its least time is so many times the other's largest.
+  static constexpr float kClear = 1.15F;
   static constexpr int kRun = 4, kTrials = 4 * kRun;
-  static constexpr int kTimes = 2 * (kRun - 1);  ///< Of each way.
+  static constexpr int kTimes = 2 * (kRun - 1);  ///< Of each way; half of them where one is clearly slower.
   /// After so many calls a decision is checked again; the interval grows fourfold each time the decision was right.
   static constexpr std::uint64_t kFirstLook = 256, kLastLook = 1 << 20;
 
@@ -49,7 +52,8 @@ class Decision {
   /// The order of runs is A, B, B, A, so that a program whose phases alternate does not always meet the same one.
   static Way way_of(int trial) noexcept { return static_cast<Way>((trial / kRun + 1) / 2 % 2); }
   void begin_again() noexcept { trials_ = 0; }
-  void decide(float margin) noexcept;
+  bool is_clear() const noexcept;
+  void decide(int count, float margin) noexcept;
 
   Way better_ = Way::first;
   std::uint8_t trials_ = 0;

@@ -38,17 +38,21 @@ TEST(Decision, TakesTheFasterWayOnceBothWereTriedAsOften) {
     const char* name;
     double first, second;
     Way better;
+    int tried;  ///< So often each.
   } rows[] = {
-      {"the second is faster", 245, 185, Way::second}, {"the first is faster", 78, 127, Way::first},
-      {"as good as each other", 100, 100, Way::first}, {"not worth a change", 100, 94, Way::first},
-      {"just worth a change", 100, 93, Way::second},
+      {"the second is clearly faster", 245, 185, Way::second, 4},
+      {"the first is clearly faster", 78, 127, Way::first, 4},
+      {"the second is just clearly slower", 100, 116, Way::first, 4},
+      {"the second is slower, but not clearly", 100, 114, Way::first, 8},
+      {"as good as each other", 100, 100, Way::first, 8},
+      {"not worth a change", 100, 94, Way::first, 8},
+      {"just worth a change", 100, 93, Way::second, 8},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     Decision decision;
     EXPECT_EQ(Way::first, decision.better());
-    EXPECT_EQ((std::array{Decision::kTrials / 2, Decision::kTrials / 2}),
-              decide(decision, constant(row.first, row.second)));
+    EXPECT_EQ((std::array{row.tried, row.tried}), decide(decision, constant(row.first, row.second)));
     EXPECT_EQ(row.better, decision.way());
     EXPECT_FLOAT_EQ(static_cast<float>(row.first), static_cast<float>(decision.median_ns(Way::first)));
     EXPECT_FLOAT_EQ(static_cast<float>(row.second), static_cast<float>(decision.median_ns(Way::second)));
