@@ -19,6 +19,7 @@
 #include "bindings/pmpi/places.hpp"
 #include "bindings/pmpi/presence.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/tally.hpp"
 #include "bindings/pmpi/watch.hpp"
 
@@ -133,6 +134,7 @@ void end() {
   if (library.watches) end_watch();
   library.on = library.plain = library.direct = false;
   end_progress();
+  free_handles();
   drop_communicators();
   end_job();
   (void)mpi.Group_free(&library.group);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
@@ -19,6 +20,9 @@ namespace {
 std::mutex lock;
 std::unordered_map<std::uintptr_t, Request*> persistent;
 std::atomic<int> persistent_count{0};
+/// Handles that the program has freed, for the next persistent requests. They are not given back to the MPI: in MPICH 4.0
+/// and Intel MPI its own persistent collectives hang once a persistent receive was freed.
+std::vector<MPI_Request> spare_handles;
 
 // ---- the functions of a generalized request ----
 
@@ -88,10 +92,21 @@ int discard(Request* request, int rc) {
   return rc;
 }
 
+int take_handle(MPI_Request& handle) {
+  {
+    const std::lock_guard guard(lock);
+    if (!spare_handles.empty()) {
+      handle = spare_handles.back();
+      spare_handles.pop_back();
+      return MPI_SUCCESS;
+    }
+  }
+  return mpi.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &handle);
+}
+
 /// Gives a persistent request its handle, and lists it.
 int lend_handle(Request* request, MPI_Request* handle) {
-  const int rc = mpi.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request->handle);
-  if (rc != MPI_SUCCESS) return discard(request, rc);
+  if (const int rc = take_handle(request->handle); rc != MPI_SUCCESS) return discard(request, rc);
   const std::lock_guard guard(lock);
   persistent[bits_of(request->handle)] = request;
   persistent_count = static_cast<int>(persistent.size());
@@ -193,9 +208,16 @@ void free_persistent(Request& request) {
   {
     const std::lock_guard guard(lock);
     persistent.erase(bits_of(request.handle));
+    spare_handles.push_back(request.handle);
     persistent_count = static_cast<int>(persistent.size());
   }
   delete &request;
+}
+
+void free_handles() {
+  const std::lock_guard guard(lock);
+  for (MPI_Request& handle : spare_handles) (void)mpi.Request_free(&handle);
+  spare_handles.clear();
 }
 
 void finish(Request& request) {

@@ -50,8 +50,10 @@ bool persistent_exist() noexcept;
 /// Returns our persistent request behind a handle; null: it is none.
 Request* find_persistent(MPI_Request handle);
 int start_persistent(Request& request);
-/// Frees a persistent request that is not active.
+/// Frees a persistent request that is not active. Its handle stays ours.
 void free_persistent(Request& request);
+/// Gives the handles of freed persistent requests back to the MPI; called once, at the end.
+void free_handles();
 
 /// Called by the program's thread when the operation is done: unpacks, and tells the MPI.
 void finish(Request& request);

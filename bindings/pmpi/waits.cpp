@@ -270,8 +270,10 @@ int free_one(MPI_Request* request) {
   const IdupWatch watch(1, request);
   Request* ours = find_persistent(*request);
   if (ours != nullptr && ours->is_active) return raise(MPI_COMM_SELF, MPI_ERR_REQUEST);  // MPI forbids it.
-  if (ours != nullptr) free_persistent(*ours);
-  return mpi.Request_free(request);
+  if (ours == nullptr) return mpi.Request_free(request);
+  free_persistent(*ours);
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
 }
 
 int get_status(MPI_Request request, int* flag, MPI_Status* status) {

@@ -96,6 +96,13 @@ class EachMpi(unittest.TestCase):
                 self.assertIn("tool: 1 allreduces, 1 barriers, 1 waits", done.err, done.text)
                 self.assertIn("shared memory 3 (barrier 1, allreduce 2)", done.err, done.text)
 
+    def test_the_mpis_own_persistent_collectives_go_on_after_ours_were_freed(self):
+        if mpis.MPICH not in mpis.ALL:
+            case.skip_one_or_fail("mpich is not installed")
+        done = mpis.MPICH.run(2, mpis.MPICH.compile("lent", "mpicc", HERE / "lent.c"))
+        self.right(done, "lent: right on 2 ranks")
+        self.assertIn("shared memory 60 (allreduce 60)", done.err, done.text)
+
     def test_off_means_off(self):
         for mpi in self.each():
             done = mpi.run(2, mpi.compile("first", "mpicc", HERE / "first.c"), env={"SUMAC_ENABLE": "0"})
