@@ -19,7 +19,7 @@ namespace {
 
 std::atomic<int> posted{0};
 std::atomic<Request*> done_stack{nullptr};
-MPI_Comm probed{};  ///< A communicator without any message: a probe there drives the MPI.
+MPI_Comm probed{};  ///< A communicator of all ranks without any message: a probe there drives the MPI.
 
 void unlist(Lane& lane) {
   for (Lane** at = &active.first; *at != nullptr; at = &(*at)->next_active)
@@ -122,7 +122,9 @@ void drive(void*) {
   reap_job();
 }
 
-bool begin_progress() { return mpi.Comm_dup(MPI_COMM_SELF, &probed) == MPI_SUCCESS; }
+/// Not MPI_COMM_SELF: a probe there moves nothing in MPICH 4.0, and a rank that waits for a collective of ours must move its
+/// messages.
+bool begin_progress() { return mpi.Comm_dup(MPI_COMM_WORLD, &probed) == MPI_SUCCESS; }
 
 void end_progress() {
   end_thread();

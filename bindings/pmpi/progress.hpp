@@ -28,7 +28,7 @@ void pause(unsigned looks);
 /// spec.progress of a team: drives the MPI, and what is posted.
 void drive(void* context);
 
-/// Makes what drive() needs. False if the MPI refuses.
+/// Makes what drive() needs; collective over MPI_COMM_WORLD. False if the MPI refuses.
 bool begin_progress();
 /// Ends the thread.
 void end_progress();

@@ -79,6 +79,12 @@ class EachMpi(unittest.TestCase):
         self.assertIn("shared memory 2 (barrier 2); MPI 50 (allreduce 18, reduce 18, reduce_scatter_block 14: 50 with a user's operation or type)",
                       done.err, done.text)
 
+    def test_a_collective_of_ours_moves_the_mpis_messages(self):
+        for mpi in self.each():
+            done = mpi.run(2, mpi.compile("isend_barrier", "mpicc", mpis.ROOT / "tests" / "mpi" / "isend_barrier.c"))
+            self.right(done, "isend_barrier: passed")
+            self.assertIn("shared memory 3 (barrier 3)", done.err, done.text)
+
     def test_fortran_reaches_us(self):
         for mpi in self.each():
             for interface in FORTRAN:
