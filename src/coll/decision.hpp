@@ -18,7 +18,7 @@ class Decision {
   /// One way is clearly slower if its least time is so many times the other's largest.
   static constexpr float kClear = 1.15F;
   static constexpr int kRun = 4, kTrials = 4 * kRun;
-  static constexpr int kTimes = 2 * (kRun - 1);  ///< Of each way; half of them where one is clearly slower.
+  static constexpr int kTimes = 2 * (kRun - 1);  ///< Each way has so many, or half of them if one is clearly slower.
   /// After so many calls a decision is checked again; the interval grows fourfold each time the decision was right.
   static constexpr std::uint64_t kFirstLook = 256, kLastLook = 1 << 20;
 

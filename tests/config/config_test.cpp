@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/our_variables.hpp"
+#include "bindings/common/settings.h"
 #include "client/options.hpp"
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
@@ -64,6 +65,15 @@ TEST(Config, teams_have_prefixes_of_their_own) {
     EXPECT_TRUE(name.starts_with("SUMAC_SHM_") || name.starts_with("SUMAC_TEAM_") ||
                 std::count(extra.begin(), extra.end(), name) == 1)
         << name << ": give it the prefix SUMAC_TEAM_, or name it in src/base/our_variables.cpp";
+}
+
+TEST(Config, the_tree_knows_the_variables_of_the_bindings) {
+  const auto known = team_variables();
+  for (std::size_t i = 0; i < hcoll_variable_count; ++i) {
+    const std::string name = hcoll_variables[i].name;
+    EXPECT_TRUE(!name.starts_with("SUMAC_") || std::count(known.begin(), known.end(), name) == 1)
+        << name << ": name it in src/base/our_variables.cpp, or a job with a tree warns about it";
+  }
 }
 
 }  // namespace
