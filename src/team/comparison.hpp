@@ -1,7 +1,7 @@
 #pragma once
 // Compares shared memory with the next module in the program's own calls. Which of them moves large blocks faster depends
 // on the machine and on the MPI, and on whether the program uses the same buffers again and again: no constant tells it.
-// So the first blocking calls of a collective and size alternate between both, and the better one serves the rest.
+// So the first blocking calls of a collective and size go both ways, and the better one serves the rest.
 //
 // Only collectives that move data are compared: another module's sums may have other bits.
 #include <algorithm>
@@ -42,7 +42,7 @@ class Comparison {
     return decision.is_settled() && decision.way() == coll::Decision::Way::second && decision.count();
   }
   /// Decides about the next call, at all members alike. A trial begins with a meeting of all members, in which they learn
-  /// the times of the last one. Returns false if the next module does the call, or if the group is broken.
+  /// the times of the last one. Returns false if the next module does the call; true also if the group is broken.
   bool takes(shm::Group& group, const coll::Operation& operation);
   /// Records the end of the call that takes() decided about, done by either.
   void done() noexcept;
