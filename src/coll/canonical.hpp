@@ -44,4 +44,9 @@ constexpr std::optional<RankBlock> sibling(RankBlock block, std::uint32_t size) 
   return std::nullopt;
 }
 
+/// Returns the block that two siblings make together.
+constexpr RankBlock joined(RankBlock a, RankBlock b) noexcept {
+  return {std::min(a.first, b.first), a.count + b.count};
+}
+
 }  // namespace sumac::coll
