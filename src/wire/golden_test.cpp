@@ -60,6 +60,7 @@ TEST_P(Golden, BytesAreUnchanged) {
 std::vector<Sample> all_samples() {
   auto all = agg_samples();
   for (auto& sample : host_samples()) all.push_back(std::move(sample));
+  for (auto& sample : peer_samples()) all.push_back(std::move(sample));
   return all;
 }
 
@@ -71,9 +72,11 @@ std::string test_name(const testing::TestParamInfo<Sample>& info) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Golden, testing::ValuesIn(all_samples()), test_name);
 
 TEST(Golden, EveryKindHasASample) {
-  std::set<int> agg, host;
+  std::set<int> agg, host, peer;
   for (const auto& sample : agg_samples()) agg.insert(std::to_integer<int>(sample.bytes[3]));
   for (const auto& sample : host_samples()) host.insert(std::to_integer<int>(sample.bytes[3]));
+  for (const auto& sample : peer_samples()) peer.insert(std::to_integer<int>(sample.bytes[3]));
+  EXPECT_EQ(peer, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(agg, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 19, 20, 21, 22, 23}));
   EXPECT_EQ(host, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}));
 }
@@ -88,7 +91,7 @@ TEST(Golden, NoFileIsLeftOver) {
 // The fuzzers start from good messages of every kind: a valid prefix gets them past the first checks.
 TEST(Golden, EverySampleIsAFuzzersSeed) {
   for (const auto& [folder, samples] : {std::pair{"agg", agg_samples()}, std::pair{"host", host_samples()},
-                                        std::pair{"datagram", datagram_samples()}}) {
+                                        std::pair{"datagram", datagram_samples()}, std::pair{"peer", peer_samples()}}) {
     const auto corpus = kSource / "tests/corpus" / folder;
     for (const auto& sample : samples) {
       const std::string bytes(reinterpret_cast<const char*>(sample.bytes.data()), sample.bytes.size());

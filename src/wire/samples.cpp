@@ -3,6 +3,7 @@
 #include "wire/agg_codec.hpp"
 #include "wire/datagram.hpp"
 #include "wire/host_codec.hpp"
+#include "wire/peer.hpp"
 
 namespace sumac::wire {
 namespace {
@@ -192,6 +193,42 @@ std::vector<Sample> datagram_samples() {
     seal_datagram(sample.bytes, datagram_key());
   }
   return samples;
+}
+
+std::vector<Sample> peer_samples() {
+  const auto sample = [](PeerKind kind, std::size_t payload) {
+    PeerHeader h;
+    h.kind = kind;
+    h.group = 0x01020304;
+    h.begun = 9;
+    h.ended = 7;
+    h.payload_bytes = static_cast<std::uint32_t>(payload);
+    if (kind == PeerKind::data || kind == PeerKind::ready || kind == PeerKind::ask) {
+      h.sequence = 8;
+      h.index = 2;
+      h.terms = {.coll = 1,
+                 .algorithm = 2,
+                 .op = Op::maxloc,
+                 .dtype = Dtype::float64,
+                 .tag = Dtype::int32,
+                 .root = 3,
+                 .element_bytes = 12,
+                 .bytes = 24};
+    }
+    Sample made{"peer-" + std::string(to_string(kind)), std::vector<std::byte>(sizeof h + payload)};
+    store(made.bytes.data(), h);
+    for (std::size_t i = 0; i < payload; ++i) made.bytes[sizeof h + i] = static_cast<std::byte>(i);
+    return made;
+  };
+  return {sample(PeerKind::hello, sizeof(HelloBody)),
+          sample(PeerKind::welcome, sizeof(WelcomeBody)),
+          sample(PeerKind::proof, sizeof(ProofBody)),
+          sample(PeerKind::data, 24),
+          sample(PeerKind::ready, 0),
+          sample(PeerKind::ask, 0),
+          sample(PeerKind::tell, 0),
+          sample(PeerKind::abort, sizeof(AbortBody)),
+          sample(PeerKind::leave, 0)};
 }
 
 std::vector<Sample> host_samples() {

@@ -16,6 +16,7 @@ struct Sample {
 
 std::vector<Sample> agg_samples();
 std::vector<Sample> host_samples();
+std::vector<Sample> peer_samples();
 /// The samples are sealed with datagram_key(), as the fuzzer's are.
 std::vector<Sample> datagram_samples();
 Secret datagram_key();

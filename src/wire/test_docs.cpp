@@ -3,6 +3,7 @@
 #include "wire/agg_codec.hpp"
 #include "wire/datagram.hpp"
 #include "wire/host_codec.hpp"
+#include "wire/peer.hpp"
 #include "wire/proof.hpp"
 
 namespace sumac::wire {
@@ -51,6 +52,18 @@ constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
     {HostKind::member,
      "library: this process is a rank of the job; if it ends without leave, the other ranks learn of its death"},
     {HostKind::leave, "library: this process has left the job"},
+};
+
+constexpr std::pair<PeerKind, std::string_view> kPeerKinds[] = {
+    {PeerKind::hello, "the member that connected; HelloBody, whose id is its rank and whose job is the group's number"},
+    {PeerKind::welcome, "answer with the acceptor's proof; WelcomeBody"},
+    {PeerKind::proof, "the connector's proof; ProofBody"},
+    {PeerKind::data, "one message of an operation; user data"},
+    {PeerKind::ready, "there is memory for the first `index` messages of an operation"},
+    {PeerKind::ask, "wants to be told when the receiver has begun, or ended, an operation"},
+    {PeerKind::tell, "the answer"},
+    {PeerKind::abort, "the group is broken; AbortBody"},
+    {PeerKind::leave, "the sender has ended all its operations and sends nothing more"},
 };
 
 /// Writes one line per field: `| bytes | field | meaning |`.
@@ -122,6 +135,16 @@ std::string wire_markdown() {
     if (host_entry_bytes(kind) > 0)
       text += section(fmt::format("{}{}", to_string(kind), is_list(kind) ? ", one entry" : ""), host_entry_bytes(kind),
                       host_layout(kind));
+
+  text +=
+      "\n# Members of a group without a tree\n\nA message is a PeerHeader and `payload_bytes` behind it. Proofs are "
+      "made "
+      "as those of a hop, under the group's key, with the\ngroup's number as tree_id.\n\n"
+      "| kind | name | meaning |\n|---|---|---|\n";
+  for (const auto& [kind, meaning] : kPeerKinds)
+    text += fmt::format("| {} | {} | {} |\n", static_cast<int>(kind), to_string(kind), meaning);
+  text += section("PeerHeader", sizeof(PeerHeader), layout<PeerHeader>());
+  text += section("AbortBody", sizeof(AbortBody), layout<AbortBody>());
 
   text +=
       "\n# Frames of the tcp transport\n\nEach message above travels over tcp as one data frame. The connector's first "
