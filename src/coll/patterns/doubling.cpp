@@ -34,13 +34,18 @@ class Segment {
       const auto sent = pattern_.send(other.first + static_cast<std::uint32_t>(i), sum_, bytes_, added_);
       if (in_place_ && sum_.area == Area::in) sent_ = pattern_.join(sent_, sent);
     }
+    // Two members whose memory is free only when the other has received would wait for each other.
+    const bool must_pass = to.area == Area::out && in_place_ && sum_.area == Area::in;
+    const Part sum = must_pass ? pattern_.work(bytes_) : to;
     added_ = pattern_.put({.what = Step::Do::add,
                            .arrived_first = other.first < mine.first,
                            .peer = other.first + index % other.count,
                            .bytes = bytes_,
-                           .to = to,
+                           .to = sum,
                            .from = sum_,
-                           .after = {added_, to.area == Area::out ? sent_ : kNoStep}});
+                           .after = {added_, to.area == Area::out && !must_pass ? sent_ : kNoStep}});
+    if (must_pass)
+      pattern_.put({.what = Step::Do::copy, .bytes = bytes_, .to = to, .from = sum, .after = {added_, sent_}});
     sum_ = to;
   }
 

@@ -91,13 +91,22 @@ void put_ring_reduce_scatter(Pattern& pattern, Member me, std::uint64_t bytes, b
     for (std::uint64_t k = 0; k < segments.count; ++k) {
       const auto at = segments.from(k);
       // A slot is used again when its content of two rounds ago has left: `sent` of the round before sent that.
+      const bool is_direct = is_last && !in_place;
       added[k] = pattern.put({.what = Step::Do::add,
                               .arrived_first = true,
                               .peer = before(me, 1),
                               .bytes = segments.size(k),
-                              .to = is_last ? out_at(at) : slots[s % 2] + at,
+                              .to = is_direct ? out_at(at) : slots[s % 2] + at,
                               .from = in_at(before(me, s + 2) * bytes + at),
-                              .after = {is_last ? first_sent : sent[k], kNoStep}});
+                              .after = {is_direct ? kNoStep : sent[k], kNoStep}});
+      // In place the result would lie where `in` may still be sent. The receiver must not wait for that: two members
+      // whose memory is free only when the other has received would wait for each other.
+      if (is_last && in_place)
+        pattern.put({.what = Step::Do::copy,
+                     .bytes = segments.size(k),
+                     .to = out_at(at),
+                     .from = slots[s % 2] + at,
+                     .after = {added[k], first_sent}});
     }
     sent = now;
   }
