@@ -82,6 +82,11 @@ std::size_t TcpTransport::held(ConnId id) const {
   return conn == nullptr ? 0 : conn->out.held();
 }
 
+std::size_t TcpTransport::unsent(ConnId id) const {
+  const TcpConnection* conn = find(id);
+  return conn == nullptr ? 0 : conn->out.bytes();
+}
+
 void TcpTransport::detach(ConnId id) {
   TcpConnection* conn = find(id);
   if (conn == nullptr || tcp_life::is_over(conn->life)) return;

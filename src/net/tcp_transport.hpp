@@ -34,6 +34,7 @@ class TcpTransport final : public Transport {
   void belongs_to(ConnId conn, std::uint64_t owner) override;
   void limit_held(ConnId conn, std::size_t bytes) override;
   std::size_t held(ConnId conn) const override;
+  std::size_t unsent(ConnId conn) const override;
   void detach(ConnId conn) override;
   void close(ConnId conn, bool flush) override;
   std::size_t flushing() const override { return flushing_; }

@@ -107,6 +107,9 @@ class Transport {
   virtual void limit_held(ConnId /*conn*/, std::size_t /*bytes*/) {}
   /// The bytes of the pool that wait in this connection's queue.
   virtual std::size_t held(ConnId /*conn*/) const { return 0; }
+  /// The bytes of sent messages that the system has not taken yet, so that borrowed ones are still in use; they leave in
+  /// the order of sending. 0 for a connection that is gone. tcp only: on ucx only the peer's answer tells.
+  virtual std::size_t unsent(ConnId /*conn*/) const { return 0; }
   /// Copies the queued data that this connection borrowed, so that the owner may reuse the memory. Bytes that are being
   /// received in memory from on_head() go elsewhere from now on.
   virtual void detach(ConnId conn) = 0;

@@ -41,7 +41,7 @@ struct PeerTerms {
   std::uint16_t reserved = 0;
   std::uint32_t root = 0;
   std::uint32_t element_bytes = 0;
-  std::uint64_t bytes = 0;  ///< Of the whole vector or of one block; 0 where members have different sizes.
+  std::uint64_t bytes = 0;  ///< The size of the whole vector or of one block; 0 where members have different sizes.
   friend bool operator==(const PeerTerms&, const PeerTerms&) = default;
 };
 static_assert(sizeof(PeerTerms) == 24 && std::has_unique_object_representations_v<PeerTerms>);

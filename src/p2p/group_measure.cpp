@@ -1,0 +1,77 @@
+// Measures the network as the members will use it, when the group is made: the time of one trip, what each further
+// message costs, and the rate of a link where its interface does not say it. The slowest member's figures count, so all
+// members have the same and choose alike.
+#include <algorithm>
+#include <array>
+
+#include "p2p/group.hpp"
+#include "reduce/reduce.hpp"
+
+namespace sumac::p2p {
+namespace {
+
+constexpr int kTimes = 5;
+/// One round of a ring moves so many bytes over each link: enough to be longer than a trip at the rates where it
+/// matters which algorithm is chosen.
+constexpr std::size_t kStreamBytes = 1u << 20;
+constexpr double kLeastMessage = 0.2e-6, kLeastTrip = 1e-6, kLeastByte = 1e-12;
+
+coll::Fold fold_max() {
+  coll::Fold fold;
+  fold.kernel = reduce::kernel_for(Op::max, Dtype::float64);
+  fold.element_bytes = sizeof(double);
+  fold.dtype = Dtype::float64;
+  fold.op = Op::max;
+  return fold;
+}
+
+}  // namespace
+
+Result<> Group::run(const coll::Operation& operation, Algorithm algorithm) {
+  void* request = nullptr;
+  auto progress = start_by(operation, algorithm, request);
+  if (progress == Progress::pending) progress = wait(request);
+  if (progress == Progress::failed) return tl::unexpected(*engine_->failure());
+  return {};
+}
+
+/// Returns the shortest of several runs, each begun together.
+Result<double> Group::timed(const coll::Operation& operation, Algorithm algorithm, int times) {
+  double least = 1e9;
+  for (int i = 0; i < times; ++i) {
+    if (auto done = run({.kind = coll::Kind::barrier}, Algorithm::doubling); !done) return tl::unexpected(done.error());
+    const Time before = monotonic_now();
+    if (auto done = run(operation, algorithm); !done) return tl::unexpected(done.error());
+    least = std::min(least, std::chrono::duration<double>(monotonic_now() - before).count());
+  }
+  return least;
+}
+
+Result<> Group::measure() {
+  const std::uint32_t n = config_.size;
+  if (n == 1) return {};
+  const auto rounds = static_cast<double>(std::bit_width(n - 1));
+  const auto in_rounds = timed({.kind = coll::Kind::barrier}, Algorithm::doubling, kTimes);
+  if (!in_rounds) return tl::unexpected(in_rounds.error());
+  const auto at_once = timed({.kind = coll::Kind::barrier}, Algorithm::exchange, kTimes);
+  if (!at_once) return tl::unexpected(at_once.error());
+  const double trip = std::max(kLeastTrip, *in_rounds / rounds);
+  std::array<double, 3> mine{trip, n > 2 ? std::max(kLeastMessage, (*at_once - trip) / (n - 2)) : kLeastMessage, 0};
+  if (members_.rate_bits_per_s == 0) {
+    std::vector<std::byte> blocks(std::max<std::size_t>(kStreamBytes / (n - 1), 64) * n);
+    const coll::Operation gather{.kind = coll::Kind::allgather, .out = blocks.data(), .bytes = blocks.size() / n};
+    const auto stream = timed(gather, Algorithm::ring, 2);
+    if (!stream) return tl::unexpected(stream.error());
+    const auto bytes = static_cast<double>(blocks.size() / n * (n - 1));
+    mine[2] = std::max(kLeastByte, (*stream - n * trip) / bytes);
+  } else {
+    mine[2] = 8 / static_cast<double>(members_.rate_bits_per_s);
+  }
+  const coll::Fold fold = fold_max();
+  const coll::Operation agree{.kind = coll::Kind::allreduce, .out = mine.data(), .bytes = sizeof mine, .fold = &fold};
+  if (auto done = run(agree, Algorithm::doubling); !done) return done;
+  costs_ = {.trip_s = mine[0], .message_s = mine[1], .per_byte_s = mine[2]};
+  return {};
+}
+
+}  // namespace sumac::p2p

@@ -1,0 +1,65 @@
+#pragma once
+// For tests over the real transport: the members of a group as threads of one process, connected over loopback.
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "p2p/group.hpp"
+
+namespace sumac::p2p::test {
+
+/// An exchange through memory that all threads share.
+class Meeting {
+ public:
+  explicit Meeting(std::uint32_t size) : blobs_(size), barrier_(static_cast<std::ptrdiff_t>(size)) {}
+  Result<std::vector<std::byte>> exchange(std::uint32_t rank, std::span<const std::byte> mine) {
+    blobs_[rank].assign(mine.begin(), mine.end());
+    barrier_.arrive_and_wait();
+    std::vector<std::byte> all;
+    for (const auto& blob : blobs_) all.insert(all.end(), blob.begin(), blob.end());
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> blobs_;
+  std::barrier<> barrier_;
+};
+
+inline GroupConfig config_of(Meeting& meeting, std::uint32_t rank, std::uint32_t size) {
+  GroupConfig config{.rank = rank, .size = size};
+  config.exchange = [&meeting, rank](std::span<const std::byte> mine) { return meeting.exchange(rank, mine); };
+  config.transport.listen = "127.0.0.1:0";
+  config.host_name = fmt::format("h{}", rank);
+  return config;
+}
+
+/// Runs `body` as each member, and returns when all have returned.
+inline void each_member(std::uint32_t size, const std::function<void(Group&, std::uint32_t)>& body,
+                        const std::function<void(GroupConfig&)>& change = {}) {
+  Meeting meeting(size);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, rank] {
+      GroupConfig config = config_of(meeting, rank, size);
+      if (change) change(config);
+      auto group = Group::make(std::move(config));
+      ASSERT_TRUE(group) << group.error().context;
+      body(**group, rank);
+    });
+  for (auto& thread : threads) thread.join();
+}
+
+inline coll::Across::Progress finish(Group& group, coll::Across::Progress progress, void* request) {
+  return progress == coll::Across::Progress::pending ? group.wait(request) : progress;
+}
+
+inline coll::Across::Progress run(Group& group, const coll::Operation& operation) {
+  void* request = nullptr;
+  const auto progress = group.start(operation, request);
+  return finish(group, progress, request);
+}
+
+}  // namespace sumac::p2p::test
