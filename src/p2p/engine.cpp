@@ -339,7 +339,7 @@ void Engine::on_operation(std::uint32_t peer, const PeerHeader& h, const BufferR
   }
   Peer& p = peers_[peer];
   const std::uint32_t begun = h.terms.direct == 0 ? begun_ : h.kind == PeerKind::data ? p.direct_in : p.direct_out;
-  if (is_before(h.sequence, begun)) return malformed(peer, "it belongs to an operation that has ended");
+  if (is_before(h.sequence, begun)) return ended_before(peer, h);
   if (h.terms.direct == 0 && !is_before(h.sequence, begun + config_.window))
     return malformed(peer, "it is too far ahead");
   if (h.payload_bytes > config_.eager_max) return malformed(peer, "it is long and was not announced");

@@ -145,7 +145,7 @@ class Engine {
 
   void malformed(std::uint32_t peer, std::string_view what);
   void disagree(std::uint32_t peer, std::uint32_t sequence, const wire::PeerTerms& theirs, const wire::PeerTerms& ours);
-  void fail_quietly(Error why);
+  void ended_before(std::uint32_t peer, const wire::PeerHeader& header);
 
   EngineConfig config_;
   Carrier& carrier_;

@@ -10,6 +10,13 @@ namespace sumac::p2p {
 using wire::PeerHeader;
 using wire::PeerKind;
 
+namespace {
+
+constexpr std::string_view kMustAgree =
+    "all members must call the same collectives, in the same order and with the same sizes";
+
+}  // namespace
+
 // ---- waiting for others
 
 bool Engine::waits_for(Running& running, std::uint32_t peer) {
@@ -68,10 +75,8 @@ void Engine::on_tell(std::uint32_t peer, const PeerHeader& h) {
   for (Running* running : live_)
     if (!running->is_direct && is_before(running->sequence, h.ended) && waits_for(*running, peer))
       return fail(
-          {Errc::invalid,
-           fmt::format("operation {}: {} has ended it, but here {} still waits for its message: all members must "
-                       "call the same collectives, in the same order and with the same sizes",
-                       running->sequence, config_.name(peer), text_of(running->terms))});
+          {Errc::invalid, fmt::format("operation {}: {} has ended it, but here {} still waits for its message: {}",
+                                      running->sequence, config_.name(peer), text_of(running->terms), kMustAgree)});
 }
 
 void Engine::on_leave(std::uint32_t peer) {
@@ -134,10 +139,15 @@ void Engine::malformed(std::uint32_t peer, std::string_view what) {
 
 void Engine::disagree(std::uint32_t peer, std::uint32_t sequence, const wire::PeerTerms& theirs,
                       const wire::PeerTerms& ours) {
+  fail({Errc::invalid, fmt::format("operation {}: {} called {}, {} called {}: {}", sequence, config_.name(peer),
+                                   text_of(theirs), config_.name(config_.rank), text_of(ours), kMustAgree)});
+}
+
+/// A member that agreed would have sent it before this one could end the operation.
+void Engine::ended_before(std::uint32_t peer, const PeerHeader& h) {
   fail({Errc::invalid,
-        fmt::format("operation {}: {} called {}, {} called {}: all members must call the same collectives, "
-                    "in the same order and with the same sizes",
-                    sequence, config_.name(peer), text_of(theirs), config_.name(config_.rank), text_of(ours))});
+        fmt::format("operation {}: {} called {}, but here the operation has ended without its message: {}", h.sequence,
+                    config_.name(peer), text_of(h.terms), kMustAgree)});
 }
 
 void Engine::fail(Error why) {
