@@ -130,7 +130,8 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   std::vector<net::ConnId> conns_;                 ///< One for each rank, but none for this member.
   std::vector<Bytes> sent_;
   std::uint32_t proven_ = 0;
-  std::string trouble_;  ///< The last connection that did not come about, for the text of an error.
+  std::string trouble_;      ///< The last connection that did not come about, for the text of an error.
+  bool is_refused_ = false;  ///< A member to which we connect did not accept, or is another process.
   std::unique_ptr<Engine> engine_;
   net::Waiter waiter_;
   Costs costs_;

@@ -75,6 +75,7 @@ Result<> Group::connect() {
   while (proven_ + 1 < config_.size) {
     const std::size_t events = look();
     if (engine_->failure()) return tl::unexpected(*engine_->failure());
+    if (is_refused_) return fail(Errc::lost, "no connection with {}", trouble_);
     if (monotonic_now() >= until)
       return fail(Errc::timeout, "no connection with {} within {} ms{}{}", missing(), config_.connect_within.count(),
                   trouble_.empty() ? ": do these processes run, and can their hosts reach each other?" : "; the last: ",
@@ -199,7 +200,9 @@ void Group::on_message(net::ConnId conn, BufferRef frame) {
   if (link.is_proven) return engine_->on_message(link.rank, frame);
   const char* what = on_handshake(conn, link, frame);
   if (what == nullptr) return;
-  trouble_ = fmt::format("{}: {}", transport_->peer(conn), what);
+  trouble_ = link.is_connector ? fmt::format("{}: {}", name_of(link.rank), what)
+                               : fmt::format("{}: {}", transport_->peer(conn), what);
+  is_refused_ = link.is_connector;
   transport_->close(conn);
   links_.erase(conn.value);
 }
@@ -225,7 +228,9 @@ void Group::on_closed(net::ConnId conn, const Error& why) {
   const Link link = at->second;
   links_.erase(at);
   if (link.is_proven) return engine_->on_lost(link.rank, why);
-  if (link.is_connector) trouble_ = fmt::format("{}: {}", name_of(link.rank), why.context);
+  if (!link.is_connector) return;
+  trouble_ = fmt::format("{}: {}", name_of(link.rank), why.context);
+  is_refused_ = true;
 }
 
 }  // namespace sumac::p2p

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "net/test_harness.hpp"
+#include "p2p/test_exercise.hpp"
 #include "p2p/test_members.hpp"
 #include "reduce/reduce.hpp"
 
@@ -78,8 +80,218 @@ TEST(Group, SeveralOperationsInFlight) {
   });
 }
 
-TEST(Group, AMemberThatEndsLetsTheOthersGoOnWithoutIt) {
-  each_member(3, [&](Group& group, std::uint32_t) { ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::done); });
+TEST(Group, EveryKindInEveryForm) {
+  for (const std::uint32_t size : {1u, 2u, 4u, 7u})
+    each_member(size, [&](Group& group, std::uint32_t rank) {
+      for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+        const test::Exercise exercise(seed, size, 60000);
+        auto mine = exercise.make(rank);
+        exercise.aim(rank, mine);
+        void* request = nullptr;
+        const auto progress = group.start_by(mine.operation, exercise.algorithm, request);
+        ASSERT_EQ(test::finish(group, progress, request), Progress::done) << exercise.name() << ": " << group.error();
+        ASSERT_EQ(exercise.check(rank, mine), "");
+        ASSERT_EQ(run(group, mine.operation), Progress::done) << "by the algorithm that is chosen: " << group.error();
+      }
+    });
+}
+
+TEST(Group, LargeBodiesComeStraightIntoTheirMemory) {
+  each_member(3, [&](Group& group, std::uint32_t) {
+    const auto fold = fold_of<std::int64_t>(Op::sum, Dtype::int64);
+    std::vector<std::int64_t> data(600000);
+    const Operation operation{.kind = Kind::allreduce, .out = data.data(), .bytes = data.size() * 8, .fold = &fold};
+    const auto before = group.stats().placed;
+    void* request = nullptr;
+    const auto progress = group.start_by(operation, Algorithm::ring, request);
+    ASSERT_EQ(test::finish(group, progress, request), Progress::done);
+    EXPECT_GE(group.stats().placed - before, data.size() * 8 / 3 * 4 / kMessageMax);
+  });
+}
+
+TEST(Group, BlocksBetweenTwoMembersNeedNoThird) {
+  each_member(4, [&](Group& group, std::uint32_t rank) {
+    // Ranks 0 and 2 exchange, 3 sends to 0, and 1 does not call at all; twice, so that the numbers of pairs differ.
+    for (const int words : {5000, 3}) {
+      if (rank == 1) break;
+      std::vector<std::int64_t> in(static_cast<std::size_t>(4 * words), rank + 10), out(in.size(), -1);
+      std::vector<int> to(4), from(4);
+      const std::vector<int> at{0, words, 2 * words, 3 * words};
+      if (rank == 0) to[2] = words, from[2] = words, from[3] = words;
+      if (rank == 2) to[0] = words, from[0] = words;
+      if (rank == 3) to[0] = words;
+      Operation operation{.kind = Kind::alltoallv, .in = in.data(), .out = out.data()};
+      operation.in_blocks = {to.data(), at.data(), 8};
+      operation.out_blocks = {from.data(), at.data(), 8};
+      void* request = nullptr;
+      const auto progress = group.start_direct(operation, request);
+      ASSERT_EQ(test::finish(group, progress, request), Progress::done) << group.error();
+      for (std::uint32_t r = 0; r < 4; ++r)
+        for (int i = 0; i < words; ++i)
+          ASSERT_EQ(out[static_cast<std::size_t>(at[r] + i)], from[r] > 0 ? static_cast<std::int64_t>(r) + 10 : -1)
+              << rank << " from " << r;
+    }
+    ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::done) << group.error();
+  });
+}
+
+TEST(Group, MembersThatDisagreeAreToldAtEveryMember) {
+  each_member(4, [&](Group& group, std::uint32_t rank) {
+    std::vector<std::int64_t> data(rank == 2 ? 3 : 4);
+    const Operation operation{.kind = Kind::bcast, .root = 1, .out = data.data(), .bytes = data.size() * 8};
+    // The root, and those that had their data before rank 2 complained, learn of it in the next operation.
+    const auto progress = run(group, operation);
+    EXPECT_TRUE(rank != 2 || progress == Progress::failed);
+    ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::failed);
+    EXPECT_NE(group.error().find("rank 2 (host h2)"), std::string_view::npos) << group.error();
+    EXPECT_NE(group.error().find("all members must call the same"), std::string_view::npos) << group.error();
+    EXPECT_EQ(run(group, {.kind = Kind::barrier}), Progress::failed);
+  });
+}
+
+TEST(Group, TwoRootsThatBothOnlyWaitAreTold) {
+  each_member(2, [&](Group& group, std::uint32_t rank) {
+    std::int64_t word = 0;
+    // Each takes the other for the root: no message would ever be sent.
+    const Operation operation{.kind = Kind::bcast, .root = rank == 0 ? 1 : 0, .out = &word, .bytes = 8};
+    ASSERT_EQ(run(group, operation), Progress::failed);
+    EXPECT_NE(group.error().find("root 0"), std::string_view::npos) << group.error();
+    EXPECT_NE(group.error().find("root 1"), std::string_view::npos) << group.error();
+  });
+}
+
+TEST(Group, AMemberThatLeavesEarlyEndsTheOthers) {
+  each_member(4, [&](Group& group, std::uint32_t rank) {
+    // It may fail already for a member that is late: another one has begun the next, which rank 3 does not enter.
+    const auto first = run(group, {.kind = Kind::barrier});
+    if (rank == 3) {
+      EXPECT_EQ(first, Progress::done);
+      return;
+    }
+    ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::failed);
+    EXPECT_NE(group.error().find("rank 3 (host h3)"), std::string_view::npos) << group.error();
+  });
+}
+
+TEST(Group, AMemberThatEndsWithAnOperationUnderWayEndsTheOthers) {
+  each_member(3, [&](Group& group, std::uint32_t rank) {
+    std::vector<std::int64_t> data(1000000);
+    const auto fold = fold_of<std::int64_t>(Op::sum, Dtype::int64);
+    const Operation operation{.kind = Kind::allreduce, .out = data.data(), .bytes = data.size() * 8, .fold = &fold};
+    void* request = nullptr;
+    const auto progress = group.start(operation, request);
+    if (rank == 0) {
+      ASSERT_EQ(progress, Progress::pending);
+      return;
+    }
+    ASSERT_EQ(test::finish(group, progress, request), Progress::failed);
+    EXPECT_NE(group.error().find("rank 0 (host h0)"), std::string_view::npos) << group.error();
+  });
+}
+
+TEST(Group, AMemberThatEndsAtOnceStillServesTheOthers) {
+  for (int i = 0; i < 20; ++i)
+    each_member(3, [&](Group& group, std::uint32_t) {
+      ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::done) << group.error();
+    });
+}
+
+TEST(Group, ReproducibleSumsHaveTheBitsOfTheCanonicalTree) {
+  constexpr std::uint32_t kSize = 5;
+  constexpr std::size_t kCount = 70000;
+  const auto in_of = [](std::uint32_t rank) {
+    std::vector<double> in(kCount);
+    Random random(rank + 1);
+    for (double& x : in) x = static_cast<double>(random.next()) * (random.below(2) == 0 ? 1e-20 : 1.0);
+    return in;
+  };
+  std::vector<double> expected(kCount);
+  std::vector<std::vector<double>> all;
+  for (std::uint32_t r = 0; r < kSize; ++r) all.push_back(in_of(r));
+  for (std::size_t i = 0; i < kCount; ++i)
+    expected[i] = ((all[0][i] + all[1][i]) + (all[2][i] + all[3][i])) + all[4][i];
+  each_member(
+      kSize,
+      [&](Group& group, std::uint32_t rank) {
+        const auto fold = fold_of<double>(Op::sum, Dtype::float64);
+        for (const std::size_t count : {std::size_t{1}, std::size_t{3000}, kCount}) {
+          std::vector<double> out(count);
+          const Operation operation{
+              .kind = Kind::allreduce, .in = all[rank].data(), .out = out.data(), .bytes = count * 8, .fold = &fold};
+          ASSERT_EQ(run(group, operation), Progress::done);
+          EXPECT_EQ(std::memcmp(out.data(), expected.data(), count * 8), 0)
+              << group.explain(Kind::allreduce, count * 8, &fold);
+        }
+      },
+      // Rank 0 decides for all.
+      [](GroupConfig& config) { config.reproducible = config.rank == 0; });
+}
+
+TEST(Group, AMemberWithAnotherKeyIsRefused) {
+  test::Meeting meeting(2);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      GroupConfig config = test::config_of(meeting, rank, 2);
+      config.connect_within = Millis{300};
+      config.exchange = [&, rank](std::span<const std::byte> mine) {
+        auto all = meeting.exchange(rank, mine);
+        // Rank 1 is a process that read everything but the key.
+        if (rank == 1) test::spoil_key(*all);
+        return all;
+      };
+      const auto group = Group::make(std::move(config));
+      ASSERT_FALSE(group);
+      // Rank 1 connects, and finds that the acceptor's proof is none under its key.
+      const char* words = rank == 1 ? "does not know the group's key" : "rank 1 (host h1)";
+      EXPECT_NE(group.error().context.find(words), std::string::npos) << group.error().context;
+    });
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(Group, AMemberThatIsNotThereIsNamed) {
+  GroupConfig config{.rank = 0, .size = 2, .connect_within = Millis{100}};
+  config.transport.listen = "127.0.0.1:0";
+  config.exchange = [&](std::span<const std::byte> mine) -> Result<std::vector<std::byte>> {
+    const auto other = introduce(1, 2, {.address = "tcp:127.0.0.1:1", .host = "elsewhere"});
+    std::vector<std::byte> all(mine.begin(), mine.end());
+    all.insert(all.end(), other->begin(), other->end());
+    return all;
+  };
+  const auto group = Group::make(std::move(config));
+  ASSERT_FALSE(group);
+  EXPECT_NE(group.error().context.find("rank 1 (host elsewhere)"), std::string::npos) << group.error().context;
+}
+
+TEST(Group, StrangersCostNobodyAnything) {
+  std::mutex mutex;
+  std::string address;
+  each_member(
+      2,
+      [&](Group& group, std::uint32_t rank) {
+        const std::string at = [&] {
+          std::lock_guard guard(mutex);
+          return address;
+        }();
+        for (int i = 0; i < 3 && rank == 1; ++i) {
+          net::End stranger{{}};
+          const auto conn = stranger.connect(at);
+          const std::string junk(i == 0 ? 64 : 20, 'x');
+          EXPECT_EQ(stranger.send(conn, junk), Errc::ok);
+          // The group answers while it waits in the barrier, which rank 1 has yet to enter.
+          EXPECT_TRUE(net::drive({&stranger}, [&] { return stranger.closed.contains(conn.value); }));
+        }
+        ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::done) << group.error();
+      },
+      [&](GroupConfig& config) {
+        auto exchange = config.exchange;
+        config.exchange = [&, exchange](std::span<const std::byte> mine) {
+          auto all = exchange(mine);
+          std::lock_guard guard(mutex);
+          address = test::address_of(*all, 0);
+          return all;
+        };
+      });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // For tests over the real transport: the members of a group as threads of one process, connected over loopback.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <functional>
 #include <mutex>
@@ -50,6 +51,17 @@ inline void each_member(std::uint32_t size, const std::function<void(Group&, std
       body(**group, rank);
     });
   for (auto& thread : threads) thread.join();
+}
+
+/// Changes the key in an exchanged blob of rank 0.
+inline void spoil_key(std::vector<std::byte>& blobs) {
+  const auto members = read_introductions(blobs, 2);
+  const auto key = std::as_bytes(std::span(members->key));
+  const auto found = std::search(blobs.begin(), blobs.end(), key.begin(), key.end());
+  *found ^= std::byte{1};
+}
+inline std::string address_of(std::span<const std::byte> blobs, std::uint32_t rank) {
+  return read_introductions(blobs, 2)->addresses[rank];
 }
 
 inline coll::Across::Progress finish(Group& group, coll::Across::Progress progress, void* request) {
