@@ -67,7 +67,7 @@ set(SUMAC_MAY_hostd base wire net control)
 set(SUMAC_MAY_sim base wire topo reduce coll proto)
 set(SUMAC_MAY_lab base topo fabricfile launch)
 set(SUMAC_MAY_tools base wire topo reduce coll proto net machine shm team fabricfile control launch lab)
-set(SUMAC_MAY_bench base wire topo reduce coll proto net machine shm team control launch hostd client node)
+set(SUMAC_MAY_bench base wire topo reduce coll proto net machine shm p2p team control launch hostd client node)
 set_property(GLOBAL PROPERTY SUMAC_ARROWS "")
 
 function(sumac_check_arrows name)

@@ -1,0 +1,50 @@
+"""Groups without a tree between the hosts of an emulated fabric: right results of every kind, and a death that every member reports."""
+
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import case  # noqa: E402
+from parts import p2p_start  # noqa: E402
+
+FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "fabric-8h-onhosts.yaml"
+lab = case.Lab("p2p", FABRIC)
+HOSTS = [f"h{i}" for i in range(1, 9)]
+MEMBER = case.BUILD / "tests" / "p2p-member"
+
+
+def run(*words):
+    """Runs a member on each host; returns their last lines, in the order of ranks."""
+    commands = [lab.command("exec", host, "--", MEMBER, rank, len(HOSTS), *words) for rank, host in enumerate(HOSTS)]
+    return [done.lines[-1] if done.lines else f"exit status {done.code}" for done in p2p_start.run(commands, seconds=60)]
+
+
+class OnEightHosts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        lab.up("--bare")
+
+    @classmethod
+    def tearDownClass(cls):
+        lab.down()
+
+    def test_every_kind_is_right(self):
+        self.assertEqual(run(40), ["right: 40 operations"] * len(HOSTS))
+
+    def test_a_death_is_reported_by_every_other_member(self):
+        """Rank 5 kills itself in the middle of an operation. All others name it and its host."""
+        lines = run(40, 5)
+        for rank, line in enumerate(lines):
+            if rank != 5:
+                self.assertTrue(line.startswith("failed: "), line)
+                self.assertIn("rank 5 (host h6)", line)
+                self.assertIn("is lost", line)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    unittest.main()
