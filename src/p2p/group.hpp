@@ -88,7 +88,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   Result<> open();
   Result<> connect();
   Result<> measure();
-  Result<double> timed(const coll::Operation& operation, Algorithm algorithm, int times);
+  Result<double> timed(const coll::Operation& operation, Algorithm algorithm, int in_a_row);
   Result<> run(const coll::Operation& operation, Algorithm algorithm);
   Question question_of(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const;
   Limits limits() const { return {config_.size, eager_max_, config_.reproducible}; }

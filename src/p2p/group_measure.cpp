@@ -3,6 +3,7 @@
 // members have the same and choose alike.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "p2p/group.hpp"
 #include "reduce/reduce.hpp"
@@ -10,7 +11,9 @@
 namespace sumac::p2p {
 namespace {
 
-constexpr int kTimes = 5;
+/// Operations that follow each other, so that members that leave one late only shift the next; the best of so many
+/// batches counts.
+constexpr int kInARow = 8, kBatches = 3;
 /// One round of a ring moves so many bytes over each link: enough to be longer than a trip at the rates where it
 /// matters which algorithm is chosen.
 constexpr std::size_t kStreamBytes = 1u << 20;
@@ -35,14 +38,15 @@ Result<> Group::run(const coll::Operation& operation, Algorithm algorithm) {
   return {};
 }
 
-/// Returns the shortest of several runs, each begun together.
-Result<double> Group::timed(const coll::Operation& operation, Algorithm algorithm, int times) {
-  double least = 1e9;
-  for (int i = 0; i < times; ++i) {
+/// Returns the time of one of `in_a_row` operations in the best of some batches.
+Result<double> Group::timed(const coll::Operation& operation, Algorithm algorithm, int in_a_row) {
+  double least = std::numeric_limits<double>::max();
+  for (int batch = 0; batch < kBatches; ++batch) {
     if (auto done = run({.kind = coll::Kind::barrier}, Algorithm::doubling); !done) return tl::unexpected(done.error());
     const Time before = monotonic_now();
-    if (auto done = run(operation, algorithm); !done) return tl::unexpected(done.error());
-    least = std::min(least, std::chrono::duration<double>(monotonic_now() - before).count());
+    for (int i = 0; i < in_a_row; ++i)
+      if (auto done = run(operation, algorithm); !done) return tl::unexpected(done.error());
+    least = std::min(least, std::chrono::duration<double>(monotonic_now() - before).count() / in_a_row);
   }
   return least;
 }
@@ -51,16 +55,16 @@ Result<> Group::measure() {
   const std::uint32_t n = config_.size;
   if (n == 1) return {};
   const auto rounds = static_cast<double>(std::bit_width(n - 1));
-  const auto in_rounds = timed({.kind = coll::Kind::barrier}, Algorithm::doubling, kTimes);
+  const auto in_rounds = timed({.kind = coll::Kind::barrier}, Algorithm::doubling, kInARow);
   if (!in_rounds) return tl::unexpected(in_rounds.error());
-  const auto at_once = timed({.kind = coll::Kind::barrier}, Algorithm::exchange, kTimes);
+  const auto at_once = timed({.kind = coll::Kind::barrier}, Algorithm::exchange, kInARow);
   if (!at_once) return tl::unexpected(at_once.error());
   const double trip = std::max(kLeastTrip, *in_rounds / rounds);
   std::array<double, 3> mine{trip, n > 2 ? std::max(kLeastMessage, (*at_once - trip) / (n - 2)) : kLeastMessage, 0};
   if (members_.rate_bits_per_s == 0) {
     std::vector<std::byte> blocks(std::max<std::size_t>(kStreamBytes / (n - 1), 64) * n);
     const coll::Operation gather{.kind = coll::Kind::allgather, .out = blocks.data(), .bytes = blocks.size() / n};
-    const auto stream = timed(gather, Algorithm::ring, 2);
+    const auto stream = timed(gather, Algorithm::ring, 1);
     if (!stream) return tl::unexpected(stream.error());
     const auto bytes = static_cast<double>(blocks.size() / n * (n - 1));
     mine[2] = std::max(kLeastByte, (*stream - n * trip) / bytes);
