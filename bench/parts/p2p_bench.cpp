@@ -150,8 +150,9 @@ int main(int argc, char** argv) {
   const bool has_bare = (size & (size - 1)) == 0;
   std::unique_ptr<Bare> bare = has_bare ? std::make_unique<Bare>(*group, rank, size) : nullptr;
   if (rank == 0)
-    fmt::print("{{\"trip_us\": {:.1f}, \"message_us\": {:.2f}, \"rate_mbit\": {:.1f}}}\n", group->costs().trip_s * 1e6,
-               group->costs().message_s * 1e6, 8e-6 / group->costs().per_byte_s);
+    fmt::print("{{\"trip_us\": {:.1f}, \"message_us\": {:.2f}, \"rate_mbit\": {:.1f}, \"mesh_mbit\": {:.1f}}}\n",
+               group->costs().trip_s * 1e6, group->costs().message_s * 1e6, 8e-6 / group->costs().per_byte_s,
+               8e-6 / group->costs().mesh_byte_s);
   std::istringstream sizes(argv[4]);
   for (std::string word; std::getline(sizes, word, ',');) {
     const auto bytes = static_cast<std::size_t>(std::atoll(word.c_str()));

@@ -14,11 +14,15 @@ using coll::Kind;
 /// bound where switches are narrower than the sum of their ports, or their buffers small.
 constexpr double kSameBound = 1.05;
 
-/// A bound: trips one after the other, further messages at the busiest member, bytes on its link.
+/// A bound: trips one after the other, further messages at the busiest member, bytes on its link, and those of them that
+/// members send across each other's ways.
 struct Bound {
-  double trips = 0, messages = 0, bytes = 0;
-  double at(const Costs& costs) const {
-    return trips * costs.trip_s + messages * costs.message_s + bytes * costs.per_byte_s;
+  double trips = 0, messages = 0, bytes = 0, mesh_bytes = 0;
+  /// `first_bytes`: the part of a trip's message that arrives only as fast as a short message does.
+  double at(const Costs& costs, double first_bytes) const {
+    const double late_s = first_bytes * std::max(0.0, costs.short_byte_s - costs.per_byte_s);
+    return trips * (costs.trip_s + late_s) + messages * costs.message_s + bytes * costs.per_byte_s +
+           mesh_bytes * std::max(costs.mesh_byte_s, costs.per_byte_s);
   }
 };
 
@@ -35,13 +39,15 @@ class Bounds {
       const double sends = static_cast<double>(coll::divide_up(other->count, mine.count));
       bound.trips += 1;
       bound.messages += sends - 1;
-      bound.bytes += sends * bytes_;
+      bound.mesh_bytes += sends * bytes_;
       mine = joined(mine, *other);
     }
     return bound;
   }
   Bound rounds_with(double bytes) const { return {rounds_, 0, bytes}; }
-  Bound exchange(double bytes) const { return {1, n_ - 2.0, bytes}; }
+  /// One member sends to all or receives from all, so its own link is the narrowest.
+  Bound star(double bytes) const { return {1, n_ - 2.0, bytes}; }
+  Bound mesh(double bytes) const { return {1, n_ - 2.0, 0, bytes}; }
   Bound around(double times, double bytes) const { return {times * (n_ - 1), 0, bytes}; }
   double others() const { return (n_ - 1.0) / n_; }
   double rounds() const { return rounds_; }
@@ -54,7 +60,7 @@ class Bounds {
 };
 
 Bound operator*(double times, Bound bound) {
-  return {times * bound.trips, times * bound.messages, times * bound.bytes};
+  return {times * bound.trips, times * bound.messages, times * bound.bytes, times * bound.mesh_bytes};
 }
 
 struct Ways {
@@ -71,44 +77,44 @@ Ways ways_of(const Question& question, const Limits& limits) {
   switch (question.kind) {
     case Kind::barrier:
       ways.add(Algorithm::doubling, b.rounds_with(0));
-      ways.add(Algorithm::exchange, b.exchange(0));
+      ways.add(Algorithm::exchange, b.mesh(0));
       break;
     case Kind::allreduce:
       if (may_ring) ways.add(Algorithm::ring, b.around(2, 2 * b.others() * m));
       ways.add(Algorithm::doubling, b.doubling());
-      ways.add(Algorithm::exchange, b.exchange(b.all_but_one() * m));
-      ways.add(Algorithm::blocks, 2 * b.exchange(b.others() * m));
+      ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m));
+      ways.add(Algorithm::blocks, 2 * b.mesh(b.others() * m));
       break;
     case Kind::reduce:
       ways.add(Algorithm::binomial, b.rounds_with(b.rounds() * m));
-      ways.add(Algorithm::exchange, b.exchange(b.all_but_one() * m));
+      ways.add(Algorithm::exchange, b.star(b.all_but_one() * m));
       break;
     case Kind::bcast:
       ways.add(Algorithm::ring, b.around(1, m));
       ways.add(Algorithm::binomial, b.rounds_with(b.rounds() * m));
-      ways.add(Algorithm::exchange, b.exchange(b.all_but_one() * m));
+      ways.add(Algorithm::exchange, b.star(b.all_but_one() * m));
       break;
     case Kind::allgather:
       ways.add(Algorithm::ring, b.around(1, b.all_but_one() * m));
-      ways.add(Algorithm::exchange, b.exchange(b.all_but_one() * m));
+      ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m));
       break;
     case Kind::allgatherv:
       ways.add(Algorithm::ring, b.around(1, b.others() * m));
-      ways.add(Algorithm::exchange, b.exchange(b.others() * m));
+      ways.add(Algorithm::exchange, b.mesh(b.others() * m));
       break;
     case Kind::reduce_scatter_block:
       if (may_ring) ways.add(Algorithm::ring, b.around(1, b.all_but_one() * m));
-      ways.add(Algorithm::exchange, b.exchange(b.all_but_one() * m));
+      ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m));
       break;
     case Kind::gather:
     case Kind::scatter:
       ways.add(Algorithm::binomial, b.rounds_with(b.all_but_one() * m));
-      ways.add(Algorithm::exchange, b.exchange(b.all_but_one() * m));
+      ways.add(Algorithm::exchange, b.star(b.all_but_one() * m));
       break;
     case Kind::alltoall:
     case Kind::alltoallv:
     case Kind::gatherv:
-    case Kind::scatterv: ways.add(Algorithm::exchange, b.exchange(b.all_but_one() * m)); break;
+    case Kind::scatterv: ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m)); break;
   }
   return ways;
 }
@@ -116,14 +122,16 @@ Ways ways_of(const Question& question, const Limits& limits) {
 /// The size of the messages that an algorithm sends, before they are cut.
 double message_bytes(const Question& question, const Limits& limits, Algorithm algorithm) {
   const auto m = static_cast<double>(question.bytes);
-  return algorithm == Algorithm::blocks ? m / limits.size : m;
+  const bool is_shared = algorithm == Algorithm::blocks || question.kind == Kind::allgatherv ||
+                         (algorithm == Algorithm::ring && question.kind == Kind::allreduce);
+  return is_shared ? m / limits.size : m;
 }
 
 double seconds_of(const std::pair<Algorithm, Bound>& way, const Question& question, const Limits& limits,
                   const Costs& costs) {
-  const bool asks = way.first == Algorithm::ring ||
-                    message_bytes(question, limits, way.first) > static_cast<double>(limits.eager_max);
-  return way.second.at(costs) + (asks ? costs.trip_s : 0);
+  const double message = message_bytes(question, limits, way.first), longest = static_cast<double>(limits.eager_max);
+  const bool asks = way.first == Algorithm::ring || message > longest;
+  return way.second.at(costs, std::min(message, longest)) + (asks ? costs.trip_s : 0);
 }
 
 std::string time_text(double seconds) {

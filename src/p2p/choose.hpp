@@ -27,7 +27,12 @@ std::string_view to_string(Algorithm algorithm) noexcept;
 struct Costs {
   double trip_s = 30e-6;          ///< From a send to the receiver's next action.
   double message_s = 5e-6;        ///< Each further message that a member sends and receives at the same time.
-  double per_byte_s = 1.0 / 1e9;  ///< On one member's link.
+  double per_byte_s = 1.0 / 1e9;  ///< The time of a byte on one member's link.
+  /// The same when all members send to all at once: longer where switches are narrower than the sum of their ports.
+  double mesh_byte_s = 1.0 / 1e9;
+  /// The time of a byte of a short message that others wait for. It is longer than per_byte_s where switches store a
+  /// frame before they send it on, and no less.
+  double short_byte_s = 1.0 / 1e9;
 };
 
 struct Limits {

@@ -10,11 +10,23 @@ namespace {
 
 using coll::Kind;
 
-constexpr Costs kLan{.trip_s = 30e-6, .message_s = 3e-6, .per_byte_s = 8 / 10e9};
+constexpr Costs kLan{
+    .trip_s = 30e-6, .message_s = 3e-6, .per_byte_s = 8 / 10e9, .mesh_byte_s = 8 / 10e9, .short_byte_s = 8 / 10e9};
 /// A long way with slow links, where messages cost nothing beside a trip.
-constexpr Costs kFar{.trip_s = 2e-3, .message_s = 5e-6, .per_byte_s = 8 / 1e9};
+constexpr Costs kFar{
+    .trip_s = 2e-3, .message_s = 5e-6, .per_byte_s = 8 / 1e9, .mesh_byte_s = 8 / 1e9, .short_byte_s = 8 / 1e9};
 /// Processes that share few cores: each message costs as much as a trip.
-constexpr Costs kCrowded{.trip_s = 300e-6, .message_s = 290e-6, .per_byte_s = 8 / 200e6};
+constexpr Costs kCrowded{.trip_s = 300e-6,
+                         .message_s = 290e-6,
+                         .per_byte_s = 8 / 200e6,
+                         .mesh_byte_s = 8 / 200e6,
+                         .short_byte_s = 8 / 200e6};
+/// The same links over three switches that store whole frames.
+constexpr Costs kStored{
+    .trip_s = 330e-6, .message_s = 170e-6, .per_byte_s = 43e-9, .mesh_byte_s = 43e-9, .short_byte_s = 98e-9};
+/// Two leaves of hosts whose uplinks are as fast as one host's link.
+constexpr Costs kNarrow{
+    .trip_s = 330e-6, .message_s = 170e-6, .per_byte_s = 43e-9, .mesh_byte_s = 95e-9, .short_byte_s = 98e-9};
 
 TEST(Choose, TheLeastBoundIsChosen) {
   const struct {
@@ -27,9 +39,12 @@ TEST(Choose, TheLeastBoundIsChosen) {
   } rows[] = {
       {"one trip beats four where messages are cheap", Kind::allreduce, 8, 16, kFar, Algorithm::exchange},
       {"few messages win where each costs a trip", Kind::allreduce, 8, 16, kCrowded, Algorithm::doubling},
-      {"half of a small vector each", Kind::allreduce, 100'000, 16, kLan, Algorithm::blocks},
+      {"a whole vector in each round is late at each switch", Kind::allreduce, 16384, 8, kStored, Algorithm::blocks},
+      {"part of a small vector each", Kind::allreduce, 100'000, 16, kLan, Algorithm::blocks},
       {"a large vector goes round the ring", Kind::allreduce, 64u << 20, 8, kLan, Algorithm::ring},
       {"so it does on slow links", Kind::allreduce, 1u << 20, 8, kCrowded, Algorithm::ring},
+      {"it goes round the ring sooner where uplinks are narrow", Kind::allreduce, 1u << 18, 8, kNarrow,
+       Algorithm::ring},
       {"a barrier of one trip", Kind::barrier, 0, 8, kFar, Algorithm::exchange},
       {"a barrier of few messages", Kind::barrier, 0, 8, kCrowded, Algorithm::doubling},
       {"a short bcast to all at once", Kind::bcast, 8, 8, kFar, Algorithm::exchange},

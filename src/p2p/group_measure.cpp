@@ -1,5 +1,5 @@
 // Measures the network as the members will use it, when the group is made: the time of one trip, what each further
-// message costs, and the rate of a link where its interface does not say it. The slowest member's figures count, so all
+// message costs, the time of a longer message's bytes, and the rate of a link where its interface does not say it. The slowest member's figures count, so all
 // members have the same and choose alike.
 #include <algorithm>
 #include <array>
@@ -60,21 +60,31 @@ Result<> Group::measure() {
   const auto at_once = timed({.kind = coll::Kind::barrier}, Algorithm::exchange, kInARow);
   if (!at_once) return tl::unexpected(at_once.error());
   const double trip = std::max(kLeastTrip, *in_rounds / rounds);
-  std::array<double, 3> mine{trip, n > 2 ? std::max(kLeastMessage, (*at_once - trip) / (n - 2)) : kLeastMessage, 0};
+  std::array<double, 5> mine{trip, n > 2 ? std::max(kLeastMessage, (*at_once - trip) / (n - 2)) : kLeastMessage};
+  std::vector<std::byte> blocks(std::max<std::size_t>(kStreamBytes / (n - 1), 64) * n);
+  const auto bytes = static_cast<double>(blocks.size() / n * (n - 1));
+  const coll::Operation stream{.kind = coll::Kind::allgather, .out = blocks.data(), .bytes = blocks.size() / n};
   if (members_.rate_bits_per_s == 0) {
-    std::vector<std::byte> blocks(std::max<std::size_t>(kStreamBytes / (n - 1), 64) * n);
-    const coll::Operation gather{.kind = coll::Kind::allgather, .out = blocks.data(), .bytes = blocks.size() / n};
-    const auto stream = timed(gather, Algorithm::ring, 1);
-    if (!stream) return tl::unexpected(stream.error());
-    const auto bytes = static_cast<double>(blocks.size() / n * (n - 1));
-    mine[2] = std::max(kLeastByte, (*stream - n * trip) / bytes);
+    const auto in_ring = timed(stream, Algorithm::ring, 1);
+    if (!in_ring) return tl::unexpected(in_ring.error());
+    mine[2] = std::max(kLeastByte, (*in_ring - n * trip) / bytes);
   } else {
     mine[2] = 8 / static_cast<double>(members_.rate_bits_per_s);
   }
+  const auto in_mesh = timed(stream, Algorithm::exchange, 1);
+  if (!in_mesh) return tl::unexpected(in_mesh.error());
+  mine[4] = std::max(mine[2], (*in_mesh - 2 * trip - (n - 2) * mine[1]) / bytes);
   const coll::Fold fold = fold_max();
+  std::vector<double> vector(eager_max_ / sizeof(double));
+  const coll::Operation longest{
+      .kind = coll::Kind::allreduce, .out = vector.data(), .bytes = vector.size() * sizeof(double), .fold = &fold};
+  const auto in_long_rounds = timed(longest, Algorithm::doubling, kInARow);
+  if (!in_long_rounds) return tl::unexpected(in_long_rounds.error());
+  mine[3] = std::max(mine[2], (*in_long_rounds / rounds - trip) / static_cast<double>(longest.bytes));
   const coll::Operation agree{.kind = coll::Kind::allreduce, .out = mine.data(), .bytes = sizeof mine, .fold = &fold};
   if (auto done = run(agree, Algorithm::doubling); !done) return done;
-  costs_ = {.trip_s = mine[0], .message_s = mine[1], .per_byte_s = mine[2]};
+  costs_ = {
+      .trip_s = mine[0], .message_s = mine[1], .per_byte_s = mine[2], .mesh_byte_s = mine[4], .short_byte_s = mine[3]};
   return {};
 }
 
