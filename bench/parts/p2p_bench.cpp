@@ -90,7 +90,7 @@ class Bare final : public net::TransportEvents {
       if (transport_->send(round.conn, {}, {body, {}}) != Errc::ok) std::exit(1);
       for (++round.awaited; round.arrived < round.awaited;) {
         const auto events = transport_->progress(*this);
-        if (events == 0) waiter_.rest(0, *transport_);
+        if (round.arrived < round.awaited) waiter_.rest(events, *transport_);
       }
     }
   }

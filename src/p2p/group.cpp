@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
+#include <utility>
 
 #include "base/hmac.hpp"
 
@@ -85,7 +85,7 @@ Group::~Group() {
   // All sent messages must arrive before the connections close.
   const Time until = monotonic_now() + config_.transport.linger;
   const auto wait_for = [&](auto&& is_so) {
-    while (!is_so() && monotonic_now() < until) waiter_.rest(look(), *transport_, until);
+    for (; !is_so() && monotonic_now() < until; rest(until)) look();
   };
   if (engine_ != nullptr && is_made_) wait_for([&] { return engine_->leave(); });
   is_made_ = false;
@@ -132,28 +132,29 @@ coll::Across::Progress Group::test(void* request) {
 coll::Across::Sleep Group::sleep(int us) {
   if (engine_->is_idle() || engine_->failure()) return Sleep::impossible;
   const Time until = deadline_after(monotonic_now(), Micros{us});
-  for (;;) {
-    const std::size_t events = look();
-    if (events > 0) {
-      waiter_.rest(events, *transport_, monotonic_now());  // It only notes that looking has paid.
-      return Sleep::test;
-    }
+  while (look() == 0) {
     if (monotonic_now() >= until) return Sleep::in_vain;
-    waiter_.rest(0, *transport_, std::min(until, engine_->next_due()));
+    rest(until);
   }
+  return Sleep::test;
 }
 
 coll::Across::Progress Group::wait(void* request) {
   for (;;) {
-    const auto progress = engine_->test(request);
+    const auto progress = test(request);
     if (progress != Progress::pending) return progress;
-    const std::size_t events = look();
-    if (events == 0) waiter_.rest(0, *transport_, engine_->next_due());
+    rest(kNever);
   }
+}
+
+void Group::rest(Time until) {
+  if (engine_ != nullptr) until = std::min(until, engine_->next_due());
+  waiter_.rest(std::exchange(heard_, 0), *transport_, until);
 }
 
 std::size_t Group::look() {
   const std::size_t events = transport_->progress(*this);
+  heard_ += events;
   if (engine_ == nullptr) return events;
   // A send that is over brings no event of the transport, but it may end an operation.
   const std::size_t live = engine_->live();

@@ -93,6 +93,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   Question question_of(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const;
   Limits limits() const { return {config_.size, eager_max_, config_.reproducible}; }
   std::size_t look();
+  void rest(Time until);
   std::string missing() const;
   std::string name_of(std::uint32_t rank) const;
 
@@ -134,6 +135,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   bool is_refused_ = false;  ///< A member to which we connect did not accept, or is another process.
   std::unique_ptr<Engine> engine_;
   net::Waiter waiter_;
+  std::size_t heard_ = 0;  ///< Events since the last rest(): looking has paid.
   Costs costs_;
   bool is_made_ = false;
 };

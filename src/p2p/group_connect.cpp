@@ -73,14 +73,14 @@ Result<> Group::connect() {
   }
   const Time until = monotonic_now() + config_.connect_within;
   while (proven_ + 1 < config_.size) {
-    const std::size_t events = look();
+    look();
     if (engine_->failure()) return tl::unexpected(*engine_->failure());
     if (is_refused_) return fail(Errc::lost, "no connection with {}", trouble_);
     if (monotonic_now() >= until)
       return fail(Errc::timeout, "no connection with {} within {} ms{}{}", missing(), config_.connect_within.count(),
                   trouble_.empty() ? ": do these processes run, and can their hosts reach each other?" : "; the last: ",
                   trouble_);
-    waiter_.rest(events, *transport_, until);
+    rest(until);
   }
   return {};
 }

@@ -1,7 +1,7 @@
 #pragma once
 // One operation under way: its steps, how many others each still waits for, and the messages with each peer in their
 // order. It sends nothing itself; the engine asks for the next message and hands in those that arrive. Records are used
-// again, so in steady state an operation allocates nothing.
+// again, so no message allocates, and an operation little.
 #include <cstddef>
 #include <memory>
 #include <optional>
