@@ -46,7 +46,8 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   /// Connects to all members, measures the network together with them, and returns when that is done. The text of an
   /// error names the members that did not come.
   static Result<std::unique_ptr<Group>> make(GroupConfig config);
-  /// Ends the group for this member. The others may go on with operations that this one has ended, and no more.
+  /// Ends the group for this member. The others may go on with operations that this one has ended, and no more. If an
+  /// operation is under way, the group fails at all members; its buffers must still be valid here.
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
