@@ -16,6 +16,7 @@ namespace sumac::p2p::test {
 class Meeting {
  public:
   explicit Meeting(std::uint32_t size) : blobs_(size), barrier_(static_cast<std::ptrdiff_t>(size)) {}
+  void wait() { barrier_.arrive_and_wait(); }
   Result<std::vector<std::byte>> exchange(std::uint32_t rank, std::span<const std::byte> mine) {
     blobs_[rank].assign(mine.begin(), mine.end());
     barrier_.arrive_and_wait();
@@ -47,6 +48,8 @@ inline void each_member(std::uint32_t size, const std::function<void(Group&, std
       GroupConfig config = config_of(meeting, rank, size);
       if (change) change(config);
       auto group = Group::make(std::move(config));
+      // A member that begins its body, and perhaps breaks the group there, must not meet others in make().
+      meeting.wait();
       ASSERT_TRUE(group) << group.error().context;
       body(**group, rank);
     });
