@@ -10,7 +10,6 @@
 
 #include "bindings/common/explain.h"
 #include "job.h"
-#include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/base/mca_base_var.h"
 

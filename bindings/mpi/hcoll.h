@@ -33,12 +33,13 @@
 #include "bindings/common/say.h"
 #include "bindings/common/settings.h"
 #include "bindings/common/tally.h"
+#include "shim/series.h"
 #include "team/team.h"
 
 /* ---- component.c ---- */
 
 struct hcoll_component {
-  mca_coll_base_component_2_0_0_t super;
+  mca_coll_base_component_t super;
   int enable;   /* --mca coll_hcoll_enable */
   int np;       /* --mca coll_hcoll_np: communicators of fewer ranks are left alone */
   int priority; /* --mca coll_hcoll_priority */

@@ -11,7 +11,6 @@
 #include <strings.h>
 
 #include "job.h"
-#include "ompi/mca/rte/rte.h"
 #include "requests.h"
 
 /* ---- who calls ---- */
