@@ -29,13 +29,6 @@ std::mutex records_lock;  ///< Guards the two lists.
 std::vector<Communicator*> living, unused;
 int key = MPI_KEYVAL_INVALID;
 
-std::string name_of(MPI_Comm comm) {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
-  int length = 0;
-  (void)mpi.Comm_get_name(comm, name, &length);
-  return name;
-}
-
 /// Returns the members' ranks in MPI_COMM_WORLD; MPI_UNDEFINED for one of another MPI_COMM_WORLD.
 std::vector<int> world_ranks(MPI_Comm comm, int size) {
   std::vector<int> own(static_cast<std::size_t>(size)), world(own.size(), MPI_UNDEFINED);
@@ -246,6 +239,13 @@ int attach_first(Communicator& communicator) {
 }
 
 }  // namespace
+
+std::string name_of(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  (void)mpi.Comm_get_name(comm, name, &length);
+  return name;
+}
 
 std::string name_of(const Communicator& communicator) { return name_of(communicator.handle.load()); }
 

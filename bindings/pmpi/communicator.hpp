@@ -76,6 +76,7 @@ int attach(Communicator& communicator);
 /// src/team.
 int make_lane_team(Lane& lane, char* why, std::size_t why_bytes);
 
+std::string name_of(MPI_Comm comm);
 std::string name_of(const Communicator& communicator);
 
 /// Calls `visit` for every living record.

@@ -50,7 +50,8 @@ Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int&
 
 int run_packed(Communicator& communicator, Plan& plan, bool& passed) {
   void* memory = scratch_of(communicator, plan.memory_bytes);
-  if (memory == nullptr) return raise(communicator.handle.load(), MPI_ERR_NO_MEM);
+  if (memory == nullptr)
+    return raise(communicator.handle.load(), MPI_ERR_NO_MEM, function_of(plan.call.coll, SUMAC_FORM_BLOCKING));
   int rc = plan.pack_into(memory);
   if (rc == MPI_SUCCESS) rc = run_call(communicator, plan.call, passed);
   if (rc == MPI_SUCCESS && !passed) rc = plan.unpack();
