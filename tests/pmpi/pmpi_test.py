@@ -69,6 +69,14 @@ class EachMpi(unittest.TestCase):
                 args = ["1"] if program == "lives" else []
                 self.right(mpis.OPENMPI.run(ranks, case.PROGRAMS / program, *args), words)
 
+    def test_each_call_of_the_program_is_counted_once(self):
+        for mpi in self.each():
+            for ranks in (2, 5):
+                done = mpi.run(ranks, mpi.compile("once", "mpicc", MPI_PROGRAMS / "once.c"))
+                self.right(done, f"once: right on {ranks} ranks")
+                self.assertIn("sumac: collectives: shared memory 14 (barrier 7, allreduce 7); MPI 4 (barrier 2, allreduce 2: 4 without a team)\n",
+                              done.err, done.text)
+
     def test_reductions_with_a_programs_own_operations_and_types(self):
         for ranks in (2, 3, 8):
             done = mpis.OPENMPI.run(ranks, case.PROGRAMS / "own")

@@ -281,6 +281,7 @@ int PMPI_Comm_get_name(MPI_Comm, char*, int*);
 int PMPI_Comm_get_parent(MPI_Comm*);
 int PMPI_Comm_group(MPI_Comm, MPI_Group*);
 int PMPI_Comm_rank(MPI_Comm, int*);
+int PMPI_Comm_remote_group(MPI_Comm, MPI_Group*);
 int PMPI_Comm_remote_size(MPI_Comm, int*);
 int PMPI_Comm_set_attr(MPI_Comm, int, void*);
 int PMPI_Comm_set_errhandler(MPI_Comm, MPI_Errhandler);
