@@ -112,7 +112,7 @@ int Maker::make() {
 
 int Maker::lay_out() {
   const auto places = places_of({spec_.places, static_cast<std::size_t>(spec_.size)});
-  auto layout = team::lay_out(places, handle_.levels, spec_.rank);
+  auto layout = team::lay_out(places, handle_.levels, spec_.rank, spec_.ranks_apart != 0);
   if (!layout) return pass(layout.error().context);
   team_->layout = std::move(*layout);
   Shape& shape = team_->shape;

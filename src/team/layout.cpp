@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "topo/domain.hpp"
 
@@ -81,11 +82,18 @@ bool Layout::has_domains() const {
   });
 }
 
-Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank) {
+Result<Layout> lay_out(std::span<const topo::Place> given, std::span<const topo::Level> levels, int rank,
+                       bool ranks_apart) {
+  std::vector<topo::Place> places(given.begin(), given.end());
+  std::set<int> machines;
+  for (const auto& place : places) machines.insert(place.host);
+  for (std::size_t r = 0; ranks_apart && r < places.size(); ++r) places[r].host = static_cast<int>(r);
   auto hierarchy = topo::cut(places, levels);
   if (!hierarchy) return tl::unexpected(hierarchy.error());
   Layout layout;
   layout.rank = rank;
+  layout.machines = static_cast<int>(machines.size());
+  layout.ranks_apart = ranks_apart;
   layout.size = static_cast<int>(places.size());
   layout.words = topo::describe(*hierarchy);
   layout.domain_of.assign(hierarchy->domains.of.begin(), hierarchy->domains.of.end());

@@ -35,6 +35,8 @@ struct Part {
 
 struct Layout {
   int rank = 0, size = 0;
+  int machines = 1;          ///< Hosts by the ranks' places, also where every rank counts as a host of its own.
+  bool ranks_apart = false;  ///< Every rank does.
   std::vector<std::vector<int>> islands;  ///< In the order of their leaders; the first member leads.
   std::vector<int> island_of;             ///< [size]
   std::vector<int> host_of;               ///< [size] Hosts in the order of their lowest ranks.
@@ -62,6 +64,8 @@ struct Layout {
 std::vector<topo::Place> places_of(std::span<const sumac_place_t> places);
 
 /// Returns the errors of topo::cut().
-Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank);
+/// `ranks_apart`: every rank counts as a host of its own.
+Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank,
+                       bool ranks_apart = false);
 
 }  // namespace sumac::team

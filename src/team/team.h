@@ -242,8 +242,9 @@ typedef struct sumac_team_spec {
    *  sumac_team_progress() of any team. May be NULL. */
   void (*progress)(void* context);
   void* progress_context;
-  int threads;    /* other threads may post, test and progress at the same time: one atomic exchange per call */
-  int yields;     /* the caller's own waits yield their core (mpi_yield_when_idle): so do ours */
+  int threads;     /* other threads may post, test and progress at the same time: one atomic exchange per call */
+  int yields;      /* the caller's own waits yield their core (mpi_yield_when_idle): so do ours */
+  int ranks_apart; /* every rank counts as a host of its own, so that a tree between hosts serves the ranks of one too */
   int host_ranks; /* processes of the whole job on this host, to choose between spinning and yielding; 0: this team's */
   const char* name; /* the communicator's name, for explain and errors; may be NULL */
   /** Create calls it at every rank if ranks are on more than one host (or in several domains without basesmuma): it
