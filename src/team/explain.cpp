@@ -30,8 +30,8 @@ const Fold* usual_fold() {
 /// A type that only a function of the caller's own can add, such as long double.
 const Fold* other_fold() {
   static const sumac_fold_t fold = [] {
-    sumac_fold_t made;
-    sumac_fold_custom(
+    sumac_fold_t made{};
+    [[maybe_unused]] const int rc = sumac_fold_custom(
         &made, sizeof(long double), [](const sumac_fold_t*, void*, const void*, const void*, size_t) {}, nullptr);
     return made;
   }();

@@ -107,6 +107,7 @@ int sumac_team_keeps_order(const sumac_team_t* team) {
 }
 
 size_t sumac_team_element_bytes_max(const sumac_team_t* team, int coll) {
+  static_assert(sumac::shm::Shape{}.eager_bytes <= SUMAC_ELEMENT_BYTES_MAX, "an element lies in one cell");
   return sumac::shm::element_bytes_max(static_cast<Kind>(coll), team->layout.size, team->large_bytes_least);
 }
 

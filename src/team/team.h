@@ -98,11 +98,14 @@ int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag);
 /** A function of the caller's own, for types without a kernel here (long double, complex product). It must be
  *  associative, give the same bits at every rank, and use only `fold->context`. `out` may be `a` or `b`. A team may be
  *  given a function that does not commute only if sumac_team_keeps_order(), and elements of at most
- *  sumac_team_element_bytes_max() bytes. */
-void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
-                       void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b,
-                                        size_t count),
-                       const void* context);
+ *  sumac_team_element_bytes_max() bytes.
+ *  @retval SUMAC_TEAM_INVALID  The element has no bytes, or more than any team takes (SUMAC_ELEMENT_BYTES_MAX). */
+int sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
+                      void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count),
+                      const void* context) __attribute__((warn_unused_result));
+
+/** No sumac_team_element_bytes_max() is larger, so a fold's function may keep an element on its stack. */
+#define SUMAC_ELEMENT_BYTES_MAX 16384
 
 /* ---- a collective ---- */
 
