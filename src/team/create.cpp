@@ -120,6 +120,7 @@ int Maker::lay_out() {
   for (const auto& island : team_->layout.islands)
     shape.island_size_max = std::max(shape.island_size_max, static_cast<int>(island.size()));
   shape.has_steps = team_->layout.has_steps;
+  shape.is_canonical = team_->layout.is_canonical;
   shape.exchange_max = exchange_limit(handle_.options.alltoall_max.count, shape.island_size_max, team_->layout.size);
   has_segment_ = !team_->layout.groups.empty();
   return SUMAC_TEAM_OK;

@@ -1,6 +1,7 @@
 #include "team/layout.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -33,6 +34,19 @@ void find_islands(const topo::Hierarchy& hierarchy, Layout& layout) {
     for (const int r : members) layout.island_of[static_cast<std::size_t>(r)] = static_cast<int>(layout.islands.size());
     layout.islands.push_back(std::move(members));
   }
+}
+
+/// True if each island is a block of the same power of two of ranks, but for the last, which may be cut at the end.
+bool are_canonical(const std::vector<std::vector<int>>& islands) {
+  const std::size_t each = islands.front().size();
+  if (islands.size() > 1 && !std::has_single_bit(each)) return false;
+  int next = 0;
+  for (const auto& island : islands) {
+    if (island.size() != each && (&island != &islands.back() || island.size() > each)) return false;
+    for (const int r : island)
+      if (r != next++) return false;
+  }
+  return true;
 }
 
 /// Adds a group and records this rank's membership, if it has one.
@@ -102,6 +116,7 @@ Result<Layout> lay_out(std::span<const topo::Place> given, std::span<const topo:
   layout.domain_words = cuts ? topo::describe(hierarchy->domains, places) : "not cut: HCOLL_SBGP has no basesmsocket";
   for (const auto host : hierarchy->host_of) layout.host_of.push_back(static_cast<int>(host));
   find_islands(*hierarchy, layout);
+  layout.is_canonical = are_canonical(layout.islands);
   for (int r = 0; r < layout.size; ++r) layout.domain_leader_of.push_back(r);
 
   for (int r = 0; r < layout.size; ++r)

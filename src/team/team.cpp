@@ -59,6 +59,13 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
   question.disabled = options->options.disabled[index_of(kind)];
   question.steps = options->options.steps;
   if (own_across && !question.disabled) question.across = who_takes(kind, across_bytes, fold);
+  question.in_order = options->options.reproducible && sumac::coll::collective(kind).reduces &&
+                      (fold == nullptr || order_matters(*fold));
+  if (question.in_order && own_across) {
+    const auto* carrier = question.across == Across::tree ? tree : own_across.get();
+    question.adds_canonically = question.across != Across::none && carrier->adds_canonically(kind);
+    question.values_can_travel = sumac::team::OrderedSum::can_gather(*this);
+  }
   return sumac::team::choose(shape, question);
 }
 
@@ -102,7 +109,9 @@ void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
 }
 
 int sumac_team_keeps_order(const sumac_team_t* team) {
-  const bool goes_by_steps = team->shape.has_steps && team->options->options.steps != sumac::team::Steps::never;
+  const auto& options = team->options->options;
+  const bool goes_by_steps =
+      team->shape.has_steps && options.steps != sumac::team::Steps::never && !options.reproducible;
   return team->shape.islands == 1 && !goes_by_steps ? 1 : 0;
 }
 
