@@ -34,7 +34,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
   is_prepared_ = has_moved_ = has_just_started_ = false;
   direct_.is_done = true;
   parcels_ = nullptr;
-  if (choice.by_values) {
+  if (choice.sums == Sums::by_values) {
     at_ = At::values;
     if (!team.ordered_sum) team.ordered_sum = std::make_unique<OrderedSum>(team);
     team.ordered_sum->begin(operation);
@@ -64,7 +64,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
     nothing_[0] = 0;
   }
   if (in_ == nullptr) in_ = out_;
-  plan_ = schedule(team.layout, kind, operation.root, choice.by_steps);
+  plan_ = schedule(team.layout, kind, operation.root, choice.by_steps, choice.sums == Sums::in_order);
   begin_chunks(kind == coll::Kind::barrier ? 1 : operation.bytes,
                operation.fold != nullptr ? operation.fold->element_bytes : 1, is_wide);
 }

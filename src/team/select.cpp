@@ -22,20 +22,18 @@ std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
 /// of it, and either the carrier goes on along the tree or the leaders add islands' sums themselves.
 bool keeps_canonical_order(const Shape& shape, const Question& question) {
   if (!shape.is_canonical) return false;
-  const bool leaders_add = question.across == Across::next && shape.island_size_max > 1 &&
-                           question.kind == coll::Kind::reduce_scatter_block;
+  const bool leaders_add =
+      question.across == Across::next && shape.island_size_max > 1 && question.kind == coll::Kind::reduce_scatter_block;
   return question.adds_canonically || leaders_add;
 }
 
-}  // namespace
-
-Choice choose(const Shape& shape, const Question& question) {
+Choice choose_way(const Shape& shape, const Question& question) {
   if (question.disabled) return {Way::pass, false, Why::disabled};
   const auto [by_steps, why_steps] = step_choice(shape, question);
   if (shape.islands == 1) return {Way::host, by_steps, why_steps};
   if (question.in_order && !keeps_canonical_order(shape, question)) {
     if (!question.values_can_travel) return {Way::pass, false, Why::no_across};
-    return {Way::leaders, false, Why::by_values, true};
+    return {Way::leaders, false, Why::by_values, Sums::by_values};
   }
   const bool is_pairwise = coll::collective(question.kind).is_pairwise;
   if (is_pairwise && (shape.exchange_max == 0 || question.bytes > shape.exchange_max))
@@ -49,6 +47,14 @@ Choice choose(const Shape& shape, const Question& question) {
       return {Way::leaders, by_steps, Why::across_next};
   }
   return {Way::pass, false, Why::no_across};
+}
+
+}  // namespace
+
+Choice choose(const Shape& shape, const Question& question) {
+  Choice choice = choose_way(shape, question);
+  if (question.in_order && choice.sums == Sums::in_any_order) choice.sums = Sums::in_order;
+  return choice;
 }
 
 std::size_t exchange_limit(std::size_t wanted, int island_size_max, int ranks) {

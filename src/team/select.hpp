@@ -56,11 +56,18 @@ struct Question {
   bool values_can_travel = false;  ///< Something gathers all ranks' values between hosts.
 };
 
+/// What a reduction must do for its bits.
+enum class Sums : std::uint8_t {
+  in_any_order,
+  in_order,  ///< Add along the canonical tree of the team's ranks.
+  by_values,  ///< The same where nothing between the hosts does: the values travel, and ranks add them (ordered_sum.hpp).
+};
+
 struct Choice {
   Way way = Way::pass;
   bool by_steps = false;  ///< Level by level inside the island.
   Why why = Why::disabled;
-  bool by_values = false;  ///< The values travel, and ranks add them (ordered_sum.hpp).
+  Sums sums = Sums::in_any_order;
 
   bool operator==(const Choice&) const = default;
 };
