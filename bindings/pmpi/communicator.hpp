@@ -76,6 +76,10 @@ int attach(Communicator& communicator);
 /// src/team.
 int make_lane_team(Lane& lane, char* why, std::size_t why_bytes);
 
+/// True if the program has revoked the communicator, at this rank or at another one: then the MPI has every call, and its
+/// error.
+bool is_revoked(Communicator& communicator);
+
 std::string name_of(MPI_Comm comm);
 std::string name_of(const Communicator& communicator);
 

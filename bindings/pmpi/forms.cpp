@@ -48,6 +48,13 @@ Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int&
   return nullptr;
 }
 
+int not_done(Communicator& communicator, const sumac_call_t& call, int status, bool& passed) {
+  passed = is_revoked(communicator);
+  if (passed) return MPI_SUCCESS;
+  return raise(communicator.handle.load(), failed(communicator.ordinary, call.coll, status),
+               function_of(call.coll, SUMAC_FORM_BLOCKING));
+}
+
 int run_packed(Communicator& communicator, Plan& plan, bool& passed) {
   void* memory = scratch_of(communicator, plan.memory_bytes);
   if (memory == nullptr)

@@ -24,15 +24,16 @@ inline Communicator* with_team(MPI_Comm comm, sumac_coll coll, int& rc) {
   return with_team_slowly(*communicator, coll, rc);
 }
 
+/// Returns an MPI error code for a call that the team did not do; `passed` is set if the MPI must do it.
+int not_done(Communicator& communicator, const sumac_call_t& call, int status, bool& passed);
+
 /// Runs a call; `passed` is set if the MPI must do it.
 inline int run_call(Communicator& communicator, const sumac_call_t& call, bool& passed) {
   const int status = sumac_team_run(communicator.ordinary.team, &call);
   if (status == SUMAC_TEAM_OK) [[likely]]
     return MPI_SUCCESS;
   passed = status == SUMAC_TEAM_PASS;
-  return passed ? MPI_SUCCESS
-                : raise(communicator.handle.load(), failed(communicator.ordinary, call.coll, status),
-                        function_of(call.coll, SUMAC_FORM_BLOCKING));
+  return passed ? MPI_SUCCESS : not_done(communicator, call, status, passed);
 }
 
 /// The same for a plan that packs.

@@ -13,6 +13,7 @@
 namespace sumac::pmpi {
 
 Functions mpi, behind;
+Optional optional;
 bool functions_found = false, any_behind = false;
 
 namespace {
@@ -126,6 +127,8 @@ void fill() {
   SUMAC_PMPI_INTERPOSED(SUMAC_PMPI_TAKE)
   SUMAC_PMPI_CALLED(SUMAC_PMPI_TAKE)
 #undef SUMAC_PMPI_TAKE
+  take(optional.Comm_revoke, "PMPIX_Comm_revoke");
+  take(optional.Comm_is_revoked, "PMPIX_Comm_is_revoked");
 #if defined(OPEN_MPI)
 #define SUMAC_PMPI_TAKE(name) \
   if (mpi.name == nullptr) take(mpi.name, "PMPIX_" #name);

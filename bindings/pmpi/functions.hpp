@@ -72,6 +72,13 @@ namespace sumac::pmpi {
   SUMAC_PMPI_LEFT_LARGE(X)            \
   SUMAC_PMPI_LIFE(X)
 
+/// Functions that an MPI may lack and that its mpi.h does not declare: a communicator is revoked (User-Level Failure
+/// Mitigation). Null: it lacks them.
+struct Optional {
+  int (*Comm_revoke)(MPI_Comm) = nullptr;
+  int (*Comm_is_revoked)(MPI_Comm, int*) = nullptr;
+};
+
 struct Functions {
 #define SUMAC_PMPI_MEMBER(name) decltype(&PMPI_##name) name = nullptr;
   SUMAC_PMPI_INTERPOSED(SUMAC_PMPI_MEMBER)
@@ -81,6 +88,7 @@ struct Functions {
 
 /// The MPI's own functions: its PMPI_X. A function that this MPI does not have is null.
 extern Functions mpi;
+extern Optional optional;
 /// The MPI_X of a profiling library behind us; null where there is none.
 extern Functions behind;
 

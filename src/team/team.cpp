@@ -93,6 +93,8 @@ Choice sumac_team::choose(const Operation& operation) const {
 
 void sumac_team_destroy(sumac_team_t* team) { delete team; }
 
+void sumac_team_break(sumac_team_t* team, const char* why) { team->fail(Errc::refused, why); }
+
 const char* sumac_team_error(const sumac_team_t* team) {
   return team->is_broken.load(std::memory_order_acquire) ? team->error : "";
 }

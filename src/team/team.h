@@ -274,6 +274,10 @@ int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char
  *  that are not done are dropped; their handles are freed too, active or not. */
 void sumac_team_destroy(sumac_team_t* team);
 
+/** Breaks the team: every later call at this rank fails with this reason, and so do those of the other ranks on its host,
+ *  also the calls that they are waiting in. Any thread may call it. */
+void sumac_team_break(sumac_team_t* team, const char* why);
+
 /** True (1) if the team combines the operands of every reduction in the order of ranks: all ranks meet at once in one
  *  shared memory. The same at every rank. */
 int sumac_team_keeps_order(const sumac_team_t* team);

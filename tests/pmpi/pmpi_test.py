@@ -95,6 +95,12 @@ class EachMpi(unittest.TestCase):
             self.right(done, "isend_barrier: passed")
             self.assertIn("shared memory 3 (barrier 3)", done.err, done.text)
 
+    def test_types_of_nonblocking_collectives_may_be_freed_at_once_by_threaded_programs(self):
+        for mpi in self.each():
+            done = mpi.run(2, mpi.compile("multiple", "mpicc", HERE / "multiple.c"))
+            self.right(done, "multiple: right on 2 ranks")
+            self.assertIn("bcast 20", done.err, done.text)
+
     def test_fortran_reaches_us(self):
         for mpi in self.each():
             for interface in FORTRAN:
