@@ -44,7 +44,7 @@ dev: setup configure ## build everything of the preset dev into build/dev (PRESE
 
 build: dev
 
-component: ## build only the component, for the Open MPI 4.1 below MPI=/prefix (build/component-VERSION)
+component: ## build only the component, for the Open MPI 4.1 or 5.0 below MPI=/prefix (build/component-VERSION)
 	@test -n "$(MPI)" || { echo "component: name the prefix of an Open MPI: make component MPI=/opt/openmpi" >&2; exit 2; }
 	@cmake -DPREFIX="$(MPI)" -P cmake/OpenMpi.cmake > /dev/null
 	@$(MAKE) setup

@@ -1,12 +1,14 @@
 # Finds an Open MPI with internal headers, which the component (bindings/mpi) is compiled against.
 #
-#   sumac_find_openmpi(PREFIX)       looks below the prefix: OMPI_VERSION, OMPI_INCLUDE, OMPI_INTERNAL_INCLUDE and OMPI_LIBRARY
-#                                    are set in the caller's scope, or OMPI_WRONG is, to one sentence
+#   sumac_find_openmpi(PREFIX)       looks below the prefix: OMPI_VERSION, OMPI_INCLUDE, OMPI_INTERNAL_INCLUDE, OMPI_LIBRARY and,
+#                                    for 5.0, PMIX_INCLUDE are set in the caller's scope, or OMPI_WRONG is, to one sentence
 #   cmake -DPREFIX=dir -P OpenMpi.cmake   prints the version, or ends with that sentence (make component)
 
-# Headers of every layer that the component includes.
+# Headers of every layer that the component includes: those of both series, and those of one (bindings/mpi/shim/series.h).
 set(SUMAC_OMPI_HEADERS ompi_config.h opal_config.h ompi/mca/coll/coll.h ompi/mca/coll/base/coll_base_util.h ompi/mca/pml/pml.h
     ompi/communicator/communicator.h ompi/datatype/ompi_datatype_internal.h ompi/op/op.h opal/datatype/opal_convertor.h)
+set(SUMAC_OMPI_HEADERS_4.1 ompi/mca/rte/rte.h opal/mca/pmix/pmix.h)
+set(SUMAC_OMPI_HEADERS_5.0 ompi/runtime/ompi_rte.h opal/mca/pmix/pmix-internal.h)
 
 function(sumac_openmpi_version header version_p)
   file(STRINGS ${header} lines REGEX "^#define OMPI_(MAJOR|MINOR|RELEASE)_VERSION +[0-9]+")
@@ -28,12 +30,13 @@ function(sumac_find_openmpi prefix)
     set(OMPI_WRONG "${prefix}: include/mpi.h belongs to another MPI than Open MPI: its programs take the interposed library (sumac run)" PARENT_SCOPE)
     return()
   endif()
-  if(NOT version MATCHES "^4\\.1\\.")
-    set(OMPI_WRONG "${prefix}: Open MPI ${version}: the component is for 4.1 alone; programs of others take the interposed library (sumac run)" PARENT_SCOPE)
+  if(NOT version MATCHES "^(4\\.1|5\\.0)\\.")
+    set(OMPI_WRONG "${prefix}: Open MPI ${version}: the component is for 4.1 and 5.0; programs of others take the interposed library (sumac run)" PARENT_SCOPE)
     return()
   endif()
+  set(series ${CMAKE_MATCH_1})
   set(missing "")
-  foreach(header IN LISTS SUMAC_OMPI_HEADERS)
+  foreach(header IN LISTS SUMAC_OMPI_HEADERS SUMAC_OMPI_HEADERS_${series})
     if(NOT EXISTS ${include}/openmpi/${header})
       list(APPEND missing include/openmpi/${header})
     endif()
@@ -43,6 +46,29 @@ function(sumac_find_openmpi prefix)
     list(GET missing 0 first)
     set(OMPI_WRONG "${prefix}: Open MPI ${version} without internal headers (${count} missing, the first is ${first}): configure Open MPI --with-devel-headers and install it again" PARENT_SCOPE)
     return()
+  endif()
+  file(STRINGS ${include}/openmpi/opal_config.h without_plugins REGEX "^#define OPAL_HAVE_DL_SUPPORT 0")
+  if(without_plugins)
+    set(OMPI_WRONG "${prefix}: Open MPI ${version} that loads no plug-in: configure it without --disable-dlopen, or take the interposed library (sumac run)" PARENT_SCOPE)
+    return()
+  endif()
+  if(series STREQUAL "5.0")
+    file(STRINGS ${include}/openmpi/opal_config.h threads REGEX "define MCA_threads_base_include_HEADER .*/pthreads/")
+    if(NOT threads)
+      set(OMPI_WRONG "${prefix}: Open MPI ${version} with other threads than POSIX's: configure Open MPI --with-threads=pthreads and install it again" PARENT_SCOPE)
+      return()
+    endif()
+    # Its start-up data go through PMIx, which it may bring itself or take from the distribution.
+    find_path(pmix pmix.h PATHS ${include} /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2/include /usr/lib/x86_64-linux-gnu/pmix2/include
+              NO_DEFAULT_PATH NO_CACHE)
+    if(NOT pmix)
+      find_path(pmix pmix.h NO_CACHE)
+    endif()
+    if(NOT pmix)
+      set(OMPI_WRONG "${prefix}: Open MPI ${version} without pmix.h: install the headers of the PMIx that it uses (Debian: libpmix-dev), or name their folder in CMAKE_INCLUDE_PATH" PARENT_SCOPE)
+      return()
+    endif()
+    set(PMIX_INCLUDE ${pmix} PARENT_SCOPE)
   endif()
   unset(OMPI_FOUND_LIBRARY CACHE)
   find_library(OMPI_FOUND_LIBRARY NAMES mpi PATHS ${prefix}/lib ${prefix}/lib64 NO_DEFAULT_PATH NO_CACHE)

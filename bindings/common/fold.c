@@ -3,9 +3,9 @@
 #include <limits.h>
 #include <string.h>
 
-/* The first operand is kept here where the result takes its place. It has room for the largest element that a team
- * takes, and a processor's first cache has room for it. */
-enum { KEPT_BYTES = 16384 };
+/* The first operand is kept here where the result takes its place. It has room for the largest element that
+ * sumac_fold_custom() lets through, and a processor's first cache has room for it. */
+enum { KEPT_BYTES = SUMAC_ELEMENT_BYTES_MAX };
 
 void sumac_fold_by_local(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count,
                          sumac_reduce_local_t reduce) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
+#include "base/boot_id.hpp"
+#include "base/fnv.hpp"
 #include "machine/discover.hpp"
 
 void sumac_own_place(std::uint32_t local_rank, sumac_place_t* place, char* why, std::size_t why_bytes) {
@@ -23,4 +26,9 @@ void sumac_own_place(std::uint32_t local_rank, sumac_place_t* place, char* why, 
   place->socket = own.socket;
   place->numa = own.numa;
   place->core = own.core;
+}
+
+std::uint64_t sumac_own_kernel(const char* host) {
+  const std::string boot = sumac::boot_id();
+  return sumac::fnv1a(boot.empty() ? host : boot.c_str());
 }

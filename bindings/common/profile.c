@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bindings/common/place.h"
 #include "bindings/common/say.h"
 #include "bindings/common/trace.h"
 
@@ -181,26 +182,10 @@ struct start {
   int64_t ns;
 };
 
-static uint64_t kernel_number(void) {
-  char id[64] = "";
-  FILE* file = fopen("/proc/sys/kernel/random/boot_id", "r");
-  if (NULL == file || NULL == fgets(id, sizeof(id), file)) {
-    snprintf(id, sizeof(id), "%s", mine.host);
-  }
-  if (NULL != file) {
-    fclose(file);
-  }
-  uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-  for (const char* at = id; '\0' != *at; ++at) {
-    hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
-  }
-  return hash;
-}
-
 /* Returns the zero of this rank's trace. */
 static int64_t agree_on_zero(void) {
   const int size = mine.world.size;
-  struct start own = {kernel_number(), mine.start_ns}, *all = malloc(sizeof(own) * (size_t)size);
+  struct start own = {sumac_own_kernel(mine.host), mine.start_ns}, *all = malloc(sizeof(own) * (size_t)size);
   int64_t without[1] = {NULL == all};
   if (0 != sum(without, 1) || without[0] > 0 ||
       0 != mine.world.gather(mine.world.context, 0, &own, all, (int)sizeof(own)) ||

@@ -11,8 +11,10 @@
  *   team left to it)
  *
  * A job whose tree did nothing says "tree 0". A program that asked for a tree in vain begins with "without a tree", and
- * one that did not ask hears nothing of trees. A call is counted once, by rank 0 of its communicator. Not counted are
- * calls without data (count 0) and nonblocking ones like those that MPI itself makes to agree on context ids.
+ * one that did not ask hears nothing of trees. A call is counted once, by rank 0 of its communicator. Only
+ * the program's calls are counted, not those that an MPI makes itself, as Open MPI's MPI_Comm_split does. Not counted
+ * either are calls without data (count 0) and, under the component, calls on inter-communicators and nonblocking
+ * allreduces of one int with MPI_MAX or MPI_MIN, like those by which Open MPI agrees on context ids.
  * Nonblocking calls before a communicator's first blocking one are listed apart. So are persistent collectives without
  * a team of their own: they are counted when they are made, because the next module starts them. */
 #include "bindings/common/tally.h"

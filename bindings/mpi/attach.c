@@ -10,7 +10,6 @@
 
 #include "bindings/common/explain.h"
 #include "job.h"
-#include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/base/mca_base_var.h"
 
@@ -39,14 +38,6 @@ void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
   sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
-/* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. The tree works between hosts, so there each
- * rank counts as a host. */
-static void let_ranks_be_hosts(hcoll_module_t* module, sumac_place_t* places) {
-  for (int rank = 0; rank < module->size; ++rank) {
-    places[rank].host = rank;
-  }
-}
-
 /* Returns what mpi_yield_when_idle says; mpirun sets it where it knows of more ranks than slots. MPI_COMM_WORLD's team may
  * be made before Open MPI itself acts on it (opal_progress_yield_when_idle), so the parameter is read. */
 static int mpi_yields(void) {
@@ -61,16 +52,14 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   if (OMPI_SUCCESS != rc) {
     return SUMAC_TEAM_NO_MEMORY;
   }
-  bool tree_on_one_host = 1 == module->hosts && 1 == mca_coll_hcoll_component.settings.hosts_min && sumac_job_stands();
-  if (tree_on_one_host) {
-    let_ranks_be_hosts(module, places);
-  }
   sumac_team_spec_t spec;
   memset(&spec, 0, sizeof(spec));
   spec.struct_bytes = sizeof(spec);
   spec.rank = module->rank;
   spec.size = module->size;
   spec.places = places;
+  /* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. */
+  spec.ranks_apart = 1 == module->hosts && 1 == mca_coll_hcoll_component.settings.hosts_min && sumac_job_stands();
   spec.options = mca_coll_hcoll_component.options;
   spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = hcoll_drive_mpi;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "job.h"
-#include "ompi/mca/rte/rte.h"
 #include "opal/util/show_help.h"
 
 static int hcoll_register(void) {
@@ -30,7 +29,7 @@ static void say_warning(const char* sentence) { SUMAC_SAY("warning: %s", sentenc
 
 /* Only rank 0 prints warnings, for all ranks. */
 static void check_environment(void) {
-  if (0 == ORTE_PROC_MY_NAME->vpid) {
+  if (0 == OMPI_PROC_MY_NAME->vpid) {
     hcoll_settings_check(say_warning, sumac_team_variable);
     sumac_team_options_check(say_warning);
   }
@@ -50,13 +49,27 @@ static int refuse(const char* why) {
   return OMPI_ERR_BAD_PARAM;
 }
 
+static int refuse_other_release(void) {
+  char running[MPI_MAX_LIBRARY_VERSION_STRING] = "", why[512];
+  int length = 0;
+  (void)PMPI_Get_library_version(running, &length);
+  if (hcoll_series_serves(running)) {
+    return OMPI_SUCCESS;
+  }
+  snprintf(why, sizeof(why),
+           "this component was built for Open MPI " HCOLL_BUILT_FOR
+           " and does nothing in \"%.*s\": build it for that one (make component MPI=/prefix)",
+           (int)strcspn(running, ","), running);
+  return refuse(why);
+}
+
 static int read_team_options(void) {
   char why[512] = "";
   int status = sumac_team_options_read(&mca_coll_hcoll_component.options, why, sizeof(why));
   if (SUMAC_TEAM_OK != status) {
     return refuse(why);
   }
-  if ('\0' != why[0] && 0 == ORTE_PROC_MY_NAME->vpid) {
+  if ('\0' != why[0] && 0 == OMPI_PROC_MY_NAME->vpid) {
     say_warning(why);
   }
   return OMPI_SUCCESS;
@@ -69,7 +82,7 @@ static bool stands_aside(void) {
     return false;
   }
   const char* explain = getenv("SUMAC_EXPLAIN");
-  if (0 == ORTE_PROC_MY_NAME->vpid && NULL != explain && 0 != strcmp(explain, "0")) {
+  if (0 == OMPI_PROC_MY_NAME->vpid && NULL != explain && 0 != strcmp(explain, "0")) {
     fprintf(
         stderr,
         "sumac: Open MPI's component stands aside: the interposed library is loaded and serves all communicators\n");
@@ -82,7 +95,10 @@ static int hcoll_open(void) {
   if (!mca_coll_hcoll_component.enable) {
     return OMPI_SUCCESS; /* as if the component were absent: it reads, publishes and prints nothing */
   }
-  sumac_say_as(ompi_process_info.nodename, (unsigned)ORTE_PROC_MY_NAME->vpid);
+  sumac_say_as(ompi_process_info.nodename, (unsigned)OMPI_PROC_MY_NAME->vpid);
+  if (OMPI_SUCCESS != refuse_other_release()) {
+    return OMPI_ERR_BAD_PARAM;
+  }
   const char* wrong = hcoll_settings_read(&mca_coll_hcoll_component.settings);
   if (NULL != wrong) {
     return refuse(wrong);
@@ -121,7 +137,7 @@ __attribute__((visibility("default"))) struct hcoll_component mca_coll_hcoll_com
         {
             .collm_version =
                 {
-                    MCA_COLL_BASE_VERSION_2_0_0,
+                    HCOLL_COLL_VERSION,
                     .mca_component_name = "hcoll",
                     MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
                     .mca_open_component = hcoll_open,

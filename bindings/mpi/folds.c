@@ -142,11 +142,10 @@ static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) 
     }
     return;
   }
-  if (NULL == pair->op->o_3buff_intrinsic.fns[in_table]) {
+  if (NULL == pair->op->o_3buff_intrinsic.fns[in_table] ||
+      SUMAC_TEAM_OK != sumac_fold_custom(&pair->fold, extent, fold_by_mpi, pair)) {
     pair->mpi_bytes = 0;
-    return;
   }
-  sumac_fold_custom(&pair->fold, extent, fold_by_mpi, pair);
 }
 
 static void fill(void) {
@@ -190,7 +189,9 @@ bool hcoll_fold_make(struct hcoll_fold* fold, const sumac_team_t* team, enum sum
     return false;
   }
   *fold = (struct hcoll_fold){.mpi_bytes = (uint32_t)extent, .type = type, .op = op, .true_lb = type->super.true_lb};
-  sumac_fold_custom(&fold->fold, (size_t)extent, fold_by_user, fold);
+  if (SUMAC_TEAM_OK != sumac_fold_custom(&fold->fold, (size_t)extent, fold_by_user, fold)) {
+    return false;
+  }
   fold->fold.in_mpi = 1;
   return true;
 }

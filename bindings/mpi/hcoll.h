@@ -33,12 +33,13 @@
 #include "bindings/common/say.h"
 #include "bindings/common/settings.h"
 #include "bindings/common/tally.h"
+#include "shim/series.h"
 #include "team/team.h"
 
 /* ---- component.c ---- */
 
 struct hcoll_component {
-  mca_coll_base_component_2_0_0_t super;
+  mca_coll_base_component_t super;
   int enable;   /* --mca coll_hcoll_enable */
   int np;       /* --mca coll_hcoll_np: communicators of fewer ranks are left alone */
   int priority; /* --mca coll_hcoll_priority */
@@ -171,12 +172,12 @@ typedef struct hcoll_module {
   void* scratch; /* packed data of blocking collectives, kept from one call to the next */
   size_t scratch_bytes;
   uint64_t passed[SUMAC_COLLS][SUMAC_WHYS];
+  uint64_t uncounted[SUMAC_COLLS][SUMAC_WAYS]; /* the ordinary team's calls by Open MPI itself, and by us */
   struct hcoll_next next;
   /* The members of lanes.c. */
   hcoll_lane_t* lanes[HCOLL_LANES_MAX]; /* the lanes made so far */
   _Atomic uint32_t lanes_taken;         /* a bit for each lane that a request of this rank uses */
   bool lanes_end;                       /* no more lanes can be made */
-  uint64_t agreements[SUMAC_WAYS];      /* our own allreduces in the ordinary team */
 } hcoll_module_t;
 OBJ_CLASS_DECLARATION(hcoll_module_t);
 

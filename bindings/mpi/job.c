@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "ompi/attribute/attribute.h"
-#include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 #include "watch.h"
@@ -101,16 +100,8 @@ static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
-/* A duplicate of MPI_COMM_SELF does not get the attribute. */
-static int not_copied(ompi_communicator_t* comm, int key, void* extra, void* in, void* out, int* flag,
-                      ompi_communicator_t* made) {
-  (void)comm, (void)key, (void)extra, (void)in, (void)out, (void)made;
-  *flag = 0;
-  return MPI_SUCCESS;
-}
-
 int hcoll_finalize_watch(hcoll_module_t* world) {
-  ompi_attribute_fn_ptr_union_t copy = {.attr_communicator_copy_fn = not_copied};
+  ompi_attribute_fn_ptr_union_t copy = {.attr_communicator_copy_fn = hcoll_series_not_copied};
   ompi_attribute_fn_ptr_union_t drop = {.attr_communicator_delete_fn = at_finalize};
   int key = MPI_KEYVAL_INVALID;
   int rc = ompi_attr_create_keyval(COMM_ATTR, copy, drop, &key, NULL, 0, NULL);

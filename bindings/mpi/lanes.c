@@ -27,7 +27,7 @@ static int agree(hcoll_module_t* module, int* rc_p) {
   } else if (SUMAC_TEAM_OK != status) {
     *rc_p = hcoll_failed(&module->ordinary, SUMAC_COLL_ALLREDUCE, status);
   }
-  module->agreements[SUMAC_TEAM_PASS == status ? SUMAC_WAY_PASS : SUMAC_WAY_HOST] += 1;
+  module->uncounted[SUMAC_COLL_ALLREDUCE][SUMAC_TEAM_PASS == status ? SUMAC_WAY_PASS : SUMAC_WAY_HOST] += 1;
   return OMPI_SUCCESS == *rc_p && 0 != all ? __builtin_ctz(all) : -1;
 }
 

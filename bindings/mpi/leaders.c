@@ -1,6 +1,6 @@
 /* The leaders' communicator is made with Open MPI's own functions, but without its agreement on a context id.
  *
- * Open MPI 4.1 settles context ids one communicator after the other: MPI_Comm_split waits while an MPI_Comm_idup of
+ * Open MPI settles context ids one communicator after the other: MPI_Comm_split waits while an MPI_Comm_idup of
  * a lower communicator is under way. In a program's own call that does no harm. But leaders are made in a
  * communicator's first collective, which one rank may call after an MPI_Comm_idup that another rank calls later:
  * both would wait for ever. Here the leaders reserve ids in the same table and in the same manner as Open MPI, and
@@ -15,9 +15,8 @@ static int agree(hcoll_module_t* module, int mine, ompi_op_t* op, int* all) {
   return module->next.allreduce(&mine, all, 1, &ompi_mpi_int.dt, op, module->comm, module->next.allreduce_module);
 }
 
-/* As in Open MPI, the table holds the parent until the new communicator exists. */
 static bool reserve(const hcoll_module_t* module, int id) {
-  return opal_pointer_array_test_and_set_item(&ompi_mpi_communicators, id, module->comm);
+  return opal_pointer_array_test_and_set_item(&ompi_mpi_communicators, id, hcoll_series_comm_unborn(module->comm));
 }
 static void release(int id) { (void)opal_pointer_array_set_item(&ompi_mpi_communicators, id, NULL); }
 
@@ -56,14 +55,13 @@ static int agree_on_id(hcoll_module_t* module, bool leads, int* id_p) {
 /* Makes the communicator ready to receive. */
 static ompi_communicator_t* make(hcoll_module_t* module, const int* leaders, int count, int id) {
   ompi_communicator_t *parent = module->comm, *made = NULL;
-  if (OMPI_SUCCESS !=
-      ompi_comm_set(&made, parent, count, (int*)leaders, 0, NULL, NULL, parent->error_handler, false, NULL, NULL)) {
+  if (OMPI_SUCCESS != hcoll_series_comm_set(&made, parent, count, leaders)) {
     release(id);
     return NULL;
   }
-  made->c_contextid = (uint32_t)id;
+  hcoll_series_comm_set_id(made, id);
   (void)opal_pointer_array_set_item(&ompi_mpi_communicators, id, made);
-  snprintf(made->c_name, sizeof(made->c_name), "LEADERS OF %.40s", parent->c_name);
+  snprintf(made->c_name, MPI_MAX_OBJECT_NAME, "LEADERS OF %.40s", parent->c_name);
   if (OMPI_SUCCESS != MCA_PML_CALL(add_comm(made))) {
     (void)ompi_comm_free(&made);
     return NULL;

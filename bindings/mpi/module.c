@@ -136,9 +136,7 @@ static hcoll_module_t* new_module(ompi_communicator_t* comm, int hosts) {
 #define OFFER(name) hcoll_offer_##name(&module->super);
   HCOLL_EACH_COLL(OFFER)
 #undef OFFER
-  if (hcoll_watches()) {
-    hcoll_watch(&module->super);
-  }
+  hcoll_watch(&module->super);
   return module;
 }
 

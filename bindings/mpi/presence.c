@@ -10,9 +10,7 @@
 #include <string.h>
 
 #include "bindings/common/place.h"
-#include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
-#include "opal/mca/pmix/pmix.h"
 
 #define PRESENCE_MAGIC 0x53554d43u /* "SUMC" */
 #define PRESENCE_VERSION 2
@@ -46,7 +44,7 @@ static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t my_host(void) {
   uint32_t number = 0, *number_p = &number;
   int rc;
-  OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_NODEID, OMPI_PROC_MY_NAME, (void**)&number_p, OPAL_UINT32);
+  OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, HCOLL_MODEX_NODE, OMPI_PROC_MY_NAME, (void**)&number_p, HCOLL_MODEX_UINT32);
   if (OPAL_SUCCESS == rc) {
     return number;
   }
@@ -79,7 +77,7 @@ int hcoll_presence_publish(void) {
   mine.numa = place.numa;
   mine.core = place.core;
   int rc;
-  OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_hcoll_component.super.collm_version, &mine, sizeof(mine));
+  OPAL_MODEX_SEND(rc, HCOLL_MODEX_GLOBAL, &mca_coll_hcoll_component.super.collm_version, &mine, sizeof(mine));
   return rc;
 }
 

@@ -27,8 +27,10 @@ static void add_module(struct sumac_tally* sum, const hcoll_module_t* module) {
     return;
   }
   sum->no_group += module->no_group;
-  for (int way = 0; way < SUMAC_WAYS; ++way) {
-    sum->teams.calls[SUMAC_COLL_ALLREDUCE][way] -= module->agreements[way];
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
+    for (int way = 0; way < SUMAC_WAYS; ++way) {
+      sum->teams.calls[coll][way] -= module->uncounted[coll][way];
+    }
   }
   sumac_tally_add_passed(sum, module->passed);
 }

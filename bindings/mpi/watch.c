@@ -1,7 +1,7 @@
 /* Open MPI's upper layer calls a module's functions for the program, but so do its own parts: MPI_Comm_split calls an
- * allgather, a window's creation an allreduce, a reduction of coll/basic a bcast. Only the program's calls count. They
- * come from the MPI function of the same name, MPI_Allreduce for an allreduce, so the address to which a wrapper returns
- * tells them apart. What OpenSHMEM calls counts too: it all comes from scoll/mpi. */
+ * allgather, a window's creation an allreduce, a reduction of coll/basic a bcast. Only the program's calls count, in a
+ * profile and in the last line. They come from the MPI function of the same name, MPI_Allreduce for an allreduce, so the
+ * address to which a wrapper returns tells them apart. What OpenSHMEM calls counts too: it all comes from scoll/mpi. */
 #define _GNU_SOURCE /* dladdr */
 #include "watch.h"
 
@@ -11,7 +11,6 @@
 #include <strings.h>
 
 #include "job.h"
-#include "ompi/mca/rte/rte.h"
 #include "requests.h"
 
 /* ---- who calls ---- */
@@ -48,37 +47,48 @@ static bool is_of_program(const void* caller, int coll, int form) {
   return 0 != (found & 1);
 }
 
+/* Each form of a collective mostly has one caller, the MPI function of its name. It is kept here once it is known, unless
+ * every call is to be measured: then a look at this place tells a wrapper that it has nothing to do. */
+static const void* _Atomic usual[SUMAC_PROFILE_COLLS][SUMAC_FORMS];
+
+static inline bool needs_nothing(const void* caller, int coll, int form) {
+  return caller == atomic_load_explicit(&usual[coll][form], memory_order_relaxed);
+}
+
 /* ---- one call ---- */
 
 struct watch {
+  enum { PLAIN, MEASURED, OWN } kind; /* OWN: Open MPI's */
   hcoll_module_t* module;
   struct sumac_profile_call call;
-  uint64_t ways[SUMAC_WAYS], passed; /* before the call */
+  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS]; /* before the call */
 };
 
-static void read_counts(const hcoll_module_t* module, int coll, uint64_t ways[SUMAC_WAYS], uint64_t* passed) {
+static void read_counts(const hcoll_module_t* module, int coll, uint64_t ways[SUMAC_WAYS],
+                        uint64_t passed[SUMAC_WHYS]) {
   memset(ways, 0, sizeof(uint64_t) * SUMAC_WAYS);
-  *passed = 0;
+  memcpy(passed, module->passed[coll], sizeof(uint64_t) * SUMAC_WHYS);
   if (NULL != module->ordinary.team) {
     sumac_team_ways(module->ordinary.team, coll, ways);
   }
-  for (int why = 0; why < SUMAC_WHYS; ++why) {
-    *passed += module->passed[coll][why];
-  }
 }
 
-static bool begins(struct watch* watch, mca_coll_base_module_t* base, int coll, int form, const void* caller) {
+static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, int form, const void* caller) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  if ((1 == module->size && !OMPI_COMM_IS_INTER(module->comm)) || !is_of_program(caller, coll, form)) {
-    return false;
-  }
+  const bool is_alone = 1 == module->size && !OMPI_COMM_IS_INTER(module->comm);
+  watch->kind = !is_of_program(caller, coll, form) ? OWN : hcoll_watches() && !is_alone ? MEASURED : PLAIN;
   watch->module = module;
   watch->call = (struct sumac_profile_call){.coll = coll, .form = form};
+  if (PLAIN == watch->kind) {
+    if (!hcoll_watches()) {
+      atomic_store_explicit(&usual[coll][form], caller, memory_order_relaxed);
+    }
+    return;
+  }
   if (coll < SUMAC_COLLS) {
-    read_counts(module, coll, watch->ways, &watch->passed);
+    read_counts(module, coll, watch->ways, watch->passed);
   }
   watch->call.start_ns = sumac_profile_now();
-  return true;
 }
 
 static int way_of(const struct watch* watch, ompi_request_t* const* request) {
@@ -92,17 +102,40 @@ static int way_of(const struct watch* watch, ompi_request_t* const* request) {
     }
     return HCOLL_TEAM == watch->module->state && 0 == call->bytes ? SUMAC_PROFILE_NO_DATA : SUMAC_WAY_PASS;
   }
-  uint64_t ways[SUMAC_WAYS], passed;
-  read_counts(watch->module, call->coll, ways, &passed);
+  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS], passed_on = 0;
+  read_counts(watch->module, call->coll, ways, passed);
   for (int way = 0; way < SUMAC_WAYS; ++way) {
     ways[way] -= watch->ways[way];
   }
-  return sumac_profile_way_of(ways, passed - watch->passed, call->coll, call->bytes);
+  for (int why = 0; why < SUMAC_WHYS; ++why) {
+    passed_on += passed[why] - watch->passed[why];
+  }
+  return sumac_profile_way_of(ways, passed_on, call->coll, call->bytes);
+}
+
+/* Takes a call of Open MPI's own out of what the last line counts. */
+static void uncount(const struct watch* watch) {
+  hcoll_module_t* module = watch->module;
+  const int coll = watch->call.coll;
+  if (coll >= SUMAC_COLLS) {
+    return;
+  }
+  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS];
+  read_counts(module, coll, ways, passed);
+  for (int way = 0; way < SUMAC_WAYS; ++way) {
+    module->uncounted[coll][way] += ways[way] - watch->ways[way];
+  }
+  memcpy(module->passed[coll], watch->passed, sizeof(watch->passed));
 }
 
 static void ends(struct watch* watch, ompi_request_t* const* request) {
-  watch->call.way = way_of(watch, request);
-  sumac_profile_add(&watch->call, watch->module->comm->c_name);
+  switch (watch->kind) {
+    case PLAIN: return;
+    case OWN: uncount(watch); return;
+    case MEASURED:
+      watch->call.way = way_of(watch, request);
+      sumac_profile_add(&watch->call, watch->module->comm->c_name);
+  }
 }
 
 /* ---- the bytes of a call: what this rank gives, or gets where the root alone gives ---- */
@@ -205,35 +238,43 @@ static struct hcoll_plain {
 
 #define BARE(...) __VA_ARGS__
 
-/* `more` are the parameters of a form, which follow the communicator. */
-#define WATCHED(function, coll, form, parameters, more, size_of, request, by)                                        \
-  static int watched_##function(BARE parameters ompi_communicator_t* comm, BARE more mca_coll_base_module_t* base) { \
+/* `more` are the parameters of a form, which follow the communicator, and `their` the same as arguments. */
+#define WATCHED(function, coll, form, parameters, arguments, more, their, size_of, request, by)                      \
+  static __attribute__((noinline)) int look_at_##function(                                                           \
+      BARE parameters ompi_communicator_t* comm, BARE more mca_coll_base_module_t* base, const void* caller) {       \
     struct watch watch;                                                                                              \
-    if (!begins(&watch, base, coll, form, __builtin_return_address(0))) {                                            \
-      return by;                                                                                                     \
+    begins(&watch, base, coll, form, caller);                                                                        \
+    if (MEASURED == watch.kind) {                                                                                    \
+      watch.call.bytes = size_of;                                                                                    \
     }                                                                                                                \
-    watch.call.bytes = size_of;                                                                                      \
     const int rc = by;                                                                                               \
     ends(&watch, request);                                                                                           \
     return rc;                                                                                                       \
+  }                                                                                                                  \
+  static int watched_##function(BARE parameters ompi_communicator_t* comm, BARE more mca_coll_base_module_t* base) { \
+    const void* caller = __builtin_return_address(0);                                                                \
+    return OPAL_LIKELY(needs_nothing(caller, coll, form))                                                            \
+               ? by                                                                                                  \
+               : look_at_##function(BARE arguments comm, BARE their base, caller);                                   \
   }
 
 #define MORE_OF_NONBLOCKING (ompi_request_t * *request, )
 #define MORE_OF_PERSISTENT (ompi_info_t * info, ompi_request_t * *request, )
-#define BY_TEAM(name, coll, parameters, arguments, size_of)                                                      \
-  WATCHED(name, coll, SUMAC_FORM_BLOCKING, parameters, (), size_of, NULL, plain.name(BARE arguments comm, base)) \
-  WATCHED(i##name, coll, SUMAC_FORM_NONBLOCKING, parameters, MORE_OF_NONBLOCKING, size_of, request,              \
-          plain.i##name(BARE arguments comm, request, base))                                                     \
-  WATCHED(name##_init, coll, SUMAC_FORM_PERSISTENT, parameters, MORE_OF_PERSISTENT, size_of, request,            \
-          plain.name##_init(BARE arguments comm, info, request, base))
+#define BY_TEAM(name, coll, parameters, arguments, size_of)                                                        \
+  WATCHED(name, coll, SUMAC_FORM_BLOCKING, parameters, arguments, (), (), size_of, NULL,                           \
+          plain.name(BARE arguments comm, base))                                                                   \
+  WATCHED(i##name, coll, SUMAC_FORM_NONBLOCKING, parameters, arguments, MORE_OF_NONBLOCKING, (request, ), size_of, \
+          request, plain.i##name(BARE arguments comm, request, base))                                              \
+  WATCHED(name##_init, coll, SUMAC_FORM_PERSISTENT, parameters, arguments, MORE_OF_PERSISTENT, (info, request, ),  \
+          size_of, request, plain.name##_init(BARE arguments comm, info, request, base))
 #define NEXT(name) ((hcoll_module_t*)base)->next.name
-#define BY_NEXT(name, coll, parameters, arguments, size_of)                                           \
-  WATCHED(name, coll, SUMAC_FORM_BLOCKING, parameters, (), size_of, NULL,                             \
-          NEXT(name)(BARE arguments comm, NEXT(name##_module)))                                       \
-  WATCHED(i##name, coll, SUMAC_FORM_NONBLOCKING, parameters, MORE_OF_NONBLOCKING, size_of, request,   \
-          NEXT(i##name)(BARE arguments comm, request, NEXT(i##name##_module)))                        \
-  WATCHED(name##_init, coll, SUMAC_FORM_PERSISTENT, parameters, MORE_OF_PERSISTENT, size_of, request, \
-          NEXT(name##_init)(BARE arguments comm, info, request, NEXT(name##_init_module)))
+#define BY_NEXT(name, coll, parameters, arguments, size_of)                                                        \
+  WATCHED(name, coll, SUMAC_FORM_BLOCKING, parameters, arguments, (), (), size_of, NULL,                           \
+          NEXT(name)(BARE arguments comm, NEXT(name##_module)))                                                    \
+  WATCHED(i##name, coll, SUMAC_FORM_NONBLOCKING, parameters, arguments, MORE_OF_NONBLOCKING, (request, ), size_of, \
+          request, NEXT(i##name)(BARE arguments comm, request, NEXT(i##name##_module)))                            \
+  WATCHED(name##_init, coll, SUMAC_FORM_PERSISTENT, parameters, arguments, MORE_OF_PERSISTENT, (info, request, ),  \
+          size_of, request, NEXT(name##_init)(BARE arguments comm, info, request, NEXT(name##_init_module)))
 
 OF_TEAMS(BY_TEAM)
 LEFT(BY_NEXT)
@@ -248,6 +289,9 @@ void hcoll_watch(mca_coll_base_module_t* module) {
   WRAP_ONE(name##_init)
   HCOLL_EACH_COLL(WRAP)
 #undef WRAP
+  if (!hcoll_watches()) {
+    return;
+  }
 #define OFFER(name)                       \
   module->coll_##name = watched_##name;   \
   module->coll_i##name = watched_i##name; \

@@ -1,5 +1,5 @@
-/* SUMAC_PROFILE and SUMAC_TRACE: then the functions of a new module are wrapped in functions that note the time and
- * report the call. Otherwise nothing here is called, and a collective costs what it cost without this file. */
+/* Which calls are the program's, and not Open MPI's own: only those count. The functions of a module are wrapped in
+ * functions that look at their caller; with SUMAC_PROFILE and SUMAC_TRACE they also note the time and report the call. */
 #ifndef SUMAC_MPI_WATCH_H
 #define SUMAC_MPI_WATCH_H
 

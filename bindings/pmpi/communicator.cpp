@@ -29,13 +29,6 @@ std::mutex records_lock;  ///< Guards the two lists.
 std::vector<Communicator*> living, unused;
 int key = MPI_KEYVAL_INVALID;
 
-std::string name_of(MPI_Comm comm) {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
-  int length = 0;
-  (void)mpi.Comm_get_name(comm, name, &length);
-  return name;
-}
-
 /// Returns the members' ranks in MPI_COMM_WORLD; MPI_UNDEFINED for one of another MPI_COMM_WORLD.
 std::vector<int> world_ranks(MPI_Comm comm, int size) {
   std::vector<int> own(static_cast<std::size_t>(size)), world(own.size(), MPI_UNDEFINED);
@@ -75,6 +68,18 @@ void leave(Communicator& communicator, const std::string& why) {
   explain_none(communicator, why);
 }
 
+/// True for rank 0 of the group whose rank 0 comes first in MPI_COMM_WORLD. If the other group is of another job, each job
+/// counts for itself.
+bool counts_for_both_groups(MPI_Comm inter, int rank) {
+  MPI_Group group{};
+  if (rank != 0 || mpi.Comm_remote_group(inter, &group) != MPI_SUCCESS) return false;
+  int theirs = MPI_UNDEFINED;
+  const int zero = 0;
+  (void)mpi.Group_translate_ranks(group, 1, &zero, library.group, &theirs);
+  (void)mpi.Group_free(&group);
+  return theirs == MPI_UNDEFINED || library.rank < theirs;
+}
+
 /// Decides without a message whether the communicator may have a team. All members decide alike.
 void look_at(Communicator& communicator) {
   const MPI_Comm comm = communicator.handle.load();
@@ -82,12 +87,15 @@ void look_at(Communicator& communicator) {
   (void)mpi.Comm_size(comm, &communicator.size);
   int is_inter = 0;
   (void)mpi.Comm_test_inter(comm, &is_inter);
-  if (is_inter != 0) return leave(communicator, "it is an intercommunicator");
+  if (is_inter != 0) {
+    communicator.is_counted = counts_for_both_groups(comm, communicator.rank);
+    return leave(communicator, "it is an intercommunicator");
+  }
   if (communicator.size < 2) {
     communicator.life = Life::pass;  // Each process has MPI_COMM_SELF: nothing is said of such ones.
-    communicator.is_alone = true;
     return;
   }
+  communicator.is_counted = communicator.rank == 0;
   const auto ranks = world_ranks(comm, communicator.size);
   if (std::find(ranks.begin(), ranks.end(), MPI_UNDEFINED) != ranks.end())
     return leave(communicator, "it has processes of another MPI_COMM_WORLD");
@@ -103,7 +111,7 @@ void reset(Communicator& communicator) {
   communicator.hosts = 1;
   communicator.ordinary = {.owner = &communicator};
   communicator.is_broken = communicator.has_tree = communicator.no_group = communicator.lanes_end = false;
-  communicator.is_alone = false;
+  communicator.is_counted = false;
   communicator.lanes.clear();
   communicator.lanes_taken = 0;
   std::memset(communicator.passed, 0, sizeof communicator.passed);
@@ -246,6 +254,13 @@ int attach_first(Communicator& communicator) {
 }
 
 }  // namespace
+
+std::string name_of(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  (void)mpi.Comm_get_name(comm, name, &length);
+  return name;
+}
 
 std::string name_of(const Communicator& communicator) { return name_of(communicator.handle.load()); }
 

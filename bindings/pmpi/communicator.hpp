@@ -30,10 +30,10 @@ struct Communicator {
   int rank = -1, size = 0, hosts = 1;
   /// For blocking and nonblocking collectives: MPI orders them all.
   Lane ordinary;
-  bool is_alone = false;                     ///< One rank: nothing is counted.
-  bool is_broken = false;                    ///< The reason was printed.
-  bool has_tree = false;                     ///< The tree may carry some of its collectives between hosts.
-  bool no_group = false;                     ///< The tree had no group for it.
+  bool is_counted = false;  ///< Exactly one rank counts the calls of a communicator, none those of one rank.
+  bool is_broken = false;   ///< The reason was printed.
+  bool has_tree = false;    ///< The tree may carry some of its collectives between hosts.
+  bool no_group = false;    ///< The tree had no group for it.
   std::vector<std::unique_ptr<Lane>> lanes;  ///< For persistent collectives (lanes.cpp).
   std::atomic<std::uint32_t> lanes_taken{0};
   bool lanes_end = false;
@@ -76,6 +76,11 @@ int attach(Communicator& communicator);
 /// src/team.
 int make_lane_team(Lane& lane, char* why, std::size_t why_bytes);
 
+/// True if the program has revoked the communicator, at this rank or at another one: then the MPI has every call, and its
+/// error.
+bool is_revoked(Communicator& communicator);
+
+std::string name_of(MPI_Comm comm);
 std::string name_of(const Communicator& communicator);
 
 /// Calls `visit` for every living record.

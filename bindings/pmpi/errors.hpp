@@ -3,6 +3,7 @@
 // MPI_Error_string returns the reason.
 #include <string>
 
+#include "bindings/common/profile_table.h"
 #include "bindings/pmpi/mpi.hpp"
 
 namespace sumac::pmpi {
@@ -14,7 +15,10 @@ struct Lane;
 int error_code(const std::string& words);
 /// Returns the code for a team's failure, and prints the reason once.
 int failed(Lane& lane, int coll, int status);
-/// Calls the communicator's error handler, as the MPI does with its own errors, and returns the code.
-int raise(MPI_Comm comm, int code);
+/// The function of MPI that the program has called: "MPI_Iallreduce" for a collective in its nonblocking form.
+std::string function_of(int coll, sumac_form form);
+/// Does what the MPI does with its own errors: calls the communicator's error handler and returns the code, or ends the job
+/// where that is the handler. Then the last words name `function`: the MPI itself would name MPI_Comm_call_errhandler.
+int raise(MPI_Comm comm, int code, const std::string& function);
 
 }  // namespace sumac::pmpi

@@ -153,7 +153,7 @@ void fill_one(const Row& row, std::size_t op, Fold& fold) {
     if (row.form == Form::complex) fold.type = fold.fold.element_bytes == 4 ? MPI_FLOAT : MPI_DOUBLE;
     return;
   }
-  sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold);
+  if (sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold) != SUMAC_TEAM_OK) fold.mpi_bytes = 0;
 }
 
 std::size_t column_of(MPI_Op op) {
@@ -199,8 +199,7 @@ bool make_fold(const Type& type, MPI_Op op, Fold& fold, bool& commutes) {
   fold.true_lb = type.true_lb;
   fold.true_extent = type.true_extent;
   fold.mpi_bytes = static_cast<std::size_t>(type.extent);
-  sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold);
-  return true;
+  return sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold) == SUMAC_TEAM_OK;
 }
 
 }  // namespace sumac::pmpi

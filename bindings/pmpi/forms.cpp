@@ -48,9 +48,17 @@ Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int&
   return nullptr;
 }
 
+int not_done(Communicator& communicator, const sumac_call_t& call, int status, bool& passed) {
+  passed = is_revoked(communicator);
+  if (passed) return MPI_SUCCESS;
+  return raise(communicator.handle.load(), failed(communicator.ordinary, call.coll, status),
+               function_of(call.coll, SUMAC_FORM_BLOCKING));
+}
+
 int run_packed(Communicator& communicator, Plan& plan, bool& passed) {
   void* memory = scratch_of(communicator, plan.memory_bytes);
-  if (memory == nullptr) return raise(communicator.handle.load(), MPI_ERR_NO_MEM);
+  if (memory == nullptr)
+    return raise(communicator.handle.load(), MPI_ERR_NO_MEM, function_of(plan.call.coll, SUMAC_FORM_BLOCKING));
   int rc = plan.pack_into(memory);
   if (rc == MPI_SUCCESS) rc = run_call(communicator, plan.call, passed);
   if (rc == MPI_SUCCESS && !passed) rc = plan.unpack();

@@ -24,13 +24,16 @@ inline Communicator* with_team(MPI_Comm comm, sumac_coll coll, int& rc) {
   return with_team_slowly(*communicator, coll, rc);
 }
 
+/// Returns an MPI error code for a call that the team did not do; `passed` is set if the MPI must do it.
+int not_done(Communicator& communicator, const sumac_call_t& call, int status, bool& passed);
+
 /// Runs a call; `passed` is set if the MPI must do it.
 inline int run_call(Communicator& communicator, const sumac_call_t& call, bool& passed) {
   const int status = sumac_team_run(communicator.ordinary.team, &call);
   if (status == SUMAC_TEAM_OK) [[likely]]
     return MPI_SUCCESS;
   passed = status == SUMAC_TEAM_PASS;
-  return passed ? MPI_SUCCESS : raise(communicator.handle.load(), failed(communicator.ordinary, call.coll, status));
+  return passed ? MPI_SUCCESS : not_done(communicator, call, status, passed);
 }
 
 /// The same for a plan that packs.
@@ -42,7 +45,7 @@ template <class MakePlan, class Next>
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, coll, rc);
   if (communicator == nullptr) [[unlikely]]
-    return rc != MPI_SUCCESS ? raise(comm, rc) : next();
+    return rc != MPI_SUCCESS ? raise(comm, rc, function_of(coll, SUMAC_FORM_BLOCKING)) : next();
   Plan plan(coll);
   switch (make_plan(*communicator, plan)) {
     case Planned::run: break;
@@ -94,7 +97,7 @@ int serve_nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const
   bool passed = false;
   const int rc = post(request.release(), *lane, handle, passed);
   if (passed) return next();
-  return rc == MPI_SUCCESS ? rc : raise(comm, rc);
+  return rc == MPI_SUCCESS ? rc : raise(comm, rc, function_of(coll, SUMAC_FORM_NONBLOCKING));
 }
 
 template <class MakePlan, class Next, class Bytes>
@@ -112,7 +115,8 @@ template <class MakePlan, class Next>
 int serve_persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next) {
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, coll, rc);
-  if (communicator == nullptr) return rc != MPI_SUCCESS ? raise(comm, rc) : next();
+  if (communicator == nullptr)
+    return rc != MPI_SUCCESS ? raise(comm, rc, function_of(coll, SUMAC_FORM_PERSISTENT)) : next();
   auto request = std::make_unique<Request>(coll);
   request->is_persistent = true;
   switch (make_plan(*communicator, request->plan)) {
@@ -123,14 +127,14 @@ int serve_persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const 
   }
   Lane* lane = take_lane(*communicator, rc);
   if (lane == nullptr) {
-    if (rc != MPI_SUCCESS) return raise(comm, rc);
+    if (rc != MPI_SUCCESS) return raise(comm, rc, function_of(coll, SUMAC_FORM_PERSISTENT));
     ++communicator->passed[coll][SUMAC_WHY_ORDER];
     return next();
   }
   bool passed = false;
   rc = make_persistent(request.release(), *lane, handle, passed);
   if (passed) return next();
-  return rc == MPI_SUCCESS ? rc : raise(comm, rc);
+  return rc == MPI_SUCCESS ? rc : raise(comm, rc, function_of(coll, SUMAC_FORM_PERSISTENT));
 }
 
 template <class MakePlan, class Next, class Bytes>

@@ -1,16 +1,19 @@
 #include "bindings/pmpi/functions.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 namespace sumac::pmpi {
 
 Functions mpi, behind;
+Optional optional;
 bool functions_found = false, any_behind = false;
 
 namespace {
@@ -73,10 +76,31 @@ void take_behind(Function& theirs, const char* name, Function own) {
   any_behind = true;
 }
 
+enum class Abi { open_mpi, mpich, standard };
+
+struct AbiWords {
+  const char *mpi, *library;
+};
+
+constexpr AbiWords words_of(Abi abi) {
+  switch (abi) {
+    case Abi::open_mpi: return {"is Open MPI", "libsumac_mpi_openmpi.so"};
+    case Abi::mpich: return {"has MPICH's ABI", "libsumac_mpi_mpich.so"};
+    case Abi::standard: return {"has MPI's standard ABI", "libsumac_mpi_abi.so"};
+  }
+  return {};
+}
+
+bool is_loaded(const char* name) {
+  void* handle = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle != nullptr) ::dlclose(handle);
+  return handle != nullptr;
+}
+
 /// The three ABIs share the functions' names, and two of them the library's. Open MPI alone has variables for its
-/// handles; a library of the standard ABI has a file name of its own.
-const char* check_abi() {
-  enum class Abi { open_mpi, mpich, standard };
+/// handles; a library of the standard ABI has a file name of its own. Returns the user's remedy if the program's MPI has
+/// another ABI than this library.
+std::string check_abi() {
 #if defined(OPEN_MPI)
   constexpr Abi kOurs = Abi::open_mpi;
 #elif defined(MPI_ABI_VERSION)
@@ -89,13 +113,13 @@ const char* check_abi() {
   const Abi theirs = symbol("ompi_mpi_comm_world") != nullptr                        ? Abi::open_mpi
                      : named && std::strstr(info.dli_fname, "libmpi_abi") != nullptr ? Abi::standard
                                                                                      : Abi::mpich;
-  if (theirs == kOurs) return "";
-  switch (theirs) {
-    case Abi::open_mpi: return "the program's MPI is Open MPI: LD_PRELOAD libsumac_mpi_openmpi.so instead";
-    case Abi::mpich: return "the program's MPI has MPICH's ABI: LD_PRELOAD libsumac_mpi_mpich.so instead";
-    case Abi::standard: return "the program's MPI has MPI's standard ABI: LD_PRELOAD libsumac_mpi_abi.so instead";
-  }
-  return "";
+  if (theirs == kOurs) return {};
+  const auto [mpi_is, right] = words_of(theirs);
+  const char* const wrong = words_of(kOurs).library;
+  if (is_loaded(right))
+    return fmt::format("the program's MPI {}, and {} is loaded for it: take {} out of LD_PRELOAD", mpi_is, right,
+                       wrong);
+  return fmt::format("the program's MPI {}: LD_PRELOAD {} instead of {}", mpi_is, right, wrong);
 }
 
 void fill() {
@@ -103,6 +127,8 @@ void fill() {
   SUMAC_PMPI_INTERPOSED(SUMAC_PMPI_TAKE)
   SUMAC_PMPI_CALLED(SUMAC_PMPI_TAKE)
 #undef SUMAC_PMPI_TAKE
+  take(optional.Comm_revoke, "PMPIX_Comm_revoke");
+  take(optional.Comm_is_revoked, "PMPIX_Comm_is_revoked");
 #if defined(OPEN_MPI)
 #define SUMAC_PMPI_TAKE(name) \
   if (mpi.name == nullptr) take(mpi.name, "PMPIX_" #name);
@@ -124,8 +150,8 @@ void find(const void* caller) {
     std::abort();
   }
   // Handles of one ABI do not even pass through functions of another: they have another size.
-  if (const char* why = check_abi(); why[0] != '\0') {
-    std::fprintf(stderr, "sumac: %s\n", why);
+  if (const auto why = check_abi(); !why.empty()) {
+    std::fprintf(stderr, "sumac: %s\n", why.c_str());
     std::exit(1);
   }
   fill();

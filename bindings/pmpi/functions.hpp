@@ -52,8 +52,8 @@ namespace sumac::pmpi {
 /// The functions that it calls only.
 #define SUMAC_PMPI_CALLED(X)                                                                                          \
   X(Abort) X(Add_error_code) X(Add_error_string) X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_dup)                       \
-  X(Comm_remote_size) X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
-  X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_test_inter) X(Get_processor_name)         \
+  X(Comm_remote_group) X(Comm_remote_size) X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
+  X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_test_inter) X(Errhandler_free) X(Error_string) X(Get_processor_name)         \
   X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_size) X(Group_translate_ranks) X(Iprobe) X(Irecv)      \
   X(Isend) X(Op_commutative) X(Pack) X(Query_thread) X(Recv_init) X(Reduce_local) X(Status_set_cancelled)             \
   X(Status_set_elements) X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_handle_free) X(T_cvar_read)             \
@@ -72,6 +72,13 @@ namespace sumac::pmpi {
   SUMAC_PMPI_LEFT_LARGE(X)            \
   SUMAC_PMPI_LIFE(X)
 
+/// Functions that an MPI may lack and that its mpi.h does not declare: a communicator is revoked (User-Level Failure
+/// Mitigation). Null: it lacks them.
+struct Optional {
+  int (*Comm_revoke)(MPI_Comm) = nullptr;
+  int (*Comm_is_revoked)(MPI_Comm, int*) = nullptr;
+};
+
 struct Functions {
 #define SUMAC_PMPI_MEMBER(name) decltype(&PMPI_##name) name = nullptr;
   SUMAC_PMPI_INTERPOSED(SUMAC_PMPI_MEMBER)
@@ -81,6 +88,7 @@ struct Functions {
 
 /// The MPI's own functions: its PMPI_X. A function that this MPI does not have is null.
 extern Functions mpi;
+extern Optional optional;
 /// The MPI_X of a profiling library behind us; null where there is none.
 extern Functions behind;
 

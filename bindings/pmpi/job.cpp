@@ -5,6 +5,7 @@
 
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
+#include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/progress.hpp"
 #include "sharp/api/sumac_ext.h"
 
@@ -36,11 +37,7 @@ void watch_leaves(bool any) { any_leaves = any; }
 
 }  // namespace
 
-CommunicatorOfMpi::CommunicatorOfMpi(MPI_Comm comm) : comm_(comm) {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
-  int length = 0;
-  (void)mpi.Comm_get_name(comm, name, &length);
-  name_ = name;
+CommunicatorOfMpi::CommunicatorOfMpi(MPI_Comm comm) : comm_(comm), name_(name_of(comm)) {
   record_ = {.context = &comm_,
              .rank = -1,
              .size = 0,

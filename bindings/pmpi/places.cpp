@@ -7,13 +7,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "base/bytes.hpp"
-#include "base/siphash.hpp"
+#include "base/boot_id.hpp"
+#include "base/fnv.hpp"
 #include "bindings/common/place.h"
 #include "bindings/common/say.h"
 #include "bindings/pmpi/library.hpp"
@@ -22,14 +21,12 @@ namespace sumac::pmpi {
 namespace {
 
 std::uint64_t own_host() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::array<char, 256> name{};
   (void)::gethostname(name.data(), name.size() - 1);
   struct stat memory {};
   (void)::stat("/dev/shm", &memory);
-  const auto text = fmt::format("{} {} {} {}", boot, name.data(), memory.st_dev, memory.st_ino);
-  return siphash(Secret{}, std::as_bytes(std::span(text)));
+  const auto text = fmt::format("{} {} {} {}", boot_id(), name.data(), memory.st_dev, memory.st_ino);
+  return fnv1a(text);
 }
 
 /// Numbers the hosts in the order in which ranks name them.

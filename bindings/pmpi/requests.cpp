@@ -116,11 +116,21 @@ int lend_handle(Request* request, MPI_Request* handle) {
 
 }  // namespace
 
+void Request::let_go() {
+  for (MPI_Datatype& type : held)
+    if (type != MPI_Datatype{}) {
+      if (library.on) (void)mpi.Type_free(&type);
+      type = MPI_Datatype{};
+    }
+  if (held_op != MPI_Op{}) {
+    if (library.on) release_op(held_op);
+    held_op = MPI_Op{};
+  }
+}
+
 Request::~Request() {
   if (op != nullptr) sumac_op_free(op);
-  for (MPI_Datatype& type : held)
-    if (type != MPI_Datatype{} && library.on) (void)mpi.Type_free(&type);
-  if (held_op != MPI_Op{} && library.on) release_op(held_op);
+  let_go();
   std::free(memory);
   if (is_persistent && lane != nullptr) give_lane(*lane);
 }
@@ -160,6 +170,7 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   passed = status == SUMAC_TEAM_PASS;
   const int rc = passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status);
   MPI_Request unused = made;
+  request->let_go();
   (void)mpi.Grequest_complete(made);
   (void)mpi.Request_free(&unused);  // This calls release().
   return rc;
@@ -223,10 +234,12 @@ void free_handles() {
 void finish(Request& request) {
   if (request.code == MPI_SUCCESS && request.plan.packs()) request.code = request.plan.unpack();
   leave_progress_once(*request.lane);
-  if (request.is_persistent)
+  if (request.is_persistent) {
     request.is_done = true;
-  else
-    (void)mpi.Grequest_complete(request.handle);
+    return;
+  }
+  request.let_go();
+  (void)mpi.Grequest_complete(request.handle);
 }
 
 }  // namespace sumac::pmpi

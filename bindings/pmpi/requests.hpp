@@ -18,6 +18,10 @@ struct Request {
   Request& operator=(const Request&) = delete;
   ~Request();
 
+  /// Frees what it holds of the MPI's. Not in a function that the MPI calls: MPICH 4.0 with MPI_THREAD_MULTIPLE ends the
+  /// program when a generalized request's function calls MPI_Type_free.
+  void let_go();
+
   Plan plan;
   Lane* lane = nullptr;
   sumac_op_t* op = nullptr;

@@ -16,7 +16,7 @@ void add(sumac_tally& sum, const Communicator& communicator) {
   sumac_tally_add_team(&sum, communicator.ordinary.team, communicator.rank);
   for (const auto& lane : communicator.lanes)
     if (lane) sumac_tally_add_team(&sum, lane->team, communicator.rank);
-  if (communicator.rank != 0 || communicator.is_alone) return;
+  if (!communicator.is_counted) return;
   sum.no_group += communicator.no_group ? 1 : 0;
   sumac_tally_add_passed(&sum, communicator.passed);
 }

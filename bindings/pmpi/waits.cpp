@@ -101,10 +101,10 @@ void wait_until(const Look& look) {
 }
 
 /// A persistent collective's failure comes without a communicator: as every error of a request without one, it goes to
-/// MPI_COMM_SELF's handler.
+/// MPI_COMM_SELF's handler. The reason names the collective.
 int with_code(int rc, int code) {
   if (rc != MPI_SUCCESS || code == MPI_SUCCESS) return rc;
-  return raise(MPI_COMM_SELF, code);
+  return raise(MPI_COMM_SELF, code, "the completion of a persistent collective");
 }
 
 /// Tests all once. `rc` is the MPI's answer.
@@ -269,7 +269,8 @@ int start_all(int count, MPI_Request* array) {
 int free_one(MPI_Request* request) {
   const IdupWatch watch(1, request);
   Request* ours = find_persistent(*request);
-  if (ours != nullptr && ours->is_active) return raise(MPI_COMM_SELF, MPI_ERR_REQUEST);  // MPI forbids it.
+  if (ours != nullptr && ours->is_active)
+    return raise(MPI_COMM_SELF, MPI_ERR_REQUEST, "MPI_Request_free");  // MPI forbids it.
   if (ours == nullptr) return mpi.Request_free(request);
   free_persistent(*ours);
   *request = MPI_REQUEST_NULL;

@@ -62,12 +62,10 @@ int Watch::way(const MPI_Request* request) const {
 }
 
 void Watch::end(const MPI_Request* request) const {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
   sumac_profile_call call = call_;
   call.way = way(request);
-  int length = 0;
-  if (sumac_profile_traces()) (void)mpi.Comm_get_name(comm_, name, &length);
-  sumac_profile_add(&call, name);
+  const std::string name = sumac_profile_traces() ? name_of(comm_) : "";
+  sumac_profile_add(&call, name.c_str());
 }
 
 std::uint64_t bytes_of(MPI_Datatype type, MPI_Count count) {

@@ -11,6 +11,8 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_SEED", "`sumac-seeds`: this seed alone, to see a failure again."},
     {"SUMAC_SETUP", "`make`: `no` installs no packages."},
     {"SUMAC_BUILD", "Tests of the component: the build folder."},
+    {"SUMAC_OMPI5_PREFIX",
+     "Tests of the component: the prefix of an Open MPI 5.0, for which it is built (docs/tools.md)."},
     {"SUMAC_TEST_VERBOSE", "Tests of sharpd: its log lines on stderr."},
     {"SUMAC_TLS_DIR",
      "`sumac` and its like, to a manager with certificates: directory with ca.crt and admin-NAME.crt, .key "

@@ -34,6 +34,10 @@ class Across {
   /// is true.
   virtual std::string why_not(Kind kind, std::size_t bytes, const Fold* fold) const = 0;
 
+  /// True if it adds along the canonical tree of the leaders (canonical.hpp) where SUMAC_REPRODUCIBLE=1, so that the bits
+  /// of a sum are the same in every call and on every network. The same at every rank.
+  virtual bool adds_canonically(Kind) const noexcept { return false; }
+
   /// Called by leaders only. `operation`, its buffers and its fold must stay valid until test() reports the end.
   /// `request` is set if the result is `pending`. After `failed` the team is broken at every rank.
   virtual Progress start(const Operation& operation, void*& request) = 0;

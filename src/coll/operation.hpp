@@ -33,6 +33,12 @@ struct Fold {
   }
 };
 
+/// True if the bits of a sum depend on the order in which operands are combined: floating-point sums and products, and
+/// functions, of which nothing is known.
+constexpr bool order_matters(const Fold& fold) noexcept {
+  return fold.op == Op::null || ((fold.op == Op::sum || fold.op == Op::prod) && is_float(fold.dtype));
+}
+
 /// The blocks of a v-form: block i has counts[i] * unit bytes and begins displacements[i] * unit bytes into the buffer.
 struct Blocks {
   const int* counts = nullptr;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/boot_id.hpp"
 #include "base/fd.hpp"
 #include "base/replace_file.hpp"
 
@@ -14,14 +15,6 @@ namespace sumac::hostd {
 namespace {
 
 constexpr const char* kHead = "sumac-held-jobs 1";
-
-/// Process numbers mean something only within one boot of the machine.
-std::string boot() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  file >> text;
-  return text;
-}
 
 }  // namespace
 
@@ -63,7 +56,8 @@ Result<std::optional<Held>> load_held(const std::string& path) {
   }
   if (!ours || held.jobs.size() != count || !(file >> word) || word != "end")
     return fail(Errc::invalid, "{}: cannot be parsed", path);
-  if (of_boot != boot()) return std::optional<Held>{};
+  // Process numbers mean something only within one boot of the machine.
+  if (of_boot != boot_id()) return std::optional<Held>{};
   return std::optional<Held>(std::move(held));
 }
 
@@ -72,7 +66,7 @@ Result<> save_held(const std::string& path, const Held& held) {
     if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno(path);
     return {};
   }
-  std::string text = fmt::format("{}\nboot {}\nlife {}\nticket {}\njobs {}\n", kHead, boot(), held.life,
+  std::string text = fmt::format("{}\nboot {}\nlife {}\nticket {}\njobs {}\n", kHead, boot_id(), held.life,
                                  held.last_ticket, held.jobs.size());
   for (const auto& job : held.jobs)
     text += fmt::format("{} {} {} {}\n", job.ticket, job.job_id, job.holder.pid, job.holder.started);

@@ -216,6 +216,7 @@ TEST(Group, ReproducibleSumsHaveTheBitsOfTheCanonicalTree) {
       kSize,
       [&](Group& group, std::uint32_t rank) {
         const auto fold = fold_of<double>(Op::sum, Dtype::float64);
+        EXPECT_TRUE(group.adds_canonically(Kind::allreduce));
         for (const std::size_t count : {std::size_t{1}, std::size_t{3000}, kCount}) {
           std::vector<double> out(count);
           const Operation operation{

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "coll/canonical_fold.hpp"
 #include "shm/block_shapes.hpp"
 #include "shm/segment/layout.hpp"
 #include "shm/steps.hpp"
@@ -120,7 +121,8 @@ std::size_t element_bytes_max(coll::Kind kind, int members, std::size_t large_by
   const std::size_t slice = large_bytes / kSlicesMax / kCacheLine * kCacheLine;
   const std::size_t room = slice == 0 ? Shape{}.eager_bytes : std::min(Shape{}.eager_bytes, slice);
   const bool has_cells = kind == coll::Kind::reduce_scatter_block;
-  return std::max(kCacheLine, has_cells ? room / static_cast<std::size_t>(members) : room);
+  const std::size_t element = has_cells ? room / static_cast<std::size_t>(members) : room;
+  return std::max(kCacheLine, std::min(element, coll::folded_element_max(members)));
 }
 
 bool may_copy_once(const TuningInput& input) noexcept { return input.size == 2 && !input.crowded; }

@@ -108,8 +108,7 @@ TEST_P(Domains, EveryAlgorithmGivesTheReferenceResult) {
                           .root = static_cast<int>(seed * 7 % static_cast<unsigned>(n)),
                           .in_place = seed % 3 == 0,
                           .reduction = n <= 32 ? seed % std::size(kReductions) : seed % 2,
-                          .seed = seed,
-                          .tuning = &group.tuning()};
+                          .seed = seed};
             Exercise exercise(ask, n, rank);
             if (run(group, exercise.operation()) != Errc::ok) return fmt::format("run: {}", group.error());
             if (std::string fault = exercise.check(); !fault.empty())

@@ -23,7 +23,6 @@ std::vector<std::size_t> sizes(const Shape& shape, int members) {
 }
 
 std::string run_one(Group& group, Ask ask) {
-  ask.tuning = &group.tuning();
   Exercise exercise(ask, group.size(), group.index());
   if (const Errc code = run(group, exercise.operation()); code != Errc::ok)
     return fmt::format("run: {}", group.error());

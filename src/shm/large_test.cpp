@@ -17,7 +17,6 @@ namespace sumac::shm {
 namespace {
 
 std::string run_one(Group& group, Ask ask) {
-  ask.tuning = &group.tuning();
   Exercise exercise(ask, group.size(), group.index());
   if (run(group, exercise.operation()) != Errc::ok) return fmt::format("run: {}", group.error());
   return exercise.check();
@@ -88,8 +87,7 @@ TEST(LargeSequence, SmallAndLargeFollowEachOtherWhoeverLagsBehind) {
                                 .root = static_cast<int>(shared.below(static_cast<std::uint64_t>(n))),
                                 .in_place = shared.chance(0.3),
                                 .reduction = shared.below(std::size(kReductions)),
-                                .seed = shared.next(),
-                                .tuning = &group.tuning()};
+                                .seed = shared.next()};
                   Exercise exercise(ask, n, rank);
                   for (std::uint64_t turns = own.chance(0.1) ? own.below(40) : 0; turns > 0; --turns) sched_yield();
                   if (own.chance(0.5)) {  // Driven like a nonblocking call.
@@ -133,7 +131,7 @@ TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
   ASSERT_TRUE(tuning.force(coll::Kind::allreduce, "pairs"));
   Group first(*segment, 0, everybody(n), 0, kTestWait, tuning);
   Group second(*segment, 0, everybody(n), 1, kTestWait, tuning);
-  const Ask ask{.kind = coll::Kind::allreduce, .bytes = 3 * first.large_bytes(), .tuning = &tuning};
+  const Ask ask{.kind = coll::Kind::allreduce, .bytes = 3 * first.large_bytes()};
   Exercise a(ask, n, 0), b(ask, n, 1);
   prepare(first, a.operation(), a.task);
   prepare(second, b.operation(), b.task);

@@ -27,8 +27,7 @@ std::string every_collective(Segment& segment, int rank, int n, int times) {
                        .bytes = shared.below(5000) / 8 * 8,
                        .root = i % n,
                        .reduction = static_cast<std::size_t>(i) % std::size(kReductions),
-                       .seed = shared.next(),
-                       .tuning = &group.tuning()},
+                       .seed = shared.next()},
                       n, rank);
     if (run(group, exercise.operation()) != Errc::ok) return group.error();
     if (std::string fault = exercise.check(); !fault.empty()) return fault;

@@ -1,10 +1,11 @@
 #pragma once
-// Building blocks of the flat algorithms' step functions: publish in a round, look for others' round numbers, fold in
-// rank order.
+// Building blocks of the flat algorithms' step functions: publish in a round, look for others' round numbers, fold
+// along the canonical tree.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
+#include "coll/canonical_fold.hpp"
 #include "shm/task.hpp"
 
 #if defined(__x86_64__)
@@ -142,18 +143,29 @@ inline const std::byte* own_operand(const coll::Operation& operation, int me, st
   return operation.in_place() && me > 1 ? published : in_bytes(operation) + offset;
 }
 
-/// Computes out = source(0) op source(1) op ... in rank order, with the same bits at every member. `out` may be
-/// source(0) or source(1).
+/// The bytes of a step in which a fold and its `buffers` spare ones stay within `limit`: whole elements, at least one.
+inline std::size_t fold_step(std::size_t limit, std::size_t buffers, const coll::Fold& fold) noexcept {
+  return std::max(whole_elements(limit / buffers, fold), fold.element_bytes);
+}
+
+/// fold_all() of more than three members, whose spare buffers take much of the stack.
+template <class Source>
+[[gnu::noinline]] void fold_many(const coll::Fold& fold, int members, std::byte* out, std::size_t bytes,
+                                 const Source& source) {
+  alignas(kCacheLine) std::byte spare[coll::kSpareBytes];
+  const std::size_t step = fold_step(coll::kSpareBytes, coll::spare_buffers(members), fold);
+  for (std::size_t at = 0; at < bytes; at += step)
+    coll::fold_canonical(fold, members, out + at, out + at, spare, std::min(step, bytes - at),
+                         [&](int m) { return source(m) + at; });
+}
+
+/// Computes out = source(0) op source(1) op ... along the canonical tree, with the same bits at every member. `out` may
+/// be source(0) or source(1).
 template <class Source>
 void fold_all(const coll::Fold& fold, int members, std::byte* out, std::size_t bytes, const Source& source) {
   if (bytes == 0) return;
-  if (members == 1) {
-    if (out != source(0)) std::memcpy(out, source(0), bytes);
-    return;
-  }
-  const std::size_t count = bytes / fold.element_bytes;
-  fold.combine(out, source(0), source(1), count);
-  for (int m = 2; m < members; ++m) fold.combine(out, out, source(m), count);
+  if (members > 3) return fold_many(fold, members, out, bytes, source);
+  coll::fold_canonical(fold, members, out, out, nullptr, bytes, source);
 }
 
 }  // namespace sumac::shm

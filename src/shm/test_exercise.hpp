@@ -1,7 +1,7 @@
 #pragma once
-// For tests: one collective call with random data, the result it must have (by reduce's plain reference, in rank
-// order), and guard bytes after its output. Everything follows from the seed, so each member can compute the data of
-// all others.
+// For tests: one collective call with random data, the result it must have (by reduce's plain reference, along the
+// canonical tree), and guard bytes after its output. Everything follows from the seed, so each member can compute the
+// data of all others.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -33,8 +33,6 @@ struct Ask {
   bool in_place = false;
   std::size_t reduction = 0;  ///< Index into kReductions.
   std::uint64_t seed = 1;
-  const Tuning* tuning =
-      nullptr;  ///< The group's, which says whether sums grow in rank order or along the canonical tree (`pairs`).
 };
 
 class Exercise {
@@ -90,18 +88,16 @@ class Exercise {
     const std::size_t units = bytes_ / 4;
     return 4 * (kind == 0 ? 0 : kind == 1 ? units : mix.next() % (units + 1));
   }
-  bool by_pairs() const { return ask_.tuning != nullptr && ask_.tuning->pick(ask_.kind, bytes_)->name == "pairs"; }
   Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole) const {
     const Reduction& r = kReductions[ask_.reduction];
-    // Folds the members from `begin` to `end`, split where the last two parts of the sum meet.
+    // Folds the members from `begin` to `end` along the canonical tree.
     const std::function<Bytes(int, int)> fold = [&](int begin, int end) -> Bytes {
       if (end - begin == 1) {
         const Bytes all = data(begin, receiver, whole);
         return {all.begin() + static_cast<std::ptrdiff_t>(skip),
                 all.begin() + static_cast<std::ptrdiff_t>(skip + bytes)};
       }
-      const int left =
-          by_pairs() ? static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1))) : end - begin - 1;
+      const int left = static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
       Bytes sum = fold(begin, begin + left);
       const Bytes part = fold(begin + left, end);
       reduce::reference_reduce(r.op, r.dtype, Dtype::null, sum.data(), part.data(), bytes / fold_.element_bytes);

@@ -112,7 +112,7 @@ int Maker::make() {
 
 int Maker::lay_out() {
   const auto places = places_of({spec_.places, static_cast<std::size_t>(spec_.size)});
-  auto layout = team::lay_out(places, handle_.levels, spec_.rank);
+  auto layout = team::lay_out(places, handle_.levels, spec_.rank, spec_.ranks_apart != 0);
   if (!layout) return pass(layout.error().context);
   team_->layout = std::move(*layout);
   Shape& shape = team_->shape;
@@ -120,6 +120,7 @@ int Maker::lay_out() {
   for (const auto& island : team_->layout.islands)
     shape.island_size_max = std::max(shape.island_size_max, static_cast<int>(island.size()));
   shape.has_steps = team_->layout.has_steps;
+  shape.is_canonical = team_->layout.is_canonical;
   shape.exchange_max = exchange_limit(handle_.options.alltoall_max.count, shape.island_size_max, team_->layout.size);
   has_segment_ = !team_->layout.groups.empty();
   return SUMAC_TEAM_OK;

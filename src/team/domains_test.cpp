@@ -139,7 +139,7 @@ TEST(OneDomain, ReductionsOfManyRanksKeepTheOrderOfRanks) {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
               sumac_fold_t fold;
-              sumac_fold_custom(&fold, sizeof(Affine), compose, nullptr);
+              if (sumac_fold_custom(&fold, sizeof(Affine), compose, nullptr) != SUMAC_TEAM_OK) return "no fold";
               for (const std::size_t count : {1, 100, 3000}) {
                 std::vector<Affine> in(count), out(count);
                 const auto of = [](int rank, std::size_t i) {

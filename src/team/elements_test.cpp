@@ -43,7 +43,7 @@ std::vector<Map> vector_of(int rank, std::size_t maps) {
 std::string reduce_once(sumac_team_t* team, const World& world, sumac_coll coll, std::size_t element_bytes,
                         std::size_t count, bool in_place) {
   sumac_fold_t fold;
-  sumac_fold_custom(&fold, element_bytes, compose, nullptr);
+  EXPECT_EQ(sumac_fold_custom(&fold, element_bytes, compose, nullptr), SUMAC_TEAM_OK);
   const int root = world.size - 1;
   const bool spreads = coll == SUMAC_COLL_REDUCE_SCATTER_BLOCK, keeps = coll != SUMAC_COLL_REDUCE || world.rank == root;
   const std::size_t maps = count * element_bytes / sizeof(Map);
@@ -145,7 +145,7 @@ TEST(Elements, AFunctionOfTheProgramIsNeverCalledByAHelper) {
               sumac_team_t* team = world.create(spec);
               if (team == nullptr) return world.why;
               sumac_fold_t fold;
-              sumac_fold_custom(&fold, sizeof(Map), compose, nullptr);
+              if (sumac_fold_custom(&fold, sizeof(Map), compose, nullptr) != SUMAC_TEAM_OK) return "no fold";
               fold.in_mpi = 1;
               const Map mine = map_of(world.rank, 0);
               Map out{};

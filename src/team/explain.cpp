@@ -30,8 +30,8 @@ const Fold* usual_fold() {
 /// A type that only a function of the caller's own can add, such as long double.
 const Fold* other_fold() {
   static const sumac_fold_t fold = [] {
-    sumac_fold_t made;
-    sumac_fold_custom(
+    sumac_fold_t made{};
+    [[maybe_unused]] const int rc = sumac_fold_custom(
         &made, sizeof(long double), [](const sumac_fold_t*, void*, const void*, const void*, size_t) {}, nullptr);
     return made;
   }();
@@ -217,11 +217,10 @@ std::string_view how_ranks_wait(const sumac::shm::WaitSettings& waiting) {
 
 std::string whole_text(const sumac_team_t& team) {
   const auto& layout = team.layout;
-  const std::size_t hosts =
-      static_cast<std::size_t>(*std::max_element(layout.host_of.begin(), layout.host_of.end())) + 1;
   std::string text =
-      fmt::format("sumac: communicator {}: {} ranks on {} host{}: {}; {} ranks here for {:.3g} processors{}\n",
-                  team.name.empty() ? "without a name" : team.name, layout.size, hosts, hosts == 1 ? "" : "s",
+      fmt::format("sumac: communicator {}: {} ranks on {} host{}{}: {}; {} ranks here for {:.3g} processors{}\n",
+                  team.name.empty() ? "without a name" : team.name, layout.size, layout.machines,
+                  layout.machines == 1 ? "" : "s", layout.ranks_apart ? ", each as a host of its own" : "",
                   layout.words, team.waiting.ranks_on_host, team.waiting.cpus, how_ranks_wait(team.waiting));
   text += fmt::format("  {}\n", layout.domain_words);
   if (team.segment)

@@ -40,6 +40,24 @@ TEST(Explain, NamesEveryCollectiveAndWhy) {
             }));
 }
 
+TEST(Explain, RanksThatCountAsHostsAreOnTheHostsWhereTheyAre) {
+  const auto places = places_of(1, 1, 4);
+  const auto options = options_with({});
+  EXPECT_EQ(
+      "", as_threads(4, 10, [&](World& world) -> std::string {
+        auto spec = world.spec(places, as_c(options));
+        spec.ranks_apart = 1;
+        sumac_team_t* team = world.create(spec);
+        if (team == nullptr) return world.why;
+        const std::string text = explained(team);
+        if (!text.starts_with("sumac: communicator test: 4 ranks on 1 host, each as a host of its own: p2p 1 x 4"))
+          return text;
+        world.meet();
+        sumac_team_destroy(team);
+        return "";
+      }));
+}
+
 /// Single copy is used where the system allows it; where it is not wanted, the built-in algorithms serve and a line
 /// says so.
 TEST(Explain, AForcedAlgorithmIsUsedOrRefusedAloud) {

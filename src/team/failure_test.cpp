@@ -96,6 +96,26 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
 }
 
 /// A process whose files may not grow cannot make shared memory, neither a memfd nor a file.
+TEST(Failure, ARankThatBreaksItReleasesThoseThatWait) {
+  const auto places = places_of(1, 1, 3);
+  const auto options = options_with({});
+  for (const bool blocking : {true, false})
+    EXPECT_EQ("", as_threads(3, 5, [&](World& world) -> std::string {
+                sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+                if (team == nullptr) return world.why;
+                const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 3, world.rank);
+                if (do_one(team, exercise, blocking) != SUMAC_TEAM_OK) return "the first one failed";
+                if (world.rank == 1) {
+                  sumac_team_break(team, "rank 1 has enough");
+                } else if (do_one(team, exercise, blocking) != SUMAC_TEAM_BROKEN) {
+                  return "it ended without rank 1";
+                }
+                const auto fault = broken_for(team, exercise, "rank 1 has enough");
+                sumac_team_destroy(team);
+                return fault;
+              }));
+}
+
 TEST(Failure, WithoutMemoryThereIsNoTeamAndEverybodyKnowsWhy) {
   const auto places = places_of(1, 1, 3);
   const auto options = options_with({});

@@ -19,14 +19,16 @@ int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag) {
   return SUMAC_TEAM_OK;
 }
 
-void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
-                       void (*function)(const sumac_fold_t*, void*, const void*, const void*, size_t),
-                       const void* context) {
+int sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
+                      void (*function)(const sumac_fold_t*, void*, const void*, const void*, size_t),
+                      const void* context) {
+  if (element_bytes == 0 || element_bytes > SUMAC_ELEMENT_BYTES_MAX) return SUMAC_TEAM_INVALID;
   std::memset(fold, 0, sizeof *fold);
   fold->element_bytes = element_bytes;
   fold->function = function;
   fold->context = context;
   fold->dtype = fold->op = fold->tag = static_cast<std::uint8_t>(sumac::Dtype::null);
+  return SUMAC_TEAM_OK;
 }
 
 const char* sumac_coll_name(int coll) {

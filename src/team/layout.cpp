@@ -1,7 +1,9 @@
 #include "team/layout.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
+#include <set>
 
 #include "topo/domain.hpp"
 
@@ -32,6 +34,19 @@ void find_islands(const topo::Hierarchy& hierarchy, Layout& layout) {
     for (const int r : members) layout.island_of[static_cast<std::size_t>(r)] = static_cast<int>(layout.islands.size());
     layout.islands.push_back(std::move(members));
   }
+}
+
+/// True if each island is a block of the same power of two of ranks, but for the last, which may be cut at the end.
+bool are_canonical(const std::vector<std::vector<int>>& islands) {
+  const std::size_t each = islands.front().size();
+  if (islands.size() > 1 && !std::has_single_bit(each)) return false;
+  int next = 0;
+  for (const auto& island : islands) {
+    if (island.size() != each && (&island != &islands.back() || island.size() > each)) return false;
+    for (const int r : island)
+      if (r != next++) return false;
+  }
+  return true;
 }
 
 /// Adds a group and records this rank's membership, if it has one.
@@ -81,11 +96,18 @@ bool Layout::has_domains() const {
   });
 }
 
-Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank) {
+Result<Layout> lay_out(std::span<const topo::Place> given, std::span<const topo::Level> levels, int rank,
+                       bool ranks_apart) {
+  std::vector<topo::Place> places(given.begin(), given.end());
+  std::set<int> machines;
+  for (const auto& place : places) machines.insert(place.host);
+  for (std::size_t r = 0; ranks_apart && r < places.size(); ++r) places[r].host = static_cast<int>(r);
   auto hierarchy = topo::cut(places, levels);
   if (!hierarchy) return tl::unexpected(hierarchy.error());
   Layout layout;
   layout.rank = rank;
+  layout.machines = static_cast<int>(machines.size());
+  layout.ranks_apart = ranks_apart;
   layout.size = static_cast<int>(places.size());
   layout.words = topo::describe(*hierarchy);
   layout.domain_of.assign(hierarchy->domains.of.begin(), hierarchy->domains.of.end());
@@ -94,6 +116,7 @@ Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo
   layout.domain_words = cuts ? topo::describe(hierarchy->domains, places) : "not cut: HCOLL_SBGP has no basesmsocket";
   for (const auto host : hierarchy->host_of) layout.host_of.push_back(static_cast<int>(host));
   find_islands(*hierarchy, layout);
+  layout.is_canonical = are_canonical(layout.islands);
   for (int r = 0; r < layout.size; ++r) layout.domain_leader_of.push_back(r);
 
   for (int r = 0; r < layout.size; ++r)

@@ -35,6 +35,8 @@ struct Part {
 
 struct Layout {
   int rank = 0, size = 0;
+  int machines = 1;          ///< Hosts by the ranks' places, also where every rank counts as a host of its own.
+  bool ranks_apart = false;  ///< Every rank does.
   std::vector<std::vector<int>> islands;  ///< In the order of their leaders; the first member leads.
   std::vector<int> island_of;             ///< [size]
   std::vector<int> host_of;               ///< [size] Hosts in the order of their lowest ranks.
@@ -46,8 +48,11 @@ struct Layout {
   bool has_steps = false;   ///< Some rank of the island has steps, so the island can go level by level.
   std::vector<int> domain_leader_of;  ///< [size] The leader of the rank's domain group; the rank itself if it has none.
   std::vector<int> domain_of;         ///< [size] Numbered from 0 on each host.
-  std::string words;                  ///< The result of topo::describe().
-  std::string domain_words;           ///< For explain: "cut by NUMA node: 8 domains".
+  /// Each island's ranks are a node of the canonical tree over all ranks, and the tree over the islands is the rest of
+  /// it. So sums of the islands' sums have the bits of a sum over all ranks.
+  bool is_canonical = false;
+  std::string words;         ///< The result of topo::describe().
+  std::string domain_words;  ///< For explain: "cut by NUMA node: 8 domains".
 
   int island() const { return island_of[static_cast<std::size_t>(rank)]; }
   const std::vector<int>& island_members() const { return islands[static_cast<std::size_t>(island())]; }
@@ -62,6 +67,8 @@ struct Layout {
 std::vector<topo::Place> places_of(std::span<const sumac_place_t> places);
 
 /// Returns the errors of topo::cut().
-Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank);
+/// `ranks_apart`: every rank counts as a host of its own.
+Result<Layout> lay_out(std::span<const topo::Place> places, std::span<const topo::Level> levels, int rank,
+                       bool ranks_apart = false);
 
 }  // namespace sumac::team

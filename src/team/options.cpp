@@ -4,6 +4,7 @@
 #include "team/options.hpp"
 
 #include "base/c_text.hpp"
+#include "base/fnv.hpp"
 #include "base/our_variables.hpp"
 #include "machine/discover.hpp"
 #include "machine/fingerprint.hpp"
@@ -12,12 +13,6 @@
 
 namespace sumac::team {
 namespace {
-
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 Result<> check_forced(const Options& options) {
   for (std::size_t c = 0; c < coll::kCollectives.size(); ++c) {

@@ -35,6 +35,7 @@ struct Options {
   Backing backing = Backing::automatic;
   bool single_copy = true;
   bool spread = true;
+  bool reproducible = false;
   bool steps_aside = true;
   Steps steps = Steps::automatic;
   Bytes chunk{};
@@ -136,6 +137,11 @@ inline constexpr std::array kRest{
         "SUMAC_SHM_SPREAD", "1",
         "With more ranks than processors, a rank that finds its processor fuller than another that "
         "it may use moves there. 0: where ranks run is left to the kernel."),
+    option<&Options::reproducible>(
+        "SUMAC_REPRODUCIBLE", "0",
+        "1: sums and products of floating-point numbers are added along a fixed tree of the communicator's ranks, "
+        "inside hosts and between them, so they have the same bits in every run, on every network and for every "
+        "placement of the ranks. 0: their bits may depend on the placement."),
     option<&Options::steps_aside>(
         "SUMAC_TEAM_STEP_ASIDE", "1",
         "Blocking calls that move 16 KiB or more inside a host (bcast, allgather, alltoall, gather, scatter) are timed "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coll/canonical_fold.hpp"
 #include "coll/cut.hpp"
 #include "shm/segment/layout.hpp"
 #include "team/c_types.hpp"
@@ -118,9 +119,10 @@ void ReduceScatter::arrived(std::size_t chunk) {
     const coll::Fold& fold = *operation_->fold;
     const auto mine = static_cast<std::size_t>(layout_.island());
     const auto part_of = [&](std::size_t j) { return j == mine ? own : parts(chunk) + j * part; };
+    const auto islands = static_cast<int>(layout_.islands.size());
     std::byte* const sum = part_of(0);
-    for (std::size_t j = 1; j < layout_.islands.size(); ++j)
-      fold.combine(sum, sum, part_of(j), part / fold.element_bytes);
+    coll::fold_canonical(fold, islands, sum, sum, spare_.need(coll::spare_buffers(islands) * part), part,
+                         [&](int j) -> const std::byte* { return part_of(static_cast<std::size_t>(j)); });
     dealt_ = sum;
   }
   if (!layout_.island_part) std::memcpy(static_cast<std::byte*>(operation_->out) + chunk * step_, dealt_, bytes);

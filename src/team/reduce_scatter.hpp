@@ -47,7 +47,7 @@ class ReduceScatter final : public Parcels {
   std::size_t step_ = 0, chunks_ = 0, depth_ = 1;
   const std::byte* in_ = nullptr;
   const std::byte* dealt_ = nullptr;  ///< At the leader: the island's part of the chunk that has just arrived.
-  Room packed_, sums_, parts_;
+  Room packed_, sums_, parts_, spare_;
   Row in_row_, out_row_;
   std::vector<Row> across_;  ///< The input and output rows of each chunk in flight.
   std::byte nothing_[8] = {};

@@ -34,6 +34,12 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
   is_prepared_ = has_moved_ = has_just_started_ = false;
   direct_.is_done = true;
   parcels_ = nullptr;
+  if (choice.sums == Sums::by_values) {
+    at_ = At::values;
+    if (!team.ordered_sum) team.ordered_sum = std::make_unique<OrderedSum>(team);
+    team.ordered_sum->begin(operation);
+    return;
+  }
   const bool is_wide = team.layout.islands.size() > 1;
   if (!is_wide && !choice.by_steps) {
     at_ = At::direct;
@@ -58,7 +64,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
     nothing_[0] = 0;
   }
   if (in_ == nullptr) in_ = out_;
-  plan_ = schedule(team.layout, kind, operation.root, choice.by_steps);
+  plan_ = schedule(team.layout, kind, operation.root, choice.by_steps, choice.sums == Sums::in_order);
   begin_chunks(kind == coll::Kind::barrier ? 1 : operation.bytes,
                operation.fold != nullptr ? operation.fold->element_bytes : 1, is_wide);
 }
@@ -291,7 +297,13 @@ bool Run::is_well(const coll::Across& across, Progress progress, std::string_vie
 
 bool Run::is_out_of_reach() const noexcept { return team_->is_apart && across_ == team_->own_across.get(); }
 
+bool Run::waits_across() const noexcept {
+  if (at_ == At::values) return team_->ordered_sum->part().waits_across();
+  return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest;
+}
+
 unsigned Run::awaits() const noexcept {
+  if (at_ == At::values) return team_->ordered_sum->part().awaits();
   constexpr unsigned kLook = SUMAC_AWAITS_LOOK, kTree = SUMAC_AWAITS_TREE, kMpi = SUMAC_AWAITS_MPI;
   const unsigned across = across_ != nullptr && across_ == team_->tree ? kTree : kMpi;
   const unsigned direct = direct_.is_done ? 0 : kMpi;
@@ -345,6 +357,10 @@ Step Run::advance() {
         step = shm::advance(task_);
         has_moved_ = task_.has_moved;
         if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
+        return step;
+      case At::values:
+        step = team_->ordered_sum->advance();
+        has_moved_ = team_->ordered_sum->part().has_moved();
         return step;
       case At::launch:  // First of all, because these blocks wait for no rank of the island.
         if (team_->is_apart && team_->exchange->may_have_direct()) return Step::waiting;

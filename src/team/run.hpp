@@ -27,12 +27,24 @@ class Run {
   /// The last advance() returned `waiting` but made progress.
   bool has_moved() const noexcept { return has_moved_; }
   /// It waits for other hosts only, and not for a rank of this host.
-  bool waits_across() const noexcept { return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest; }
+  bool waits_across() const noexcept;
   /// Returns the events that the operation waits for after advance() returned `waiting`, as bits of enum sumac_awaits.
   unsigned awaits() const noexcept;
 
  private:
-  enum class At : std::uint8_t { direct, launch, before, start, meanwhile, wait, after, direct_rest, finish, done };
+  enum class At : std::uint8_t {
+    direct,
+    values,
+    launch,
+    before,
+    start,
+    meanwhile,
+    wait,
+    after,
+    direct_rest,
+    finish,
+    done
+  };
   /// A chunk between hosts.
   struct Flight {
     coll::Operation operation;

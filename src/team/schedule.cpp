@@ -105,6 +105,24 @@ Schedule reduce(const Layout& layout, const Chain& chain, int root) {
   return plan;
 }
 
+/// A reduction in which the island of the root adds its values first, as every other one does. So the sum of all is at
+/// the leader of that island, which hands it on to the root by a broadcast in the island.
+Schedule reduce_in_order(const Layout& layout, int root) {
+  Schedule plan;
+  const Part& part = layout.island_part;
+  const Where own = layout.rank == root ? Where::user_out : Where::scratch;
+  const bool adds = part && part.index == 0;
+  plan.uses_scratch = own == Where::scratch;
+  if (part) plan.before.add(phase(part, coll::Kind::reduce, 0, Where::user_in, adds ? own : Where::none));
+  const int root_island = layout.island_of[static_cast<std::size_t>(root)];
+  const bool is_here = layout.island() == root_island;
+  if (has_across(layout))
+    go_across(plan, coll::Kind::reduce, root_island, adds ? own : Where::user_in, is_here ? own : Where::none);
+  const bool leads = layout.islands[static_cast<std::size_t>(root_island)].front() == root;
+  if (part && is_here && !leads) plan.after.add(phase(part, coll::Kind::bcast, 0, Where::none, own));
+  return plan;
+}
+
 Schedule bcast(const Layout& layout, const Chain& chain, int root) {
   Schedule plan;
   for (std::size_t s = 0; s < chain.count; ++s)
@@ -120,10 +138,10 @@ Schedule bcast(const Layout& layout, const Chain& chain, int root) {
 
 }  // namespace
 
-Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps) {
+Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps, bool in_order) {
   const Chain chain = chain_of(layout, by_steps);
   switch (kind) {
-    case coll::Kind::reduce: return reduce(layout, chain, root);
+    case coll::Kind::reduce: return in_order ? reduce_in_order(layout, root) : reduce(layout, chain, root);
     case coll::Kind::bcast: return bcast(layout, chain, root);
     case coll::Kind::barrier: {
       Schedule plan = allreduce(layout, chain);

@@ -64,7 +64,8 @@ struct Schedule {
 };
 
 /// For barrier, allreduce, reduce and bcast; `root` is a team rank. `by_steps` means level by level inside the island.
-Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps);
+/// `in_order`: each island adds its own values before others come in, also the root's.
+Schedule schedule(const Layout& layout, coll::Kind kind, int root, bool by_steps, bool in_order);
 
 /// For allgather and allgatherv over several islands: first the island's blocks, then all islands' blocks, then all of
 /// it goes back to the members.

@@ -39,7 +39,7 @@ class Play {
   Play(const std::vector<Layout>& all, coll::Kind kind, int root, bool by_steps) : all_(all), coll_(kind), root_(root) {
     for (const auto& layout : all) {
       Rank rank;
-      rank.plan = schedule(layout, kind, root, by_steps);
+      rank.plan = schedule(layout, kind, root, by_steps, false);
       rank.buffers[Where::user_in] = {{layout.rank, 1}};
       if (kind == coll::Kind::bcast && layout.rank == root) rank.buffers[Where::user_out] = {{root, 1}};
       ranks_.push_back(std::move(rank));

@@ -7,7 +7,9 @@ namespace {
 
 /// Returns whether to go level by level, and the reason.
 std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
-  if (!shape.has_steps || !coll::collective(question.kind).has_levels || question.steps == Steps::never)
+  // A domain's sum is in general no node of the canonical tree.
+  if (!shape.has_steps || !coll::collective(question.kind).has_levels || question.steps == Steps::never ||
+      question.in_order)
     return {false, Why::one_host};
   if (question.steps == Steps::always) return {true, Why::by_domain};
   // A leader that all ranks wait for has to be scheduled once more for each level.
@@ -16,12 +18,23 @@ std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
   return {true, Why::by_domain};
 }
 
-}  // namespace
+/// True if the usual way over several islands adds along the canonical tree of the team's ranks: then islands are nodes
+/// of it, and either the carrier goes on along the tree or the leaders add islands' sums themselves.
+bool keeps_canonical_order(const Shape& shape, const Question& question) {
+  if (!shape.is_canonical) return false;
+  const bool leaders_add =
+      question.across == Across::next && shape.island_size_max > 1 && question.kind == coll::Kind::reduce_scatter_block;
+  return question.adds_canonically || leaders_add;
+}
 
-Choice choose(const Shape& shape, const Question& question) {
+Choice choose_way(const Shape& shape, const Question& question) {
   if (question.disabled) return {Way::pass, false, Why::disabled};
   const auto [by_steps, why_steps] = step_choice(shape, question);
   if (shape.islands == 1) return {Way::host, by_steps, why_steps};
+  if (question.in_order && !keeps_canonical_order(shape, question)) {
+    if (!question.values_can_travel) return {Way::pass, false, Why::no_across};
+    return {Way::leaders, false, Why::by_values, Sums::by_values};
+  }
   const bool is_pairwise = coll::collective(question.kind).is_pairwise;
   if (is_pairwise && (shape.exchange_max == 0 || question.bytes > shape.exchange_max))
     return {Way::pass, false, Why::no_hierarchy};
@@ -34,6 +47,14 @@ Choice choose(const Shape& shape, const Question& question) {
       return {Way::leaders, by_steps, Why::across_next};
   }
   return {Way::pass, false, Why::no_across};
+}
+
+}  // namespace
+
+Choice choose(const Shape& shape, const Question& question) {
+  Choice choice = choose_way(shape, question);
+  if (question.in_order && choice.sums == Sums::in_any_order) choice.sums = Sums::in_order;
+  return choice;
 }
 
 std::size_t exchange_limit(std::size_t wanted, int island_size_max, int ranks) {
@@ -56,6 +77,8 @@ std::string_view words_for(Why why) {
     case Why::no_hierarchy: return "large blocks over several hosts: leaders would move more than they save";
     case Why::no_across: return "nothing here moves it between hosts";
     case Why::nothing_inside: return "one rank per host and no tree for it: nothing is left to do here";
+    case Why::by_values:
+      return "the ranks exchange their values and add them along one tree, for the same bits in any way";
     case Why::too_many_bytes: return "more bytes than an int can count";
   }
   return "?";

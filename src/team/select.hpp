@@ -31,14 +31,16 @@ enum class Why : std::uint8_t {
   no_hierarchy,    ///< Pairwise over several hosts, large blocks: leaders would add more work than they save.
   no_across,
   nothing_inside,  ///< One rank per island and MPI's own collective between them: that is what the next module does.
+  by_values,       ///< A sum whose bits must not vary, and what is between the hosts adds in an order of its own.
   too_many_bytes,  ///< The counts in bytes do not fit into an int.
 };
 
 struct Shape {
   int islands = 1;
   int island_size_max = 1;
-  bool has_steps = false;  ///< The island has several domains.
-  bool crowded = false;    ///< There are more ranks than processors on the host.
+  bool has_steps = false;     ///< The island has several domains.
+  bool is_canonical = false;  ///< Layout::is_canonical.
+  bool crowded = false;       ///< There are more ranks than processors on the host.
   /// The largest block of an alltoall(v) that goes through the islands' leaders; 0: none. exchange_limit() computes it.
   std::size_t exchange_max = 0;
 };
@@ -49,12 +51,23 @@ struct Question {
   bool disabled = false;
   Steps steps = Steps::automatic;
   Across across = Across::none;
+  bool in_order = false;           ///< A reduction that must add along the canonical tree of the team's ranks.
+  bool adds_canonically = false;   ///< `across` adds along the canonical tree of the leaders.
+  bool values_can_travel = false;  ///< Something gathers all ranks' values between hosts.
+};
+
+/// What a reduction must do for its bits.
+enum class Sums : std::uint8_t {
+  in_any_order,
+  in_order,  ///< Add along the canonical tree of the team's ranks.
+  by_values,  ///< The same where nothing between the hosts does: the values travel, and ranks add them (ordered_sum.hpp).
 };
 
 struct Choice {
   Way way = Way::pass;
   bool by_steps = false;  ///< Level by level inside the island.
   Why why = Why::disabled;
+  Sums sums = Sums::in_any_order;
 
   bool operator==(const Choice&) const = default;
 };

@@ -59,6 +59,13 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
   question.disabled = options->options.disabled[index_of(kind)];
   question.steps = options->options.steps;
   if (own_across && !question.disabled) question.across = who_takes(kind, across_bytes, fold);
+  question.in_order = options->options.reproducible && sumac::coll::collective(kind).reduces &&
+                      (fold == nullptr || order_matters(*fold));
+  if (question.in_order && own_across) {
+    const auto* carrier = question.across == Across::tree ? tree : own_across.get();
+    question.adds_canonically = question.across != Across::none && carrier->adds_canonically(kind);
+    question.values_can_travel = sumac::team::OrderedSum::can_gather(*this);
+  }
   return sumac::team::choose(shape, question);
 }
 
@@ -86,6 +93,8 @@ Choice sumac_team::choose(const Operation& operation) const {
 
 void sumac_team_destroy(sumac_team_t* team) { delete team; }
 
+void sumac_team_break(sumac_team_t* team, const char* why) { team->fail(Errc::refused, why); }
+
 const char* sumac_team_error(const sumac_team_t* team) {
   return team->is_broken.load(std::memory_order_acquire) ? team->error : "";
 }
@@ -102,11 +111,14 @@ void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
 }
 
 int sumac_team_keeps_order(const sumac_team_t* team) {
-  const bool goes_by_steps = team->shape.has_steps && team->options->options.steps != sumac::team::Steps::never;
+  const auto& options = team->options->options;
+  const bool goes_by_steps =
+      team->shape.has_steps && options.steps != sumac::team::Steps::never && !options.reproducible;
   return team->shape.islands == 1 && !goes_by_steps ? 1 : 0;
 }
 
 size_t sumac_team_element_bytes_max(const sumac_team_t* team, int coll) {
+  static_assert(sumac::shm::Shape{}.eager_bytes <= SUMAC_ELEMENT_BYTES_MAX, "an element lies in one cell");
   return sumac::shm::element_bytes_max(static_cast<Kind>(coll), team->layout.size, team->large_bytes_least);
 }
 

@@ -98,11 +98,14 @@ int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag);
 /** A function of the caller's own, for types without a kernel here (long double, complex product). It must be
  *  associative, give the same bits at every rank, and use only `fold->context`. `out` may be `a` or `b`. A team may be
  *  given a function that does not commute only if sumac_team_keeps_order(), and elements of at most
- *  sumac_team_element_bytes_max() bytes. */
-void sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
-                       void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b,
-                                        size_t count),
-                       const void* context);
+ *  sumac_team_element_bytes_max() bytes.
+ *  @retval SUMAC_TEAM_INVALID  The element has no bytes, or more than any team takes (SUMAC_ELEMENT_BYTES_MAX). */
+int sumac_fold_custom(sumac_fold_t* fold, size_t element_bytes,
+                      void (*function)(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count),
+                      const void* context) __attribute__((warn_unused_result));
+
+/** No sumac_team_element_bytes_max() is larger, so a fold's function may keep an element on its stack. */
+#define SUMAC_ELEMENT_BYTES_MAX 16384
 
 /* ---- a collective ---- */
 
@@ -242,8 +245,9 @@ typedef struct sumac_team_spec {
    *  sumac_team_progress() of any team. May be NULL. */
   void (*progress)(void* context);
   void* progress_context;
-  int threads;    /* other threads may post, test and progress at the same time: one atomic exchange per call */
-  int yields;     /* the caller's own waits yield their core (mpi_yield_when_idle): so do ours */
+  int threads;     /* other threads may post, test and progress at the same time: one atomic exchange per call */
+  int yields;      /* the caller's own waits yield their core (mpi_yield_when_idle): so do ours */
+  int ranks_apart; /* every rank counts as a host of its own, so that a tree between hosts serves the ranks of one too */
   int host_ranks; /* processes of the whole job on this host, to choose between spinning and yielding; 0: this team's */
   const char* name; /* the communicator's name, for explain and errors; may be NULL */
   /** Create calls it at every rank if ranks are on more than one host (or in several domains without basesmuma): it
@@ -269,6 +273,10 @@ int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char
 /** Frees all that the team has at this rank. Local: other ranks may still be in their last collective. Operations
  *  that are not done are dropped; their handles are freed too, active or not. */
 void sumac_team_destroy(sumac_team_t* team);
+
+/** Breaks the team: every later call at this rank fails with this reason, and so do those of the other ranks on its host,
+ *  also the calls that they are waiting in. Any thread may call it. */
+void sumac_team_break(sumac_team_t* team, const char* why);
 
 /** True (1) if the team combines the operands of every reduction in the order of ranks: all ranks meet at once in one
  *  shared memory. The same at every rank. */

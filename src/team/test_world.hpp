@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "coll/canonical_fold.hpp"
 #include "shm/task.hpp"
 #include "shm/test_ranks.hpp"
 #include "team/c_types.hpp"
@@ -72,6 +73,7 @@ class SlowAcross {
   SlowAcross(Common& common, int rank, std::uint64_t seed) : common_(common), random_(seed), rank_(rank) {}
 
   bool has_tree = false;               ///< There is a tree that takes operations,
+  bool adds_canonically = false;       ///< that says that it adds along the canonical tree,
   std::size_t tree_max = SIZE_MAX;     ///< but only up to this size, and only folds with a kernel.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
@@ -121,6 +123,7 @@ class SlowAcross {
       if (takes(kind, bytes, fold)) return "";
       return bytes > slow_.tree_max ? "too large" : "no such type";
     }
+    bool adds_canonically(coll::Kind) const noexcept override { return slow_.adds_canonically; }
     Progress start(const coll::Operation& operation, void*& request) override {
       return slow_.start(operation, &request) == 0 ? Progress::pending : Progress::failed;
     }
@@ -241,9 +244,11 @@ class SlowAcross {
     if (operation.kind == coll::Kind::bcast && me_ != operation.root)
       std::memcpy(out, from.data[operation.root], operation.bytes);
     if (operation.kind == coll::Kind::allreduce || (operation.kind == coll::Kind::reduce && me_ == operation.root)) {
-      std::memcpy(out, from.data[0], operation.bytes);
-      const coll::Fold& fold = *operation.fold;
-      for (int l = 1; l < leaders_; ++l) fold.combine(out, out, from.data[l], operation.bytes / fold.element_bytes);
+      std::vector<std::byte> sum(operation.bytes), spare(coll::spare_buffers(leaders_) * operation.bytes);
+      // Without the promise, the leaders' values are combined in the opposite order.
+      coll::fold_canonical(*operation.fold, leaders_, sum.data(), sum.data(), spare.data(), operation.bytes,
+                           [&](int l) { return from.data[adds_canonically ? l : leaders_ - 1 - l]; });
+      std::memcpy(out, sum.data(), operation.bytes);
     }
     for (int l = 0; operation.kind == coll::Kind::alltoallv && l < leaders_; ++l)
       std::memcpy(out + operation.out_blocks.offset(l), from.data[l] + part(me_), operation.out_blocks.bytes(l));

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.hpp"
+#include "base/fnv.hpp"
 #include "base/write_all.hpp"
 
 namespace sumac::team {
@@ -34,7 +35,7 @@ Json content_of(const TuningFile& file) {
 }
 
 /// nlohmann keeps the keys of an object in alphabetical order, so equal content gives equal text.
-std::string checksum_of(const Json& content) { return fmt::format("{:016x}", tuning_checksum(content.dump())); }
+std::string checksum_of(const Json& content) { return fmt::format("{:016x}", fnv1a(content.dump())); }
 
 /// Finds members without exceptions, because a missing or mistyped one is an expected result.
 const Json* member(const Json& object, const char* key) {
@@ -92,12 +93,6 @@ Result<> make_folders(const std::string& path) {
 }
 
 }  // namespace
-
-std::uint64_t tuning_checksum(std::string_view text) {  // FNV-1a
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 std::string print_tuning(const TuningFile& file) {
   const Json content = content_of(file);
@@ -195,7 +190,7 @@ std::vector<TunedChoice> choices_for(const TuningFile& file, std::string_view co
 }
 
 std::uint64_t digest(const TuningFile& file) {
-  return file.choices.empty() ? 0 : std::max<std::uint64_t>(1, tuning_checksum(content_of(file)["choices"].dump()));
+  return file.choices.empty() ? 0 : std::max<std::uint64_t>(1, fnv1a(content_of(file)["choices"].dump()));
 }
 
 }  // namespace sumac::team

@@ -34,9 +34,8 @@ struct TuningFile {
   bool operator==(const TuningFile&) const = default;
 };
 
+/// The file has a checksum, the fnv1a() of "content" as nlohmann::json writes it without spaces, as 16 hexadecimal digits.
 std::string print_tuning(const TuningFile& file);
-/// The checksum of "content" as nlohmann::json writes it without spaces; the file has it as 16 hexadecimal digits.
-std::uint64_t tuning_checksum(std::string_view text);
 /// Errors describe the fault but not the file: load_tuning() adds the path. The names of collectives and algorithms are
 /// not checked here.
 Result<TuningFile> parse_tuning(std::string_view text);

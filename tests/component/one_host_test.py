@@ -237,6 +237,12 @@ class Hygiene(unittest.TestCase):
     def test_many_communicators_leave_nothing(self):
         self.passes("many", "400", seconds=300)
 
+    def test_the_last_line_counts_the_programs_calls_and_not_open_mpis_own(self):
+        for ranks in (2, 5):
+            done = run(ranks, "once")
+            self.assertEqual(done.code, 0, done.text)
+            self.assertIn("sumac: collectives: shared memory 14 (barrier 7, allreduce 7)\n", done.err, done.text)
+
     def test_many_communicators_with_segments_in_dev_shm(self):
         self.passes("many", "50", env={"SUMAC_SHM_BACKING": "devshm"}, seconds=300)
         self.assertEqual(left_in_dev_shm(), [])

@@ -32,7 +32,7 @@ class OwnOperations(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("own: 396 right on 4 ranks", done.out)
         self.assertRegex(done.err, r"shared memory \d+ \(barrier 2, allreduce 70, reduce 69, reduce_scatter_block 66\b")
-        self.assertRegex(done.err, r"; next module 178 \(allreduce 50, reduce 76, reduce_scatter_block 52: 178 with a user's operation or type\)")
+        self.assertRegex(done.err, r"; next module 153 \(allreduce 50, reduce 51, reduce_scatter_block 52: 153 with a user's operation or type\)")
         # All ranks at once keep the order.
         done = run(4, "own", env={**TWO_SOCKETS, "SUMAC_TEAM_LEVELS": "never"})
         self.assertIn("own: 696 right on 4 ranks", done.out, done.text)
@@ -42,7 +42,7 @@ class OwnOperations(unittest.TestCase):
         done = run(3, "own", "large", "tame")
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("own: 66 right on 3 ranks", done.out)
-        self.assertIn("54 with a user's operation or type", done.err, done.text)
+        self.assertIn("50 with a user's operation or type", done.err, done.text)
 
     def test_own_operations_beside_a_thread_that_moves_what_is_posted(self):
         done = run(3, "own", env={"SUMAC_PROGRESS_THREAD": "1"})

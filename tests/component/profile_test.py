@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -42,6 +43,12 @@ class Profile(unittest.TestCase):
         done = self.run_counted(3, *FULL, before=[case.SUMAC, "run", "--tree"], flags=[], **self.both())
         self.assertEqual(profile.compare(done.out, done.err, self.folder, 3), [], done.text)
         self.assertIn("tree", {row.way for row in profile.read(done.err).rows}, done.text)
+
+    def test_profile_and_explain_count_the_same_hosts(self):
+        for before in (["--tree"], []):
+            done = self.run_counted(3, *FULL, before=[case.SUMAC, "run", *before], flags=[], SUMAC_PROFILE="1", SUMAC_EXPLAIN="1")
+            self.assertEqual(profile.read(done.err).hosts, 1, done.text)
+            self.assertEqual(set(re.findall(r"^sumac: communicator .*: \d+ ranks on (\d+) hosts?\b", done.err, re.M)), {"1"}, done.text)
 
     def test_communicators_that_the_component_leaves_alone_are_counted(self):
         done = self.run_counted(3, *FULL, flags=case.component_flags(np=10), **self.both())

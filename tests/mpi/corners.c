@@ -2,12 +2,11 @@
  * [NAME], or all of them without a name. Each works with Open MPI alone. Sections are those of MPI 3.1. */
 #include <mpi.h>
 
-/* mpi-ext.h needs the declarations of mpi.h. */
-#include <mpi-ext.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "persistent.h"
 
 static int rank, size;
 
@@ -131,7 +130,7 @@ static void only_tested(void) {
   MPI_Test(&request, &done, MPI_STATUS_IGNORE);
   expect("request after its test", MPI_REQUEST_NULL == request && done, 1);
   expect("tested sum", sum, sum_of_ranks());
-  MPIX_Allreduce_init(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  INIT(Allreduce_init)(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
   for (int round = 0; round < 3; ++round) {
     MPI_Test(&request, &done, &status);
     expect("test of what is not started", done && MPI_ANY_SOURCE == status.MPI_SOURCE, 1);
@@ -183,7 +182,7 @@ static void alone(void) {
   MPI_Comm_split(MPI_COMM_WORLD, 0 == rank || size - 1 == rank ? 0 : MPI_UNDEFINED, -rank, &few);
   use("sum of one", own);
   MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, own, &requests[0]);
-  MPIX_Allreduce_init(&in, &again, 1, MPI_INT, MPI_MAX, own, MPI_INFO_NULL, &requests[1]);
+  INIT(Allreduce_init)(&in, &again, 1, MPI_INT, MPI_MAX, own, MPI_INFO_NULL, &requests[1]);
   MPI_Start(&requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   MPI_Request_free(&requests[1]);

@@ -9,16 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(OPEN_MPI)
-#include <mpi-ext.h>
-#endif
 
-/* Open MPI 4.1 has the persistent collectives of MPI 4 under names of its own. */
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-#define INIT(function) MPIX_##function
-#else
-#define INIT(function) MPI_##function
-#endif
+#include "persistent.h"
 
 enum { kFunctionsMax = 64, kRanksMax = 64, kElements = 40000 };
 

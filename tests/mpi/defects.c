@@ -7,12 +7,11 @@
  *   inter [N]  MPI_Comm_idup, N at once, of an intercommunicator between collectives on it */
 #include <mpi.h>
 
-/* mpi-ext.h needs the declarations of mpi.h. */
-#include <mpi-ext.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "persistent.h"
 
 static int rank, size;
 
@@ -125,13 +124,13 @@ static void make_all(MPI_Comm comm, MPI_Request* requests) {
   lane.all = malloc(sizeof(int) * (size_t)size);
   lane.blocks = malloc(sizeof(int) * (size_t)size);
   lane.dealt = malloc(sizeof(int) * (size_t)size);
-  MPIX_Allreduce_init(lane.sum_in, lane.sum, LENGTH, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]);
-  MPIX_Allreduce_init(lane.max_in, lane.max, 5, MPI_DOUBLE, MPI_MAX, comm, MPI_INFO_NULL, &requests[1]);
-  MPIX_Bcast_init(lane.message, LENGTH, MPI_INT, size - 1, comm, MPI_INFO_NULL, &requests[2]);
-  MPIX_Barrier_init(comm, MPI_INFO_NULL, &requests[3]);
-  MPIX_Allgather_init(&lane.reduced_in, 1, MPI_INT, lane.all, 1, MPI_INT, comm, MPI_INFO_NULL, &requests[4]);
-  MPIX_Alltoall_init(lane.blocks, 1, MPI_INT, lane.dealt, 1, MPI_INT, comm, MPI_INFO_NULL, &requests[5]);
-  MPIX_Reduce_init(&lane.reduced_in, &lane.reduced, 1, MPI_INT, MPI_SUM, 0, comm, MPI_INFO_NULL, &requests[6]);
+  INIT(Allreduce_init)(lane.sum_in, lane.sum, LENGTH, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]);
+  INIT(Allreduce_init)(lane.max_in, lane.max, 5, MPI_DOUBLE, MPI_MAX, comm, MPI_INFO_NULL, &requests[1]);
+  INIT(Bcast_init)(lane.message, LENGTH, MPI_INT, size - 1, comm, MPI_INFO_NULL, &requests[2]);
+  INIT(Barrier_init)(comm, MPI_INFO_NULL, &requests[3]);
+  INIT(Allgather_init)(&lane.reduced_in, 1, MPI_INT, lane.all, 1, MPI_INT, comm, MPI_INFO_NULL, &requests[4]);
+  INIT(Alltoall_init)(lane.blocks, 1, MPI_INT, lane.dealt, 1, MPI_INT, comm, MPI_INFO_NULL, &requests[5]);
+  INIT(Reduce_init)(&lane.reduced_in, &lane.reduced, 1, MPI_INT, MPI_SUM, 0, comm, MPI_INFO_NULL, &requests[6]);
 }
 
 static void fill_all(int round) {

@@ -1,6 +1,7 @@
 /* Ranks disagree: every rank gets MPI_ERR_OTHER, and stderr names the rank that differed, and the argument.
  *
- *     disagree [count|type|op|collective]        rank 1 is the one that differs, in its second call */
+ *     disagree [count|type|op|collective [fatal]]   rank 1 is the one that differs, in its second call; with `fatal` the
+ *                                                   program leaves the error to MPI, which ends the job */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "count";
   int rank, in[8] = {1, 1, 1, 1, 1, 1, 1, 1}, out[8];
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (argc < 3) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int first = MPI_Allreduce(in, out, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD), second;
   int count = 4;
   MPI_Datatype type = MPI_INT;

@@ -4,12 +4,11 @@
  * follow from the ranks; the first difference ends the program. */
 #include <mpi.h>
 
-/* mpi-ext.h needs the declarations of mpi.h. */
-#include <mpi-ext.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "persistent.h"
 
 enum { INTS = 4 }; /* in one element, whatever its type */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
@@ -94,17 +93,17 @@ static void finish(MPI_Request* request) {
     MPI_Wait(request, MPI_STATUS_IGNORE);
   }
 }
-#define RUN(Name, ...)                                                                           \
-  do {                                                                                           \
-    MPI_Request request;                                                                         \
-    switch (form) {                                                                              \
-      case BLOCKING: MPI_##Name(__VA_ARGS__, comm); break;                                       \
-      case NONBLOCKING:                                                                          \
-        MPI_I##Name(__VA_ARGS__, comm, &request);                                                \
-        finish(&request);                                                                        \
-        break;                                                                                   \
-      default: MPIX_##Name##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &request); finish(&request); \
-    }                                                                                            \
+#define RUN(Name, ...)                                                                          \
+  do {                                                                                          \
+    MPI_Request request;                                                                        \
+    switch (form) {                                                                             \
+      case BLOCKING: MPI_##Name(__VA_ARGS__, comm); break;                                      \
+      case NONBLOCKING:                                                                         \
+        MPI_I##Name(__VA_ARGS__, comm, &request);                                               \
+        finish(&request);                                                                       \
+        break;                                                                                  \
+      default: INIT(Name##_init)(__VA_ARGS__, comm, MPI_INFO_NULL, &request); finish(&request); \
+    }                                                                                           \
   } while (0)
 #define MPI_IBcast MPI_Ibcast
 #define MPI_IAllreduce MPI_Iallreduce
@@ -129,7 +128,7 @@ static void barrier(void) {
     MPI_Ibarrier(comm, &request);
     finish(&request);
   } else {
-    MPIX_Barrier_init(comm, MPI_INFO_NULL, &request);
+    INIT(Barrier_init)(comm, MPI_INFO_NULL, &request);
     finish(&request);
   }
 }

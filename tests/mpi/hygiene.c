@@ -10,9 +10,6 @@
  *   sleeper   a rank posts and leaves MPI until the others have the result: only a progress thread completes it */
 #include <mpi.h>
 
-/* mpi-ext.h needs the declarations of mpi.h. */
-#include <mpi-ext.h>
-
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +21,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "persistent.h"
 
 static int rank, size;
 
@@ -110,7 +109,7 @@ static void free_early(void) {
       for (int n = 0; n < 3000; ++n) in[k][n] = rank + n + i;
       data[k] = rank == 0 ? i + k : -1;
       MPI_Iallreduce(in[k], out[k], 3000, MPI_INT, MPI_SUM, comms[k], &requests[k]);
-      MPIX_Bcast_init(&data[k], 1, MPI_INT, 0, comms[k], MPI_INFO_NULL, &again[k]);
+      INIT(Bcast_init)(&data[k], 1, MPI_INT, 0, comms[k], MPI_INFO_NULL, &again[k]);
     }
     for (int k = 0; k < AT_ONCE; ++k) MPI_Comm_free(&comms[i % 2 ? k : AT_ONCE - 1 - k]);
     MPI_Startall(AT_ONCE, again);

@@ -9,12 +9,11 @@
  * a pending MPI_Comm_idup, or one that is freed before they end; several MPI_Comm_idup of one communicator at once. */
 #include <mpi.h>
 
-/* mpi-ext.h needs the declarations of mpi.h. */
-#include <mpi-ext.h>
-
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "persistent.h"
 
 enum { COMMS = 20, POSTED = 6, AGAIN = 20, WORLD = 0 };
 enum kind { BARRIER, ALLREDUCE, REDUCE, BCAST, ALLGATHER, ALLTOALL, SCATTER, KINDS };
@@ -96,7 +95,7 @@ static void check(const struct op* op) {
 #define RUN(name, ...)                                                          \
   (BLOCKING == op->form      ? MPI_##name(__VA_ARGS__, op->comm)                \
    : NONBLOCKING == op->form ? MPI_I##name(__VA_ARGS__, op->comm, &op->request) \
-                             : MPIX_##name##_init(__VA_ARGS__, op->comm, MPI_INFO_NULL, &op->request))
+                             : INIT(name##_init)(__VA_ARGS__, op->comm, MPI_INFO_NULL, &op->request))
 /* Names of nonblocking collectives have a lower-case letter after the I. */
 #define MPI_IAllreduce MPI_Iallreduce
 #define MPI_IReduce MPI_Ireduce
@@ -118,7 +117,7 @@ static int call(struct op* op) {
     default:
       return BLOCKING == op->form      ? MPI_Barrier(op->comm)
              : NONBLOCKING == op->form ? MPI_Ibarrier(op->comm, &op->request)
-                                       : MPIX_Barrier_init(op->comm, MPI_INFO_NULL, &op->request);
+                                       : INIT(Barrier_init)(op->comm, MPI_INFO_NULL, &op->request);
   }
 }
 

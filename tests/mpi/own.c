@@ -7,13 +7,12 @@
  * because Open MPI's ring allreduce writes before its buffer then. */
 #include <mpi.h>
 
-/* mpi-ext.h needs the declarations of mpi.h. */
-#include <mpi-ext.h>
-
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "persistent.h"
 
 /* The maps of one element: `maps` of them, `step` bytes apart, with a and b at their offsets from the element's address. */
 struct kind {
@@ -233,21 +232,19 @@ static void call(struct work* work, int form, MPI_Request* request) {
       if (0 == form) MPI_Allreduce(in, out, work->count, work->type, work->op, MPI_COMM_WORLD);
       if (1 == form) MPI_Iallreduce(in, out, work->count, work->type, work->op, MPI_COMM_WORLD, request);
       if (2 == form)
-        MPIX_Allreduce_init(in, out, work->count, work->type, work->op, MPI_COMM_WORLD, MPI_INFO_NULL, request);
+        INIT(Allreduce_init)(in, out, work->count, work->type, work->op, MPI_COMM_WORLD, MPI_INFO_NULL, request);
       break;
     case 'r':
       if (0 == form) MPI_Reduce(in, out, work->count, work->type, work->op, work->root, MPI_COMM_WORLD);
       if (1 == form) MPI_Ireduce(in, out, work->count, work->type, work->op, work->root, MPI_COMM_WORLD, request);
-      if (2 == form)
-        MPIX_Reduce_init(in, out, work->count, work->type, work->op, work->root, MPI_COMM_WORLD, MPI_INFO_NULL,
-                         request);
+      if (2 == form) INIT(Reduce_init)
+      (in, out, work->count, work->type, work->op, work->root, MPI_COMM_WORLD, MPI_INFO_NULL, request);
       break;
     default:
       if (0 == form) MPI_Reduce_scatter_block(in, out, work->count, work->type, work->op, MPI_COMM_WORLD);
       if (1 == form) MPI_Ireduce_scatter_block(in, out, work->count, work->type, work->op, MPI_COMM_WORLD, request);
-      if (2 == form)
-        MPIX_Reduce_scatter_block_init(in, out, work->count, work->type, work->op, MPI_COMM_WORLD, MPI_INFO_NULL,
-                                       request);
+      if (2 == form) INIT(Reduce_scatter_block_init)
+      (in, out, work->count, work->type, work->op, MPI_COMM_WORLD, MPI_INFO_NULL, request);
   }
 }
 

@@ -150,6 +150,14 @@ class BetweenHosts(case.OnLab):
             self.assertNotEqual(done.code, 0, done.text)
             self.assertNotIn("rounds right", done.out, done.text)
 
+    def test_an_error_that_ends_the_job_names_the_collective_that_the_program_called(self):
+        for mpi in self.each():
+            done = run(mpi, mpi.compile("disagree", "mpicc", MPI_PROGRAMS / "disagree.c"), "count", "fatal", settings=TREE, seconds=60)
+            self.assertNotEqual(done.code, 0, done.text)
+            self.assertRegex(done.err, r"an error occurred in MPI_Allreduce on communicator MPI_COMM_WORLD: SHArP error.* rank \d differs from rank \d in count.*; "
+                             r"MPI_ERRORS_ARE_FATAL ends the job", done.text)
+            self.assertNotIn("Comm_call_errhandler", done.text)
+
     def test_a_host_without_the_library_ends_the_job_by_name(self):
         if mpis.OPENMPI not in mpis.ALL:
             case.skip_one_or_fail("Open MPI is not installed")

@@ -2,6 +2,8 @@
 """The interposed libraries under real MPIs: right results, what is counted, other profiling libraries, Fortran, and bad starts."""
 
 import pathlib
+import re
+import subprocess
 import unittest
 
 import mpis
@@ -67,6 +69,14 @@ class EachMpi(unittest.TestCase):
                 args = ["1"] if program == "lives" else []
                 self.right(mpis.OPENMPI.run(ranks, case.PROGRAMS / program, *args), words)
 
+    def test_each_call_of_the_program_is_counted_once(self):
+        for mpi in self.each():
+            for ranks in (2, 5):
+                done = mpi.run(ranks, mpi.compile("once", "mpicc", MPI_PROGRAMS / "once.c"))
+                self.right(done, f"once: right on {ranks} ranks")
+                self.assertIn("sumac: collectives: shared memory 14 (barrier 7, allreduce 7); MPI 4 (barrier 2, allreduce 2: 4 without a team)\n",
+                              done.err, done.text)
+
     def test_reductions_with_a_programs_own_operations_and_types(self):
         for ranks in (2, 3, 8):
             done = mpis.OPENMPI.run(ranks, case.PROGRAMS / "own")
@@ -84,6 +94,12 @@ class EachMpi(unittest.TestCase):
             done = mpi.run(2, mpi.compile("isend_barrier", "mpicc", mpis.ROOT / "tests" / "mpi" / "isend_barrier.c"))
             self.right(done, "isend_barrier: passed")
             self.assertIn("shared memory 3 (barrier 3)", done.err, done.text)
+
+    def test_types_of_nonblocking_collectives_may_be_freed_at_once_by_threaded_programs(self):
+        for mpi in self.each():
+            done = mpi.run(2, mpi.compile("multiple", "mpicc", HERE / "multiple.c"))
+            self.right(done, "multiple: right on 2 ranks")
+            self.assertIn("bcast 20", done.err, done.text)
 
     def test_fortran_reaches_us(self):
         for mpi in self.each():
@@ -170,7 +186,24 @@ class BadStarts(unittest.TestCase):
             case.skip_one_or_fail("mpich is not installed")
         done = mpis.OPENMPI.run(2, program, preload=str(mpis.MPICH.library))
         self.assertNotEqual(done.code, 0, done.text)
-        self.assertIn("LD_PRELOAD libsumac_mpi_openmpi.so instead", done.err, done.text)
+        self.assertIn("the program's MPI is Open MPI: LD_PRELOAD libsumac_mpi_openmpi.so instead of libsumac_mpi_mpich.so", done.err, done.text)
+
+    def test_of_two_libraries_the_wrong_one_is_named(self):
+        programs = {mpi: self.first(mpi) for mpi in (mpis.OPENMPI, mpis.MPICH)}
+        both = [str(mpi.library) for mpi in programs]
+        for mpi, words, wrong in ((mpis.OPENMPI, "is Open MPI", mpis.MPICH), (mpis.MPICH, "has MPICH's ABI", mpis.OPENMPI)):
+            for order in (both, both[::-1]):
+                with self.subTest(mpi=mpi.name, order=order):
+                    done = mpi.run(2, programs[mpi], preload=":".join(order))
+                    self.assertNotEqual(done.code, 0, done.text)
+                    self.assertIn(f"sumac: the program's MPI {words}, and {mpi.library.name} is loaded for it: take {wrong.library.name} out of LD_PRELOAD",
+                                  done.err, done.text)
+
+    def test_the_libraries_export_functions_of_mpi_alone(self):
+        """Another name would take the place of the program's own, or of another library's."""
+        for mpi in mpis.ALL:
+            names = subprocess.run(["nm", "-D", "--defined-only", "--format=just-symbols", mpi.library], capture_output=True, text=True, check=True).stdout
+            self.assertEqual({name for name in names.split() if not re.match(r"P?MPIX?_", name)}, {"sumac_mpi_interposed"}, mpi.name)
 
     def test_a_program_without_mpi_is_left_alone(self):
         for mpi in mpis.ALL:

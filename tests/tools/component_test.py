@@ -2,12 +2,22 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = re.search(r"set\(SUMAC_OMPI_HEADERS ([^)]*)\)", (ROOT / "cmake" / "OpenMpi.cmake").read_text(encoding="utf-8"))[1].split()
+FINDER = ROOT / "cmake" / "OpenMpi.cmake"
+
+
+def headers(series):
+    """Returns the headers that a prefix of the series must have, in the order in which OpenMpi.cmake looks for them."""
+    text = FINDER.read_text(encoding="utf-8")
+    return [word for name in ("SUMAC_OMPI_HEADERS", f"SUMAC_OMPI_HEADERS_{series}") for word in re.search(rf"set\({name} ([^)]*)\)", text)[1].split()]
+
+
+PTHREADS = '#define MCA_threads_base_include_HEADER "opal/mca/threads/pthreads/threads_pthreads_threads.h"\n'
 
 
 def make_component(*words):
@@ -49,23 +59,61 @@ class Prefixes(unittest.TestCase):
         self.refused("include/mpi.h belongs to another MPI than Open MPI")
 
     def test_another_series(self):
-        for version in ("3.1.6", "4.0.7", "5.0.8"):
+        for version in ("3.1.6", "4.0.7", "4.2.0", "5.1.0", "6.0.0", "15.0.1", "4.10.0"):
             self.mpi_of(version)
-            self.refused(f"Open MPI {version}: the component is for 4.1 alone")
+            self.refused(f"Open MPI {version}: the component is for 4.1 and 5.0; programs of others take the interposed library (sumac run)")
 
     def test_without_internal_headers(self):
-        self.mpi_of("4.1.6")
-        self.refused(f"Open MPI 4.1.6 without internal headers ({len(HEADERS)} missing, the first is include/openmpi/ompi_config.h): "
-                     "configure Open MPI --with-devel-headers and install it again")
-        for header in HEADERS[:-1]:
+        for version in ("4.1.6", "5.0.8"):
+            with self.subTest(version=version):
+                shutil.rmtree(self.prefix / "include", ignore_errors=True)
+                self.mpi_of(version)
+                needed = headers(version[:3])
+                self.refused(f"Open MPI {version} without internal headers ({len(needed)} missing, the first is include/openmpi/ompi_config.h): "
+                             "configure Open MPI --with-devel-headers and install it again")
+                for header in needed[:-1]:
+                    self.put(f"include/openmpi/{header}")
+                self.refused(f"Open MPI {version} without internal headers (1 missing, the first is include/openmpi/{needed[-1]})")
+
+    def whole(self, version, config=PTHREADS):
+        """Puts all headers of a version into the prefix, and a libmpi.so."""
+        shutil.rmtree(self.prefix / "include", ignore_errors=True)
+        self.mpi_of(version)
+        for header in headers(version[:3]):
             self.put(f"include/openmpi/{header}")
-        self.refused(f"Open MPI 4.1.6 without internal headers (1 missing, the first is include/openmpi/{HEADERS[-1]})")
+        self.put("include/openmpi/opal_config.h", config)
+        self.put("include/pmix.h")
+        self.put("lib/libmpi.so")
 
     def test_without_a_shared_library(self):
-        self.mpi_of("4.1.6")
-        for header in HEADERS:
-            self.put(f"include/openmpi/{header}")
-        self.refused("Open MPI 4.1.6 without lib/libmpi.so: build Open MPI with shared libraries")
+        for version in ("4.1.6", "5.0.8"):
+            self.whole(version)
+            (self.prefix / "lib" / "libmpi.so").unlink()
+            self.refused(f"Open MPI {version} without lib/libmpi.so: build Open MPI with shared libraries")
+
+    def test_with_other_threads(self):
+        self.whole("5.0.8", PTHREADS.replace("pthreads", "argobots"))
+        self.refused("Open MPI 5.0.8 with other threads than POSIX's: configure Open MPI --with-threads=pthreads and install it again")
+
+    def test_that_loads_no_plug_in(self):
+        for version in ("4.1.6", "5.0.11"):
+            self.whole(version, PTHREADS + "#define OPAL_HAVE_DL_SUPPORT 0\n")
+            self.refused(f"Open MPI {version} that loads no plug-in: configure it without --disable-dlopen, or take the interposed library")
+
+    def found(self):
+        """Returns what OpenMpi.cmake prints for the prefix; make component would now compile."""
+        return subprocess.run(["cmake", f"-DPREFIX={self.prefix}", "-P", FINDER], capture_output=True, text=True, check=False)
+
+    def test_both_series_are_found(self):
+        for version in ("4.1.0", "4.1.6", "5.0.0", "5.0.10"):
+            self.whole(version)
+            done = self.found()
+            self.assertEqual((done.stdout, done.returncode), (f"{version}\n", 0), done.stderr)
+
+    def test_headers_of_the_other_series_do_not_count(self):
+        self.whole("4.1.6")
+        self.mpi_of("5.0.8")
+        self.assertIn(f"(2 missing, the first is include/openmpi/{headers('5.0')[-2]})", self.found().stderr)
 
 
 class Distribution(unittest.TestCase):
@@ -73,8 +121,8 @@ class Distribution(unittest.TestCase):
         prefix = next(pathlib.Path("/usr/lib").glob("*/openmpi/include/openmpi"), None)
         if prefix is None:
             self.skipTest("no Open MPI with development headers (install libopenmpi-dev)")
-        done = subprocess.run(["cmake", f"-DPREFIX={prefix.parents[1]}", "-P", ROOT / "cmake" / "OpenMpi.cmake"], capture_output=True, text=True, check=False)
-        self.assertRegex(done.stdout, r"^4\.1\.\d+\n$", done.stderr)
+        done = subprocess.run(["cmake", f"-DPREFIX={prefix.parents[1]}", "-P", FINDER], capture_output=True, text=True, check=False)
+        self.assertRegex(done.stdout, r"^(4\.1|5\.0)\.\d+\n$", done.stderr)
 
 
 if __name__ == "__main__":

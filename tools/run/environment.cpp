@@ -15,15 +15,15 @@ namespace sumac::tools {
 
 namespace {
 
-struct Setting {
-  const char* name;
-  const char* value;
+struct Added {
+  const char *name, *value, *effect;
 };
 
-constexpr Setting kTree = {"HCOLL_ENABLE_SHARP", "1"}, kOneHost = {"HCOLL_SHARP_NP", "1"};
+constexpr Added kTree = {"HCOLL_ENABLE_SHARP", "1", "its collectives may use the tree"};
+constexpr Added kOneHost = {"HCOLL_SHARP_NP", "1", "the tree serves communicators of one host too"};
 // The daemons of the run set the number of groups and OSTs of a job (manager_of_one_run), as long as nobody asks for a
 // number.
-constexpr Setting kJob = {"SHARP_COLL_ENABLE_SAT", "1"};
+constexpr Added kJob = {"SHARP_COLL_ENABLE_SAT", "1", "large operations may stream through the tree in chunks"};
 
 std::string* find(std::vector<std::string>& variables, std::string_view name) {
   const auto found = std::find_if(variables.begin(), variables.end(), [&](const std::string& each) {
@@ -42,14 +42,16 @@ bool add_unless_there(std::vector<std::string>& variables, std::string_view name
 
 }  // namespace
 
-void RunEnvironment::set_unless_there(std::string_view name, std::string_view value) {
+void RunEnvironment::set_unless_there(std::string_view name, std::string_view value, std::string_view effect) {
   if (std::ranges::find(elsewhere, name) != elsewhere.end()) return;
-  if (add_unless_there(variables, name, value)) set.push_back(fmt::format("{}={}", name, value));
+  if (add_unless_there(variables, name, value))
+    remarks.push_back(fmt::format("{}={} is set for the program: {}", name, value, effect));
 }
 
 RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited,
                                     const std::vector<std::string>& elsewhere) {
   RunEnvironment result{inherited, {}, elsewhere};
+  const auto set = [&](const Added& each) { result.set_unless_there(each.name, each.value, each.effect); };
   auto& variables = result.variables;
   if (!places.socket.empty()) {
     // Another sharpd's socket would lead the program past this run, so this one variable is overwritten.
@@ -58,9 +60,9 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
       *other = ours;
     else
       variables.push_back(ours);
-    if (places.tree) result.set_unless_there(kTree.name, kTree.value);
-    if (places.tree && places.one_host) result.set_unless_there(kOneHost.name, kOneHost.value);
-    result.set_unless_there(kJob.name, kJob.value);
+    if (places.tree) set(kTree);
+    if (places.tree && places.one_host) set(kOneHost);
+    set(kJob);
   }
   if (auto* path = find(variables, "LD_LIBRARY_PATH"); path != nullptr)
     *path = fmt::format("LD_LIBRARY_PATH={}:{}", places.libraries, path->substr(sizeof "LD_LIBRARY_PATH"));

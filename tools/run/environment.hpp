@@ -9,10 +9,11 @@ namespace sumac::tools {
 
 struct RunEnvironment {
   std::vector<std::string> variables;  ///< NAME=value, the whole environment.
-  std::vector<std::string> set;        ///< The variables that we added and a user may want to change.
+  std::vector<std::string> remarks;    ///< A sentence for each variable that we added and a user may want to change.
   std::vector<std::string> elsewhere;  ///< Names that the command's own words set, for all or some of its processes.
 
-  void set_unless_there(std::string_view name, std::string_view value);
+  /// `effect` completes the sentence "NAME=value is set for the program: ".
+  void set_unless_there(std::string_view name, std::string_view value, std::string_view effect);
 };
 
 struct RunPlaces {

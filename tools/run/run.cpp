@@ -250,8 +250,8 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
                                            .one_host = !options.several || options.several->hosts.size() == 1},
                                           inherited, settings);
   if (options.transport == "ucx" && !options.several)
-    environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment());
-  if (!environment.set.empty()) fmt::print(stderr, "sumac run: {}\n", fmt::join(environment.set, " "));
+    environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment(), "UCX uses this network device alone");
+  for (const auto& remark : environment.remarks) fmt::print(stderr, "sumac run: {}\n", remark);
   auto witness = GroupWitness::start();
   if (!witness) return tl::unexpected(witness.error());
   auto program =

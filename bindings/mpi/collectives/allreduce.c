@@ -6,7 +6,7 @@ static enum hcoll_planned plan_allreduce(hcoll_module_t* module, struct hcoll_pl
   return hcoll_plan_reduction(module, plan, SUMAC_COLL_ALLREDUCE, sbuf, rbuf, true, count, dtype, op);
 }
 
-/* Open MPI 4.1 agrees on context ids by nonblocking allreduces of one int on the parent communicator. Those of
+/* Open MPI agrees on context ids by nonblocking allreduces of one int on the parent communicator. Those of
  * MPI_Comm_idup begin inside progress: at one rank before the program's next blocking collective there, at another
  * one after it. So they have no position in the team's order, and nothing distinguishes them from the program's own. */
 static bool is_like_mpis_own(int count, const ompi_datatype_t* dtype, const ompi_op_t* op) {

@@ -108,6 +108,8 @@ typedef struct MPI_T_cvar_handle_t* MPI_T_cvar_handle;
 #define MPI_COMPLEX16 ((MPI_Datatype)0x2e3)
 
 /* Others. */
+#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
+#define MPI_ERRORS_ABORT ((MPI_Errhandler)0x142)
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
 #define MPI_REQUEST_NULL ((MPI_Request)0x180)
 #define MPI_INFO_NULL ((MPI_Info)0x130)
@@ -274,16 +276,20 @@ int PMPI_Comm_dup(MPI_Comm, MPI_Comm*);
 int PMPI_Comm_free(MPI_Comm*);
 int PMPI_Comm_free_keyval(int*);
 int PMPI_Comm_get_attr(MPI_Comm, int, void*, int*);
+int PMPI_Comm_get_errhandler(MPI_Comm, MPI_Errhandler*);
 int PMPI_Comm_get_name(MPI_Comm, char*, int*);
 int PMPI_Comm_get_parent(MPI_Comm*);
 int PMPI_Comm_group(MPI_Comm, MPI_Group*);
 int PMPI_Comm_rank(MPI_Comm, int*);
+int PMPI_Comm_remote_group(MPI_Comm, MPI_Group*);
 int PMPI_Comm_remote_size(MPI_Comm, int*);
 int PMPI_Comm_set_attr(MPI_Comm, int, void*);
 int PMPI_Comm_set_errhandler(MPI_Comm, MPI_Errhandler);
 int PMPI_Comm_size(MPI_Comm, int*);
 int PMPI_Comm_split(MPI_Comm, int, int, MPI_Comm*);
 int PMPI_Comm_test_inter(MPI_Comm, int*);
+int PMPI_Errhandler_free(MPI_Errhandler*);
+int PMPI_Error_string(int, char*, int*);
 int PMPI_Get_processor_name(char*, int*);
 int PMPI_Grequest_complete(MPI_Request);
 int PMPI_Grequest_start(MPI_Grequest_query_function*, MPI_Grequest_free_function*, MPI_Grequest_cancel_function*, void*, MPI_Request*);

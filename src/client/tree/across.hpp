@@ -28,6 +28,8 @@ class TreeAcross final : public coll::Across {
 
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
+  /// A job whose ranks ask for such sums has no tree that would not grant them (client/job.cpp).
+  bool adds_canonically(coll::Kind) const noexcept override { return true; }
   Progress start(const coll::Operation& operation, void*& request) override;
   Progress test(void* request) override;
   Sleep sleep(int us) override;

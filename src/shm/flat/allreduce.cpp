@@ -1,4 +1,4 @@
-// Every member publishes its vector and folds all of them in rank order, so no rank waits twice for another. A vector
+// Every member publishes its vector and folds all of them, so no rank waits twice for another. A vector
 // larger than an eager buffer takes several rounds.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"

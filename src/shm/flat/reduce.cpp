@@ -1,4 +1,4 @@
-// Every member but the root publishes and goes on; the root folds in rank order.
+// Every member but the root publishes and goes on; the root folds.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 

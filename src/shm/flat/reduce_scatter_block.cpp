@@ -1,4 +1,4 @@
-// Every member publishes its vector, one cell for each receiver, and folds its own cell of every vector in rank order.
+// Every member publishes its vector, one cell for each receiver, and folds its own cell of every vector.
 #include "shm/rounds.hpp"
 #include "shm/steps.hpp"
 

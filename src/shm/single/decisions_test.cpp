@@ -57,14 +57,12 @@ TEST(Decision, OfTwoProcessesIsTheSameAndNoResultDependsOnIt) {
     std::string chosen;
     for (const coll::Kind kind : kTimedColls) {
       for (int turn = 0; turn < Decision::kTrials + 12; ++turn) {
-        const Tuning tuning = group.tuning();
         Exercise exercise({.kind = kind,
                            .bytes = bytes,
                            .root = turn % 2,
                            .in_place = turn % 5 == 0,
                            .reduction = static_cast<std::size_t>(turn) % std::size(kReductions),
-                           .seed = static_cast<std::uint64_t>(turn + 1),
-                           .tuning = &tuning},
+                           .seed = static_cast<std::uint64_t>(turn + 1)},
                           2, rank);
         if (turn % 6 == 5) {  // Driven like a nonblocking call, so it is not a trial.
           prepare(group, exercise.operation(), exercise.task);

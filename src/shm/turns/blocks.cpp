@@ -1,5 +1,5 @@
 // Reductions of large vectors: every member owns a block. Each member publishes its part of the blocks that the others
-// own (its part of its own block is folded directly from the input), folds its own block in rank order, and publishes
+// own (its part of its own block is folded directly from the input), folds its own block, and publishes
 // the result for the members that need it: all (allreduce), the root (reduce), or no other (reduce_scatter_block).
 // Exactly one member folds each element, so all members get the same bits. The result of a block lies in its owner's
 // slice, at the position where the owner's own contribution would be.

@@ -1,6 +1,6 @@
 // One member's vector goes to the others (bcast), or theirs to one (reduce) or to all (allreduce): turn by turn
 // through the owner's slices, so that the others read one part while the owner writes the next. A member that only
-// writes leaves as soon as everything is in its slices. In an allreduce every member folds all vectors in rank order,
+// writes leaves as soon as everything is in its slices. In an allreduce every member folds all vectors,
 // so all get the same bits.
 #include "shm/steps.hpp"
 #include "shm/turns/turns.hpp"

@@ -153,32 +153,24 @@ class Turns {
   std::size_t slice_bytes_;
 };
 
-/// The most bytes that are folded in one step: a buffer of this size fits on the stack.
-inline constexpr std::size_t kFoldBytesMax = 32 * 1024;
-
-/// Stores source(0) op source(1) op ... in rank order into `kept` (the caller's buffer), `told` (a slice) or both. It
-/// works in steps that stay in the first-level cache from the first operand to the last. The sum does not grow inside a
-/// slice: the lines of a slice are in the caches of the members that read them last, and only a copy of many whole
-/// lines avoids reading them back first.
+/// Stores source(0) op source(1) op ..., along the canonical tree, into `kept` (the caller's buffer), `told` (a slice) or
+/// both. It works in steps that stay in the first-level cache from the first operand to the last. The sum does not grow
+/// inside a slice: the lines of a slice are in the caches of the members that read them last, and only a copy of many
+/// whole lines avoids reading them back first.
 template <class Source>
 void fold_pieces(const Group& group, const coll::Operation& operation, std::size_t total, std::byte* kept,
                  std::byte* told, const Source& source) {
   const coll::Fold& fold = *operation.fold;
-  alignas(kCacheLine) std::byte scratch[kFoldBytesMax];
-  const std::size_t wanted = std::min(group.tuning().large.fold_bytes, kFoldBytesMax);
-  const std::size_t step = std::max(whole_elements(wanted, fold), fold.element_bytes);
+  alignas(kCacheLine) std::byte scratch[coll::kSpareBytes];
+  const std::size_t wanted = std::min(group.tuning().large.fold_bytes, coll::kSpareBytes);
+  const std::size_t step = fold_step(wanted, coll::spare_buffers(group.size()) + 1, fold);
   for (std::size_t at = 0; at < total; at += step) {
     const std::size_t bytes = std::min(step, total - at);
     std::byte* const result = kept != nullptr ? kept + at : scratch;
     // In place, the output is also an operand until the last step.
     std::byte* const between = operation.in_place() ? scratch : result;
-    const std::byte* sum = source(0) + at;
-    if (group.size() == 1 && result != sum) std::memcpy(result, sum, bytes);
-    for (int m = 1; m < group.size(); ++m) {
-      std::byte* const to = m == group.size() - 1 ? result : between;
-      fold.combine(to, sum, source(m) + at, bytes / fold.element_bytes);
-      sum = to;
-    }
+    coll::fold_canonical(fold, group.size(), result, between, scratch + step, bytes,
+                         [&](int m) { return source(m) + at; });
     if (told != nullptr) std::memcpy(told + at, result, bytes);
   }
 }
