@@ -252,6 +252,7 @@ typedef struct sumac_team_spec {
    *  at any rank: then there is no team. NULL: collectives of such teams pass through. */
   int (*open_across)(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
   void* open_context;
+  int has_no_next; /* 1: the caller has no collectives of its own (Python), so none are timed beside the team's */
 } sumac_team_spec_t;
 
 /** Makes a team: cuts the ranks into levels, makes one shared segment per host, and lets all ranks agree on whether
@@ -356,6 +357,16 @@ sumac_rest_t sumac_thread_rest(int64_t idle_us);
 
 /** The reason why the team is broken, in one line that names the rank; "" if it is not. Valid until destroy. */
 const char* sumac_team_error(const sumac_team_t* team);
+
+/** Breaks the team for a reason of the caller's own, such as a time limit: operations that are not done fail here at once,
+ *  and at the other ranks of this host within 10 ms, with the same text. Only the thread that moves the team calls it,
+ *  also from `progress` of the spec. A team that is broken keeps its first reason. */
+void sumac_team_break(sumac_team_t* team, const char* why);
+
+/** Breaks the team if a rank of this host has died or has broken it. Operations under way do this by themselves; a caller that
+ *  waits before it starts one asks now and then. Only the thread that moves the team calls it.
+ *  @return SUMAC_TEAM_OK or SUMAC_TEAM_BROKEN. */
+int sumac_team_check(sumac_team_t* team);
 
 /* ---- saying what is done, and why ---- */
 
