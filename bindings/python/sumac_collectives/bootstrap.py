@@ -28,6 +28,27 @@ class Store(typing.Protocol):
     def get(self, name: str) -> bytes:
         """Waits for a value."""
 
+    def close(self) -> None:
+        """Ends the connection."""
+
+
+class Prefixed:
+    """Another store under names of its own: one for each team."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self._store, self._prefix = store, prefix
+
+    def set(self, name: str, value: bytes) -> None:
+        """Stores a value for all ranks."""
+        self._store.set(f"{self._prefix}/{name}", value)
+
+    def get(self, name: str) -> bytes:
+        """Waits for a value."""
+        return self._store.get(f"{self._prefix}/{name}")
+
+    def close(self) -> None:
+        """Leaves the other store open."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -107,18 +128,24 @@ class _TorchStore:
         import datetime
 
         try:
-            from torch.distributed import PrefixStore, TCPStore
+            import torch.distributed as dist
         except ImportError as error:
             raise ImportError("torchrun started this process, and torch cannot be imported here") from error
-        host, port = address
-        self._store = PrefixStore("sumac_collectives", TCPStore(host, port, is_master=False,
-                                                                timeout=datetime.timedelta(seconds=timeout)))
+        host, port = typing.cast("tuple[str, int]", address)
+        made: typing.Any = dist
+        self._store = made.PrefixStore("sumac_collectives", made.TCPStore(host, port, is_master=False,
+                                                                          timeout=datetime.timedelta(seconds=timeout)))
 
     def set(self, name: str, value: bytes) -> None:
+        """Stores a value for all ranks."""
         self._store.set(name, value)
 
     def get(self, name: str) -> bytes:
+        """Waits for a value."""
         return bytes(self._store.get(name))
+
+    def close(self) -> None:
+        """The store closes with its last user."""
 
 
 def connect(start: Start, timeout: float) -> Store | None:

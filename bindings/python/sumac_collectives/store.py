@@ -12,6 +12,7 @@ import socket
 import struct
 import threading
 import time
+import typing
 
 _HEAD = struct.Struct("!BII")
 _SET, _GET = 1, 2
@@ -47,14 +48,14 @@ def _is_this_user(connection: socket.socket) -> bool:
         return True
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    return uid == os.getuid()
+    return bool(uid == os.getuid())
 
 
 def _text(address: Address) -> str:
     return address if isinstance(address, str) else f"{address[0]}:{address[1]}"
 
 
-def _socket_for(address: Address) -> tuple[socket.socket, object]:
+def _socket_for(address: Address) -> tuple[socket.socket, typing.Any]:
     if isinstance(address, str):
         # An abstract name leaves no file behind.
         return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), "\0" + address
@@ -154,17 +155,6 @@ class Client:
         """Waits for a value."""
         return self._ask(_GET, name, b"")
 
-
-class Prefixed:
-    """Another store under names of its own: one for each team."""
-
-    def __init__(self, store: Client | Prefixed, prefix: str) -> None:
-        self._store, self._prefix = store, prefix
-
-    def set(self, name: str, value: bytes) -> None:
-        """Stores a value for all ranks."""
-        self._store.set(f"{self._prefix}/{name}", value)
-
-    def get(self, name: str) -> bytes:
-        """Waits for a value."""
-        return self._store.get(f"{self._prefix}/{name}")
+    def close(self) -> None:
+        """Ends the connection."""
+        self._connection.close()

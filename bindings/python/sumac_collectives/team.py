@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, bootstrap
-from .store import Prefixed
 
 Array = NDArray[typing.Any]
 _OPS = {"sum": "sum", "prod": "prod", "min": "min", "max": "max", "band": "band", "bor": "bor", "bxor": "bxor"}
@@ -253,16 +252,22 @@ class Team:
         """Makes a team of the ranks with the same color, ordered by key, then by rank; None for a rank without color."""
         wishes = self.allgather(np.array([color is not None, color or 0, key], dtype=np.int64))
         self._teams += 1
-        if color is None:
-            return None
-        chosen = sorted((int(wish[2]), rank) for rank, wish in enumerate(wishes) if wish[0] and wish[1] == color)
-        ranks = [rank for _, rank in chosen]
-        store = None if self._store is None else Prefixed(self._store, f"{self._name}.{self._teams}.{color}")
-        return Team(store, ranks.index(self.rank), len(ranks), f"{self._name}.{self._teams}.{color}", self.timeout)
+        made = None
+        if color is not None:
+            chosen = sorted((int(wish[2]), rank) for rank, wish in enumerate(wishes) if wish[0] and wish[1] == color)
+            ranks = [rank for _, rank in chosen]
+            name = f"{self._name}.{self._teams}.{color}"
+            store = None if self._store is None else bootstrap.Prefixed(self._store, name)
+            made = Team(store, ranks.index(self.rank), len(ranks), name, self.timeout)
+        # Rank 0 serves the store, so it must not end before the others have met.
+        self.barrier()
+        return made
 
     def close(self) -> None:
         """Frees what the team holds here; later calls raise ValueError. Local: other ranks may still be busy."""
         self._core.close()
+        if self._store is not None:
+            self._store.close()
 
 
 def init(timeout: float = 1800.0) -> Team:

@@ -10,11 +10,8 @@ import typing
 import torch
 import torch.distributed as dist
 
-if typing.TYPE_CHECKING:
-    from types import ModuleType
 
-
-def _load() -> ModuleType:
+def _load() -> typing.Any:
     """Loads the compiled part. Raises ImportError with the remedy if it is for another PyTorch."""
     try:
         from . import _torch
