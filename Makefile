@@ -24,7 +24,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -73,6 +73,10 @@ bench-host: setup-bench configure ## shared memory against every MPI, inside thi
 bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interposed library and without (build/mpi.json, 90 minutes); CASE=name for some, WITHOUT=abi,impi
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/mpi/run.py --build $(BUILD) --out build/mpi.json --case "$(CASE)" --without "$(WITHOUT)"
+
+bench-torch: setup setup-python configure ## PyTorch's collectives by Sumac beside gloo, inside this host (build/torch.json, 15 minutes); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target py_torch py_core cacheline
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/python build/python/bin/python bench/torch/run.py --build $(BUILD) --out build/torch.json --case "$(CASE)"
 
 bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
