@@ -161,31 +161,32 @@ TEST(Team, NamesTheRankThatDoesNotCome) {
       std::mutex gone_lock;
       std::condition_variable gone;
       bool has_gone = false;
-      const auto texts = as_ranks(
-          3,
-          [&](Team& team) -> std::string {
-            Sum sum(count, team.rank());
-            sum.request.limit = team.rank() == 0 ? Millis{60} : Millis{600000};
-            if (team.rank() == 2) {
-              // It comes once it is late: the team is broken here as well.
-              std::unique_lock guard(gone_lock);
-              gone.wait(guard, [&] { return has_gone; });
-              // A small one may still come to its end here, since the others have given their parts.
-              auto ran = team.run(sum.request);
-              if (ran) ran = team.run(sum.request);
-              return ran ? "it ran" : ran.error().context;
-            }
-            const auto once = [&] {
-              return blocking ? team.run(sum.request) : team.wait(*team.post(sum.request, nullptr), Duration::max());
-            };
-            auto ran = once();
-            if (ran && team.rank() == 1) ran = once();  // The late rank may have come before this one looked.
-            const std::lock_guard guard(gone_lock);
-            has_gone = true;
-            gone.notify_all();
-            return ran ? "it ran" : ran.error().context;
-          },
-          {.name = "g", .slow_after = Millis{20}});
+      const auto texts = as_ranks(3,
+                                  [&](Team& team) -> std::string {
+                                    Sum sum(count, team.rank());
+                                    sum.request.limit = team.rank() == 0 ? Millis{60} : Millis{600000};
+                                    if (team.rank() == 2) {
+                                      // It comes once it is late: the team is broken here as well.
+                                      std::unique_lock guard(gone_lock);
+                                      gone.wait(guard, [&] { return has_gone; });
+                                      // A small one may still come to its end here, since the others have given their parts.
+                                      auto ran = team.run(sum.request);
+                                      if (ran) ran = team.run(sum.request);
+                                      return ran ? "it ran" : ran.error().context;
+                                    }
+                                    const auto once = [&] {
+                                      return blocking ? team.run(sum.request)
+                                                      : team.wait(*team.post(sum.request, nullptr), Duration::max());
+                                    };
+                                    auto ran = once();
+                                    if (ran && team.rank() == 1)
+                                      ran = once();  // The late rank may have come before this one looked.
+                                    const std::lock_guard guard(gone_lock);
+                                    has_gone = true;
+                                    gone.notify_all();
+                                    return ran ? "it ran" : ran.error().context;
+                                  },
+                                  {.name = "g", .slow_after = Millis{20}});
       for (const auto& text : texts) {
         EXPECT_NE(text.find("timed out after 60 ms at rank 0: rank 2 (host "), std::string::npos) << text;
         EXPECT_NE(text.find("has not begun it"), std::string::npos) << text;
@@ -211,7 +212,8 @@ TEST(Team, MessagesFindTheirReceivers) {
       if (from == team.rank()) continue;
       for (const std::uint32_t tag : {3u, 2u, 1u}) {
         in.emplace_back(tag == 1 ? 300000 : 5 * (tag - 2), 0);
-        const auto letter = team.receive(from, tag, in.back().data(), in.back().size() * sizeof(int), Seconds{60}, nullptr);
+        const auto letter =
+            team.receive(from, tag, in.back().data(), in.back().size() * sizeof(int), Seconds{60}, nullptr);
         if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
         for (const int value : in.back())
           if (value != from * 10 + static_cast<int>(tag)) return "wrong bytes";
@@ -252,7 +254,9 @@ TEST(Team, AMessageOfAnotherSizeIsNamedAndTheNextOneComes) {
     std::vector<int> data(50000, 3);
     if (team.rank() == 0) {
       for (int i = 0; i < 2; ++i)
-        if (auto w = team.wait(*team.send(1, 0, data.data(), i == 0 ? 200000 : 8, Seconds{60}, nullptr), Duration::max()); !w)
+        if (auto w =
+                team.wait(*team.send(1, 0, data.data(), i == 0 ? 200000 : 8, Seconds{60}, nullptr), Duration::max());
+            !w)
           return w.error().context;
       return "";
     }

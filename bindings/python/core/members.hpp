@@ -12,9 +12,9 @@
 namespace sumac::python {
 
 struct Member {
-  std::string host;           ///< The host's name, for people.
-  std::int64_t pid = 0;       ///< 0: its process numbers are not those of this rank (another PID namespace).
-  sumac_place_t place{};      ///< The host's number counts from 0 in the order of ranks.
+  std::string host;       ///< The host's name, for people.
+  std::int64_t pid = 0;   ///< 0: its process numbers are not those of this rank (another PID namespace).
+  sumac_place_t place{};  ///< The host's number counts from 0 in the order of ranks.
 };
 
 struct Members {
@@ -24,8 +24,8 @@ struct Members {
   int hosts = 1;
 
   int size() const noexcept { return static_cast<int>(all.size()); }
-  int index_here() const noexcept;                  ///< The index of this rank in `here`.
-  std::string name(int rank) const;                 ///< "rank 3 (host n4)"
+  int index_here() const noexcept;   ///< The index of this rank in `here`.
+  std::string name(int rank) const;  ///< "rank 3 (host n4)"
   std::string names(const std::vector<int>& ranks) const;
 };
 

@@ -100,7 +100,8 @@ Result<> Team::create(Exchange& exchange) {
   static sumac_team_options_t* const options = [] {
     sumac_team_options_t* read = nullptr;
     char wrong[1024] = "";
-    if (sumac_team_options_read(&read, wrong, sizeof wrong) != SUMAC_TEAM_OK) std::fprintf(stderr, "sumac: %s\n", wrong);
+    if (sumac_team_options_read(&read, wrong, sizeof wrong) != SUMAC_TEAM_OK)
+      std::fprintf(stderr, "sumac: %s\n", wrong);
     return read;
   }();
   if (options == nullptr) return fail(Errc::invalid, "a variable of the environment is wrong (it is named above)");
@@ -210,8 +211,8 @@ void Team::break_because(Error why) {
 Result<> Team::check_agreement(const Agreement& own, std::uint64_t number, int index) const {
   const auto other = roll_.read(index, number);
   if (!other || *other == own) return {};
-  return fail(Errc::invalid, "the ranks differ: operation {} is {} at rank {} and {} at rank {}", number, to_string(own),
-              rank(), to_string(*other), members_.here[static_cast<std::size_t>(index)]);
+  return fail(Errc::invalid, "the ranks differ: operation {} is {} at rank {} and {} at rank {}", number,
+              to_string(own), rank(), to_string(*other), members_.here[static_cast<std::size_t>(index)]);
 }
 
 Result<> Team::check_all(const Agreement& own, std::uint64_t number) const {
@@ -246,8 +247,8 @@ void Team::look(const Request& request, std::uint64_t number, Time began, bool& 
                         : fmt::format("{} {} not begun it", members_.names(late), late.size() == 1 ? "has" : "have");
   };
   if (waited > request.limit)
-    return break_because({Errc::timeout, fmt::format("timed out after {} at rank {}: {}", milliseconds(request.limit),
-                                                     rank(), who())});
+    return break_because(
+        {Errc::timeout, fmt::format("timed out after {} at rank {}: {}", milliseconds(request.limit), rank(), who())});
   if (waited < settings_.slow_after || has_said) return;
   has_said = true;
   say(fmt::format("{} has waited {} s in {}: {}", members_.name(rank()),
@@ -492,7 +493,8 @@ std::shared_ptr<Letter> Team::send(int to, std::uint32_t tag, const void* data, 
   if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
   const auto at = std::find(members_.here.begin(), members_.here.end(), to);
   if (at == members_.here.end() || !mail_)
-    return refused_letter(letter, {Errc::invalid, fmt::format("rank {}: send: there is no rank {} to send to", rank(), to)});
+    return refused_letter(letter,
+                          {Errc::invalid, fmt::format("rank {}: send: there is no rank {} to send to", rank(), to)});
   letter->peer = static_cast<int>(at - members_.here.begin());
   letter->tag = tag;
   letter->data = static_cast<std::byte*>(const_cast<void*>(data));  // A letter that is sent is only read.
@@ -508,8 +510,8 @@ std::shared_ptr<Letter> Team::receive(int from, std::uint32_t tag, void* data, s
   if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
   const auto at = std::find(members_.here.begin(), members_.here.end(), from);
   if ((from != Letter::kAnyone && at == members_.here.end()) || !mail_)
-    return refused_letter(letter,
-                          {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
+    return refused_letter(
+        letter, {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
   letter->peer = from == Letter::kAnyone ? Letter::kAnyone : static_cast<int>(at - members_.here.begin());
   letter->tag = tag;
   letter->data = static_cast<std::byte*>(data);

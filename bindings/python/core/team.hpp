@@ -29,8 +29,8 @@
 namespace sumac::python {
 
 struct TeamSettings {
-  std::string name;                        ///< For errors and for explain.
-  Duration slow_after = Seconds{10};       ///< An operation that has waited so long says once who is missing.
+  std::string name;                                ///< For errors and for explain.
+  Duration slow_after = Seconds{10};               ///< An operation that has waited so long says once who is missing.
   void (*say)(const std::string& line) = nullptr;  ///< Takes a line for people; none: stderr.
 };
 
@@ -74,7 +74,7 @@ class Team : public std::enable_shared_from_this<Team> {
   bool progress();
   bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || (mail_ && mail_->is_busy()); }
   bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
-  /// What is posted ends with an error, and so does every later call.
+  /// Ends what is posted with an error; every later call fails as well.
   void close();
   /// The number of the latest collective.
   std::uint64_t number() const noexcept { return numbers_.load(std::memory_order_relaxed); }
@@ -120,7 +120,7 @@ class Team : public std::enable_shared_from_this<Team> {
 
   Members members_;
   TeamSettings settings_;
-  int index_ = 0;  ///< Of this rank among those of its host.
+  int index_ = 0;  ///< The position of this rank among those of its host.
   Block block_;
   Roll roll_;
   std::unique_ptr<Mail> mail_;
@@ -142,7 +142,7 @@ class Team : public std::enable_shared_from_this<Team> {
   std::deque<LetterLimit> letters_;
   std::atomic<int> queued_{0}, waiters_{0};
   std::atomic<std::uint64_t> numbers_{0};
-  Time looked_{};  ///< Of progress(), under the turn.
+  Time looked_{};  ///< The last look of progress(), under the turn.
   std::atomic<std::int64_t> letters_looked_{0};
 
   mutable std::mutex failure_lock_;

@@ -40,9 +40,7 @@ PyObject *error_type, *timeout_type;
 [[noreturn]] void raise(const Error& why) {
   // The interrupt check has left its exception behind, mostly KeyboardInterrupt.
   if (why.code == Errc::interrupted && PyErr_Occurred() != nullptr) throw py::error_already_set();
-  PyObject* type = why.code == Errc::timeout   ? timeout_type
-                   : why.code == Errc::invalid ? PyExc_ValueError
-                                               : error_type;
+  PyObject* type = why.code == Errc::timeout ? timeout_type : why.code == Errc::invalid ? PyExc_ValueError : error_type;
   py::set_error(type, why.context.c_str());
   throw py::error_already_set();
 }
@@ -146,7 +144,8 @@ bool is_interrupted() {
 PYBIND11_MODULE(_core, module) {
   module.attr("version") = SUMAC_PACKAGE_VERSION;
   static const py::exception<Error> error(module, "Error", PyExc_RuntimeError);
-  static const py::exception<Errc> timeout(module, "TimeoutError", py::make_tuple(error, py::handle(PyExc_TimeoutError)));
+  static const py::exception<Errc> timeout(module, "TimeoutError",
+                                           py::make_tuple(error, py::handle(PyExc_TimeoutError)));
   error_type = error.ptr();
   timeout_type = timeout.ptr();
   python::set_interrupt_check(is_interrupted);
@@ -161,7 +160,8 @@ PYBIND11_MODULE(_core, module) {
   for (int kind = 0; kind < SUMAC_COLLS; ++kind) kinds[sumac_coll_name(kind)] = kind;
   module.attr("kinds") = kinds;
   py::dict dtypes, ops;
-  for (int dtype = 0; dtype < kDtypeCount; ++dtype) dtypes[py::str(std::string(to_string(static_cast<Dtype>(dtype))))] = dtype;
+  for (int dtype = 0; dtype < kDtypeCount; ++dtype)
+    dtypes[py::str(std::string(to_string(static_cast<Dtype>(dtype))))] = dtype;
   for (int op = 0; op < kOpCount; ++op) ops[py::str(std::string(to_string(static_cast<Op>(op))))] = op;
   module.attr("dtypes") = dtypes;
   module.attr("ops") = ops;

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 SECONDS = 120
 
@@ -30,8 +29,6 @@ def _child(body, rank, size, folder, arguments, pipe) -> None:
         answer = (body(rank, size, folder, *arguments), None)
     except BaseException as error:  # KeyboardInterrupt is one of the cases.
         answer = (None, f"{type(error).__name__}: {error}")
-        if os.environ.get("SUMAC_TEST_TRACE"):
-            traceback.print_exc()
     with contextlib.suppress(BrokenPipeError):
         os.write(pipe, pickle.dumps(answer))
     sys.stderr.flush()

@@ -57,8 +57,8 @@ void check_pair(const char* what, const at::Tensor& whole, const at::Tensor& blo
   check_tensor(what, block);
   TORCH_CHECK_VALUE(whole.scalar_type() == block.scalar_type(), "sumac: ", what, ": tensors of ", whole.scalar_type(),
                     " and ", block.scalar_type());
-  TORCH_CHECK_VALUE(whole.numel() == block.numel() * size, "sumac: ", what, ": ", whole.numel(),
-                    " elements where the ", size, " ranks have ", block.numel(), " each");
+  TORCH_CHECK_VALUE(whole.numel() == block.numel() * size, "sumac: ", what, ": ", whole.numel(), " elements where the ",
+                    size, " ranks have ", block.numel(), " each");
 }
 
 /// Tags of our own, which no caller has: those are not negative.
@@ -151,8 +151,7 @@ SumacBackend::Work SumacBackend::allreduce(Tensors& tensors, const c10d::Allredu
 SumacBackend::Work SumacBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) {
   TORCH_CHECK_VALUE(!tensors.empty(), "sumac: allreduce_coalesced takes at least one tensor");
   check_list("allreduce_coalesced", tensors, tensors.size());
-  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE_COALESCED,
-                                          "sumac:all_reduce");
+  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE_COALESCED, "sumac:all_reduce");
   const at::Tensor flat = scratch(tensors.front(), elements_of(tensors), opts.asyncOp);
   flatten(tensors, flat);
   own->ending->outputs = {flat};
@@ -447,9 +446,10 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
     team_->withdraw(answer);
     if (!waited)
       raise({waited.error().code,
-             fmt::format("[Rank {}]: reached monitoredBarrier, and rank 0 did not answer in {} ms: its log names the rank "
-                         "that failed ({})",
-                         rank_, waited_ms, waited.error().context)});
+             fmt::format(
+                 "[Rank {}]: reached monitoredBarrier, and rank 0 did not answer in {} ms: its log names the rank "
+                 "that failed ({})",
+                 rank_, waited_ms, waited.error().context)});
     return;
   }
   std::vector<char> words(static_cast<std::size_t>(size_));

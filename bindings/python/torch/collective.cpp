@@ -84,9 +84,9 @@ void check_tensor(const char* what, const at::Tensor& tensor, bool is_elementwis
                     "; it takes dense ones: call .to_dense()");
   TORCH_CHECK_VALUE(tensor.device().is_cpu(), "sumac: ", what, ": a tensor on ", tensor.device(),
                     "; it takes tensors on the CPU: call .cpu(), or use init_process_group(\"cpu:sumac,cuda:nccl\")");
-  TORCH_CHECK_VALUE(tensor.is_contiguous() || (is_elementwise && tensor.is_non_overlapping_and_dense()), "sumac: ", what,
-                    ": a tensor that is not contiguous, of sizes ", tensor.sizes(), " and strides ", tensor.strides(),
-                    ": call .contiguous()");
+  TORCH_CHECK_VALUE(tensor.is_contiguous() || (is_elementwise && tensor.is_non_overlapping_and_dense()),
+                    "sumac: ", what, ": a tensor that is not contiguous, of sizes ", tensor.sizes(), " and strides ",
+                    tensor.strides(), ": call .contiguous()");
 }
 
 void check_list(const char* what, const std::vector<at::Tensor>& tensors, std::size_t count) {
@@ -110,8 +110,8 @@ const std::vector<at::Tensor>& only(const char* what, const std::vector<std::vec
 }
 
 int count_of(std::int64_t elements) {
-  TORCH_CHECK_VALUE(elements >= 0 && elements <= INT_MAX, "sumac: a block of ", elements, " elements; at most ", INT_MAX,
-                    " where ranks have blocks of different sizes");
+  TORCH_CHECK_VALUE(elements >= 0 && elements <= INT_MAX, "sumac: a block of ", elements, " elements; at most ",
+                    INT_MAX, " where ranks have blocks of different sizes");
   return static_cast<int>(elements);
 }
 

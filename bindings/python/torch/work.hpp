@@ -20,9 +20,9 @@ std::exception_ptr exception_of(const Error& why);
 class Ending {
  public:
   std::vector<at::Tensor> outputs;
-  std::vector<at::Tensor> keeps;  ///< Inputs and memory between.
-  std::function<void()> last;     ///< Divides or copies into the outputs; none: nothing is left to do.
-  std::function<void()> profiled; ///< Ends the profiler's event.
+  std::vector<at::Tensor> keeps;   ///< Inputs and memory between.
+  std::function<void()> last;      ///< Divides or copies into the outputs; none: nothing is left to do.
+  std::function<void()> profiled;  ///< Ends the profiler's event.
 
   void end(const Error* why);
   void run_last();
@@ -41,7 +41,7 @@ class TeamWork final : public c10d::Work {
 
   /// Its ticket calls `ending->end()`. None: it is done.
   void follow(std::shared_ptr<python::Ticket> ticket) { ticket_ = std::move(ticket); }
-  std::shared_ptr<python::Letter> letter;  ///< Of a receive: it knows the sender.
+  std::shared_ptr<python::Letter> letter;  ///< Set for a message; that of a receive knows its sender.
 
   bool isCompleted() override { return !ticket_ || ticket_->is_done(); }
   bool isSuccess() const override { return !ticket_ || (ticket_->is_done() && ticket_->error() == nullptr); }
