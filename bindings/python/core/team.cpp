@@ -10,6 +10,7 @@
 #include "base/wait_policy.hpp"
 #include "bindings/python/core/alone.hpp"
 #include "bindings/python/core/life.hpp"
+#include "bindings/python/core/long_wait.hpp"
 #include "bindings/python/core/way_across.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "machine/cpu_share.hpp"
@@ -52,7 +53,8 @@ void wait_until(int ranks_here, Ready ready, Now now_and_then) {
   settings.cpus = cpus;
   shm::RankWait waiting(settings);
   const std::uint32_t looks = waits::schedule_looks(settings.yields_first());
-  Time looked = monotonic_now();
+  const Time began = monotonic_now();
+  Time looked = began;
   for (;;) {
     for (std::uint32_t i = 0; i < looks; ++i)
       if (ready()) return;
@@ -61,6 +63,7 @@ void wait_until(int ranks_here, Ready ready, Now now_and_then) {
     if (now - looked < kLookEvery) continue;
     looked = now;
     if (!now_and_then(now)) return;
+    rest_long(now - began);
   }
 }
 
@@ -266,6 +269,7 @@ void Team::look_in_run(void* self) {
   team.look(*running.request, running.number, running.began, running.has_said);
   if (asks && is_interrupted())
     team.break_because({Errc::interrupted, fmt::format("rank {} was interrupted", team.rank())});
+  rest_long(now - running.began);
 }
 
 // ---- blocking

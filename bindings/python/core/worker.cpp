@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "bindings/python/core/long_wait.hpp"
 #include "bindings/python/core/team.hpp"
 
 namespace sumac::python {
@@ -86,8 +87,6 @@ bool Worker::pass() {
 }
 
 void Worker::loop() {
-  // A rank that has waited for a second waits for people or for a long computation.
-  constexpr Duration kLong = Seconds{1}, kLongSleep = Millis{2};
   Time moved = monotonic_now();
   for (;;) {
     const auto idle = monotonic_now() - moved;
@@ -107,7 +106,7 @@ void Worker::loop() {
         changed_.wait(guard, [this] { return has_news_; });
         moved = monotonic_now();
       } else if (rest.sleep_us > 0 && !has_news_) {
-        changed_.wait_for(guard, idle > kLong ? kLongSleep : Duration(Micros{rest.sleep_us}));
+        changed_.wait_for(guard, std::max<Duration>(Micros{rest.sleep_us}, long_wait(idle)));
       }
       if (has_news_) moved = monotonic_now();
       has_news_ = false;

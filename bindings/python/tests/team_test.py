@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import ranks
 import sumac_collectives
-from sumac_collectives import bootstrap, store, team as team_module
+from sumac_collectives import _core, bootstrap, store, team as team_module
 
 HERE = pathlib.Path(__file__).resolve().parent
 DTYPES = [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16, np.float32, np.float64,
@@ -150,6 +150,11 @@ class BadInput(unittest.TestCase):
         found = ranks.run(dead, 3)
         for one in found[:2]:
             self.assertRegex(one.error, r"^Error: .*rank 2 \(process \d+ of this host\) died")
+
+    def test_two_versions_of_the_package(self):
+        values = {"sumac/0/1": b"0.0.9" + bytes(27)}
+        with self.assertRaisesRegex(ValueError, "rank 1 has sumac_collectives 0.0.9 and rank 0 has .*: install the same version"):
+            _core.Team(values.__setitem__, values.__getitem__, 0, 2, "world", 10.0)
 
     def test_a_port_that_is_taken(self):
         name = f"sumac-test-taken-{os.getpid()}"

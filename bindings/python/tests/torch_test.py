@@ -4,7 +4,9 @@ import gc
 import os
 import pathlib
 import signal
+import subprocess
 import sys
+import tempfile
 import unittest
 
 try:
@@ -275,6 +277,22 @@ def data_loader(rank, size, folder):
     dist.destroy_process_group()
 
 
+def in_debug_mode(rank, size, folder):
+    """PyTorch wraps the backend, and compares what the ranks do over gloo."""
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
+    dist.set_debug_level_from_env()
+    ranks.init("sumac", rank, size, folder)
+    x = torch.ones(3)
+    dist.all_reduce(x)
+    net = torch.nn.parallel.DistributedDataParallel(model())
+    train(net, rank, 2)
+    try:
+        dist.all_reduce(torch.ones(3 + rank))
+    except RuntimeError as error:
+        return str(error)
+    return "it ran"
+
+
 def futures(rank, size, folder):
     ranks.init("sumac", rank, size, folder)
     x = torch.ones(10)
@@ -314,6 +332,10 @@ class Works(unittest.TestCase):
 
     def test_futures(self):
         ranks.values(self, futures, 2)
+
+    def test_the_debug_mode(self):
+        for text in ranks.values(self, in_debug_mode, 2):
+            self.assertIn("Detected mismatch between collectives on ranks", text)
 
     def test_the_profiler_names_our_operations(self):
         self.assertEqual(ranks.values(self, profiled, 2), [["sumac:all_reduce", "sumac:broadcast"]] * 2)
@@ -426,14 +448,28 @@ def interrupted(rank, size, folder):
     dist.barrier()
     if rank == 0:
         (folder / "waits").touch()
+        try:
+            dist.all_reduce(torch.ones(4))
+        finally:
+            (folder / "ended").touch()
+    ranks.await_file(folder / "ended")
+    for _ in range(2):  # Rank 0 has given its part of the first one.
         dist.all_reduce(torch.ones(4))
-    ranks.await_file(folder / "stop")
 
 
-def exits_at_once(rank, size, folder):
-    ranks.init("sumac", rank, size, folder)
-    dist.all_reduce(torch.ones(4))
-    return dist.all_reduce(torch.ones(4), async_op=True).wait()
+# Its last operation is posted and nobody waits for it; the helper thread is alive.
+EXITS_AT_ONCE = """
+import sys
+import torch
+import torch.distributed as dist
+rank, folder = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("sumac", store=dist.FileStore(folder + "/store", 2), rank=rank, world_size=2)
+x = torch.ones(4)
+dist.all_reduce(x, async_op=True).wait()
+print("sum", int(x[0]), flush=True)
+if rank == 0:
+    dist.all_reduce(torch.ones(100000), async_op=True)
+"""
 
 
 class Fails(unittest.TestCase):
@@ -471,22 +507,23 @@ class Fails(unittest.TestCase):
             self.assertRegex(found[0].error, r"^DistBackendError: .*rank 1 .*died")
 
     def test_ctrl_c_ends_a_call(self):
-        import tempfile
-
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             started = ranks.start(interrupted, 2, folder)
             ranks.await_file(folder / "waits")
             os.kill(started[0][0], signal.SIGINT)
-            with os.fdopen(os.dup(started[0][1]), "rb") as pipe:
-                pipe.read(1)  # It has ended.
-            (folder / "stop").touch()
             found = ranks.end(started)
-        self.assertIsNone(found[1].error)
+        self.assertTrue(found[0].error.startswith("KeyboardInterrupt"), found[0].error)
+        self.assertRegex(found[1].error, "rank 0 was interrupted|rank 0 .* died")
 
     def test_an_exit_without_destroy_leaves_nothing(self):
         before = set(os.listdir("/dev/shm"))
-        self.assertEqual(ranks.values(self, exits_at_once, 2), [True, True])
+        with tempfile.TemporaryDirectory() as folder:
+            programs = [subprocess.Popen([sys.executable, "-c", EXITS_AT_ONCE, str(rank), folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                        for rank in range(2)]
+            said = [program.communicate(timeout=ranks.SECONDS)[0] for program in programs]
+        self.assertEqual([program.returncode for program in programs], [0, 0], said)
+        self.assertEqual([text.splitlines()[-1:] for text in said], [["sum 2"]] * 2)
         self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set())
 
 
