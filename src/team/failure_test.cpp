@@ -142,7 +142,9 @@ TEST(Failure, ACallersOwnReasonIsHeardOnTheWholeHost) {
       sumac_team_t* team = world.create(world.spec(places, as_c(options)));
       if (team == nullptr) return world.why;
       const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 3, world.rank);
-      if (sumac_team_check(team) != SUMAC_TEAM_OK) return "broken at first";
+      const bool is_broken_first = sumac_team_check(team) != SUMAC_TEAM_OK;
+      world.meet();
+      if (is_broken_first) return "broken at first";
       if (world.rank == 2) {
         sumac_team_break(team, "rank 2 has waited long enough");
         sumac_team_break(team, "a second reason");
@@ -151,7 +153,6 @@ TEST(Failure, ACallersOwnReasonIsHeardOnTheWholeHost) {
         return fmt::format("answer {}", rc);
       }
       const auto fault = broken_for(team, exercise, "rank 2 has waited long enough");
-      world.meet();
       sumac_team_destroy(team);
       return fault;
     });
