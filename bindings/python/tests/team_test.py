@@ -2,6 +2,7 @@
 import doctest
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import unittest
@@ -175,7 +176,7 @@ class BadInput(unittest.TestCase):
 
 
 class Launchers(unittest.TestCase):
-    PROGRAM = "import sumac_collectives; t = sumac_collectives.init(60); print('sum', t.allreduce([t.rank + 1])[0], t.size)"
+    PROGRAM = "import sumac_collectives; t = sumac_collectives.init(60); print(f'sum {t.allreduce([t.rank + 1])[0]} {t.size}\\n', end='')"
 
     def check(self, *command):
         done = subprocess.run([*command, sys.executable, "-c", self.PROGRAM], capture_output=True, text=True, timeout=ranks.SECONDS)
@@ -188,7 +189,9 @@ class Launchers(unittest.TestCase):
         self.check("mpirun.mpich", "-n", "2")
 
     def test_master_address(self):
-        port = "29533"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
         programs = [subprocess.Popen([sys.executable, "-c", self.PROGRAM], stdout=subprocess.PIPE, text=True,
                                      env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
                     for rank in range(2)]
