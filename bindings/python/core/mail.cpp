@@ -22,12 +22,14 @@ struct Header {
 constexpr std::size_t kPipeBytes = 128;  ///< Two counters, each in a line of its own.
 
 void copy_in(std::byte* ring, std::size_t size, std::uint64_t at, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;  // An empty message may have no memory.
   const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
   std::memcpy(ring + at % size, from, first);
   std::memcpy(ring, static_cast<const std::byte*>(from) + first, bytes - first);
 }
 
 void copy_out(void* to, const std::byte* ring, std::size_t size, std::uint64_t at, std::size_t bytes) {
+  if (bytes == 0) return;
   const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
   std::memcpy(to, ring + at % size, first);
   std::memcpy(static_cast<std::byte*>(to) + first, ring, bytes - first);
@@ -178,7 +180,7 @@ bool Mail::take_kept(Ended& ended) {
       std::optional<Error> why;
       if (letter->bytes != at->bytes.size())
         why = wrong_size(*letter, at->bytes.size());
-      else
+      else if (!at->bytes.empty())
         std::memcpy(letter->data, at->bytes.data(), at->bytes.size());
       ended.emplace_back(std::move(letter), std::move(why));
       at = kept.erase(at);
