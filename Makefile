@@ -24,7 +24,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -35,7 +35,7 @@ demo: setup configure ## build, bring up an emulated fabric, show MPI without an
 	@cmake --build $(BUILD) -j $(JOBS) --target demo
 	@python3 bench/demo.py --build $(BUILD) --out build/demo.json
 
-test: setup-dev configure ## build everything and run every test; TESTS=regex for some
+test: setup-dev setup-python configure ## build everything and run every test; TESTS=regex for some
 	@cmake --build $(BUILD) -j $(JOBS) --target all check-headers
 	@python3 tests/run.py --build $(BUILD) --jobs $(JOBS) --only "$(TESTS)"
 
@@ -74,6 +74,10 @@ bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interpo
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/mpi/run.py --build $(BUILD) --out build/mpi.json --case "$(CASE)" --without "$(WITHOUT)"
 
+bench-torch: setup setup-python configure ## PyTorch's collectives by Sumac beside gloo, inside this host (build/torch.json, 15 minutes); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target py_torch py_core cacheline
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/python build/python/bin/python bench/torch/run.py --build $(BUILD) --out build/torch.json --case "$(CASE)"
+
 bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/fabric/run.py --build $(BUILD) --out build/fabric.json --case "$(CASE)" $(if $(BEFORE),--before "$(BEFORE)")
@@ -107,6 +111,9 @@ pasted: setup-bench configure ## the command lines of published texts on emulate
 	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/pasted_test.py
 	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/pasted_test.py --large
 	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/imb_test.py
+
+wheel: setup-python ## the Python package with all it needs but PyTorch and numpy (build/wheels)
+	@bindings/python/wheel build/wheels
 
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it
 	@cmake --preset walk --log-level=WARNING
@@ -165,6 +172,10 @@ setup-tools: ## the same and what lint and docs need
 
 setup-mpi4py: ## the same and what mpi4py is built with
 	@packaging/install packaging/apt.txt packaging/apt-mpi4py.txt
+
+setup-python: ## the environment of the Python modules, with PyTorch (build/python, 4 GB; SUMAC_TORCH=no without)
+	@packaging/install packaging/apt.txt packaging/apt-python.txt
+	@bindings/python/setup
 
 configure:
 	@cmake --preset $(PRESET) --log-level=WARNING

@@ -10,6 +10,7 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_RUN_DIR", "`sumac up`, `down`, `status`: the directory of what they start, instead of the user's own."},
     {"SUMAC_SEED", "`sumac-seeds`: this seed alone, to see a failure again."},
     {"SUMAC_SETUP", "`make`: `no` installs no packages."},
+    {"SUMAC_TORCH", "`make`: `no` installs no PyTorch; its tests are skipped."},
     {"SUMAC_BUILD", "Tests of the component: the build folder."},
     {"SUMAC_OMPI5_PREFIX",
      "Tests of the component: the prefix of an Open MPI 5.0, for which it is built (docs/tools.md)."},

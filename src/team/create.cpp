@@ -391,7 +391,7 @@ void Maker::set_direct() {
 /// With more ranks than processors the times say more of the system's schedule than of the two ways. A user who names an
 /// algorithm wants that one.
 bool Maker::may_be_compared(coll::Kind kind) const {
-  return handle_.options.steps_aside && Comparison::compares(kind) && !team_->shape.crowded &&
+  return spec_.has_no_next == 0 && handle_.options.steps_aside && Comparison::compares(kind) && !team_->shape.crowded &&
          !handle_.options.disabled[index_of(kind)] && handle_.options.forced[index_of(kind)] == "auto";
 }
 

@@ -96,26 +96,6 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
 }
 
 /// A process whose files may not grow cannot make shared memory, neither a memfd nor a file.
-TEST(Failure, ARankThatBreaksItReleasesThoseThatWait) {
-  const auto places = places_of(1, 1, 3);
-  const auto options = options_with({});
-  for (const bool blocking : {true, false})
-    EXPECT_EQ("", as_threads(3, 5, [&](World& world) -> std::string {
-                sumac_team_t* team = world.create(world.spec(places, as_c(options)));
-                if (team == nullptr) return world.why;
-                const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 3, world.rank);
-                if (do_one(team, exercise, blocking) != SUMAC_TEAM_OK) return "the first one failed";
-                if (world.rank == 1) {
-                  sumac_team_break(team, "rank 1 has enough");
-                } else if (do_one(team, exercise, blocking) != SUMAC_TEAM_BROKEN) {
-                  return "it ended without rank 1";
-                }
-                const auto fault = broken_for(team, exercise, "rank 1 has enough");
-                sumac_team_destroy(team);
-                return fault;
-              }));
-}
-
 TEST(Failure, WithoutMemoryThereIsNoTeamAndEverybodyKnowsWhy) {
   const auto places = places_of(1, 1, 3);
   const auto options = options_with({});
@@ -152,6 +132,45 @@ TEST(Failure, DestroyedWithOperationsPosted) {
               sumac_team_destroy(team);
               return "";
             }));
+}
+
+TEST(Failure, ACallersOwnReasonIsHeardOnTheWholeHost) {
+  const auto places = places_of(1, 1, 3);
+  const auto options = options_with({});
+  for (const bool blocking : {true, false}) {
+    const auto texts = as_processes(3, 36, [&](World& world) -> std::string {
+      sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+      if (team == nullptr) return world.why;
+      const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 3, world.rank);
+      if (sumac_team_check(team) != SUMAC_TEAM_OK) return "broken at first";
+      if (world.rank == 2) {
+        sumac_team_break(team, "rank 2 has waited long enough");
+        sumac_team_break(team, "a second reason");
+        if (sumac_team_check(team) != SUMAC_TEAM_BROKEN) return "not broken";
+      } else if (const int rc = do_one(team, exercise, blocking); rc != SUMAC_TEAM_BROKEN) {
+        return fmt::format("answer {}", rc);
+      }
+      const auto fault = broken_for(team, exercise, "rank 2 has waited long enough");
+      world.meet();
+      sumac_team_destroy(team);
+      return fault;
+    });
+    for (const auto& text : texts) EXPECT_EQ("", text);
+  }
+}
+
+TEST(Failure, ARankThatDiesBetweenOperationsIsFoundByACheck) {
+  const auto places = places_of(1, 1, 2);
+  const auto options = options_with({});
+  const auto texts = as_processes(2, 37, [&](World& world) -> std::string {
+    sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+    if (team == nullptr) return world.why;
+    world.meet();
+    if (world.rank == 1) ::raise(SIGKILL);
+    while (sumac_team_check(team) == SUMAC_TEAM_OK) ::sched_yield();
+    return sumac_team_error(team);
+  });
+  EXPECT_NE(texts[0].find("rank 1"), std::string::npos) << texts[0];
 }
 
 TEST(Failure, ACallThatBreaksARuleStartsNothing) {

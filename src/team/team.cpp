@@ -93,10 +93,17 @@ Choice sumac_team::choose(const Operation& operation) const {
 
 void sumac_team_destroy(sumac_team_t* team) { delete team; }
 
-void sumac_team_break(sumac_team_t* team, const char* why) { team->fail(Errc::refused, why); }
-
 const char* sumac_team_error(const sumac_team_t* team) {
   return team->is_broken.load(std::memory_order_acquire) ? team->error : "";
+}
+
+void sumac_team_break(sumac_team_t* team, const char* why) { team->fail(Errc::refused, why); }
+
+int sumac_team_check(sumac_team_t* team) {
+  team->look_at_board();
+  if (team->island_group != nullptr && team->island_group->look_for_dead_now_and_then() != Errc::ok)
+    team->fail(team->island_group->broken(), team->island_group->error());
+  return team->is_broken.load(std::memory_order_acquire) ? SUMAC_TEAM_BROKEN : SUMAC_TEAM_OK;
 }
 
 void sumac_team_ways(const sumac_team_t* team, int coll, uint64_t* calls) {

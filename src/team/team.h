@@ -256,6 +256,7 @@ typedef struct sumac_team_spec {
    *  at any rank: then there is no team. NULL: collectives of such teams pass through. */
   int (*open_across)(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
   void* open_context;
+  int has_no_next; /* 1: the caller has no collectives of its own (Python), so none are timed beside the team's */
 } sumac_team_spec_t;
 
 /** Makes a team: cuts the ranks into levels, makes one shared segment per host, and lets all ranks agree on whether
@@ -273,10 +274,6 @@ int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char
 /** Frees all that the team has at this rank. Local: other ranks may still be in their last collective. Operations
  *  that are not done are dropped; their handles are freed too, active or not. */
 void sumac_team_destroy(sumac_team_t* team);
-
-/** Breaks the team: every later call at this rank fails with this reason, and so do those of the other ranks on its host,
- *  also the calls that they are waiting in. Any thread may call it. */
-void sumac_team_break(sumac_team_t* team, const char* why);
 
 /** True (1) if the team combines the operands of every reduction in the order of ranks: all ranks meet at once in one
  *  shared memory. The same at every rank. */
@@ -364,6 +361,16 @@ sumac_rest_t sumac_thread_rest(int64_t idle_us);
 
 /** The reason why the team is broken, in one line that names the rank; "" if it is not. Valid until destroy. */
 const char* sumac_team_error(const sumac_team_t* team);
+
+/** Breaks the team for a reason of the caller's own, such as a time limit: operations that are not done fail here at once,
+ *  and at the other ranks of this host within 10 ms, with the same text. Any thread may call it, also from `progress` of
+ *  the spec. A team that is broken keeps its first reason. */
+void sumac_team_break(sumac_team_t* team, const char* why);
+
+/** Breaks the team if a rank of this host has died or has broken it. Operations under way do this by themselves; a caller that
+ *  waits before it starts one asks now and then. Only the thread that moves the team calls it.
+ *  @return SUMAC_TEAM_OK or SUMAC_TEAM_BROKEN. */
+int sumac_team_check(sumac_team_t* team);
 
 /* ---- saying what is done, and why ---- */
 

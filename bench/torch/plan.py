@@ -1,0 +1,66 @@
+"""The cells of `make bench-torch`, and what must hold."""
+
+from dataclasses import dataclass
+
+SUMAC, GLOO, NOTHING = "sumac", "gloo", "nothing"
+LABELS = {SUMAC: "sumac", GLOO: "gloo", NOTHING: "a backend that does nothing"}
+SIZES = {"8B": 8, "64KiB": 64 << 10, "4MiB": 4 << 20, "32MiB": 32 << 20}
+# Calls of these begin when the rank before has ended: others need a barrier before each call.
+BACK_TO_BACK = ("allreduce", "allgather", "alltoall")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One collective of float32 tensors between ranks on this host. `bytes` are those of the vector, or of all blocks together."""
+
+    name: str
+    kind: str
+    bytes: int
+    ranks: int
+    faster: float  # The least ratio of gloo's time by ours.
+    over_nothing_us: float | None = None  # The most that our time may be above that of a backend that does nothing.
+
+    @property
+    def iterations(self):
+        """200 up to 64 KiB, then less, so that a turn of the slower backend takes half a second at most."""
+        return 200 if self.bytes <= 64 << 10 else 20 if self.bytes <= 4 << 20 else 6
+
+    @property
+    def warmup(self):
+        """A tenth, at least 5 where there are many, is measured and dropped."""
+        return max(5, self.iterations // 10) if self.iterations > 10 else 2
+
+    def must(self):
+        """For people."""
+        words = [f"{self.faster:g} x faster than gloo"]
+        if self.over_nothing_us is not None:
+            words.append(f"<= {self.over_nothing_us:g} us above a backend that does nothing")
+        return ", ".join(words)
+
+
+def cells():
+    """All cells, those with the same number of ranks together."""
+    out = [Cell("allreduce-8B-2r", "allreduce", 8, 2, 8, 15), Cell("allreduce-64KiB-2r", "allreduce", SIZES["64KiB"], 2, 10),
+           Cell("allreduce-32MiB-2r", "allreduce", SIZES["32MiB"], 2, 2.5)]
+    out += [Cell(f"{kind}-{size}-2r", kind, SIZES[size], 2, 2) for kind in ("broadcast", "allgather", "reduce_scatter", "alltoall")
+            for size in ("8B", "64KiB", "4MiB")]
+    return [*out, Cell("allreduce-8B-4r", "allreduce", 8, 4, 4)]
+
+
+OTHERS = ("idle-cpu", "idle-cpu-waiting", "ddp-loss-2r", "ddp-loss-4r", "reproducible-cost")
+IDLE_SHARE_MAX = 0.01
+LOSS_MAX = 1e-6
+
+
+def names_of(wanted):
+    """The cases that a list of names with * asks for, all for "". Raises ValueError, which names an unknown one."""
+    import fnmatch
+
+    every = [*(cell.name for cell in cells()), *OTHERS]
+    chosen = []
+    for pattern in [part for part in wanted.split(",") if part] or ["*"]:
+        found = fnmatch.filter(every, pattern)
+        if not found:
+            raise ValueError(f"no case {pattern}: --list prints them")
+        chosen += [name for name in found if name not in chosen]
+    return chosen

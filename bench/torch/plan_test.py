@@ -1,0 +1,44 @@
+"""Tests of the cells and of their verdicts."""
+
+import unittest
+
+import plan as P
+import report
+from core.cells import Results
+
+
+def judged(ours, gloo, nothing, cell):
+    results = Results()
+    for start in range(3):
+        for name, value in ((P.SUMAC, ours), (P.GLOO, gloo), (P.NOTHING, nothing)):
+            results.cell(cell.name, name).values.append(value)
+        results.pair(cell.name, P.GLOO).add(start, gloo / ours)
+    return report.row(cell, results, 103.0)
+
+
+class Plan(unittest.TestCase):
+    def test_the_cells_of_the_table(self):
+        names = P.names_of("")
+        self.assertEqual(len(names), len(set(names)))
+        for name in ("allreduce-8B-2r", "allreduce-32MiB-2r", "alltoall-4MiB-2r", "reduce_scatter-8B-2r", "allreduce-8B-4r", "idle-cpu", "ddp-loss-2r"):
+            self.assertIn(name, names)
+        self.assertEqual(P.names_of("allreduce-*-2r,idle-cpu"), ["allreduce-8B-2r", "allreduce-64KiB-2r", "allreduce-32MiB-2r", "idle-cpu"])
+        with self.assertRaisesRegex(ValueError, "no case allreduce-9B"):
+            P.names_of("allreduce-9B")
+
+    def test_a_cell_holds_both_limits_or_fails(self):
+        cell = next(cell for cell in P.cells() if cell.name == "allreduce-8B-2r")
+        for ours, gloo, nothing, word in ((20, 400, 10, "pass"), (26, 400, 10, "FAIL"), (60, 400, 50, "FAIL")):
+            with self.subTest(ours=ours):
+                self.assertEqual(judged(ours, gloo, nothing, cell)["verdict"], word)
+        entry = judged(20, 400, 10, cell)
+        self.assertEqual((entry["ok"], entry["ratio"], entry["bare"], entry["above_nothing_us"]), (True, 20, 10, 10))
+
+    def test_a_number_with_a_limit(self):
+        self.assertTrue(report.limited("idle-cpu", "share", 0.01, 0.01)["ok"])
+        self.assertFalse(report.limited("idle-cpu", "share", 0.011, 0.01)["ok"])
+        self.assertFalse(report.limited("ddp-loss-2r", "ratio", 0, 0, "two runs differ")["ok"])
+
+
+if __name__ == "__main__":
+    unittest.main()

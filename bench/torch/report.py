@@ -1,0 +1,55 @@
+"""Judges the cells, and prints the table."""
+
+from core import table as T
+from core import verdict as V
+from core.pairs import median
+from core.table import number
+
+import plan as P
+
+
+def row(cell, results, trip_ns):
+    """The entry of build/torch.json for a collective."""
+    pairs = results.pair(cell.name, P.GLOO)
+    mine, ratio, interval = results.cell(cell.name, P.SUMAC), pairs.ratio, pairs.interval
+    above = median([ours - other for ours, other in zip(mine.values, results.cell(cell.name, P.NOTHING).values)])
+    word, why = _verdict(cell, mine, ratio, interval, above)
+    more = {} if cell.over_nothing_us is None else {"above_nothing_us": above}
+    return T.entry(cell.name, "us", mine.value, {P.LABELS[P.GLOO]: results.value(cell.name, P.GLOO)}, None,
+                   results.value(cell.name, P.NOTHING), ranks=cell.ranks, bytes=cell.bytes, best_peer=P.LABELS[P.GLOO], ratio=ratio,
+                   ratio_interval=list(interval) if interval else None, **V.keys(word, why, cell.must()), pairs={P.LABELS[P.GLOO]: len(pairs.values)},
+                   cacheline_ns=trip_ns, failures={P.LABELS[name]: one.failures for name, one in results.of(cell.name).items() if one.failures}, **more)
+
+
+def _verdict(cell, mine, ratio, interval, above):
+    if mine.failures:
+        return V.FAIL, mine.failures[0]
+    if mine.value is None or ratio is None:
+        return V.OPEN, "not run"
+    judged = V.Judgement()
+    # A ratio fails when its interval lies wholly below the limit.
+    judged.hold((interval[1] if interval else ratio) >= cell.faster, f"{ratio:.2f} x faster than gloo")
+    if cell.over_nothing_us is not None:
+        judged.hold(above <= cell.over_nothing_us, f"{above:.1f} us above a backend that does nothing")
+    word, why = judged.result()
+    if word == V.PASS and ratio < cell.faster:
+        return V.OPEN, why + ": its interval holds the limit"
+    return word, why
+
+
+def limited(case, unit, value, at_most, failure=None, **more):
+    """The entry of a case with one number and its limit."""
+    if failure:
+        word, why = V.FAIL, failure
+    else:
+        word, why = (V.PASS if value <= at_most else V.FAIL), f"{value:.3g}"
+    return T.entry(case, unit, value, {}, at_most, None, best_peer=None, ratio=None, ratio_interval=None, cacheline_ns=None,
+                   **V.keys(word, why, f"<= {at_most:g}"), failures={"sumac": [failure]} if failure else {}, **more)
+
+
+def table(entries):
+    """The lines of the table in Markdown."""
+    body = [(one["case"], one["unit"], number(one["bare"], one["unit"]), number(one["peers"].get(P.LABELS[P.GLOO]), one["unit"]),
+             number(one["sumac"], one["unit"]), f"{one['ratio']:.2f}" if one["ratio"] else "-", T.interval_text(one["ratio_interval"]), one["must"],
+             one["verdict"], f"{one['cacheline_ns']:.0f} ns" if one["cacheline_ns"] else "-") for one in entries]
+    return T.markdown(("case", "unit", "nothing", "gloo", "Sumac", "gloo / Sumac", "95 %", "must hold", "", "cache line"), body)

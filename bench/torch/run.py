@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""`make bench-torch`: PyTorch's collectives by Sumac beside gloo, inside this host.
+
+In each start the ranks are new processes, which have a group of each backend; the backends take turns in cycles, and a cycle gives
+one pair. Cells whose interval holds the limit are measured again while there is time."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# Behind PyTorch's folder: this one has a folder of the same name.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from core import verdict as V  # noqa: E402
+from core.cells import Results  # noqa: E402
+from core.table import entry, write  # noqa: E402
+from core.verdict import complain  # noqa: E402
+
+import measured  # noqa: E402
+import plan as P  # noqa: E402
+import report  # noqa: E402
+
+STARTS, CYCLES, ROUNDS = 3, 6, 2
+IDLE_S = 10
+
+
+def cacheline_ns(build):
+    """The round trip of a cache line just now; None if it cannot be measured."""
+    done = subprocess.run([build / "bin" / "cacheline"], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["cacheline_ns"] if done.returncode == 0 else None
+
+
+def measure(cell, results, start, trips):
+    """One start of a cell."""
+    trips.setdefault(cell.name, []).append(cacheline_ns(measure.build))
+    try:
+        cycles = measured.turns(cell, CYCLES)
+    except RuntimeError as failure:
+        results.cell(cell.name, P.SUMAC).failures.append(str(failure))
+        return
+    for took in cycles:
+        for name, value in took.items():
+            results.cell(cell.name, name).values.append(value)
+        results.pair(cell.name, P.GLOO).add(start, took[P.GLOO] / took[P.SUMAC])
+
+
+def collectives(cells, minutes):
+    """Measures the cells, and those again whose interval holds the limit."""
+    results, trips, end = Results(), {}, time.monotonic() + 60 * minutes
+    for again in range(1 + ROUNDS):
+        for cell in cells:
+            pairs = results.pair(cell.name, P.GLOO)
+            if again and (results.cell(cell.name, P.SUMAC).failures or not pairs.interval or not pairs.interval[0] < cell.faster <= pairs.interval[1]):
+                continue
+            for start in range(again * STARTS, (again + 1) * STARTS):
+                if start == 0 or time.monotonic() < end:
+                    measure(cell, results, start, trips)
+            print(f"{cell.name}: {results.value(cell.name, P.SUMAC) or 0:.1f} us, gloo {results.value(cell.name, P.GLOO) or 0:.1f} us", flush=True)
+    known = {name: [trip for trip in found if trip] for name, found in trips.items()}
+    return [report.row(cell, results, sorted(known[cell.name])[len(known[cell.name]) // 2] if known[cell.name] else None) for cell in cells]
+
+
+def other(case):
+    """The entry of a case that is no collective."""
+    if case.startswith("idle-cpu"):
+        share = measured.idle_share(IDLE_S, case.endswith("waiting"))
+        return report.limited(case, "share", share, P.IDLE_SHARE_MAX, ranks=2)
+    if case.startswith("ddp-loss"):
+        size = int(case[-2])
+        ours, again, theirs = measured.losses(P.SUMAC, size), measured.losses(P.SUMAC, size), measured.losses(P.GLOO, size)
+        apart = max(abs(one - two) / abs(two) for one, two in zip(ours, theirs))
+        failure = "two runs differ" if ours != again else None
+        return report.limited(case, "ratio", apart, 0 if size == 2 else P.LOSS_MAX, failure, ranks=size)
+    return entry(case, "ratio", None, {}, None, None, best_peer=None, ratio=None, ratio_interval=None, cacheline_ns=None, failures={},
+                 **V.keys(V.REPORTED, "SUMAC_REPRODUCIBLE does not reach shared memory yet: it adds in the order of ranks wherever a team has one domain",
+                          "reported"))
+
+
+def main():
+    """Measures, and writes the table."""
+    parser = argparse.ArgumentParser(prog="bench-torch", description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
+    parser.add_argument("--out", type=Path, default=Path("build/torch.json"), help="the table goes there, as JSON and as .txt")
+    parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only; * stands for any part of a name")
+    parser.add_argument("--minutes", type=float, default=20, help="no new start after so long (20)")
+    parser.add_argument("--list", action="store_true", help="the names of the cases")
+    arguments = parser.parse_args()
+    try:
+        names = P.names_of(arguments.case)
+    except ValueError as wrong:
+        sys.exit(f"bench-torch: {wrong}")
+    if arguments.list:
+        print("\n".join(names))
+        return 0
+    if len(os.sched_getaffinity(0)) < 2:
+        sys.exit("bench-torch: this process may use one core only; the ranks need two")
+    measure.build = arguments.build
+    entries = collectives([cell for cell in P.cells() if cell.name in names], arguments.minutes)
+    entries += [other(case) for case in P.OTHERS if case in names]
+    lines = report.table(entries)
+    write(arguments.out, entries, lines)
+    print("\n" + "\n".join(lines))
+    return complain(entries, lambda column: column != "sumac")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

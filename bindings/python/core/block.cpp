@@ -1,0 +1,102 @@
+// The first rank of a host makes a memfd, which the others open through /proc/PID/fd. Where that fails (hidepid, other
+// process numbers) a file in /dev/shm serves, which is unlinked as soon as all have opened it.
+#include "bindings/python/core/block.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/fd.hpp"
+
+namespace sumac::python {
+namespace {
+
+/// The name by which the other ranks open it, and whether it is one to remove.
+struct Offer {
+  UniqueFd fd;
+  std::string path;
+  bool has_name = false;
+
+  Offer() = default;
+  Offer(Offer&&) = default;
+  Offer& operator=(Offer&&) = default;
+  ~Offer() {
+    if (has_name) ::unlink(path.c_str());
+  }
+};
+
+Result<Offer> offer(std::size_t bytes, bool as_memfd) {
+  Offer made;
+  if (as_memfd) {
+    made.fd.reset(::memfd_create("sumac-python", MFD_CLOEXEC));
+    made.path = fmt::format("/proc/{}/fd/{}", ::getpid(), made.fd.get());
+  } else {
+    made.path = fmt::format("/dev/shm/sumac-python-{}-{}", ::getuid(), ::getpid());
+    made.fd.reset(::open(made.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    made.has_name = static_cast<bool>(made.fd);
+  }
+  if (!made.fd) return fail_errno(as_memfd ? "memfd_create" : "create " + made.path);
+  if (::ftruncate(made.fd.get(), static_cast<off_t>(bytes)) != 0) return fail_errno("size " + made.path);
+  return made;
+}
+
+/// Returns the first rank's complaint, or nothing.
+Result<> agree(Exchange& exchange, const std::string& complaint) {
+  auto all = exchange.allgather(bytes_of_text(complaint));
+  if (!all) return tl::unexpected(all.error());
+  for (std::size_t rank = 0; rank < all->size(); ++rank)
+    if (!(*all)[rank].empty()) return fail(Errc::io, "rank {}: {}", rank, text_of((*all)[rank]));
+  return {};
+}
+
+}  // namespace
+
+Block::Block(Block&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Block& Block::operator=(Block&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Block::~Block() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+Result<Block> Block::map(int fd, std::size_t bytes) {
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return fail_errno(fmt::format("map {} KiB of shared memory", bytes / 1024));
+  return Block(static_cast<std::byte*>(at), bytes);
+}
+
+Result<Block> Block::share(Exchange& exchange, const Members& members, std::size_t bytes) {
+  const bool creates = members.here.front() == members.rank;
+  Result<> agreed;
+  for (const bool as_memfd : {true, false}) {
+    Result<Offer> mine = Offer{};
+    if (creates) mine = offer(bytes, as_memfd);
+    auto offers = exchange.allgather(bytes_of_text(mine ? mine->path : ""));
+    if (!offers) return tl::unexpected(offers.error());
+    const std::string path = text_of((*offers)[static_cast<std::size_t>(members.here.front())]);
+    std::string complaint = mine ? "" : mine.error().context;
+    Block block;
+    if (complaint.empty() && !path.empty()) {
+      UniqueFd other;
+      if (!creates) other.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+      const int fd = creates ? mine->fd.get() : other.get();
+      auto mapped = fd < 0 ? Result<Block>(fail_errno("open " + path)) : map(fd, bytes);
+      if (mapped)
+        block = std::move(*mapped);
+      else
+        complaint = mapped.error().context;
+    }
+    agreed = agree(exchange, complaint);
+    if (agreed) return block;
+  }
+  return within("no shared memory between the ranks of a host", agreed.error());
+}
+
+}  // namespace sumac::python

@@ -1,0 +1,304 @@
+// The ranks are threads of this process, over a store in memory.
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <thread>
+
+#include "base/types.hpp"
+#include "bindings/python/core/roll.hpp"
+#include "bindings/python/core/team.hpp"
+
+namespace sumac::python {
+namespace {
+
+class MemoryStore final : public Store {
+ public:
+  Result<> set(const std::string& key, const Bytes& value) override {
+    const std::lock_guard guard(lock_);
+    values_[key] = value;
+    changed_.notify_all();
+    return {};
+  }
+  Result<Bytes> get(const std::string& key) override {
+    std::unique_lock guard(lock_);
+    changed_.wait(guard, [&] { return values_.contains(key); });
+    return values_[key];
+  }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::map<std::string, Bytes> values_;
+};
+
+std::mutex lines_lock;
+std::vector<std::string> lines;
+void keep_line(const std::string& line) {
+  const std::lock_guard guard(lines_lock);
+  lines.push_back(line);
+}
+
+/// Runs `body` as each rank; returns what each returned. "" is success.
+std::vector<std::string> as_ranks(int size, const std::function<std::string(Team&)>& body, TeamSettings settings = {}) {
+  MemoryStore store;
+  std::vector<std::string> texts(static_cast<std::size_t>(size));
+  std::vector<std::thread> threads;
+  lines.clear();
+  settings.say = keep_line;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, rank] {
+      auto team = Team::make(store, rank, size, settings);
+      texts[static_cast<std::size_t>(rank)] = team ? body(**team) : team.error().context;
+    });
+  for (auto& thread : threads) thread.join();
+  return texts;
+}
+
+const std::vector<std::string> kAllWell3(3, "");
+
+struct Sum {
+  sumac_fold_t fold{};
+  std::vector<float> values;
+  Request request;
+
+  explicit Sum(std::size_t count, int rank) : values(count, static_cast<float>(rank + 1)) {
+    EXPECT_EQ(sumac_fold_standard(&fold, static_cast<int>(Dtype::float32), static_cast<int>(Op::sum),
+                                  static_cast<int>(Dtype::null)),
+              SUMAC_TEAM_OK);
+    request.call.coll = SUMAC_COLL_ALLREDUCE;
+    request.call.out = values.data();
+    request.call.bytes = count * sizeof(float);
+    request.call.fold = &fold;
+    request.agreement = {request.call.bytes, -1, SUMAC_COLL_ALLREDUCE, static_cast<std::uint8_t>(Op::sum),
+                         static_cast<std::uint8_t>(Dtype::float32)};
+  }
+  bool is_right(int size) const {
+    const auto sum = static_cast<float>(size * (size + 1) / 2);
+    return std::all_of(values.begin(), values.end(), [&](float value) { return value == sum; });
+  }
+};
+
+TEST(Roll, AReaderSeesAnEntryWholeOrNotAtAll) {
+  std::vector<std::byte> memory(Roll::bytes_for(1) + 64);
+  void* at = memory.data();
+  std::size_t room = memory.size();
+  auto* aligned = static_cast<std::byte*>(std::align(64, Roll::bytes_for(1), at, room));
+  const Roll roll(aligned, 0);
+  std::thread writer([&] {
+    Roll own(aligned, 0);
+    for (std::uint64_t n = 1; n <= 20000; ++n)
+      own.begin(n, {n, static_cast<std::int32_t>(n % 7), static_cast<std::uint8_t>(n % 5), 0, 0});
+  });
+  for (std::uint64_t n = 1; n <= 20000; ++n)
+    if (const auto found = roll.read(0, n)) {
+      EXPECT_EQ(found->bytes, n);
+      EXPECT_EQ(found->root, static_cast<std::int32_t>(n % 7));
+      EXPECT_EQ(found->kind, n % 5);
+    }
+  writer.join();
+  EXPECT_TRUE(roll.has_begun(0, 20000));
+  EXPECT_FALSE(roll.read(0, 20000 - RollRing::kEntries).has_value()) << "its entry has been used again";
+}
+
+TEST(Team, RunsAndPostsInTheOrderOfCalls) {
+  const auto texts = as_ranks(3, [](Team& team) -> std::string {
+    for (const std::size_t count : {1u, 100u, 20000u, 300000u}) {
+      Sum first(count, team.rank()), second(count, team.rank()), third(count, team.rank());
+      const auto a = team.post(first.request, nullptr);
+      const auto b = team.post(second.request, nullptr);
+      if (auto ran = team.run(third.request); !ran) return ran.error().context;
+      if (!a->is_done() || !b->is_done()) return "a blocking call overtook a posted one";
+      if (!first.is_right(3) || !second.is_right(3) || !third.is_right(3)) return "wrong sum";
+    }
+    return "";
+  });
+  EXPECT_EQ(texts, kAllWell3);
+}
+
+TEST(Team, TheHelperThreadAloneMovesWhatIsPosted) {
+  const auto texts = as_ranks(3, [](Team& team) -> std::string {
+    std::vector<std::unique_ptr<Sum>> sums;
+    std::mutex lock;
+    std::condition_variable changed;
+    int done = 0;
+    for (int i = 0; i < 100; ++i) {
+      sums.push_back(std::make_unique<Sum>(1000, team.rank()));
+      team.post(sums.back()->request, [&](const Error*) {
+        const std::lock_guard guard(lock);
+        ++done;
+        changed.notify_one();
+      });
+    }
+    std::unique_lock guard(lock);
+    changed.wait(guard, [&] { return done == 100; });
+    for (const auto& sum : sums)
+      if (!sum->is_right(3)) return "wrong sum";
+    return "";
+  });
+  EXPECT_EQ(texts, kAllWell3);
+}
+
+TEST(Team, NamesRanksThatDiffer) {
+  for (const std::size_t count : {2u, 40000u}) {
+    const auto texts = as_ranks(3, [&](Team& team) -> std::string {
+      Sum sum(team.rank() == 1 ? count : count + 2, team.rank());
+      const auto ran = team.run(sum.request);
+      return ran ? "it ran" : ran.error().context;
+    });
+    for (const auto& text : texts) {
+      EXPECT_NE(text.find("the ranks differ: operation 1 is allreduce"), std::string::npos) << text;
+      EXPECT_NE(text.find(fmt::format("{} B, float32, sum", count * 4)), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(Team, NamesTheRankThatDoesNotCome) {
+  for (const bool blocking : {true, false})
+    for (const std::size_t count : {2u, 40000u}) {
+      std::mutex gone_lock;
+      std::condition_variable gone;
+      bool has_gone = false;
+      const auto texts = as_ranks(3,
+                                  [&](Team& team) -> std::string {
+                                    Sum sum(count, team.rank());
+                                    sum.request.limit = team.rank() == 0 ? Millis{60} : Millis{600000};
+                                    if (team.rank() == 2) {
+                                      // It comes once it is late: the team is broken here as well.
+                                      std::unique_lock guard(gone_lock);
+                                      gone.wait(guard, [&] { return has_gone; });
+                                      // A small one may still come to its end here, since the others have given their parts.
+                                      auto ran = team.run(sum.request);
+                                      if (ran) ran = team.run(sum.request);
+                                      return ran ? "it ran" : ran.error().context;
+                                    }
+                                    const auto once = [&] {
+                                      return blocking ? team.run(sum.request)
+                                                      : team.wait(*team.post(sum.request, nullptr), Duration::max());
+                                    };
+                                    auto ran = once();
+                                    if (ran && team.rank() == 1)
+                                      ran = once();  // The late rank may have come before this one looked.
+                                    const std::lock_guard guard(gone_lock);
+                                    has_gone = true;
+                                    gone.notify_all();
+                                    return ran ? "it ran" : ran.error().context;
+                                  },
+                                  {.name = "g", .slow_after = Millis{20}});
+      for (const auto& text : texts) {
+        EXPECT_NE(text.find("timed out after 60 ms at rank 0: rank 2 (host "), std::string::npos) << text;
+        EXPECT_NE(text.find("has not begun it"), std::string::npos) << text;
+      }
+      EXPECT_GE(lines.size(), 1u);
+      EXPECT_NE(lines.front().find("s in allreduce of"), std::string::npos) << lines.front();
+    }
+}
+
+TEST(Team, MessagesFindTheirReceivers) {
+  const auto texts = as_ranks(3, [](Team& team) -> std::string {
+    // Each rank sends to each other one, large messages first, and receives them in another order, by tag.
+    std::vector<std::vector<int>> out, in;
+    std::vector<std::shared_ptr<Letter>> letters;
+    for (int to = 0; to < 3; ++to) {
+      if (to == team.rank()) continue;
+      for (const std::uint32_t tag : {1u, 2u, 3u}) {
+        out.emplace_back(tag == 1 ? 300000 : 5 * (tag - 2), team.rank() * 10 + static_cast<int>(tag));
+        letters.push_back(team.send(to, tag, out.back().data(), out.back().size() * sizeof(int), Seconds{60}, nullptr));
+      }
+    }
+    for (int from = 0; from < 3; ++from) {
+      if (from == team.rank()) continue;
+      for (const std::uint32_t tag : {3u, 2u, 1u}) {
+        in.emplace_back(tag == 1 ? 300000 : 5 * (tag - 2), 0);
+        const auto letter =
+            team.receive(from, tag, in.back().data(), in.back().size() * sizeof(int), Seconds{60}, nullptr);
+        if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
+        for (const int value : in.back())
+          if (value != from * 10 + static_cast<int>(tag)) return "wrong bytes";
+      }
+    }
+    for (const auto& letter : letters)
+      if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
+    return "";
+  });
+  EXPECT_EQ(texts, kAllWell3);
+}
+
+TEST(Team, AMessageThatNobodySendsEndsAtItsLimitAndTheNextOneComes) {
+  const auto texts = as_ranks(2, [](Team& team) -> std::string {
+    int value = 7, got = 0;
+    Sum meeting(1, team.rank());
+    if (team.rank() == 0) {
+      const auto never = team.receive(1, 5, &got, sizeof got, Millis{30}, nullptr);
+      const auto waited = team.wait(*never, Duration::max());
+      if (waited || waited.error().code != Errc::timeout) return "no timeout";
+      if (waited.error().context.find("rank 1 (host ") == std::string::npos) return waited.error().context;
+    }
+    if (auto ran = team.run(meeting.request); !ran) return ran.error().context;
+    if (team.rank() == 1) {
+      const auto sent = team.send(0, 5, &value, sizeof value, Seconds{60}, nullptr);
+      const auto waited = team.wait(*sent, Duration::max());
+      return waited ? "" : waited.error().context;
+    }
+    const auto letter = team.receive(Letter::kAnyone, 5, &got, sizeof got, Seconds{60}, nullptr);
+    if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
+    return got == 7 && team.sender(*letter) == 1 ? "" : "wrong message";
+  });
+  EXPECT_EQ(texts, std::vector<std::string>(2, ""));
+}
+
+TEST(Team, AMessageOfAnotherSizeIsNamedAndTheNextOneComes) {
+  const auto texts = as_ranks(2, [](Team& team) -> std::string {
+    std::vector<int> data(50000, 3);
+    if (team.rank() == 0) {
+      for (int i = 0; i < 2; ++i)
+        if (auto w =
+                team.wait(*team.send(1, 0, data.data(), i == 0 ? 200000 : 8, Seconds{60}, nullptr), Duration::max());
+            !w)
+          return w.error().context;
+      return "";
+    }
+    const auto wrong = team.wait(*team.receive(0, 0, data.data(), 100, Seconds{60}, nullptr), Duration::max());
+    if (wrong || wrong.error().context.find("has 200000 B and the receiver's buffer 100 B") == std::string::npos)
+      return "no error";
+    const auto right = team.wait(*team.receive(0, 0, data.data(), 8, Seconds{60}, nullptr), Duration::max());
+    return right ? "" : right.error().context;
+  });
+  EXPECT_EQ(texts, std::vector<std::string>(2, ""));
+}
+
+TEST(Team, OfOneGivesWhatItGets) {
+  const auto texts = as_ranks(1, [](Team& team) -> std::string {
+    Sum sum(5, 3);
+    if (auto ran = team.run(sum.request); !ran) return ran.error().context;
+    return sum.values == std::vector<float>(5, 4.0F) ? "" : "changed";
+  });
+  EXPECT_EQ(texts, std::vector<std::string>(1, ""));
+}
+
+TEST(Team, ThatIsClosedFailsWhatIsPostedAndTellsTheOthers) {
+  const auto texts = as_ranks(2, [](Team& team) -> std::string {
+    Sum sum(1, team.rank());
+    if (team.rank() == 1) {
+      // Rank 0 never comes to the second operation.
+      if (auto ran = team.run(sum.request); !ran) return ran.error().context;
+      Sum next(1, 1);
+      const auto ran = team.run(next.request);
+      return ran ? "it ran" : ran.error().context;
+    }
+    if (auto ran = team.run(sum.request); !ran) return ran.error().context;
+    Sum barrier(7, 0);
+    barrier.request.call.coll = SUMAC_COLL_REDUCE;
+    (void)team.post(barrier.request, nullptr);
+    team.close();
+    const auto ran = team.run(sum.request);
+    return ran ? "it ran" : ran.error().context;
+  });
+  EXPECT_EQ(texts[0], "the process group was closed");
+  EXPECT_FALSE(texts[1].empty());
+}
+
+}  // namespace
+}  // namespace sumac::python

@@ -1,0 +1,281 @@
+#include "bindings/python/core/mail.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sumac::python {
+
+struct Mail::Pipe {
+  alignas(64) std::atomic<std::uint64_t> written;
+  alignas(64) std::atomic<std::uint64_t> read;
+  alignas(64) std::byte ring[1];  ///< ring_bytes() of them.
+};
+
+namespace {
+
+struct Header {
+  std::uint64_t bytes;
+  std::uint32_t tag;
+  std::uint32_t unused;
+};
+
+constexpr std::size_t kPipeBytes = 128;  ///< Two counters, each in a line of its own.
+
+void copy_in(std::byte* ring, std::size_t size, std::uint64_t at, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;  // An empty message may have no memory.
+  const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
+  std::memcpy(ring + at % size, from, first);
+  std::memcpy(ring, static_cast<const std::byte*>(from) + first, bytes - first);
+}
+
+void copy_out(void* to, const std::byte* ring, std::size_t size, std::uint64_t at, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
+  std::memcpy(to, ring + at % size, first);
+  std::memcpy(static_cast<std::byte*>(to) + first, ring, bytes - first);
+}
+
+/// A letter that goes on with memory of its own, and that nobody waits for.
+std::shared_ptr<Letter> copy_of(const Letter& letter) {
+  auto copy = std::make_shared<Letter>();
+  auto bytes = std::make_shared<std::vector<std::byte>>(letter.data, letter.data + letter.bytes);
+  copy->peer = letter.peer;
+  copy->tag = letter.tag;
+  copy->data = bytes->data();
+  copy->bytes = letter.bytes;
+  copy->moved = letter.moved;
+  copy->has_header = true;
+  copy->then = [bytes](const Error*) {};
+  return copy;
+}
+
+Error wrong_size(const Letter& letter, std::size_t bytes) {
+  return {Errc::invalid, fmt::format("the message has {} B and the receiver's buffer {} B", bytes, letter.bytes)};
+}
+
+}  // namespace
+
+// The pipes of all pairs together stay below 64 MiB; pages are taken only where bytes flow.
+std::size_t Mail::ring_bytes(int ranks) noexcept {
+  constexpr std::size_t kAll = std::size_t{64} << 20, kMost = std::size_t{128} << 10, kLeast = std::size_t{4} << 10;
+  const auto pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
+  std::size_t ring = kMost;
+  while (ring > kLeast && ring * pairs > kAll) ring /= 2;
+  return ring;
+}
+
+std::size_t Mail::bytes_for(int ranks) noexcept {
+  return static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks) * (kPipeBytes + ring_bytes(ranks));
+}
+
+Mail::Mail(std::byte* memory, int index, int ranks)
+    : memory_(memory),
+      index_(index),
+      ranks_(ranks),
+      ring_(ring_bytes(ranks)),
+      stride_(kPipeBytes + ring_),
+      peers_(static_cast<std::size_t>(ranks)) {}
+
+Mail::Pipe& Mail::pipe(int from, int to) const noexcept {
+  return *reinterpret_cast<Pipe*>(memory_ + static_cast<std::size_t>(from * ranks_ + to) * stride_);
+}
+
+void Mail::send(std::shared_ptr<Letter> letter) {
+  const std::lock_guard guard(lock_);
+  waiting_.fetch_add(1, std::memory_order_relaxed);  // Only a hint; the lists are behind the lock.
+  peers_[static_cast<std::size_t>(letter->peer)].out.push_back(std::move(letter));
+}
+
+void Mail::receive(std::shared_ptr<Letter> letter) {
+  const std::lock_guard guard(lock_);
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  wanted_.push_back(std::move(letter));
+}
+
+bool Mail::progress() {
+  if (!is_busy()) return false;
+  Ended ended;
+  bool has_moved = false;
+  {
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard) return false;  // Another thread moves it.
+    has_moved = take_kept(ended);
+    for (int peer = 0; peer < ranks_; ++peer) {
+      has_moved |= push(peer, ended);
+      has_moved |= pull(peer, ended);
+    }
+  }
+  conclude(ended);
+  return has_moved;
+}
+
+void Mail::conclude(Ended& ended) {
+  for (auto& [letter, why] : ended) {
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    letter->end(std::move(why));
+  }
+}
+
+bool Mail::push(int to, Ended& ended) {
+  auto& out = peers_[static_cast<std::size_t>(to)].out;
+  bool has_moved = false;
+  while (!out.empty()) {
+    Letter& letter = *out.front();
+    Pipe& through = pipe(index_, to);
+    std::uint64_t at = through.written.load(std::memory_order_relaxed);  // Only we store it.
+    // An acquire load: the reader has copied the bytes that we overwrite.
+    std::size_t room = ring_ - (at - through.read.load(std::memory_order_acquire));
+    if (!letter.has_header) {
+      if (room < sizeof(Header)) return has_moved;
+      const Header header{letter.bytes, letter.tag, 0};
+      copy_in(through.ring, ring_, at, &header, sizeof header);
+      at += sizeof header;
+      room -= sizeof header;
+      letter.has_header = has_moved = true;
+    }
+    const std::size_t part = std::min(room, letter.bytes - letter.moved);
+    copy_in(through.ring, ring_, at, letter.data + letter.moved, part);
+    letter.moved += part;
+    has_moved |= part > 0;
+    // A release store: a reader that sees the number sees the bytes. Test: Mail.* under TSan.
+    through.written.store(at + part, std::memory_order_release);
+    if (letter.moved < letter.bytes) return has_moved;
+    ended.emplace_back(std::move(out.front()), std::nullopt);
+    out.pop_front();
+  }
+  return has_moved;
+}
+
+bool Mail::is_wanted(int from) const {
+  const Arriving& arriving = peers_[static_cast<std::size_t>(from)].arriving;
+  // A message that is under way is read to its end: its letter no longer stands in the list.
+  return arriving.is_known || std::any_of(wanted_.begin(), wanted_.end(), [&](const auto& letter) {
+           return letter->peer == from || letter->peer == Letter::kAnyone;
+         });
+}
+
+std::shared_ptr<Letter> Mail::claim(int from, std::uint32_t tag) {
+  for (auto at = wanted_.begin(); at != wanted_.end(); ++at) {
+    const auto& letter = *at;
+    if (letter->tag != tag || (letter->peer != from && letter->peer != Letter::kAnyone)) continue;
+    auto found = letter;
+    wanted_.erase(at);
+    if (found->peer == Letter::kAnyone) found->peer = from;
+    return found;
+  }
+  return nullptr;
+}
+
+bool Mail::take_kept(Ended& ended) {
+  bool has_moved = false;
+  for (int from = 0; from < ranks_; ++from) {
+    auto& kept = peers_[static_cast<std::size_t>(from)].kept;
+    for (auto at = kept.begin(); at != kept.end();) {
+      auto letter = claim(from, at->tag);
+      if (!letter) {
+        ++at;
+        continue;
+      }
+      has_moved = true;
+      std::optional<Error> why;
+      if (letter->bytes != at->bytes.size())
+        why = wrong_size(*letter, at->bytes.size());
+      else if (!at->bytes.empty())
+        std::memcpy(letter->data, at->bytes.data(), at->bytes.size());
+      ended.emplace_back(std::move(letter), std::move(why));
+      at = kept.erase(at);
+    }
+  }
+  return has_moved;
+}
+
+bool Mail::pull(int from, Ended& ended) {
+  Arriving& arriving = peers_[static_cast<std::size_t>(from)].arriving;
+  bool has_moved = false;
+  while (is_wanted(from)) {
+    Pipe& through = pipe(from, index_);
+    std::uint64_t at = through.read.load(std::memory_order_relaxed);  // Only we store it.
+    // An acquire load pairs with push().
+    std::size_t there = through.written.load(std::memory_order_acquire) - at;
+    if (!arriving.is_known) {
+      if (there < sizeof(Header)) return has_moved;
+      Header header{};
+      copy_out(&header, through.ring, ring_, at, sizeof header);
+      at += sizeof header;
+      there -= sizeof header;
+      arriving = {.is_known = true, .tag = header.tag, .bytes = header.bytes, .letter = claim(from, header.tag)};
+      // A message of another size is read as one that nobody asked for, so that the next one can be read.
+      if (!arriving.letter || arriving.letter->bytes != header.bytes) arriving.kept.resize(header.bytes);
+      has_moved = true;
+    }
+    const std::size_t part = std::min(there, arriving.bytes - arriving.moved);
+    std::byte* const to = arriving.kept.empty() && arriving.letter ? arriving.letter->data : arriving.kept.data();
+    copy_out(to + arriving.moved, through.ring, ring_, at, part);
+    arriving.moved += part;
+    has_moved |= part > 0;
+    // A release store: the writer may overwrite what we have copied.
+    through.read.store(at + part, std::memory_order_release);
+    if (arriving.moved < arriving.bytes) return has_moved;
+    arrived(from, ended);
+  }
+  return has_moved;
+}
+
+void Mail::arrived(int from, Ended& ended) {
+  Peer& peer = peers_[static_cast<std::size_t>(from)];
+  Arriving arriving = std::exchange(peer.arriving, {});
+  if (!arriving.letter) arriving.letter = claim(from, arriving.tag);  // It may have been posted meanwhile.
+  if (!arriving.letter) {
+    peer.kept.push_back({arriving.tag, std::move(arriving.kept)});
+    return;
+  }
+  std::optional<Error> why;
+  if (arriving.letter->bytes != arriving.bytes)
+    why = wrong_size(*arriving.letter, arriving.bytes);
+  else if (!arriving.kept.empty())
+    std::memcpy(arriving.letter->data, arriving.kept.data(), arriving.bytes);
+  ended.emplace_back(std::move(arriving.letter), std::move(why));
+}
+
+bool Mail::withdraw(const std::shared_ptr<Letter>& letter) {
+  const std::lock_guard guard(lock_);
+  auto drop = [&](auto& list) { return std::erase(list, letter) > 0; };
+  bool is_found = drop(wanted_);
+  for (Peer& peer : peers_) {
+    if (!peer.out.empty() && peer.out.front() == letter && letter->has_header) {
+      peer.out.front() = copy_of(*letter);  // The receiver has the header already, so the rest must follow.
+      return true;
+    }
+    is_found = is_found || drop(peer.out);
+    if (peer.arriving.letter != letter) continue;
+    // The rest of the message is read into memory of ours.
+    peer.arriving.letter = nullptr;
+    peer.arriving.kept.resize(peer.arriving.bytes);
+    is_found = true;
+  }
+  if (is_found) waiting_.fetch_sub(1, std::memory_order_relaxed);
+  return is_found;
+}
+
+void Mail::fail(int which, const Error& why) {
+  Ended ended;
+  {
+    const std::lock_guard guard(lock_);
+    std::erase_if(wanted_, [&](auto& letter) {
+      const bool is_hit = which == Letter::kAnyone || letter->peer == which;
+      if (is_hit) ended.emplace_back(letter, why);
+      return is_hit;
+    });
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (which != Letter::kAnyone && which != peer) continue;
+      Peer& one = peers_[static_cast<std::size_t>(peer)];
+      for (auto& letter : one.out) ended.emplace_back(std::move(letter), why);
+      one.out.clear();
+      if (one.arriving.letter) ended.emplace_back(std::move(one.arriving.letter), why);
+      one.arriving = {};
+    }
+  }
+  conclude(ended);
+}
+
+}  // namespace sumac::python

@@ -1,0 +1,108 @@
+// Two ranks are on one host if they can share memory: they have the same kernel (its boot id), the same host name and
+// the same /dev/shm. Containers on one machine differ in one of them.
+#include "bindings/python/core/members.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <span>
+
+#include "base/bytes.hpp"
+#include "base/c_text.hpp"
+#include "base/siphash.hpp"
+#include "machine/discover.hpp"
+
+namespace sumac::python {
+namespace {
+
+/// The first bytes are the version, and stay so in every version: a rank can name a version that it does not know.
+struct Greeting {
+  char version[32];
+  char host[64];
+  std::uint64_t host_hash;
+  std::uint64_t pid_namespace;
+  std::int64_t pid;
+  sumac_place_t place;
+};
+static_assert(std::is_trivially_copyable_v<Greeting>);
+
+std::uint64_t number_of(const char* path) {
+  struct stat status {};
+  return ::stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+Greeting own_greeting() {
+  Greeting own;
+  std::memset(static_cast<void*>(&own), 0, sizeof own);
+  copy_text(SUMAC_PACKAGE_VERSION, own.version, sizeof own.version);
+  (void)::gethostname(own.host, sizeof own.host - 1);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat memory {};
+  (void)::stat("/dev/shm", &memory);
+  const auto text = fmt::format("{} {} {} {}", boot, own.host, memory.st_dev, memory.st_ino);
+  own.host_hash = siphash(Secret{}, std::as_bytes(std::span(text)));
+  own.pid_namespace = number_of("/proc/self/ns/pid");
+  own.pid = ::getpid();
+  own.place = {-1, -1, -1, -1};
+  // A machine that cannot be read counts as one on which all ranks are close to each other.
+  if (const auto machine = machine::discover(machine::Reader::sysfs, machine::own_affinity())) {
+    const auto place = machine::own_place(*machine, 0, 0);
+    own.place.socket = place.socket;
+    own.place.numa = place.numa;
+    own.place.core = place.core;
+  }
+  return own;
+}
+
+}  // namespace
+
+int Members::index_here() const noexcept {
+  return static_cast<int>(std::find(here.begin(), here.end(), rank) - here.begin());
+}
+
+std::string Members::name(int which) const {
+  return fmt::format("rank {} (host {})", which, all[static_cast<std::size_t>(which)].host);
+}
+
+std::string Members::names(const std::vector<int>& ranks) const {
+  constexpr std::size_t kNamed = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + name(ranks[i]);
+  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
+  return text;
+}
+
+Result<Members> meet(Exchange& exchange) {
+  const Greeting own = own_greeting();
+  auto greetings = exchange.allgather(bytes_of(own));
+  if (!greetings) return tl::unexpected(greetings.error());
+  Members members;
+  members.rank = exchange.rank();
+  std::map<std::uint64_t, int> hosts;
+  for (int rank = 0; rank < exchange.size(); ++rank) {
+    const Bytes& bytes = (*greetings)[static_cast<std::size_t>(rank)];
+    Greeting greeting;
+    std::memset(static_cast<void*>(&greeting), 0, sizeof greeting);
+    std::memcpy(static_cast<void*>(&greeting), bytes.data(), std::min(bytes.size(), sizeof greeting));
+    greeting.version[sizeof greeting.version - 1] = greeting.host[sizeof greeting.host - 1] = '\0';
+    if (bytes.size() != sizeof greeting || std::strcmp(greeting.version, own.version) != 0)
+      return fail(Errc::invalid,
+                  "rank {} has sumac_collectives {} and rank {} has {}: install the same version on every host", rank,
+                  greeting.version, members.rank, own.version);
+    const auto at = hosts.try_emplace(greeting.host_hash, static_cast<int>(hosts.size())).first;
+    greeting.place.host = at->second;
+    members.all.push_back(
+        {greeting.host, greeting.pid_namespace == own.pid_namespace ? greeting.pid : 0, greeting.place});
+    if (greeting.host_hash == own.host_hash) members.here.push_back(rank);
+  }
+  members.hosts = static_cast<int>(hosts.size());
+  return members;
+}
+
+}  // namespace sumac::python

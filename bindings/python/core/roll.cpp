@@ -1,0 +1,57 @@
+#include "bindings/python/core/roll.hpp"
+
+#include <fmt/format.h>
+
+#include "base/types.hpp"
+#include "team/team.h"
+
+namespace sumac::python {
+namespace {
+
+std::uint64_t pack(const Agreement& agreement) noexcept {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(agreement.root)) << 32 |
+         static_cast<std::uint64_t>(agreement.kind) << 16 | static_cast<std::uint64_t>(agreement.op) << 8 |
+         agreement.dtype;
+}
+
+Agreement unpack(std::uint64_t bytes, std::uint64_t rest) noexcept {
+  return {bytes, static_cast<std::int32_t>(rest >> 32), static_cast<std::uint8_t>(rest >> 16),
+          static_cast<std::uint8_t>(rest >> 8), static_cast<std::uint8_t>(rest)};
+}
+
+}  // namespace
+
+std::string to_string(const Agreement& agreement) {
+  std::string text = sumac_coll_name(agreement.kind);
+  if (agreement.bytes != 0) text += fmt::format(" of {} B", agreement.bytes);
+  if (agreement.dtype != static_cast<std::uint8_t>(Dtype::null))
+    text += fmt::format(", {}", to_string(static_cast<Dtype>(agreement.dtype)));
+  if (agreement.op != static_cast<std::uint8_t>(Op::null))
+    text += fmt::format(", {}", to_string(static_cast<Op>(agreement.op)));
+  if (agreement.root >= 0) text += fmt::format(", root {}", agreement.root);
+  return text;
+}
+
+void Roll::begin(std::uint64_t number, const Agreement& agreement) noexcept {
+  RollRing& ring = rings_[index_];
+  RollRing::Entry& entry = ring.entries[number % RollRing::kEntries];
+  // Release stores of the fields: a reader that sees a new field also sees that the old number is gone. Release stores of
+  // the numbers: a reader that sees one sees the fields. Test: Roll.* under TSan.
+  entry.number.store(0, std::memory_order_relaxed);
+  entry.bytes.store(agreement.bytes, std::memory_order_release);
+  entry.rest.store(pack(agreement), std::memory_order_release);
+  entry.number.store(number, std::memory_order_release);
+  ring.begun.store(number, std::memory_order_release);
+}
+
+std::optional<Agreement> Roll::read(int index, std::uint64_t number) const noexcept {
+  const RollRing::Entry& entry = rings_[index].entries[number % RollRing::kEntries];
+  if (entry.number.load(std::memory_order_acquire) != number) return std::nullopt;
+  const Agreement found =
+      unpack(entry.bytes.load(std::memory_order_acquire), entry.rest.load(std::memory_order_acquire));
+  // If the writer had begun to overwrite the fields, the acquire loads above make its zero visible here.
+  if (entry.number.load(std::memory_order_relaxed) != number) return std::nullopt;
+  return found;
+}
+
+}  // namespace sumac::python

@@ -1,0 +1,62 @@
+#pragma once
+// The roll of a host: each rank writes down what it begins, and the others read it. So a rank that waits can name those
+// that have not come, and ranks that differ on what they do are found out instead of adding up different things.
+//
+// A rank's own entries are a ring with one entry for each of its latest operations. One rank writes it; readers check the
+// number before and after they read.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sumac::python {
+
+/// The part of an operation on which all ranks must agree.
+struct Agreement {
+  std::uint64_t bytes = 0;  ///< 0 where the ranks may differ (alltoallv).
+  std::int32_t root = -1;   ///< -1: this kind has none.
+  std::uint8_t kind = 0;    ///< enum sumac_coll
+  std::uint8_t op = 0;      ///< base/types.hpp; Op::null where nothing is reduced.
+  std::uint8_t dtype = 0;   ///< base/types.hpp; Dtype::null where the type does not matter.
+
+  bool operator==(const Agreement&) const = default;
+};
+
+/// "allreduce of 16 B, float32, sum": for people.
+std::string to_string(const Agreement& agreement);
+
+struct alignas(64) RollRing {
+  static constexpr std::size_t kEntries = 64;
+  struct Entry {
+    std::atomic<std::uint64_t> number;
+    std::atomic<std::uint64_t> bytes;
+    std::atomic<std::uint64_t> rest;
+  };
+  std::atomic<std::uint64_t> begun;  ///< The number of the latest operation; they count from 1.
+  std::array<Entry, kEntries> entries;
+};
+
+class Roll {
+ public:
+  static std::size_t bytes_for(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(RollRing); }
+
+  Roll() = default;
+  /// `memory` holds bytes_for(ranks) zeros at first, and outlives the roll.
+  Roll(std::byte* memory, int index) noexcept : rings_(reinterpret_cast<RollRing*>(memory)), index_(index) {}
+
+  void begin(std::uint64_t number, const Agreement& agreement) noexcept;
+  /// True once that rank has begun the operation with this number, or a later one.
+  bool has_begun(int index, std::uint64_t number) const noexcept {
+    // An acquire load: the entry was written before.
+    return rings_[index].begun.load(std::memory_order_acquire) >= number;
+  }
+  /// Returns nothing while that rank has not begun it, and if the ring has gone on since.
+  std::optional<Agreement> read(int index, std::uint64_t number) const noexcept;
+
+ private:
+  RollRing* rings_ = nullptr;
+  int index_ = 0;
+};
+
+}  // namespace sumac::python

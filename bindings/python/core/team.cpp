@@ -1,0 +1,581 @@
+#include "bindings/python/core/team.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/types.hpp"
+#include "base/wait_policy.hpp"
+#include "bindings/python/core/alone.hpp"
+#include "bindings/python/core/life.hpp"
+#include "bindings/python/core/long_wait.hpp"
+#include "bindings/python/core/way_across.hpp"
+#include "bindings/python/core/worker.hpp"
+#include "machine/cpu_share.hpp"
+#include "shm/waiting.hpp"
+
+namespace sumac::python {
+namespace {
+
+constexpr Duration kLookEvery = Millis{1};
+constexpr Duration kInterruptsEvery = Millis{50};
+/// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
+constexpr std::size_t kAgreesFirst = 32 * 1024;
+
+std::atomic<bool (*)()> interrupt_check{nullptr};
+
+bool is_interrupted() {
+  const auto check = interrupt_check.load(std::memory_order_relaxed);
+  return check != nullptr && check();
+}
+
+std::string milliseconds(Duration time) {
+  return fmt::format("{} ms", std::chrono::duration_cast<Millis>(time).count());
+}
+
+bool agrees_first(const Request& request) {
+  // The forms with sizes of their own for each rank have no common size.
+  return request.agreement.bytes >= kAgreesFirst || request.call.in_blocks.counts != nullptr ||
+         request.call.out_blocks.counts != nullptr;
+}
+
+/// Waits as a rank of this host waits. `ready` is called until it returns true.
+template <class Ready, class Now>
+void wait_until(int ranks_here, Ready ready, Now now_and_then) {
+  static const double cpus = [] {
+    const machine::CpuShare own = machine::own_cpu_share();
+    return machine::together({&own, 1});
+  }();
+  shm::WaitSettings settings;
+  settings.ranks_on_host = ranks_here;
+  settings.cpus = cpus;
+  shm::RankWait waiting(settings);
+  const std::uint32_t looks = waits::schedule_looks(settings.yields_first());
+  const Time began = monotonic_now();
+  Time looked = began;
+  for (;;) {
+    for (std::uint32_t i = 0; i < looks; ++i)
+      if (ready()) return;
+    (void)waiting.pause();
+    const Time now = monotonic_now();
+    if (now - looked < kLookEvery) continue;
+    looked = now;
+    if (!now_and_then(now)) return;
+    rest_long(now - began);
+  }
+}
+
+}  // namespace
+
+void set_interrupt_check(bool (*check)()) { interrupt_check.store(check, std::memory_order_relaxed); }
+
+// ---- making
+
+Result<std::shared_ptr<Team>> Team::make(Store& store, int rank, int size, TeamSettings settings) {
+  if (size < 1 || rank < 0 || rank >= size) return fail(Errc::invalid, "rank {} of {} ranks", rank, size);
+  Exchange exchange(store, rank, size);
+  auto members = meet(exchange);
+  if (!members) return tl::unexpected(members.error());
+  std::shared_ptr<Team> team(new Team(std::move(*members), std::move(settings)));
+  team->forks_ = forks();
+  if (size == 1) return team;
+  if (auto shared = team->share(exchange); !shared) return tl::unexpected(shared.error());
+  if (auto created = team->create(exchange); !created) return tl::unexpected(created.error());
+  return team;
+}
+
+Result<> Team::share(Exchange& exchange) {
+  const int here = static_cast<int>(members_.here.size());
+  const std::size_t roll = Roll::bytes_for(here);
+  auto block = Block::share(exchange, members_, roll + Mail::bytes_for(here));
+  if (!block) return tl::unexpected(block.error());
+  block_ = std::move(*block);
+  index_ = members_.index_here();
+  roll_ = Roll(block_.data(), index_);
+  mail_ = std::make_unique<Mail>(block_.data() + roll, index_, here);
+  return {};
+}
+
+Result<> Team::create(Exchange& exchange) {
+  char why[1024] = "";
+  static sumac_team_options_t* const options = [] {
+    sumac_team_options_t* read = nullptr;
+    char wrong[1024] = "";
+    if (sumac_team_options_read(&read, wrong, sizeof wrong) != SUMAC_TEAM_OK)
+      std::fprintf(stderr, "sumac: %s\n", wrong);
+    return read;
+  }();
+  if (options == nullptr) return fail(Errc::invalid, "a variable of the environment is wrong (it is named above)");
+  std::vector<sumac_place_t> places;
+  for (const Member& member : members_.all) places.push_back(member.place);
+  struct Oob {
+    Exchange& exchange;
+    std::string error;
+  } oob{exchange, ""};
+  sumac_team_spec_t spec{};
+  spec.struct_bytes = sizeof spec;
+  spec.rank = rank();
+  spec.size = size();
+  spec.places = places.data();
+  spec.options = options;
+  spec.oob.context = &oob;
+  spec.oob.allgather = [](void* context, const void* in, void* out, std::size_t bytes) {
+    auto& self = *static_cast<Oob*>(context);
+    const auto* first = static_cast<const std::uint8_t*>(in);
+    auto all = self.exchange.allgather(Bytes(first, first + bytes));
+    if (!all) {
+      self.error = all.error().context;
+      return 1;
+    }
+    auto* to = static_cast<std::uint8_t*>(out);
+    for (const Bytes& one : *all) {
+      if (one.size() != bytes) {
+        self.error = fmt::format("a rank sent {} B where {} B were expected", one.size(), bytes);
+        return 1;
+      }
+      std::memcpy(to, one.data(), bytes);
+      to += bytes;
+    }
+    return 0;
+  };
+  spec.progress = &Team::look_in_run;
+  spec.progress_context = this;
+  spec.host_ranks = static_cast<int>(members_.here.size());
+  spec.name = settings_.name.c_str();
+  spec.has_no_next = 1;
+  if (auto set = set_way_across(spec, members_); !set) return set;
+  const int status = sumac_team_create(&spec, &team_, why, sizeof why);
+  if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error);
+  if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
+  if (why[0] != '\0' && rank() == 0) say(why);
+  if (sumac_team_options_explain(options) != 0 && rank() == 0) {
+    std::string text(sumac_team_explain(team_, nullptr, 0), '\0');
+    (void)sumac_team_explain(team_, text.data(), text.size());
+    std::fputs(text.c_str(), stderr);
+  }
+  return {};
+}
+
+Team::~Team() {
+  close();
+  // The memory of a fork's child may be that of a team in mid-operation, and its locks may be held.
+  if (team_ != nullptr && forks_ == forks()) sumac_team_destroy(team_);
+}
+
+// ---- words
+
+void Team::say(const std::string& line) const {
+  if (settings_.say != nullptr) return settings_.say(line);
+  std::fprintf(stderr, "sumac: %s\n", line.c_str());
+}
+
+std::string Team::named(const Agreement& agreement, std::uint64_t number) const {
+  std::string text = fmt::format("{} (operation {}", to_string(agreement), number);
+  if (!settings_.name.empty()) text += fmt::format(" of {}", settings_.name);
+  return text + ")";
+}
+
+std::vector<int> Team::missing(std::uint64_t number) const {
+  std::vector<int> found;
+  for (std::size_t i = 0; i < members_.here.size(); ++i)
+    if (!roll_.has_begun(static_cast<int>(i), number)) found.push_back(members_.here[i]);
+  return found;
+}
+
+Error Team::failure(const Request& request, std::uint64_t number, int status) const {
+  const std::string what = fmt::format("rank {}: {}", rank(), named(request.agreement, number));
+  if (status == SUMAC_TEAM_PASS)
+    return {Errc::unsupported, what + ": it is switched off by a variable HCOLL_ML_DISABLE_*"};
+  if (status == SUMAC_TEAM_NO_MEMORY) return {Errc::no_memory, what + ": no memory"};
+  if (status == SUMAC_TEAM_INVALID) return {Errc::invalid, what + ": the arguments do not fit together"};
+  const std::lock_guard guard(failure_lock_);
+  if (failed_) return {failed_->code, what + ": " + failed_->context};
+  return {Errc::lost, fmt::format("{}: {}", what, sumac_team_error(team_))};
+}
+
+Result<> Team::check_usable() const {
+  if (forks_ != forks()) return fail(Errc::invalid, "the process group was made before a fork: make a new one here");
+  if (is_closed_.load(std::memory_order_acquire)) return fail(Errc::invalid, "the process group was closed");
+  return {};
+}
+
+void Team::break_because(Error why) {
+  {
+    const std::lock_guard guard(failure_lock_);
+    if (!failed_) failed_ = why;
+  }
+  sumac_team_break(team_, why.context.c_str());
+}
+
+// ---- who is there, and whether they agree
+
+Result<> Team::check_agreement(const Agreement& own, std::uint64_t number, int index) const {
+  const auto other = roll_.read(index, number);
+  if (!other || *other == own) return {};
+  return fail(Errc::invalid, "the ranks differ: operation {} is {} at rank {} and {} at rank {}", number,
+              to_string(own), rank(), to_string(*other), members_.here[static_cast<std::size_t>(index)]);
+}
+
+Result<> Team::check_all(const Agreement& own, std::uint64_t number) const {
+  for (int i = 0; i < static_cast<int>(members_.here.size()); ++i) {
+    if (i == index_) continue;
+    if (auto checked = check_agreement(own, number, i); !checked) return checked;
+  }
+  return {};
+}
+
+/// Called behind every operation: a small one has added up different things if the ranks differed.
+Result<> Team::verify(const Agreement& own, std::uint64_t number) {
+  auto checked = check_all(own, number);
+  if (!checked) break_because(checked.error());
+  return checked;
+}
+
+bool Team::all_have_begun(std::uint64_t number) const {
+  for (std::size_t i = 0; i < members_.here.size(); ++i)
+    if (!roll_.has_begun(static_cast<int>(i), number)) return false;
+  return true;
+}
+
+/// Called by the holder of the turn, about once a millisecond, while an operation waits.
+void Team::look(const Request& request, std::uint64_t number, Time began, bool& has_said) {
+  if (sumac_team_error(team_)[0] != '\0') return;
+  if (auto checked = check_all(request.agreement, number); !checked) return break_because(checked.error());
+  const Duration waited = monotonic_now() - began;
+  const auto who = [&] {
+    const auto late = missing(number);
+    return late.empty() ? std::string("all ranks of this host have begun it")
+                        : fmt::format("{} {} not begun it", members_.names(late), late.size() == 1 ? "has" : "have");
+  };
+  if (waited > request.limit)
+    return break_because(
+        {Errc::timeout, fmt::format("timed out after {} at rank {}: {}", milliseconds(request.limit), rank(), who())});
+  if (waited < settings_.slow_after || has_said) return;
+  has_said = true;
+  say(fmt::format("{} has waited {} s in {}: {}", members_.name(rank()),
+                  std::chrono::duration_cast<Seconds>(waited).count(), named(request.agreement, number), who()));
+}
+
+void Team::look_in_run(void* self) {
+  auto& team = *static_cast<Team*>(self);
+  Running& running = team.running_;
+  if (running.request == nullptr) return;
+  const Time now = monotonic_now();
+  if (now - running.looked < kLookEvery) return;
+  const bool asks = (now - running.began) / kInterruptsEvery != (running.looked - running.began) / kInterruptsEvery;
+  running.looked = now;
+  team.look(*running.request, running.number, running.began, running.has_said);
+  if (asks && is_interrupted())
+    team.break_because({Errc::interrupted, fmt::format("rank {} was interrupted", team.rank())});
+  rest_long(now - running.began);
+}
+
+// ---- blocking
+
+/// Waits until all ranks of the host have begun this operation, and compares.
+Result<> Team::meet_first(const Request& request, std::uint64_t number, Time began) {
+  bool has_said = false;
+  Time asked = began;
+  wait_until(
+      static_cast<int>(members_.here.size()),
+      [&] { return all_have_begun(number) || sumac_team_error(team_)[0] != '\0'; },
+      [&](Time now) {
+        look(request, number, began, has_said);
+        // The team looks for dead ranks only while it runs an operation.
+        (void)sumac_team_check(team_);
+        if (now - asked < kInterruptsEvery) return true;
+        asked = now;
+        if (is_interrupted()) break_because({Errc::interrupted, fmt::format("rank {} was interrupted", rank())});
+        return true;
+      });
+  if (sumac_team_error(team_)[0] != '\0') return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
+  if (auto checked = check_all(request.agreement, number); !checked) {
+    break_because(checked.error());
+    return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
+  }
+  return {};
+}
+
+/// Ends an operation that its caller no longer waits for, since the caller's memory is behind it.
+void Team::abandon(Ticket& ticket, const Error& why) {
+  {
+    const std::lock_guard turn(turn_);
+    break_because(why);
+  }
+  wait_until(
+      static_cast<int>(members_.here.size()),
+      [&] {
+        progress();
+        return ticket.is_done();
+      },
+      [](Time) { return true; });
+}
+
+/// Numbers a blocking operation; 0 if others are queued before it.
+std::uint64_t Team::begin_next(const Agreement& agreement) {
+  const std::lock_guard guard(queue_lock_);
+  if (!queue_.empty()) return 0;
+  const std::uint64_t number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
+  roll_.begin(number, agreement);
+  return number;
+}
+
+Result<> Team::run(const Request& request) {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (team_ == nullptr) {
+    run_alone(request.call);
+    return {};
+  }
+  std::unique_lock turn(turn_, std::try_to_lock);
+  const std::uint64_t number = turn ? begin_next(request.agreement) : 0;
+  if (number == 0) {
+    // Others were posted before, or another thread moves the team.
+    if (turn) turn.unlock();
+    const auto ticket = post(request, nullptr);
+    auto waited = wait(*ticket, Duration::max());
+    if (!ticket->is_done()) abandon(*ticket, waited.error());
+    return waited;
+  }
+  running_ = {&request, number, monotonic_now(), {}, false};
+  running_.looked = running_.began;
+  if (agrees_first(request))
+    if (auto met = meet_first(request, number, running_.began); !met) {
+      running_.request = nullptr;
+      return met;
+    }
+  const int status = sumac_team_run(team_, &request.call);
+  running_.request = nullptr;
+  if (status != SUMAC_TEAM_OK) return tl::unexpected(failure(request, number, status));
+  if (!verify(request.agreement, number)) return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
+  return {};
+}
+
+// ---- posted
+
+std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(const Error*)> then) {
+  auto posted = std::make_shared<Posted>();
+  posted->then = std::move(then);
+  posted->request = request;
+  posted->began = monotonic_now();
+  if (auto usable = check_usable(); !usable) {
+    posted->end(usable.error());
+    return posted;
+  }
+  if (team_ == nullptr) {
+    run_alone(request.call);
+    posted->end(std::nullopt);
+    return posted;
+  }
+  {
+    const std::lock_guard guard(queue_lock_);
+    posted->number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
+    roll_.begin(posted->number, request.agreement);
+    queue_.push_back(posted);
+    queued_.fetch_add(1, std::memory_order_relaxed);  // A hint: the queue is behind its lock.
+  }
+  progress();
+  if (!posted->is_done()) Worker::own().move(shared_from_this());
+  return posted;
+}
+
+/// Advances the oldest operation. Returns nothing while it is not done, else how it ended.
+std::optional<std::optional<Error>> Team::step_head(Posted& head) {
+  const Request& request = head.request;
+  const auto broken = [&](int status) { return std::optional<Error>(failure(request, head.number, status)); };
+  const Time now = monotonic_now();
+  if (now - looked_ >= kLookEvery) {
+    looked_ = now;
+    look(request, head.number, head.began, head.has_said);
+    if (head.op == nullptr) (void)sumac_team_check(team_);
+  }
+  if (head.op == nullptr) {
+    if (sumac_team_error(team_)[0] != '\0') return broken(SUMAC_TEAM_BROKEN);
+    if (agrees_first(request)) {
+      if (!all_have_begun(head.number)) return std::nullopt;
+      if (auto checked = check_all(request.agreement, head.number); !checked) {
+        break_because(checked.error());
+        return broken(SUMAC_TEAM_BROKEN);
+      }
+    }
+    const int status = sumac_team_post(team_, &request.call, nullptr, nullptr, &head.op);
+    if (status != SUMAC_TEAM_OK) return broken(status);
+  }
+  const int status = sumac_op_test(head.op);
+  if (status == SUMAC_TEAM_PENDING) return std::nullopt;
+  sumac_op_free(std::exchange(head.op, nullptr));
+  if (status != SUMAC_TEAM_OK) return broken(status);
+  if (!verify(request.agreement, head.number)) return broken(SUMAC_TEAM_BROKEN);
+  return std::optional<Error>();
+}
+
+bool Team::progress() {
+  bool has_moved = mail_ && mail_->progress();
+  if (mail_ && mail_->is_busy()) look_at_letters(monotonic_now());
+  while (queued_.load(std::memory_order_relaxed) > 0) {
+    std::shared_ptr<Posted> head;
+    std::optional<std::optional<Error>> ended;
+    {
+      const std::unique_lock turn(turn_, std::try_to_lock);
+      if (!turn) return has_moved;
+      {
+        const std::lock_guard guard(queue_lock_);
+        if (queue_.empty()) return has_moved;
+        head = queue_.front();
+      }
+      const unsigned moves = sumac_team_moves(team_);
+      ended = step_head(*head);
+      has_moved |= moves != sumac_team_moves(team_);
+      if (!ended) return has_moved;
+      const std::lock_guard guard(queue_lock_);
+      queue_.pop_front();
+      queued_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    has_moved = true;
+    head->end(std::move(*ended));
+  }
+  return has_moved;
+}
+
+Result<> Team::wait(Ticket& ticket, Duration limit) {
+  const auto result = [&]() -> Result<> {
+    if (const Error* why = ticket.error()) return tl::unexpected(*why);
+    return {};
+  };
+  if (ticket.is_done()) return result();
+  const Time began = monotonic_now();
+  Time asked = began;
+  Result<> early;
+  waiters_.fetch_add(1, std::memory_order_relaxed);  // The worker may see it late, which costs a step by it.
+  wait_until(
+      static_cast<int>(members_.here.size()),
+      [&] {
+        progress();
+        return ticket.is_done();
+      },
+      [&](Time now) {
+        if (now - began > limit) {
+          early = fail(Errc::timeout, "rank {}: wait() timed out after {}", rank(), milliseconds(limit));
+          return false;
+        }
+        if (now - asked < kInterruptsEvery) return true;
+        asked = now;
+        if (!is_interrupted()) return true;
+        early = fail(Errc::interrupted, "rank {} was interrupted", rank());
+        return false;
+      });
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
+  if (is_busy()) Worker::own().wake();
+  return ticket.is_done() ? result() : early;
+}
+
+// ---- messages
+
+std::shared_ptr<Letter> Team::refused_letter(const std::shared_ptr<Letter>& letter, Error why) {
+  letter->end(std::move(why));
+  return letter;
+}
+
+std::shared_ptr<Letter> Team::post_letter(std::shared_ptr<Letter> letter, Duration limit) {
+  const int peer = letter->peer;
+  letter->sends ? mail_->send(letter) : mail_->receive(letter);
+  progress();
+  if (letter->is_done()) return letter;
+  {
+    const std::lock_guard guard(queue_lock_);
+    letters_.push_back({letter, peer, monotonic_now(), limit, false});
+  }
+  Worker::own().move(shared_from_this());
+  return letter;
+}
+
+std::shared_ptr<Letter> Team::send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
+                                   std::function<void(const Error*)> then) {
+  auto letter = std::make_shared<Letter>();
+  letter->then = std::move(then);
+  if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
+  const auto at = std::find(members_.here.begin(), members_.here.end(), to);
+  if (at == members_.here.end() || !mail_)
+    return refused_letter(letter,
+                          {Errc::invalid, fmt::format("rank {}: send: there is no rank {} to send to", rank(), to)});
+  letter->peer = static_cast<int>(at - members_.here.begin());
+  letter->tag = tag;
+  letter->data = static_cast<std::byte*>(const_cast<void*>(data));  // A letter that is sent is only read.
+  letter->bytes = bytes;
+  letter->sends = true;
+  return post_letter(std::move(letter), limit);
+}
+
+std::shared_ptr<Letter> Team::receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
+                                      std::function<void(const Error*)> then) {
+  auto letter = std::make_shared<Letter>();
+  letter->then = std::move(then);
+  if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
+  const auto at = std::find(members_.here.begin(), members_.here.end(), from);
+  if ((from != Letter::kAnyone && at == members_.here.end()) || !mail_)
+    return refused_letter(
+        letter, {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
+  letter->peer = from == Letter::kAnyone ? Letter::kAnyone : static_cast<int>(at - members_.here.begin());
+  letter->tag = tag;
+  letter->data = static_cast<std::byte*>(data);
+  letter->bytes = bytes;
+  return post_letter(std::move(letter), limit);
+}
+
+void Team::withdraw(const std::shared_ptr<Letter>& letter) {
+  if (mail_ && mail_->withdraw(letter)) letter->end(Error{Errc::interrupted, "the message was withdrawn"});
+}
+
+/// Looks about once a millisecond at the letters that wait: their limits, and whether their ranks are alive.
+void Team::look_at_letters(Time now) {
+  const std::int64_t count = now.time_since_epoch().count();
+  std::int64_t last = letters_looked_.load(std::memory_order_relaxed);
+  if (count - last < kLookEvery.count() || !letters_looked_.compare_exchange_strong(last, count)) return;
+  std::vector<std::pair<std::shared_ptr<Letter>, Error>> over;
+  {
+    const std::lock_guard guard(queue_lock_);
+    std::erase_if(letters_, [](const auto& one) { return one.letter->is_done(); });
+    for (auto& one : letters_) {
+      const Duration waited = now - one.began;
+      const int peer = one.peer;
+      const std::string other =
+          peer == Letter::kAnyone ? "any rank" : members_.name(members_.here[static_cast<std::size_t>(peer)]);
+      if (waited > one.limit)
+        over.emplace_back(one.letter, Error{Errc::timeout, fmt::format("rank {}: timed out after {}: message with {}",
+                                                                       rank(), milliseconds(one.limit), other)});
+      else if (waited >= settings_.slow_after && !std::exchange(one.has_said, true))
+        say(fmt::format("{} has waited {} s for a message with {}", members_.name(rank()),
+                        std::chrono::duration_cast<Seconds>(waited).count(), other));
+      else if (peer != Letter::kAnyone) {
+        const Member& member = members_.all[static_cast<std::size_t>(members_.here[static_cast<std::size_t>(peer)])];
+        if (has_ended(member.pid))
+          over.emplace_back(one.letter,
+                            Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other, member.pid)});
+      }
+    }
+  }
+  for (auto& [letter, why] : over)
+    if (mail_->withdraw(letter)) letter->end(std::move(why));
+}
+
+// ---- the end
+
+void Team::close() {
+  if (forks_ != forks() || is_closed_.exchange(true)) return;
+  const Error why{Errc::interrupted, "the process group was destroyed before this was done"};
+  if (mail_) mail_->fail(Letter::kAnyone, why);
+  std::deque<std::shared_ptr<Posted>> left;
+  {
+    const std::lock_guard turn(turn_);
+    const std::lock_guard guard(queue_lock_);
+    if (!queue_.empty())
+      sumac_team_break(team_, fmt::format("rank {} destroyed its process group in mid-operation", rank()).c_str());
+    left.swap(queue_);
+    letters_.clear();
+    queued_.store(0, std::memory_order_relaxed);
+  }
+  for (const auto& posted : left) posted->end(why);
+}
+
+}  // namespace sumac::python

@@ -1,0 +1,153 @@
+#pragma once
+// A team as the Python modules see it: src/team with time limits, with words for people, and with a queue that a thread
+// beside the program's own moves. It knows neither Python nor PyTorch.
+//
+//   run()        one blocking collective in the caller: the hot path
+//   post()       one that goes on while the caller computes; wait(), or the helper thread, moves it
+//   send(), receive()   messages between two ranks
+//
+// Any thread may call it. Collectives are numbered as they are begun or posted, the same at every rank.
+//
+// Time: an operation that takes longer than its limit breaks the team at every rank of the host, with a text that names
+// the ranks that have not come; so does a rank that dies, and ranks that differ on what they do.
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/clock.hpp"
+#include "bindings/python/core/block.hpp"
+#include "bindings/python/core/mail.hpp"
+#include "bindings/python/core/members.hpp"
+#include "bindings/python/core/roll.hpp"
+#include "bindings/python/core/store.hpp"
+#include "bindings/python/core/ticket.hpp"
+#include "team/team.h"
+
+namespace sumac::python {
+
+struct TeamSettings {
+  std::string name;                                ///< For errors and for explain.
+  Duration slow_after = Seconds{10};               ///< An operation that has waited so long says once who is missing.
+  void (*say)(const std::string& line) = nullptr;  ///< Takes a line for people; none: stderr.
+};
+
+/// A collective, and what the ranks must agree on. The memory behind its pointers stays until run() returns, or until the
+/// ticket is done.
+struct Request {
+  sumac_call_t call{};
+  Agreement agreement;
+  Duration limit = Duration::max();
+};
+
+/// Called now and then by a thread that waits in a call: true ends the call with Errc::interrupted.
+void set_interrupt_check(bool (*is_interrupted)());
+
+class Team : public std::enable_shared_from_this<Team> {
+ public:
+  /// Collective over the ranks of the store.
+  static Result<std::shared_ptr<Team>> make(Store& store, int rank, int size, TeamSettings settings);
+  ~Team();
+  Team(const Team&) = delete;
+
+  int rank() const noexcept { return members_.rank; }
+  int size() const noexcept { return members_.size(); }
+  const Members& members() const noexcept { return members_; }
+
+  Result<> run(const Request& request);
+  std::shared_ptr<Ticket> post(const Request& request, std::function<void(const Error*)> then);
+  /// `tag` is the caller's. Letters of `data` and `bytes` must stay until the ticket is done.
+  std::shared_ptr<Letter> send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
+                               std::function<void(const Error*)> then);
+  /// `from` may be Letter::kAnyone; sender() says who it was.
+  std::shared_ptr<Letter> receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
+                                  std::function<void(const Error*)> then);
+  int sender(const Letter& letter) const noexcept { return members_.here[static_cast<std::size_t>(letter.peer)]; }
+  /// Moves the team until the ticket is done, then returns its error. Errc::timeout after `limit`: it goes on.
+  Result<> wait(Ticket& ticket, Duration limit);
+  /// Ends a letter with Errc::interrupted, unless it is done.
+  void withdraw(const std::shared_ptr<Letter>& letter);
+
+  /// Moves what was posted; returns false if nothing moved.
+  bool progress();
+  bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || (mail_ && mail_->is_busy()); }
+  bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
+  /// Ends what is posted with an error; every later call fails as well.
+  void close();
+  /// The number of the latest collective.
+  std::uint64_t number() const noexcept { return numbers_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Posted : Ticket {
+    Request request;
+    std::uint64_t number = 0;
+    Time began{};
+    bool has_said = false;
+    sumac_op_t* op = nullptr;  ///< Set once it is under way.
+  };
+  struct LetterLimit {
+    std::shared_ptr<Letter> letter;
+    int peer = 0;  ///< As posted.
+    Time began{};
+    Duration limit;
+    bool has_said = false;
+  };
+
+  Team(Members members, TeamSettings settings) : members_(std::move(members)), settings_(std::move(settings)) {}
+  Result<> share(Exchange& exchange);
+  Result<> create(Exchange& exchange);
+
+  Result<> check_usable() const;
+  Result<> check_agreement(const Agreement& own, std::uint64_t number, int index) const;
+  Result<> check_all(const Agreement& own, std::uint64_t number) const;
+  Result<> verify(const Agreement& own, std::uint64_t number);
+  bool all_have_begun(std::uint64_t number) const;
+  Result<> meet_first(const Request& request, std::uint64_t number, Time began);
+  void look(const Request& request, std::uint64_t number, Time began, bool& has_said);
+  void break_because(Error why);
+  Error failure(const Request& request, std::uint64_t number, int status) const;
+  std::string named(const Agreement& agreement, std::uint64_t number) const;
+  std::vector<int> missing(std::uint64_t number) const;
+  void say(const std::string& line) const;
+  void abandon(Ticket& ticket, const Error& why);
+  std::uint64_t begin_next(const Agreement& agreement);
+  std::optional<std::optional<Error>> step_head(Posted& head);
+  void look_at_letters(Time now);
+  std::shared_ptr<Letter> post_letter(std::shared_ptr<Letter> letter, Duration limit);
+  std::shared_ptr<Letter> refused_letter(const std::shared_ptr<Letter>& letter, Error why);
+
+  Members members_;
+  TeamSettings settings_;
+  int index_ = 0;  ///< The position of this rank among those of its host.
+  Block block_;
+  Roll roll_;
+  std::unique_ptr<Mail> mail_;
+  sumac_team_t* team_ = nullptr;  ///< nullptr: a team of one.
+  unsigned forks_ = 0;            ///< The forks of this process before the team was made.
+
+  std::mutex turn_;  ///< Held by the thread that moves `team_`.
+  /// The blocking call under way, for look_in_run(): set and read by the holder of the turn.
+  struct Running {
+    const Request* request = nullptr;
+    std::uint64_t number = 0;
+    Time began{}, looked{};
+    bool has_said = false;
+  } running_;
+  static void look_in_run(void* self);
+
+  std::mutex queue_lock_;  ///< Guards the two lists and the order of numbers.
+  std::deque<std::shared_ptr<Posted>> queue_;
+  std::deque<LetterLimit> letters_;
+  std::atomic<int> queued_{0}, waiters_{0};
+  std::atomic<std::uint64_t> numbers_{0};
+  Time looked_{};  ///< The last look of progress(), under the turn.
+  std::atomic<std::int64_t> letters_looked_{0};
+
+  mutable std::mutex failure_lock_;
+  std::optional<Error> failed_;  ///< The first reason, if this rank found it.
+  std::atomic<bool> is_closed_{false};
+};
+
+}  // namespace sumac::python

@@ -1,0 +1,122 @@
+#include "bindings/python/core/worker.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "bindings/python/core/long_wait.hpp"
+#include "bindings/python/core/team.hpp"
+
+namespace sumac::python {
+namespace {
+
+std::atomic<unsigned> forks_done{0};
+std::atomic<Worker*> current{nullptr};
+
+/// The child has the parent's memory and none of its threads: a lock may be held by a thread that is not there.
+void in_child() {
+  forks_done.fetch_add(1, std::memory_order_relaxed);  // The child has one thread.
+  current.store(nullptr, std::memory_order_relaxed);   // It is not freed, for the same reason.
+}
+
+void watch_forks() {
+  static const int watched = ::pthread_atfork(nullptr, nullptr, in_child);
+  (void)watched;
+}
+
+}  // namespace
+
+unsigned forks() noexcept {
+  watch_forks();
+  return forks_done.load(std::memory_order_relaxed);
+}
+
+// It is never destroyed: the thread may be inside it when the process ends.
+Worker& Worker::own() {
+  watch_forks();
+  Worker* worker = current.load(std::memory_order_acquire);
+  if (worker != nullptr) return *worker;
+  auto* made = new Worker;
+  // A release store pairs with the load above; of two threads one wins.
+  if (current.compare_exchange_strong(worker, made, std::memory_order_acq_rel)) return *made;
+  delete made;
+  return *worker;
+}
+
+void Worker::move(const std::shared_ptr<Team>& team) {
+  const std::lock_guard guard(lock_);
+  if (std::none_of(teams_.begin(), teams_.end(), [&](const auto& one) { return one.lock() == team; }))
+    teams_.push_back(team);
+  has_news_ = true;
+  if (!is_started_) {
+    // Signals are the program's: its main thread takes them.
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([this] { loop(); }).detach();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    is_started_ = true;
+  }
+  changed_.notify_one();
+}
+
+void Worker::wake() {
+  const std::lock_guard guard(lock_);
+  if (teams_.empty()) return;
+  has_news_ = true;
+  changed_.notify_one();
+}
+
+/// Moves each team once; returns true if one moved.
+bool Worker::pass() {
+  std::vector<std::shared_ptr<Team>> teams;
+  {
+    const std::lock_guard guard(lock_);
+    for (const auto& one : teams_)
+      if (auto team = one.lock()) teams.push_back(std::move(team));
+  }
+  bool has_moved = false;
+  for (const auto& team : teams)
+    if (!team->has_waiters()) has_moved |= team->progress();
+  return has_moved;
+}
+
+void Worker::loop() {
+  Time moved = monotonic_now();
+  for (;;) {
+    const auto idle = monotonic_now() - moved;
+    const sumac_rest_t rest = sumac_thread_rest(std::chrono::duration_cast<Micros>(idle).count());
+    if (rest.yields) ::sched_yield();
+    {
+      std::unique_lock guard(lock_);
+      std::erase_if(teams_, [](const auto& one) {
+        const auto team = one.lock();
+        return !team || !team->is_busy();
+      });
+      const bool is_left_alone = std::all_of(teams_.begin(), teams_.end(), [](const auto& one) {
+        const auto team = one.lock();
+        return !team || team->has_waiters();
+      });
+      if (is_left_alone) {
+        changed_.wait(guard, [this] { return has_news_; });
+        moved = monotonic_now();
+      } else if (rest.sleep_us > 0 && !has_news_) {
+        changed_.wait_for(guard, std::max<Duration>(Micros{rest.sleep_us}, long_wait(idle)));
+      }
+      if (has_news_) moved = monotonic_now();
+      has_news_ = false;
+    }
+    for (int i = 0; i < std::max(1, rest.looks); ++i) {
+      if (!pass()) continue;
+      moved = monotonic_now();
+      break;
+    }
+  }
+}
+
+}  // namespace sumac::python

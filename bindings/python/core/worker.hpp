@@ -1,0 +1,35 @@
+#pragma once
+// The thread that moves what was posted while the program computes: one in a process, started when something is posted
+// for the first time. It sleeps while nothing is posted, and leaves a team alone while one of its callers waits.
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace sumac::python {
+
+class Team;
+
+class Worker {
+ public:
+  static Worker& own();
+
+  /// Something was posted at this team: the thread moves it until nothing is left.
+  void move(const std::shared_ptr<Team>& team);
+  /// A caller of a team no longer waits.
+  void wake();
+
+ private:
+  void loop();
+  bool pass();
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::vector<std::weak_ptr<Team>> teams_;
+  bool is_started_ = false, has_news_ = false;
+};
+
+/// The forks that this process and its ancestors have gone through: what was made before a fork does not work behind it.
+unsigned forks() noexcept;
+
+}  // namespace sumac::python

@@ -1,0 +1,170 @@
+// The module sumac_collectives._core: a team over buffers of bytes. Shapes and types are the business of team.py, which
+// calls it; nothing else does.
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstring>
+
+#include "base/types.hpp"
+#include "bindings/python/core/team.hpp"
+
+namespace py = pybind11;
+using namespace sumac;
+using sumac::python::Bytes;
+
+namespace {
+
+/// A store whose two functions are Python's.
+class PythonStore final : public python::Store {
+ public:
+  PythonStore(py::function set, py::function get) : set_(std::move(set)), get_(std::move(get)) {}
+
+  Result<> set(const std::string& key, const Bytes& value) override {
+    const py::gil_scoped_acquire gil;
+    set_(key, py::bytes(reinterpret_cast<const char*>(value.data()), value.size()));
+    return {};
+  }
+  Result<Bytes> get(const std::string& key) override {
+    const py::gil_scoped_acquire gil;
+    const auto value = get_(key).cast<std::string>();
+    return python::bytes_of_text(value);
+  }
+
+ private:
+  py::function set_, get_;
+};
+
+PyObject *error_type, *timeout_type;
+
+[[noreturn]] void raise(const Error& why) {
+  // The interrupt check has left its exception behind, mostly KeyboardInterrupt.
+  if (why.code == Errc::interrupted && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  PyObject* type = why.code == Errc::timeout ? timeout_type : why.code == Errc::invalid ? PyExc_ValueError : error_type;
+  py::set_error(type, why.context.c_str());
+  throw py::error_already_set();
+}
+
+/// The memory of an argument; None has none.
+struct Memory {
+  py::buffer_info info;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+
+  Memory(const py::object& object, bool is_written) {
+    if (object.is_none()) return;
+    info = py::reinterpret_borrow<py::buffer>(object).request(is_written);
+    data = static_cast<std::byte*>(info.ptr);
+    bytes = static_cast<std::size_t>(info.size * info.itemsize);
+  }
+};
+
+using Counts = std::vector<int>;
+
+std::vector<int> displacements_of(const Counts& counts) {
+  std::vector<int> found;
+  std::int64_t next = 0;
+  for (const int count : counts) {
+    if (next > INT32_MAX) throw py::value_error("more than 2**31 - 1 rows in all");
+    found.push_back(static_cast<int>(next));
+    next += count;
+  }
+  return found;
+}
+
+class PythonTeam {
+ public:
+  PythonTeam(py::function set, py::function get, int rank, int size, std::string name, double slow_after_s) {
+    PythonStore store(std::move(set), std::move(get));
+    Result<std::shared_ptr<python::Team>> made;
+    {
+      const py::gil_scoped_release unlocked;
+      made = python::Team::make(store, rank, size,
+                                {std::move(name), Nanos{static_cast<std::int64_t>(slow_after_s * 1e9)}, nullptr});
+    }
+    if (!made) raise(made.error());
+    team_ = std::move(*made);
+  }
+
+  int rank() const { return team_->rank(); }
+  int size() const { return team_->size(); }
+  std::string host_of(int rank) const { return team_->members().all.at(static_cast<std::size_t>(rank)).host; }
+  void close() {
+    const py::gil_scoped_release unlocked;
+    team_->close();
+  }
+
+  /// `bytes` as sumac_call_t has it; `in_counts` and `out_counts` in units of `unit` bytes, [] where there are none.
+  void run(int kind, const py::object& in, const py::object& out, std::size_t bytes, int dtype, int op, int root,
+           const Counts& in_counts, const Counts& out_counts, std::size_t unit, double limit_s) {
+    const Memory from(in, false), to(out, true);
+    python::Request request;
+    sumac_call_t& call = request.call;
+    call.coll = static_cast<std::uint8_t>(kind);
+    call.root = root < 0 ? 0 : root;
+    call.in = from.data;
+    call.out = to.data;
+    call.bytes = bytes;
+    request.agreement = {.bytes = in_counts.empty() && out_counts.empty() ? bytes : 0,
+                         .root = root,
+                         .kind = static_cast<std::uint8_t>(kind),
+                         .op = static_cast<std::uint8_t>(op),
+                         .dtype = static_cast<std::uint8_t>(dtype)};
+    sumac_fold_t fold{};
+    if (op != static_cast<int>(Op::null)) {
+      if (sumac_fold_standard(&fold, dtype, op, static_cast<int>(Dtype::null)) != SUMAC_TEAM_OK)
+        throw py::type_error(fmt::format("{} of {} is not defined", to_string(static_cast<Op>(op)),
+                                         to_string(static_cast<Dtype>(dtype))));
+      call.fold = &fold;
+    }
+    const auto in_at = displacements_of(in_counts), out_at = displacements_of(out_counts);
+    if (!in_counts.empty()) call.in_blocks = {in_counts.data(), in_at.data(), unit};
+    if (!out_counts.empty()) call.out_blocks = {out_counts.data(), out_at.data(), unit};
+    if (limit_s > 0) request.limit = Nanos{static_cast<std::int64_t>(limit_s * 1e9)};
+    Result<> ran;
+    {
+      const py::gil_scoped_release unlocked;
+      ran = team_->run(request);
+    }
+    if (!ran) raise(ran.error());
+  }
+
+ private:
+  std::shared_ptr<python::Team> team_;
+};
+
+/// Runs Python's signal handlers; only its main thread does. An exception of theirs stays set.
+bool is_interrupted() {
+  const py::gil_scoped_acquire gil;
+  return PyErr_CheckSignals() != 0;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, module) {
+  module.attr("version") = SUMAC_PACKAGE_VERSION;
+  static const py::exception<Error> error(module, "Error", PyExc_RuntimeError);
+  static const py::exception<Errc> timeout(module, "TimeoutError",
+                                           py::make_tuple(error, py::handle(PyExc_TimeoutError)));
+  error_type = error.ptr();
+  timeout_type = timeout.ptr();
+  python::set_interrupt_check(is_interrupted);
+  py::class_<PythonTeam>(module, "Team")
+      .def(py::init<py::function, py::function, int, int, std::string, double>())
+      .def_property_readonly("rank", &PythonTeam::rank)
+      .def_property_readonly("size", &PythonTeam::size)
+      .def("host_of", &PythonTeam::host_of)
+      .def("close", &PythonTeam::close)
+      .def("run", &PythonTeam::run);
+  py::dict kinds;
+  for (int kind = 0; kind < SUMAC_COLLS; ++kind) kinds[sumac_coll_name(kind)] = kind;
+  module.attr("kinds") = kinds;
+  py::dict dtypes, ops;
+  for (int dtype = 0; dtype < kDtypeCount; ++dtype)
+    dtypes[py::str(std::string(to_string(static_cast<Dtype>(dtype))))] = dtype;
+  for (int op = 0; op < kOpCount; ++op) ops[py::str(std::string(to_string(static_cast<Op>(op))))] = op;
+  module.attr("dtypes") = dtypes;
+  module.attr("ops") = ops;
+  module.attr("no_dtype") = static_cast<int>(Dtype::null);
+  module.attr("no_op") = static_cast<int>(Op::null);
+}

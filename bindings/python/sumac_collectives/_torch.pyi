@@ -1,0 +1,7 @@
+import datetime
+from typing import Any
+
+version: str
+torch_version: str
+
+def make(store: Any, rank: int, size: int, timeout: datetime.timedelta, name: str) -> Any: ...

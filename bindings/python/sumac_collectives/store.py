@@ -1,0 +1,160 @@
+"""A store of our own: rank 0 serves a map from names to bytes, over TCP or a socket of this host.
+
+It serves while a team is made and lives as long as the process, since later teams need it too. A client speaks one frame
+and reads one: `verb (1 byte), length of the name (4), length of the value (4), name, value`, numbers in network order. The
+answer to a `get` comes when the value is there. Who can connect can join: on TCP that is a matter of the network, as with
+PyTorch's own store; on this host's socket it is this user alone.
+"""
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+import typing
+
+_HEAD = struct.Struct("!BII")
+_SET, _GET = 1, 2
+_NAME_MAX, _VALUE_MAX = 1024, 1 << 20
+
+Address = tuple[str, int] | str
+"""Host and port, or the name of a socket of this host."""
+
+
+def _read(connection: socket.socket, count: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        part = connection.recv(count - len(parts))
+        if not part:
+            raise ConnectionError("the store's other end closed the connection")
+        parts += part
+    return bytes(parts)
+
+
+def _read_frame(connection: socket.socket) -> tuple[int, bytes, bytes]:
+    verb, name_length, value_length = _HEAD.unpack(_read(connection, _HEAD.size))
+    if verb not in (_SET, _GET) or name_length > _NAME_MAX or value_length > _VALUE_MAX:
+        raise ConnectionError("a peer of the store speaks something else")
+    return verb, _read(connection, name_length), _read(connection, value_length)
+
+
+def _frame(verb: int, name: bytes, value: bytes) -> bytes:
+    return _HEAD.pack(verb, len(name), len(value)) + name + value
+
+
+def _is_this_user(connection: socket.socket) -> bool:
+    if connection.family != socket.AF_UNIX:
+        return True
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return bool(uid == os.getuid())
+
+
+def _text(address: Address) -> str:
+    return address if isinstance(address, str) else f"{address[0]}:{address[1]}"
+
+
+def _socket_for(address: Address) -> tuple[socket.socket, typing.Any]:
+    if isinstance(address, str):
+        # An abstract name leaves no file behind.
+        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), "\0" + address
+    family, kind, protocol, _, where = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+    return socket.socket(family, kind, protocol), where
+
+
+class Server:
+    """Serves until the process ends. Raises OSError with the address if it cannot listen there."""
+
+    def __init__(self, address: Address) -> None:
+        self._values: dict[bytes, bytes] = {}
+        self._changed = threading.Condition()
+        self._listener, where = _socket_for(address)
+        try:
+            if not isinstance(address, str):
+                self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._listener.bind(where)
+            self._listener.listen(128)
+        except OSError as error:
+            self._listener.close()
+            raise OSError(error.errno, f"rank 0 cannot serve at {_text(address)}: {error.strerror}; "
+                                       "choose another MASTER_PORT, or end the program that has it") from error
+        threading.Thread(target=self._accept, daemon=True, name="sumac-store").start()
+
+    def _accept(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            if not _is_this_user(connection):
+                connection.close()
+                continue
+            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="sumac-store").start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while True:
+                    verb, name, value = _read_frame(connection)
+                    with self._changed:
+                        if verb == _SET:
+                            self._values[name] = value
+                            self._changed.notify_all()
+                        else:
+                            self._changed.wait_for(lambda name=name: name in self._values)  # type: ignore[misc]
+                            value = self._values[name]
+                    connection.sendall(_frame(verb, name, b"" if verb == _SET else value))
+            except (ConnectionError, OSError):
+                return  # That client is gone; nobody else is concerned.
+
+
+class Client:
+    """One rank's connection.
+
+    Raises TimeoutError, which names the address, if rank 0 does not serve there within `timeout` seconds, or if a value
+    does not come.
+    """
+
+    def __init__(self, address: Address, timeout: float) -> None:
+        self._address, self._timeout = address, timeout
+        self._lock = threading.Lock()
+        self._connection = self._connect()
+
+    def _connect(self) -> socket.socket:
+        end = time.monotonic() + self._timeout
+        pause = 0.001
+        while True:
+            connection, where = _socket_for(self._address)
+            connection.settimeout(self._timeout)
+            try:
+                connection.connect(where)
+            except OSError as error:
+                connection.close()
+                if time.monotonic() + pause > end:
+                    raise TimeoutError(f"nobody serves at {_text(self._address)} ({error.strerror or error}): rank 0 must "
+                                       "run there; check MASTER_ADDR and MASTER_PORT") from error
+            else:
+                if not _is_this_user(connection):
+                    raise PermissionError(f"another user serves at {_text(self._address)}")
+                return connection
+            # Nothing tells that a server has begun to listen.
+            time.sleep(pause)
+            pause = min(2 * pause, 0.1)
+
+    def _ask(self, verb: int, name: str, value: bytes) -> bytes:
+        with self._lock:
+            try:
+                self._connection.sendall(_frame(verb, name.encode(), value))
+                return _read_frame(self._connection)[2]
+            except TimeoutError as error:
+                raise TimeoutError(f"no answer from the store at {_text(self._address)} in {self._timeout:g} s") from error
+
+    def set(self, name: str, value: bytes) -> None:
+        """Stores a value for all ranks."""
+        self._ask(_SET, name, value)
+
+    def get(self, name: str) -> bytes:
+        """Waits for a value."""
+        return self._ask(_GET, name, b"")
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._connection.close()

@@ -1,0 +1,290 @@
+"""Collectives for numpy arrays."""
+from __future__ import annotations
+
+import os
+import typing
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core, bootstrap
+
+Array = NDArray[typing.Any]
+_OPS = {"sum": "sum", "prod": "prod", "min": "min", "max": "max", "band": "band", "bor": "bor", "bxor": "bxor"}
+# A bool is a byte that is 0 or 1: these operations keep it so.
+_OPS_OF_BOOL = {**_OPS, "sum": "bor", "max": "bor", "prod": "band", "min": "band"}
+
+
+def _bytes(array: Array | None) -> Array | None:
+    """Returns the same memory as bytes; types such as bfloat16 have no buffer of their own."""
+    return None if array is None else array.reshape(-1).view(np.uint8)
+
+
+def _fold(dtype: np.dtype[typing.Any], op: str) -> tuple[int, int]:
+    ops = _OPS_OF_BOOL if dtype == np.bool_ else _OPS
+    if op not in ops:
+        raise ValueError(f"op={op!r}: one of {', '.join(_OPS)}")
+    name = "uint8" if dtype == np.bool_ else dtype.name
+    if name not in _core.dtypes:
+        raise TypeError(f"no reduction of {dtype.name}: one of bool, {', '.join(_core.dtypes)}")
+    return _core.dtypes[name], _core.ops[ops[op]]
+
+
+class Team:
+    """Ranks that perform collectives together. `init()` makes the first one.
+
+    Arrays may have any shape. Every rank passes the same shape and dtype unless a method says otherwise, and calls the
+    same methods in the same order. An array that is not contiguous is copied first. A result is a new array, or `out`,
+    which must be contiguous, writable and of the result's shape and dtype; `out` may be the input.
+
+    Reductions (`op`): "sum", "prod", "min", "max" of bool, int8 to int64, uint8 to uint64, float16, float32, float64 and
+    ml_dtypes' bfloat16; "band", "bor", "bxor" of bool and integers. The others move any dtype without objects.
+
+    Errors: ValueError (shapes, dtypes or operations that do not fit, also between ranks; it names them), `TimeoutError`
+    (after `timeout` seconds of the team; it names the ranks that have not come), `Error` (a rank died). After an error
+    between ranks the team is of no more use.
+    """
+
+    def __init__(self, store: bootstrap.Store | None, rank: int, size: int, name: str, timeout: float) -> None:
+        self._store, self._name, self.timeout = store, name, timeout
+        self._teams = 0
+        if store is None:
+            values: dict[str, bytes] = {}
+            self._core = _core.Team(values.__setitem__, values.__getitem__, rank, size, name, 10.0)
+        else:
+            self._core = _core.Team(store.set, store.get, rank, size, name, 10.0)
+
+    @property
+    def rank(self) -> int:
+        """The number of this process in the team, from 0."""
+        return self._core.rank
+
+    @property
+    def size(self) -> int:
+        """The number of processes."""
+        return self._core.size
+
+    def __repr__(self) -> str:
+        return f"<sumac_collectives.Team {self._name}: rank {self.rank} of {self.size}>"
+
+    def _run(self, kind: str, given: Array | None, out: Array | None, count_bytes: int, fold: tuple[int, int] | None = None,
+             root: int = -1, in_counts: Sequence[int] = (), out_counts: Sequence[int] = (), unit: int = 0) -> None:
+        dtype, op = fold or (_core.no_dtype, _core.no_op)
+        if not -1 <= root < self.size:
+            raise ValueError(f"root={root}: the team has the ranks 0 to {self.size - 1}")
+        self._core.run(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, dtype, op, root, list(in_counts), list(out_counts),
+                       unit, self.timeout)
+
+    @staticmethod
+    def _given(x: ArrayLike) -> Array:
+        array = np.ascontiguousarray(x) if np.ndim(x) else np.array(x)
+        if array.dtype.hasobject:
+            raise TypeError("an array of Python objects cannot be shared")
+        return array
+
+    @staticmethod
+    def _out(out: Array | None, shape: tuple[int, ...], dtype: np.dtype[typing.Any]) -> Array:
+        if out is None:
+            return np.empty(shape, dtype)
+        if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
+            raise ValueError(f"out must be contiguous, writable, of shape {shape} and dtype {dtype}; it has shape {out.shape} and "
+                             f"dtype {out.dtype}")
+        return out
+
+    def _rows(self, array: Array) -> tuple[int, ...]:
+        if array.ndim == 0 or array.shape[0] != self.size:
+            raise ValueError(f"the first dimension must be the {self.size} ranks of the team; the shape is {array.shape}")
+        return array.shape[1:]
+
+    def _counts(self, counts: Sequence[int], rows: int, what: str) -> list[int]:
+        numbers = [int(count) for count in counts]
+        if len(numbers) != self.size or min(numbers) < 0 or sum(numbers) != rows:
+            raise ValueError(f"{what} must be {self.size} numbers of rows that add up to {rows}; they are {numbers}")
+        return numbers
+
+    def barrier(self) -> None:
+        """Returns when every rank has called it."""
+        self._run("barrier", None, None, 0)
+
+    def allreduce(self, x: ArrayLike, op: str = "sum", out: Array | None = None) -> Array:
+        """Combines the arrays of all ranks, element by element; every rank gets the result, of x's shape and dtype.
+
+        >>> init_alone().allreduce(np.arange(3.0))
+        array([0., 1., 2.])
+        """
+        given = self._given(x)
+        result = self._out(out, given.shape, given.dtype)
+        self._run("allreduce", given, result, given.nbytes, _fold(given.dtype, op))
+        return result
+
+    def reduce(self, x: ArrayLike, root: int = 0, op: str = "sum", out: Array | None = None) -> Array | None:
+        """Like allreduce, but only `root` gets the result; the others get None.
+
+        >>> init_alone().reduce(np.array([1, 2], dtype=np.int32), op="max")
+        array([1, 2], dtype=int32)
+        """
+        given = self._given(x)
+        result = self._out(out, given.shape, given.dtype) if self.rank == root else None
+        self._run("reduce", given, result, given.nbytes, _fold(given.dtype, op), root)
+        return result
+
+    def bcast(self, x: Array, root: int = 0) -> Array:
+        """Overwrites x at every rank with that of `root`, and returns it. x must be contiguous and writable."""
+        self._out(x, x.shape, x.dtype)
+        self._run("bcast", None, x, x.nbytes, root=root)
+        return x
+
+    def allgather(self, x: ArrayLike, out: Array | None = None) -> Array:
+        """Returns the arrays of all ranks: result[r] is that of rank r, the shape is (size, *x.shape).
+
+        >>> init_alone().allgather([1, 2]).shape
+        (1, 2)
+        """
+        given = self._given(x)
+        result = self._out(out, (self.size, *given.shape), given.dtype)
+        self._run("allgather", given, result, given.nbytes)
+        return result
+
+    def allgatherv(self, x: ArrayLike, counts: Sequence[int], out: Array | None = None) -> Array:
+        """Like allgather with counts[r] rows from rank r, the same counts at every rank; the rows follow each other.
+
+        >>> init_alone().allgatherv([[1, 2], [3, 4]], [2]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        given = self._given(x)
+        numbers = self._counts(counts, sum(int(count) for count in counts), "counts")
+        if given.ndim == 0 or given.shape[0] != numbers[self.rank]:
+            raise ValueError(f"counts[{self.rank}]={numbers[self.rank]} and x has the shape {given.shape}")
+        result = self._out(out, (sum(numbers), *given.shape[1:]), given.dtype)
+        unit = given.dtype.itemsize * int(np.prod(given.shape[1:], dtype=np.int64))
+        self._run("allgatherv", given, result, 0, out_counts=numbers, unit=unit)
+        return result
+
+    def alltoall(self, x: ArrayLike, out: Array | None = None) -> Array:
+        """Sends x[r] to rank r, and returns what each rank sent here: x's shape, whose first dimension is the ranks.
+
+        >>> init_alone().alltoall([[5, 6]]).tolist()
+        [[5, 6]]
+        """
+        given = self._given(x)
+        self._rows(given)
+        result = self._out(out, given.shape, given.dtype)
+        if np.shares_memory(result, given):
+            given = given.copy()
+        self._run("alltoall", given, result, given.nbytes // self.size)
+        return result
+
+    def alltoallv(self, x: ArrayLike, send_counts: Sequence[int], recv_counts: Sequence[int], out: Array | None = None) -> Array:
+        """Sends send_counts[r] rows of x to rank r, one after the other; returns recv_counts[r] rows from each rank r.
+
+        send_counts[r] here is recv_counts[rank] there.
+        """
+        given = self._given(x)
+        rows = given.shape[0] if given.ndim else 0
+        sends = self._counts(send_counts, rows, "send_counts")
+        receives = self._counts(recv_counts, sum(int(count) for count in recv_counts), "recv_counts")
+        result = self._out(out, (sum(receives), *given.shape[1:]), given.dtype)
+        if np.shares_memory(result, given):
+            given = given.copy()
+        unit = given.dtype.itemsize * int(np.prod(given.shape[1:], dtype=np.int64))
+        self._run("alltoallv", given, result, 0, in_counts=sends, out_counts=receives, unit=unit)
+        return result
+
+    def reduce_scatter(self, x: ArrayLike, op: str = "sum", out: Array | None = None) -> Array:
+        """Combines the arrays of all ranks; rank r gets row r of the result: the shape is x.shape[1:].
+
+        >>> init_alone().reduce_scatter([[1, 2, 3]]).tolist()
+        [1, 2, 3]
+        """
+        given = self._given(x)
+        result = self._out(out, self._rows(given), given.dtype)
+        self._run("reduce_scatter_block", given, result, given.nbytes // self.size, _fold(given.dtype, op))
+        return result
+
+    def gather(self, x: ArrayLike, root: int = 0, out: Array | None = None) -> Array | None:
+        """Like allgather, but only `root` gets the result; the others get None."""
+        given = self._given(x)
+        result = self._out(out, (self.size, *given.shape), given.dtype) if self.rank == root else None
+        self._run("gather", given, result, given.nbytes, root=root)
+        return result
+
+    def gatherv(self, x: ArrayLike, counts: Sequence[int], root: int = 0, out: Array | None = None) -> Array | None:
+        """Like allgatherv, but only `root` gets the result; the others get None. All ranks pass the same counts."""
+        given = self._given(x)
+        numbers = self._counts(counts, sum(int(count) for count in counts), "counts")
+        if given.ndim == 0 or given.shape[0] != numbers[self.rank]:
+            raise ValueError(f"counts[{self.rank}]={numbers[self.rank]} and x has the shape {given.shape}")
+        unit = given.dtype.itemsize * int(np.prod(given.shape[1:], dtype=np.int64))
+        result = None
+        if self.rank == root:
+            result = self._out(out, (sum(numbers), *given.shape[1:]), given.dtype)
+        self._run("gatherv", given, result, given.nbytes, root=root, out_counts=numbers, unit=unit)
+        return result
+
+    def scatter(self, x: ArrayLike | None, out: Array, root: int = 0) -> Array:
+        """Row r of root's x goes to rank r, into `out`, which has the shape of a row. The others' x is not read."""
+        given = None
+        if self.rank == root:
+            given = self._given(typing.cast(ArrayLike, x))
+            self._out(out, self._rows(given), given.dtype)
+        self._out(out, out.shape, out.dtype)
+        self._run("scatter", given, out, out.nbytes, root=root)
+        return out
+
+    def scatterv(self, x: ArrayLike | None, counts: Sequence[int], out: Array, root: int = 0) -> Array:
+        """Like scatter, with counts[r] rows for rank r; out has counts[rank] rows. All ranks pass the same counts."""
+        numbers = self._counts(counts, sum(int(count) for count in counts), "counts")
+        if out.ndim == 0 or out.shape[0] != numbers[self.rank]:
+            raise ValueError(f"counts[{self.rank}]={numbers[self.rank]} and out has the shape {out.shape}")
+        self._out(out, out.shape, out.dtype)
+        given = None
+        if self.rank == root:
+            given = self._given(typing.cast(ArrayLike, x))
+            if given.shape != (sum(numbers), *out.shape[1:]) or given.dtype != out.dtype:
+                raise ValueError(f"x has the shape {given.shape} and dtype {given.dtype}; out and counts ask for "
+                                 f"{(sum(numbers), *out.shape[1:])} and {out.dtype}")
+        unit = out.dtype.itemsize * int(np.prod(out.shape[1:], dtype=np.int64))
+        self._run("scatterv", given, out, out.nbytes, root=root, in_counts=numbers, unit=unit)
+        return out
+
+    def split(self, color: int | None, key: int = 0) -> Team | None:
+        """Makes a team of the ranks with the same color, ordered by key, then by rank; None for a rank without color."""
+        wishes = self.allgather(np.array([color is not None, color or 0, key], dtype=np.int64))
+        self._teams += 1
+        made = None
+        if color is not None:
+            chosen = sorted((int(wish[2]), rank) for rank, wish in enumerate(wishes) if wish[0] and wish[1] == color)
+            ranks = [rank for _, rank in chosen]
+            name = f"{self._name}.{self._teams}.{color}"
+            store = None if self._store is None else bootstrap.Prefixed(self._store, name)
+            made = Team(store, ranks.index(self.rank), len(ranks), name, self.timeout)
+        # Rank 0 serves the store, so it must not end before the others have met.
+        self.barrier()
+        return made
+
+    def close(self) -> None:
+        """Frees what the team holds here; later calls raise ValueError. Local: other ranks may still be busy."""
+        self._core.close()
+        if self._store is not None:
+            self._store.close()
+
+
+def init(timeout: float = 1800.0) -> Team:
+    """Makes the team of all ranks that the launcher started: torchrun, mpirun, srun, or one process alone.
+
+    `timeout` is in seconds, for the meeting and for each collective. Collective over all ranks. Call it once; `split`
+    makes further teams. Raises ValueError (a variable that is missing or wrong), TimeoutError (ranks that do not come) and
+    OSError (a port that is taken).
+
+    >>> team = init_alone()  # as init() does without a launcher
+    >>> team.rank, team.size
+    (0, 1)
+    """
+    start = bootstrap.find(os.environ)
+    return Team(bootstrap.connect(start, timeout), start.rank, start.size, "world", timeout)
+
+
+def init_alone() -> Team:
+    """Makes a team of this process alone, whatever the launcher."""
+    return Team(None, 0, 1, "alone", 1800.0)

@@ -1,0 +1,215 @@
+"""Collectives of numpy arrays against numpy itself, in 3 processes; what a launcher's variables mean; bad input."""
+import doctest
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import unittest
+
+import ml_dtypes
+import numpy as np
+import ranks
+import sumac_collectives
+from sumac_collectives import _core, bootstrap, store, team as team_module
+
+HERE = pathlib.Path(__file__).resolve().parent
+DTYPES = [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16, np.float32, np.float64,
+          ml_dtypes.bfloat16]
+
+
+def make(rank, size, folder, timeout=60.0):
+    """The team, over a socket of this host that is named after the folder."""
+    address = f"sumac-test-{folder.name}"
+    if rank == 0:
+        store.Server(address)
+    return team_module.Team(store.Client(address, timeout), rank, size, "world", timeout)
+
+
+def given(rank, dtype, shape):
+    """Small numbers, which every type adds up exactly."""
+    return ((np.arange(int(np.prod(shape))) + rank) % 3).reshape(shape).astype(dtype)
+
+
+def all_collectives(rank, size, folder):
+    team = make(rank, size, folder)
+    for dtype in DTYPES:
+        for shape in ((), (1,), (5, 3), (40000,)):
+            x = given(rank, dtype, shape)
+            everyone = [given(r, dtype, shape) for r in range(size)]
+            stack = np.stack(everyone)
+            expected = {"max": stack.max(0), "min": stack.min(0)}
+            expected["sum"] = stack.any(0) if dtype == np.bool_ else stack.sum(0, dtype=dtype)
+            expected["prod"] = stack.all(0) if dtype == np.bool_ else stack.prod(0, dtype=dtype)
+            if np.dtype(dtype).kind in "biu":
+                expected |= {"band": np.bitwise_and.reduce(stack), "bor": np.bitwise_or.reduce(stack), "bxor": np.bitwise_xor.reduce(stack)}
+            for op, right in expected.items():
+                np.testing.assert_array_equal(team.allreduce(x, op), right, f"{op} of {dtype} {shape}")
+                out = x.copy()
+                assert team.allreduce(out, op, out=out) is out
+                np.testing.assert_array_equal(out, right)
+                reduced = team.reduce(x, 1, op)
+                assert (reduced is None) == (rank != 1)
+                if reduced is not None:
+                    np.testing.assert_array_equal(reduced, right)
+            np.testing.assert_array_equal(team.allgather(x), stack)
+            gathered = team.gather(x, 2)
+            if rank == 2:
+                np.testing.assert_array_equal(gathered, stack)
+            np.testing.assert_array_equal(team.bcast(x.copy(), 1), everyone[1])
+            rows = given(rank, dtype, (size, *shape))
+            others = [given(r, dtype, (size, *shape)) for r in range(size)]
+            np.testing.assert_array_equal(team.alltoall(rows), np.stack([other[rank] for other in others]))
+            summed = team.reduce_scatter(rows, "max")
+            np.testing.assert_array_equal(summed, np.stack(others).max(0)[rank])
+            np.testing.assert_array_equal(team.scatter(rows if rank == 0 else None, np.empty(shape, dtype)), others[0][rank])
+    counts = [0, 2, 5][:size]
+    own = np.full((counts[rank], 2), rank, dtype=np.float32)
+    blocks = np.concatenate([np.full((count, 2), r, dtype=np.float32) for r, count in enumerate(counts)])
+    np.testing.assert_array_equal(team.allgatherv(own, counts), blocks)
+    gathered = team.gatherv(own, counts, 1)
+    if rank == 1:
+        np.testing.assert_array_equal(gathered, blocks)
+    np.testing.assert_array_equal(team.scatterv(blocks if rank == 2 else None, counts, np.empty_like(own), 2), own)
+    sent = np.repeat(np.arange(size), [rank + r for r in range(size)])
+    received = team.alltoallv(sent, [rank + r for r in range(size)], [r + rank for r in range(size)])
+    np.testing.assert_array_equal(received, np.full(sum(r + rank for r in range(size)), rank))
+    team.barrier()
+    part = team.split(rank % 2, key=-rank)
+    assert (part.size, part.rank) == ((2, 1 - rank // 2) if rank % 2 == 0 else (1, 0))
+    assert part.allreduce([rank]).tolist() == ([2] if rank % 2 == 0 else [1])
+    assert (team.split(None if rank == 0 else 1) is None) == (rank == 0)
+    team.close()
+    try:
+        team.barrier()
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def of_other_sizes(rank, size, folder):
+    make(rank, size, folder).allreduce(np.ones(4 if rank == 1 else 2))
+
+
+def of_other_kinds(rank, size, folder):
+    team = make(rank, size, folder)
+    team.barrier() if rank == 1 else team.allreduce([1.0])
+
+
+def late(rank, size, folder):
+    team = make(rank, size, folder, timeout=0.3 if rank == 0 else 60)
+    if rank == 1:
+        ranks.await_file(folder / "over")
+        return
+    try:
+        team.allreduce(np.ones(100000))
+    finally:
+        (folder / "over").touch()
+
+
+def dead(rank, size, folder):
+    team = make(rank, size, folder)
+    team.barrier()
+    if rank == 2:
+        os._exit(3)
+    team.allreduce([1.0])
+
+
+class Collectives(unittest.TestCase):
+    def test_every_collective_type_and_operation(self):
+        self.assertEqual(set(ranks.values(self, all_collectives, 3)), {"the process group was closed"})
+
+    def test_an_array_that_cannot_be_is_refused_at_once(self):
+        alone = sumac_collectives.init_alone()
+        for call, words in ((lambda: alone.allreduce(np.ones(2), op="mean"), "op='mean': one of sum"),
+                            (lambda: alone.allreduce(np.ones(2), op="band"), "band of float64 is not defined"),
+                            (lambda: alone.allreduce(np.array(["a"])), "no reduction of str"),
+                            (lambda: alone.allgather(np.array([None])), "Python objects"),
+                            (lambda: alone.alltoall(np.ones((2, 2))), "the first dimension must be the 1 ranks"),
+                            (lambda: alone.bcast(np.ones((4, 4)).T[:2]), "must be contiguous"),
+                            (lambda: alone.bcast(np.ones(2), root=3), "root=3: the team has the ranks 0 to 0"),
+                            (lambda: alone.allreduce(np.ones(2), out=np.ones(3)), "of shape (2,)")):
+            with self.assertRaises((ValueError, TypeError)) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+
+
+class BadInput(unittest.TestCase):
+    def test_ranks_that_differ_are_named(self):
+        for body, words in ((of_other_sizes, "the ranks differ: operation 1 is allreduce of"), (of_other_kinds, "the ranks differ: operation 1 is")):
+            for one in ranks.run(body, 3):
+                self.assertIn(words, one.error)
+                self.assertTrue(one.error.startswith("ValueError") or one.error.startswith("Error"), one.error)
+
+    def test_a_rank_that_does_not_come_is_named(self):
+        found = ranks.run(late, 2)
+        self.assertRegex(found[0].error, r"^TimeoutError: rank 0: allreduce of 800000 B, float64, sum \(operation 1 of world\): "
+                                         r"timed out after 300 ms at rank 0: rank 1 \(host .*\) has not begun it$")
+        self.assertIsNone(found[1].error)
+
+    def test_a_rank_that_dies_is_named(self):
+        found = ranks.run(dead, 3)
+        for one in found[:2]:
+            self.assertRegex(one.error, r"^Error: .*rank 2 \(process \d+ of this host\) died")
+
+    def test_two_versions_of_the_package(self):
+        values = {"sumac/0/1": b"0.0.9" + bytes(27)}
+        with self.assertRaisesRegex(ValueError, "rank 1 has sumac_collectives 0.0.9 and rank 0 has .*: install the same version"):
+            _core.Team(values.__setitem__, values.__getitem__, 0, 2, "world", 10.0)
+
+    def test_a_port_that_is_taken(self):
+        name = f"sumac-test-taken-{os.getpid()}"
+        store.Server(name)
+        with self.assertRaisesRegex(OSError, f"rank 0 cannot serve at {name}.*choose another MASTER_PORT"):
+            store.Server(name)
+
+    def test_nobody_at_the_address(self):
+        with self.assertRaisesRegex(TimeoutError, "nobody serves at .*rank 0 must run there; check MASTER_ADDR"):
+            store.Client("sumac-test-nobody", 0.05)
+
+    def test_variables_that_are_wrong(self):
+        for variables, words in (({"RANK": "x", "WORLD_SIZE": "2", "MASTER_ADDR": "n"}, "RANK=x: not a number"),
+                                 ({"RANK": "0", "MASTER_ADDR": "n"}, "WORLD_SIZE is not set"),
+                                 ({"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "n", "MASTER_PORT": "1"}, "rank 2 of 2")):
+            with self.assertRaisesRegex(ValueError, words):
+                bootstrap.find(variables)
+
+
+class Launchers(unittest.TestCase):
+    PROGRAM = "import sumac_collectives; t = sumac_collectives.init(60); print(f'sum {t.allreduce([t.rank + 1])[0]} {t.size}\\n', end='')"
+
+    def check(self, *command):
+        done = subprocess.run([*command, sys.executable, "-c", self.PROGRAM], capture_output=True, text=True, timeout=ranks.SECONDS)
+        self.assertEqual(sorted(done.stdout.split("\n")), ["", "sum 3 2", "sum 3 2"], done.stderr)
+
+    def test_open_mpi(self):
+        self.check("mpirun", *["--allow-run-as-root"] * (os.geteuid() == 0), "--oversubscribe", "-n", "2")
+
+    def test_mpich(self):
+        self.check("mpirun.mpich", "-n", "2")
+
+    def test_master_address(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        programs = [subprocess.Popen([sys.executable, "-c", self.PROGRAM], stdout=subprocess.PIPE, text=True,
+                                     env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
+                    for rank in range(2)]
+        self.assertEqual([program.communicate(timeout=ranks.SECONDS)[0] for program in programs], ["sum 3 2\n"] * 2)
+
+
+class Words(unittest.TestCase):
+    def test_examples_in_the_docstrings(self):
+        for module in (sumac_collectives, bootstrap, team_module):
+            found = doctest.testmod(module)
+            self.assertEqual(found.failed, 0, module.__name__)
+            self.assertGreater(found.attempted, 0, module.__name__)
+
+    def test_the_types_fit(self):
+        done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", HERE.parent / "pyproject.toml", "--no-error-summary",
+                               "--cache-dir", os.devnull, HERE.parent / "sumac_collectives"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stdout + done.stderr, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,512 @@
+#include "bindings/python/torch/backend.hpp"
+
+#include <ATen/record_function.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "bindings/python/torch/collective.hpp"
+
+namespace sumac::torch_backend {
+namespace {
+
+class TorchStore final : public python::Store {
+ public:
+  explicit TorchStore(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
+
+  Result<> set(const std::string& key, const python::Bytes& value) override {
+    try {
+      store_->set(key, value);
+    } catch (const std::exception& error) {
+      return fail(Errc::lost, "the store: {}", error.what());
+    }
+    return {};
+  }
+  Result<python::Bytes> get(const std::string& key) override {
+    try {
+      return store_->get(key);
+    } catch (const std::exception& error) {
+      return fail(Errc::timeout, "the store: {}", error.what());
+    }
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::Store> store_;
+};
+
+std::int64_t elements_of(const std::vector<at::Tensor>& tensors) {
+  std::int64_t sum = 0;
+  for (const at::Tensor& tensor : tensors) sum += tensor.numel();
+  return sum;
+}
+
+bool have_one_size(const std::vector<at::Tensor>& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const at::Tensor& one) { return one.numel() == tensors.front().numel(); });
+}
+
+std::vector<int> counts_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<int> counts;
+  for (const at::Tensor& tensor : tensors) counts.push_back(count_of(tensor.numel()));
+  return counts;
+}
+
+void check_pair(const char* what, const at::Tensor& whole, const at::Tensor& block, int size) {
+  check_tensor(what, whole);
+  check_tensor(what, block);
+  TORCH_CHECK_VALUE(whole.scalar_type() == block.scalar_type(), "sumac: ", what, ": tensors of ", whole.scalar_type(),
+                    " and ", block.scalar_type());
+  TORCH_CHECK_VALUE(whole.numel() == block.numel() * size, "sumac: ", what, ": ", whole.numel(), " elements where the ",
+                    size, " ranks have ", block.numel(), " each");
+}
+
+/// Tags of our own, which no caller has: those are not negative.
+constexpr std::uint32_t kOwnTags = 0x80000000U;
+
+}  // namespace
+
+c10::intrusive_ptr<SumacBackend> SumacBackend::make(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                                    std::chrono::milliseconds timeout, const std::string& name) {
+  TorchStore meeting(store);
+  auto team = python::Team::make(meeting, rank, size, {.name = name});
+  if (!team) raise({team.error().code, fmt::format("sumac: rank {} of {}: {}", rank, size, team.error().context)});
+  return c10::make_intrusive<SumacBackend>(std::move(*team), timeout);
+}
+
+SumacBackend::SumacBackend(std::shared_ptr<python::Team> team, std::chrono::milliseconds timeout)
+    : Backend(team->rank(), team->size()), team_(std::move(team)), timeout_(timeout) {
+  init();
+}
+
+c10::intrusive_ptr<c10d::Backend::Options> SumacBackend::getBackendOptions() {
+  return c10::make_intrusive<Options>("sumac", timeout_);
+}
+
+c10::intrusive_ptr<c10d::Backend> SumacBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                      const std::vector<int>& ranks,
+                                                      const c10::intrusive_ptr<Options>& opts) {
+  const auto at = std::find(ranks.begin(), ranks.end(), rank_);
+  if (at == ranks.end()) return nullptr;
+  return make(store, static_cast<int>(at - ranks.begin()), static_cast<int>(ranks.size()),
+              opts ? opts->timeout : timeout_, opts ? opts->group_name : "split");
+}
+
+at::Tensor SumacBackend::scratch(const at::Tensor& like, std::int64_t elements, bool is_async) {
+  constexpr std::int64_t kKeptBytes = 64 << 20;
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(like.element_size());
+  const auto make = [](std::int64_t room) { return at::empty({room}, at::TensorOptions(at::kByte)); };
+  at::Tensor memory;
+  if (is_async || bytes > kKeptBytes) {
+    memory = make(bytes);
+  } else {
+    if (!scratch_.defined() || scratch_.numel() < bytes) scratch_ = make(bytes);
+    memory = scratch_;
+  }
+  // An empty view has no type to look at memory with.
+  if (bytes == 0) return at::empty({0}, like.options().requires_grad(false));
+  return memory.narrow(0, 0, bytes).view(like.scalar_type());
+}
+
+SumacBackend::Work SumacBackend::remember(Work work) {
+  if (coalesced_) coalesced_->push_back(work);
+  return work;
+}
+
+SumacBackend::Work SumacBackend::endCoalescing() {
+  auto all = std::exchange(coalesced_, std::nullopt);
+  TORCH_CHECK(all, "sumac: endCoalescing() without startCoalescing()");
+  return c10::make_intrusive<Works>(std::move(*all), c10d::OpType::COALESCED);
+}
+
+SumacBackend::Work SumacBackend::start(std::unique_ptr<Collective> collective, std::chrono::milliseconds timeout,
+                                       bool is_async) {
+  collective->bind();
+  collective->request.limit = limit(timeout);
+  if (!is_async) {
+    RECORD_FUNCTION(collective->title, c10::ArrayRef<const c10::IValue>{});
+    if (auto ran = team_->run(collective->request); !ran) raise(ran.error());
+    collective->ending->run_last();
+    collective->ending->end(nullptr);
+    return c10::make_intrusive<TeamWork>(team_, std::move(collective->ending), collective->type, nullptr);
+  }
+  auto work = c10::make_intrusive<TeamWork>(team_, collective->ending, collective->type, collective->title);
+  const std::shared_ptr<Collective> kept = std::move(collective);
+  work->follow(team_->post(kept->request, [kept](const Error* why) { kept->ending->end(why); }));
+  return remember(work);
+}
+
+// ---- reductions
+
+SumacBackend::Work SumacBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) {
+  const at::Tensor& tensor = only("allreduce", tensors);
+  check_tensor("allreduce", tensor, true);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE, "sumac:all_reduce");
+  own->ending->outputs = tensors;
+  own->set_fold(tensor, opts.reduceOp, size_);
+  own->set_data(nullptr, tensor.data_ptr(), bytes_of(tensor));
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) {
+  TORCH_CHECK_VALUE(!tensors.empty(), "sumac: allreduce_coalesced takes at least one tensor");
+  check_list("allreduce_coalesced", tensors, tensors.size());
+  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE_COALESCED, "sumac:all_reduce");
+  const at::Tensor flat = scratch(tensors.front(), elements_of(tensors), opts.asyncOp);
+  flatten(tensors, flat);
+  own->ending->outputs = {flat};
+  own->set_fold(flat, opts.reduceOp, size_);
+  own->set_data(nullptr, flat.data_ptr(), bytes_of(flat));
+  own->ending->last = [ending = own->ending.get(), flat, tensors, divide = std::move(own->ending->last)] {
+    if (divide) divide();
+    unflatten(flat, tensors);
+    ending->outputs = tensors;
+  };
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& opts) {
+  const at::Tensor& tensor = only("reduce", tensors);
+  check_tensor("reduce", tensor, true);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_REDUCE, c10d::OpType::REDUCE, "sumac:reduce");
+  own->set_root(opts.rootRank, size_);
+  own->ending->outputs = tensors;
+  own->set_fold(tensor, opts.reduceOp, size_);
+  const bool is_root = opts.rootRank == rank_;
+  if (!is_root) own->ending->last = nullptr;
+  own->set_data(is_root ? nullptr : tensor.data_ptr(), is_root ? tensor.data_ptr() : nullptr, bytes_of(tensor));
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                                      const c10d::ReduceScatterOptions& opts) {
+  check_pair("reduce_scatter_tensor", input, output, size_);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_REDUCE_SCATTER_BLOCK, c10d::OpType::_REDUCE_SCATTER_BASE,
+                                          "sumac:reduce_scatter");
+  own->ending->outputs = {output};
+  own->ending->keeps = {input};
+  own->set_fold(output, opts.reduceOp, size_);
+  own->set_data(input.data_ptr(), output.data_ptr(), bytes_of(output));
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                                const c10d::ReduceScatterOptions& opts) {
+  at::Tensor output = only("reduce_scatter", outputs);
+  const Tensors& blocks = only("reduce_scatter", inputs);
+  check_list("reduce_scatter", blocks, static_cast<std::size_t>(size_));
+  check_tensor("reduce_scatter", output);
+  at::Tensor flat = scratch(output, elements_of(blocks), opts.asyncOp);
+  flatten(blocks, flat);
+  if (have_one_size(blocks)) return _reduce_scatter_base(output, flat, opts);
+  // Blocks of different sizes: all of it is added everywhere.
+  const at::Tensor& mine = blocks[static_cast<std::size_t>(rank_)];
+  TORCH_CHECK_VALUE(mine.numel() == output.numel(), "sumac: reduce_scatter: an output of ", output.numel(),
+                    " elements for a block of ", mine.numel());
+  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::REDUCE_SCATTER, "sumac:reduce_scatter");
+  std::int64_t before = 0;
+  for (int rank = 0; rank < rank_; ++rank) before += blocks[static_cast<std::size_t>(rank)].numel();
+  const at::Tensor part = flat.narrow(0, before, output.numel());
+  own->ending->outputs = {part};
+  own->set_fold(output, opts.reduceOp, size_);
+  own->set_data(nullptr, flat.data_ptr(), bytes_of(flat));
+  own->ending->last = [ending = own->ending.get(), part, output, divide = std::move(own->ending->last)] {
+    if (divide) divide();
+    unflatten(part, {output});
+    ending->outputs = {output};
+  };
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                                 const c10d::ReduceScatterOptions& opts) {
+  TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "sumac: reduce_scatter_tensor_coalesced: ", outputs.size(),
+                    " outputs for ", inputs.size(), " inputs");
+  std::vector<Work> works;
+  for (std::size_t i = 0; i < inputs.size(); ++i) works.push_back(_reduce_scatter_base(outputs[i], inputs[i], opts));
+  return c10::make_intrusive<Works>(std::move(works), c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED);
+}
+
+// ---- data from one to all, from all to one, from all to all
+
+SumacBackend::Work SumacBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) {
+  const at::Tensor& tensor = only("broadcast", tensors);
+  check_tensor("broadcast", tensor, true);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_BCAST, c10d::OpType::BROADCAST, "sumac:broadcast");
+  own->set_root(opts.rootRank, size_);
+  own->ending->outputs = tensors;
+  own->set_data(nullptr, tensor.data_ptr(), bytes_of(tensor));
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                                 const c10d::AllgatherOptions& opts) {
+  check_pair("all_gather_into_tensor", output, input, size_);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLGATHER, c10d::OpType::_ALLGATHER_BASE, "sumac:all_gather");
+  own->ending->outputs = {output};
+  own->ending->keeps = {input};
+  own->set_data(input.data_ptr(), output.data_ptr(), bytes_of(input));
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                           const c10d::AllgatherOptions& opts) {
+  const at::Tensor& input = only("all_gather", inputs);
+  const Tensors& blocks = only("all_gather", outputs);
+  check_tensor("all_gather", input);
+  check_list("all_gather", blocks, static_cast<std::size_t>(size_));
+  const at::Tensor& mine = blocks[static_cast<std::size_t>(rank_)];
+  TORCH_CHECK_VALUE(mine.numel() == input.numel() && mine.scalar_type() == input.scalar_type(),
+                    "sumac: all_gather: output ", rank_, " has ", mine.numel(), " elements of ", mine.scalar_type(),
+                    " and the input ", input.numel(), " of ", input.scalar_type());
+  const bool is_even = have_one_size(blocks);
+  auto own = std::make_unique<Collective>(is_even ? SUMAC_COLL_ALLGATHER : SUMAC_COLL_ALLGATHERV,
+                                          c10d::OpType::ALLGATHER, "sumac:all_gather");
+  const at::Tensor flat = scratch(input, elements_of(blocks), opts.asyncOp);
+  own->ending->outputs = blocks;
+  own->ending->keeps = {input};
+  own->set_data(input.data_ptr(), flat.data_ptr(), is_even ? bytes_of(input) : 0);
+  if (!is_even) {
+    own->out_counts = counts_of(blocks);
+    own->out_at = displacements_of(own->out_counts);
+    own->unit = input.element_size();
+  }
+  own->ending->last = [flat, blocks] { unflatten(flat, blocks); };
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                                     const c10d::AllgatherOptions& opts) {
+  // outputs[rank][i] is that rank's i-th input.
+  TORCH_CHECK_VALUE(outputs.size() == static_cast<std::size_t>(size_), "sumac: all_gather_coalesced: ", outputs.size(),
+                    " output lists for ", size_, " ranks");
+  std::vector<Work> works;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<Tensors> one(1);
+    for (const Tensors& list : outputs) {
+      TORCH_CHECK_VALUE(list.size() == inputs.size(), "sumac: all_gather_coalesced: ", list.size(),
+                        " outputs of a rank for ", inputs.size(), " inputs");
+      one.front().push_back(list[i]);
+    }
+    Tensors input{inputs[i]};
+    works.push_back(allgather(one, input, opts));
+  }
+  return c10::make_intrusive<Works>(std::move(works), c10d::OpType::ALLGATHER_COALESCED);
+}
+
+SumacBackend::Work SumacBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                                 const c10d::AllgatherOptions& opts) {
+  TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "sumac: all_gather_into_tensor_coalesced: ", outputs.size(),
+                    " outputs for ", inputs.size(), " inputs");
+  std::vector<Work> works;
+  for (std::size_t i = 0; i < inputs.size(); ++i) works.push_back(_allgather_base(outputs[i], inputs[i], opts));
+  return c10::make_intrusive<Works>(std::move(works), c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED);
+}
+
+SumacBackend::Work SumacBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                        const c10d::GatherOptions& opts) {
+  const at::Tensor& input = only("gather", inputs);
+  check_tensor("gather", input);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather");
+  own->set_root(opts.rootRank, size_);
+  own->ending->keeps = {input};
+  own->set_data(input.data_ptr(), nullptr, bytes_of(input));
+  if (opts.rootRank == rank_) {
+    const Tensors& blocks = only("gather", outputs);
+    check_list("gather", blocks, static_cast<std::size_t>(size_));
+    TORCH_CHECK_VALUE(have_one_size(blocks) && blocks.front().numel() == input.numel(),
+                      "sumac: gather: outputs must have the input's ", input.numel(), " elements each");
+    const at::Tensor flat = scratch(input, elements_of(blocks), opts.asyncOp);
+    own->request.call.out = flat.data_ptr();
+    own->ending->outputs = blocks;
+    own->ending->last = [flat, blocks] { unflatten(flat, blocks); };
+  } else {
+    TORCH_CHECK_VALUE(outputs.empty(), "sumac: gather: only the root, rank ", opts.rootRank, ", has outputs");
+  }
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::gather_into_tensor(at::Tensor& output, at::Tensor& input,
+                                                    const c10d::GatherOptions& opts) {
+  check_tensor("gather_into_tensor", input);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather");
+  own->set_root(opts.rootRank, size_);
+  own->ending->keeps = {input};
+  own->set_data(input.data_ptr(), nullptr, bytes_of(input));
+  if (opts.rootRank == rank_) {
+    check_pair("gather_into_tensor", output, input, size_);
+    own->request.call.out = output.data_ptr();
+    own->ending->outputs = {output};
+  }
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                         const c10d::ScatterOptions& opts) {
+  const at::Tensor& output = only("scatter", outputs);
+  check_tensor("scatter", output);
+  auto own = std::make_unique<Collective>(SUMAC_COLL_SCATTER, c10d::OpType::SCATTER, "sumac:scatter");
+  own->set_root(opts.rootRank, size_);
+  own->ending->outputs = outputs;
+  own->set_data(nullptr, output.data_ptr(), bytes_of(output));
+  if (opts.rootRank == rank_) {
+    const Tensors& blocks = only("scatter", inputs);
+    check_list("scatter", blocks, static_cast<std::size_t>(size_));
+    TORCH_CHECK_VALUE(have_one_size(blocks) && blocks.front().numel() == output.numel(),
+                      "sumac: scatter: inputs must have the output's ", output.numel(), " elements each");
+    const at::Tensor flat = scratch(output, elements_of(blocks), opts.asyncOp);
+    flatten(blocks, flat);
+    own->ending->keeps = {flat};
+    own->request.call.in = flat.data_ptr();
+  } else {
+    TORCH_CHECK_VALUE(inputs.empty(), "sumac: scatter: only the root, rank ", opts.rootRank, ", has inputs");
+  }
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& input, Sizes& output_sizes,
+                                               Sizes& input_sizes, const c10d::AllToAllOptions& opts) {
+  check_tensor("all_to_all_single", output);
+  check_tensor("all_to_all_single", input);
+  TORCH_CHECK_VALUE(output.scalar_type() == input.scalar_type(), "sumac: all_to_all_single: tensors of ",
+                    output.scalar_type(), " and ", input.scalar_type());
+  const bool is_even = output_sizes.empty() && input_sizes.empty();
+  auto own = std::make_unique<Collective>(is_even ? SUMAC_COLL_ALLTOALL : SUMAC_COLL_ALLTOALLV,
+                                          c10d::OpType::ALLTOALL_BASE, "sumac:all_to_all");
+  own->ending->outputs = {output};
+  own->ending->keeps = {input};
+  if (is_even) {
+    TORCH_CHECK_VALUE(input.numel() == output.numel() && (input.dim() == 0 || input.size(0) % size_ == 0),
+                      "sumac: all_to_all_single: the first dimension, ", input.dim() == 0 ? 0 : input.size(0),
+                      ", does not divide by the ", size_, " ranks, or the output has another size");
+    own->set_data(input.data_ptr(), output.data_ptr(), bytes_of(input) / static_cast<std::size_t>(size_));
+    return start(std::move(own), opts.timeout, opts.asyncOp);
+  }
+  const auto set = [&](const at::Tensor& tensor, const Sizes& sizes, std::vector<int>& counts, std::vector<int>& at) {
+    const std::int64_t rows = tensor.dim() == 0 ? 0 : tensor.size(0);
+    const std::int64_t row = rows == 0 ? 0 : tensor.numel() / rows;
+    const Sizes even(static_cast<std::size_t>(size_), rows / size_);
+    const Sizes& used = sizes.empty() ? even : sizes;
+    std::int64_t sum = 0;
+    for (const std::int64_t one : used) {
+      counts.push_back(count_of(one * row));
+      sum += one;
+    }
+    TORCH_CHECK_VALUE(used.size() == static_cast<std::size_t>(size_) && sum == rows,
+                      "sumac: all_to_all_single: split sizes ", used, " for ", rows, " rows and ", size_, " ranks");
+    at = displacements_of(counts);
+  };
+  set(input, input_sizes, own->in_counts, own->in_at);
+  set(output, output_sizes, own->out_counts, own->out_at);
+  own->unit = input.element_size();
+  own->set_data(input.data_ptr(), output.data_ptr(), 0);
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+SumacBackend::Work SumacBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) {
+  check_list("all_to_all", outputs, static_cast<std::size_t>(size_));
+  check_list("all_to_all", inputs, static_cast<std::size_t>(size_));
+  TORCH_CHECK_VALUE(outputs.front().scalar_type() == inputs.front().scalar_type(), "sumac: all_to_all: tensors of ",
+                    outputs.front().scalar_type(), " and ", inputs.front().scalar_type());
+  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL, "sumac:all_to_all");
+  const std::int64_t sent = elements_of(inputs), received = elements_of(outputs);
+  const at::Tensor flat = scratch(inputs.front(), sent + received, opts.asyncOp);
+  const at::Tensor in = flat.narrow(0, 0, sent), out = flat.narrow(0, sent, received);
+  flatten(inputs, in);
+  own->in_counts = counts_of(inputs);
+  own->in_at = displacements_of(own->in_counts);
+  own->out_counts = counts_of(outputs);
+  own->out_at = displacements_of(own->out_counts);
+  own->unit = flat.element_size();
+  own->ending->outputs = outputs;
+  own->set_data(in.data_ptr(), out.data_ptr(), 0);
+  own->ending->last = [flat, out, outputs] { unflatten(out, outputs); };
+  return start(std::move(own), opts.timeout, opts.asyncOp);
+}
+
+// ---- barriers
+
+SumacBackend::Work SumacBackend::barrier(const c10d::BarrierOptions& opts) {
+  return start(std::make_unique<Collective>(SUMAC_COLL_BARRIER, c10d::OpType::BARRIER, "sumac:barrier"), opts.timeout,
+               opts.asyncOp);
+}
+
+/// Rank 0 hears of each rank by a message of its own, so that it can name all that do not come, and the group stays usable.
+void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits_for_all) {
+  const Duration within = limit(opts.timeout);
+  const std::uint32_t tag = kOwnTags | (barriers_++ & ~kOwnTags);
+  const auto waited_ms = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();
+  char word = 0;
+  if (rank_ != 0) {
+    const auto there = team_->send(0, tag, &word, 1, within, nullptr);
+    const auto answer = team_->receive(0, tag, &word, 1, within, nullptr);
+    auto waited = team_->wait(*there, Duration::max());
+    if (waited) waited = team_->wait(*answer, Duration::max());
+    team_->withdraw(there);
+    team_->withdraw(answer);
+    if (!waited)
+      raise({waited.error().code,
+             fmt::format(
+                 "[Rank {}]: reached monitoredBarrier, and rank 0 did not answer in {} ms: its log names the rank "
+                 "that failed ({})",
+                 rank_, waited_ms, waited.error().context)});
+    return;
+  }
+  std::vector<char> words(static_cast<std::size_t>(size_));
+  std::vector<std::shared_ptr<python::Letter>> letters;
+  for (int rank = 1; rank < size_; ++rank)
+    letters.push_back(team_->receive(rank, tag, &words[static_cast<std::size_t>(rank)], 1, within, nullptr));
+  std::vector<int> failed;
+  for (int rank = 1; rank < size_ && (waits_for_all || failed.empty()); ++rank)
+    if (!team_->wait(*letters[static_cast<std::size_t>(rank - 1)], Duration::max())) failed.push_back(rank);
+  for (const auto& letter : letters) team_->withdraw(letter);
+  if (!failed.empty())
+    raise({Errc::timeout, fmt::format("[Rank 0]: {} {} failed to pass monitoredBarrier in {} ms",
+                                      failed.size() == 1 ? "Rank" : "Ranks", fmt::join(failed, ", "), waited_ms)});
+  for (int rank = 1; rank < size_; ++rank)
+    if (auto sent = team_->wait(*team_->send(rank, tag, &word, 1, within, nullptr), Duration::max()); !sent)
+      raise(sent.error());
+}
+
+// ---- messages
+
+SumacBackend::Work SumacBackend::follow_letter(std::shared_ptr<python::Letter> letter, std::shared_ptr<Ending> ending,
+                                               c10d::OpType type, const char* title) {
+  auto work = c10::make_intrusive<TeamWork>(team_, std::move(ending), type, title);
+  work->letter = letter;
+  work->follow(std::move(letter));
+  return remember(work);
+}
+
+SumacBackend::Work SumacBackend::send(Tensors& tensors, int to, int tag) {
+  const at::Tensor& tensor = only("send", tensors);
+  check_tensor("send", tensor, true);
+  TORCH_CHECK_VALUE(tag >= 0, "sumac: send: tag ", tag, " is negative");
+  auto ending = std::make_shared<Ending>();
+  ending->keeps = tensors;
+  auto letter = team_->send(to, static_cast<std::uint32_t>(tag), tensor.data_ptr(), bytes_of(tensor), timeout_,
+                            [ending](const Error* why) { ending->end(why); });
+  return follow_letter(std::move(letter), std::move(ending), c10d::OpType::SEND, "sumac:send");
+}
+
+SumacBackend::Work SumacBackend::receive(Tensors& tensors, int from, int tag, c10d::OpType type) {
+  const at::Tensor& tensor = only("recv", tensors);
+  check_tensor("recv", tensor, true);
+  TORCH_CHECK_VALUE(tag >= 0, "sumac: recv: tag ", tag, " is negative");
+  auto ending = std::make_shared<Ending>();
+  ending->outputs = tensors;
+  auto letter = team_->receive(from, static_cast<std::uint32_t>(tag), tensor.data_ptr(), bytes_of(tensor), timeout_,
+                               [ending](const Error* why) { ending->end(why); });
+  return follow_letter(std::move(letter), std::move(ending), type, "sumac:recv");
+}
+
+SumacBackend::Work SumacBackend::recv(Tensors& tensors, int from, int tag) {
+  TORCH_CHECK_VALUE(from >= 0 && from < size_, "sumac: recv: rank ", from, " of ", size_, " ranks");
+  return receive(tensors, from, tag, c10d::OpType::RECV);
+}
+
+SumacBackend::Work SumacBackend::recvAnysource(Tensors& tensors, int tag) {
+  return receive(tensors, python::Letter::kAnyone, tag, c10d::OpType::RECVANYSOURCE);
+}
+
+}  // namespace sumac::torch_backend

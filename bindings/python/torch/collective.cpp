@@ -1,0 +1,145 @@
+#include "bindings/python/torch/collective.hpp"
+
+#include <climits>
+
+namespace sumac::torch_backend {
+namespace {
+
+Dtype dtype_of(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat: return Dtype::float32;
+    case at::kDouble: return Dtype::float64;
+    case at::kHalf: return Dtype::float16;
+    case at::kBFloat16: return Dtype::bfloat16;
+    case at::kChar: return Dtype::int8;
+    case at::kByte:
+    case at::kBool: return Dtype::uint8;
+    case at::kShort: return Dtype::int16;
+    case at::kInt: return Dtype::int32;
+    case at::kLong: return Dtype::int64;
+    case at::kUInt16: return Dtype::uint16;
+    case at::kUInt32: return Dtype::uint32;
+    case at::kUInt64: return Dtype::uint64;
+    default: return Dtype::null;
+  }
+}
+
+/// A bool is a byte that is 0 or 1, and stays one.
+Op op_of(c10d::ReduceOp::RedOpType op, bool is_bool) {
+  switch (op) {
+    case c10d::ReduceOp::SUM: return is_bool ? Op::bor : Op::sum;
+    case c10d::ReduceOp::AVG: return is_bool ? Op::null : Op::sum;
+    case c10d::ReduceOp::PRODUCT: return is_bool ? Op::band : Op::prod;
+    case c10d::ReduceOp::MIN: return is_bool ? Op::band : Op::min;
+    case c10d::ReduceOp::MAX: return is_bool ? Op::bor : Op::max;
+    case c10d::ReduceOp::BAND: return Op::band;
+    case c10d::ReduceOp::BOR: return Op::bor;
+    case c10d::ReduceOp::BXOR: return Op::bxor;
+    default: return Op::null;
+  }
+}
+
+const char* name_of(c10d::ReduceOp::RedOpType op) {
+  constexpr const char* kNames[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM"};
+  return op < std::size(kNames) ? kNames[op] : "this operation";
+}
+
+}  // namespace
+
+void Collective::set_root(std::int64_t root, int size) {
+  TORCH_CHECK_VALUE(root >= 0 && root < size, "sumac: ", title, ": root rank ", root, " of ", size, " ranks");
+  request.call.root = request.agreement.root = static_cast<int>(root);
+}
+
+void Collective::set_fold(const at::Tensor& tensor, const c10d::ReduceOp& op, int size) {
+  const bool is_bool = tensor.scalar_type() == at::kBool;
+  const Dtype dtype = dtype_of(tensor.scalar_type());
+  const Op own = op_of(op, is_bool);
+  const bool is_legal = dtype != Dtype::null && own != Op::null &&
+                        sumac_fold_standard(&fold_, static_cast<int>(dtype), static_cast<int>(own),
+                                            static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
+  TORCH_CHECK_VALUE(is_legal, "sumac: ", title, ": ", name_of(op), " of ", tensor.scalar_type(), " is not defined");
+  has_fold_ = true;
+  request.agreement.op = static_cast<std::uint8_t>(own);
+  request.agreement.dtype = static_cast<std::uint8_t>(dtype);
+  if (op != c10d::ReduceOp::AVG) return;
+  ending->last = [ending = ending.get(), size] {
+    for (at::Tensor& one : ending->outputs) {
+      if (at::isFloatingType(one.scalar_type()))
+        one.div_(size);
+      else
+        one.div_(size, "trunc");
+    }
+  };
+}
+
+void Collective::bind() {
+  if (has_fold_) request.call.fold = &fold_;
+  if (!in_counts.empty()) request.call.in_blocks = {in_counts.data(), in_at.data(), unit};
+  if (!out_counts.empty()) request.call.out_blocks = {out_counts.data(), out_at.data(), unit};
+}
+
+void check_tensor(const char* what, const at::Tensor& tensor, bool is_elementwise) {
+  TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "sumac: ", what, ": a tensor of layout ", tensor.layout(),
+                    "; it takes dense ones: call .to_dense()");
+  TORCH_CHECK_VALUE(tensor.device().is_cpu(), "sumac: ", what, ": a tensor on ", tensor.device(),
+                    "; it takes tensors on the CPU: call .cpu(), or use init_process_group(\"cpu:sumac,cuda:nccl\")");
+  TORCH_CHECK_VALUE(tensor.is_contiguous() || (is_elementwise && tensor.is_non_overlapping_and_dense()),
+                    "sumac: ", what, ": a tensor that is not contiguous, of sizes ", tensor.sizes(), " and strides ",
+                    tensor.strides(), ": call .contiguous()");
+}
+
+void check_list(const char* what, const std::vector<at::Tensor>& tensors, std::size_t count) {
+  TORCH_CHECK_VALUE(tensors.size() == count, "sumac: ", what, ": a list of ", tensors.size(), " tensors where ", count,
+                    " ranks are");
+  for (const at::Tensor& tensor : tensors) {
+    check_tensor(what, tensor);
+    TORCH_CHECK_VALUE(tensor.scalar_type() == tensors.front().scalar_type(), "sumac: ", what, ": a list of tensors of ",
+                      tensors.front().scalar_type(), " and ", tensor.scalar_type());
+  }
+}
+
+const at::Tensor& only(const char* what, const std::vector<at::Tensor>& tensors) {
+  TORCH_CHECK_VALUE(tensors.size() == 1, "sumac: ", what, " takes one tensor, not ", tensors.size());
+  return tensors.front();
+}
+
+const std::vector<at::Tensor>& only(const char* what, const std::vector<std::vector<at::Tensor>>& lists) {
+  TORCH_CHECK_VALUE(lists.size() == 1, "sumac: ", what, " takes one list of tensors, not ", lists.size());
+  return lists.front();
+}
+
+int count_of(std::int64_t elements) {
+  TORCH_CHECK_VALUE(elements >= 0 && elements <= INT_MAX, "sumac: a block of ", elements, " elements; at most ",
+                    INT_MAX, " where ranks have blocks of different sizes");
+  return static_cast<int>(elements);
+}
+
+std::vector<int> displacements_of(const std::vector<int>& counts) {
+  std::vector<int> found;
+  std::int64_t next = 0;
+  for (const int count : counts) {
+    found.push_back(count_of(next));
+    next += count;
+  }
+  return found;
+}
+
+void flatten(const std::vector<at::Tensor>& tensors, const at::Tensor& flat) {
+  const at::NoGradGuard no_grad;
+  std::int64_t at = 0;
+  for (const at::Tensor& tensor : tensors) {
+    flat.narrow(0, at, tensor.numel()).copy_(tensor.reshape({-1}));
+    at += tensor.numel();
+  }
+}
+
+void unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& tensors) {
+  std::int64_t at = 0;
+  for (const at::Tensor& tensor : tensors) {
+    tensor.view({-1}).copy_(flat.narrow(0, at, tensor.numel()));
+    at += tensor.numel();
+  }
+}
+
+}  // namespace sumac::torch_backend

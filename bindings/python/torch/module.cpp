@@ -1,0 +1,30 @@
+// The module sumac_collectives._torch: makes backends. sumac_collectives/torch.py calls it.
+#include <pybind11/chrono.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "bindings/python/torch/backend.hpp"
+
+namespace py = pybind11;
+
+namespace {
+
+/// Runs Python's signal handlers; only its main thread does. An exception of theirs stays set.
+bool is_interrupted() {
+  const py::gil_scoped_acquire gil;
+  return PyErr_CheckSignals() != 0;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_torch, module) {
+  module.attr("version") = SUMAC_PACKAGE_VERSION;
+  module.attr("torch_version") = SUMAC_TORCH_VERSION;
+  sumac::python::set_interrupt_check(is_interrupted);
+  module.def(
+      "make",
+      [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout,
+         const std::string& name) -> c10::intrusive_ptr<c10d::Backend> {
+        return sumac::torch_backend::SumacBackend::make(store, rank, size, timeout, name);
+      },
+      py::call_guard<py::gil_scoped_release>());
+}

@@ -1,0 +1,135 @@
+#include "bindings/python/torch/work.hpp"
+
+#include <ATen/core/ivalue.h>
+#include <pybind11/pybind11.h>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+
+namespace sumac::torch_backend {
+
+std::exception_ptr exception_of(const Error& why) {
+  const c10::SourceLocation here{__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)};
+  if (why.code == Errc::invalid) return std::make_exception_ptr(c10::ValueError(here, why.context));
+  return std::make_exception_ptr(c10::DistBackendError(here, why.context));
+}
+
+void raise(const Error& why) {
+  if (why.code == Errc::interrupted) {
+    const pybind11::gil_scoped_acquire gil;
+    if (PyErr_Occurred() != nullptr) throw pybind11::error_already_set();
+  }
+  std::rethrow_exception(exception_of(why));
+}
+
+void Ending::run_last() {
+  if (!last) return;
+  const at::NoGradGuard no_grad;
+  last();
+  last = nullptr;
+}
+
+void Ending::end(const Error* why) {
+  std::exception_ptr exception = why != nullptr ? exception_of(*why) : nullptr;
+  try {
+    if (!exception) run_last();
+  } catch (...) {
+    exception = std::current_exception();
+  }
+  if (profiled) profiled();
+  c10::intrusive_ptr<c10::ivalue::Future> asked;
+  {
+    const std::lock_guard guard(lock_);
+    has_ended_ = true;
+    exception_ = exception;
+    asked = future_;
+  }
+  if (!asked) return;
+  if (exception)
+    asked->setError(exception);
+  else
+    asked->markCompleted(c10::IValue(outputs));
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> Ending::future() {
+  bool has_ended = false;
+  {
+    const std::lock_guard guard(lock_);
+    if (future_) return future_;
+    future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    has_ended = has_ended_;
+  }
+  if (has_ended && exception_)
+    future_->setError(exception_);
+  else if (has_ended)
+    future_->markCompleted(c10::IValue(outputs));
+  return future_;
+}
+
+TeamWork::TeamWork(std::shared_ptr<python::Team> team, std::shared_ptr<Ending> ending, c10d::OpType type,
+                   const char* title)
+    : Work(team->rank(), type, title), team_(std::move(team)), ending_(std::move(ending)) {
+  if (recordFunctionEndCallback_) ending_->profiled = std::move(recordFunctionEndCallback_);
+}
+
+std::exception_ptr TeamWork::exception() const {
+  if (!ticket_ || !ticket_->is_done() || ticket_->error() == nullptr) return nullptr;
+  return exception_of(*ticket_->error());
+}
+
+int TeamWork::sourceRank() const {
+  TORCH_CHECK(letter && isSuccess(), "sourceRank() is of a receive that has succeeded");
+  return team_->sender(*letter);
+}
+
+bool TeamWork::wait(std::chrono::milliseconds timeout) {
+  if (!ticket_) return true;
+  const Duration limit = timeout == kNoTimeout ? Duration::max() : Duration(timeout);
+  if (auto waited = team_->wait(*ticket_, limit); !waited) raise(waited.error());
+  return true;
+}
+
+void TeamWork::abort() {
+  if (letter) team_->withdraw(letter);
+}
+
+bool Works::isCompleted() {
+  return std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one->isCompleted(); });
+}
+
+bool Works::isSuccess() const {
+  return std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one->isSuccess(); });
+}
+
+std::exception_ptr Works::exception() const {
+  for (const auto& one : all_)
+    if (auto found = one->exception()) return found;
+  return nullptr;
+}
+
+std::vector<at::Tensor> Works::result() {
+  std::vector<at::Tensor> found;
+  for (const auto& one : all_)
+    for (const auto& tensor : one->result()) found.push_back(tensor);
+  return found;
+}
+
+bool Works::wait(std::chrono::milliseconds timeout) {
+  for (const auto& one : all_) one->wait(timeout);
+  return true;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> Works::getFuture() {
+  c10::List<c10::intrusive_ptr<c10::ivalue::Future>> parts(
+      c10::FutureType::create(c10::ListType::create(c10::TensorType::get())));
+  for (const auto& one : all_) parts.push_back(one->getFuture());
+  const auto type = c10::ListType::create(c10::TensorType::get());
+  return c10::collectAll(parts)->then(
+      [](c10::ivalue::Future& all) {
+        std::vector<at::Tensor> found;
+        for (const c10::IValue& one : all.value().toListRef())
+          for (const at::Tensor& tensor : one.toFuture()->value().toTensorVector()) found.push_back(tensor);
+        return c10::IValue(found);
+      },
+      type);
+}
+
+}  // namespace sumac::torch_backend

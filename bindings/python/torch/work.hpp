@@ -1,0 +1,79 @@
+#pragma once
+// A c10d Work of an operation of ours. Its future is made when somebody asks for it.
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "bindings/python/core/team.hpp"
+
+namespace sumac::torch_backend {
+
+/// Throws what a PyTorch user expects: DistBackendError, ValueError for a call that cannot be right, or the exception of a
+/// signal handler such as KeyboardInterrupt.
+[[noreturn]] void raise(const Error& why);
+std::exception_ptr exception_of(const Error& why);
+
+/// The memory and the last step of an operation, which outlive its Work: the thread that ends it may be another one.
+class Ending {
+ public:
+  std::vector<at::Tensor> outputs;
+  std::vector<at::Tensor> keeps;   ///< Inputs and memory between.
+  std::function<void()> last;      ///< Divides or copies into the outputs; none: nothing is left to do.
+  std::function<void()> profiled;  ///< Ends the profiler's event.
+
+  void end(const Error* why);
+  void run_last();
+  c10::intrusive_ptr<c10::ivalue::Future> future();
+
+ private:
+  std::mutex lock_;
+  bool has_ended_ = false;
+  std::exception_ptr exception_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+class TeamWork final : public c10d::Work {
+ public:
+  TeamWork(std::shared_ptr<python::Team> team, std::shared_ptr<Ending> ending, c10d::OpType type, const char* title);
+
+  /// Its ticket calls `ending->end()`. None: it is done.
+  void follow(std::shared_ptr<python::Ticket> ticket) { ticket_ = std::move(ticket); }
+  std::shared_ptr<python::Letter> letter;  ///< Set for a message; that of a receive knows its sender.
+
+  bool isCompleted() override { return !ticket_ || ticket_->is_done(); }
+  bool isSuccess() const override { return !ticket_ || (ticket_->is_done() && ticket_->error() == nullptr); }
+  std::exception_ptr exception() const override;
+  int sourceRank() const override;
+  std::vector<at::Tensor> result() override { return ending_->outputs; }
+  void synchronize() override { wait(kNoTimeout); }
+  bool wait(std::chrono::milliseconds timeout) override;
+  void abort() override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return ending_->future(); }
+
+ private:
+  std::shared_ptr<python::Team> team_;
+  std::shared_ptr<Ending> ending_;
+  std::shared_ptr<python::Ticket> ticket_;
+};
+
+/// Several works as one.
+class Works final : public c10d::Work {
+ public:
+  Works(std::vector<c10::intrusive_ptr<c10d::Work>> all, c10d::OpType type) : Work(-1, type), all_(std::move(all)) {}
+
+  bool isCompleted() override;
+  bool isSuccess() const override;
+  std::exception_ptr exception() const override;
+  std::vector<at::Tensor> result() override;
+  void synchronize() override { wait(kNoTimeout); }
+  bool wait(std::chrono::milliseconds timeout) override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+ private:
+  std::vector<c10::intrusive_ptr<c10d::Work>> all_;
+};
+
+}  // namespace sumac::torch_backend
