@@ -52,6 +52,7 @@ inline const sumac_call_t* as_c(const coll::Operation& operation) {
 inline const sumac_fold_t* as_c(const coll::Fold* fold) { return reinterpret_cast<const sumac_fold_t*>(fold); }
 
 /// Returns the object behind the C name; client/tree/tree.h made it.
+inline coll::Across* network_of(sumac_network_t* network) { return reinterpret_cast<coll::Across*>(network); }
 inline coll::Across* tree_of(sumac_tree_t* tree) { return reinterpret_cast<coll::Across*>(tree); }
 
 }  // namespace sumac::team

@@ -121,6 +121,7 @@ int Maker::lay_out() {
     shape.island_size_max = std::max(shape.island_size_max, static_cast<int>(island.size()));
   shape.has_steps = team_->layout.has_steps;
   shape.is_canonical = team_->layout.is_canonical;
+  shape.has_next = spec_.has_no_next == 0;
   shape.exchange_max = exchange_limit(handle_.options.alltoall_max.count, shape.island_size_max, team_->layout.size);
   has_segment_ = !team_->layout.groups.empty();
   return SUMAC_TEAM_OK;
@@ -360,7 +361,8 @@ int Maker::open_across() {
   const int rc = spec_.open_across(spec_.open_context, leaders.data(), static_cast<int>(leaders.size()),
                                    layout.leads() ? layout.island() : -1, &functions);
   if (rc == 0) {
-    team_->own_across = std::make_unique<OwnAcross>(functions);
+    team_->functions = std::make_unique<OwnAcross>(functions);
+    team_->own_across = functions.network != nullptr ? network_of(functions.network) : team_->functions.get();
     team_->tree = tree_of(functions.tree);
     if (functions.no_tree != nullptr) team_->no_tree = functions.no_tree;
   }

@@ -118,7 +118,7 @@ bool Exchange::needs(const Phase& phase) const {
   if (phase.errand == Errand::counts) return true;
   if (phase.errand == Errand::local)
     return !has_root || layout_.island_of[static_cast<std::size_t>(operation_->root)] == layout_.island();
-  if (!is_v_ && !has_root) return true;
+  if (!is_v_ && !has_root) return !may_have_direct();
   for (std::size_t m = 0; m < members_; ++m)
     if (sum(phase.errand == Errand::gather ? sends(m) : gets(m), remote_.size()) != 0) return true;
   return false;
@@ -264,7 +264,7 @@ void Exchange::finish() {
 }
 
 bool Exchange::fill_direct(coll::Operation& operation) {
-  if (!is_v_) return false;
+  if (!may_have_direct()) return false;
   const auto size = static_cast<std::size_t>(layout_.size);
   std::size_t leaves = 0, comes = 0;
   direct_in_.reset(size);

@@ -32,7 +32,7 @@ class Exchange final : public Parcels {
   void arrived(std::size_t chunk) override;
   void finish() override;
   /// False: no call of this kind has blocks above the limit.
-  bool may_have_direct() const noexcept { return is_v_; }
+  bool may_have_direct() const noexcept { return is_v_ || operation_->bytes > limit_; }
   /// Describes the blocks above the limit; returns false if this rank has none.
   bool fill_direct(coll::Operation& operation);
 

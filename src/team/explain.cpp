@@ -231,7 +231,7 @@ std::string whole_text(const sumac_team_t& team) {
     text += fmt::format("  single copy of large messages, by default: {}: {}\n",
                         team.island_input.single_copy && may_copy_once(team.island_input) ? "perhaps" : "no",
                         about_copy(team));
-  if (team.own_across && team.tree == nullptr && !team.no_tree.empty())
+  if (team.own_across != nullptr && team.tree == nullptr && !team.no_tree.empty())
     text += fmt::format("  no tree between hosts: {}\n", team.no_tree);
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);

@@ -142,7 +142,9 @@ TEST(Failure, ACallersOwnReasonIsHeardOnTheWholeHost) {
       sumac_team_t* team = world.create(world.spec(places, as_c(options)));
       if (team == nullptr) return world.why;
       const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 3, world.rank);
-      if (sumac_team_check(team) != SUMAC_TEAM_OK) return "broken at first";
+      const bool is_well = sumac_team_check(team) == SUMAC_TEAM_OK;
+      world.meet();  // Nobody breaks it before all have looked.
+      if (!is_well) return "broken at first";
       if (world.rank == 2) {
         sumac_team_break(team, "rank 2 has waited long enough");
         sumac_team_break(team, "a second reason");

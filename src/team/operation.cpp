@@ -95,8 +95,9 @@ int step_all(sumac_team& team) {
 /// because many hosts of a job may share these cores. MPI is driven when its millisecond is over, before the next sleep
 /// and not after the last one, so that an arrived message is handled first and its answer does not wait. If nothing has
 /// arrived it does not look between two sleeps. Returns false if it cannot sleep.
-bool sleep_on_tree(sumac_team& team, int& sleeps) {
-  if (team.tree == nullptr) return false;
+bool sleep_across(sumac_team& team, int& sleeps) {
+  sumac::coll::Across* const across = team.tree != nullptr ? team.tree : team.own_across;
+  if (across == nullptr) return false;
   for (;;) {
     sumac::Time now = sumac::monotonic_now();
     if (team.drives.is_due(now, sumac::waits::kLeader.drive_every)) {
@@ -105,7 +106,7 @@ bool sleep_on_tree(sumac_team& team, int& sleeps) {
     }
     const auto left =
         std::chrono::duration_cast<sumac::Micros>(team.drives.left(now, sumac::waits::kLeader.drive_every));
-    const auto slept = team.tree->sleep(std::max(1, static_cast<int>(left.count())));
+    const auto slept = across->sleep(std::max(1, static_cast<int>(left.count())));
     if (slept == Slept::impossible) return false;
     if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0 && team.island_group != nullptr &&
         team.island_group->look_for_dead() != Errc::ok)
@@ -128,7 +129,7 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t 
       if (ready()) return sleeps;
       if (i >= before_sleep && is_across()) break;
     }
-    if (is_across() && sleep_on_tree(team, sleeps)) continue;
+    if (is_across() && sleep_across(team, sleeps)) continue;
     // This also finds a dead rank of the island while a leader waits for other hosts.
     if (waiting.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
   }

@@ -18,7 +18,8 @@ constexpr std::size_t kAddedBytes = 16 * 1024;
 }  // namespace
 
 bool OrderedSum::can_gather(const sumac_team& team) noexcept {
-  return team.own_across && team.own_across->takes(Kind::allgatherv, team.options->options.chunk.count, nullptr);
+  return team.own_across != nullptr &&
+         team.own_across->takes(Kind::allgatherv, team.options->options.chunk.count, nullptr);
 }
 
 /// An exchange is worth its second step where it saves more bytes than one chunk has.

@@ -295,7 +295,7 @@ bool Run::is_well(const coll::Across& across, Progress progress, std::string_vie
   return false;
 }
 
-bool Run::is_out_of_reach() const noexcept { return team_->is_apart && across_ == team_->own_across.get(); }
+bool Run::is_out_of_reach() const noexcept { return team_->is_apart && across_ == team_->own_across; }
 
 bool Run::waits_across() const noexcept {
   if (at_ == At::values) return team_->ordered_sum->part().waits_across();

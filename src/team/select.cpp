@@ -27,6 +27,11 @@ bool keeps_canonical_order(const Shape& shape, const Question& question) {
   return question.adds_canonically || leaders_add;
 }
 
+Why why_pairwise(const Shape& shape, const Question& question) {
+  if (!coll::has_size(question.kind)) return Why::some_direct;
+  return question.bytes <= shape.exchange_max ? Why::by_leaders : Why::all_direct;
+}
+
 Choice choose_way(const Shape& shape, const Question& question) {
   if (question.disabled) return {Way::pass, false, Why::disabled};
   const auto [by_steps, why_steps] = step_choice(shape, question);
@@ -36,15 +41,15 @@ Choice choose_way(const Shape& shape, const Question& question) {
     return {Way::leaders, false, Why::by_values, Sums::by_values};
   }
   const bool is_pairwise = coll::collective(question.kind).is_pairwise;
-  if (is_pairwise && (shape.exchange_max == 0 || question.bytes > shape.exchange_max))
+  if (is_pairwise && shape.has_next && (shape.exchange_max == 0 || question.bytes > shape.exchange_max))
     return {Way::pass, false, Why::no_hierarchy};
   switch (question.across) {
     case Across::none: return {Way::pass, false, Why::no_across};
     case Across::tree: return {Way::tree, by_steps, Why::across_tree};
     case Across::next:
-      if (shape.island_size_max == 1) return {Way::pass, false, Why::nothing_inside};
-      if (is_pairwise) return {Way::leaders, false, coll::has_size(question.kind) ? Why::by_leaders : Why::some_direct};
-      return {Way::leaders, by_steps, Why::across_next};
+      if (shape.island_size_max == 1 && shape.has_next) return {Way::pass, false, Why::nothing_inside};
+      if (is_pairwise) return {Way::leaders, false, why_pairwise(shape, question)};
+      return {Way::leaders, by_steps, shape.has_next ? Why::across_next : Why::across_network};
   }
   return {Way::pass, false, Why::no_across};
 }
@@ -70,10 +75,12 @@ std::string_view words_for(Why why) {
     case Why::crowded: return "all ranks at once: with more ranks than processors each stop in a domain costs a turn";
     case Why::across_tree: return "shared memory inside the hosts, the aggregation tree between them";
     case Why::across_next: return "shared memory inside the hosts, the MPI's own collective among their leaders";
+    case Why::across_network: return "shared memory inside the hosts, messages among their leaders";
     case Why::disabled: return "switched off by HCOLL_ML_DISABLE_<COLL>";
     case Why::next_is_faster: return "the next module is faster here, by the times of the program's own calls";
     case Why::by_leaders: return "small blocks: one message for each pair of hosts, by their leaders";
     case Why::some_direct: return "small blocks in one message for each pair of hosts, large ones directly";
+    case Why::all_direct: return "large blocks over several hosts: from rank to rank";
     case Why::no_hierarchy: return "large blocks over several hosts: leaders would move more than they save";
     case Why::no_across: return "nothing here moves it between hosts";
     case Why::nothing_inside: return "one rank per host and no tree for it: nothing is left to do here";

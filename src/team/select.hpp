@@ -24,9 +24,11 @@ enum class Why : std::uint8_t {
   crowded,
   across_tree,
   across_next,
+  across_network,
   disabled,
   next_is_faster,  ///< Both were timed in the program's own calls (comparison.hpp).
   by_leaders,      ///< Pairwise over several hosts, blocks small enough for one message per pair of hosts.
+  all_direct,      ///< Pairwise over several hosts without a next module, large blocks.
   some_direct,     ///< The v-forms: the same decision block by block.
   no_hierarchy,    ///< Pairwise over several hosts, large blocks: leaders would add more work than they save.
   no_across,
@@ -40,6 +42,7 @@ struct Shape {
   int island_size_max = 1;
   bool has_steps = false;     ///< The island has several domains.
   bool is_canonical = false;  ///< Layout::is_canonical.
+  bool has_next = true;       ///< There is a next module that does what the team passes on.
   bool crowded = false;       ///< There are more ranks than processors on the host.
   /// The largest block of an alltoall(v) that goes through the islands' leaders; 0: none. exchange_limit() computes it.
   std::size_t exchange_max = 0;

@@ -58,11 +58,11 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
   question.bytes = bytes;
   question.disabled = options->options.disabled[index_of(kind)];
   question.steps = options->options.steps;
-  if (own_across && !question.disabled) question.across = who_takes(kind, across_bytes, fold);
+  if (own_across != nullptr && !question.disabled) question.across = who_takes(kind, across_bytes, fold);
   question.in_order = options->options.reproducible && sumac::coll::collective(kind).reduces &&
                       (fold == nullptr || order_matters(*fold));
-  if (question.in_order && own_across) {
-    const auto* carrier = question.across == Across::tree ? tree : own_across.get();
+  if (question.in_order && own_across != nullptr) {
+    const auto* carrier = question.across == Across::tree ? tree : own_across;
     question.adds_canonically = question.across != Across::none && carrier->adds_canonically(kind);
     question.values_can_travel = sumac::team::OrderedSum::can_gather(*this);
   }

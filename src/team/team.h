@@ -202,6 +202,9 @@ typedef struct sumac_oob {
 /** The aggregation tree: an object of src/client (client/tree/tree.h makes it), which is C++ behind this name. */
 typedef struct sumac_tree sumac_tree_t;
 
+/** Host algorithms over the network: an object of src/p2p, or of the caller's own, which is a coll::Across in C++. */
+typedef struct sumac_network sumac_network_t;
+
 /** The carrier of data among the leaders (one rank of each host, or of each domain if HCOLL_SBGP leaves out
  *  basesmuma): the tree, which is asked first, and the caller's own nonblocking collectives. It is started with
  *  barrier, allreduce, reduce, bcast, allgatherv or alltoallv, with ranks and root being *indices of leaders*; all
@@ -210,6 +213,9 @@ typedef struct sumac_across {
   void* context;
   sumac_tree_t* tree;  /* NULL: there is none, at any rank */
   const char* no_tree; /* then the reason, as a clause for users */
+  /** If it is set, it is the carrier in place of the functions below, except close(), which also frees it. Any rank may
+   *  start its direct blocks. */
+  sumac_network_t* network;
   /** Returns 1 if the caller's own collectives do it, else 0. Every rank calls it, also ranks that lead nothing. The
    *  answer must be the same everywhere, so it may depend only on (coll, bytes, fold) and on agreed values, and it
    *  may not change during the team's life. An allgather is asked for as SUMAC_COLL_ALLGATHERV; bytes of an

@@ -80,7 +80,9 @@ struct sumac_team {
   std::vector<std::unique_ptr<sumac::shm::Group>> groups;  ///< Indexed as Layout::groups; empty where this rank is no
                                                            ///< member.
   sumac::team::Board* board = nullptr;
-  std::unique_ptr<sumac::coll::Across> own_across;  ///< The caller's collectives among the leaders; none on one host.
+  std::unique_ptr<sumac::team::OwnAcross> functions;  ///< The caller's functions; its destructor closes them.
+  sumac::coll::Across* own_across = nullptr;  ///< The caller's carrier among the leaders: `functions`, or the network
+                                              ///< that they brought. Null on one host.
   sumac::coll::Across* tree = nullptr;  ///< Owned by the caller, which frees it with own_across. If null, no_tree has
                                         ///< the reason.
   std::string no_tree;
@@ -109,7 +111,7 @@ struct sumac_team {
                              const sumac::coll::Fold* fold) const;
   /// The object that carries operations of this way between hosts; null: they stay on one.
   sumac::coll::Across* across(sumac::team::Way way) const noexcept {
-    return way == sumac::team::Way::tree ? tree : own_across.get();
+    return way == sumac::team::Way::tree ? tree : own_across;
   }
   sumac::team::Choice choose(const sumac::coll::Operation& operation) const;
 };
