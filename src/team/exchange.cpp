@@ -276,11 +276,12 @@ bool Exchange::fill_direct(coll::Operation& operation) {
   }
   if (leaves + comes == 0) return false;
   operation.kind = coll::Kind::alltoallv;
-  operation.in = send_.data;
-  operation.out = get_.data;
+  // A rank that sends nothing has no buffer to send from; without an address it would be "in place".
+  operation.in = leaves > 0 ? send_.data : nothing_;
+  operation.out = comes > 0 ? get_.data : nothing_ + 1;
   operation.in_blocks = {direct_in_.counts.data(), direct_in_.displacements.data(), unit_of(send_)};
   operation.out_blocks = {direct_out_.counts.data(), direct_out_.displacements.data(), unit_of(get_)};
-  if (send_.data != get_.data || coll::collective(operation_->kind).has_root) return true;
+  if (leaves == 0 || send_.data != get_.data || coll::collective(operation_->kind).has_root) return true;
   std::byte* const copies = direct_.need(leaves);
   int at = 0;
   for (const int rank : remote_) {

@@ -172,6 +172,8 @@ class SlowAcross {
     return 0;
   }
   int start_direct(const coll::Operation& operation, void** request) {
+    // Without an address a buffer would be "in place", and the blocks that come would be sent as well.
+    if (operation.in_place()) std::abort();
     auto made = std::make_unique<Request>(Request{&operation, 0, 0, false, {}, {}});
     for (int r = 0; r < ranks; ++r) {
       if (operation.in_blocks.counts[r] > 0) made->sends.push_back(r);
