@@ -121,6 +121,10 @@ int sumac_team_options_leaders(const sumac_team_options_t* options) {
   return has(sumac::topo::Sbgp::basesmsocket) ? SUMAC_LEADERS_OF_DOMAINS : SUMAC_LEADERS_ALL;
 }
 
+int sumac_team_options_reproducible(const sumac_team_options_t* options) {
+  return as_handle(options)->options.reproducible ? 1 : 0;
+}
+
 int sumac_team_options_explain(const sumac_team_options_t* options) {
   return as_handle(options)->options.explain ? 1 : 0;
 }

@@ -69,6 +69,10 @@ const char* sumac_team_variable(size_t index);
  *  checks the HCOLL_* names. */
 void sumac_team_options_check(void (*say)(const char* sentence));
 
+/** True (1) if SUMAC_REPRODUCIBLE asks for sums along one tree of the ranks: then what carries data between hosts should
+ *  add along the tree of its leaders. */
+int sumac_team_options_reproducible(const sumac_team_options_t* options);
+
 /** True (1) if SUMAC_EXPLAIN asks for the text of sumac_team_explain(). */
 int sumac_team_options_explain(const sumac_team_options_t* options);
 

@@ -145,9 +145,11 @@ Result<> Team::create(Exchange& exchange) {
   spec.host_ranks = static_cast<int>(members_.here.size());
   spec.name = settings_.name.c_str();
   spec.has_no_next = 1;
-  if (auto set = set_way_across(spec, members_); !set) return set;
+  WayAcross across{exchange, members_, sumac_team_options_reproducible(options) != 0};
+  across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error);
+  if (!across.error.empty()) return fail(Errc::lost, "no way between the hosts: {}", across.error);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
   if (why[0] != '\0' && rank() == 0) say(why);
   if (sumac_team_options_explain(options) != 0 && rank() == 0) {
@@ -477,6 +479,17 @@ std::shared_ptr<Letter> Team::refused_letter(const std::shared_ptr<Letter>& lett
   return letter;
 }
 
+bool Team::is_elsewhere(int other) const {
+  return other >= 0 && other < size() && !std::binary_search(members_.here.begin(), members_.here.end(), other);
+}
+
+Error Team::no_mail_for(int other) const {
+  return {Errc::unsupported,
+          fmt::format("rank {}: send and recv reach the ranks of one host, and {} is on another one: "
+                      "use a collective, such as all_to_all",
+                      rank(), members_.name(other))};
+}
+
 std::shared_ptr<Letter> Team::post_letter(std::shared_ptr<Letter> letter, Duration limit) {
   const int peer = letter->peer;
   letter->sends ? mail_->send(letter) : mail_->receive(letter);
@@ -495,6 +508,7 @@ std::shared_ptr<Letter> Team::send(int to, std::uint32_t tag, const void* data, 
   auto letter = std::make_shared<Letter>();
   letter->then = std::move(then);
   if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
+  if (is_elsewhere(to)) return refused_letter(letter, no_mail_for(to));
   const auto at = std::find(members_.here.begin(), members_.here.end(), to);
   if (at == members_.here.end() || !mail_)
     return refused_letter(letter,
@@ -512,6 +526,7 @@ std::shared_ptr<Letter> Team::receive(int from, std::uint32_t tag, void* data, s
   auto letter = std::make_shared<Letter>();
   letter->then = std::move(then);
   if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
+  if (is_elsewhere(from)) return refused_letter(letter, no_mail_for(from));
   const auto at = std::find(members_.here.begin(), members_.here.end(), from);
   if ((from != Letter::kAnyone && at == members_.here.end()) || !mail_)
     return refused_letter(

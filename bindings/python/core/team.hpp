@@ -115,6 +115,8 @@ class Team : public std::enable_shared_from_this<Team> {
   std::uint64_t begin_next(const Agreement& agreement);
   std::optional<std::optional<Error>> step_head(Posted& head);
   void look_at_letters(Time now);
+  bool is_elsewhere(int other) const;
+  Error no_mail_for(int other) const;
   std::shared_ptr<Letter> post_letter(std::shared_ptr<Letter> letter, Duration limit);
   std::shared_ptr<Letter> refused_letter(const std::shared_ptr<Letter>& letter, Error why);
 

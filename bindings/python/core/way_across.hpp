@@ -1,21 +1,22 @@
 #pragma once
-// The way between hosts: here a team gets what carries data among its leaders (sumac_across_t). There is none yet, so
-// ranks on several hosts are refused. A way sets `spec.open_across`, and takes messages to ranks on other hosts from
-// Team::send() and Team::receive().
-#include "base/result.hpp"
-#include "bindings/python/core/members.hpp"
+// The way between hosts: here a team gets what carries data among its leaders.
+#include "bindings/python/core/hosts.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
 
-inline Result<> set_way_across(sumac_team_spec_t& spec, const Members& members) {
-  if (members.hosts == 1) return {};
-  spec.open_across = nullptr;
-  for (int rank = 0; rank < members.size(); ++rank)
-    if (members.all[static_cast<std::size_t>(rank)].place.host != members.all.front().place.host)
-      return fail(Errc::unsupported, "{} and {} share no memory: this version serves the ranks of one host",
-                  members.name(0), members.name(rank));
-  return {};
-}
+/// Given to sumac_team_create() as `open_context`, which calls open().
+struct WayAcross {
+  Exchange& exchange;
+  const Members& members;
+  bool is_reproducible;
+  std::string error{};  ///< Why there is none.
+
+  void set(sumac_team_spec_t& spec) {
+    spec.open_across = &WayAcross::open;
+    spec.open_context = this;
+  }
+  static int open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
+};
 
 }  // namespace sumac::python

@@ -433,6 +433,12 @@ SumacBackend::Work SumacBackend::barrier(const c10d::BarrierOptions& opts) {
 
 /// Rank 0 hears of each rank by a message of its own, so that it can name all that do not come, and the group stays usable.
 void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits_for_all) {
+  if (team_->members().hosts > 1) {
+    // Messages reach the ranks of one host, so here it is a barrier with this limit.
+    (void)start(std::make_unique<Collective>(SUMAC_COLL_BARRIER, c10d::OpType::BARRIER, "sumac:barrier"), opts.timeout,
+                false);
+    return;
+  }
   const Duration within = limit(opts.timeout);
   const std::uint32_t tag = kOwnTags | (barriers_++ & ~kOwnTags);
   const auto waited_ms = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();

@@ -1,0 +1,105 @@
+#include "bindings/python/core/hosts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sumac::python {
+namespace {
+
+using Blob = std::vector<std::byte>;
+
+/// A group's exchange over the team's store. Every rank of the team takes part, also one that is no member.
+Result<Blob> exchanged(Exchange& exchange, const std::vector<int>& members, std::span<const std::byte> mine) {
+  const auto* first = reinterpret_cast<const std::uint8_t*>(mine.data());
+  auto all = exchange.allgather(Bytes(first, first + mine.size()));
+  if (!all) return tl::unexpected(all.error());
+  Blob blobs;
+  for (const int rank : members) {
+    const Bytes& one = (*all)[static_cast<std::size_t>(rank)];
+    const auto* begin = reinterpret_cast<const std::byte*>(one.data());
+    blobs.insert(blobs.end(), begin, begin + one.size());
+  }
+  return blobs;
+}
+
+Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& members, const std::vector<int>& ranks,
+                                             bool is_reproducible) {
+  const auto own = std::find(ranks.begin(), ranks.end(), members.rank);
+  if (own == ranks.end()) {
+    if (auto done = exchanged(exchange, {}, {}); !done) return tl::unexpected(done.error());
+    return std::unique_ptr<p2p::Group>();
+  }
+  p2p::GroupConfig config;
+  config.rank = static_cast<std::uint32_t>(own - ranks.begin());
+  config.size = static_cast<std::uint32_t>(ranks.size());
+  config.exchange = [&](std::span<const std::byte> mine) { return exchanged(exchange, ranks, mine); };
+  config.reproducible = is_reproducible;
+  config.host_name = members.all[static_cast<std::size_t>(members.rank)].host;
+  return p2p::Group::make(std::move(config));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Hosts>> Hosts::make(Exchange& exchange, const Members& members, const std::vector<int>& leaders,
+                                           bool is_reproducible) {
+  std::unique_ptr<Hosts> made(new Hosts);
+  auto among_leaders = group_of(exchange, members, leaders, is_reproducible);
+  if (!among_leaders) return tl::unexpected(among_leaders.error());
+  made->leaders_ = std::move(*among_leaders);
+  if (static_cast<int>(leaders.size()) == members.size()) return made;
+  std::vector<int> everyone(static_cast<std::size_t>(members.size()));
+  for (int rank = 0; rank < members.size(); ++rank) everyone[static_cast<std::size_t>(rank)] = rank;
+  auto among_all = group_of(exchange, members, everyone, is_reproducible);
+  if (!among_all) return tl::unexpected(among_all.error());
+  made->all_ = std::move(*among_all);
+  return made;
+}
+
+bool Hosts::takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept {
+  return all().takes(kind, bytes, fold);
+}
+
+std::string Hosts::why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const {
+  return all().why_not(kind, bytes, fold);
+}
+
+bool Hosts::adds_canonically(coll::Kind kind) const noexcept { return all().adds_canonically(kind); }
+
+coll::Across::Progress Hosts::noted(p2p::Group& group, Progress progress, void* request) {
+  if (progress == Progress::pending) under_way_.emplace(request, &group);
+  return progress;
+}
+
+coll::Across::Progress Hosts::start(const coll::Operation& operation, void*& request) {
+  const Progress progress = leaders_->start(operation, request);
+  return noted(*leaders_, progress, request);
+}
+
+coll::Across::Progress Hosts::start_direct(const coll::Operation& operation, void*& request) {
+  const Progress progress = all().start_direct(operation, request);
+  return noted(all(), progress, request);
+}
+
+coll::Across::Progress Hosts::test(void* request) {
+  const auto found = under_way_.find(request);
+  const Progress progress = found->second->test(request);
+  if (progress != Progress::pending) under_way_.erase(found);
+  return progress;
+}
+
+/// Where both groups have something under way it sleeps on one of them, and never long.
+coll::Across::Sleep Hosts::sleep(int us) {
+  if (under_way_.empty()) return Sleep::impossible;
+  p2p::Group* const group = under_way_.begin()->second;
+  const bool is_alone =
+      std::all_of(under_way_.begin(), under_way_.end(), [&](const auto& one) { return one.second == group; });
+  return group->sleep(is_alone ? us : std::min(us, 100));
+}
+
+std::string_view Hosts::error() const noexcept {
+  if (leaders_ && !leaders_->error().empty()) return leaders_->error();
+  return all().error();
+}
+
+}  // namespace sumac::python
