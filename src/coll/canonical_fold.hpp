@@ -35,7 +35,7 @@ struct CanonicalFold {
   const Fold& fold;
   const Source& source;
   std::byte* spare;   ///< Buffers of `bytes` one after the other.
-  std::size_t bytes;  ///< Of one buffer.
+  std::size_t bytes;  ///< The size of one buffer.
   std::size_t count;  ///< The elements of each operand.
 
   /// Returns the sum of [first, first + operands): in `to`, or the operand itself if it is one.

@@ -54,7 +54,7 @@ class OrderedSum {
   std::size_t whole_ = 0;          ///< The bytes of one rank's values.
   std::size_t ranks_ = 0;
   At at_ = At::gather;
-  std::size_t offset_ = 0, step_ = 0;  ///< What is gathered now, in bytes of the values.
+  std::size_t offset_ = 0, step_ = 0;  ///< The part that is gathered now, in bytes.
   Row blocks_, comes_;                 ///< In elements: the ranks' blocks of the values; what arrives of ours.
   std::size_t own_ = 0;                ///< The bytes of our block.
   coll::Operation call_;               ///< The step under way.

@@ -18,7 +18,7 @@ const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.oper
 
 struct Placement {
   const char* name;
-  std::vector<int> hosts;  ///< Of each rank.
+  std::vector<int> hosts;  ///< The host of each rank.
   bool is_canonical;       ///< Islands are nodes of the canonical tree.
 };
 const Placement kPlacements[] = {
@@ -35,7 +35,7 @@ std::vector<sumac_place_t> places_for(const Placement& placement) {
   return places;
 }
 
-/// What is between the hosts, and what it can do.
+/// A carrier between the hosts and its abilities.
 struct Network {
   const char* name;
   bool has_tree, adds_canonically;

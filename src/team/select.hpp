@@ -59,7 +59,7 @@ struct Question {
   bool values_can_travel = false;  ///< Something gathers all ranks' values between hosts.
 };
 
-/// What a reduction must do for its bits.
+/// The promise of a reduction about its bits.
 enum class Sums : std::uint8_t {
   in_any_order,
   in_order,  ///< Add along the canonical tree of the team's ranks.

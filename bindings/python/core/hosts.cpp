@@ -88,7 +88,7 @@ coll::Across::Progress Hosts::test(void* request) {
   return progress;
 }
 
-/// Where both groups have something under way it sleeps on one of them, and never long.
+/// It can sleep on one group only, so where both have something under way it does not sleep long.
 coll::Across::Sleep Hosts::sleep(int us) {
   if (under_way_.empty()) return Sleep::impossible;
   p2p::Group* const group = under_way_.begin()->second;
