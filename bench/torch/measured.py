@@ -4,6 +4,7 @@ import os
 import pathlib
 import pickle
 import statistics
+import sys
 import tempfile
 import time
 
@@ -11,6 +12,9 @@ import torch
 import torch.distributed as dist
 
 from plan import BACK_TO_BACK, GLOO, NOTHING, SUMAC
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" / "tests"))
+from ranks import become_host  # noqa: E402
 
 
 class WrongResult(Exception):
@@ -156,11 +160,27 @@ def idle_share(seconds, waits):
     return _fork(2, body)
 
 
-def losses(backend, size):
-    """The losses of a small model that is trained by DDP: a list of each step's at rank 0."""
+def alone(cell):
+    """One turn of Sumac by itself, in us: for settings that a process has once."""
 
     def body(rank, folder):
         torch.set_num_threads(1)
+        _pin(rank)
+        _init(SUMAC, rank, cell.ranks, folder)
+        return _turn(Call(cell, dist.group.WORLD, True), dist.group.WORLD)
+
+    return _fork(cell.ranks, body)
+
+
+def losses(backend, hosts):
+    """The losses of a small model that is trained by DDP: a list of each step's at rank 0. `hosts` has a letter for each rank: ranks of
+    one letter share memory, others exchange messages over loopback."""
+    size = len(hosts)
+
+    def body(rank, folder):
+        torch.set_num_threads(1)
+        if len(set(hosts)) > 1:
+            become_host(f"host-{hosts[rank]}")
         _init(backend, rank, size, folder)
         torch.manual_seed(1)
         net = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))

@@ -47,7 +47,9 @@ def cells():
     return [*out, Cell("allreduce-8B-4r", "allreduce", 8, 4, 4)]
 
 
-OTHERS = ("idle-cpu", "idle-cpu-waiting", "ddp-loss-2r", "ddp-loss-4r", "reproducible-cost")
+OTHERS = ("idle-cpu", "idle-cpu-waiting", "ddp-loss-2r", "ddp-loss-4r", *(f"reproducible-cost-{size}" for size in ("8B", "64KiB", "4MiB")))
+# The hosts of the ranks, beside one host for all.
+PLACEMENTS = {2: ("ab",), 4: ("aabb", "abab", "abcd")}
 IDLE_SHARE_MAX = 0.01
 LOSS_MAX = 1e-6
 

@@ -1,8 +1,6 @@
 """Ranks of several hosts: each process gets the name of its host in a UTS namespace of its own, so that ranks of different names share no
 memory and meet over loopback."""
-import ctypes
 import os
-import socket
 import sys
 import unittest
 
@@ -16,22 +14,13 @@ except ImportError as error:
 import ranks
 import torch_test
 
-CLONE_NEWUTS, CLONE_NEWUSER = 0x04000000, 0x10000000
 PLACEMENTS = {"a rank a host": "abc", "two and one": "aab", "in turns": "aba"}
-
-
-def become(host):
-    """Moves this process to a host of that name."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWUTS | (0 if os.geteuid() == 0 else CLONE_NEWUSER)) != 0:
-        raise OSError(ctypes.get_errno(), "unshare: no UTS namespace")
-    socket.sethostname(f"host-{host}")
 
 
 def on_hosts(body, hosts):
     """The body as each rank, on the host of its letter."""
     def placed(rank, size, folder, *arguments):
-        become(hosts[rank])
+        ranks.become_host(f"host-{hosts[rank]}")
         return body(rank, size, folder, *arguments)
     return placed
 
