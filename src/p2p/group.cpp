@@ -172,6 +172,7 @@ std::string Group::explain(Kind kind, std::size_t bytes, const coll::Fold* fold)
 }
 
 std::string Group::name_of(std::uint32_t rank) const {
+  if (rank < config_.names.size()) return config_.names[rank];
   return rank < members_.hosts.size() ? fmt::format("rank {} (host {})", rank, members_.hosts[rank])
                                       : fmt::format("rank {}", rank);
 }

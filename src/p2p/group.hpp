@@ -39,6 +39,9 @@ struct GroupConfig {
   /// noticed in 20 s all the same.
   Millis silent_after{600'000};
   std::string host_name{};  ///< For messages to people; empty: the system's.
+  /// The members' names in messages, in the order of ranks, if people know them by other ranks than the group's. Empty:
+  /// "rank 1 (host n2)".
+  std::vector<std::string> names{};
 };
 
 class Group final : public coll::Across, private net::TransportEvents, private Carrier {

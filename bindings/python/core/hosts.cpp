@@ -36,6 +36,7 @@ Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& 
   config.exchange = [&](std::span<const std::byte> mine) { return exchanged(exchange, ranks, mine); };
   config.reproducible = is_reproducible;
   config.host_name = members.all[static_cast<std::size_t>(members.rank)].host;
+  for (const int rank : ranks) config.names.push_back(members.name(rank));
   return p2p::Group::make(std::move(config));
 }
 

@@ -1,6 +1,7 @@
 """Ranks of several hosts: each process gets the name of its host in a UTS namespace of its own, so that ranks of different names share no
 memory and meet over loopback."""
 import os
+import signal
 import sys
 import unittest
 
@@ -65,6 +66,18 @@ def letters(rank, size, folder):
     return "it was sent"
 
 
+def dies(rank, size, folder):
+    ranks.init("sumac", rank, size, folder)
+    dist.all_reduce(torch.ones(4))
+    if rank == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        while True:
+            dist.all_reduce(torch.ones(4))
+    except RuntimeError as error:
+        return str(error)
+
+
 class Works(unittest.TestCase):
     def each_placement(self, body):
         for name, hosts in PLACEMENTS.items():
@@ -98,6 +111,12 @@ class Fails(unittest.TestCase):
     def test_a_rank_of_another_host_that_does_not_come(self):
         text = ranks.run(on_hosts(left_waiting, "ab"), 2)[0].value
         self.assertRegex(text, "(?s)all_?reduce.*timed out after 2000 ms at rank 0")
+
+    def test_a_leader_that_dies_is_named_by_its_rank_in_the_group(self):
+        found = ranks.run(on_hosts(dies, "aabb"), 4)
+        for rank in (0, 1):
+            self.assertIn("rank 2 (host host-b) is lost", found[rank].value)
+        self.assertIn("rank 2", found[3].value)
 
     def test_messages_to_another_host_are_refused_by_name(self):
         for rank, text in enumerate(ranks.values(self, on_hosts(letters, "ab"), 2)):
