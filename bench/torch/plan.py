@@ -50,6 +50,22 @@ def cells():
 OTHERS = ("idle-cpu", "idle-cpu-waiting", "ddp-loss-2r", "ddp-loss-4r", *(f"reproducible-cost-{size}" for size in ("8B", "64KiB", "4MiB")))
 # The hosts of the ranks, beside one host for all.
 PLACEMENTS = {2: ("ab",), 4: ("aabb", "abab", "abcd")}
+
+
+@dataclass(frozen=True)
+class Between:
+    """An allreduce among the hosts of an emulated fabric, one process a host, without aggregation nodes."""
+
+    name: str
+    fabric: str
+    bytes: int
+    turns: int
+    limit_ms: float | None = None  # The bound of a ring: 2 (n - 1) / n vectors on each link.
+    over_limit: float | None = None  # The most that our time may be of it.
+
+
+BETWEEN = (Between("allreduce-64MiB-8h-nonodes", "demo-8h-stream.yaml", 64 << 20, 5, 2 * 7 / 8 * (64 << 20) * 8 / 200e6 * 1e3, 1.2),
+           Between("allreduce-8B-16h-500us-nonodes", "demo-16h-500us.yaml", 8, 40))
 IDLE_SHARE_MAX = 0.01
 LOSS_MAX = 1e-6
 
@@ -58,7 +74,7 @@ def names_of(wanted):
     """The cases that a list of names with * asks for, all for "". Raises ValueError, which names an unknown one."""
     import fnmatch
 
-    every = [*(cell.name for cell in cells()), *OTHERS]
+    every = [*(cell.name for cell in cells()), *OTHERS, *(case.name for case in BETWEEN)]
     chosen = []
     for pattern in [part for part in wanted.split(",") if part] or ["*"]:
         found = fnmatch.filter(every, pattern)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench-torch`: PyTorch's collectives by Sumac beside gloo, inside this host.
+"""`make bench-torch`: PyTorch's collectives by Sumac beside gloo, inside this host and between hosts of an emulated fabric.
 
 In each start the ranks are new processes, which have a group of each backend; the backends take turns in cycles, and a cycle gives
 one pair. Cells whose interval holds the limit are measured again while there is time."""
@@ -21,6 +21,7 @@ from core.cells import Results  # noqa: E402
 from core.table import entry, write  # noqa: E402
 from core.verdict import complain  # noqa: E402
 
+import between  # noqa: E402
 import measured  # noqa: E402
 import plan as P  # noqa: E402
 import report  # noqa: E402
@@ -90,6 +91,20 @@ def ddp_loss(case, size):
     return report.limited(case, "ratio", apart, 0 if size == 2 else P.LOSS_MAX, failure, ranks=size)
 
 
+def between_hosts(case, build):
+    """Sumac's allreduce beside gloo's on lab hosts, and beside the bound of a ring where the case has one."""
+    results = Results()
+    try:
+        took = between.measure(build, case.fabric, case.bytes, case.turns, 280)
+        for name in (P.SUMAC, P.GLOO):
+            results.cell(case.name, name).values.extend(took[name])
+        for turn, (ours, theirs) in enumerate(zip(took[P.SUMAC], took[P.GLOO])):
+            results.pair(case.name, P.GLOO).add(turn, theirs / ours)
+    except RuntimeError as failure:
+        results.cell(case.name, P.SUMAC).failures.append(str(failure))
+    return report.between(case, results)
+
+
 def reproducible_cost(case, small):
     """The time with SUMAC_REPRODUCIBLE=1 by that without, in starts that take turns. It is reported."""
     cell = replace(small, name=case, bytes=P.SIZES[case.split("-")[-1]])
@@ -125,6 +140,7 @@ def main():
     measure.build = arguments.build
     entries = collectives([cell for cell in P.cells() if cell.name in names], arguments.minutes)
     entries += [other(case) for case in P.OTHERS if case in names]
+    entries += [between_hosts(case, arguments.build) for case in P.BETWEEN if case.name in names]
     lines = report.table(entries)
     write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
