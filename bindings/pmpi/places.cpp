@@ -1,33 +1,17 @@
-// Two ranks are on one host if they can share memory: they have the same kernel (its boot id), the same host name, and
-// see the same /dev/shm. Containers and emulated hosts on one machine differ in one of them.
+// Two ranks are on one host if they can share memory (machine/memory_host.hpp).
 #include "bindings/pmpi/places.hpp"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "base/boot_id.hpp"
-#include "base/fnv.hpp"
 #include "bindings/common/place.h"
 #include "bindings/common/say.h"
 #include "bindings/pmpi/library.hpp"
+#include "machine/memory_host.hpp"
 
 namespace sumac::pmpi {
 namespace {
-
-std::uint64_t own_host() {
-  std::array<char, 256> name{};
-  (void)::gethostname(name.data(), name.size() - 1);
-  struct stat memory {};
-  (void)::stat("/dev/shm", &memory);
-  const auto text = fmt::format("{} {} {} {}", boot_id(), name.data(), memory.st_dev, memory.st_ino);
-  return fnv1a(text);
-}
 
 /// Numbers the hosts in the order in which ranks name them.
 void number_hosts(const std::vector<std::uint64_t>& hosts) {
@@ -54,7 +38,7 @@ bool allgather(const Value& own, std::vector<Value>& all) {
 
 bool find_places() {
   std::vector<std::uint64_t> hosts;
-  if (!allgather(own_host(), hosts)) return false;
+  if (!allgather(machine::memory_host(), hosts)) return false;
   number_hosts(hosts);
   sumac_place_t own{};
   char why[512] = "";

@@ -14,9 +14,8 @@ NAMES = {
     "buffer": {"in", "out", "data", "buffer", "send", "receive", "sbuf", "rbuf"},
 }
 LEAST = 3  # so many of them make a record
-# Records that the product may have. Two of them are terms that ranks compare: in messages between members of a group without a tree
-# (wire/peer.hpp), and in the memory of a host (bindings/python/core/roll.hpp).
-MOST = 8
+# Records that the product may have; one of them is the terms that ranks compare, in messages and in a host's memory (wire/peer.hpp).
+MOST = 7
 OPENING = re.compile(r"\b(?:struct|class)\s+(?:alignas\([^)]*\)\s*)?([A-Za-z_]\w*)?[^;{}()=]*\{")
 
 

@@ -72,8 +72,8 @@ struct Sum {
     request.call.out = values.data();
     request.call.bytes = count * sizeof(float);
     request.call.fold = &fold;
-    request.agreement = {request.call.bytes, -1, SUMAC_COLL_ALLREDUCE, static_cast<std::uint8_t>(Op::sum),
-                         static_cast<std::uint8_t>(Dtype::float32)};
+    request.agreement = {
+        .coll = SUMAC_COLL_ALLREDUCE, .op = Op::sum, .dtype = Dtype::float32, .bytes = request.call.bytes};
   }
   bool is_right(int size) const {
     const auto sum = static_cast<float>(size * (size + 1) / 2);
@@ -90,13 +90,13 @@ TEST(Roll, AReaderSeesAnEntryWholeOrNotAtAll) {
   std::thread writer([&] {
     Roll own(aligned, 0);
     for (std::uint64_t n = 1; n <= 20000; ++n)
-      own.begin(n, {n, static_cast<std::int32_t>(n % 7), static_cast<std::uint8_t>(n % 5), 0, 0});
+      own.begin(n, {.coll = static_cast<std::uint8_t>(n % 5), .root = static_cast<std::uint32_t>(n % 7), .bytes = n});
   });
   for (std::uint64_t n = 1; n <= 20000; ++n)
     if (const auto found = roll.read(0, n)) {
       EXPECT_EQ(found->bytes, n);
-      EXPECT_EQ(found->root, static_cast<std::int32_t>(n % 7));
-      EXPECT_EQ(found->kind, n % 5);
+      EXPECT_EQ(found->root, n % 7);
+      EXPECT_EQ(found->coll, n % 5);
     }
   writer.join();
   EXPECT_TRUE(roll.has_begun(0, 20000));

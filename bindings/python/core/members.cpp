@@ -1,21 +1,16 @@
-// Two ranks are on one host if they can share memory: they have the same kernel (its boot id), the same host name and
-// the same /dev/shm. Containers on one machine differ in one of them.
+// Two ranks are on one host if they can share memory (machine/memory_host.hpp).
 #include "bindings/python/core/members.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <span>
 
-#include "base/bytes.hpp"
 #include "base/c_text.hpp"
-#include "base/siphash.hpp"
 #include "machine/discover.hpp"
+#include "machine/memory_host.hpp"
 
 namespace sumac::python {
 namespace {
@@ -41,12 +36,7 @@ Greeting own_greeting() {
   std::memset(static_cast<void*>(&own), 0, sizeof own);
   copy_text(SUMAC_PACKAGE_VERSION, own.version, sizeof own.version);
   (void)::gethostname(own.host, sizeof own.host - 1);
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat memory {};
-  (void)::stat("/dev/shm", &memory);
-  const auto text = fmt::format("{} {} {} {}", boot, own.host, memory.st_dev, memory.st_ino);
-  own.host_hash = siphash(Secret{}, std::as_bytes(std::span(text)));
+  own.host_hash = machine::memory_host();
   own.pid_namespace = number_of("/proc/self/ns/pid");
   own.pid = ::getpid();
   own.place = {-1, -1, -1, -1};

@@ -3,32 +3,33 @@
 #include <fmt/format.h>
 
 #include "base/types.hpp"
-#include "team/team.h"
+#include "coll/collective.hpp"
 
 namespace sumac::python {
 namespace {
 
 std::uint64_t pack(const Agreement& agreement) noexcept {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(agreement.root)) << 32 |
-         static_cast<std::uint64_t>(agreement.kind) << 16 | static_cast<std::uint64_t>(agreement.op) << 8 |
-         agreement.dtype;
+  return std::uint64_t{agreement.root} << 32 | std::uint64_t{agreement.coll} << 16 |
+         static_cast<std::uint64_t>(agreement.op) << 8 | static_cast<std::uint64_t>(agreement.dtype);
 }
 
 Agreement unpack(std::uint64_t bytes, std::uint64_t rest) noexcept {
-  return {bytes, static_cast<std::int32_t>(rest >> 32), static_cast<std::uint8_t>(rest >> 16),
-          static_cast<std::uint8_t>(rest >> 8), static_cast<std::uint8_t>(rest)};
+  return {.coll = static_cast<std::uint8_t>(rest >> 16),
+          .op = static_cast<Op>(rest >> 8 & 0xFF),
+          .dtype = static_cast<Dtype>(rest & 0xFF),
+          .root = static_cast<std::uint32_t>(rest >> 32),
+          .bytes = bytes};
 }
 
 }  // namespace
 
 std::string to_string(const Agreement& agreement) {
-  std::string text = sumac_coll_name(agreement.kind);
+  const coll::Collective& row = coll::collective(static_cast<coll::Kind>(agreement.coll));
+  std::string text(row.name);
   if (agreement.bytes != 0) text += fmt::format(" of {} B", agreement.bytes);
-  if (agreement.dtype != static_cast<std::uint8_t>(Dtype::null))
-    text += fmt::format(", {}", to_string(static_cast<Dtype>(agreement.dtype)));
-  if (agreement.op != static_cast<std::uint8_t>(Op::null))
-    text += fmt::format(", {}", to_string(static_cast<Op>(agreement.op)));
-  if (agreement.root >= 0) text += fmt::format(", root {}", agreement.root);
+  if (agreement.dtype != Dtype::null) text += fmt::format(", {}", to_string(agreement.dtype));
+  if (agreement.op != Op::null) text += fmt::format(", {}", to_string(agreement.op));
+  if (row.has_root) text += fmt::format(", root {}", agreement.root);
   return text;
 }
 

@@ -10,18 +10,13 @@
 #include <optional>
 #include <string>
 
+#include "wire/peer.hpp"
+
 namespace sumac::python {
 
-/// The part of an operation on which all ranks must agree.
-struct Agreement {
-  std::uint64_t bytes = 0;  ///< 0 where the ranks may differ (alltoallv).
-  std::int32_t root = -1;   ///< -1: this kind has none.
-  std::uint8_t kind = 0;    ///< enum sumac_coll
-  std::uint8_t op = 0;      ///< base/types.hpp; Op::null where nothing is reduced.
-  std::uint8_t dtype = 0;   ///< base/types.hpp; Dtype::null where the type does not matter.
-
-  bool operator==(const Agreement&) const = default;
-};
+/// The part of an operation on which all ranks must agree: its collective, bytes, op, dtype and root, as members of a
+/// group without a tree tell them to each other.
+using Agreement = wire::PeerTerms;
 
 /// "allreduce of 16 B, float32, sum": for people.
 std::string to_string(const Agreement& agreement);

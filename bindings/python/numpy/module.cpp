@@ -105,11 +105,11 @@ class PythonTeam {
     call.in = from.data;
     call.out = to.data;
     call.bytes = bytes;
-    request.agreement = {.bytes = in_counts.empty() && out_counts.empty() ? bytes : 0,
-                         .root = root,
-                         .kind = static_cast<std::uint8_t>(kind),
-                         .op = static_cast<std::uint8_t>(op),
-                         .dtype = static_cast<std::uint8_t>(dtype)};
+    request.agreement = {.coll = call.coll,
+                         .op = static_cast<Op>(op),
+                         .dtype = static_cast<Dtype>(dtype),
+                         .root = static_cast<std::uint32_t>(call.root),
+                         .bytes = in_counts.empty() && out_counts.empty() ? bytes : 0};
     sumac_fold_t fold{};
     if (op != static_cast<int>(Op::null)) {
       if (sumac_fold_standard(&fold, dtype, op, static_cast<int>(Dtype::null)) != SUMAC_TEAM_OK)

@@ -48,7 +48,8 @@ const char* name_of(c10d::ReduceOp::RedOpType op) {
 
 void Collective::set_root(std::int64_t root, int size) {
   TORCH_CHECK_VALUE(root >= 0 && root < size, "sumac: ", title, ": root rank ", root, " of ", size, " ranks");
-  request.call.root = request.agreement.root = static_cast<int>(root);
+  request.call.root = static_cast<int>(root);
+  request.agreement.root = static_cast<std::uint32_t>(root);
 }
 
 void Collective::set_fold(const at::Tensor& tensor, const c10d::ReduceOp& op, int size) {
@@ -60,8 +61,8 @@ void Collective::set_fold(const at::Tensor& tensor, const c10d::ReduceOp& op, in
                                             static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
   TORCH_CHECK_VALUE(is_legal, "sumac: ", title, ": ", name_of(op), " of ", tensor.scalar_type(), " is not defined");
   has_fold_ = true;
-  request.agreement.op = static_cast<std::uint8_t>(own);
-  request.agreement.dtype = static_cast<std::uint8_t>(dtype);
+  request.agreement.op = own;
+  request.agreement.dtype = dtype;
   if (op != c10d::ReduceOp::AVG) return;
   ending->last = [ending = ending.get(), size] {
     for (at::Tensor& one : ending->outputs) {

@@ -15,9 +15,7 @@ namespace sumac::torch_backend {
 struct Collective {
   Collective(int kind, c10d::OpType op_type, const char* profiler_title)
       : type(op_type), title(profiler_title), ending(std::make_shared<Ending>()) {
-    request.call.coll = static_cast<std::uint8_t>(kind);
-    request.agreement = {0, -1, static_cast<std::uint8_t>(kind), static_cast<std::uint8_t>(Op::null),
-                         static_cast<std::uint8_t>(Dtype::null)};
+    request.call.coll = request.agreement.coll = static_cast<std::uint8_t>(kind);
   }
 
   void set_root(std::int64_t root, int size);
