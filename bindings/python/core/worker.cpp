@@ -53,7 +53,7 @@ void Worker::move(const std::shared_ptr<Team>& team) {
   if (std::none_of(teams_.begin(), teams_.end(), [&](const auto& one) { return one.lock() == team; }))
     teams_.push_back(team);
   has_news_ = true;
-  if (!is_started_) {
+  if (!is_started_ && !is_to_park_) {
     // Signals are the program's: its main thread takes them.
     sigset_t all, before;
     ::sigfillset(&all);
@@ -63,6 +63,15 @@ void Worker::move(const std::shared_ptr<Team>& team) {
     is_started_ = true;
   }
   changed_.notify_one();
+}
+
+void Worker::park() {
+  Worker* const worker = current.load(std::memory_order_acquire);
+  if (worker == nullptr) return;
+  std::unique_lock guard(worker->lock_);
+  worker->is_to_park_ = worker->has_news_ = true;
+  worker->changed_.notify_one();
+  worker->parked_.wait(guard, [worker] { return worker->is_parked_ || !worker->is_started_; });
 }
 
 void Worker::wake() {
@@ -94,6 +103,11 @@ void Worker::loop() {
     if (rest.yields) ::sched_yield();
     {
       std::unique_lock guard(lock_);
+      if (is_to_park_) {
+        is_parked_ = true;
+        parked_.notify_all();
+        return;
+      }
       std::erase_if(teams_, [](const auto& one) {
         const auto team = one.lock();
         return !team || !team->is_busy();

@@ -13,6 +13,8 @@ class Team;
 class Worker {
  public:
   static Worker& own();
+  /// Returns when the thread, if there is one, has left every team for good. Callers that wait still move theirs.
+  static void park();
 
   /// Something was posted at this team: the thread moves it until nothing is left.
   void move(const std::shared_ptr<Team>& team);
@@ -24,9 +26,10 @@ class Worker {
   bool pass();
 
   std::mutex lock_;
-  std::condition_variable changed_;
+  std::condition_variable changed_, parked_;
   std::vector<std::weak_ptr<Team>> teams_;
   bool is_started_ = false, has_news_ = false;
+  bool is_to_park_ = false, is_parked_ = false;
 };
 
 /// The forks that this process and its ancestors have gone through: what was made before a fork does not work behind it.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/types.hpp"
+#include "bindings/python/at_exit.hpp"
 #include "bindings/python/core/team.hpp"
 
 namespace py = pybind11;
@@ -149,6 +150,7 @@ PYBIND11_MODULE(_core, module) {
   error_type = error.ptr();
   timeout_type = timeout.ptr();
   python::set_interrupt_check(is_interrupted);
+  python::park_worker_at_exit();
   py::class_<PythonTeam>(module, "Team")
       .def(py::init<py::function, py::function, int, int, std::string, double>())
       .def_property_readonly("rank", &PythonTeam::rank)

@@ -2,6 +2,7 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "bindings/python/at_exit.hpp"
 #include "bindings/python/torch/backend.hpp"
 
 namespace py = pybind11;
@@ -20,6 +21,7 @@ PYBIND11_MODULE(_torch, module) {
   module.attr("version") = SUMAC_PACKAGE_VERSION;
   module.attr("torch_version") = SUMAC_TORCH_VERSION;
   sumac::python::set_interrupt_check(is_interrupted);
+  sumac::python::park_worker_at_exit();
   module.def(
       "make",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout,
