@@ -9,7 +9,7 @@ namespace sumac::python {
 
 inline void park_worker_at_exit() {
   pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function([] {
-    // What the worker is in the middle of may need the interpreter.
+    // The worker may need the interpreter to end its present step.
     const pybind11::gil_scoped_release released;
     Worker::park();
   }));

@@ -34,26 +34,46 @@ template <class Source>
 struct CanonicalFold {
   const Fold& fold;
   const Source& source;
-  std::byte* spare;   ///< Buffers of `bytes` one after the other.
-  std::size_t bytes;  ///< The size of one buffer.
-  std::size_t count;  ///< The elements of each operand.
+  std::size_t bytes;  ///< The size of each operand, and of each spare buffer.
 
-  /// Returns the sum of [first, first + operands): in `to`, or the operand itself if it is one.
+  /// Returns the place of the sum of [first, first + operands): `to`, or that of the operand if it is one. Null: an
+  /// operand could not be had. `free` are the spare buffers that may be used.
   const std::byte* sum(int first, int operands, std::byte* to, std::byte* free) const {
-    if (operands == 1) return source(first);
-    return halves(first, operands, to, to, free);
+    return operands == 1 ? source(first, to) : halves(first, operands, to, to, free);
   }
-  /// Stores the sum of at least two operands in `to`; the left half grows in `between`.
+  /// The same for at least two operands, whose left half grows in `between`.
   const std::byte* halves(int first, int operands, std::byte* between, std::byte* to, std::byte* free) const {
     const int left = static_cast<int>(std::bit_floor(static_cast<unsigned>(operands - 1)));
     const std::byte* const a = sum(first, left, between, free);
-    const std::byte* const b = sum(first + left, operands - left, free, free + bytes);
-    fold.combine(to, a, b, count);
+    if (a == nullptr) return nullptr;
+    // The right half comes where the sum goes, if nothing lies there yet.
+    const bool is_free = a != between;
+    const std::byte* const b =
+        sum(first + left, operands - left, is_free ? between : free, is_free ? free : free + bytes);
+    if (b == nullptr) return nullptr;
+    fold.combine(to, a, b, bytes / fold.element_bytes);
     return to;
   }
 };
 
 }  // namespace detail
+
+/// The number of buffers that fold_fetched() needs beside its result: also the right half of two operands may need one.
+constexpr std::size_t fetch_buffers(int operands) noexcept {
+  return operands < 2 ? 0 : static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(operands - 1)));
+}
+
+/// The same as fold_canonical() where operands are fetched: source(i, place) returns where operand i lies, after it has
+/// fetched it into `place` if it was elsewhere, or null if that failed. Returns false then. `spare` has room for
+/// fetch_buffers(operands) buffers.
+template <class Source>
+bool fold_fetched(const Fold& fold, int operands, std::byte* out, std::byte* between, std::byte* spare,
+                  std::size_t bytes, const Source& source) {
+  const detail::CanonicalFold<Source> folding{fold, source, bytes};
+  const std::byte* const sum = operands == 1 ? source(0, between) : folding.halves(0, operands, between, out, spare);
+  if (sum != nullptr && sum != out) std::memcpy(out, sum, bytes);  // Only a lone operand lies elsewhere.
+  return sum != nullptr;
+}
 
 /// Stores source(0) op source(1) op ... of `bytes` (whole elements) each in `out`; source(i) returns a `const
 /// std::byte*`. `out` may be any of the operands if `between` is another buffer, which then holds the left half of the
@@ -62,12 +82,8 @@ struct CanonicalFold {
 template <class Source>
 void fold_canonical(const Fold& fold, int operands, std::byte* out, std::byte* between, std::byte* spare,
                     std::size_t bytes, const Source& source) {
-  if (operands == 1) {
-    if (out != source(0)) std::memcpy(out, source(0), bytes);
-    return;
-  }
-  const detail::CanonicalFold<Source> folding{fold, source, spare, bytes, bytes / fold.element_bytes};
-  folding.halves(0, operands, between, out, spare);
+  (void)fold_fetched(fold, operands, out, between, spare, bytes,
+                     [&](int i, std::byte*) -> const std::byte* { return source(i); });
 }
 
 }  // namespace sumac::coll

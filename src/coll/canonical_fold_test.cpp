@@ -109,6 +109,32 @@ TEST(CanonicalFold, with_a_buffer_between_it_may_lie_in_any_operand) {
       EXPECT_EQ(folded(operands, alias, true), by_siblings(operands)) << alias;
 }
 
+TEST(CanonicalFold, fetched_operands_fit_into_the_said_buffers) {
+  for (int operands = 1; operands <= 40; ++operands) {
+    Expressions expressions;
+    const Fold fold = expressions.fold();
+    using Vector = std::vector<Expressions::Element>;
+    std::vector<Vector> in;
+    for (int i = 0; i < operands; ++i) in.emplace_back(kElements, expressions.operand(i));
+    Vector out(kElements), spare(kElements * fetch_buffers(operands) + 1);
+    spare.back().text = 77;
+    const auto bytes_of = [](Vector& v) { return reinterpret_cast<std::byte*>(v.data()); };
+    const std::size_t bytes = kElements * sizeof(Expressions::Element);
+    // Operand 1 lies where it is, as a member's own does.
+    const auto fetch = [&](int i, std::byte* place) -> const std::byte* {
+      std::byte* const from = bytes_of(in[static_cast<std::size_t>(i)]);
+      if (i == 1) return from;
+      std::memcpy(place, from, bytes);
+      return place;
+    };
+    ASSERT_TRUE(fold_fetched(fold, operands, bytes_of(out), bytes_of(out), bytes_of(spare), bytes, fetch));
+    EXPECT_EQ(expressions.text(out.front()), by_siblings(operands));
+    EXPECT_EQ(spare.back().text, 77U) << operands;
+    const auto fail_at_last = [&](int i, std::byte* place) { return i + 1 < operands ? fetch(i, place) : nullptr; };
+    EXPECT_FALSE(fold_fetched(fold, operands, bytes_of(out), bytes_of(out), bytes_of(spare), bytes, fail_at_last));
+  }
+}
+
 TEST(CanonicalFold, three_operands_need_no_spare_buffer) {
   EXPECT_EQ(spare_buffers(1), 0U);
   EXPECT_EQ(spare_buffers(3), 0U);
