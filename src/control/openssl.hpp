@@ -19,6 +19,7 @@ struct OpensslDelete {
   void operator()(BIO* p) const noexcept { BIO_free_all(p); }
   void operator()(EVP_PKEY* p) const noexcept { EVP_PKEY_free(p); }
   void operator()(X509* p) const noexcept { X509_free(p); }
+  void operator()(X509_REQ* p) const noexcept { X509_REQ_free(p); }
   void operator()(X509_STORE* p) const noexcept { X509_STORE_free(p); }
   void operator()(X509_STORE_CTX* p) const noexcept { X509_STORE_CTX_free(p); }
   void operator()(X509_EXTENSION* p) const noexcept { X509_EXTENSION_free(p); }

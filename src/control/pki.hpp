@@ -33,4 +33,15 @@ Result<CertificateView> view_certificate(std::string_view pem);
 
 Result<CertAndKey> issue_certificate(const CertAndKey& authority, const Identity& who, const Validity& when);
 
+/// A fresh key, and the request (PKCS #10) for a certificate of it: the key stays where it was made. Both are PEM.
+struct KeyAndRequest {
+  std::string key, request;
+};
+Result<KeyAndRequest> make_request(const Identity& who);
+
+/// Returns a certificate (PEM) of the request's key for `who`: what the request says of its maker's name does not count.
+/// Errc::invalid: it is no request, or its maker does not have the key.
+Result<std::string> certify(const CertAndKey& authority, std::string_view request, const Identity& who,
+                            const Validity& when);
+
 }  // namespace sumac::control

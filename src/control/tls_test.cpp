@@ -28,6 +28,28 @@ TEST(Identity, is_read_as_it_is_written_and_nothing_else_is) {
   EXPECT_FALSE(issue_certificate({}, {CertRole::node, "x,URI:sumac://admin/y"}, Validity::days(1)));
 }
 
+TEST(Identity, a_certificate_for_a_request_is_of_its_key_and_of_the_name_that_the_authority_gives) {
+  const TestPki pki;
+  const auto asked = make_request({CertRole::host, "b"}).value();
+  const auto when = Validity::days(1);
+  const auto certificate = certify(pki.authority, asked.request, {CertRole::node, "node-b"}, when);
+  ASSERT_TRUE(certificate) << certificate.error().context;
+  EXPECT_EQ(view_certificate(*certificate).value().who, "node node-b");
+  const TlsFiles files{pki.path + "/ca.crt", pki.file("r.crt", *certificate), pki.file("r.key", asked.key)};
+  EXPECT_TRUE(Tls::load(files, CertRole::node, "node-b"));
+  EXPECT_FALSE(Tls::load(files, CertRole::host, "b"));
+
+  const auto other = make_request({CertRole::host, "b"}).value();
+  auto changed = asked.request;
+  changed[changed.size() / 2] = changed[changed.size() / 2] == 'A' ? 'B' : 'A';
+  for (const std::string& text : {std::string(), std::string("hello"), asked.key, pki.authority.certificate, changed,
+                                  asked.request.substr(0, asked.request.size() / 2)})
+    EXPECT_FALSE(certify(pki.authority, text, {CertRole::host, "b"}, when)) << text;
+  EXPECT_FALSE(certify(pki.authority, asked.request, {CertRole::host, "b,URI:sumac://admin/y"}, when));
+  EXPECT_FALSE(make_request({CertRole::host, "b/c"}));
+  EXPECT_FALSE(Tls::load({files.ca, files.cert, pki.file("o.key", other.key)}, CertRole::node, "node-b"));
+}
+
 TEST(Tls, files_that_can_not_be_used_are_told_at_the_start_with_the_remedy) {
   const TestPki pki, other;
   const auto node = pki.files(CertRole::node, "an-root"), manager = pki.files(CertRole::manager, "am");
