@@ -20,6 +20,7 @@ int lab_command(const Arguments& arguments);
 int pki_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int run_host_command(const Arguments& arguments);
+int run_manager_command(const Arguments& arguments);
 int status_command(const Arguments& arguments);
 int tune_command(const Arguments& arguments);
 int up_command(const Arguments& arguments);

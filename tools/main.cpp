@@ -47,7 +47,9 @@ int main(int argc, char** argv) {
     print_help();
     return all.empty() ? 2 : 0;
   }
-  if (all[0] == "run-host") return run_host_command({all.begin() + 1, all.end()});  // Not for users.
+  // These two are not for users.
+  if (all[0] == "run-host") return run_host_command({all.begin() + 1, all.end()});
+  if (all[0] == "run-manager") return run_manager_command({all.begin() + 1, all.end()});
   for (const auto& each : kSubcommands) {
     if (all[0] == each.name) return each.run({all.begin() + 1, all.end()});
   }

@@ -22,7 +22,7 @@ struct sumac_communicator {
   int (*min)(void* context, int64_t* values, int count);
   /** Replaces each value by its sum over all ranks. */
   int (*sum)(void* context, int64_t* values, int count);
-  /** Ends the MPI job with exit status 1. */
+  /** Ends the MPI job with exit status 1. NULL: the caller is no MPI, and ends by its own means where it must. */
   void (*abort)(void* context);
 };
 

@@ -128,6 +128,9 @@ static void say_refused(const struct hcoll_settings* settings, int status) {
               job.id);
   }
   if (settings->level >= HCOLL_FORCE) {
+    if (NULL == job.world.abort) {
+      return; /* the caller sees that there is no job, and ends by its own means */
+    }
     sumac_communicator_abort(&job.world);
   }
   if (first) {
@@ -137,6 +140,7 @@ static void say_refused(const struct hcoll_settings* settings, int status) {
 
 int sumac_job_begin(const struct sumac_job_spec* spec) {
   job.world = spec->world;
+  job.closing = false; /* an earlier job of this process may have ended */
   job.progress = spec->progress;
   job.progress_context = spec->progress_context;
   job.watch_leaves = spec->watch_leaves;

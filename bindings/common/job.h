@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 struct sumac_job_spec {
-  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `abort`. It is copied; its context must live until
+  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `abort`, which may be NULL. It is copied; its context must live until
    *  sumac_job_end(), but no function is called once sumac_job_end() has begun. */
   struct sumac_communicator world;
   int local_rank;              /* rank among the job's processes on this host */
@@ -50,7 +50,7 @@ struct sharp_coll_context* sumac_job_context(void);
 /** The job's number; 0: it was never begun. */
 uint64_t sumac_job_id(void);
 
-/** Waits for all Leaves and ends the job, if there is one. It calls no MPI function. */
+/** Waits for all Leaves and ends the job, if there is one. It calls no MPI function. Another one may begin afterwards. */
 void sumac_job_end(void);
 
 /** Makes a group; collective over `leaders`: `rank`, `size`, `bcast`, `barrier`, `gather`, which are not used

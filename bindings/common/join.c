@@ -15,6 +15,9 @@ static void say_no_group(const struct sumac_join_spec* spec, int status) {
   bool by_us = 0 == spec->team->rank;
   sumac_say_once(line, by_us);
   if (spec->settings->level >= HCOLL_FORCE_COMM) {
+    if (NULL == spec->team->abort) {
+      return; /* the caller sees `no_group`, and ends by its own means */
+    }
     sumac_communicator_abort(spec->team);
   }
   sumac_say_once("SHArP: continuing without sharp on this communicator..", by_us);

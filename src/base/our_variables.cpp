@@ -8,6 +8,10 @@ namespace {
 constexpr LooseVariable kLoose[] = {
     {"SUMAC_LAB", "`sumac lab`: which lab is meant where several are up; `--name` goes before it."},
     {"SUMAC_RUN_DIR", "`sumac up`, `down`, `status`: the directory of what they start, instead of the user's own."},
+    {"SUMAC_HOME",
+     "Python's package: the prefix of an installation; its bin/sumac starts the tree's daemons where "
+     "HCOLL_ENABLE_SHARP "
+     "asks for a tree and hosts have none. Unset: the PATH."},
     {"SUMAC_SEED", "`sumac-seeds`: this seed alone, to see a failure again."},
     {"SUMAC_SETUP", "`make`: `no` installs no packages."},
     {"SUMAC_TORCH", "`make`: `no` installs no PyTorch; its tests are skipped."},

@@ -153,7 +153,17 @@ constexpr Option<C> kTable[] = {
 
 std::span<const Option<ClientConfig>> client_options() { return kTable; }
 
-Result<ClientConfig> load_client_config() { return load<ClientConfig>(kTable, environment()); }
+namespace {
+std::string given_sharpd;
+}  // namespace
+
+void use_sharpd(std::string path) { given_sharpd = std::move(path); }
+
+Result<ClientConfig> load_client_config() {
+  auto config = load<ClientConfig>(kTable, environment());
+  if (config && !given_sharpd.empty()) config->sharpd_socket = given_sharpd;
+  return config;
+}
 
 std::vector<std::string> unknown_client_variables() {
   std::vector<std::string> known;

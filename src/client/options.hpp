@@ -61,6 +61,9 @@ std::span<const Option<ClientConfig>> client_options();
 /// Reads them from the environment; an error names the variable, its value and the legal values.
 Result<ClientConfig> load_client_config();
 
+/// From now on load_client_config() says that sharpd listens there, whatever the variable says; "": as that says.
+void use_sharpd(std::string path);
+
 /// Returns a sentence for each SHARP_COLL_* and SUMAC_* variable in the environment that no program of ours knows, with
 /// the name that was probably meant.
 std::vector<std::string> unknown_client_variables();

@@ -36,7 +36,7 @@ bool set_name(X509_NAME* name, std::string_view unit, std::string_view common_na
   return add("O", "Sumac") && add("OU", unit) && add("CN", common_name);
 }
 
-/// What `write` puts into a buffer, such as PEM.
+/// Returns the text that `write` puts into a buffer, such as PEM.
 template <class Write>
 Result<std::string> text_of(Write write) {
   const Openssl<BIO> buffer(BIO_new(BIO_s_mem()));

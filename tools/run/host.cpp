@@ -1,83 +1,54 @@
-// `sumac run-host` is the part of `sumac run` on one host of several. It reads its settings from its standard input and
-// lives until that ends: whatever happens to the program, to its user or to the connection, the daemons here end.
+// `sumac run-host` is the part of `sumac run`, or of a job of Python's, on one host of several. It is told on its standard
+// input what to start, in the form of talk.hpp, and lives until that ends: whatever happens to the program, to its user or
+// to the connection, the daemons here end.
 //
-// Input:  "KEY VALUE" lines, with a value of several lines under its key repeatedly, then "go". "tls/FILE" is a file
-// for the daemons: certificates and keys are only sent this way.
-// Output: "up", or "failed REASON"; later perhaps "died NAME AND STATUS".
+// "tls/FILE" is a file for the daemons: certificates and keys are only sent this way. With "keys 1" the keys are made
+// here and stay here: it answers with the requests for their certificates ("csr/FILE") and "asks", and then reads
+// "manager" and the certificates. With "parent PID" it ends with that process, its parent, as well.
+// Output: "socket PATH", where ranks reach sharpd, and "up"; later perhaps "died NAME AND STATUS".
 #include <fmt/core.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
-
-#include <map>
-#include <string_view>
 
 #include "launch/daemon.hpp"
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/run/children.hpp"
+#include "tools/run/lifeline.hpp"
+#include "tools/run/manager.hpp"
 #include "tools/run/pki.hpp"
 #include "tools/run/signals.hpp"
+#include "tools/run/talk.hpp"
 
 namespace sumac::tools {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: sumac run-host\n\nStarted by `sumac run --hosts` on each host; told on its standard input what to start "
-    "there. Not for people.\n";
+    "usage: sumac run-host\n\nStarted on each host by `sumac run --hosts`, or by a job of Python's; told on its "
+    "standard input what to start there. Not for people.\n";
 
-using Settings = std::map<std::string, std::string>;
-
-std::string get(const Settings& settings, const std::string& key) {
-  const auto found = settings.find(key);
-  return found == settings.end() ? std::string() : found->second;
-}
-
-/// Errc::interrupted: the caller is gone.
-Result<Settings> read_settings(int interrupt_fd) {
-  Settings settings;
-  std::string text;
-  for (;;) {
-    pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_fd, POLLIN, 0}};
-    if (::poll(wait, 2, -1) < 0 && errno != EINTR) return fail_errno("poll");
-    if (wait[1].revents != 0) return fail(Errc::interrupted, "interrupted");
-    char part[4096];
-    const auto got = ::read(STDIN_FILENO, part, sizeof part);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
-      return fail(Errc::interrupted,
-                  "standard input ended before its `go` line: `sumac run` starts this command by itself");
-    text.append(part, static_cast<std::size_t>(got));
-    for (auto newline = text.find('\n'); newline != std::string::npos; newline = text.find('\n')) {
-      const auto line = text.substr(0, newline);
-      text.erase(0, newline + 1);
-      if (line == "go") return settings;
-      const auto space = line.find(' ');
-      if (space == std::string::npos) return fail(Errc::invalid, "'{}' is not understood: install one version", line);
-      auto& value = settings[line.substr(0, space)];
-      value += (value.empty() ? "" : "\n") + line.substr(space + 1);
-    }
-    if (text.size() > 65536)
-      return fail(Errc::invalid,
-                  "standard input has a line of more than 64 KiB: install one version of Sumac on all hosts");
+/// Makes the keys of the host's daemons, and asks for their certificates. Adds the keys and the answer to `settings`.
+Result<> ask_for_certificates(Settings& settings, Talk& talk, int interrupt_fd) {
+  Settings keys;
+  for (const auto& who : holders_on(get(settings, "host"), !get(settings, "node").empty())) {
+    auto made = control::make_request(who);
+    if (!made) return tl::unexpected(made.error());
+    keys["tls/" + stem_of(who) + ".key"] = std::move(made->key);
+    (void)say("csr/" + stem_of(who) + ".csr", made->request);
   }
-}
-
-TlsTexts tls_texts(const Settings& settings) {
-  constexpr std::string_view kFile = "tls/";
-  TlsTexts texts;
-  for (const auto& [key, value] : settings)
-    if (key.starts_with(kFile) && key.find('/', kFile.size()) == std::string::npos)
-      texts[key.substr(kFile.size())] = value + "\n";
-  return texts;
+  if (!say("asks")) return fail(Errc::interrupted, "nobody reads what this host asks for");
+  auto answer = talk.read(interrupt_fd);
+  if (!answer) return tl::unexpected(answer.error());
+  settings.merge(*answer);
+  settings.merge(keys);
+  return {};
 }
 
 Result<std::vector<launch::Daemon>> start(const Settings& settings, const std::string& directory, int interrupt_fd) {
   const auto bin = bin_directory();
   const auto manager = get(settings, "manager");
-  const auto tls = tls_texts(settings);
+  const auto tls = files_under(settings, "tls/");
   if (!tls.empty())
     if (auto written = write_tls(directory, tls); !written) return tl::unexpected(written.error());
   std::vector<std::pair<std::string, std::vector<std::string>>> commands;
@@ -114,26 +85,6 @@ Result<std::vector<launch::Daemon>> start(const Settings& settings, const std::s
   return daemons;
 }
 
-/// Returns false if nobody reads any more.
-bool say(const std::string& line) {
-  const auto text = line + "\n";
-  return ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
-void attend(std::vector<launch::Daemon>& daemons, int signal_fd) {
-  for (;;) {
-    pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
-    if (::poll(wait, 2, -1) < 0 && errno != EINTR) return;
-    char part[256];
-    if (wait[0].revents != 0 && ::read(STDIN_FILENO, part, sizeof part) <= 0) return;
-    signalfd_siginfo info{};
-    while (::read(signal_fd, &info, sizeof info) == sizeof info)
-      if (info.ssi_signo != SIGCHLD) return;
-    for (auto& daemon : daemons)
-      if (const auto words = daemon.obituary(); words && !say("died " + *words)) return;
-  }
-}
-
 }  // namespace
 
 int run_host_command(const Arguments& arguments) {
@@ -150,14 +101,20 @@ int run_host_command(const Arguments& arguments) {
   if (!signals) return failed(signals.error());
   auto interrupts = make_interrupt_fd();
   if (!interrupts) return failed(interrupts.error());
-  auto settings = read_settings(interrupts->get());
+  Talk talk;
+  auto settings = talk.read(interrupts->get());
   if (!settings) return failed(settings.error());
-  auto directory = RunDirectory::make_at(get(*settings, "directory"));
+  auto parent = watch_parent(*settings);
+  if (!parent) return failed(parent.error());
+  if (get(*settings, "keys") == "1")
+    if (auto asked = ask_for_certificates(*settings, talk, interrupts->get()); !asked) return failed(asked.error());
+  const auto named = get(*settings, "directory");
+  auto directory = named.empty() ? RunDirectory::make() : RunDirectory::make_at(named);
   if (!directory) return failed(directory.error());
   if (get(*settings, "keep_logs") == "1") directory->keep();
   auto daemons = start(*settings, directory->path(), interrupts->get());
   if (!daemons) return failed(daemons.error());
-  if (say("up")) attend(*daemons, signals->get());
+  if (say("socket", directory->path() + "/sharpd.sock") && say("up")) attend(*daemons, signals->get(), parent->get());
   while (!daemons->empty()) daemons->pop_back();  // sharpd ends first: it releases the job while its node still runs.
   return 0;
 }

@@ -26,12 +26,26 @@ Result<TlsTexts> RunAuthority::issue(const std::vector<control::Identity>& holde
   for (const auto& who : holders) {
     auto pair = control::issue_certificate(pair_, who, when_);
     if (!pair) return tl::unexpected(pair.error());
-    const auto stem = fmt::format("{}-{}", to_string(who.role), who.name);
+    const auto stem = stem_of(who);
     texts[stem + ".crt"] = std::move(pair->certificate);
     texts[stem + ".key"] = std::move(pair->key);
   }
   return texts;
 }
+
+Result<TlsTexts> RunAuthority::certify(const std::vector<control::Identity>& holders, const TlsTexts& requests) const {
+  TlsTexts texts{{"ca.crt", pair_.certificate}};
+  for (const auto& who : holders) {
+    const auto request = requests.find(stem_of(who) + ".csr");
+    if (request == requests.end()) return fail(Errc::invalid, "{} asks for no certificate", describe(who));
+    auto certificate = control::certify(pair_, request->second, who, when_);
+    if (!certificate) return tl::unexpected(certificate.error());
+    texts[stem_of(who) + ".crt"] = *std::move(certificate);
+  }
+  return texts;
+}
+
+std::string stem_of(const control::Identity& who) { return fmt::format("{}-{}", to_string(who.role), who.name); }
 
 Result<> write_tls(const std::string& directory, const TlsTexts& texts) {
   const auto folder = directory + kTlsSuffix;

@@ -23,12 +23,17 @@ class RunAuthority {
 
   /// Makes ca.crt, and ROLE-NAME.crt with ROLE-NAME.key for each holder.
   Result<TlsTexts> issue(const std::vector<control::Identity>& holders) const;
+  /// Makes ca.crt, and ROLE-NAME.crt for each holder, of the key in its request (`requests`, by the name ROLE-NAME.csr).
+  Result<TlsTexts> certify(const std::vector<control::Identity>& holders, const TlsTexts& requests) const;
 
  private:
   RunAuthority(control::CertAndKey pair, control::Validity when) : pair_(std::move(pair)), when_(when) {}
   control::CertAndKey pair_;
   control::Validity when_;
 };
+
+/// ROLE-NAME, the stem of a holder's files.
+std::string stem_of(const control::Identity& who);
 
 /// Writes into `directory`/tls, modes 0700 and 0600.
 Result<> write_tls(const std::string& directory, const TlsTexts& texts);

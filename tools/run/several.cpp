@@ -1,5 +1,4 @@
 #include "tools/run/several.hpp"
-#include "tools/run/children.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +12,7 @@
 #include "tools/local_daemons.hpp"
 #include "tools/run/children.hpp"
 #include "tools/run/environment.hpp"
-#include "tools/run/pki.hpp"
+#include "tools/run/manager.hpp"
 
 namespace sumac::tools {
 namespace {
@@ -21,22 +20,6 @@ namespace {
 std::string set_in_environment(const char* name) {
   const char* set = std::getenv(name);
   return set == nullptr ? "" : set;
-}
-
-std::string node_on(const std::string& host) { return "node-" + host; }
-
-/// One switch represents the network between them, because nothing more is known.
-Result<> write_fabric(const SeveralHosts& several, const std::string& path) {
-  std::ofstream file(path);
-  file << "# The hosts of one job, on one network; nodes on the first of them.\nname: run\nswitches: "
-          "[network]\nhosts:\n";
-  for (const auto& host : several.hosts) file << "  " << host.name << ": {leaf: network}\n";
-  file << "nodes:\n";
-  for (unsigned i = 0; i < several.nodes; ++i)
-    file << "  " << node_on(several.hosts[i].name) << ": {host: " << several.hosts[i].name << "}\n";
-  file << "manager: {switch: network}\n";
-  if (!file.flush()) return fail(Errc::io, "{}: can't be written", path);
-  return {};
 }
 
 /// Returns our address by which the hosts reach us. A host that is this machine tells nothing about the others.
@@ -51,34 +34,6 @@ Result<OwnAddress> manager_address(const SeveralHosts& several) {
     own = *found;
   }
   return *own;
-}
-
-Result<std::string> listening(const std::string& log) {
-  constexpr std::string_view kSays = " listens on ";
-  std::ifstream file(log);
-  for (std::string line; std::getline(file, line);)
-    if (const auto at = line.find(kSays); at != std::string::npos) {
-      const auto from = at + kSays.size();
-      return line.substr(from, line.find_first_of(" ;", from) - from);
-    }
-  return fail(Errc::internal, "{}: sharp_am does not say where it listens", log);
-}
-
-/// When this returns, the manager has its certificate; returns nothing if clear text was asked for.
-Result<std::optional<RunAuthority>> give_certificates(const SeveralHosts& several, const std::string& directory) {
-  if (several.allow_insecure) return std::optional<RunAuthority>();
-  auto authority = RunAuthority::make();
-  if (!authority) return tl::unexpected(authority.error());
-  auto texts = authority->issue({{control::CertRole::manager, "run"}});
-  if (!texts) return tl::unexpected(texts.error());
-  if (auto written = write_tls(directory, *texts); !written) return tl::unexpected(written.error());
-  return std::optional(*std::move(authority));
-}
-
-Result<TlsTexts> host_certificates(const RunAuthority& authority, const std::string& host, bool has_node) {
-  std::vector<control::Identity> holders{{control::CertRole::host, host}};
-  if (has_node) holders.push_back({control::CertRole::node, node_on(host)});
-  return authority.issue(holders);
 }
 
 bool has(const std::vector<std::string>& words, std::initializer_list<std::string_view> flags) {
@@ -125,45 +80,27 @@ Result<std::optional<SeveralHosts>> slurm_allocation() {
 
 Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>& daemons, RunHosts& hosts,
                        const std::string& directory, int interrupt_fd) {
-  const auto fabric = directory + "/fabric.yaml", log = directory + "/sharp_am.log";
   auto own = manager_address(several);
   if (!own) return tl::unexpected(own.error());
-  if (auto written = write_fabric(several, fabric); !written) return written;
-  std::vector<std::string> manager{bin_directory() + "/sharp_am",
-                                   "--fabric",
-                                   fabric,
-                                   "--listen",
-                                   own->with_port(0),
-                                   "--user-share-max-percent",
-                                   "100",
-                                   "--log-level",
-                                   "3",
-                                   "--log-file",
-                                   log};
-  for (auto& word : manager_of_one_run()) manager.push_back(std::move(word));
-  if (several.allow_insecure) manager.emplace_back("--allow-insecure");
-  auto authority = give_certificates(several, directory);
-  if (!authority) return tl::unexpected(authority.error());
-  if (*authority)
-    for (auto& word : tls_options(directory)) manager.push_back(std::move(word));
-  if (::access(manager[0].c_str(), X_OK) < 0)
-    return fail(Errc::invalid, "{} is not there: build it, or install the daemons beside `sumac`", manager[0]);
-  auto started =
-      launch::Daemon::start({.name = "sharp_am", .command = manager, .log = log, .interrupt_fd = interrupt_fd});
-  if (!started) return tl::unexpected(started.error());
-  daemons.push_back(*std::move(started));
-  auto endpoint = listening(log);
-  if (!endpoint) return tl::unexpected(endpoint.error());
+  ManagerOfRun wanted{.hosts = {},
+                      .nodes = several.nodes,
+                      .address = *std::move(own),
+                      .directory = directory,
+                      .allow_insecure = several.allow_insecure};
+  for (const auto& host : several.hosts) wanted.hosts.push_back(host.name);
+  auto manager = start_manager(wanted, interrupt_fd);
+  if (!manager) return tl::unexpected(manager.error());
+  daemons.push_back(std::move(manager->daemon));
   std::vector<HostStart> starts;
   for (std::size_t i = 0; i < several.hosts.size(); ++i) {
     const auto& name = several.hosts[i].name;
-    HostStart start{name, {{"directory", directory + kHostsSuffix}, {"host", name}, {"manager", *endpoint}}};
+    HostStart start{name, {{"directory", directory + kHostsSuffix}, {"host", name}, {"manager", manager->endpoint}}};
     if (i < several.nodes) start.settings["node"] = node_on(name);
     if (!several.transport.empty()) start.settings["transport"] = several.transport;
     if (several.allow_insecure) start.settings["allow_insecure"] = "1";
     if (several.keep_logs) start.settings["keep_logs"] = "1";
-    if (*authority) {
-      auto texts = host_certificates(**authority, name, i < several.nodes);
+    if (manager->authority) {
+      auto texts = manager->authority->issue(holders_on(name, i < several.nodes));
       if (!texts) return within(fmt::format("host {}", name), texts.error());
       for (auto& [file, text] : *texts) start.settings["tls/" + file] = std::move(text);
     }

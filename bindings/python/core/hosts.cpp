@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace sumac::python {
 namespace {
@@ -36,6 +37,8 @@ Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& 
   config.exchange = [&](std::span<const std::byte> mine) { return exchanged(exchange, ranks, mine); };
   config.reproducible = is_reproducible;
   config.host_name = members.all[static_cast<std::size_t>(members.rank)].host;
+  // The same variable as everywhere: on a machine with several networks the first one need not lead to the others.
+  if (const char* device = std::getenv("SUMAC_NET_DEVICE")) config.transport.device = device;
   for (const int rank : ranks) config.names.push_back(members.name(rank));
   return p2p::Group::make(std::move(config));
 }

@@ -26,17 +26,32 @@ class Store {
 /// The exchange of one team over a store. Each use takes new keys, so all ranks must call the same in the same order.
 class Exchange {
  public:
-  Exchange(Store& store, int rank, int size) : store_(store), rank_(rank), size_(size) {}
+  Exchange(Store& store, int rank, int size) : Exchange(store, rank, size, "sumac") {}
+
+  /// The exchange of some of the ranks, at its own place in the store. `my_index` is -1 at a rank that does not take part.
+  Exchange among(const std::vector<int>& ranks, int my_index);
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
   /// Returns what each rank gave, in the order of ranks. Values may differ in length.
   Result<std::vector<Bytes>> allgather(const Bytes& own);
+  /// The same at `root`, and nothing elsewhere.
+  Result<std::vector<Bytes>> gather(int root, const Bytes& own);
+  /// Returns what `root` gave.
+  Result<Bytes> bcast(int root, const Bytes& own);
 
  private:
+  Exchange(Store& store, int rank, int size, std::string place)
+      : store_(store), rank_(rank), size_(size), place_(std::move(place)) {}
+  std::string next_use();
+  Result<> put(const std::string& use, const Bytes& own);
+  Result<Bytes> take(const std::string& use, int rank);
+  Result<std::vector<Bytes>> take_all(const std::string& use, const Bytes& own);
+
   Store& store_;
   int rank_, size_;
+  std::string place_;
   unsigned uses_ = 0;
 };
 

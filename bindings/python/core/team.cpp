@@ -145,11 +145,12 @@ Result<> Team::create(Exchange& exchange) {
   spec.host_ranks = static_cast<int>(members_.here.size());
   spec.name = settings_.name.c_str();
   spec.has_no_next = 1;
-  WayAcross across{exchange, members_, sumac_team_options_reproducible(options) != 0};
+  WayAcross across{exchange, members_, options, settings_.name.c_str()};
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error);
   if (!across.error.empty()) return fail(Errc::lost, "no way between the hosts: {}", across.error);
+  job_ = std::move(across.job);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
   if (why[0] != '\0' && rank() == 0) say(why);
   if (sumac_team_options_explain(options) != 0 && rank() == 0) {

@@ -28,6 +28,8 @@
 
 namespace sumac::python {
 
+class Job;
+
 struct TeamSettings {
   std::string name;                                ///< For errors and for explain.
   Duration slow_after = Seconds{10};               ///< An operation that has waited so long says once who is missing.
@@ -126,6 +128,7 @@ class Team : public std::enable_shared_from_this<Team> {
   Block block_;
   Roll roll_;
   std::unique_ptr<Mail> mail_;
+  std::shared_ptr<Job> job_;      ///< Outlives `team_`; null without a tree.
   sumac_team_t* team_ = nullptr;  ///< nullptr: a team of one.
   unsigned forks_ = 0;            ///< The forks of this process before the team was made.
 

@@ -1,19 +1,67 @@
 #include "bindings/python/core/way_across.hpp"
 
+#include <optional>
+
+#include "bindings/common/join.h"
+#include "bindings/python/core/oob.hpp"
+
 namespace sumac::python {
 
-int WayAcross::open(void* context, const int* leaders, int leader_count, int, sumac_across_t* across) {
+/// A team's `across` owns this.
+struct Ways {
+  std::unique_ptr<Hosts> hosts;
+  sumac_joined tree{};
+  std::string no_tree;
+  ~Ways() { sumac_tree_leave(&tree); }
+};
+
+/// Collective over the team.
+Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& ways) {
+  auto found = Job::find(exchange, members, options);
+  if (!found) return tl::unexpected(found.error());
+  if (!found->job) {
+    ways.no_tree = found->why_not;
+    return {};
+  }
+  job = found->job;
+  Oob team(exchange, name);
+  Exchange among_leaders = exchange.among(leaders, my_index);
+  std::optional<Oob> their;
+  if (my_index >= 0) their.emplace(among_leaders, name);
+  const sumac_join_spec spec{.hosts = members.hosts,
+                             .team = &team.record(),
+                             .leaders = their ? &their->record() : nullptr,
+                             .settings = &job->settings(),
+                             .options = options};
+  if (sumac_tree_join(&spec, &ways.tree) != 0) return fail(Errc::lost, "{}", team.error());
+  if (ways.tree.no_group && job->settings().level >= HCOLL_FORCE_COMM)
+    return fail(Errc::invalid,
+                "HCOLL_ENABLE_SHARP={} must have a group of the tree for each team, and there is none left",
+                job->settings().level);
+  if (ways.tree.no_tree != nullptr) ways.no_tree = ways.tree.no_tree;
+  return {};
+}
+
+int WayAcross::open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across) {
   auto& self = *static_cast<WayAcross*>(context);
-  auto hosts = Hosts::make(self.exchange, self.members, {leaders, leaders + leader_count}, self.is_reproducible);
+  const std::vector<int> ranks(leaders, leaders + leader_count);
+  auto ways = std::make_unique<Ways>();
+  auto hosts = Hosts::make(self.exchange, self.members, ranks, sumac_team_options_reproducible(self.options) != 0);
   if (!hosts) {
     self.error = hosts.error().context;
     return -1;
   }
-  coll::Across* const network = hosts->release();
-  across->context = network;
+  ways->hosts = *std::move(hosts);
+  if (auto joined = self.join(ranks, my_index, *ways); !joined) {
+    self.error = joined.error().context;
+    return -1;
+  }
+  coll::Across* const network = ways->hosts.get();
   across->network = reinterpret_cast<sumac_network_t*>(network);
-  across->no_tree = "Python's teams use none yet";
-  across->close = [](void* made) { delete static_cast<coll::Across*>(made); };
+  across->tree = ways->tree.tree;
+  across->no_tree = ways->no_tree.c_str();
+  across->close = [](void* owned) { delete static_cast<Ways*>(owned); };
+  across->context = ways.release();
   return 0;
 }
 

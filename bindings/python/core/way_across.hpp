@@ -1,6 +1,10 @@
 #pragma once
-// The way between hosts: here a team gets what carries data among its leaders.
+// The ways between hosts: here a team gets what carries data among its leaders, which are p2p groups (hosts.hpp) and, where
+// the ranks have a job (job.hpp), a group of the tree.
+#include <memory>
+
 #include "bindings/python/core/hosts.hpp"
+#include "bindings/python/core/job.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
@@ -9,14 +13,19 @@ namespace sumac::python {
 struct WayAcross {
   Exchange& exchange;
   const Members& members;
-  bool is_reproducible;
-  std::string error{};  ///< Why there is none.
+  const sumac_team_options_t* options;
+  const char* name;            ///< The team's.
+  std::string error{};         ///< Why there is no way.
+  std::shared_ptr<Job> job{};  ///< Set if the team has a tree; it must outlive the team.
 
   void set(sumac_team_spec_t& spec) {
     spec.open_across = &WayAcross::open;
     spec.open_context = this;
   }
   static int open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
+
+ private:
+  Result<> join(const std::vector<int>& leaders, int my_index, struct Ways& ways);
 };
 
 }  // namespace sumac::python

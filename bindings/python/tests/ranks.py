@@ -96,10 +96,22 @@ def init(backend, rank, size, folder, timeout=60.0, name="store"):
     return dist
 
 
+def comes_true(fact, seconds=30.0) -> bool:
+    """Looks again and again, for facts that nobody announces."""
+    end_of_patience = time.monotonic() + seconds
+    while not fact():
+        if time.monotonic() > end_of_patience:
+            return False
+        time.sleep(0.002)
+    return True
+
+
 def await_file(path: pathlib.Path) -> None:
     """Waits until another rank has made a file: the only way that needs no group."""
-    end_of_patience = time.monotonic() + SECONDS
-    while not path.exists():
-        if time.monotonic() > end_of_patience:
-            raise TimeoutError(f"{path.name} was not made")
-        time.sleep(0.002)
+    if not comes_true(path.exists, SECONDS):
+        raise TimeoutError(f"{path.name} was not made")
+
+
+def short_folder():
+    """A folder whose name leaves room for the sockets of daemons."""
+    return tempfile.TemporaryDirectory(prefix="st-", dir="/tmp")

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <new>
 
+#include "client/options.hpp"
 #include "client/tree/across.hpp"
 #include "client/tree/tree.h"
 
 using sumac::client::Comm;
 using sumac::client::TreeAcross;
 using sumac::client::TreeLimits;
+
+void sumac_tree_use_sharpd(const char* path) { sumac::client::use_sharpd(path == nullptr ? "" : path); }
 
 void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds) {
   TreeLimits found{};

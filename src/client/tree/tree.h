@@ -13,6 +13,10 @@ extern "C" {
 struct sharp_coll_comm;
 typedef struct sumac_tree sumac_tree_t;
 
+/** Jobs that begin from now on use the sharpd that listens at `path`, whatever SHARP_COLL_SHARPD_SOCKET_NAME says. NULL:
+ *  as that says again. Not while a job begins. */
+void sumac_tree_use_sharpd(const char* path);
+
 /** Computes for each kind the bytes of the largest operation that the tree does faster than the hosts by themselves: -1
  *  if it does not do the kind, and zeros if the group is not ours. All ranks of a team must agree on the minimum of
  *  each before they open.

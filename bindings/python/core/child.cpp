@@ -1,0 +1,159 @@
+#include "bindings/python/core/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+extern char** environ;
+
+namespace sumac::python {
+namespace {
+
+constexpr Duration kEndWithin = Seconds{15};
+
+int milliseconds_until(Time deadline) {
+  return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<Millis>(deadline - monotonic_now()).count()));
+}
+
+/// The ends of a pipe: ours is closed in programs that anybody starts, theirs is not.
+struct Pipe {
+  UniqueFd read, write;
+  static Result<Pipe> make() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
+    return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  }
+};
+
+struct SpawnSettings {
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t attributes{};
+  SpawnSettings(int in, int out) {
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSettings() {
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+};
+
+}  // namespace
+
+Child::Child(Child&& other) noexcept { *this = std::move(other); }
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  name_ = std::move(other.name_);
+  said_ = std::move(other.said_);
+  pid_ = std::exchange(other.pid_, -1);
+  in_ = std::move(other.in_);
+  out_ = std::move(other.out_);
+  life_ = std::move(other.life_);
+  return *this;
+}
+
+Result<Child> Child::start(const std::string& program, const std::string& name) {
+  Child child;
+  child.name_ = fmt::format("{} {}", program, name);
+  auto to = Pipe::make();
+  if (!to) return tl::unexpected(to.error());
+  auto from = Pipe::make();
+  if (!from) return tl::unexpected(from.error());
+  const SpawnSettings settings(to->read.get(), from->write.get());
+  std::string first = program, second = name;
+  char* const words[] = {first.data(), second.data(), nullptr};
+  const int error = ::posix_spawn(&child.pid_, program.c_str(), &settings.files, &settings.attributes, words, environ);
+  if (error != 0) {
+    child.pid_ = -1;
+    return fail(Errc::not_found, "{}: {}", child.name_, std::strerror(error));
+  }
+  child.life_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+  child.in_ = std::move(to->write);
+  child.out_ = std::move(from->read);
+  return child;
+}
+
+std::string Child::parent_line() { return fmt::format("parent {}\n", ::getpid()); }
+
+Result<> Child::write(std::string_view text) {
+  while (!text.empty()) {
+    // A command that has ended is found out by reading, not by SIGPIPE: Python ignores that signal, but a program may not.
+    const auto written = ::write(in_.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return fail(Errc::lost, "{} has ended", name_);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<std::string> Child::read_until(std::string_view end, Time deadline) {
+  std::string lines;
+  for (;;) {
+    for (auto newline = said_.find('\n'); newline != std::string::npos; newline = said_.find('\n')) {
+      const std::string line = said_.substr(0, newline);
+      said_.erase(0, newline + 1);
+      if (line == end) return lines;
+      if (line.starts_with("failed ")) return fail(Errc::lost, "{}: {}", name_, line.substr(7));
+      lines += line + "\n";
+    }
+    pollfd wait{out_.get(), POLLIN, 0};
+    const int got = ::poll(&wait, 1, milliseconds_until(deadline));
+    if (got < 0 && errno != EINTR) return fail_errno("poll");
+    if (got == 0) return fail(Errc::timeout, "{} did not answer in time", name_);
+    if (got < 0) continue;
+    char part[4096];
+    const auto read = ::read(out_.get(), part, sizeof part);
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) return fail(Errc::lost, "{} ended without a reason", name_);
+    said_.append(part, static_cast<std::size_t>(read));
+  }
+}
+
+void Child::end() {
+  if (pid_ <= 0) return;
+  in_ = UniqueFd();
+  out_ = UniqueFd();
+  const Time deadline = deadline_after(monotonic_now(), kEndWithin);
+  pollfd wait{life_.get(), POLLIN, 0};
+  int got = -1;
+  do {
+    got = ::poll(&wait, 1, milliseconds_until(deadline));
+  } while (got < 0 && errno == EINTR);
+  if (got == 0) {
+    std::fprintf(stderr, "sumac: %s does not end: killed\n", name_.c_str());
+    ::kill(-pid_, SIGKILL);
+  }
+  (void)::waitpid(pid_, nullptr,
+                  0);  // It fails where the program waits for all its children: then it has this one's end.
+  pid_ = -1;
+}
+
+void Child::forget() noexcept {
+  pid_ = -1;
+  in_ = UniqueFd();
+  out_ = UniqueFd();
+}
+
+}  // namespace sumac::python

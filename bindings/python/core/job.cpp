@@ -1,0 +1,164 @@
+#include "bindings/python/core/job.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "base/fd.hpp"
+#include "base/types.hpp"
+#include "bindings/common/job.h"
+#include "bindings/common/say.h"
+#include "bindings/python/core/oob.hpp"
+#include "bindings/python/core/worker.hpp"
+#include "client/tree/tree.h"
+
+namespace sumac::python {
+namespace {
+
+/// Each rank tells the others this before they decide.
+struct Wish {
+  std::uint64_t job = 0;    ///< The number of the job that this process is in; 0: none.
+  std::int32_t level = 0;   ///< enum hcoll_level.
+  std::int32_t is_set = 0;  ///< Whether HCOLL_ENABLE_SHARP says so.
+  std::int32_t has_sharpd = 0;
+  std::int32_t is_beginning = 0;  ///< Another team of this process is about to begin one.
+};
+
+/// This process's job, and whether a team is beginning one. Threads may outlive main().
+struct Own {
+  std::mutex lock;
+  std::weak_ptr<Job> job;
+  bool is_beginning = false;
+};
+Own& own() {
+  static Own& object = *new Own;
+  return object;
+}
+
+bool has_sharpd() {
+  const char* set = std::getenv("SHARP_COLL_SHARPD_SOCKET_NAME");
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  const std::string path = set != nullptr && *set != '\0' ? set : "/run/sumac/sharpd.sock";
+  if (path.size() >= sizeof at.sun_path) return false;
+  std::memcpy(at.sun_path, path.c_str(), path.size());
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return fd && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+}
+
+}  // namespace
+
+Job::Job(const hcoll_settings& settings) : settings_(settings), forks_(forks()) {}
+
+Job::~Job() {
+  if (forks_ != forks()) {
+    daemons_.forget();
+    return;
+  }
+  sumac_job_end();
+  sumac_tree_use_sharpd(nullptr);
+}
+
+/// Returns why there is no job; "" if there is.
+Result<std::string> Job::begin(Exchange& exchange, const Members& members, const sumac_team_options_t* options) {
+  if (!daemons_.sharpd_socket().empty()) sumac_tree_use_sharpd(daemons_.sharpd_socket().c_str());
+  sumac_say_as(members.all[static_cast<std::size_t>(members.rank)].host.c_str(), static_cast<unsigned>(members.rank));
+  std::vector<sumac_place_t> places;
+  for (const Member& member : members.all) places.push_back(member.place);
+  Oob world(exchange, "the job");
+  const sumac_job_spec spec{.world = world.record(),
+                            .local_rank = members.index_here(),
+                            .threads = true,  // Two teams may be moved by two threads.
+                            .places = places.data(),
+                            .settings = &settings_,
+                            .options = options,
+                            .progress = [](void*) {},
+                            .progress_context = nullptr,
+                            .watch_leaves = nullptr};
+  const int rc = sumac_job_begin(&spec);
+  world.close();
+  if (rc != 0) return fail(Errc::lost, "{}", world.error().empty() ? "no random number" : world.error());
+  return sumac_job_stands() ? std::string() : "the job was refused";
+}
+
+Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const sumac_team_options_t* options) {
+  hcoll_settings settings{};
+  if (const char* wrong = hcoll_settings_read(&settings)) return fail(Errc::invalid, "{}", wrong);
+  sumac_say_as(members.all[static_cast<std::size_t>(members.rank)].host.c_str(), static_cast<unsigned>(members.rank));
+  const char* set = std::getenv("HCOLL_ENABLE_SHARP");
+  std::shared_ptr<Job> standing;
+  Wish wish;
+  {
+    const std::lock_guard guard(own().lock);
+    standing = own().job.lock();
+    wish.is_beginning = own().is_beginning ? 1 : 0;
+    own().is_beginning = true;
+  }
+  // However this ends, another team may begin one afterwards.
+  struct Beginning {
+    bool was;
+    ~Beginning() {
+      const std::lock_guard guard(own().lock);
+      own().is_beginning = was;
+    }
+  } const beginning{wish.is_beginning != 0};
+  wish.job = standing ? sumac_job_id() : 0;
+  wish.level = settings.level;
+  wish.is_set = set != nullptr && *set != '\0' ? 1 : 0;
+  if (wish.is_set == 0) settings.level = HCOLL_PROBE;
+  wish.has_sharpd = has_sharpd() ? 1 : 0;
+  auto told = exchange.allgather(bytes_of(wish));
+  if (!told) return tl::unexpected(told.error());
+
+  bool all_have_sharpd = true, one_begins = false;
+  std::string without;
+  for (int rank = 0; rank < members.size(); ++rank) {
+    const Bytes& bytes = (*told)[static_cast<std::size_t>(rank)];
+    Wish other;
+    if (bytes.size() != sizeof other) return fail(Errc::invalid, "{} says something else", members.name(rank));
+    std::memcpy(&other, bytes.data(), sizeof other);
+    if (other.level != wish.level || other.is_set != wish.is_set)
+      return fail(Errc::invalid, "HCOLL_ENABLE_SHARP differs between {} and {}: set it alike for all",
+                  members.name(members.rank), members.name(rank));
+    if (other.job != wish.job) return Found{nullptr, "some of its ranks are in another job of the tree"};
+    one_begins = one_begins || other.is_beginning != 0;
+    if (other.has_sharpd == 0 && without.empty()) without = members.name(rank);
+    all_have_sharpd = all_have_sharpd && other.has_sharpd != 0;
+  }
+  if (const char* refusal = sumac_job_refusal(&settings, members.hosts)) return Found{nullptr, refusal};
+  if (wish.job != 0) return Found{standing};
+  const auto none = [&](std::string why) -> Result<Found> {
+    if (settings.level >= HCOLL_FORCE)
+      return fail(Errc::invalid, "HCOLL_ENABLE_SHARP={} must have the tree, and there is none: {}", settings.level,
+                  why);
+    if (wish.is_set != 0)
+      sumac_say_once(("no tree, messages between hosts instead: " + why).c_str(), members.rank == 0);
+    return Found{nullptr, std::move(why)};
+  };
+  if (one_begins) return none("another team is beginning a job at the same time");
+  if (!all_have_sharpd && wish.is_set == 0)
+    return none(fmt::format("no sharpd answers at {}; HCOLL_ENABLE_SHARP=1 starts what is missing", without));
+
+  std::shared_ptr<Job> made(new Job(settings));
+  if (!all_have_sharpd) {
+    auto daemons = LocalJob::start(exchange, members);
+    if (!daemons) return tl::unexpected(daemons.error());
+    if (!daemons->why_not().empty()) return none(daemons->why_not());
+    made->daemons_ = *std::move(daemons);
+  }
+  auto why = made->begin(exchange, members, options);
+  if (!why) return tl::unexpected(why.error());
+  if (!why->empty()) return none(*why);
+  const std::lock_guard guard(own().lock);
+  own().job = made;
+  return Found{std::move(made)};
+}
+
+}  // namespace sumac::python

@@ -1,0 +1,42 @@
+#pragma once
+// The tree's job of this process, which its teams share: begun by the first team whose ranks ask for the tree, ended with
+// the last one. HCOLL_ENABLE_SHARP says whether they ask; unset, they do where every host has a sharpd already.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "bindings/common/settings.h"
+#include "bindings/python/core/local_job.hpp"
+#include "bindings/python/core/members.hpp"
+#include "bindings/python/core/store.hpp"
+#include "team/team.h"
+
+namespace sumac::python {
+
+class Job {
+ public:
+  struct Found {
+    std::shared_ptr<Job> job;
+    std::string why_not{};  ///< If there is none: the reason, as a clause for people.
+  };
+  /// Collective over the team; all ranks get a job or none does. Errc::invalid: the ranks ask for different things, or
+  /// must have a tree (HCOLL_ENABLE_SHARP=2 and more) and there is none; others: the store.
+  static Result<Found> find(Exchange& exchange, const Members& members, const sumac_team_options_t* options);
+
+  /// Waits until the groups of its teams have been left by their other members too, but not for ever; then it takes down
+  /// the daemons that were started for it.
+  ~Job();
+  Job(const Job&) = delete;
+
+  const hcoll_settings& settings() const noexcept { return settings_; }
+
+ private:
+  explicit Job(const hcoll_settings& settings);
+  Result<std::string> begin(Exchange& exchange, const Members& members, const sumac_team_options_t* options);
+
+  hcoll_settings settings_;
+  LocalJob daemons_;
+  unsigned forks_;
+};
+
+}  // namespace sumac::python

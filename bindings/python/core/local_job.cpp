@@ -1,0 +1,176 @@
+#include "bindings/python/core/local_job.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "net/address.hpp"
+
+namespace sumac::python {
+namespace {
+
+constexpr Duration kUpWithin = Seconds{60};
+
+/// The ranks that come first on their hosts, by host.
+std::vector<int> firsts(const Members& members) {
+  std::vector<int> ranks(static_cast<std::size_t>(members.hosts), -1);
+  for (int rank = members.size() - 1; rank >= 0; --rank)
+    ranks[members.all[static_cast<std::size_t>(rank)].place.host] = rank;
+  return ranks;
+}
+
+/// The names of the hosts in the job's fabric: their own where these are such names, and no two are the same.
+std::vector<std::string> names(const Members& members) {
+  const auto is_name = [](const std::string& text) {
+    return !text.empty() && text.size() <= 50 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+      return (c < 128 && std::isalnum(c) != 0) || c == '.' || c == '-' || c == '_';
+    });
+  };
+  std::vector<std::string> found;
+  std::set<std::string> taken;
+  for (const int rank : firsts(members)) {
+    std::string name = members.all[static_cast<std::size_t>(rank)].host;
+    if (!is_name(name) || taken.contains(name)) name = fmt::format("host-of-rank-{}", rank);
+    taken.insert(name);
+    found.push_back(std::move(name));
+  }
+  return found;
+}
+
+Result<std::string> sumac_program() {
+  std::vector<std::string> places;
+  if (const char* home = std::getenv("SUMAC_HOME"); home != nullptr && *home != '\0')
+    places.push_back(std::string(home) + "/bin");
+  if (const char* path = std::getenv("PATH")) {
+    std::istringstream folders(path);
+    for (std::string folder; std::getline(folders, folder, ':');) places.push_back(folder.empty() ? "." : folder);
+  }
+  for (const auto& place : places)
+    if (const auto program = place + "/sumac"; ::access(program.c_str(), X_OK) == 0) return program;
+  return fail(Errc::not_found, "there is no `sumac` in SUMAC_HOME/bin or on the PATH");
+}
+
+Result<std::string> own_address() {
+  const char* device = std::getenv("SUMAC_NET_DEVICE");
+  auto address = net::device_address(device == nullptr ? "" : device, AF_INET);
+  if (!address) return tl::unexpected(address.error());
+  const std::string text = net::format_address(*address);
+  return text.substr(0, text.rfind(':'));
+}
+
+/// The lines of `text` that begin with `prefix`.
+std::string lines_of(const std::string& text, const std::string& prefix) {
+  std::istringstream lines(text);
+  std::string found;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(prefix)) found += line + "\n";
+  return found;
+}
+
+}  // namespace
+
+/// The first host that has failed, if any has, gives the reason to all.
+Result<bool> LocalJob::agree(Exchange& exchange, const Members& members, const Result<>& own) {
+  auto all = exchange.allgather(bytes_of_text(own ? "" : own.error().context));
+  if (!all) return tl::unexpected(all.error());
+  for (int rank = 0; rank < members.size(); ++rank) {
+    const std::string reason = text_of((*all)[static_cast<std::size_t>(rank)]);
+    if (reason.empty()) continue;
+    why_not_ = fmt::format("{}: {}", members.name(rank), reason);
+    return false;
+  }
+  return true;
+}
+
+Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
+  LocalJob job;
+  const auto hosts = names(members);
+  const auto first = firsts(members);
+  const std::size_t own = members.all[static_cast<std::size_t>(members.rank)].place.host;
+  const bool leads = first[own] == members.rank;
+  const bool has_node = own == 0;
+  const Time deadline = deadline_after(monotonic_now(), kUpWithin);
+
+  // 1. Each host asks for its certificates.
+  std::string asks;
+  const auto ask = [&]() -> Result<> {
+    auto program = sumac_program();
+    if (!program) return tl::unexpected(program.error());
+    auto child = Child::start(*program, "run-host");
+    if (!child) return tl::unexpected(child.error());
+    job.host_ = *std::move(child);
+    std::string text = Child::parent_line() + fmt::format("host {}\nkeys 1\n", hosts[own]);
+    if (has_node) text += fmt::format("node node-{}\n", hosts[own]);
+    if (auto written = job.host_.write(text + "go\n"); !written) return written;
+    auto lines = job.host_.read_until("asks", deadline);
+    if (!lines) return tl::unexpected(lines.error());
+    asks = *std::move(lines);
+    return {};
+  };
+  auto agreed = job.agree(exchange, members, leads ? ask() : Result<>{});
+  if (!agreed) return tl::unexpected(agreed.error());
+  if (!*agreed) return job;
+  auto asked = exchange.gather(0, bytes_of_text(asks));
+  if (!asked) return tl::unexpected(asked.error());
+
+  // 2. Rank 0's manager answers.
+  std::string answers;
+  const auto answer = [&]() -> Result<> {
+    auto program = sumac_program();
+    if (!program) return tl::unexpected(program.error());
+    auto address = own_address();
+    if (!address) return tl::unexpected(address.error());
+    auto child = Child::start(*program, "run-manager");
+    if (!child) return tl::unexpected(child.error());
+    job.manager_ = *std::move(child);
+    std::string text = Child::parent_line() + fmt::format("address {}\nnodes 1\n", *address);
+    for (const auto& host : hosts) text += fmt::format("host {}\n", host);
+    for (const Bytes& lines : *asked) text += text_of(lines);
+    if (auto written = job.manager_.write(text + "go\n"); !written) return written;
+    auto lines = job.manager_.read_until("up", deadline);
+    if (!lines) return tl::unexpected(lines.error());
+    answers = *std::move(lines);
+    return {};
+  };
+  agreed = job.agree(exchange, members, members.rank == 0 ? answer() : Result<>{});
+  if (!agreed) return tl::unexpected(agreed.error());
+  if (!*agreed) return job;
+  auto answered = exchange.bcast(0, bytes_of_text(answers));
+  if (!answered) return tl::unexpected(answered.error());
+
+  // 3. The hosts start their daemons, and their other ranks learn where.
+  std::string socket;
+  const auto begin = [&]() -> Result<> {
+    const std::string all = text_of(*answered);
+    std::string text = lines_of(all, "manager ") + lines_of(all, "tls/ca.crt ") +
+                       lines_of(all, fmt::format("tls/host-{}.crt ", hosts[own]));
+    if (has_node) text += lines_of(all, fmt::format("tls/node-node-{}.crt ", hosts[own]));
+    if (auto written = job.host_.write(text + "go\n"); !written) return written;
+    auto lines = job.host_.read_until("up", deadline);
+    if (!lines) return tl::unexpected(lines.error());
+    constexpr std::string_view kKey = "socket ";
+    socket = lines_of(*lines, std::string(kKey));
+    if (socket.size() <= kKey.size() + 1) return fail(Errc::invalid, "`sumac run-host` names no socket");
+    socket = socket.substr(kKey.size(), socket.size() - kKey.size() - 1);
+    return {};
+  };
+  agreed = job.agree(exchange, members, leads ? begin() : Result<>{});
+  if (!agreed) return tl::unexpected(agreed.error());
+  if (!*agreed) return job;
+  auto sockets = exchange.allgather(bytes_of_text(socket));
+  if (!sockets) return tl::unexpected(sockets.error());
+  job.socket_ = text_of((*sockets)[static_cast<std::size_t>(first[own])]);
+  return job;
+}
+
+void LocalJob::forget() noexcept {
+  host_.forget();
+  manager_.forget();
+}
+
+}  // namespace sumac::python

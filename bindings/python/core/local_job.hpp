@@ -1,0 +1,35 @@
+#pragma once
+// Daemons for one job of the tree, where no fabric has any: a sharpd on each host, a node on the first, and the manager
+// beside rank 0. The first rank of each host starts its host's by `sumac run-host`, and rank 0 the manager by
+// `sumac run-manager`; they end with these processes.
+//
+// Each host makes its keys. What goes through the store is public: requests for certificates, certificates, addresses.
+// Who may write the store may join, as with everything else that the ranks agree on there (docs/security.md).
+#include <memory>
+#include <string>
+
+#include "bindings/python/core/child.hpp"
+#include "bindings/python/core/members.hpp"
+#include "bindings/python/core/store.hpp"
+
+namespace sumac::python {
+
+class LocalJob {
+ public:
+  /// Collective over the ranks of the exchange, which are `members`. Errc::lost and others: the store. Where the daemons
+  /// do not come up, at any host, why_not() says so at all ranks.
+  static Result<LocalJob> start(Exchange& exchange, const Members& members);
+
+  const std::string& why_not() const noexcept { return why_not_; }
+  const std::string& sharpd_socket() const noexcept { return socket_; }
+  /// As a fork's child must: the daemons stay.
+  void forget() noexcept;
+
+ private:
+  Result<bool> agree(Exchange& exchange, const Members& members, const Result<>& own);
+
+  Child manager_, host_;  ///< In this order: the host's daemons leave the manager before it ends.
+  std::string socket_, why_not_;
+};
+
+}  // namespace sumac::python

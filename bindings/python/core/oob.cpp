@@ -1,0 +1,82 @@
+#include "bindings/python/core/oob.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sumac::python {
+namespace {
+
+Oob& self(void* context) { return *static_cast<Oob*>(context); }
+
+Bytes copy_of(const void* data, int bytes) {
+  const auto* first = static_cast<const std::uint8_t*>(data);
+  return {first, first + bytes};
+}
+
+/// Copies `from`, which must have exactly so many bytes.
+Result<> fill(void* to, const Bytes& from, std::size_t bytes) {
+  if (from.size() != bytes) return fail(Errc::invalid, "a rank sent {} B where {} B were expected", from.size(), bytes);
+  std::memcpy(to, from.data(), bytes);
+  return {};
+}
+
+}  // namespace
+
+template <class Use>
+int Oob::use(Use use) {
+  if (exchange_ == nullptr) return -1;
+  const Result<> done = use(*exchange_);
+  if (done) return 0;
+  error_ = done.error().context;
+  return -1;
+}
+
+Oob::Oob(Exchange& exchange, std::string name) : exchange_(&exchange), name_(std::move(name)) {
+  record_.context = this;
+  record_.rank = exchange.rank();
+  record_.size = exchange.size();
+  record_.name = name_.c_str();
+  record_.bcast = [](void* context, void* buffer, int bytes, int root) {
+    return self(context).use([&](Exchange& ranks) -> Result<> {
+      auto got = ranks.bcast(root, ranks.rank() == root ? copy_of(buffer, bytes) : Bytes());
+      if (!got) return tl::unexpected(got.error());
+      return fill(buffer, *got, static_cast<std::size_t>(bytes));
+    });
+  };
+  record_.barrier = [](void* context) {
+    return self(context).use([](Exchange& ranks) -> Result<> {
+      if (auto done = ranks.allgather({}); !done) return tl::unexpected(done.error());
+      return {};
+    });
+  };
+  record_.gather = [](void* context, int root, void* in, void* out, int bytes) {
+    return self(context).use([&](Exchange& ranks) -> Result<> {
+      auto all = ranks.gather(root, copy_of(in, bytes));
+      if (!all) return tl::unexpected(all.error());
+      if (ranks.rank() != root) return {};
+      auto* to = static_cast<std::uint8_t*>(out);
+      for (const Bytes& one : *all) {
+        if (auto filled = fill(to, one, static_cast<std::size_t>(bytes)); !filled) return filled;
+        to += bytes;
+      }
+      return {};
+    });
+  };
+  record_.min = [](void* context, std::int64_t* values, int count) {
+    return self(context).use([&](Exchange& ranks) -> Result<> {
+      const std::size_t bytes = static_cast<std::size_t>(count) * sizeof *values;
+      auto all = ranks.allgather(copy_of(values, static_cast<int>(bytes)));
+      if (!all) return tl::unexpected(all.error());
+      std::vector<std::int64_t> theirs(static_cast<std::size_t>(count));
+      for (const Bytes& one : *all) {
+        if (auto filled = fill(theirs.data(), one, bytes); !filled) return filled;
+        for (std::size_t i = 0; i < theirs.size(); ++i) values[i] = std::min(values[i], theirs[i]);
+      }
+      return {};
+    });
+  };
+}
+
+}  // namespace sumac::python

@@ -1,0 +1,29 @@
+#pragma once
+// An exchange over the store, as the parts of bindings/common see the ranks of a communicator.
+#include <string>
+
+#include "bindings/common/communicator.h"
+#include "bindings/python/core/store.hpp"
+
+namespace sumac::python {
+
+class Oob {
+ public:
+  Oob(Exchange& exchange, std::string name);
+  Oob(const Oob&) = delete;
+
+  const sumac_communicator& record() const noexcept { return record_; }
+  /// From here on every function fails: the exchange is over.
+  void close() noexcept { exchange_ = nullptr; }
+  const std::string& error() const noexcept { return error_; }  ///< Why a function has failed.
+
+ private:
+  template <class Use>
+  int use(Use use);
+
+  Exchange* exchange_;
+  std::string name_, error_;
+  sumac_communicator record_{};
+};
+
+}  // namespace sumac::python

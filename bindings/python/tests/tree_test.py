@@ -1,0 +1,188 @@
+"""The aggregation tree under Python: jobs that start their own daemons. Each process has a host name of its own, as in hosts_test.py."""
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+    import torch.distributed as dist
+except ImportError as error:
+    print(f"skipped: {error}: make setup-python installs PyTorch")
+    sys.exit(77)
+
+import ranks
+import torch_test
+from hosts_test import on_hosts, sums
+
+
+def descendants(pid):
+    """The names of all processes below a process that are alive."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                name, rest = (entry / "stat").read_text().rsplit(")", 1)
+                state, parent = rest.split()[:2]
+                if state != "Z":
+                    found[int(entry.name)] = (int(parent), name.split("(", 1)[1])
+    below, todo = [], [pid]
+    while todo:
+        parent = todo.pop()
+        for child, (its_parent, name) in found.items():
+            if its_parent == parent:
+                below.append(name)
+                todo.append(child)
+    return below
+
+
+def daemons_left(folder):
+    """Daemons whose files lie in `folder`, which is TMPDIR of the ranks that started them."""
+    left = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                if words[0].rsplit("/", 1)[-1].startswith("sharp") and any(word.startswith(str(folder)) for word in words):
+                    left.append(" ".join(words))
+    return left
+
+
+def none_left(folder):
+    """Waits until the daemons have ended and their folders are gone; they notice the death of their process by themselves."""
+    def over():
+        return not daemons_left(folder) and not list(pathlib.Path(folder).glob("sumac-run-*"))
+    return ranks.comes_true(over)
+
+
+@contextlib.contextmanager
+def variables(**values):
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def explained(rank, size, folder):
+    """What rank 0 prints of the choices."""
+    kept = os.dup(2)
+    with open(folder / f"stderr-{rank}", "w+") as text:
+        os.dup2(text.fileno(), 2)
+        ranks.init("sumac", rank, size, folder)
+        x = torch.ones(4)
+        dist.all_reduce(x)
+        assert x.tolist() == [size] * 4
+        dist.barrier()
+        dist.destroy_process_group()
+        os.dup2(kept, 2)
+        text.seek(0)
+        return text.read()
+
+
+def twice(rank, size, folder):
+    """A group is destroyed and made again: another job, with other daemons."""
+    for name in ("one", "two"):
+        ranks.init("sumac", rank, size, folder, name=name)
+        x = torch.tensor([rank + 1.0])
+        dist.all_reduce(x)
+        assert x.item() == size * (size + 1) / 2
+        dist.destroy_process_group()
+    return descendants(os.getpid())
+
+
+def dies(rank, size, folder):
+    ranks.init("sumac", rank, size, folder)
+    dist.all_reduce(torch.ones(4))
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        while True:
+            dist.all_reduce(torch.ones(4))
+    except RuntimeError as error:
+        return str(error)
+
+
+def leaves_without_a_word(rank, size, folder):
+    ranks.init("sumac", rank, size, folder)
+    x = torch.ones(4)
+    dist.all_reduce(x)
+    return x.tolist()
+
+
+def refused(rank, size, folder, levels):
+    os.environ["HCOLL_ENABLE_SHARP"] = levels[rank]
+    try:
+        ranks.init("sumac", rank, size, folder)
+    except RuntimeError as error:
+        return str(error)
+    dist.destroy_process_group()
+    return "it came up"
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        tempfile.gettempdir()  # It is remembered: TMPDIR is for the daemons alone.
+        self.folder = self.enterContext(ranks.short_folder())
+        self.enterContext(variables(HCOLL_ENABLE_SHARP="3", TMPDIR=self.folder))
+
+    def tearDown(self):
+        self.assertTrue(none_left(self.folder), daemons_left(self.folder))
+
+    def test_it_carries_what_is_small_and_says_so(self):
+        with variables(SUMAC_EXPLAIN="1"):
+            text = ranks.values(self, on_hosts(explained, "aab"), 3)[0]
+        self.assertRegex(text, "allreduce +1 to [0-9]+ B +tree: ")
+        self.assertRegex(text, "alltoall +1 to .*leaders: .*not by the tree: it does no alltoall")
+
+    def test_all_collectives(self):
+        for hosts in ("abc", "aba"):
+            with self.subTest(hosts):
+                ranks.values(self, on_hosts(torch_test.reductions, hosts), 3)
+                ranks.values(self, on_hosts(torch_test.movements, hosts), 3)
+
+    def test_groups_that_come_and_go(self):
+        ranks.values(self, on_hosts(torch_test.groups, "aab"), 3)
+
+    def test_a_job_ends_with_its_last_group(self):
+        self.assertEqual(ranks.values(self, on_hosts(twice, "ab"), 2), [[], []])
+
+    def test_sums_have_the_bits_of_one_host(self):
+        with variables(SUMAC_REPRODUCIBLE="1"):
+            one_host = ranks.values(self, on_hosts(sums, "aaaaa"), 5)
+            for hosts in ("abcde", "aabbc", "ababa"):
+                self.assertEqual(ranks.values(self, on_hosts(sums, hosts), 5), one_host, hosts)
+
+    def test_ddp_has_the_losses_of_one_host(self):
+        with variables(SUMAC_REPRODUCIBLE="1"):
+            there = ranks.values(self, on_hosts(torch_test.ddp, "abcd"), 4, "sumac")
+            self.assertEqual(there, ranks.values(self, torch_test.ddp, 4, "sumac"))
+
+    def test_a_rank_that_dies_takes_its_daemons_with_it_and_is_named(self):
+        found = ranks.run(on_hosts(dies, "ab"), 2)
+        self.assertRegex(found[1].value, "rank 0|node")
+
+    def test_exit_without_destroy_leaves_nothing(self):
+        self.assertEqual(ranks.values(self, on_hosts(leaves_without_a_word, "ab"), 2), [[2.0] * 4] * 2)
+
+    def test_ranks_that_ask_for_different_things(self):
+        for rank, text in enumerate(ranks.values(self, on_hosts(refused, "ab"), 2, "13")):
+            self.assertIn(f"HCOLL_ENABLE_SHARP differs between rank {rank} (host host-{'ab'[rank]})", text)
+
+    def test_no_installation(self):
+        with variables(SUMAC_HOME="/nonexistent", PATH="/nonexistent"):
+            for text in ranks.values(self, on_hosts(refused, "ab"), 2, "22"):
+                self.assertIn("must have the tree, and there is none: rank 0 (host host-a): there is no `sumac`", text)
+            self.assertEqual(ranks.values(self, on_hosts(refused, "ab"), 2, "11"), ["it came up"] * 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+// `sumac run-manager` is the manager of one job of Python's (bindings/python/core/local_job.hpp): told on its standard
+// input which hosts there are, in the form of talk.hpp, it signs the requests for their certificates and starts sharp_am.
+//
+// Input:  "address IP", where the hosts reach it; "host NAME", once for each; "nodes N": the first N have a node;
+//         "csr/FILE": the hosts' requests; "parent PID".
+// Output: "manager ADDRESS:PORT" and the certificates ("tls/FILE"), then "up"; or "failed REASON".
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <sstream>
+
+#include "tools/commands.hpp"
+#include "tools/run/children.hpp"
+#include "tools/run/lifeline.hpp"
+#include "tools/run/manager.hpp"
+#include "tools/run/signals.hpp"
+#include "tools/run/talk.hpp"
+
+namespace sumac::tools {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: sumac run-manager\n\nStarted by a job of Python's that has asked for the tree; told on its standard input "
+    "which\nhosts there are. Not for people.\n";
+
+Result<ManagerOfRun> wanted_by(const Settings& settings, const std::string& directory) {
+  ManagerOfRun wanted{.hosts = {}, .address = {}, .directory = directory};
+  std::istringstream hosts(get(settings, "host"));
+  for (std::string host; std::getline(hosts, host);) wanted.hosts.push_back(host);
+  const auto nodes = get(settings, "nodes");
+  wanted.nodes = static_cast<std::size_t>(std::strtoul(nodes.c_str(), nullptr, 10));
+  if (wanted.nodes == 0 || wanted.nodes > wanted.hosts.size())
+    return fail(Errc::invalid, "nodes '{}': a number from 1 to {}, that of the hosts", nodes, wanted.hosts.size());
+  auto address = address_towards(get(settings, "address"));
+  if (!address) return tl::unexpected(address.error());
+  wanted.address = *std::move(address);
+  return wanted;
+}
+
+Result<launch::Daemon> start(const Settings& settings, const std::string& directory, int interrupt_fd) {
+  auto wanted = wanted_by(settings, directory);
+  if (!wanted) return tl::unexpected(wanted.error());
+  auto manager = start_manager(*wanted, interrupt_fd);
+  if (!manager) return tl::unexpected(manager.error());
+  std::vector<control::Identity> holders;
+  for (std::size_t i = 0; i < wanted->hosts.size(); ++i)
+    for (auto& who : holders_on(wanted->hosts[i], i < wanted->nodes)) holders.push_back(std::move(who));
+  auto texts = manager->authority->certify(holders, files_under(settings, "csr/"));
+  if (!texts) return tl::unexpected(texts.error());
+  (void)say("manager " + manager->endpoint);
+  for (const auto& [name, text] : *texts) (void)say("tls/" + name, text);
+  return std::move(manager->daemon);
+}
+
+}  // namespace
+
+int run_manager_command(const Arguments& arguments) {
+  if (!arguments.empty()) {
+    fmt::print("{}", kUsage);
+    return arguments[0] == "--help" || arguments[0] == "-h" ? 0 : 2;
+  }
+  ::signal(SIGPIPE, SIG_IGN);
+  const auto failed = [](const Error& error) {
+    (void)say("failed " + error.context);
+    return 1;
+  };
+  auto signals = make_signal_fd();
+  if (!signals) return failed(signals.error());
+  auto interrupts = make_interrupt_fd();
+  if (!interrupts) return failed(interrupts.error());
+  Talk talk;
+  auto settings = talk.read(interrupts->get());
+  if (!settings) return failed(settings.error());
+  auto parent = watch_parent(*settings);
+  if (!parent) return failed(parent.error());
+  auto directory = RunDirectory::make();
+  if (!directory) return failed(directory.error());
+  auto manager = start(*settings, directory->path(), interrupts->get());
+  if (!manager) return failed(manager.error());
+  std::vector<launch::Daemon> daemons;
+  daemons.push_back(*std::move(manager));
+  if (say("up")) attend(daemons, signals->get(), parent->get());
+  return 0;
+}
+
+}  // namespace sumac::tools
