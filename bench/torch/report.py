@@ -38,20 +38,24 @@ def _verdict(cell, mine, ratio, interval, above):
 
 
 def between(case, results):
-    """The entry of a case between hosts: no slower than gloo, and near the bound of a ring."""
-    pairs, mine = results.pair(case.name, P.GLOO), results.cell(case.name, P.SUMAC)
-    must = "no slower than gloo" + (f", <= {case.over_limit:g} x the ring's bound" if case.over_limit else "")
+    """The entry of a case between hosts."""
+    pairs, mine, gloo = results.pair(case.name, P.GLOO), results.cell(case.name, P.SUMAC), results.value(case.name, P.GLOO)
+    alone, more = results.value(case.name, P.ALONE), {}
     if mine.failures or mine.value is None:
         word, why = V.FAIL, mine.failures[0] if mine.failures else "not run"
     else:
         judged = V.Judgement()
-        judged.hold((pairs.interval[1] if pairs.interval else pairs.ratio) >= 1, f"{pairs.ratio:.2f} x faster than gloo")
+        judged.hold((pairs.interval[1] if pairs.interval else pairs.ratio) >= case.faster, f"{pairs.ratio:.2f} x faster than gloo")
         if case.over_limit:
-            judged.hold(mine.value <= case.over_limit * case.limit_ms, f"{mine.value / case.limit_ms:.2f} x the ring's bound")
+            judged.hold(mine.value <= case.over_limit * case.limit_ms, f"{mine.value / case.limit_ms:.2f} x {case.limit_is}")
         word, why = judged.result()
-    return T.entry(case.name, "ms", mine.value, {P.LABELS[P.GLOO]: results.value(case.name, P.GLOO)}, case.limit_ms, None, bytes=case.bytes,
+        if case.alone_share_max:
+            more["alone_ms"] = alone
+            if alone > case.alone_share_max * gloo:
+                word, why = V.OPEN, f"void: the step alone takes {alone / gloo:.2f} of gloo's"
+    return T.entry(case.name, "ms", mine.value, {P.LABELS[P.GLOO]: gloo}, case.limit_ms, None, bytes=case.bytes,
                    best_peer=P.LABELS[P.GLOO], ratio=pairs.ratio, ratio_interval=list(pairs.interval) if pairs.interval else None, cacheline_ns=None,
-                   **V.keys(word, why, must), failures={"sumac": mine.failures} if mine.failures else {})
+                   **V.keys(word, why, case.must()), failures={"sumac": mine.failures} if mine.failures else {}, **more)
 
 
 def limited(case, unit, value, at_most, failure=None, **more):

@@ -92,12 +92,12 @@ def ddp_loss(case, size):
 
 
 def between_hosts(case, build):
-    """Sumac's allreduce beside gloo's on lab hosts, and beside the bound of a ring where the case has one."""
+    """Sumac beside gloo on lab hosts, and beside the case's bound where it has one."""
     results = Results()
     try:
-        took = between.measure(build, case.fabric, case.bytes, case.turns, 280)
-        for name in (P.SUMAC, P.GLOO):
-            results.cell(case.name, name).values.extend(took[name])
+        took = between.measure(build, case, 280)
+        for name, values in took.items():
+            results.cell(case.name, name).values.extend(values)
         for turn, (ours, theirs) in enumerate(zip(took[P.SUMAC], took[P.GLOO])):
             results.pair(case.name, P.GLOO).add(turn, theirs / ours)
     except RuntimeError as failure:

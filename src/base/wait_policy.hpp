@@ -187,12 +187,23 @@ constexpr WaitPlan backoff(const WaitLimits& limits, Duration waited) noexcept {
   return plan;
 }
 
+/// A thread that has waited for a tenth of a second waits for a person, a file or a long computation. Where nothing but the
+/// awaited matters to it, it then sleeps so long: a 32nd of its wait, at most 20 ms, so that a group that waits costs next
+/// to nothing.
+constexpr Duration long_sleep(Duration waited) noexcept {
+  return waited < Millis{100} ? Duration{} : std::min<Duration>(Millis{20}, waited / 32);
+}
+
 /// One wait that nothing ends but looking. `limits` must outlive it.
 class BackoffPolicy {
  public:
-  explicit BackoffPolicy(const WaitLimits& limits) noexcept : limits_(limits) {}
+  /// `sleeps_long`: see long_sleep().
+  explicit BackoffPolicy(const WaitLimits& limits, bool sleeps_long = false) noexcept
+      : limits_(limits), sleeps_long_(sleeps_long) {}
 
   bool yields_first() const noexcept { return limits_.yields_first; }
+  /// Call it when something has moved without the wait being over: the wait starts afresh.
+  void moved() noexcept { began_ = Time{}; }
   /// Call it after looks in vain. `can_drive`: there is a communication of the caller to drive.
   WaitPlan next(Time now, bool can_drive) noexcept {
     if (began_ == Time{}) {
@@ -201,6 +212,7 @@ class BackoffPolicy {
       checks_.done(now);
     }
     WaitPlan plan = backoff(limits_, now - began_);
+    if (sleeps_long_) plan.sleep = std::max(plan.sleep, long_sleep(now - began_));
     plan.drives = can_drive && drives_.is_due(now, limits_.drive_every);
     if (plan.drives) drives_.done(now);
     plan.checks = checks_.is_due(now, limits_.check_every);
@@ -210,6 +222,7 @@ class BackoffPolicy {
 
  private:
   const WaitLimits& limits_;
+  bool sleeps_long_;
   Time began_{};
   Rhythm drives_, checks_;
 };
@@ -269,6 +282,8 @@ inline constexpr std::uint32_t schedule_looks(bool yields_first) noexcept { retu
 /// A leader waits for the other hosts. Looking (about 20 us) is limited by number, since a look is a system call or two.
 /// It sleeps in pieces, because it must drive the MPI in between.
 inline constexpr WaitLimits kLeader{.looks = 20, .sleep_max = Millis{1}, .drive_every = Millis{1}};
+/// It sleeps so long where there is no MPI to drive.
+inline constexpr Duration kLeaderSleepsAlone = Millis{10};
 inline constexpr int kLeaderSleepsPerCheck = 10;
 
 /// The thread that moves posted operations beside the program's own thread. It competes with the program's computation

@@ -175,6 +175,28 @@ TEST(BackoffPolicy, SleepsASmallPartOfWhatItHasWaitedAndNeverMoreThanAMillisecon
   }
 }
 
+TEST(BackoffPolicy, SleepsLongInALongWaitWhereNothingElseMatters) {
+  for (const bool sleeps_long : {false, true}) {
+    BackoffPolicy policy(waits::kAlone, sleeps_long);
+    Time now{Seconds{1}};
+    (void)policy.next(now, false);
+    EXPECT_EQ(policy.next(now + Millis{99}, false).sleep, Millis{1}) << sleeps_long;
+    EXPECT_EQ(policy.next(now + Millis{320}, false).sleep, sleeps_long ? Millis{10} : Millis{1});
+    EXPECT_EQ(policy.next(now + Seconds{10}, false).sleep, sleeps_long ? Millis{20} : Millis{1});
+  }
+}
+
+TEST(BackoffPolicy, BeginsAfreshWhenSomethingHasMoved) {
+  BackoffPolicy policy(waits::kAlone, true);
+  const Time now{Seconds{1}};
+  (void)policy.next(now, false);
+  EXPECT_GT(policy.next(now + Seconds{10}, false).sleep, Duration{});
+  policy.moved();
+  const WaitPlan plan = policy.next(now + Seconds{10}, false);
+  EXPECT_EQ(plan.sleep, Duration{});
+  EXPECT_FALSE(plan.yields);
+}
+
 TEST(BackoffPolicy, DrivesMpiBeforeEachSleepAndAtLeastOnceAMillisecond) {
   for (const WaitLimits* limits : {&waits::kAlone, &waits::kCrowded}) {
     Duration driven{};

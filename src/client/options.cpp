@@ -154,14 +154,16 @@ constexpr Option<C> kTable[] = {
 std::span<const Option<ClientConfig>> client_options() { return kTable; }
 
 namespace {
-std::string given_sharpd;
+BindingSettings given;
 }  // namespace
 
-void use_sharpd(std::string path) { given_sharpd = std::move(path); }
+void use_settings(BindingSettings settings) { given = std::move(settings); }
 
 Result<ClientConfig> load_client_config() {
   auto config = load<ClientConfig>(kTable, environment());
-  if (config && !given_sharpd.empty()) config->sharpd_socket = given_sharpd;
+  if (!config) return config;
+  if (!given.sharpd_socket.empty()) config->sharpd_socket = given.sharpd_socket;
+  if (given.streams && !environment().lookup("SHARP_COLL_ENABLE_SAT")) config->enable_sat = true;
   return config;
 }
 

@@ -61,8 +61,13 @@ std::span<const Option<ClientConfig>> client_options();
 /// Reads them from the environment; an error names the variable, its value and the legal values.
 Result<ClientConfig> load_client_config();
 
-/// From now on load_client_config() says that sharpd listens there, whatever the variable says; "": as that says.
-void use_sharpd(std::string path);
+/// A binding's settings of its jobs.
+struct BindingSettings {
+  std::string sharpd_socket;  ///< Goes before the variable; "": as that says.
+  bool streams = false;       ///< Holds where SHARP_COLL_ENABLE_SAT is not set.
+};
+/// They hold for load_client_config() from now on.
+void use_settings(BindingSettings settings);
 
 /// Returns a sentence for each SHARP_COLL_* and SUMAC_* variable in the environment that no program of ours knows, with
 /// the name that was probably meant.

@@ -59,8 +59,9 @@ bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
     // The progress callback may have completed this very operation, or found that the group is broken.
     if (task.phase == kPhaseDone) return Errc::ok;
     if (group.broken() != Errc::ok) return group.broken();
-    task.is_elsewhere = false;
+    task.is_elsewhere = task.has_moved = false;
     const Step step = task.algorithm->step(task);
+    if (task.has_moved) waiting.moved();
     if (step == Step::done) {
       if (coll::collective(task.operation->kind).waits_for_all) group.crowd().spread_now_and_then();
       return Errc::ok;

@@ -13,6 +13,7 @@ struct WaitSettings {
   double cpus = 1;                    ///< The processors really available to them: affinity and cgroup quota.
   bool caller_yields = false;         ///< The caller's own waits yield, so its user knows of others who want the cores.
   bool spreads = true;                ///< A rank may move to another core if its own has too many ranks (crowd.hpp).
+  bool sleeps_long = false;           ///< The caller has no communication of its own that a long sleep would hold up.
   void (*progress)(void*) = nullptr;  ///< Drives the caller's MPI; may call back into other operations.
   void* context = nullptr;
 
@@ -24,9 +25,11 @@ struct WaitSettings {
 class RankWait {
  public:
   explicit RankWait(const WaitSettings& settings) noexcept
-      : settings_(settings), policy_(waits::in_host(settings.yields_first())) {}
+      : settings_(settings), policy_(waits::in_host(settings.yields_first()), settings.sleeps_long) {}
 
   bool yields_first() const noexcept { return policy_.yields_first(); }
+  /// Call it when a step has moved data without coming to its end: from there on the rank waits for the next.
+  void moved() noexcept { policy_.moved(); }
   /// Returns true when it is time to check whether all members are still alive (about every 10 ms).
   bool pause() noexcept;
 

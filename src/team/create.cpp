@@ -293,6 +293,7 @@ void Maker::weigh_processors() {
       std::max(static_cast<int>(team_->layout.host_members.size()), static_cast<int>(others));
   team_->waiting.cpus = cpus;
   team_->waiting.caller_yields = spec_.yields != 0;
+  team_->waiting.sleeps_long = spec_.has_no_next != 0;
   team_->waiting.spreads = handle_.options.spread;
   team_->shape.crowded = team_->waiting.crowded();
 }

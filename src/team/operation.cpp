@@ -95,17 +95,17 @@ int step_all(sumac_team& team) {
 /// because many hosts of a job may share these cores. MPI is driven when its millisecond is over, before the next sleep
 /// and not after the last one, so that an arrived message is handled first and its answer does not wait. If nothing has
 /// arrived it does not look between two sleeps. Returns false if it cannot sleep.
-bool sleep_across(sumac_team& team, int& sleeps) {
-  sumac::coll::Across* const across = team.tree != nullptr ? team.tree : team.own_across;
+bool sleep_across(sumac_team& team, sumac::coll::Across* across, int& sleeps) {
   if (across == nullptr) return false;
+  const sumac::Duration every =
+      team.waiting.sleeps_long ? sumac::waits::kLeaderSleepsAlone : sumac::waits::kLeader.drive_every;
   for (;;) {
     sumac::Time now = sumac::monotonic_now();
-    if (team.drives.is_due(now, sumac::waits::kLeader.drive_every)) {
+    if (team.drives.is_due(now, every)) {
       if (team.waiting.progress != nullptr) team.waiting.progress(team.waiting.context);
       team.drives.done(now = sumac::monotonic_now());
     }
-    const auto left =
-        std::chrono::duration_cast<sumac::Micros>(team.drives.left(now, sumac::waits::kLeader.drive_every));
+    const auto left = std::chrono::duration_cast<sumac::Micros>(team.drives.left(now, every));
     const auto slept = across->sleep(std::max(1, static_cast<int>(left.count())));
     if (slept == Slept::impossible) return false;
     if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0 && team.island_group != nullptr &&
@@ -115,21 +115,34 @@ bool sleep_across(sumac_team& team, int& sleeps) {
   }
 }
 
-/// Waits as a rank waits for its host until `ready` returns true. Where `is_across`, it looks `looks_across` times
-/// before it sleeps, beside the first call of `ready`, which starts the operation. After a sleep one look is enough,
-/// because the message that ended the sleep is there. Returns how often it slept.
-template <class Ready, class IsAcross>
-int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t looks_across = 0) {
+/// Waits as a rank waits for its host until `ready` returns true.
+template <class Ready>
+void wait_here(sumac_team& team, Ready ready) {
+  sumac::shm::RankWait waiting(team.waiting);
+  const std::uint32_t looks = sumac::waits::schedule_looks(team.waiting.yields_first());
+  for (;;) {
+    for (std::uint32_t i = 1; i <= looks; ++i)
+      if (ready()) return;
+    if (waiting.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
+  }
+}
+
+/// Waits until `is_over` returns true, which steps `run`. Where the run waits for other hosts, it looks `looks_across` times
+/// before it sleeps, beside the first step, which starts the operation. After a sleep one look is enough, because the
+/// message that ended the sleep is there. Returns how often it slept.
+template <class IsOver>
+int wait_out(sumac_team& team, const Run& run, IsOver is_over, std::uint32_t looks_across) {
   sumac::shm::RankWait waiting(team.waiting);
   const std::uint32_t looks = sumac::waits::schedule_looks(team.waiting.yields_first());
   int sleeps = 0;
   for (;;) {
     const std::uint32_t before_sleep = sleeps > 0 ? 1 : 1 + looks_across;
     for (std::uint32_t i = 1; i <= looks; ++i) {
-      if (ready()) return sleeps;
-      if (i >= before_sleep && is_across()) break;
+      if (is_over()) return sleeps;
+      if (run.has_moved()) waiting.moved();
+      if (i >= before_sleep && run.waits_across()) break;
     }
-    if (is_across() && sleep_across(team, sleeps)) continue;
+    if (run.waits_across() && sleep_across(team, run.across(), sleeps)) continue;
     // This also finds a dead rank of the island while a leader waits for other hosts.
     if (waiting.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
   }
@@ -137,13 +150,9 @@ int wait_until(sumac_team& team, Ready ready, IsAcross is_across, std::uint32_t 
 
 /// Takes the team's turn and finishes the operations that were posted before. Returns false if the team is broken.
 bool take_turn(sumac_team& team) {
-  const auto is_here = [] { return false; };
   // Another thread may hold `turn` to advance the queue; it will give it back soon.
-  wait_until(
-      team, [&] { return team.turn.try_take(); }, is_here);
-  while (team.active.load(std::memory_order_relaxed) > 0)
-    wait_until(
-        team, [&] { return step_head(team); }, is_here);
+  wait_here(team, [&] { return team.turn.try_take(); });
+  while (team.active.load(std::memory_order_relaxed) > 0) wait_here(team, [&] { return step_head(team); });
   return !team.is_broken.load(std::memory_order_relaxed);
 }
 
@@ -161,10 +170,9 @@ int run_to_end(sumac_team& team, const Operation& operation, const Choice& choic
     if (step != Step::waiting) status = step == Step::done ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN;
     return step != Step::waiting;
   };
-  const bool by_tree = choice.way == Way::tree;  // The other ways between hosts cannot sleep.
+  const bool by_tree = choice.way == Way::tree;
   const bool looks = !by_tree || team.looking.looks();
-  const int sleeps = wait_until(
-      team, is_over, [&] { return run.waits_across(); }, looks ? sumac::waits::kLeader.looks : 0);
+  const int sleeps = wait_out(team, run, is_over, looks ? sumac::waits::kLeader.looks : 0);
   if (by_tree) sleeps > 0 ? team.looking.missed() : team.looking.paid();
   return status;
 }

@@ -306,6 +306,10 @@ bool Run::is_well(const coll::Across& across, Progress progress, std::string_vie
 
 bool Run::is_out_of_reach() const noexcept { return team_->is_apart && across_ == team_->own_across; }
 
+coll::Across* Run::across() const noexcept {
+  return at_ == At::values ? team_->ordered_sum->part().across() : across_;
+}
+
 bool Run::waits_across() const noexcept {
   if (at_ == At::values) return team_->ordered_sum->part().waits_across();
   return (at_ == At::wait && flying_ > 0) || at_ == At::direct_rest;
@@ -333,7 +337,7 @@ bool Run::poll_across() {
     if (flight.is_done) continue;
     const Progress progress = across_->test(flight.request);
     if (progress == Progress::pending) continue;
-    flight.is_done = true;
+    flight.is_done = has_moved_ = true;
     --flying_;
     if (!is_well(*across_, progress, "a collective among the leaders failed")) return false;
   }

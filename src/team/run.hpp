@@ -26,6 +26,8 @@ class Run {
   shm::Step advance();
   /// The last advance() returned `waiting` but made progress.
   bool has_moved() const noexcept { return has_moved_; }
+  /// The way between hosts that it waits for, or will; null if it takes none.
+  coll::Across* across() const noexcept;
   /// It waits for other hosts only, and not for a rank of this host.
   bool waits_across() const noexcept;
   /// Returns the events that the operation waits for after advance() returned `waiting`, as bits of enum sumac_awaits.

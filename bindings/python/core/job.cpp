@@ -63,12 +63,14 @@ Job::~Job() {
     return;
   }
   sumac_job_end();
-  sumac_tree_use_sharpd(nullptr);
+  sumac_tree_settings(nullptr, 0);
 }
 
 /// Returns why there is no job; "" if there is.
 Result<std::string> Job::begin(Exchange& exchange, const Members& members, const sumac_team_options_t* options) {
-  if (!daemons_.sharpd_socket().empty()) sumac_tree_use_sharpd(daemons_.sharpd_socket().c_str());
+  const std::string& own = daemons_.sharpd_socket();
+  // Tensors are large. A node of the job's own is on a host, whose link would be the bottleneck of a stream.
+  sumac_tree_settings(own.empty() ? nullptr : own.c_str(), own.empty() ? 1 : 0);
   sumac_say_as(members.all[static_cast<std::size_t>(members.rank)].host.c_str(), static_cast<unsigned>(members.rank));
   std::vector<sumac_place_t> places;
   for (const Member& member : members.all) places.push_back(member.place);

@@ -272,7 +272,6 @@ void Team::look_in_run(void* self) {
   team.look(*running.request, running.number, running.began, running.has_said);
   if (asks && is_interrupted())
     team.break_because({Errc::interrupted, fmt::format("rank {} was interrupted", team.rank())});
-  rest_long(now - running.began);
 }
 
 // ---- blocking

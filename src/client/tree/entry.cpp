@@ -9,7 +9,9 @@ using sumac::client::Comm;
 using sumac::client::TreeAcross;
 using sumac::client::TreeLimits;
 
-void sumac_tree_use_sharpd(const char* path) { sumac::client::use_sharpd(path == nullptr ? "" : path); }
+void sumac_tree_settings(const char* sharpd, int streams) {
+  sumac::client::use_settings({.sharpd_socket = sharpd == nullptr ? "" : sharpd, .streams = streams != 0});
+}
 
 void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds) {
   TreeLimits found{};

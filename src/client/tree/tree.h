@@ -13,9 +13,10 @@ extern "C" {
 struct sharp_coll_comm;
 typedef struct sumac_tree sumac_tree_t;
 
-/** Jobs that begin from now on use the sharpd that listens at `path`, whatever SHARP_COLL_SHARPD_SOCKET_NAME says. NULL:
- *  as that says again. Not while a job begins. */
-void sumac_tree_use_sharpd(const char* path);
+/** Settings of the jobs that begin from now on. Not while a job begins.
+ *  @param sharpd   The socket of this host's sharpd, whatever SHARP_COLL_SHARPD_SOCKET_NAME says; NULL: as that says.
+ *  @param streams  Large operations are streamed, unless SHARP_COLL_ENABLE_SAT is set. */
+void sumac_tree_settings(const char* sharpd, int streams);
 
 /** Computes for each kind the bytes of the largest operation that the tree does faster than the hosts by themselves: -1
  *  if it does not do the kind, and zeros if the group is not ours. All ranks of a team must agree on the minimum of
