@@ -7,12 +7,14 @@ import report
 from core.cells import Results
 
 
-def judged(ours, gloo, nothing, cell):
+def judged(ours, gloo, nothing, cell, component=None):
     results = Results()
     for start in range(3):
         for name, value in ((P.SUMAC, ours), (P.GLOO, gloo), (P.NOTHING, nothing)):
             results.cell(cell.name, name).values.append(value)
         results.pair(cell.name, P.GLOO).add(start, gloo / ours)
+        if component is not None:
+            results.cell(cell.name, P.COMPONENT).values.append(component)
     return report.row(cell, results, 103.0)
 
 
@@ -33,6 +35,25 @@ class Plan(unittest.TestCase):
                 self.assertEqual(judged(ours, gloo, nothing, cell)["verdict"], word)
         entry = judged(20, 400, 10, cell)
         self.assertEqual((entry["ok"], entry["ratio"], entry["bare"], entry["above_nothing_us"]), (True, 20, 10, 10))
+
+    def test_a_cell_is_compared_with_the_component(self):
+        cell = next(cell for cell in P.cells() if cell.name == "allreduce-32MiB-2r")
+        for ours, component, word in ((1000, 900, "pass"), (1000, 800, "FAIL")):
+            with self.subTest(component=component):
+                self.assertEqual(judged(ours, 4000, 1, cell, component)["verdict"], word)
+
+    def test_a_case_between_hosts(self):
+        for name, ours, gloo, alone, word in (("allreduce-64MiB-8h", 2800, 5000, None, "pass"), ("allreduce-64MiB-8h", 3000, 5000, None, "FAIL"),
+                                              ("allreduce-64MiB-8h", 2800, 3000, None, "FAIL"), ("ddp-step-8h", 3000, 5000, 400, "pass"),
+                                              ("ddp-step-8h", 4000, 5000, 400, "FAIL"), ("ddp-step-8h", 3000, 5000, 600, "open")):
+            with self.subTest(name=name, ours=ours, gloo=gloo, alone=alone):
+                case, results = next(case for case in P.BETWEEN if case.name == name), Results()
+                for turn in range(3):
+                    for backend, value in ((P.SUMAC, ours), (P.GLOO, gloo), (P.ALONE, alone)):
+                        if value is not None:
+                            results.cell(name, backend).values.append(value)
+                    results.pair(name, P.GLOO).add(turn, gloo / ours)
+                self.assertEqual(report.between(case, results)["verdict"], word)
 
     def test_a_number_with_a_limit(self):
         self.assertTrue(report.limited("idle-cpu", "share", 0.01, 0.01)["ok"])

@@ -13,15 +13,19 @@ def row(cell, results, trip_ns):
     pairs = results.pair(cell.name, P.GLOO)
     mine, ratio, interval = results.cell(cell.name, P.SUMAC), pairs.ratio, pairs.interval
     above = median([ours - other for ours, other in zip(mine.values, results.cell(cell.name, P.NOTHING).values)])
-    word, why = _verdict(cell, mine, ratio, interval, above)
+    by_component = results.value(cell.name, P.COMPONENT)
+    word, why = _verdict(cell, mine, ratio, interval, above, by_component)
     more = {} if cell.over_nothing_us is None else {"above_nothing_us": above}
-    return T.entry(cell.name, "us", mine.value, {P.LABELS[P.GLOO]: results.value(cell.name, P.GLOO)}, None,
+    peers = {P.LABELS[P.GLOO]: results.value(cell.name, P.GLOO)}
+    if by_component is not None:
+        peers[P.LABELS[P.COMPONENT]] = by_component
+    return T.entry(cell.name, "us", mine.value, peers, None,
                    results.value(cell.name, P.NOTHING), ranks=cell.ranks, bytes=cell.bytes, best_peer=P.LABELS[P.GLOO], ratio=ratio,
                    ratio_interval=list(interval) if interval else None, **V.keys(word, why, cell.must()), pairs={P.LABELS[P.GLOO]: len(pairs.values)},
                    cacheline_ns=trip_ns, failures={P.LABELS[name]: one.failures for name, one in results.of(cell.name).items() if one.failures}, **more)
 
 
-def _verdict(cell, mine, ratio, interval, above):
+def _verdict(cell, mine, ratio, interval, above, by_component):
     if mine.failures:
         return V.FAIL, mine.failures[0]
     if mine.value is None or ratio is None:
@@ -31,6 +35,8 @@ def _verdict(cell, mine, ratio, interval, above):
     judged.hold((interval[1] if interval else ratio) >= cell.faster, f"{ratio:.2f} x faster than gloo")
     if cell.over_nothing_us is not None:
         judged.hold(above <= cell.over_nothing_us, f"{above:.1f} us above a backend that does nothing")
+    if cell.over_component is not None:
+        judged.hold(mine.value <= cell.over_component * by_component, f"{mine.value / by_component:.2f} x the MPI component")
     word, why = judged.result()
     if word == V.PASS and ratio < cell.faster:
         return V.OPEN, why + ": its interval holds the limit"

@@ -22,13 +22,14 @@ from core.table import entry, write  # noqa: E402
 from core.verdict import complain  # noqa: E402
 
 import between  # noqa: E402
+import component  # noqa: E402
 import measured  # noqa: E402
 import plan as P  # noqa: E402
 import report  # noqa: E402
 
 STARTS, CYCLES, ROUNDS = 3, 6, 2
 IDLE_S = 10
-REPRODUCIBLE = "SUMAC_REPRODUCIBLE"
+REPRODUCIBLE, TREE = "SUMAC_REPRODUCIBLE", "HCOLL_ENABLE_SHARP"
 
 
 def cacheline_ns(build):
@@ -42,6 +43,8 @@ def measure(cell, results, start, trips):
     trips.setdefault(cell.name, []).append(cacheline_ns(measure.build))
     try:
         cycles = measured.turns(cell, CYCLES)
+        if cell.over_component is not None:
+            results.cell(cell.name, P.COMPONENT).values.append(component.allreduce_us(measure.build, cell))
     except RuntimeError as failure:
         results.cell(cell.name, P.SUMAC).failures.append(str(failure))
         return
@@ -78,13 +81,17 @@ def other(case):
 
 
 def ddp_loss(case, size):
-    """Two runs on one host and one for each other placement must have equal bits, and be as near to gloo's as the limit says."""
+    """Two runs on one host and one for each other placement, by messages and by a tree, must have equal bits, and be as near to gloo's as the
+    limit says."""
     os.environ[REPRODUCIBLE] = "1"
     ours, again = measured.losses(P.SUMAC, "a" * size), measured.losses(P.SUMAC, "a" * size)
     failure = "two runs differ" if ours != again else None
     for hosts in P.PLACEMENTS[size]:
-        if measured.losses(P.SUMAC, hosts) != ours:
-            failure = failure or f"with ranks on hosts {hosts} the losses differ from those on one host"
+        for level in ("0", "3"):
+            os.environ[TREE] = level
+            if measured.losses(P.SUMAC, hosts) != ours:
+                failure = failure or f"with ranks on hosts {hosts} and {TREE}={level} the losses differ from those on one host"
+    del os.environ[TREE]
     del os.environ[REPRODUCIBLE]
     theirs = measured.losses(P.GLOO, "a" * size)
     apart = max(abs(one - two) / abs(two) for one, two in zip(ours, theirs))
@@ -138,6 +145,7 @@ def main():
     if len(os.sched_getaffinity(0)) < 2:
         sys.exit("bench-torch: this process may use one core only; the ranks need two")
     measure.build = arguments.build
+    os.environ["SUMAC_HOME"] = str(arguments.build.resolve())  # A tree of the job's own is of this build.
     entries = collectives([cell for cell in P.cells() if cell.name in names], arguments.minutes)
     entries += [other(case) for case in P.OTHERS if case in names]
     entries += [between_hosts(case, arguments.build) for case in P.BETWEEN if case.name in names]
