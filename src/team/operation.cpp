@@ -348,6 +348,16 @@ unsigned sumac_team_awaits(const sumac_team_t* team) {
   return team->active.load(std::memory_order_relaxed) == 0 ? 0 : team->awaits.load(std::memory_order_relaxed);
 }
 
+bool sumac_team_sleep(sumac_team_t* team, int us) {
+  sumac_op* op = nullptr;
+  {
+    const ShortLock lock(team->queue_lock);
+    op = team->head;
+  }
+  if (op == nullptr || !op->has_begun || !op->run.waits_across() || op->run.across() == nullptr) return false;
+  return op->run.across()->sleep(us) != Slept::impossible;
+}
+
 unsigned sumac_team_moves(const sumac_team_t* team) { return team->moves.load(std::memory_order_relaxed); }
 
 sumac_rest_t sumac_thread_rest(int64_t idle_us) {

@@ -351,6 +351,11 @@ enum sumac_awaits {
 /** Returns these bits as the last thread that moved the team left them; 0 if nothing is posted. */
 unsigned sumac_team_awaits(const sumac_team_t* team);
 
+/** Sleeps at most `us` microseconds, or until something may have arrived from other hosts for the oldest posted operation.
+ *  Only the thread that moves the team calls it.
+ *  @return True if it has slept; false where the operation waits for ranks of this host, or by a way that ends no sleep. */
+bool sumac_team_sleep(sumac_team_t* team, int us);
+
 /** A number that changes when a large posted operation has made progress without reaching its end. A caller that
  *  polls can use it to see whether polling is worth it. */
 unsigned sumac_team_moves(const sumac_team_t* team);

@@ -177,6 +177,50 @@ TEST(Team, ALeaderSleepsOnTheWayAcrossInBlockingCallsAlone) {
             }));
 }
 
+TEST(Team, WhoMovesPostedOperationsMaySleepOnTheWayAcross) {
+  const auto places = places_of(2, 1, 2);
+  EXPECT_EQ("", as_threads(4, 11, [&](World& world) -> std::string {
+              world.across.has_tree = true;
+              world.across.looks_least = 200;
+              const auto options = options_with({});
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const bool leads = world.rank % 2 == 0;
+              if (sumac_team_sleep(team, 50)) return "slept with nothing posted";
+              const sumac_call_t barrier{.coll = SUMAC_COLL_BARRIER};
+              sumac_op_t* op = nullptr;
+              if (sumac_team_post(team, &barrier, nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "post";
+              int slept = 0;
+              while (sumac_op_test(op) == SUMAC_TEAM_PENDING) {
+                if (sumac_team_sleep(team, 50))
+                  ++slept;
+                else
+                  ::sched_yield();
+              }
+              sumac_op_free(op);
+              if (slept != world.across.sleeps || (slept > 0) != leads) return fmt::format("slept {} times", slept);
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
+TEST(Team, AWaitForItsOwnHostAloneSleepsOnNothing) {
+  const auto places = places_of(1, 1, 2);
+  EXPECT_EQ("", as_threads(2, 12, [&](World& world) -> std::string {
+              const auto options = options_with({});
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              const sumac_call_t barrier{.coll = SUMAC_COLL_BARRIER};
+              sumac_op_t* op = nullptr;
+              if (sumac_team_post(team, &barrier, nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "post";
+              while (sumac_op_test(op) == SUMAC_TEAM_PENDING)
+                if (sumac_team_sleep(team, 50)) return "slept";
+              sumac_op_free(op);
+              sumac_team_destroy(team);
+              return "";
+            }));
+}
+
 TEST(Team, ALeaderWhoseLookingNeverPaysSleepsAtOnce) {
   const auto places = places_of(2, 1, 1);
   EXPECT_EQ("", as_threads(2, 8, [&](World& world) -> std::string {

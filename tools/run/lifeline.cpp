@@ -22,9 +22,7 @@ void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd) 
   for (;;) {
     pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}, {parent_fd, POLLIN, 0}};
     if (::poll(wait, 3, -1) < 0 && errno != EINTR) return;
-    if (wait[2].revents != 0) return;
-    char part[256];
-    if (wait[0].revents != 0 && ::read(STDIN_FILENO, part, sizeof part) <= 0) return;
+    if (wait[0].revents != 0 || wait[2].revents != 0) return;
     signalfd_siginfo info{};
     while (::read(signal_fd, &info, sizeof info) == sizeof info)
       if (info.ssi_signo != SIGCHLD) return;

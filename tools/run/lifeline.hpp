@@ -14,7 +14,7 @@ namespace sumac::tools {
 /// Errc::interrupted: the parent has ended already.
 Result<UniqueFd> watch_parent(const Settings& settings);
 
-/// Returns when the lifeline is cut. Says "died NAME AND STATUS" of each daemon that ends before.
+/// Returns when the lifeline is cut: also by any word on the standard input. Says "died NAME AND STATUS" of each daemon that ends before.
 void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd);
 
 }  // namespace sumac::tools

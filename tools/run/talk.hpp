@@ -3,7 +3,7 @@
 // output:
 //   in   "KEY VALUE" lines, a value of several lines under its key repeatedly, then "go"
 //   out  the same, then "up", or "failed REASON"
-// The end of the standard input ends the command, whatever else happens.
+// The end of the standard input, or any word more, ends the command, whatever else happens.
 #include <map>
 #include <string>
 

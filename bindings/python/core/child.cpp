@@ -133,6 +133,7 @@ Result<std::string> Child::read_until(std::string_view end, Time deadline) {
 
 void Child::end() {
   if (pid_ <= 0) return;
+  (void)write("end\n");  // The pipe's end alone says nothing where a forked child has it as well.
   in_ = UniqueFd();
   out_ = UniqueFd();
   const Time deadline = deadline_after(monotonic_now(), kEndWithin);

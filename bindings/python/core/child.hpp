@@ -28,7 +28,7 @@ class Child {
   /// Returns the lines in front of the line `end`, with their newlines. Errc::lost: the command failed, with its reason;
   /// Errc::timeout.
   Result<std::string> read_until(std::string_view end, Time deadline);
-  /// Closes its standard input, upon which it takes down what it has started, and waits for its end, but not for ever.
+  /// Tells it to take down what it has started, and waits for its end, but not for ever.
   void end();
   /// Forgets it, as a fork's child must.
   void forget() noexcept;

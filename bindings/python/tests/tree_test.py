@@ -99,6 +99,24 @@ def twice(rank, size, folder):
     return descendants(os.getpid())
 
 
+def destroyed_beside_a_child(rank, size, folder):
+    """The group is destroyed while a child that was forked in between lives on, as a DataLoader's worker may."""
+    ranks.init("sumac", rank, size, folder)
+    dist.all_reduce(torch.ones(4))
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writes)
+        os.read(reads, 1)
+        os._exit(0)
+    os.close(reads)
+    dist.destroy_process_group()
+    left = descendants(os.getpid())
+    os.close(writes)
+    os.waitpid(child, 0)
+    return len(left)
+
+
 def dies(rank, size, folder):
     ranks.init("sumac", rank, size, folder)
     dist.all_reduce(torch.ones(4))
@@ -154,6 +172,9 @@ class Tree(unittest.TestCase):
 
     def test_a_job_ends_with_its_last_group(self):
         self.assertEqual(ranks.values(self, on_hosts(twice, "ab"), 2), [[], []])
+
+    def test_a_job_ends_beside_a_forked_child(self):
+        self.assertEqual(ranks.values(self, on_hosts(destroyed_beside_a_child, "ab"), 2), [1, 1])
 
     def test_sums_have_the_bits_of_one_host(self):
         with variables(SUMAC_REPRODUCIBLE="1"):
