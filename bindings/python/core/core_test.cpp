@@ -81,6 +81,35 @@ struct Sum {
   }
 };
 
+TEST(Exchange, GivesEachRankWhatItMayHave) {
+  MemoryStore store;
+  const int size = 4;
+  std::vector<std::string> faults(size);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, rank] {
+      Exchange exchange(store, rank, size);
+      const auto says = [&](const std::string& what, bool is_right) {
+        if (!is_right) faults[static_cast<std::size_t>(rank)] += what + " ";
+      };
+      const auto own = bytes_of_text(std::string(static_cast<std::size_t>(rank), 'x'));
+      for (int root = 0; root < size; ++root) {
+        says("bcast", exchange.bcast(root, own).value().size() == static_cast<std::size_t>(root));
+        const auto all = exchange.gather(root, own).value();
+        says("gather", all.size() == (rank == root ? 4u : 0u) && (rank != root || all[3].size() == 3));
+      }
+      // Two of the ranks among themselves, while the others go on.
+      Exchange some = exchange.among({1, 3}, rank == 1 ? 0 : rank == 3 ? 1 : -1);
+      if (rank % 2 == 1) {
+        const auto all = some.allgather(own).value();
+        says("among", all.size() == 2 && all[0].size() == 1 && all[1].size() == 3);
+      }
+      says("allgather", exchange.allgather(own).value()[2].size() == 2);
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(faults, std::vector<std::string>(size));
+}
+
 TEST(Roll, AReaderSeesAnEntryWholeOrNotAtAll) {
   std::vector<std::byte> memory(Roll::bytes_for(1) + 64);
   void* at = memory.data();
