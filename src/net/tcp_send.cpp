@@ -31,7 +31,7 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   const bool connected = !tcp_life::is_connecting(conn->life);
   if (connected && corked_ == 0 && conn->out.empty()) {
     const auto sent = conn->send_now(frame, head, body, stats_);
-    if (sent == TcpConnection::Sent::failed) return fail_with(*conn, std::move(conn->failure)), Errc::lost;
+    if (sent == TcpConnection::Sent::failed) return write_failed(*conn), Errc::lost;
     if (sent == TcpConnection::Sent::some) arm_output(*conn, true);
     return Errc::ok;
   }
@@ -41,9 +41,18 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   return Errc::ok;
 }
 
+/// The peer takes nothing any more. Its last messages may lie unread in the socket and say why, so they are read first;
+/// the end of the stream, which is behind them, then ends the connection.
+void TcpTransport::write_failed(TcpConnection& conn) {
+  if (conn.is_disowned() || !conn.is_read() || !conn.has_unread_input())
+    return fail_with(conn, std::move(conn.failure));
+  conn.out.clear();
+  arm_output(conn, false);
+}
+
 void TcpTransport::flush(TcpConnection& conn) {
   const auto sent = conn.flush(stats_);
-  if (sent == TcpConnection::Sent::failed) return fail_with(conn, std::move(conn.failure));
+  if (sent == TcpConnection::Sent::failed) return write_failed(conn);
   arm_output(conn, sent == TcpConnection::Sent::some);
   if (tcp_life::is_over(conn.life)) return;
   if (conn.out.empty()) conn.pong_owed = false;

@@ -454,6 +454,24 @@ TEST(Tcp, APeerThatReadsNothingHoldsNoMoreThanItMay) {
   EXPECT_EQ(client.closed.size() + server.closed.size(), 0u);
 }
 
+TEST(Tcp, TheLastWordsOfAPeerAreReadAlsoBySomebodyWhoWrites) {
+  for (const bool is_corked : {false, true}) {
+    End server(listening()), client(TransportConfig{});
+    const ConnId conn = client.connect(server.transport->address());
+    ASSERT_TRUE(drive({&server, &client}, [&] { return client.connected.size() == 1; }));
+    ASSERT_EQ(server.send(server.accepted[0], "why"), Errc::ok);
+    server.transport.reset();  // The end of a process closes its sockets.
+    // The peer's system answers the first message with a reset, and the next one finds the connection broken.
+    if (is_corked) client.transport->cork();
+    for (int i = 0; i < 3; ++i) (void)client.send(conn, "late");
+    if (is_corked) client.transport->uncork();
+    (void)client.send(conn, "later");
+    (void)client.send(conn, "later");
+    ASSERT_TRUE(drive({&client}, [&] { return client.closed.size() == 1; }));
+    EXPECT_EQ(client.from(conn), std::vector<std::string>{"why"});
+  }
+}
+
 TEST(Tcp, CorkedMessagesLeaveInOneSystemCall) {
   End server(listening()), client(TransportConfig{});
   const ConnId conn = client.connect(server.transport->address());

@@ -95,6 +95,7 @@ class TcpTransport final : public Transport {
   void resume_stalled();
   void choose_wakes(TransportEvents& events);
   std::size_t place_begun(TransportEvents& events, std::size_t budget);
+  void write_failed(TcpConnection& conn);
   void flush(TcpConnection& conn);
   void flush_dirty();
   void mark_dirty(TcpConnection& conn);

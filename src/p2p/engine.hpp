@@ -17,6 +17,7 @@
 #include "base/payload.hpp"
 #include "base/result.hpp"
 #include "coll/across.hpp"
+#include "p2p/letters.hpp"
 #include "p2p/running.hpp"
 
 namespace sumac::p2p {
@@ -32,6 +33,9 @@ class Carrier {
   virtual std::uint64_t left(std::uint32_t peer) const = 0;
   /// The group has failed: no memory of an operation may be used from now on. What was sent before still goes.
   virtual void on_failed() = 0;
+  /// No memory that is lent to this connection may be used from now on: what is still to be sent is copied, and a message
+  /// that is arriving in memory from on_head() comes whole.
+  virtual void detach(std::uint32_t peer) = 0;
 
  protected:
   ~Carrier() = default;
@@ -45,6 +49,8 @@ struct EngineConfig {
   /// After this time without an end a member asks the others how far they are: an operation that they have ended, or
   /// called differently, would never end here.
   Duration ask_after = Seconds{1};
+  LetterEvents* letters = nullptr;       ///< Null: the group carries no letters.
+  std::uint64_t part_max = kMessageMax;  ///< The bytes of one part of a letter.
   std::function<std::string(std::uint32_t)> name = [](std::uint32_t peer) { return fmt::format("rank {}", peer); };
 };
 
@@ -72,6 +78,8 @@ class Engine {
   bool leave();
   /// Ends the group for this member and reports it to the others.
   void fail(Error why);
+
+  Letters* letters() noexcept { return letters_.get(); }
 
   bool is_idle() const noexcept { return live_.empty(); }
   std::size_t live() const noexcept { return live_.size(); }  ///< Operations under way.
@@ -121,6 +129,9 @@ class Engine {
   wire::PeerHeader header(wire::PeerKind kind) const;
   Errc send(std::uint32_t peer, const wire::PeerHeader& header, const Payload& body = {});
   bool is_before_window(std::uint32_t peer, std::uint32_t sequence);
+  Errc send_letter(std::uint32_t peer, wire::PeerKind kind, std::uint32_t sequence, std::uint32_t index,
+                   const Payload& body);
+  void on_letter(std::uint32_t peer, const wire::PeerHeader& header, const BufferRef& frame);
 
   void run(Running& running);
   void pump_out(Running& running, Lane& lane);
@@ -151,6 +162,7 @@ class Engine {
   Carrier& carrier_;
   BufferPool& pool_;
   std::vector<Peer> peers_;
+  std::unique_ptr<Letters> letters_;
   std::vector<std::unique_ptr<Running>> records_;
   std::vector<Running*> spare_, live_;  ///< `live_` is in the order of starting.
   std::vector<Unexpected> unexpected_;

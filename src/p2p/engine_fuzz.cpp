@@ -24,6 +24,7 @@ class Sink final : public Carrier {
   std::uint64_t taken(std::uint32_t peer) const override { return taken_[peer]; }
   std::uint64_t left(std::uint32_t peer) const override { return taken_[peer]; }
   void on_failed() override { has_failed = true; }
+  void detach(std::uint32_t) override {}
   bool has_failed = false;
 
  private:

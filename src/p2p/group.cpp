@@ -28,8 +28,9 @@ std::uint64_t eager_max_of(std::uint32_t size) {
   return std::clamp<std::uint64_t>(share, kEagerLeast, kEagerMax);
 }
 
-std::size_t pool_bytes(std::uint32_t size, std::uint64_t eager_max) {
-  return kOtherMemory + std::size_t{size} * kEarlyMessages * BufferPool::footprint(wire::kPeerHeaderBytes + eager_max);
+std::size_t pool_bytes(std::uint32_t size, std::uint64_t eager_max, bool has_letters) {
+  const std::uint64_t messages = kEarlyMessages + (has_letters ? kLettersAhead : 0);
+  return kOtherMemory + std::size_t{size} * messages * BufferPool::footprint(wire::kPeerHeaderBytes + eager_max);
 }
 
 std::string own_host_name() {
@@ -42,7 +43,7 @@ std::string own_host_name() {
 Group::Group(GroupConfig config, std::uint64_t eager_max)
     : config_(std::move(config)),
       eager_max_(eager_max),
-      pool_(pool_bytes(config_.size, eager_max)),
+      pool_(pool_bytes(config_.size, eager_max, config_.letters != nullptr)),
       conns_(config_.size),
       sent_(config_.size) {}
 
@@ -129,8 +130,10 @@ coll::Across::Progress Group::test(void* request) {
   return engine_->test(request);
 }
 
-coll::Across::Sleep Group::sleep(int us) {
-  if (engine_->is_idle() || engine_->failure()) return Sleep::impossible;
+coll::Across::Sleep Group::sleep(int us) { return engine_->is_idle() ? Sleep::impossible : doze(us); }
+
+coll::Across::Sleep Group::doze(int us) {
+  if (engine_->failure()) return Sleep::impossible;
   const Time until = deadline_after(monotonic_now(), Micros{us});
   while (look() == 0) {
     if (monotonic_now() >= until) return Sleep::in_vain;
@@ -156,10 +159,11 @@ std::size_t Group::look() {
   const std::size_t events = transport_->progress(*this);
   heard_ += events;
   if (engine_ == nullptr) return events;
-  // A send that is over brings no event of the transport, but it may end an operation.
-  const std::size_t live = engine_->live();
+  // A send that is over brings no event of the transport, but it may end an operation, or let the next part go.
+  const auto parts = [this] { return letters() != nullptr ? letters()->parts_left() : 0; };
+  const std::size_t live = engine_->live(), before = parts();
   engine_->settle(monotonic_now());
-  return events + (live - engine_->live());
+  return events + (live - engine_->live()) + (parts() - before);
 }
 
 std::string_view Group::error() const noexcept {

@@ -8,8 +8,8 @@
 //   auto progress = (*group)->start(operation, request);  // a coll::Operation, as coll::Across has it
 //   if (progress == Group::Progress::pending) progress = (*group)->wait(request);
 //
-// There is no thread: messages move while a member is inside start(), test(), sleep() or wait(). One thread at a time
-// may call.
+// There is no thread: messages move while a member is inside start(), test(), sleep(), wait() or move(). One thread at a
+// time may call.
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,6 +42,8 @@ struct GroupConfig {
   /// The members' names in messages, in the order of ranks, if people know them by other ranks than the group's. Empty:
   /// "rank 1 (host n2)".
   std::vector<std::string> names{};
+  /// The user of letters, which outlives the group. Null: the group carries none.
+  LetterEvents* letters = nullptr;
 };
 
 class Group final : public coll::Across, private net::TransportEvents, private Carrier {
@@ -72,6 +74,15 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   /// One line for people: the algorithm for such an operation, its least time and those of the others. `bytes` as in
   /// takes().
   std::string explain(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const;
+  // ---- letters, beside the operations
+  Letters* letters() noexcept { return engine_->letters(); }
+  /// Moves what has come, and what can be sent. Returns the number of events.
+  std::size_t move() { return look(); }
+  /// Sleeps at most `us` microseconds, until something has come; also where no operation is under way.
+  Sleep doze(int us);
+  /// Ends the group for all its members; they read the reason. Nothing happens if it has failed before.
+  void break_because(Error why) { engine_->fail(std::move(why)); }
+
   const Costs& costs() const noexcept { return costs_; }
   const net::TransportStats& stats() const noexcept { return transport_->stats(); }
   /// Runs an operation by an algorithm of the caller's choice, the same at every member: for benchmarks and tests.
@@ -127,6 +138,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   std::uint64_t taken(std::uint32_t peer) const override { return sent_[peer].taken; }
   std::uint64_t left(std::uint32_t peer) const override;
   void on_failed() override;
+  void detach(std::uint32_t peer) override { transport_->detach(conns_[peer]); }
 
   GroupConfig config_;
   std::uint64_t eager_max_;

@@ -135,6 +135,71 @@ TEST(Group, BlocksBetweenTwoMembersNeedNoThird) {
   });
 }
 
+/// Takes every letter as it comes.
+class Desk final : public LetterEvents {
+ public:
+  std::vector<std::vector<std::byte>> come;
+  std::size_t sent = 0, received = 0;
+  std::string failed;
+
+ private:
+  bool on_letter(std::uint32_t, std::uint32_t, std::span<const std::byte> bytes) override {
+    come.emplace_back(bytes.begin(), bytes.end());
+    ++received;
+    return true;
+  }
+  Answer on_offer(std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t bytes) override {
+    return {Answer::What::take, come.emplace_back(bytes).data(), this};
+  }
+  void on_received(void*) override { ++received; }
+  void on_sent(void*) override { ++sent; }
+  void on_note(std::uint32_t, std::uint32_t, std::uint32_t) override {}
+  void on_left(std::uint32_t) override {}
+  void on_failed(const Error& why) override { failed = why.context; }
+};
+
+TEST(Group, LettersComeBesideOperationsAndTheLongOnesStraightIntoTheirMemory) {
+  std::vector<Desk> desks(2);
+  each_member(
+      2,
+      [&](Group& group, std::uint32_t rank) {
+        const auto fold = fold_of<std::int64_t>(Op::sum, Dtype::int64);
+        std::vector<std::int64_t> data(300000);
+        const std::size_t sizes[] = {0, 100, 5000000, 20000, 16384};
+        std::vector<std::vector<std::byte>> out;
+        const auto before = group.stats().placed;
+        for (const std::size_t size : sizes) {
+          out.emplace_back(size, static_cast<std::byte>(rank + 1));
+          ASSERT_TRUE(group.letters()->post(1 - rank, 0, out.back(), &desks[rank]));
+        }
+        const Operation operation{.kind = Kind::allreduce, .out = data.data(), .bytes = data.size() * 8, .fold = &fold};
+        ASSERT_EQ(run(group, operation), Progress::done) << group.error();
+        const Desk& desk = desks[rank];
+        while ((desk.sent < std::size(sizes) || desk.received < std::size(sizes)) && desk.failed.empty())
+          (void)group.doze(10000);
+        ASSERT_EQ(desk.failed, "");
+        for (std::size_t i = 0; i < std::size(sizes); ++i)
+          EXPECT_EQ(desk.come[i], std::vector<std::byte>(sizes[i], static_cast<std::byte>(2 - rank)));
+        EXPECT_GE(group.stats().placed - before, 5000000 / kMessageMax);
+        // A member may leave only when the other has everything, as at the end of any group.
+        ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::done) << group.error();
+      },
+      [&](GroupConfig& config) { config.letters = &desks[config.rank]; });
+}
+
+TEST(Group, TheOthersReadWhyAMemberBreaksIt) {
+  std::vector<Desk> desks(3);
+  each_member(
+      3,
+      [&](Group& group, std::uint32_t rank) {
+        if (rank == 1) return group.break_because({Errc::timeout, "rank 5 has lost its patience"});
+        ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::failed);
+        EXPECT_EQ(group.error(), "rank 5 has lost its patience");
+        EXPECT_EQ(desks[rank].failed, "rank 5 has lost its patience");
+      },
+      [&](GroupConfig& config) { config.letters = &desks[config.rank]; });
+}
+
 TEST(Group, MembersThatDisagreeAreToldAtEveryMember) {
   each_member(4, [&](Group& group, std::uint32_t rank) {
     std::vector<std::int64_t> data(rank == 2 ? 3 : 4);

@@ -21,7 +21,9 @@ class World {
     std::uint64_t eager_max = 200;
     std::uint32_t window = 4;
     Duration delay_max = Micros{500};
-    Duration lost_after = Millis{50};  ///< A crash is noticed within this time.
+    Duration lost_after = Millis{50};      ///< A crash is noticed within this time.
+    std::vector<LetterEvents*> letters{};  ///< The user at each member; empty: groups without letters.
+    std::uint64_t part_max = 1000;
   };
 
   class Member final : private Carrier {
@@ -29,9 +31,14 @@ class World {
     Member(World& world, std::uint32_t rank, const Plan& plan)
         : pool_(std::size_t{64} << 20), world_(world), rank_(rank), taken_(plan.size), left_(plan.size) {
       Carrier& carrier = *this;
-      engine = std::make_unique<Engine>(
-          EngineConfig{.rank = rank, .size = plan.size, .group = 7, .eager_max = plan.eager_max, .window = plan.window},
-          carrier, pool_);
+      engine = std::make_unique<Engine>(EngineConfig{.rank = rank,
+                                                     .size = plan.size,
+                                                     .group = 7,
+                                                     .eager_max = plan.eager_max,
+                                                     .window = plan.window,
+                                                     .letters = plan.letters.empty() ? nullptr : plan.letters[rank],
+                                                     .part_max = plan.part_max},
+                                        carrier, pool_);
     }
 
    private:
@@ -49,6 +56,7 @@ class World {
     std::uint64_t taken(std::uint32_t peer) const override { return taken_[peer]; }
     std::uint64_t left(std::uint32_t peer) const override { return left_[peer]; }
     void on_failed() override { world_.detach(rank_); }
+    void detach(std::uint32_t peer) override { world_.detach(rank_, peer); }
 
     World& world_;
     std::uint32_t rank_;
@@ -102,6 +110,7 @@ class World {
     std::vector<std::byte> bytes;  ///< The head; with the body once it has left.
     Payload body;
     bool has_left = false;
+    bool is_whole = false;  ///< Its final memory was taken away while it arrived.
     Time leaves, arrives;
   };
   struct Way {
@@ -121,7 +130,7 @@ class World {
       return Errc::again;
     }
     const auto some = [&] { return Duration(1 + random.below(static_cast<std::uint64_t>(plan_.delay_max.count()))); };
-    Message message{{head.begin(), head.end()}, body, false, now + some(), {}};
+    Message message{.bytes = {head.begin(), head.end()}, .body = body, .leaves = now + some(), .arrives = {}};
     message.leaves = std::max(way.last, message.leaves);
     message.arrives = way.last = message.leaves + some();
     way.queue.push_back(std::move(message));
@@ -131,10 +140,13 @@ class World {
 
   /// Everything that this member lent is copied, and nothing is written into its memory any more.
   void detach(std::uint32_t rank) {
-    for (std::uint32_t peer = 0; peer < size(); ++peer) {
-      for (Message& message : way_of(rank, peer).queue) leave(message, rank, peer);
-      way_of(peer, rank).placing = {};
-    }
+    for (std::uint32_t peer = 0; peer < size(); ++peer) detach(rank, peer);
+  }
+  void detach(std::uint32_t rank, std::uint32_t peer) {
+    for (Message& message : way_of(rank, peer).queue) leave(message, rank, peer);
+    Way& in = way_of(peer, rank);
+    if (!in.placing.empty()) in.queue.front().is_whole = true;
+    in.placing = {};
   }
   void leave(Message& message, std::uint32_t from, std::uint32_t to) {
     if (message.has_left) return;
@@ -183,7 +195,7 @@ class World {
       way.placing = {};
       engine.on_placed(from);
     } else {
-      if (payload > plan_.eager_max)
+      if (payload > plan_.eager_max && !message.is_whole)
         way.placing = engine.on_head(from, std::span(message.bytes).first<wire::kPeerHeaderBytes>(), payload);
       if (!way.placing.empty()) {
         std::ranges::copy(body.first(payload / 2), way.placing.begin());

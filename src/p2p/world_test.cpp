@@ -3,14 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <functional>
 
 #include "p2p/test_exercise.hpp"
+#include "p2p/test_seeds.hpp"
 #include "p2p/test_world.hpp"
 
 namespace sumac::p2p {
 namespace {
 
+using test::each_seed;
 using test::Exercise;
 using test::World;
 using Progress = Engine::Progress;
@@ -181,16 +182,6 @@ class Game {
   std::vector<bool> has_left_ = std::vector<bool>(64);
   bool is_bursty_;
 };
-
-void each_seed(std::uint64_t count, const std::function<void(std::uint64_t)>& body) {
-  const char* only = std::getenv("SUMAC_SEED");
-  for (std::uint64_t seed = 1; seed <= count; ++seed) {
-    if (only != nullptr && std::strtoull(only, nullptr, 10) != seed) continue;
-    SCOPED_TRACE(fmt::format("rerun with SUMAC_SEED={}", seed));
-    body(seed);
-    if (testing::Test::HasFailure()) return;
-  }
-}
 
 std::uint32_t size_of(std::uint64_t seed) { return static_cast<std::uint32_t>(1 + seed % 9); }
 

@@ -220,10 +220,9 @@ int Maker::compare_greetings() {
   for (int r = 0; r < spec_.size; ++r) {
     const Greeting& greeting = greetings_[static_cast<std::size_t>(r)];
     if (greeting.signature != first.signature)
-      return pass(
-          fmt::format("rank {} has other HCOLL_*, SUMAC_TEAM_* or SUMAC_SHM_* variables than rank 0: give all ranks "
-                      "the same (mpirun -x)",
-                      r));
+      return pass(fmt::format(
+          "rank {} has other HCOLL_*, SUMAC_TEAM_*, SUMAC_SHM_* or SUMAC_REPRODUCIBLE variables than rank 0: {}", r,
+          spec_.has_no_next != 0 ? "set them alike on all machines" : "give all ranks the same (mpirun -x)"));
     same_tuning = same_tuning && greeting.tuning == first.tuning;
   }
   team_->uses_tuning_file = same_tuning && first.tuning != 0;

@@ -9,33 +9,43 @@ namespace {
 
 constexpr auto header_rows() {
   using Self = PeerHeader;
-  return std::array{F(magic, "0x5053, \"SP\""),
-                    F(version, "1"),
-                    F(kind, "PeerKind, table above"),
-                    F(group, "the group's number, the same at all members"),
-                    F(sequence, "number of the operation; tell, abort, leave, handshake: 0"),
-                    F(index,
-                      "data: number of the message from this sender to this receiver in the operation; ready: how many "
-                      "may come; ask: 1 begun, 2 ended; else 0"),
-                    F(begun, "operations that the sender has begun"),
-                    F(ended, "first operation that the sender has not ended"),
-                    F(payload_bytes, "bytes behind the header"),
-                    F(reserved, "zero"),
-                    F(terms.coll, "data, ready, ask: collective, in the order of the table in src/coll; else 0"),
-                    F(terms.algorithm, "how it is done, in the order of src/p2p/choose.hpp"),
-                    F(terms.op, "Op, or null"),
-                    F(terms.dtype, "Dtype, or null"),
-                    F(terms.tag, "tag's Dtype of a pair, or null"),
-                    F(terms.direct, "1: a block between two members alone, with numbers of its own"),
-                    F(terms.reserved, "zero"),
-                    F(terms.root, "root; none: 0"),
-                    F(terms.element_bytes, "bytes of one element; no reduction: 0"),
-                    F(terms.bytes, "bytes of the vector or of one block; where sizes differ between members: 0"),
-                    F(reserved2, "zero")};
+  return std::array{
+      F(magic, "0x5053, \"SP\""),
+      F(version, "1"),
+      F(kind, "PeerKind, table above"),
+      F(group, "the group's number, the same at all members"),
+      F(sequence,
+        "number of the operation; letter, offer, take, part: of the letter from sender to receiver; credit: "
+        "of the first letter that may not come yet; note: any; else 0"),
+      F(index,
+        "data: number of the message from this sender to this receiver in the operation; ready: how many "
+        "may come; ask: 1 begun, 2 ended; take: 1 send it, 2 drop it; part: number of the part; note: its word; else "
+        "0"),
+      F(begun, "operations that the sender has begun"),
+      F(ended, "first operation that the sender has not ended"),
+      F(payload_bytes, "bytes behind the header"),
+      F(reserved, "zero"),
+      F(terms.coll, "data, ready, ask: collective, in the order of the table in src/coll; else 0"),
+      F(terms.algorithm, "how it is done, in the order of src/p2p/choose.hpp"),
+      F(terms.op, "Op, or null"),
+      F(terms.dtype, "Dtype, or null"),
+      F(terms.tag, "tag's Dtype of a pair, or null"),
+      F(terms.direct, "1: a block between two members alone, with numbers of its own"),
+      F(terms.reserved, "zero"),
+      F(terms.root, "root; none: 0"),
+      F(terms.element_bytes, "bytes of one element; no reduction: 0"),
+      F(terms.bytes, "bytes of the vector or of one block; where sizes differ between members: 0"),
+      F(reserved2, "zero")};
 }
 constexpr auto abort_rows() {
   using Self = AbortBody;
   return std::array{F(code, "the kind of error"), F(text, "the reason, filled up with zeros")};
+}
+
+constexpr auto letter_rows() {
+  using Self = LetterBody;
+  return std::array{F(bytes, "the letter's size"), F(tag, "the sender's word; a receive asks for one"),
+                    F(reserved, "zero")};
 }
 
 bool has_terms(PeerKind kind) noexcept {
@@ -50,12 +60,20 @@ const char* flaw_of_size(const PeerHeader& h, std::uint32_t payload_max) noexcep
     case PeerKind::hello: return exactly(sizeof(HelloBody));
     case PeerKind::welcome: return exactly(sizeof(WelcomeBody));
     case PeerKind::proof: return exactly(sizeof(ProofBody));
-    case PeerKind::data: return h.payload_bytes <= payload_max ? nullptr : "the payload is longer than any message";
+    case PeerKind::letter:
+      if (h.payload_bytes < sizeof(LetterBody)) return "payload_bytes is not the size of this kind's body";
+      [[fallthrough]];
+    case PeerKind::data:
+    case PeerKind::part: return h.payload_bytes <= payload_max ? nullptr : "the payload is longer than any message";
+    case PeerKind::offer: return exactly(sizeof(LetterBody));
     case PeerKind::abort: return exactly(sizeof(AbortBody));
     case PeerKind::ready:
     case PeerKind::ask:
     case PeerKind::tell:
-    case PeerKind::leave: return exactly(0);
+    case PeerKind::leave:
+    case PeerKind::take:
+    case PeerKind::credit:
+    case PeerKind::note: return exactly(0);
   }
   return "kind is unknown";
 }
@@ -64,9 +82,11 @@ const char* flaw_of_size(const PeerHeader& h, std::uint32_t payload_max) noexcep
 
 SUMAC_LAYOUT(PeerHeader, header_rows)
 SUMAC_LAYOUT(AbortBody, abort_rows)
+SUMAC_LAYOUT(LetterBody, letter_rows)
 
 std::string_view to_string(PeerKind kind) noexcept {
-  constexpr std::string_view kNames[] = {"hello", "welcome", "proof", "data", "ready", "ask", "tell", "abort", "leave"};
+  constexpr std::string_view kNames[] = {"hello", "welcome", "proof", "data", "ready", "ask",    "tell", "abort",
+                                         "leave", "letter",  "offer", "take", "part",  "credit", "note"};
   const auto index = static_cast<std::size_t>(kind) - 1;
   return index < std::size(kNames) ? kNames[index] : "?";
 }
@@ -78,8 +98,14 @@ const char* flaw(const PeerHeader& h, std::size_t payload, std::uint32_t payload
   if (const char* what = flaw_of_size(h, payload_max); what != nullptr) return what;
   if (h.reserved != 0 || h.reserved2 != 0 || h.terms.reserved != 0) return "a reserved field is not zero";
   if (!has_terms(h.kind)) {
-    if (h.terms != PeerTerms{} || h.sequence != 0 || h.index != 0) return "the message names an operation";
-    return nullptr;
+    if (h.terms != PeerTerms{}) return "the message names an operation";
+    if (h.kind == PeerKind::take && h.index != kTakeSend && h.index != kTakeDrop)
+      return "take: index is neither 1 nor 2";
+    if (h.kind >= PeerKind::letter) {
+      const bool has_index = h.kind == PeerKind::take || h.kind == PeerKind::part || h.kind == PeerKind::note;
+      return h.index == 0 || has_index ? nullptr : "index is not zero";
+    }
+    return h.sequence == 0 && h.index == 0 ? nullptr : "the message names an operation";
   }
   const PeerTerms& t = h.terms;
   if (t.op != Op::null && !is_op(static_cast<unsigned>(t.op))) return "op is unknown";
@@ -87,6 +113,13 @@ const char* flaw(const PeerHeader& h, std::size_t payload, std::uint32_t payload
   if (t.tag != Dtype::null && !is_dtype(static_cast<unsigned>(t.tag))) return "tag is unknown";
   if (t.direct > 1) return "direct is neither 0 nor 1";
   if (h.kind == PeerKind::ask && h.index != kAskBegun && h.index != kAskEnded) return "ask: index is neither 1 nor 2";
+  return nullptr;
+}
+
+const char* flaw(const LetterBody& body, PeerKind kind, std::size_t payload) noexcept {
+  if (body.reserved != 0) return "a reserved field is not zero";
+  if (kind == PeerKind::letter && body.bytes != payload - sizeof(LetterBody))
+    return "the letter's size is not its bytes'";
   return nullptr;
 }
 

@@ -33,7 +33,7 @@ TEST(Peer, EachWrongFieldIsRefusedWithItsName) {
   } rows[] = {
       {"magic", [](PeerHeader& h) { h.magic = 0; }, 24},
       {"version", [](PeerHeader& h) { h.version = 2; }, 24},
-      {"kind", [](PeerHeader& h) { h.kind = PeerKind{10}; }, 24},
+      {"kind", [](PeerHeader& h) { h.kind = PeerKind{16}; }, 24},
       {"kind", [](PeerHeader& h) { h.kind = PeerKind{0}; }, 24},
       {"payload_bytes", [](PeerHeader&) {}, 23},
       {"payload", [](PeerHeader& h) { h.payload_bytes = kPayloadMax + 1; }, kPayloadMax + 1},
@@ -46,6 +46,12 @@ TEST(Peer, EachWrongFieldIsRefusedWithItsName) {
       {"tag", [](PeerHeader& h) { h.terms.tag = Dtype{200}; }, 24},
       {"direct", [](PeerHeader& h) { h.terms.direct = 2; }, 24},
       {"ask", [](PeerHeader& h) { h.kind = PeerKind::ask, h.payload_bytes = 0, h.index = 3; }, 0},
+      {"take", [](PeerHeader& h) { h.kind = PeerKind::take, h.payload_bytes = 0, h.index = 3; }, 0},
+      {"payload_bytes", [](PeerHeader& h) { h.kind = PeerKind::letter, h.payload_bytes = 15; }, 15},
+      {"payload_bytes", [](PeerHeader& h) { h.kind = PeerKind::offer; }, 24},
+      {"payload", [](PeerHeader& h) { h.kind = PeerKind::part, h.payload_bytes = kPayloadMax + 1; }, kPayloadMax + 1},
+      {"index", [](PeerHeader& h) { h.kind = PeerKind::letter, h.index = 1; }, 24},
+      {"names an operation", [](PeerHeader& h) { h.kind = PeerKind::part, h.terms.root = 1; }, 24},
       {"names an operation", [](PeerHeader& h) { h.kind = PeerKind::tell, h.payload_bytes = 0, h.terms = {}; }, 0},
   };
   for (const auto& row : rows) {
@@ -59,6 +65,15 @@ TEST(Peer, EachWrongFieldIsRefusedWithItsName) {
     ASSERT_NE(what, nullptr);
     EXPECT_NE(std::string_view(what).find(row.name), std::string_view::npos) << what;
   }
+}
+
+TEST(Peer, TheBodyOfALetterIsChecked) {
+  EXPECT_EQ(flaw(LetterBody{.bytes = 8, .tag = 3}, PeerKind::letter, 24), nullptr);
+  EXPECT_EQ(flaw(LetterBody{.bytes = 0}, PeerKind::letter, 16), nullptr);
+  EXPECT_EQ(flaw(LetterBody{.bytes = 1u << 30}, PeerKind::offer, 16), nullptr);
+  EXPECT_NE(flaw(LetterBody{.bytes = 9}, PeerKind::letter, 24), nullptr);
+  EXPECT_NE(flaw(LetterBody{.bytes = 8, .reserved = 1}, PeerKind::letter, 24), nullptr);
+  EXPECT_NE(flaw(LetterBody{.bytes = 8, .reserved = 1}, PeerKind::offer, 16), nullptr);
 }
 
 }  // namespace

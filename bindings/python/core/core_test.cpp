@@ -273,7 +273,7 @@ TEST(Team, AMessageThatNobodySendsEndsAtItsLimitAndTheNextOneComes) {
     }
     const auto letter = team.receive(Letter::kAnyone, 5, &got, sizeof got, Seconds{60}, nullptr);
     if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
-    return got == 7 && team.sender(*letter) == 1 ? "" : "wrong message";
+    return got == 7 && letter->peer == 1 ? "" : "wrong message";
   });
   EXPECT_EQ(texts, std::vector<std::string>(2, ""));
 }

@@ -25,7 +25,7 @@ Result<Blob> exchanged(Exchange& exchange, const std::vector<int>& members, std:
 }
 
 Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& members, const std::vector<int>& ranks,
-                                             bool is_reproducible) {
+                                             bool is_reproducible, p2p::LetterEvents* letters) {
   const auto own = std::find(ranks.begin(), ranks.end(), members.rank);
   if (own == ranks.end()) {
     if (auto done = exchanged(exchange, {}, {}); !done) return tl::unexpected(done.error());
@@ -36,7 +36,10 @@ Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& 
   config.size = static_cast<std::uint32_t>(ranks.size());
   config.exchange = [&](std::span<const std::byte> mine) { return exchanged(exchange, ranks, mine); };
   config.reproducible = is_reproducible;
+  if (ranks.size() == members.all.size()) config.letters = letters;
   config.host_name = members.all[static_cast<std::size_t>(members.rank)].host;
+  // A rank that computes for an hour is not dead; whoever waits for it has a limit, and the kernel notices a dead machine.
+  config.silent_after = std::chrono::hours(24 * 365);
   // The same variable as everywhere: on a machine with several networks the first one need not lead to the others.
   if (const char* device = std::getenv("SUMAC_NET_DEVICE")) config.transport.device = device;
   for (const int rank : ranks) config.names.push_back(members.name(rank));
@@ -46,29 +49,34 @@ Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& 
 }  // namespace
 
 Result<std::unique_ptr<Hosts>> Hosts::make(Exchange& exchange, const Members& members, const std::vector<int>& leaders,
-                                           bool is_reproducible) {
+                                           bool is_reproducible, p2p::LetterEvents* letters) {
   std::unique_ptr<Hosts> made(new Hosts);
-  auto among_leaders = group_of(exchange, members, leaders, is_reproducible);
+  auto among_leaders = group_of(exchange, members, leaders, is_reproducible, letters);
   if (!among_leaders) return tl::unexpected(among_leaders.error());
   made->leaders_ = std::move(*among_leaders);
   if (static_cast<int>(leaders.size()) == members.size()) return made;
   std::vector<int> everyone(static_cast<std::size_t>(members.size()));
   for (int rank = 0; rank < members.size(); ++rank) everyone[static_cast<std::size_t>(rank)] = rank;
-  auto among_all = group_of(exchange, members, everyone, is_reproducible);
+  auto among_all = group_of(exchange, members, everyone, is_reproducible, letters);
   if (!among_all) return tl::unexpected(among_all.error());
   made->all_ = std::move(*among_all);
   return made;
 }
 
+/// Only the group of all ranks is moved by several threads.
+std::unique_lock<std::mutex> Hosts::hold(const p2p::Group& group) const {
+  return &group == &everyone() ? std::unique_lock(lock_) : std::unique_lock<std::mutex>();
+}
+
 bool Hosts::takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept {
-  return all().takes(kind, bytes, fold);
+  return everyone().takes(kind, bytes, fold);
 }
 
 std::string Hosts::why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const {
-  return all().why_not(kind, bytes, fold);
+  return everyone().why_not(kind, bytes, fold);
 }
 
-bool Hosts::adds_canonically(coll::Kind kind) const noexcept { return all().adds_canonically(kind); }
+bool Hosts::adds_canonically(coll::Kind kind) const noexcept { return everyone().adds_canonically(kind); }
 
 coll::Across::Progress Hosts::noted(p2p::Group& group, Progress progress, void* request) {
   if (progress == Progress::pending) under_way_.emplace(request, &group);
@@ -76,17 +84,20 @@ coll::Across::Progress Hosts::noted(p2p::Group& group, Progress progress, void* 
 }
 
 coll::Across::Progress Hosts::start(const coll::Operation& operation, void*& request) {
+  const auto held = hold(*leaders_);
   const Progress progress = leaders_->start(operation, request);
   return noted(*leaders_, progress, request);
 }
 
 coll::Across::Progress Hosts::start_direct(const coll::Operation& operation, void*& request) {
-  const Progress progress = all().start_direct(operation, request);
-  return noted(all(), progress, request);
+  const auto held = hold(everyone());
+  const Progress progress = everyone().start_direct(operation, request);
+  return noted(everyone(), progress, request);
 }
 
 coll::Across::Progress Hosts::test(void* request) {
   const auto found = under_way_.find(request);
+  const auto held = hold(*found->second);
   const Progress progress = found->second->test(request);
   if (progress != Progress::pending) under_way_.erase(found);
   return progress;
@@ -98,12 +109,18 @@ coll::Across::Sleep Hosts::sleep(int us) {
   p2p::Group* const group = under_way_.begin()->second;
   const bool is_alone =
       std::all_of(under_way_.begin(), under_way_.end(), [&](const auto& one) { return one.second == group; });
+  const auto held = hold(*group);
   return group->sleep(is_alone ? us : std::min(us, 100));
+}
+
+void Hosts::break_because(const Error& why) {
+  if (leaders_) leaders_->break_because(why);
+  everyone().break_because(why);
 }
 
 std::string_view Hosts::error() const noexcept {
   if (leaders_ && !leaders_->error().empty()) return leaders_->error();
-  return all().error();
+  return everyone().error();
 }
 
 }  // namespace sumac::python

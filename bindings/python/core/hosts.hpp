@@ -3,6 +3,7 @@
 // a team's operations among its leaders; where a host has several ranks, another one has all ranks and carries large
 // blocks from rank to rank.
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,9 +18,11 @@ namespace sumac::python {
 
 class Hosts final : public coll::Across {
  public:
-  /// Collective over all ranks of the store. `leaders` are ranks, ascending.
+  /// Collective over all ranks of the store. `leaders` are ranks, ascending. `letters` gets those of the group of all
+  /// ranks, and outlives it; null: there are none.
   static Result<std::unique_ptr<Hosts>> make(Exchange& exchange, const Members& members,
-                                             const std::vector<int>& leaders, bool is_reproducible);
+                                             const std::vector<int>& leaders, bool is_reproducible,
+                                             p2p::LetterEvents* letters);
 
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
@@ -31,14 +34,21 @@ class Hosts final : public coll::Across {
   Sleep sleep(int us) override;
   std::string_view error() const noexcept override;
 
+  /// The group of all ranks, whose letters any thread may move: it holds lock().
+  p2p::Group& everyone() const noexcept { return all_ ? *all_ : *leaders_; }
+  std::mutex& lock() const noexcept { return lock_; }
+  /// All hosts read why this one goes on no more. The caller holds lock() and is the thread that runs operations.
+  void break_because(const Error& why);
+
  private:
   Hosts() = default;
   Progress noted(p2p::Group& group, Progress progress, void* request);
-  p2p::Group& all() const noexcept { return all_ ? *all_ : *leaders_; }
+  std::unique_lock<std::mutex> hold(const p2p::Group& group) const;
 
   std::unique_ptr<p2p::Group> leaders_;  ///< Null at a rank that does not lead.
   std::unique_ptr<p2p::Group> all_;      ///< Null where every rank leads: then `leaders_` has all ranks.
   std::unordered_map<void*, p2p::Group*> under_way_;
+  mutable std::mutex lock_;
 };
 
 }  // namespace sumac::python

@@ -49,10 +49,6 @@ std::shared_ptr<Letter> copy_of(const Letter& letter) {
   return copy;
 }
 
-Error wrong_size(const Letter& letter, std::size_t bytes) {
-  return {Errc::invalid, fmt::format("the message has {} B and the receiver's buffer {} B", bytes, letter.bytes)};
-}
-
 }  // namespace
 
 // The pipes of all pairs together stay below 64 MiB; pages are taken only where bytes flow.
@@ -68,52 +64,39 @@ std::size_t Mail::bytes_for(int ranks) noexcept {
   return static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks) * (kPipeBytes + ring_bytes(ranks));
 }
 
-Mail::Mail(std::byte* memory, int index, int ranks)
+Mail::Mail(std::byte* memory, const std::vector<int>& here, int index, Inbox& inbox)
     : memory_(memory),
+      here_(here),
       index_(index),
-      ranks_(ranks),
-      ring_(ring_bytes(ranks)),
+      ranks_(static_cast<int>(here.size())),
+      inbox_(inbox),
+      ring_(ring_bytes(ranks_)),
       stride_(kPipeBytes + ring_),
-      peers_(static_cast<std::size_t>(ranks)) {}
+      peers_(here.size()) {}
 
 Mail::Pipe& Mail::pipe(int from, int to) const noexcept {
   return *reinterpret_cast<Pipe*>(memory_ + static_cast<std::size_t>(from * ranks_ + to) * stride_);
 }
 
 void Mail::send(std::shared_ptr<Letter> letter) {
+  const auto at = std::ranges::find(here_, letter->peer) - here_.begin();
   const std::lock_guard guard(lock_);
-  waiting_.fetch_add(1, std::memory_order_relaxed);  // Only a hint; the lists are behind the lock.
-  peers_[static_cast<std::size_t>(letter->peer)].out.push_back(std::move(letter));
-}
-
-void Mail::receive(std::shared_ptr<Letter> letter) {
-  const std::lock_guard guard(lock_);
-  waiting_.fetch_add(1, std::memory_order_relaxed);
-  wanted_.push_back(std::move(letter));
+  peers_[static_cast<std::size_t>(at)].out.push_back(std::move(letter));
 }
 
 bool Mail::progress() {
-  if (!is_busy()) return false;
   Ended ended;
   bool has_moved = false;
   {
     const std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard) return false;  // Another thread moves it.
-    has_moved = take_kept(ended);
     for (int peer = 0; peer < ranks_; ++peer) {
       has_moved |= push(peer, ended);
       has_moved |= pull(peer, ended);
     }
   }
-  conclude(ended);
+  inbox_.conclude(ended);
   return has_moved;
-}
-
-void Mail::conclude(Ended& ended) {
-  for (auto& [letter, why] : ended) {
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
-    letter->end(std::move(why));
-  }
 }
 
 bool Mail::push(int to, Ended& ended) {
@@ -147,46 +130,8 @@ bool Mail::push(int to, Ended& ended) {
 }
 
 bool Mail::is_wanted(int from) const {
-  const Arriving& arriving = peers_[static_cast<std::size_t>(from)].arriving;
-  // A message that is under way is read to its end: its letter no longer stands in the list.
-  return arriving.is_known || std::any_of(wanted_.begin(), wanted_.end(), [&](const auto& letter) {
-           return letter->peer == from || letter->peer == Letter::kAnyone;
-         });
-}
-
-std::shared_ptr<Letter> Mail::claim(int from, std::uint32_t tag) {
-  for (auto at = wanted_.begin(); at != wanted_.end(); ++at) {
-    const auto& letter = *at;
-    if (letter->tag != tag || (letter->peer != from && letter->peer != Letter::kAnyone)) continue;
-    auto found = letter;
-    wanted_.erase(at);
-    if (found->peer == Letter::kAnyone) found->peer = from;
-    return found;
-  }
-  return nullptr;
-}
-
-bool Mail::take_kept(Ended& ended) {
-  bool has_moved = false;
-  for (int from = 0; from < ranks_; ++from) {
-    auto& kept = peers_[static_cast<std::size_t>(from)].kept;
-    for (auto at = kept.begin(); at != kept.end();) {
-      auto letter = claim(from, at->tag);
-      if (!letter) {
-        ++at;
-        continue;
-      }
-      has_moved = true;
-      std::optional<Error> why;
-      if (letter->bytes != at->bytes.size())
-        why = wrong_size(*letter, at->bytes.size());
-      else if (!at->bytes.empty())
-        std::memcpy(letter->data, at->bytes.data(), at->bytes.size());
-      ended.emplace_back(std::move(letter), std::move(why));
-      at = kept.erase(at);
-    }
-  }
-  return has_moved;
+  // A message that is under way is read to its end: its letter no longer waits in the inbox.
+  return peers_[static_cast<std::size_t>(from)].arriving.is_known || inbox_.is_wanted(rank_of(from));
 }
 
 bool Mail::pull(int from, Ended& ended) {
@@ -203,7 +148,10 @@ bool Mail::pull(int from, Ended& ended) {
       copy_out(&header, through.ring, ring_, at, sizeof header);
       at += sizeof header;
       there -= sizeof header;
-      arriving = {.is_known = true, .tag = header.tag, .bytes = header.bytes, .letter = claim(from, header.tag)};
+      arriving = {.is_known = true,
+                  .tag = header.tag,
+                  .bytes = header.bytes,
+                  .letter = inbox_.claim(rank_of(from), header.tag)};
       // A message of another size is read as one that nobody asked for, so that the next one can be read.
       if (!arriving.letter || arriving.letter->bytes != header.bytes) arriving.kept.resize(header.bytes);
       has_moved = true;
@@ -222,60 +170,50 @@ bool Mail::pull(int from, Ended& ended) {
 }
 
 void Mail::arrived(int from, Ended& ended) {
-  Peer& peer = peers_[static_cast<std::size_t>(from)];
-  Arriving arriving = std::exchange(peer.arriving, {});
-  if (!arriving.letter) arriving.letter = claim(from, arriving.tag);  // It may have been posted meanwhile.
-  if (!arriving.letter) {
-    peer.kept.push_back({arriving.tag, std::move(arriving.kept)});
-    return;
-  }
+  Arriving arriving = std::exchange(peers_[static_cast<std::size_t>(from)].arriving, {});
+  Inbox::Kept message{arriving.tag, arriving.bytes, std::move(arriving.kept), std::nullopt};
+  // It may have been posted meanwhile.
+  if (!arriving.letter) arriving.letter = inbox_.claim_or_keep(rank_of(from), message);
+  if (!arriving.letter) return;
   std::optional<Error> why;
   if (arriving.letter->bytes != arriving.bytes)
     why = wrong_size(*arriving.letter, arriving.bytes);
-  else if (!arriving.kept.empty())
-    std::memcpy(arriving.letter->data, arriving.kept.data(), arriving.bytes);
+  else if (!message.bytes.empty())
+    why = give(*arriving.letter, message.bytes);
   ended.emplace_back(std::move(arriving.letter), std::move(why));
 }
 
 bool Mail::withdraw(const std::shared_ptr<Letter>& letter) {
   const std::lock_guard guard(lock_);
-  auto drop = [&](auto& list) { return std::erase(list, letter) > 0; };
-  bool is_found = drop(wanted_);
+  bool is_found = false;
   for (Peer& peer : peers_) {
     if (!peer.out.empty() && peer.out.front() == letter && letter->has_header) {
       peer.out.front() = copy_of(*letter);  // The receiver has the header already, so the rest must follow.
+      inbox_.begin();
       return true;
     }
-    is_found = is_found || drop(peer.out);
+    is_found = is_found || std::erase(peer.out, letter) > 0;
     if (peer.arriving.letter != letter) continue;
     // The rest of the message is read into memory of ours.
     peer.arriving.letter = nullptr;
     peer.arriving.kept.resize(peer.arriving.bytes);
     is_found = true;
   }
-  if (is_found) waiting_.fetch_sub(1, std::memory_order_relaxed);
   return is_found;
 }
 
-void Mail::fail(int which, const Error& why) {
+void Mail::fail(const Error& why) {
   Ended ended;
   {
     const std::lock_guard guard(lock_);
-    std::erase_if(wanted_, [&](auto& letter) {
-      const bool is_hit = which == Letter::kAnyone || letter->peer == which;
-      if (is_hit) ended.emplace_back(letter, why);
-      return is_hit;
-    });
-    for (int peer = 0; peer < ranks_; ++peer) {
-      if (which != Letter::kAnyone && which != peer) continue;
-      Peer& one = peers_[static_cast<std::size_t>(peer)];
-      for (auto& letter : one.out) ended.emplace_back(std::move(letter), why);
-      one.out.clear();
-      if (one.arriving.letter) ended.emplace_back(std::move(one.arriving.letter), why);
-      one.arriving = {};
+    for (Peer& peer : peers_) {
+      for (auto& letter : peer.out) ended.emplace_back(std::move(letter), why);
+      peer.out.clear();
+      if (peer.arriving.letter) ended.emplace_back(std::move(peer.arriving.letter), why);
+      peer.arriving = {};
     }
   }
-  conclude(ended);
+  inbox_.conclude(ended);
 }
 
 }  // namespace sumac::python

@@ -9,8 +9,7 @@
 #include "base/types.hpp"
 #include "base/wait_policy.hpp"
 #include "bindings/python/core/alone.hpp"
-#include "bindings/python/core/life.hpp"
-#include "bindings/python/core/long_wait.hpp"
+#include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/way_across.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "machine/cpu_share.hpp"
@@ -19,8 +18,11 @@
 namespace sumac::python {
 namespace {
 
-constexpr Duration kLookEvery = Millis{1};
 constexpr Duration kInterruptsEvery = Millis{50};
+/// An operation that has waited so long looks for reports of ranks of other hosts.
+constexpr Duration kReportsAfter = Millis{100};
+/// The sleeps of a thread that waits for another host, whose message ends them.
+constexpr Duration kDozeMost = Millis{5};
 /// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
 constexpr std::size_t kAgreesFirst = 32 * 1024;
 
@@ -31,19 +33,21 @@ bool is_interrupted() {
   return check != nullptr && check();
 }
 
-std::string milliseconds(Duration time) {
-  return fmt::format("{} ms", std::chrono::duration_cast<Millis>(time).count());
-}
-
 bool agrees_first(const Request& request) {
   // The forms with sizes of their own for each rank have no common size.
   return request.agreement.bytes >= kAgreesFirst || request.call.in_blocks.counts != nullptr ||
          request.call.out_blocks.counts != nullptr;
 }
 
-/// Waits as a rank of this host waits. `ready` is called until it returns true.
-template <class Ready, class Now>
-void wait_until(int ranks_here, Ready ready, Now now_and_then) {
+/// A look at something that a rank waits for.
+struct Look {
+  bool is_over, has_moved;
+};
+
+/// Waits as a rank of this host waits. `look` is called until it is over. `rest(waited)` may sleep in its own way, and then
+/// returns true.
+template <class Looks, class Now, class Rest>
+void wait_until(int ranks_here, Looks look, Now now_and_then, Rest rest) {
   static const double cpus = [] {
     const machine::CpuShare own = machine::own_cpu_share();
     return machine::together({&own, 1});
@@ -51,19 +55,22 @@ void wait_until(int ranks_here, Ready ready, Now now_and_then) {
   shm::WaitSettings settings;
   settings.ranks_on_host = ranks_here;
   settings.cpus = cpus;
+  settings.sleeps_long = true;
   shm::RankWait waiting(settings);
   const std::uint32_t looks = waits::schedule_looks(settings.yields_first());
   const Time began = monotonic_now();
   Time looked = began;
   for (;;) {
-    for (std::uint32_t i = 0; i < looks; ++i)
-      if (ready()) return;
-    (void)waiting.pause();
+    for (std::uint32_t i = 0; i < looks; ++i) {
+      const Look found = look();
+      if (found.is_over) return;
+      if (found.has_moved) waiting.moved();
+    }
+    if (!rest(monotonic_now() - began)) (void)waiting.pause();
     const Time now = monotonic_now();
     if (now - looked < kLookEvery) continue;
     looked = now;
     if (!now_and_then(now)) return;
-    rest_long(now - began);
   }
 }
 
@@ -94,7 +101,7 @@ Result<> Team::share(Exchange& exchange) {
   block_ = std::move(*block);
   index_ = members_.index_here();
   roll_ = Roll(block_.data(), index_);
-  mail_ = std::make_unique<Mail>(block_.data() + roll, index_, here);
+  mail_ = std::make_unique<Mail>(block_.data() + roll, members_.here, index_, inbox_);
   return {};
 }
 
@@ -145,13 +152,15 @@ Result<> Team::create(Exchange& exchange) {
   spec.host_ranks = static_cast<int>(members_.here.size());
   spec.name = settings_.name.c_str();
   spec.has_no_next = 1;
-  WayAcross across{exchange, members_, options, settings_.name.c_str()};
+  if (members_.hosts > 1) between_ = std::make_unique<LettersBetween>(members_, inbox_, numbers_);
+  WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error);
   if (!across.error.empty()) return fail(Errc::lost, "no way between the hosts: {}", across.error);
   job_ = std::move(across.job);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
+  if (between_) between_->bind(*across.hosts);
   if (why[0] != '\0' && rank() == 0) say(why);
   if (sumac_team_options_explain(options) != 0 && rank() == 0) {
     std::string text(sumac_team_explain(team_, nullptr, 0), '\0');
@@ -180,10 +189,15 @@ std::string Team::named(const Agreement& agreement, std::uint64_t number) const 
   return text + ")";
 }
 
+bool Team::is_here(int other) const { return std::ranges::binary_search(members_.here, other); }
+
 std::vector<int> Team::missing(std::uint64_t number) const {
   std::vector<int> found;
-  for (std::size_t i = 0; i < members_.here.size(); ++i)
-    if (!roll_.has_begun(static_cast<int>(i), number)) found.push_back(members_.here[i]);
+  int index = 0;
+  for (int other = 0; other < size(); ++other) {
+    const bool has_come = is_here(other) ? roll_.has_begun(index++, number) : between_->has_come(other, number);
+    if (!has_come) found.push_back(other);
+  }
   return found;
 }
 
@@ -193,6 +207,9 @@ Error Team::failure(const Request& request, std::uint64_t number, int status) co
     return {Errc::unsupported, what + ": it is switched off by a variable HCOLL_ML_DISABLE_*"};
   if (status == SUMAC_TEAM_NO_MEMORY) return {Errc::no_memory, what + ": no memory"};
   if (status == SUMAC_TEAM_INVALID) return {Errc::invalid, what + ": the arguments do not fit together"};
+  // Inside the host the team has reported it by itself, perhaps for a rank that died.
+  const char* const found = sumac_team_error(team_);
+  if (between_ && found[0] != '\0') between_->break_because({Errc::lost, found});
   const std::lock_guard guard(failure_lock_);
   if (failed_) return {failed_->code, what + ": " + failed_->context};
   return {Errc::lost, fmt::format("{}: {}", what, sumac_team_error(team_))};
@@ -210,6 +227,7 @@ void Team::break_because(Error why) {
     if (!failed_) failed_ = why;
   }
   sumac_team_break(team_, why.context.c_str());
+  if (between_) between_->break_because(why);
 }
 
 // ---- who is there, and whether they agree
@@ -243,20 +261,25 @@ bool Team::all_have_begun(std::uint64_t number) const {
 }
 
 /// Called by the holder of the turn, about once a millisecond, while an operation waits.
-void Team::look(const Request& request, std::uint64_t number, Time began, bool& has_said) {
+void Team::look(const Request& request, std::uint64_t number, Watch& watch) {
   if (sumac_team_error(team_)[0] != '\0') return;
   if (auto checked = check_all(request.agreement, number); !checked) return break_because(checked.error());
-  const Duration waited = monotonic_now() - began;
+  const Duration waited = monotonic_now() - watch.began;
+  if (between_ && waited >= kReportsAfter) {
+    (void)between_->step();
+    if (const auto why = between_->failure()) return break_because(*why);
+    if (waited >= std::min(request.limit, settings_.slow_after) / 2 && !std::exchange(watch.has_asked, true))
+      between_->ask(number);
+  }
   const auto who = [&] {
     const auto late = missing(number);
-    return late.empty() ? std::string("all ranks of this host have begun it")
+    return late.empty() ? std::string("all ranks have begun it")
                         : fmt::format("{} {} not begun it", members_.names(late), late.size() == 1 ? "has" : "have");
   };
   if (waited > request.limit)
     return break_because(
         {Errc::timeout, fmt::format("timed out after {} at rank {}: {}", milliseconds(request.limit), rank(), who())});
-  if (waited < settings_.slow_after || has_said) return;
-  has_said = true;
+  if (waited < settings_.slow_after || std::exchange(watch.has_said, true)) return;
   say(fmt::format("{} has waited {} s in {}: {}", members_.name(rank()),
                   std::chrono::duration_cast<Seconds>(waited).count(), named(request.agreement, number), who()));
 }
@@ -267,9 +290,10 @@ void Team::look_in_run(void* self) {
   if (running.request == nullptr) return;
   const Time now = monotonic_now();
   if (now - running.looked < kLookEvery) return;
-  const bool asks = (now - running.began) / kInterruptsEvery != (running.looked - running.began) / kInterruptsEvery;
+  const Time began = running.watch.began;
+  const bool asks = (now - began) / kInterruptsEvery != (running.looked - began) / kInterruptsEvery;
   running.looked = now;
-  team.look(*running.request, running.number, running.began, running.has_said);
+  team.look(*running.request, running.number, running.watch);
   if (asks && is_interrupted())
     team.break_because({Errc::interrupted, fmt::format("rank {} was interrupted", team.rank())});
 }
@@ -277,21 +301,23 @@ void Team::look_in_run(void* self) {
 // ---- blocking
 
 /// Waits until all ranks of the host have begun this operation, and compares.
-Result<> Team::meet_first(const Request& request, std::uint64_t number, Time began) {
-  bool has_said = false;
-  Time asked = began;
+Result<> Team::meet_first(const Request& request, std::uint64_t number, Watch& watch) {
+  Time asked = watch.began;
   wait_until(
       static_cast<int>(members_.here.size()),
-      [&] { return all_have_begun(number) || sumac_team_error(team_)[0] != '\0'; },
+      [&] {
+        return Look{all_have_begun(number) || sumac_team_error(team_)[0] != '\0', false};
+      },
       [&](Time now) {
-        look(request, number, began, has_said);
+        look(request, number, watch);
         // The team looks for dead ranks only while it runs an operation.
         (void)sumac_team_check(team_);
         if (now - asked < kInterruptsEvery) return true;
         asked = now;
         if (is_interrupted()) break_because({Errc::interrupted, fmt::format("rank {} was interrupted", rank())});
         return true;
-      });
+      },
+      [](Duration) { return false; });
   if (sumac_team_error(team_)[0] != '\0') return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
   if (auto checked = check_all(request.agreement, number); !checked) {
     break_because(checked.error());
@@ -309,10 +335,10 @@ void Team::abandon(Ticket& ticket, const Error& why) {
   wait_until(
       static_cast<int>(members_.here.size()),
       [&] {
-        progress();
-        return ticket.is_done();
+        const bool has_moved = progress();
+        return Look{ticket.is_done(), has_moved};
       },
-      [](Time) { return true; });
+      [](Time) { return true; }, [](Duration) { return false; });
 }
 
 /// Numbers a blocking operation; 0 if others are queued before it.
@@ -340,10 +366,10 @@ Result<> Team::run(const Request& request) {
     if (!ticket->is_done()) abandon(*ticket, waited.error());
     return waited;
   }
-  running_ = {&request, number, monotonic_now(), {}, false};
-  running_.looked = running_.began;
+  const Time began = monotonic_now();
+  running_ = {&request, number, began, {began}};
   if (agrees_first(request))
-    if (auto met = meet_first(request, number, running_.began); !met) {
+    if (auto met = meet_first(request, number, running_.watch); !met) {
       running_.request = nullptr;
       return met;
     }
@@ -360,7 +386,7 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
   auto posted = std::make_shared<Posted>();
   posted->then = std::move(then);
   posted->request = request;
-  posted->began = monotonic_now();
+  posted->watch.began = monotonic_now();
   if (auto usable = check_usable(); !usable) {
     posted->end(usable.error());
     return posted;
@@ -389,7 +415,7 @@ std::optional<std::optional<Error>> Team::step_head(Posted& head) {
   const Time now = monotonic_now();
   if (now - looked_ >= kLookEvery) {
     looked_ = now;
-    look(request, head.number, head.began, head.has_said);
+    look(request, head.number, head.watch);
     if (head.op == nullptr) (void)sumac_team_check(team_);
   }
   if (head.op == nullptr) {
@@ -413,8 +439,15 @@ std::optional<std::optional<Error>> Team::step_head(Posted& head) {
 }
 
 bool Team::progress() {
-  bool has_moved = mail_ && mail_->progress();
-  if (mail_ && mail_->is_busy()) look_at_letters(monotonic_now());
+  bool has_moved = false;
+  if (inbox_.is_busy()) {
+    has_moved = mail_->progress();
+    if (between_) {
+      has_moved |= between_->step();
+      between_->conclude();
+    }
+    look_at_letters(monotonic_now());
+  }
   while (queued_.load(std::memory_order_relaxed) > 0) {
     std::shared_ptr<Posted> head;
     std::optional<std::optional<Error>> ended;
@@ -440,6 +473,12 @@ bool Team::progress() {
   return has_moved;
 }
 
+bool Team::doze(Duration at_most) {
+  if (inbox_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  return turn && sumac_team_sleep(team_, static_cast<int>(std::chrono::duration_cast<Micros>(at_most).count()));
+}
+
 Result<> Team::wait(Ticket& ticket, Duration limit) {
   const auto result = [&]() -> Result<> {
     if (const Error* why = ticket.error()) return tl::unexpected(*why);
@@ -453,8 +492,8 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
   wait_until(
       static_cast<int>(members_.here.size()),
       [&] {
-        progress();
-        return ticket.is_done();
+        const bool has_moved = progress();
+        return Look{ticket.is_done(), has_moved};
       },
       [&](Time now) {
         if (now - began > limit) {
@@ -466,112 +505,14 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
         if (!is_interrupted()) return true;
         early = fail(Errc::interrupted, "rank {} was interrupted", rank());
         return false;
+      },
+      [&](Duration waited) {
+        if (!only_waits_for(ticket)) return doze(kDozeMost);
+        return between_->doze(std::clamp<Duration>(long_sleep(waited), Millis{1}, kDozeMost));
       });
   waiters_.fetch_sub(1, std::memory_order_relaxed);
   if (is_busy()) Worker::own().wake();
   return ticket.is_done() ? result() : early;
-}
-
-// ---- messages
-
-std::shared_ptr<Letter> Team::refused_letter(const std::shared_ptr<Letter>& letter, Error why) {
-  letter->end(std::move(why));
-  return letter;
-}
-
-bool Team::is_elsewhere(int other) const {
-  return other >= 0 && other < size() && !std::binary_search(members_.here.begin(), members_.here.end(), other);
-}
-
-Error Team::no_mail_for(int other) const {
-  return {Errc::unsupported,
-          fmt::format("rank {}: send and recv reach the ranks of one host, and {} is on another one: "
-                      "use a collective, such as all_to_all",
-                      rank(), members_.name(other))};
-}
-
-std::shared_ptr<Letter> Team::post_letter(std::shared_ptr<Letter> letter, Duration limit) {
-  const int peer = letter->peer;
-  letter->sends ? mail_->send(letter) : mail_->receive(letter);
-  progress();
-  if (letter->is_done()) return letter;
-  {
-    const std::lock_guard guard(queue_lock_);
-    letters_.push_back({letter, peer, monotonic_now(), limit, false});
-  }
-  Worker::own().move(shared_from_this());
-  return letter;
-}
-
-std::shared_ptr<Letter> Team::send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
-                                   std::function<void(const Error*)> then) {
-  auto letter = std::make_shared<Letter>();
-  letter->then = std::move(then);
-  if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
-  if (is_elsewhere(to)) return refused_letter(letter, no_mail_for(to));
-  const auto at = std::find(members_.here.begin(), members_.here.end(), to);
-  if (at == members_.here.end() || !mail_)
-    return refused_letter(letter,
-                          {Errc::invalid, fmt::format("rank {}: send: there is no rank {} to send to", rank(), to)});
-  letter->peer = static_cast<int>(at - members_.here.begin());
-  letter->tag = tag;
-  letter->data = static_cast<std::byte*>(const_cast<void*>(data));  // A letter that is sent is only read.
-  letter->bytes = bytes;
-  letter->sends = true;
-  return post_letter(std::move(letter), limit);
-}
-
-std::shared_ptr<Letter> Team::receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
-                                      std::function<void(const Error*)> then) {
-  auto letter = std::make_shared<Letter>();
-  letter->then = std::move(then);
-  if (auto usable = check_usable(); !usable) return refused_letter(letter, usable.error());
-  if (is_elsewhere(from)) return refused_letter(letter, no_mail_for(from));
-  const auto at = std::find(members_.here.begin(), members_.here.end(), from);
-  if ((from != Letter::kAnyone && at == members_.here.end()) || !mail_)
-    return refused_letter(
-        letter, {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
-  letter->peer = from == Letter::kAnyone ? Letter::kAnyone : static_cast<int>(at - members_.here.begin());
-  letter->tag = tag;
-  letter->data = static_cast<std::byte*>(data);
-  letter->bytes = bytes;
-  return post_letter(std::move(letter), limit);
-}
-
-void Team::withdraw(const std::shared_ptr<Letter>& letter) {
-  if (mail_ && mail_->withdraw(letter)) letter->end(Error{Errc::interrupted, "the message was withdrawn"});
-}
-
-/// Looks about once a millisecond at the letters that wait: their limits, and whether their ranks are alive.
-void Team::look_at_letters(Time now) {
-  const std::int64_t count = now.time_since_epoch().count();
-  std::int64_t last = letters_looked_.load(std::memory_order_relaxed);
-  if (count - last < kLookEvery.count() || !letters_looked_.compare_exchange_strong(last, count)) return;
-  std::vector<std::pair<std::shared_ptr<Letter>, Error>> over;
-  {
-    const std::lock_guard guard(queue_lock_);
-    std::erase_if(letters_, [](const auto& one) { return one.letter->is_done(); });
-    for (auto& one : letters_) {
-      const Duration waited = now - one.began;
-      const int peer = one.peer;
-      const std::string other =
-          peer == Letter::kAnyone ? "any rank" : members_.name(members_.here[static_cast<std::size_t>(peer)]);
-      if (waited > one.limit)
-        over.emplace_back(one.letter, Error{Errc::timeout, fmt::format("rank {}: timed out after {}: message with {}",
-                                                                       rank(), milliseconds(one.limit), other)});
-      else if (waited >= settings_.slow_after && !std::exchange(one.has_said, true))
-        say(fmt::format("{} has waited {} s for a message with {}", members_.name(rank()),
-                        std::chrono::duration_cast<Seconds>(waited).count(), other));
-      else if (peer != Letter::kAnyone) {
-        const Member& member = members_.all[static_cast<std::size_t>(members_.here[static_cast<std::size_t>(peer)])];
-        if (has_ended(member.pid))
-          over.emplace_back(one.letter,
-                            Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other, member.pid)});
-      }
-    }
-  }
-  for (auto& [letter, why] : over)
-    if (mail_->withdraw(letter)) letter->end(std::move(why));
 }
 
 // ---- the end
@@ -579,7 +520,11 @@ void Team::look_at_letters(Time now) {
 void Team::close() {
   if (forks_ != forks() || is_closed_.exchange(true)) return;
   const Error why{Errc::interrupted, "the process group was destroyed before this was done"};
-  if (mail_) mail_->fail(Letter::kAnyone, why);
+  Inbox::Ended ended;
+  inbox_.fail([](int) { return true; }, why, ended);
+  inbox_.conclude(ended);
+  if (mail_) mail_->fail(why);
+  if (between_) between_->close(why);
   std::deque<std::shared_ptr<Posted>> left;
   {
     const std::lock_guard turn(turn_);

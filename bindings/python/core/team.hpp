@@ -8,8 +8,8 @@
 //
 // Any thread may call it. Collectives are numbered as they are begun or posted, the same at every rank.
 //
-// Time: an operation that takes longer than its limit breaks the team at every rank of the host, with a text that names
-// the ranks that have not come; so does a rank that dies, and ranks that differ on what they do.
+// Time: an operation that takes longer than its limit breaks the team at every rank of every host, with a text that
+// names the ranks that have not come; so does a rank that dies, and ranks that differ on what they do.
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -19,6 +19,7 @@
 
 #include "base/clock.hpp"
 #include "bindings/python/core/block.hpp"
+#include "bindings/python/core/letters_between.hpp"
 #include "bindings/python/core/mail.hpp"
 #include "bindings/python/core/members.hpp"
 #include "bindings/python/core/roll.hpp"
@@ -63,10 +64,9 @@ class Team : public std::enable_shared_from_this<Team> {
   /// `tag` is the caller's. Letters of `data` and `bytes` must stay until the ticket is done.
   std::shared_ptr<Letter> send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
                                std::function<void(const Error*)> then);
-  /// `from` may be Letter::kAnyone; sender() says who it was.
+  /// `from` may be Letter::kAnyone; the letter's `peer` says who it was.
   std::shared_ptr<Letter> receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
                                   std::function<void(const Error*)> then);
-  int sender(const Letter& letter) const noexcept { return members_.here[static_cast<std::size_t>(letter.peer)]; }
   /// Moves the team until the ticket is done, then returns its error. Errc::timeout after `limit`: it goes on.
   Result<> wait(Ticket& ticket, Duration limit);
   /// Ends a letter with Errc::interrupted, unless it is done.
@@ -74,7 +74,10 @@ class Team : public std::enable_shared_from_this<Team> {
 
   /// Moves what was posted; returns false if nothing moved.
   bool progress();
-  bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || (mail_ && mail_->is_busy()); }
+  /// For a thread that has moved it in vain: sleeps until something may have arrived from other hosts for what was posted, but
+  /// no longer than `at_most`. Returns false where nothing would end such a sleep.
+  bool doze(Duration at_most);
+  bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || inbox_.is_busy(); }
   bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   /// Ends what is posted with an error; every later call fails as well.
   void close();
@@ -82,22 +85,26 @@ class Team : public std::enable_shared_from_this<Team> {
   std::uint64_t number() const noexcept { return numbers_.load(std::memory_order_relaxed); }
 
  private:
+  /// Keeps what an operation did while it waited.
+  struct Watch {
+    Time began{};
+    bool has_asked = false, has_said = false;
+  };
   struct Posted : Ticket {
     Request request;
     std::uint64_t number = 0;
-    Time began{};
-    bool has_said = false;
+    Watch watch;
     sumac_op_t* op = nullptr;  ///< Set once it is under way.
   };
   struct LetterLimit {
     std::shared_ptr<Letter> letter;
-    int peer = 0;  ///< As posted.
     Time began{};
     Duration limit;
     bool has_said = false;
   };
 
-  Team(Members members, TeamSettings settings) : members_(std::move(members)), settings_(std::move(settings)) {}
+  Team(Members members, TeamSettings settings)
+      : members_(std::move(members)), settings_(std::move(settings)), inbox_(members_.size()) {}
   Result<> share(Exchange& exchange);
   Result<> create(Exchange& exchange);
 
@@ -106,8 +113,8 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<> check_all(const Agreement& own, std::uint64_t number) const;
   Result<> verify(const Agreement& own, std::uint64_t number);
   bool all_have_begun(std::uint64_t number) const;
-  Result<> meet_first(const Request& request, std::uint64_t number, Time began);
-  void look(const Request& request, std::uint64_t number, Time began, bool& has_said);
+  Result<> meet_first(const Request& request, std::uint64_t number, Watch& watch);
+  void look(const Request& request, std::uint64_t number, Watch& watch);
   void break_because(Error why);
   Error failure(const Request& request, std::uint64_t number, int status) const;
   std::string named(const Agreement& agreement, std::uint64_t number) const;
@@ -117,8 +124,9 @@ class Team : public std::enable_shared_from_this<Team> {
   std::uint64_t begin_next(const Agreement& agreement);
   std::optional<std::optional<Error>> step_head(Posted& head);
   void look_at_letters(Time now);
-  bool is_elsewhere(int other) const;
-  Error no_mail_for(int other) const;
+  bool take_out(const std::shared_ptr<Letter>& letter);
+  bool is_here(int other) const;
+  bool only_waits_for(const Ticket& ticket) const;
   std::shared_ptr<Letter> post_letter(std::shared_ptr<Letter> letter, Duration limit);
   std::shared_ptr<Letter> refused_letter(const std::shared_ptr<Letter>& letter, Error why);
 
@@ -127,18 +135,20 @@ class Team : public std::enable_shared_from_this<Team> {
   int index_ = 0;  ///< The position of this rank among those of its host.
   Block block_;
   Roll roll_;
+  Inbox inbox_;
   std::unique_ptr<Mail> mail_;
-  std::shared_ptr<Job> job_;      ///< Outlives `team_`; null without a tree.
-  sumac_team_t* team_ = nullptr;  ///< nullptr: a team of one.
-  unsigned forks_ = 0;            ///< The forks of this process before the team was made.
+  std::unique_ptr<LettersBetween> between_;  ///< Null where all ranks are on this host.
+  std::shared_ptr<Job> job_;                 ///< Outlives `team_`; null without a tree.
+  sumac_team_t* team_ = nullptr;             ///< nullptr: a team of one.
+  unsigned forks_ = 0;                       ///< The forks of this process before the team was made.
 
   std::mutex turn_;  ///< Held by the thread that moves `team_`.
   /// The blocking call under way, for look_in_run(): set and read by the holder of the turn.
   struct Running {
     const Request* request = nullptr;
     std::uint64_t number = 0;
-    Time began{}, looked{};
-    bool has_said = false;
+    Time looked{};
+    Watch watch;
   } running_;
   static void look_in_run(void* self);
 

@@ -46,7 +46,8 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
   auto& self = *static_cast<WayAcross*>(context);
   const std::vector<int> ranks(leaders, leaders + leader_count);
   auto ways = std::make_unique<Ways>();
-  auto hosts = Hosts::make(self.exchange, self.members, ranks, sumac_team_options_reproducible(self.options) != 0);
+  auto hosts =
+      Hosts::make(self.exchange, self.members, ranks, sumac_team_options_reproducible(self.options) != 0, self.letters);
   if (!hosts) {
     self.error = hosts.error().context;
     return -1;
@@ -56,7 +57,7 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
     self.error = joined.error().context;
     return -1;
   }
-  coll::Across* const network = ways->hosts.get();
+  coll::Across* const network = self.hosts = ways->hosts.get();
   across->network = reinterpret_cast<sumac_network_t*>(network);
   across->tree = ways->tree.tree;
   across->no_tree = ways->no_tree.c_str();

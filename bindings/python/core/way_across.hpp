@@ -14,9 +14,11 @@ struct WayAcross {
   Exchange& exchange;
   const Members& members;
   const sumac_team_options_t* options;
-  const char* name;            ///< The team's.
-  std::string error{};         ///< Why there is no way.
-  std::shared_ptr<Job> job{};  ///< Set if the team has a tree; it must outlive the team.
+  const char* name;                      ///< The team's.
+  p2p::LetterEvents* letters = nullptr;  ///< Gets those from ranks of other hosts.
+  std::string error{};                   ///< Why there is no way.
+  Hosts* hosts = nullptr;                ///< Set once there is a way; the team owns it.
+  std::shared_ptr<Job> job{};            ///< Set if the team has a tree; it must outlive the team.
 
   void set(sumac_team_spec_t& spec) {
     spec.open_across = &WayAcross::open;

@@ -9,11 +9,14 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "bindings/python/core/long_wait.hpp"
+#include "base/wait_policy.hpp"
 #include "bindings/python/core/team.hpp"
 
 namespace sumac::python {
 namespace {
+
+/// A post of another team waits at most so long for a thread that sleeps for one.
+constexpr Duration kDozeMost = Millis{2};
 
 std::atomic<unsigned> forks_done{0};
 std::atomic<Worker*> current{nullptr};
@@ -95,12 +98,22 @@ bool Worker::pass() {
   return has_moved;
 }
 
+/// Returns the team if there is one alone, and no caller of it waits: then the thread may sleep for it.
+std::shared_ptr<Team> Worker::only_team() {
+  const std::lock_guard guard(lock_);
+  if (teams_.size() != 1 || has_news_ || is_to_park_) return nullptr;
+  auto team = teams_.front().lock();
+  return team && !team->has_waiters() ? team : nullptr;
+}
+
 void Worker::loop() {
   Time moved = monotonic_now();
   for (;;) {
     const auto idle = monotonic_now() - moved;
     const sumac_rest_t rest = sumac_thread_rest(std::chrono::duration_cast<Micros>(idle).count());
     if (rest.yields) ::sched_yield();
+    const auto only = rest.sleep_us > 0 ? only_team() : nullptr;
+    const bool has_dozed = only != nullptr && only->doze(kDozeMost);
     {
       std::unique_lock guard(lock_);
       if (is_to_park_) {
@@ -119,8 +132,8 @@ void Worker::loop() {
       if (is_left_alone) {
         changed_.wait(guard, [this] { return has_news_; });
         moved = monotonic_now();
-      } else if (rest.sleep_us > 0 && !has_news_) {
-        changed_.wait_for(guard, std::max<Duration>(Micros{rest.sleep_us}, long_wait(idle)));
+      } else if (rest.sleep_us > 0 && !has_news_ && !has_dozed) {
+        changed_.wait_for(guard, std::max<Duration>(Micros{rest.sleep_us}, long_sleep(idle)));
       }
       if (has_news_) moved = monotonic_now();
       has_news_ = false;

@@ -24,6 +24,7 @@ class Worker {
  private:
   void loop();
   bool pass();
+  std::shared_ptr<Team> only_team();
 
   std::mutex lock_;
   std::condition_variable changed_, parked_;

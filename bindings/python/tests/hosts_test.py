@@ -1,8 +1,12 @@
 """Ranks of several hosts: each process gets the name of its host in a UTS namespace of its own, so that ranks of different names share no
 memory and meet over loopback."""
+import datetime
 import os
+import pathlib
 import signal
 import sys
+import tempfile
+import time
 import unittest
 
 try:
@@ -57,19 +61,231 @@ def left_waiting(rank, size, folder):
     return "it ended"
 
 
-def letters(rank, size, folder):
+def orders(rank, size, folder):
+    """Messages of many tags and sizes, before their receives and behind them, with collectives between them."""
+    ranks.init("sumac", rank, size, folder)
+    sizes = (0, 1, 3000, 4092, 4096, 300_000, 2_000_000)
+    other = 1 - rank
+    sent = [dist.isend(torch.full((count,), float(10 * rank + tag)), other, tag=tag) for tag, count in enumerate(sizes)]
+    again = [dist.isend(torch.full((count,), float(100 + tag)), other, tag=tag) for tag, count in enumerate(sizes)]
+    dist.all_reduce(torch.ones(5))
+    for second in (False, True):
+        for tag, count in reversed(list(enumerate(sizes))):
+            x = torch.empty(count)
+            dist.recv(x, other, tag=tag)
+            assert torch.equal(x, torch.full((count,), float(100 + tag if second else 10 * other + tag))), (tag, second)
+    for work in sent + again:
+        work.wait()
+    # More than a rank may send ahead, in front of the one that is awaited.
+    many = [dist.isend(torch.tensor([float(i)]), other, tag=20) for i in range(300)]
+    last = dist.isend(torch.tensor([-1.0]), other, tag=21)
+    x = torch.empty(1)
+    dist.recv(x, other, tag=21)
+    assert x.item() == -1
+    for i in range(300):
+        dist.recv(x, other, tag=20)
+        assert x.item() == i
+    for work in many + [last]:
+        work.wait()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def anyone(rank, size, folder):
+    """Rank 0 receives from ranks of its host and of others by one call."""
+    ranks.init("sumac", rank, size, folder)
+    if rank == 0:
+        for count in (2, 100_000):
+            seen = []
+            for _ in range(2 * (size - 1)):
+                x = torch.empty(count)
+                sender = dist.recv(x, tag=count)
+                assert torch.equal(x, torch.full((count,), float(sender + 10 * seen.count(sender)))), sender
+                seen.append(sender)
+            assert sorted(seen) == sorted(2 * list(range(1, size))), seen
+    else:
+        for count in (2, 100_000):
+            for turn in range(2):
+                dist.send(torch.full((count,), float(rank + 10 * turn)), 0, tag=count)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def wrong_size(rank, size, folder, count):
+    ranks.init("sumac", rank, size, folder)
+    words = ""
+    if rank == 0:
+        dist.send(torch.ones(count), 1)
+        dist.send(torch.ones(3), 1)
+    else:
+        try:
+            dist.recv(torch.ones(count + 1), 0)
+        except ValueError as error:
+            words = str(error)
+        x = torch.zeros(3)
+        dist.recv(x, 0)
+        assert x.sum() == 3
+    dist.barrier()
+    dist.destroy_process_group()
+    return words
+
+
+def late_letter(rank, size, folder):
+    """A message that is not sent in time ends with its limit, and the next one comes."""
+    ranks.init("sumac", rank, size, folder, timeout=0.5)
+    words = ""
+    x = torch.zeros(50_000)
+    if rank == 0:
+        try:
+            dist.recv(x, 1)
+        except RuntimeError as error:
+            words = str(error)
+        (folder / "over").touch()
+        dist.recv(x, 1, tag=1)
+        assert x.sum() == 50_000
+    else:
+        ranks.await_file(folder / "over")
+        dist.send(torch.ones(50_000), 0, tag=1)
+    dist.destroy_process_group()
+    return words
+
+
+def dies_with_letters(rank, size, folder):
+    ranks.init("sumac", rank, size, folder)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        dist.recv(torch.ones(1), 1)
+    except RuntimeError as error:
+        return str(error)
+    return "it came"
+
+
+def leaves_with_letters(rank, size, folder):
+    """A rank that has destroyed its group: what it sent comes, and nothing else."""
+    ranks.init("sumac", rank, size, folder)
+    if rank == 1:
+        dist.send(torch.tensor([5.0]), 0)
+        dist.destroy_process_group()
+        return "left"
+    x = torch.zeros(1)
+    dist.recv(x, 1)
+    try:
+        dist.recv(x, 1)
+    except RuntimeError as error:
+        return str(error), x.item()
+    return "it came"
+
+
+def waits_for_letter(rank, size, folder):
+    """Returns the processor time of one second in which only a message is awaited."""
+    ranks.init("sumac", rank, size, folder)
+    dist.barrier()
+    if rank == 1:
+        ranks.await_file(folder / "waited")
+        dist.send(torch.ones(1), 0)
+        dist.barrier()
+        return 0.0
+    work = dist.irecv(torch.ones(1), 1)
+    began = time.process_time()
+    try:
+        work.wait(datetime.timedelta(seconds=1.0))
+    except RuntimeError:
+        pass
+    spent = time.process_time() - began
+    (folder / "waited").touch()
+    work.wait()
+    dist.barrier()
+    return spent
+
+
+def in_monitored_barrier(rank, size, folder, absent, waits_for_all):
+    ranks.init("sumac", rank, size, folder)
+    dist.monitored_barrier()
+    words = ""
+    if rank not in absent:
+        try:
+            dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5), wait_all_ranks=waits_for_all)
+        except RuntimeError as error:
+            words = str(error)
+    # The group is still of use.
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    dist.destroy_process_group()
+    return words, x.item()
+
+
+def some_come(rank, size, folder, absent, is_async):
+    """Some wait for the others until the limit; these then read why."""
+    ranks.init("sumac", rank, size, folder, timeout=1.0 if rank == 0 else 60.0)
+    dist.barrier()
+    if rank in absent:
+        ranks.await_file(folder / "over")
+    try:
+        for _ in range(2):  # A rank that is late may find the data of the first one complete.
+            if is_async:
+                dist.all_reduce(torch.ones(4), async_op=True).wait()
+            else:
+                dist.all_reduce(torch.ones(4))
+    except RuntimeError as error:
+        return str(error)
+    finally:
+        if rank == 0:
+            (folder / "over").touch()
+    return "it ended"
+
+
+def long_waited_for(rank, size, folder):
+    """Rank 1 comes when rank 0 has complained; returns what rank 0 says."""
+    said = folder / "said"
+    if rank == 0:
+        os.dup2(os.open(said, os.O_CREAT | os.O_WRONLY | os.O_APPEND), 2)
+    ranks.init("sumac", rank, size, folder)
+    dist.barrier()
+    while rank == 1 and "has waited" not in said.read_text(encoding="utf-8"):
+        time.sleep(0.05)  # The folder is all that the two share.
+    dist.all_reduce(torch.ones(4))
+    dist.barrier()
+    dist.destroy_process_group()
+    return "\n".join(line for line in said.read_text(encoding="utf-8").splitlines() if line.startswith("sumac: rank"))
+
+
+def differs(rank, size, folder):
+    """Two ranks of one host differ; the other host cannot see it."""
     ranks.init("sumac", rank, size, folder)
     try:
-        dist.send(torch.ones(1), 1 - rank)
+        for _ in range(2):
+            dist.all_reduce(torch.ones(3 if rank == 1 else 2))
     except (RuntimeError, ValueError) as error:
         return str(error)
-    return "it was sent"
+    return "it ended"
 
 
-def dies(rank, size, folder):
+def other_variables(rank, size, folder):
+    os.environ["SUMAC_REPRODUCIBLE"] = str(rank)
+    ranks.init("sumac", rank, size, folder)
+    dist.barrier()
+
+
+def stopped(rank, size, folder):
+    ranks.init("sumac", rank, size, folder)
+    dist.barrier()
+    if rank == 0:
+        (folder / "waits").touch()
+        try:
+            dist.all_reduce(torch.ones(4))
+        finally:
+            (folder / "ended").touch()
+    ranks.await_file(folder / "ended")
+    for _ in range(2):
+        dist.all_reduce(torch.ones(4))
+
+
+def dies(rank, size, folder, culprit):
     ranks.init("sumac", rank, size, folder)
     dist.all_reduce(torch.ones(4))
-    if rank == 2:
+    if rank == culprit:
         os.kill(os.getpid(), signal.SIGKILL)
     try:
         while True:
@@ -113,14 +329,96 @@ class Fails(unittest.TestCase):
         self.assertRegex(text, "(?s)all_?reduce.*timed out after 2000 ms at rank 0")
 
     def test_a_leader_that_dies_is_named_by_its_rank_in_the_group(self):
-        found = ranks.run(on_hosts(dies, "aabb"), 4)
+        found = ranks.run(on_hosts(dies, "aabb"), 4, 2)
         for rank in (0, 1):
             self.assertIn("rank 2 (host host-b) is lost", found[rank].value)
         self.assertIn("rank 2", found[3].value)
 
-    def test_messages_to_another_host_are_refused_by_name(self):
-        for rank, text in enumerate(ranks.values(self, on_hosts(letters, "ab"), 2)):
-            self.assertIn(f"rank {1 - rank} (host host-{'ba'[rank]}) is on another one", text)
+    def test_a_rank_that_does_not_lead_and_dies_is_named_on_all_hosts(self):
+        found = ranks.run(on_hosts(dies, "aabb"), 4, 3)
+        for rank in (0, 1, 2):
+            self.assertRegex(found[rank].value, r"rank 3 \(.*\) (is lost|died)")
+
+    def test_a_line_names_who_keeps_the_others_waiting(self):
+        lines = ranks.values(self, on_hosts(long_waited_for, "ab"), 2)[0].splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], r"^sumac: rank 0 \(host host-a\) has waited 10 s in allreduce .*: rank 1 \(host host-b\) has not begun it$")
+
+    def test_who_does_not_come_is_named_by_rank_and_host_and_all_hosts_read_it(self):
+        for is_async in (False, True):
+            for hosts, absent, names in (("ab", (1,), "rank 1 (host host-b) has"), ("aabb", (3,), "rank 3 (host host-b) has"),
+                                         ("abab", (1, 2), "rank 1 (host host-b), rank 2 (host host-a) have")):
+                with self.subTest(hosts=hosts, absent=absent, is_async=is_async):
+                    for one in ranks.run(on_hosts(some_come, hosts), len(hosts), absent, is_async):
+                        self.assertIn(f"timed out after 1000 ms at rank 0: {names} not begun it", str(one.value or one.error))
+
+    def test_ranks_of_one_host_that_differ_are_named_on_all(self):
+        for one in ranks.run(on_hosts(differs, "aabb"), 4):
+            self.assertRegex(str(one.value), "the ranks differ: operation [12] is allreduce of .* at rank . and allreduce of .* at rank .")
+
+    def test_ctrl_c_on_one_host_is_named_on_the_others(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            started = ranks.start(on_hosts(stopped, "ab"), 2, folder)
+            ranks.await_file(folder / "waits")
+            os.kill(started[0][0], signal.SIGINT)
+            found = ranks.end(started)
+        self.assertTrue(found[0].error.startswith("KeyboardInterrupt"), found[0].error)
+        # The signal may come before the call, whose rank then ends as any process does.
+        self.assertRegex(found[1].error, r"rank 0 was interrupted|rank 0 \(host host-a\) is lost")
+
+
+    def test_variables_that_differ_are_named_without_mpirun(self):
+        for one in ranks.run(on_hosts(other_variables, "ab"), 2):
+            self.assertIn("rank 1 has other HCOLL_*, SUMAC_TEAM_*, SUMAC_SHM_* or SUMAC_REPRODUCIBLE variables than rank 0: "
+                          "set them alike on all machines", one.error)
+
+
+class Letters(unittest.TestCase):
+    def test_messages_as_on_one_host(self):
+        for hosts in ("abc", "aab", "aba"):
+            ranks.values(self, on_hosts(torch_test.messages, hosts), 3)
+
+    def test_order_by_sender_and_tag(self):
+        ranks.values(self, on_hosts(orders, "ab"), 2)
+
+    def test_from_any_rank_of_any_host(self):
+        for hosts in ("abcd", "aabb", "abab"):
+            ranks.values(self, on_hosts(anyone, hosts), 4)
+
+    def test_another_size_is_an_error_at_the_receiver(self):
+        for count in (4, 100_000):
+            words = ranks.values(self, on_hosts(wrong_size, "ab"), 2, count)
+            self.assertEqual(words[0], "")
+            self.assertIn(f"the message has {4 * count} B and the receiver's buffer {4 * count + 4} B", words[1])
+
+    def test_a_limit_names_rank_and_host_and_the_next_one_comes(self):
+        words = ranks.values(self, on_hosts(late_letter, "ab"), 2)[0]
+        self.assertIn("rank 0: timed out after 500 ms: message with rank 1 (host host-b)", words)
+
+    def test_a_sender_that_dies_is_named(self):
+        self.assertIn("rank 1 (host host-b) is lost", ranks.run(on_hosts(dies_with_letters, "ab"), 2)[0].value)
+
+    def test_a_sender_that_leaves_is_named_and_what_it_sent_comes(self):
+        found = ranks.values(self, on_hosts(leaves_with_letters, "ab"), 2)
+        self.assertEqual(found[0], ("rank 0: rank 1 (host host-b) has left the process group", 5.0))
+
+    def test_a_rank_that_waits_for_one_does_not_spin(self):
+        self.assertLess(ranks.values(self, on_hosts(waits_for_letter, "ab"), 2)[0], 0.5)
+
+
+class MonitoredBarrier(unittest.TestCase):
+    def test_it_names_ranks_and_hosts_and_leaves_the_group(self):
+        for hosts, absent, waits_for_all, words in (
+                ("abc", (1,), False, "Rank 1 failed to pass monitoredBarrier in 500 ms: rank 1 (host host-b)"),
+                ("aab", (1, 2), False, "Rank 1 failed to pass monitoredBarrier in 500 ms: rank 1 (host host-a)"),
+                ("aab", (1, 2), True, "Ranks 1, 2 failed to pass monitoredBarrier in 500 ms: rank 1 (host host-a), rank 2 (host host-b)")):
+            with self.subTest(hosts=hosts, absent=absent):
+                answers = ranks.values(self, on_hosts(in_monitored_barrier, hosts), 3, absent, waits_for_all)
+                self.assertEqual(answers[0][0], f"[Rank 0]: {words}")
+                for rank in {1, 2} - set(absent):
+                    self.assertIn(f"[Rank {rank}]: reached monitoredBarrier, and rank 0 did not answer", answers[rank][0])
+                self.assertEqual([value for _, value in answers], [3.0] * 3)
 
 
 if __name__ == "__main__":

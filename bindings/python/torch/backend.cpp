@@ -433,12 +433,6 @@ SumacBackend::Work SumacBackend::barrier(const c10d::BarrierOptions& opts) {
 
 /// Rank 0 hears of each rank by a message of its own, so that it can name all that do not come, and the group stays usable.
 void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits_for_all) {
-  if (team_->members().hosts > 1) {
-    // Messages reach the ranks of one host, so here it is a barrier with this limit.
-    (void)start(std::make_unique<Collective>(SUMAC_COLL_BARRIER, c10d::OpType::BARRIER, "sumac:barrier"), opts.timeout,
-                false);
-    return;
-  }
   const Duration within = limit(opts.timeout);
   const std::uint32_t tag = kOwnTags | (barriers_++ & ~kOwnTags);
   const auto waited_ms = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();
@@ -467,8 +461,9 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
     if (!team_->wait(*letters[static_cast<std::size_t>(rank - 1)], Duration::max())) failed.push_back(rank);
   for (const auto& letter : letters) team_->withdraw(letter);
   if (!failed.empty())
-    raise({Errc::timeout, fmt::format("[Rank 0]: {} {} failed to pass monitoredBarrier in {} ms",
-                                      failed.size() == 1 ? "Rank" : "Ranks", fmt::join(failed, ", "), waited_ms)});
+    raise({Errc::timeout, fmt::format("[Rank 0]: {} {} failed to pass monitoredBarrier in {} ms: {}",
+                                      failed.size() == 1 ? "Rank" : "Ranks", fmt::join(failed, ", "), waited_ms,
+                                      team_->members().names(failed))});
   for (int rank = 1; rank < size_; ++rank)
     if (auto sent = team_->wait(*team_->send(rank, tag, &word, 1, within, nullptr), Duration::max()); !sent)
       raise(sent.error());

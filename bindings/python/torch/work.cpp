@@ -77,7 +77,7 @@ std::exception_ptr TeamWork::exception() const {
 
 int TeamWork::sourceRank() const {
   TORCH_CHECK(letter && isSuccess(), "sourceRank() is of a receive that has succeeded");
-  return team_->sender(*letter);
+  return letter->peer;
 }
 
 bool TeamWork::wait(std::chrono::milliseconds timeout) {
