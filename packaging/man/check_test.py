@@ -11,6 +11,7 @@ import sys
 import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+INSTALL = pathlib.Path(__file__).resolve().parents[2] / "cmake" / "Install.cmake"
 MAN = BUILD / "man"
 PAGES = sorted(MAN.glob("man?/*.?"))
 DAEMONS = ("sharp_am", "sharp_an", "sharpd")
@@ -22,8 +23,14 @@ def run(*words):
 
 class Pages(unittest.TestCase):
     def test_everything_has_one(self):
-        wanted = {"sumac.1", "sharp_cmd.1", "sharp_hello.1", "sharp_mpi_test.1", "sharp_coll_dump_config.1", "sharp_benchmark.sh.1",
-                  "sharp_daemons_setup.sh.8", "sharp_am.8", "sharp_an.8", "sharpd.8"}
+        """The programs that `cmake --install` puts into bin, as cmake/Install.cmake names them: those and no others have a page."""
+        text = INSTALL.read_text()
+        programs = re.search(r"install\(TARGETS ([^)]*?) RUNTIME DESTINATION bin\)", text)[1].split()
+        programs += [pathlib.PurePath(path).name for path in re.findall(r"\S+", re.search(r"install\(PROGRAMS ([^)]*?)\s+DESTINATION bin\)", text)[1])]
+        self.assertGreater(len(programs), 9)
+        wanted = {f"{name}.{8 if name in (*DAEMONS, 'sharp_daemons_setup.sh') else 1}" for name in programs}
+        for name in programs:
+            self.assertTrue((BUILD / "bin" / name).is_file(), name)
         self.assertEqual({page.name for page in PAGES}, wanted)
 
     def test_every_option_is_there(self):
@@ -58,7 +65,7 @@ class Pages(unittest.TestCase):
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc here")
     def test_mandoc_has_nothing_to_say(self):
         for page in PAGES:
-            done = run("mandoc", "-T", "lint", "-W", "error", page)
+            done = run("mandoc", "-T", "lint", "-W", "warning", page)
             self.assertEqual((done.returncode, done.stdout), (0, ""), page)
 
     @unittest.skipUnless(shutil.which("man"), "no man here")

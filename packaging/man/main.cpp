@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -42,11 +43,14 @@ struct Page {
   std::string summary;
 };
 
+std::string in_upper_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
 std::string head(const Page& page) {
-  std::string upper = page.name;
-  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return fmt::format(".TH {} {} \"\" \"Sumac {}\" \"Sumac\"\n.SH NAME\n{} \\- {}\n", roff(upper), page.section,
-                     SUMAC_VERSION, roff(page.name), roff(page.summary));
+  return fmt::format(".TH {} {} \"{}\" \"Sumac {}\" \"Sumac\"\n.SH NAME\n{} \\- {}\n", roff(in_upper_case(page.name)),
+                     page.section, SUMAC_DATE, SUMAC_VERSION, roff(page.name), roff(page.summary));
 }
 
 std::string words_as_they_are(const std::string& title, const std::string& text) {
@@ -144,17 +148,26 @@ Result<> utilities(const fs::path& directory, const std::string& bin) {
       head(dump) + words_as_they_are("DESCRIPTION", *help) + words_as_they_are("ENVIRONMENT", *variables) + kSeeAlso);
 }
 
+/// Reads the subcommands out of `sumac help`: the first word of each indented line.
+std::vector<std::string> subcommands(const std::string& help) {
+  std::vector<std::string> names;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;
+    names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
 Result<> sumac_page(const fs::path& directory, const std::string& bin) {
   const Page page{"sumac", 1, "run programs with in-network reductions, look after daemons, emulate a fabric"};
   auto all = output_of(fmt::format("'{}/sumac' help", bin));
   if (!all) return tl::unexpected(all.error());
   std::string text = head(page) + words_as_they_are("DESCRIPTION", *all);
-  for (const char* name : {"run", "up", "down", "status", "doctor", "fabric", "pki", "tune", "lab"}) {
+  for (const auto& name : subcommands(*all)) {
     auto help = output_of(fmt::format("'{}/sumac' {} --help", bin, name));
     if (!help) return tl::unexpected(help.error());
-    std::string upper = name;
-    std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    text += words_as_they_are("SUMAC " + upper, *help);
+    text += words_as_they_are("SUMAC " + in_upper_case(name), *help);
   }
   return write_page(directory, page, text + kSeeAlso);
 }
