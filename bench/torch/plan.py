@@ -50,7 +50,7 @@ def cells():
     return [*out, Cell("allreduce-8B-4r", "allreduce", 8, 4, 4)]
 
 
-OTHERS = ("idle-cpu", "idle-cpu-waiting", "ddp-loss-2r", "ddp-loss-4r", *(f"reproducible-cost-{size}" for size in ("8B", "64KiB", "4MiB")))
+OTHERS = ("c10d-suite", "idle-cpu", "idle-cpu-waiting", "ddp-loss-2r", "ddp-loss-4r", *(f"reproducible-cost-{size}" for size in ("8B", "64KiB", "4MiB")))
 # The hosts of the ranks, beside one host for all.
 PLACEMENTS = {2: ("ab",), 4: ("aabb", "abab", "abcd")}
 

@@ -4,6 +4,7 @@ import unittest
 
 import plan as P
 import report
+import suite
 from core.cells import Results
 
 
@@ -54,6 +55,18 @@ class Plan(unittest.TestCase):
                             results.cell(name, backend).values.append(value)
                     results.pair(name, P.GLOO).add(turn, gloo / ours)
                 self.assertEqual(report.between(case, results)["verdict"], word)
+
+    def test_a_suite_passes_with_a_reason_for_each_exception(self):
+        found = {(f"test_{i}", 3): ({"outcome": "passed"}, {"outcome": "passed"}) for i in range(39)}
+        found["test_of_gpus", 3] = ({"outcome": "failed"}, None)
+        self.assertEqual((suite.judged(found)["verdict"], suite.judged(found)["sumac"]), ("pass", 1))
+        found["test_barrier_timeout_full_group", 3] = ({"outcome": "passed"}, {"outcome": "failed"})
+        entry = suite.judged(found)
+        self.assertEqual((entry["verdict"], entry["why"], entry["sumac"]), ("pass", "39 of 40", 0.975))
+        self.assertIn("gloo's words", entry["exceptions"]["test_barrier_timeout_full_group (3 processes)"])
+        found["test_unheard", 3] = ({"outcome": "passed"}, {"outcome": "late"})
+        self.assertEqual(suite.judged(found)["verdict"], "FAIL")
+        self.assertIn("without a reason: test_unheard (3 processes)", suite.judged(found)["why"])
 
     def test_a_number_with_a_limit(self):
         self.assertTrue(report.limited("idle-cpu", "share", 0.01, 0.01)["ok"])

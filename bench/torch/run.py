@@ -26,6 +26,7 @@ import component  # noqa: E402
 import measured  # noqa: E402
 import plan as P  # noqa: E402
 import report  # noqa: E402
+import suite  # noqa: E402
 
 STARTS, CYCLES, ROUNDS = 3, 6, 2
 IDLE_S = 10
@@ -72,6 +73,8 @@ def collectives(cells, minutes):
 
 def other(case):
     """The entry of a case that is no collective."""
+    if case == "c10d-suite":
+        return suite.measure()
     if case.startswith("idle-cpu"):
         share = measured.idle_share(IDLE_S, case.endswith("waiting"))
         return report.limited(case, "share", share, P.IDLE_SHARE_MAX, ranks=2)

@@ -1,7 +1,7 @@
 """PyTorch's backend "sumac": after `import torch`, `torch.distributed.init_process_group("sumac")` works.
 
-PyTorch finds this module by its entry point (`torch.backends`), so nothing needs to import it. It serves tensors on the CPU;
-"cpu:sumac,cuda:nccl" leaves those on GPUs to another backend.
+PyTorch finds this module by its entry point (`torch.backends`), so nothing needs to import it. It serves tensors on the CPU, and those
+on a GPU through pinned host memory; "cpu:sumac,cuda:nccl" leaves the latter to another backend.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _make(options: typing.Any, _own_options: object) -> typing.Any:
 def register() -> None:
     """Tells PyTorch of the backend. Called by PyTorch itself while it is imported, so it loads nothing."""
     if dist.is_available() and "sumac" not in dist.Backend.backend_list:
-        dist.Backend.register_backend("sumac", _make, extended_api=True, devices=["cpu"])
+        dist.Backend.register_backend("sumac", _make, extended_api=True, devices=["cpu", "cuda"])
 
 
 register()

@@ -2,24 +2,60 @@
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import unittest
 
+import ranks
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+FEW = ["--steps", "10", "--batch", "4"]
+
+
+def losses(text):
+    return [float(loss) for loss in re.findall(r"loss ([\d.]+)", text)]
 
 
 class Examples(unittest.TestCase):
-    def test_training_by_ddp_in_four_processes(self):
+    def setUp(self):
         before = set(os.listdir("/dev/shm"))
-        done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4", ROOT / "examples/torch/train.py",
-                               "--steps", "10", "--batch", "4"], capture_output=True, text=True, timeout=280, check=False)
+        self.addCleanup(lambda: self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set()))
+
+    def run_on_one_host(self, example, *arguments):
+        done = subprocess.run([*TORCHRUN, "--standalone", "--nproc-per-node", "4", ROOT / "examples/torch" / example, *FEW, *arguments],
+                              capture_output=True, text=True, timeout=280, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("3.2 million parameters, 4 processes, backend sumac", done.stdout)
-        losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", done.stdout)]
-        self.assertEqual(len(losses), 2, done.stdout)
-        self.assertLess(losses[1], losses[0])
-        self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set())
+        return done.stdout
+
+    def test_training_by_ddp_in_four_processes(self):
+        said = self.run_on_one_host("train.py")
+        self.assertIn("3.2 million parameters, 4 processes, backend sumac", said)
+        first, last = losses(said)
+        self.assertLess(last, first)
+
+    def test_sharded_training_has_the_losses_of_gloo(self):
+        said = self.run_on_one_host("fsdp.py")
+        self.assertIn("0.8 of 3.2 million parameters in each of 4 processes, backend sumac", said)
+        first, last = losses(said)
+        self.assertLess(last, first)
+        for ours, theirs in zip((first, last), losses(self.run_on_one_host("fsdp.py", "--backend", "gloo")), strict=True):
+            self.assertLessEqual(abs(ours - theirs), 1e-4)  # The last digit that is printed.
+
+    def test_training_on_two_machines(self):
+        """The line of docs/torch.md, on both machines: processes in a UTS namespace of their own, which meet over loopback."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        machines = [subprocess.Popen([*TORCHRUN, "--nnodes", "2", "--nproc-per-node", "2", "--node-rank", str(machine), "--master-addr", "127.0.0.1",
+                                      "--master-port", str(port), ROOT / "examples/torch/train.py", *FEW], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True, preexec_fn=lambda name=f"machine-{machine}": ranks.become_host(name))
+                    for machine in range(2)]
+        ended = [machine.communicate(timeout=280) for machine in machines]
+        self.assertEqual([machine.returncode for machine in machines], [0, 0], [err for _, err in ended])
+        self.assertIn("4 processes, backend sumac", ended[0][0])
+        first, last = losses(ended[0][0])
+        self.assertLess(last, first)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,11 @@ def movements(rank, size, folder):
     out = [torch.empty(count) for count in counts]
     dist.all_gather(out, torch.full((counts[rank],), float(rank)))
     assert [one.tolist() for one in out] == [[float(r)] * count for r, count in enumerate(counts)]
+    # Inputs of several sizes, one of them empty, are one operation.
+    several = [torch.full((3,), rank), torch.empty(0, dtype=torch.long), torch.full((2, 2), 10 + rank)]
+    out = [[torch.empty_like(one) for one in several] for _ in range(size)]
+    dist.all_gather_coalesced(out, several)
+    assert [(one[0].tolist(), one[2].tolist()) for one in out] == [([r] * 3, [[10 + r] * 2] * 2) for r in range(size)]
     objects = [None] * size
     dist.all_gather_object(objects, {"rank": rank, "words": "x" * rank})
     assert [one["rank"] for one in objects] == list(range(size))
@@ -155,6 +160,33 @@ def messages(rank, size, folder):
         dist.send(torch.tensor([float(rank)]), 0)
     dist.barrier()
     dist.destroy_process_group()
+
+
+def sparse_sums(rank, size, folder):
+    """Ranks have elements at places of their own and at common ones."""
+    ranks.init("sumac", rank, size, folder)
+    everyone = []
+    for r in range(size):
+        places = torch.tensor([list(range(r + 1)), [r % 2] * (r + 1)])
+        everyone.append(torch.sparse_coo_tensor(places, torch.full((r + 1, 3), r + 1.0), (size, 2, 3)))
+    right = sum(one.to_dense() for one in everyone)
+    for is_async in (False, True):
+        x = everyone[rank].clone()
+        work = dist.all_reduce(x, async_op=is_async)
+        if is_async:
+            work.wait()
+        assert x.is_sparse and torch.equal(x.to_dense(), right)
+    none = torch.sparse_coo_tensor(torch.empty(1, 0, dtype=torch.long), torch.empty(0), (4,))
+    dist.all_reduce(none)
+    assert none.to_dense().tolist() == [0] * 4
+    words = []
+    for x, op in ((everyone[rank], dist.ReduceOp.MAX), (torch.eye(2 + rank % 2).to_sparse(), dist.ReduceOp.SUM)):
+        try:
+            dist.all_reduce(x, op)
+        except ValueError as error:
+            words.append(str(error))
+    dist.destroy_process_group()
+    return words
 
 
 def groups(rank, size, folder):
@@ -307,7 +339,17 @@ def profiled(rank, size, folder):
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         dist.all_reduce(torch.ones(4))
         dist.broadcast(torch.ones(4), 0, async_op=True).wait()
+    # An event begins in one thread and may end in another; it has the shapes of what the caller gave.
+    with torch.autograd.profiler.profile(record_shapes=True) as shaped:
+        dist.all_reduce(torch.ones(4, 2))
+        dist.all_gather([torch.empty(3) for _ in range(size)], torch.ones(3))
+        work = dist.isend(torch.ones(5), 1) if rank == 0 else dist.irecv(torch.empty(5), 0)
+        work.wait()
     dist.destroy_process_group()
+    ours = [event for event in shaped.function_events if event.name.startswith("sumac:")]
+    assert all(event.is_async for event in ours)
+    shapes = sorted((event.name, event.input_shapes) for event in ours)
+    assert shapes == [("sumac:all_gather", [[3]]), ("sumac:all_reduce", [[4, 2]]), ("sumac:send" if rank == 0 else "sumac:recv", [[5]])], shapes
     return sorted({event.key for event in profile.key_averages() if event.key.startswith("sumac:")})
 
 
@@ -320,6 +362,11 @@ class Works(unittest.TestCase):
 
     def test_messages(self):
         ranks.values(self, messages, 3)
+
+    def test_sums_of_sparse_tensors(self):
+        for words in ranks.values(self, sparse_sums, 3):
+            for text, part in zip(words, ("it adds up only (SUM)", "have different sizes")):
+                self.assertIn(part, text)
 
     def test_groups_that_come_and_go(self):
         ranks.values(self, groups, 3)
@@ -365,7 +412,7 @@ def wrong_tensors(rank, size, folder):
     ranks.init("sumac", rank, size, folder)
     own = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cpu"))
     words = []
-    for call in (lambda: dist.all_reduce(torch.ones(4, 4).t()[:2]), lambda: dist.all_reduce(torch.ones(2).to_sparse()),
+    for call in (lambda: dist.all_reduce(torch.ones(4, 4).t()[:2]), lambda: own.broadcast(torch.ones(2).to_sparse(), 0),
                  lambda: dist.all_gather_into_tensor(torch.ones(3), torch.ones(2)), lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.BAND),
                  lambda: own.allreduce([torch.ones(2, device="meta")])):
         try:
@@ -426,6 +473,11 @@ def late_in_monitored_barrier(rank, size, folder):
             dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5))
         except RuntimeError as error:
             words = str(error)
+    # A limit of 0 is over at once.
+    try:
+        dist.monitored_barrier(timeout=datetime.timedelta(0))
+    except RuntimeError as error:
+        assert f"Rank {rank} timed out in monitoredBarrier after 0 ms" in str(error)
     # The group is still of use.
     x = torch.ones(1)
     dist.all_reduce(x)
@@ -476,7 +528,7 @@ class Fails(unittest.TestCase):
     def test_tensors_that_cannot_be(self):
         for words in ranks.values(self, wrong_tensors, 2):
             for text, part in zip(words, ("not contiguous", "layout Sparse", "3 elements where the 2 ranks have 2 each", "BAND of Float is not defined",
-                                          "a tensor on meta; it takes tensors on the CPU")):
+                                          "a tensor on meta; it takes tensors on the CPU or a GPU")):
                 self.assertIn(part, text)
 
     def test_ranks_that_differ_are_named(self):
@@ -498,7 +550,7 @@ class Fails(unittest.TestCase):
     def test_a_monitored_barrier_names_the_rank_and_leaves_the_group(self):
         answers = ranks.values(self, late_in_monitored_barrier, 3)
         self.assertIn("[Rank 0]: Rank 1 failed to pass monitoredBarrier in 500 ms", answers[0][0])
-        self.assertIn("[Rank 2]: reached monitoredBarrier, and rank 0 did not answer", answers[2][0])
+        self.assertIn("[Rank 2]: Rank 2 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0", answers[2][0])
         self.assertEqual([value for _, value in answers], [3.0] * 3)
 
     def test_a_rank_that_dies_is_named(self):

@@ -1,6 +1,5 @@
 #include "bindings/python/torch/backend.hpp"
 
-#include <ATen/record_function.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -46,6 +45,8 @@ bool have_one_size(const std::vector<at::Tensor>& tensors) {
                      [&](const at::Tensor& one) { return one.numel() == tensors.front().numel(); });
 }
 
+at::Tensor bytes_view(const at::Tensor& tensor) { return flat_view(tensor).view(at::kByte); }
+
 std::vector<int> counts_of(const std::vector<at::Tensor>& tensors) {
   std::vector<int> counts;
   for (const at::Tensor& tensor : tensors) counts.push_back(count_of(tensor.numel()));
@@ -57,6 +58,8 @@ void check_pair(const char* what, const at::Tensor& whole, const at::Tensor& blo
   check_tensor(what, block);
   TORCH_CHECK_VALUE(whole.scalar_type() == block.scalar_type(), "sumac: ", what, ": tensors of ", whole.scalar_type(),
                     " and ", block.scalar_type());
+  TORCH_CHECK_VALUE(whole.device() == block.device(), "sumac: ", what, ": tensors on ", whole.device(), " and ",
+                    block.device());
   TORCH_CHECK_VALUE(whole.numel() == block.numel() * size, "sumac: ", what, ": ", whole.numel(), " elements where the ",
                     size, " ranks have ", block.numel(), " each");
 }
@@ -67,15 +70,16 @@ constexpr std::uint32_t kOwnTags = 0x80000000U;
 }  // namespace
 
 c10::intrusive_ptr<SumacBackend> SumacBackend::make(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                                    std::chrono::milliseconds timeout, const std::string& name) {
+                                                    std::chrono::milliseconds timeout, const std::string& name,
+                                                    bool stages_all) {
   TorchStore meeting(store);
   auto team = python::Team::make(meeting, rank, size, {.name = name});
   if (!team) raise({team.error().code, fmt::format("sumac: rank {} of {}: {}", rank, size, team.error().context)});
-  return c10::make_intrusive<SumacBackend>(std::move(*team), timeout);
+  return c10::make_intrusive<SumacBackend>(std::move(*team), timeout, stages_all);
 }
 
-SumacBackend::SumacBackend(std::shared_ptr<python::Team> team, std::chrono::milliseconds timeout)
-    : Backend(team->rank(), team->size()), team_(std::move(team)), timeout_(timeout) {
+SumacBackend::SumacBackend(std::shared_ptr<python::Team> team, std::chrono::milliseconds timeout, bool stages_all)
+    : Backend(team->rank(), team->size()), team_(std::move(team)), timeout_(timeout), stages_all_(stages_all) {
   init();
 }
 
@@ -89,23 +93,32 @@ c10::intrusive_ptr<c10d::Backend> SumacBackend::split(const c10::intrusive_ptr<c
   const auto at = std::find(ranks.begin(), ranks.end(), rank_);
   if (at == ranks.end()) return nullptr;
   return make(store, static_cast<int>(at - ranks.begin()), static_cast<int>(ranks.size()),
-              opts ? opts->timeout : timeout_, opts ? opts->group_name : "split");
+              opts ? opts->timeout : timeout_, opts ? opts->group_name : "split", stages_all_);
 }
 
-at::Tensor SumacBackend::scratch(const at::Tensor& like, std::int64_t elements, bool is_async) {
+std::unique_ptr<Collective> SumacBackend::begin(int kind, c10d::OpType type, const char* title,
+                                                c10::ArrayRef<at::Tensor> shown) const {
+  auto own = std::make_unique<Collective>(kind, type, title);
+  own->shown = shown;
+  if (is_staged(shown.front())) own->ending->stage = std::make_shared<Stage>(shown.front().device());
+  return own;
+}
+
+at::Tensor SumacBackend::scratch(const Collective& own, at::ScalarType type, std::int64_t elements, bool is_async) {
   constexpr std::int64_t kKeptBytes = 64 << 20;
-  const std::int64_t bytes = elements * static_cast<std::int64_t>(like.element_size());
-  const auto make = [](std::int64_t room) { return at::empty({room}, at::TensorOptions(at::kByte)); };
-  at::Tensor memory;
-  if (is_async || bytes > kKeptBytes) {
-    memory = make(bytes);
-  } else {
-    if (!scratch_.defined() || scratch_.numel() < bytes) scratch_ = make(bytes);
-    memory = scratch_;
-  }
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(c10::elementSize(type));
   // An empty view has no type to look at memory with.
-  if (bytes == 0) return at::empty({0}, like.options().requires_grad(false));
-  return memory.narrow(0, 0, bytes).view(like.scalar_type());
+  if (bytes == 0) return at::empty({0}, at::TensorOptions(type));
+  at::Tensor memory;
+  if (own.ending->stage) {
+    memory = own.ending->stage->host(bytes);
+  } else if (is_async || bytes > kKeptBytes) {
+    memory = at::empty({bytes}, at::TensorOptions(at::kByte));
+  } else {
+    if (!scratch_.defined() || scratch_.numel() < bytes) scratch_ = at::empty({bytes}, at::TensorOptions(at::kByte));
+    memory = scratch_.narrow(0, 0, bytes);
+  }
+  return memory.view(type);
 }
 
 SumacBackend::Work SumacBackend::remember(Work work) {
@@ -123,98 +136,124 @@ SumacBackend::Work SumacBackend::start(std::unique_ptr<Collective> collective, s
                                        bool is_async) {
   collective->bind();
   collective->request.limit = limit(timeout);
+  auto work =
+      c10::make_intrusive<TeamWork>(team_, collective->ending, collective->type, collective->title, collective->shown);
+  if (collective->ending->stage) return start_staged(std::move(collective), std::move(work));
+  stager_.drain();
   if (!is_async) {
-    RECORD_FUNCTION(collective->title, c10::ArrayRef<const c10::IValue>{});
-    if (auto ran = team_->run(collective->request); !ran) raise(ran.error());
-    collective->ending->run_last();
-    collective->ending->end(nullptr);
-    return c10::make_intrusive<TeamWork>(team_, std::move(collective->ending), collective->type, nullptr);
+    auto ran = team_->run(collective->request);
+    if (ran) collective->ending->run_last();
+    collective->ending->end(ran ? nullptr : &ran.error());
+    if (!ran) raise(ran.error());
+    return work;
   }
-  auto work = c10::make_intrusive<TeamWork>(team_, collective->ending, collective->type, collective->title);
   const std::shared_ptr<Collective> kept = std::move(collective);
   work->follow(team_->post(kept->request, [kept](const Error* why) { kept->ending->end(why); }));
   return remember(work);
+}
+
+/// Also where the call is not asynchronous: PyTorch then waits for the work.
+SumacBackend::Work SumacBackend::start_staged(std::shared_ptr<Collective> kept, c10::intrusive_ptr<TeamWork> work) {
+  work->follow(when_staged(kept->ending, [team = team_, kept](std::function<void(const Error*)> then) {
+    return team->post(kept->request, [kept, then = std::move(then)](const Error* why) { then(why); });
+  }));
+  return remember(work);
+}
+
+std::shared_ptr<Promised> SumacBackend::when_staged(const std::shared_ptr<Ending>& ending, Poster post) {
+  auto promised = std::make_shared<Promised>();
+  ending->stage->mark();
+  stager_.post(ending->stage, [ending, promised, post = std::move(post)](const Error* why) {
+    const auto then = [ending](const Error* reason) { ending->end(reason); };
+    if (why == nullptr) return promised->set(post(then));
+    auto failed = std::make_shared<python::Ticket>();
+    failed->then = then;
+    failed->end(*why);
+    promised->set(std::move(failed));
+  });
+  return promised;
 }
 
 // ---- reductions
 
 SumacBackend::Work SumacBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) {
   const at::Tensor& tensor = only("allreduce", tensors);
+  if (tensor.is_sparse()) return allreduce_sparse(tensor, opts);
   check_tensor("allreduce", tensor, true);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE, "sumac:all_reduce");
+  auto own = begin(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE, "sumac:all_reduce", tensors);
   own->ending->outputs = tensors;
-  own->set_fold(tensor, opts.reduceOp, size_);
-  own->set_data(nullptr, tensor.data_ptr(), bytes_of(tensor));
+  const at::Tensor host = own->changed(tensor);
+  own->set_fold(host, opts.reduceOp, size_);
+  own->set_data(nullptr, host.data_ptr(), bytes_of(host));
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) {
   TORCH_CHECK_VALUE(!tensors.empty(), "sumac: allreduce_coalesced takes at least one tensor");
   check_list("allreduce_coalesced", tensors, tensors.size());
-  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE_COALESCED, "sumac:all_reduce");
-  const at::Tensor flat = scratch(tensors.front(), elements_of(tensors), opts.asyncOp);
-  flatten(tensors, flat);
-  own->ending->outputs = {flat};
+  auto own = begin(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE_COALESCED, "sumac:all_reduce", tensors);
+  const at::Tensor flat = scratch(*own, tensors.front().scalar_type(), elements_of(tensors), opts.asyncOp);
+  own->flatten(tensors, flat);
+  own->ending->outputs = tensors;
   own->set_fold(flat, opts.reduceOp, size_);
   own->set_data(nullptr, flat.data_ptr(), bytes_of(flat));
-  own->ending->last = [ending = own->ending.get(), flat, tensors, divide = std::move(own->ending->last)] {
-    if (divide) divide();
-    unflatten(flat, tensors);
-    ending->outputs = tensors;
-  };
+  own->unflatten_last(flat, tensors);
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& opts) {
   const at::Tensor& tensor = only("reduce", tensors);
   check_tensor("reduce", tensor, true);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_REDUCE, c10d::OpType::REDUCE, "sumac:reduce");
+  auto own = begin(SUMAC_COLL_REDUCE, c10d::OpType::REDUCE, "sumac:reduce", tensors);
   own->set_root(opts.rootRank, size_);
   own->ending->outputs = tensors;
-  own->set_fold(tensor, opts.reduceOp, size_);
   const bool is_root = opts.rootRank == rank_;
-  if (!is_root) own->ending->last = nullptr;
-  own->set_data(is_root ? nullptr : tensor.data_ptr(), is_root ? tensor.data_ptr() : nullptr, bytes_of(tensor));
+  const at::Tensor host = is_root ? own->changed(tensor) : own->given(tensor);
+  own->set_fold(host, opts.reduceOp, size_);
+  if (!is_root) own->ending->divide = nullptr;
+  own->set_data(is_root ? nullptr : host.data_ptr(), is_root ? host.data_ptr() : nullptr, bytes_of(host));
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                       const c10d::ReduceScatterOptions& opts) {
   check_pair("reduce_scatter_tensor", input, output, size_);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_REDUCE_SCATTER_BLOCK, c10d::OpType::_REDUCE_SCATTER_BASE,
-                                          "sumac:reduce_scatter");
+  auto own = begin(SUMAC_COLL_REDUCE_SCATTER_BLOCK, c10d::OpType::_REDUCE_SCATTER_BASE, "sumac:reduce_scatter", input);
   own->ending->outputs = {output};
   own->ending->keeps = {input};
-  own->set_fold(output, opts.reduceOp, size_);
-  own->set_data(input.data_ptr(), output.data_ptr(), bytes_of(output));
+  const at::Tensor in = own->given(input), out = own->taken(output);
+  own->set_fold(out, opts.reduceOp, size_);
+  own->set_data(in.data_ptr(), out.data_ptr(), bytes_of(out));
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                                 const c10d::ReduceScatterOptions& opts) {
-  at::Tensor output = only("reduce_scatter", outputs);
+  const at::Tensor& output = only("reduce_scatter", outputs);
   const Tensors& blocks = only("reduce_scatter", inputs);
   check_list("reduce_scatter", blocks, static_cast<std::size_t>(size_));
-  check_tensor("reduce_scatter", output);
-  at::Tensor flat = scratch(output, elements_of(blocks), opts.asyncOp);
-  flatten(blocks, flat);
-  if (have_one_size(blocks)) return _reduce_scatter_base(output, flat, opts);
-  // Blocks of different sizes: all of it is added everywhere.
   const at::Tensor& mine = blocks[static_cast<std::size_t>(rank_)];
-  TORCH_CHECK_VALUE(mine.numel() == output.numel(), "sumac: reduce_scatter: an output of ", output.numel(),
-                    " elements for a block of ", mine.numel());
-  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLREDUCE, c10d::OpType::REDUCE_SCATTER, "sumac:reduce_scatter");
-  std::int64_t before = 0;
-  for (int rank = 0; rank < rank_; ++rank) before += blocks[static_cast<std::size_t>(rank)].numel();
-  const at::Tensor part = flat.narrow(0, before, output.numel());
-  own->ending->outputs = {part};
-  own->set_fold(output, opts.reduceOp, size_);
-  own->set_data(nullptr, flat.data_ptr(), bytes_of(flat));
-  own->ending->last = [ending = own->ending.get(), part, output, divide = std::move(own->ending->last)] {
-    if (divide) divide();
-    unflatten(part, {output});
-    ending->outputs = {output};
-  };
+  check_pair("reduce_scatter", output, mine, 1);
+  const bool is_even = have_one_size(blocks);
+  // Blocks of different sizes: all of it is added everywhere.
+  auto own = begin(is_even ? SUMAC_COLL_REDUCE_SCATTER_BLOCK : SUMAC_COLL_ALLREDUCE, c10d::OpType::REDUCE_SCATTER,
+                   "sumac:reduce_scatter", blocks);
+  const at::Tensor flat = scratch(*own, output.scalar_type(), elements_of(blocks), opts.asyncOp);
+  own->flatten(blocks, flat);
+  own->ending->keeps = {flat};
+  own->ending->outputs = outputs;
+  if (is_even) {
+    const at::Tensor out = own->taken(output);
+    own->set_fold(out, opts.reduceOp, size_);
+    own->set_data(flat.data_ptr(), out.data_ptr(), bytes_of(out));
+  } else {
+    std::int64_t before = 0;
+    for (int rank = 0; rank < rank_; ++rank) before += blocks[static_cast<std::size_t>(rank)].numel();
+    const at::Tensor part = flat.narrow(0, before, output.numel());
+    own->set_fold(part, opts.reduceOp, size_);
+    own->set_data(nullptr, flat.data_ptr(), bytes_of(flat));
+    own->unflatten_last(part, output);
+  }
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
@@ -232,20 +271,22 @@ SumacBackend::Work SumacBackend::reduce_scatter_tensor_coalesced(Tensors& output
 SumacBackend::Work SumacBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) {
   const at::Tensor& tensor = only("broadcast", tensors);
   check_tensor("broadcast", tensor, true);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_BCAST, c10d::OpType::BROADCAST, "sumac:broadcast");
+  auto own = begin(SUMAC_COLL_BCAST, c10d::OpType::BROADCAST, "sumac:broadcast", tensors);
   own->set_root(opts.rootRank, size_);
   own->ending->outputs = tensors;
-  own->set_data(nullptr, tensor.data_ptr(), bytes_of(tensor));
+  const at::Tensor host = opts.rootRank == rank_ ? own->given(tensor) : own->taken(tensor);
+  own->set_data(nullptr, host.data_ptr(), bytes_of(host));
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                  const c10d::AllgatherOptions& opts) {
   check_pair("all_gather_into_tensor", output, input, size_);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLGATHER, c10d::OpType::_ALLGATHER_BASE, "sumac:all_gather");
+  auto own = begin(SUMAC_COLL_ALLGATHER, c10d::OpType::_ALLGATHER_BASE, "sumac:all_gather", input);
   own->ending->outputs = {output};
   own->ending->keeps = {input};
-  own->set_data(input.data_ptr(), output.data_ptr(), bytes_of(input));
+  const at::Tensor in = own->given(input), out = own->taken(output);
+  own->set_data(in.data_ptr(), out.data_ptr(), bytes_of(in));
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
@@ -253,45 +294,56 @@ SumacBackend::Work SumacBackend::allgather(std::vector<Tensors>& outputs, Tensor
                                            const c10d::AllgatherOptions& opts) {
   const at::Tensor& input = only("all_gather", inputs);
   const Tensors& blocks = only("all_gather", outputs);
-  check_tensor("all_gather", input);
   check_list("all_gather", blocks, static_cast<std::size_t>(size_));
-  const at::Tensor& mine = blocks[static_cast<std::size_t>(rank_)];
-  TORCH_CHECK_VALUE(mine.numel() == input.numel() && mine.scalar_type() == input.scalar_type(),
-                    "sumac: all_gather: output ", rank_, " has ", mine.numel(), " elements of ", mine.scalar_type(),
-                    " and the input ", input.numel(), " of ", input.scalar_type());
+  check_pair("all_gather", blocks[static_cast<std::size_t>(rank_)], input, 1);
   const bool is_even = have_one_size(blocks);
-  auto own = std::make_unique<Collective>(is_even ? SUMAC_COLL_ALLGATHER : SUMAC_COLL_ALLGATHERV,
-                                          c10d::OpType::ALLGATHER, "sumac:all_gather");
-  const at::Tensor flat = scratch(input, elements_of(blocks), opts.asyncOp);
+  auto own = begin(is_even ? SUMAC_COLL_ALLGATHER : SUMAC_COLL_ALLGATHERV, c10d::OpType::ALLGATHER, "sumac:all_gather",
+                   inputs);
+  const at::Tensor flat = scratch(*own, input.scalar_type(), elements_of(blocks), opts.asyncOp);
   own->ending->outputs = blocks;
   own->ending->keeps = {input};
-  own->set_data(input.data_ptr(), flat.data_ptr(), is_even ? bytes_of(input) : 0);
+  const at::Tensor in = own->given(input);
+  own->set_data(in.data_ptr(), flat.data_ptr(), is_even ? bytes_of(in) : 0);
   if (!is_even) {
     own->out_counts = counts_of(blocks);
     own->out_at = displacements_of(own->out_counts);
     own->unit = input.element_size();
   }
-  own->ending->last = [flat, blocks] { unflatten(flat, blocks); };
+  own->unflatten_last(flat, blocks);
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
+/// outputs[rank][i] is that rank's i-th input. All of them, as bytes, are one operation.
 SumacBackend::Work SumacBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                                      const c10d::AllgatherOptions& opts) {
-  // outputs[rank][i] is that rank's i-th input.
-  TORCH_CHECK_VALUE(outputs.size() == static_cast<std::size_t>(size_), "sumac: all_gather_coalesced: ", outputs.size(),
-                    " output lists for ", size_, " ranks");
-  std::vector<Work> works;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::vector<Tensors> one(1);
-    for (const Tensors& list : outputs) {
-      TORCH_CHECK_VALUE(list.size() == inputs.size(), "sumac: all_gather_coalesced: ", list.size(),
-                        " outputs of a rank for ", inputs.size(), " inputs");
-      one.front().push_back(list[i]);
-    }
-    Tensors input{inputs[i]};
-    works.push_back(allgather(one, input, opts));
+  TORCH_CHECK_VALUE(outputs.size() == static_cast<std::size_t>(size_) && !inputs.empty(),
+                    "sumac: all_gather_coalesced: ", outputs.size(), " output lists for ", size_, " ranks, and ",
+                    inputs.size(), " inputs");
+  Tensors given, taken;
+  std::int64_t bytes = 0;
+  for (const at::Tensor& input : inputs) {
+    check_tensor("all_gather_coalesced", input);
+    given.push_back(bytes_view(input));
+    bytes += given.back().numel();
   }
-  return c10::make_intrusive<Works>(std::move(works), c10d::OpType::ALLGATHER_COALESCED);
+  for (const Tensors& list : outputs) {
+    TORCH_CHECK_VALUE(list.size() == inputs.size(), "sumac: all_gather_coalesced: ", list.size(),
+                      " outputs of a rank for ", inputs.size(), " inputs");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      check_pair("all_gather_coalesced", list[i], inputs[i], 1);
+      taken.push_back(bytes_view(list[i]));
+    }
+  }
+  check_list("all_gather_coalesced", given, inputs.size());
+  auto own = begin(SUMAC_COLL_ALLGATHER, c10d::OpType::ALLGATHER_COALESCED, "sumac:all_gather", inputs);
+  const at::Tensor flat = scratch(*own, at::kByte, bytes * (size_ + 1), opts.asyncOp);
+  const at::Tensor in = flat.narrow(0, 0, bytes), out = flat.narrow(0, bytes, bytes * size_);
+  own->flatten(given, in);
+  for (const Tensors& list : outputs) own->ending->outputs.insert(own->ending->outputs.end(), list.begin(), list.end());
+  own->ending->keeps = {flat};
+  own->set_data(in.data_ptr(), out.data_ptr(), static_cast<std::size_t>(bytes));
+  own->unflatten_last(out, taken);
+  return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
@@ -307,19 +359,21 @@ SumacBackend::Work SumacBackend::gather(std::vector<Tensors>& outputs, Tensors& 
                                         const c10d::GatherOptions& opts) {
   const at::Tensor& input = only("gather", inputs);
   check_tensor("gather", input);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather");
+  auto own = begin(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather", inputs);
   own->set_root(opts.rootRank, size_);
   own->ending->keeps = {input};
-  own->set_data(input.data_ptr(), nullptr, bytes_of(input));
+  const at::Tensor in = own->given(input);
+  own->set_data(in.data_ptr(), nullptr, bytes_of(in));
   if (opts.rootRank == rank_) {
     const Tensors& blocks = only("gather", outputs);
     check_list("gather", blocks, static_cast<std::size_t>(size_));
     TORCH_CHECK_VALUE(have_one_size(blocks) && blocks.front().numel() == input.numel(),
                       "sumac: gather: outputs must have the input's ", input.numel(), " elements each");
-    const at::Tensor flat = scratch(input, elements_of(blocks), opts.asyncOp);
+    check_pair("gather", blocks.front(), input, 1);
+    const at::Tensor flat = scratch(*own, input.scalar_type(), elements_of(blocks), opts.asyncOp);
     own->request.call.out = flat.data_ptr();
     own->ending->outputs = blocks;
-    own->ending->last = [flat, blocks] { unflatten(flat, blocks); };
+    own->unflatten_last(flat, blocks);
   } else {
     TORCH_CHECK_VALUE(outputs.empty(), "sumac: gather: only the root, rank ", opts.rootRank, ", has outputs");
   }
@@ -329,13 +383,14 @@ SumacBackend::Work SumacBackend::gather(std::vector<Tensors>& outputs, Tensors& 
 SumacBackend::Work SumacBackend::gather_into_tensor(at::Tensor& output, at::Tensor& input,
                                                     const c10d::GatherOptions& opts) {
   check_tensor("gather_into_tensor", input);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather");
+  auto own = begin(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather", input);
   own->set_root(opts.rootRank, size_);
   own->ending->keeps = {input};
-  own->set_data(input.data_ptr(), nullptr, bytes_of(input));
+  const at::Tensor in = own->given(input);
+  own->set_data(in.data_ptr(), nullptr, bytes_of(in));
   if (opts.rootRank == rank_) {
     check_pair("gather_into_tensor", output, input, size_);
-    own->request.call.out = output.data_ptr();
+    own->request.call.out = own->taken(output).data_ptr();
     own->ending->outputs = {output};
   }
   return start(std::move(own), opts.timeout, opts.asyncOp);
@@ -345,17 +400,19 @@ SumacBackend::Work SumacBackend::scatter(Tensors& outputs, std::vector<Tensors>&
                                          const c10d::ScatterOptions& opts) {
   const at::Tensor& output = only("scatter", outputs);
   check_tensor("scatter", output);
-  auto own = std::make_unique<Collective>(SUMAC_COLL_SCATTER, c10d::OpType::SCATTER, "sumac:scatter");
+  auto own = begin(SUMAC_COLL_SCATTER, c10d::OpType::SCATTER, "sumac:scatter", outputs);
   own->set_root(opts.rootRank, size_);
   own->ending->outputs = outputs;
-  own->set_data(nullptr, output.data_ptr(), bytes_of(output));
+  const at::Tensor out = own->taken(output);
+  own->set_data(nullptr, out.data_ptr(), bytes_of(out));
   if (opts.rootRank == rank_) {
     const Tensors& blocks = only("scatter", inputs);
     check_list("scatter", blocks, static_cast<std::size_t>(size_));
     TORCH_CHECK_VALUE(have_one_size(blocks) && blocks.front().numel() == output.numel(),
                       "sumac: scatter: inputs must have the output's ", output.numel(), " elements each");
-    const at::Tensor flat = scratch(output, elements_of(blocks), opts.asyncOp);
-    flatten(blocks, flat);
+    check_pair("scatter", blocks.front(), output, 1);
+    const at::Tensor flat = scratch(*own, output.scalar_type(), elements_of(blocks), opts.asyncOp);
+    own->flatten(blocks, flat);
     own->ending->keeps = {flat};
     own->request.call.in = flat.data_ptr();
   } else {
@@ -368,18 +425,20 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
                                                Sizes& input_sizes, const c10d::AllToAllOptions& opts) {
   check_tensor("all_to_all_single", output);
   check_tensor("all_to_all_single", input);
-  TORCH_CHECK_VALUE(output.scalar_type() == input.scalar_type(), "sumac: all_to_all_single: tensors of ",
-                    output.scalar_type(), " and ", input.scalar_type());
+  TORCH_CHECK_VALUE(output.scalar_type() == input.scalar_type() && output.device() == input.device(),
+                    "sumac: all_to_all_single: tensors of ", output.scalar_type(), " on ", output.device(), " and ",
+                    input.scalar_type(), " on ", input.device());
   const bool is_even = output_sizes.empty() && input_sizes.empty();
-  auto own = std::make_unique<Collective>(is_even ? SUMAC_COLL_ALLTOALL : SUMAC_COLL_ALLTOALLV,
-                                          c10d::OpType::ALLTOALL_BASE, "sumac:all_to_all");
+  auto own = begin(is_even ? SUMAC_COLL_ALLTOALL : SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL_BASE,
+                   "sumac:all_to_all", input);
   own->ending->outputs = {output};
   own->ending->keeps = {input};
+  const at::Tensor in = own->given(input), out = own->taken(output);
   if (is_even) {
     TORCH_CHECK_VALUE(input.numel() == output.numel() && (input.dim() == 0 || input.size(0) % size_ == 0),
                       "sumac: all_to_all_single: the first dimension, ", input.dim() == 0 ? 0 : input.size(0),
                       ", does not divide by the ", size_, " ranks, or the output has another size");
-    own->set_data(input.data_ptr(), output.data_ptr(), bytes_of(input) / static_cast<std::size_t>(size_));
+    own->set_data(in.data_ptr(), out.data_ptr(), bytes_of(in) / static_cast<std::size_t>(size_));
     return start(std::move(own), opts.timeout, opts.asyncOp);
   }
   const auto set = [&](const at::Tensor& tensor, const Sizes& sizes, std::vector<int>& counts, std::vector<int>& at) {
@@ -399,20 +458,22 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
   set(input, input_sizes, own->in_counts, own->in_at);
   set(output, output_sizes, own->out_counts, own->out_at);
   own->unit = input.element_size();
-  own->set_data(input.data_ptr(), output.data_ptr(), 0);
+  own->set_data(in.data_ptr(), out.data_ptr(), 0);
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) {
   check_list("all_to_all", outputs, static_cast<std::size_t>(size_));
   check_list("all_to_all", inputs, static_cast<std::size_t>(size_));
-  TORCH_CHECK_VALUE(outputs.front().scalar_type() == inputs.front().scalar_type(), "sumac: all_to_all: tensors of ",
-                    outputs.front().scalar_type(), " and ", inputs.front().scalar_type());
-  auto own = std::make_unique<Collective>(SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL, "sumac:all_to_all");
+  TORCH_CHECK_VALUE(outputs.front().scalar_type() == inputs.front().scalar_type() &&
+                        outputs.front().device() == inputs.front().device(),
+                    "sumac: all_to_all: tensors of ", outputs.front().scalar_type(), " on ", outputs.front().device(),
+                    " and ", inputs.front().scalar_type(), " on ", inputs.front().device());
+  auto own = begin(SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL, "sumac:all_to_all", inputs);
   const std::int64_t sent = elements_of(inputs), received = elements_of(outputs);
-  const at::Tensor flat = scratch(inputs.front(), sent + received, opts.asyncOp);
+  const at::Tensor flat = scratch(*own, inputs.front().scalar_type(), sent + received, opts.asyncOp);
   const at::Tensor in = flat.narrow(0, 0, sent), out = flat.narrow(0, sent, received);
-  flatten(inputs, in);
+  own->flatten(inputs, in);
   own->in_counts = counts_of(inputs);
   own->in_at = displacements_of(own->in_counts);
   own->out_counts = counts_of(outputs);
@@ -420,7 +481,7 @@ SumacBackend::Work SumacBackend::alltoall(Tensors& outputs, Tensors& inputs, con
   own->unit = flat.element_size();
   own->ending->outputs = outputs;
   own->set_data(in.data_ptr(), out.data_ptr(), 0);
-  own->ending->last = [flat, out, outputs] { unflatten(out, outputs); };
+  own->unflatten_last(out, outputs);
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
@@ -433,9 +494,13 @@ SumacBackend::Work SumacBackend::barrier(const c10d::BarrierOptions& opts) {
 
 /// Rank 0 hears of each rank by a message of its own, so that it can name all that do not come, and the group stays usable.
 void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits_for_all) {
-  const Duration within = limit(opts.timeout);
+  stager_.drain();
+  // Here 0 is a time, and not the group's own limit.
+  const Duration within = opts.timeout == c10d::kUnsetTimeout ? Duration(timeout_) : Duration(opts.timeout);
   const std::uint32_t tag = kOwnTags | (barriers_++ & ~kOwnTags);
   const auto waited_ms = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();
+  if (within <= Duration{0})
+    raise({Errc::timeout, fmt::format("[Rank {0}]: Rank {0} timed out in monitoredBarrier after 0 ms", rank_)});
   char word = 0;
   if (rank_ != 0) {
     const auto there = team_->send(0, tag, &word, 1, within, nullptr);
@@ -447,8 +512,8 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
     if (!waited)
       raise({waited.error().code,
              fmt::format(
-                 "[Rank {}]: reached monitoredBarrier, and rank 0 did not answer in {} ms: its log names the rank "
-                 "that failed ({})",
+                 "[Rank {0}]: Rank {0} successfully reached monitoredBarrier, but received errors while waiting for "
+                 "send/recv from rank 0, which did not answer in {1} ms: its log names the rank that failed ({2})",
                  rank_, waited_ms, waited.error().context)});
     return;
   }
@@ -471,34 +536,42 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
 
 // ---- messages
 
-SumacBackend::Work SumacBackend::follow_letter(std::shared_ptr<python::Letter> letter, std::shared_ptr<Ending> ending,
-                                               c10d::OpType type, const char* title) {
-  auto work = c10::make_intrusive<TeamWork>(team_, std::move(ending), type, title);
-  work->letter = letter;
-  work->follow(std::move(letter));
-  return remember(work);
-}
-
 SumacBackend::Work SumacBackend::send(Tensors& tensors, int to, int tag) {
   const at::Tensor& tensor = only("send", tensors);
   check_tensor("send", tensor, true);
   TORCH_CHECK_VALUE(tag >= 0, "sumac: send: tag ", tag, " is negative");
-  auto ending = std::make_shared<Ending>();
+  const auto own = begin(SUMAC_COLL_BARRIER, c10d::OpType::SEND, "sumac:send", tensors);
+  const std::shared_ptr<Ending> ending = own->ending;
   ending->keeps = tensors;
-  auto letter = team_->send(to, static_cast<std::uint32_t>(tag), tensor.data_ptr(), bytes_of(tensor), timeout_,
-                            [ending](const Error* why) { ending->end(why); });
-  return follow_letter(std::move(letter), std::move(ending), c10d::OpType::SEND, "sumac:send");
+  const at::Tensor host = own->given(tensor);
+  auto work = c10::make_intrusive<TeamWork>(team_, ending, c10d::OpType::SEND, "sumac:send", tensors);
+  const auto post = [team = team_, host, to, tag, within = timeout_](std::function<void(const Error*)> then) {
+    return team->send(to, static_cast<std::uint32_t>(tag), host.data_ptr(), bytes_of(host), within, std::move(then));
+  };
+  if (ending->stage) {
+    work->follow(when_staged(ending, post));
+  } else {
+    stager_.drain();
+    work->letter = post([ending](const Error* why) { ending->end(why); });
+    work->follow(work->letter);
+  }
+  return remember(work);
 }
 
 SumacBackend::Work SumacBackend::receive(Tensors& tensors, int from, int tag, c10d::OpType type) {
   const at::Tensor& tensor = only("recv", tensors);
   check_tensor("recv", tensor, true);
   TORCH_CHECK_VALUE(tag >= 0, "sumac: recv: tag ", tag, " is negative");
-  auto ending = std::make_shared<Ending>();
+  const char* title = type == c10d::OpType::RECV ? "sumac:recv" : "sumac:recvAnySource";
+  const auto own = begin(SUMAC_COLL_BARRIER, type, title, tensors);
+  const std::shared_ptr<Ending> ending = own->ending;
   ending->outputs = tensors;
-  auto letter = team_->receive(from, static_cast<std::uint32_t>(tag), tensor.data_ptr(), bytes_of(tensor), timeout_,
-                               [ending](const Error* why) { ending->end(why); });
-  return follow_letter(std::move(letter), std::move(ending), type, "sumac:recv");
+  const at::Tensor host = own->taken(tensor);
+  auto work = c10::make_intrusive<TeamWork>(team_, ending, type, title, tensors);
+  work->letter = team_->receive(from, static_cast<std::uint32_t>(tag), host.data_ptr(), bytes_of(host), timeout_,
+                                [ending](const Error* why) { ending->end(why); });
+  work->follow(work->letter);
+  return remember(work);
 }
 
 SumacBackend::Work SumacBackend::recv(Tensors& tensors, int from, int tag) {

@@ -19,10 +19,12 @@ class SumacBackend final : public c10d::Backend {
   using Work = c10::intrusive_ptr<c10d::Work>;
   using Sizes = std::vector<std::int64_t>;
 
-  /// Collective over the ranks of the store. Throws DistBackendError.
+  /// Collective over the ranks of the store. Throws DistBackendError. `stages_all`: tensors of the CPU are treated as a device's,
+  /// so that tests need no device.
   static c10::intrusive_ptr<SumacBackend> make(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                               std::chrono::milliseconds timeout, const std::string& name);
-  SumacBackend(std::shared_ptr<python::Team> team, std::chrono::milliseconds timeout);
+                                               std::chrono::milliseconds timeout, const std::string& name,
+                                               bool stages_all);
+  SumacBackend(std::shared_ptr<python::Team> team, std::chrono::milliseconds timeout, bool stages_all);
   ~SumacBackend() override { team_->close(); }
 
   const std::string getBackendName() const override { return "sumac"; }
@@ -69,15 +71,24 @@ class SumacBackend final : public c10d::Backend {
     return wanted == c10d::kUnsetTimeout || wanted == kNoTimeout ? timeout_ : wanted;
   }
   Work start(std::unique_ptr<Collective> collective, std::chrono::milliseconds timeout, bool is_async);
-  Work follow_letter(std::shared_ptr<python::Letter> letter, std::shared_ptr<Ending> ending, c10d::OpType type,
-                     const char* title);
   Work receive(Tensors& tensors, int from, int tag, c10d::OpType type);
   Work remember(Work work);
-  /// Memory for a collective in the caller, kept for the next one.
-  at::Tensor scratch(const at::Tensor& like, std::int64_t elements, bool is_async);
+  /// A collective of the tensors' device.
+  std::unique_ptr<Collective> begin(int kind, c10d::OpType type, const char* title,
+                                    c10::ArrayRef<at::Tensor> shown) const;
+  bool is_staged(const at::Tensor& tensor) const { return stages_all_ || !tensor.is_cpu(); }
+  /// Host memory. That of a collective in the caller is kept for the next one.
+  at::Tensor scratch(const Collective& own, at::ScalarType type, std::int64_t elements, bool is_async);
+  Work start_staged(std::shared_ptr<Collective> kept, c10::intrusive_ptr<TeamWork> work);
+  using Poster = std::function<std::shared_ptr<python::Ticket>(std::function<void(const Error*)> then)>;
+  /// Posts an operation when its data have left the device.
+  std::shared_ptr<Promised> when_staged(const std::shared_ptr<Ending>& ending, Poster post);
+  Work allreduce_sparse(const at::Tensor& tensor, const c10d::AllreduceOptions& opts);
 
   std::shared_ptr<python::Team> team_;
   std::chrono::milliseconds timeout_;
+  bool stages_all_;
+  Stager stager_;
   at::Tensor scratch_;
   std::optional<std::vector<Work>> coalesced_;
   std::uint32_t barriers_ = 0;

@@ -1,5 +1,7 @@
 #include "bindings/python/torch/collective.hpp"
 
+#include <ATen/DeviceAccelerator.h>
+
 #include <climits>
 
 namespace sumac::torch_backend {
@@ -52,24 +54,66 @@ void Collective::set_root(std::int64_t root, int size) {
   request.agreement.root = static_cast<std::uint32_t>(root);
 }
 
-void Collective::set_fold(const at::Tensor& tensor, const c10d::ReduceOp& op, int size) {
-  const bool is_bool = tensor.scalar_type() == at::kBool;
-  const Dtype dtype = dtype_of(tensor.scalar_type());
+void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, int size) {
+  const bool is_bool = result.scalar_type() == at::kBool;
+  const Dtype dtype = dtype_of(result.scalar_type());
   const Op own = op_of(op, is_bool);
   const bool is_legal = dtype != Dtype::null && own != Op::null &&
                         sumac_fold_standard(&fold_, static_cast<int>(dtype), static_cast<int>(own),
                                             static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
-  TORCH_CHECK_VALUE(is_legal, "sumac: ", title, ": ", name_of(op), " of ", tensor.scalar_type(), " is not defined");
+  TORCH_CHECK_VALUE(is_legal, "sumac: ", title, ": ", name_of(op), " of ", result.scalar_type(), " is not defined");
   has_fold_ = true;
   request.agreement.op = own;
   request.agreement.dtype = dtype;
   if (op != c10d::ReduceOp::AVG) return;
-  ending->last = [ending = ending.get(), size] {
-    for (at::Tensor& one : ending->outputs) {
-      if (at::isFloatingType(one.scalar_type()))
-        one.div_(size);
-      else
-        one.div_(size, "trunc");
+  ending->divide = [result, size]() mutable {
+    if (at::isFloatingType(result.scalar_type()))
+      result.div_(size);
+    else
+      result.div_(size, "trunc");
+  };
+}
+
+at::Tensor Collective::given(const at::Tensor& tensor) {
+  if (!ending->stage || tensor.numel() == 0) return tensor;
+  const at::Tensor host = ending->stage->host(static_cast<std::int64_t>(bytes_of(tensor))).view(tensor.scalar_type());
+  flatten(tensor, host);
+  ending->keeps.push_back(host);
+  return host;
+}
+
+at::Tensor Collective::taken(const at::Tensor& tensor) {
+  if (!ending->stage || tensor.numel() == 0) return tensor;
+  const at::Tensor host = ending->stage->host(static_cast<std::int64_t>(bytes_of(tensor))).view(tensor.scalar_type());
+  unflatten_last(host, tensor);
+  return host;
+}
+
+at::Tensor Collective::changed(const at::Tensor& tensor) {
+  const at::Tensor host = given(tensor);
+  if (!host.is_same(tensor)) unflatten_last(host, tensor);
+  return host;
+}
+
+void Collective::flatten(c10::ArrayRef<at::Tensor> tensors, const at::Tensor& flat) {
+  const at::NoGradGuard no_grad;
+  const c10::OptionalStreamGuard on_stage(ending->stream());
+  std::int64_t at = 0;
+  for (const at::Tensor& tensor : tensors) {
+    flat.narrow(0, at, tensor.numel()).copy_(flat_view(tensor), ending->stage != nullptr);
+    if (ending->stage) ending->stage->hold(tensor);
+    at += tensor.numel();
+  }
+}
+
+void Collective::unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor> tensors) {
+  if (ending->stage)
+    for (const at::Tensor& tensor : tensors) ending->stage->hold(tensor);
+  ending->last = [flat, tensors = tensors.vec(), is_staged = ending->stage != nullptr] {
+    std::int64_t at = 0;
+    for (const at::Tensor& tensor : tensors) {
+      flat_view(tensor).copy_(flat.narrow(0, at, tensor.numel()), is_staged);
+      at += tensor.numel();
     }
   };
 }
@@ -83,8 +127,8 @@ void Collective::bind() {
 void check_tensor(const char* what, const at::Tensor& tensor, bool is_elementwise) {
   TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "sumac: ", what, ": a tensor of layout ", tensor.layout(),
                     "; it takes dense ones: call .to_dense()");
-  TORCH_CHECK_VALUE(tensor.device().is_cpu(), "sumac: ", what, ": a tensor on ", tensor.device(),
-                    "; it takes tensors on the CPU: call .cpu(), or use init_process_group(\"cpu:sumac,cuda:nccl\")");
+  TORCH_CHECK_VALUE(tensor.is_cpu() || tensor.device().type() == at::getAccelerator(), "sumac: ", what,
+                    ": a tensor on ", tensor.device(), "; it takes tensors on the CPU or a GPU: call .cpu()");
   TORCH_CHECK_VALUE(tensor.is_contiguous() || (is_elementwise && tensor.is_non_overlapping_and_dense()),
                     "sumac: ", what, ": a tensor that is not contiguous, of sizes ", tensor.sizes(), " and strides ",
                     tensor.strides(), ": call .contiguous()");
@@ -97,6 +141,8 @@ void check_list(const char* what, const std::vector<at::Tensor>& tensors, std::s
     check_tensor(what, tensor);
     TORCH_CHECK_VALUE(tensor.scalar_type() == tensors.front().scalar_type(), "sumac: ", what, ": a list of tensors of ",
                       tensors.front().scalar_type(), " and ", tensor.scalar_type());
+    TORCH_CHECK_VALUE(tensor.device() == tensors.front().device(), "sumac: ", what, ": a list of tensors on ",
+                      tensors.front().device(), " and ", tensor.device());
   }
 }
 
@@ -126,21 +172,8 @@ std::vector<int> displacements_of(const std::vector<int>& counts) {
   return found;
 }
 
-void flatten(const std::vector<at::Tensor>& tensors, const at::Tensor& flat) {
-  const at::NoGradGuard no_grad;
-  std::int64_t at = 0;
-  for (const at::Tensor& tensor : tensors) {
-    flat.narrow(0, at, tensor.numel()).copy_(tensor.reshape({-1}));
-    at += tensor.numel();
-  }
-}
-
-void unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& tensors) {
-  std::int64_t at = 0;
-  for (const at::Tensor& tensor : tensors) {
-    tensor.view({-1}).copy_(flat.narrow(0, at, tensor.numel()));
-    at += tensor.numel();
-  }
+at::Tensor flat_view(const at::Tensor& tensor) {
+  return tensor.is_contiguous() ? tensor.view({-1}) : tensor.as_strided({tensor.numel()}, {1});
 }
 
 }  // namespace sumac::torch_backend

@@ -24,14 +24,24 @@ struct Collective {
     request.call.out = out;
     request.call.bytes = request.agreement.bytes = bytes;
   }
-  /// Sets the fold, and for AVG a last step that divides `outputs`. Throws for what is not defined.
-  void set_fold(const at::Tensor& tensor, const c10d::ReduceOp& op, int size);
+  /// Sets the fold, and for AVG a last step that divides `result`, which is host memory. Throws for what is not defined.
+  void set_fold(const at::Tensor& result, const c10d::ReduceOp& op, int size);
+  /// Host memory with the elements of a tensor: its own on the CPU. On a device, the copy is under way.
+  at::Tensor given(const at::Tensor& tensor);
+  /// Host memory whose elements a tensor gets in the end: its own on the CPU.
+  at::Tensor taken(const at::Tensor& tensor);
+  /// Both, in the same memory.
+  at::Tensor changed(const at::Tensor& tensor);
+  /// Copies tensors one after the other into `flat`, which is host memory; and at the end of the operation the other way.
+  void flatten(c10::ArrayRef<at::Tensor> tensors, const at::Tensor& flat);
+  void unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor> tensors);
   void bind();
 
   python::Request request;
   c10d::OpType type;
   const char* title;
   std::shared_ptr<Ending> ending;
+  c10::ArrayRef<at::Tensor> shown;                        ///< The caller's tensors, for a profiler.
   std::vector<int> in_counts, in_at, out_counts, out_at;  ///< In units of `unit` bytes; empty: none.
   std::size_t unit = 0;
 
@@ -40,10 +50,10 @@ struct Collective {
   bool has_fold_ = false;
 };
 
-/// Throws ValueError unless it is a dense tensor of this machine's memory. `is_elementwise`: its elements may lie in any
-/// order, the same at every rank (channels_last).
+/// Throws ValueError unless it is a dense tensor of the CPU or of PyTorch's accelerator. `is_elementwise`: its elements may
+/// lie in any order, the same at every rank (channels_last).
 void check_tensor(const char* what, const at::Tensor& tensor, bool is_elementwise = false);
-/// The same for a list that must hold `count` tensors of one type.
+/// The same for a list that must hold `count` tensors of one type on one device.
 void check_list(const char* what, const std::vector<at::Tensor>& tensors, std::size_t count);
 const at::Tensor& only(const char* what, const std::vector<at::Tensor>& tensors);
 const std::vector<at::Tensor>& only(const char* what, const std::vector<std::vector<at::Tensor>>& lists);
@@ -53,8 +63,7 @@ inline std::size_t bytes_of(const at::Tensor& tensor) { return tensor.nbytes(); 
 /// As counts for the v-forms. Throws if one is too large for them.
 int count_of(std::int64_t elements);
 std::vector<int> displacements_of(const std::vector<int>& counts);
-/// Copies tensors one after the other into `flat`, and back.
-void flatten(const std::vector<at::Tensor>& tensors, const at::Tensor& flat);
-void unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& tensors);
+/// The elements in the order of memory, of a tensor that check_tensor() takes.
+at::Tensor flat_view(const at::Tensor& tensor);
 
 }  // namespace sumac::torch_backend

@@ -22,11 +22,16 @@ PYBIND11_MODULE(_torch, module) {
   module.attr("torch_version") = SUMAC_TORCH_VERSION;
   sumac::python::set_interrupt_check(is_interrupted);
   sumac::python::park_worker_at_exit();
+  py::module_::import("atexit").attr("register")(py::cpp_function([] {
+    const py::gil_scoped_release released;
+    sumac::torch_backend::Stager::park();
+  }));
   module.def(
       "make",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout,
-         const std::string& name) -> c10::intrusive_ptr<c10d::Backend> {
-        return sumac::torch_backend::SumacBackend::make(store, rank, size, timeout, name);
+         const std::string& name, bool stages_all) -> c10::intrusive_ptr<c10d::Backend> {
+        return sumac::torch_backend::SumacBackend::make(store, rank, size, timeout, name, stages_all);
       },
-      py::call_guard<py::gil_scoped_release>());
+      py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"), py::arg("name"),
+      py::arg("stages_all") = false, py::call_guard<py::gil_scoped_release>());
 }

@@ -1,8 +1,12 @@
 #include "bindings/python/torch/work.hpp"
 
 #include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <torch/csrc/distributed/c10d/Types.hpp>
+
+#include <algorithm>
 
 namespace sumac::torch_backend {
 
@@ -21,10 +25,13 @@ void raise(const Error& why) {
 }
 
 void Ending::run_last() {
-  if (!last) return;
+  if (!divide && !last && !stage) return;
   const at::NoGradGuard no_grad;
-  last();
-  last = nullptr;
+  const c10::OptionalStreamGuard on_stage(stream());
+  if (divide) divide();
+  if (last) last();
+  divide = last = nullptr;
+  if (stage) stage->mark();
 }
 
 void Ending::end(const Error* why) {
@@ -42,11 +49,16 @@ void Ending::end(const Error* why) {
     exception_ = exception;
     asked = future_;
   }
-  if (!asked) return;
-  if (exception)
-    asked->setError(exception);
-  else
-    asked->markCompleted(c10::IValue(outputs));
+  if (asked) complete(*asked);
+}
+
+void Ending::complete(c10::ivalue::Future& future) {
+  if (exception_) {
+    future.setError(exception_);
+    return;
+  }
+  const c10::OptionalStreamGuard on_stage(stream());
+  future.markCompleted(c10::IValue(outputs));
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Ending::future() {
@@ -54,25 +66,37 @@ c10::intrusive_ptr<c10::ivalue::Future> Ending::future() {
   {
     const std::lock_guard guard(lock_);
     if (future_) return future_;
-    future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    std::vector<c10::Device> devices;
+    if (stage && !stage->device().is_cpu()) devices.push_back(stage->device());
+    future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), devices);
     has_ended = has_ended_;
   }
-  if (has_ended && exception_)
-    future_->setError(exception_);
-  else if (has_ended)
-    future_->markCompleted(c10::IValue(outputs));
+  if (has_ended) complete(*future_);
   return future_;
 }
 
 TeamWork::TeamWork(std::shared_ptr<python::Team> team, std::shared_ptr<Ending> ending, c10d::OpType type,
-                   const char* title)
-    : Work(team->rank(), type, title), team_(std::move(team)), ending_(std::move(ending)) {
+                   const char* title, c10::ArrayRef<at::Tensor> shown)
+    : Work(team->rank(), type, at::hasCallbacks() ? title : nullptr,
+           at::hasCallbacks() ? std::optional(shown.vec()) : std::nullopt),
+      team_(std::move(team)),
+      ending_(std::move(ending)) {
   if (recordFunctionEndCallback_) ending_->profiled = std::move(recordFunctionEndCallback_);
 }
 
+bool TeamWork::is_done() const {
+  if (!promised_) return !ticket_ || ticket_->is_done();
+  const auto there = promised_->get();
+  return there && there->is_done();
+}
+
+const Error* TeamWork::error() const {
+  const auto there = ticket();
+  return there ? there->error() : nullptr;
+}
+
 std::exception_ptr TeamWork::exception() const {
-  if (!ticket_ || !ticket_->is_done() || ticket_->error() == nullptr) return nullptr;
-  return exception_of(*ticket_->error());
+  return is_done() && error() != nullptr ? exception_of(*error()) : nullptr;
 }
 
 int TeamWork::sourceRank() const {
@@ -81,9 +105,19 @@ int TeamWork::sourceRank() const {
 }
 
 bool TeamWork::wait(std::chrono::milliseconds timeout) {
-  if (!ticket_) return true;
-  const Duration limit = timeout == kNoTimeout ? Duration::max() : Duration(timeout);
-  if (auto waited = team_->wait(*ticket_, limit); !waited) raise(waited.error());
+  Duration limit = timeout == kNoTimeout ? Duration::max() : Duration(timeout);
+  auto there = ticket_;
+  if (promised_) {
+    const Time began = monotonic_now();
+    there = promised_->wait(limit);
+    if (!there)
+      raise({Errc::timeout, fmt::format("rank {}: wait() timed out after {} ms: the device has not come to it",
+                                        team_->rank(), timeout.count())});
+    if (limit != Duration::max()) limit = std::max(Duration{0}, limit - (monotonic_now() - began));
+  }
+  if (!there) return true;
+  if (auto waited = team_->wait(*there, limit); !waited) raise(waited.error());
+  if (ending_->stage) ending_->stage->precede_current();
   return true;
 }
 

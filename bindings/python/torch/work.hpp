@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bindings/python/core/team.hpp"
+#include "bindings/python/torch/staging.hpp"
 
 namespace sumac::torch_backend {
 
@@ -20,8 +21,11 @@ std::exception_ptr exception_of(const Error& why);
 class Ending {
  public:
   std::vector<at::Tensor> outputs;
-  std::vector<at::Tensor> keeps;   ///< Inputs and memory between.
-  std::function<void()> last;      ///< Divides or copies into the outputs; none: nothing is left to do.
+  std::vector<at::Tensor> keeps;  ///< Inputs and memory between.
+  std::shared_ptr<Stage> stage;   ///< The way of tensors that are on a device; none: they are in host memory.
+  std::optional<c10::Stream> stream() const { return stage ? stage->stream() : std::nullopt; }
+  std::function<void()> divide;    ///< For AVG.
+  std::function<void()> last;      ///< Copies into the outputs; none: they have the result already.
   std::function<void()> profiled;  ///< Ends the profiler's event.
 
   void end(const Error* why);
@@ -30,6 +34,9 @@ class Ending {
 
  private:
   std::mutex lock_;
+  /// Ends the future, whose users' streams then wait for the stage's.
+  void complete(c10::ivalue::Future& future);
+
   bool has_ended_ = false;
   std::exception_ptr exception_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
@@ -37,14 +44,17 @@ class Ending {
 
 class TeamWork final : public c10d::Work {
  public:
-  TeamWork(std::shared_ptr<python::Team> team, std::shared_ptr<Ending> ending, c10d::OpType type, const char* title);
+  /// `shown`: the tensors whose shapes a profiler notes.
+  TeamWork(std::shared_ptr<python::Team> team, std::shared_ptr<Ending> ending, c10d::OpType type, const char* title,
+           c10::ArrayRef<at::Tensor> shown);
 
   /// Its ticket calls `ending->end()`. None: it is done.
   void follow(std::shared_ptr<python::Ticket> ticket) { ticket_ = std::move(ticket); }
+  void follow(std::shared_ptr<Promised> promised) { promised_ = std::move(promised); }
   std::shared_ptr<python::Letter> letter;  ///< Set for a message; that of a receive knows its sender.
 
-  bool isCompleted() override { return !ticket_ || ticket_->is_done(); }
-  bool isSuccess() const override { return !ticket_ || (ticket_->is_done() && ticket_->error() == nullptr); }
+  bool isCompleted() override { return is_done(); }
+  bool isSuccess() const override { return is_done() && error() == nullptr; }
   std::exception_ptr exception() const override;
   int sourceRank() const override;
   std::vector<at::Tensor> result() override { return ending_->outputs; }
@@ -54,9 +64,14 @@ class TeamWork final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return ending_->future(); }
 
  private:
+  std::shared_ptr<python::Ticket> ticket() const { return promised_ ? promised_->get() : ticket_; }
+  bool is_done() const;
+  const Error* error() const;  ///< Once it is done.
+
   std::shared_ptr<python::Team> team_;
   std::shared_ptr<Ending> ending_;
   std::shared_ptr<python::Ticket> ticket_;
+  std::shared_ptr<Promised> promised_;
 };
 
 /// Several works as one.

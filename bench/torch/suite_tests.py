@@ -1,0 +1,148 @@
+"""Runs PyTorch's own c10d tests in one process per test: `suite_tests.py BACKEND` reads their names, one a line, and prints a line of
+JSON for each; with --list it prints their names.
+
+The tests are those that the installed PyTorch brings (torch.testing._internal.distributed.distributed_test). They are written for
+gloo, nccl and others by name, so they run as gloo's; for BACKEND sumac, PyTorch's word "gloo" makes a group of ours."""
+
+import argparse
+import io
+import json
+import os
+import pickle
+import selectors
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+LIMIT_S = 240
+
+
+def load():
+    """The class with the tests. Its processes are forks, so that PyTorch is imported once."""
+    import torch
+    from torch.testing._internal.distributed import distributed_test as tests
+
+    class TestDistBackendWithFork(tests.TestDistBackend, tests.DistributedTest._DistTestBase):
+        def setUp(self):
+            super().setUp()
+            self._start_processes(torch.multiprocessing.get_context("fork").Process)
+
+    return tests, TestDistBackendWithFork
+
+
+def put_sumac_for_gloo(tests):
+    """A group of "gloo" becomes one of ours, and what its profiler's events are called follows."""
+    import torch.distributed as dist
+
+    from sumac_collectives import torch as ours
+
+    dist.Backend._ensure_backend_registered("gloo")
+    dist.Backend._plugins["GLOO"] = dist.Backend._BackendPlugin(ours._make, True)
+    # DDP's log takes a group of this type for a ProcessGroupGloo, and reads its options.
+    dist.Backend.backend_type_map["gloo"] = dist.ProcessGroup.BackendType.CUSTOM
+    find = tests.get_profiling_event
+
+    def renamed(event_name, *arguments, **more):
+        events = find(event_name.replace("gloo:", "sumac:"), *arguments, **more)
+        for event in events:
+            event.name = event.name.replace("sumac:", "gloo:")
+        return events
+
+    tests.get_profiling_event = renamed
+
+
+class Running:
+    """A test in a child of this process, which leads a session of its own, with all that it starts."""
+
+    def __init__(self, cls, name):
+        self.name, self.began = name, time.monotonic()
+        self.pipe, writes = os.pipe()
+        self.said = tempfile.TemporaryFile()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            os.close(self.pipe)
+            os.dup2(self.said.fileno(), 1)
+            os.dup2(self.said.fileno(), 2)
+            answer = ("failed", "the test's process raised an exception")
+            try:
+                answer = self._outcome(cls(name))
+            finally:
+                os.write(writes, pickle.dumps(answer))
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(0)
+        os.close(writes)
+
+    @staticmethod
+    def _outcome(case):
+        result = unittest.TestResult()
+        unittest.TestSuite([case]).run(result)
+        for _, why in result.skipped:
+            return "skipped", why
+        for _, why in [*result.errors, *result.failures]:
+            return "failed", why
+        return "passed", ""
+
+    def end(self, is_late):
+        """Ends whatever of it still runs; returns the line for it."""
+        if is_late:
+            os.killpg(self.pid, signal.SIGKILL)
+        with os.fdopen(self.pipe, "rb") as pipe:
+            data = pipe.read() if not is_late else b""
+        os.waitpid(self.pid, 0)
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # All its processes have ended by themselves.
+        outcome, why = pickle.loads(data) if data else ("late", f"not over after {LIMIT_S} s") if is_late else ("failed", "its process died")
+        self.said.seek(0)
+        said = io.TextIOWrapper(self.said, errors="replace").read()
+        return {"test": self.name, "outcome": outcome, "why": why, "said": said[-4000:], "seconds": time.monotonic() - self.began}
+
+
+def run_all(cls, names, at_once):
+    """Runs the tests, some at once; yields a line for each as it ends."""
+    waiting, running = list(reversed(names)), {}
+    with selectors.DefaultSelector() as selector:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                one = Running(cls, waiting.pop())
+                running[one.pipe] = one
+                selector.register(one.pipe, selectors.EVENT_READ)
+            patience = min(one.began for one in running.values()) + LIMIT_S - time.monotonic()
+            ready = {key.fd for key, _ in selector.select(max(0.0, patience))}
+            now = time.monotonic()
+            for pipe, one in list(running.items()):
+                if pipe in ready or now - one.began >= LIMIT_S:
+                    selector.unregister(pipe)
+                    del running[pipe]
+                    yield one.end(pipe not in ready)
+
+
+def main():
+    """Prints names, or runs those on the input."""
+    parser = argparse.ArgumentParser(prog="suite_tests", description=__doc__.splitlines()[0])
+    parser.add_argument("backend", choices=("gloo", "sumac"))
+    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--size", type=int, default=3, metavar="N", help="processes of a test (3)")
+    parser.add_argument("--at-once", type=int, default=2, metavar="N", help="tests at once (2)")
+    arguments = parser.parse_args()
+    os.environ.update(BACKEND="gloo", WORLD_SIZE=str(arguments.size))
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = os.environ["TMPDIR"] = os.environ["TEMP_DIR"] = folder
+        tests, cls = load()
+        if arguments.list:
+            print("\n".join(unittest.TestLoader().getTestCaseNames(cls)))
+            return
+        if arguments.backend == "sumac":
+            put_sumac_for_gloo(tests)
+        cls.setUpClass()
+        for line in run_all(cls, sys.stdin.read().split(), arguments.at_once):
+            print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
