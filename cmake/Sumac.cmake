@@ -34,6 +34,12 @@ if(SUMAC_SANITIZE)
   add_compile_options(-fsanitize=${SUMAC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${SUMAC_SANITIZE})
 endif()
+if(NOT SUMAC_SANITIZE AND NOT SUMAC_FUZZ)
+  # The packages are made from this build, so it has what Debian's packages have (dpkg-buildflags, and bindnow).
+  set(SUMAC_HARDENING -fstack-protector-strong -fcf-protection $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+  add_compile_options(${SUMAC_HARDENING})
+  add_link_options(LINKER:-z,relro,-z,now)
+endif()
 if(SUMAC_FUZZ)
   # Every library is built with coverage; otherwise the fuzzer could not see beyond its own file.
   add_compile_options(-fsanitize=fuzzer-no-link)
