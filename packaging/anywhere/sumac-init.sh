@@ -40,11 +40,10 @@ fi
 
 export SUMAC_DIR="$sumac_here"
 export HPCX_SHARP_DIR="$sumac_here"
+# man finds share/man beside a bin of PATH.
 export PATH="$SUMAC_DIR/bin:$PATH"
 export LD_LIBRARY_PATH="$SUMAC_DIR/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export PKG_CONFIG_PATH="$SUMAC_DIR/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
-# With an empty end man adds its own folders.
-export MANPATH="$SUMAC_DIR/share/man:${MANPATH:-}"
 # The component is for Open MPI 4.1 alone; `sumac run` chooses for itself, whatever the MPI.
 case $(ompi_info --version 2>/dev/null) in
   *"Open MPI v4.1."*) export OMPI_MCA_mca_base_component_path="$SUMAC_DIR/lib/openmpi:${OMPI_MCA_mca_base_component_path:-SYSTEM_DEFAULT}" ;;
