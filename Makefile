@@ -124,7 +124,7 @@ tar: setup-packages configure ## one archive that runs where it is unpacked, wit
 	@packaging/tar $(BUILD) build/tar
 
 toolkit: setup-toolkit configure ## what people install, in fresh Debian roots (build/toolkit.json, 15 minutes, root); CASE=name for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs manual
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until
 	@python3 tests/toolkit/run.py --build $(BUILD) --out build/toolkit.json --case "$(CASE)"
 
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it

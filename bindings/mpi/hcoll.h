@@ -53,7 +53,8 @@ extern struct hcoll_component mca_coll_hcoll_component;
 static inline bool hcoll_on(void) {
   return mca_coll_hcoll_component.enable && mca_coll_hcoll_component.settings.enable;
 }
-/** What rank 0 of MPI_COMM_WORLD wants; all ranks follow it, because mpirun takes the shell's variables to this host alone. */
+/** Rank 0 of MPI_COMM_WORLD wants this, and all ranks follow it, because mpirun takes the shell's variables to its own
+ *  host alone. */
 struct hcoll_wish {
   bool last_line; /* the line at MPI_Finalize */
   bool asked;     /* its environment asks for Sumac: hcoll_is_asked_for() */

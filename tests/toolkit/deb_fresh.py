@@ -9,7 +9,7 @@ from work import FEW_CORES, shared_memory_calls
 
 CASE = "deb-fresh"
 OLDER = "0.1.0~alpha"
-# What a package may leave: dpkg's and apt's own records, users (as Debian's packages do), ld.so's cache.
+# A package may leave dpkg's and apt's own records, users (as Debian's packages do) and ld.so's cache.
 RECORDS = r"^/(var/(cache|lib/(apt|dpkg|systemd|ucf|man-db|python)|log)|etc/(passwd|group|shadow|gshadow|subuid|subgid|ld\.so\.cache)|proc|dev|sys|tmp|run|given|root|home)\b"
 
 
@@ -19,7 +19,7 @@ def lintian_errors(debs):
 
 
 def first_use(rows, work, root):
-    program = work.program("sums")
+    program = work.program("until")
     began = time.monotonic()
     work.installed(root)
     done = root.run(f"mpirun -n 4 {program}", user="someone", env={"SUMAC_LAST_LINE": "1", **FEW_CORES})
@@ -31,7 +31,7 @@ def first_use(rows, work, root):
 
 def uses(work, root):
     """Returns the failures of what a person does with the installed packages."""
-    program, found = work.program("sums"), []
+    program, found = work.program("until"), []
 
     def expect(what, words, output="", user="someone", env=None):
         done = root.run(words, user=user, env=env)
@@ -65,7 +65,7 @@ def files_of(root):
 
 def life(work, older, newer):
     """Returns the failures of install, upgrade, removal and purge."""
-    found, program = [], work.program("sums")
+    found, program = [], work.program("until")
     names = [deb.name.split("_")[0] for deb in newer]
     with work.root() as root:
         work.installed(root, "older")
