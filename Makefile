@@ -24,7 +24,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -115,6 +115,18 @@ pasted: setup-bench configure ## the command lines of published texts on emulate
 wheel: setup-python ## the Python package with all it needs but PyTorch and numpy (build/wheels)
 	@bindings/python/wheel build/wheels
 
+packages: setup-packages configure ## Debian packages of the build (build/packages)
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual
+	@packaging/packages $(BUILD) build/packages
+
+tar: setup-packages configure ## one archive that runs where it is unpacked, without root (build/tar)
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual
+	@packaging/tar $(BUILD) build/tar
+
+toolkit: setup-toolkit configure ## what people install, in fresh Debian roots (build/toolkit.json, 15 minutes, root); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until
+	@python3 tests/toolkit/run.py --build $(BUILD) --out build/toolkit.json --case "$(CASE)"
+
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it
 	@cmake --preset walk --log-level=WARNING
 	@cmake --build build/walk -j $(JOBS) --target walk_programs
@@ -176,6 +188,12 @@ setup-guard: setup-dev ## the same and what guard measures with
 
 setup-tools: ## the same and what lint and docs need
 	@packaging/install packaging/apt.txt packaging/apt-dev.txt packaging/apt-tools.txt
+
+setup-packages: ## the same and what makes packages
+	@packaging/install packaging/apt.txt packaging/apt-packages.txt
+
+setup-toolkit: setup-packages ## the same and what tries them
+	@packaging/install packaging/apt-toolkit.txt
 
 setup-mpi4py: ## the same and what mpi4py is built with
 	@packaging/install packaging/apt.txt packaging/apt-mpi4py.txt

@@ -34,6 +34,11 @@ if(SUMAC_SANITIZE)
   add_compile_options(-fsanitize=${SUMAC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${SUMAC_SANITIZE})
 endif()
+if(NOT SUMAC_SANITIZE AND NOT SUMAC_FUZZ)
+  # The packages are made from this build. Of Debian's flags for compilers it has none: -fstack-protector-strong made an
+  # allreduce of 8 B in shared memory 4 % slower (107.2 ns for 102.6).
+  add_link_options(LINKER:-z,relro,-z,now)
+endif()
 if(SUMAC_FUZZ)
   # Every library is built with coverage; otherwise the fuzzer could not see beyond its own file.
   add_compile_options(-fsanitize=fuzzer-no-link)

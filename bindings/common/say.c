@@ -9,12 +9,16 @@
 static struct {
   char host[256];
   unsigned world_rank;
-} speaker = {.host = "?"};
+  bool warns;
+} speaker = {.host = "?", .warns = true};
 
 void sumac_say_as(const char* host, unsigned world_rank) {
   snprintf(speaker.host, sizeof(speaker.host), "%s", NULL == host ? "?" : host);
   speaker.world_rank = world_rank;
 }
+
+void sumac_say_warnings(bool on) { speaker.warns = on; }
+bool sumac_say_warns(void) { return speaker.warns; }
 
 void sumac_say(const char* file, int line, const char* function, const char* format, ...) {
   char text[1024];
@@ -43,7 +47,7 @@ void sumac_say_once(const char* line, bool by_us) {
     snprintf(said[next++ % (sizeof(said) / sizeof(said[0]))], sizeof(said[0]), "%s", line);
   }
   pthread_mutex_unlock(&lock);
-  if (is_new && by_us) {
+  if (is_new && by_us && speaker.warns) {
     SUMAC_SAY("%s", line);
   }
 }

@@ -17,7 +17,12 @@ void sumac_say(const char* file, int line, const char* function, const char* for
     __attribute__((format(printf, 4, 5)));
 #define SUMAC_SAY(...) sumac_say(__FILE__, __LINE__, __func__, __VA_ARGS__)
 
-/** Prints a message that holds for many communicators only once in a job: the rank with `by_us` of the first
+/** Warnings are for people who asked for Sumac: with `false` sumac_say_once() and its like print nothing, and whoever
+ *  else has a warning asks sumac_say_warns(). Errors are printed all the same. At first they are on. */
+void sumac_say_warnings(bool on);
+bool sumac_say_warns(void);
+
+/** Prints a warning that holds for many communicators only once in a job: the rank with `by_us` of the first
  *  communicator prints it, and the other ranks call it too. Any thread may call it. */
 void sumac_say_once(const char* line, bool by_us);
 

@@ -34,6 +34,15 @@ TEST(Say, a_message_that_another_rank_printed_is_not_printed_again) {
   EXPECT_EQ(printed([] { sumac_say_once("theirs", true); }), "");
 }
 
+TEST(Say, without_warnings_only_errors_are_printed) {
+  sumac_say_warnings(false);
+  EXPECT_FALSE(sumac_say_warns());
+  EXPECT_EQ(printed([] { sumac_say_once("a warning", true); }), "");
+  EXPECT_THAT(printed([] { SUMAC_SAY("an error"); }), testing::HasSubstr("an error\n"));
+  sumac_say_warnings(true);
+  EXPECT_THAT(printed([] { sumac_say_once("another warning", true); }), testing::HasSubstr("another warning\n"));
+}
+
 TEST(Say, each_of_several_lines_is_printed_once) {
   char lines[] = "one\ntwo\none";
   EXPECT_THAT(printed([&] { sumac_say_each_once(lines, true); }), MatchesRegex("\\[[^\n]* one\n\\[[^\n]* two\n"));

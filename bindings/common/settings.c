@@ -43,6 +43,14 @@ static int read_bytes(const struct hcoll_variable* variable, const char* text, s
   return 0;
 }
 
+static int read_choice(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings) {
+  if (0 == strcmp(text, "auto")) {
+    *(int*)((char*)settings + variable->offset) = -1;
+    return 0;
+  }
+  return read_number(variable, text, settings);
+}
+
 static int read_text(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings) {
   *(const char**)((char*)settings + variable->offset) = '\0' == text[0] ? NULL : text;
   return 0;
@@ -95,6 +103,18 @@ const struct hcoll_variable hcoll_variables[] = {
          "Ports by which leaders join their trees, mlx5_0:1,mlx5_1:1: see SHARP_COLL_IB_DEV_LIST, which goes before.",
      .read = read_text,
      .offset = offsetof(struct hcoll_settings, devices)},
+    {.name = "SUMAC_LAST_LINE",
+     .default_text = "auto",
+     .legal = "0, 1 or auto",
+     .doc =
+         "1: at MPI_Finalize rank 0 prints one line that counts the collective calls by way. 0: it prints none. auto: "
+         "under `sumac run`, with the interposed library, and where rank 0 has a variable that begins with SUMAC_, "
+         "HCOLL_ or OMPI_MCA_coll_hcoll_. Without any of these the component prints no warnings either, and makes "
+         "MPI_COMM_WORLD's team at its first blocking collective instead of in MPI_Init.",
+     .read = read_choice,
+     .offset = offsetof(struct hcoll_settings, last_line),
+     .low = 0,
+     .high = 1},
     {.name = "SUMAC_PROGRESS_THREAD",
      .default_text = "0",
      .legal = "0 or 1",
@@ -126,6 +146,20 @@ const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS] = {
     [HCOLL_PARAMETER_NP] = {"np", 2, 2, "Communicators of fewer ranks than this are left alone"},
     [HCOLL_PARAMETER_PRIORITY] = {"priority", 90, 9, "Priority among the coll components"},
 };
+
+extern char** environ;
+
+int hcoll_is_asked_for(void) {
+  static const char* const prefixes[] = {"SUMAC_", "HCOLL_", "OMPI_MCA_coll_hcoll_"};
+  for (char** entry = environ; NULL != entry && NULL != *entry; ++entry) {
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); ++i) {
+      if (0 == strncmp(*entry, prefixes[i], strlen(prefixes[i]))) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
 
 /* An empty value counts as unset, because users clear a variable by `VARIABLE= program`. */
 static const char* lookup(const char* name) {

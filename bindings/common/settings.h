@@ -29,6 +29,7 @@ struct hcoll_settings {
   const char* devices;     /* HCOLL_MAIN_IB; the environment's own memory */
   int progress_thread;     /* SUMAC_PROGRESS_THREAD */
   int profile;             /* SUMAC_PROFILE */
+  int last_line;           /* SUMAC_LAST_LINE; -1: auto */
   const char* trace;       /* SUMAC_TRACE; NULL: no trace. The environment's own memory */
 };
 
@@ -60,6 +61,11 @@ extern const struct hcoll_parameter hcoll_parameters[HCOLL_PARAMETERS];
 /** Reads the table's variables from the environment. Returns NULL, or one sentence that names the variable and its
  *  legal values. With SUMAC_ENABLE=0 only `enable` is set: a binding that is switched off objects to no other value. */
 const char* hcoll_settings_read(struct hcoll_settings* settings);
+
+/** True if this process's environment asks for Sumac: it has a variable that begins with SUMAC_, HCOLL_ or, as `mpirun
+ *  --mca coll_hcoll_...` and `sumac run` set it, OMPI_MCA_coll_hcoll_. A program that finds the component only because it is
+ *  installed has none, and sees nothing of it on stderr. */
+int hcoll_is_asked_for(void);
 
 /** Calls `say` for every HCOLL_* variable of the environment that no table knows, with the name that was probably
  *  meant, one sentence each. `others` returns the names that are not in our table, one by one, NULL after the last;

@@ -19,7 +19,7 @@ class Settings : public testing::Test {
   void SetUp() override {
     for (char** entry = environ; *entry != nullptr;) {
       const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
-      if (name.starts_with("HCOLL_") || name == "SUMAC_ENABLE")
+      if (name.starts_with("HCOLL_") || name.starts_with("SUMAC_") || name.starts_with("OMPI_MCA_coll_hcoll_"))
         ::unsetenv(name.c_str());
       else
         ++entry;
@@ -56,6 +56,37 @@ TEST_F(Settings, defaults_come_from_the_table) {
   EXPECT_EQ(hcoll_parameters[HCOLL_PARAMETER_ENABLE].default_value, 1);
   EXPECT_EQ(hcoll_parameters[HCOLL_PARAMETER_NP].default_value, 2);
   EXPECT_EQ(hcoll_parameters[HCOLL_PARAMETER_PRIORITY].default_value, 90);
+}
+
+TEST_F(Settings, a_variable_of_ours_asks_for_sumac) {
+  EXPECT_FALSE(hcoll_is_asked_for());
+  for (const char* name : {"SUMAC_EXPLAIN", "HCOLL_ENABLE_SHARP", "OMPI_MCA_coll_hcoll_enable"}) {
+    SCOPED_TRACE(name);
+    ::setenv(name, "0", 1);
+    EXPECT_TRUE(hcoll_is_asked_for());
+    ::unsetenv(name);
+  }
+  for (const char* name : {"OMPI_MCA_coll_tuned_priority", "OMPI_MCA_mca_base_component_path", "MY_SUMAC_DIR"}) {
+    SCOPED_TRACE(name);
+    ::setenv(name, "1", 1);
+    EXPECT_FALSE(hcoll_is_asked_for());
+    ::unsetenv(name);
+  }
+}
+
+TEST_F(Settings, the_last_line_is_a_choice_of_three) {
+  const struct {
+    const char* text;
+    int choice;
+  } rows[] = {{"auto", -1}, {"", -1}, {"0", 0}, {"1", 1}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.text);
+    ::setenv("SUMAC_LAST_LINE", row.text, 1);
+    EXPECT_EQ(read(), "");
+    EXPECT_EQ(settings.last_line, row.choice);
+  }
+  ::setenv("SUMAC_LAST_LINE", "2", 1);
+  EXPECT_EQ(read(), "SUMAC_LAST_LINE=2: expected 0, 1 or auto");
 }
 
 TEST_F(Settings, values_and_aliases) {

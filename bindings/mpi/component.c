@@ -25,7 +25,11 @@ static int hcoll_register(void) {
   return OMPI_SUCCESS;
 }
 
-static void say_warning(const char* sentence) { SUMAC_SAY("warning: %s", sentence); }
+static void say_warning(const char* sentence) {
+  if (sumac_say_warns()) {
+    SUMAC_SAY("warning: %s", sentence);
+  }
+}
 
 /* Only rank 0 prints warnings, for all ranks. */
 static void check_environment(void) {
@@ -103,6 +107,7 @@ static int hcoll_open(void) {
   if (NULL != wrong) {
     return refuse(wrong);
   }
+  sumac_say_warnings(hcoll_is_asked_for());
   if (!hcoll_on()) {
     return OMPI_SUCCESS; /* the same, by SUMAC_ENABLE=0 */
   }

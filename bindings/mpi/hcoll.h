@@ -53,6 +53,13 @@ extern struct hcoll_component mca_coll_hcoll_component;
 static inline bool hcoll_on(void) {
   return mca_coll_hcoll_component.enable && mca_coll_hcoll_component.settings.enable;
 }
+/** Rank 0 of MPI_COMM_WORLD wants this, and all ranks follow it, because mpirun takes the shell's variables to its own
+ *  host alone. */
+struct hcoll_wish {
+  bool last_line; /* the line at MPI_Finalize */
+  bool asked;     /* its environment asks for Sumac: hcoll_is_asked_for() */
+};
+
 /** True if the user wants the tree. */
 static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_component.settings.level; }
 
@@ -92,6 +99,8 @@ struct hcoll_shape {
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
 /** Returns the members' positions, with hosts numbered in the order of ranks. All of them must be present. */
 int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
+/** Returns rank 0's wish once MPI_COMM_WORLD was looked up: nothing, if rank 0 lacks the component. */
+struct hcoll_wish hcoll_presence_wish(void);
 void hcoll_presence_forget(void);
 
 /* ---- module.c ---- */

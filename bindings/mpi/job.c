@@ -91,7 +91,7 @@ void hcoll_abort(ompi_communicator_t* comm) {
 static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)extra;
   hcoll_module_t* world = value;
-  if (!world->watches_only) {
+  if (!world->watches_only && hcoll_presence_wish().last_line) {
     hcoll_tally_print(world, sumac_job_id());
   }
   if (hcoll_watches()) {

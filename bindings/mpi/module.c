@@ -60,11 +60,14 @@ OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
   SAVE_ONE(name##_init)
 
 static int begin_world(hcoll_module_t* world) {
-  int rc = hcoll_finalize_watch(world);
+  const struct hcoll_wish wish = hcoll_presence_wish();
+  int rc = wish.last_line || hcoll_watches() ? hcoll_finalize_watch(world) : OMPI_SUCCESS;
   if (OMPI_SUCCESS == rc && !world->watches_only) {
     rc = hcoll_job_begin(world); /* without the tree we go on: shared memory needs no daemon */
-    if (OMPI_SUCCESS == rc && 1 == world->hosts && !sumac_job_stands()) {
-      rc = hcoll_attach_first(world); /* MPI_Init may block, so this team also serves programs that never block */
+    /* MPI_Init may block, so this team also serves programs that never block. A program that did not ask for us has it at
+     * its first blocking collective, because it may have none: then MPI_Init must cost it nothing. */
+    if (OMPI_SUCCESS == rc && wish.asked && 1 == world->hosts && !sumac_job_stands()) {
+      rc = hcoll_attach_first(world);
     }
   }
   if (OMPI_SUCCESS == rc && hcoll_watches()) {
@@ -98,7 +101,7 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
  * came later can lack us. */
 static void refuse_world(ompi_communicator_t* comm, const struct hcoll_shape* shape) {
   /* Rank 0 tells the user; if rank 0 lacks the component, rank 1 does. */
-  if ((0 == shape->absent_rank ? 1 : 0) == ompi_comm_rank(comm)) {
+  if ((0 == shape->absent_rank ? 1 : 0) == ompi_comm_rank(comm) && sumac_say_warns()) {
     SUMAC_SAY(
         "SHArP: rank %d %s: every rank needs the component (--mca mca_base_component_path) and the same HCOLL_* "
         "variables",

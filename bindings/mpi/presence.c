@@ -22,7 +22,8 @@ struct presence {
   int32_t reports; /* SUMAC_PROFILE and SUMAC_TRACE: MPI_Finalize exchanges data for them */
   int64_t allreduce_bytes_max;
   uint64_t team_options; /* the signature of the team's options */
-  /* Each rank's own. */
+  /* Each rank's own; rank 0's wish counts for all. */
+  int32_t last_line, asked;
   uint32_t host; /* the number of the host, as MPI's launcher counts nodes */
   int32_t socket, numa, core;
 };
@@ -30,6 +31,7 @@ struct presence {
 enum known { UNKNOWN = 0, PRESENT, ABSENT, DIFFERS };
 struct entry {
   enum known known;
+  struct hcoll_wish wish;
   uint32_t host;
   int32_t socket, numa, core;
 };
@@ -60,7 +62,7 @@ int hcoll_presence_publish(void) {
   sumac_place_t place;
   char why[512];
   sumac_own_place(ompi_process_info.my_local_rank, &place, why, sizeof(why));
-  if ('\0' != why[0] && hcoll_speaks_for_host()) {
+  if ('\0' != why[0] && hcoll_speaks_for_host() && sumac_say_warns()) {
     SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
   }
   memset(&mine, 0, sizeof(mine));
@@ -72,6 +74,8 @@ int hcoll_presence_publish(void) {
   mine.reports = (0 != settings->profile) | (NULL != settings->trace) << 1;
   mine.allreduce_bytes_max = settings->allreduce_bytes_max;
   mine.team_options = sumac_team_options_signature(mca_coll_hcoll_component.options);
+  mine.asked = hcoll_is_asked_for();
+  mine.last_line = settings->last_line < 0 ? mine.asked : settings->last_line;
   mine.host = my_host();
   mine.socket = place.socket;
   mine.numa = place.numa;
@@ -86,7 +90,7 @@ static enum known judge(const struct presence* theirs, size_t size) {
   if (sizeof(*theirs) != size || PRESENCE_MAGIC != theirs->magic) {
     return ABSENT;
   }
-  return 0 == memcmp(theirs, &mine, offsetof(struct presence, host)) ? PRESENT : DIFFERS;
+  return 0 == memcmp(theirs, &mine, offsetof(struct presence, last_line)) ? PRESENT : DIFFERS;
 }
 
 static struct entry look_up(const opal_process_name_t* name) {
@@ -99,6 +103,7 @@ static struct entry look_up(const opal_process_name_t* name) {
     entry.known = judge(data, size);
     if (PRESENT == entry.known) {
       const struct presence* theirs = data;
+      entry.wish = (struct hcoll_wish){0 != theirs->last_line, 0 != theirs->asked};
       entry.host = theirs->host;
       entry.socket = theirs->socket;
       entry.numa = theirs->numa;
@@ -212,6 +217,16 @@ int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places) {
   pthread_mutex_unlock(&entries_lock);
   free(seen);
   return OMPI_SUCCESS;
+}
+
+struct hcoll_wish hcoll_presence_wish(void) {
+  struct hcoll_wish wish = {false, false};
+  pthread_mutex_lock(&entries_lock);
+  if (entry_count > 0 && PRESENT == entries[0].known) {
+    wish = entries[0].wish;
+  }
+  pthread_mutex_unlock(&entries_lock);
+  return wish;
 }
 
 void hcoll_presence_forget(void) {

@@ -32,7 +32,8 @@ void print_tally() {
   sumac_tally mine = gone, sum{};
   each_communicator([](Communicator& each, void* to) { add(*static_cast<sumac_tally*>(to), each); }, &mine);
   const int rc = mpi.Allreduce(&mine, &sum, SUMAC_TALLY_NUMBERS, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  if (rc == MPI_SUCCESS && library.rank == 0)
+  // Rank 0 alone decides: mpirun takes the shell's variables to its own host alone, so ranks may have others.
+  if (rc == MPI_SUCCESS && library.rank == 0 && library.settings.last_line != 0)
     sumac_tally_print(&sum, sumac_job_id(), library.settings.level > 0, "MPI");
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 constexpr LooseVariable kLoose[] = {
     {"SUMAC_LAB", "`sumac lab`: which lab is meant where several are up; `--name` goes before it."},
+    {"SUMAC_DIR", "Set by sumac-init.sh and the modules: the folder into which Sumac was unpacked (docs/install.md)."},
     {"SUMAC_RUN_DIR", "`sumac up`, `down`, `status`: the directory of what they start, instead of the user's own."},
     {"SUMAC_HOME",
      "Python's package: the prefix of an installation; its bin/sumac starts the tree's daemons where "
@@ -32,8 +33,8 @@ constexpr LooseVariable kLoose[] = {
 
 constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE", "SUMAC_REPRODUCIBLE"};
 /// SUMAC_REPRODUCIBLE is the client's and the team's: each does its part of it.
-constexpr std::string_view kTeam[] = {"SUMAC_ENABLE",  "SUMAC_EXPLAIN", "SUMAC_TUNING_FILE", "SUMAC_PROGRESS_THREAD",
-                                      "SUMAC_PROFILE", "SUMAC_TRACE",   "SUMAC_REPRODUCIBLE"};
+constexpr std::string_view kTeam[] = {"SUMAC_ENABLE",  "SUMAC_EXPLAIN", "SUMAC_TUNING_FILE",  "SUMAC_PROGRESS_THREAD",
+                                      "SUMAC_PROFILE", "SUMAC_TRACE",   "SUMAC_REPRODUCIBLE", "SUMAC_LAST_LINE"};
 constexpr std::string_view kPrograms[] = {"SUMAC_AM_",   "SUMAC_NODE_", "SUMAC_HOSTD_",
                                           "SUMAC_COLL_", "SUMAC_SHM_",  "SUMAC_TEAM_"};
 constexpr std::string_view kAll = "SUMAC_";

@@ -2,16 +2,18 @@
 #include "reduce/reduce.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cfenv>
 #include <cstring>
+#include <fstream>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/random.hpp"
 #include "reduce/float_env.hpp"
+#include "reduce/instruction_set.hpp"
 #include "reduce/reference.hpp"
 
 namespace sumac::reduce {
@@ -121,20 +123,34 @@ class HostileEnvironment {
 /// Runs a test once for each instruction set.
 template <class F>
 void on_each_target(F&& test) {
-  const std::int64_t all = hwy::SupportedTargets();
-  int tried = 0;
-  for (std::int64_t left = all; left != 0; left &= left - 1) {
-    const std::int64_t target = left & -left;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-    SCOPED_TRACE(hwy::TargetName(target));
+  using detail::InstructionSet;
+  const auto best = detail::best_instruction_set();
+  for (const auto set :
+       {InstructionSet::baseline, InstructionSet::sse4, InstructionSet::avx2, InstructionSet::avx512}) {
+    if (set > best) break;
+    detail::choose_instruction_set(set);
+    SCOPED_TRACE(static_cast<int>(set));
     test();
-    ++tried;
     if (testing::Test::HasFatalFailure()) break;
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  EXPECT_GT(tried, 0);
+  detail::choose_instruction_set(best);
+}
+
+TEST(Reduce, TheProcessorsInstructionSetsAreFound) {
+  // The kernel prints the same features that the compiler's runtime asks for.
+  std::ifstream file("/proc/cpuinfo");
+  std::string word;
+  std::set<std::string> has;
+  while (file >> word && word != "bugs") has.insert(word);
+  if (!has.contains("flags")) GTEST_SKIP() << "no x86 processor, or no /proc/cpuinfo";
+  const bool sse4 = has.contains("sse4_2") && has.contains("pclmulqdq") && has.contains("aes");
+  const bool avx2 = sse4 && has.contains("avx2") && has.contains("fma") && has.contains("bmi2");
+  const bool avx512 = avx2 && has.contains("avx512f") && has.contains("avx512vl") && has.contains("avx512dq") &&
+                      has.contains("avx512bw") && has.contains("avx512cd");
+  EXPECT_EQ(detail::best_instruction_set(), avx512 ? detail::InstructionSet::avx512
+                                            : avx2 ? detail::InstructionSet::avx2
+                                            : sse4 ? detail::InstructionSet::sse4
+                                                   : detail::InstructionSet::baseline);
 }
 
 TEST(Reduce, EveryKernelGivesTheReferencesBits) {

@@ -1,4 +1,4 @@
-// The element-wise kernels. Highway compiles this file once per instruction set and chooses at run time. A vector that
+// The element-wise kernels. Highway compiles this file once per instruction set; instruction_set.hpp chooses at run time. A vector that
 // does not fill a register goes element by element, and one of small types through a copy on the stack: a partial store
 // next to `out` would write into memory of another owner.
 //
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "reduce/instruction_set.hpp"
 #include "reduce/kernels.hpp"
 #include "reduce/reference.hpp"
 
@@ -411,9 +412,31 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sumac::reduce::detail {
 
-HWY_EXPORT(find_kernel);
+namespace {
 
-Kernel::Function simd_kernel(Op op, Dtype dtype) noexcept { return HWY_DYNAMIC_DISPATCH(find_kernel)(op, dtype); }
+using FindKernel = Kernel::Function (*)(Op, Dtype);
+
+FindKernel compiled_for(InstructionSet set) noexcept {
+  switch (set) {
+#if defined(__x86_64__)
+    // Highway's macro has null for a set that this compilation leaves out.
+    case InstructionSet::avx512:
+      if (FindKernel find = HWY_CHOOSE_AVX3(find_kernel); find != nullptr) return find;
+      [[fallthrough]];
+    case InstructionSet::avx2:
+      if (FindKernel find = HWY_CHOOSE_AVX2(find_kernel); find != nullptr) return find;
+      [[fallthrough]];
+    case InstructionSet::sse4:
+      if (FindKernel find = HWY_CHOOSE_SSE4(find_kernel); find != nullptr) return find;
+      [[fallthrough]];
+#endif
+    default: return HWY_STATIC_DISPATCH(find_kernel);
+  }
+}
+
+}  // namespace
+
+Kernel::Function simd_kernel(Op op, Dtype dtype) noexcept { return compiled_for(instruction_set())(op, dtype); }
 
 }  // namespace sumac::reduce::detail
 #endif

@@ -75,6 +75,12 @@ class Installed(unittest.TestCase):
         done = run(self.prefix / "bin/sumac", "run", self.prefix / "lib/sumac/examples/example-allreduce")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_tools_find_the_library_without_a_variable(self):
+        done = run(self.prefix / "bin/sharp_coll_dump_config")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = run(self.prefix / "bin/sharp_mpi_test", "-h")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_a_program_runs_from_there_over_ucx(self):
         if not (self.prefix / IF_BUILT[0]).exists():
             self.skipTest("built without UCX")

@@ -111,7 +111,7 @@ TEST_F(World, AForkedChildDoesNotDisturbItsParent) {
     };
     child([] { std::exit(0); });  // With all destructors.
     child([&] {
-      std::freopen("/dev/null", "w", stderr);
+      if (std::freopen("/dev/null", "w", stderr) == nullptr) std::abort();
       const bool refused = sharp_coll_comm_destroy(comm) < 0 && sharp_coll_finalize(context) < 0;
       Rank alone{0, 1, {}};
       auto* own = alone.init(own_jobs[rank.rank]);

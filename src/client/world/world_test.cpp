@@ -325,7 +325,7 @@ TEST_F(World, AChildOfForkFailsCleanlyAndItsParentGoesOn) {
     RANK_EQUAL(sharp_coll_do_barrier_nb(comm, &handle), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-      std::freopen("/dev/null", "w", stderr);
+      if (std::freopen("/dev/null", "w", stderr) == nullptr) std::abort();
       std::int32_t in = 1, out = 0;
       auto spec = reduce_spec(&in, &out, 1, Dtype::int32, Op::sum);
       const bool all_refused = sharp_coll_do_barrier(comm) < 0 && sharp_coll_do_allreduce(comm, &spec) < 0 &&
