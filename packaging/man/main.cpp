@@ -149,7 +149,7 @@ Result<> sumac_page(const fs::path& directory, const std::string& bin) {
   auto all = output_of(fmt::format("'{}/sumac' help", bin));
   if (!all) return tl::unexpected(all.error());
   std::string text = head(page) + words_as_they_are("DESCRIPTION", *all);
-  for (const char* name : {"run", "up", "down", "status", "doctor", "fabric", "pki", "tune", "lab"}) {
+  for (const char* name : {"run", "up", "down", "status", "doctor", "top", "fabric", "pki", "tune", "lab"}) {
     auto help = output_of(fmt::format("'{}/sumac' {} --help", bin, name));
     if (!help) return tl::unexpected(help.error());
     std::string upper = name;

@@ -188,6 +188,35 @@ class Daemons(unittest.TestCase):
                 server.terminate()
                 server.wait()
 
+    def top(self, *words):
+        return subprocess.run([ground.BIN / "sumac", "top", *words], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+
+    def test_sumac_top_shows_the_same_figures(self):
+        endpoints = [f"127.0.0.1:{self.house.port(name)}" for name in ("sharp_am", "sharp_an", "sharpd")]
+        done = self.top("--once", *endpoints)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("\x1b", done.stdout)
+        manager = self.house.numbers("sharp_am")
+        self.assertIn(f"manager {endpoints[0]}: 0 jobs, 1 of 1 nodes, sharpds on 1 of 1 hosts; "
+                      f"{manager['sumac_manager_jobs_granted_total']:.0f} jobs granted, 0 refused, 0 released\n", done.stdout)
+        node = dict(zip(*(line.split() for line in done.stdout.replace("B/s IN", "BYTES").replace("WAIT P99", "WAIT").splitlines()
+                          if line.startswith(("NODE ", "node ")))))
+        self.assertEqual({key: node[key] for key in ("TREE", "OPS/s", "JOBS", "OSTS", "PARENT", "VERDICTS")},
+                         {"TREE": "0", "OPS/s": "0", "JOBS": "0", "OSTS": "0/512", "PARENT": "up", "VERDICTS": "0"})
+        self.assertRegex(done.stdout, r"\nlocalhost +0 +0 +\d+ +0 +0 +0 +\d+ +up\n")
+
+    def test_sumac_top_says_what_is_wrong(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))  # bound but not listening: nobody answers there
+            port = free.getsockname()[1]
+            done = self.top("--once", f"127.0.0.1:{port}")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"127.0.0.1:{port}: no answer", done.stdout)
+        for words, says in {(): "name the daemons' addresses", ("--interval", "0", "x:1"): "from 1 to 3600", ("--onc", "x:1"): "unknown option --onc"}.items():
+            done = self.top(*words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(says, done.stderr)
+
     def test_slow_clients_and_many_scrapes_cost_nobody_anything(self):
         port, pid = self.house.port("sharp_an"), self.house.processes["sharp_an"].pid
         slow = []
