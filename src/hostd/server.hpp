@@ -31,7 +31,7 @@ struct ServerConfig {
   Duration attach_within = Seconds(5);  ///< A client that has not attached after this time is closed.
 };
 
-/// What sharpd has done so far, and what it holds now.
+/// Counts events since the start, and what this sharpd holds now.
 struct ServerNumbers {
   std::uint64_t jobs_begun = 0;    ///< Begins that were sent to the manager.
   std::uint64_t jobs_refused = 0;  ///< Begins that the manager refused.

@@ -71,7 +71,7 @@ struct Viewer {
   std::optional<std::uint32_t> uid;
 };
 
-/// What is taken of one tree.
+/// Says how much of one tree is granted.
 struct TreeUsage {
   bool lost = false;      ///< No node is left for it.
   bool complete = false;  ///< All of its nodes are registered, and so the free amounts are known.
@@ -80,7 +80,7 @@ struct TreeUsage {
   std::uint32_t osts_free = 0, groups_free = 0;  ///< For a job on all of its hosts.
 };
 
-/// What the manager has done so far, and what it knows now.
+/// Counts events since the start, and what the manager holds now.
 struct CoreNumbers {
   std::uint64_t jobs_granted = 0, jobs_refused = 0;
   std::uint64_t jobs_released = 0;  ///< Jobs that ended without being asked to: their lease, host or tree was lost.

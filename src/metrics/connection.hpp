@@ -27,7 +27,7 @@ class Connection {
   void answer(std::string text);
 
   int fd() const noexcept { return fd_.get(); }
-  short events() const noexcept { return events_; }  ///< What poll() must wait for.
+  short events() const noexcept { return events_; }  ///< The events for which poll() must wait.
   Time deadline() const noexcept { return deadline_; }
   bool is_over() const noexcept { return state_ == State::over; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Where metrics are served, and what that demands: this machine is enough by itself, another machine needs TLS and a
-// token.
+// Opens the address where metrics are served. Clients of this machine need nothing; an address that other machines
+// reach needs TLS and a token.
 #include <openssl/ssl.h>
 #include <sys/types.h>
 

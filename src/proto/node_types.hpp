@@ -123,7 +123,7 @@ struct NodeStats {
   Log2Histogram slowest_child, operation;
 };
 
-/// What the jobs of a node hold together.
+/// Adds up what all jobs of a node hold.
 struct NodeUsage {
   std::uint32_t jobs = 0, groups = 0;
   std::uint32_t osts_granted = 0, osts_in_use = 0;  ///< Granted to jobs; reserved by their groups.
