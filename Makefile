@@ -175,7 +175,7 @@ setup: ## install missing packages for building and the demo
 
 setup-dev: ## the same and what the tests need
 	@packaging/install packaging/apt.txt packaging/apt-dev.txt
-	@packaging/unpack opensm/opensm
+	@packaging/unpack opensm/opensm prometheus/promtool
 
 setup-bench: ## packages for bench-host: the peers that Debian has
 	@packaging/install packaging/apt.txt packaging/apt-bench.txt

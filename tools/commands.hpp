@@ -22,6 +22,7 @@ int run_command(const Arguments& arguments);
 int run_host_command(const Arguments& arguments);
 int run_manager_command(const Arguments& arguments);
 int status_command(const Arguments& arguments);
+int top_command(const Arguments& arguments);
 int tune_command(const Arguments& arguments);
 int up_command(const Arguments& arguments);
 

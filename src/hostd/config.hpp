@@ -15,6 +15,7 @@ struct Config {
   std::string host, devices;
   Millis manager_timeout{};
   std::uint32_t clients_max = 0, user_clients_max = 0;
+  std::string metrics_listen, metrics_cert, metrics_key, metrics_token;
   std::uint32_t log_level = 0;
   std::string log_file;
 };
@@ -61,6 +62,18 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("user_clients_max")
         .updatable()
         .between(1, 65536),
+    option<&Config::metrics_listen>("SUMAC_HOSTD_METRICS_LISTEN", "",
+                                    "Where Prometheus finds /metrics: 127.0.0.1:PORT or unix:PATH; another address "
+                                    "needs metrics_cert, metrics_key and metrics_token; none: no metrics.")
+        .alias("metrics_listen"),
+    option<&Config::metrics_cert>("SUMAC_HOSTD_METRICS_CERT", "", "Certificate of /metrics (PEM): it is served by TLS.")
+        .alias("metrics_cert"),
+    option<&Config::metrics_key>("SUMAC_HOSTD_METRICS_KEY", "", "Its private key; nobody else may read it.")
+        .alias("metrics_key"),
+    option<&Config::metrics_token>("SUMAC_HOSTD_METRICS_TOKEN", "",
+                                   "File whose first line clients of /metrics send as bearer token; nobody else may "
+                                   "read it.")
+        .alias("metrics_token"),
     option<&Config::log_level>("SUMAC_HOSTD_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
         .updatable()

@@ -10,7 +10,9 @@
 #include "control/identity.hpp"
 #include "control/life.hpp"
 #include "hostd/config.hpp"
+#include "hostd/metrics.hpp"
 #include "hostd/server.hpp"
+#include "metrics/exporter.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -68,6 +70,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     return fail(Errc::invalid, "--devices: at most {} letters", wire::kDevicesMax - 1);
   if (std::ranges::any_of(config.devices, wire::is_control))
     return fail(Errc::invalid, "--devices: names with commas between, and no control characters");
+  auto metrics = metrics::Exporter::start(
+      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
+  if (!metrics) return tl::unexpected(metrics.error());
+  if (*metrics) SUMAC_INFO(log, "metrics at {}", (*metrics)->address());
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
   limit_clients(*sockets, config, log);
@@ -87,6 +93,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (auto said = control::announce_ready(ready_fd); !said) return said;
   for (;;) {
     if (auto ran = server.run_once(signals->fd()); !ran) return ran;
+    if (*metrics && (*metrics)->wanted()) (*metrics)->answer(metrics_page(*host, server.numbers()));
     if (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
         reloader.reopen_log(log);

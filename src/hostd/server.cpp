@@ -69,6 +69,18 @@ Result<> Server::run_once(int extra, Time deadline) {
   return {};
 }
 
+ServerNumbers Server::numbers() const {
+  auto all = done_;
+  all.turned_away = sockets_.turned_away() + unwatched_;
+  all.crowded_out = sockets_.crowd().turned_away;
+  all.clients = sockets_.clients();
+  all.jobs = uplink_.jobs();
+  all.orphans = orphans_.size();
+  all.departed = departed_.size();
+  all.registered = uplink_.registered();
+  return all;
+}
+
 /// Closes clients that did not attach in time: a library attaches at once, and without a time limit a program could
 /// occupy connections that it never uses.
 void Server::close_silent(Time now) {
@@ -213,6 +225,7 @@ void Server::on_closed(net::HostClientId id, const Error& why) {
 
 /// A user's programs may repeat the same mistake as often as they like; it is logged at most once a minute.
 void Server::warn_of(const Session& session, std::string_view what, std::string_view why) {
+  ++done_.offences;
   const auto kind = fmt::format("{}{} {}", session.peer().uid, what, why);
   if (const auto more = said_.next(kind, monotonic_now()))
     SUMAC_WARN(log_, "client {}{}: {}{}", session.describe(), what, why, *more);
@@ -229,6 +242,7 @@ void Server::client_died(net::HostClientId id) {
 }
 
 void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships) {
+  done_.deaths += memberships.size();
   for (const auto& member : memberships) {
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "rank {} of job {} died: {}", member.world_rank, member.job_id, who);
     control::v1::RankDied word;
@@ -274,6 +288,7 @@ void Server::run(net::HostClientId id, Actions actions) {
       begun_[begin->ticket] = {id, JobId{begin->begin.job_id()}};
       SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager", begin->begin.job_id(),
                    begin->begin.holder());
+      ++done_.jobs_begun;
       run(uplink_.begin(begin->ticket, begin->begin, monotonic_now()));
     } else if (const auto* end = std::get_if<EndJob>(&action)) {
       run(uplink_.end(end->ticket, monotonic_now()));
@@ -304,6 +319,10 @@ void Server::run(UplinkActions actions) {
                      SUMAC_LOG_IN(log_, note.warn ? LogLevel::warn : LogLevel::info, "GENERAL", "{}", note.text);
                    },
                    [&](Answer& answer) {
+                     if (answer.lost)
+                       ++done_.jobs_lost;
+                     else if (answer.down.has_refused())
+                       ++done_.jobs_refused;
                      const auto begun = begun_.find(answer.ticket);
                      // The job was released since, or its holder has not connected since the restart.
                      if (begun == begun_.end()) {

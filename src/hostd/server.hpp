@@ -31,6 +31,18 @@ struct ServerConfig {
   Duration attach_within = Seconds(5);  ///< A client that has not attached after this time is closed.
 };
 
+/// Counts events since the start, and what this sharpd holds now.
+struct ServerNumbers {
+  std::uint64_t jobs_begun = 0;    ///< Begins that were sent to the manager.
+  std::uint64_t jobs_refused = 0;  ///< Begins that the manager refused.
+  std::uint64_t jobs_lost = 0;     ///< Jobs that the manager ended, and requests that no manager answered.
+  std::uint64_t deaths = 0;        ///< Ranks that died without leaving their jobs.
+  std::uint64_t offences = 0;      ///< Clients that broke a rule, or did not attach in time.
+  std::uint64_t turned_away = 0, crowded_out = 0;  ///< Clients refused: no room, or too many of one user.
+  std::size_t clients = 0, jobs = 0, orphans = 0, departed = 0;
+  bool registered = false;
+};
+
 class Server final : private net::HostServerEvents {
  public:
   Server(ServerConfig config, net::HostServer sockets, control::WakeEvent& wake, UniqueFd epoll, Logger& log);
@@ -42,6 +54,7 @@ class Server final : private net::HostServerEvents {
   /// Sets the time limit for jobs that are asked for from now on.
   void set_manager_timeout(Duration timeout) { uplink_.set_timeout(timeout); }
   void set_clients_max(std::size_t count, std::size_t of_user) noexcept { sockets_.set_clients_max(count, of_user); }
+  ServerNumbers numbers() const;
   /// Waits until there is work, at most until `deadline`, and does it. `extra` is a further descriptor (signals) that
   /// ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
@@ -104,6 +117,7 @@ class Server final : private net::HostServerEvents {
   std::map<Ticket, Orphan> orphans_;
   std::map<Ticket, HeldJob> held_;  ///< The jobs of the file for the next process.
   bool save_failed_ = false;
+  ServerNumbers done_;             ///< Only what is counted here; numbers() adds the rest.
   std::uint64_t unwatched_ = 0;    ///< Clients refused because there was no descriptor to watch them.
   std::uint64_t turned_away_ = 0;  ///< The number of rejected clients that the log has reported.
   std::uint64_t crowd_ = 0;        ///< The same for users with too many clients.

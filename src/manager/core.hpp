@@ -71,6 +71,25 @@ struct Viewer {
   std::optional<std::uint32_t> uid;
 };
 
+/// Says how much of one tree is granted.
+struct TreeUsage {
+  bool lost = false;      ///< No node is left for it.
+  bool complete = false;  ///< All of its nodes are registered, and so the free amounts are known.
+  std::size_t nodes = 0;
+  Usage granted;                                 ///< At the fullest node.
+  std::uint32_t osts_free = 0, groups_free = 0;  ///< For a job on all of its hosts.
+};
+
+/// Counts events since the start, and what the manager holds now.
+struct CoreNumbers {
+  std::uint64_t jobs_granted = 0, jobs_refused = 0;
+  std::uint64_t jobs_released = 0;  ///< Jobs that ended without being asked to: their lease, host or tree was lost.
+  std::uint64_t rank_deaths = 0;    ///< Deaths that the rank's own host reported.
+  std::size_t jobs = 0, leaving_jobs = 0, waiting_begins = 0, users = 0;
+  std::size_t hosts = 0, sharpds = 0, nodes = 0, nodes_registered = 0;
+  std::vector<TreeUsage> trees;
+};
+
 struct CoreRules {
   QuotaRules quota;
   UserLimits user;
@@ -126,6 +145,7 @@ class Core {
   Actions tick(Time now);
   Time next_deadline() const;
 
+  CoreNumbers numbers() const;
   /// Returns nodes, jobs and free resources, for people and programs. `heard` counts the messages so far, without
   /// renewals.
   std::string status_json(Time now, std::uint64_t heard = 0, const Viewer& viewer = {}) const;
@@ -197,6 +217,7 @@ class Core {
   using Jobs = std::map<JobId, Job>;
 
   static NodeId id_of(std::size_t index) { return NodeId{static_cast<std::uint32_t>(index + 1)}; }
+  TreeUsage usage_of(std::uint32_t tree) const;
   // core_trees.cpp
   topo::TreeOptions tree_options() const;
   void build_trees();
@@ -238,7 +259,7 @@ class Core {
   // core_jobs.cpp
   const Host* host_of(Actions& out, StreamId stream) const;
   void to_holder(Actions& out, const Job& job, control::v1::HostDown message) const;
-  void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) const;
+  void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text);
   void begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
                 Time patience);
   /// Ends a job in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
@@ -284,6 +305,7 @@ class Core {
   std::vector<HeldBegin> held_;
   std::map<std::uint32_t, UserUsage> users_;  ///< The resources that each user holds, keyed by uid.
   std::uint32_t last_number_ = 0;
+  CoreNumbers done_;   ///< Only what is counted here; numbers() adds the rest.
   Time settled_at_{};  ///< After a restart, nodes are expected to come back until then.
   Time looked_{};      ///< The time when tick() last ran.
   Time now_{};         ///< The time of the event that is being handled.

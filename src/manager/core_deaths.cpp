@@ -30,6 +30,7 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
                                   host->name, word.world_rank(), id, word.who())});
     return out;
   }
+  ++done_.rank_deaths;
   out.push_back(Say{LogLevel::warn, "JOBS",
                     fmt::format("job_id_external: {} job_id_sharp: {}: rank {} died: {:.200}", record.job_id,
                                 record.number, word.world_rank(), word.who())});

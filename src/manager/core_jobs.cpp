@@ -352,8 +352,8 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
                   record.quota.stream_window, ids)});
 }
 
-void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin,
-                      const std::string& text) const {
+void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) {
+  ++done_.jobs_refused;
   out.push_back(Say{LogLevel::error, "JOBS",
                     fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id(), text)});
   HostDown message;
@@ -415,6 +415,7 @@ void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
 }
 
 void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
+  ++done_.jobs_released;
   const auto record = at->second.record;
   HostDown message;
   message.mutable_ended()->set_why(why);
@@ -471,6 +472,7 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
     return;
   }
   job.granted = true;
+  ++done_.jobs_granted;
   std::set<std::uint32_t> nodes;
   for (const auto& share : job.record.shares) nodes.insert(share.nodes.begin(), share.nodes.end());
   HostDown message;

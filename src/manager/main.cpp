@@ -15,8 +15,10 @@
 #include "fabricfile/fabricfile.hpp"
 #include "fabricfile/ibnetdiscover.hpp"
 #include "manager/config.hpp"
+#include "manager/metrics.hpp"
 #include "manager/service.hpp"
 #include "manager/store.hpp"
+#include "metrics/exporter.hpp"
 #include "topo/changes.hpp"
 #include "wire/host.hpp"
 
@@ -155,6 +157,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = control::check_endpoints(config.listen, config.allow_insecure, tls->get()); !legal)
     return within("--listen", legal.error());
+  auto metrics = metrics::Exporter::start(
+      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
+  if (!metrics) return tl::unexpected(metrics.error());
+  if (*metrics) SUMAC_INFO(log, "metrics at {}", (*metrics)->address());
   auto users = control::DaemonUsers::parse(config.daemon_users);
   if (!users) return tl::unexpected(users.error());
   if (config.renew * 2 > config.lease)
@@ -195,6 +201,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     ::poll(fds, 2, control::poll_timeout(monotonic_now(), service.next_deadline()));
     wake->clear();
     service.tick(monotonic_now());
+    if (*metrics && (*metrics)->wanted()) (*metrics)->answer(metrics_page(service.numbers()));
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
         reloader.reopen_log(log);

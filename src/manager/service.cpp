@@ -123,6 +123,7 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<contr
   if (caller) {
     if (may_open(*stream)) stream->start();
   } else {
+    ++strangers_;
     if (const auto more = said_.next("unknown", monotonic_now()))
       SUMAC_WARN(log_, "rejected a caller: {}{}", caller.error().context, *more);
     stream->close(status_of(caller.error()));
@@ -136,6 +137,7 @@ template <class S>
 bool Service::may_open(S& stream) {
   if (stream.caller.is_operator() || (!stream.caller.uid && !stream.caller.certificate)) return true;
   if (limits_.open(stream.caller.describe(), monotonic_now())) return stream.is_limited = true;
+  ++limited_;
   stream.close(
       status_of(Error{Errc::exhausted, fmt::format("{} has {} streams open that have not registered: close some",
                                                    stream.caller.describe(), CallerLimits::kStreams)}));
@@ -197,7 +199,9 @@ class Service::Door final : public control::v1::Manager::CallbackService {
 bool Service::may_ask(const control::Caller& caller) {
   if (caller.is_operator()) return true;
   const std::lock_guard lock(mutex_);
-  return limits_.ask(caller.describe(), monotonic_now());
+  if (limits_.ask(caller.describe(), monotonic_now())) return true;
+  ++limited_;
+  return false;
 }
 
 std::unique_ptr<grpc::Service> Service::door(control::CallerOf caller_of) {
@@ -211,6 +215,7 @@ bool Service::is_who_it_says(S& stream, control::CertRole role, const std::strin
     no_longer_limited(stream);
     return true;
   }
+  ++strangers_;
   if (const auto more =
           said_.next(fmt::format("{} {}", control::to_string(role), stream.caller.describe()), monotonic_now()))
     SUMAC_WARN(log_, "rejected a caller that claims to be {} {:.64}: {}{}", control::to_string(role), name,
@@ -316,6 +321,11 @@ void Service::tick(Time now) {
 Time Service::next_deadline() const {
   const std::lock_guard lock(mutex_);
   return core_.next_deadline();
+}
+
+Service::Numbers Service::numbers() const {
+  const std::lock_guard lock(mutex_);
+  return {core_.numbers(), heard_, strangers_, limited_};
 }
 
 std::string Service::status_json(const Viewer& viewer) const {

@@ -38,6 +38,13 @@ class Service {
   void fabric_changes(const topo::Fabric& described);
   Time next_deadline() const;
   std::string status_json(const Viewer& viewer = {}) const;
+  struct Numbers {
+    CoreNumbers core;
+    std::uint64_t messages = 0;   ///< Messages of nodes and sharpds, without renewals.
+    std::uint64_t strangers = 0;  ///< Callers that nobody knows, or that are not who they claim to be.
+    std::uint64_t limited = 0;    ///< Streams and calls refused because their caller has too many.
+  };
+  Numbers numbers() const;
 
  private:
   class Door;
@@ -73,6 +80,7 @@ class Service {
   std::uint64_t heard_ = 0;                          ///< Counts the messages of nodes and sharpds, without renewals.
   std::unordered_map<StreamId, NodeStream*> nodes_;  // A stream deletes itself after gRPC's last callback.
   std::unordered_map<StreamId, HostStream*> hosts_;
+  std::uint64_t strangers_ = 0, limited_ = 0;
   LogLimit said_;  ///< Limits the log lines about callers that are rejected.
   CallerLimits limits_;
   Time told_ = kNever;  ///< The deadline that the owner of this service knows.

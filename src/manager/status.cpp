@@ -6,6 +6,40 @@
 
 namespace sumac::manager {
 
+TreeUsage Core::usage_of(std::uint32_t tree) const {
+  TreeUsage usage;
+  usage.lost = trees_[tree].lost;
+  std::vector<std::uint32_t> at;
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n)
+    if (nodes_[n].parts[tree].works) at.push_back(n);
+  usage.nodes = at.size();
+  for (const auto n : at) {
+    usage.granted.osts = std::max(usage.granted.osts, nodes_[n].parts[tree].used.osts);
+    usage.granted.groups = std::max(usage.granted.groups, nodes_[n].parts[tree].used.groups);
+  }
+  usage.complete = !at.empty() && describe_missing(at).empty();
+  if (!usage.complete) return usage;
+  const auto [least, used] = capacity(tree, at);
+  usage.osts_free = least.osts - used.osts;
+  usage.groups_free = least.groups - used.groups;
+  return usage;
+}
+
+CoreNumbers Core::numbers() const {
+  auto all = done_;
+  all.jobs = jobs_.size();
+  all.leaving_jobs = leaving_.size();
+  all.waiting_begins = held_.size();
+  all.users = users_.size();
+  all.hosts = host_by_name_.size();
+  all.sharpds = hosts_.size();
+  all.nodes = nodes_.size();
+  all.nodes_registered =
+      static_cast<std::size_t>(std::ranges::count_if(nodes_, [](const Node& node) { return node.stream != 0; }));
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) all.trees.push_back(usage_of(i));
+  return all;
+}
+
 std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewer) const {
   using nlohmann::json;
   json nodes = json::array(), jobs = json::array(), trees = json::array();
@@ -48,26 +82,18 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   std::uint32_t osts_granted = 0, groups_granted = 0, osts_free = 0, groups_free = 0;
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     json entry{{"tree", i}, {"id", number_of(trees_[i].id)}, {"lost", trees_[i].lost}};
-    std::vector<std::uint32_t> at;
-    for (std::uint32_t n = 0; n < nodes_.size(); ++n)
-      if (nodes_[n].parts[i].works) at.push_back(n);
-    entry["nodes"] = at.size();
+    const auto usage = usage_of(i);
+    entry["nodes"] = usage.nodes;
     if (!trees_[i].lost) entry["root"] = nodes_[trees_[i].shape.root].name;
-    Usage most;
-    for (const auto n : at) {
-      most.osts = std::max(most.osts, nodes_[n].parts[i].used.osts);
-      most.groups = std::max(most.groups, nodes_[n].parts[i].used.groups);
-    }
-    entry["osts_granted"] = most.osts;
-    entry["groups_granted"] = most.groups;
-    osts_granted = std::max(osts_granted, most.osts);
-    groups_granted = std::max(groups_granted, most.groups);
-    if (describe_missing(at).empty() && !at.empty()) {
-      const auto [least, used] = capacity(i, at);
-      entry["osts_free"] = least.osts - used.osts;
-      entry["groups_free"] = least.groups - used.groups;
-      osts_free = std::max(osts_free, least.osts - used.osts);
-      groups_free = std::max(groups_free, least.groups - used.groups);
+    entry["osts_granted"] = usage.granted.osts;
+    entry["groups_granted"] = usage.granted.groups;
+    osts_granted = std::max(osts_granted, usage.granted.osts);
+    groups_granted = std::max(groups_granted, usage.granted.groups);
+    if (usage.complete) {
+      entry["osts_free"] = usage.osts_free;
+      entry["groups_free"] = usage.groups_free;
+      osts_free = std::max(osts_free, usage.osts_free);
+      groups_free = std::max(groups_free, usage.groups_free);
     } else {
       all_registered = false;
     }

@@ -30,6 +30,7 @@ struct Config {
   std::uint32_t mcast_hops = 0;
   std::string pin;
   std::string stats_file;
+  std::string metrics_listen, metrics_cert, metrics_key, metrics_token;
   std::uint32_t log_level = 0;
   std::string log_file;
 };
@@ -119,6 +120,18 @@ inline constexpr Option<Config> kOptions[] = {
         "Statistics as JSON are written here at the end and on SIGUSR1: a file of its own, not through a link.")
         .alias("stats_file")
         .updatable(),
+    option<&Config::metrics_listen>("SUMAC_NODE_METRICS_LISTEN", "",
+                                    "Where Prometheus finds /metrics: 127.0.0.1:PORT or unix:PATH; another address "
+                                    "needs metrics_cert, metrics_key and metrics_token; none: no metrics.")
+        .alias("metrics_listen"),
+    option<&Config::metrics_cert>("SUMAC_NODE_METRICS_CERT", "", "Certificate of /metrics (PEM): it is served by TLS.")
+        .alias("metrics_cert"),
+    option<&Config::metrics_key>("SUMAC_NODE_METRICS_KEY", "", "Its private key; nobody else may read it.")
+        .alias("metrics_key"),
+    option<&Config::metrics_token>("SUMAC_NODE_METRICS_TOKEN", "",
+                                   "File whose first line clients of /metrics send as bearer token; nobody else may "
+                                   "read it.")
+        .alias("metrics_token"),
     option<&Config::log_level>("SUMAC_NODE_LOG_LEVEL", "2", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
         .updatable()

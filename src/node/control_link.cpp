@@ -334,6 +334,15 @@ void ControlLink::tell_link(std::uint32_t index, const ParentState& state) {
   streams_.send(ticket_, std::move(up));
 }
 
+std::vector<TreeNumbers> ControlLink::numbers() {
+  std::vector<TreeNumbers> all;
+  for (auto& [index, tree] : trees_) {
+    all.push_back(tree.shard->call([](DataPath& data) { return data.numbers(); }));
+    all.back().index = index;
+  }
+  return all;
+}
+
 std::string ControlLink::statistics() {
   std::vector<TreeStatistics> all;
   for (auto& [index, tree] : trees_)

@@ -36,6 +36,8 @@ class ControlLink {
   Result<> progress(Time now);
   Time next_due() const noexcept;
   bool registered() const noexcept { return registered_; }
+  /// Returns the numbers of all trees.
+  std::vector<TreeNumbers> numbers();
   /// Returns the statistics of all trees as JSON.
   std::string statistics();
 

@@ -169,6 +169,20 @@ Time DataPath::next_due() const {
   return std::min({retry_at_, node_->next_due(), transport_->next_due()});
 }
 
+TreeNumbers DataPath::numbers() const {
+  TreeNumbers all;
+  all.limits = config_.limits;
+  all.net = transport_->stats();
+  all.buffers = pool_.stats();
+  all.multicasts_lost = multicaster_.lost();
+  if (node_ == nullptr) return all;
+  all.has_parent = node_->config().root || node_->has_parent();
+  all.links = node_->links();
+  all.usage = node_->usage();
+  all.node = node_->stats();
+  return all;
+}
+
 std::optional<ParentState> DataPath::take_parent_change() { return std::exchange(parent_change_, std::nullopt); }
 
 void DataPath::on_accepted(net::ConnId conn) {

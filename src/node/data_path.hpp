@@ -28,6 +28,19 @@ struct DataPathConfig {
   multicast::Config multicast{};
 };
 
+/// The numbers of one tree for the metrics: a copy without text, so that the data path's thread soon goes on.
+struct TreeNumbers {
+  std::uint32_t index = 0;  ///< Set by the owner of the trees.
+  bool has_parent = false;  ///< The parent is connected and has proven its identity, or this node is the tree's root.
+  std::uint32_t links = 0;
+  std::uint64_t multicasts_lost = 0;
+  proto::NodeLimits limits;
+  proto::NodeUsage usage;
+  proto::NodeStats node;
+  net::TransportStats net;
+  BufferPoolStats buffers;
+};
+
 /// The state of the link to the parent, as it is reported to the manager.
 struct ParentState {
   bool up = false;
@@ -72,6 +85,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
 
   net::Transport& transport() noexcept { return *transport_; }
   const proto::Node* node() const noexcept { return node_.get(); }
+  TreeNumbers numbers() const;
   /// Returns counters, jobs and groups as JSON, for people and tests.
   std::string statistics_json() const;
 

@@ -11,9 +11,11 @@
 #include "control/descriptors.hpp"
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
+#include "metrics/exporter.hpp"
 #include "node/config.hpp"
 #include "node/control_link.hpp"
 #include "node/memory_bound.hpp"
+#include "node/metrics.hpp"
 #include "node/pin.hpp"
 #include "node/shard.hpp"
 #include "wire/agg.hpp"
@@ -80,6 +82,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
                                 control::CertRole::node, config.name);
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = check(config, tls->get()); !legal) return legal;
+  auto metrics = metrics::Exporter::start(
+      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
+  if (!metrics) return tl::unexpected(metrics.error());
+  if (*metrics) SUMAC_INFO(log, "metrics at {}", (*metrics)->address());
 
   const auto processors = parse_processors(config.pin);
   if (!processors) return within("--pin", processors.error());
@@ -136,6 +142,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     pollfd fds[] = {{signals->fd(), POLLIN, 0}, {wake->fd(), POLLIN, 0}};
     ::poll(fds, 2, control::poll_timeout(now, control.next_due()));
     wake->clear();  // Cleared first, so that a wake-up after the look below is not lost.
+    if (*metrics && (*metrics)->wanted())
+      (*metrics)->answer(metrics_page(config.name, control.registered(), control.numbers()));
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
         reloader.reopen_log(log);

@@ -94,6 +94,8 @@ std::string DataPath::statistics_json() const {
                  {"messages_out", s.messages_out},
                  {"bytes_out", s.bytes_out},
                  {"answered", s.answered},
+                 {"operations", s.operations},
+                 {"streaming_operations", s.streaming_operations},
                  {"late_copies", s.late_copies},
                  {"resends", s.resends},
                  {"offences", s.offences},

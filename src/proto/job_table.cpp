@@ -146,4 +146,15 @@ std::vector<JobView> JobTable::view() const {
   return views;
 }
 
+NodeUsage JobTable::usage() const noexcept {
+  NodeUsage all;
+  for (const Job& job : jobs_) {
+    ++all.jobs;
+    all.groups += std::max(job.groups_here, job.ids_used);
+    all.osts_granted += job.grant.quota.osts;
+    all.osts_in_use += job.grant.quota.osts - job.osts_free;
+  }
+  return all;
+}
+
 }  // namespace sumac::proto

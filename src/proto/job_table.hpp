@@ -52,6 +52,7 @@ class JobTable {
   /// Returns the jobs whose members' time to leave is over; each is named once.
   std::vector<JobId> take_overdue(Time now);
   std::vector<JobView> view() const;
+  NodeUsage usage() const noexcept;
 
  private:
   void forget_ended();

@@ -67,6 +67,7 @@ class Node {
   std::vector<GroupView> groups() const;
   std::vector<GroupView> finished() const;  ///< The last groups that are over, as they were at their end.
   std::vector<JobView> jobs() const { return ctx_.jobs.view(); }
+  NodeUsage usage() const noexcept { return ctx_.jobs.usage(); }
   std::uint32_t links() const noexcept { return static_cast<std::uint32_t>(ctx_.links.size()); }
   /// True when there is a parent that has proven itself.
   bool has_parent() const noexcept { return static_cast<bool>(ctx_.parent); }

@@ -134,6 +134,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   if (!all_in) return nullptr;
   ++child.came_last;
   child.kept_waiting += now - at.opened_at;
+  ctx_.stats.slowest_child.add(now - at.opened_at);
   prove(header.sequence, span, now);
   return nullptr;
 }
@@ -359,12 +360,14 @@ void NodeGroup::answer_all(Slot& at, Time now) {
   if (at.listening && expected_ == group_size_) multicast(at, h);
   for (std::uint32_t child = 0; child < children_.size(); ++child)
     if (!children_[child].closed) answer(child, at, h);
+  ctx_.stats.operation.add(now - at.opened_at);
   if (expected_ == group_size_) {
     ++answered_;
     ++ctx_.stats.answered;
     if ((h.flags & wire::kFlagLast) != 0) {
       const bool streaming = (h.flags & wire::kFlagStreaming) != 0;
       ++(streaming ? streaming_operations_ : operations_);
+      ++(streaming ? ctx_.stats.streaming_operations : ctx_.stats.operations);
       if (Job* job = ctx_.jobs.find(job_id_); job != nullptr)
         ++(streaming ? job->streaming_operations : job->operations);
     }

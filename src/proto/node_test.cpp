@@ -179,6 +179,14 @@ TEST(Node, says_which_child_the_others_waited_for) {
     EXPECT_EQ(children[2].kept_waiting, Duration(Millis(15)));
     EXPECT_EQ(children[2].bytes, 256u);
   }
+  const auto& stats = world.node.node->stats();
+  EXPECT_EQ(stats.operations, 2u);
+  for (const auto* times : {&stats.slowest_child, &stats.operation}) {  // Without a parent both end at the same event.
+    EXPECT_EQ(times->count(), 2u);
+    EXPECT_EQ(Nanos(times->sum_ns), Millis(35));
+    EXPECT_EQ(times->counts[Log2Histogram::bucket_of(20'000'000)], 1u);
+    EXPECT_EQ(times->counts[Log2Histogram::bucket_of(15'000'000)], 1u);
+  }
 }
 
 TEST(Node, grants_nothing_twice) {

@@ -9,6 +9,7 @@
 
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
+#include "base/log2_histogram.hpp"
 #include "base/secret.hpp"
 #include "proto/link.hpp"
 #include "wire/agg.hpp"
@@ -104,17 +105,28 @@ struct NodeStats {
   std::uint64_t messages_in = 0, bytes_in = 0;    ///< Data messages that came: contributions and results.
   std::uint64_t messages_out = 0, bytes_out = 0;  ///< Data messages that went.
   std::uint64_t answered = 0;                     ///< Numbers of which this node was the group's root.
-  std::uint64_t late_copies = 0;                  ///< Ignored messages: repeated, of an old epoch, or of a group that
-                                                  ///< has left.
-  std::uint64_t resends = 0;                      ///< Messages repeated by timer, and kept results sent again.
-  std::uint64_t offences = 0;                     ///< Links dropped because their peer broke a rule.
-  std::uint64_t verdicts = 0;                     ///< Verdicts that this node gave as a group's root.
+  std::uint64_t operations = 0;                   ///< Those of them that were last fragments, as in GroupView.
+  std::uint64_t streaming_operations = 0;
+  std::uint64_t late_copies = 0;  ///< Ignored messages: repeated, of an old epoch, or of a group that
+                                  ///< has left.
+  std::uint64_t resends = 0;      ///< Messages repeated by timer, and kept results sent again.
+  std::uint64_t offences = 0;     ///< Links dropped because their peer broke a rule.
+  std::uint64_t verdicts = 0;     ///< Verdicts that this node gave as a group's root.
   std::uint64_t groups_formed = 0, groups_refused = 0, groups_left = 0;
   std::uint64_t streams_held = 0,
                 streams_denied = 0;                   ///< Groups with the streaming lock now; locks denied here so far.
   std::uint64_t multicasts = 0, multicast_bytes = 0;  ///< Results that also went to a multicast address.
   std::uint64_t window_bytes = 0;                     ///< Memory reserved now for the windows of all groups.
   std::uint64_t buffer_copies = 0;  ///< Accumulators whose frame had another holder: 0 in the product.
+  /// The times of numbers, from the first contribution here: until the last child's contribution, and until the result
+  /// leaves for the children. Both are differences of the times that the caller passes.
+  Log2Histogram slowest_child, operation;
+};
+
+/// Adds up what all jobs of a node hold.
+struct NodeUsage {
+  std::uint32_t jobs = 0, groups = 0;
+  std::uint32_t osts_granted = 0, osts_in_use = 0;  ///< Granted to jobs; reserved by their groups.
 };
 
 /// A view for people and tests.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Installing the tests' packages starts and enables no service: opensm's would be a second subnet manager on a production fabric."""
+"""Installing the tests' packages starts and enables no service: opensm's would be a second subnet manager on a production
+fabric, and prometheus' a server on a port of every machine."""
 
 import subprocess
 
@@ -21,6 +22,7 @@ def attack(rows, args):
     recorder.dpkg_or_skip()
     root = recorder.Root("f21")
     root.package("opensm", "opensm", POSTINST)
+    root.package("prometheus", "promtool", POSTINST)
     root.package("sumac-f21", "sumac-f21-program", POSTINST)
     checked = recorder.Root("f21-control")
     checked.package("opensm", "opensm", POSTINST)

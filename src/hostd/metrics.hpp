@@ -1,0 +1,12 @@
+#pragma once
+// The metrics of a sharpd. docs/metrics.md lists them.
+#include <string_view>
+
+#include "hostd/server.hpp"
+#include "metrics/page.hpp"
+
+namespace sumac::hostd {
+
+metrics::Page metrics_page(std::string_view host, const ServerNumbers& numbers);
+
+}  // namespace sumac::hostd

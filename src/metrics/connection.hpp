@@ -1,0 +1,49 @@
+#pragma once
+// One client of the exporter, without blocking: its request is read as far as it has come, its answer is written as far
+// as the client takes it, and at a fixed time it is over in any case.
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "metrics/listener.hpp"
+
+namespace sumac::metrics {
+
+class Connection {
+ public:
+  /// `tls` is null for clear text.
+  Connection(UniqueFd fd, SSL_CTX* tls, Time deadline);
+
+  enum class State {
+    reading,   ///< The request is not complete.
+    complete,  ///< request() is complete, and answer() must follow.
+    writing,   ///< The client has not taken the whole answer.
+    over,      ///< Answered, gone, or not worth an answer.
+  };
+  /// Moves as many bytes as the socket takes or gives now.
+  State progress();
+  const std::string& request() const noexcept { return in_; }
+  void answer(std::string text);
+
+  int fd() const noexcept { return fd_.get(); }
+  short events() const noexcept { return events_; }  ///< The events for which poll() must wait.
+  Time deadline() const noexcept { return deadline_; }
+  bool is_over() const noexcept { return state_ == State::over; }
+
+ private:
+  enum class Moved { some, later, never };
+  Moved read_some();
+  Moved write_some();
+  Moved moved(int result, int& count);
+
+  UniqueFd fd_;
+  std::unique_ptr<SSL, TlsDelete> ssl_;
+  Time deadline_;
+  State state_ = State::reading;
+  short events_;
+  std::string in_, out_;
+  std::size_t written_ = 0;
+};
+
+}  // namespace sumac::metrics

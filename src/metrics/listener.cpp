@@ -1,0 +1,211 @@
+#include "metrics/listener.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/read_file.hpp"
+#include "base/socket_directory.hpp"
+#include "base/text.hpp"
+#include "base/unix_address.hpp"
+
+namespace sumac::metrics {
+namespace {
+
+constexpr int kBacklog = 64;
+constexpr std::size_t kTokenBytesMin = 16;
+
+/// An address of either family.
+struct TcpAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  bool loopback = false;
+  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+Result<TcpAddress> parse_tcp(const std::string& text) {
+  const auto wrong = [&] {
+    return fail(Errc::invalid,
+                "--metrics-listen {}: give 127.0.0.1:PORT, another ADDRESS:PORT in numbers, or unix:PATH", text);
+  };
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) return wrong();
+  std::uint16_t port = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + colon + 1, end, port);
+  if (error != std::errc{} || at != end) return wrong();
+  auto host = text.substr(0, colon);
+  if (host == "localhost") host = "127.0.0.1";
+  TcpAddress address;
+  in_addr four{};
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) {
+    auto& in = reinterpret_cast<sockaddr_in&>(address.storage);
+    in.sin_family = AF_INET;
+    in.sin_port = htons(port);
+    in.sin_addr = four;
+    address.length = sizeof in;
+    address.loopback = ntohl(four.s_addr) >> 24 == 127;
+    return address;
+  }
+  in6_addr six{};
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']' &&
+      ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &six) == 1) {
+    auto& in = reinterpret_cast<sockaddr_in6&>(address.storage);
+    in.sin6_family = AF_INET6;
+    in.sin6_port = htons(port);
+    in.sin6_addr = six;
+    address.length = sizeof in;
+    address.loopback = IN6_IS_ADDR_LOOPBACK(&six) != 0;
+    return address;
+  }
+  return wrong();
+}
+
+std::uint16_t port_of(int fd) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) return 0;
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
+                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+}
+
+/// A secret that others can read is none.
+Result<> check_private(const char* option, const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return within(fmt::format("--{} {}", option, path), fail_errno("open").value());
+  if ((info.st_mode & 027) != 0)
+    return fail(Errc::denied, "--{} {}: others may read or change this file (mode {:04o}): chmod 600 it", option, path,
+                info.st_mode & 07777);
+  return {};
+}
+
+Result<std::string> read_token(const std::string& path) {
+  if (auto good = check_private("metrics-token", path); !good) return tl::unexpected(good.error());
+  auto text = read_file(path, "token");
+  if (!text) return within("--metrics-token", text.error());
+  std::string token(trimmed(std::string_view(*text).substr(0, text->find('\n'))));
+  const bool printable = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; });
+  if (!printable || token.size() < kTokenBytesMin)
+    return fail(
+        Errc::invalid,
+        "--metrics-token {}: it must hold one word of at least {} characters: `openssl rand -hex 32 > {}` makes "
+        "one",
+        path, kTokenBytesMin, path);
+  return token;
+}
+
+std::string openssl_words() {
+  const auto code = ERR_get_error();
+  ERR_clear_error();
+  const char* reason = ERR_reason_error_string(code);
+  return reason == nullptr ? "no reason given" : reason;
+}
+
+/// True if a process listens there.
+bool answers(const sockaddr_un& address) {
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!probe) return true;  // Without a socket we cannot tell, so the file must stay.
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+         errno != ECONNREFUSED;
+}
+
+}  // namespace
+
+Result<Listener> Listener::open(const Options& options) {
+  Listener listener;
+  if (!options.token.empty()) {
+    auto token = read_token(options.token);
+    if (!token) return tl::unexpected(token.error());
+    listener.token = *std::move(token);
+  }
+  const bool is_unix = options.listen.starts_with("unix:");
+  auto opened = is_unix ? listener.open_unix(options.listen.substr(5)) : listener.open_tcp(options);
+  if (!opened) return tl::unexpected(opened.error());
+  return listener;
+}
+
+Listener::~Listener() {
+  if (path_.empty()) return;
+  struct stat now {};
+  if (::lstat(path_.c_str(), &now) == 0 && now.st_dev == device_ && now.st_ino == inode_) ::unlink(path_.c_str());
+}
+
+/// Any user may connect; the operator can restrict that by the mode of the directory.
+Result<> Listener::open_unix(const std::string& path) {
+  const auto layer = fmt::format("--metrics-listen unix:{}", path);
+  const auto wanted = unix_address(path);
+  if (path.empty() || !wanted) return fail(Errc::invalid, "{}: give a path of at most 107 bytes", layer);
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), error);
+  if (error) return fail(Errc::io, "{}: make its directory: {}", layer, error.message());
+  const auto real = own_socket_path(path);
+  if (!real) return within(layer, real.error());
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0) {
+    if (!S_ISSOCK(found.st_mode))
+      return fail(Errc::exists, "{}: that file is no socket: move it away, or name another path", layer);
+    if (answers(*wanted)) return fail(Errc::exists, "{}: another process listens there: name another path", layer);
+    if (::unlink(path.c_str()) != 0) return within(layer, fail_errno("remove the dead socket").value());
+  }
+  fd = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*wanted), sizeof *wanted) != 0 ||
+      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd.get(), kBacklog) != 0 || ::lstat(path.c_str(), &found) != 0)
+    return within(layer, fail_errno("listen").value());
+  path_ = *real;
+  device_ = found.st_dev;
+  inode_ = found.st_ino;
+  address = "unix:" + path;
+  return {};
+}
+
+Result<> Listener::open_tcp(const Options& options) {
+  const auto wanted = parse_tcp(options.listen);
+  if (!wanted) return tl::unexpected(wanted.error());
+  const bool has_tls = !options.cert.empty() && !options.key.empty();
+  if (options.cert.empty() != options.key.empty())
+    return fail(Errc::invalid, "--metrics-cert and --metrics-key belong together: give both");
+  if (!wanted->loopback && (!has_tls || token.empty()))
+    return fail(Errc::denied,
+                "--metrics-listen {}: other machines reach this address: give --metrics-cert, --metrics-key and "
+                "--metrics-token with it, or listen at 127.0.0.1{} or unix:PATH",
+                options.listen, options.listen.substr(options.listen.rfind(':')));
+  if (has_tls)
+    if (auto loaded = load_tls(options); !loaded) return loaded;
+  fd = UniqueFd(::socket(wanted->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return fail_errno("socket");
+  if (::bind(fd.get(), wanted->get(), wanted->length) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+    if (errno == EADDRINUSE)
+      return fail(Errc::exists,
+                  "--metrics-listen {}: another process has this port (`ss -ltnp` shows it): choose another port",
+                  options.listen);
+    return within("--metrics-listen " + options.listen, fail_errno("listen").value());
+  }
+  address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port_of(fd.get()));
+  return {};
+}
+
+Result<> Listener::load_tls(const Options& options) {
+  if (auto good = check_private("metrics-key", options.key); !good) return good;
+  tls.reset(SSL_CTX_new(TLS_server_method()));
+  if (!tls) return fail(Errc::internal, "OpenSSL: {}", openssl_words());
+  SSL_CTX_set_min_proto_version(tls.get(), TLS1_2_VERSION);
+  // A buffer may have moved between two attempts to write the same bytes, because the answer is a string.
+  SSL_CTX_set_mode(tls.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // A request is a single one, so a session to resume would only cost memory.
+  SSL_CTX_set_session_cache_mode(tls.get(), SSL_SESS_CACHE_OFF);
+  if (SSL_CTX_use_certificate_chain_file(tls.get(), options.cert.c_str()) != 1)
+    return fail(Errc::invalid, "--metrics-cert {}: no certificate in PEM: {}", options.cert, openssl_words());
+  if (SSL_CTX_use_PrivateKey_file(tls.get(), options.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return fail(Errc::invalid, "--metrics-key {}: no key of this certificate in PEM: {}", options.key, openssl_words());
+  return {};
+}
+
+}  // namespace sumac::metrics

@@ -1,0 +1,60 @@
+#pragma once
+// Opens the address where metrics are served. Clients of this machine need nothing; an address that other machines
+// reach needs TLS and a token.
+#include <openssl/ssl.h>
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+namespace sumac::metrics {
+
+/// The daemons' options of the same names.
+struct Options {
+  std::string listen;         ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
+  std::string cert{}, key{};  ///< PEM files of the server's certificate (with its chain) and its private key.
+  std::string token{};        ///< A file: clients must send its text as their bearer token.
+};
+
+struct TlsDelete {
+  void operator()(SSL_CTX* p) const noexcept { SSL_CTX_free(p); }
+  void operator()(SSL* p) const noexcept { SSL_free(p); }
+};
+
+/// A listening socket. The destructor removes the file of a unix socket, if it is still this one's.
+class Listener {
+ public:
+  /// Returns Errc::invalid for an address that is none, Errc::denied for one that other machines reach without TLS and
+  /// token, Errc::exists for one that is in use. The text names the option and the remedy.
+  static Result<Listener> open(const Options& options);
+  Listener(Listener&& other) noexcept
+      : fd(std::move(other.fd)),
+        address(std::move(other.address)),
+        token(std::move(other.token)),
+        tls(std::move(other.tls)),
+        path_(std::exchange(other.path_, {})),
+        device_(other.device_),
+        inode_(other.inode_) {}
+  Listener& operator=(Listener&&) = delete;
+  ~Listener();
+
+  UniqueFd fd;
+  std::string address;                      ///< With the port that was bound.
+  std::string token;                        ///< Empty: none is demanded.
+  std::unique_ptr<SSL_CTX, TlsDelete> tls;  ///< Null: clear text.
+
+ private:
+  Listener() = default;
+  Result<> open_unix(const std::string& path);
+  Result<> open_tcp(const Options& options);
+  Result<> load_tls(const Options& options);
+
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+}  // namespace sumac::metrics
