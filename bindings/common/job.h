@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 struct sumac_job_spec {
-  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `abort`, which may be NULL. It is copied; its context must live until
-   *  sumac_job_end(), but no function is called once sumac_job_end() has begun. */
+  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `abort`, which may be NULL. It is copied; its context
+   *  must live until sumac_job_end(), but no function is called once sumac_job_end() has begun. */
   struct sumac_communicator world;
   int local_rank;              /* rank among the job's processes on this host */
   bool threads;                /* several threads may call at the same time */

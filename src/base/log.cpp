@@ -12,6 +12,7 @@
 
 #include "base/fd.hpp"
 #include "base/log_file.hpp"
+#include "base/utf8.hpp"
 
 namespace sumac {
 namespace {
@@ -32,21 +33,6 @@ std::string_view basename_of(const char* path) {
   return text.substr(text.rfind('/') + 1);  // If there is no slash, npos + 1 is 0.
 }
 
-/// Returns the length of the non-ASCII UTF-8 character at the start of `text`, or 0 if there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Refuses an overlong form, half of a surrogate pair, and a number beyond the last character.
-  const unsigned second = byte(1);
-  const bool wrong = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-                     (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
-  return wrong ? 0 : length;
-}
-
 /// Makes one line of any text: bytes from a peer or a file must neither forge a second line nor reach a terminal as an
 /// escape sequence. U+0080 to U+009F are control characters like those below space (U+009B begins an escape sequence),
 /// and a terminal without UTF-8 treats the bytes of that value as such.
@@ -56,7 +42,7 @@ std::string one_line(std::string_view text) {
   result.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t length = byte < 0x80 ? 1 : utf8_length(text.substr(i));
+    const std::size_t length = utf8_length(text.substr(i));
     const bool is_control = (byte < ' ' && byte != '\t') || byte == 0x7f ||
                             (length == 2 && byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0);
     if (length == 0 || is_control)

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
+
 namespace sumac::metrics {
 namespace {
 
@@ -9,29 +11,10 @@ namespace {
 /// operation. Finer and coarser buckets add up in the first one and in +Inf.
 constexpr std::size_t kFirstBound = 10, kLastBound = 33;
 
-/// Returns the length of the character of UTF-8 at the begin of the text, or 0 if there is none. Prometheus rejects a
-/// whole page for one malformed character.
-std::size_t character(std::string_view text) noexcept {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = at(0);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xc2 ? 0
-                             : lead < 0xe0 ? 2
-                             : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4
-                                           : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  const bool overlong = (lead == 0xe0 && at(1) < 0xa0) || (lead == 0xf0 && at(1) < 0x90);
-  const bool surrogate = lead == 0xed && at(1) >= 0xa0;
-  const bool beyond = lead == 0xf4 && at(1) >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
+/// Prometheus rejects a whole page for one malformed character of UTF-8.
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
   while (!text.empty()) {
-    const auto length = character(text);
+    const auto length = utf8_length(text);
     if (length == 0) {
       out += "\xef\xbf\xbd";  // U+FFFD, the replacement character
     } else if (text[0] == '\\') {

@@ -307,7 +307,8 @@ bool Run::is_well(const coll::Across& across, Progress progress, std::string_vie
 bool Run::is_out_of_reach() const noexcept { return team_->is_apart && across_ == team_->own_across; }
 
 coll::Across* Run::across() const noexcept {
-  return at_ == At::values ? team_->ordered_sum->part().across() : across_;
+  if (at_ == At::values) return team_->ordered_sum->part().across();
+  return at_ == At::direct_rest ? team_->own_across : across_;  // Blocks from rank to rank never go through the tree.
 }
 
 bool Run::waits_across() const noexcept {

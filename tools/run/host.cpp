@@ -7,7 +7,6 @@
 // "manager" and the certificates. With "parent PID" it ends with that process, its parent, as well.
 // Output: "socket PATH", where ranks reach sharpd, and "up"; later perhaps "died NAME AND STATUS".
 #include <fmt/core.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "launch/daemon.hpp"
@@ -18,7 +17,6 @@
 #include "tools/run/lifeline.hpp"
 #include "tools/run/manager.hpp"
 #include "tools/run/pki.hpp"
-#include "tools/run/signals.hpp"
 #include "tools/run/talk.hpp"
 
 namespace sumac::tools {
@@ -45,7 +43,8 @@ Result<> ask_for_certificates(Settings& settings, Talk& talk, int interrupt_fd) 
   return {};
 }
 
-Result<std::vector<launch::Daemon>> start(const Settings& settings, const std::string& directory, int interrupt_fd) {
+Result<std::vector<launch::Daemon>> start_daemons(const Settings& settings, const std::string& directory,
+                                                  int interrupt_fd) {
   const auto bin = bin_directory();
   const auto manager = get(settings, "manager");
   const auto tls = files_under(settings, "tls/");
@@ -85,38 +84,22 @@ Result<std::vector<launch::Daemon>> start(const Settings& settings, const std::s
   return daemons;
 }
 
+Result<Served> start(Talk& talk, Settings settings, int interrupt_fd) {
+  if (get(settings, "keys") == "1")
+    if (auto asked = ask_for_certificates(settings, talk, interrupt_fd); !asked) return tl::unexpected(asked.error());
+  const auto named = get(settings, "directory");
+  auto directory = named.empty() ? RunDirectory::make() : RunDirectory::make_at(named);
+  if (!directory) return tl::unexpected(directory.error());
+  if (get(settings, "keep_logs") == "1") directory->keep();
+  auto daemons = start_daemons(settings, directory->path(), interrupt_fd);
+  if (!daemons) return tl::unexpected(daemons.error());
+  (void)say("socket", directory->path() + "/sharpd.sock");
+  // sharpd is the last one, so it ends first: it releases the job while its node still runs.
+  return Served{*std::move(directory), *std::move(daemons)};
+}
+
 }  // namespace
 
-int run_host_command(const Arguments& arguments) {
-  if (!arguments.empty()) {
-    fmt::print("{}", kUsage);
-    return arguments[0] == "--help" || arguments[0] == "-h" ? 0 : 2;
-  }
-  ::signal(SIGPIPE, SIG_IGN);
-  const auto failed = [](const Error& error) {
-    say("failed " + error.context);
-    return 1;
-  };
-  auto signals = make_signal_fd();
-  if (!signals) return failed(signals.error());
-  auto interrupts = make_interrupt_fd();
-  if (!interrupts) return failed(interrupts.error());
-  Talk talk;
-  auto settings = talk.read(interrupts->get());
-  if (!settings) return failed(settings.error());
-  auto parent = watch_parent(*settings);
-  if (!parent) return failed(parent.error());
-  if (get(*settings, "keys") == "1")
-    if (auto asked = ask_for_certificates(*settings, talk, interrupts->get()); !asked) return failed(asked.error());
-  const auto named = get(*settings, "directory");
-  auto directory = named.empty() ? RunDirectory::make() : RunDirectory::make_at(named);
-  if (!directory) return failed(directory.error());
-  if (get(*settings, "keep_logs") == "1") directory->keep();
-  auto daemons = start(*settings, directory->path(), interrupts->get());
-  if (!daemons) return failed(daemons.error());
-  if (say("socket", directory->path() + "/sharpd.sock") && say("up")) attend(*daemons, signals->get(), parent->get());
-  while (!daemons->empty()) daemons->pop_back();  // sharpd ends first: it releases the job while its node still runs.
-  return 0;
-}
+int run_host_command(const Arguments& arguments) { return serve(arguments, kUsage, start); }
 
 }  // namespace sumac::tools

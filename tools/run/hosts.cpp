@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "base/clock.hpp"
+#include "control/signals.hpp"
 #include "launch/log_file.hpp"
 #include "tools/commands.hpp"
 #include "tools/run/children.hpp"
@@ -27,10 +28,6 @@ constexpr Duration kEndWithin = Seconds(15);
 /// The time from the end of a launcher's output to its own end.
 constexpr Duration kExitWithin = Seconds(3);
 
-int milliseconds_until(Time deadline) {
-  return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<Millis>(deadline - monotonic_now()).count()));
-}
-
 /// Waits for a launcher; returns false if it had not ended in time and was killed, with all it started in its process
 /// group.
 bool ends_by(pid_t launcher, Time deadline, int& status) {
@@ -38,7 +35,7 @@ bool ends_by(pid_t launcher, Time deadline, int& status) {
   pollfd wait{process.get(), POLLIN, 0};
   bool ends = false;
   while (process && !ends) {
-    const int got = ::poll(&wait, 1, milliseconds_until(deadline));
+    const int got = ::poll(&wait, 1, control::poll_timeout(monotonic_now(), deadline));
     if (got == 0 || (got < 0 && errno != EINTR)) break;
     ends = got > 0;
   }
@@ -152,7 +149,7 @@ Result<> RunHosts::start(const std::vector<HostStart>& hosts, const std::string&
   while (!std::ranges::all_of(hosts_, [](const Host& host) { return host.up; })) {
     std::vector<pollfd> wait{{interrupt_fd, POLLIN, 0}};
     for (const auto& host : hosts_) wait.push_back({host.out.get(), POLLIN, 0});
-    const int got = ::poll(wait.data(), wait.size(), milliseconds_until(deadline));
+    const int got = ::poll(wait.data(), wait.size(), control::poll_timeout(monotonic_now(), deadline));
     if (got < 0 && errno != EINTR) return fail_errno("poll");
     if (wait[0].revents != 0) return fail(Errc::interrupted, "interrupted while the hosts started");
     for (std::size_t i = 0; i < hosts_.size(); ++i) {

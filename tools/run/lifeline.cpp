@@ -1,13 +1,20 @@
 #include "tools/run/lifeline.hpp"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace sumac::tools {
+#include "tools/run/signals.hpp"
 
+namespace sumac::tools {
+namespace {
+
+/// Returns a descriptor that becomes readable when the parent ends; an empty one if `settings` has no "parent PID". A
+/// child that the program forks later inherits the other end of our standard input, so its end says too little there.
+/// Errc::interrupted: the parent has ended already.
 Result<UniqueFd> watch_parent(const Settings& settings) {
   const auto text = get(settings, "parent");
   if (text.empty()) return UniqueFd();
@@ -18,6 +25,8 @@ Result<UniqueFd> watch_parent(const Settings& settings) {
   return fd;
 }
 
+/// Returns when the lifeline is cut: also by any word on the standard input. Says "died NAME AND STATUS" of each daemon
+/// that ends before.
 void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd) {
   for (;;) {
     pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}, {parent_fd, POLLIN, 0}};
@@ -29,6 +38,35 @@ void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd) 
     for (auto& daemon : daemons)
       if (const auto words = daemon.obituary(); words && !say("died " + *words)) return;
   }
+}
+
+}  // namespace
+
+int serve(const Arguments& arguments, const char* usage,
+          Result<Served> (*start)(Talk& talk, Settings settings, int interrupt_fd)) {
+  if (!arguments.empty()) {
+    fmt::print("{}", usage);
+    return arguments[0] == "--help" || arguments[0] == "-h" ? 0 : 2;
+  }
+  ::signal(SIGPIPE, SIG_IGN);
+  const auto failed = [](const Error& error) {
+    (void)say("failed " + error.context);
+    return 1;
+  };
+  auto signals = make_signal_fd();
+  if (!signals) return failed(signals.error());
+  auto interrupts = make_interrupt_fd();
+  if (!interrupts) return failed(interrupts.error());
+  Talk talk;
+  auto settings = talk.read(interrupts->get());
+  if (!settings) return failed(settings.error());
+  auto parent = watch_parent(*settings);
+  if (!parent) return failed(parent.error());
+  auto served = start(talk, *std::move(settings), interrupts->get());
+  if (!served) return failed(served.error());
+  if (say("up")) attend(served->daemons, signals->get(), parent->get());
+  while (!served->daemons.empty()) served->daemons.pop_back();
+  return 0;
 }
 
 }  // namespace sumac::tools

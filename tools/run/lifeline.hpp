@@ -3,18 +3,22 @@
 // that started it said so.
 #include <vector>
 
-#include "base/fd.hpp"
 #include "launch/daemon.hpp"
+#include "tools/commands.hpp"
+#include "tools/run/children.hpp"
 #include "tools/run/talk.hpp"
 
 namespace sumac::tools {
 
-/// Returns a descriptor that becomes readable when the parent ends; an empty one if `settings` has no "parent PID". A
-/// child that the program forks later inherits the other end of our standard input, so its end says too little there.
-/// Errc::interrupted: the parent has ended already.
-Result<UniqueFd> watch_parent(const Settings& settings);
+/// A command has started these.
+struct Served {
+  RunDirectory directory;
+  std::vector<launch::Daemon> daemons;  ///< They end in the other order.
+};
 
-/// Returns when the lifeline is cut: also by any word on the standard input. Says "died NAME AND STATUS" of each daemon that ends before.
-void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd);
+/// Runs such a command: `start` reads what `talk` says behind `settings`, if it must, and starts the daemons. Says "up" or
+/// "failed REASON", and returns the exit status when the lifeline is cut.
+int serve(const Arguments& arguments, const char* usage,
+          Result<Served> (*start)(Talk& talk, Settings settings, int interrupt_fd));
 
 }  // namespace sumac::tools

@@ -4,16 +4,11 @@
 // Input:  "address IP", where the hosts reach it; "host NAME", once for each; "nodes N": the first N have a node;
 //         "csr/FILE": the hosts' requests; "parent PID".
 // Output: "manager ADDRESS:PORT" and the certificates ("tls/FILE"), then "up"; or "failed REASON".
-#include <fmt/core.h>
-#include <signal.h>
-
 #include <sstream>
 
 #include "tools/commands.hpp"
-#include "tools/run/children.hpp"
 #include "tools/run/lifeline.hpp"
 #include "tools/run/manager.hpp"
-#include "tools/run/signals.hpp"
 #include "tools/run/talk.hpp"
 
 namespace sumac::tools {
@@ -37,8 +32,10 @@ Result<ManagerOfRun> wanted_by(const Settings& settings, const std::string& dire
   return wanted;
 }
 
-Result<launch::Daemon> start(const Settings& settings, const std::string& directory, int interrupt_fd) {
-  auto wanted = wanted_by(settings, directory);
+Result<Served> start(Talk&, Settings settings, int interrupt_fd) {
+  auto directory = RunDirectory::make();
+  if (!directory) return tl::unexpected(directory.error());
+  auto wanted = wanted_by(settings, directory->path());
   if (!wanted) return tl::unexpected(wanted.error());
   auto manager = start_manager(*wanted, interrupt_fd);
   if (!manager) return tl::unexpected(manager.error());
@@ -49,38 +46,13 @@ Result<launch::Daemon> start(const Settings& settings, const std::string& direct
   if (!texts) return tl::unexpected(texts.error());
   (void)say("manager " + manager->endpoint);
   for (const auto& [name, text] : *texts) (void)say("tls/" + name, text);
-  return std::move(manager->daemon);
+  Served served{*std::move(directory), {}};
+  served.daemons.push_back(std::move(manager->daemon));
+  return served;
 }
 
 }  // namespace
 
-int run_manager_command(const Arguments& arguments) {
-  if (!arguments.empty()) {
-    fmt::print("{}", kUsage);
-    return arguments[0] == "--help" || arguments[0] == "-h" ? 0 : 2;
-  }
-  ::signal(SIGPIPE, SIG_IGN);
-  const auto failed = [](const Error& error) {
-    (void)say("failed " + error.context);
-    return 1;
-  };
-  auto signals = make_signal_fd();
-  if (!signals) return failed(signals.error());
-  auto interrupts = make_interrupt_fd();
-  if (!interrupts) return failed(interrupts.error());
-  Talk talk;
-  auto settings = talk.read(interrupts->get());
-  if (!settings) return failed(settings.error());
-  auto parent = watch_parent(*settings);
-  if (!parent) return failed(parent.error());
-  auto directory = RunDirectory::make();
-  if (!directory) return failed(directory.error());
-  auto manager = start(*settings, directory->path(), interrupts->get());
-  if (!manager) return failed(manager.error());
-  std::vector<launch::Daemon> daemons;
-  daemons.push_back(*std::move(manager));
-  if (say("up")) attend(daemons, signals->get(), parent->get());
-  return 0;
-}
+int run_manager_command(const Arguments& arguments) { return serve(arguments, kUsage, start); }
 
 }  // namespace sumac::tools

@@ -1,6 +1,5 @@
 #include "bindings/python/core/child.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -25,13 +26,14 @@ int milliseconds_until(Time deadline) {
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<Millis>(deadline - monotonic_now()).count()));
 }
 
-/// The ends of a pipe: ours is closed in programs that anybody starts, theirs is not.
-struct Pipe {
-  UniqueFd read, write;
-  static Result<Pipe> make() {
+/// The two ends of a stream. Programs that somebody starts meanwhile inherit neither. It is a socket and no pipe, because a
+/// write to a command that has ended must not raise SIGPIPE, which a program may have left at its default.
+struct Ends {
+  UniqueFd ours, theirs;
+  static Result<Ends> make() {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
-    return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) < 0) return fail_errno("socketpair");
+    return Ends{UniqueFd(ends[0]), UniqueFd(ends[1])};
   }
 };
 
@@ -77,11 +79,11 @@ Child& Child::operator=(Child&& other) noexcept {
 Result<Child> Child::start(const std::string& program, const std::string& name) {
   Child child;
   child.name_ = fmt::format("{} {}", program, name);
-  auto to = Pipe::make();
+  auto to = Ends::make();
   if (!to) return tl::unexpected(to.error());
-  auto from = Pipe::make();
+  auto from = Ends::make();
   if (!from) return tl::unexpected(from.error());
-  const SpawnSettings settings(to->read.get(), from->write.get());
+  const SpawnSettings settings(to->theirs.get(), from->theirs.get());
   std::string first = program, second = name;
   char* const words[] = {first.data(), second.data(), nullptr};
   const int error = ::posix_spawn(&child.pid_, program.c_str(), &settings.files, &settings.attributes, words, environ);
@@ -90,8 +92,8 @@ Result<Child> Child::start(const std::string& program, const std::string& name) 
     return fail(Errc::not_found, "{}: {}", child.name_, std::strerror(error));
   }
   child.life_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
-  child.in_ = std::move(to->write);
-  child.out_ = std::move(from->read);
+  child.in_ = std::move(to->ours);
+  child.out_ = std::move(from->ours);
   return child;
 }
 
@@ -99,8 +101,7 @@ std::string Child::parent_line() { return fmt::format("parent {}\n", ::getpid())
 
 Result<> Child::write(std::string_view text) {
   while (!text.empty()) {
-    // A command that has ended is found out by reading, not by SIGPIPE: Python ignores that signal, but a program may not.
-    const auto written = ::write(in_.get(), text.data(), text.size());
+    const auto written = ::send(in_.get(), text.data(), text.size(), MSG_NOSIGNAL);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return fail(Errc::lost, "{} has ended", name_);
     text.remove_prefix(static_cast<std::size_t>(written));
@@ -133,7 +134,7 @@ Result<std::string> Child::read_until(std::string_view end, Time deadline) {
 
 void Child::end() {
   if (pid_ <= 0) return;
-  (void)write("end\n");  // The pipe's end alone says nothing where a forked child has it as well.
+  (void)write("end\n");  // The stream's end alone says nothing where a forked child has it as well.
   in_ = UniqueFd();
   out_ = UniqueFd();
   const Time deadline = deadline_after(monotonic_now(), kEndWithin);
@@ -146,8 +147,8 @@ void Child::end() {
     std::fprintf(stderr, "sumac: %s does not end: killed\n", name_.c_str());
     ::kill(-pid_, SIGKILL);
   }
-  (void)::waitpid(pid_, nullptr,
-                  0);  // It fails where the program waits for all its children: then it has this one's end.
+  // It fails where the program waits for all its children: then it has this one's end.
+  (void)::waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 

@@ -21,7 +21,6 @@ class Child {
   /// `name` is the command's, for errors. Its errors go to our stderr; Ctrl-C at the terminal does not reach it.
   static Result<Child> start(const std::string& program, const std::string& name);
 
-  explicit operator bool() const noexcept { return pid_ > 0; }
   /// "parent PID", for the command's settings.
   static std::string parent_line();
   Result<> write(std::string_view text);

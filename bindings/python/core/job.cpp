@@ -1,18 +1,11 @@
 #include "bindings/python/core/job.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 
-#include "base/fd.hpp"
-#include "base/types.hpp"
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
 #include "bindings/python/core/oob.hpp"
@@ -40,17 +33,6 @@ struct Own {
 Own& own() {
   static Own& object = *new Own;
   return object;
-}
-
-bool has_sharpd() {
-  const char* set = std::getenv("SHARP_COLL_SHARPD_SOCKET_NAME");
-  sockaddr_un at{};
-  at.sun_family = AF_UNIX;
-  const std::string path = set != nullptr && *set != '\0' ? set : "/run/sumac/sharpd.sock";
-  if (path.size() >= sizeof at.sun_path) return false;
-  std::memcpy(at.sun_path, path.c_str(), path.size());
-  const UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return fd && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
 }
 
 }  // namespace
@@ -115,11 +97,12 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
   wish.level = settings.level;
   wish.is_set = set != nullptr && *set != '\0' ? 1 : 0;
   if (wish.is_set == 0) settings.level = HCOLL_PROBE;
-  wish.has_sharpd = has_sharpd() ? 1 : 0;
+  wish.has_sharpd = sumac_tree_has_sharpd();
   auto told = exchange.allgather(bytes_of(wish));
   if (!told) return tl::unexpected(told.error());
 
-  bool all_have_sharpd = true, one_begins = false;
+  // All ranks look at all wishes before they decide anything by them, so all decide alike.
+  bool all_have_sharpd = true, one_begins = false, one_is_elsewhere = false;
   std::string without;
   for (int rank = 0; rank < members.size(); ++rank) {
     const Bytes& bytes = (*told)[static_cast<std::size_t>(rank)];
@@ -129,11 +112,12 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
     if (other.level != wish.level || other.is_set != wish.is_set)
       return fail(Errc::invalid, "HCOLL_ENABLE_SHARP differs between {} and {}: set it alike for all",
                   members.name(members.rank), members.name(rank));
-    if (other.job != wish.job) return Found{nullptr, "some of its ranks are in another job of the tree"};
+    one_is_elsewhere = one_is_elsewhere || other.job != wish.job;
     one_begins = one_begins || other.is_beginning != 0;
     if (other.has_sharpd == 0 && without.empty()) without = members.name(rank);
     all_have_sharpd = all_have_sharpd && other.has_sharpd != 0;
   }
+  if (one_is_elsewhere) return Found{nullptr, "some of its ranks are in another job of the tree"};
   if (const char* refusal = sumac_job_refusal(&settings, members.hosts)) return Found{nullptr, refusal};
   if (wish.job != 0) return Found{standing};
   const auto none = [&](std::string why) -> Result<Found> {

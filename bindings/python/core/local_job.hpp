@@ -4,7 +4,7 @@
 // `sumac run-manager`; they end with these processes.
 //
 // Each host makes its keys. What goes through the store is public: requests for certificates, certificates, addresses.
-// Who may write the store may join, as with everything else that the ranks agree on there (docs/security.md).
+// It keeps nobody out who may write the store, as with everything else that the ranks agree on there (docs/security.md).
 #include <memory>
 #include <string>
 

@@ -10,15 +10,26 @@ namespace {
 
 Oob& self(void* context) { return *static_cast<Oob*>(context); }
 
-Bytes copy_of(const void* data, int bytes) {
+Bytes copy_of(const void* data, std::size_t bytes) {
   const auto* first = static_cast<const std::uint8_t*>(data);
   return {first, first + bytes};
 }
+Bytes copy_of(const void* data, int bytes) { return copy_of(data, static_cast<std::size_t>(bytes)); }
 
 /// Copies `from`, which must have exactly so many bytes.
 Result<> fill(void* to, const Bytes& from, std::size_t bytes) {
   if (from.size() != bytes) return fail(Errc::invalid, "a rank sent {} B where {} B were expected", from.size(), bytes);
   std::memcpy(to, from.data(), bytes);
+  return {};
+}
+
+/// The same for each rank's, one after the other.
+Result<> fill_all(void* to, const std::vector<Bytes>& all, std::size_t bytes) {
+  auto* at = static_cast<std::uint8_t*>(to);
+  for (const Bytes& one : all) {
+    if (auto filled = fill(at, one, bytes); !filled) return filled;
+    at += bytes;
+  }
   return {};
 }
 
@@ -55,19 +66,13 @@ Oob::Oob(Exchange& exchange, std::string name) : exchange_(&exchange), name_(std
     return self(context).use([&](Exchange& ranks) -> Result<> {
       auto all = ranks.gather(root, copy_of(in, bytes));
       if (!all) return tl::unexpected(all.error());
-      if (ranks.rank() != root) return {};
-      auto* to = static_cast<std::uint8_t*>(out);
-      for (const Bytes& one : *all) {
-        if (auto filled = fill(to, one, static_cast<std::size_t>(bytes)); !filled) return filled;
-        to += bytes;
-      }
-      return {};
+      return fill_all(out, *all, static_cast<std::size_t>(bytes));  // Only the root has any.
     });
   };
   record_.min = [](void* context, std::int64_t* values, int count) {
     return self(context).use([&](Exchange& ranks) -> Result<> {
       const std::size_t bytes = static_cast<std::size_t>(count) * sizeof *values;
-      auto all = ranks.allgather(copy_of(values, static_cast<int>(bytes)));
+      auto all = ranks.allgather(copy_of(values, bytes));
       if (!all) return tl::unexpected(all.error());
       std::vector<std::int64_t> theirs(static_cast<std::size_t>(count));
       for (const Bytes& one : *all) {
@@ -77,6 +82,14 @@ Oob::Oob(Exchange& exchange, std::string name) : exchange_(&exchange), name_(std
       return {};
     });
   };
+}
+
+int Oob::allgather(void* context, const void* in, void* out, std::size_t bytes) {
+  return self(context).use([&](Exchange& ranks) -> Result<> {
+    auto all = ranks.allgather(copy_of(in, bytes));
+    if (!all) return tl::unexpected(all.error());
+    return fill_all(out, *all, bytes);
+  });
 }
 
 }  // namespace sumac::python

@@ -15,6 +15,8 @@ class Oob {
   const sumac_communicator& record() const noexcept { return record_; }
   /// From here on every function fails: the exchange is over.
   void close() noexcept { exchange_ = nullptr; }
+  /// The same for sumac_team_spec_t::oob: `context` is an Oob, and `out` gets what each rank has in `in`.
+  static int allgather(void* context, const void* in, void* out, std::size_t bytes);
   const std::string& error() const noexcept { return error_; }  ///< Why a function has failed.
 
  private:

@@ -28,9 +28,7 @@ Result<std::vector<Bytes>> Exchange::take_all(const std::string& use, const Byte
   return all;
 }
 
-Exchange Exchange::among(const std::vector<int>& ranks, int my_index) {
-  return {store_, my_index, static_cast<int>(ranks.size()), next_use() + "among"};
-}
+Exchange Exchange::among(int size, int my_index) { return {store_, my_index, size, next_use() + "among"}; }
 
 Result<std::vector<Bytes>> Exchange::allgather(const Bytes& own) {
   const std::string use = next_use();

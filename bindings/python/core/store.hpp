@@ -28,8 +28,8 @@ class Exchange {
  public:
   Exchange(Store& store, int rank, int size) : Exchange(store, rank, size, "sumac") {}
 
-  /// The exchange of some of the ranks, at its own place in the store. `my_index` is -1 at a rank that does not take part.
-  Exchange among(const std::vector<int>& ranks, int my_index);
+  /// The exchange of `size` of the ranks, at its own place in the store. `my_index` is -1 at a rank that does not take part.
+  Exchange among(int size, int my_index);
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }

@@ -10,6 +10,7 @@
 #include "base/wait_policy.hpp"
 #include "bindings/python/core/alone.hpp"
 #include "bindings/python/core/limits.hpp"
+#include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/way_across.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "machine/cpu_share.hpp"
@@ -117,10 +118,7 @@ Result<> Team::create(Exchange& exchange) {
   if (options == nullptr) return fail(Errc::invalid, "a variable of the environment is wrong (it is named above)");
   std::vector<sumac_place_t> places;
   for (const Member& member : members_.all) places.push_back(member.place);
-  struct Oob {
-    Exchange& exchange;
-    std::string error;
-  } oob{exchange, ""};
+  Oob oob(exchange, settings_.name);
   sumac_team_spec_t spec{};
   spec.struct_bytes = sizeof spec;
   spec.rank = rank();
@@ -128,25 +126,7 @@ Result<> Team::create(Exchange& exchange) {
   spec.places = places.data();
   spec.options = options;
   spec.oob.context = &oob;
-  spec.oob.allgather = [](void* context, const void* in, void* out, std::size_t bytes) {
-    auto& self = *static_cast<Oob*>(context);
-    const auto* first = static_cast<const std::uint8_t*>(in);
-    auto all = self.exchange.allgather(Bytes(first, first + bytes));
-    if (!all) {
-      self.error = all.error().context;
-      return 1;
-    }
-    auto* to = static_cast<std::uint8_t*>(out);
-    for (const Bytes& one : *all) {
-      if (one.size() != bytes) {
-        self.error = fmt::format("a rank sent {} B where {} B were expected", one.size(), bytes);
-        return 1;
-      }
-      std::memcpy(to, one.data(), bytes);
-      to += bytes;
-    }
-    return 0;
-  };
+  spec.oob.allgather = &Oob::allgather;
   spec.progress = &Team::look_in_run;
   spec.progress_context = this;
   spec.host_ranks = static_cast<int>(members_.here.size());
@@ -156,7 +136,7 @@ Result<> Team::create(Exchange& exchange) {
   WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);
-  if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error);
+  if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
   if (!across.error.empty()) return fail(Errc::lost, "no way between the hosts: {}", across.error);
   job_ = std::move(across.job);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);

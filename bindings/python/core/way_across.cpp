@@ -16,7 +16,7 @@ struct Ways {
 };
 
 /// Collective over the team.
-Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& ways) {
+Result<> WayAcross::join(int leader_count, int my_index, Ways& ways) {
   auto found = Job::find(exchange, members, options);
   if (!found) return tl::unexpected(found.error());
   if (!found->job) {
@@ -25,7 +25,7 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
   }
   job = found->job;
   Oob team(exchange, name);
-  Exchange among_leaders = exchange.among(leaders, my_index);
+  Exchange among_leaders = exchange.among(leader_count, my_index);
   std::optional<Oob> their;
   if (my_index >= 0) their.emplace(among_leaders, name);
   const sumac_join_spec spec{.hosts = members.hosts,
@@ -53,7 +53,7 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
     return -1;
   }
   ways->hosts = *std::move(hosts);
-  if (auto joined = self.join(ranks, my_index, *ways); !joined) {
+  if (auto joined = self.join(leader_count, my_index, *ways); !joined) {
     self.error = joined.error().context;
     return -1;
   }

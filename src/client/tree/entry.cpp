@@ -4,6 +4,7 @@
 #include "client/options.hpp"
 #include "client/tree/across.hpp"
 #include "client/tree/tree.h"
+#include "net/unix_seqpacket.hpp"
 
 using sumac::client::Comm;
 using sumac::client::TreeAcross;
@@ -11,6 +12,11 @@ using sumac::client::TreeLimits;
 
 void sumac_tree_settings(const char* sharpd, int streams) {
   sumac::client::use_settings({.sharpd_socket = sharpd == nullptr ? "" : sharpd, .streams = streams != 0});
+}
+
+int sumac_tree_has_sharpd(void) {
+  const auto config = sumac::client::load_client_config();
+  return config && sumac::net::HostClient::connect(config->sharpd_socket, config->job_create_timeout) ? 1 : 0;
 }
 
 void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds) {

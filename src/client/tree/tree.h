@@ -18,6 +18,9 @@ typedef struct sumac_tree sumac_tree_t;
  *  @param streams  Large operations are streamed, unless SHARP_COLL_ENABLE_SAT is set. */
 void sumac_tree_settings(const char* sharpd, int streams);
 
+/** Returns 1 if a sharpd listens where jobs of this process look for it, else 0. */
+int sumac_tree_has_sharpd(void);
+
 /** Computes for each kind the bytes of the largest operation that the tree does faster than the hosts by themselves: -1
  *  if it does not do the kind, and zeros if the group is not ours. All ranks of a team must agree on the minimum of
  *  each before they open.

@@ -1,0 +1,11 @@
+#pragma once
+// Text of others may hold any bytes; whoever passes it on must know what is a character.
+#include <cstddef>
+#include <string_view>
+
+namespace sumac {
+
+/// Returns the length of the UTF-8 character at the start of `text`, which is not empty, or 0 if there is none.
+std::size_t utf8_length(std::string_view text) noexcept;
+
+}  // namespace sumac
