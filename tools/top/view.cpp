@@ -10,7 +10,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// Columns are as wide as their widest word, numbers on the right; the first row is the head. Two columns of text lead.
+/// Columns are as wide as their widest word. The first row is the head, the first column text on the left.
 std::string table(const std::vector<Row>& rows) {
   if (rows.size() < 2) return {};
   std::vector<std::size_t> width(rows[0].size());
