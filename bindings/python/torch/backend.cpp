@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "bindings/python/torch/checks.hpp"
 #include "bindings/python/torch/collective.hpp"
 
 namespace sumac::torch_backend {
@@ -51,17 +52,6 @@ std::vector<int> counts_of(const std::vector<at::Tensor>& tensors) {
   std::vector<int> counts;
   for (const at::Tensor& tensor : tensors) counts.push_back(count_of(tensor.numel()));
   return counts;
-}
-
-void check_pair(const char* what, const at::Tensor& whole, const at::Tensor& block, int size) {
-  check_tensor(what, whole);
-  check_tensor(what, block);
-  TORCH_CHECK_VALUE(whole.scalar_type() == block.scalar_type(), "sumac: ", what, ": tensors of ", whole.scalar_type(),
-                    " and ", block.scalar_type());
-  TORCH_CHECK_VALUE(whole.device() == block.device(), "sumac: ", what, ": tensors on ", whole.device(), " and ",
-                    block.device());
-  TORCH_CHECK_VALUE(whole.numel() == block.numel() * size, "sumac: ", what, ": ", whole.numel(), " elements where the ",
-                    size, " ranks have ", block.numel(), " each");
 }
 
 /// Tags of our own, which no caller has: those are not negative.
@@ -115,7 +105,11 @@ at::Tensor SumacBackend::scratch(const Collective& own, at::ScalarType type, std
   } else if (is_async || bytes > kKeptBytes) {
     memory = at::empty({bytes}, at::TensorOptions(at::kByte));
   } else {
-    if (!scratch_.defined() || scratch_.numel() < bytes) scratch_ = at::empty({bytes}, at::TensorOptions(at::kByte));
+    if (!scratch_.defined() || scratch_.numel() < bytes) {
+      // The next call may be in another mode, and only normal memory may be changed in each.
+      const c10::InferenceMode normal(false);
+      scratch_ = at::empty({bytes}, at::TensorOptions(at::kByte));
+    }
     memory = scratch_.narrow(0, 0, bytes);
   }
   return memory.view(type);
@@ -177,7 +171,8 @@ std::shared_ptr<Promised> SumacBackend::when_staged(const std::shared_ptr<Ending
 // ---- reductions
 
 SumacBackend::Work SumacBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) {
-  const at::Tensor& tensor = only("allreduce", tensors);
+  const at::Tensor& tensor = first_of("allreduce", tensors);
+  if (tensors.size() > 1) return allreduce_list(tensors, opts);
   if (tensor.is_sparse()) return allreduce_sparse(tensor, opts);
   check_tensor("allreduce", tensor, true);
   auto own = begin(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE, "sumac:all_reduce", tensors);
@@ -189,8 +184,16 @@ SumacBackend::Work SumacBackend::allreduce(Tensors& tensors, const c10d::Allredu
 }
 
 SumacBackend::Work SumacBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) {
-  TORCH_CHECK_VALUE(!tensors.empty(), "sumac: allreduce_coalesced takes at least one tensor");
-  check_list("allreduce_coalesced", tensors, tensors.size());
+  TORCH_CHECK(!tensors.empty(), "sumac: allreduce_coalesced: requires non-empty tensor list");
+  for (std::size_t i = 1; i < tensors.size(); ++i) {
+    TORCH_CHECK(tensors[i].layout() == tensors.front().layout(),
+                "sumac: allreduce_coalesced: invalid tensor layout at index ", i, ": ", tensors[i].layout(),
+                " where the first is ", tensors.front().layout());
+    TORCH_CHECK(tensors[i].scalar_type() == tensors.front().scalar_type(),
+                "sumac: allreduce_coalesced: tensors must all ", "have the same type, and there are ",
+                tensors.front().scalar_type(), " and ", tensors[i].scalar_type());
+  }
+  check_list("allreduce_coalesced", "input", tensors, tensors.size());
   auto own = begin(SUMAC_COLL_ALLREDUCE, c10d::OpType::ALLREDUCE_COALESCED, "sumac:all_reduce", tensors);
   const at::Tensor flat = scratch(*own, tensors.front().scalar_type(), elements_of(tensors), opts.asyncOp);
   own->flatten(tensors, flat);
@@ -202,10 +205,12 @@ SumacBackend::Work SumacBackend::allreduce_coalesced(Tensors& tensors, const c10
 }
 
 SumacBackend::Work SumacBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& opts) {
-  const at::Tensor& tensor = only("reduce", tensors);
+  check_root("reduce", opts.rootRank, size_);
+  check_root_tensor("reduce", opts.rootTensor, tensors);
+  const at::Tensor& tensor = only("reduce", "", tensors);
   check_tensor("reduce", tensor, true);
   auto own = begin(SUMAC_COLL_REDUCE, c10d::OpType::REDUCE, "sumac:reduce", tensors);
-  own->set_root(opts.rootRank, size_);
+  own->set_root(opts.rootRank);
   own->ending->outputs = tensors;
   const bool is_root = opts.rootRank == rank_;
   const at::Tensor host = is_root ? own->changed(tensor) : own->given(tensor);
@@ -229,11 +234,12 @@ SumacBackend::Work SumacBackend::_reduce_scatter_base(at::Tensor& output, at::Te
 
 SumacBackend::Work SumacBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                                 const c10d::ReduceScatterOptions& opts) {
-  const at::Tensor& output = only("reduce_scatter", outputs);
-  const Tensors& blocks = only("reduce_scatter", inputs);
-  check_list("reduce_scatter", blocks, static_cast<std::size_t>(size_));
+  const at::Tensor& output = only("reduce_scatter", "output", outputs);
+  const Tensors& blocks = only("reduce_scatter", "input", inputs);
+  check_list("reduce_scatter", "input", blocks, static_cast<std::size_t>(size_));
   const at::Tensor& mine = blocks[static_cast<std::size_t>(rank_)];
-  check_pair("reduce_scatter", output, mine, 1);
+  check_tensor("reduce_scatter", output);
+  check_sizes("reduce_scatter", output, mine, 1);
   const bool is_even = have_one_size(blocks);
   // Blocks of different sizes: all of it is added everywhere.
   auto own = begin(is_even ? SUMAC_COLL_REDUCE_SCATTER_BLOCK : SUMAC_COLL_ALLREDUCE, c10d::OpType::REDUCE_SCATTER,
@@ -259,8 +265,8 @@ SumacBackend::Work SumacBackend::reduce_scatter(Tensors& outputs, std::vector<Te
 
 SumacBackend::Work SumacBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                  const c10d::ReduceScatterOptions& opts) {
-  TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "sumac: reduce_scatter_tensor_coalesced: ", outputs.size(),
-                    " outputs for ", inputs.size(), " inputs");
+  TORCH_CHECK(outputs.size() == inputs.size(), "sumac: reduce_scatter_tensor_coalesced: ", outputs.size(),
+              " outputs for ", inputs.size(), " inputs");
   std::vector<Work> works;
   for (std::size_t i = 0; i < inputs.size(); ++i) works.push_back(_reduce_scatter_base(outputs[i], inputs[i], opts));
   return c10::make_intrusive<Works>(std::move(works), c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED);
@@ -269,10 +275,13 @@ SumacBackend::Work SumacBackend::reduce_scatter_tensor_coalesced(Tensors& output
 // ---- data from one to all, from all to one, from all to all
 
 SumacBackend::Work SumacBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) {
-  const at::Tensor& tensor = only("broadcast", tensors);
+  check_root("broadcast", opts.rootRank, size_);
+  check_root_tensor("broadcast", opts.rootTensor, tensors);
+  const at::Tensor& tensor = first_of("broadcast", tensors);
+  if (tensors.size() > 1) return broadcast_list(tensors, opts);
   check_tensor("broadcast", tensor, true);
   auto own = begin(SUMAC_COLL_BCAST, c10d::OpType::BROADCAST, "sumac:broadcast", tensors);
-  own->set_root(opts.rootRank, size_);
+  own->set_root(opts.rootRank);
   own->ending->outputs = tensors;
   const at::Tensor host = opts.rootRank == rank_ ? own->given(tensor) : own->taken(tensor);
   own->set_data(nullptr, host.data_ptr(), bytes_of(host));
@@ -292,10 +301,18 @@ SumacBackend::Work SumacBackend::_allgather_base(at::Tensor& output, at::Tensor&
 
 SumacBackend::Work SumacBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                                            const c10d::AllgatherOptions& opts) {
-  const at::Tensor& input = only("all_gather", inputs);
-  const Tensors& blocks = only("all_gather", outputs);
-  check_list("all_gather", blocks, static_cast<std::size_t>(size_));
-  check_pair("all_gather", blocks[static_cast<std::size_t>(rank_)], input, 1);
+  TORCH_CHECK(!inputs.empty() || !outputs.empty(), "sumac: all_gather: requires non-empty input tensor list");
+  TORCH_CHECK(inputs.size() == outputs.size(),
+              "sumac: all_gather: requires input/output tensor lists to have the same length, not ", inputs.size(),
+              " and ", outputs.size());
+  check_dense("all_gather", first_of("all_gather", inputs));
+  if (inputs.size() > 1) return allgather_list(outputs, inputs, opts);
+  const at::Tensor input = inputs.front().contiguous();
+  const Tensors& blocks = outputs.front();
+  TORCH_CHECK(blocks.size() == static_cast<std::size_t>(size_),
+              "sumac: all_gather: invalid output tensor list: ", blocks.size(), " tensors for ", size_, " ranks");
+  check_list("all_gather", "output", blocks, blocks.size());
+  check_sizes("all_gather", blocks[static_cast<std::size_t>(rank_)], input, 1);
   const bool is_even = have_one_size(blocks);
   auto own = begin(is_even ? SUMAC_COLL_ALLGATHER : SUMAC_COLL_ALLGATHERV, c10d::OpType::ALLGATHER, "sumac:all_gather",
                    inputs);
@@ -316,25 +333,33 @@ SumacBackend::Work SumacBackend::allgather(std::vector<Tensors>& outputs, Tensor
 /// outputs[rank][i] is that rank's i-th input. All of them, as bytes, are one operation.
 SumacBackend::Work SumacBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                                      const c10d::AllgatherOptions& opts) {
-  TORCH_CHECK_VALUE(outputs.size() == static_cast<std::size_t>(size_) && !inputs.empty(),
-                    "sumac: all_gather_coalesced: ", outputs.size(), " output lists for ", size_, " ranks, and ",
-                    inputs.size(), " inputs");
+  constexpr const char* kWhat = "all_gather_coalesced";
+  TORCH_CHECK(!inputs.empty(), "sumac: ", kWhat, ": requires non-empty input tensor list");
+  TORCH_CHECK(outputs.size() == static_cast<std::size_t>(size_), "sumac: ", kWhat,
+              ": output lists should be equal to world size: ", outputs.size(), " lists for ", size_, " ranks");
+  Tensors sources;
   Tensors given, taken;
   std::int64_t bytes = 0;
   for (const at::Tensor& input : inputs) {
-    check_tensor("all_gather_coalesced", input);
-    given.push_back(bytes_view(input));
+    check_dense(kWhat, input);
+    const at::Tensor source = sources.emplace_back(input.contiguous());
+    TORCH_CHECK(source.device() == sources.front().device(), "sumac: ", kWhat, ": tensors on ", source.device(),
+                " and ", sources.front().device());
+    given.push_back(bytes_view(source));
     bytes += given.back().numel();
   }
   for (const Tensors& list : outputs) {
-    TORCH_CHECK_VALUE(list.size() == inputs.size(), "sumac: all_gather_coalesced: ", list.size(),
-                      " outputs of a rank for ", inputs.size(), " inputs");
+    TORCH_CHECK(list.size() == inputs.size(), "sumac: ", kWhat, ": ", list.size(), " outputs of a rank for ",
+                inputs.size(), " inputs");
     for (std::size_t i = 0; i < list.size(); ++i) {
-      check_pair("all_gather_coalesced", list[i], inputs[i], 1);
+      TORCH_CHECK(list[i].numel() == inputs[i].numel(), "sumac: ", kWhat, ": invalid size of output tensor at index ",
+                  i, ": ", list[i].sizes(), " for an input of ", inputs[i].sizes());
+      TORCH_CHECK(list[i].scalar_type() == inputs[i].scalar_type(), "sumac: ", kWhat, ": invalid tensor type at index ",
+                  i, ": ", list[i].scalar_type(), " for an input of ", inputs[i].scalar_type());
+      check_pair(kWhat, list[i], sources[i], 1);
       taken.push_back(bytes_view(list[i]));
     }
   }
-  check_list("all_gather_coalesced", given, inputs.size());
   auto own = begin(SUMAC_COLL_ALLGATHER, c10d::OpType::ALLGATHER_COALESCED, "sumac:all_gather", inputs);
   const at::Tensor flat = scratch(*own, at::kByte, bytes * (size_ + 1), opts.asyncOp);
   const at::Tensor in = flat.narrow(0, 0, bytes), out = flat.narrow(0, bytes, bytes * size_);
@@ -348,8 +373,8 @@ SumacBackend::Work SumacBackend::allgather_coalesced(std::vector<Tensors>& outpu
 
 SumacBackend::Work SumacBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                  const c10d::AllgatherOptions& opts) {
-  TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "sumac: all_gather_into_tensor_coalesced: ", outputs.size(),
-                    " outputs for ", inputs.size(), " inputs");
+  TORCH_CHECK(outputs.size() == inputs.size(), "sumac: all_gather_into_tensor_coalesced: ", outputs.size(),
+              " outputs for ", inputs.size(), " inputs");
   std::vector<Work> works;
   for (std::size_t i = 0; i < inputs.size(); ++i) works.push_back(_allgather_base(outputs[i], inputs[i], opts));
   return c10::make_intrusive<Works>(std::move(works), c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED);
@@ -357,34 +382,37 @@ SumacBackend::Work SumacBackend::allgather_into_tensor_coalesced(Tensors& output
 
 SumacBackend::Work SumacBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
                                         const c10d::GatherOptions& opts) {
-  const at::Tensor& input = only("gather", inputs);
-  check_tensor("gather", input);
+  check_root("gather", opts.rootRank, size_);
+  check_dense("gather", only("gather", "input", inputs));
+  const at::Tensor input = inputs.front().contiguous();
   auto own = begin(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather", inputs);
-  own->set_root(opts.rootRank, size_);
+  own->set_root(opts.rootRank);
   own->ending->keeps = {input};
   const at::Tensor in = own->given(input);
   own->set_data(in.data_ptr(), nullptr, bytes_of(in));
   if (opts.rootRank == rank_) {
-    const Tensors& blocks = only("gather", outputs);
-    check_list("gather", blocks, static_cast<std::size_t>(size_));
-    TORCH_CHECK_VALUE(have_one_size(blocks) && blocks.front().numel() == input.numel(),
-                      "sumac: gather: outputs must have the input's ", input.numel(), " elements each");
-    check_pair("gather", blocks.front(), input, 1);
+    const Tensors& blocks = only("gather", "output", outputs);
+    check_list("gather", "output", blocks, static_cast<std::size_t>(size_));
+    TORCH_CHECK(have_one_size(blocks) && blocks.front().numel() == input.numel(),
+                "sumac: gather: invalid tensor size: outputs must have the input's ", input.numel(), " elements each");
+    check_sizes("gather", blocks.front(), input, 1);
     const at::Tensor flat = scratch(*own, input.scalar_type(), elements_of(blocks), opts.asyncOp);
     own->request.call.out = flat.data_ptr();
     own->ending->outputs = blocks;
     own->unflatten_last(flat, blocks);
   } else {
-    TORCH_CHECK_VALUE(outputs.empty(), "sumac: gather: only the root, rank ", opts.rootRank, ", has outputs");
+    TORCH_CHECK(outputs.empty(), "sumac: gather: requires empty output on non-root: only the root, rank ",
+                opts.rootRank, ", has outputs");
   }
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
 
 SumacBackend::Work SumacBackend::gather_into_tensor(at::Tensor& output, at::Tensor& input,
                                                     const c10d::GatherOptions& opts) {
+  check_root("gather_into_tensor", opts.rootRank, size_);
   check_tensor("gather_into_tensor", input);
   auto own = begin(SUMAC_COLL_GATHER, c10d::OpType::GATHER, "sumac:gather", input);
-  own->set_root(opts.rootRank, size_);
+  own->set_root(opts.rootRank);
   own->ending->keeps = {input};
   const at::Tensor in = own->given(input);
   own->set_data(in.data_ptr(), nullptr, bytes_of(in));
@@ -398,25 +426,28 @@ SumacBackend::Work SumacBackend::gather_into_tensor(at::Tensor& output, at::Tens
 
 SumacBackend::Work SumacBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                          const c10d::ScatterOptions& opts) {
-  const at::Tensor& output = only("scatter", outputs);
+  check_root("scatter", opts.rootRank, size_);
+  const at::Tensor& output = only("scatter", "output", outputs);
   check_tensor("scatter", output);
   auto own = begin(SUMAC_COLL_SCATTER, c10d::OpType::SCATTER, "sumac:scatter", outputs);
-  own->set_root(opts.rootRank, size_);
+  own->set_root(opts.rootRank);
   own->ending->outputs = outputs;
   const at::Tensor out = own->taken(output);
   own->set_data(nullptr, out.data_ptr(), bytes_of(out));
   if (opts.rootRank == rank_) {
-    const Tensors& blocks = only("scatter", inputs);
-    check_list("scatter", blocks, static_cast<std::size_t>(size_));
-    TORCH_CHECK_VALUE(have_one_size(blocks) && blocks.front().numel() == output.numel(),
-                      "sumac: scatter: inputs must have the output's ", output.numel(), " elements each");
-    check_pair("scatter", blocks.front(), output, 1);
+    const Tensors& blocks = only("scatter", "input", inputs);
+    check_list("scatter", "input", blocks, static_cast<std::size_t>(size_));
+    TORCH_CHECK(have_one_size(blocks) && blocks.front().numel() == output.numel(),
+                "sumac: scatter: invalid tensor size: inputs must have the output's ", output.numel(),
+                " elements each");
+    check_sizes("scatter", blocks.front(), output, 1);
     const at::Tensor flat = scratch(*own, output.scalar_type(), elements_of(blocks), opts.asyncOp);
     own->flatten(blocks, flat);
     own->ending->keeps = {flat};
     own->request.call.in = flat.data_ptr();
   } else {
-    TORCH_CHECK_VALUE(inputs.empty(), "sumac: scatter: only the root, rank ", opts.rootRank, ", has inputs");
+    TORCH_CHECK(inputs.empty(), "sumac: scatter: requires empty input on non-root: only the root, rank ", opts.rootRank,
+                ", has inputs");
   }
   return start(std::move(own), opts.timeout, opts.asyncOp);
 }
@@ -425,9 +456,9 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
                                                Sizes& input_sizes, const c10d::AllToAllOptions& opts) {
   check_tensor("all_to_all_single", output);
   check_tensor("all_to_all_single", input);
-  TORCH_CHECK_VALUE(output.scalar_type() == input.scalar_type() && output.device() == input.device(),
-                    "sumac: all_to_all_single: tensors of ", output.scalar_type(), " on ", output.device(), " and ",
-                    input.scalar_type(), " on ", input.device());
+  TORCH_CHECK(output.scalar_type() == input.scalar_type() && output.device() == input.device(),
+              "sumac: all_to_all_single: tensors of ", output.scalar_type(), " on ", output.device(), " and ",
+              input.scalar_type(), " on ", input.device());
   const bool is_even = output_sizes.empty() && input_sizes.empty();
   auto own = begin(is_even ? SUMAC_COLL_ALLTOALL : SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL_BASE,
                    "sumac:all_to_all", input);
@@ -435,9 +466,9 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
   own->ending->keeps = {input};
   const at::Tensor in = own->given(input), out = own->taken(output);
   if (is_even) {
-    TORCH_CHECK_VALUE(input.numel() == output.numel() && (input.dim() == 0 || input.size(0) % size_ == 0),
-                      "sumac: all_to_all_single: the first dimension, ", input.dim() == 0 ? 0 : input.size(0),
-                      ", does not divide by the ", size_, " ranks, or the output has another size");
+    TORCH_CHECK(input.numel() == output.numel() && (input.dim() == 0 || input.size(0) % size_ == 0),
+                "sumac: all_to_all_single: the first dimension, ", input.dim() == 0 ? 0 : input.size(0),
+                ", does not divide by the ", size_, " ranks, or the output has another size");
     own->set_data(in.data_ptr(), out.data_ptr(), bytes_of(in) / static_cast<std::size_t>(size_));
     return start(std::move(own), opts.timeout, opts.asyncOp);
   }
@@ -451,8 +482,8 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
       counts.push_back(count_of(one * row));
       sum += one;
     }
-    TORCH_CHECK_VALUE(used.size() == static_cast<std::size_t>(size_) && sum == rows,
-                      "sumac: all_to_all_single: split sizes ", used, " for ", rows, " rows and ", size_, " ranks");
+    TORCH_CHECK(used.size() == static_cast<std::size_t>(size_) && sum == rows, "sumac: all_to_all_single: split sizes ",
+                used, " for ", rows, " rows and ", size_, " ranks");
     at = displacements_of(counts);
   };
   set(input, input_sizes, own->in_counts, own->in_at);
@@ -463,12 +494,12 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
 }
 
 SumacBackend::Work SumacBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) {
-  check_list("all_to_all", outputs, static_cast<std::size_t>(size_));
-  check_list("all_to_all", inputs, static_cast<std::size_t>(size_));
-  TORCH_CHECK_VALUE(outputs.front().scalar_type() == inputs.front().scalar_type() &&
-                        outputs.front().device() == inputs.front().device(),
-                    "sumac: all_to_all: tensors of ", outputs.front().scalar_type(), " on ", outputs.front().device(),
-                    " and ", inputs.front().scalar_type(), " on ", inputs.front().device());
+  check_list("all_to_all", "output", outputs, static_cast<std::size_t>(size_));
+  check_list("all_to_all", "input", inputs, static_cast<std::size_t>(size_));
+  TORCH_CHECK(outputs.front().scalar_type() == inputs.front().scalar_type() &&
+                  outputs.front().device() == inputs.front().device(),
+              "sumac: all_to_all: tensors of ", outputs.front().scalar_type(), " on ", outputs.front().device(),
+              " and ", inputs.front().scalar_type(), " on ", inputs.front().device());
   auto own = begin(SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL, "sumac:all_to_all", inputs);
   const std::int64_t sent = elements_of(inputs), received = elements_of(outputs);
   const at::Tensor flat = scratch(*own, inputs.front().scalar_type(), sent + received, opts.asyncOp);
@@ -537,9 +568,9 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
 // ---- messages
 
 SumacBackend::Work SumacBackend::send(Tensors& tensors, int to, int tag) {
-  const at::Tensor& tensor = only("send", tensors);
+  const at::Tensor& tensor = only("send", "", tensors);
   check_tensor("send", tensor, true);
-  TORCH_CHECK_VALUE(tag >= 0, "sumac: send: tag ", tag, " is negative");
+  TORCH_CHECK(tag >= 0, "sumac: send: tag ", tag, " is negative");
   const auto own = begin(SUMAC_COLL_BARRIER, c10d::OpType::SEND, "sumac:send", tensors);
   const std::shared_ptr<Ending> ending = own->ending;
   ending->keeps = tensors;
@@ -559,9 +590,9 @@ SumacBackend::Work SumacBackend::send(Tensors& tensors, int to, int tag) {
 }
 
 SumacBackend::Work SumacBackend::receive(Tensors& tensors, int from, int tag, c10d::OpType type) {
-  const at::Tensor& tensor = only("recv", tensors);
+  const at::Tensor& tensor = only("recv", "", tensors);
   check_tensor("recv", tensor, true);
-  TORCH_CHECK_VALUE(tag >= 0, "sumac: recv: tag ", tag, " is negative");
+  TORCH_CHECK(tag >= 0, "sumac: recv: tag ", tag, " is negative");
   const char* title = type == c10d::OpType::RECV ? "sumac:recv" : "sumac:recvAnySource";
   const auto own = begin(SUMAC_COLL_BARRIER, type, title, tensors);
   const std::shared_ptr<Ending> ending = own->ending;
@@ -575,7 +606,7 @@ SumacBackend::Work SumacBackend::receive(Tensors& tensors, int from, int tag, c1
 }
 
 SumacBackend::Work SumacBackend::recv(Tensors& tensors, int from, int tag) {
-  TORCH_CHECK_VALUE(from >= 0 && from < size_, "sumac: recv: rank ", from, " of ", size_, " ranks");
+  TORCH_CHECK(from >= 0 && from < size_, "sumac: recv: rank ", from, " of ", size_, " ranks");
   return receive(tensors, from, tag, c10d::OpType::RECV);
 }
 

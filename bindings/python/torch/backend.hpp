@@ -84,6 +84,9 @@ class SumacBackend final : public c10d::Backend {
   /// Posts an operation when its data have left the device.
   std::shared_ptr<Promised> when_staged(const std::shared_ptr<Ending>& ending, Poster post);
   Work allreduce_sparse(const at::Tensor& tensor, const c10d::AllreduceOptions& opts);
+  Work allreduce_list(Tensors& tensors, const c10d::AllreduceOptions& opts);
+  Work broadcast_list(Tensors& tensors, const c10d::BroadcastOptions& opts);
+  Work allgather_list(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts);
 
   std::shared_ptr<python::Team> team_;
   std::chrono::milliseconds timeout_;

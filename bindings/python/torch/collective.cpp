@@ -48,8 +48,7 @@ const char* name_of(c10d::ReduceOp::RedOpType op) {
 
 }  // namespace
 
-void Collective::set_root(std::int64_t root, int size) {
-  TORCH_CHECK_VALUE(root >= 0 && root < size, "sumac: ", title, ": root rank ", root, " of ", size, " ranks");
+void Collective::set_root(std::int64_t root) {
   request.call.root = static_cast<int>(root);
   request.agreement.root = static_cast<std::uint32_t>(root);
 }
@@ -61,12 +60,13 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
   const bool is_legal = dtype != Dtype::null && own != Op::null &&
                         sumac_fold_standard(&fold_, static_cast<int>(dtype), static_cast<int>(own),
                                             static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
-  TORCH_CHECK_VALUE(is_legal, "sumac: ", title, ": ", name_of(op), " of ", result.scalar_type(), " is not defined");
+  TORCH_CHECK(is_legal, "sumac: ", title, ": ", name_of(op), " of ", result.scalar_type(), " is not defined");
   has_fold_ = true;
   request.agreement.op = own;
   request.agreement.dtype = dtype;
   if (op != c10d::ReduceOp::AVG) return;
   ending->divide = [result, size]() mutable {
+    const c10::InferenceMode as_made(result.is_inference());
     if (at::isFloatingType(result.scalar_type()))
       result.div_(size);
     else
@@ -77,7 +77,7 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
 at::Tensor Collective::given(const at::Tensor& tensor) {
   if (!ending->stage || tensor.numel() == 0) return tensor;
   const at::Tensor host = ending->stage->host(static_cast<std::int64_t>(bytes_of(tensor))).view(tensor.scalar_type());
-  flatten(tensor, host);
+  flatten(flat_view(tensor), host);
   ending->keeps.push_back(host);
   return host;
 }
@@ -85,13 +85,13 @@ at::Tensor Collective::given(const at::Tensor& tensor) {
 at::Tensor Collective::taken(const at::Tensor& tensor) {
   if (!ending->stage || tensor.numel() == 0) return tensor;
   const at::Tensor host = ending->stage->host(static_cast<std::int64_t>(bytes_of(tensor))).view(tensor.scalar_type());
-  unflatten_last(host, tensor);
+  unflatten_last(host, flat_view(tensor));
   return host;
 }
 
 at::Tensor Collective::changed(const at::Tensor& tensor) {
   const at::Tensor host = given(tensor);
-  if (!host.is_same(tensor)) unflatten_last(host, tensor);
+  if (!host.is_same(tensor)) unflatten_last(host, flat_view(tensor));
   return host;
 }
 
@@ -100,7 +100,7 @@ void Collective::flatten(c10::ArrayRef<at::Tensor> tensors, const at::Tensor& fl
   const c10::OptionalStreamGuard on_stage(ending->stream());
   std::int64_t at = 0;
   for (const at::Tensor& tensor : tensors) {
-    flat.narrow(0, at, tensor.numel()).copy_(flat_view(tensor), ending->stage != nullptr);
+    flat.narrow(0, at, tensor.numel()).view(tensor.sizes()).copy_(tensor, ending->stage != nullptr);
     if (ending->stage) ending->stage->hold(tensor);
     at += tensor.numel();
   }
@@ -112,7 +112,11 @@ void Collective::unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor
   ending->last = [flat, tensors = tensors.vec(), is_staged = ending->stage != nullptr] {
     std::int64_t at = 0;
     for (const at::Tensor& tensor : tensors) {
-      flat_view(tensor).copy_(flat.narrow(0, at, tensor.numel()), is_staged);
+      if (at == flat.numel()) at = 0;
+      // A tensor made in inference mode may be changed in that mode only, and this thread has modes of its own.
+      const c10::InferenceMode as_made(tensor.is_inference());
+      at::Tensor target = tensor;
+      target.copy_(flat.narrow(0, at, tensor.numel()).view(tensor.sizes()), is_staged);
       at += tensor.numel();
     }
   };
@@ -124,41 +128,9 @@ void Collective::bind() {
   if (!out_counts.empty()) request.call.out_blocks = {out_counts.data(), out_at.data(), unit};
 }
 
-void check_tensor(const char* what, const at::Tensor& tensor, bool is_elementwise) {
-  TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "sumac: ", what, ": a tensor of layout ", tensor.layout(),
-                    "; it takes dense ones: call .to_dense()");
-  TORCH_CHECK_VALUE(tensor.is_cpu() || tensor.device().type() == at::getAccelerator(), "sumac: ", what,
-                    ": a tensor on ", tensor.device(), "; it takes tensors on the CPU or a GPU: call .cpu()");
-  TORCH_CHECK_VALUE(tensor.is_contiguous() || (is_elementwise && tensor.is_non_overlapping_and_dense()),
-                    "sumac: ", what, ": a tensor that is not contiguous, of sizes ", tensor.sizes(), " and strides ",
-                    tensor.strides(), ": call .contiguous()");
-}
-
-void check_list(const char* what, const std::vector<at::Tensor>& tensors, std::size_t count) {
-  TORCH_CHECK_VALUE(tensors.size() == count, "sumac: ", what, ": a list of ", tensors.size(), " tensors where ", count,
-                    " ranks are");
-  for (const at::Tensor& tensor : tensors) {
-    check_tensor(what, tensor);
-    TORCH_CHECK_VALUE(tensor.scalar_type() == tensors.front().scalar_type(), "sumac: ", what, ": a list of tensors of ",
-                      tensors.front().scalar_type(), " and ", tensor.scalar_type());
-    TORCH_CHECK_VALUE(tensor.device() == tensors.front().device(), "sumac: ", what, ": a list of tensors on ",
-                      tensors.front().device(), " and ", tensor.device());
-  }
-}
-
-const at::Tensor& only(const char* what, const std::vector<at::Tensor>& tensors) {
-  TORCH_CHECK_VALUE(tensors.size() == 1, "sumac: ", what, " takes one tensor, not ", tensors.size());
-  return tensors.front();
-}
-
-const std::vector<at::Tensor>& only(const char* what, const std::vector<std::vector<at::Tensor>>& lists) {
-  TORCH_CHECK_VALUE(lists.size() == 1, "sumac: ", what, " takes one list of tensors, not ", lists.size());
-  return lists.front();
-}
-
 int count_of(std::int64_t elements) {
-  TORCH_CHECK_VALUE(elements >= 0 && elements <= INT_MAX, "sumac: a block of ", elements, " elements; at most ",
-                    INT_MAX, " where ranks have blocks of different sizes");
+  TORCH_CHECK(elements >= 0 && elements <= INT_MAX, "sumac: a block of ", elements, " elements; at most ", INT_MAX,
+              " where ranks have blocks of different sizes");
   return static_cast<int>(elements);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A collective on its way from PyTorch's arguments to the core's request: the checks of tensors, and what they mean.
+// A collective on its way from PyTorch's arguments to the core's request.
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
@@ -18,7 +18,7 @@ struct Collective {
     request.call.coll = request.agreement.coll = static_cast<std::uint8_t>(kind);
   }
 
-  void set_root(std::int64_t root, int size);
+  void set_root(std::int64_t root);
   void set_data(const void* in, void* out, std::size_t bytes) {
     request.call.in = in;
     request.call.out = out;
@@ -32,7 +32,8 @@ struct Collective {
   at::Tensor taken(const at::Tensor& tensor);
   /// Both, in the same memory.
   at::Tensor changed(const at::Tensor& tensor);
-  /// Copies tensors one after the other into `flat`, which is host memory; and at the end of the operation the other way.
+  /// Copies tensors one after the other, the elements of each in order, into `flat`, which is host memory; and at the end of
+  /// the operation the other way. Tensors beyond the end of `flat` get its beginning again.
   void flatten(c10::ArrayRef<at::Tensor> tensors, const at::Tensor& flat);
   void unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor> tensors);
   void bind();
@@ -50,20 +51,12 @@ struct Collective {
   bool has_fold_ = false;
 };
 
-/// Throws ValueError unless it is a dense tensor of the CPU or of PyTorch's accelerator. `is_elementwise`: its elements may
-/// lie in any order, the same at every rank (channels_last).
-void check_tensor(const char* what, const at::Tensor& tensor, bool is_elementwise = false);
-/// The same for a list that must hold `count` tensors of one type on one device.
-void check_list(const char* what, const std::vector<at::Tensor>& tensors, std::size_t count);
-const at::Tensor& only(const char* what, const std::vector<at::Tensor>& tensors);
-const std::vector<at::Tensor>& only(const char* what, const std::vector<std::vector<at::Tensor>>& lists);
-
 inline std::size_t bytes_of(const at::Tensor& tensor) { return tensor.nbytes(); }
 
 /// As counts for the v-forms. Throws if one is too large for them.
 int count_of(std::int64_t elements);
 std::vector<int> displacements_of(const std::vector<int>& counts);
-/// The elements in the order of memory, of a tensor that check_tensor() takes.
+/// The elements in the order of memory, of a tensor that check_tensor() accepts.
 at::Tensor flat_view(const at::Tensor& tensor);
 
 }  // namespace sumac::torch_backend

@@ -6,8 +6,9 @@ namespace sumac::torch_backend {
 /// Each rank gets everybody's elements, and adds them up. The counts of elements are exchanged at once, also where the call is
 /// asynchronous.
 SumacBackend::Work SumacBackend::allreduce_sparse(const at::Tensor& tensor, const c10d::AllreduceOptions& opts) {
-  TORCH_CHECK_VALUE(tensor.is_cpu(), "sumac: allreduce: a sparse tensor on ", tensor.device(), ": call .cpu()");
-  TORCH_CHECK_VALUE(opts.reduceOp == c10d::ReduceOp::SUM, "sumac: allreduce: of sparse tensors it adds up only (SUM)");
+  TORCH_CHECK(tensor.is_cpu(), "sumac: allreduce: a sparse tensor on ", tensor.device(), ": call .cpu()");
+  TORCH_CHECK(opts.reduceOp == c10d::ReduceOp::SUM,
+              "sumac: allreduce: unsupported reduction operation: sparse tensors are only added up (SUM)");
   const at::NoGradGuard no_grad;
   const at::Tensor own = tensor.coalesce();
   const auto ranks = static_cast<std::size_t>(size_);
@@ -22,8 +23,8 @@ SumacBackend::Work SumacBackend::allreduce_sparse(const at::Tensor& tensor, cons
   (void)_allgather_base(shapes, shape, gathers);
   std::vector<Tensors> indices(1), values(1);
   for (std::int64_t rank = 0; rank < size_; ++rank) {
-    TORCH_CHECK_VALUE(shapes[rank].narrow(0, 1, own.dim() + 1).equal(shape.narrow(0, 1, own.dim() + 1)),
-                      "sumac: allreduce: the sparse tensors of ranks ", rank_, " and ", rank, " have different sizes");
+    TORCH_CHECK(shapes[rank].narrow(0, 1, own.dim() + 1).equal(shape.narrow(0, 1, own.dim() + 1)),
+                "sumac: allreduce: the sparse tensors of ranks ", rank_, " and ", rank, " have different sizes");
     const auto count = shapes[rank][0].item<std::int64_t>();
     indices.front().push_back(at::empty({own.sparse_dim(), count}, own.indices().options()));
     std::vector<std::int64_t> sizes = own.values().sizes().vec();
@@ -37,6 +38,7 @@ SumacBackend::Work SumacBackend::allreduce_sparse(const at::Tensor& tensor, cons
   auto future = both->getFuture()->then(
       [tensor, ranks](c10::ivalue::Future& all) {
         const at::NoGradGuard still_no_grad;
+        const c10::InferenceMode as_made(tensor.is_inference());
         const Tensors parts = all.value().toTensorVector();
         const auto middle = parts.begin() + static_cast<std::ptrdiff_t>(ranks);
         at::Tensor result = tensor;

@@ -58,7 +58,11 @@ void Ending::complete(c10::ivalue::Future& future) {
     return;
   }
   const c10::OptionalStreamGuard on_stage(stream());
-  future.markCompleted(c10::IValue(outputs));
+  if (lists == 1) return future.markCompleted(c10::IValue(outputs));
+  const auto step = static_cast<std::ptrdiff_t>(outputs.size() / lists);
+  std::vector<std::vector<at::Tensor>> parts;
+  for (auto at = outputs.begin(); at != outputs.end(); at += step) parts.emplace_back(at, at + step);
+  future.markCompleted(c10::IValue(parts));
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Ending::future() {
@@ -68,7 +72,9 @@ c10::intrusive_ptr<c10::ivalue::Future> Ending::future() {
     if (future_) return future_;
     std::vector<c10::Device> devices;
     if (stage && !stage->device().is_cpu()) devices.push_back(stage->device());
-    future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), devices);
+    c10::TypePtr type = c10::ListType::create(c10::TensorType::get());
+    if (lists > 1) type = c10::ListType::create(type);
+    future_ = c10::make_intrusive<c10::ivalue::Future>(type, devices);
     has_ended = has_ended_;
   }
   if (has_ended) complete(*future_);

@@ -21,6 +21,7 @@ std::exception_ptr exception_of(const Error& why);
 class Ending {
  public:
   std::vector<at::Tensor> outputs;
+  std::size_t lists = 1;          ///< Several: the future's value has the outputs as so many lists of one length.
   std::vector<at::Tensor> keeps;  ///< Inputs and memory between.
   std::shared_ptr<Stage> stage;   ///< The way of tensors that are on a device; none: they are in host memory.
   std::optional<c10::Stream> stream() const { return stage ? stage->stream() : std::nullopt; }
