@@ -53,36 +53,10 @@ def revived(job, rank):
         return job.member(rank)
 
 
-def latencies(house, number, seconds):
-    """Returns the latencies of barriers of two members."""
-    job = tenant.Job(house.socket, number, ranks=2)
-    members = [job.member(rank) for rank in range(2)]
-    group = members[0].open(1, 2)
-    for rank, member in enumerate(members):
-        member.join(group, rank, 2)
-    for member in members:
-        member.joined()
-    took, end, at = [], time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        start = time.monotonic()
-        for rank, member in enumerate(members):
-            member.contribute(group, at, rank, coll=tenant.BARRIER)
-        for member in members:
-            member.expect(wire.RESULT)
-        took.append(time.monotonic() - start)
-        at += 1
-    job.dies()
-    return sorted(took)
-
-
-def p99(sorted_times):
-    return sorted_times[len(sorted_times) * 99 // 100]
-
-
 def attack(rows, args):
     house = common.House("neighbour")
     seconds = 10 if args.long else 1
-    quiet = latencies(house, 20, seconds)
+    quiet = tenant.latencies(house, 20, seconds)
     heard, tell = os.pipe()
     end, done = os.pipe()
     stranger = common.Stranger(bad, str(house.socket), tell, end, args.long)
@@ -90,9 +64,9 @@ def attack(rows, args):
     if os.read(heard, 1) != b"r":
         stranger.result()
     if args.long:
-        beside = latencies(house, 21, seconds)
-        print(f"neighbour: p99 alone {1e6 * p99(quiet):.0f} us, beside {1e6 * p99(beside):.0f} us; {len(beside)} barriers", flush=True)
-        rows.add("neighbour p99 of an honest job", "x of a quiet control", p99(beside) / p99(quiet), 2)
+        beside = tenant.latencies(house, 21, seconds)
+        print(f"neighbour: p99 alone {1e6 * tenant.p99(quiet):.0f} us, beside {1e6 * tenant.p99(beside):.0f} us; {len(beside)} barriers", flush=True)
+        rows.add("neighbour p99 of an honest job", "x of a quiet control", tenant.p99(beside) / tenant.p99(quiet), 2)
     os.write(done, b"e")
     if os.read(heard, 1) != b"d":
         stranger.result()

@@ -155,3 +155,29 @@ class Member:
 
     def close(self):
         self.link.close()
+
+
+def latencies(house, number, seconds):
+    """Returns the latencies of barriers of two members."""
+    job = Job(house.socket, number, ranks=2)
+    members = [job.member(rank) for rank in range(2)]
+    group = members[0].open(1, 2)
+    for rank, member in enumerate(members):
+        member.join(group, rank, 2)
+    for member in members:
+        member.joined()
+    took, end, at = [], time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        start = time.monotonic()
+        for rank, member in enumerate(members):
+            member.contribute(group, at, rank, coll=BARRIER)
+        for member in members:
+            member.expect(wire.RESULT)
+        took.append(time.monotonic() - start)
+        at += 1
+    job.dies()
+    return sorted(took)
+
+
+def p99(sorted_times):
+    return sorted_times[len(sorted_times) * 99 // 100]
