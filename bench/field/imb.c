@@ -115,6 +115,14 @@ static int is_one_of(const char* word, const char* const* words) {
   return 0;
 }
 
+static void name_known(const char* name, const char* word, int is_nonblocking, char* error, size_t error_bytes) {
+  int at = snprintf(error, error_bytes, "%s: no benchmark %s: known are", name, word);
+  for (int i = 0; i < kFieldImbMost && kNames[is_nonblocking][i] != NULL; ++i) {
+    if (at < 0 || (size_t)at >= error_bytes) return;
+    at += snprintf(error + at, error_bytes - (size_t)at, "%s %s", i == 0 ? "" : ",", kNames[is_nonblocking][i]);
+  }
+}
+
 int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wish, char* error, size_t error_bytes) {
   static const char* const kWithValue[] = {"-npmin", "-iter", "-time", "-mem", "-msglog", NULL};
   *wish = (field_imb_wish){.is_nonblocking = strcmp(name, "IMB-NBC") == 0,
@@ -144,8 +152,7 @@ int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wis
       char names[256], *rest = names;
       if (snprintf(names, sizeof names, "%s", word) >= (int)sizeof names) names[0] = '\0';
       for (char* one; (one = strsep(&rest, ",")) != NULL;)
-        if (add(wish, one) != 0)
-          return snprintf(error, error_bytes, "%s: no benchmark %s: see `sumac bench --list`", name, one), -1;
+        if (add(wish, one) != 0) return name_known(name, one, wish->is_nonblocking, error, error_bytes), -1;
     }
   }
   for (int i = 0; wish->count == 0 && i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {

@@ -57,7 +57,7 @@ static int too_few(const wish* w, int ranks, char* error, size_t error_bytes) {
 
 static int only_parse(int argc, char** argv) {
   static wish w;
-  char error[512];
+  char error[1024];
   const int ranks = atoi(argv[0]);
   int is_wrong = parse(argc - 1, argv + 1, &w, error, sizeof error) != 0;
   if (!is_wrong && print_texts(&w)) return kHelpPrinted;
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     return fputs(kHelp, argc == 0 ? stderr : stdout), argc == 0 ? 2 : 0;
 
   static wish w;
-  char error[512] = "";
+  char error[1024] = "";
   int rank, ranks, status = 0;
   MPI_Init(NULL, NULL);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -60,6 +60,14 @@ static int take(field_osu_wish* wish, int letter, const char* value) {
   }
 }
 
+static void name_known(const char* name, char* error, size_t error_bytes) {
+  int at = snprintf(error, error_bytes, "no benchmark %s: known are", name);
+  for (int i = 0; i < kFieldKinds && at > 0 && (size_t)at < error_bytes; ++i)
+    at += snprintf(error + at, error_bytes - (size_t)at, " osu_%s,", kFieldTable[i].name);
+  if (at > 0 && (size_t)at < error_bytes)
+    snprintf(error + at, error_bytes - (size_t)at, " each with an i in front (osu_ibcast), IMB-MPI1, IMB-NBC");
+}
+
 int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wish, char* error, size_t error_bytes) {
   *wish = (field_osu_wish){.bytes_min = 1,
                            .bytes_max = (size_t)1 << 20,
@@ -69,7 +77,7 @@ int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wis
                            .warmup = 200,
                            .warmup_large = 10};
   wish->kind = field_find_osu(name, &wish->is_nonblocking);
-  if (wish->kind == NULL) return snprintf(error, error_bytes, "no benchmark %s: see `sumac bench --list`", name), -1;
+  if (wish->kind == NULL) return name_known(name, error, error_bytes), -1;
   int letter;
   opterr = 0;
   optind = 0;  // getopt begins anew

@@ -75,6 +75,7 @@ def draw_group(comparison, group, rows):
     benchmark, ranks = group
     figure, (times, ratio) = pyplot.subplots(2, 1, figsize=(7.6, 6.4), sharex=True, height_ratios=(3, 2), layout="constrained")
     figure.patch.set_facecolor(PAPER)
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
     positions = list(range(len(rows)))
     for axes in (times, ratio):
         style(axes)
