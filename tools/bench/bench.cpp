@@ -2,11 +2,11 @@
 // turns. It finds the launcher, the program for its MPI and the hosts, and starts `sumac run` or a lab.
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sched.h>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -100,7 +100,7 @@ Result<Mpi> find_mpi(const Request& request) {
   if (mpi.family == LauncherFamily::hydra) mpi.program += "-mpich";
   if (!std::filesystem::exists(mpi.program))
     return fail(Errc::not_found,
-                "{} is missing: this build of Sumac has no benchmark for the MPI of {}; see docs/tools.md", mpi.program,
+                "{} is missing: install the package with the benchmark for {} (sumac-openmpi, sumac-mpi)", mpi.program,
                 request.launcher[0]);
   return mpi;
 }
@@ -221,16 +221,23 @@ int measure(Request request) {
   return run_command({words.begin() + 1, words.end()});
 }
 
+/// Every program has the same list, and the MPI of one may be missing here.
+int list() {
+  for (const char* name : {"/sumac-bench", "/sumac-bench-mpich"}) {
+    if (!std::filesystem::exists(folder() + name)) continue;
+    if (const auto status = run_child({folder() + name, "--list"}); status && *status == 0) return 0;
+  }
+  return complain(
+      fmt::format("bench: no benchmark program in {}: install the package sumac-openmpi or sumac-mpi", folder()), 127);
+}
+
 }  // namespace
 
 int bench_command(const Arguments& arguments) {
   const auto request = bench::parse_request(arguments);
   if (!request) return wrong(request.error().context);
   if (request->help) return fmt::print("{}", kUsage), 0;
-  if (request->list) {
-    const auto status = run_child({folder() + "/sumac-bench", "--list"});
-    return status ? *status : complain("bench: " + status.error().context, 127);
-  }
+  if (request->list) return list();
   return measure(*request);
 }
 
