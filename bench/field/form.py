@@ -26,7 +26,7 @@ class Table:
     family: str  # "osu", "compared" or "imb"
     kind: str  # "Allreduce", "Non-blocking Broadcast"; of Intel's the benchmark's name
     columns: list[str] = dataclasses.field(default_factory=list)
-    ends: list[int] = dataclasses.field(default_factory=list)  # where each column of the head ends; empty if the text lost its blanks
+    ends: list[int] = dataclasses.field(default_factory=list)  # The head's columns end there; empty: the text lost its blanks.
     rows: list[list[str]] = dataclasses.field(default_factory=list)
     row_ends: list[list[int]] = dataclasses.field(default_factory=list)
     comments: list[str] = dataclasses.field(default_factory=list)  # further lines of the head, with N for each number

@@ -10,7 +10,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = ["deb_fresh", "deb_quiet", "tar_no_root", "bench_form"]
-# What a caller may give to a check; no program of ours reads them.
+# A caller may give these to a check; no program of ours reads them.
 GIVEN = ("SUMAC_OSU_SRC", "SUMAC_SEEDS")
 
 

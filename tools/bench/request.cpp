@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array kRunOptions = {"--hosts", "--hostfile", "--launcher", "--nodes", "--address", "--transport"};
 constexpr std::array kRunFlags = {"--tree", "--local", "--allow-insecure", "--keep-logs"};
-constexpr std::array kOwn = {"-n", "-np", "--mpirun", "--lab", "--pairs", "--json", "--plot"};
+constexpr std::array kWithValue = {"-n", "-np", "--mpirun", "--lab", "--pairs", "--json", "--plot"};
 
 template <std::size_t n>
 bool is_one_of(const std::string& word, const std::array<const char*, n>& words) {
@@ -69,9 +69,9 @@ Result<Request> parse_request(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto& word = words[i];
     const bool has_benchmark = !request.benchmark.empty();
-    const bool with_value = is_one_of(word, kOwn) || is_one_of(word, kRunOptions);
+    const bool with_value = is_one_of(word, kWithValue) || is_one_of(word, kRunOptions);
     if (with_value && i + 1 == words.size()) return fail(Errc::invalid, "{} needs a value", word);
-    if (is_one_of(word, kOwn)) {
+    if (is_one_of(word, kWithValue)) {
       if (auto taken = take(request, word, words[++i]); !taken) return tl::unexpected(taken.error());
     } else if (is_one_of(word, kRunOptions)) {
       request.hosts_named = request.hosts_named || word == "--hosts" || word == "--hostfile";

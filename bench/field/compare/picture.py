@@ -1,5 +1,7 @@
 """The plot of a comparison: both times above, their ratio below, over the size, each with its 95 % interval."""
 
+import textwrap
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -32,9 +34,10 @@ def style(axes):
 def label_sizes(axes, rows, positions):
     """Every size has a tick while they fit, else every second or third."""
     step = -(-len(rows) // 12)
-    axes.set_xticks(positions[::step], ["no data" if len(rows) == 1 and row.bytes == 0 else size_text(row.bytes) for row in rows][::step])
+    axes.set_xticks(positions[::step], ["" if row.bytes == 0 and len(rows) == 1 else size_text(row.bytes) for row in rows][::step])
     axes.set_xlim(positions[0] - 0.5, positions[-1] + 0.5)
-    axes.set_xlabel("message size (bytes; K, M: powers of 1024)")
+    has_size = len(rows) > 1 or rows[0].bytes > 0
+    axes.set_xlabel("message size (bytes; K, M: powers of 1024)" if has_size else "a barrier carries no data")
 
 
 def draw_times(axes, rows, positions):
@@ -49,7 +52,7 @@ def draw_times(axes, rows, positions):
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(plain_number))
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
     axes.set_ylabel("time of a call (µs)")
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1.08), ncol=2, borderaxespad=0)
 
 
 def draw_ratio(axes, rows, positions):
@@ -84,7 +87,7 @@ def draw_group(comparison, group, rows):
     label_sizes(ratio, rows, positions)
     what = f"{benchmark}, {ranks} ranks" + (", communication alone" if rows[0].overlap(0) is not None else "")
     times.set_title(what, loc="left", fontsize=13, fontweight="bold", pad=24)
-    times.text(0, 1.03, f"{comparison.title}; {comparison.pairs} pairs in turns, bars: 95 % intervals of the medians", transform=times.transAxes, fontsize=8.5,
+    times.text(0, 1.03, f"{textwrap.shorten(comparison.title, 70, placeholder=' ...')}; {comparison.pairs} pairs in turns, bars: 95 % intervals of the medians", transform=times.transAxes, fontsize=8.5,
                color=SOFT, va="bottom")
     return figure
 
