@@ -77,6 +77,20 @@ class Compare(unittest.TestCase):
         self.check_plot("two-ibcast-2ranks")
         self.check_plot("two-ibarrier-2ranks")
 
+    def test_in_a_lab_that_goes_again(self):
+        fabric = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
+        command = [SUMAC, "bench", "--lab", fabric, "osu_allreduce", "-m", "8:16", "-i", "5", "-x", "1", "-c"]
+        with subprocess.Popen(command, cwd=self.folder, env=environment(SUMAC_LAST_LINE="1"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            out, err = process.communicate(timeout=120)
+        if "namespaces" in err and "CI" not in os.environ:
+            self.skipTest(err.strip())
+        self.assertEqual(process.returncode, 0, err)
+        self.assertRegex(out, r"(?m)^8 +\d+\.\d\d +Pass\n16 +\d+\.\d\d +Pass$")
+        self.assertRegex(err, r"sumac: job \d+: tree \d+")
+        done = subprocess.run([SUMAC, "lab", "status", "--name", f"bench-{process.pid}"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+
     def test_without_matplotlib_the_table_comes(self):
         """Neither python3 has it: a start-up file, which both read, hides it."""
         site = self.folder / "site"

@@ -163,16 +163,21 @@ Result<int> attend(const std::vector<std::string>& command, int signal_fd) {
   if (!witness) return tl::unexpected(witness.error());
   const auto child = start_program(command, own_environment());
   if (!child) return tl::unexpected(child.error());
+  int asked = 0;  // The signal that asked for the end.
   for (;;) {
     int status = 0;
-    if (::waitpid(*child, &status, WNOHANG) == *child)
+    if (::waitpid(*child, &status, WNOHANG) == *child) {
+      if (asked != 0) return 128 + asked;
       return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
     pollfd wait{signal_fd, POLLIN, 0};
     ::poll(&wait, 1, -1);
     signalfd_siginfo info{};
     while (::read(signal_fd, &info, sizeof info) == sizeof info) {
       const int number = static_cast<int>(info.ssi_signo);
-      if (number != SIGCHLD && !witness->heard(number)) ::kill(*child, number);
+      if (number == SIGCHLD) continue;
+      asked = number;
+      if (!witness->heard(number)) ::kill(*child, number);
     }
   }
 }
