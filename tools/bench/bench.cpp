@@ -190,6 +190,7 @@ Result<int> in_lab(const Request& request, Places places, const Mpi& mpi) {
   auto lab = bench::LabSession::start(places.sumac, request.lab, interrupts->get());
   if (!lab) return tl::unexpected(lab.error());
   places.lab = lab->name();
+  if (const char* level = std::getenv("HCOLL_ENABLE_SHARP"); level != nullptr) places.lab_level = level;
   return attend(request.compare
                     ? compare_command(request, places, mpi)
                     : with_sumac_in_front(places, command_of(request, places, mpi.family, Side::with, false)),

@@ -23,7 +23,7 @@ std::vector<std::string> command_of(const Request& request, const Places& places
     // Sockets on both sides, as between real hosts of an Ethernet: the lab's hosts share this machine's memory.
     add(command, {"--mca", "pml", "ob1", "--mca", "btl", "tcp,self"});
     // The lab's tree; other settings come from the environment.
-    if (side == Side::with) add(command, {"-x", "HCOLL_ENABLE_SHARP=3"});
+    if (side == Side::with) add(command, {"-x", "HCOLL_ENABLE_SHARP=" + places.lab_level});
   }
   if (request.ranks > 0) add(command, {"-n", std::to_string(request.ranks)});
   if (places.crowded && open_mpi) command.emplace_back("--oversubscribe");

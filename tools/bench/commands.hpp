@@ -9,10 +9,11 @@
 namespace sumac::tools::bench {
 
 struct Places {
-  std::string sumac;     ///< The path of this program.
-  std::string program;   ///< sumac-bench of the launcher's MPI.
-  std::string lab;       ///< The name of the lab that is up, or empty.
-  bool crowded = false;  ///< More ranks than cores on this host.
+  std::string sumac;            ///< The path of this program.
+  std::string program;          ///< sumac-bench of the launcher's MPI.
+  std::string lab;              ///< The name of the lab that is up, or empty.
+  std::string lab_level = "3";  ///< HCOLL_ENABLE_SHARP of the ranks with Sumac in a lab.
+  bool crowded = false;         ///< More ranks than cores on this host.
 };
 
 enum class Side { with, without };
