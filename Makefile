@@ -107,7 +107,7 @@ mpi4py: setup-mpi4py configure ## mpi4py's own tests (from PyPI), without Sumac 
 	@python3 tests/host/mpi4py_suite.py --build $(BUILD)
 
 pasted: setup-bench configure ## the command lines of published texts on emulated hosts, also with 144 ranks, and Intel's IMB-MPI1 under MPICH (downloads 129 MB)
-	@cmake --build $(BUILD) -j $(JOBS) --target programs pasted_osu
+	@cmake --build $(BUILD) -j $(JOBS) --target programs sumac-bench
 	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/pasted_test.py
 	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/pasted_test.py --large
 	@SUMAC_BUILD=$(BUILD) python3 tests/pasted/imb_test.py

@@ -3,7 +3,7 @@
 #   lib/                  libsharp_coll.so, libsharp.so, the ucx backend, pkgconfig/sharp.pc
 #   lib/libsumac_mpi_*.so the interposed libraries, one for each ABI of MPI
 #   lib/openmpi/          the component for Open MPI
-#   lib/sumac/examples/   an example to try it with
+#   lib/sumac/examples/   an example to try it with;  lib/sumac/bench/: what `sumac bench` starts
 #   include/sharp/api/    the C headers
 #   share/man/            the manual pages
 #   share/sumac/          fabric files for the lab, the example's source;  share/doc/sumac/: what a reader needs
@@ -41,6 +41,13 @@ function(sumac_install)
     install(TARGETS mca_coll_hcoll LIBRARY DESTINATION lib/openmpi)
   endif()
   install(TARGETS example-allreduce RUNTIME DESTINATION lib/sumac/examples)
+  foreach(program IN ITEMS sumac-bench sumac-bench-mpich)
+    if(TARGET ${program})
+      install(TARGETS ${program} RUNTIME DESTINATION lib/sumac/bench)
+    endif()
+  endforeach()
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/sumac/bench/compare ${CMAKE_BINARY_DIR}/lib/sumac/bench/core DESTINATION lib/sumac/bench
+          FILES_MATCHING PATTERN "*.py")
   install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c DESTINATION share/sumac/examples)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp DESTINATION include FILES_MATCHING PATTERN "*.h")
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab/fabrics DESTINATION share/sumac FILES_MATCHING PATTERN "*.yaml")

@@ -23,6 +23,7 @@ PROGRAMS = [
     ("sumac lab", ["tools/lab/", "lab/"], "On stderr, after `sumac: lab` or `sumac lab:`."),
     ("sumac fabric, and fabric files", ["tools/fabric/", "src/fabricfile/", "src/topo/"], "On stderr of `sumac fabric` and `sumac lab`, and in the log of `sharp_am`, which reads the same files."),
     ("sumac tune and doctor", ["tools/tune/", "tools/doctor/"], "On stderr, after `sumac:`."),
+    ("sumac bench", ["tools/bench/", "bench/field/"], "On stderr, after `sumac: bench:` or `sumac bench:`, or after the benchmark's name."),
     ("sumac up, down, status, pki", ["tools/up/", "tools/"], "On stderr, after `sumac:`."),
     ("sharp_am", ["src/manager/"], "In the manager's log: stderr, or `--log-file`. Refusals of a job also reach the program that asked."),
     ("sharp_an", ["src/node/", "src/proto/", "src/reduce/"], "In the node's log: stderr, or `--log-file`. Refusals also reach the ranks."),
@@ -144,7 +145,7 @@ class Message:
 def collect() -> dict[str, dict[str, Message]]:
     """Program -> text -> the message."""
     found: dict[str, dict[str, Message]] = {name: {} for name, _, _ in PROGRAMS}
-    for path in sorted(path for folder in ("src", "tools", "bindings", "lab") for path in (ROOT / folder).rglob("*") if path.is_file()):
+    for path in sorted(path for folder in ("src", "tools", "bindings", "lab", "bench/field") for path in (ROOT / folder).rglob("*") if path.is_file()):
         source = str(path.relative_to(ROOT))
         program = max(((len(start), name) for name, starts, _ in PROGRAMS for start in starts if source.startswith(start)), default=(0, None))[1]
         if program is None or not is_source(path):

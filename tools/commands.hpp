@@ -13,6 +13,7 @@ struct Subcommand {
   int (*run)(const Arguments& arguments);  ///< Returns the exit status; it has printed the reason if that is not 0.
 };
 
+int bench_command(const Arguments& arguments);
 int down_command(const Arguments& arguments);
 int doctor_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);

@@ -18,13 +18,14 @@ WANTED = """
 bin/sumac bin/sharp_am bin/sharp_an bin/sharpd bin/sharp_cmd share/man/man8/sharp_am.8 share/man/man1/sumac.1
 lib/libsharp_coll.so lib/libsharp_coll.so.4 lib/libsharp_coll.so.5 lib/libsharp_coll.so.5.0.0 lib/libsharp.so lib/libsharp.so.5
 lib/pkgconfig/sharp.pc lib/sumac/examples/example-allreduce
+lib/sumac/bench/sumac-bench lib/sumac/bench/compare/__main__.py lib/sumac/bench/compare/results.py lib/sumac/bench/core/pairs.py
 include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h
 share/sumac/fabrics/test-4h.yaml share/sumac/examples/allreduce.c
 share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md
 """.split()
 # A program that is built without the sanitizer cannot load a library that is built with it.
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-IF_BUILT = ["lib/libsumac_net_ucx.so", "lib/openmpi/mca_coll_hcoll.so"] + [f"lib/libsumac_mpi_{abi}.so" for abi in ("openmpi", "mpich", "abi")]
+IF_BUILT = ["lib/sumac/bench/sumac-bench-mpich", "lib/libsumac_net_ucx.so", "lib/openmpi/mca_coll_hcoll.so"] + [f"lib/libsumac_mpi_{abi}.so" for abi in ("openmpi", "mpich", "abi")]
 
 
 def clean_environment():
@@ -70,6 +71,13 @@ class Installed(unittest.TestCase):
                 for line in dynamic.splitlines():
                     if "RUNPATH" in line or "RPATH" in line:
                         self.assertRegex(line, r"\[(\$ORIGIN[^:]*:?)+\]", path)
+
+    def test_the_benchmark_compares_from_there(self):
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        done = run(self.prefix / "bin/sumac", "bench", "--compare", "--no-plot", "-n", "2", "--pairs", "2", "osu_barrier", "-i", "5", "-x", "1",
+                   env=clean_environment() | root)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("# barrier, 2 ranks", done.stdout)
 
     def test_a_program_runs_from_there(self):
         done = run(self.prefix / "bin/sumac", "run", self.prefix / "lib/sumac/examples/example-allreduce")

@@ -10,8 +10,8 @@ written from `tests/pasted/lines.py` and compared by a test (`SUMAC_UPDATE_DOCS=
 - *Replayed* lines run unchanged behind `sumac lab` on emulated hosts, which have the names, ports and numbers of ranks that the line wants: a fabric file in
   `tests/pasted` (or `lab/fabrics`) names them, and each host of the lab answers with that name. `make test` replays the lines with 8 ranks, `make pasted` also those with
   56, 64 and 144 ranks.
-- `osu_barrier`, `osu_allreduce` and `IMB-MPI1` are one program of ours (`tests/pasted/osu.c`) that acts by its name, prints the columns of the real one and checks
-  the sums. OSU's own programs are used where `SUMAC_OSU_SRC` names a source tree of theirs that is built. `make pasted` also runs Intel's `IMB-MPI1` (from PyPI's `impi-rt`, 129 MB) under MPICH.
+- `osu_barrier`, `osu_allreduce` and `IMB-MPI1` are one program of ours, the one behind `sumac bench` ([tools.md](tools.md)), which prints the columns of the real one, with few
+  iterations, so that its calls can be counted. OSU's own programs are used where `SUMAC_OSU_SRC` names a source tree of theirs that is built. `make pasted` also runs Intel's `IMB-MPI1` (from PyPI's `impi-rt`, 129 MB) under MPICH.
 - Log lines are compared with those of the slides, except for host numbers, processes, times, ids and addresses, which differ from run to run.
 
 Log lines differ from the slides in three ways. A job that asks for no payload gets 1024 bytes for an operation, where the slides have 128. Where no group is left, one line says so with its

@@ -15,7 +15,10 @@ import case  # noqa: E402
 import lines  # noqa: E402
 import texts  # noqa: E402
 
-OURS = case.BUILD / "tests" / "pasted" / "osu"
+OURS = case.BUILD / "lib" / "sumac" / "bench" / "sumac-bench"
+FOLDER = case.BUILD / "tests"
+# So that the test can count the calls, and that many ranks on few cores come to an end. The words of a line come last, and win.
+CALLS = {"osu_barrier": "-i 10 -x 2", "osu_allreduce": "-i 10 -x 2", "IMB-MPI1": "-iter 10"}
 # Taken out of the environment, where the programs of the tests would call it an unknown variable.
 OSU_SOURCE = os.environ.pop("SUMAC_OSU_SRC", None)
 SHARP_AM_CONF = next(line for line in lines.LINES if "sharp_am.conf" in line.text)
@@ -29,15 +32,24 @@ def real_osu(name):
     return found[0]
 
 
+def write_program(path, name):
+    """Writes a script of the name that the published lines use, which starts our program with a known number of calls."""
+    path.write_text(f'#!/bin/sh\nexec "{OURS}" {name} {CALLS[name]} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
+
+
 @contextlib.contextmanager
 def benchmark_programs():
     """Makes a folder with the programs under the names that the lines use. It lies where the hosts of a lab see it."""
-    with tempfile.TemporaryDirectory(dir=OURS.parent) as name:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as name:
         folder = pathlib.Path(name)
         (folder / "imb").mkdir()
-        (folder / "imb" / "IMB-MPI1").symlink_to(OURS)
+        write_program(folder / "imb" / "IMB-MPI1", "IMB-MPI1")
         for program in ("osu_barrier", "osu_allreduce"):
-            (folder / program).symlink_to(real_osu(program) if OSU_SOURCE else OURS)
+            if OSU_SOURCE:
+                (folder / program).symlink_to(real_osu(program))
+            else:
+                write_program(folder / program, program)
         yield folder
 
 

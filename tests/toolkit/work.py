@@ -23,7 +23,8 @@ def call(*command, **more):
 
 
 class Work:
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, given_variables):
+        self.given_variables = given_variables
         self.build, self.folder = pathlib.Path(build).resolve(), pathlib.Path(folder).resolve()
         self.given = self.folder / "given"  # /given in every root
         self.given.mkdir(parents=True, exist_ok=True)

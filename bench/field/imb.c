@@ -1,0 +1,335 @@
+#include "bench/field/imb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "bench/field/rows.h"
+#include "bench/field/words.h"
+
+enum { kWidth = 13, kWarmupLeast = 10, kWarmupPercent = 10 };
+
+static const char* const kNames[2][kFieldImbMost] = {
+    {"Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Allgather", "Allgatherv", "Gather", "Gatherv",
+     "Scatter", "Scatterv", "Alltoall", "Alltoallv", "Bcast", "Barrier"},
+    {"Ibcast",
+     "Ibcast_pure",
+     "Iallgather",
+     "Iallgather_pure",
+     "Iallgatherv",
+     "Iallgatherv_pure",
+     "Igather",
+     "Igather_pure",
+     "Igatherv",
+     "Igatherv_pure",
+     "Iscatter",
+     "Iscatter_pure",
+     "Iscatterv",
+     "Iscatterv_pure",
+     "Ialltoall",
+     "Ialltoall_pure",
+     "Ialltoallv",
+     "Ialltoallv_pure",
+     "Ireduce",
+     "Ireduce_pure",
+     "Ireduce_scatter",
+     "Ireduce_scatter_pure",
+     "Ireduce_scatter_block",
+     "Ireduce_scatter_block_pure",
+     "Iallreduce",
+     "Iallreduce_pure",
+     "Ibarrier",
+     "Ibarrier_pure"}};
+
+void field_imb_list(int is_nonblocking) {
+  for (int i = 0; i < kFieldImbMost && kNames[is_nonblocking][i] != NULL; ++i)
+    printf("%s\n", kNames[is_nonblocking][i]);
+}
+
+void field_imb_help(const char* name) {
+  printf(
+      "Usage: %s [options] [benchmark ...]\n"
+      "Without a benchmark all run; names may be joined by commas.\n"
+      "  -npmin N              fewest ranks: tables for N ranks, twice as many and so on, at last all [2]\n"
+      "  -iter N[,MB]          iterations, fewer where a size would move more than MB MiB in all [1000,40]\n"
+      "  -time SECONDS         fewer iterations where a size would take longer [10]\n"
+      "  -msglog [MIN:]MAX     sizes 0 and 2^MIN to 2^MAX [0:22]\n"
+      "  -mem GB               memory that a process may use for its buffers; larger sizes are left out [1]\n"
+      "  -check                check every result; the column defects counts wrong elements, and the exit status is 1\n"
+      "  -list, -help          the names of the benchmarks; this text\n",
+      name);
+}
+
+static int add(field_imb_wish* wish, const char* word) {
+  field_imb_benchmark one;
+  one.kind = field_find_imb(word, wish->is_nonblocking, &one.is_pure);
+  if (one.kind == NULL) return -1;
+  if (wish->count == kFieldImbMost) return 0;  // Every one is there already.
+  for (int i = 0; i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {
+    int is_pure;
+    const char* name = kNames[wish->is_nonblocking][i];
+    if (field_find_imb(name, wish->is_nonblocking, &is_pure) == one.kind && is_pure == one.is_pure) one.name = name;
+  }
+  wish->benchmarks[wish->count++] = one;
+  return 0;
+}
+
+static int parse_real(const char* text, double* value) {
+  char* end = NULL;
+  *value = strtod(text, &end);
+  return end == text || *end != '\0' || !(*value > 0) || *value > 1e6 ? -1 : 0;
+}
+
+static int parse_iterations(const char* text, field_imb_wish* wish) {
+  char first[32], second[32];
+  const char* comma = strchr(text, ',');
+  const size_t length = comma == NULL ? strlen(text) : (size_t)(comma - text);
+  if (length >= sizeof first) return -1;
+  memcpy(first, text, length), first[length] = '\0';
+  if (field_parse_number(first, 1, &wish->iterations) != 0) return -1;
+  if (comma == NULL) return 0;
+  // A third number is for benchmarks that are no collectives.
+  const size_t rest = strcspn(comma + 1, ",");
+  if (rest >= sizeof second) return -1;
+  memcpy(second, comma + 1, rest), second[rest] = '\0';
+  return field_parse_number(second, 1, &wish->volume_mb);
+}
+
+static int take(field_imb_wish* wish, const char* option, const char* value) {
+  long number = 0;
+  if (strcmp(option, "-npmin") == 0) {
+    if (field_parse_number(value, 1, &number) != 0) return -1;
+    return wish->ranks_min = (int)number, 0;
+  }
+  if (strcmp(option, "-iter") == 0) return parse_iterations(value, wish);
+  if (strcmp(option, "-time") == 0) return parse_real(value, &wish->seconds);
+  if (strcmp(option, "-mem") == 0) return parse_real(value, &wish->memory_gb);
+  return field_parse_exponents(value, &wish->exponent_min, &wish->exponent_max);
+}
+
+static int is_one_of(const char* word, const char* const* words) {
+  for (; *words != NULL; ++words)
+    if (strcmp(word, *words) == 0) return 1;
+  return 0;
+}
+
+static void name_known(const char* name, const char* word, int is_nonblocking, char* error, size_t error_bytes) {
+  int at = snprintf(error, error_bytes, "%s: no benchmark %s: known are", name, word);
+  for (int i = 0; i < kFieldImbMost && kNames[is_nonblocking][i] != NULL; ++i) {
+    if (at < 0 || (size_t)at >= error_bytes) return;
+    at += snprintf(error + at, error_bytes - (size_t)at, "%s %s", i == 0 ? "" : ",", kNames[is_nonblocking][i]);
+  }
+}
+
+int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wish, char* error, size_t error_bytes) {
+  static const char* const kWithValue[] = {"-npmin", "-iter", "-time", "-mem", "-msglog", NULL};
+  *wish = (field_imb_wish){.is_nonblocking = strcmp(name, "IMB-NBC") == 0,
+                           .ranks_min = 2,
+                           .iterations = 1000,
+                           .volume_mb = 40,
+                           .seconds = 10,
+                           .memory_gb = 1,
+                           .exponent_min = 0,
+                           .exponent_max = 22};
+  for (int i = 1; i < argc; ++i) {
+    const char* word = argv[i];
+    if (is_one_of(word, kWithValue)) {
+      if (i + 1 == argc)
+        return snprintf(error, error_bytes, "%s: %s needs a value: see `%s -help`", name, word, name), -1;
+      if (take(wish, word, argv[++i]) != 0)
+        return snprintf(error, error_bytes, "%s: %s %s makes no sense: see `%s -help`", name, word, argv[i], name), -1;
+    } else if (strcmp(word, "-check") == 0) {
+      wish->is_checked = 1;
+    } else if (strcmp(word, "-list") == 0) {
+      wish->list = 1;
+    } else if (strcmp(word, "-help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+      wish->help = 1;
+    } else if (word[0] == '-') {
+      return snprintf(error, error_bytes, "%s: no option %s: see `%s -help`", name, word, name), -1;
+    } else {
+      char names[256], *rest = names;
+      if (snprintf(names, sizeof names, "%s", word) >= (int)sizeof names) names[0] = '\0';
+      for (char* one; (one = strsep(&rest, ",")) != NULL;)
+        if (add(wish, one) != 0) return name_known(name, one, wish->is_nonblocking, error, error_bytes), -1;
+    }
+  }
+  for (int i = 0; wish->count == 0 && i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {
+    field_imb_benchmark* one = &wish->benchmarks[i];
+    one->name = kNames[wish->is_nonblocking][i];
+    one->kind = field_find_imb(one->name, wish->is_nonblocking, &one->is_pure);
+  }
+  while (wish->count < kFieldImbMost && wish->benchmarks[wish->count].kind != NULL) ++wish->count;
+  return 0;
+}
+
+static void print_first_lines(const char* name, int argc, char** argv, const field_imb_wish* wish) {
+  static const char kRule[] = "#----------------------------------------------------------------\n";
+  struct utsname machine;
+  int version, subversion;
+  const time_t now = time(NULL);
+  uname(&machine);
+  MPI_Get_version(&version, &subversion);
+  printf("%s#    Sumac %s, in the form of Intel(R) MPI Benchmarks, %s part\n%s", kRule, SUMAC_VERSION,
+         wish->is_nonblocking ? "MPI-NBC" : "MPI-1", kRule);
+  printf("# Date                  : %s", ctime(&now));
+  printf("# Machine               : %s\n# System                : %s\n", machine.machine, machine.sysname);
+  printf("# Release               : %s\n# Version               : %s\n", machine.release, machine.version);
+  printf("# MPI Version           : %d.%d\n# MPI Thread Environment: \n\n\n# Calling sequence was: \n\n# %s", version,
+         subversion, name);
+  for (int i = 1; i < argc; ++i) printf(" %s", argv[i]);
+  printf(" \n\n# Minimum message length in bytes:   0\n# Maximum message length in bytes:   %d\n#\n",
+         1 << wish->exponent_max);
+  printf(
+      "# MPI_Datatype                   :   MPI_BYTE \n# MPI_Datatype for reductions    :   MPI_FLOAT \n"
+      "# MPI_Op                         :   MPI_SUM  \n# \n# \n\n# List of Benchmarks to run:\n\n");
+  for (int i = 0; i < wish->count; ++i) printf("# %s\n", wish->benchmarks[i].name);
+}
+
+/* One table: a benchmark with some of the ranks. */
+typedef struct {
+  const char* program;
+  const field_imb_wish* wish;
+  const field_imb_benchmark* benchmark;
+  MPI_Comm comm;
+  int members, ranks;
+  int as_json;
+} table;
+
+static int has_size(const table* t) { return t->benchmark->kind->gives != kFieldNothing; }
+static int overlaps(const table* t) { return t->wish->is_nonblocking && !t->benchmark->is_pure; }
+static int has_defects(const table* t) { return t->wish->is_checked && has_size(t); }
+
+static void print_rule(const table* t) {
+  const int columns = (has_size(t) ? 1 : 0) + 1 + (overlaps(t) ? 4 : 3) + has_defects(t);
+  printf("#");
+  for (int i = 1; i < columns * kWidth; ++i) printf("-");
+  printf("\n");
+}
+
+static void print_head(const table* t) {
+  static const char* const kRange[] = {"t_min[usec]", "t_max[usec]", "t_avg[usec]", NULL};
+  static const char* const kOverlap[] = {"t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", " overlap[%]", NULL};
+  printf("\n");
+  print_rule(t);
+  printf("# Benchmarking %s \n# #processes = %d \n", t->benchmark->name, t->members);
+  if (t->members < t->ranks)
+    printf("# ( %d additional process%s waiting in MPI_Barrier)\n", t->ranks - t->members,
+           t->ranks - t->members == 1 ? "" : "es");
+  print_rule(t);
+  if (has_size(t)) printf("%*s", kWidth, "#bytes");
+  printf("%*s", kWidth, "#repetitions");
+  for (const char* const* name = overlaps(t) ? kOverlap : kRange; *name != NULL; ++name) printf("%*s", kWidth, *name);
+  if (has_defects(t)) printf("%*s", kWidth, "defects");
+  printf("\n");
+  fflush(stdout);
+}
+
+static void print_row(const table* t, const field_cell* cell, const field_result* result) {
+  if (has_size(t)) printf("%*zu", kWidth, cell->bytes);
+  printf("%*d", kWidth, result->iterations);
+  if (overlaps(t)) {
+    // The rank that takes longest speaks for all.
+    const field_times* slowest = &result->of_rank[0];
+    for (int rank = 1; rank < result->ranks; ++rank)
+      if (result->of_rank[rank].overall > slowest->overall) slowest = &result->of_rank[rank];
+    const double longer = slowest->pure > slowest->compute ? slowest->pure : slowest->compute;
+    double hidden = longer > 0 ? (slowest->pure + slowest->compute - slowest->overall) / longer : 0;
+    hidden = hidden < 0 ? 0 : hidden > 1 ? 1 : hidden;
+    printf("%*.2f%*.2f%*.2f%*.2f", kWidth, slowest->overall, kWidth, slowest->pure, kWidth, slowest->compute, kWidth,
+           100 * hidden);
+  } else {
+    const field_range pure = FIELD_RANGE(result, pure);
+    printf("%*.2f%*.2f%*.2f", kWidth, pure.least, kWidth, pure.greatest, kWidth, pure.mean);
+  }
+  if (has_defects(t)) printf("%*.2f", kWidth, (double)result->errors);
+  printf("\n");
+  fflush(stdout);
+}
+
+static int iterations_of(const field_imb_wish* wish, size_t bytes) {
+  const long fitting = bytes == 0 ? wish->iterations : (wish->volume_mb << 20) / (long)bytes;
+  const long least = fitting < 1 ? 1 : fitting;
+  return (int)(least < wish->iterations ? least : wish->iterations);
+}
+
+/* @return 0; 1: wrong data; -1: this size and the larger ones need too much memory. */
+static int measure_row(const table* t, size_t bytes) {
+  const field_kind* kind = t->benchmark->kind;
+  const int iterations = iterations_of(t->wish, bytes), tenth = iterations * kWarmupPercent / 100;
+  const field_cell cell = {.program = t->program,
+                           .kind = kind,
+                           .comm = t->comm,
+                           .bytes = bytes,
+                           .iterations = iterations,
+                           .warmup = tenth > kWarmupLeast ? tenth : kWarmupLeast,
+                           .is_checked = t->wish->is_checked,
+                           .overlaps = overlaps(t),
+                           .is_pure = t->benchmark->is_pure,
+                           .seconds_max = t->wish->seconds};
+  int rank;
+  MPI_Comm_rank(t->comm, &rank);
+  const size_t needed = field_data_bytes(kind, bytes, t->members, t->wish->is_checked);
+  field_result result;
+  if ((double)needed > t->wish->memory_gb * (double)(1 << 30) || field_measure(&cell, &result) != 0) {
+    if (rank == 0)
+      fprintf(stderr,
+              "%s: %s of %zu bytes and more is left out: the buffers of a process would take %zu bytes; see -mem\n",
+              t->program, t->benchmark->name, bytes, needed);
+    return -1;
+  }
+  if (rank == 0 && t->as_json) field_print_json(&cell, &result);
+  if (rank == 0 && !t->as_json) print_row(t, &cell, &result);
+  const int is_wrong = result.errors != 0;
+  field_result_end(&result);
+  return is_wrong;
+}
+
+static int measure_table(const table* t) {
+  int rank, is_wrong = 0;
+  MPI_Comm_rank(t->comm, &rank);
+  if (rank == 0 && !t->as_json) print_head(t);
+  int status = measure_row(t, 0);
+  is_wrong |= status == 1;
+  for (int exponent = t->wish->exponent_min; has_size(t) && status >= 0 && exponent <= t->wish->exponent_max;
+       ++exponent) {
+    const size_t bytes = (size_t)1 << exponent;
+    if (t->benchmark->kind->reduces && bytes < sizeof(float)) continue;
+    status = measure_row(t, bytes);
+    is_wrong |= status == 1;
+  }
+  return is_wrong;
+}
+
+/* The first ranks, -npmin of them and then twice as many each time, have a communicator, while the others wait in a barrier
+ * of MPI_COMM_WORLD; at last all ranks use MPI_COMM_WORLD itself. */
+static int measure_tables(table t, int rank) {
+  int is_wrong = 0;
+  for (t.members = t.wish->ranks_min; t.members < t.ranks; t.members *= 2) {
+    MPI_Comm_split(MPI_COMM_WORLD, rank < t.members ? 0 : MPI_UNDEFINED, rank, &t.comm);
+    if (t.comm != MPI_COMM_NULL) {
+      is_wrong |= measure_table(&t);
+      MPI_Comm_free(&t.comm);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  t.members = t.ranks;
+  t.comm = MPI_COMM_WORLD;
+  return measure_table(&t) | is_wrong;
+}
+
+int field_imb_run(const char* name, int argc, char** argv, const field_imb_wish* wish, int as_json) {
+  int rank, ranks, is_wrong = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (rank == 0 && !as_json) print_first_lines(name, argc, argv, wish);
+  if (wish->is_nonblocking) field_calibrate();
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < wish->count; ++i)
+    is_wrong |= measure_tables(
+        (table){.program = name, .wish = wish, .benchmark = &wish->benchmarks[i], .ranks = ranks, .as_json = as_json},
+        rank);
+  if (rank == 0 && !as_json) printf("\n\n# All processes entering MPI_Finalize\n\n");
+  return is_wrong;
+}

@@ -1,0 +1,204 @@
+#include "bench/field/osu.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/field/rows.h"
+#include "bench/field/words.h"
+
+enum { kLargeBytes = 8192, kWidth = 18 };
+
+static const struct option kLong[] = {{"message-size", required_argument, NULL, 'm'},
+                                      {"iterations", required_argument, NULL, 'i'},
+                                      {"warmup", required_argument, NULL, 'x'},
+                                      {"full", no_argument, NULL, 'f'},
+                                      {"validation", no_argument, NULL, 'c'},
+                                      {"mem-limit", required_argument, NULL, 'M'},
+                                      {"num-test-calls", required_argument, NULL, 't'},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {"version", no_argument, NULL, 'v'},
+                                      {NULL, 0, NULL, 0}};
+
+void field_osu_help(const char* name) {
+  printf(
+      "Usage: %s [options]\n"
+      "options:\n"
+      "  -m [MIN:]MAX  sizes in bytes, doubled from MIN to MAX; K, M and G may follow (128, 2:128, 8:1M, 2:)\n"
+      "                [1:1048576; 4:1048576 for sums, which are of floats]\n"
+      "  -i ITER       iterations of each size [1000; 100 above 8192 bytes]\n"
+      "  -x ITER       warm-up iterations before, which do not count [200; 10 above 8192 bytes]\n"
+      "  -f            full table: also the fastest and the slowest rank and the iterations, or the parts of the\n"
+      "                overall time of a nonblocking collective\n"
+      "  -c            check every result; a column says Pass or Fail, and the exit status is 1 after a Fail\n"
+      "  -M SIZE       memory that a process may use for its buffers; larger sizes are left out [512M]\n"
+      "  -t CALLS      calls of MPI_Test during the computation beside a nonblocking collective [0]\n"
+      "  -h, -v        this text; the version\n",
+      name);
+}
+
+static int take(field_osu_wish* wish, int letter, const char* value) {
+  switch (letter) {
+    case 'm': return field_parse_sizes(value, &wish->bytes_min, &wish->bytes_max);
+    case 'M': {
+      size_t unused = 0;
+      return field_parse_sizes(value, &unused, &wish->memory_max);
+    }
+    case 'i':
+      if (field_parse_number(value, 1, &wish->iterations) != 0) return -1;
+      wish->iterations_large = wish->iterations;
+      return 0;
+    case 'x':
+      if (field_parse_number(value, 0, &wish->warmup) != 0) return -1;
+      wish->warmup_large = wish->warmup;
+      return 0;
+    case 't': return field_parse_number(value, 0, &wish->tests);
+    case 'f': return wish->is_full = 1, 0;
+    case 'c': return wish->is_checked = 1, 0;
+    case 'h': return wish->help = 1, 0;
+    default: return wish->version = 1, 0;
+  }
+}
+
+static void name_known(const char* name, char* error, size_t error_bytes) {
+  int at = snprintf(error, error_bytes, "no benchmark %s: known are", name);
+  for (int i = 0; i < kFieldKinds && at > 0 && (size_t)at < error_bytes; ++i)
+    at += snprintf(error + at, error_bytes - (size_t)at, " osu_%s,", kFieldTable[i].name);
+  if (at > 0 && (size_t)at < error_bytes)
+    snprintf(error + at, error_bytes - (size_t)at, " each with an i in front (osu_ibcast), IMB-MPI1, IMB-NBC");
+}
+
+int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wish, char* error, size_t error_bytes) {
+  *wish = (field_osu_wish){.bytes_min = 1,
+                           .bytes_max = (size_t)1 << 20,
+                           .memory_max = (size_t)512 << 20,
+                           .iterations = 1000,
+                           .iterations_large = 100,
+                           .warmup = 200,
+                           .warmup_large = 10};
+  wish->kind = field_find_osu(name, &wish->is_nonblocking);
+  if (wish->kind == NULL) return name_known(name, error, error_bytes), -1;
+  int letter;
+  opterr = 0;
+  optind = 0;  // getopt begins anew
+  while ((letter = getopt_long(argc, argv, ":m:i:x:fcM:t:hv", kLong, NULL)) != -1) {
+    if (letter == ':')
+      return snprintf(error, error_bytes, "%s: %s needs a value: see `%s -h`", name, argv[optind - 1], name), -1;
+    if (letter == '?')
+      return snprintf(error, error_bytes, "%s: no option %s: see `%s -h`", name, argv[optind - 1], name), -1;
+    if (take(wish, letter, optarg) == 0) continue;
+    return snprintf(error, error_bytes, "%s: -%c %s: %s", name, letter, optarg,
+                    letter == 'm' || letter == 'M' ? "give sizes such as 8, 4:64K or 1M, up to 1G"
+                                                   : "give a whole number, at least 0 (-i: 1)"),
+           -1;
+  }
+  if (optind < argc)
+    return snprintf(error, error_bytes, "%s: %s is no option: see `%s -h`", name, argv[optind], name), -1;
+  if (wish->is_checked && wish->kind->gives == kFieldNothing)
+    return snprintf(error, error_bytes, "%s: -c: a barrier has no data to check: leave -c out", name), -1;
+  const size_t element = wish->kind->reduces ? sizeof(float) : 1;
+  if (wish->bytes_min < element) wish->bytes_min = element;
+  if (wish->bytes_max < wish->bytes_min)
+    return snprintf(error, error_bytes, "%s: -m: the largest size must have room for one element of %zu bytes", name,
+                    element),
+           -1;
+  return 0;
+}
+
+static int has_size(const field_osu_wish* wish) { return wish->kind->gives != kFieldNothing; }
+
+void field_osu_title(const field_osu_wish* wish) {
+  if (wish->is_nonblocking)
+    printf("# OSU MPI Non-blocking %s Latency Test v%s\n", wish->kind->osu_nonblocking_title, SUMAC_VERSION "-sumac");
+  else
+    printf("# OSU MPI %s Latency Test v%s\n", wish->kind->osu_title, SUMAC_VERSION "-sumac");
+}
+
+static void print_names(const char* const* names) {
+  for (; *names != NULL; ++names) printf("%*s", kWidth, *names);
+}
+
+static void print_head(const field_osu_wish* wish) {
+  static const char* const kFull[] = {
+      "Compute(us)", "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)", "Pure Comm.(us)", "Overlap(%)", NULL};
+  static const char* const kShort[] = {"Compute(us)", "Pure Comm.(us)", "Overlap(%)", NULL};
+  printf("\n");
+  field_osu_title(wish);
+  if (wish->is_nonblocking) {
+    printf("# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n");
+    if (has_size(wish)) printf("%-10s", "# Size");
+    printf("%*s", kWidth, "Overall(us)");
+    print_names(wish->is_full ? kFull : kShort);
+  } else {
+    if (has_size(wish))
+      printf("%-10s%*s", "# Size", kWidth, "Avg Latency(us)");
+    else
+      printf("# Avg Latency(us)");
+    if (wish->is_full) printf("%*s%*s%12s", kWidth, "Min Latency(us)", kWidth, "Max Latency(us)", "Iterations");
+  }
+  if (wish->is_checked) printf("%*s", kWidth, "Validation");
+  printf("\n");
+  fflush(stdout);
+}
+
+static void print_time(int width, double us) { printf("%*.2f", width, us); }
+
+static void print_row(const field_osu_wish* wish, const field_cell* cell, const field_result* result) {
+  const field_range pure = FIELD_RANGE(result, pure);
+  if (has_size(wish)) printf("%-10zu", cell->bytes);
+  if (wish->is_nonblocking) {
+    const double overall = FIELD_RANGE(result, overall).mean, compute = FIELD_RANGE(result, compute).mean;
+    print_time(kWidth, overall);
+    print_time(kWidth, compute);
+    if (wish->is_full) {
+      print_time(kWidth, FIELD_RANGE(result, post).mean);
+      print_time(kWidth, FIELD_RANGE(result, test).mean);
+      print_time(kWidth, FIELD_RANGE(result, wait).mean);
+    }
+    print_time(kWidth, pure.mean);
+    print_time(kWidth, field_overlap(overall, compute, pure.mean));
+  } else {
+    // OSU's program for barriers has this column one narrower.
+    print_time(has_size(wish) ? kWidth : kWidth - 1, pure.mean);
+    if (wish->is_full) printf("%*.2f%*.2f%12d", kWidth, pure.least, kWidth, pure.greatest, result->iterations);
+  }
+  if (wish->is_checked) printf("%*s", kWidth, result->errors == 0 ? "Pass" : "Fail");
+  printf("\n");
+  fflush(stdout);
+}
+
+int field_osu_run(const char* name, const field_osu_wish* wish, int as_json) {
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (wish->is_nonblocking) field_calibrate();
+  if (rank == 0 && !as_json) print_head(wish);
+  int rows = 0, any_wrong = 0;
+  const size_t first = has_size(wish) ? wish->bytes_min : 0, last = has_size(wish) ? wish->bytes_max : 0;
+  for (size_t bytes = first; bytes <= last; bytes = bytes == 0 ? 1 : bytes * 2) {
+    const int is_large = bytes > kLargeBytes;
+    field_cell cell = {.program = name,
+                       .kind = wish->kind,
+                       .comm = MPI_COMM_WORLD,
+                       .bytes = bytes,
+                       .iterations = (int)(is_large ? wish->iterations_large : wish->iterations),
+                       .warmup = (int)(is_large ? wish->warmup_large : wish->warmup),
+                       .is_checked = wish->is_checked,
+                       .overlaps = wish->is_nonblocking,
+                       .tests = (int)wish->tests};
+    const size_t needed = field_data_bytes(wish->kind, bytes, ranks, wish->is_checked);
+    field_result result;
+    if (needed > wish->memory_max || field_measure(&cell, &result) != 0) {
+      if (rank == 0)
+        fprintf(stderr, "%s: %zu bytes and more are left out: the buffers of a process would take %zu bytes; see -M\n",
+                name, bytes, needed);
+      break;
+    }
+    if (rank == 0 && as_json) field_print_json(&cell, &result);
+    if (rank == 0 && !as_json) print_row(wish, &cell, &result);
+    any_wrong |= result.errors != 0;
+    ++rows;
+    field_result_end(&result);
+  }
+  return any_wrong ? 1 : rows == 0 ? 2 : 0;
+}

@@ -1,0 +1,123 @@
+// Both command lines of sumac-bench, and its table of collectives.
+#define OMPI_SKIP_MPICXX 1
+#include "bench/field/words.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/field/imb.h"
+#include "bench/field/osu.h"
+
+namespace {
+
+std::vector<char*> argv_of(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (auto& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::string osu_error(std::vector<std::string> words, field_osu_wish* wish) {
+  char error[512] = "";
+  auto argv = argv_of(words);
+  return field_osu_parse(argv[0], static_cast<int>(words.size()), argv.data(), wish, error, sizeof error) == 0 ? ""
+                                                                                                               : error;
+}
+
+std::string imb_error(std::vector<std::string> words, field_imb_wish* wish) {
+  char error[512] = "";
+  auto argv = argv_of(words);
+  return field_imb_parse(argv[0], static_cast<int>(words.size()), argv.data(), wish, error, sizeof error) == 0 ? ""
+                                                                                                               : error;
+}
+
+TEST(FieldWords, Sizes) {
+  const struct {
+    const char* text;
+    int status;
+    std::size_t least, most;
+  } rows[] = {
+      {"8:1M", 0, 8, 1 << 20},      {":2048", 0, 1, 2048},
+      {"64:", 0, 64, 1 << 16},      {"128", 0, 1, 128},
+      {"2K:64KiB", 0, 2048, 65536}, {"1G", 0, 1, 1UL << 30},
+      {"2G", -1, 1, 1 << 16},       {"", -1, 1, 1 << 16},
+      {"9:8", -1, 1, 1 << 16},      {"8:9:10", -1, 1, 1 << 16},
+      {"-4", -1, 1, 1 << 16},       {"x:8", -1, 1, 1 << 16},
+      {"8 :9", -1, 1, 1 << 16},     {"11111111111111111111111111111111111:", -1, 1, 1 << 16},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.text);
+    std::size_t least = 1, most = 1 << 16;
+    EXPECT_EQ(field_parse_sizes(row.text, &least, &most), row.status);
+    EXPECT_EQ(least, row.least);
+    EXPECT_EQ(most, row.most);
+  }
+}
+
+TEST(FieldWords, Exponents) {
+  int least = 0, most = 22;
+  EXPECT_EQ(field_parse_exponents("3:5", &least, &most), 0);
+  EXPECT_EQ(least * 100 + most, 305);
+  EXPECT_EQ(field_parse_exponents("30", &least, &most), 0);
+  for (const char* wrong : {"31", "5:3", "a", "3:", ":", "-1:3"})
+    EXPECT_EQ(field_parse_exponents(wrong, &least, &most), -1) << wrong;
+}
+
+TEST(FieldWords, OsuDefaultsAndOptions) {
+  field_osu_wish wish;
+  ASSERT_EQ(osu_error({"osu_iallreduce", "-f", "-c", "-i", "7", "-x", "0", "-t", "3"}, &wish), "");
+  EXPECT_TRUE(wish.is_nonblocking && wish.is_full && wish.is_checked);
+  EXPECT_EQ(wish.bytes_min, 4U);  // a float
+  EXPECT_EQ(wish.iterations + wish.iterations_large, 14);
+  EXPECT_EQ(wish.warmup + wish.warmup_large, 0);
+  EXPECT_EQ(wish.tests, 3);
+  ASSERT_EQ(osu_error({"osu_bcast", "--message-size", "16:32", "--iterations=3"}, &wish), "");
+  EXPECT_EQ(wish.bytes_min + wish.bytes_max, 48U);
+  EXPECT_EQ(wish.iterations, 3);
+  ASSERT_EQ(osu_error({"osu_bcast"}, &wish), "");
+  EXPECT_EQ(wish.bytes_min, 1U);
+  EXPECT_EQ(wish.iterations_large, 100);
+  EXPECT_NE(osu_error({"osu_allreduce", "-m", "2"}, &wish).find("one element of 4 bytes"), std::string::npos);
+  EXPECT_NE(osu_error({"osu_allreduce", "-i", "0"}, &wish).find("-i 0"), std::string::npos);
+}
+
+TEST(FieldWords, IntelsBenchmarks) {
+  field_imb_wish wish;
+  ASSERT_EQ(imb_error({"IMB-NBC", "ibcast_PURE,Iallreduce", "-iter", "20,8,3", "-npmin", "4"}, &wish), "");
+  ASSERT_EQ(wish.count, 2);
+  EXPECT_STREQ(wish.benchmarks[0].name, "Ibcast_pure");
+  EXPECT_TRUE(wish.benchmarks[0].is_pure);
+  EXPECT_STREQ(wish.benchmarks[1].name, "Iallreduce");
+  EXPECT_EQ(wish.iterations * 100 + wish.volume_mb, 2008);
+  EXPECT_EQ(wish.ranks_min, 4);
+  ASSERT_EQ(imb_error({"IMB-MPI1"}, &wish), "");
+  EXPECT_EQ(wish.count, kFieldKinds);
+  ASSERT_EQ(imb_error({"IMB-NBC"}, &wish), "");
+  EXPECT_EQ(wish.count, 2 * kFieldKinds);
+  for (const char* wrong : {"-npmin", "-fast", "Ibcast", ""})
+    EXPECT_NE(imb_error({"IMB-MPI1", wrong}, &wish), "") << wrong;
+}
+
+TEST(FieldKinds, EveryNameIsFoundAsWhatItIs) {
+  for (const auto& kind : kFieldTable) {
+    SCOPED_TRACE(kind.name);
+    int nonblocking = 1, pure = 1;
+    EXPECT_EQ(field_find_osu((std::string("osu_") + kind.name).c_str(), &nonblocking), &kind);
+    EXPECT_EQ(nonblocking, 0);
+    EXPECT_EQ(field_find_osu((std::string("osu_i") + kind.name).c_str(), &nonblocking), &kind);
+    EXPECT_EQ(nonblocking, 1);
+    EXPECT_EQ(field_find_imb(kind.imb, 0, &pure), &kind);
+    EXPECT_EQ(pure, 0);
+    EXPECT_EQ(field_find_imb((std::string("I") + kind.imb + "_pure").c_str(), 1, &pure), &kind);
+    EXPECT_EQ(pure, 1);
+  }
+  int unused;
+  for (const char* none : {"osu_", "osu_latency", "allreduce", "osu_iiallreduce"})
+    EXPECT_EQ(field_find_osu(none, &unused), nullptr);
+  EXPECT_EQ(field_find_imb("Allreduce_pure", 0, &unused), nullptr);
+  EXPECT_EQ(field_find_imb("Allreduce", 1, &unused), nullptr);
+}
+
+}  // namespace
