@@ -15,6 +15,7 @@ struct Subcommand {
 
 int down_command(const Arguments& arguments);
 int doctor_command(const Arguments& arguments);
+int doctor_host_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
 int pki_command(const Arguments& arguments);
