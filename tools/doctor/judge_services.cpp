@@ -53,7 +53,7 @@ Finding judge_sharpd(const Facts& facts) {
             ""};
   if (sharpd.state == "absent")
     return {"sharpd", facts.cluster ? Health::bad : Health::note,
-            fmt::format("nobody at {}: {}", sharpd.socket, sharpd.why),
+            sharpd.why,
             "on a cluster `sharp_daemons_setup.sh -s -d sharpd`; for one machine put `sumac run` before the program"};
   return {"sharpd", Health::bad, fmt::format("{} is there, but sharpd does not answer: {}", sharpd.socket, sharpd.why),
           "its log says more (`journalctl -u sharpd`); a process that was stopped goes on after `kill -CONT PID`"};
