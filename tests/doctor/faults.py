@@ -3,14 +3,15 @@ which finding must name it, by which words, and with which remedy."""
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import time
 
 FAULTS = []
-AGAIN = re.compile(r"pid (\d+)")
 
 
 @dataclasses.dataclass
@@ -87,7 +88,7 @@ def filtered(lab, host, rule):
         lab.run(host, "nft", "delete table inet doctor")
 
 
-@fault("a path that drops packets of more than 1500 bytes", "h1", "path MTU", "BAD", r"more than 1500 bytes to h2 .* vanish", r"tcp_mtu_probing")
+@fault("a path that drops packets of more than 1500 bytes", "h1", "path MTU", "BAD", r"more than 1500 bytes to h2 .* vanish", r"tcp_mtu_probing", also=("sharp_am",))
 def path_drops(lab):
     with filtered(lab, "h2", "meta length > 1500 drop"):
         yield {}
@@ -186,8 +187,7 @@ def two_nodes(lab):
 
 def fabric_without(lab, change):
     path = lab.folder / "fabric.yaml"
-    from lab import FABRIC  # pylint: disable=import-outside-toplevel
-    path.write_text(change(FABRIC.read_text()))
+    path.write_text(change(lab.fabric.read_text()))
     return {"fabric": path}
 
 
@@ -196,7 +196,7 @@ def missing_host(lab):
     yield fabric_without(lab, lambda text: text.replace("h[3-4]", "h3"))
 
 
-@fault("a node that stands twice in the fabric file", "", "fabric file", "BAD", r"fabric\.yaml:\d+: .*an-leaf1", r"sumac fabric show")
+@fault("a node that stands twice in the fabric file", "", "fabric file", "BAD", r"fabric\.yaml: the name an-leaf1 is used twice", r"sumac fabric show")
 def node_twice(lab):
     yield fabric_without(lab, lambda text: text.replace("  an-leaf2: {switch: leaf2}", "  an-leaf1: {switch: leaf2}"))
 
@@ -227,7 +227,7 @@ setting("net.ipv4.ip_local_port_range", "40000 41000", "1001 ports")
 setting("net.ipv4.ip_local_port_range", "1024 60999", "6126")
 
 
-@fault("a setting that differs", "", "settings", "note", r"tcp_slow_start_after_idle differs: 1: h\[1-3\]; 0: h4", r"sysctl -w \S+=.1. on h4")
+@fault("a setting that differs", "", "settings", "note", r"tcp_slow_start_after_idle differs: 1: h\[1-3\]; 0: h4", r"sysctl -w \S+=.1.` on h4")
 def differs(lab):
     lab.run("h4", "sysctl", "-q", "-w", "net.ipv4.tcp_slow_start_after_idle=0")
     try:
@@ -305,9 +305,20 @@ def other_host(lab):
         del lab.state["program"]["h2"]
 
 
+def sharpds(lab):
+    return json.loads(lab.run("h1", lab.build / "bin" / "sharp_cmd", "topology", "--json", "--manager", "manager:6126"))["sharpds"]
+
+
 def other_sharpd(lab, more=()):
-    return lab.start("h4", [lab.build / "tests" / "sharpd-other-version", "--host", "h4", "--socket", "/tmp/other.sock", "--manager", "manager:6126", "--tls-dir",
-                            "/run/sumac/tls", "--log-level", "3", *more], "registered")
+    """A second sharpd on h4, of another version; returns when the manager knows it."""
+    before = sharpds(lab)
+    daemon = lab.start("h4", [lab.build / "tests" / "sharpd-other-version", "--host", "h4", "--socket", "/run/sumac/other.sock", "--manager", "manager:6126",
+                              "--tls-dir", "/run/sumac/tls", "--log-level", "3", *more], "listens at")
+    end = time.monotonic() + 30
+    while sharpds(lab) == before:
+        if time.monotonic() > end:
+            raise AssertionError("the manager does not know the second sharpd of h4 after 30 s")
+    return daemon
 
 
 @fault("a daemon of another version", "h1", "versions", "note", r"sharpd is 0\.0\.9 on 1 hosts \(h4\)", r"install one version everywhere")

@@ -39,6 +39,7 @@ class Lab:
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.sumac = self.build / "bin" / "sumac"
+        self.fabric = FABRIC
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sumac-doctor-", dir="/tmp"))
         self.name = self.folder.name
         self.state = {"sumac": str(self.sumac), "lab": self.name, "silent": [], "before": {}, "program": {}}

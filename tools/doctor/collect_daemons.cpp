@@ -28,7 +28,7 @@ constexpr std::size_t kDaemonsMax = 64;
 
 std::string read(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 std::vector<std::string> split(const std::string& text, char by) {
@@ -101,7 +101,8 @@ std::vector<DaemonOptions> find_daemons() {
     const auto pid_text = entry.path().filename().string();
     std::int64_t pid = 0;
     if (std::from_chars(pid_text.data(), pid_text.data() + pid_text.size(), pid).ec != std::errc{}) continue;
-    const auto comm = trimmed(read(entry.path() / "comm"));
+    const auto text = read(entry.path() / "comm");
+    const auto comm = std::string_view(text).substr(0, text.find('\n'));
     for (const auto& program : kPrograms) {
       if (comm != program.name || found.size() >= kDaemonsMax || !is_of_this_host(entry.path())) continue;
       const auto options = options_of(entry.path(), program, split(read(entry.path() / "cmdline"), '\0'));

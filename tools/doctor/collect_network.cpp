@@ -84,7 +84,8 @@ void collect_interfaces(Facts& facts) {
 void collect_names(Facts& facts, const Strings& names) {
   facts.names.push_back({.name = facts.host});
   for (const auto& name : names)
-    if (name != facts.host && facts.names.size() < kNamesMax) facts.names.push_back({.name = name});
+    if (facts.names.size() < kNamesMax && std::ranges::find(facts.names, name, &Name::name) == facts.names.end())
+      facts.names.push_back({.name = name});
   const auto children = std::min(kChildrenMax, facts.names.size());
   std::vector<std::function<void(int)>> tasks;
   for (std::size_t first = 0; first < children; ++first)

@@ -24,9 +24,11 @@ namespace {
 
 constexpr std::uint16_t kPort = 33499;  // Of the range that traceroute uses, which filters let pass more often than others.
 constexpr Duration kAnswerWithin = Millis(400);
+/// A host answers six datagrams of one sender at once, and then one a second: after such a pause silence has a meaning.
+constexpr Duration kRefilled = Millis(1100);
 constexpr std::int64_t kSmall = 576;
 constexpr std::size_t kPathsMax = 16;
-/// Sizes of known networks, from large to small: a host answers six datagrams at once and then one a second.
+/// Sizes of known networks, from large to small: the largest that arrives is answered first.
 constexpr std::int64_t kSizes[] = {9000, 4096, 2044, 1500, 1480, 1450, 1420, 1400, 1280, 1000};
 
 /// One datagram of `bytes`, headers included, and its answer.
@@ -78,8 +80,8 @@ void hear(Probe& probe) {
 }
 
 /// Waits for the answers to all probes, or until no more are to be expected.
-void await(std::vector<Probe>& probes) {
-  const Time deadline = deadline_after(monotonic_now(), kAnswerWithin);
+void await(std::vector<Probe>& probes, Duration limit) {
+  const Time deadline = deadline_after(monotonic_now(), limit);
   for (;;) {
     std::vector<pollfd> wait;
     std::vector<Probe*> open;
@@ -136,12 +138,13 @@ void collect_paths(Facts& facts, const Strings& peers) {
   std::vector<bool> open(facts.paths.size());
   for (std::size_t i = 0; i < facts.paths.size(); ++i)
     open[i] = facts.paths[i].interface_mtu > kSmall && resolve(facts.paths[i].address, addresses[i]);
-  // Sends one datagram to each open path. One that arrives shows what fits.
-  const auto ask = [&](auto size_of) {
+  // Sends datagrams of these sizes to each open path. One that arrives shows what fits.
+  const auto ask = [&](auto sizes_of, Duration limit) {
     std::vector<Probe> probes;
     for (std::size_t i = 0; i < open.size(); ++i)
-      if (open[i] && size_of(facts.paths[i]) > 0) probes.push_back(send(i, addresses[i], size_of(facts.paths[i])));
-    await(probes);
+      if (open[i])
+        for (const auto size : sizes_of(facts.paths[i])) probes.push_back(send(i, addresses[i], size));
+    await(probes, limit);
     for (const auto& probe : probes) {
       auto& path = facts.paths[probe.path];
       if (probe.answer == Probe::Answer::arrived) path.fits = std::max(path.fits, probe.bytes);
@@ -149,15 +152,21 @@ void collect_paths(Facts& facts, const Strings& peers) {
       if (path.fits >= path.interface_mtu || probe.answer == Probe::Answer::other) open[probe.path] = false;
     }
   };
-  const auto full = [](const Path& path) { return path.interface_mtu; };
-  ask(full);
-  ask(full);  // A datagram may be lost.
-  ask([](const Path&) { return kSmall; });
+  using Sizes = std::vector<std::int64_t>;
+  const auto full = [](const Path& path) { return Sizes{path.interface_mtu}; };
+  const auto smaller = [](const Path& path) {
+    Sizes sizes;
+    for (const auto size : kSizes)
+      if (size < path.interface_mtu) sizes.push_back(size);
+    return sizes;
+  };
+  ask(full, kAnswerWithin);
+  ask(full, kAnswerWithin);  // A datagram may be lost.
+  ask([](const Path&) { return Sizes{kSmall}; }, kAnswerWithin);
   for (std::size_t i = 0; i < open.size(); ++i)
     if (facts.paths[i].fits == 0) open[i] = false;  // Such a peer answers nothing, so silence has no meaning.
-  ask(full);
-  for (const auto size : kSizes)
-    ask([&](const Path& path) { return path.fits <= kSmall && size < path.interface_mtu ? size : 0; });
+  ask(smaller, kRefilled);
+  ask(full, kRefilled);
 }
 
 }  // namespace sumac::tools::doctor

@@ -51,6 +51,7 @@ Groups group_by(const Answers& hosts, ValueOf value_of) {
 
 std::string seconds_text(double seconds) {
   const double size = std::abs(seconds);
+  if (size < 1e-3) return fmt::format("{:.0f} us", size * 1e6);
   if (size < 1) return fmt::format("{:.1f} ms", size * 1e3);
   if (size < 120) return fmt::format("{:.1f} s", size);
   if (size < 7200) return fmt::format("{:.0f} minutes", size / 60);
@@ -259,7 +260,7 @@ Findings compare(const std::vector<HostAnswer>& hosts) {
 Findings judge_fabric(const Result<topo::Fabric>& fabric, const std::string& file, const Strings& hosts) {
   if (!fabric)
     return {{"fabric file", Health::bad, fabric.error().context,
-             fmt::format("mend that line; `sumac fabric show {}` checks it again", file)}};
+             fmt::format("mend the file; `sumac fabric show {}` checks it again", file)}};
   Findings all;
   Strings missing;
   for (const auto& name : hosts)

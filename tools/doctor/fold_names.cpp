@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "tools/doctor/compare.hpp"
@@ -48,6 +47,7 @@ std::string fold_names(const Strings& names) {
     const auto& part = parts[key];
     const auto width = part.digits[0] == '0' ? part.digits.size() : 1;
     std::ranges::sort(numbers);
+    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
     const auto text = [&](long number) { return fmt::format("{:0{}}", number, width); };
     if (numbers.size() == 1) {
       add(part.head + text(numbers[0]) + part.tail);
