@@ -132,7 +132,7 @@ def wrong_name(lab):
     yield from hosts_file(lab, "h2", lambda text: text.replace("10.77.0.4 h4\n", "10.77.0.3 h4\n"))
 
 
-@fault("two hosts of one name", "", "host names", "BAD", r"h1 and h2 call themselves h1", r"hostnamectl set-hostname", also=("host names", "fabric file"))
+@fault("two hosts of one name", "", "host names", "BAD", r"h1 and h2 call themselves h1", r"hostnamectl set-hostname", also=("fabric file", "certificates"))
 def same_name(lab):
     with lab.before("h2", ["unshare", "-u", "sh", "-ec", 'hostname h1; exec "$@"', "sh"]):
         yield {}
@@ -309,10 +309,10 @@ def sharpds(lab):
     return json.loads(lab.run("h1", lab.build / "bin" / "sharp_cmd", "topology", "--json", "--manager", "manager:6126"))["sharpds"]
 
 
-def other_sharpd(lab, more=()):
-    """A second sharpd on h4, of another version; returns when the manager knows it."""
+def second_sharpd(lab, program, more=()):
+    """A second sharpd on h4; returns when the manager knows it."""
     before = sharpds(lab)
-    daemon = lab.start("h4", [lab.build / "tests" / "sharpd-other-version", "--host", "h4", "--socket", "/run/sumac/other.sock", "--manager", "manager:6126",
+    daemon = lab.start("h4", [program, "--host", "h4", "--socket", "/run/sumac/other.sock", "--manager", "manager:6126",
                               "--tls-dir", "/run/sumac/tls", "--log-level", "3", *more], "listens at")
     end = time.monotonic() + 30
     while sharpds(lab) == before:
@@ -323,7 +323,7 @@ def other_sharpd(lab, more=()):
 
 @fault("a daemon of another version", "h1", "versions", "note", r"sharpd is 0\.0\.9 on 1 hosts \(h4\)", r"install one version everywhere")
 def other_daemon(lab):
-    daemon = other_sharpd(lab)
+    daemon = second_sharpd(lab, lab.build / "tests" / "sharpd-other-version")
     try:
         yield {}
     finally:
@@ -408,13 +408,12 @@ def mixed_authorities(lab):
         yield {}
 
 
-@fault("a token that others may read", "h4", "certificates", "BAD", r"/token may be read or changed by others \(mode 0644\)", r"chmod 600 \S+/token",
-       also=("versions",))
+@fault("a token that others may read", "h4", "certificates", "BAD", r"/token may be read or changed by others \(mode 0644\)", r"chmod 600 \S+/token")
 def open_token(lab):
     token = lab.folder / "token"
     token.write_text("0123456789abcdef0123456789abcdef\n")
     token.chmod(0o600)
-    daemon = other_sharpd(lab, ["--metrics-listen", "127.0.0.1:0", "--metrics-token", token])
+    daemon = second_sharpd(lab, lab.build / "bin" / "sharpd", ["--metrics-listen", "127.0.0.1:0", "--metrics-token", token])
     try:
         token.chmod(0o644)
         yield {}
@@ -449,7 +448,7 @@ def stopped_sharpd(lab):
 
 
 # The last one: it can't be undone.
-@fault("a node that ended", "h1", "node names", "BAD", r"not registered at the manager: an-leaf2", r"sharp_an --name NODE")
+@fault("a node that ended", "h1", "node names", "BAD", r"not registered at the manager: an-leaf2", r"sharp_an --name NODE", also=("daemon ports",))
 def ended_node(lab):
     os.kill(lab.pid("sharp_an an-leaf2"), 15)
     while next(one["alive"] for one in lab.status()["daemons"] if one["name"] == "sharp_an an-leaf2"):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tools/doctor/compare.hpp"
 
@@ -25,27 +26,35 @@ Numbered split(const std::string& name) {
 }  // namespace
 
 std::string fold_names(const Strings& names) {
-  // Numbers of one width belong together: n1 and n01 are two hosts.
+  // n1 and n01 are two hosts: a number belongs to those of its width where one of these begins with 0.
+  std::set<std::string> padded;
+  const auto key_of = [](const Numbered& part, std::size_t width) {
+    return fmt::format("{}\n{}\n{}", part.head, width, part.tail);
+  };
+  for (const auto& name : names)
+    if (const auto part = split(name); part.digits.size() > 1 && part.digits[0] == '0')
+      padded.insert(key_of(part, part.digits.size()));
   std::map<std::string, std::vector<long>> groups;
   std::map<std::string, Numbered> parts;
+  std::map<std::string, std::size_t> widths;
   std::string result;
   const auto add = [&](const std::string& text) { result += (result.empty() ? "" : ",") + text; };
   Strings order;
   for (const auto& name : names) {
     const auto part = split(name);
-    const bool padded = part.digits.size() > 1 && part.digits[0] == '0';
-    const auto key = fmt::format("{}\n{}\n{}", part.head, padded ? part.digits.size() : 0, part.tail);
+    const auto width = padded.contains(key_of(part, part.digits.size())) ? part.digits.size() : 1;
+    const auto key = key_of(part, width);
     if (part.digits.empty()) {
       add(name);
       continue;
     }
-    if (!groups.contains(key)) order.push_back(key), parts[key] = part;
+    if (!groups.contains(key)) order.push_back(key), parts[key] = part, widths[key] = width;
     groups[key].push_back(std::stol(part.digits));
   }
   for (const auto& key : order) {
     auto& numbers = groups[key];
     const auto& part = parts[key];
-    const auto width = part.digits[0] == '0' ? part.digits.size() : 1;
+    const auto width = widths[key];
     std::ranges::sort(numbers);
     numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
     const auto text = [&](long number) { return fmt::format("{:0{}}", number, width); };

@@ -51,7 +51,7 @@ Finding judge_own_name(const Facts& facts) {
             addresses.empty() ? "enough for one machine; hosts of a cluster need an interface with an address"
                               : line + "; enough as it is for one machine"};
   for (const auto& address : own.addresses)
-    if (!is_loopback(address) && std::ranges::find(addresses, address) == addresses.end())
+    if (!addresses.empty() && !is_loopback(address) && std::ranges::find(addresses, address) == addresses.end())
       return {"host names", Health::bad,
               fmt::format("this host's own name {} is {}, which is no address of this machine ({})", own.name, address,
                           fmt::join(addresses, ", ")),
