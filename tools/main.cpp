@@ -22,7 +22,8 @@ constexpr Subcommand kSubcommands[] = {
     {"tune", "measure this machine and write which algorithm serves which sizes inside a host", tune_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
     {"pki", "certificates for daemons that talk over a network: init, issue, show", pki_command},
-    {"doctor", "what is wrong with this machine, or with several hosts side by side, and how to mend it", doctor_command},
+    {"doctor", "what is wrong with this machine, or with several hosts side by side, and how to mend it",
+     doctor_command},
 };
 
 void print_help() {

@@ -44,8 +44,8 @@ struct KeyAndRequest {
 };
 Result<KeyAndRequest> make_request(const Identity& who);
 
-/// Returns a certificate (PEM) of the request's key for `who`: what the request says of its maker's name does not count.
-/// Errc::invalid: it is no request, or its maker does not have the key.
+/// Returns a certificate (PEM) of the request's key for `who`: what the request says of its maker's name does not
+/// count. Errc::invalid: it is no request, or its maker does not have the key.
 Result<std::string> certify(const CertAndKey& authority, std::string_view request, const Identity& who,
                             const Validity& when);
 

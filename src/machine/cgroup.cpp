@@ -1,5 +1,5 @@
-// Reads the CPU quotas and memory limits of cgroups, both versions. They may stand at any level between the process's group and
-// the root, so all levels are read; the least counts.
+// Reads the CPU quotas and memory limits of cgroups, both versions. They may stand at any level between the process's
+// group and the root, so all levels are read; the least counts.
 #include <sys/stat.h>
 
 #include <algorithm>

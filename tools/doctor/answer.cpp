@@ -1,5 +1,5 @@
-// `sumac doctor-host`: the doctor of one host of several, which `sumac doctor --hosts` starts by a launcher. It talks over its
-// standard input and output (tools/run/talk.hpp): settings, then the clock some times, then the report.
+// `sumac doctor-host`: the doctor of one host of several, which `sumac doctor --hosts` starts by a launcher. It talks
+// over its standard input and output (tools/run/talk.hpp): settings, then the clock some times, then the report.
 #include <fmt/core.h>
 
 #include <ctime>

@@ -7,9 +7,10 @@ namespace sumac::tools::doctor {
 
 struct Wanted {
   bool cluster = false;
-  std::string manager;  ///< ADDR:PORT or unix:PATH; empty: guessed from the environment, the sharpd that runs, `sumac up`.
-  Strings names;        ///< Hosts whose names this host should resolve.
-  Strings peers;        ///< Those of them to which the path is measured.
+  std::string
+      manager;    ///< ADDR:PORT or unix:PATH; empty: guessed from the environment, the sharpd that runs, `sumac up`.
+  Strings names;  ///< Hosts whose names this host should resolve.
+  Strings peers;  ///< Those of them to which the path is measured.
 };
 
 Facts collect(const Wanted& wanted);

@@ -1,5 +1,5 @@
-// Finds Sumac's daemons that run on this host, with their options: those of their command line, their environment and their
-// configuration file, as far as this user may read them.
+// Finds Sumac's daemons that run on this host, with their options: those of their command line, their environment and
+// their configuration file, as far as this user may read them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ struct Program {
   const char* variables;  ///< The beginning of its variables.
   const char* own_name;   ///< The option that names the daemon.
 };
-constexpr Program kPrograms[] = {{"sharp_am", "SUMAC_AM_", ""}, {"sharp_an", "SUMAC_NODE_", "name"}, {"sharpd", "SUMAC_HOSTD_", "host"}};
+constexpr Program kPrograms[] = {
+    {"sharp_am", "SUMAC_AM_", ""}, {"sharp_an", "SUMAC_NODE_", "name"}, {"sharpd", "SUMAC_HOSTD_", "host"}};
 constexpr std::size_t kDaemonsMax = 64;
 
 std::string read(const fs::path& path) {
@@ -85,7 +86,8 @@ bool is_of_this_host(const fs::path& process) {
     const auto ours = fs::read_symlink(fs::path("/proc/self/ns") / kind, own_error);
     if (!error && !own_error && theirs != ours) return false;
     if (!error) continue;
-    // Another user's namespaces can not be read. The process ids that it has say whether it is in a namespace of its own.
+    // Another user's namespaces can not be read. The process ids that it has say whether it is in a namespace of its
+    // own.
     for (const auto& line : split(read(process / "status"), '\n'))
       if (line.starts_with("NSpid:")) return std::ranges::count(line, '\t') == 1;
   }

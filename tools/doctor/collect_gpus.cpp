@@ -1,4 +1,5 @@
-// Collects GPUs and the state of their drivers. The driver's library is tried in a child: it may hang or end the process.
+// Collects GPUs and the state of their drivers. The driver's library is tried in a child: it may hang or end the
+// process.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>

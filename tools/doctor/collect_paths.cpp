@@ -1,5 +1,6 @@
-// Finds the largest packet that reaches another host whole. A UDP datagram to a port where nobody listens, with the order not
-// to cut it, is answered by ICMP: "port unreachable" says that it arrived. The peer needs no program for that.
+// Finds the largest packet that reaches another host whole. A UDP datagram to a port where nobody listens, with the
+// order not to cut it, is answered by ICMP: "port unreachable" says that it arrived. The peer needs no program for
+// that.
 #include <time.h>
 // The kernel header needs the C library's time.h before it.
 #include <linux/errqueue.h>
@@ -22,7 +23,8 @@
 namespace sumac::tools::doctor {
 namespace {
 
-constexpr std::uint16_t kPort = 33499;  // Of the range that traceroute uses, which filters let pass more often than others.
+constexpr std::uint16_t kPort =
+    33499;  // Of the range that traceroute uses, which filters let pass more often than others.
 constexpr Duration kAnswerWithin = Millis(400);
 /// A host answers six datagrams of one sender at once, and then one a second: after such a pause silence has a meaning.
 constexpr Duration kRefilled = Millis(1100);
@@ -52,7 +54,8 @@ Probe send(std::size_t path, const Peer& peer, std::int64_t bytes) {
   if (!probe.fd ||
       ::setsockopt(probe.fd.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &discover,
                    sizeof discover) != 0 ||
-      ::setsockopt(probe.fd.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof on) != 0 ||
+      ::setsockopt(probe.fd.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof on) !=
+          0 ||
       ::connect(probe.fd.get(), reinterpret_cast<const sockaddr*>(&peer.address), peer.length) != 0) {
     probe.answer = Probe::Answer::other;
     return probe;
@@ -119,7 +122,8 @@ void choose(Facts& facts, const Strings& peers) {
     if (address.empty() || known != facts.paths.end() || facts.paths.size() >= kPathsMax) return;
     const auto own = address_towards(address);
     if (!own || own->loopback || own->ip == address || own->device.empty()) return;
-    facts.paths.push_back({.peer = name, .address = address, .interface = own->device, .interface_mtu = mtu_of(own->device)});
+    facts.paths.push_back(
+        {.peer = name, .address = address, .interface = own->device, .interface_mtu = mtu_of(own->device)});
   };
   for (const auto& peer : peers)
     for (const auto& name : facts.names)

@@ -1,4 +1,5 @@
-// Connects to the daemons' ports. A port that refuses has nobody behind it; one that does not answer is behind a filter.
+// Connects to the daemons' ports. A port that refuses has nobody behind it; one that does not answer is behind a
+// filter.
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -38,7 +39,8 @@ int begin(const std::string& address, UniqueFd& fd) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
-  if (colon == std::string::npos || ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found) != 0) return -1;
+  if (colon == std::string::npos || ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found) != 0)
+    return -1;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   fd = UniqueFd(::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return errno;

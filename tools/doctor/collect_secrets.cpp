@@ -29,7 +29,8 @@ class Collector {
  public:
   explicit Collector(std::vector<SecretFile>& to) : to_(to) {}
 
-  void add(const std::string& path, const std::string& kind, const std::string& belongs_to, const std::string& authority) {
+  void add(const std::string& path, const std::string& kind, const std::string& belongs_to,
+           const std::string& authority) {
     if (path.empty() || to_.size() >= kFilesMax || !seen_.insert(path).second) return;
     SecretFile file{.path = path, .kind = kind, .belongs_to = belongs_to};
     struct stat info {};
@@ -109,7 +110,8 @@ void collect_secrets(Facts& facts, const std::vector<DaemonOptions>& daemons) {
     // The names under which daemons register: sharpd's default is the host's own.
     std::string belongs_to;
     if (each.daemon.program == "sharp_an" && !each.daemon.name.empty()) belongs_to = "node " + each.daemon.name;
-    if (each.daemon.program == "sharpd") belongs_to = "host " + (each.daemon.name.empty() ? facts.host : each.daemon.name);
+    if (each.daemon.program == "sharpd")
+      belongs_to = "host " + (each.daemon.name.empty() ? facts.host : each.daemon.name);
     collector.add_directory(files["tls-dir"], belongs_to);
     collector.add(files["tls-ca"], "certificate", "", "");
     collector.add(files["tls-cert"], "certificate", belongs_to, files["tls-ca"]);

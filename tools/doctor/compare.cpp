@@ -82,14 +82,16 @@ void compare_clocks(const Answers& hosts, Findings& all) {
         .push_back(host->name);
   }
   for (const auto& [what, names] : wrong)
-    all.push_back({"clocks", what.first,
-                   fmt::format("the clock of {} is {} of the others (measured to {})", fold_names(names), what.second,
-                               seconds_text(error_max)),
-                   "log times do not line up, and certificates may count as ended: `apt-get install chrony` there, then "
-                   "`chronyc makestep`"});
+    all.push_back(
+        {"clocks", what.first,
+         fmt::format("the clock of {} is {} of the others (measured to {})", fold_names(names), what.second,
+                     seconds_text(error_max)),
+         "log times do not line up, and certificates may count as ended: `apt-get install chrony` there, then "
+         "`chronyc makestep`"});
   if (wrong.empty())
-    all.push_back({"clocks", Health::well,
-                   fmt::format("within {} of each other (measured to {})", seconds_text(worst), seconds_text(error_max)), ""});
+    all.push_back(
+        {"clocks", Health::well,
+         fmt::format("within {} of each other (measured to {})", seconds_text(worst), seconds_text(error_max)), ""});
 }
 
 /// "10.77.0.1/16" -> "10.77.0.0/16"; empty for IPv6, whose link-local networks are the same everywhere.
@@ -107,7 +109,8 @@ std::string network_of(const std::string& address) {
     if (at < 4 && (begin == end || *begin++ != '.')) return {};
   }
   if (begin != end || slash == std::string::npos ||
-      std::from_chars(address.data() + slash + 1, address.data() + address.size(), prefix).ec != std::errc{} || prefix > 32)
+      std::from_chars(address.data() + slash + 1, address.data() + address.size(), prefix).ec != std::errc{} ||
+      prefix > 32)
     return {};
   std::uint32_t ip = byte[0] << 24 | byte[1] << 16 | byte[2] << 8 | byte[3];
   ip &= prefix == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix);
@@ -127,10 +130,11 @@ void compare_mtus(const Answers& hosts, Findings& all) {
       equal += groups.begin()->second.size() > 1;
       continue;
     }
-    all.push_back({"MTU", Health::note, fmt::format("in network {} it is {}", network, text_of_groups(groups)),
-                   fmt::format("large packets to the smaller side vanish: `ip link set dev DEVICE mtu {}` on {}, or the "
-                               "smaller value on all",
-                               most_common(groups), odd_ones(groups))});
+    all.push_back(
+        {"MTU", Health::note, fmt::format("in network {} it is {}", network, text_of_groups(groups)),
+         fmt::format("large packets to the smaller side vanish: `ip link set dev DEVICE mtu {}` on {}, or the "
+                     "smaller value on all",
+                     most_common(groups), odd_ones(groups))});
   }
   if (equal > 0 && equal == networks.size())
     all.push_back({"MTU", Health::well, "the same on all hosts of each network", ""});
@@ -140,7 +144,8 @@ void compare_names(const Answers& hosts, Findings& all) {
   std::map<std::string, std::set<std::string>> addresses;  // Of each host, as it says itself.
   for (const auto* host : hosts)
     for (const auto& interface : host->report->facts.interfaces)
-      for (const auto& address : interface.addresses) addresses[host->name].insert(address.substr(0, address.find('/')));
+      for (const auto& address : interface.addresses)
+        addresses[host->name].insert(address.substr(0, address.find('/')));
   // (name, wrong address) -> the hosts where it is so
   std::map<std::pair<std::string, std::string>, Strings> wrong;
   std::size_t right = 0;
@@ -157,11 +162,11 @@ void compare_names(const Answers& hosts, Findings& all) {
       }
     }
   for (const auto& [what, where] : wrong)
-    all.push_back({"host names", Health::bad,
-                   fmt::format("{} is {} on {}, but {} has no such address ({})", what.first, what.second, fold_names(where),
-                               what.first, fmt::join(addresses[what.first], ", ")),
-                   fmt::format("mend the line of {} in /etc/hosts of {}, or its entry in DNS", what.first,
-                               fold_names(where))});
+    all.push_back(
+        {"host names", Health::bad,
+         fmt::format("{} is {} on {}, but {} has no such address ({})", what.first, what.second, fold_names(where),
+                     what.first, fmt::join(addresses[what.first], ", ")),
+         fmt::format("mend the line of {} in /etc/hosts of {}, or its entry in DNS", what.first, fold_names(where))});
   if (wrong.empty() && right > 0)
     all.push_back({"host names", Health::well, "each host's name leads to that host, from every other", ""});
   // One name for two machines.
@@ -169,8 +174,9 @@ void compare_names(const Answers& hosts, Findings& all) {
   for (const auto* host : hosts) calls[host->report->facts.host].push_back(host->name);
   for (const auto& [name, who] : calls)
     if (who.size() > 1)
-      all.push_back({"host names", Health::bad, fmt::format("{} call themselves {}", fmt::join(who, " and "), name),
-                     "`hostnamectl set-hostname NAME`, a name of its own for each; or name each host once with --hosts"});
+      all.push_back(
+          {"host names", Health::bad, fmt::format("{} call themselves {}", fmt::join(who, " and "), name),
+           "`hostnamectl set-hostname NAME`, a name of its own for each; or name each host once with --hosts"});
 }
 
 void compare_nodes(const Answers& hosts, Findings& all) {
@@ -183,7 +189,8 @@ void compare_nodes(const Answers& hosts, Findings& all) {
   }
   for (const auto& [name, where] : nodes)
     if (where.size() > 1)
-      all.push_back({"node names", Health::bad, fmt::format("node {} runs on {} hosts: {}", name, where.size(), fold_names(where)),
+      all.push_back({"node names", Health::bad,
+                     fmt::format("node {} runs on {} hosts: {}", name, where.size(), fold_names(where)),
                      "start each with `--name NODE`, a node of its own in the fabric file, or end all but one"});
 }
 
@@ -198,8 +205,9 @@ void compare_versions(const Answers& hosts, Findings& all) {
       all.push_back({"versions", Health::note, fmt::format("{}: {}", what, text_of_groups(groups)), remedy});
   };
   const auto sumac = group_by(hosts, [](const Facts& f) { return f.sumac; });
-  note("Sumac", sumac, fmt::format("install one version everywhere, for instance that of most hosts on {}",
-                                   sumac.empty() ? "" : odd_ones(sumac)));
+  note("Sumac", sumac,
+       fmt::format("install one version everywhere, for instance that of most hosts on {}",
+                   sumac.empty() ? "" : odd_ones(sumac)));
   note("MPI", group_by(hosts, [](const Facts& f) { return f.software.mpi; }),
        "one MPI on all hosts: processes of two versions do not start together");
   note("GPU driver", group_by(hosts, driver_of), "one driver on all hosts that a job uses");
@@ -215,7 +223,8 @@ void compare_versions(const Answers& hosts, Findings& all) {
     note(name, files, files.size() > 1 ? fmt::format("install Sumac again on {}", odd_ones(files)) : "");
   }
   if (std::ranges::none_of(all, [](const Finding& each) { return each.subject == "versions"; }) && hosts.size() > 1)
-    all.push_back({"versions", Health::well, "Sumac, its libraries, MPI and GPU drivers are the same on all hosts", ""});
+    all.push_back(
+        {"versions", Health::well, "Sumac, its libraries, MPI and GPU drivers are the same on all hosts", ""});
 }
 
 void compare_settings(const Answers& hosts, Findings& all) {
@@ -268,10 +277,11 @@ Findings judge_fabric(const Result<topo::Fabric>& fabric, const std::string& fil
         std::ranges::find(fabric->nodes, name, &topo::Node::name) == fabric->nodes.end())
       missing.push_back(name);
   if (!missing.empty())
-    all.push_back({"fabric file", Health::bad, fmt::format("{} has no host {}", file, fold_names(missing)),
-                   fmt::format("add `{}: {{leaf: SWITCH}}` below `hosts:`, then `systemctl reload sharp_am`; or start sharpd "
-                               "there with --host NAME, a name that the file has",
-                               missing.front())});
+    all.push_back(
+        {"fabric file", Health::bad, fmt::format("{} has no host {}", file, fold_names(missing)),
+         fmt::format("add `{}: {{leaf: SWITCH}}` below `hosts:`, then `systemctl reload sharp_am`; or start sharpd "
+                     "there with --host NAME, a name that the file has",
+                     missing.front())});
   else
     all.push_back({"fabric file", Health::well,
                    fmt::format("{}: {} hosts, {} nodes", file, fabric->hosts.size(), fabric->nodes.size()), ""});

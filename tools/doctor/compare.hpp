@@ -15,8 +15,8 @@ struct ClockOffset {
 };
 
 struct HostAnswer {
-  std::string name;               ///< As it was named by --hosts.
-  std::optional<Report> report;   ///< Nothing: the host did not answer, for the reason in `why`.
+  std::string name;              ///< As it was named by --hosts.
+  std::optional<Report> report;  ///< Nothing: the host did not answer, for the reason in `why`.
   std::string why, remedy;
   std::optional<ClockOffset> clock;
 };

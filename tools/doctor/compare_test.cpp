@@ -23,13 +23,16 @@ std::vector<HostAnswer> alike() {
     for (int other = 1; other <= 4; ++other)
       if (other != i) f.names.push_back({"h" + std::to_string(other), "", {"10.0.0." + std::to_string(other)}, 1});
     f.settings = {{"net.ipv4.tcp_sack", "1"}};
-    f.software = {.mpi = "mpirun (Open MPI) 4.1.4", .component = true, .libraries = {{"libsharp_coll.so", "0123456789abcdef"}}};
+    f.software = {
+        .mpi = "mpirun (Open MPI) 4.1.4", .component = true, .libraries = {{"libsharp_coll.so", "0123456789abcdef"}}};
     hosts.push_back(std::move(host));
   }
   return hosts;
 }
 
-Facts& facts_of(std::vector<HostAnswer>& hosts, int number) { return hosts[static_cast<std::size_t>(number - 1)].report->facts; }
+Facts& facts_of(std::vector<HostAnswer>& hosts, int number) {
+  return hosts[static_cast<std::size_t>(number - 1)].report->facts;
+}
 
 TEST(Compare, hosts_that_are_alike_have_no_finding) {
   for (const auto& each : compare(alike())) EXPECT_EQ(each.health, Health::well) << each.subject << ": " << each.found;
@@ -44,23 +47,41 @@ TEST(Compare, each_difference_is_named_with_its_remedy) {
     Health health;
     const char *found, *remedy;
   } rows[] = {
-      {"a clock that is 0.2 s behind", [](auto& h) { h[2].clock->offset_ns = -kSecond / 5; }, "clocks", Health::note, "h3 is 200.0 ms behind", "chrony"},
-      {"a clock of yesterday", [](auto& h) { h[0].clock->offset_ns = -86400 * kSecond; }, "clocks", Health::bad, "h1 is 24.0 hours behind", "chrony"},
-      {"MTU", [](auto& h) { facts_of(h, 3).interfaces[0].mtu = 1500; }, "MTU", Health::note, "9000: h[1-2,4]; 1500: h3", "mtu 9000` on h3"},
+      {"a clock that is 0.2 s behind", [](auto& h) { h[2].clock->offset_ns = -kSecond / 5; }, "clocks", Health::note,
+       "h3 is 200.0 ms behind", "chrony"},
+      {"a clock of yesterday", [](auto& h) { h[0].clock->offset_ns = -86400 * kSecond; }, "clocks", Health::bad,
+       "h1 is 24.0 hours behind", "chrony"},
+      {"MTU", [](auto& h) { facts_of(h, 3).interfaces[0].mtu = 1500; }, "MTU", Health::note, "9000: h[1-2,4]; 1500: h3",
+       "mtu 9000` on h3"},
       {"a wrong name", [](auto& h) { facts_of(h, 1).names[3].addresses = {"10.0.0.2"}; }, "host names", Health::bad,
        "h4 is 10.0.0.2 on h1, but h4 has no such address (10.0.0.4", "/etc/hosts of h1"},
-      {"one name for two", [](auto& h) { facts_of(h, 2).host = "h1"; }, "host names", Health::bad, "h1 and h2 call themselves h1", "hostnamectl"},
-      {"one node on two hosts", [](auto& h) { facts_of(h, 2).daemons = facts_of(h, 4).daemons = {{"sharp_an", "an1", 7}}; }, "node names",
-       Health::bad, "an1 runs on 2 hosts: h[2,4]", "--name"},
-      {"another Sumac", [](auto& h) { facts_of(h, 2).sumac = "0.0.9"; }, "versions", Health::note, "Sumac: 0.1.0: h[1,3-4]; 0.0.9: h2", "on h2"},
-      {"another MPI", [](auto& h) { facts_of(h, 2).software.mpi = "mpirun (Open MPI) 4.1.5"; }, "versions", Health::note, "MPI: ", "one MPI"},
-      {"another driver", [](auto& h) { facts_of(h, 2).gpus.nvidia_module = "535.54.03"; }, "versions", Health::note, "NVIDIA 535.54.03: h2", "one driver"},
-      {"another file", [](auto& h) { facts_of(h, 4).software.libraries[0].checksum = "fedcba9876543210"; }, "versions", Health::note,
-       "libsharp_coll.so: file 01234567: h[1-3]; file fedcba98: h4", "again on h4"},
-      {"a missing file", [](auto& h) { facts_of(h, 4).software.libraries.clear(); }, "versions", Health::note, "missing: h4", "again on h4"},
-      {"another setting", [](auto& h) { facts_of(h, 1).settings[0].value = "0"; }, "settings", Health::note, "tcp_sack differs: 1: h[2-4]; 0: h1",
-       "sysctl -w net.ipv4.tcp_sack=\"1\"` on h1"},
-      {"a host that does not answer", [](auto& h) { h[3] = {.name = "h4", .report = std::nullopt, .why = "no answer within 30 s", .remedy = "is the host on?", .clock = std::nullopt}; },
+      {"one name for two", [](auto& h) { facts_of(h, 2).host = "h1"; }, "host names", Health::bad,
+       "h1 and h2 call themselves h1", "hostnamectl"},
+      {"one node on two hosts",
+       [](auto& h) {
+         facts_of(h, 2).daemons = facts_of(h, 4).daemons = {{"sharp_an", "an1", 7}};
+       },
+       "node names", Health::bad, "an1 runs on 2 hosts: h[2,4]", "--name"},
+      {"another Sumac", [](auto& h) { facts_of(h, 2).sumac = "0.0.9"; }, "versions", Health::note,
+       "Sumac: 0.1.0: h[1,3-4]; 0.0.9: h2", "on h2"},
+      {"another MPI", [](auto& h) { facts_of(h, 2).software.mpi = "mpirun (Open MPI) 4.1.5"; }, "versions",
+       Health::note, "MPI: ", "one MPI"},
+      {"another driver", [](auto& h) { facts_of(h, 2).gpus.nvidia_module = "535.54.03"; }, "versions", Health::note,
+       "NVIDIA 535.54.03: h2", "one driver"},
+      {"another file", [](auto& h) { facts_of(h, 4).software.libraries[0].checksum = "fedcba9876543210"; }, "versions",
+       Health::note, "libsharp_coll.so: file 01234567: h[1-3]; file fedcba98: h4", "again on h4"},
+      {"a missing file", [](auto& h) { facts_of(h, 4).software.libraries.clear(); }, "versions", Health::note,
+       "missing: h4", "again on h4"},
+      {"another setting", [](auto& h) { facts_of(h, 1).settings[0].value = "0"; }, "settings", Health::note,
+       "tcp_sack differs: 1: h[2-4]; 0: h1", "sysctl -w net.ipv4.tcp_sack=\"1\"` on h1"},
+      {"a host that does not answer",
+       [](auto& h) {
+         h[3] = {.name = "h4",
+                 .report = std::nullopt,
+                 .why = "no answer within 30 s",
+                 .remedy = "is the host on?",
+                 .clock = std::nullopt};
+       },
        "host h4", Health::bad, "no answer", "on?"},
   };
   for (const auto& row : rows) {
@@ -95,7 +116,8 @@ TEST(Compare, nobody_answers_and_one_alone) {
 
 TEST(Compare, addresses_that_make_no_sense_are_left_out) {
   auto hosts = alike();
-  facts_of(hosts, 1).interfaces[0].addresses = {"10.0.0.1", "10.0.0.1/", "10.0.0.1/33", "300.0.0.1/8", "10.0.0/8", "10.0.0.0.1/8", "/", "", "x/8", "10.0.0.1/16"};
+  facts_of(hosts, 1).interfaces[0].addresses = {
+      "10.0.0.1", "10.0.0.1/", "10.0.0.1/33", "300.0.0.1/8", "10.0.0/8", "10.0.0.0.1/8", "/", "", "x/8", "10.0.0.1/16"};
   for (const auto& each : compare(hosts)) EXPECT_EQ(each.health, Health::well) << each.found;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The facts that `sumac doctor` collects on one host: plain values, without a judgement. Each struct lists its fields once, in
-// describe(), for the writer and the reader of report.cpp.
+// The facts that `sumac doctor` collects on one host: plain values, without a judgement. Each struct lists its fields
+// once, in describe(), for the writer and the reader of report.cpp.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,8 +38,8 @@ void describe(V& v, SharedMemory& s) {
 
 struct SingleCopy {
   bool works = false;
-  std::string why;            ///< The reason why it does not work.
-  std::int64_t yama = -1;     ///< kernel.yama.ptrace_scope; -1: this kernel has no Yama.
+  std::string why;         ///< The reason why it does not work.
+  std::int64_t yama = -1;  ///< kernel.yama.ptrace_scope; -1: this kernel has no Yama.
 };
 template <class V>
 void describe(V& v, SingleCopy& s) {
@@ -99,8 +99,8 @@ void describe(V& v, Port& p) {
 struct Path {
   std::string peer, address, interface;
   std::int64_t interface_mtu = 0;
-  std::int64_t fits = 0;   ///< The largest packet that arrived; 0: the peer answers none, so nothing is known.
-  bool reported = false;   ///< A router said that the packet is too large; otherwise it vanished.
+  std::int64_t fits = 0;  ///< The largest packet that arrived; 0: the peer answers none, so nothing is known.
+  bool reported = false;  ///< A router said that the packet is too large; otherwise it vanished.
 };
 template <class V>
 void describe(V& v, Path& p) {
@@ -132,13 +132,13 @@ void describe(V& v, SecretFile& f) {
 }
 
 struct Gpus {
-  std::int64_t nvidia_cards = 0;          ///< On the PCI bus, with a driver or without.
-  std::string nvidia_module;              ///< Version of the kernel module; empty: not loaded.
-  std::int64_t nvidia_devices = 0;        ///< /dev/nvidia0 and so on.
-  bool nvidia_usable = false;             ///< This user may open the first of them.
-  std::string cuda_error;                 ///< The reason why libcuda.so.1 can't be loaded; empty: it can.
-  std::string cuda_library;               ///< Version in the name of its file, "535.54.03".
-  std::int64_t cuda_init = 0;             ///< What cuInit() returned; 0: it works.
+  std::int64_t nvidia_cards = 0;    ///< On the PCI bus, with a driver or without.
+  std::string nvidia_module;        ///< Version of the kernel module; empty: not loaded.
+  std::int64_t nvidia_devices = 0;  ///< /dev/nvidia0 and so on.
+  bool nvidia_usable = false;       ///< This user may open the first of them.
+  std::string cuda_error;           ///< The reason why libcuda.so.1 can't be loaded; empty: it can.
+  std::string cuda_library;         ///< Version in the name of its file, "535.54.03".
+  std::int64_t cuda_init = 0;       ///< What cuInit() returned; 0: it works.
   std::int64_t amd_cards = 0;
   bool amd_kfd = false, amd_usable = false;
 };
@@ -173,7 +173,7 @@ struct Sharpd {
   std::string socket;
   std::string state;  ///< answers, absent, silent
   std::string why;
-  std::string host;   ///< The host's name, as sharpd says it.
+  std::string host;  ///< The host's name, as sharpd says it.
 };
 template <class V>
 void describe(V& v, Sharpd& s) {
@@ -227,8 +227,8 @@ void describe(V& v, LocalDaemon& d) {
 
 struct Facts {
   std::string host, sumac, kernel;
-  bool cluster = false;      ///< Other hosts matter: hosts, a fabric file or a manager were named.
-  std::int64_t now_s = 0;    ///< The host's clock, in seconds since 1970.
+  bool cluster = false;    ///< Other hosts matter: hosts, a fabric file or a manager were named.
+  std::int64_t now_s = 0;  ///< The host's clock, in seconds since 1970.
   Processors processors;
   Memory memory;
   OpenFiles open_files;

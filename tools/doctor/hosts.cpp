@@ -33,8 +33,7 @@ std::int64_t wall_ns() {
 class Conversation {
  public:
   Conversation(const Ask& ask, std::size_t index) : ask_(ask), answer_{.name = ask.hosts[index]} {
-    const auto command =
-        launch_command(ask.launcher, answer_.name, {bin_directory() + "/sumac", "doctor-host"});
+    const auto command = launch_command(ask.launcher, answer_.name, {bin_directory() + "/sumac", "doctor-host"});
     error_ = UniqueFd(::memfd_create("doctor", MFD_CLOEXEC));
     auto remote = start_remote(command, error_.get());
     deadline_ = deadline_after(monotonic_now(), ask.limit);
@@ -83,7 +82,8 @@ class Conversation {
 
   std::string try_it() const {
     std::string words;
-    for (const auto& word : launch_command(ask_.launcher, answer_.name, {"true"})) words += (words.empty() ? "" : " ") + word;
+    for (const auto& word : launch_command(ask_.launcher, answer_.name, {"true"}))
+      words += (words.empty() ? "" : " ") + word;
     return words;
   }
 
@@ -91,7 +91,8 @@ class Conversation {
     if (line == "ready") return send_clock();
     if (line.starts_with("time ")) {
       std::int64_t theirs = 0;
-      if (std::from_chars(line.data() + 5, line.data() + line.size(), theirs).ec == std::errc{}) note_clock(theirs, wall);
+      if (std::from_chars(line.data() + 5, line.data() + line.size(), theirs).ec == std::errc{})
+        note_clock(theirs, wall);
       if (++trials_ < kClockTrials) return send_clock();
       send_to(remote_, "collect 1\ngo\n");
     } else if (line.starts_with("report ")) {
@@ -130,12 +131,14 @@ class Conversation {
     const bool ended = remote_ends_by(remote_.pid, deadline_after(monotonic_now(), Seconds(2)), status);
     remote_.pid = -1;
     const auto words = last_words();
-    const auto how = ended ? "its launcher ended with " + launch::describe_exit(status) : std::string("its launcher hangs");
+    const auto how =
+        ended ? "its launcher ended with " + launch::describe_exit(status) : std::string("its launcher hangs");
     const bool is_old = words.find("no subcommand 'doctor-host'") != std::string::npos;
-    give_up(is_old ? "its Sumac is older and has no doctor for several hosts" : how + (words.empty() ? "" : ": " + words),
-            is_old ? kOneVersion
-                   : fmt::format("`{}` must work without a question, and Sumac be installed there in the same folder",
-                                 try_it()));
+    give_up(
+        is_old ? "its Sumac is older and has no doctor for several hosts" : how + (words.empty() ? "" : ": " + words),
+        is_old ? kOneVersion
+               : fmt::format("`{}` must work without a question, and Sumac be installed there in the same folder",
+                             try_it()));
   }
 
   void give_up(std::string why, std::string remedy) {

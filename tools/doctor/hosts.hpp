@@ -1,5 +1,6 @@
 #pragma once
-// Runs the doctor on several hosts at once, each by a launcher as `sumac run` does, and measures their clocks on the way.
+// Runs the doctor on several hosts at once, each by a launcher as `sumac run` does, and measures their clocks on the
+// way.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #pragma once
-// Judges the facts of one host: pure functions from facts to findings, so that a table of cases tests what no test machine has.
+// Judges the facts of one host: pure functions from facts to findings, so that a table of cases tests what no test
+// machine has.
 #include <vector>
 
 #include "tools/doctor/facts.hpp"

@@ -29,7 +29,8 @@ Findings judge_nvidia(const Gpus& gpus) {
              "start the machine again, which loads the module of the installed driver"}};
   // 803 and 999 are CUDA_ERROR_SYSTEM_DRIVER_MISMATCH and CUDA_ERROR_UNKNOWN.
   if (gpus.cuda_init != 0)
-    return {{kSubject, Health::note, fmt::format("driver {}, but cuInit() returns {}", gpus.nvidia_module, gpus.cuda_init),
+    return {{kSubject, Health::note,
+             fmt::format("driver {}, but cuInit() returns {}", gpus.nvidia_module, gpus.cuda_init),
              "`nvidia-smi` and `dmesg` say more; error 803: start the machine again"}};
   return {{kSubject, Health::well, fmt::format("{} of NVIDIA, driver {}", cards, gpus.nvidia_module), ""}};
 }

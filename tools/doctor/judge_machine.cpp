@@ -17,7 +17,8 @@ std::string size_text(std::int64_t bytes) {
 Finding judge_processors(const Facts& facts) {
   const auto& p = facts.processors;
   if (p.quota > 0 && p.quota + 0.01 < static_cast<double>(p.allowed))
-    return {"processors", Health::note, fmt::format("{} visible, but the cgroup's quota grants {:.1f}", p.allowed, p.quota),
+    return {"processors", Health::note,
+            fmt::format("{} visible, but the cgroup's quota grants {:.1f}", p.allowed, p.quota),
             "start no more ranks than that, or raise the quota: `docker run --cpus N`, in Kubernetes "
             "`resources.limits.cpu`, in systemd `CPUQuota=`"};
   if (p.allowed < p.online)
@@ -42,7 +43,9 @@ Finding judge_memory(const Facts& facts) {
 Finding judge_open_files(const Facts& facts) {
   constexpr std::int64_t kEnough = 4096;
   const auto& limit = facts.open_files;
-  const auto number = [](std::int64_t value) { return value < 0 ? std::string("unlimited") : fmt::format("{}", value); };
+  const auto number = [](std::int64_t value) {
+    return value < 0 ? std::string("unlimited") : fmt::format("{}", value);
+  };
   const auto text = fmt::format("limit {} (at most {})", number(limit.soft), number(limit.hard));
   if (limit.soft < 0 || limit.hard < 0 || limit.hard >= kEnough) return {"open files", Health::well, text, ""};
   return {"open files", Health::note, text,
@@ -67,9 +70,10 @@ Finding judge_single_copy(const Facts& facts) {
   const auto& copy = facts.single_copy;
   if (copy.works) return {"single copy (CMA)", Health::well, "works between processes of this user", ""};
   if (copy.yama >= 3)
-    return {"single copy (CMA)", Health::note, "Yama forbids it (kernel.yama.ptrace_scope is 3)",
-            "large messages inside the host are copied twice; set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and start "
-            "the machine again, since 3 can't be lowered"};
+    return {
+        "single copy (CMA)", Health::note, "Yama forbids it (kernel.yama.ptrace_scope is 3)",
+        "large messages inside the host are copied twice; set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and start "
+        "the machine again, since 3 can't be lowered"};
   if (copy.yama == 2)
     return {"single copy (CMA)", Health::note, "Yama forbids it (kernel.yama.ptrace_scope is 2)",
             "large messages inside the host are copied twice; `sysctl -w kernel.yama.ptrace_scope=1`"};
@@ -82,7 +86,8 @@ Finding judge_clock(const Facts& facts) {
   if (clock.source.empty()) return {"clock", Health::note, "its source can't be read", "see whether /sys is mounted"};
   if (clock.source == "hpet" || clock.source == "acpi_pm" || clock.source == "jiffies")
     return {"clock", Health::note, clock.source + ", slow to read",
-            "see in `dmesg` why the processor's own counter (tsc) is not used; the kernel's option clocksource=tsc asks for "
+            "see in `dmesg` why the processor's own counter (tsc) is not used; the kernel's option clocksource=tsc "
+            "asks for "
             "it"};
   if (!clock.synchronised)
     return {"clock", Health::note, clock.source + ", not synchronised",

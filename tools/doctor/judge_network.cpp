@@ -43,7 +43,8 @@ Finding judge_own_name(const Facts& facts) {
   const auto first = addresses.empty() ? std::string("ADDRESS") : addresses.front();
   const auto line = fmt::format("a line `{} {}` in /etc/hosts, or the same in DNS", first, own.name);
   if (!own.error.empty())
-    return {"host names", health, fmt::format("this host's own name {} does not resolve: {}", own.name, own.error), line};
+    return {"host names", health, fmt::format("this host's own name {} does not resolve: {}", own.name, own.error),
+            line};
   if (std::ranges::all_of(own.addresses, is_loopback))
     return {"host names", health,
             fmt::format("this host's own name {} is {}, which other hosts can't reach", own.name,
@@ -58,7 +59,8 @@ Finding judge_own_name(const Facts& facts) {
               line};
   constexpr std::int64_t kSlowMs = 1000;
   if (own.took_ms >= kSlowMs)
-    return {"host names", Health::note, fmt::format("this host's own name {} took {} ms to resolve", own.name, own.took_ms),
+    return {"host names", Health::note,
+            fmt::format("this host's own name {} took {} ms to resolve", own.name, own.took_ms),
             line + ", so that no name service is asked"};
   return {"host names", Health::well, fmt::format("{} is {}", own.name, fmt::join(own.addresses, ", ")), ""};
 }
@@ -112,10 +114,10 @@ Findings judge_names(const Facts& facts) {
       all.push_back({"host names", Health::bad, fmt::format("host {} does not resolve: {}", at->name, at->error),
                      fmt::format("a line `ADDRESS {}` in /etc/hosts of this host, or the same in DNS", at->name)});
     else if (std::ranges::any_of(at->addresses, is_loopback))
-      all.push_back({"host names", Health::bad,
-                     fmt::format("host {} is {} here, which is this machine itself", at->name,
-                                 fmt::join(at->addresses, ", ")),
-                     fmt::format("mend the line of {} in /etc/hosts of this host", at->name)});
+      all.push_back(
+          {"host names", Health::bad,
+           fmt::format("host {} is {} here, which is this machine itself", at->name, fmt::join(at->addresses, ", ")),
+           fmt::format("mend the line of {} in /etc/hosts of this host", at->name)});
   }
   return all;
 }
@@ -140,12 +142,13 @@ Findings judge_settings(const Facts& facts) {
     note("net.ipv4.ip_no_pmtu_disc", "the kernel does not find out which packets a path takes", "0");
   // 1 MiB is what 1 Gbit/s needs at 4 ms there and back; the kernel's own defaults are 4 and 6 MiB.
   constexpr std::int64_t kBufferMin = 1 << 20;
-  for (const auto& [name, better] : {std::pair{"net.ipv4.tcp_rmem", "4096 131072 6291456"},
-                                     std::pair{"net.ipv4.tcp_wmem", "4096 16384 4194304"}})
+  for (const auto& [name, better] :
+       {std::pair{"net.ipv4.tcp_rmem", "4096 131072 6291456"}, std::pair{"net.ipv4.tcp_wmem", "4096 16384 4194304"}})
     if (const auto text = value(name)) {
       const auto sizes = numbers_of(*text);
       if (sizes.size() == 3 && sizes[2] < kBufferMin)
-        note(name, fmt::format("a connection may have {} KiB under way, which long or fast links outrun", sizes[2] >> 10),
+        note(name,
+             fmt::format("a connection may have {} KiB under way, which long or fast links outrun", sizes[2] >> 10),
              better);
     }
   // A node's listeners ask for a backlog of 1024, and all ranks of a job connect at once.
@@ -162,7 +165,8 @@ Findings judge_settings(const Facts& facts) {
       note("net.ipv4.ip_local_port_range",
            fmt::format("{} ports for all connections that begin here", range[1] - range[0] + 1), "32768 60999");
     else if (range.size() == 2 && range[0] <= 6126 && 6126 <= range[1])
-      note("net.ipv4.ip_local_port_range", "the kernel may lend sharp_am's port 6126 to another program", "32768 60999");
+      note("net.ipv4.ip_local_port_range", "the kernel may lend sharp_am's port 6126 to another program",
+           "32768 60999");
   }
   const auto available = value("net.ipv4.tcp_available_congestion_control");
   const auto allowed = value("net.ipv4.tcp_allowed_congestion_control");
@@ -173,9 +177,10 @@ Findings judge_settings(const Facts& facts) {
       return is_word_of(*available, name) && (is_word_of(*allowed, name) || *default_one == name);
     };
     if (!usable("cubic") && !usable("reno"))
-      all.push_back({"TCP settings", Health::note,
-                     fmt::format("users may take neither cubic nor reno as congestion control, only {}", *allowed),
-                     "steady streams lose 3 to 4 %: `sysctl -w net.ipv4.tcp_allowed_congestion_control=\"reno cubic\"`"});
+      all.push_back(
+          {"TCP settings", Health::note,
+           fmt::format("users may take neither cubic nor reno as congestion control, only {}", *allowed),
+           "steady streams lose 3 to 4 %: `sysctl -w net.ipv4.tcp_allowed_congestion_control=\"reno cubic\"`"});
   }
   if (all.empty() && !facts.settings.empty())
     all.push_back({"TCP settings", Health::well, "nothing that slows Sumac down", ""});

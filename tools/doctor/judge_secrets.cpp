@@ -37,8 +37,8 @@ void judge_certificate(const SecretFile& file, std::int64_t now_s, Findings& all
     add(Health::bad, fmt::format("is valid from {} on only", date_text(file.from_s)),
         "set this host's clock (`date`, `timedatectl`); if it is right, " + renewal(file));
   else if (file.until_s - now_s < kSoon)
-    add(Health::note,
-        fmt::format("ends in {} days, on {}", (file.until_s - now_s) / kDay, date_text(file.until_s)), renewal(file));
+    add(Health::note, fmt::format("ends in {} days, on {}", (file.until_s - now_s) / kDay, date_text(file.until_s)),
+        renewal(file));
   if (!file.belongs_to.empty() && !file.holder.empty() && file.holder != file.belongs_to) {
     add(Health::bad, fmt::format("is for {}, the daemon here is {}", file.holder, file.belongs_to),
         fmt::format("`sumac pki issue DIR {}` where the authority is, or start the daemon with the certificate's name",
@@ -49,8 +49,8 @@ void judge_certificate(const SecretFile& file, std::int64_t now_s, Findings& all
   const auto stem = std::filesystem::path(file.path).stem().string();
   auto expected = file.holder;
   std::ranges::replace(expected, ' ', '-');
-  const bool named_by_pki = std::ranges::any_of(
-      Strings{"host-", "node-", "manager-", "admin-"}, [&](const std::string& role) { return stem.starts_with(role); });
+  const bool named_by_pki = std::ranges::any_of(Strings{"host-", "node-", "manager-", "admin-"},
+                                                [&](const std::string& role) { return stem.starts_with(role); });
   if (file.belongs_to.empty() && named_by_pki && !file.holder.empty() && stem != expected)
     add(Health::bad, fmt::format("is for {}, whatever its name says", file.holder),
         fmt::format("copy {}.crt and its key here again", stem));

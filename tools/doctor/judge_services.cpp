@@ -34,7 +34,8 @@ Finding judge_rdma(const Facts& facts) {
 Finding judge_mpi(const Facts& facts) {
   const auto& version = facts.software.mpi;
   if (version.empty())
-    return {"MPI", Health::bad, "no mpirun in PATH", "`apt-get install openmpi-bin`, or put your Open MPI 4.1 into PATH"};
+    return {"MPI", Health::bad, "no mpirun in PATH",
+            "`apt-get install openmpi-bin`, or put your Open MPI 4.1 into PATH"};
   if (version.find("Open MPI") == std::string::npos || version.find(" 4.1") == std::string::npos)
     return {"MPI", Health::note, version,
             "the component is for Open MPI 4.1: put `sumac run` before the launcher, which gives other MPIs a library"};
@@ -52,8 +53,7 @@ Finding judge_sharpd(const Facts& facts) {
                                 : fmt::format("answers at {} for host {}", sharpd.socket, sharpd.host),
             ""};
   if (sharpd.state == "absent")
-    return {"sharpd", facts.cluster ? Health::bad : Health::note,
-            sharpd.why,
+    return {"sharpd", facts.cluster ? Health::bad : Health::note, sharpd.why,
             "on a cluster `sharp_daemons_setup.sh -s -d sharpd`; for one machine put `sumac run` before the program"};
   return {"sharpd", Health::bad, fmt::format("{} is there, but sharpd does not answer: {}", sharpd.socket, sharpd.why),
           "its log says more (`journalctl -u sharpd`); a process that was stopped goes on after `kill -CONT PID`"};
@@ -69,9 +69,11 @@ Finding judge_manager(const Facts& facts) {
             "mend what the line names: --manager or SUMAC_HOSTD_MANAGER, or the SUMAC_TLS_ variables"};
   const auto text = fmt::format("no answer at {}: {}", manager.endpoint, manager.why);
   if (manager.state == "denied")
-    return {"sharp_am", Health::bad, text, "another user listens there: end that process, or name the manager with --manager"};
+    return {"sharp_am", Health::bad, text,
+            "another user listens there: end that process, or name the manager with --manager"};
   return {"sharp_am", facts.cluster ? Health::bad : Health::note, text,
-          "needed on a cluster only: `sharp_daemons_setup.sh -s -d sharp_am` on its host, or say where it is with --manager"};
+          "needed on a cluster only: `sharp_daemons_setup.sh -s -d sharp_am` on its host, or say where it is with "
+          "--manager"};
 }
 
 Findings judge_ports(const Facts& facts) {
@@ -81,8 +83,9 @@ Findings judge_ports(const Facts& facts) {
     const auto what = fmt::format("{} at {}", port.daemon, port.address);
     const auto on = fmt::format("on {}", host_of(port.address));
     if (port.state == "refused")
-      all.push_back({"daemon ports", Health::bad, what + " is refused: the host is reached, nobody listens there",
-                     fmt::format("start the daemon {}, or give it the address that is used: `ss -ltn` there lists them", on)});
+      all.push_back(
+          {"daemon ports", Health::bad, what + " is refused: the host is reached, nobody listens there",
+           fmt::format("start the daemon {}, or give it the address that is used: `ss -ltn` there lists them", on)});
     else if (port.state == "filtered")
       all.push_back({"daemon ports", Health::bad, what + " does not answer: a firewall drops it, or the host is off",
                      fmt::format("open the port {}: `nft add rule inet filter input tcp dport {} accept`, or the like "
@@ -107,26 +110,27 @@ Findings judge_nodes(const Facts& facts) {
   Findings all;
   std::map<std::string, Strings> here;
   for (const auto& daemon : facts.daemons)
-    if (daemon.program == "sharp_an" && !daemon.name.empty()) here[daemon.name].push_back(fmt::format("{}", daemon.pid));
+    if (daemon.program == "sharp_an" && !daemon.name.empty())
+      here[daemon.name].push_back(fmt::format("{}", daemon.pid));
   for (const auto& [name, pids] : here) {
     if (pids.size() > 1)
-      all.push_back({"node names", Health::bad, fmt::format("{} processes here are node {} (pids {})", pids.size(), name,
-                                                           fmt::join(pids, ", ")),
+      all.push_back({"node names", Health::bad,
+                     fmt::format("{} processes here are node {} (pids {})", pids.size(), name, fmt::join(pids, ", ")),
                      "end all but one, or start it with `--name NODE`, a node of its own in the fabric file"});
     const auto known = std::ranges::find(facts.manager.nodes, name, &KnownNode::name);
     if (known == facts.manager.nodes.end() || !known->registered || known->address.empty()) continue;
     const auto address = host_of(known->address);
-    const bool is_ours = address.starts_with("127.") ||
-                         std::ranges::any_of(facts.interfaces, [&](const Interface& each) {
-                           return std::ranges::any_of(each.addresses, [&](const std::string& own) {
-                             return own.substr(0, own.find('/')) == address;
-                           });
-                         });
+    const bool is_ours =
+        address.starts_with("127.") || std::ranges::any_of(facts.interfaces, [&](const Interface& each) {
+          return std::ranges::any_of(each.addresses,
+                                     [&](const std::string& own) { return own.substr(0, own.find('/')) == address; });
+        });
     if (!is_ours)
-      all.push_back({"node names", Health::bad,
-                     fmt::format("node {} runs here (pid {}), but the manager knows it at {}: two processes have that name",
-                                 name, pids[0], address),
-                     "start this one with `--name NODE`, a node of its own in the fabric file, or end one of the two"});
+      all.push_back(
+          {"node names", Health::bad,
+           fmt::format("node {} runs here (pid {}), but the manager knows it at {}: two processes have that name", name,
+                       pids[0], address),
+           "start this one with `--name NODE`, a node of its own in the fabric file, or end one of the two"});
   }
   Strings missing;
   for (const auto& node : facts.manager.nodes)

@@ -34,7 +34,8 @@ struct Writer {
   }
 };
 
-/// Reads what is there: a field that an older doctor does not send keeps its default. The first wrong field is named in `flaw`.
+/// Reads what is there: a field that an older doctor does not send keeps its default. The first wrong field is named in
+/// `flaw`.
 struct Reader {
   const json& from;
   std::string& flaw;
@@ -153,7 +154,8 @@ std::string printable(std::string_view text) {
 json to_json(const Findings& findings) {
   json array = json::array();
   for (const auto& each : findings)
-    array.push_back(Writer::value_of(WrittenFinding{each.subject, std::string(word(each.health)), each.found, each.remedy}));
+    array.push_back(
+        Writer::value_of(WrittenFinding{each.subject, std::string(word(each.health)), each.found, each.remedy}));
   return array;
 }
 
@@ -181,10 +183,11 @@ Result<Report> parse_report(std::string_view text) {
   if (const auto at = all.find("version"); at != all.end()) (void)Reader::take(*at, version);
   std::int64_t form = 0;
   if (!Reader::take(all["sumac_doctor"], form) || form != kForm)
-    return fail(Errc::unsupported,
-                "its doctor ({:.40}) writes another form of report than this one reads: install one version of Sumac on "
-                "all hosts",
-                version);
+    return fail(
+        Errc::unsupported,
+        "its doctor ({:.40}) writes another form of report than this one reads: install one version of Sumac on "
+        "all hosts",
+        version);
   Report report;
   std::string flaw;
   Reader reader{all, flaw};
@@ -194,8 +197,8 @@ Result<Report> parse_report(std::string_view text) {
   for (auto& each : findings) {
     const auto health = health_of(each.health);
     if (!health) flaw = "health";
-    report.findings.push_back({std::move(each.subject), health.value_or(Health::bad), std::move(each.found),
-                               std::move(each.remedy)});
+    report.findings.push_back(
+        {std::move(each.subject), health.value_or(Health::bad), std::move(each.found), std::move(each.remedy)});
   }
   if (!flaw.empty())
     return fail(Errc::invalid, "its report ({:.40}) has a wrong field {}: install one version of Sumac on all hosts",

@@ -1,6 +1,6 @@
 #pragma once
-// The report of one host as JSON: its facts, and the findings that it made of them. A report of another host is checked before
-// it is believed: its size, the type of every field, and the characters of every text.
+// The report of one host as JSON: its facts, and the findings that it made of them. A report of another host is checked
+// before it is believed: its size, the type of every field, and the characters of every text.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -27,10 +27,12 @@ nlohmann::json to_json(const Report& report);
 /// Writes JSON without failing on bytes that are no UTF-8.
 std::string text_of(const nlohmann::json& json, int indent = -1);
 
-/// Errc::unsupported: a report in another form, from another version, which the error names. Errc::invalid: it is no report.
+/// Errc::unsupported: a report in another form, from another version, which the error names. Errc::invalid: it is no
+/// report.
 Result<Report> parse_report(std::string_view text);
 
-/// Returns the text with `?` for each control character and each byte that is no UTF-8, so that a name can not steer a terminal.
+/// Returns the text with `?` for each control character and each byte that is no UTF-8, so that a name can not steer a
+/// terminal.
 std::string printable(std::string_view text);
 
 }  // namespace sumac::tools::doctor

@@ -52,7 +52,14 @@ TEST(Report, what_makes_no_sense_is_refused) {
     return text_of(json);
   };
   const std::string rows[] = {
-      "", "{", "[]", "7", "null", "{\"a\": 1}", std::string(100'000, '['), "{\"sumac_doctor\": \"1\"}",
+      "",
+      "{",
+      "[]",
+      "7",
+      "null",
+      "{\"a\": 1}",
+      std::string(100'000, '['),
+      "{\"sumac_doctor\": \"1\"}",
       std::string("{\"sumac_doctor\": 1, \"x\": \"") + std::string(kReportBytesMax, 'x') + "\"}",
       with([](auto& j) { j["facts"] = 1; }),
       with([](auto& j) { j["facts"]["host"] = 1; }),
@@ -60,7 +67,9 @@ TEST(Report, what_makes_no_sense_is_refused) {
       with([](auto& j) { j["facts"]["processors"]["online"] = 1.5; }),
       with([](auto& j) { j["facts"]["processors"]["online"] = UINT64_MAX; }),
       with([](auto& j) { j["facts"]["names"] = nlohmann::json::object(); }),
-      with([](auto& j) { j["facts"]["names"][0]["addresses"] = {1, 2}; }),
+      with([](auto& j) {
+        j["facts"]["names"][0]["addresses"] = {1, 2};
+      }),
       with([](auto& j) { j["facts"]["paths"] = nlohmann::json(kListMax + 1, nlohmann::json::object()); }),
       with([](auto& j) { j["findings"][0]["health"] = "splendid"; }),
       with([](auto& j) { j["findings"] = "none"; }),
@@ -78,10 +87,14 @@ TEST(Report, no_text_of_a_stranger_steers_a_terminal) {
   json["findings"][0]["found"] = std::string(3 * kTextMax, 'x');
   const auto read = parse_report(text_of(json));
   ASSERT_TRUE(read) << read.error().context;
-  EXPECT_EQ(read->facts.host, "h?[2Jevil?" "???");
+  EXPECT_EQ(read->facts.host,
+            "h?[2Jevil?"
+            "???");
   EXPECT_EQ(read->findings[0].found.size(), kTextMax);
   EXPECT_EQ(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac"), "gr\xc3\xbc\xc3\x9f \xe2\x82\xac");
-  EXPECT_EQ(printable("\xc0\x80\xe0\x80\x80\xff\xc3"), "????" "???");
+  EXPECT_EQ(printable("\xc0\x80\xe0\x80\x80\xff\xc3"),
+            "????"
+            "???");
 }
 
 }  // namespace

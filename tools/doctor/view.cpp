@@ -77,8 +77,10 @@ std::string rows_of_hosts(const std::vector<HostAnswer>& hosts) {
       continue;
     }
     for (const auto& [state, names] : by_cell)
-      for (bool first = true; const auto& line : wrapped(fmt::format("{} hosts: {}", names.size(), fold_names(names)), kWidth - kIndent)) {
-        text += fmt::format("{:<{}} {:<{}} {}\n", first ? state : "", kHealthWidth, first ? subject : "", kSubjectWidth, line);
+      for (bool first = true;
+           const auto& line : wrapped(fmt::format("{} hosts: {}", names.size(), fold_names(names)), kWidth - kIndent)) {
+        text += fmt::format("{:<{}} {:<{}} {}\n", first ? state : "", kHealthWidth, first ? subject : "", kSubjectWidth,
+                            line);
         first = false;
       }
   }
@@ -129,8 +131,8 @@ std::string page_of_hosts(const std::vector<HostAnswer>& hosts, const Findings& 
     for (const auto& each : host.report->findings) {
       if (each.health == Health::well) continue;
       const auto same = std::ranges::find_if(found, [&](const auto& one) {
-        return one.first->subject == each.subject && one.first->health == each.health && one.first->found == each.found &&
-               one.first->remedy == each.remedy;
+        return one.first->subject == each.subject && one.first->health == each.health &&
+               one.first->found == each.found && one.first->remedy == each.remedy;
       });
       if (same == found.end())
         found.emplace_back(&each, Strings{host.name});

@@ -1,5 +1,6 @@
 #pragma once
-// A command that a launcher (ssh, or a substitute for it) starts on a host, with pipes to its standard input and output.
+// A command that a launcher (ssh, or a substitute for it) starts on a host, with pipes to its standard input and
+// output.
 #include <sys/types.h>
 
 #include <string>
@@ -23,7 +24,8 @@ struct Remote {
   UniqueFd in, out;
 };
 
-/// Starts the command in a process group of its own; its standard error goes to `error_fd`. It is asked to end when we die.
+/// Starts the command in a process group of its own; its standard error goes to `error_fd`. It is asked to end when we
+/// die.
 Result<Remote> start_remote(const std::vector<std::string>& command, int error_fd);
 
 /// Waits for a launcher; returns false if it had not ended in time and was killed, with all it started in its process
