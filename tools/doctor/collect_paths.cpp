@@ -24,7 +24,7 @@ namespace sumac::tools::doctor {
 namespace {
 
 constexpr std::uint16_t kPort =
-    33499;  // Of the range that traceroute uses, which filters let pass more often than others.
+    33499;  // It is in the range that traceroute uses, which filters let pass more often than others.
 constexpr Duration kAnswerWithin = Millis(400);
 /// A host answers six datagrams of one sender at once, and then one a second: after such a pause silence has a meaning.
 constexpr Duration kRefilled = Millis(1100);

@@ -141,7 +141,7 @@ void compare_mtus(const Answers& hosts, Findings& all) {
 }
 
 void compare_names(const Answers& hosts, Findings& all) {
-  std::map<std::string, std::set<std::string>> addresses;  // Of each host, as it says itself.
+  std::map<std::string, std::set<std::string>> addresses;  // Each host names its own addresses.
   for (const auto* host : hosts)
     for (const auto& interface : host->report->facts.interfaces)
       for (const auto& address : interface.addresses)
@@ -214,7 +214,7 @@ void compare_versions(const Answers& hosts, Findings& all) {
   std::set<std::string> names;
   for (const auto* host : hosts)
     for (const auto& library : host->report->facts.software.libraries) names.insert(library.name);
-  // Where versions differ their files do.
+  // Files of different versions differ, which needs no finding of its own.
   for (const auto& name : sumac.size() == 1 ? names : std::set<std::string>()) {
     Groups files = group_by(hosts, [&](const Facts& f) {
       const auto at = std::ranges::find(f.software.libraries, name, &Library::name);

@@ -20,7 +20,7 @@ void describe(V& v, Processors& p) {
 
 struct Memory {
   std::int64_t total_bytes = 0;
-  std::int64_t limit_bytes = 0, used_bytes = 0;  ///< Of the cgroup that grants least; 0: no limit.
+  std::int64_t limit_bytes = 0, used_bytes = 0;  ///< The numbers of the cgroup that leaves least; 0: no limit.
 };
 template <class V>
 void describe(V& v, Memory& m) {
@@ -138,7 +138,7 @@ struct Gpus {
   bool nvidia_usable = false;       ///< This user may open the first of them.
   std::string cuda_error;           ///< The reason why libcuda.so.1 can't be loaded; empty: it can.
   std::string cuda_library;         ///< Version in the name of its file, "535.54.03".
-  std::int64_t cuda_init = 0;       ///< What cuInit() returned; 0: it works.
+  std::int64_t cuda_init = 0;       ///< The result of cuInit(); 0: it works.
   std::int64_t amd_cards = 0;
   bool amd_kfd = false, amd_usable = false;
 };

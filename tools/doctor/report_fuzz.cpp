@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& word : {finding.subject, finding.found, finding.remedy})
       fuzz::must(printable(word) == word && word.size() <= kTextMax, "a text can be printed");
   fuzz::must(report->facts.names.size() <= kListMax, "lists are bounded");
-  // What was read is written, and read again, as it is.
+  // A report that was read is written and read again without a change.
   const auto written = text_of(to_json(*report));
   const auto again = parse_report(written);
   fuzz::must(again && text_of(to_json(*again)) == written, "a report survives its own form");

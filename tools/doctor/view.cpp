@@ -124,7 +124,7 @@ std::string page_of_hosts(const std::vector<HostAnswer>& hosts, const Findings& 
   for (const auto& host : hosts) width += 2 + std::max<std::size_t>(4, host.name.size());
   std::string text = width <= kWidth ? columns_of_hosts(hosts) : rows_of_hosts(hosts);
   text += "\nbetween the hosts:\n" + page_of_host(between);
-  // What was found, once for all hosts where it is the same.
+  // A finding that several hosts have is printed once.
   std::vector<std::pair<const Finding*, Strings>> found;
   for (const auto& host : hosts) {
     if (!host.report) continue;
