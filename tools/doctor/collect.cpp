@@ -16,7 +16,7 @@ namespace {
 std::string guess_manager(const std::vector<DaemonOptions>& daemons) {
   if (const char* set = std::getenv("SUMAC_HOSTD_MANAGER"); set == nullptr || *set == '\0')
     for (const auto& each : daemons)
-      if (!each.manager.empty()) return each.manager;
+      if (each.daemon.program == "sharpd" && each.socket == own_sharpd_socket()) return each.daemon.manager;
   return manager_of_environment();
 }
 

@@ -29,10 +29,12 @@ void collect_paths(Facts& facts, const Strings& peers);
 /// The options with which a daemon on this host runs, as far as this user may read them.
 struct DaemonOptions {
   LocalDaemon daemon;
-  std::string manager;
-  Strings tls_files;  ///< Words "option=path".
+  std::string socket;  ///< The socket of a sharpd.
+  Strings tls_files;   ///< Words "option=path".
 };
 std::vector<DaemonOptions> find_daemons();
+/// The socket at which this user's programs find sharpd.
+std::string own_sharpd_socket();
 void collect_secrets(Facts& facts, const std::vector<DaemonOptions>& daemons);
 
 }  // namespace sumac::tools::doctor

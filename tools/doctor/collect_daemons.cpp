@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "control/places.hpp"
 #include "tools/doctor/collect.hpp"
 
 namespace sumac::tools::doctor {
@@ -112,7 +113,9 @@ std::vector<DaemonOptions> find_daemons() {
         const auto at = options.find(name);
         return at == options.end() ? std::string() : at->second;
       };
-      DaemonOptions one{{program.name, get(program.own_name), pid}, get("manager"), {}};
+      DaemonOptions one{{program.name, get(program.own_name), get("manager"), pid}, get("socket"), {}};
+      if (one.daemon.manager.empty()) one.daemon.manager = control::kManagerDefault;
+      if (one.socket.empty()) one.socket = own_sharpd_socket();
       for (const char* name :
            {"tls-dir", "tls-ca", "tls-cert", "tls-key", "metrics-cert", "metrics-key", "metrics-token"})
         if (!get(name).empty()) one.tls_files.push_back(std::string(name) + "=" + get(name));

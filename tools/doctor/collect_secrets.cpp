@@ -1,5 +1,6 @@
 // Collects the certificates, keys and tokens that the environment and the daemons of this host name.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -34,7 +35,10 @@ class Collector {
     if (path.empty() || to_.size() >= kFilesMax || !seen_.insert(path).second) return;
     SecretFile file{.path = path, .kind = kind, .belongs_to = belongs_to};
     struct stat info {};
+    // Another user's files show nothing about themselves.
+    if (::access(path.c_str(), R_OK) != 0 && errno == EACCES && kind.ends_with("certificate")) return;
     if (::stat(path.c_str(), &info) != 0) {
+      if (errno == EACCES) return;
       file.error = std::strerror(errno);
     } else {
       file.mode = info.st_mode & 07777;

@@ -46,8 +46,7 @@ std::string checksum_of(const fs::path& path) {
 
 /// A daemon that was stopped still has its socket, so it must answer.
 Sharpd ask_sharpd() {
-  const char* set = std::getenv("SHARP_COLL_SHARPD_SOCKET_NAME");
-  Sharpd result{.socket = set != nullptr && *set != '\0' ? set : "/run/sumac/sharpd.sock"};
+  Sharpd result{.socket = own_sharpd_socket()};
   auto client = net::HostClient::connect(result.socket, kAnswerWithin);
   if (!client) {
     result.state = client.error().code == Errc::not_found ? "absent" : "silent";
@@ -121,6 +120,11 @@ void ask_the_manager(Manager& manager) {
 }
 
 }  // namespace
+
+std::string own_sharpd_socket() {
+  const char* set = std::getenv("SHARP_COLL_SHARPD_SOCKET_NAME");
+  return set != nullptr && *set != '\0' ? set : "/run/sumac/sharpd.sock";
+}
 
 void collect_software(Facts& facts) {
   auto& software = facts.software;

@@ -180,17 +180,17 @@ void compare_names(const Answers& hosts, Findings& all) {
 }
 
 void compare_nodes(const Answers& hosts, Findings& all) {
-  Groups nodes;
-  for (const auto* host : hosts) {
-    std::set<std::string> here;
+  // A manager at a unix socket is another one on each host; one at a port is known by that port, whatever its name is.
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> nodes;
+  for (const auto* host : hosts)
     for (const auto& daemon : host->report->facts.daemons)
-      if (daemon.program == "sharp_an" && !daemon.name.empty()) here.insert(daemon.name);
-    for (const auto& name : here) nodes[name].push_back(host->name);
-  }
-  for (const auto& [name, where] : nodes)
+      if (daemon.program == "sharp_an" && !daemon.name.empty() && !daemon.manager.starts_with("unix:"))
+        nodes[{daemon.name, daemon.manager.substr(daemon.manager.rfind(':') + 1)}].insert(host->name);
+  for (const auto& [node, where] : nodes)
     if (where.size() > 1)
       all.push_back({"node names", Health::bad,
-                     fmt::format("node {} runs on {} hosts: {}", name, where.size(), fold_names(where)),
+                     fmt::format("node {} runs on {} hosts: {}", node.first, where.size(),
+                                 fold_names(Strings(where.begin(), where.end()))),
                      "start each with `--name NODE`, a node of its own in the fabric file, or end all but one"});
 }
 
@@ -251,12 +251,22 @@ void compare_settings(const Answers& hosts, Findings& all) {
 Findings compare(const std::vector<HostAnswer>& hosts) {
   Findings all;
   Answers answers;
+  std::vector<std::pair<const HostAnswer*, Strings>> silent;  // Those of one reason are one finding.
   for (const auto& host : hosts) {
-    if (host.report)
+    if (host.report) {
       answers.push_back(&host);
+      continue;
+    }
+    const auto same = std::ranges::find_if(silent, [&](const auto& one) { return one.first->why == host.why; });
+    if (same == silent.end())
+      silent.emplace_back(&host, Strings{host.name});
     else
-      all.push_back({"host " + host.name, Health::bad, host.why, host.remedy});
+      same->second.push_back(host.name);
   }
+  for (const auto& [first, names] : silent)
+    all.push_back(names.size() == 1 ? Finding{"host " + first->name, Health::bad, first->why, first->remedy}
+                                    : Finding{"hosts", Health::bad,
+                                              fmt::format("{}: {}", fold_names(names), first->why), first->remedy});
   compare_clocks(answers, all);
   compare_mtus(answers, all);
   compare_names(answers, all);

@@ -59,7 +59,7 @@ TEST(Compare, each_difference_is_named_with_its_remedy) {
        "h1 and h2 call themselves h1", "hostnamectl"},
       {"one node on two hosts",
        [](auto& h) {
-         facts_of(h, 2).daemons = facts_of(h, 4).daemons = {{"sharp_an", "an1", 7}};
+         facts_of(h, 2).daemons = facts_of(h, 4).daemons = {{"sharp_an", "an1", "mgr:6126", 7}};
        },
        "node names", Health::bad, "an1 runs on 2 hosts: h[2,4]", "--name"},
       {"another Sumac", [](auto& h) { facts_of(h, 2).sumac = "0.0.9"; }, "versions", Health::note,
@@ -105,6 +105,18 @@ TEST(Compare, a_difference_below_the_error_of_the_measurement_is_none) {
   auto hosts = alike();
   hosts[1].clock = ClockOffset{400'000'000, 350'000'000};
   for (const auto& each : compare(hosts)) EXPECT_EQ(each.health, Health::well) << each.found;
+}
+
+TEST(Compare, hosts_that_are_silent_for_one_reason_are_one_finding) {
+  auto hosts = alike();
+  for (const int i : {1, 2})
+    hosts[static_cast<std::size_t>(i)] = {.name = hosts[static_cast<std::size_t>(i)].name,
+                                          .report = std::nullopt,
+                                          .why = "off",
+                                          .remedy = "on",
+                                          .clock = std::nullopt};
+  EXPECT_EQ(compare(hosts)[0].subject, "hosts");
+  EXPECT_EQ(compare(hosts)[0].found, "h[2-3]: off");
 }
 
 TEST(Compare, nobody_answers_and_one_alone) {

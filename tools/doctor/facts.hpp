@@ -218,11 +218,12 @@ void describe(V& v, Manager& m) {
 /// A daemon of Sumac's that runs on this host.
 struct LocalDaemon {
   std::string program, name;  ///< "sharp_an", "an-leaf1"
+  std::string manager;        ///< The manager at which it registers.
   std::int64_t pid = 0;
 };
 template <class V>
 void describe(V& v, LocalDaemon& d) {
-  v("program", d.program), v("name", d.name), v("pid", d.pid);
+  v("program", d.program), v("name", d.name), v("manager", d.manager), v("pid", d.pid);
 }
 
 struct Facts {

@@ -56,6 +56,8 @@ class Conversation {
   int descriptor() const { return remote_.out.get(); }
   Time deadline() const { return deadline_; }
   HostAnswer take() { return std::move(answer_); }
+  /// Its launcher, which may still be on its way out; -1: none.
+  pid_t launcher() const { return remote_.pid; }
 
   void hear() {
     char part[65536];
@@ -153,9 +155,6 @@ class Conversation {
     over_ = true;
     remote_.in.reset();
     remote_.out.reset();
-    int status = 0;
-    if (remote_.pid > 0) remote_ends_by(remote_.pid, deadline_after(monotonic_now(), Seconds(2)), status);
-    remote_.pid = -1;
   }
 
   const Ask& ask_;
@@ -190,6 +189,7 @@ Strings peers_of(const Strings& hosts, std::size_t index) {
 std::vector<HostAnswer> ask_hosts(const Ask& ask) {
   std::vector<HostAnswer> answers(ask.hosts.size());
   std::vector<std::pair<std::size_t, std::unique_ptr<Conversation>>> talking;
+  std::vector<pid_t> leaving;  // One that is slow to end holds nobody up.
   std::size_t next = 0, done = 0;
   show_progress(done, answers.size());
   while (done < answers.size()) {
@@ -211,10 +211,14 @@ std::vector<HostAnswer> ask_hosts(const Ask& ask) {
       if (!one.is_over() && monotonic_now() >= one.deadline()) one.late();
       if (!one.is_over()) continue;
       answers[talking[i].first] = one.take();
+      if (one.launcher() > 0) leaving.push_back(one.launcher());
       show_progress(++done, answers.size());
     }
     std::erase_if(talking, [](const auto& one) { return one.second->is_over(); });
   }
+  const Time deadline = deadline_after(monotonic_now(), Seconds(2));
+  int status = 0;
+  for (const auto pid : leaving) remote_ends_by(pid, deadline, status);
   return answers;
 }
 

@@ -20,6 +20,11 @@ std::string host_of(std::string_view address) {
 
 std::string port_of(std::string_view address) { return std::string(address.substr(address.rfind(':') + 1)); }
 
+/// One manager has several names and addresses, but one port.
+bool may_be_same_manager(const std::string& a, const std::string& b) {
+  return a == b || (!a.starts_with("unix:") && !b.starts_with("unix:") && port_of(a) == port_of(b));
+}
+
 }  // namespace
 
 Finding judge_rdma(const Facts& facts) {
@@ -108,17 +113,21 @@ Findings judge_ports(const Facts& facts) {
 
 Findings judge_nodes(const Facts& facts) {
   Findings all;
-  std::map<std::string, Strings> here;
+  // Each `sumac run` has daemons of its own: nodes of two managers may have one name.
+  std::map<std::pair<std::string, std::string>, Strings> here;
   for (const auto& daemon : facts.daemons)
     if (daemon.program == "sharp_an" && !daemon.name.empty())
-      here[daemon.name].push_back(fmt::format("{}", daemon.pid));
-  for (const auto& [name, pids] : here) {
+      here[{daemon.name, daemon.manager}].push_back(fmt::format("{}", daemon.pid));
+  for (const auto& [who, pids] : here) {
+    const auto& [name, manager] = who;
     if (pids.size() > 1)
       all.push_back({"node names", Health::bad,
                      fmt::format("{} processes here are node {} (pids {})", pids.size(), name, fmt::join(pids, ", ")),
                      "end all but one, or start it with `--name NODE`, a node of its own in the fabric file"});
     const auto known = std::ranges::find(facts.manager.nodes, name, &KnownNode::name);
-    if (known == facts.manager.nodes.end() || !known->registered || known->address.empty()) continue;
+    if (!may_be_same_manager(manager, facts.manager.endpoint) || known == facts.manager.nodes.end() ||
+        !known->registered || known->address.empty())
+      continue;
     const auto address = host_of(known->address);
     const bool is_ours =
         address.starts_with("127.") || std::ranges::any_of(facts.interfaces, [&](const Interface& each) {

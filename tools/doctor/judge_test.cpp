@@ -204,12 +204,12 @@ TEST(Judge, each_fault_is_named_with_its_remedy) {
        "daemon ports", Health::bad, "does not resolve", "mgr"},
       {"a node that is elsewhere",
        [](Facts& f) {
-         f.daemons = {{"sharp_an", "an1", 7}};
+         f.daemons = {{"sharp_an", "an1", "mgr:6126", 7}};
        },
        "node names", Health::bad, "runs here (pid 7), but the manager knows it at 10.0.0.8", "--name"},
       {"two processes of one node",
        [](Facts& f) {
-         f.daemons = {{"sharp_an", "an9", 7}, {"sharp_an", "an9", 8}};
+         f.daemons = {{"sharp_an", "an9", "mgr:6126", 7}, {"sharp_an", "an9", "mgr:6126", 8}};
        },
        "node names", Health::bad, "pids 7, 8", "--name"},
       {"a node that did not register", [](Facts& f) { f.manager.nodes[0].registered = false; }, "node names",
@@ -278,6 +278,12 @@ TEST(Judge, on_one_machine_alone_a_cluster_is_no_fault) {
   facts.names[0].addresses = {"127.0.1.1"};
   facts.sharpd.state = facts.manager.state = "absent";
   for (const auto& each : judge(facts)) EXPECT_NE(each.health, Health::bad) << each.subject << ": " << each.found;
+}
+
+TEST(Judge, nodes_of_two_managers_may_have_one_name) {
+  auto facts = healthy();
+  facts.daemons = {{"sharp_an", "an1", "unix:/tmp/a/am.sock", 7}, {"sharp_an", "an1", "unix:/tmp/b/am.sock", 8}};
+  for (const auto& each : judge_nodes(facts)) EXPECT_EQ(each.health, Health::well) << each.found;
 }
 
 TEST(Judge, a_path_that_answers_nothing_shows_nothing) {
