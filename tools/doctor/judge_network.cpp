@@ -3,9 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
 
+#include "tools/doctor/compare.hpp"
 #include "tools/doctor/judge.hpp"
 
 namespace sumac::tools::doctor {
@@ -109,16 +111,22 @@ Findings judge_names(const Facts& facts) {
   Findings all;
   if (facts.names.empty()) return all;
   all.push_back(judge_own_name(facts));
+  std::map<std::string, Strings> unresolved;  // A name service that is down is one fault, not one for each name.
   for (auto at = facts.names.begin() + 1; at != facts.names.end(); ++at) {
     if (!at->error.empty())
-      all.push_back({"host names", Health::bad, fmt::format("host {} does not resolve: {}", at->name, at->error),
-                     fmt::format("a line `ADDRESS {}` in /etc/hosts of this host, or the same in DNS", at->name)});
+      unresolved[at->error].push_back(at->name);
     else if (std::ranges::any_of(at->addresses, is_loopback))
       all.push_back(
           {"host names", Health::bad,
            fmt::format("host {} is {} here, which is this machine itself", at->name, fmt::join(at->addresses, ", ")),
            fmt::format("mend the line of {} in /etc/hosts of this host", at->name)});
   }
+  for (const auto& [error, names] : unresolved)
+    all.push_back({"host names", Health::bad,
+                   names.size() == 1 ? fmt::format("host {} does not resolve: {}", names[0], error)
+                                     : fmt::format("hosts {} do not resolve: {}", fold_names(names), error),
+                   fmt::format("a line `ADDRESS {}` in /etc/hosts of this host{}, or the same in DNS", names[0],
+                               names.size() == 1 ? "" : " for each")});
   return all;
 }
 
