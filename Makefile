@@ -123,8 +123,8 @@ tar: setup-packages configure ## one archive that runs where it is unpacked, wit
 	@cmake --build $(BUILD) -j $(JOBS) --target programs manual
 	@packaging/tar $(BUILD) build/tar
 
-toolkit: setup-toolkit setup-guard configure ## what people install, in fresh Debian roots (build/toolkit.json, 15 minutes, root); CASE=name for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until guard-programs
+toolkit: setup-toolkit setup-guard configure ## what people install, in fresh Debian roots, and what its tools find and show (build/toolkit.json, 30 minutes, root); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until guard-programs other_versions
 	@python3 tests/toolkit/run.py --build $(BUILD) --out build/toolkit.json --case "$(CASE)"
 
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it

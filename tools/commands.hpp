@@ -16,6 +16,7 @@ struct Subcommand {
 int bench_command(const Arguments& arguments);
 int down_command(const Arguments& arguments);
 int doctor_command(const Arguments& arguments);
+int doctor_host_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
 int pki_command(const Arguments& arguments);

@@ -24,7 +24,8 @@ constexpr Subcommand kSubcommands[] = {
     {"tune", "measure this machine and write which algorithm serves which sizes inside a host", tune_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
     {"pki", "certificates for daemons that talk over a network: init, issue, show", pki_command},
-    {"doctor", "what this machine grants and what runs on it, and what to mend", doctor_command},
+    {"doctor", "what is wrong with this machine, or with several hosts side by side, and how to mend it",
+     doctor_command},
 };
 
 void print_help() {
@@ -50,7 +51,8 @@ int main(int argc, char** argv) {
     print_help();
     return all.empty() ? 2 : 0;
   }
-  // These two are not for users.
+  // These are not for users.
+  if (all[0] == "doctor-host") return doctor_host_command({all.begin() + 1, all.end()});
   if (all[0] == "run-host") return run_host_command({all.begin() + 1, all.end()});
   if (all[0] == "run-manager") return run_manager_command({all.begin() + 1, all.end()});
   for (const auto& each : kSubcommands) {

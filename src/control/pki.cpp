@@ -135,13 +135,22 @@ Result<CertAndKey> make_authority(std::string_view name, const Validity& when) {
   return CertAndKey{*std::move(certificate), *std::move(text)};
 }
 
-Result<CertificateView> view_certificate(std::string_view pem) {
+namespace {
+
+Result<Openssl<X509>> read_certificate(std::string_view pem) {
   const auto text = memory_of(pem);
-  const Openssl<X509> x(PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr));
-  if (!x) {
-    ERR_clear_error();
-    return fail(Errc::invalid, "it holds no certificate in PEM");
-  }
+  Openssl<X509> x(PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr));
+  if (x) return x;
+  ERR_clear_error();
+  return fail(Errc::invalid, "it holds no certificate in PEM");
+}
+
+}  // namespace
+
+Result<CertificateView> view_certificate(std::string_view pem) {
+  const auto read = read_certificate(pem);
+  if (!read) return tl::unexpected(read.error());
+  const auto& x = *read;
   CertificateView view;
   if (const auto who = identity_in(x.get())) {
     view.who = describe(*who);
@@ -155,6 +164,26 @@ Result<CertificateView> view_certificate(std::string_view pem) {
   view.until = date_text(X509_get0_notAfter(x.get()));
   view.over = X509_cmp_current_time(X509_get0_notAfter(x.get())) < 0;
   return view;
+}
+
+Result<Validity> validity_of(std::string_view pem) {
+  const auto x = read_certificate(pem);
+  if (!x) return tl::unexpected(x.error());
+  const auto seconds = [](const ASN1_TIME* time) {
+    std::tm when{};
+    return ASN1_TIME_to_tm(time, &when) == 1 ? ::timegm(&when) : 0;
+  };
+  return Validity{seconds(X509_get0_notBefore(x->get())), seconds(X509_get0_notAfter(x->get()))};
+}
+
+Result<> check_issuer(std::string_view pem, std::string_view authority_pem) {
+  const auto x = read_certificate(pem), authority = read_certificate(authority_pem);
+  if (!x) return tl::unexpected(x.error());
+  if (!authority) return within("its authority's file", authority.error());
+  const bool is_of = X509_verify(x->get(), X509_get0_pubkey(authority->get())) == 1;
+  ERR_clear_error();
+  if (!is_of) return fail(Errc::denied, "it is not of the authority beside it");
+  return {};
 }
 
 Result<CertAndKey> issue_certificate(const CertAndKey& authority, const Identity& who, const Validity& when) {

@@ -31,6 +31,11 @@ struct CertificateView {
 };
 Result<CertificateView> view_certificate(std::string_view pem);
 
+/// Returns from when to when a certificate is valid, whoever its holder is. Errc::invalid: it holds no certificate.
+Result<Validity> validity_of(std::string_view pem);
+/// Errc::denied: the certificate was not signed by the authority. Neither is asked whether it has expired.
+Result<> check_issuer(std::string_view pem, std::string_view authority_pem);
+
 Result<CertAndKey> issue_certificate(const CertAndKey& authority, const Identity& who, const Validity& when);
 
 /// A fresh key, and the request (PKCS #10) for a certificate of it: the key stays where it was made. Both are PEM.
@@ -39,8 +44,8 @@ struct KeyAndRequest {
 };
 Result<KeyAndRequest> make_request(const Identity& who);
 
-/// Returns a certificate (PEM) of the request's key for `who`: what the request says of its maker's name does not count.
-/// Errc::invalid: it is no request, or its maker does not have the key.
+/// Returns a certificate (PEM) of the request's key for `who`: what the request says of its maker's name does not
+/// count. Errc::invalid: it is no request, or its maker does not have the key.
 Result<std::string> certify(const CertAndKey& authority, std::string_view request, const Identity& who,
                             const Validity& when);
 

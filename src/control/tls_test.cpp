@@ -28,6 +28,22 @@ TEST(Identity, is_read_as_it_is_written_and_nothing_else_is) {
   EXPECT_FALSE(issue_certificate({}, {CertRole::node, "x,URI:sumac://admin/y"}, Validity::days(1)));
 }
 
+TEST(Identity, a_certificate_has_its_days_and_its_authority) {
+  const TestPki pki, other;
+  const Validity when{1'700'000'000, 1'800'000'000};
+  const auto pair = issue_certificate(pki.authority, {CertRole::host, "a"}, when).value();
+  const auto read = validity_of(pair.certificate).value();
+  EXPECT_EQ(read.from, when.from);
+  EXPECT_EQ(read.until, when.until);
+  EXPECT_TRUE(check_issuer(pair.certificate, pki.authority.certificate)) << "though it may have ended";
+  EXPECT_FALSE(check_issuer(pair.certificate, other.authority.certificate));
+  for (const std::string& text : {std::string(), std::string("hello"), pair.key}) {
+    EXPECT_FALSE(validity_of(text));
+    EXPECT_FALSE(check_issuer(text, pki.authority.certificate));
+    EXPECT_FALSE(check_issuer(pair.certificate, text));
+  }
+}
+
 TEST(Identity, a_certificate_for_a_request_is_of_its_key_and_of_the_name_that_the_authority_gives) {
   const TestPki pki;
   const auto asked = make_request({CertRole::host, "b"}).value();

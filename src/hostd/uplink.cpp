@@ -29,6 +29,7 @@ UplinkActions Uplink::open() {
   HostUp up;
   auto* who = up.mutable_register_();
   who->set_version(control::kControlVersion);
+  who->set_release(std::string(control::version_text()));
   who->set_host(rules_.host);
   who->set_life(rules_.life);
   who->set_pid(static_cast<std::uint32_t>(::getpid()));

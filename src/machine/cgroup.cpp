@@ -1,7 +1,8 @@
-// Reads the CPU quotas of cgroups, both versions. A quota may stand at any level between the process's group and the
-// root, so all levels are read; the least quota counts.
+// Reads the CPU quotas and memory limits of cgroups, both versions. They may stand at any level between the process's
+// group and the root, so all levels are read; the least counts.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -20,6 +21,7 @@ struct Mount {
 struct Mounts {
   std::vector<Mount> v1, v2;
 };
+enum class CgroupVersion { v1, v2 };
 
 bool has_word(std::string_view list, std::string_view word) {
   for (;;) {
@@ -31,8 +33,8 @@ bool has_word(std::string_view list, std::string_view word) {
 }
 
 /// Parses the lines of /proc/PID/mountinfo: id parent major:minor root point options [fields] - type source
-/// superoptions.
-Mounts read_mounts(const std::string& path) {
+/// superoptions. `v1` has the mounts of this controller.
+Mounts read_mounts(const std::string& path, std::string_view controller) {
   Mounts mounts;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -44,7 +46,7 @@ Mounts read_mounts(const std::string& path) {
     }
     words >> type >> source >> super;
     if (type == "cgroup2") mounts.v2.push_back(mount);
-    if (type == "cgroup" && has_word(super, "cpu")) mounts.v1.push_back(mount);
+    if (type == "cgroup" && has_word(super, controller)) mounts.v1.push_back(mount);
   }
   return mounts;
 }
@@ -85,42 +87,65 @@ std::optional<double> cpus_v1(const std::string& folder) {
   return quota / period;  // A quota of -1 means no limit.
 }
 
-template <class Read>
-void walk_up(const Mount& mount, std::string group, Read&& read, Quota& least) {
+/// Calls `visit(folder, version)` for the group of the process and each group above it, up to the mount point.
+template <class Visit>
+void walk_up(const Mount& mount, std::string group, CgroupVersion version, Visit&& visit) {
   for (group = below(mount, std::move(group));; group.erase(group.rfind('/'))) {
-    const std::string folder = mount.point + group;
-    if (const auto cpus = read(folder); cpus && *cpus < least.cpus) {
-      struct stat info {};
-      // Device and inode identify the group for all processes, whatever its path is in their namespaces.
-      const bool is_there = ::stat(folder.c_str(), &info) == 0;
-      least = {*cpus, is_there ? (std::uint64_t{info.st_dev} << 40) ^ info.st_ino : 1};
-    }
+    visit(mount.point + group, version);
     if (group.empty()) return;
   }
+}
+
+template <class Visit>
+void visit_groups(const CgroupRoots& roots, std::string_view controller, Visit&& visit) {
+  std::ifstream own(roots.proc_cgroup);
+  std::optional<Mounts> mounts;
+  for (std::string line; std::getline(own, line);) {
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string_view controllers = std::string_view(line).substr(first + 1, second - first - 1);
+    const bool is_v2 = controllers.empty();
+    if (!is_v2 && !has_word(controllers, controller)) continue;
+    if (!mounts) mounts = read_mounts(roots.proc_mountinfo, controller);
+    for (const auto& mount : is_v2 ? mounts->v2 : mounts->v1)
+      walk_up(mount, line.substr(second + 1), is_v2 ? CgroupVersion::v2 : CgroupVersion::v1, visit);
+  }
+}
+
+/// Returns the number of bytes in a file of the memory controller, or nothing: no such file, or the word "max".
+std::optional<std::uint64_t> bytes_in(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t bytes = 0;
+  if (!(file >> bytes)) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace
 
 Quota read_quota(const CgroupRoots& roots) {
   Quota least;
-  std::ifstream own(roots.proc_cgroup);
-  Mounts mounts;
-  bool has_mounts = false;
-  for (std::string line; std::getline(own, line);) {
-    const auto first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string_view controllers = std::string_view(line).substr(first + 1, second - first - 1);
-    const bool is_v2 = controllers.empty();
-    if (!is_v2 && !has_word(controllers, "cpu")) continue;
-    if (!has_mounts) mounts = read_mounts(roots.proc_mountinfo);
-    has_mounts = true;
-    for (const auto& mount : is_v2 ? mounts.v2 : mounts.v1) {
-      if (is_v2)
-        walk_up(mount, line.substr(second + 1), cpus_v2, least);
-      else
-        walk_up(mount, line.substr(second + 1), cpus_v1, least);
-    }
-  }
+  visit_groups(roots, "cpu", [&](const std::string& folder, CgroupVersion version) {
+    const auto cpus = version == CgroupVersion::v2 ? cpus_v2(folder) : cpus_v1(folder);
+    if (!cpus || *cpus >= least.cpus) return;
+    struct stat info {};
+    // Device and inode identify the group for all processes, whatever its path is in their namespaces.
+    const bool is_there = ::stat(folder.c_str(), &info) == 0;
+    least = {*cpus, is_there ? (std::uint64_t{info.st_dev} << 40) ^ info.st_ino : 1};
+  });
+  return least;
+}
+
+std::optional<MemoryLimit> read_memory_limit(const CgroupRoots& roots) {
+  std::optional<MemoryLimit> least;
+  visit_groups(roots, "memory", [&](const std::string& folder, CgroupVersion version) {
+    const bool is_v2 = version == CgroupVersion::v2;
+    const auto limit = bytes_in(folder + (is_v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+    // Version 1 writes the largest number of pages where there is no limit.
+    if (!limit || *limit >= std::uint64_t{1} << 62) return;
+    const auto used = bytes_in(folder + (is_v2 ? "/memory.current" : "/memory.usage_in_bytes")).value_or(0);
+    if (!least || *limit - std::min(*limit, used) < least->bytes - std::min(least->bytes, least->used_bytes))
+      least = {*limit, used};
+  });
   return least;
 }
 

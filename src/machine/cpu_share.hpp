@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,5 +63,12 @@ struct Quota {
 /// Reads versions 1 (cpu.cfs_quota_us, cpu.cfs_period_us) and 2 (cpu.max), from the process's group up to the mount
 /// point.
 Quota read_quota(const CgroupRoots& roots = {});
+
+/// The memory that a process may use: of the cgroups above it the one that has least left.
+struct MemoryLimit {
+  std::uint64_t bytes = 0, used_bytes = 0;
+};
+/// Nothing: no cgroup above the process limits its memory.
+std::optional<MemoryLimit> read_memory_limit(const CgroupRoots& roots = {});
 
 }  // namespace sumac::machine

@@ -91,6 +91,31 @@ CpuMask mask(std::initializer_list<std::size_t> cpus) {
   return found;
 }
 
+TEST_F(CgroupTree, memory_of_the_group_that_has_least_left) {
+  const auto limit = [&](const std::string& cgroups) {
+    write("cgroup", cgroups);
+    write("mountinfo", mountinfo_);
+    return read_memory_limit({(root_ / "cgroup").string(), (root_ / "mountinfo").string()});
+  };
+  mount(v2());
+  write("v2/memory.max", "max\n");
+  write("v2/job/memory.max", "1000\n");
+  write("v2/job/memory.current", "900\n");
+  write("v2/job/step/memory.max", "500\n");
+  write("v2/job/step/memory.current", "100\n");
+  const auto found = limit("0::/job/step\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->bytes, 1000U);
+  EXPECT_EQ(found->used_bytes, 900U);
+  EXPECT_FALSE(limit("0::/\n")) << "max is no limit";
+  mount("33 23 0:31 / " + (root_ / "v1").string() + " rw - cgroup cgroup rw,memory");
+  write("v1/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_FALSE(limit("4:memory:/\n")) << "the largest number is no limit";
+  write("v1/a/memory.limit_in_bytes", "4096\n");
+  EXPECT_EQ(limit("4:memory:/a\n")->bytes, 4096U);
+  EXPECT_FALSE(read_memory_limit({"/nonexistent/cgroup", "/nonexistent/mountinfo"}));
+}
+
 TEST(CpuShare, ranks_together) {
   const struct {
     const char* name;

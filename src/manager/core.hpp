@@ -43,6 +43,8 @@ using StreamId = std::uint64_t;  ///< Identifies one gRPC stream; never used aga
 
 /// The low-level status of a refused job, as clients print it: "Job error(-35)".
 inline constexpr std::uint32_t kStatusJobError = 35;
+/// The bytes of a daemon's own version that are kept, for people.
+inline constexpr std::size_t kReleaseMax = 64;
 
 struct ToNode {
   StreamId stream = 0;
@@ -191,6 +193,7 @@ class Core {
   struct Host {
     std::string name;
     std::uint64_t life = 0;
+    std::string release;
   };
   struct Job {
     JobRecord record;

@@ -55,7 +55,7 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
     hosts_.erase(old->second);
     out.push_back(Refuse{old->second, Error{Errc::lost, "the same sharpd has come back on another connection"}});
   }
-  hosts_[stream] = Host{who.host().substr(0, 200), who.life()};
+  hosts_[stream] = Host{who.host().substr(0, 200), who.life(), who.release().substr(0, kReleaseMax)};
   stream_of_life_[who.life()] = stream;
   if (rules_.open && who.host().size() < wire::kHostNameMax && !host_by_name_.contains(who.host())) {
     add_open_host(who.host());

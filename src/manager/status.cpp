@@ -1,6 +1,8 @@
 // The state of the manager as JSON, for `sumac status` and people.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "manager/core.hpp"
 
@@ -40,6 +42,18 @@ CoreNumbers Core::numbers() const {
   return all;
 }
 
+namespace {
+
+/// So many versions are listed, with so many of their hosts each: ten thousand sharpds of one version are one line.
+constexpr std::size_t kVersionsMax = 16, kHostsOfVersionMax = 8;
+
+struct OfVersion {
+  std::size_t hosts = 0;
+  nlohmann::json some = nlohmann::json::array();
+};
+
+}  // namespace
+
 std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewer) const {
   using nlohmann::json;
   json nodes = json::array(), jobs = json::array(), trees = json::array();
@@ -53,6 +67,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
     const auto above = trees_.empty() ? topo::kNone : parent_of(0, n);
     entry["parent"] = above == topo::kNone ? json() : json(nodes_[above].name);
     if (node.stream != 0) {
+      entry["version"] = node.who.release().substr(0, kReleaseMax);
       entry["pid"] = node.who.pid();
       entry["osts"] = node.who.osts();
       entry["groups"] = node.who.groups();
@@ -126,6 +141,15 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
            {"jobs", std::move(jobs)},
            {"osts_granted", osts_granted},
            {"groups_granted", groups_granted}};
+  std::map<std::string_view, OfVersion> versions;
+  for (const auto& [stream, host] : hosts_) {
+    if (versions.size() == kVersionsMax && !versions.contains(host.release)) continue;
+    auto& of = versions[host.release];
+    if (++of.hosts <= kHostsOfVersionMax) of.some.push_back(host.name);
+  }
+  top["sharpd_versions"] = json::array();
+  for (auto& [version, of] : versions)
+    top["sharpd_versions"].push_back({{"version", version}, {"hosts", of.hosts}, {"some", std::move(of.some)}});
   top["messages"] = heard;
   top["jobs_total"] = jobs_.size();
   // A part of what is granted that belongs to no job above, because ranks of ended jobs have not left.

@@ -79,6 +79,7 @@ void ControlLink::open_stream() {
   NodeUp up;
   auto* who = up.mutable_register_();
   who->set_version(control::kControlVersion);
+  who->set_release(std::string(control::version_text()));
   who->set_name(config_.name);
   for (const auto& [index, tree] : trees_) {
     auto* listening = who->add_trees();

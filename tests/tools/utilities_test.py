@@ -220,17 +220,18 @@ class Cmd(unittest.TestCase):
 
 
 class Doctor(unittest.TestCase):
-    def findings(self, *before, environment=None):
-        done = run(*before, BIN / "sumac", "doctor", "--json", environment=environment)
-        return done.returncode, {each["subject"]: each for each in json.loads(done.stdout)}
+    def findings(self, *before, environment=None, words=()):
+        done = run(*before, BIN / "sumac", "doctor", "--json", *words, environment=environment)
+        return done.returncode, {each["subject"]: each for each in json.loads(done.stdout)["findings"]}
 
     def test_looks_at_everything_and_each_trouble_has_a_remedy(self):
         status, findings = self.findings()
-        self.assertLessEqual({"processors", "/dev/shm", "single copy (CMA)", "clock", "network", "MPI", "sharpd", "sharp_am"},
-                             findings.keys())
+        self.assertLessEqual({"processors", "memory", "/dev/shm", "single copy (CMA)", "clock", "network", "host names", "TCP settings", "GPUs", "MPI",
+                              "sharpd", "sharp_am", "versions"}, findings.keys())
         for each in findings.values():
             self.assertIn(each["health"], ("ok", "note", "BAD"))
             self.assertTrue(each["found"])
+            self.assertEqual(bool(each["remedy"]), each["health"] != "ok", each)
         self.assertEqual(status, int(any(each["health"] == "BAD" for each in findings.values())))
 
     def test_a_machine_without_mpi_is_bad_and_says_what_to_install(self):
@@ -261,8 +262,59 @@ class Doctor(unittest.TestCase):
             finally:
                 run(BIN / "sumac", "down", environment=environment)
 
+    def test_the_json_has_what_the_page_about_it_says(self):
+        done = run(BIN / "sumac", "doctor", "--json")
+        report = json.loads(done.stdout)
+        self.assertEqual(report["sumac_doctor"], 1)
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "tools.md").read_text()
+        rows = set(re.findall(r"^\| `facts\.(\w+)` \|", page, re.MULTILINE))
+        self.assertEqual(rows, set(report["facts"]))
+
+    def test_the_page_is_no_wider_than_80_columns(self):
+        for line in run(BIN / "sumac", "doctor").stdout.splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_a_fabric_file_that_lacks_this_host(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("name: t\nswitches: [s]\nhosts: {elsewhere: {leaf: s}}\nnodes: {an: {switch: s}}\n")
+            file.flush()
+            status, findings = self.findings("env", environment=None, words=["--fabric", file.name])
+        self.assertEqual(status, 1)
+        self.assertEqual(findings["fabric file"]["health"], "BAD")
+        self.assertIn("{leaf: SWITCH}", findings["fabric file"]["remedy"])
+
+    def hosts(self, launcher, *words):
+        done = run(BIN / "sumac", "doctor", "--json", "--hosts", "a,b", "--launcher", launcher, *words)
+        return done.returncode, json.loads(done.stdout)
+
+    def test_hosts_that_do_not_answer_are_findings_and_hold_nobody_up(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "rsh")
+            for body, says in (("sleep 3600", "no answer within 2 s"), ("echo 'Host key verification failed.' >&2; exit 255", "Host key verification failed."),
+                               ("echo welcome; echo 'report {\"sumac_doctor\": 2, \"version\": \"9.9\"}'; cat", "(9.9) writes another form of report"),
+                               ("echo 'report nonsense'; cat", "no report"), ("yes", "no answer within 2 s"), ("tr '\\0' x < /dev/zero", "more than a report"),
+                               ("printf 'report \\033]0;x\\007'", "launcher ended with status 0"),
+                               ("echo \"sumac: there is no subcommand 'doctor-host': see sumac help\" >&2; exit 2", "its Sumac is older")):
+                script.write_text(f"#!/bin/sh\nhost=$1; shift\n[ $host = a ] && exec \"$@\"\n{body}\n")
+                script.chmod(0o755)
+                status, answer = self.hosts(str(script), "--timeout", "2")
+                self.assertEqual(status, 1)
+                self.assertIn("report", answer["hosts"][0], answer)
+                finding = next(each for each in answer["findings"] if each["subject"] == "host b")
+                self.assertEqual(finding["health"], "BAD")
+                self.assertIn(says, finding["found"])
+                self.assertTrue(finding["remedy"])
+                self.assertNotIn("\033", finding["found"])
+
     def test_wrong_words(self):
-        self.assertEqual(run(BIN / "sumac", "doctor", "now").returncode, 2)
+        for words, says in ((["now"], "unexpected argument 'now'"), (["--hosts"], "needs a value"), (["--hosts", ""], "needs a value"),
+                            (["--hosts", "a", "--hostfile", "b"], "give one of them"), (["--launcher", "x"], "is for several hosts"),
+                            (["--hosts", "a;b"], "no host's name"), (["--hosts", "a", "--timeout", "0"], "seconds from 1"),
+                            (["--hostfile", "/nowhere"], "/nowhere")):
+            done = run(BIN / "sumac", "doctor", *words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,14 @@
 #pragma once
 // The daemons of a `sumac run` over several hosts: one `sumac run-host` on each, started by ssh or a substitute for it,
 // with its standard input as its lifeline.
-#include <sys/types.h>
-
 #include <map>
 #include <string>
 #include <vector>
 
-#include "base/fd.hpp"
 #include "base/result.hpp"
+#include "tools/run/remote.hpp"
 
 namespace sumac::tools {
-
-/// Returns the command that starts `what` on a host: "{host}" in a word is replaced by the host's name; without it the
-/// name follows the launcher's words, as for ssh.
-std::vector<std::string> launch_command(const std::string& launcher, const std::string& host,
-                                        const std::vector<std::string>& what);
 
 struct HostStart {
   std::string host;
@@ -44,8 +37,7 @@ class RunHosts {
  private:
   struct Host {
     std::string name, log, said;
-    pid_t pid = -1;
-    UniqueFd in, out;
+    Remote remote;
     bool up = false;
   };
   Result<Host> launch(const HostStart& start, const std::string& launcher, const std::string& directory) const;

@@ -12,10 +12,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 
 #include "launch/daemon.hpp"
 #include "tools/commands.hpp"
@@ -267,14 +265,6 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
 
 namespace {
 
-Result<std::vector<HostEntry>> read_hostfile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return fail(Errc::io, "--hostfile {}: can't be read", path);
-  return parse_hostfile(text.str(), path);
-}
-
 /// Combines the options about hosts with the batch system's list. `said` has the values of the options below.
 Result<> choose_hosts(RunOptions& options, const std::map<std::string, std::string>& said, bool needs_daemons) {
   const auto get = [&](const char* name) { return said.contains(name) ? said.at(name) : std::string(); };
@@ -285,7 +275,7 @@ Result<> choose_hosts(RunOptions& options, const std::map<std::string, std::stri
   if (said.contains("--hosts") || said.contains("--hostfile")) {
     auto hosts = said.contains("--hosts") ? parse_host_list(get("--hosts")) : read_hostfile(get("--hostfile"));
     if (!hosts) return tl::unexpected(hosts.error());
-    options.several = SeveralHosts{.hosts = *std::move(hosts), .launcher = "ssh -o BatchMode=yes"};
+    options.several = SeveralHosts{.hosts = *std::move(hosts), .launcher = kSsh};
     options.tree = true;  // Only the tree needs daemons on them.
   } else if (!options.local && (needs_daemons || options.tree)) {
     auto slurm = slurm_allocation();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "tools/addresses.hpp"
@@ -65,6 +66,14 @@ std::vector<std::string> insert_behind(std::vector<std::string> command, std::si
 }
 
 }  // namespace
+
+Result<std::vector<HostEntry>> read_hostfile(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return fail(Errc::io, "--hostfile {}: can't be read", path);
+  return parse_hostfile(text.str(), path);
+}
 
 Result<std::optional<SeveralHosts>> slurm_allocation() {
   auto list = set_in_environment("SLURM_JOB_NODELIST");

@@ -25,6 +25,9 @@ struct SeveralHosts {
   bool keep_logs = false;
 };
 
+/// Reads the hosts in a file of the form that mpirun reads.
+Result<std::vector<HostEntry>> read_hostfile(const std::string& path);
+
 /// Returns the hosts of the Slurm allocation that we are in, reached by srun; nothing outside of one. A list that makes
 /// no sense is an error.
 Result<std::optional<SeveralHosts>> slurm_allocation();
