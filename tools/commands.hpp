@@ -17,6 +17,7 @@ int down_command(const Arguments& arguments);
 int doctor_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
+int page_command(const Arguments& arguments);
 int pki_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int run_host_command(const Arguments& arguments);

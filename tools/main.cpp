@@ -18,6 +18,7 @@ constexpr Subcommand kSubcommands[] = {
     {"down", "end what `sumac up` started", down_command},
     {"status", "what `sumac up` started, whether it runs, and where its logs are", status_command},
     {"top", "what the daemons do now, from their metrics, refreshed each second", top_command},
+    {"page", "the address of the manager's page for a browser, with a token for who asks", page_command},
     {"fabric", "what a fabric file says, and the trees that come of it: show", fabric_command},
     {"tune", "measure this machine and write which algorithm serves which sizes inside a host", tune_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
