@@ -123,8 +123,8 @@ tar: setup-packages configure ## one archive that runs where it is unpacked, wit
 	@cmake --build $(BUILD) -j $(JOBS) --target programs manual
 	@packaging/tar $(BUILD) build/tar
 
-toolkit: setup-toolkit configure ## what people install, in fresh Debian roots (build/toolkit.json, 15 minutes, root); CASE=name for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until
+toolkit: setup-toolkit configure ## what people install, in fresh Debian roots, and the manager's page in a browser (build/toolkit.json, 15 minutes, root); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until steady
 	@python3 tests/toolkit/run.py --build $(BUILD) --out build/toolkit.json --case "$(CASE)"
 
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it
@@ -192,7 +192,7 @@ setup-tools: ## the same and what lint and docs need
 setup-packages: ## the same and what makes packages
 	@packaging/install packaging/apt.txt packaging/apt-packages.txt
 
-setup-toolkit: setup-packages ## the same and what tries them
+setup-toolkit: setup-packages setup-dev ## the same and what tries them
 	@packaging/install packaging/apt-toolkit.txt
 
 setup-mpi4py: ## the same and what mpi4py is built with

@@ -9,7 +9,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-CASES = ["deb_fresh", "deb_quiet", "tar_no_root"]
+CASES = ["deb_fresh", "deb_quiet", "tar_no_root", "page"]
 
 
 def main():
