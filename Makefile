@@ -124,7 +124,7 @@ tar: setup-packages configure ## one archive that runs where it is unpacked, wit
 	@packaging/tar $(BUILD) build/tar
 
 toolkit: setup-toolkit setup-guard configure ## what people install, in fresh Debian roots, and what its tools find and show (build/toolkit.json, 30 minutes, root); CASE=name for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until guard-programs other_versions
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual mpi_until guard-programs other_versions steady
 	@python3 tests/toolkit/run.py --build $(BUILD) --out build/toolkit.json --case "$(CASE)"
 
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it
@@ -192,7 +192,7 @@ setup-tools: ## the same and what lint and docs need
 setup-packages: ## the same and what makes packages
 	@packaging/install packaging/apt.txt packaging/apt-packages.txt
 
-setup-toolkit: setup-packages ## the same and what tries them
+setup-toolkit: setup-packages setup-dev ## the same and what tries them
 	@packaging/install packaging/apt-toolkit.txt
 
 setup-mpi4py: ## the same and what mpi4py is built with

@@ -24,15 +24,15 @@ PROGRAMS = [
     ("sumac fabric, and fabric files", ["tools/fabric/", "src/fabricfile/", "src/topo/"], "On stderr of `sumac fabric` and `sumac lab`, and in the log of `sharp_am`, which reads the same files."),
     ("sumac tune and doctor", ["tools/tune/", "tools/doctor/"], "On stderr, after `sumac:`."),
     ("sumac bench", ["tools/bench/", "bench/field/"], "On stderr, after `sumac: bench:` or `sumac bench:`, or after the benchmark's name."),
-    ("sumac up, down, status, pki", ["tools/up/", "tools/"], "On stderr, after `sumac:`."),
-    ("sharp_am", ["src/manager/"], "In the manager's log: stderr, or `--log-file`. Refusals of a job also reach the program that asked."),
+    ("sumac up, down, status, page, pki", ["tools/up/", "tools/"], "On stderr, after `sumac:`."),
+    ("sharp_am", ["src/manager/", "src/page/"], "In the manager's log: stderr, or `--log-file`. Refusals of a job also reach the program that asked."),
     ("sharp_an", ["src/node/", "src/proto/", "src/reduce/"], "In the node's log: stderr, or `--log-file`. Refusals also reach the ranks."),
     ("sharpd", ["src/hostd/"], "In sharpd's log: stderr, or `--log-file`. Refusals also reach the program that asked."),
     ("libsharp_coll", ["src/client/"], "On stderr of the program, after `[host:rank:pid - file:line] LEVEL`; `SHARP_COLL_LOG_LEVEL` says how much."),
     ("MPI programs", ["bindings/common/", "bindings/mpi/", "bindings/pmpi/", "src/team/", "src/shm/", "src/machine/"],
      "On stderr of the program, after `[host:pid:rank][file:line:function]`, or as a reason in what `SUMAC_EXPLAIN=1` prints."),
     ("Python package", ["bindings/python/"], "As an exception, or on stderr after `sumac:`."),
-    ("Several programs", ["src/base/", "src/wire/", "src/net/", "src/control/", "src/multicast/", "src/p2p/", "src/coll/"],
+    ("Several programs", ["src/base/", "src/wire/", "src/net/", "src/control/", "src/http/", "src/multicast/", "src/p2p/", "src/coll/"],
      "As a part of the lines above: options, files, connections, certificates."),
 ]
 TOOLS = "sharp_cmd, sharp_hello, sharp_mpi_test and the other utilities"

@@ -19,6 +19,7 @@ int doctor_command(const Arguments& arguments);
 int doctor_host_command(const Arguments& arguments);
 int fabric_command(const Arguments& arguments);
 int lab_command(const Arguments& arguments);
+int page_command(const Arguments& arguments);
 int pki_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int run_host_command(const Arguments& arguments);

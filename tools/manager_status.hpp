@@ -10,6 +10,15 @@ namespace sumac::tools {
 /// Errc::lost, timeout: no manager answers at `endpoint` (ADDR:PORT or unix:PATH).
 Result<nlohmann::json> ask_manager(const std::string& endpoint);
 
+/// The page of a manager: its address and a token for the caller.
+struct PageAddress {
+  std::string site, token;
+  std::uint64_t life_s = 0;
+  bool is_operator = false;
+};
+/// Errc::lost, timeout: no manager answers. Errc::invalid: it serves no page. Errc::denied: nothing proves who we are.
+Result<PageAddress> ask_for_page(const std::string& endpoint);
+
 /// Guesses the manager's address: SUMAC_HOSTD_MANAGER, else the manager that `sumac up` started, else sharp_am's own
 /// default.
 std::string manager_of_environment();

@@ -18,6 +18,8 @@ struct Scale {
   std::size_t kills = 200, jobs = 50, releases = 200;
   std::uint64_t seed = 1;
   Duration soak = Seconds(3600);
+  std::size_t page_blocks = 8;         ///< With clients of the page, and as many without.
+  Duration page_block = Millis(2500);  ///< Jobs begin and end for so long in each.
 };
 
 Result<> begin_latency(const std::string& am, const Scale& scale, Report& report);
@@ -28,6 +30,8 @@ Result<> restarts(const std::string& am, const Scale& scale, Report& report);
 Result<> communicators(const std::string& am, const Scale& scale, Report& report);
 /// Runs only on request, because it takes an hour.
 Result<> soak(const std::string& am, const Scale& scale, Report& report);
+/// Jobs begin while 20 clients ask what the page asks, as often, and while they do not, in turns.
+Result<> page_clients(const std::string& am, const Scale& scale, Report& report);
 Result<> releases(const std::string& am, const Scale& scale, Report& report);
 
 }  // namespace sumac::bench

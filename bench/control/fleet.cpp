@@ -27,8 +27,28 @@ std::string fabric_text(std::size_t hosts, std::size_t nodes) {
   return text + "root: an0\n";
 }
 
-Fleet::Fleet(std::string endpoint, std::size_t hosts, std::size_t nodes)
+std::string spine_text(std::size_t hosts, std::size_t leaves, std::size_t spines, std::uint32_t trees) {
+  std::string text = "name: control-bench\nswitches:\n", nodes, roots;
+  for (std::size_t i = 0; i < spines; ++i) {
+    text += fmt::format("  - spine{}\n", i + 1);
+    nodes += fmt::format("  an{}: {{switch: spine{}}}\n", i, i + 1);
+    roots += fmt::format("{}an{}", roots.empty() ? "" : ", ", i);
+  }
+  for (std::size_t i = 0; i < leaves; ++i) {
+    text += fmt::format("  - leaf{}\n", i + 1);
+    nodes += fmt::format("  an{}: {{switch: leaf{}}}\n", spines + i, i + 1);
+  }
+  text += "links:\n";
+  for (std::size_t i = 0; i < leaves; ++i)
+    for (std::size_t j = 0; j < spines; ++j) text += fmt::format("  - {{a: leaf{}, b: spine{}}}\n", i + 1, j + 1);
+  text += "hosts:\n";
+  for (std::size_t i = 0; i < hosts; ++i) text += fmt::format("  h{}: {{leaf: leaf{}}}\n", i, i * leaves / hosts + 1);
+  return text + "nodes:\n" + nodes + fmt::format("root: [{}]\ntrees: {}\n", roots, trees);
+}
+
+Fleet::Fleet(std::string endpoint, std::size_t hosts, std::size_t nodes, std::uint32_t trees)
     : endpoint_(std::move(endpoint)),
+      trees_(trees),
       wake_(control::WakeEvent::make().value()),
       host_streams_(endpoint_, control::start_host_stream, wake_),
       node_streams_(endpoint_, control::start_node_stream, wake_),
@@ -130,8 +150,11 @@ void Fleet::take_nodes(Time now) {
     auto* who = up.mutable_register_();
     who->set_version(control::kControlVersion);
     who->set_name(node.name);
-    auto* listening = who->add_trees();  // The node reports its one tree before it is asked.
-    listening->set_address("tcp:127.0.0.1:9");
+    for (std::uint32_t tree = 0; tree < trees_; ++tree) {  // The node reports its trees before it is asked.
+      auto* listening = who->add_trees();
+      listening->set_tree(tree);
+      listening->set_address("tcp:127.0.0.1:9");
+    }
     who->set_osts(kOsts);
     who->set_groups(kGroups);
     who->set_payload_max(1024);
@@ -158,35 +181,44 @@ void Fleet::heard(Node& node, const control::v1::NodeDown& down) {
     node.registered = true;
     node.grants.clear();
     for (const auto& tree : down.registered().trees())
-      for (const auto& grant : tree.grants()) node.grants[grant.job_id()] = grant;
+      for (const auto& grant : tree.grants()) node.grants[{tree.tree(), grant.job_id()}] = grant;
     check_sum(node);
+    for (std::uint32_t tree = 0; tree < trees_; ++tree) link_up(node, tree);
   }
   if (down.has_tree()) {
-    node.grants.clear();
-    for (const auto& grant : down.tree().grants()) node.grants[grant.job_id()] = grant;
+    const auto tree = down.tree().tree();
+    std::erase_if(node.grants, [&](const auto& one) { return one.first.first == tree; });
+    for (const auto& grant : down.tree().grants()) node.grants[{tree, grant.job_id()}] = grant;
     check_sum(node);
   }
-  if (down.has_registered() || down.has_parent()) {
-    control::v1::NodeUp up;
-    up.mutable_link()->set_up(true);
-    node_streams_.send(node.stream, std::move(up));
-  }
+  if (down.has_parent()) link_up(node, down.parent().tree());
   if (down.has_grant()) {
-    node.grants[down.grant().job_id()] = down.grant();
+    node.grants[{down.grant().tree(), down.grant().job_id()}] = down.grant();
     check_sum(node);
   }
-  if (down.has_revoke()) node.grants.erase(down.revoke().job_id());
+  if (down.has_revoke()) node.grants.erase({down.revoke().tree(), down.revoke().job_id()});
   control::v1::NodeUp up;
   up.mutable_ack()->set_sequence(down.sequence());
   node_streams_.send(node.stream, std::move(up));
 }
 
 void Fleet::check_sum(const Node& node) {
-  std::uint64_t osts = 0, groups = 0;
-  for (const auto& [id, grant] : node.grants) osts += grant.quota().osts(), groups += grant.quota().max_groups();
-  if (osts > kOsts || groups > kGroups)
-    violated(fmt::format("node {}: {} OSTs and {} groups are granted, it has {} and {}", node.name, osts, groups, kOsts,
-                         kGroups));
+  std::vector<std::uint64_t> osts(trees_), groups(trees_);
+  for (const auto& [key, grant] : node.grants) {
+    osts.at(key.first) += grant.quota().osts();
+    groups.at(key.first) += grant.quota().max_groups();
+  }
+  for (std::uint32_t tree = 0; tree < trees_; ++tree)
+    if (osts[tree] > kOsts || groups[tree] > kGroups)
+      violated(fmt::format("node {}: {} OSTs and {} groups are granted, it has {} and {}", node.name, osts[tree],
+                           groups[tree], kOsts, kGroups));
+}
+
+void Fleet::link_up(const Node& node, std::uint32_t tree) {
+  control::v1::NodeUp up;
+  up.mutable_link()->set_up(true);
+  up.mutable_link()->set_tree(tree);
+  node_streams_.send(node.stream, std::move(up));
 }
 
 bool Fleet::all_connected() const {
@@ -194,7 +226,8 @@ bool Fleet::all_connected() const {
          std::ranges::all_of(hosts_, [](const Host& host) { return host.uplink->registered(); });
 }
 
-SimJob& Fleet::begin(std::size_t host, std::size_t host_count, std::uint32_t osts, std::uint32_t groups) {
+SimJob& Fleet::begin(std::size_t host, std::size_t host_count, std::uint32_t osts, std::uint32_t groups,
+                     std::uint32_t uid) {
   SimJob job;
   job.id = ++last_job_;
   job.host = host;
@@ -205,7 +238,9 @@ SimJob& Fleet::begin(std::size_t host, std::size_t host_count, std::uint32_t ost
   for (std::size_t i = 0; i < host_count; ++i) wish.add_hosts(fmt::format("h{}", (host + i) % hosts_.size()));
   wish.mutable_quota()->set_osts(osts);
   wish.mutable_quota()->set_max_groups(groups);
-  wish.set_holder(fmt::format("h{} pid 1 uid 0", host));
+  wish.mutable_quota()->set_num_trees(trees_ == 1 ? 0 : 1 + static_cast<std::uint32_t>(last_job_) % trees_);
+  wish.set_uid(uid);
+  wish.set_holder(fmt::format("h{} pid 1 uid {}", host, uid));
   job.asked_at = monotonic_now();
   job_of_ticket_[job.ticket] = job.id;
   auto& kept = jobs_[job.id] = job;
@@ -238,13 +273,15 @@ std::set<std::uint64_t> Fleet::in_state(SimJob::State state) const {
 }
 
 bool Fleet::at_a_node(std::uint64_t id) const {
-  return std::ranges::any_of(nodes_, [&](const Node& node) { return node.grants.contains(id); });
+  return std::ranges::any_of(nodes_, [&](const Node& node) {
+    return std::ranges::any_of(node.grants, [&](const auto& one) { return one.first.second == id; });
+  });
 }
 
 std::set<std::uint64_t> Fleet::at_nodes() const {
   std::set<std::uint64_t> ids;
   for (const auto& node : nodes_)
-    for (const auto& [id, grant] : node.grants) ids.insert(id);
+    for (const auto& [key, grant] : node.grants) ids.insert(key.second);
   return ids;
 }
 

@@ -19,6 +19,9 @@ namespace sumac::bench {
 
 /// Makes `hosts` hosts on `nodes` - 1 leaf switches; the first node is the root.
 std::string fabric_text(std::size_t hosts, std::size_t nodes);
+/// Makes `hosts` hosts on `leaves` leaf switches, each joined to all of `spines` switches. Every switch has a node, the
+/// spines' first: an0 to an(leaves + spines - 1).
+std::string spine_text(std::size_t hosts, std::size_t leaves, std::size_t spines, std::uint32_t trees);
 
 struct SimJob {
   enum class State { asked, held, ending, over };
@@ -32,13 +35,14 @@ struct SimJob {
 
 class Fleet {
  public:
-  Fleet(std::string endpoint, std::size_t hosts, std::size_t nodes);
+  Fleet(std::string endpoint, std::size_t hosts, std::size_t nodes, std::uint32_t trees = 1);
 
   /// Runs until `done` returns true or the time is over; returns whether it is done.
   bool run_until(const std::function<bool()>& done, Duration patience);
 
   bool all_connected() const;
-  SimJob& begin(std::size_t host, std::size_t host_count, std::uint32_t osts, std::uint32_t groups);
+  SimJob& begin(std::size_t host, std::size_t host_count, std::uint32_t osts, std::uint32_t groups,
+                std::uint32_t uid = 0);
   void end(SimJob& job);
   /// Simulates a kill -9 of one sharpd, with a new process instead of it. Its jobs are over as soon as no node holds
   /// them.
@@ -68,7 +72,7 @@ class Fleet {
     control::Ticket stream = 0;
     bool open = false, registered = false;
     Time retry_at{};
-    std::map<std::uint64_t, control::v1::Grant> grants;
+    std::map<std::pair<std::uint32_t, std::uint64_t>, control::v1::Grant> grants;  ///< Keyed by tree and job.
   };
   void act(std::size_t host, hostd::UplinkActions actions);
   void answered(const hostd::Answer& answer);
@@ -77,9 +81,11 @@ class Fleet {
   void take_nodes(Time now);
   void heard(Node& node, const control::v1::NodeDown& down);
   void check_sum(const Node& node);
+  void link_up(const Node& node, std::uint32_t tree);
   void make_host(std::size_t host);
 
   std::string endpoint_;
+  std::uint32_t trees_;
   control::WakeEvent wake_;
   control::HostStreams host_streams_;
   control::NodeStreams node_streams_;

@@ -5,6 +5,7 @@
 
 #include "bench/control/cases.hpp"
 #include "bench/control/others.hpp"
+#include "bench/control/play.hpp"
 
 int main(int argc, char** argv) {
   using namespace sumac::bench;
@@ -15,7 +16,7 @@ int main(int argc, char** argv) {
   Scale scale;
   app.add_option("--am", am, "The sharp_am to start")->required();
   app.add_option("--out", out, "Where the figures go, as JSON");
-  app.add_option("--only", only, "Some of: begin, throughput, restart, release, comms, memory; and soak");
+  app.add_option("--only", only, "Some of: begin, throughput, restart, release, comms, memory, page; and soak");
   app.add_option("--also", also, "Programs that print a case of their own as last line");
   app.add_option("--golden", golden, "The test of the log lines");
   app.add_option("--seed", scale.seed, "Of the kill points");
@@ -23,6 +24,17 @@ int main(int argc, char** argv) {
   std::uint32_t soak_seconds = 3600;
   app.add_option("--soak-seconds", soak_seconds, "How long the soak takes")->check(CLI::Range(1, 1'000'000));
   app.add_flag("--quick", quick, "A few trials of everything: does it hold together?");
+  Play play;
+  bool plays = false;
+  app.add_flag("--play", plays, "Only play a cluster for a manager with a page, until standard input ends");
+  app.add_option("--hosts", play.hosts, "Of --play");
+  app.add_option("--leaves", play.leaves, "Of --play: leaf switches");
+  app.add_option("--spines", play.spines, "Of --play: switches above them");
+  app.add_option("--trees", play.trees, "Of --play");
+  app.add_option("--jobs", play.jobs, "Of --play");
+  app.add_option("--job-hosts", play.job_hosts, "Of --play: the most hosts of a job");
+  app.add_option("--users", play.users, "Of --play: whose jobs they are, from uid 1001 on");
+  app.add_option("--page-listen", play.page, "Of --play: where the page is");
   CLI11_PARSE(app, argc, argv);
   if (quick) {
     scale.hosts = 100;
@@ -33,6 +45,8 @@ int main(int argc, char** argv) {
     scale.comms = 300;
     scale.growth = 16u << 20;  // So few jobs find the arenas cold, so only large leaks show.
     scale.releases = 10;
+    scale.page_blocks = 1;
+    scale.page_block = sumac::Millis(1500);
     soak_seconds = 2;
   }
   scale.soak = sumac::Seconds(soak_seconds);
@@ -41,6 +55,13 @@ int main(int argc, char** argv) {
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
 
+  if (plays) {
+    if (auto done = play_cluster(am, play); !done) {
+      fmt::print(stderr, "control-bench: --play: {}\n", done.error().context);
+      return 1;
+    }
+    return 0;
+  }
   Report report;
   int code = 0;
   const auto run = [&](const char* name, auto function) {
@@ -56,6 +77,7 @@ int main(int argc, char** argv) {
   run("release", releases);
   run("comms", communicators);
   run("memory", memory);
+  run("page", page_clients);
   if (quick || std::ranges::find(only, "soak") != only.end()) run("soak", soak);
   const auto other = [&](const std::string& program, auto function) {
     if (auto done = function(program, report); !done) {

@@ -24,6 +24,7 @@ struct Config {
   std::uint32_t stream_window = 0;
   Bytes chunk{};
   std::string metrics_listen, metrics_cert, metrics_key, metrics_token;
+  std::string page_listen, page_cert, page_key;
   std::uint32_t log_level = 0;
   std::string log_file;
 };
@@ -147,6 +148,14 @@ inline constexpr Option<Config> kOptions[] = {
                                    "File whose first line clients of /metrics send as bearer token; nobody else may "
                                    "read it.")
         .alias("metrics_token"),
+    option<&Config::page_listen>("SUMAC_AM_PAGE_LISTEN", "",
+                                 "Where browsers find the page of this manager: 127.0.0.1:PORT or unix:PATH; another "
+                                 "address needs page_cert and page_key; `sumac page` prints the address with its "
+                                 "token; none: no page.")
+        .alias("page_listen"),
+    option<&Config::page_cert>("SUMAC_AM_PAGE_CERT", "", "Certificate of the page (PEM): it is served by TLS.")
+        .alias("page_cert"),
+    option<&Config::page_key>("SUMAC_AM_PAGE_KEY", "", "Its private key; nobody else may read it.").alias("page_key"),
     option<&Config::log_level>("SUMAC_AM_LOG_LEVEL", "3", "1 error, 2 warn, 3 info, 4 debug, 5 trace.")
         .alias("log_verbosity")
         .updatable()

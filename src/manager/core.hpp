@@ -33,6 +33,9 @@
 #include "manager/journal.hpp"
 #include "manager/policy.hpp"
 #include "manager/quota.hpp"
+#include "page/events.hpp"
+#include "page/snapshot.hpp"
+#include "page/viewer.hpp"
 #include "topo/fabric.hpp"
 #include "topo/forest.hpp"
 #include "topo/job_tree.hpp"
@@ -67,11 +70,7 @@ struct Say {
 using Action = std::variant<ToNode, ToHost, Refuse, Say>;
 using Actions = std::vector<Action>;
 
-/// The reader of a status, who sees other users' jobs only in the totals.
-struct Viewer {
-  bool everything = true;
-  std::optional<std::uint32_t> uid;
-};
+using page::Viewer;
 
 /// Says how much of one tree is granted.
 struct TreeUsage {
@@ -151,6 +150,8 @@ class Core {
   /// Returns nodes, jobs and free resources, for people and programs. `heard` counts the messages so far, without
   /// renewals.
   std::string status_json(Time now, std::uint64_t heard = 0, const Viewer& viewer = {}) const;
+  /// Copies what the page shows, without the parts that `known` has. The caller sets version.state.
+  page::Snapshot snapshot(const page::Known& known, Time now) const;
 
  private:
   /// The part that a node has in one tree.
@@ -201,7 +202,8 @@ class Core {
     /// For each share: the nodes that hold it, and those from there up to the tree's root.
     std::vector<std::vector<std::uint32_t>> reserved;
     std::vector<Awaited> wait_for;
-    std::string deferred;  ///< The reason why a node could not acknowledge yet.
+    std::string deferred;                               ///< The reason why a node could not acknowledge yet.
+    mutable std::shared_ptr<const page::JobView> view;  ///< Made for the first snapshot that has the job.
     bool granted = false;
     Time begun{}, deadline{}, lease_until{};
   };
@@ -218,6 +220,12 @@ class Core {
     bool for_nodes;  ///< True if it waits for nodes, false if for members of ended jobs.
   };
   using Jobs = std::map<JobId, Job>;
+
+  // core_view.cpp
+  void happened(page::EventKind kind, std::string subject, std::string text);
+  void happened(page::EventKind kind, JobId job, std::uint32_t uid, std::string text);
+  page::JobState view_of(const Job& job, bool leaving) const;
+  page::FabricView fabric_view() const;
 
   static NodeId id_of(std::size_t index) { return NodeId{static_cast<std::uint32_t>(index + 1)}; }
   TreeUsage usage_of(std::uint32_t tree) const;
@@ -308,6 +316,9 @@ class Core {
   std::vector<HeldBegin> held_;
   std::map<std::uint32_t, UserUsage> users_;  ///< The resources that each user holds, keyed by uid.
   std::uint32_t last_number_ = 0;
+  /// Change with the fabric or its trees, and with the sharpds that are registered.
+  std::uint64_t fabric_version_ = 1, sharpds_version_ = 1;
+  page::EventLog events_;
   CoreNumbers done_;   ///< Only what is counted here; numbers() adds the rest.
   Time settled_at_{};  ///< After a restart, nodes are expected to come back until then.
   Time looked_{};      ///< The time when tick() last ran.

@@ -34,6 +34,8 @@ Actions Core::rank_died(StreamId stream, const control::v1::RankDied& word) {
   out.push_back(Say{LogLevel::warn, "JOBS",
                     fmt::format("job_id_external: {} job_id_sharp: {}: rank {} died: {:.200}", record.job_id,
                                 record.number, word.world_rank(), word.who())});
+  happened(page::EventKind::rank_died, record.job_id, record.uid,
+           fmt::format("rank {} died: {:.200}", word.world_rank(), word.who()));
   for (std::size_t i = 0; i < record.shares.size(); ++i)
     for (const auto n : job.reserved[i]) {
       if (nodes_[n].stream == 0) continue;

@@ -55,6 +55,8 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
     hosts_.erase(old->second);
     out.push_back(Refuse{old->second, Error{Errc::lost, "the same sharpd has come back on another connection"}});
   }
+  ++sharpds_version_;
+  happened(page::EventKind::host_registered, fmt::format("host {:.200}", who.host()), "registered");
   hosts_[stream] = Host{who.host().substr(0, 200), who.life(), who.release().substr(0, kReleaseMax)};
   stream_of_life_[who.life()] = stream;
   if (rules_.open && who.host().size() < wire::kHostNameMax && !host_by_name_.contains(who.host())) {
@@ -98,7 +100,7 @@ Actions Core::host_renews(StreamId stream, const control::v1::Renew& renew, Time
   return out;
 }
 
-Actions Core::host_stream_ended(StreamId stream, Time) {
+Actions Core::host_stream_ended(StreamId stream, Time now) {
   Actions out;
   const auto found = hosts_.find(stream);
   if (found == hosts_.end()) return out;
@@ -111,6 +113,9 @@ Actions Core::host_stream_ended(StreamId stream, Time) {
                       fmt::format("sharpd of {} is not connected: its jobs live until their leases end:{}",
                                   found->second.name, running)});
   stream_of_life_.erase(life);
+  ++sharpds_version_;
+  now_ = now;
+  happened(page::EventKind::host_lost, "host " + found->second.name, "is not connected: its sharpd's stream ended");
   std::erase_if(
       held_, [&](const HeldBegin& held) { return held.stream == stream; });  // Its sharpd asks again when it is back.
   hosts_.erase(found);
@@ -354,6 +359,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
 
 void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) {
   ++done_.jobs_refused;
+  happened(page::EventKind::job_refused, JobId{begin.job_id()}, begin.uid(), "was refused: " + text);
   out.push_back(Say{LogLevel::error, "JOBS",
                     fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id(), text)});
   HostDown message;
@@ -409,6 +415,7 @@ void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
     control::v1::JobBegin begin;
     begin.set_job_id(number_of(record.job_id));
     begin.set_ticket(record.ticket);
+    begin.set_uid(record.uid);
     refuse_job(out, stream->second, begin, why);
   }
   drop(out, at, why);
@@ -417,6 +424,7 @@ void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
 void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
   ++done_.jobs_released;
   const auto record = at->second.record;
+  happened(page::EventKind::job_released, record.job_id, record.uid, "was released: " + why);
   HostDown message;
   message.mutable_ended()->set_why(why);
   message.mutable_ended()->set_ticket(record.ticket);
@@ -473,6 +481,11 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
   }
   job.granted = true;
   ++done_.jobs_granted;
+  happened(
+      page::EventKind::job_granted, job.record.job_id, job.record.uid,
+      fmt::format("runs on {} host{} with {} OST{} and {} group{}", job.record.hosts.size(),
+                  job.record.hosts.size() == 1 ? "" : "s", job.record.quota.osts, job.record.quota.osts == 1 ? "" : "s",
+                  job.record.quota.max_groups, job.record.quota.max_groups == 1 ? "" : "s"));
   std::set<std::uint32_t> nodes;
   for (const auto& share : job.record.shares) nodes.insert(share.nodes.begin(), share.nodes.end());
   HostDown message;
@@ -535,6 +548,10 @@ Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time now
   if (known == by_ticket_.end() || known->second != JobId{end.job_id()}) return out;
   const auto at = jobs_.find(known->second);
   const auto record = at->second.record;
+  happened(end.why().empty() ? page::EventKind::job_ended : page::EventKind::job_released, record.job_id, record.uid,
+           end.why().empty()
+               ? std::string("has ended")
+               : fmt::format("was released: {} is gone without ending it: {:.200}", record.holder, end.why()));
   drop(out, at, end.why().empty() ? "the job ended" : "the job's owner is gone");
   if (end.why().empty())
     out.push_back(Say{LogLevel::info, "JOBS",

@@ -36,6 +36,7 @@ void Core::add_open_node(const std::string& name) {
   topo::Node added;
   added.name = name;
   added.place.at_switch = topo::kAnywhere;
+  ++fabric_version_;
   fabric_.nodes.push_back(std::move(added));
   add_node(name);
 }
@@ -45,6 +46,8 @@ void Core::add_open_host(const std::string& name) {
   added.name = name;
   added.leaf = topo::kAnywhere;
   host_by_name_[name] = static_cast<std::uint32_t>(fabric_.hosts.size());
+  ++fabric_version_;
+  ++sharpds_version_;
   fabric_.hosts.push_back(std::move(added));
 }
 
@@ -226,6 +229,8 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   out.push_back(Say{LogLevel::info, "GENERAL",
                     fmt::format("node {} registered: node id {}, {} OSTs, {} groups", node.name, id_of(index),
                                 who.osts(), who.groups())});
+  happened(page::EventKind::node_registered, "node " + node.name,
+           fmt::format("registered with {} OSTs and {} groups", who.osts(), who.groups()));
   for (std::uint32_t i = 0; i < trees_.size(); ++i)
     if (!trees_[i].lost && trees_[i].shape.root == index) note_root(out, i);
   // The stream is set only now, so that the following message is the first that the node receives.
@@ -328,6 +333,9 @@ Actions Core::node_link(StreamId stream, const control::v1::Link& link, Time now
                         fmt::format("node {} is connected to its parent {}{}", node->name, above, where)}
                   : Say{LogLevel::warn, "GENERAL",
                         fmt::format("node {} lost its parent {}{}: {:.200}", node->name, above, where, link.why())});
+    happened(link.up() ? page::EventKind::link_up : page::EventKind::link_down, "node " + node->name,
+             link.up() ? fmt::format("is connected to its parent {}{}", above, where)
+                       : fmt::format("lost its parent {}{}: {:.200}", above, where, link.why()));
   }
   part.link_up = link.up();
   part.link_why = link.why().substr(0, 300);
@@ -356,6 +364,7 @@ Actions Core::node_stream_ended(StreamId stream, Time now) {
   out.push_back(Say{LogLevel::warn, "GENERAL",
                     fmt::format("node {} is down: its stream ended; jobs on it:{}", node->name,
                                 running.empty() ? " none" : running)});
+  happened(page::EventKind::node_lost, "node " + node->name, "is down: its stream ended");
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;
     if (!job->second.granted && uses(job->second))

@@ -105,6 +105,7 @@ TreeId Core::id_for(std::uint32_t tree) const {
 }
 
 void Core::keep_trees(Actions& out) {
+  ++fabric_version_;
   std::vector<SavedTree> saved;
   for (const auto& tree : trees_)
     saved.push_back({tree.id, tree.lost ? std::vector<std::uint32_t>{} : shape_of(tree.shape)});
@@ -139,6 +140,15 @@ void Core::follow(Actions& out, const std::string& why) {
     }
     lose_jobs(out, changes, why);
     take_forest(update.forest);
+  }
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i].lost != trees_[i].lost || (!before[i].lost && before[i].shape.root != trees_[i].shape.root))
+      happened(trees_[i].lost ? page::EventKind::tree_lost : page::EventKind::tree_changed,
+               fmt::format("tree {}", i + 1),
+               trees_[i].lost ? fmt::format("is lost: {}", why)
+                              : fmt::format("has the root {}: {}", nodes_[trees_[i].shape.root].name, why));
+    else if (!trees_[i].lost && before[i].shape.id != trees_[i].shape.id && !jobs_.empty())
+      happened(page::EventKind::tree_changed, fmt::format("tree {}", i + 1), fmt::format("was repaired: {}", why));
   }
   adopt(out, before);
 }
@@ -252,9 +262,11 @@ void Core::give_up_absent(Actions& out, Time now) {
     gone.push_back(node.name);
   }
   if (gone.empty()) return;
-  const auto why = fmt::format("node{} {} {} away", gone.size() == 1 ? "" : "s", join(gone).substr(0, 300),
-                               gone.size() == 1 ? "stays" : "stay");
+  const auto who = fmt::format("node{} {}", gone.size() == 1 ? "" : "s", join(gone).substr(0, 300));
+  const auto why = fmt::format("{} {} away", who, gone.size() == 1 ? "stays" : "stay");
   out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("{}: the trees go on without", why)});
+  happened(page::EventKind::node_lost, who,
+           gone.size() == 1 ? "stays away: the trees go on without it" : "stay away: the trees go on without them");
   follow(out, why);
 }
 
@@ -274,6 +286,8 @@ Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
   for (std::size_t i = 0; i < fabric_.hosts.size(); ++i)
     if (fabric_.hosts[i].up) host_by_name_[fabric_.hosts[i].name] = static_cast<std::uint32_t>(i);
   expect_nodes(now);
+  ++sharpds_version_;
+  happened(page::EventKind::fabric_changed, "fabric " + fabric_.name, "was read again");
   follow(out, "the fabric's description has changed");
   return out;
 }

@@ -19,6 +19,7 @@
 #include "manager/service.hpp"
 #include "manager/store.hpp"
 #include "metrics/exporter.hpp"
+#include "page/page.hpp"
 #include "topo/changes.hpp"
 #include "wire/host.hpp"
 
@@ -161,6 +162,11 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
       {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
   if (*metrics) SUMAC_INFO(log, "metrics at {}", (*metrics)->address());
+  auto page =
+      page::Page::start({config.page_listen, config.page_cert, config.page_key, std::string(control::version_text())},
+                        [&wake] { wake->set(); });
+  if (!page) return tl::unexpected(page.error());
+  if (*page) SUMAC_INFO(log, "page at {}: `sumac page` prints the address for a browser", (*page)->address());
   auto users = control::DaemonUsers::parse(config.daemon_users);
   if (!users) return tl::unexpected(users.error());
   if (config.renew * 2 > config.lease)
@@ -180,6 +186,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   Core core(*fabric, rules, *state->journal);
   if (auto has_trees = core.check(); !has_trees && !rules.open) return within(config.fabric, has_trees.error());
   Service service(std::move(core), log, [&wake] { wake->set(); });
+  service.set_page(page->get());
   service.restore(state->saved);
   service.set_reservations(*std::move(reservations));
   auto server = control::Server::start(
@@ -202,6 +209,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     wake->clear();
     service.tick(monotonic_now());
     if (*metrics && (*metrics)->wanted()) (*metrics)->answer(metrics_page(service.numbers()));
+    if (*page && (*page)->wanted()) (*page)->give(service.snapshot((*page)->known()));
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {
         reloader.reopen_log(log);

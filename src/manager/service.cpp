@@ -175,26 +175,58 @@ class Service::Door final : public control::v1::Manager::CallbackService {
   grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const control::v1::StatusRequest*,
                                    control::v1::StatusReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    const auto caller = caller_of_(*context);
-    if (!caller) {
-      reactor->Finish(status_of(caller.error()));
-      return reactor;
-    }
-    if (!service_.may_ask(*caller)) {
-      reactor->Finish(status_of(
-          Error{Errc::exhausted, fmt::format("{} asks for the status more than {} times a second: ask less often",
-                                             caller->describe(), CallerLimits::kStatusPerSecond)}));
-      return reactor;
-    }
-    reply->set_json(service_.status_json({.everything = caller->is_operator(), .uid = caller->uid}));
-    reactor->Finish(grpc::Status::OK);
+    reactor->Finish(for_person(*context, [&](const control::Caller& caller) -> Result<> {
+      reply->set_json(service_.status_json({.everything = caller.is_operator(), .uid = caller.uid}));
+      return {};
+    }));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Page(grpc::CallbackServerContext* context, const control::v1::PageRequest*,
+                                 control::v1::PageReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(for_person(*context, [&](const control::Caller& caller) -> Result<> {
+      auto ticket = service_.page_ticket(caller);
+      if (!ticket) return tl::unexpected(ticket.error());
+      reply->set_site(ticket->site);
+      reply->set_token(ticket->token);
+      reply->set_life_s(static_cast<std::uint64_t>(std::chrono::duration_cast<Seconds>(ticket->life).count()));
+      reply->set_is_operator(caller.is_operator());
+      return {};
+    }));
     return reactor;
   }
 
  private:
+  /// Answers a call of a person or a tool, who may not call too often.
+  template <class Answer>
+  grpc::Status for_person(grpc::CallbackServerContext& context, Answer answer) {
+    const auto caller = caller_of_(context);
+    if (!caller) return status_of(caller.error());
+    if (!service_.may_ask(*caller))
+      return status_of(
+          Error{Errc::exhausted, fmt::format("{} asks for the status more than {} times a second: ask less often",
+                                             caller->describe(), CallerLimits::kStatusPerSecond)});
+    const Result<> done = answer(*caller);
+    return done ? grpc::Status::OK : status_of(done.error());
+  }
+
   manager::Service& service_;
   control::CallerOf caller_of_;
 };
+
+/// A token goes to a caller whom the kernel or a certificate names, and to no other.
+Result<page::Ticket> Service::page_ticket(const control::Caller& caller) {
+  if (page_ == nullptr)
+    return fail(Errc::not_found,
+                "this manager serves no page: start it with --page-listen 127.0.0.1:9510 (SUMAC_AM_PAGE_LISTEN)");
+  if (!caller.uid && !caller.is_operator())
+    return fail(Errc::denied,
+                "nothing proves which user {} is: ask on the manager's machine by its unix socket, or with an "
+                "administrator's certificate (sumac pki issue DIR admin NAME)",
+                caller.describe());
+  return page_->issue(caller.describe(), {.everything = caller.is_operator(), .uid = caller.uid});
+}
 
 bool Service::may_ask(const control::Caller& caller) {
   if (caller.is_operator()) return true;
@@ -229,6 +261,7 @@ void Service::received(NodeStream& stream, const NodeUp& message) {
   if (message.has_register_() && !is_who_it_says(stream, control::CertRole::node, message.register_().name())) return;
   const Time now = monotonic_now();
   ++heard_;
+  ++changes_;
   switch (message.what_case()) {
     case NodeUp::kRegister: return run(core_.node_registers(id, message.register_(), now));
     case NodeUp::kAck: return run(core_.node_acks(id, message.ack().sequence(), now));
@@ -245,7 +278,10 @@ void Service::received(HostStream& stream, const HostUp& message) {
   const StreamId id = stream.id;
   if (message.has_register_() && !is_who_it_says(stream, control::CertRole::host, message.register_().host())) return;
   const Time now = monotonic_now();
-  if (!message.has_renew()) ++heard_;
+  if (!message.has_renew()) {
+    ++heard_;
+    ++changes_;
+  }
   switch (message.what_case()) {
     case HostUp::kRegister: return run(core_.host_registers(id, message.register_(), now));
     case HostUp::kBegin: return run(core_.job_begins(id, message.begin(), now));
@@ -258,8 +294,14 @@ void Service::received(HostStream& stream, const HostUp& message) {
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
-void Service::ended(NodeStream& stream) { run(core_.node_stream_ended(stream.id, monotonic_now())); }
-void Service::ended(HostStream& stream) { run(core_.host_stream_ended(stream.id, monotonic_now())); }
+void Service::ended(NodeStream& stream) {
+  ++changes_;
+  run(core_.node_stream_ended(stream.id, monotonic_now()));
+}
+void Service::ended(HostStream& stream) {
+  ++changes_;
+  run(core_.host_stream_ended(stream.id, monotonic_now()));
+}
 void Service::forget(NodeStream& stream) {
   no_longer_limited(stream);
   nodes_.erase(stream.id);
@@ -306,16 +348,22 @@ void Service::set_reservations(Reservations reservations) {
 void Service::set_rules(const CoreRules& rules) {
   const std::lock_guard lock(mutex_);
   core_.set_rules(rules);
+  ++changes_;
 }
 
 void Service::fabric_changes(const topo::Fabric& described) {
   const std::lock_guard lock(mutex_);
+  ++changes_;
   run(core_.fabric_changes(described, monotonic_now()));
 }
 
 void Service::tick(Time now) {
   const std::lock_guard lock(mutex_);
-  if (core_.next_deadline() <= now) run(core_.tick(now));
+  if (core_.next_deadline() > now) return;
+  auto actions = core_.tick(now);
+  // While jobs run, most ticks only look; a message or a line goes with each change.
+  if (!actions.empty()) ++changes_;
+  run(std::move(actions));
 }
 
 Time Service::next_deadline() const {
@@ -326,6 +374,17 @@ Time Service::next_deadline() const {
 Service::Numbers Service::numbers() const {
   const std::lock_guard lock(mutex_);
   return {core_.numbers(), heard_, strangers_, limited_};
+}
+
+page::Snapshot Service::snapshot(const page::Known& known) const {
+  const std::lock_guard lock(mutex_);
+  page::Snapshot snapshot;
+  if (known.state == changes_)
+    snapshot.changed = false;
+  else
+    snapshot = core_.snapshot(known, monotonic_now());
+  snapshot.version.state = changes_;
+  return snapshot;
 }
 
 std::string Service::status_json(const Viewer& viewer) const {

@@ -16,6 +16,7 @@
 #include "control/control.grpc.pb.h"
 #include "manager/caller_limits.hpp"
 #include "manager/core.hpp"
+#include "page/page.hpp"
 
 namespace sumac::manager {
 
@@ -38,6 +39,9 @@ class Service {
   void fabric_changes(const topo::Fabric& described);
   Time next_deadline() const;
   std::string status_json(const Viewer& viewer = {}) const;
+  page::Snapshot snapshot(const page::Known& known) const;
+  /// Sets the page whose address callers may ask for; call it before anyone connects. It must outlive the server.
+  void set_page(page::Page* page) { page_ = page; }
   struct Numbers {
     CoreNumbers core;
     std::uint64_t messages = 0;   ///< Messages of nodes and sharpds, without renewals.
@@ -68,6 +72,7 @@ class Service {
   template <class S>
   void no_longer_limited(S& stream);
   bool may_ask(const control::Caller& caller);
+  Result<page::Ticket> page_ticket(const control::Caller& caller);
   template <class S>
   bool is_who_it_says(S& stream, control::CertRole role, const std::string& name);
 
@@ -77,6 +82,8 @@ class Service {
   std::function<void()> deadline_moved_;
   const Time started_ = monotonic_now();
   StreamId last_id_ = 0;
+  std::uint64_t changes_ = 1;  ///< Counts events that may change what the page shows.
+  page::Page* page_ = nullptr;
   std::uint64_t heard_ = 0;                          ///< Counts the messages of nodes and sharpds, without renewals.
   std::unordered_map<StreamId, NodeStream*> nodes_;  // A stream deletes itself after gRPC's last callback.
   std::unordered_map<StreamId, HostStream*> hosts_;

@@ -1,7 +1,6 @@
 #pragma once
-// Serves a daemon's metrics. Its thread owns the sockets; the numbers belong to the daemon's loop, so a request wakes the
-// loop and waits for the page that it fills. A slow client holds nobody up: one thread polls all connections, each is
-// over after some seconds, and the oldest makes room for the next one.
+// Serves a daemon's metrics. The thread of http::Server owns the sockets; the numbers belong to the daemon's loop, so a
+// request wakes the loop and waits for the page that it fills.
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -9,18 +8,20 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "control/signals.hpp"
-#include "metrics/connection.hpp"
-#include "metrics/http.hpp"
-#include "metrics/listener.hpp"
+#include "http/server.hpp"
 #include "metrics/page.hpp"
 
 namespace sumac::metrics {
+
+/// The daemons' options of the same names.
+struct Options {
+  std::string listen;         ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
+  std::string cert{}, key{};  ///< PEM files of the server's certificate (with its chain) and its private key.
+  std::string token{};        ///< A file: clients must send its text as their bearer token.
+};
 
 struct ExporterLimits {
   Duration connection = Seconds(10);  ///< A client that takes longer, from its connect to its last byte, is closed.
@@ -42,27 +43,23 @@ class Exporter {
   bool wanted() const noexcept { return wanted_.load(std::memory_order_acquire); }
   void answer(const Page& page);
 
-  const std::string& address() const noexcept { return listener_.address; }
+  const std::string& address() const noexcept { return server_->address(); }
 
  private:
-  Exporter(Listener listener, std::function<void()> wake, control::WakeEvent stop, const ExporterLimits& limits);
-  void run();
-  bool accept_some(Time now);
-  void serve(Connection& connection);
+  Exporter(std::string token, std::function<void()> wake, Duration loop)
+      : token_(std::move(token)), wake_(std::move(wake)), loop_(loop) {}
+  http::Response respond(const http::Request& request);
   std::optional<std::string> ask();
 
-  Listener listener_;
+  std::string token_;
   std::function<void()> wake_;
-  control::WakeEvent stop_;
-  ExporterLimits limits_;
-  Http http_;
-  std::vector<std::unique_ptr<Connection>> connections_;  ///< The oldest comes first.
+  Duration loop_;
 
   std::mutex mutex_;
   std::condition_variable answered_;
   std::optional<std::string> page_;
   std::atomic<bool> wanted_ = false, stopping_ = false;
-  std::thread thread_;  // The last member, because the thread uses the members before it.
+  std::unique_ptr<http::Server> server_;  // The last member, because its thread uses the members before it.
 };
 
 }  // namespace sumac::metrics

@@ -228,10 +228,10 @@ TEST(Exporter, a_unix_socket_serves_and_goes_with_the_daemon) {
 
 /// Asks by TLS for a server that this authority certifies.
 std::string get_by_tls(std::uint16_t port, const std::string& ca, const std::string& line) {
-  const std::unique_ptr<SSL_CTX, TlsDelete> context(SSL_CTX_new(TLS_client_method()));
+  const std::unique_ptr<SSL_CTX, http::TlsDelete> context(SSL_CTX_new(TLS_client_method()));
   EXPECT_EQ(SSL_CTX_load_verify_locations(context.get(), ca.c_str(), nullptr), 1);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  const std::unique_ptr<SSL, TlsDelete> ssl(SSL_new(context.get()));
+  const std::unique_ptr<SSL, http::TlsDelete> ssl(SSL_new(context.get()));
   const auto fd = connect_to(port);
   SSL_set_fd(ssl.get(), fd.get());
   if (SSL_connect(ssl.get()) != 1) return "no handshake";

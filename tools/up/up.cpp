@@ -97,7 +97,8 @@ Result<> start_missing(const UpPlace& place, const Commands& commands, int inter
     words.push_back(fmt::format("{} (pid {}) started", name, *pid));
   }
   if (auto registered = until_sharpd_is_registered(place, interrupt_fd); !registered) return registered;
-  fmt::print(stderr, "sumac: {}; logs in {}; `sumac down` ends them\n", fmt::join(words, ", "), place.path());
+  fmt::print(stderr, "sumac: {}; logs in {}; `sumac page` shows them in a browser, `sumac down` ends them\n",
+             fmt::join(words, ", "), place.path());
   fresh.started.clear();
   return {};
 }
@@ -122,11 +123,12 @@ Result<> up(const std::string& transport) {
   auto place = UpPlace::make();
   if (!place) return tl::unexpected(place.error());
   if (auto locked = place->lock(); !locked) return locked;
-  auto commands = local_daemon_commands({.fabric = place->inner("fabric.yaml"),
-                                         .manager_socket = place->inner("manager.sock"),
-                                         .sharpd_socket = place->sharpd_socket(),
-                                         .transport = transport,
-                                         .manager_options = {"--state-dir", place->inner("state")}});
+  auto commands = local_daemon_commands(
+      {.fabric = place->inner("fabric.yaml"),
+       .manager_socket = place->inner("manager.sock"),
+       .sharpd_socket = place->sharpd_socket(),
+       .transport = transport,
+       .manager_options = {"--state-dir", place->inner("state"), "--page-listen", "127.0.0.1:0"}});
   if (!commands) return tl::unexpected(commands.error());
   if (auto written = write_local_fabric(place->inner("fabric.yaml")); !written) return written;
   const bool none_before =

@@ -1,4 +1,4 @@
-#include "metrics/listener.hpp"
+#include "http/listener.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -16,7 +16,7 @@
 #include "base/text.hpp"
 #include "base/unix_address.hpp"
 
-namespace sumac::metrics {
+namespace sumac::http {
 namespace {
 
 constexpr int kBacklog = 64;
@@ -30,10 +30,10 @@ struct TcpAddress {
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-Result<TcpAddress> parse_tcp(const std::string& text) {
+Result<TcpAddress> parse_tcp(const std::string& option, const std::string& text) {
   const auto wrong = [&] {
-    return fail(Errc::invalid,
-                "--metrics-listen {}: give 127.0.0.1:PORT, another ADDRESS:PORT in numbers, or unix:PATH", text);
+    return fail(Errc::invalid, "--{}-listen {}: give 127.0.0.1:PORT, another ADDRESS:PORT in numbers, or unix:PATH",
+                option, text);
   };
   const auto colon = text.rfind(':');
   if (colon == std::string::npos) return wrong();
@@ -77,7 +77,7 @@ std::uint16_t port_of(int fd) {
 }
 
 /// A secret that others can read is none.
-Result<> check_private(const char* option, const std::string& path) {
+Result<> check_private(const std::string& option, const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return within(fmt::format("--{} {}", option, path), fail_errno("open").value());
   if ((info.st_mode & 027) != 0)
@@ -86,18 +86,17 @@ Result<> check_private(const char* option, const std::string& path) {
   return {};
 }
 
-Result<std::string> read_token(const std::string& path) {
-  if (auto good = check_private("metrics-token", path); !good) return tl::unexpected(good.error());
+Result<std::string> read_token(const std::string& option, const std::string& path) {
+  if (auto good = check_private(option + "-token", path); !good) return tl::unexpected(good.error());
   auto text = read_file(path, "token");
-  if (!text) return within("--metrics-token", text.error());
+  if (!text) return within(fmt::format("--{}-token", option), text.error());
   std::string token(trimmed(std::string_view(*text).substr(0, text->find('\n'))));
   const bool printable = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; });
   if (!printable || token.size() < kTokenBytesMin)
-    return fail(
-        Errc::invalid,
-        "--metrics-token {}: it must hold one word of at least {} characters: `openssl rand -hex 32 > {}` makes "
-        "one",
-        path, kTokenBytesMin, path);
+    return fail(Errc::invalid,
+                "--{}-token {}: it must hold one word of at least {} characters: `openssl rand -hex 32 > {}` makes "
+                "one",
+                option, path, kTokenBytesMin, path);
   return token;
 }
 
@@ -118,15 +117,15 @@ bool answers(const sockaddr_un& address) {
 
 }  // namespace
 
-Result<Listener> Listener::open(const Options& options) {
+Result<Listener> Listener::open(const ListenOptions& options) {
   Listener listener;
   if (!options.token.empty()) {
-    auto token = read_token(options.token);
+    auto token = read_token(options.name, options.token);
     if (!token) return tl::unexpected(token.error());
     listener.token = *std::move(token);
   }
   const bool is_unix = options.listen.starts_with("unix:");
-  auto opened = is_unix ? listener.open_unix(options.listen.substr(5)) : listener.open_tcp(options);
+  auto opened = is_unix ? listener.open_unix(options) : listener.open_tcp(options);
   if (!opened) return tl::unexpected(opened.error());
   return listener;
 }
@@ -138,8 +137,9 @@ Listener::~Listener() {
 }
 
 /// Any user may connect; the operator can restrict that by the mode of the directory.
-Result<> Listener::open_unix(const std::string& path) {
-  const auto layer = fmt::format("--metrics-listen unix:{}", path);
+Result<> Listener::open_unix(const ListenOptions& options) {
+  const auto path = options.listen.substr(5);
+  const auto layer = fmt::format("--{}-listen {}", options.name, options.listen);
   const auto wanted = unix_address(path);
   if (path.empty() || !wanted) return fail(Errc::invalid, "{}: give a path of at most 107 bytes", layer);
   std::error_code error;
@@ -165,17 +165,20 @@ Result<> Listener::open_unix(const std::string& path) {
   return {};
 }
 
-Result<> Listener::open_tcp(const Options& options) {
-  const auto wanted = parse_tcp(options.listen);
+Result<> Listener::open_tcp(const ListenOptions& options) {
+  const auto wanted = parse_tcp(options.name, options.listen);
   if (!wanted) return tl::unexpected(wanted.error());
   const bool has_tls = !options.cert.empty() && !options.key.empty();
   if (options.cert.empty() != options.key.empty())
-    return fail(Errc::invalid, "--metrics-cert and --metrics-key belong together: give both");
-  if (!wanted->loopback && (!has_tls || token.empty()))
+    return fail(Errc::invalid, "--{0}-cert and --{0}-key belong together: give both", options.name);
+  if (!wanted->loopback && (!has_tls || (options.token_from_file && token.empty())))
     return fail(Errc::denied,
-                "--metrics-listen {}: other machines reach this address: give --metrics-cert, --metrics-key and "
-                "--metrics-token with it, or listen at 127.0.0.1{} or unix:PATH",
-                options.listen, options.listen.substr(options.listen.rfind(':')));
+                "--{0}-listen {1}: other machines reach this address: give --{0}-cert{2} with it, or listen at "
+                "127.0.0.1{3} or unix:PATH",
+                options.name, options.listen,
+                options.token_from_file ? fmt::format(", --{0}-key and --{0}-token", options.name)
+                                        : fmt::format(" and --{}-key", options.name),
+                options.listen.substr(options.listen.rfind(':')));
   if (has_tls)
     if (auto loaded = load_tls(options); !loaded) return loaded;
   fd = UniqueFd(::socket(wanted->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -184,16 +187,16 @@ Result<> Listener::open_tcp(const Options& options) {
   if (::bind(fd.get(), wanted->get(), wanted->length) != 0 || ::listen(fd.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE)
       return fail(Errc::exists,
-                  "--metrics-listen {}: another process has this port (`ss -ltnp` shows it): choose another port",
-                  options.listen);
-    return within("--metrics-listen " + options.listen, fail_errno("listen").value());
+                  "--{}-listen {}: another process has this port (`ss -ltnp` shows it): choose another port",
+                  options.name, options.listen);
+    return within(fmt::format("--{}-listen {}", options.name, options.listen), fail_errno("listen").value());
   }
   address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port_of(fd.get()));
   return {};
 }
 
-Result<> Listener::load_tls(const Options& options) {
-  if (auto good = check_private("metrics-key", options.key); !good) return good;
+Result<> Listener::load_tls(const ListenOptions& options) {
+  if (auto good = check_private(options.name + "-key", options.key); !good) return good;
   tls.reset(SSL_CTX_new(TLS_server_method()));
   if (!tls) return fail(Errc::internal, "OpenSSL: {}", openssl_words());
   SSL_CTX_set_min_proto_version(tls.get(), TLS1_2_VERSION);
@@ -202,10 +205,11 @@ Result<> Listener::load_tls(const Options& options) {
   // A request is a single one, so a session to resume would only cost memory.
   SSL_CTX_set_session_cache_mode(tls.get(), SSL_SESS_CACHE_OFF);
   if (SSL_CTX_use_certificate_chain_file(tls.get(), options.cert.c_str()) != 1)
-    return fail(Errc::invalid, "--metrics-cert {}: no certificate in PEM: {}", options.cert, openssl_words());
+    return fail(Errc::invalid, "--{}-cert {}: no certificate in PEM: {}", options.name, options.cert, openssl_words());
   if (SSL_CTX_use_PrivateKey_file(tls.get(), options.key.c_str(), SSL_FILETYPE_PEM) != 1)
-    return fail(Errc::invalid, "--metrics-key {}: no key of this certificate in PEM: {}", options.key, openssl_words());
+    return fail(Errc::invalid, "--{}-key {}: no key of this certificate in PEM: {}", options.name, options.key,
+                openssl_words());
   return {};
 }
 
-}  // namespace sumac::metrics
+}  // namespace sumac::http

@@ -1,4 +1,4 @@
-#include "metrics/connection.hpp"
+#include "http/connection.hpp"
 
 #include <openssl/err.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace sumac::metrics {
+namespace sumac::http {
 namespace {
 
 /// A request of Prometheus has about 300 bytes.
@@ -88,4 +88,4 @@ Connection::Moved Connection::write_some() {
   return how;
 }
 
-}  // namespace sumac::metrics
+}  // namespace sumac::http

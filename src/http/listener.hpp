@@ -1,6 +1,5 @@
 #pragma once
-// Opens the address where metrics are served. Clients of this machine need nothing; an address that other machines
-// reach needs TLS and a token.
+// Opens the address where a daemon serves HTTP. An address that other machines reach needs TLS.
 #include <openssl/ssl.h>
 #include <sys/types.h>
 
@@ -10,13 +9,16 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 
-namespace sumac::metrics {
+namespace sumac::http {
 
-/// The daemons' options of the same names.
-struct Options {
-  std::string listen;         ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
+/// The daemons' options --NAME-listen, --NAME-cert, --NAME-key and --NAME-token.
+struct ListenOptions {
+  std::string name;           ///< "metrics", "page": the first word of the options, for messages.
+  std::string listen;         ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH".
   std::string cert{}, key{};  ///< PEM files of the server's certificate (with its chain) and its private key.
   std::string token{};        ///< A file: clients must send its text as their bearer token.
+  /// True if the token of that file guards what is served: other machines reach it only with one.
+  bool token_from_file = true;
 };
 
 struct TlsDelete {
@@ -27,9 +29,9 @@ struct TlsDelete {
 /// A listening socket. The destructor removes the file of a unix socket, if it is still this one's.
 class Listener {
  public:
-  /// Returns Errc::invalid for an address that is none, Errc::denied for one that other machines reach without TLS and
-  /// token, Errc::exists for one that is in use. The text names the option and the remedy.
-  static Result<Listener> open(const Options& options);
+  /// Returns Errc::invalid for an address that is none, Errc::denied for one that other machines reach without TLS (and
+  /// token), Errc::exists for one that is in use. The text names the option and the remedy.
+  static Result<Listener> open(const ListenOptions& options);
   Listener(Listener&& other) noexcept
       : fd(std::move(other.fd)),
         address(std::move(other.address)),
@@ -48,13 +50,13 @@ class Listener {
 
  private:
   Listener() = default;
-  Result<> open_unix(const std::string& path);
-  Result<> open_tcp(const Options& options);
-  Result<> load_tls(const Options& options);
+  Result<> open_unix(const ListenOptions& options);
+  Result<> open_tcp(const ListenOptions& options);
+  Result<> load_tls(const ListenOptions& options);
 
   std::string path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };
 
-}  // namespace sumac::metrics
+}  // namespace sumac::http

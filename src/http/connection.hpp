@@ -1,14 +1,14 @@
 #pragma once
-// One client of the exporter, without blocking: its request is read as far as it has come, its answer is written as far
+// One client of a server, without blocking: its request is read as far as it has come, its answer is written as far
 // as the client takes it, and at a fixed time it is over in any case.
 #include <memory>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "metrics/listener.hpp"
+#include "http/listener.hpp"
 
-namespace sumac::metrics {
+namespace sumac::http {
 
 class Connection {
  public:
@@ -46,4 +46,4 @@ class Connection {
   std::size_t written_ = 0;
 };
 
-}  // namespace sumac::metrics
+}  // namespace sumac::http
