@@ -51,7 +51,7 @@ struct LargeTuning {
   std::size_t exchange_turn_bytes = 64 * 1024;  ///< Bytes of a member's slice in one turn of `exchange`.
   std::size_t single_piece_bytes = 256 * 1024;  ///< Bytes that `single` copies in one step, of a share or of a block.
   std::size_t pairs_turn_bytes = 128 * 1024;    ///< Bytes of the vector in one turn of `pairs`.
-  std::size_t fold_bytes = 32 * 1024;  ///< Bytes of the sums in one step of a fold; at most coll::kSpareBytes.
+  std::size_t fold_bytes = 32 * 1024;           ///< Bytes of the sums in one step of a fold; at most coll::kSpareBytes.
 };
 
 /// The algorithm for each size: the rows of a collective are in ascending order of bytes_max, the last one SIZE_MAX.

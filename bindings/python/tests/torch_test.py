@@ -360,15 +360,6 @@ class Works(unittest.TestCase):
     def test_movements(self):
         ranks.values(self, movements, 3)
 
-    def test_tensors_in_inference_mode(self):
-        ranks.values(self, in_inference_mode, 2)
-
-    def test_tensors_whose_elements_lie_apart(self):
-        ranks.values(self, columns, 3)
-
-    def test_several_tensors_of_a_rank(self):
-        ranks.values(self, lists, 2)
-
     def test_messages(self):
         ranks.values(self, messages, 3)
 
@@ -415,66 +406,6 @@ class Training(unittest.TestCase):
 
 
 # ---- what goes wrong
-
-
-def in_inference_mode(rank, size, folder):
-    """Tensors made in inference mode may be changed in that mode only: neither the helper thread nor the group's own memory may break that."""
-    ranks.init("sumac", rank, size, folder)
-    for is_async in (False, True):
-        with torch.inference_mode():
-            parts = [torch.empty(2) for _ in range(size)]
-            works = [dist.all_gather(parts, torch.full((2,), float(rank)), async_op=is_async)]
-            x = torch.full((3,), float(rank))
-            works.append(dist.all_reduce(x, dist.ReduceOp.AVG, async_op=is_async))
-            for work in works:
-                if work:
-                    work.wait()
-            assert [part.tolist() for part in parts] == [[float(r)] * 2 for r in range(size)] and x[0] == (size - 1) / 2
-        normal = [torch.empty(2) for _ in range(size)]
-        dist.all_gather(normal, torch.full((2,), float(rank)))
-        assert normal[-1][1] == size - 1
-    dist.destroy_process_group()
-
-
-def columns(rank, size, folder):
-    """Lists of tensors whose elements lie apart, on both sides."""
-    ranks.init("sumac", rank, size, folder)
-
-    def column(value):
-        return torch.full((3, 2), float(value))[:, 0]
-
-    parts = [column(-1) for _ in range(size)]
-    dist.all_gather(parts, column(rank))
-    assert [part.tolist() for part in parts] == [[float(r)] * 3 for r in range(size)]
-    received = [column(-1) for _ in range(size)]
-    dist.all_to_all(received, [column(10 * rank + r) for r in range(size)])
-    assert [part[2].item() for part in received] == [10.0 * r + rank for r in range(size)]
-    parts = [column(-1) for _ in range(size)]
-    dist.gather(column(rank), parts if rank == 1 else None, dst=1)
-    assert rank != 1 or [part[1].item() for part in parts] == [float(r) for r in range(size)]
-    one = torch.empty(3)
-    dist.scatter(one, [column(r) for r in range(size)] if rank == 0 else None, src=0)
-    assert one.tolist() == [float(rank)] * 3
-    dist.destroy_process_group()
-
-
-def lists(rank, size, folder):
-    """Several tensors of a rank, by the group's own methods."""
-    ranks.init("sumac", rank, size, folder)
-    own = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cpu"))
-    pair = [torch.full((2,), float(rank)), torch.full((2,), 10.0)]
-    own.allreduce(pair).wait()
-    assert all(x.tolist() == [sum(range(size)) + 10.0 * size] * 2 for x in pair)
-    options = dist.BroadcastOptions()
-    options.rootRank, options.rootTensor = 1, 1
-    pair = [torch.full((2,), float(rank)), torch.full((2,), 10.0 * rank)]
-    own.broadcast(pair, options).wait()
-    assert all(x.tolist() == [10.0] * 2 for x in pair)
-    outputs = [[torch.empty(1) for _ in range(2 * size)] for _ in range(2)]
-    value = own.allgather(outputs, [torch.tensor([float(rank)]), torch.tensor([rank + 0.5])]).get_future().wait()
-    right = [r + half for r in range(size) for half in (0.0, 0.5)]
-    assert [[x.item() for x in row] for row in value] == [right, right] == [[x.item() for x in row] for row in outputs]
-    dist.destroy_process_group()
 
 
 def wrong_tensors(rank, size, folder):
