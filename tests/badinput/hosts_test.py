@@ -42,7 +42,7 @@ class Words(ground.Scenario):
             (["--hosts", "a;b"], {}, "'a;b' is no host's name"),
             (["--hosts"], {}, "--hosts needs a value"),
             (["--hostfile", SCRATCH / "hosts"], {}, r"hosts:3: host a stands in line 1 already"),
-            (["--hostfile", "/nonexistent"], {}, "--hostfile /nonexistent: can't be read"),
+            (["--hostfile", "/nonexistent"], {}, "--hostfile: open hostfile /nonexistent: No such file or directory"),
             (["--hosts", "a", "--hostfile", "b"], {}, "give one of them"),
             (["--hosts", "a", "--nodes", "2"], {}, "--nodes 2: a number from 1 to 1"),
             (["--hosts", "a", "--launcher", " "], {}, "--launcher is empty"),

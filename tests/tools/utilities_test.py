@@ -283,16 +283,38 @@ class Doctor(unittest.TestCase):
         self.assertEqual(findings["fabric file"]["health"], "BAD")
         self.assertIn("{leaf: SWITCH}", findings["fabric file"]["remedy"])
 
+    def test_what_a_process_with_a_daemons_name_says_blocks_nobody(self):
+        imitation = "import time; open('/proc/self/comm', 'w').write('sharp_an'); print(flush=True); time.sleep(3600)"
+        with tempfile.TemporaryDirectory() as folder:
+            fifo = f"{folder}/x.crt"
+            os.mkfifo(fifo)
+            os.chmod(folder, 0o755)
+            os.chmod(fifo, 0o666)
+            for user in (None, 65534) if os.geteuid() == 0 else (None,):
+                with subprocess.Popen(["/usr/bin/python3", "-c", imitation, "--name", "n", "--tls-cert", fifo, "--tls-key", "/etc/passwd", "-O", fifo],
+                                      stdout=subprocess.PIPE, user=user) as process:
+                    try:
+                        process.stdout.readline()
+                        done = run(BIN / "sumac", "doctor", "--json")
+                    finally:
+                        process.kill()
+                # Another user's process is none of our daemons, whatever its name.
+                self.assertEqual("no regular file" in done.stdout, user is None, done.stdout)
+                self.assertEqual("/etc/passwd" in done.stdout, user is None, done.stdout)
+
     def hosts(self, launcher, *words):
         done = run(BIN / "sumac", "doctor", "--json", "--hosts", "a,b", "--launcher", launcher, *words)
         return done.returncode, json.loads(done.stdout)
 
     def test_hosts_that_do_not_answer_are_findings_and_hold_nobody_up(self):
+        turns = "echo ready; for i in 1 2 3 4 5 6 7 8; do echo time 5; done; "
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder, "rsh")
             for body, says in (("sleep 3600", "no answer within 2 s"), ("echo 'Host key verification failed.' >&2; exit 255", "Host key verification failed."),
-                               ("echo welcome; echo 'report {\"sumac_doctor\": 2, \"version\": \"9.9\"}'; cat", "(9.9) writes another form of report"),
-                               ("echo 'report nonsense'; cat", "no report"), ("yes", "no answer within 2 s"), ("tr '\\0' x < /dev/zero", "more than a report"),
+                               (f"echo welcome; {turns} echo 'report {{\"sumac_doctor\": 2, \"version\": \"9.9\"}}'; cat", "(9.9) writes another form of report"),
+                               (f"{turns} echo 'report nonsense'; cat", "no report"), ("yes", "more than a report"), ("echo 'report nonsense'; cat", "no answer within 2 s"),
+                               ("yes ready", "more than a report"), ("echo ready; yes time 5", "more than a report"), ("exec >&-; sleep 3600", "launcher hangs"),
+                               ("head -c 300M /dev/zero >&2; exit 3", "ended with"), ("tr '\\0' x < /dev/zero", "more than a report"),
                                ("printf 'report \\033]0;x\\007'", "launcher ended with status 0"),
                                ("echo \"sumac: there is no subcommand 'doctor-host': see sumac help\" >&2; exit 2", "its Sumac is older")):
                 script.write_text(f"#!/bin/sh\nhost=$1; shift\n[ $host = a ] && exec \"$@\"\n{body}\n")

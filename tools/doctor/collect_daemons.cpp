@@ -1,17 +1,18 @@
 // Finds Sumac's daemons that run on this host, with their options: those of their command line, their environment and
 // their configuration file, as far as this user may read them.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "base/text.hpp"
 #include "control/places.hpp"
 #include "tools/doctor/collect.hpp"
+#include "tools/doctor/regular_file.hpp"
 
 namespace sumac::tools::doctor {
 namespace {
@@ -28,10 +29,7 @@ constexpr Program kPrograms[] = {
     {"sharp_am", "SUMAC_AM_", ""}, {"sharp_an", "SUMAC_NODE_", "name"}, {"sharpd", "SUMAC_HOSTD_", "host"}};
 constexpr std::size_t kDaemonsMax = 64;
 
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
+std::string read(const fs::path& path) { return read_regular_file(path.string()); }
 
 std::vector<std::string> split(const std::string& text, char by) {
   std::vector<std::string> parts;
@@ -79,6 +77,18 @@ Options options_of(const fs::path& process, const Program& program, const std::v
   return options;
 }
 
+/// Any user may give a process the name of a daemon and options of his choice, and the findings would be about those.
+/// Daemons run as root, as this user, or as the user who may put a socket where a host's daemons have theirs.
+bool is_trusted(const fs::path& process) {
+  struct stat owner {
+  }, socket{};
+  if (::stat(process.c_str(), &owner) != 0) return false;
+  if (owner.st_uid == 0 || owner.st_uid == ::geteuid()) return true;
+  for (const auto& path : {std::string(std::strchr(control::kManagerDefault, ':') + 1), own_sharpd_socket()})
+    if (::stat(path.c_str(), &socket) == 0 && socket.st_uid == owner.st_uid) return true;
+  return false;
+}
+
 /// Daemons in containers and in a lab have another view of the network and of files: they belong to another host.
 bool is_of_this_host(const fs::path& process) {
   for (const char* kind : {"net", "mnt"}) {
@@ -107,7 +117,9 @@ std::vector<DaemonOptions> find_daemons() {
     const auto text = read(entry.path() / "comm");
     const auto comm = std::string_view(text).substr(0, text.find('\n'));
     for (const auto& program : kPrograms) {
-      if (comm != program.name || found.size() >= kDaemonsMax || !is_of_this_host(entry.path())) continue;
+      if (comm != program.name || found.size() >= kDaemonsMax || !is_trusted(entry.path()) ||
+          !is_of_this_host(entry.path()))
+        continue;
       const auto options = options_of(entry.path(), program, split(read(entry.path() / "cmdline"), '\0'));
       const auto get = [&](const char* name) {
         const auto at = options.find(name);

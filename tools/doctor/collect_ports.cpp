@@ -33,12 +33,14 @@ struct Trial {
 };
 
 /// Begins to connect; returns the error, EINPROGRESS where the answer is still to come.
-int begin(const std::string& address, UniqueFd& fd) {
+/// A node's address is a number; a name there, which the manager chose, would make many questions to the resolver.
+int begin(const std::string& address, bool is_name_allowed, UniqueFd& fd) {
   const auto colon = address.rfind(':');
   auto host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
+  if (!is_name_allowed) hints.ai_flags = AI_NUMERICHOST;
   if (colon == std::string::npos || ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found) != 0)
     return -1;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
@@ -59,7 +61,7 @@ void collect_ports(Facts& facts) {
   std::vector<Trial> waiting;
   for (std::size_t i = 0; i < facts.ports.size(); ++i) {
     Trial trial{i, {}};
-    const int error = begin(facts.ports[i].address, trial.fd);
+    const int error = begin(facts.ports[i].address, facts.ports[i].address == facts.manager.endpoint, trial.fd);
     facts.ports[i].state = error == -1 ? "unresolved" : state_of(error);
     if (error == EINPROGRESS) waiting.push_back(std::move(trial));
   }

@@ -6,20 +6,19 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "control/pki.hpp"
 #include "tools/doctor/collect.hpp"
+#include "tools/doctor/regular_file.hpp"
 
 namespace sumac::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFilesMax = 256;
-constexpr std::size_t kFileBytesMax = 1 << 20;
+constexpr std::size_t kFilesMax = 256, kEntriesMax = 65536;
 
 std::string set_in_environment(const char* name) {
   const char* set = std::getenv(name);
@@ -60,7 +59,8 @@ class Collector {
     }
     std::error_code error;
     std::set<std::string> paths;
-    for (const auto& entry : fs::directory_iterator(directory, error)) paths.insert(entry.path().string());
+    for (const auto& entry : fs::directory_iterator(directory, error))
+      if (paths.size() < kEntriesMax) paths.insert(entry.path().string());
     for (const auto& path : paths) {
       if (path.ends_with(".crt")) add(path, "certificate", "", authority);
       if (path.ends_with(".key")) add(path, "key", "", authority);
@@ -68,18 +68,10 @@ class Collector {
   }
 
  private:
-  static std::string read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text(kFileBytesMax, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    return text;
-  }
-
   static void look_into(SecretFile& file, const std::string& authority) {
-    const auto text = read(file.path);
+    const auto text = read_regular_file(file.path);
     if (text.empty()) {
-      file.error = "it can't be read, or is empty";
+      file.error = "it can't be read, is empty, or is no regular file";
       return;
     }
     const auto validity = control::validity_of(text);
@@ -97,7 +89,8 @@ class Collector {
     }
     file.holder = view->who;
     if (authority.empty() || authority == file.path) return;
-    if (const auto issued = control::check_issuer(text, read(authority)); !issued) file.error = issued.error().context;
+    if (const auto issued = control::check_issuer(text, read_regular_file(authority)); !issued)
+      file.error = issued.error().context;
   }
 
   std::vector<SecretFile>& to_;

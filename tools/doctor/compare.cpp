@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -237,7 +239,15 @@ void compare_settings(const Answers& hosts, Findings& all) {
       const auto at = std::ranges::find(f.settings, name, &Setting::name);
       return at == f.settings.end() ? std::string("absent") : at->value;
     });
-    if (groups.size() > 1)
+    // The names and values are those that a host reports: a command must not be made of just anything.
+    const bool are_plain = std::ranges::all_of(groups, [](const auto& group) {
+      return std::ranges::all_of(group.first,
+                                 [](unsigned char c) { return std::isalnum(c) || std::strchr(" ._-", c); });
+    });
+    if (groups.size() > 1 && !(is_plain(name) && are_plain))
+      all.push_back({"settings", Health::bad, fmt::format("{} differs: {}", name, text_of_groups(groups)),
+                     "no kernel has this name or value: find out which host reports it, and what answers there"});
+    else if (groups.size() > 1)
       all.push_back({"settings", Health::note, fmt::format("{} differs: {}", name, text_of_groups(groups)),
                      fmt::format("`sysctl -w {}=\"{}\"` on {}, if that was not meant", name, most_common(groups),
                                  odd_ones(groups))});

@@ -74,6 +74,8 @@ TEST(Compare, each_difference_is_named_with_its_remedy) {
        "missing: h4", "again on h4"},
       {"another setting", [](auto& h) { facts_of(h, 1).settings[0].value = "0"; }, "settings", Health::note,
        "tcp_sack differs: 1: h[2-4]; 0: h1", "sysctl -w net.ipv4.tcp_sack=\"1\"` on h1"},
+      {"a setting that no kernel has", [](auto& h) { facts_of(h, 1).settings[0].value = "$(touch /tmp/x)"; },
+       "settings", Health::bad, "tcp_sack differs", "find out which host reports it"},
       {"a host that does not answer",
        [](auto& h) {
          h[3] = {.name = "h4",
@@ -99,6 +101,12 @@ TEST(Compare, each_difference_is_named_with_its_remedy) {
     }
     EXPECT_TRUE(named);
   }
+}
+
+TEST(Compare, a_command_is_made_of_plain_words_only) {
+  EXPECT_EQ(in_command("node an-1.site", "ROLE NAME"), "node an-1.site");
+  for (const char* word : {"a;b", "$(x)", "", "-oProxy", "node -x", "a\nb", "`x`"})
+    EXPECT_EQ(in_command(word, "NAME"), "NAME") << word;
 }
 
 TEST(Compare, a_difference_below_the_error_of_the_measurement_is_none) {

@@ -29,4 +29,10 @@ constexpr std::string_view word(Health health) {
   return "?";
 }
 
+/// True if a shell takes the text as it is, as one word that is no option.
+bool is_plain(std::string_view text);
+/// For commands in a remedy, which a person pastes: the text if all its words are plain, else `stand_in`. Names and
+/// addresses come from files, other users and other hosts.
+std::string in_command(std::string_view text, std::string_view stand_in);
+
 }  // namespace sumac::tools::doctor

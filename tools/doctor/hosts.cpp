@@ -1,14 +1,17 @@
 #include "tools/doctor/hosts.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <ctime>
 #include <memory>
 
@@ -22,6 +25,8 @@ namespace {
 
 constexpr std::size_t kAtOnceMax = 128;
 constexpr int kClockTrials = 8;
+constexpr off_t kErrorBytesMax = 64 << 10;
+constexpr std::int64_t kTimeMax = std::int64_t{1} << 62;
 constexpr std::size_t kNamesMax = 511;  // The settings must fit into a pipe.
 
 std::int64_t wall_ns() {
@@ -34,14 +39,22 @@ class Conversation {
  public:
   Conversation(const Ask& ask, std::size_t index) : ask_(ask), answer_{.name = ask.hosts[index]} {
     const auto command = launch_command(ask.launcher, answer_.name, {bin_directory() + "/sumac", "doctor-host"});
-    error_ = UniqueFd(::memfd_create("doctor", MFD_CLOEXEC));
-    auto remote = start_remote(command, error_.get());
+    // What a host writes beyond this size is refused to it, so that it can't fill this machine's memory.
+    error_ = UniqueFd(::memfd_create("doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     deadline_ = deadline_after(monotonic_now(), ask.limit);
+    if (!error_ || ::ftruncate(error_.get(), kErrorBytesMax) != 0 ||
+        ::fcntl(error_.get(), F_ADD_SEALS, F_SEAL_GROW) != 0) {
+      give_up(fmt::format("no memory for its errors: {}", std::strerror(errno)), "close other programs");
+      return;
+    }
+    auto remote = start_remote(command, error_.get());
     if (!remote) {
       give_up(remote.error().context, "name another launcher with --launcher");
       return;
     }
     remote_ = *std::move(remote);
+    // A host that reads nothing must not hold up the others.
+    ::fcntl(remote_.in.get(), F_SETFL, O_NONBLOCK);
     std::string text = fmt::format("cluster 1\nmanager {}\n", ask.manager);
     Strings names = ask.hosts;
     names.insert(names.end(), ask.fabric_hosts.begin(), ask.fabric_hosts.end());
@@ -53,28 +66,33 @@ class Conversation {
   }
 
   bool is_over() const { return over_; }
-  int descriptor() const { return remote_.out.get(); }
+  int descriptor() const { return leaving_ ? leaving_.get() : remote_.out.get(); }
   Time deadline() const { return deadline_; }
   HostAnswer take() { return std::move(answer_); }
   /// Its launcher, which may still be on its way out; -1: none.
   pid_t launcher() const { return remote_.pid; }
 
   void hear() {
+    if (leaving_) return lost();
     char part[65536];
     const auto got = ::read(remote_.out.get(), part, sizeof part);
     const auto wall = wall_ns();
     if (got < 0 && errno == EINTR) return;
-    if (got <= 0) return lost();
+    if (got <= 0) return leave();
     said_.append(part, static_cast<std::size_t>(got));
-    for (auto newline = said_.find('\n'); newline != std::string::npos && !over_; newline = said_.find('\n')) {
-      const auto line = said_.substr(0, newline);
-      said_.erase(0, newline + 1);
-      take_line(line, wall);
+    heard_ += static_cast<std::size_t>(got);
+    std::size_t begin = 0;
+    for (auto newline = said_.find('\n'); newline != std::string::npos && !over_; newline = said_.find('\n', begin)) {
+      take_line(said_.substr(begin, newline - begin), wall);
+      begin = newline + 1;
     }
-    if (said_.size() > kReportBytesMax) give_up("it sends more than a report has", kOneVersion);
+    said_.erase(0, begin);
+    if (!over_ && (said_.size() > kReportBytesMax || heard_ > 2 * kReportBytesMax))
+      give_up("it sends more than a report has", kOneVersion);
   }
 
   void late() {
+    if (leaving_) return lost();
     give_up(fmt::format("no answer within {} s", std::chrono::duration_cast<Seconds>(ask_.limit).count()),
             fmt::format("is the host on? `{}` must work without a question", try_it()));
   }
@@ -90,23 +108,26 @@ class Conversation {
   }
 
   void take_line(const std::string& line, std::int64_t wall) {
-    if (line == "ready") return send_clock();
-    if (line.starts_with("time ")) {
+    if (awaits_ == Awaits::ready && line == "ready") {
+      send_clock();
+    } else if (awaits_ == Awaits::time && line.starts_with("time ")) {
       std::int64_t theirs = 0;
-      if (std::from_chars(line.data() + 5, line.data() + line.size(), theirs).ec == std::errc{})
-        note_clock(theirs, wall);
+      const bool is_number = std::from_chars(line.data() + 5, line.data() + line.size(), theirs).ec == std::errc{};
+      if (is_number && theirs >= 0 && theirs < kTimeMax) note_clock(theirs, wall);
       if (++trials_ < kClockTrials) return send_clock();
+      awaits_ = Awaits::report;
       send_to(remote_, "collect 1\ngo\n");
-    } else if (line.starts_with("report ")) {
+    } else if (awaits_ == Awaits::report && line.starts_with("report ")) {
       auto report = parse_report(std::string_view(line).substr(7));
       if (!report) return give_up(report.error().context, kOneVersion);
       answer_.report = *std::move(report);
       end();
     }
-    // All other lines come from a login shell.
+    // All other lines come from a login shell, or from a host that wants more of us than its turn.
   }
 
   void send_clock() {
+    awaits_ = Awaits::time;
     sent_wall_ = wall_ns();
     send_to(remote_, "time 1\ngo\n");
   }
@@ -119,18 +140,27 @@ class Conversation {
 
   /// The last line that the launcher or the host wrote on standard error.
   std::string last_words() const {
-    std::string text(4096, '\0');
-    const auto size = ::lseek(error_.get(), 0, SEEK_END);
-    const auto got = ::pread(error_.get(), text.data(), text.size(), std::max<off_t>(0, size - 4096));
+    const auto size = ::lseek(error_.get(), 0, SEEK_CUR);  // The launcher shares the place to which it has written.
+    std::string text(static_cast<std::size_t>(std::clamp<off_t>(size, 0, 4096)), '\0');
+    const auto got = ::pread(error_.get(), text.data(), text.size(), size - static_cast<off_t>(text.size()));
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
     return printable(text.substr(text.rfind('\n') + 1).substr(0, 300));
   }
 
-  void lost() {
+  /// The launcher has closed its output. Its exit says why, and it gets a moment for that.
+  void leave() {
     remote_.in.reset();
+    remote_.out.reset();
+    leaving_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, remote_.pid, 0)));
+    deadline_ = std::min(deadline_, deadline_after(monotonic_now(), Seconds(2)));
+    if (!leaving_) lost();
+  }
+
+  void lost() {
+    leaving_.reset();
     int status = 0;
-    const bool ended = remote_ends_by(remote_.pid, deadline_after(monotonic_now(), Seconds(2)), status);
+    const bool ended = remote_ends_by(remote_.pid, monotonic_now(), status);
     remote_.pid = -1;
     const auto words = last_words();
     const auto how =
@@ -163,6 +193,9 @@ class Conversation {
   Remote remote_;
   Time deadline_ = kNever;
   std::string said_;
+  std::size_t heard_ = 0;
+  UniqueFd leaving_;  ///< Becomes readable when the launcher ends, after it has closed its output.
+  enum class Awaits { ready, time, report } awaits_ = Awaits::ready;
   std::int64_t sent_wall_ = 0;
   int trials_ = 0;
   bool over_ = false;

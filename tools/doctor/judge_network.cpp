@@ -43,7 +43,8 @@ Finding judge_own_name(const Facts& facts) {
   const auto health = facts.cluster ? Health::bad : Health::note;
   const auto addresses = own_addresses(facts);
   const auto first = addresses.empty() ? std::string("ADDRESS") : addresses.front();
-  const auto line = fmt::format("a line `{} {}` in /etc/hosts, or the same in DNS", first, own.name);
+  const auto line =
+      fmt::format("a line `{} {}` in /etc/hosts, or the same in DNS", first, in_command(own.name, "NAME"));
   if (!own.error.empty())
     return {"host names", health, fmt::format("this host's own name {} does not resolve: {}", own.name, own.error),
             line};
@@ -90,7 +91,7 @@ Findings judge_paths(const Facts& facts) {
     const auto remedy = fmt::format(
         "the same MTU on all interfaces and switches of the network; here `ip link set dev {} mtu {}`, or "
         "`sysctl -w net.ipv4.tcp_mtu_probing=1`",
-        path.interface, path.fits);
+        in_command(path.interface, "DEVICE"), path.fits);
     if (path.reported)
       all.push_back({"path MTU", Health::note,
                      fmt::format("packets to {} ({}) may have {} bytes, {} has MTU {}; a router says so", path.peer,
@@ -125,8 +126,8 @@ Findings judge_names(const Facts& facts) {
     all.push_back({"host names", Health::bad,
                    names.size() == 1 ? fmt::format("host {} does not resolve: {}", names[0], error)
                                      : fmt::format("hosts {} do not resolve: {}", fold_names(names), error),
-                   fmt::format("a line `ADDRESS {}` in /etc/hosts of this host{}, or the same in DNS", names[0],
-                               names.size() == 1 ? "" : " for each")});
+                   fmt::format("a line `ADDRESS {}` in /etc/hosts of this host{}, or the same in DNS",
+                               in_command(names[0], "NAME"), names.size() == 1 ? "" : " for each")});
   return all;
 }
 

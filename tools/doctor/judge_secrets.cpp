@@ -24,7 +24,7 @@ std::string renewal(const SecretFile& file) {
     return "make a new authority with `sumac pki init DIR`, and new certificates for all daemons";
   const auto& who = file.belongs_to.empty() ? file.holder : file.belongs_to;
   return fmt::format("`sumac pki issue --renew DIR {}` where the authority is, then copy the two files here",
-                     who.empty() ? "ROLE NAME" : who);
+                     in_command(who, "ROLE NAME"));
 }
 
 void judge_certificate(const SecretFile& file, std::int64_t now_s, Findings& all) {
@@ -42,7 +42,7 @@ void judge_certificate(const SecretFile& file, std::int64_t now_s, Findings& all
   if (!file.belongs_to.empty() && !file.holder.empty() && file.holder != file.belongs_to) {
     add(Health::bad, fmt::format("is for {}, the daemon here is {}", file.holder, file.belongs_to),
         fmt::format("`sumac pki issue DIR {}` where the authority is, or start the daemon with the certificate's name",
-                    file.belongs_to));
+                    in_command(file.belongs_to, "ROLE NAME")));
     return;
   }
   // `sumac pki` names files after their holder: another name is a copy that went astray.
@@ -68,7 +68,7 @@ Findings judge_secrets(const Facts& facts) {
       all.push_back({"certificates", Health::bad, fmt::format("{}: {}", file.path, file.error),
                      is_certificate && !file.belongs_to.empty()
                          ? fmt::format("`sumac pki issue DIR {}` where the authority is, then copy the two files here",
-                                       file.belongs_to)
+                                       in_command(file.belongs_to, "ROLE NAME"))
                      : is_missing ? "put the file there, or mend the option that names it"
                                   : "take certificate, key and ca.crt from one `sumac pki` directory"});
     }
@@ -77,7 +77,9 @@ Findings judge_secrets(const Facts& facts) {
     if (!is_certificate && (file.mode & kOfOthers) != 0)
       all.push_back({"certificates", Health::bad,
                      fmt::format("{} may be read or changed by others (mode {:04o})", file.path, file.mode),
-                     fmt::format("`chmod 600 {}`, then make a new one, since others may have read it", file.path)});
+                     is_plain(file.path)
+                         ? fmt::format("`chmod 600 {}`, then make a new one, since others may have read it", file.path)
+                         : "take its rights from others, then make a new one, since others may have read it"});
     if (!is_certificate || file.until_s == 0) continue;
     judge_certificate(file, facts.now_s, all);
     first_end = std::min(first_end, file.until_s);

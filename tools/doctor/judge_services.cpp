@@ -95,13 +95,15 @@ Findings judge_ports(const Facts& facts) {
       all.push_back({"daemon ports", Health::bad, what + " does not answer: a firewall drops it, or the host is off",
                      fmt::format("open the port {}: `nft add rule inet filter input tcp dport {} accept`, or the like "
                                  "of your firewall",
-                                 on, port_of(port.address))});
+                                 on, in_command(port_of(port.address), "PORT"))});
     else if (port.state == "unresolved")
       all.push_back({"daemon ports", Health::bad, what + ": its name does not resolve here",
-                     fmt::format("a line `ADDRESS {}` in /etc/hosts, or the same in DNS", host_of(port.address))});
+                     fmt::format("a line `ADDRESS {}` in /etc/hosts, or the same in DNS",
+                                 in_command(host_of(port.address), "NAME"))});
     else
       all.push_back({"daemon ports", Health::bad, what + " can't be reached from here: no route, or a router refuses",
-                     fmt::format("`ip route get {}` shows the route that is missing", host_of(port.address))});
+                     fmt::format("`ip route get {}` shows the route that is missing",
+                                 in_command(host_of(port.address), "ADDRESS"))});
   }
   if (all.empty() && !facts.ports.empty())
     all.push_back({"daemon ports", Health::well,

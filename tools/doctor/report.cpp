@@ -131,6 +131,11 @@ std::size_t utf8_length(std::string_view text) {
     if (at(i) >> 6 != 2) return 0;
   // U+0080 to U+009F are control characters as well; characters written longer than they are could hide one.
   if (length == 2 && (at(0) < 0xC2 || (at(0) == 0xC2 && at(1) < 0xA0))) return 0;
+  // U+200E, U+200F, U+2028 to U+202E and U+2066 to U+2069 turn the direction of a line, or break it.
+  if (length == 3 && at(0) == 0xE2 && at(1) == 0x80 &&
+      (at(2) == 0x8E || at(2) == 0x8F || (at(2) >= 0xA8 && at(2) <= 0xAE)))
+    return 0;
+  if (length == 3 && at(0) == 0xE2 && at(1) == 0x81 && at(2) >= 0xA6 && at(2) <= 0xA9) return 0;
   if ((length == 3 && at(0) == 0xE0 && at(1) < 0xA0) || (length == 4 && at(0) == 0xF0 && at(1) < 0x90)) return 0;
   return length;
 }
@@ -194,6 +199,7 @@ Result<Report> parse_report(std::string_view text) {
   std::vector<WrittenFinding> findings;
   reader("facts", report.facts);
   reader("findings", findings);
+  if (findings.size() > kFindingsMax) flaw = "findings";
   for (auto& each : findings) {
     const auto health = health_of(each.health);
     if (!health) flaw = "health";

@@ -15,6 +15,7 @@ namespace sumac::tools::doctor {
 inline constexpr int kForm = 1;
 inline constexpr std::size_t kReportBytesMax = 4u << 20;
 inline constexpr std::size_t kListMax = 4096;
+inline constexpr std::size_t kFindingsMax = 512;
 inline constexpr std::size_t kTextMax = 2048;
 
 struct Report {

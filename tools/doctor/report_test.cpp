@@ -95,6 +95,9 @@ TEST(Report, no_text_of_a_stranger_steers_a_terminal) {
   EXPECT_EQ(printable("\xc0\x80\xe0\x80\x80\xff\xc3"),
             "????"
             "???");
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "evil\xe2\x81\xa6\xe2\x80\xa8"),
+            "???evil??????");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace sumac::tools::doctor {
@@ -18,16 +19,17 @@ std::size_t columns(std::string_view text) {
 }
 
 std::string row_of(const Finding& finding) {
-  std::string text = fmt::format("{:<{}} {:<{}} ", word(finding.health), kHealthWidth, finding.subject, kSubjectWidth);
+  std::string text =
+      fmt::format("{:<{}} {:<{}} ", word(finding.health), kHealthWidth, printable(finding.subject), kSubjectWidth);
   bool first = columns(text) == kIndent;
   if (!first) text += '\n';  // A subject that is wider than its column has a line of its own.
-  for (const auto& line : wrapped(finding.found, kWidth - kIndent)) {
+  for (const auto& line : wrapped(printable(finding.found), kWidth - kIndent)) {
     text += fmt::format("{:{}}{}\n", "", first ? 0 : kIndent, line);
     first = false;
   }
   if (finding.remedy.empty()) return text;
   bool begins = true;
-  for (const auto& line : wrapped(finding.remedy, kWidth - kIndent - 3)) {
+  for (const auto& line : wrapped(printable(finding.remedy), kWidth - kIndent - 3)) {
     text += fmt::format("{:{}}{}{}\n", "", kIndent, begins ? "-> " : "   ", line);
     begins = false;
   }
@@ -125,19 +127,15 @@ std::string page_of_hosts(const std::vector<HostAnswer>& hosts, const Findings& 
   std::string text = width <= kWidth ? columns_of_hosts(hosts) : rows_of_hosts(hosts);
   text += "\nbetween the hosts:\n" + page_of_host(between);
   // A finding that several hosts have is printed once.
+  std::map<std::tuple<std::string_view, Health, std::string_view, std::string_view>, std::size_t> known;
   std::vector<std::pair<const Finding*, Strings>> found;
   for (const auto& host : hosts) {
     if (!host.report) continue;
     for (const auto& each : host.report->findings) {
       if (each.health == Health::well) continue;
-      const auto same = std::ranges::find_if(found, [&](const auto& one) {
-        return one.first->subject == each.subject && one.first->health == each.health &&
-               one.first->found == each.found && one.first->remedy == each.remedy;
-      });
-      if (same == found.end())
-        found.emplace_back(&each, Strings{host.name});
-      else
-        same->second.push_back(host.name);
+      const auto [at, is_new] = known.try_emplace({each.subject, each.health, each.found, each.remedy}, found.size());
+      if (is_new) found.emplace_back(&each, Strings());
+      found[at->second].second.push_back(host.name);
     }
   }
   std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.second < b.second; });

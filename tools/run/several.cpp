@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 
+#include "base/read_file.hpp"
 #include "tools/addresses.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
@@ -68,11 +67,9 @@ std::vector<std::string> insert_behind(std::vector<std::string> command, std::si
 }  // namespace
 
 Result<std::vector<HostEntry>> read_hostfile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return fail(Errc::io, "--hostfile {}: can't be read", path);
-  return parse_hostfile(text.str(), path);
+  const auto text = read_file(path, "hostfile");
+  if (!text) return within("--hostfile", text.error());
+  return parse_hostfile(*text, path);
 }
 
 Result<std::optional<SeveralHosts>> slurm_allocation() {
