@@ -19,9 +19,10 @@ const canvas = new FabricCanvas(by('canvas'), { onSelect: selected, tip: by('tip
 // ---- routes
 
 function parseRoute() {
-  const [view, kind, index] = location.hash.replace(/^#\/?/, '').split('/').map(decodeURIComponent);
+  const [view, kind, index] = location.hash.replace(/^#\/?/, '').split('/');
   if (view === 'job' && /^\d+$/.test(kind ?? '')) return { view, id: kind };
-  if (tabs.some(([name]) => name === view)) return { view, kind, index };
+  // A link may come from anywhere: what is no index asks the API for nothing.
+  if (tabs.some(([name]) => name === view)) return kind === undefined || /^\d+$/.test(index ?? '') ? { view, kind, index } : { view };
   return { view: 'fabric' };
 }
 

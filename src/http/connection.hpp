@@ -29,6 +29,7 @@ class Connection {
   int fd() const noexcept { return fd_.get(); }
   short events() const noexcept { return events_; }  ///< The events for which poll() must wait.
   Time deadline() const noexcept { return deadline_; }
+  bool is_writing() const noexcept { return state_ == State::writing; }
   bool is_over() const noexcept { return state_ == State::over; }
 
  private:

@@ -19,7 +19,6 @@
 namespace sumac::http {
 namespace {
 
-constexpr int kBacklog = 64;
 constexpr std::size_t kTokenBytesMin = 16;
 
 /// An address of either family.
@@ -156,7 +155,7 @@ Result<> Listener::open_unix(const ListenOptions& options) {
   }
   fd = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*wanted), sizeof *wanted) != 0 ||
-      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd.get(), kBacklog) != 0 || ::lstat(path.c_str(), &found) != 0)
+      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd.get(), SOMAXCONN) != 0 || ::lstat(path.c_str(), &found) != 0)
     return within(layer, fail_errno("listen").value());
   path_ = *real;
   device_ = found.st_dev;
@@ -184,7 +183,7 @@ Result<> Listener::open_tcp(const ListenOptions& options) {
   fd = UniqueFd(::socket(wanted->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return fail_errno("socket");
-  if (::bind(fd.get(), wanted->get(), wanted->length) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+  if (::bind(fd.get(), wanted->get(), wanted->length) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
     if (errno == EADDRINUSE)
       return fail(Errc::exists,
                   "--{}-listen {}: another process has this port (`ss -ltnp` shows it): choose another port",

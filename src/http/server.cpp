@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -32,7 +33,11 @@ Result<std::unique_ptr<Server>> Server::start(Listener listener, const char* thr
 
 Server::Server(Listener listener, control::WakeEvent stop, std::function<Response(const Request&)> respond,
                const ServerLimits& limits)
-    : listener_(std::move(listener)), stop_(std::move(stop)), limits_(limits), exchange_(std::move(respond)) {}
+    : listener_(std::move(listener)), stop_(std::move(stop)), limits_(limits), exchange_(std::move(respond)) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0)
+    limits_.connections = std::clamp<std::size_t>(descriptors.rlim_cur / 4, 1, limits_.connections);
+}
 
 Server::~Server() {
   stopping_ = true;
@@ -51,7 +56,11 @@ bool Server::accept_some(Time now) {
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     UniqueFd fd(::accept4(listener_.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
-    if (connections_.size() >= limits_.connections) connections_.erase(connections_.begin());
+    if (connections_.size() >= limits_.connections) {
+      // The oldest that still owes its request makes room before a client whose answer is on its way.
+      const auto owing = std::ranges::find_if(connections_, [](const auto& one) { return !one->is_writing(); });
+      connections_.erase(owing == connections_.end() ? connections_.begin() : owing);
+    }
     connections_.push_back(std::make_unique<Connection>(std::move(fd), listener_.tls.get(), now + limits_.connection));
     serve(*connections_.back());  // An honest request is there already, so no stranger can take its place.
   }

@@ -19,7 +19,7 @@ namespace sumac::http {
 
 struct ServerLimits {
   Duration connection = Seconds(10);  ///< A client that takes longer, from its connect to its last byte, is closed.
-  std::size_t connections = 64;
+  std::size_t connections = 1024;     ///< At most a quarter of the descriptors that the process may have.
 };
 
 class Server {

@@ -108,7 +108,7 @@ Response asset(const Request& request) {
 
 }  // namespace
 
-Api::Api(const Guard& guard, const Tokens& tokens, Model& model, std::function<bool()> fresh)
+Api::Api(const Guard& guard, Tokens& tokens, Model& model, std::function<bool()> fresh)
     : guard_(guard), tokens_(tokens), model_(model), fresh_(std::move(fresh)), life_(draw_life()) {}
 
 Response Api::respond(const Request& request) {

@@ -16,7 +16,7 @@ namespace sumac::page {
 class Api {
  public:
   /// `fresh` brings the model up to date, and returns false if the manager's loop does not answer.
-  Api(const Guard& guard, const Tokens& tokens, Model& model, std::function<bool()> fresh);
+  Api(const Guard& guard, Tokens& tokens, Model& model, std::function<bool()> fresh);
 
   http::Response respond(const http::Request& request);
 
@@ -32,7 +32,7 @@ class Api {
                         const std::function<nlohmann::json()>& make);
 
   const Guard& guard_;
-  const Tokens& tokens_;
+  Tokens& tokens_;
   Model& model_;
   std::function<bool()> fresh_;
   std::string life_;  ///< Differs between two lives of a manager, whose versions begin anew.

@@ -52,11 +52,23 @@ void EventLog::add(Event event, Time now) {
     list.erase(std::next(at).base());
     break;
   }
+  if (event.owner) ++of_owner_[*event.owner];
   list.push_back(std::make_shared<const Event>(std::move(event)));
-  while (!list.empty() && now - list.front()->at > kHour) list.pop_front();
+  while (!list.empty() && now - list.front()->at > kHour) forget(list, list.begin());
   if (list.size() <= kKept) return;
-  list.pop_front();
+  forget(list, &list == &jobs_ ? oldest_of_the_busiest() : list.begin());
   ++dropped_;
+}
+
+/// One user's many jobs do not push out another's events.
+EventLog::List::iterator EventLog::oldest_of_the_busiest() {
+  const auto busiest = std::ranges::max_element(of_owner_, {}, [](const auto& one) { return one.second; })->first;
+  return std::ranges::find_if(jobs_, [&](const auto& event) { return event->owner == busiest; });
+}
+
+void EventLog::forget(List& list, List::iterator at) {
+  if (const auto owner = (*at)->owner; owner && --of_owner_[*owner] == 0) of_owner_.erase(*owner);
+  list.erase(at);
 }
 
 Events EventLog::recent(Time now) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -61,7 +62,11 @@ class EventLog {
 
  private:
   using List = std::deque<std::shared_ptr<const Event>>;
+  List::iterator oldest_of_the_busiest();
+  void forget(List& list, List::iterator at);
+
   List jobs_, fabric_;
+  std::unordered_map<std::uint32_t, std::size_t> of_owner_;  ///< Events in jobs_.
   std::uint64_t last_id_ = 0, dropped_ = 0;
 };
 

@@ -52,5 +52,19 @@ TEST(Events, jobs_do_not_push_out_the_fabric) {
   EXPECT_EQ(log.dropped(), 2 * EventLog::kKept);
 }
 
+TEST(Events, a_busy_user_does_not_push_out_another) {
+  EventLog log;
+  auto quiet = of_job(1);
+  quiet.owner = 2001;
+  quiet.subject = "quiet";
+  log.add(quiet, at(Seconds(0)));
+  for (std::uint64_t i = 0; i < 2 * EventLog::kKept; ++i) log.add(of_job(i), at(Seconds(1)));
+  const auto all = log.recent(at(Seconds(1)));
+  EXPECT_EQ(all.size(), EventLog::kKept);
+  EXPECT_EQ(all.front()->subject, "quiet");
+  log.add(of_job(1), at(Seconds(3601)));
+  EXPECT_EQ(log.recent(at(Seconds(3601))).front()->subject, of_job(0).subject) << "an hour is over for all";
+}
+
 }  // namespace
 }  // namespace sumac::page

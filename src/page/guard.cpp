@@ -7,12 +7,16 @@
 namespace sumac::page {
 namespace {
 
-/// Returns the host of "host:port" or "[v6]:port", in small letters.
+/// Returns the host of "host", "host:port" or "[v6]:port", in small letters; "" if the text is none of these.
 std::string host_of(std::string_view text) {
-  const auto end = text.starts_with('[') ? text.find(']') + 1 : text.rfind(':');
-  std::string host(text.substr(0, std::min(end == 0 ? text.size() : end, text.size())));
+  const bool has_brackets = text.starts_with('[');
+  const auto end = has_brackets ? text.find(']') + 1 : std::min(text.find(':'), text.size());
+  std::string host(text.substr(0, end));
   std::ranges::transform(host, host.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-  return host;
+  const auto legal = has_brackets ? "[]0123456789abcdef:." : "abcdefghijklmnopqrstuvwxyz0123456789-._";
+  const auto port = text.substr(host.size());
+  const bool is_port = port.empty() || (port.starts_with(':') && port.find_first_not_of("0123456789", 1) == port.npos);
+  return host.find_first_not_of(legal) == host.npos && is_port ? host : std::string();
 }
 
 std::string without_brackets(const std::string& host) {
@@ -55,6 +59,7 @@ Guard::Guard(const std::string& listen, Certificate certificate) : certificate_(
 
 bool Guard::is_ours(std::string_view text) const {
   const auto host = host_of(text);
+  if (host.empty()) return false;
   // A name that leads here from elsewhere is never one of these. The port is not compared, so that an ssh tunnel may
   // have another one.
   if (host == "127.0.0.1" || host == "localhost" || host == "[::1]") return true;

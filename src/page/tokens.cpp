@@ -29,23 +29,34 @@ Result<std::string> Tokens::issue(const std::string& who, const Viewer& viewer, 
   const std::lock_guard lock(mutex_);
   std::erase_if(entries_, [&](const Entry& entry) { return entry.ends <= now; });
   const auto is_own = [&](const Entry& entry) { return entry.who == who; };
-  if (static_cast<std::size_t>(std::ranges::count_if(entries_, is_own)) >= kOfOneUser)
-    entries_.erase(std::ranges::find_if(entries_, is_own));
-  if (entries_.size() >= kOfAll) {
-    const auto ordinary = std::ranges::find_if(entries_, [](const Entry& entry) { return !entry.viewer.everything; });
-    entries_.erase(ordinary == entries_.end() ? entries_.begin() : ordinary);
-  }
-  entries_.push_back({*hash, who, viewer, now + kLife});
+  const auto is_ordinary = [](const Entry& entry) { return !entry.viewer.everything; };
+  if (static_cast<std::size_t>(std::ranges::count_if(entries_, is_own)) >= kOfOneUser) drop_longest_unused(is_own);
+  if (entries_.size() >= kOfAll && !drop_longest_unused(is_ordinary))
+    drop_longest_unused([](const Entry&) { return true; });
+  entries_.push_back({*hash, who, viewer, now + kLife, now});
   return token;
 }
 
-std::optional<Viewer> Tokens::holder(std::string_view token, Time now) const {
+/// Returns false if there is no such token.
+bool Tokens::drop_longest_unused(const std::function<bool(const Entry&)>& among) {
+  auto longest = entries_.end();
+  for (auto at = entries_.begin(); at != entries_.end(); ++at)
+    if (among(*at) && (longest == entries_.end() || at->used < longest->used)) longest = at;
+  if (longest == entries_.end()) return false;
+  entries_.erase(longest);
+  return true;
+}
+
+std::optional<Viewer> Tokens::holder(std::string_view token, Time now) {
   const auto hash = hash_of(token);
   if (!hash) return std::nullopt;
   const std::lock_guard lock(mutex_);
   std::optional<Viewer> found;
-  for (const auto& entry : entries_)
-    if (same_secret(entry.hash, *hash) && now < entry.ends) found = entry.viewer;
+  for (auto& entry : entries_) {
+    if (!same_secret(entry.hash, *hash) || now >= entry.ends) continue;
+    found = entry.viewer;
+    entry.used = now;
+  }
   return found;
 }
 

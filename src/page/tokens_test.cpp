@@ -32,11 +32,33 @@ TEST(Tokens, a_users_ninth_token_takes_the_place_of_the_first) {
   const auto first = tokens.issue("user 1001", kAlice, at(Seconds(0))).value();
   const auto second = tokens.issue("user 1001", kAlice, at(Seconds(0))).value();
   for (std::size_t i = 2; i < Tokens::kOfOneUser; ++i) (void)tokens.issue("user 1001", kAlice, at(Seconds(0))).value();
-  EXPECT_EQ(tokens.holder(first, at(Seconds(1))), kAlice);
   (void)tokens.issue("user 1001", kAlice, at(Seconds(1))).value();
   EXPECT_EQ(tokens.holder(first, at(Seconds(1))), std::nullopt);
   EXPECT_EQ(tokens.holder(second, at(Seconds(1))), kAlice);
   EXPECT_EQ(tokens.holder(bob, at(Seconds(1))), kBob);
+}
+
+TEST(Tokens, a_users_ninth_token_leaves_those_in_use) {
+  Tokens tokens;
+  const auto in_use = tokens.issue("user 1001", kAlice, at(Seconds(0))).value();
+  const auto idle = tokens.issue("user 1001", kAlice, at(Seconds(1))).value();
+  for (std::size_t i = 2; i < Tokens::kOfOneUser; ++i) (void)tokens.issue("user 1001", kAlice, at(Seconds(2))).value();
+  EXPECT_EQ(tokens.holder(in_use, at(Seconds(3))), kAlice);
+  (void)tokens.issue("user 1001", kAlice, at(Seconds(4))).value();
+  EXPECT_EQ(tokens.holder(in_use, at(Seconds(5))), kAlice);
+  EXPECT_EQ(tokens.holder(idle, at(Seconds(5))), std::nullopt);
+}
+
+TEST(Tokens, many_users_do_not_push_out_a_token_in_use) {
+  Tokens tokens;
+  const auto alice = tokens.issue("user 1001", kAlice, at(Seconds(0))).value();
+  // A user with subordinate ids, who can be as many users as he likes.
+  for (std::uint32_t uid = 200'000; uid < 200'000 + 2 * Tokens::kOfAll; ++uid) {
+    const Time now = at(Seconds(uid - 199'999));
+    ASSERT_EQ(tokens.holder(alice, now), kAlice) << uid;
+    (void)tokens.issue("user " + std::to_string(uid), {.everything = false, .uid = uid}, now).value();
+  }
+  EXPECT_EQ(tokens.size(), Tokens::kOfAll);
 }
 
 TEST(Tokens, many_users_do_not_push_an_operator_out) {

@@ -128,6 +128,14 @@ class Browser(unittest.TestCase):
         self.assertTrue(all("/api/v1/jobs/1 " in line and "404" in line for line in browser.complaints(self.driver)))
         self.driver.get("about:blank")
 
+    def test_links_that_mean_nothing_show_the_fabric(self):
+        for route in ("/%", "/fabric/job/x", "/fabric/job/..%2foverview", "/fabric/host/-1"):
+            with self.subTest(route):
+                self.driver.execute_script(f"location.hash = '#{route}'")
+                self.until(lambda: "root-a" in self.find("#canvas").get_attribute("outerHTML") + self.text("body"), "no fabric")
+                self.until(lambda: "up to date" in self.text("body"), lambda: self.text("header"))
+        self.assertEqual(browser.complaints(self.driver), [])
+
     def test_light_and_dark(self):
         def back():
             return self.driver.execute_script("return getComputedStyle(document.body).backgroundColor")

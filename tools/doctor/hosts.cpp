@@ -39,7 +39,7 @@ class Conversation {
  public:
   Conversation(const Ask& ask, std::size_t index) : ask_(ask), answer_{.name = ask.hosts[index]} {
     const auto command = launch_command(ask.launcher, answer_.name, {bin_directory() + "/sumac", "doctor-host"});
-    // What a host writes beyond this size is refused to it, so that it can't fill this machine's memory.
+    // The seal refuses whatever a host writes beyond this size, so that it can't fill this machine's memory.
     error_ = UniqueFd(::memfd_create("doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     deadline_ = deadline_after(monotonic_now(), ask.limit);
     if (!error_ || ::ftruncate(error_.get(), kErrorBytesMax) != 0 ||
