@@ -302,6 +302,30 @@ class Doctor(unittest.TestCase):
                 self.assertEqual("no regular file" in done.stdout, user is None, done.stdout)
                 self.assertEqual("/etc/passwd" in done.stdout, user is None, done.stdout)
 
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("su"), "needs root, who starts a process as another user")
+    def test_a_setuid_program_with_a_daemons_name_is_no_daemon_of_roots(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            os.symlink(shutil.which("su"), f"{folder}/sharpd")
+            with subprocess.Popen([f"{folder}/sharpd", "root", "--", "--manager=127.0.0.1:9"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, user=65534, group=65534, extra_groups=[], start_new_session=True) as process:
+                try:
+                    self.assertIn(b"assword", process.stdout.read1())  # It waits for one, as root.
+                    done = run(BIN / "sumac", "doctor", "--json")
+                finally:
+                    process.kill()
+            self.assertNotIn("127.0.0.1:9", done.stdout)
+
+    def test_a_clock_that_no_host_has_is_not_believed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "rsh")
+            script.write_text("#!/bin/sh\nhost=$1; shift\n[ $host = a ] && exec \"$@\"\n\"$@\" | sed -u 's/^time .*/time -9223372036854775808/'\n")
+            script.chmod(0o755)
+            answer = self.hosts(str(script))[1]
+            self.assertIn("clock", answer["hosts"][0])
+            self.assertIn("report", answer["hosts"][1])
+            self.assertNotIn("clock", answer["hosts"][1])
+
     def hosts(self, launcher, *words):
         done = run(BIN / "sumac", "doctor", "--json", "--hosts", "a,b", "--launcher", launcher, *words)
         return done.returncode, json.loads(done.stdout)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "base/text.hpp"
 #include "control/places.hpp"
@@ -77,15 +78,30 @@ Options options_of(const fs::path& process, const Program& program, const std::v
   return options;
 }
 
+/// The user who started a process: a setuid program, such as `su` by a link with a daemon's name, has root as its
+/// effective user only.
+std::optional<uid_t> starter_of(const fs::path& process) {
+  struct stat program {};
+  if (::stat((process / "exe").c_str(), &program) == 0 && (program.st_mode & (S_ISUID | S_ISGID)) != 0)
+    return std::nullopt;
+  for (const auto& line : split(read(process / "status"), '\n')) {
+    uid_t real = 0;
+    if (line.starts_with("Uid:\t") &&
+        std::from_chars(line.data() + 5, line.data() + line.size(), real).ec == std::errc{})
+      return real;
+  }
+  return std::nullopt;
+}
+
 /// Any user may give a process the name of a daemon and options of his choice, and the findings would be about those.
 /// Daemons run as root, as this user, or as the user who may put a socket where a host's daemons have theirs.
 bool is_trusted(const fs::path& process) {
-  struct stat owner {
-  }, socket{};
-  if (::stat(process.c_str(), &owner) != 0) return false;
-  if (owner.st_uid == 0 || owner.st_uid == ::geteuid()) return true;
+  const auto starter = starter_of(process);
+  if (!starter) return false;
+  if (*starter == 0 || *starter == ::geteuid()) return true;
+  struct stat socket {};
   for (const auto& path : {std::string(std::strchr(control::kManagerDefault, ':') + 1), own_sharpd_socket()})
-    if (::stat(path.c_str(), &socket) == 0 && socket.st_uid == owner.st_uid) return true;
+    if (::stat(path.c_str(), &socket) == 0 && socket.st_uid == *starter) return true;
   return false;
 }
 

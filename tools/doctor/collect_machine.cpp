@@ -96,24 +96,7 @@ void collect_machine(Facts& facts) {
 }
 
 void collect_settings(Facts& facts) {
-  // Whatever is not listed here has no effect on Sumac: its sockets leave their buffers to the kernel, so that
-  // net.core.rmem_max and wmem_max do not limit them.
-  static constexpr const char* kNames[] = {"net.core.somaxconn",
-                                           "net.ipv4.ip_local_port_range",
-                                           "net.ipv4.tcp_rmem",
-                                           "net.ipv4.tcp_wmem",
-                                           "net.ipv4.tcp_window_scaling",
-                                           "net.ipv4.tcp_sack",
-                                           "net.ipv4.tcp_moderate_rcvbuf",
-                                           "net.ipv4.tcp_available_congestion_control",
-                                           "net.ipv4.tcp_mtu_probing",
-                                           "net.ipv4.tcp_allowed_congestion_control",
-                                           "net.ipv4.ip_no_pmtu_disc",
-                                           "net.ipv4.tcp_slow_start_after_idle",
-                                           "net.ipv4.conf.all.rp_filter",
-                                           "net.ipv4.tcp_congestion_control",
-                                           "kernel.yama.ptrace_scope"};
-  for (const std::string name : kNames) {
+  for (const std::string name : kSettingNames) {
     std::string path = "/proc/sys/" + name;
     for (auto& c : path)
       if (c == '.') c = '/';

@@ -232,21 +232,26 @@ void compare_versions(const Answers& hosts, Findings& all) {
 void compare_settings(const Answers& hosts, Findings& all) {
   std::set<std::string> names;
   for (const auto* host : hosts)
-    for (const auto& setting : host->report->facts.settings) names.insert(setting.name);
+    for (const auto& setting : host->report->facts.settings)
+      // A command must not set what only a host speaks of; another version may know more settings.
+      if (std::ranges::find(kSettingNames, setting.name) != std::end(kSettingNames)) names.insert(setting.name);
   const auto before = all.size();
   for (const auto& name : names) {
     const auto groups = group_by(hosts, [&](const Facts& f) {
       const auto at = std::ranges::find(f.settings, name, &Setting::name);
       return at == f.settings.end() ? std::string("absent") : at->value;
     });
-    // The names and values are those that a host reports: a command must not be made of just anything.
+    // The values are those that a host reports: a command must not be made of just anything.
     const bool are_plain = std::ranges::all_of(groups, [](const auto& group) {
       return std::ranges::all_of(group.first,
                                  [](unsigned char c) { return std::isalnum(c) || std::strchr(" ._-", c); });
     });
-    if (groups.size() > 1 && !(is_plain(name) && are_plain))
+    if (groups.size() > 1 && !are_plain)
       all.push_back({"settings", Health::bad, fmt::format("{} differs: {}", name, text_of_groups(groups)),
-                     "no kernel has this name or value: find out which host reports it, and what answers there"});
+                     "no kernel has this value: find out which host reports it, and what answers there"});
+    else if (groups.contains("absent") && groups.size() > 1)
+      all.push_back({"settings", Health::note, fmt::format("{} differs: {}", name, text_of_groups(groups)),
+                     "one kernel on all hosts: some have no such setting"});
     else if (groups.size() > 1)
       all.push_back({"settings", Health::note, fmt::format("{} differs: {}", name, text_of_groups(groups)),
                      fmt::format("`sysctl -w {}=\"{}\"` on {}, if that was not meant", name, most_common(groups),
@@ -301,7 +306,7 @@ Findings judge_fabric(const Result<topo::Fabric>& fabric, const std::string& fil
         {"fabric file", Health::bad, fmt::format("{} has no host {}", file, fold_names(missing)),
          fmt::format("add `{}: {{leaf: SWITCH}}` below `hosts:`, then `systemctl reload sharp_am`; or start sharpd "
                      "there with --host NAME, a name that the file has",
-                     missing.front())});
+                     in_command(missing.front(), "NAME"))});
   else
     all.push_back({"fabric file", Health::well,
                    fmt::format("{}: {} hosts, {} nodes", file, fabric->hosts.size(), fabric->nodes.size()), ""});

@@ -103,6 +103,22 @@ TEST(Compare, each_difference_is_named_with_its_remedy) {
   }
 }
 
+TEST(Compare, no_command_sets_what_only_a_host_speaks_of) {
+  auto hosts = alike();
+  for (const int number : {1, 2, 3}) facts_of(hosts, number).settings.push_back({"kernel.randomize_va_space", "0"});
+  for (const auto& each : compare(hosts)) EXPECT_EQ(each.health, Health::well) << each.found << each.remedy;
+  facts_of(hosts, 4).settings.clear();
+  bool named = false;
+  for (const auto& each : compare(hosts)) {
+    EXPECT_EQ(each.remedy.find("sysctl"), std::string::npos) << each.remedy;
+    named |= each.found.find("tcp_sack differs: 1: h[1-3]; absent: h4") != std::string::npos;
+  }
+  EXPECT_TRUE(named);
+  topo::Fabric fabric;
+  fabric.hosts = {{.name = "h1"}};
+  EXPECT_THAT(judge_fabric(fabric, "f.yaml", {"$(x)"})[0].remedy, HasSubstr("`NAME: {leaf"));
+}
+
 TEST(Compare, a_command_is_made_of_plain_words_only) {
   EXPECT_EQ(in_command("node an-1.site", "ROLE NAME"), "node an-1.site");
   for (const char* word : {"a;b", "$(x)", "", "-oProxy", "node -x", "a\nb", "`x`"})

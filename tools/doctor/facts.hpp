@@ -108,6 +108,24 @@ void describe(V& v, Path& p) {
       v("fits", p.fits), v("reported", p.reported);
 }
 
+/// The kernel's settings that the doctor asks for. Others have no effect on Sumac: its sockets leave their buffers to the
+/// kernel, so that net.core.rmem_max and wmem_max do not limit them.
+inline constexpr const char* kSettingNames[] = {"net.core.somaxconn",
+                                                "net.ipv4.ip_local_port_range",
+                                                "net.ipv4.tcp_rmem",
+                                                "net.ipv4.tcp_wmem",
+                                                "net.ipv4.tcp_window_scaling",
+                                                "net.ipv4.tcp_sack",
+                                                "net.ipv4.tcp_moderate_rcvbuf",
+                                                "net.ipv4.tcp_available_congestion_control",
+                                                "net.ipv4.tcp_mtu_probing",
+                                                "net.ipv4.tcp_allowed_congestion_control",
+                                                "net.ipv4.ip_no_pmtu_disc",
+                                                "net.ipv4.tcp_slow_start_after_idle",
+                                                "net.ipv4.conf.all.rp_filter",
+                                                "net.ipv4.tcp_congestion_control",
+                                                "kernel.yama.ptrace_scope"};
+
 struct Setting {
   std::string name, value;  ///< "net.ipv4.tcp_sack", "1"
 };
