@@ -50,6 +50,13 @@ void Connection::answer(std::string text) {
   state_ = out_.empty() ? State::over : State::writing;
 }
 
+void Connection::cut() {
+  out_ = {};
+  ssl_.reset();
+  fd_ = {};
+  state_ = State::over;
+}
+
 /// Judges the result of a call that returned `result`, and sets what to wait for.
 Connection::Moved Connection::moved(int result, int& count) {
   if (result > 0) {

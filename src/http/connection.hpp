@@ -25,6 +25,8 @@ class Connection {
   State progress();
   const std::string& request() const noexcept { return in_; }
   void answer(std::string text);
+  /// Ends it at once, and frees what it holds.
+  void cut();
 
   int fd() const noexcept { return fd_.get(); }
   short events() const noexcept { return events_; }  ///< The events for which poll() must wait.

@@ -16,6 +16,13 @@ constexpr Duration kFullPause = Millis(100);
 /// So many connections are accepted before the others are served again.
 constexpr int kAcceptedAtOnce = 16;
 
+/// The daemon needs descriptors for its own work, which strangers must not use up.
+std::size_t connections_at_most(std::size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, limit.rlim_cur / 4));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(Listener listener, const char* thread,
@@ -34,9 +41,7 @@ Result<std::unique_ptr<Server>> Server::start(Listener listener, const char* thr
 Server::Server(Listener listener, control::WakeEvent stop, std::function<Response(const Request&)> respond,
                const ServerLimits& limits)
     : listener_(std::move(listener)), stop_(std::move(stop)), limits_(limits), exchange_(std::move(respond)) {
-  rlimit descriptors{};
-  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0)
-    limits_.connections = std::clamp<std::size_t>(descriptors.rlim_cur / 4, 1, limits_.connections);
+  limits_.connections = connections_at_most(limits.connections);
 }
 
 Server::~Server() {
@@ -48,7 +53,19 @@ Server::~Server() {
 void Server::serve(Connection& connection) {
   if (connection.progress() != Connection::State::complete) return;
   connection.answer(exchange_.answer(connection.request()));
-  connection.progress();
+  if (connection.progress() != Connection::State::writing) return;
+  const auto writes = [](const auto& one) { return one->is_writing(); };
+  if (static_cast<std::size_t>(std::ranges::count_if(connections_, writes)) <= limits_.untaken) return;
+  const auto is_other = [&](const auto& one) { return one->is_writing() && one.get() != &connection; };
+  if (const auto oldest = std::ranges::find_if(connections_, is_other); oldest != connections_.end()) (*oldest)->cut();
+}
+
+void Server::make_room() {
+  if (connections_.size() < limits_.connections) return;
+  std::erase_if(connections_, [](const auto& one) { return one->is_over(); });
+  if (connections_.size() < limits_.connections) return;
+  const auto oldest = std::ranges::find_if(connections_, [](const auto& one) { return !one->is_writing(); });
+  connections_.erase(oldest == connections_.end() ? connections_.begin() : oldest);
 }
 
 /// Returns false if no descriptor is left.
@@ -56,13 +73,9 @@ bool Server::accept_some(Time now) {
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     UniqueFd fd(::accept4(listener_.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
-    if (connections_.size() >= limits_.connections) {
-      // The oldest that still owes its request makes room before a client whose answer is on its way.
-      const auto owing = std::ranges::find_if(connections_, [](const auto& one) { return !one->is_writing(); });
-      connections_.erase(owing == connections_.end() ? connections_.begin() : owing);
-    }
+    make_room();
     connections_.push_back(std::make_unique<Connection>(std::move(fd), listener_.tls.get(), now + limits_.connection));
-    serve(*connections_.back());  // An honest request is there already, so no stranger can take its place.
+    serve(*connections_.back());  // Most requests are there already.
   }
   return true;
 }
