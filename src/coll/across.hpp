@@ -34,6 +34,10 @@ class Across {
   /// is true.
   virtual std::string why_not(Kind kind, std::size_t bytes, const Fold* fold) const = 0;
 
+  /// The algorithm for such an operation, as a name for people ("ring"). Empty if there is no choice, or if this rank
+  /// carries nothing between hosts. Arguments as for takes().
+  virtual std::string_view algorithm(Kind, std::size_t, const Fold*) const { return {}; }
+
   /// True if it adds along the canonical tree of the leaders (canonical.hpp) where SUMAC_REPRODUCIBLE=1, so that the bits
   /// of a sum are the same in every call and on every network. The same at every rank.
   virtual bool adds_canonically(Kind) const noexcept { return false; }

@@ -108,6 +108,10 @@ Question Group::question_of(Kind kind, std::size_t bytes, const coll::Fold* fold
   return {kind, bytes, fold == nullptr || static_cast<bool>(fold->kernel)};
 }
 
+std::string_view Group::algorithm(Kind kind, std::size_t bytes, const coll::Fold* fold) const {
+  return to_string(choose(question_of(kind, bytes, fold), limits(), costs_));
+}
+
 coll::Across::Progress Group::start(const coll::Operation& o, void*& request) {
   std::size_t bytes = o.bytes;
   if (o.kind == Kind::allgatherv)

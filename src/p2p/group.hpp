@@ -60,6 +60,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   // ---- coll::Across; ranks and roots are the group's
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
+  std::string_view algorithm(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
   /// Every algorithm but the ring does, and a reproducible group leaves out the ring.
   bool adds_canonically(coll::Kind) const noexcept override { return config_.reproducible; }
   Progress start(const coll::Operation& operation, void*& request) override;

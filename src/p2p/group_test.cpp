@@ -287,8 +287,11 @@ TEST(Group, ReproducibleSumsHaveTheBitsOfTheCanonicalTree) {
           const Operation operation{
               .kind = Kind::allreduce, .in = all[rank].data(), .out = out.data(), .bytes = count * 8, .fold = &fold};
           ASSERT_EQ(run(group, operation), Progress::done);
-          EXPECT_EQ(std::memcmp(out.data(), expected.data(), count * 8), 0)
-              << group.explain(Kind::allreduce, count * 8, &fold);
+          const std::string words = group.explain(Kind::allreduce, count * 8, &fold);
+          EXPECT_EQ(std::memcmp(out.data(), expected.data(), count * 8), 0) << words;
+          const auto algorithm = group.algorithm(Kind::allreduce, count * 8, &fold);
+          EXPECT_NE(algorithm, "ring");
+          EXPECT_NE(words.find(fmt::format("bytes: {}, at least", algorithm)), std::string::npos) << words;
         }
       },
       // Rank 0 decides for all.

@@ -162,10 +162,24 @@ std::string about_tree(const sumac_team_t& team, const Operation& ask, const Cho
   return fmt::format("; in pieces of {} B, since as a whole: {}", team.options->options.chunk.count, why);
 }
 
+/// Names the algorithm by which leaders carry it, where they have several.
+std::string about_leaders(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
+  const auto& row = sumac::coll::collective(ask.kind);
+  // Pairwise kinds and blocks of sums go from leader to leader, and values by an allgatherv of another size.
+  const bool goes_as_itself = row.gives == sumac::coll::Share::vector || ask.kind == Kind::barrier ||
+                              ask.kind == Kind::allgather || ask.kind == Kind::allgatherv;
+  if (choice.way != Way::leaders || choice.sums == sumac::team::Sums::by_values || !goes_as_itself) return "";
+  const Kind started = ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind;
+  std::size_t bytes = across_bytes(team, ask);
+  if (row.gives == sumac::coll::Share::vector) bytes = std::min(bytes, team.chunk_wanted(team.own_across, bytes));
+  const auto algorithm = team.own_across->algorithm(started, bytes, ask.fold);
+  return algorithm.empty() ? "" : fmt::format(" by \"{}\"", algorithm);
+}
+
 std::string sentence(const sumac_team_t& team, const Operation& ask, const Choice& choice, const Inside& inside) {
   std::string text(sumac::team::words_for(choice.why));
   if (choice.by_steps && choice.why != sumac::team::Why::by_domain) text += ", domain by domain";
-  text += about_tree(team, ask, choice) + about_next(team, ask);
+  text += about_leaders(team, ask, choice) + about_tree(team, ask, choice) + about_next(team, ask);
   if (inside.algorithm == nullptr) return text;
   text += fmt::format("; \"{}\" ({}", inside.algorithm->name, inside.algorithm->doc);
   if (!inside.algorithm->in_place.empty()) text += fmt::format("; in place \"{}\"", inside.algorithm->in_place);

@@ -75,16 +75,8 @@ void Run::set_depth(std::size_t depth) {
     flights_[i].is_done = true;  // Only the used ones, because each costs a line of memory before every send.
 }
 
-/// Returns the bytes of a chunk. A network of host algorithms cuts a vector itself, and pays for each operation: it gets
-/// the whole vector, or few chunks where shared memory works on one while another is between the hosts.
-std::size_t Run::chunk_wanted(std::size_t bytes) const {
-  const std::size_t least = team_->options->options.chunk.count;
-  if (team_->shape.has_next || across_ != team_->own_across) return least;
-  return std::max(least, team_->shape.island_size_max == 1 ? bytes : bytes / team_->options->options.depth);
-}
-
 void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide) {
-  const std::size_t wanted = chunk_wanted(bytes);
+  const std::size_t wanted = team_->chunk_wanted(across_, bytes);
   bytes_ = bytes;
   const coll::Cut chunks = coll::cut(bytes, {.most = wanted, .unit = shm::unit_for(element_bytes)});
   chunk_step_ = chunks.step;
@@ -151,7 +143,7 @@ void Run::begin_parcels(const Choice& choice) {
   plan_ = schedule_reduce_scatter_block(layout, choice.way == Way::tree);
   if (!team_->reduce_scatter) team_->reduce_scatter = std::make_unique<ReduceScatter>(layout);
   const std::size_t whole = operation_->bytes * as_size(layout.size);
-  chunks_ = team_->reduce_scatter->begin(*operation_, choice.way == Way::tree, chunk_wanted(whole),
+  chunks_ = team_->reduce_scatter->begin(*operation_, choice.way == Way::tree, team_->chunk_wanted(across_, whole),
                                          std::min<std::size_t>(team_->options->options.depth, kDepthMax));
   set_depth(team_->reduce_scatter->depth());
   parcels_ = team_->reduce_scatter.get();

@@ -56,7 +56,6 @@ class Run {
 
   /// Sets how many chunks may be in flight.
   void set_depth(std::size_t depth);
-  std::size_t chunk_wanted(std::size_t bytes) const;
   void begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide);
   void begin_gather();
   void place_blocks();

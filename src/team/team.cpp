@@ -69,6 +69,14 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
   return sumac::team::choose(shape, question);
 }
 
+/// A network of host algorithms cuts a vector itself, and pays for each operation: it gets the whole vector, or few chunks
+/// where shared memory works on one while another is between the hosts.
+std::size_t sumac_team::chunk_wanted(const sumac::coll::Across* way, std::size_t bytes) const noexcept {
+  const std::size_t least = options->options.chunk.count;
+  if (shape.has_next || way != own_across) return least;
+  return std::max(least, shape.island_size_max == 1 ? bytes : bytes / options->options.depth);
+}
+
 Choice sumac_team::choose(const Operation& operation) const {
   // The v-forms have no common size: each rank's bytes differ.
   std::size_t bytes = has_size(operation.kind) ? operation.bytes : 0, across_bytes = bytes;

@@ -76,6 +76,10 @@ std::string Hosts::why_not(coll::Kind kind, std::size_t bytes, const coll::Fold*
   return everyone().why_not(kind, bytes, fold);
 }
 
+std::string_view Hosts::algorithm(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const {
+  return leaders_ ? leaders_->algorithm(kind, bytes, fold) : std::string_view();
+}
+
 bool Hosts::adds_canonically(coll::Kind kind) const noexcept { return everyone().adds_canonically(kind); }
 
 coll::Across::Progress Hosts::noted(p2p::Group& group, Progress progress, void* request) {

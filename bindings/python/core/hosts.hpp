@@ -26,6 +26,7 @@ class Hosts final : public coll::Across {
 
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
+  std::string_view algorithm(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
   bool adds_canonically(coll::Kind kind) const noexcept override;
   Progress start(const coll::Operation& operation, void*& request) override;
   Progress test(void* request) override;

@@ -294,6 +294,22 @@ def dies(rank, size, folder, culprit):
         return str(error)
 
 
+def explained(rank, size, folder):
+    """What rank 0 prints of the choices."""
+    kept = os.dup(2)
+    with open(folder / f"stderr-{rank}", "w+") as text:
+        os.dup2(text.fileno(), 2)
+        ranks.init("sumac", rank, size, folder)
+        x = torch.ones(4)
+        dist.all_reduce(x)
+        assert x.tolist() == [size] * 4
+        dist.barrier()
+        dist.destroy_process_group()
+        os.dup2(kept, 2)
+        text.seek(0)
+        return text.read()
+
+
 class Works(unittest.TestCase):
     def each_placement(self, body):
         for name, hosts in PLACEMENTS.items():
@@ -312,6 +328,18 @@ class Works(unittest.TestCase):
     def test_ddp_has_the_losses_of_one_host(self):
         there = ranks.values(self, on_hosts(torch_test.ddp, "ab"), 2, "sumac")
         self.assertEqual(there, ranks.values(self, torch_test.ddp, 2, "sumac"))
+
+
+class Explain(unittest.TestCase):
+    def test_it_names_the_algorithm_among_leaders(self):
+        os.environ["SUMAC_EXPLAIN"] = "1"
+        self.addCleanup(os.environ.pop, "SUMAC_EXPLAIN")
+        text = ranks.values(self, on_hosts(explained, "aabc"), 4)[0]
+        by = "leaders: shared memory inside the hosts, messages among their leaders by"
+        self.assertRegex(text, f'allreduce +1 to .*{by} "(doubling|exchange)"')
+        self.assertRegex(text, f'allreduce +from .*{by} "(ring|blocks)"')
+        self.assertRegex(text, f'barrier +any size.*{by} "(doubling|exchange)"')
+        self.assertRegex(text, 'alltoall +1 to .*one message for each pair of hosts, by their leaders(;|$)')
 
 
 class Reproducible(unittest.TestCase):

@@ -16,7 +16,7 @@ except ImportError as error:
 
 import ranks
 import torch_test
-from hosts_test import on_hosts, sums
+from hosts_test import explained, on_hosts, sums
 
 
 def descendants(pid):
@@ -70,22 +70,6 @@ def variables(**values):
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def explained(rank, size, folder):
-    """What rank 0 prints of the choices."""
-    kept = os.dup(2)
-    with open(folder / f"stderr-{rank}", "w+") as text:
-        os.dup2(text.fileno(), 2)
-        ranks.init("sumac", rank, size, folder)
-        x = torch.ones(4)
-        dist.all_reduce(x)
-        assert x.tolist() == [size] * 4
-        dist.barrier()
-        dist.destroy_process_group()
-        os.dup2(kept, 2)
-        text.seek(0)
-        return text.read()
 
 
 def twice(rank, size, folder):
