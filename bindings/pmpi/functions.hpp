@@ -57,7 +57,7 @@ namespace sumac::pmpi {
   X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_size) X(Group_translate_ranks) X(Iprobe) X(Irecv)      \
   X(Isend) X(Op_commutative) X(Pack) X(Query_thread) X(Recv_init) X(Reduce_local) X(Status_set_cancelled)             \
   X(Status_set_elements) X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_handle_free) X(T_cvar_read)             \
-  X(T_finalize) X(T_init_thread) X(Type_commit) X(Type_contiguous) X(Type_create_keyval) X(Type_dup) X(Type_free) X(Type_free_keyval)     \
+  X(T_finalize) X(T_init_thread) X(Type_commit) X(Type_contiguous) X(Type_create_hindexed) X(Type_create_keyval) X(Type_dup) X(Type_free) X(Type_free_keyval)     \
   X(Type_get_attr) X(Type_get_contents) X(Type_get_envelope) X(Type_get_extent) X(Type_get_true_extent)               \
   X(Type_set_attr) X(Type_size) X(Unpack)
 // clang-format on

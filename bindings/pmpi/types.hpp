@@ -48,10 +48,10 @@ inline char* data_at(const void* buffer, const Type& type) {
 struct Layout {
   MPI_Datatype handle{};
   std::size_t size = 0;
-  std::ptrdiff_t extent = 0;
+  std::ptrdiff_t extent = 0, true_lb = 0;
 };
 inline Layout layout_of(const Type& type) {
-  return {type.handle.load(std::memory_order_relaxed), type.size, type.extent};
+  return {type.handle.load(std::memory_order_relaxed), type.size, type.extent, type.true_lb};
 }
 
 /// Copies `count` elements from the user's layout to bytes that follow each other. Returns an MPI error code.

@@ -315,6 +315,7 @@ int PMPI_T_finalize();
 int PMPI_T_init_thread(int, int*);
 int PMPI_Type_commit(MPI_Datatype*);
 int PMPI_Type_contiguous(int, MPI_Datatype, MPI_Datatype*);
+int PMPI_Type_create_hindexed(int, const int*, const MPI_Aint*, MPI_Datatype, MPI_Datatype*);
 int PMPI_Type_create_keyval(MPI_Type_copy_attr_function*, MPI_Type_delete_attr_function*, int*, void*);
 int PMPI_Type_dup(MPI_Datatype, MPI_Datatype*);
 int PMPI_Type_free(MPI_Datatype*);
