@@ -155,10 +155,11 @@ int moved_to_data(const Layout& type, Layout& moved) {
   return rc != MPI_SUCCESS ? rc : mpi.Type_commit(&moved.handle);
 }
 
-/// Calls `convert` with the user's buffer and type, or with others for the same data if the buffer is MPI_BOTTOM.
+/// Calls `convert` with the user's buffer and type, or with others for the same data if the buffer is MPI_BOTTOM. Where
+/// there are no elements, null is only an address that nobody reads.
 template <class Convert>
-int off_bottom(const void* user, const Layout& type, const Convert& convert) {
-  if (user != nullptr) [[likely]]
+int off_bottom(const void* user, std::size_t count, const Layout& type, const Convert& convert) {
+  if (user != nullptr || count == 0) [[likely]]
     return convert(static_cast<char*>(const_cast<void*>(user)), type);
   Layout moved;
   if (const int rc = moved_to_data(type, moved); rc != MPI_SUCCESS) return rc;
@@ -208,11 +209,11 @@ const Type* find_type_slowly(MPI_Datatype type) {
 }
 
 int pack(const void* user, std::size_t count, const Layout& type, void* bytes) {
-  return off_bottom(user, type, [&](char* at, const Layout& of) { return pack_at(at, count, of, bytes); });
+  return off_bottom(user, count, type, [&](char* at, const Layout& of) { return pack_at(at, count, of, bytes); });
 }
 
 int unpack(const void* bytes, void* user, std::size_t count, const Layout& type) {
-  return off_bottom(user, type, [&](char* at, const Layout& of) { return unpack_at(bytes, at, count, of); });
+  return off_bottom(user, count, type, [&](char* at, const Layout& of) { return unpack_at(bytes, at, count, of); });
 }
 
 }  // namespace sumac::pmpi

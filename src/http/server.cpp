@@ -20,7 +20,7 @@ constexpr int kAcceptedAtOnce = 16;
 std::size_t connections_at_most(std::size_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, limit.rlim_cur / 4));
+  return std::clamp<std::size_t>(limit.rlim_cur / 4, 1, wanted);
 }
 
 }  // namespace

@@ -1,17 +1,19 @@
 #include "http/server.hpp"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <semaphore>
 
+#include "http/test_client.hpp"
+
 namespace sumac::http {
 namespace {
 
+using test::rest_of;
+using test::say;
 using testing::StartsWith;
 
 /// More than the buffers of two sockets hold, so that a client which does not read keeps its answer from being over.
@@ -35,23 +37,13 @@ class Site {
                   .value();
   }
 
-  UniqueFd connect() const {
-    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const auto& text = server_->address();
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(text.substr(text.rfind(':') + 1))));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    return fd;
-  }
+  UniqueFd connect() const { return test::connect_to(test::port_of(server_->address())); }
   /// A further client is answered, so all that connected before it are accepted.
   void all_are_accepted() const;
   /// Returns a client whose answer has begun, and is too long to be over.
   UniqueFd begin_long() {
     auto fd = connect();
-    EXPECT_EQ(::send(fd.get(), kLongRequest.data(), kLongRequest.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(kLongRequest.size()));
+    say(fd, kLongRequest);
     asked_.acquire();
     return fd;
   }
@@ -61,16 +53,8 @@ class Site {
   std::unique_ptr<Server> server_;
 };
 
-std::string rest_of(const UniqueFd& fd) {
-  std::string text;
-  char bytes[65536];
-  for (ssize_t got; (got = ::recv(fd.get(), bytes, sizeof bytes, 0)) > 0;)
-    text.append(bytes, static_cast<std::size_t>(got));
-  return text;
-}
-
 std::string ask(const UniqueFd& fd) {
-  (void)::send(fd.get(), kShortRequest.data(), kShortRequest.size(), MSG_NOSIGNAL);
+  say(fd, kShortRequest);
   return rest_of(fd);
 }
 

@@ -1,9 +1,7 @@
 #include "metrics/exporter.hpp"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,10 +13,14 @@
 
 #include "base/unix_address.hpp"
 #include "control/test_pki.hpp"
+#include "http/test_client.hpp"
 
 namespace sumac::metrics {
 namespace {
 
+using http::test::connect_to;
+using http::test::rest_of;
+using http::test::say;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -42,10 +44,7 @@ class Loop {
   }
   Exporter& exporter() { return *exporter_; }
   void end_exporter() { exporter_.reset(); }
-  std::uint16_t port() const {
-    const auto& address = exporter_->address();
-    return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-  }
+  std::uint16_t port() const { return http::test::port_of(exporter_->address()); }
 
  private:
   void run() {
@@ -65,28 +64,6 @@ class Loop {
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };
-
-UniqueFd connect_to(std::uint16_t port) {
-  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  return fd;
-}
-
-void say(const UniqueFd& fd, std::string_view words) {
-  EXPECT_EQ(::send(fd.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
-}
-
-std::string rest_of(const UniqueFd& fd) {
-  std::string text;
-  char bytes[4096];
-  for (ssize_t got; (got = ::recv(fd.get(), bytes, sizeof bytes, 0)) > 0;)
-    text.append(bytes, static_cast<std::size_t>(got));
-  return text;
-}
 
 std::string get(std::uint16_t port, std::string_view request = kRequest) {
   const auto fd = connect_to(port);

@@ -155,7 +155,7 @@ std::string about_next(const sumac_team_t& team, const Operation& ask) {
 /// The reason why the tree does not take it as a whole.
 std::string about_tree(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
   if (team.tree == nullptr || choice.why == sumac::team::Why::disabled) return "";
-  const Kind started = ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind;
+  const Kind started = sumac::team::started_across(ask.kind);
   const std::string why = team.tree->why_not(started, across_bytes(team, ask), ask.fold);
   if (why.empty()) return "";
   if (choice.way != Way::tree) return fmt::format("; not by the tree: {}", why);
@@ -164,14 +164,13 @@ std::string about_tree(const sumac_team_t& team, const Operation& ask, const Cho
 
 /// Names the algorithm by which leaders carry it, where they have several.
 std::string about_leaders(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
-  const auto& row = sumac::coll::collective(ask.kind);
+  const bool is_vector = sumac::coll::collective(ask.kind).gives == sumac::coll::Share::vector;
+  const Kind started = sumac::team::started_across(ask.kind);
   // Pairwise kinds and blocks of sums go from leader to leader, and values by an allgatherv of another size.
-  const bool goes_as_itself = row.gives == sumac::coll::Share::vector || ask.kind == Kind::barrier ||
-                              ask.kind == Kind::allgather || ask.kind == Kind::allgatherv;
+  const bool goes_as_itself = is_vector || started == Kind::barrier || started == Kind::allgatherv;
   if (choice.way != Way::leaders || choice.sums == sumac::team::Sums::by_values || !goes_as_itself) return "";
-  const Kind started = ask.kind == Kind::allgather ? Kind::allgatherv : ask.kind;
   std::size_t bytes = across_bytes(team, ask);
-  if (row.gives == sumac::coll::Share::vector) bytes = std::min(bytes, team.chunk_wanted(team.own_across, bytes));
+  if (is_vector) bytes = std::min(bytes, team.chunk_wanted(team.own_across, bytes));
   const auto algorithm = team.own_across->algorithm(started, bytes, ask.fold);
   return algorithm.empty() ? "" : fmt::format(" by \"{}\"", algorithm);
 }

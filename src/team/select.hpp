@@ -37,6 +37,12 @@ enum class Why : std::uint8_t {
   too_many_bytes,  ///< The counts in bytes do not fit into an int.
 };
 
+/// Returns what carriers between hosts start for a collective: an allgather is an allgatherv there, since islands have
+/// blocks of different sizes.
+constexpr coll::Kind started_across(coll::Kind kind) noexcept {
+  return kind == coll::Kind::allgather ? coll::Kind::allgatherv : kind;
+}
+
 struct Shape {
   int islands = 1;
   int island_size_max = 1;

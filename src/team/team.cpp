@@ -41,8 +41,7 @@ void sumac_team::look_at_board() {
 
 /// Asks the tree first: for the whole operation, then for the chunks in which leaders would send it.
 Across sumac_team::who_takes(Kind kind, std::size_t bytes, const Fold* fold) const {
-  // An allgather is started as an allgatherv, since islands have blocks of different sizes.
-  const Kind started = kind == Kind::allgather ? Kind::allgatherv : kind;
+  const Kind started = sumac::team::started_across(kind);
   if (tree != nullptr && tree->takes(started, bytes, fold)) return Across::tree;
   const sumac::coll::Collective& row = sumac::coll::collective(kind);
   if (row.is_pairwise && !has_size(kind) && !own_across->has_direct()) return Across::none;

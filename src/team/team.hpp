@@ -114,6 +114,6 @@ struct sumac_team {
     return way == sumac::team::Way::tree ? tree : own_across;
   }
   sumac::team::Choice choose(const sumac::coll::Operation& operation) const;
-  /// The bytes of a chunk of `bytes` by this way between hosts; null: there is none.
+  /// The most bytes of a chunk if `bytes` go by `way` between hosts; null: they stay on one.
   std::size_t chunk_wanted(const sumac::coll::Across* way, std::size_t bytes) const noexcept;
 };

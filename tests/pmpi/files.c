@@ -10,14 +10,15 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_File file;
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
   MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
                 &file);
   const int mine = 1000 + rank;
   MPI_File_write_at_all(file, (MPI_Offset)sizeof mine * rank, &mine, 1, MPI_INT, MPI_STATUS_IGNORE);
+  // The standard's way to see what others have written.
   MPI_File_sync(file);
   MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File_sync(file);
   const int other = (rank + 1) % size;
   int found = 0;
   MPI_File_read_at_all(file, (MPI_Offset)sizeof found * other, &found, 1, MPI_INT, MPI_STATUS_IGNORE);
