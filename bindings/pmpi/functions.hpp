@@ -48,7 +48,7 @@ namespace sumac::pmpi {
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
   X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Op_free)                                                                     \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)                                 \
-  X(Start) X(Startall) X(Request_free) X(Request_get_status)
+  X(Start) X(Startall) X(Request_free) X(Request_get_status) X(Win_test)
 /// The functions that it calls only.
 #define SUMAC_PMPI_CALLED(X)                                                                                          \
   X(Abort) X(Add_error_code) X(Add_error_string) X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_dup)                       \

@@ -79,6 +79,10 @@ class EachMpi(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 self.right(mpi.run(2, mpi.compile("files", "mpicc", HERE / "files.c"), f"{folder}/file"), "files: right on 2 ranks")
 
+    def test_one_look_at_a_window_behind_a_barrier(self):
+        for mpi in self.each():
+            self.right(mpi.run(2, mpi.compile("windows", "mpicc", HERE / "windows.c")), "windows: 100 of 100 seen at once")
+
     def test_each_call_of_the_program_is_counted_once(self):
         for mpi in self.each():
             for ranks in (2, 5):

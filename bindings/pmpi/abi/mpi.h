@@ -27,6 +27,7 @@ typedef struct MPI_ABI_Info* MPI_Info;
 typedef struct MPI_ABI_Errhandler* MPI_Errhandler;
 typedef struct MPI_ABI_Request* MPI_Request;
 typedef struct MPI_ABI_Datatype* MPI_Datatype;
+typedef struct MPI_ABI_Win* MPI_Win;
 typedef struct MPI_T_cvar_handle_t* MPI_T_cvar_handle;
 
 /* Handles. */
@@ -328,6 +329,7 @@ int PMPI_Type_get_true_extent(MPI_Datatype, MPI_Aint*, MPI_Aint*);
 int PMPI_Type_set_attr(MPI_Datatype, int, void*);
 int PMPI_Type_size(MPI_Datatype, int*);
 int PMPI_Unpack(const void*, int, int*, void*, int, MPI_Datatype, MPI_Comm);
+int PMPI_Win_test(MPI_Win, int*);
 /* clang-format on */
 #ifdef __cplusplus
 }
