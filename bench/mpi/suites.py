@@ -1,7 +1,8 @@
 """The cases that count failures: mpi4py's own tests and host-cases, for each MPI with the interposed library and without it.
 
-A failure that happens without Sumac too is the MPI's own. mpi4py's tests run in parts, each without Sumac and with it; a part that hangs is
-one failure. A case of host-cases that fails with Sumac is repeated alone without it."""
+A failure that happens without Sumac too is the MPI's own. mpi4py's tests run in parts, each without Sumac and with it. The modules of a part
+that does not come to its end run one by one, so that a module that hangs hides no other. A case of host-cases that fails with Sumac is
+repeated alone without it."""
 
 import re
 import subprocess
@@ -19,7 +20,7 @@ import mpi4py_suite  # noqa: E402  pylint: disable=wrong-import-position
 
 SUITE, HOST_CASES = "suite", "host-cases"
 RANKS = (1, 2, 3, 4)
-PART_LIMIT_S = 300
+PART_LIMIT_S = 120  # A part takes 2 to 15 s.
 CASES_LIMIT_S = 400
 CASES_PART = 500
 PATIENCE_S = 20  # A case that takes longer hangs.
@@ -83,16 +84,28 @@ class Suites:
                 part = f"{ranks} ranks, piece {number}"
                 if not self.has_time(tally, part):
                     continue
-                for column in ("mpi", "sumac"):
-                    launcher, environment = found.start(ranks, {"yield": ranks > 2}, self.settings(found, column))
-                    environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
-                    failed, count, text = mpi4py_suite.run_by(launcher, environment, python, tests, modules, ranks, PART_LIMIT_S)
-                    if column == "sumac" and ranks > 1 and not read_tally(text):
-                        failed.add("no line of Sumac: was the library loaded?")
-                    tally.failed[column] |= {f"{part}: {one}" for one in failed}
-                    tally.count[column] += count
-                    (self.folder / f"suite-{found.name}-{column}-{ranks}-{number}.log").write_text(text, encoding="utf-8")
+                if not self.part(found, (python, tests), modules, ranks, part, tally):
+                    for module in modules:
+                        self.part(found, (python, tests), [module], ranks, f"{part}, {module}", tally)
                 told(f"{SUITE}-{found.name}: {part}", tally)
+
+    def part(self, found, installed, modules, ranks, part, tally):
+        """Runs modules without Sumac and with it. Returns whether both runs came to their ends; counts nothing of several modules otherwise."""
+        failures, counts = {}, {}
+        for column in ("mpi", "sumac"):
+            launcher, environment = found.start(ranks, {"yield": ranks > 2}, self.settings(found, column))
+            environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+            failed, count, text = mpi4py_suite.run_by(launcher, environment, *installed, modules, ranks, PART_LIMIT_S)
+            (self.folder / f"suite-{found.name}-{column}-{part.replace(', ', '-').replace(' ', '-')}.log").write_text(text, encoding="utf-8")
+            if count == 0 and len(modules) > 1:
+                return False
+            if column == "sumac" and count > 0 and ranks > 1 and not read_tally(text):
+                failed.add("no line of Sumac: was the library loaded?")
+            failures[column], counts[column] = failed, count
+        for column, failed in failures.items():
+            tally.failed[column] |= {f"{part}: {one}" for one in failed}
+            tally.count[column] += counts[column]
+        return all(counts.values())
 
     def host_cases(self, found, tally):
         program = compile_once(f"host-cases-{found.key}", found.mpi.compiler, CASES_SOURCES, CASES_HEADERS, self.folder / "programs",

@@ -59,6 +59,11 @@ def install(folder: pathlib.Path, variables: dict | None = None) -> tuple[pathli
     return python, tests
 
 
+def incomplete(modules, why):
+    """Names a part that did not come to its end."""
+    return f"{modules[0]}{' and the rest of its piece' if len(modules) > 1 else ''}: {why}"
+
+
 def end(process):
     """Ends a launcher, which ends its ranks if it is asked politely; returns what it printed."""
     process.terminate()
@@ -88,8 +93,8 @@ def run(python, tests, modules, ranks, flags, limit_s):
 
 
 def run_by(launcher, environment, python, tests, modules, ranks, limit_s):
-    """Runs a part by the words of a launcher. Returns (the tests that failed at any rank, or one entry for the whole part if it did not
-    complete; the tests that ran; the output)."""
+    """Runs a part by the words of a launcher. Returns (the tests that failed at any rank, with one entry for the whole part if it did not
+    complete; the tests that ran, 0 if it did not complete; the output)."""
     command = [str(word) for word in launcher] + words_of(python, modules)
     with subprocess.Popen(command, cwd=tests, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           errors="replace", start_new_session=True) as process:
@@ -97,7 +102,7 @@ def run_by(launcher, environment, python, tests, modules, ranks, limit_s):
             text, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             text = end(process)
-            return {f"{modules[0]} and the rest of its piece: hangs, still there after {limit_s} s"}, 0, text
+            return {incomplete(modules, f"hangs, still there after {limit_s} s")}, 0, text
         except KeyboardInterrupt:
             end(process)
             raise
@@ -105,7 +110,7 @@ def run_by(launcher, environment, python, tests, modules, ranks, limit_s):
     failed = set(re.findall(r"(?:FAIL|ERROR): (\S+ \(\S+\))", text))
     ran = [int(count) for count in re.findall(r"Ran (\d+) tests? in ", text)]
     if len(ran) != ranks or 0 in ran or (process.returncode != 0 and not failed):
-        failed.add(f"{modules[0]} and the rest of its piece: exit status {process.returncode}, {len(ran)} of {ranks} ranks came to the end")
+        return failed | {incomplete(modules, f"exit status {process.returncode}, {len(ran)} of {ranks} ranks came to the end")}, 0, text
     return failed, max(ran, default=0), text
 
 
