@@ -5,8 +5,8 @@
 import dataclasses
 import re
 
-LINE = re.compile(r"sumac: (?:job (?P<job>\d+)|without a tree|collectives): (?P<parts>(?:[a-z][a-z ]* \d+\b|no collective was called).*)")
-PART = re.compile(r"(?P<name>[a-z ]+) (?P<count>\d+)(?: \((?P<kinds>[^):]*)(?:: (?P<why>[^)]*))?\))?$")
+LINE = re.compile(r"sumac: (?:job (?P<job>\d+)|without a tree|collectives): (?P<parts>(?:[A-Za-z][A-Za-z ]* \d+\b|no collective was called).*)")
+PART = re.compile(r"(?P<name>[A-Za-z ]+) (?P<count>\d+)(?: \((?P<kinds>[^):]*)(?:: (?P<why>[^)]*))?\))?$")
 KIND = re.compile(r"([a-z_]+) (\d+)(?:, |$)")
 
 

@@ -24,6 +24,11 @@ class Line(unittest.TestCase):
         found = tally.read("sumac: job 9: tree 0; next module 6 (allreduce 6: 6 that its team left to it)")
         self.assertEqual((found.part("tree").count, found.calls("allreduce")), (0, 6))
 
+    def test_what_the_interposed_library_left_to_the_mpi(self):
+        found = tally.read("sumac: collectives: MPI 630 (allgatherv 126, alltoallv 504: 630 without a team)")
+        self.assertEqual((found.part("MPI").count, found.part("MPI").why, found.calls("alltoallv")), (630, "630 without a team", 504))
+        self.assertEqual(tally.read("sumac: collectives: shared memory 5 (allreduce 5); MPI 2 (allreduce 2: 2 without a team)").calls("allreduce"), 7)
+
     def test_other_lines_are_none(self):
         for text in ("", "sumac: job 9: begun", "sumac: communicator MPI_COMM_WORLD: 2 ranks"):
             self.assertIsNone(tally.read(text), text)

@@ -1,4 +1,6 @@
+import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
 
 from core import verdict as V
@@ -60,6 +62,43 @@ class Cases(unittest.TestCase):
         self.assertEqual(len(self.part({})[1]), 1)
         one, _ = self.part({number: f"0x{number:x}" for number in range(100)})
         self.assertEqual(len(one.failed["sumac"]), suites.FAILURES_MAX)
+
+
+class Modules(unittest.TestCase):
+    """Runs a part of mpi4py's tests with answers of programs that are described by the modules that hang in them."""
+
+    def part(self, hanging):
+        tried = []
+
+        class Described(suites.Suites):
+            def settings(self, found, column):
+                return column
+
+        def run_by(_launcher, column, _python, _tests, modules, _ranks, _limit):
+            tried.append((column["column"], tuple(modules)))
+            if hanging[column["column"]] & set(modules):
+                return {suites.mpi4py_suite.incomplete(modules, "hangs")}, 0, ""
+            return set(), len(modules), "sumac: collectives: no collective was called"
+
+        found = mock.Mock(start=lambda ranks, options, settings: (["launcher"], {"column": settings}))
+        found.name = "abi"
+        one = suites.Tally()
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(suites.mpi4py_suite, "run_by", run_by):
+            Described({}, None, Path(folder), None).pieces(found, ("python", "tests"), ["a", "b", "c"], 2, "2 ranks, piece 1", one)
+        return one, tried
+
+    def test_a_part_that_ends_runs_once_without_and_once_with(self):
+        one, tried = self.part({"mpi": set(), "sumac": set()})
+        self.assertEqual((one.count, one.ours, len(tried)), ({"mpi": 3, "sumac": 3}, [], 2))
+
+    def test_a_module_that_hangs_hides_no_other(self):
+        one, _ = self.part({"mpi": set(), "sumac": {"b"}})
+        self.assertEqual((one.count, one.ours), ({"mpi": 3, "sumac": 2}, ["2 ranks, piece 1, b: b: hangs"]))
+
+    def test_what_hangs_without_sumac_is_the_mpis_and_not_tried_with_it(self):
+        one, tried = self.part({"mpi": {"b"}, "sumac": {"b", "c"}})
+        self.assertEqual((one.ours, one.failed["mpi"]), (["2 ranks, piece 1, c: c: hangs"], {"2 ranks, piece 1, b: b: hangs"}))
+        self.assertNotIn(("sumac", ("b",)), tried)
 
 
 class Plan(unittest.TestCase):
