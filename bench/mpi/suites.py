@@ -22,7 +22,7 @@ import mpi4py_suite  # noqa: E402  pylint: disable=wrong-import-position
 
 SUITE, HOST_CASES = "suite", "host-cases"
 RANKS = (1, 2, 3, 4)
-PART_LIMIT_S = 60  # A part takes 2 to 15 s, and each rank has all of its work: where ranks share a core it takes as many times as long.
+SILENT_S = 45  # Each test has a line, and the longest takes 8 s. Ranks that share a core take as many times as long.
 CASES_LIMIT_S = 400
 CASES_PART = 500
 PATIENCE_S = 20  # A case that takes longer hangs.
@@ -98,12 +98,12 @@ class Suites:
     def part(self, found, installed, modules, ranks, part, tally):
         """Runs modules without Sumac and with it. Returns False where a run of several does not come to its end; then nothing of it counts.
         A single module that does not end without Sumac is not tried with it."""
-        limit = PART_LIMIT_S * max(1, math.ceil(ranks / len(os.sched_getaffinity(0))))
+        silent_s = SILENT_S * max(1, math.ceil(ranks / len(os.sched_getaffinity(0))))
         failures, counts = {}, {}
         for column in ("mpi", "sumac"):
             launcher, environment = found.start(ranks, {"yield": ranks > 2}, self.settings(found, column))
             environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
-            failed, count, text = mpi4py_suite.run_by(launcher, environment, *installed, modules, ranks, limit)
+            failed, count, text = mpi4py_suite.run_by(launcher, environment, *installed, modules, ranks, silent_s)
             (self.folder / f"suite-{found.name}-{column}-{part.replace(', ', '-').replace(' ', '-')}.log").write_text(text, encoding="utf-8")
             if count == 0 and len(modules) > 1:
                 return False

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -99,6 +101,21 @@ class Modules(unittest.TestCase):
         one, tried = self.part({"mpi": {"b"}, "sumac": {"b", "c"}})
         self.assertEqual((one.ours, one.failed["mpi"]), (["2 ranks, piece 1, c: c: hangs"], {"2 ranks, piece 1, b: b: hangs"}))
         self.assertNotIn(("sumac", ("b",)), tried)
+
+
+class Silence(unittest.TestCase):
+    def listen(self, script, silent_s):
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, start_new_session=True) as process:
+            return (*suites.mpi4py_suite.listen(process, silent_s), process.returncode)
+
+    def test_what_ends_is_heard_to_its_last_word(self):
+        self.assertEqual(self.listen("print('x' * 100000 + 'y'); raise SystemExit(3)", 600), ("x" * 100000 + "y\n", False, 3))
+
+    def test_what_has_no_word_any_more_is_ended(self):
+        text, is_silent, status = self.listen("import signal; print('a', flush=True); signal.pause()", 0.2)
+        self.assertTrue(is_silent)
+        self.assertLess(status, 0)
+        self.assertIn(text, ("", "a\n"))
 
 
 class Plan(unittest.TestCase):

@@ -8,6 +8,7 @@ import argparse
 import os
 import pathlib
 import re
+import selectors
 import signal
 import subprocess
 import sys
@@ -74,6 +75,18 @@ def end(process):
         return process.communicate()[0]
 
 
+def listen(process, silent_s):
+    """Reads what a launcher's ranks print, a line for each test. Returns (the text, whether it was ended since no word came for `silent_s`)."""
+    said, waiting = bytearray(), selectors.DefaultSelector()
+    waiting.register(process.stdout, selectors.EVENT_READ)
+    while waiting.select(silent_s):
+        if not (some := os.read(process.stdout.fileno(), 1 << 16)):
+            process.wait()
+            return said.decode(errors="replace"), False
+        said += some
+    return (said + end(process)).decode(errors="replace"), True
+
+
 def modules_of(tests):
     """Distributes the test modules over the parts in rotation."""
     names = sorted(path.stem for path in tests.glob("test_*.py") if path.stem not in MODULES_LEFT_OUT)
@@ -82,30 +95,29 @@ def modules_of(tests):
 
 def words_of(python, modules):
     """Returns the command line of one rank."""
-    return [str(python), "main.py", "-q", "-i", rf"(^|/)({'|'.join(modules)})(\.py)?$", *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
+    return [str(python), "main.py", "-v", "-i", rf"(^|/)({'|'.join(modules)})(\.py)?$", *(word for name in sorted(LEFT_OUT) for word in ("-x", name))]
 
 
-def run(python, tests, modules, ranks, flags, limit_s):
+def run(python, tests, modules, ranks, flags, silent_s):
     """Runs a part with this machine's Open MPI."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     command = ["mpirun", *root, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", *flags, "-n", str(ranks)]
-    return run_by(command, dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1"), python, tests, modules, ranks, limit_s)
+    return run_by(command, dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1"), python, tests, modules, ranks, silent_s)
 
 
-def run_by(launcher, environment, python, tests, modules, ranks, limit_s):
-    """Runs a part by the words of a launcher. Returns (the tests that failed at any rank, with one entry for the whole part if it did not
-    complete; the tests that ran, 0 if it did not complete; the output)."""
+def run_by(launcher, environment, python, tests, modules, ranks, silent_s):
+    """Runs a part by the words of a launcher, and ends it when no rank has a word for `silent_s`. Returns (the tests that failed at any rank,
+    with one entry for the whole part if it did not complete; the tests that ran, 0 if it did not complete; the output)."""
     command = [str(word) for word in launcher] + words_of(python, modules)
-    with subprocess.Popen(command, cwd=tests, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          errors="replace", start_new_session=True) as process:
+    with subprocess.Popen(command, cwd=tests, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          start_new_session=True) as process:
         try:
-            text, _ = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            text = end(process)
-            return {incomplete(modules, f"hangs, still there after {limit_s} s")}, 0, text
+            text, is_silent = listen(process, silent_s)
         except KeyboardInterrupt:
             end(process)
             raise
+    if is_silent:
+        return {incomplete(modules, f"hangs, no word for {silent_s} s")}, 0, text
     # The pattern may occur inside a line too, since ranks write into each other's lines.
     failed = set(re.findall(r"(?:FAIL|ERROR): (\S+ \(\S+\))", text))
     ran = [int(count) for count in re.findall(r"Ran (\d+) tests? in ", text)]
@@ -118,7 +130,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
     parser.add_argument("--ranks", default="2,3", help="sizes of the job, with commas")
-    parser.add_argument("--limit", type=int, default=900, help="seconds for one piece")
+    parser.add_argument("--silent", type=int, default=120, help="seconds without a word after which a piece hangs")
     parser.add_argument("--pieces", default=",".join(str(i + 1) for i in range(PIECES)), help=f"which of the {PIECES} pieces, with commas")
     parser.add_argument("--no-baseline", action="store_true", help="with the component only")
     args = parser.parse_args()
@@ -137,10 +149,10 @@ def main() -> int:
             modules, off = pieces[piece - 1], set()
             where = f"{ranks} ranks, piece {piece} of {PIECES}"
             if not args.no_baseline:
-                off, count, _ = run(python, tests, modules, ranks, [], args.limit)
+                off, count, _ = run(python, tests, modules, ranks, [], args.silent)
                 totals["without"] += count
                 print(f"mpi4py: {where}, without Sumac: {count} tests at each rank, {len(off)} failed", flush=True)
-            on, count, text = run(python, tests, modules, ranks, case.component_flags(), args.limit)
+            on, count, text = run(python, tests, modules, ranks, case.component_flags(), args.silent)
             totals["with"] += count
             log = build / "mpi4py" / f"on-{ranks}-{piece}.log"
             log.write_text(text, encoding="utf-8")
