@@ -7,6 +7,10 @@
 #include "bench/field/kinds.h"
 #include "bench/pattern.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   const field_kind* kind;
   size_t bytes;
@@ -37,4 +41,7 @@ void field_data_fill(field_data* data, int iteration);
 /** @return how many elements are wrong after `iteration`; the first of them in `wrong`. */
 size_t field_data_check(const field_data* data, int iteration, field_wrong* wrong);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -5,6 +5,10 @@
 
 #include "bench/field/data.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   const char* program; /**< For messages: "osu_allreduce". */
   const field_kind* kind;
@@ -39,4 +43,7 @@ void field_result_end(field_result* result);
 /** Measures how fast this rank computes; called once, before the first cell that overlaps. */
 void field_calibrate(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

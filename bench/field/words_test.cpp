@@ -9,6 +9,7 @@
 
 #include "bench/field/imb.h"
 #include "bench/field/osu.h"
+#include "bench/field/rows.h"
 
 namespace {
 
@@ -118,6 +119,31 @@ TEST(FieldKinds, EveryNameIsFoundAsWhatItIs) {
     EXPECT_EQ(field_find_osu(none, &unused), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce_pure", 0, &unused), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce", 1, &unused), nullptr);
+}
+
+// `sumac bench --compare` tells tables apart by this name.
+TEST(FieldRows, EveryFormOfACollectiveHasAName) {
+  field_times times = {};
+  double median = 0;
+  field_result result = {};
+  result.ranks = result.iterations = 1;
+  result.of_rank = &times;
+  result.pure_of_iteration = &median;
+  const struct {
+    int overlaps, is_pure;
+    const char* name;
+  } rows[] = {{0, 0, "allreduce"}, {1, 0, "iallreduce"}, {0, 1, "iallreduce_pure"}};
+  for (const auto& row : rows) {
+    int unused;
+    field_cell cell = {};
+    cell.kind = field_find_imb("Allreduce", 0, &unused);
+    cell.overlaps = row.overlaps;
+    cell.is_pure = row.is_pure;
+    testing::internal::CaptureStdout();
+    field_print_json(&cell, &result);
+    const auto line = testing::internal::GetCapturedStdout();
+    EXPECT_EQ(line.find(std::string("{\"benchmark\":\"") + row.name + "\","), 0U) << line;
+  }
 }
 
 }  // namespace
