@@ -1,5 +1,6 @@
 #include "bench/field/loop.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -50,7 +51,7 @@ static void complain(const field_cell* cell, int iteration, size_t errors, const
   int world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world);
   fprintf(stderr, "%s: WRONG at rank %d: %zu bytes, iteration %d, %s %zu is %.9g instead of %.9g (%zu wrong in all)\n",
-          cell->program, world, cell->bytes, iteration, cell->kind->reduces ? "element" : "byte", wrong->element,
+          cell->name, world, cell->bytes, iteration, cell->kind->reduces ? "element" : "byte", wrong->element,
           wrong->found, wrong->expected, errors);
 }
 
@@ -150,7 +151,7 @@ static void collect(const run* r, const field_times* mine, field_result* result)
     result->of_rank = malloc((size_t)result->ranks * sizeof *result->of_rank);
     result->pure_of_iteration = malloc((size_t)iterations * sizeof(double));
     if (result->of_rank == NULL || result->pure_of_iteration == NULL) {
-      fprintf(stderr, "%s: no memory for the times of %d ranks and %d iterations: take fewer\n", r->cell->program,
+      fprintf(stderr, "%s: no memory for the times of %d ranks and %d iterations: take fewer\n", r->cell->name,
               result->ranks, iterations);
       MPI_Abort(MPI_COMM_WORLD, 3);
     }
@@ -163,9 +164,33 @@ static void collect(const run* r, const field_times* mine, field_result* result)
   MPI_Bcast(&result->errors, 1, MPI_LONG, 0, comm);
 }
 
+/* Every rank finds the same. */
+static int is_within_limits(const field_cell* cell, int ranks) {
+  int rank;
+  MPI_Comm_rank(cell->comm, &rank);
+  // The displacements first: no larger memory helps there.
+  if (field_data_start_max(cell->kind, cell->bytes, ranks) > INT_MAX) {
+    if (rank == 0)
+      fprintf(stderr,
+              "%s: %zu bytes and more are left out: with %d ranks a displacement would be above %d, the largest int: "
+              "take smaller sizes (%s) or fewer ranks\n",
+              cell->name, cell->bytes, ranks, INT_MAX, cell->options->sizes);
+    return 0;
+  }
+  const size_t needed = field_data_bytes(cell->kind, cell->bytes, ranks, cell->is_checked);
+  if ((double)needed > cell->memory_max) {
+    if (rank == 0)
+      fprintf(stderr, "%s: %zu bytes and more are left out: the buffers of a process would take %zu bytes; see %s\n",
+              cell->name, cell->bytes, needed, cell->options->memory);
+    return 0;
+  }
+  return 1;
+}
+
 int field_measure(const field_cell* cell, field_result* result) {
   *result = (field_result){0};
   MPI_Comm_size(cell->comm, &result->ranks);
+  if (!is_within_limits(cell, result->ranks)) return -1;
   run r = {.cell = cell};
   int is_short = field_data_begin(&r.data, cell->kind, cell->bytes, cell->is_checked, cell->comm) != 0, any_short = 0;
   r.samples = malloc((size_t)cell->iterations * sizeof(double));

@@ -86,7 +86,7 @@ class Mistakes(unittest.TestCase):
     def test_wrong_data_are_named(self):
         for broken, words, line in (("sum", ["osu_allreduce", "-m", "64"], "osu_allreduce: WRONG at rank 1: "),
                                     ("reduce", ["osu_reduce", "-m", "64:64"], "osu_reduce: WRONG at rank 0: 64 bytes"),
-                                    ("bcast", ["IMB-MPI1", "Bcast", "-msglog", "10:10", "-check"], "IMB-MPI1: WRONG at rank 1: 1024 bytes, iteration 6, byte 1023 is ")):
+                                    ("bcast", ["IMB-MPI1", "Bcast", "-msglog", "10:10", "-check"], "IMB-MPI1 Bcast: WRONG at rank 1: 1024 bytes, iteration 6, byte 1023 is ")):
             with self.subTest(broken):
                 more = [] if "-check" in words else ["-i", "9", "-x", "0", "-c"]
                 done = bench(*words, *more, broken=broken)
@@ -103,6 +103,11 @@ class Mistakes(unittest.TestCase):
         self.assertEqual((done.returncode, form.read(done.stdout)[0].sizes[-1]), (0, 512), done.stderr)
         self.assertIn("1024 bytes and more are left out", done.stderr)
         self.assertEqual(bench("osu_alltoall", "-m", "8K:64K", "-M", "2K").returncode, 2)
+
+    def test_sizes_whose_displacements_no_int_holds(self):
+        done = bench("IMB-MPI1", "Scatterv", "-npmin", 3, "-msglog", "30:30", "-mem", 8, "-iter", 1, ranks=3)
+        self.assertEqual((done.returncode, form.read(done.stdout)[0].sizes), (0, [0]), done.stderr)
+        self.assertIn("IMB-MPI1 Scatterv: 1073741824 bytes and more are left out: with 3 ranks a displacement would be above 2147483647", done.stderr)
 
     def test_words_before_anything_starts(self):
         for words, status, line in ((["osu_latency"], 2, "no benchmark osu_latency: known are osu_allgather, "), (["IMB-MPI1", "PingPong"], 2, "known are Allreduce, "),

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,26 @@ TEST(FieldKinds, EveryNameIsFoundAsWhatItIs) {
     EXPECT_EQ(field_find_osu(none, &unused), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce_pure", 0, &unused), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce", 1, &unused), nullptr);
+}
+
+TEST(FieldData, TheLargestDisplacement) {
+  constexpr std::size_t kGigabyte = std::size_t{1} << 30, kLimit = INT_MAX;
+  const struct {
+    const char* imb;
+    std::size_t bytes;
+    int ranks;
+    std::size_t most;
+  } rows[] = {
+      {"Scatterv", kGigabyte, 2, kGigabyte}, {"Scatterv", kGigabyte, 3, kLimit + 1},
+      {"Gatherv", kGigabyte, 3, kLimit + 1}, {"Allgatherv", kGigabyte, 3, kLimit + 1},
+      {"Alltoallv", kLimit, 2, kLimit},      {"Alltoallv", 1 << 20, 5, 4 << 20},
+      {"Alltoall", kGigabyte, 64, 0},        {"Reduce_scatter", kGigabyte, 64, 0},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.imb);
+    int unused;
+    EXPECT_EQ(field_data_start_max(field_find_imb(row.imb, 0, &unused), row.bytes, row.ranks), row.most);
+  }
 }
 
 // `sumac bench --compare` tells tables apart by this name.
