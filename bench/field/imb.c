@@ -11,7 +11,7 @@
 
 enum { kWidth = 13, kWarmupLeast = 10, kWarmupPart = 10, kNameMost = 64 };
 
-static const field_options kOptions = {.sizes = "-msglog", .memory = "-mem"};
+static const field_options kOptions = {.sizes = "-msglog", .iterations = "-iter", .memory = "-mem"};
 
 static const char* const kNames[2][kFieldImbMost] = {
     {"Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Allgather", "Allgatherv", "Gather", "Gatherv",
@@ -189,6 +189,10 @@ static void print_first_lines(const char* name, int argc, char** argv, const fie
   for (int i = 0; i < wish->count; ++i) printf("# %s\n", wish->benchmarks[i].name);
 }
 
+typedef struct {
+  int rows, any_wrong;
+} tally;
+
 /* One table: a benchmark with some of the ranks. */
 typedef struct {
   char name[kNameMost]; /* For messages: "IMB-MPI1 Allreduce". */
@@ -197,6 +201,7 @@ typedef struct {
   MPI_Comm comm;
   int members, ranks;
   int as_json;
+  tally* all; /* All tables of the run share it. */
 } table;
 
 static int has_size(const table* t) { return t->benchmark->kind->gives != kFieldNothing; }
@@ -256,7 +261,7 @@ static int iterations_of(const field_imb_wish* wish, size_t bytes) {
   return (int)(least < wish->iterations ? least : wish->iterations);
 }
 
-/* @return 0; 1: wrong data; -1: a limit leaves this size and the larger ones out. */
+/* @return -1: this size and the larger ones are left out. */
 static int measure_row(const table* t, size_t bytes) {
   const int iterations = iterations_of(t->wish, bytes), part = iterations / kWarmupPart;
   const field_cell cell = {.name = t->name,
@@ -277,56 +282,54 @@ static int measure_row(const table* t, size_t bytes) {
   if (field_measure(&cell, &result) != 0) return -1;
   if (rank == 0 && t->as_json) field_print_json(&cell, &result);
   if (rank == 0 && !t->as_json) print_row(t, &cell, &result);
-  const int is_wrong = result.errors != 0;
+  t->all->any_wrong |= result.errors != 0;
+  ++t->all->rows;
   field_result_end(&result);
-  return is_wrong;
+  return 0;
 }
 
-static int measure_table(const table* t) {
-  int rank, is_wrong = 0;
+static void measure_table(const table* t) {
+  int rank;
   MPI_Comm_rank(t->comm, &rank);
   if (rank == 0 && !t->as_json) print_head(t);
   int status = measure_row(t, 0);
-  is_wrong |= status == 1;
-  for (int exponent = t->wish->exponent_min; has_size(t) && status >= 0 && exponent <= t->wish->exponent_max;
+  for (int exponent = t->wish->exponent_min; has_size(t) && status == 0 && exponent <= t->wish->exponent_max;
        ++exponent) {
     const size_t bytes = (size_t)1 << exponent;
     if (t->benchmark->kind->reduces && bytes < sizeof(float)) continue;
     status = measure_row(t, bytes);
-    is_wrong |= status == 1;
   }
-  return is_wrong;
 }
 
 /* The first ranks, -npmin of them and then twice as many each time, have a communicator, while the others wait in a barrier
  * of MPI_COMM_WORLD; at last all ranks use MPI_COMM_WORLD itself. */
-static int measure_tables(table t, int rank) {
-  int is_wrong = 0;
+static void measure_tables(table t, int rank) {
   for (t.members = t.wish->ranks_min; t.members < t.ranks; t.members *= 2) {
     MPI_Comm_split(MPI_COMM_WORLD, rank < t.members ? 0 : MPI_UNDEFINED, rank, &t.comm);
     if (t.comm != MPI_COMM_NULL) {
-      is_wrong |= measure_table(&t);
+      measure_table(&t);
       MPI_Comm_free(&t.comm);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
   t.members = t.ranks;
   t.comm = MPI_COMM_WORLD;
-  return measure_table(&t) | is_wrong;
+  measure_table(&t);
 }
 
 int field_imb_run(const char* name, int argc, char** argv, const field_imb_wish* wish, int as_json) {
-  int rank, ranks, is_wrong = 0;
+  int rank, ranks;
+  tally all = {0, 0};
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (rank == 0 && !as_json) print_first_lines(name, argc, argv, wish);
   if (wish->is_nonblocking) field_calibrate();
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < wish->count; ++i) {
-    table one = {.wish = wish, .benchmark = &wish->benchmarks[i], .ranks = ranks, .as_json = as_json};
+    table one = {.wish = wish, .benchmark = &wish->benchmarks[i], .ranks = ranks, .as_json = as_json, .all = &all};
     snprintf(one.name, sizeof one.name, "%s %s", name, one.benchmark->name);
-    is_wrong |= measure_tables(one, rank);
+    measure_tables(one, rank);
   }
   if (rank == 0 && !as_json) printf("\n\n# All processes entering MPI_Finalize\n\n");
-  return is_wrong;
+  return all.any_wrong ? 1 : all.rows == 0 ? 2 : 0;
 }

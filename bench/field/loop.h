@@ -11,7 +11,7 @@ extern "C" {
 
 /** The options that a line about a limit names. */
 typedef struct {
-  const char *sizes, *memory;
+  const char *sizes, *iterations, *memory;
 } field_options;
 
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
   long errors;               /**< Wrong elements over all ranks and iterations; at every rank. */
 } field_result;
 
-/** Measures a cell. @return 0; -1: a limit leaves this size out, and larger ones; rank 0 has named it on stderr. */
+/** Measures a cell. @return 0; -1: a limit, or too little memory at a rank, leaves this size out, and larger ones; rank 0 has named it on stderr. */
 int field_measure(const field_cell* cell, field_result* result);
 void field_result_end(field_result* result);
 

@@ -9,7 +9,7 @@
 
 enum { kLargeBytes = 8192, kWidth = 18 };
 
-static const field_options kOptions = {.sizes = "-m", .memory = "-M"};
+static const field_options kOptions = {.sizes = "-m", .iterations = "-i", .memory = "-M"};
 
 static const struct option kLong[] = {{"message-size", required_argument, NULL, 'm'},
                                       {"iterations", required_argument, NULL, 'i'},
