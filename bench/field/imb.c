@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -64,18 +65,47 @@ void field_imb_help(const char* name) {
       name);
 }
 
-static int add(field_imb_wish* wish, const char* word) {
-  field_imb_benchmark one;
-  one.kind = field_find_imb(word, wish->is_nonblocking, &one.is_pure);
-  if (one.kind == NULL) return -1;
-  if (wish->count == kFieldImbMost) return 0;  // Every one is there already.
-  for (int i = 0; i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {
-    int is_pure;
-    const char* name = kNames[wish->is_nonblocking][i];
-    if (field_find_imb(name, wish->is_nonblocking, &is_pure) == one.kind && is_pure == one.is_pure) one.name = name;
+static void name_known(const char* name, const char* word, size_t length, int is_nonblocking, char* error,
+                       size_t error_bytes) {
+  int at = snprintf(error, error_bytes, "%s: no benchmark %.*s: known are", name,
+                    (int)(length < kNameMost ? length : kNameMost), word);
+  for (int i = 0; i < kFieldImbMost && kNames[is_nonblocking][i] != NULL; ++i) {
+    if (at < 0 || (size_t)at >= error_bytes) return;
+    at += snprintf(error + at, error_bytes - (size_t)at, "%s %s", i == 0 ? "" : ",", kNames[is_nonblocking][i]);
   }
+}
+
+/* Adds the first `length` letters of a word. @return -1: `error` has the reason. */
+static int add(const char* name, field_imb_wish* wish, const char* word, size_t length, char* error,
+               size_t error_bytes) {
+  char copy[kNameMost];
+  field_imb_benchmark one = {0};
+  if (length < sizeof copy) {
+    memcpy(copy, word, length), copy[length] = '\0';
+    one.kind = field_find_imb(copy, wish->is_nonblocking, &one.is_pure);
+  }
+  if (one.kind == NULL) return name_known(name, word, length, wish->is_nonblocking, error, error_bytes), -1;
+  for (int i = 0; i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i)
+    if (strcasecmp(kNames[wish->is_nonblocking][i], copy) == 0) one.name = kNames[wish->is_nonblocking][i];
+  for (int i = 0; i < wish->count; ++i)
+    if (wish->benchmarks[i].name == one.name)
+      return snprintf(error, error_bytes, "%s: %s is named twice: name each benchmark once", name, one.name), -1;
   wish->benchmarks[wish->count++] = one;
   return 0;
+}
+
+/* Adds the names of a word, which commas join. */
+static int add_all(const char* name, field_imb_wish* wish, const char* word, char* error, size_t error_bytes) {
+  for (const char* at = word;; ++at) {
+    const size_t length = strcspn(at, ",");
+    if (length == 0)
+      return snprintf(error, error_bytes, "%s: \"%.*s\" has an empty name: give names with one comma between them",
+                      name, kNameMost, word),
+             -1;
+    if (add(name, wish, at, length, error, error_bytes) != 0) return -1;
+    at += length;
+    if (*at == '\0') return 0;
+  }
 }
 
 static int parse_real(const char* text, double* value) {
@@ -117,14 +147,6 @@ static int is_one_of(const char* word, const char* const* words) {
   return 0;
 }
 
-static void name_known(const char* name, const char* word, int is_nonblocking, char* error, size_t error_bytes) {
-  int at = snprintf(error, error_bytes, "%s: no benchmark %s: known are", name, word);
-  for (int i = 0; i < kFieldImbMost && kNames[is_nonblocking][i] != NULL; ++i) {
-    if (at < 0 || (size_t)at >= error_bytes) return;
-    at += snprintf(error + at, error_bytes - (size_t)at, "%s %s", i == 0 ? "" : ",", kNames[is_nonblocking][i]);
-  }
-}
-
 int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wish, char* error, size_t error_bytes) {
   static const char* const kWithValue[] = {"-npmin", "-iter", "-time", "-mem", "-msglog", NULL};
   *wish = (field_imb_wish){.is_nonblocking = strcmp(name, "IMB-NBC") == 0,
@@ -150,11 +172,8 @@ int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wis
       wish->help = 1;
     } else if (word[0] == '-') {
       return snprintf(error, error_bytes, "%s: no option %s: see `%s -help`", name, word, name), -1;
-    } else {
-      char names[256], *rest = names;
-      if (snprintf(names, sizeof names, "%s", word) >= (int)sizeof names) names[0] = '\0';
-      for (char* one; (one = strsep(&rest, ",")) != NULL;)
-        if (add(wish, one) != 0) return name_known(name, one, wish->is_nonblocking, error, error_bytes), -1;
+    } else if (add_all(name, wish, word, error, error_bytes) != 0) {
+      return -1;
     }
   }
   for (int i = 0; wish->count == 0 && i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {

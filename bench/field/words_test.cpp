@@ -102,6 +102,37 @@ TEST(FieldWords, IntelsBenchmarks) {
     EXPECT_NE(imb_error({"IMB-MPI1", wrong}, &wish), "") << wrong;
 }
 
+TEST(FieldWords, NamesJoinedByCommas) {
+  field_imb_wish all, wish;
+  ASSERT_EQ(imb_error({"IMB-NBC"}, &all), "");
+  std::string names;
+  for (const auto& one : all.benchmarks) names += (names.empty() ? "" : ",") + std::string(one.name);
+  ASSERT_GT(names.size(), 255U);
+  ASSERT_EQ(imb_error({"IMB-NBC", names}, &wish), "");
+  ASSERT_EQ(wish.count, all.count);
+  for (int i = 0; i < wish.count; ++i) EXPECT_STREQ(wish.benchmarks[i].name, all.benchmarks[i].name);
+  const struct {
+    const char* name;
+    std::vector<std::string> words;
+    const char* part;
+  } rows[] = {
+      {"an empty name between others", {"Allreduce,,Bcast"}, "\"Allreduce,,Bcast\" has an empty name"},
+      {"an empty name at the end", {"Allreduce,"}, "\"Allreduce,\" has an empty name"},
+      {"an empty word", {""}, "\"\" has an empty name"},
+      {"one of several is unknown", {"Allreduce,PingPong,Bcast"}, "no benchmark PingPong: known are Allreduce, "},
+      {"the unknown one is very long", {std::string(3000, 'x')}, "xxx: known are Allreduce, "},
+      {"a name twice in a word", {"Bcast,bcast"}, "Bcast is named twice"},
+      {"a name twice in two words", {"Bcast", "Allreduce", "Bcast"}, "Bcast is named twice"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    auto words = row.words;
+    words.insert(words.begin(), "IMB-MPI1");
+    const auto error = imb_error(words, &wish);
+    EXPECT_NE(error.find(row.part), std::string::npos) << error;
+  }
+}
+
 TEST(FieldKinds, EveryNameIsFoundAsWhatItIs) {
   for (const auto& kind : kFieldTable) {
     SCOPED_TRACE(kind.name);
