@@ -27,7 +27,7 @@ void field_osu_help(const char* name) {
       "Usage: %s [options]\n"
       "options:\n"
       "  -m [MIN:]MAX  sizes in bytes, doubled from MIN to MAX; K, M and G may follow (128, 2:128, 8:1M, 2:)\n"
-      "                [1:1048576; 4:1048576 for sums, which are of floats]\n"
+      "                [1:1048576; 4:1048576 for sums, which are of floats: MIN is rounded down to whole ones]\n"
       "  -i ITER       iterations of each size [1000; 100 above 8192 bytes]\n"
       "  -x ITER       warm-up iterations before, which do not count [200; 10 above 8192 bytes]\n"
       "  -f            full table: also the fastest and the slowest rank and the iterations, or the parts of the\n"
@@ -104,6 +104,8 @@ int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wis
     return snprintf(error, error_bytes, "%s: -m: the largest size must have room for one element of %zu bytes", name,
                     element),
            -1;
+  // Whole elements: a row has the size that is sent.
+  wish->bytes_min -= wish->bytes_min % element;
   return 0;
 }
 

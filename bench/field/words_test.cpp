@@ -85,6 +85,23 @@ TEST(FieldWords, OsuDefaultsAndOptions) {
   EXPECT_NE(osu_error({"osu_allreduce", "-i", "0"}, &wish).find("-i 0"), std::string::npos);
 }
 
+TEST(FieldWords, SizesOfSumsAreWholeFloats) {
+  const struct {
+    const char *name, *sizes;
+    std::size_t least;
+  } rows[] = {
+      {"osu_allreduce", "7:7", 4},      {"osu_reduce", "9:64", 8},
+      {"osu_iallreduce", "4:7", 4},     {"osu_ireduce_scatter_block", "1023:4K", 1020},
+      {"osu_reduce_scatter", "2:8", 4}, {"osu_bcast", "7:7", 7},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    field_osu_wish wish;
+    ASSERT_EQ(osu_error({row.name, "-m", row.sizes}, &wish), "");
+    EXPECT_EQ(wish.bytes_min, row.least);
+  }
+}
+
 TEST(FieldWords, IntelsBenchmarks) {
   field_imb_wish wish;
   ASSERT_EQ(imb_error({"IMB-NBC", "ibcast_PURE,Iallreduce", "-iter", "20,8,3", "-npmin", "4"}, &wish), "");
