@@ -53,7 +53,7 @@ void field_imb_list(int is_nonblocking) {
 
 void field_imb_help(const char* name) {
   printf(
-      "Usage: %s [options] [benchmark ...]\n"
+      "Usage: sumac bench %s [options] [benchmark ...]\n"
       "Without a benchmark all run; names may be joined by commas.\n"
       "  -npmin N              fewest ranks: tables for N ranks, twice as many and so on, at last all [2]\n"
       "  -iter N[,MB]          iterations, fewer where a size would move more than MB MiB in all [1000,40]\n"
@@ -114,19 +114,19 @@ static int parse_real(const char* text, double* value) {
   return end == text || *end != '\0' || !(*value > 0) || *value > 1e6 ? -1 : 0;
 }
 
+/* Reads N, N,MB or N,MB,N: the third number is for benchmarks that are no collectives. */
 static int parse_iterations(const char* text, field_imb_wish* wish) {
-  char first[32], second[32];
-  const char* comma = strchr(text, ',');
-  const size_t length = comma == NULL ? strlen(text) : (size_t)(comma - text);
-  if (length >= sizeof first) return -1;
-  memcpy(first, text, length), first[length] = '\0';
-  if (field_parse_number(first, 1, &wish->iterations) != 0) return -1;
-  if (comma == NULL) return 0;
-  // A third number is for benchmarks that are no collectives.
-  const size_t rest = strcspn(comma + 1, ",");
-  if (rest >= sizeof second) return -1;
-  memcpy(second, comma + 1, rest), second[rest] = '\0';
-  return field_parse_number(second, 1, &wish->volume_mb);
+  long unused, *const numbers[] = {&wish->iterations, &wish->volume_mb, &unused};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+    char part[32];
+    const size_t length = strcspn(text, ",");
+    if (length >= sizeof part) return -1;
+    memcpy(part, text, length), part[length] = '\0';
+    if (field_parse_number(part, 1, numbers[i]) != 0) return -1;
+    if (text[length] == '\0') return 0;
+    text += length + 1;
+  }
+  return -1;
 }
 
 static int take(field_imb_wish* wish, const char* option, const char* value) {
@@ -141,14 +141,25 @@ static int take(field_imb_wish* wish, const char* option, const char* value) {
   return field_parse_exponents(value, &wish->exponent_min, &wish->exponent_max);
 }
 
-static int is_one_of(const char* word, const char* const* words) {
-  for (; *words != NULL; ++words)
-    if (strcmp(word, *words) == 0) return 1;
-  return 0;
+_Static_assert(kFieldNumberMost == 1000000000, "the lines below name it");
+
+/* The options with a value, and the values that each takes. */
+static const struct {
+  const char *option, *takes;
+} kWithValue[] = {{"-npmin", "a whole number from 1 to 1000000000"},
+                  {"-iter", "N or N,MB, whole numbers from 1 to 1000000000"},
+                  {"-time", "seconds above 0, at most 1000000"},
+                  {"-mem", "gigabytes above 0, at most 1000000"},
+                  {"-msglog", "MAX or MIN:MAX, exponents of 2 from 0 to 30"}};
+
+/* @return the values that an option takes, in words; NULL: it is no option with a value. */
+static const char* values_of(const char* word) {
+  for (size_t i = 0; i < sizeof kWithValue / sizeof *kWithValue; ++i)
+    if (strcmp(word, kWithValue[i].option) == 0) return kWithValue[i].takes;
+  return NULL;
 }
 
 int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wish, char* error, size_t error_bytes) {
-  static const char* const kWithValue[] = {"-npmin", "-iter", "-time", "-mem", "-msglog", NULL};
   *wish = (field_imb_wish){.is_nonblocking = strcmp(name, "IMB-NBC") == 0,
                            .ranks_min = 2,
                            .iterations = 1000,
@@ -159,11 +170,11 @@ int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wis
                            .exponent_max = 22};
   for (int i = 1; i < argc; ++i) {
     const char* word = argv[i];
-    if (is_one_of(word, kWithValue)) {
-      if (i + 1 == argc)
-        return snprintf(error, error_bytes, "%s: %s needs a value: see `%s -help`", name, word, name), -1;
+    const char* takes = values_of(word);
+    if (takes != NULL) {
+      if (i + 1 == argc) return snprintf(error, error_bytes, "%s: %s needs a value: give %s", name, word, takes), -1;
       if (take(wish, word, argv[++i]) != 0)
-        return snprintf(error, error_bytes, "%s: %s %s makes no sense: see `%s -help`", name, word, argv[i], name), -1;
+        return snprintf(error, error_bytes, "%s: %s %s: give %s", name, word, argv[i], takes), -1;
     } else if (strcmp(word, "-check") == 0) {
       wish->is_checked = 1;
     } else if (strcmp(word, "-list") == 0) {
@@ -171,7 +182,7 @@ int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wis
     } else if (strcmp(word, "-help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
       wish->help = 1;
     } else if (word[0] == '-') {
-      return snprintf(error, error_bytes, "%s: no option %s: see `%s -help`", name, word, name), -1;
+      return snprintf(error, error_bytes, "%s: no option %s: see `sumac bench %s -help`", name, word, name), -1;
     } else if (add_all(name, wish, word, error, error_bytes) != 0) {
       return -1;
     }

@@ -135,6 +135,7 @@ class Mistakes(unittest.TestCase):
 
     def test_texts(self):
         for words, part in ((["--help"], "usage: sumac bench"), (["--list"], "osu_iallreduce"), (["osu_bcast", "-h"], "-m [MIN:]MAX"), (["IMB-MPI1", "-help"], "-npmin N"),
+                            (["osu_bcast", "-h"], "Usage: sumac bench osu_bcast [options]"), (["IMB-NBC", "-help"], "Usage: sumac bench IMB-NBC [options]"),
                             (["IMB-NBC", "-list"], "Ibarrier_pure"), (["osu_bcast", "-v"], "# OSU MPI Broadcast Latency Test v")):
             done = start(SUMAC, "bench", *words)
             self.assertEqual(done.returncode, 0, done.stderr)
