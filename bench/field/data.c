@@ -24,6 +24,10 @@ size_t field_data_bytes(const field_kind* kind, size_t bytes, int ranks, int is_
   return buffers + (kind->reduces ? field_share_bytes(kind->gives, bytes, ranks) : bytes);
 }
 
+size_t field_data_start_max(const field_kind* kind, size_t bytes, int ranks) {
+  return kind->has_starts ? (size_t)(ranks - 1) * (bytes / element_bytes(kind)) : 0;
+}
+
 static uint64_t mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -40,13 +44,15 @@ static void make_block(int from, int to, int iteration, unsigned char* out, size
   }
 }
 
-/* Reduce_scatter divides its vector among the ranks; the other v-forms have equal blocks. */
+/* Reduce_scatter divides its vector among the ranks; the v-forms have equal blocks. The other calls take no counts: their
+ * blocks together may be more than an int can count. */
 static void divide(field_data* d) {
-  const int elements = d->call.count;
-  for (int rank = 0, start = 0; rank < d->ranks; ++rank) {
-    d->counts[rank] = d->kind->keeps == kFieldPart ? elements / d->ranks + (rank < elements % d->ranks) : elements;
-    d->starts[rank] = start;
-    start += d->counts[rank];
+  const int elements = d->call.count, divides = d->kind->keeps == kFieldPart;
+  if (!divides && !d->kind->has_starts) return;
+  for (int rank = 0; rank < d->ranks; ++rank) {
+    d->counts[rank] = divides ? elements / d->ranks + (rank < elements % d->ranks) : elements;
+    // Not the sum with the last rank's count, which may be too large for an int.
+    d->starts[rank] = rank == 0 ? 0 : d->starts[rank - 1] + d->counts[rank - 1];
   }
 }
 

@@ -7,6 +7,10 @@
 #include "bench/field/kinds.h"
 #include "bench/pattern.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   const field_kind* kind;
   size_t bytes;
@@ -27,7 +31,10 @@ typedef struct {
 /** Bytes that a process needs for a cell. */
 size_t field_data_bytes(const field_kind* kind, size_t bytes, int ranks, int is_checked);
 
-/** Allocates the buffers for the ranks of `comm`. @return 0; -1: there is too little memory, and nothing is allocated. */
+/** The largest displacement, in elements, that MPI's call is given; 0: the call takes none. MPI's limit is INT_MAX. */
+size_t field_data_start_max(const field_kind* kind, size_t bytes, int ranks);
+
+/** Allocates the buffers for the ranks of `comm`; field_data_start_max() is within the limit. @return 0; -1: there is too little memory, and nothing is allocated. */
 int field_data_begin(field_data* data, const field_kind* kind, size_t bytes, int is_checked, MPI_Comm comm);
 void field_data_end(field_data* data);
 
@@ -37,4 +44,7 @@ void field_data_fill(field_data* data, int iteration);
 /** @return how many elements are wrong after `iteration`; the first of them in `wrong`. */
 size_t field_data_check(const field_data* data, int iteration, field_wrong* wrong);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -3,13 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/utsname.h>
 #include <time.h>
 
 #include "bench/field/rows.h"
 #include "bench/field/words.h"
 
-enum { kWidth = 13, kWarmupLeast = 10, kWarmupPercent = 10 };
+enum { kWidth = 13, kWarmupLeast = 10, kWarmupPart = 10, kNameMost = 64 };
+
+static const field_options kOptions = {.sizes = "-msglog", .iterations = "-iter", .memory = "-mem"};
 
 static const char* const kNames[2][kFieldImbMost] = {
     {"Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Allgather", "Allgatherv", "Gather", "Gatherv",
@@ -50,7 +53,7 @@ void field_imb_list(int is_nonblocking) {
 
 void field_imb_help(const char* name) {
   printf(
-      "Usage: %s [options] [benchmark ...]\n"
+      "Usage: sumac bench %s [options] [benchmark ...]\n"
       "Without a benchmark all run; names may be joined by commas.\n"
       "  -npmin N              fewest ranks: tables for N ranks, twice as many and so on, at last all [2]\n"
       "  -iter N[,MB]          iterations, fewer where a size would move more than MB MiB in all [1000,40]\n"
@@ -62,18 +65,47 @@ void field_imb_help(const char* name) {
       name);
 }
 
-static int add(field_imb_wish* wish, const char* word) {
-  field_imb_benchmark one;
-  one.kind = field_find_imb(word, wish->is_nonblocking, &one.is_pure);
-  if (one.kind == NULL) return -1;
-  if (wish->count == kFieldImbMost) return 0;  // Every one is there already.
-  for (int i = 0; i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {
-    int is_pure;
-    const char* name = kNames[wish->is_nonblocking][i];
-    if (field_find_imb(name, wish->is_nonblocking, &is_pure) == one.kind && is_pure == one.is_pure) one.name = name;
+static void name_known(const char* name, const char* word, size_t length, int is_nonblocking, char* error,
+                       size_t error_bytes) {
+  int at = snprintf(error, error_bytes, "%s: no benchmark %.*s: known are", name,
+                    (int)(length < kNameMost ? length : kNameMost), word);
+  for (int i = 0; i < kFieldImbMost && kNames[is_nonblocking][i] != NULL; ++i) {
+    if (at < 0 || (size_t)at >= error_bytes) return;
+    at += snprintf(error + at, error_bytes - (size_t)at, "%s %s", i == 0 ? "" : ",", kNames[is_nonblocking][i]);
   }
+}
+
+/* Adds the first `length` letters of a word. @return -1: `error` has the reason. */
+static int add(const char* name, field_imb_wish* wish, const char* word, size_t length, char* error,
+               size_t error_bytes) {
+  char copy[kNameMost];
+  field_imb_benchmark one = {0};
+  if (length < sizeof copy) {
+    memcpy(copy, word, length), copy[length] = '\0';
+    one.kind = field_find_imb(copy, wish->is_nonblocking, &one.is_pure);
+  }
+  if (one.kind == NULL) return name_known(name, word, length, wish->is_nonblocking, error, error_bytes), -1;
+  for (int i = 0; i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i)
+    if (strcasecmp(kNames[wish->is_nonblocking][i], copy) == 0) one.name = kNames[wish->is_nonblocking][i];
+  for (int i = 0; i < wish->count; ++i)
+    if (wish->benchmarks[i].name == one.name)
+      return snprintf(error, error_bytes, "%s: %s is named twice: name each benchmark once", name, one.name), -1;
   wish->benchmarks[wish->count++] = one;
   return 0;
+}
+
+/* Adds the names of a word, which commas join. */
+static int add_all(const char* name, field_imb_wish* wish, const char* word, char* error, size_t error_bytes) {
+  for (const char* at = word;; ++at) {
+    const size_t length = strcspn(at, ",");
+    if (length == 0)
+      return snprintf(error, error_bytes, "%s: \"%.*s\" has an empty name: give names with one comma between them",
+                      name, kNameMost, word),
+             -1;
+    if (add(name, wish, at, length, error, error_bytes) != 0) return -1;
+    at += length;
+    if (*at == '\0') return 0;
+  }
 }
 
 static int parse_real(const char* text, double* value) {
@@ -82,19 +114,19 @@ static int parse_real(const char* text, double* value) {
   return end == text || *end != '\0' || !(*value > 0) || *value > 1e6 ? -1 : 0;
 }
 
+/* Reads N, N,MB or N,MB,N: the third number is for benchmarks that are no collectives. */
 static int parse_iterations(const char* text, field_imb_wish* wish) {
-  char first[32], second[32];
-  const char* comma = strchr(text, ',');
-  const size_t length = comma == NULL ? strlen(text) : (size_t)(comma - text);
-  if (length >= sizeof first) return -1;
-  memcpy(first, text, length), first[length] = '\0';
-  if (field_parse_number(first, 1, &wish->iterations) != 0) return -1;
-  if (comma == NULL) return 0;
-  // A third number is for benchmarks that are no collectives.
-  const size_t rest = strcspn(comma + 1, ",");
-  if (rest >= sizeof second) return -1;
-  memcpy(second, comma + 1, rest), second[rest] = '\0';
-  return field_parse_number(second, 1, &wish->volume_mb);
+  long unused, *const numbers[] = {&wish->iterations, &wish->volume_mb, &unused};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+    char part[32];
+    const size_t length = strcspn(text, ",");
+    if (length >= sizeof part) return -1;
+    memcpy(part, text, length), part[length] = '\0';
+    if (field_parse_number(part, 1, numbers[i]) != 0) return -1;
+    if (text[length] == '\0') return 0;
+    text += length + 1;
+  }
+  return -1;
 }
 
 static int take(field_imb_wish* wish, const char* option, const char* value) {
@@ -109,22 +141,25 @@ static int take(field_imb_wish* wish, const char* option, const char* value) {
   return field_parse_exponents(value, &wish->exponent_min, &wish->exponent_max);
 }
 
-static int is_one_of(const char* word, const char* const* words) {
-  for (; *words != NULL; ++words)
-    if (strcmp(word, *words) == 0) return 1;
-  return 0;
-}
+_Static_assert(kFieldNumberMost == 1000000000, "the lines below name it");
 
-static void name_known(const char* name, const char* word, int is_nonblocking, char* error, size_t error_bytes) {
-  int at = snprintf(error, error_bytes, "%s: no benchmark %s: known are", name, word);
-  for (int i = 0; i < kFieldImbMost && kNames[is_nonblocking][i] != NULL; ++i) {
-    if (at < 0 || (size_t)at >= error_bytes) return;
-    at += snprintf(error + at, error_bytes - (size_t)at, "%s %s", i == 0 ? "" : ",", kNames[is_nonblocking][i]);
-  }
+/* The options with a value, and the values that each takes. */
+static const struct {
+  const char *option, *takes;
+} kWithValue[] = {{"-npmin", "a whole number from 1 to 1000000000"},
+                  {"-iter", "N or N,MB, whole numbers from 1 to 1000000000"},
+                  {"-time", "seconds above 0, at most 1000000"},
+                  {"-mem", "gigabytes above 0, at most 1000000"},
+                  {"-msglog", "MAX or MIN:MAX, exponents of 2 from 0 to 30"}};
+
+/* @return the values that an option takes, in words; NULL: it is no option with a value. */
+static const char* values_of(const char* word) {
+  for (size_t i = 0; i < sizeof kWithValue / sizeof *kWithValue; ++i)
+    if (strcmp(word, kWithValue[i].option) == 0) return kWithValue[i].takes;
+  return NULL;
 }
 
 int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wish, char* error, size_t error_bytes) {
-  static const char* const kWithValue[] = {"-npmin", "-iter", "-time", "-mem", "-msglog", NULL};
   *wish = (field_imb_wish){.is_nonblocking = strcmp(name, "IMB-NBC") == 0,
                            .ranks_min = 2,
                            .iterations = 1000,
@@ -135,11 +170,11 @@ int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wis
                            .exponent_max = 22};
   for (int i = 1; i < argc; ++i) {
     const char* word = argv[i];
-    if (is_one_of(word, kWithValue)) {
-      if (i + 1 == argc)
-        return snprintf(error, error_bytes, "%s: %s needs a value: see `%s -help`", name, word, name), -1;
+    const char* takes = values_of(word);
+    if (takes != NULL) {
+      if (i + 1 == argc) return snprintf(error, error_bytes, "%s: %s needs a value: give %s", name, word, takes), -1;
       if (take(wish, word, argv[++i]) != 0)
-        return snprintf(error, error_bytes, "%s: %s %s makes no sense: see `%s -help`", name, word, argv[i], name), -1;
+        return snprintf(error, error_bytes, "%s: %s %s: give %s", name, word, argv[i], takes), -1;
     } else if (strcmp(word, "-check") == 0) {
       wish->is_checked = 1;
     } else if (strcmp(word, "-list") == 0) {
@@ -147,12 +182,9 @@ int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wis
     } else if (strcmp(word, "-help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
       wish->help = 1;
     } else if (word[0] == '-') {
-      return snprintf(error, error_bytes, "%s: no option %s: see `%s -help`", name, word, name), -1;
-    } else {
-      char names[256], *rest = names;
-      if (snprintf(names, sizeof names, "%s", word) >= (int)sizeof names) names[0] = '\0';
-      for (char* one; (one = strsep(&rest, ",")) != NULL;)
-        if (add(wish, one) != 0) return name_known(name, one, wish->is_nonblocking, error, error_bytes), -1;
+      return snprintf(error, error_bytes, "%s: no option %s: see `sumac bench %s -help`", name, word, name), -1;
+    } else if (add_all(name, wish, word, error, error_bytes) != 0) {
+      return -1;
     }
   }
   for (int i = 0; wish->count == 0 && i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {
@@ -187,14 +219,19 @@ static void print_first_lines(const char* name, int argc, char** argv, const fie
   for (int i = 0; i < wish->count; ++i) printf("# %s\n", wish->benchmarks[i].name);
 }
 
+typedef struct {
+  int rows, any_wrong;
+} tally;
+
 /* One table: a benchmark with some of the ranks. */
 typedef struct {
-  const char* program;
+  char name[kNameMost]; /* For messages: "IMB-MPI1 Allreduce". */
   const field_imb_wish* wish;
   const field_imb_benchmark* benchmark;
   MPI_Comm comm;
   int members, ranks;
   int as_json;
+  tally* all; /* All tables of the run share it. */
 } table;
 
 static int has_size(const table* t) { return t->benchmark->kind->gives != kFieldNothing; }
@@ -254,82 +291,75 @@ static int iterations_of(const field_imb_wish* wish, size_t bytes) {
   return (int)(least < wish->iterations ? least : wish->iterations);
 }
 
-/* @return 0; 1: wrong data; -1: this size and the larger ones need too much memory. */
+/* @return -1: this size and the larger ones are left out. */
 static int measure_row(const table* t, size_t bytes) {
-  const field_kind* kind = t->benchmark->kind;
-  const int iterations = iterations_of(t->wish, bytes), tenth = iterations * kWarmupPercent / 100;
-  const field_cell cell = {.program = t->program,
-                           .kind = kind,
+  const int iterations = iterations_of(t->wish, bytes), part = iterations / kWarmupPart;
+  const field_cell cell = {.name = t->name,
+                           .options = &kOptions,
+                           .kind = t->benchmark->kind,
                            .comm = t->comm,
                            .bytes = bytes,
                            .iterations = iterations,
-                           .warmup = tenth > kWarmupLeast ? tenth : kWarmupLeast,
+                           .warmup = part > kWarmupLeast ? part : kWarmupLeast,
                            .is_checked = t->wish->is_checked,
                            .overlaps = overlaps(t),
                            .is_pure = t->benchmark->is_pure,
-                           .seconds_max = t->wish->seconds};
+                           .seconds_max = t->wish->seconds,
+                           .memory_max = t->wish->memory_gb * (double)(1 << 30)};
   int rank;
   MPI_Comm_rank(t->comm, &rank);
-  const size_t needed = field_data_bytes(kind, bytes, t->members, t->wish->is_checked);
   field_result result;
-  if ((double)needed > t->wish->memory_gb * (double)(1 << 30) || field_measure(&cell, &result) != 0) {
-    if (rank == 0)
-      fprintf(stderr,
-              "%s: %s of %zu bytes and more is left out: the buffers of a process would take %zu bytes; see -mem\n",
-              t->program, t->benchmark->name, bytes, needed);
-    return -1;
-  }
+  if (field_measure(&cell, &result) != 0) return -1;
   if (rank == 0 && t->as_json) field_print_json(&cell, &result);
   if (rank == 0 && !t->as_json) print_row(t, &cell, &result);
-  const int is_wrong = result.errors != 0;
+  t->all->any_wrong |= result.errors != 0;
+  ++t->all->rows;
   field_result_end(&result);
-  return is_wrong;
+  return 0;
 }
 
-static int measure_table(const table* t) {
-  int rank, is_wrong = 0;
+static void measure_table(const table* t) {
+  int rank;
   MPI_Comm_rank(t->comm, &rank);
   if (rank == 0 && !t->as_json) print_head(t);
   int status = measure_row(t, 0);
-  is_wrong |= status == 1;
-  for (int exponent = t->wish->exponent_min; has_size(t) && status >= 0 && exponent <= t->wish->exponent_max;
+  for (int exponent = t->wish->exponent_min; has_size(t) && status == 0 && exponent <= t->wish->exponent_max;
        ++exponent) {
     const size_t bytes = (size_t)1 << exponent;
     if (t->benchmark->kind->reduces && bytes < sizeof(float)) continue;
     status = measure_row(t, bytes);
-    is_wrong |= status == 1;
   }
-  return is_wrong;
 }
 
 /* The first ranks, -npmin of them and then twice as many each time, have a communicator, while the others wait in a barrier
  * of MPI_COMM_WORLD; at last all ranks use MPI_COMM_WORLD itself. */
-static int measure_tables(table t, int rank) {
-  int is_wrong = 0;
+static void measure_tables(table t, int rank) {
   for (t.members = t.wish->ranks_min; t.members < t.ranks; t.members *= 2) {
     MPI_Comm_split(MPI_COMM_WORLD, rank < t.members ? 0 : MPI_UNDEFINED, rank, &t.comm);
     if (t.comm != MPI_COMM_NULL) {
-      is_wrong |= measure_table(&t);
+      measure_table(&t);
       MPI_Comm_free(&t.comm);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
   t.members = t.ranks;
   t.comm = MPI_COMM_WORLD;
-  return measure_table(&t) | is_wrong;
+  measure_table(&t);
 }
 
 int field_imb_run(const char* name, int argc, char** argv, const field_imb_wish* wish, int as_json) {
-  int rank, ranks, is_wrong = 0;
+  int rank, ranks;
+  tally all = {0, 0};
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (rank == 0 && !as_json) print_first_lines(name, argc, argv, wish);
   if (wish->is_nonblocking) field_calibrate();
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < wish->count; ++i)
-    is_wrong |= measure_tables(
-        (table){.program = name, .wish = wish, .benchmark = &wish->benchmarks[i], .ranks = ranks, .as_json = as_json},
-        rank);
+  for (int i = 0; i < wish->count; ++i) {
+    table one = {.wish = wish, .benchmark = &wish->benchmarks[i], .ranks = ranks, .as_json = as_json, .all = &all};
+    snprintf(one.name, sizeof one.name, "%s %s", name, one.benchmark->name);
+    measure_tables(one, rank);
+  }
   if (rank == 0 && !as_json) printf("\n\n# All processes entering MPI_Finalize\n\n");
-  return is_wrong;
+  return all.any_wrong ? 1 : all.rows == 0 ? 2 : 0;
 }

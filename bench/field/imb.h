@@ -32,7 +32,7 @@ int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wis
 void field_imb_help(const char* name);
 void field_imb_list(int is_nonblocking);
 
-/** Measures and prints, on every rank. @return the exit status: 1: wrong data. */
+/** Measures and prints, on every rank. @return the exit status: 1: wrong data; 2: nothing could be measured. */
 int field_imb_run(const char* name, int argc, char** argv, const field_imb_wish* wish, int as_json);
 
 #ifdef __cplusplus

@@ -90,19 +90,19 @@ static int post_scatterv(const field_call* a, MPI_Request* r) {
 // clang-format off
 const field_kind kFieldTable[kFieldKinds] = {
     {"allgather", "Allgather", "Allgather", "Allgather", kFieldBlock, kFieldBlocks, CALLS(allgather)},
-    {"allgatherv", "Allgatherv", "Allgatherv", "Allgatherv", kFieldBlock, kFieldBlocks, CALLS(allgatherv)},
+    {"allgatherv", "Allgatherv", "Allgatherv", "Allgatherv", kFieldBlock, kFieldBlocks, .has_starts = 1, CALLS(allgatherv)},
     {"allreduce", "Allreduce", "Allreduce", "Allreduce", kFieldVector, kFieldVector, .reduces = 1, CALLS(allreduce)},
     {"alltoall", "All-to-All Personalized Exchange", "All-to-All", "Alltoall", kFieldBlocks, kFieldBlocks, .has_own_blocks = 1, CALLS(alltoall)},
-    {"alltoallv", "All-to-Allv Personalized Exchange", "All-to-Allv Personalized Exchange", "Alltoallv", kFieldBlocks, kFieldBlocks, .has_own_blocks = 1, CALLS(alltoallv)},
+    {"alltoallv", "All-to-Allv Personalized Exchange", "All-to-Allv Personalized Exchange", "Alltoallv", kFieldBlocks, kFieldBlocks, .has_own_blocks = 1, .has_starts = 1, CALLS(alltoallv)},
     {"barrier", "Barrier", "Barrier", "Barrier", kFieldNothing, kFieldNothing, CALLS(barrier)},
     {"bcast", "Broadcast", "Broadcast", "Bcast", kFieldVector, kFieldVector, .from_root = 1, .has_one_buffer = 1, CALLS(bcast)},
     {"gather", "Gather", "Gather", "Gather", kFieldBlock, kFieldBlocks, .to_root = 1, CALLS(gather)},
-    {"gatherv", "Gatherv", "Gatherv", "Gatherv", kFieldBlock, kFieldBlocks, .to_root = 1, CALLS(gatherv)},
+    {"gatherv", "Gatherv", "Gatherv", "Gatherv", kFieldBlock, kFieldBlocks, .to_root = 1, .has_starts = 1, CALLS(gatherv)},
     {"reduce", "Reduce", "Reduce", "Reduce", kFieldVector, kFieldVector, .reduces = 1, .to_root = 1, CALLS(reduce)},
     {"reduce_scatter", "Reduce_scatter", "Reduce_scatter", "Reduce_scatter", kFieldVector, kFieldPart, .reduces = 1, CALLS(reduce_scatter)},
     {"reduce_scatter_block", "Reduce_scatter_block", "Reduce_scatter_block", "Reduce_scatter_block", kFieldBlocks, kFieldBlock, .reduces = 1, CALLS(reduce_scatter_block)},
     {"scatter", "Scatter", "Scatter", "Scatter", kFieldBlocks, kFieldBlock, .from_root = 1, .has_own_blocks = 1, CALLS(scatter)},
-    {"scatterv", "Scatterv", "Scatterv", "Scatterv", kFieldBlocks, kFieldBlock, .from_root = 1, .has_own_blocks = 1, CALLS(scatterv)},
+    {"scatterv", "Scatterv", "Scatterv", "Scatterv", kFieldBlocks, kFieldBlock, .from_root = 1, .has_own_blocks = 1, .has_starts = 1, CALLS(scatterv)},
 };
 // clang-format on
 

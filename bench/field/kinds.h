@@ -40,6 +40,7 @@ typedef struct {
   int from_root;      /**< The root alone gives. */
   int to_root;        /**< The root alone receives. */
   int has_own_blocks; /**< The block from one rank to another is seen by no third. */
+  int has_starts;     /**< A v-form: MPI's call takes a displacement, an int, for each rank. */
   int has_one_buffer; /**< The root gives what lies in the buffer in which the others receive. */
   int (*call)(const field_call* arguments);
   int (*post)(const field_call* arguments, MPI_Request* request);

@@ -1,5 +1,6 @@
 #include "bench/field/loop.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -50,7 +51,7 @@ static void complain(const field_cell* cell, int iteration, size_t errors, const
   int world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world);
   fprintf(stderr, "%s: WRONG at rank %d: %zu bytes, iteration %d, %s %zu is %.9g instead of %.9g (%zu wrong in all)\n",
-          cell->program, world, cell->bytes, iteration, cell->kind->reduces ? "element" : "byte", wrong->element,
+          cell->name, world, cell->bytes, iteration, cell->kind->reduces ? "element" : "byte", wrong->element,
           wrong->found, wrong->expected, errors);
 }
 
@@ -146,15 +147,6 @@ static void measure_overlap(run* r, int iterations, field_times* mine) {
 static void collect(const run* r, const field_times* mine, field_result* result) {
   const MPI_Comm comm = r->cell->comm;
   const int iterations = result->iterations;
-  if (r->data.rank == 0) {
-    result->of_rank = malloc((size_t)result->ranks * sizeof *result->of_rank);
-    result->pure_of_iteration = malloc((size_t)iterations * sizeof(double));
-    if (result->of_rank == NULL || result->pure_of_iteration == NULL) {
-      fprintf(stderr, "%s: no memory for the times of %d ranks and %d iterations: take fewer\n", r->cell->program,
-              result->ranks, iterations);
-      MPI_Abort(MPI_COMM_WORLD, 3);
-    }
-  }
   const int fields = (int)(sizeof *mine / sizeof(double));
   MPI_Gather(mine, fields, MPI_DOUBLE, result->of_rank, fields, MPI_DOUBLE, 0, comm);
   MPI_Reduce(r->samples, result->pure_of_iteration, iterations, MPI_DOUBLE, MPI_SUM, 0, comm);
@@ -163,24 +155,79 @@ static void collect(const run* r, const field_times* mine, field_result* result)
   MPI_Bcast(&result->errors, 1, MPI_LONG, 0, comm);
 }
 
+/* Every rank finds the same. */
+static int is_within_limits(const field_cell* cell, int ranks) {
+  int rank;
+  MPI_Comm_rank(cell->comm, &rank);
+  // The displacements first: no larger memory helps there.
+  if (field_data_start_max(cell->kind, cell->bytes, ranks) > INT_MAX) {
+    if (rank == 0)
+      fprintf(stderr,
+              "%s: %zu bytes and more are left out: with %d ranks a displacement would be above %d, the largest int: "
+              "take smaller sizes (%s) or fewer ranks\n",
+              cell->name, cell->bytes, ranks, INT_MAX, cell->options->sizes);
+    return 0;
+  }
+  const size_t needed = field_data_bytes(cell->kind, cell->bytes, ranks, cell->is_checked);
+  if ((double)needed > cell->memory_max) {
+    if (rank == 0)
+      fprintf(stderr, "%s: %zu bytes and more are left out: the buffers of a process would take %zu bytes; see %s\n",
+              cell->name, cell->bytes, needed, cell->options->memory);
+    return 0;
+  }
+  return 1;
+}
+
+typedef enum { kEnough, kNoBuffers, kNoTimes } shortage;
+
+static shortage allocate(run* r, field_result* result, int rank) {
+  const field_cell* cell = r->cell;
+  const size_t times_bytes = (size_t)cell->iterations * sizeof(double);
+  if (field_data_begin(&r->data, cell->kind, cell->bytes, cell->is_checked, cell->comm) != 0) return kNoBuffers;
+  if ((r->samples = malloc(times_bytes)) == NULL) return kNoTimes;
+  if (rank != 0) return kEnough;
+  result->of_rank = malloc((size_t)result->ranks * sizeof *result->of_rank);
+  result->pure_of_iteration = malloc(times_bytes);
+  return result->of_rank == NULL || result->pure_of_iteration == NULL ? kNoTimes : kEnough;
+}
+
+/* Allocates at all ranks. @return -1: one of them has too little memory; rank 0 has said for what. */
+static int allocate_everywhere(run* r, field_result* result) {
+  const field_cell* cell = r->cell;
+  int rank, worst = kEnough;
+  MPI_Comm_rank(cell->comm, &rank);
+  const int mine = (int)allocate(r, result, rank);
+  MPI_Reduce(&mine, &worst, 1, MPI_INT, MPI_MAX, 0, cell->comm);
+  MPI_Bcast(&worst, 1, MPI_INT, 0, cell->comm);
+  if (rank == 0 && worst == kNoTimes)
+    fprintf(stderr, "%s: no memory for the times of %d iterations: take fewer (%s)\n", cell->name, cell->iterations,
+            cell->options->iterations);
+  if (rank == 0 && worst == kNoBuffers)
+    fprintf(stderr,
+            "%s: %zu bytes and more are left out: no memory for the %zu bytes of a process's buffers: take smaller "
+            "sizes (%s) or fewer ranks\n",
+            cell->name, cell->bytes, field_data_bytes(cell->kind, cell->bytes, result->ranks, cell->is_checked),
+            cell->options->sizes);
+  return worst == kEnough ? 0 : -1;
+}
+
 int field_measure(const field_cell* cell, field_result* result) {
   *result = (field_result){0};
   MPI_Comm_size(cell->comm, &result->ranks);
+  if (!is_within_limits(cell, result->ranks)) return -1;
   run r = {.cell = cell};
-  int is_short = field_data_begin(&r.data, cell->kind, cell->bytes, cell->is_checked, cell->comm) != 0, any_short = 0;
-  r.samples = malloc((size_t)cell->iterations * sizeof(double));
-  if (r.samples == NULL) is_short = 1;
-  MPI_Reduce(&is_short, &any_short, 1, MPI_INT, MPI_MAX, 0, cell->comm);
-  MPI_Bcast(&any_short, 1, MPI_INT, 0, cell->comm);
-  field_times mine = {0};
-  if (!any_short) {
+  const int status = allocate_everywhere(&r, result);
+  if (status == 0) {
+    field_times mine = {0};
     result->iterations = measure_pure(&r, &mine);
     if (cell->overlaps) measure_overlap(&r, result->iterations, &mine);
     collect(&r, &mine, result);
+  } else {
+    field_result_end(result);
   }
   free(r.samples);
   field_data_end(&r.data);
-  return any_short ? -1 : 0;
+  return status;
 }
 
 void field_result_end(field_result* result) {

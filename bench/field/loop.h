@@ -5,8 +5,18 @@
 
 #include "bench/field/data.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The options that a line about a limit names. */
 typedef struct {
-  const char* program; /**< For messages: "osu_allreduce". */
+  const char *sizes, *iterations, *memory;
+} field_options;
+
+typedef struct {
+  const char* name; /**< For messages: "osu_allreduce", "IMB-MPI1 Allreduce". */
+  const field_options* options;
   const field_kind* kind;
   MPI_Comm comm;
   size_t bytes;
@@ -17,6 +27,7 @@ typedef struct {
   int tests;    /**< MPI_Test is called so often during the computation. */
   /** Above 0: as many iterations as fit into these seconds, at most `iterations` (Intel's -time). */
   double seconds_max;
+  double memory_max; /**< Bytes that the buffers of a process may take. */
 } field_cell;
 
 /** The mean of a rank's calls, in microseconds. Only `pure` counts for blocking calls. */
@@ -32,11 +43,14 @@ typedef struct {
   long errors;               /**< Wrong elements over all ranks and iterations; at every rank. */
 } field_result;
 
-/** Measures a cell. @return 0; -1: a rank had too little memory, and nothing was measured. */
+/** Measures a cell. @return 0; -1: a limit, or too little memory at a rank, leaves this size out, and larger ones; rank 0 has named it on stderr. */
 int field_measure(const field_cell* cell, field_result* result);
 void field_result_end(field_result* result);
 
 /** Measures how fast this rank computes; called once, before the first cell that overlaps. */
 void field_calibrate(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -9,6 +9,8 @@
 
 enum { kLargeBytes = 8192, kWidth = 18 };
 
+static const field_options kOptions = {.sizes = "-m", .iterations = "-i", .memory = "-M"};
+
 static const struct option kLong[] = {{"message-size", required_argument, NULL, 'm'},
                                       {"iterations", required_argument, NULL, 'i'},
                                       {"warmup", required_argument, NULL, 'x'},
@@ -22,10 +24,10 @@ static const struct option kLong[] = {{"message-size", required_argument, NULL, 
 
 void field_osu_help(const char* name) {
   printf(
-      "Usage: %s [options]\n"
+      "Usage: sumac bench %s [options]\n"
       "options:\n"
       "  -m [MIN:]MAX  sizes in bytes, doubled from MIN to MAX; K, M and G may follow (128, 2:128, 8:1M, 2:)\n"
-      "                [1:1048576; 4:1048576 for sums, which are of floats]\n"
+      "                [1:1048576; 4:1048576 for sums, which are of floats: MIN is rounded down to whole ones]\n"
       "  -i ITER       iterations of each size [1000; 100 above 8192 bytes]\n"
       "  -x ITER       warm-up iterations before, which do not count [200; 10 above 8192 bytes]\n"
       "  -f            full table: also the fastest and the slowest rank and the iterations, or the parts of the\n"
@@ -41,7 +43,7 @@ static int take(field_osu_wish* wish, int letter, const char* value) {
   switch (letter) {
     case 'm': return field_parse_sizes(value, &wish->bytes_min, &wish->bytes_max);
     case 'M': {
-      size_t unused = 0;
+      size_t unused = 1;
       return field_parse_sizes(value, &unused, &wish->memory_max);
     }
     case 'i':
@@ -68,6 +70,22 @@ static void name_known(const char* name, char* error, size_t error_bytes) {
     snprintf(error + at, error_bytes - (size_t)at, " each with an i in front (osu_ibcast), IMB-MPI1, IMB-NBC");
 }
 
+/* Names the option that getopt_long refused with `letter` (':': its value is missing). `word` is the last one that it passed:
+ * not the word of an unknown letter within a group (-zf), which only `optopt` names; that is 0 for a long name. */
+static void name_option(const char* name, int letter, const char* word, char* error, size_t error_bytes) {
+  const char short_option[] = {'-', (char)optopt, '\0'};
+  int is_known = 0;
+  for (const struct option* one = kLong; one->name != NULL; ++one) is_known |= one->val == optopt;
+  const int is_long = optopt == 0 || (is_known && strncmp(word, "--", 2) == 0);
+  const char* option = is_long ? word : short_option;
+  if (letter == ':')
+    snprintf(error, error_bytes, "%s: %s needs a value: see `sumac bench %s -h`", name, option, name);
+  else if (is_known)
+    snprintf(error, error_bytes, "%s: %s takes no value: see `sumac bench %s -h`", name, option, name);
+  else
+    snprintf(error, error_bytes, "%s: no option %s: see `sumac bench %s -h`", name, option, name);
+}
+
 int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wish, char* error, size_t error_bytes) {
   *wish = (field_osu_wish){.bytes_min = 1,
                            .bytes_max = (size_t)1 << 20,
@@ -82,18 +100,18 @@ int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wis
   opterr = 0;
   optind = 0;  // getopt begins anew
   while ((letter = getopt_long(argc, argv, ":m:i:x:fcM:t:hv", kLong, NULL)) != -1) {
-    if (letter == ':')
-      return snprintf(error, error_bytes, "%s: %s needs a value: see `%s -h`", name, argv[optind - 1], name), -1;
-    if (letter == '?')
-      return snprintf(error, error_bytes, "%s: no option %s: see `%s -h`", name, argv[optind - 1], name), -1;
+    if (letter == ':' || letter == '?') return name_option(name, letter, argv[optind - 1], error, error_bytes), -1;
     if (take(wish, letter, optarg) == 0) continue;
-    return snprintf(error, error_bytes, "%s: -%c %s: %s", name, letter, optarg,
-                    letter == 'm' || letter == 'M' ? "give sizes such as 8, 4:64K or 1M, up to 1G"
-                                                   : "give a whole number, at least 0 (-i: 1)"),
+    if (letter == 'm' || letter == 'M')
+      return snprintf(error, error_bytes, "%s: -%c %s: give sizes such as 8, 4:64K or 1M, from 1 to 1G", name, letter,
+                      optarg),
+             -1;
+    return snprintf(error, error_bytes, "%s: -%c %s: give a whole number from %d to %d", name, letter, optarg,
+                    letter == 'i', kFieldNumberMost),
            -1;
   }
   if (optind < argc)
-    return snprintf(error, error_bytes, "%s: %s is no option: see `%s -h`", name, argv[optind], name), -1;
+    return snprintf(error, error_bytes, "%s: %s is no option: see `sumac bench %s -h`", name, argv[optind], name), -1;
   if (wish->is_checked && wish->kind->gives == kFieldNothing)
     return snprintf(error, error_bytes, "%s: -c: a barrier has no data to check: leave -c out", name), -1;
   const size_t element = wish->kind->reduces ? sizeof(float) : 1;
@@ -102,6 +120,8 @@ int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wis
     return snprintf(error, error_bytes, "%s: -m: the largest size must have room for one element of %zu bytes", name,
                     element),
            -1;
+  // Whole elements: a row has the size that is sent.
+  wish->bytes_min -= wish->bytes_min % element;
   return 0;
 }
 
@@ -168,16 +188,16 @@ static void print_row(const field_osu_wish* wish, const field_cell* cell, const 
 }
 
 int field_osu_run(const char* name, const field_osu_wish* wish, int as_json) {
-  int rank, ranks;
+  int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (wish->is_nonblocking) field_calibrate();
   if (rank == 0 && !as_json) print_head(wish);
   int rows = 0, any_wrong = 0;
   const size_t first = has_size(wish) ? wish->bytes_min : 0, last = has_size(wish) ? wish->bytes_max : 0;
   for (size_t bytes = first; bytes <= last; bytes = bytes == 0 ? 1 : bytes * 2) {
     const int is_large = bytes > kLargeBytes;
-    field_cell cell = {.program = name,
+    field_cell cell = {.name = name,
+                       .options = &kOptions,
                        .kind = wish->kind,
                        .comm = MPI_COMM_WORLD,
                        .bytes = bytes,
@@ -185,15 +205,10 @@ int field_osu_run(const char* name, const field_osu_wish* wish, int as_json) {
                        .warmup = (int)(is_large ? wish->warmup_large : wish->warmup),
                        .is_checked = wish->is_checked,
                        .overlaps = wish->is_nonblocking,
-                       .tests = (int)wish->tests};
-    const size_t needed = field_data_bytes(wish->kind, bytes, ranks, wish->is_checked);
+                       .tests = (int)wish->tests,
+                       .memory_max = (double)wish->memory_max};
     field_result result;
-    if (needed > wish->memory_max || field_measure(&cell, &result) != 0) {
-      if (rank == 0)
-        fprintf(stderr, "%s: %zu bytes and more are left out: the buffers of a process would take %zu bytes; see -M\n",
-                name, bytes, needed);
-      break;
-    }
+    if (field_measure(&cell, &result) != 0) break;
     if (rank == 0 && as_json) field_print_json(&cell, &result);
     if (rank == 0 && !as_json) print_row(wish, &cell, &result);
     any_wrong |= result.errors != 0;

@@ -27,11 +27,10 @@ void field_print_json(const field_cell* cell, const field_result* result) {
   const double overall = FIELD_RANGE(result, overall).mean, compute = FIELD_RANGE(result, compute).mean;
   const double median = bench_summarise(result->pure_of_iteration, (size_t)result->iterations).median;
   printf(
-      "{\"benchmark\":\"%s%s\",\"bytes\":%zu,\"ranks\":%d,\"iterations\":%d,\"unit\":\"us\",\"median\":%.4f,\"avg\":%."
-      "4f,"
-      "\"min\":%.4f,\"max\":%.4f,",
-      cell->overlaps || cell->is_pure ? "i" : "", cell->kind->name, cell->bytes, result->ranks, result->iterations,
-      median, pure.mean, pure.least, pure.greatest);
+      "{\"benchmark\":\"%s%s%s\",\"bytes\":%zu,\"ranks\":%d,\"iterations\":%d,\"unit\":\"us\","
+      "\"median\":%.4f,\"avg\":%.4f,\"min\":%.4f,\"max\":%.4f,",
+      cell->overlaps || cell->is_pure ? "i" : "", cell->kind->name, cell->is_pure ? "_pure" : "", cell->bytes,
+      result->ranks, result->iterations, median, pure.mean, pure.least, pure.greatest);
   if (cell->overlaps)
     printf("\"overall\":%.4f,\"compute\":%.4f,\"overlap\":%.2f,", overall, compute,
            field_overlap(overall, compute, pure.mean));

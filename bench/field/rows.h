@@ -4,6 +4,10 @@
 
 #include "bench/field/loop.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** The mean over the ranks of one of their times; the least and the greatest, too. */
 typedef struct {
   double mean, least, greatest;
@@ -18,4 +22,7 @@ double field_overlap(double overall, double compute, double pure);
 /** Prints a row on stdout; rank 0 alone calls it. */
 void field_print_json(const field_cell* cell, const field_result* result);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

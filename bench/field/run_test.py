@@ -15,6 +15,7 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 PROGRAM = BUILD / "lib" / "sumac" / "bench" / "sumac-bench"
 BROKEN = BUILD / "tests" / "libbroken_mpi.so"
 SUMAC = BUILD / "bin" / "sumac"
+IS_SANITIZED = "SUMAC_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
 FEW = ["-m", "4:16", "-i", "2", "-x", "1"]
 
 
@@ -24,11 +25,11 @@ def start(*command, **variables):
     return subprocess.run([str(word) for word in ("/usr/bin/timeout", 100, *command)], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
-def bench(*words, ranks=2, broken=None):
+def bench(*words, ranks=2, broken=None, program=(PROGRAM,)):
     command = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", ranks]
     if broken:
         command += ["-x", f"LD_PRELOAD={BROKEN}", "-x", f"BROKEN_MPI={broken}"]
-    return start(*command, PROGRAM, *words)
+    return start(*command, *program, *words)
 
 
 class Tables(unittest.TestCase):
@@ -86,7 +87,7 @@ class Mistakes(unittest.TestCase):
     def test_wrong_data_are_named(self):
         for broken, words, line in (("sum", ["osu_allreduce", "-m", "64"], "osu_allreduce: WRONG at rank 1: "),
                                     ("reduce", ["osu_reduce", "-m", "64:64"], "osu_reduce: WRONG at rank 0: 64 bytes"),
-                                    ("bcast", ["IMB-MPI1", "Bcast", "-msglog", "10:10", "-check"], "IMB-MPI1: WRONG at rank 1: 1024 bytes, iteration 6, byte 1023 is ")):
+                                    ("bcast", ["IMB-MPI1", "Bcast", "-msglog", "10:10", "-check"], "IMB-MPI1 Bcast: WRONG at rank 1: 1024 bytes, iteration 6, byte 1023 is ")):
             with self.subTest(broken):
                 more = [] if "-check" in words else ["-i", "9", "-x", "0", "-c"]
                 done = bench(*words, *more, broken=broken)
@@ -103,6 +104,17 @@ class Mistakes(unittest.TestCase):
         self.assertEqual((done.returncode, form.read(done.stdout)[0].sizes[-1]), (0, 512), done.stderr)
         self.assertIn("1024 bytes and more are left out", done.stderr)
         self.assertEqual(bench("osu_alltoall", "-m", "8K:64K", "-M", "2K").returncode, 2)
+
+    @unittest.skipIf(IS_SANITIZED, "a sanitized program needs more addresses than the limit has")
+    def test_more_iterations_than_the_memory_has_times_for(self):
+        done = bench("IMB-MPI1", "Bcast", "-msglog", "2:2", "-iter", 10**9, program=["sh", "-c", 'ulimit -v 3000000 && exec "$0" "$@"', PROGRAM])
+        self.assertEqual((done.returncode, form.read(done.stdout)), (2, []), done.stderr)
+        self.assertTrue(done.stderr.startswith("IMB-MPI1 Bcast: no memory for the times of 1000000000 iterations: take fewer (-iter)\n"), done.stderr)
+
+    def test_sizes_whose_displacements_no_int_holds(self):
+        done = bench("IMB-MPI1", "Scatterv", "-npmin", 3, "-msglog", "30:30", "-mem", 8, "-iter", 1, ranks=3)
+        self.assertEqual((done.returncode, form.read(done.stdout)[0].sizes), (0, [0]), done.stderr)
+        self.assertIn("IMB-MPI1 Scatterv: 1073741824 bytes and more are left out: with 3 ranks a displacement would be above 2147483647", done.stderr)
 
     def test_words_before_anything_starts(self):
         for words, status, line in ((["osu_latency"], 2, "no benchmark osu_latency: known are osu_allgather, "), (["IMB-MPI1", "PingPong"], 2, "known are Allreduce, "),
@@ -123,6 +135,7 @@ class Mistakes(unittest.TestCase):
 
     def test_texts(self):
         for words, part in ((["--help"], "usage: sumac bench"), (["--list"], "osu_iallreduce"), (["osu_bcast", "-h"], "-m [MIN:]MAX"), (["IMB-MPI1", "-help"], "-npmin N"),
+                            (["osu_bcast", "-h"], "Usage: sumac bench osu_bcast [options]"), (["IMB-NBC", "-help"], "Usage: sumac bench IMB-NBC [options]"),
                             (["IMB-NBC", "-list"], "Ibarrier_pure"), (["osu_bcast", "-v"], "# OSU MPI Broadcast Latency Test v")):
             done = start(SUMAC, "bench", *words)
             self.assertEqual(done.returncode, 0, done.stderr)

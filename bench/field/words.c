@@ -11,7 +11,7 @@ int field_parse_number(const char* text, long least, long* number) {
   if (text == NULL || text[0] < '0' || text[0] > '9') return -1;
   errno = 0;
   const long value = strtol(text, &end, 10);
-  if (errno != 0 || *end != '\0' || value < least || value > 1000000000) return -1;
+  if (errno != 0 || *end != '\0' || value < least || value > kFieldNumberMost) return -1;
   *number = value;
   return 0;
 }
@@ -36,7 +36,7 @@ int field_parse_sizes(const char* text, size_t* least, size_t* most) {
   if (colon == NULL && *last == '\0') return -1;
   // A MAX below the default MIN is meant: so it is in OSU's programs too.
   if (colon == NULL && from > to) from = to;
-  if (to < from || to > (size_t)1 << 30) return -1;
+  if (from < 1 || to < from || to > (size_t)1 << 30) return -1;
   *least = from;
   *most = to;
   return 0;

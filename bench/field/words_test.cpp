@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <string>
 #include <vector>
 
 #include "bench/field/imb.h"
 #include "bench/field/osu.h"
+#include "bench/field/rows.h"
 
 namespace {
 
@@ -45,6 +47,7 @@ TEST(FieldWords, Sizes) {
       {"2G", -1, 1, 1 << 16},       {"", -1, 1, 1 << 16},
       {"9:8", -1, 1, 1 << 16},      {"8:9:10", -1, 1, 1 << 16},
       {"-4", -1, 1, 1 << 16},       {"x:8", -1, 1, 1 << 16},
+      {"0:8", -1, 1, 1 << 16},      {"0", -1, 1, 1 << 16},
       {"8 :9", -1, 1, 1 << 16},     {"11111111111111111111111111111111111:", -1, 1, 1 << 16},
   };
   for (const auto& row : rows) {
@@ -80,7 +83,56 @@ TEST(FieldWords, OsuDefaultsAndOptions) {
   EXPECT_EQ(wish.bytes_min, 1U);
   EXPECT_EQ(wish.iterations_large, 100);
   EXPECT_NE(osu_error({"osu_allreduce", "-m", "2"}, &wish).find("one element of 4 bytes"), std::string::npos);
-  EXPECT_NE(osu_error({"osu_allreduce", "-i", "0"}, &wish).find("-i 0"), std::string::npos);
+}
+
+TEST(FieldWords, WrongWordsAreNamedWithWhatIsAllowed) {
+  const struct {
+    std::vector<std::string> words;
+    const char* error;
+  } rows[] = {
+      {{"osu_bcast", "-zf"}, "osu_bcast: no option -z: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "--full", "-zzz"}, "osu_bcast: no option -z: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "-fz"}, "osu_bcast: no option -z: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "--fast"}, "osu_bcast: no option --fast: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "--full=3"}, "osu_bcast: --full=3 takes no value: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "-fi"}, "osu_bcast: -i needs a value: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "--iterations"}, "osu_bcast: --iterations needs a value: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "now"}, "osu_bcast: now is no option: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "-i", "99999999999"}, "osu_bcast: -i 99999999999: give a whole number from 1 to 1000000000"},
+      {{"osu_bcast", "-x", "none"}, "osu_bcast: -x none: give a whole number from 0 to 1000000000"},
+      {{"osu_bcast", "-m", "0:8"}, "osu_bcast: -m 0:8: give sizes such as 8, 4:64K or 1M, from 1 to 1G"},
+      {{"IMB-MPI1", "-iter", "0"}, "IMB-MPI1: -iter 0: give N or N,MB, whole numbers from 1 to 1000000000"},
+      {{"IMB-MPI1", "-iter", "5,1,x"}, "IMB-MPI1: -iter 5,1,x: give N or N,MB, whole numbers from 1 to 1000000000"},
+      {{"IMB-MPI1", "-iter", "5,1,2,3"}, "IMB-MPI1: -iter 5,1,2,3: give N or N,MB, whole numbers from 1 to 1000000000"},
+      {{"IMB-MPI1", "-npmin", "0"}, "IMB-MPI1: -npmin 0: give a whole number from 1 to 1000000000"},
+      {{"IMB-MPI1", "-time", "0"}, "IMB-MPI1: -time 0: give seconds above 0, at most 1000000"},
+      {{"IMB-MPI1", "-mem", "nan"}, "IMB-MPI1: -mem nan: give gigabytes above 0, at most 1000000"},
+      {{"IMB-MPI1", "-msglog", "31"}, "IMB-MPI1: -msglog 31: give MAX or MIN:MAX, exponents of 2 from 0 to 30"},
+      {{"IMB-MPI1", "-msglog"}, "IMB-MPI1: -msglog needs a value: give MAX or MIN:MAX, exponents of 2 from 0 to 30"},
+      {{"IMB-NBC", "-fast"}, "IMB-NBC: no option -fast: see `sumac bench IMB-NBC -help`"},
+  };
+  for (const auto& row : rows) {
+    field_osu_wish osu;
+    field_imb_wish imb;
+    EXPECT_EQ(row.words[0] == "osu_bcast" ? osu_error(row.words, &osu) : imb_error(row.words, &imb), row.error);
+  }
+}
+
+TEST(FieldWords, SizesOfSumsAreWholeFloats) {
+  const struct {
+    const char *name, *sizes;
+    std::size_t least;
+  } rows[] = {
+      {"osu_allreduce", "7:7", 4},      {"osu_reduce", "9:64", 8},
+      {"osu_iallreduce", "4:7", 4},     {"osu_ireduce_scatter_block", "1023:4K", 1020},
+      {"osu_reduce_scatter", "2:8", 4}, {"osu_bcast", "7:7", 7},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    field_osu_wish wish;
+    ASSERT_EQ(osu_error({row.name, "-m", row.sizes}, &wish), "");
+    EXPECT_EQ(wish.bytes_min, row.least);
+  }
 }
 
 TEST(FieldWords, IntelsBenchmarks) {
@@ -96,8 +148,39 @@ TEST(FieldWords, IntelsBenchmarks) {
   EXPECT_EQ(wish.count, kFieldKinds);
   ASSERT_EQ(imb_error({"IMB-NBC"}, &wish), "");
   EXPECT_EQ(wish.count, 2 * kFieldKinds);
-  for (const char* wrong : {"-npmin", "-fast", "Ibcast", ""})
+  for (const char* wrong : {"-npmin", "Ibcast"})
     EXPECT_NE(imb_error({"IMB-MPI1", wrong}, &wish), "") << wrong;
+}
+
+TEST(FieldWords, NamesJoinedByCommas) {
+  field_imb_wish all, wish;
+  ASSERT_EQ(imb_error({"IMB-NBC"}, &all), "");
+  std::string names;
+  for (const auto& one : all.benchmarks) names += (names.empty() ? "" : ",") + std::string(one.name);
+  ASSERT_GT(names.size(), 255U);
+  ASSERT_EQ(imb_error({"IMB-NBC", names}, &wish), "");
+  ASSERT_EQ(wish.count, all.count);
+  for (int i = 0; i < wish.count; ++i) EXPECT_STREQ(wish.benchmarks[i].name, all.benchmarks[i].name);
+  const struct {
+    const char* name;
+    std::vector<std::string> words;
+    const char* part;
+  } rows[] = {
+      {"an empty name between others", {"Allreduce,,Bcast"}, "\"Allreduce,,Bcast\" has an empty name"},
+      {"an empty name at the end", {"Allreduce,"}, "\"Allreduce,\" has an empty name"},
+      {"an empty word", {""}, "\"\" has an empty name"},
+      {"one of several is unknown", {"Allreduce,PingPong,Bcast"}, "no benchmark PingPong: known are Allreduce, "},
+      {"the unknown one is very long", {std::string(3000, 'x')}, "xxx: known are Allreduce, "},
+      {"a name twice in a word", {"Bcast,bcast"}, "Bcast is named twice"},
+      {"a name twice in two words", {"Bcast", "Allreduce", "Bcast"}, "Bcast is named twice"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    auto words = row.words;
+    words.insert(words.begin(), "IMB-MPI1");
+    const auto error = imb_error(words, &wish);
+    EXPECT_NE(error.find(row.part), std::string::npos) << error;
+  }
 }
 
 TEST(FieldKinds, EveryNameIsFoundAsWhatItIs) {
@@ -118,6 +201,51 @@ TEST(FieldKinds, EveryNameIsFoundAsWhatItIs) {
     EXPECT_EQ(field_find_osu(none, &unused), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce_pure", 0, &unused), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce", 1, &unused), nullptr);
+}
+
+TEST(FieldData, TheLargestDisplacement) {
+  constexpr std::size_t kGigabyte = std::size_t{1} << 30, kLimit = INT_MAX;
+  const struct {
+    const char* imb;
+    std::size_t bytes;
+    int ranks;
+    std::size_t most;
+  } rows[] = {
+      {"Scatterv", kGigabyte, 2, kGigabyte}, {"Scatterv", kGigabyte, 3, kLimit + 1},
+      {"Gatherv", kGigabyte, 3, kLimit + 1}, {"Allgatherv", kGigabyte, 3, kLimit + 1},
+      {"Alltoallv", kLimit, 2, kLimit},      {"Alltoallv", 1 << 20, 5, 4 << 20},
+      {"Alltoall", kGigabyte, 64, 0},        {"Reduce_scatter", kGigabyte, 64, 0},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.imb);
+    int unused;
+    EXPECT_EQ(field_data_start_max(field_find_imb(row.imb, 0, &unused), row.bytes, row.ranks), row.most);
+  }
+}
+
+// `sumac bench --compare` tells tables apart by this name.
+TEST(FieldRows, EveryFormOfACollectiveHasAName) {
+  field_times times = {};
+  double median = 0;
+  field_result result = {};
+  result.ranks = result.iterations = 1;
+  result.of_rank = &times;
+  result.pure_of_iteration = &median;
+  const struct {
+    int overlaps, is_pure;
+    const char* name;
+  } rows[] = {{0, 0, "allreduce"}, {1, 0, "iallreduce"}, {0, 1, "iallreduce_pure"}};
+  for (const auto& row : rows) {
+    int unused;
+    field_cell cell = {};
+    cell.kind = field_find_imb("Allreduce", 0, &unused);
+    cell.overlaps = row.overlaps;
+    cell.is_pure = row.is_pure;
+    testing::internal::CaptureStdout();
+    field_print_json(&cell, &result);
+    const auto line = testing::internal::GetCapturedStdout();
+    EXPECT_EQ(line.find(std::string("{\"benchmark\":\"") + row.name + "\","), 0U) << line;
+  }
 }
 
 }  // namespace
