@@ -45,7 +45,8 @@ class Compare(unittest.TestCase):
         self.assertTrue(ElementTree.parse(svg).getroot().tag.endswith("svg"))
 
     def test_table_json_and_plot(self):
-        done = self.compare("osu_allreduce", "-m", "8:16", "-i", "20", "-x", "5", "-c", "--json", "numbers.json")
+        # The plot's own name comes without the folder.
+        done = self.compare("./sub/osu_allreduce", "-m", "8:16", "-i", "20", "-x", "5", "-c", "--json", "numbers.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = ROW.findall(done.stdout)
         self.assertEqual([row[0] for row in rows], ["8", "16"], done.stdout)
@@ -90,6 +91,11 @@ class Compare(unittest.TestCase):
         self.assertRegex(err, r"sumac: job \d+: tree \d+")
         done = subprocess.run([SUMAC, "lab", "status", "--name", f"bench-{process.pid}"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
         self.assertNotEqual(done.returncode, 0, done.stdout)
+
+    def test_more_ranks_than_a_lab_has_slots(self):
+        fabric = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
+        done = self.compare("-n", "8", "--lab", fabric, "osu_barrier")
+        self.assertEqual((done.returncode, done.stderr), (2, f"sumac: bench: -n 8: the lab of {fabric} has 4 slots: give at most 4, or more `slots` to its hosts\n"))
 
     def test_without_matplotlib_the_table_comes(self):
         """Neither python3 has it: a start-up file, which both read, hides it."""
