@@ -81,7 +81,7 @@ def main():
     if picture:
         for path in picture.draw(comparison, args.plot):
             print(f"sumac bench: {path}", file=sys.stderr)
-    return 0
+    return 1 if comparison.warnings else 0
 
 
 sys.exit(main())
