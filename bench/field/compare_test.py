@@ -66,7 +66,7 @@ class Compare(unittest.TestCase):
             self.check_plot("osu_allreduce")
 
     def test_nonblocking_and_several_tables(self):
-        done = self.compare("IMB-NBC", "Ibcast", "Ibarrier", "-iter", "20", "-msglog", "3:3", "--plot", "two")
+        done = self.compare("IMB-NBC", "Ibcast", "Ibarrier", "-iter", "20", "-msglog", "3:3", "--plot", "two.png")
         if not has_matplotlib():
             self.assertEqual(done.returncode, 2)
             self.assertIn("apt install python3-matplotlib", done.stderr)
@@ -173,6 +173,93 @@ class Script(unittest.TestCase):
         return subprocess.run(["sh", "-c", f'"$@" {shell}', "sh", *command], cwd=self.folder, env=environment(**variables), stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=60, check=False)
 
+    def check_refused(self, done, part):
+        """It ended before the first pair, with one line, and left nothing."""
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(part, done.stderr)
+
+    def test_files_that_cannot_be_written_are_refused_before_it_measures(self):
+        (self.folder / "folder").mkdir()
+        rows = (
+            ("a full device", "--json=/dev/full", "--json /dev/full: No space left on device: name a file"),
+            ("a folder", "--json=folder", "--json folder: Is a directory"),
+            ("a folder that takes no file", "--json=/proc/x.json", "--json /proc/x.json: the folder /proc takes no new file"),
+            ("no folder", "--json=nowhere/x.json", "there is no folder"),
+            ("a name that is too long", f"--json={'x' * 300}", "File name too long"),
+            ("a plot where no file can be", "--plot=/proc/x", "--plot /proc/x.png: the folder /proc takes no new file"),
+            ("a plot's name that is too long", f"--plot={'x' * 300}", "File name too long"),
+            ("a plot's name with .svg", "--plot=/proc/x.svg", "--plot /proc/x.png: the folder"),
+            ("this folder as a plot", "--plot=.", "it is a folder or has no name"),
+            ("a folder as a plot", "--plot=folder/", "it is a folder or has no name: give the plot's name, as in --plot folder/allreduce"),
+            ("a folder's name as a plot", "--plot=folder", "it is a folder"),
+            ("a plot without a name", "--plot=.png", "has no name"),
+        )
+        for name, word, part in rows:
+            with self.subTest(name):
+                self.check_refused(self.script(word, *["--plot-is-asked-for"] * word.startswith("--plot")), part)
+        self.assertEqual(sorted(path.name for path in self.folder.rglob("*")), ["folder"])
+
+    def test_a_plot_that_nobody_asked_for_is_left_out(self):
+        done = self.script("--plot=/proc/x")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no plot: /proc/x.png: the folder /proc takes no new file", done.stderr)
+        self.assertEqual(len(ROW.findall(done.stdout)), 2)
+
+    def test_an_old_file_outlives_a_run_that_fails(self):
+        old = self.folder / "numbers.json"
+        old.write_text("old")
+        self.assertEqual(self.script("--json=numbers.json", mpi=["false"]).returncode, 1)
+        self.assertEqual(self.script("--json=new.json", mpi=["false"]).returncode, 1)
+        self.assertEqual((old.read_text(), list(self.folder.iterdir())), ("old", [old]))
+
+    def test_a_new_file_keeps_the_place_and_the_rights_of_the_old_one(self):
+        real, link = self.folder / "real.json", self.folder / "link.json"
+        real.write_text("old")
+        real.chmod(0o640)
+        link.symlink_to(real)
+        self.assertEqual(self.script("--json=link.json").returncode, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual((real.stat().st_mode & 0o777, len(json.loads(real.read_text())["rows"])), (0o640, 2))
+
+    def test_one_output_that_fails_does_not_lose_the_others(self):
+        """The run itself takes the folder of the JSON away."""
+        (self.folder / "gone").mkdir()
+        command = ["sh", "-c", 'rmdir gone; exec "$@"', "sh", *printing(*self.ROWS)]
+        done = self.script("--json=gone/x.json", mpi=command)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--json gone/x.json could not be written: No such file or directory", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertEqual(len(ROW.findall(done.stdout)), 2)
+
+    def test_without_stdout_the_json_comes(self):
+        for name, shell, reason in (("full", ">/dev/full", "No space left on device"), ("closed", ">&-", "Bad file descriptor")):
+            with self.subTest(name):
+                self.check_refused(self.script(shell=shell), f"standard output: {reason}: the table would be lost")
+                done = self.script(f"--json={name}.json", shell=shell)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"the table could not be written: {reason}", done.stderr)
+                self.assertEqual(len(json.loads((self.folder / f"{name}.json").read_text())["rows"]), 2)
+        # The run itself waits until the pipe has no reader.
+        command = ["sh", "-c", 'until test -e ended; do :; done; exec "$@"', "sh", *printing(*self.ROWS)]
+        done = self.script("--json=pipe.json", mpi=command, shell="| { exec <&-; touch ended; }")
+        self.assertIn("the table could not be written: Broken pipe", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertEqual(len(json.loads((self.folder / "pipe.json").read_text())["rows"]), 2)
+
+    def test_without_stderr_all_is_well(self):
+        for shell in ("2>&-", "2>/dev/full", "2>&- <&-"):
+            done = self.script("--json=numbers.json", shell=shell)
+            self.assertEqual((done.returncode, len(ROW.findall(done.stdout))), (0, 2), shell)
+            self.assertNotIn("pair 1", done.stdout)
+
+    def test_json_may_go_to_stdout(self):
+        done = self.script("--json=/dev/stdout")
+        self.assertEqual((done.returncode, len(ROW.findall(done.stdout))), (0, 2), done.stderr)
+        self.assertEqual(len(json.loads(done.stdout[done.stdout.index("{"):])["rows"]), 2)
+        self.script("--json=/dev/stdout", shell=">both")
+        self.assertEqual((self.folder / "both").read_text(), done.stdout)
+
     def test_a_benchmark_that_is_named_twice_has_two_tables(self):
         rows = (("bcast", 2, 0, 1.0), ("bcast", 2, 8, 2.0), ("bcast", 4, 0, 3.0), ("bcast", 4, 8, 4.0))
         again = (("bcast", 2, 0, 5.0), ("bcast", 2, 8, 6.0), ("bcast", 2, 16, 7.0), ("bcast", 2, 0, 8.0))
@@ -220,6 +307,12 @@ class Script(unittest.TestCase):
     def test_one_rank_is_no_ranks(self):
         rows = (("barrier", 1, 0, 1.0),)
         self.assertIn("# barrier, 1 rank\n", self.script(sumac=printing(*rows, err=LAST_LINE), mpi=printing(*rows)).stdout)
+
+    def test_a_signal_gives_its_number(self):
+        """The run sends it to the script and waits for its own end."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            done = self.script(mpi=["sh", "-c", f"kill -{int(number)} $PPID; exec sleep 60"])
+            self.assertEqual((done.returncode, done.stderr), (128 + number, "sumac bench: interrupted: no result\n"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The plot of a comparison: both times above, their ratio below, over the size, each with its 95 % interval."""
 
+import io
 import textwrap
 
 import matplotlib
@@ -7,7 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot, ticker  # noqa: E402  pylint: disable=wrong-import-position
 
-from results import size_text  # noqa: E402  pylint: disable=wrong-import-position
+from results import ranks_text, size_text  # noqa: E402  pylint: disable=wrong-import-position
 
 SUMAC, MPI, PAPER, GRID, INK, SOFT = "#1b6e3c", "#b5651d", "#ffffff", "#e4e6ea", "#22262b", "#5d646d"
 FACE = {"font.family": "sans-serif", "font.size": 10, "axes.edgecolor": "#9aa1a9", "axes.labelcolor": INK, "text.color": INK, "xtick.color": SOFT,
@@ -85,7 +86,7 @@ def draw_group(comparison, group, rows):
     draw_times(times, rows, positions)
     draw_ratio(ratio, rows, positions)
     label_sizes(ratio, rows, positions)
-    what = f"{benchmark}, {ranks} ranks" + (", communication alone" if rows[0].overlap(0) is not None else "")
+    what = f"{benchmark}, {ranks_text(ranks)}" + (", communication alone" if rows[0].overlap(0) is not None else "")
     times.set_title(what, loc="left", fontsize=13, fontweight="bold", pad=24)
     times.text(0, 1.03, f"{textwrap.shorten(comparison.title, 70, placeholder=' ...')}; {comparison.pairs} pairs in turns, bars: 95 % intervals of the medians", transform=times.transAxes, fontsize=8.5,
                color=SOFT, va="bottom")
@@ -93,14 +94,14 @@ def draw_group(comparison, group, rows):
 
 
 def draw(comparison, name):
-    """Writes NAME.png and NAME.svg, with the benchmark and ranks in the name where there are several; returns the paths."""
-    groups, paths = list(comparison.groups()), []
+    """Yields (path, bytes) of NAME.png and NAME.svg, with the benchmark and ranks in the name where there are several."""
+    groups = list(comparison.groups())
     with pyplot.rc_context(FACE):
         for group, rows in groups:
             figure = draw_group(comparison, group, rows)
             base = name if len(groups) == 1 else f"{name}-{group[0]}-{group[1]}ranks"
             for kind in ("png", "svg"):
-                figure.savefig(f"{base}.{kind}", dpi=150, metadata={"Date": None} if kind == "svg" else None)
-                paths.append(f"{base}.{kind}")
+                file = io.BytesIO()
+                figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+                yield f"{base}.{kind}", file.getvalue()
             pyplot.close(figure)
-    return paths
