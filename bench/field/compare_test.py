@@ -156,6 +156,29 @@ def printing(*rows, err=""):
     lines = [json.dumps({"benchmark": name, "ranks": ranks, "bytes": size, "median": time}, separators=(",", ":")) for name, ranks, size, time in rows]
     return ["sh", "-c", 'printf "%s\\n" "$1"; test -z "$2" || printf "%s\\n" "$2" >&2', "sh", "\n".join(lines), err]
 
+# Draws with a short, a long and a very long command line, the last one with a warning.
+FIT = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+import picture, results, running
+row = '{"benchmark":"ireduce_scatter_block","ranks":16,"bytes":%d,"median":%d,"overlap":1}'
+out = "\\n".join(row % (size, size) for size in (8, 16))
+widths = []
+for title, err in (("osu_bcast -m 8, this host", "sumac: collectives: tree 1"), ("IMB-MPI1 Allreduce Barrier -npmin 2 -msglog 3:4 -iter 50, this host", "sumac: collectives: tree 1"),
+                   ("IMB-NBC " + "Ireduce_scatter_block " * 50, "")):
+    comparison = results.Comparison(title, 6, [(running.Run(out, ""), running.Run(out, err))] * 6)
+    for group, rows in comparison.groups():
+        figure = picture.draw_group(comparison, group, rows)
+        figure.canvas.draw()
+        times = figure.axes[0]
+        text, axes, legend = times.texts[0].get_window_extent(), times.get_window_extent(), times.get_legend().get_window_extent()
+        assert text.x1 <= axes.x1, (title, text, axes)
+        assert text.y1 <= legend.y0, (title, text, legend)
+        assert (err == "") == ("NO COMPARISON" in times.texts[0].get_text())
+        widths.append(axes.width)
+assert max(widths) == min(widths), widths
+"""
+
 
 class Script(unittest.TestCase):
     """The comparing script alone, with commands that print given rows at once."""
@@ -307,6 +330,14 @@ class Script(unittest.TestCase):
     def test_one_rank_is_no_ranks(self):
         rows = (("barrier", 1, 0, 1.0),)
         self.assertIn("# barrier, 1 rank\n", self.script(sumac=printing(*rows, err=LAST_LINE), mpi=printing(*rows)).stdout)
+
+    def test_the_lines_above_a_plot_fit(self):
+        """They are no wider than the axes, stand clear of the legend, and leave the axes their width."""
+        if not has_matplotlib():
+            self.skipTest("no matplotlib")
+        compare = BUILD / "lib/sumac/bench/compare"
+        done = subprocess.run(["/usr/bin/python3", "-B", "-c", FIT, compare, compare.parent], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_signal_gives_its_number(self):
         """The run sends it to the script and waits for its own end."""
