@@ -53,11 +53,12 @@ constexpr const char* kUsage =
     "  --compare          pairs of runs, one with Sumac beside one without, which goes first alternates. Prints both\n"
     "                     medians for each size, the ratio MPI / Sumac (above 1: Sumac is faster) and its 95 %\n"
     "                     interval; of nonblocking collectives the communication alone is compared\n"
-    "  --pairs N          pairs of runs, 2 to 10000 [10]\n"
+    "  --pairs N          pairs of runs, 2 to 10000; below 6 there is no interval [10]\n"
     "  --json FILE        every number of every run, as JSON\n"
     "  --plot NAME        write the plot as NAME.png and NAME.svg [the benchmark's name]; --no-plot: none\n"
     "It needs python3, and for the plot matplotlib (Debian: python3-matplotlib).\n\n"
-    "Exit status: the benchmark's (1: a result was wrong). 2: wrong usage. 127: no launcher.\n";
+    "Exit status: the benchmark's (1: a result was wrong, an output could not be written, or Sumac stood aside in a\n"
+    "comparison). 2: wrong usage. 127: no launcher.\n";
 
 int wrong(const std::string& why) { return complain("bench: " + why, 2); }
 
