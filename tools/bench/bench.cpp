@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "fabricfile/fabricfile.hpp"
 #include "tools/bench/commands.hpp"
 #include "tools/bench/lab_session.hpp"
 #include "tools/bench/request.hpp"
@@ -51,11 +53,12 @@ constexpr const char* kUsage =
     "  --compare          pairs of runs, one with Sumac beside one without, which goes first alternates. Prints both\n"
     "                     medians for each size, the ratio MPI / Sumac (above 1: Sumac is faster) and its 95 %\n"
     "                     interval; of nonblocking collectives the communication alone is compared\n"
-    "  --pairs N          pairs of runs, 2 to 10000 [10]\n"
+    "  --pairs N          pairs of runs, 2 to 10000; below 6 there is no interval [10]\n"
     "  --json FILE        every number of every run, as JSON\n"
     "  --plot NAME        write the plot as NAME.png and NAME.svg [the benchmark's name]; --no-plot: none\n"
     "It needs python3, and for the plot matplotlib (Debian: python3-matplotlib).\n\n"
-    "Exit status: the benchmark's (1: a result was wrong). 2: wrong usage. 127: no launcher.\n";
+    "Exit status: the benchmark's (1: a result was wrong, an output could not be written, or Sumac stood aside in a\n"
+    "comparison). 2: wrong usage. 127: no launcher.\n";
 
 int wrong(const std::string& why) { return complain("bench: " + why, 2); }
 
@@ -122,14 +125,16 @@ void default_ranks(Request& request, Places& places) {
   if (!one_host) return;
   if (request.ranks == 0) request.ranks = std::max(2U, cores());
   places.crowded = request.ranks > cores();
+  // fprintf, because fmt::print() throws where stderr is closed.
   if (places.crowded)
-    fmt::print(stderr, "sumac bench: {} ranks share {} cores: the times are those of a crowded host\n", request.ranks,
-               cores());
+    std::fprintf(stderr, "sumac bench: %u ranks share %u cores: the times are those of a crowded host\n", request.ranks,
+                 cores());
 }
 
+/// The benchmark may be named with a folder (./sub/osu_bcast), in which the plot has no business.
 std::string plot_name(const Request& request) {
   if (request.no_plot) return "";
-  return request.plot.empty() ? request.benchmark[0] : request.plot;
+  return request.plot.empty() ? std::filesystem::path(request.benchmark[0]).filename().string() : request.plot;
 }
 
 std::vector<std::string> with_sumac_in_front(const Places& places, std::vector<std::string> words) {
@@ -142,18 +147,23 @@ std::vector<std::string> compare_command(const Request& request, const Places& p
   const nlohmann::json sides = {
       {"sumac", with_sumac_in_front(places, command_of(request, places, mpi.family, Side::with, true))},
       {"mpi", with_sumac_in_front(places, command_of(request, places, mpi.family, Side::without, true))}};
-  std::vector<std::string> command{"python3",    "-B",      folder() + "/compare",         "--sides",
-                                   sides.dump(), "--pairs", std::to_string(request.pairs), "--benchmark"};
   std::string words;
   for (const auto& word : request.benchmark) words += (words.empty() ? "" : " ") + word;
-  command.push_back(words);
-  if (!request.json.empty()) command.insert(command.end(), {"--json", request.json});
-  if (const auto plot = plot_name(request); !plot.empty()) command.insert(command.end(), {"--plot", plot});
+  std::vector<std::string> command{"python3", "-B", folder() + "/compare"};
+  // A value behind `=` is never taken for an option.
+  const auto add = [&](const char* option, const std::string& value) {
+    command.push_back(fmt::format("--{}={}", option, value));
+  };
+  add("sides", sides.dump());
+  add("pairs", std::to_string(request.pairs));
+  add("benchmark", words);
+  if (!request.json.empty()) add("json", request.json);
+  if (const auto plot = plot_name(request); !plot.empty()) add("plot", plot);
   if (!request.plot.empty()) command.emplace_back("--plot-is-asked-for");
   if (!request.lab.empty())
-    command.insert(command.end(), {"--where", "lab " + std::filesystem::path(request.lab).stem().string()});
+    add("where", "lab " + std::filesystem::path(request.lab).stem().string());
   else if (request.hosts_named)
-    command.insert(command.end(), {"--where", "several hosts"});
+    add("where", "several hosts");
   return command;
 }
 
@@ -206,6 +216,18 @@ int replaced_by(const std::vector<std::string>& command) {
                   127);
 }
 
+/// Open MPI reports too few slots on a page of its own. Options of the launcher may permit more ranks than slots.
+Result<> fits_into_lab(const Request& request) {
+  const bool may_share = request.launcher.size() > 1 || std::getenv("OMPI_MCA_rmaps_base_oversubscribe") != nullptr;
+  const auto fabric = load_fabric(request.lab);
+  if (!fabric) return tl::unexpected(fabric.error());
+  unsigned slots = 0;
+  for (const auto& host : fabric->hosts) slots += host.compute ? host.slots : 0;
+  if (request.ranks <= slots || may_share) return {};
+  return fail(Errc::invalid, "-n {}: the lab of {} has {} slots: give at most {}, or more `slots` to its hosts",
+              request.ranks, request.lab, slots, slots);
+}
+
 int measure(Request request) {
   const auto mpi = find_mpi(request);
   if (!mpi) return complain("bench: " + mpi.error().context, mpi.error().code == Errc::not_found ? 127 : 2);
@@ -213,6 +235,8 @@ int measure(Request request) {
     return wrong("--lab starts its ranks by Open MPI's mpirun: put that first in the PATH");
   if (!request.lab.empty() && !std::filesystem::exists(request.lab))
     return wrong(fmt::format("--lab {}: there is no such file; see `sumac lab help`", request.lab));
+  if (!request.lab.empty())
+    if (const auto fits = fits_into_lab(request); !fits) return wrong(fits.error().context);
   if (!request.lab.empty()) request.lab = std::filesystem::absolute(request.lab).string();
   Places places{.sumac = bin_directory() + "/sumac", .program = mpi->program};
   if (const auto done = read_by_benchmark(request, mpi->program)) return *done;

@@ -45,8 +45,12 @@ Result<> take(Request& request, const std::string& option, const std::string& va
   } else if (option == "--mpirun") {
     request.launcher = words_of(value);
     if (request.launcher.empty()) return fail(Errc::invalid, "--mpirun is empty: name the launcher");
+  } else if (option == "--lab") {
+    request.lab = value;
   } else {
-    (option == "--lab" ? request.lab : option == "--json" ? request.json : request.plot) = value;
+    if (value.empty() || value.starts_with("-"))
+      return fail(Errc::invalid, "{} '{}': give a file's name; ./-x for one that begins with '-'", option, value);
+    (option == "--json" ? request.json : request.plot) = value;
   }
   return {};
 }

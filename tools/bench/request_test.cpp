@@ -51,6 +51,10 @@ TEST(BenchRequest, MistakesAreNamed) {
       {"a lab and hosts", {"--lab", "f.yaml", "--hosts", "a,b", "osu_bcast"}, "leave --hosts out"},
       {"JSON without a comparison", {"--json", "f", "osu_bcast"}, "add --compare"},
       {"a plot and none", {"--compare", "--plot", "a", "--no-plot", "osu_bcast"}, "contradict"},
+      {"an option for a plot's name", {"--compare", "osu_bcast", "--plot", "-x"}, "--plot '-x': give a file's name"},
+      {"a forgotten plot's name", {"--compare", "--plot", "--no-plot", "osu_bcast"}, "--plot '--no-plot': give a file"},
+      {"an option for a file", {"--compare", "--json", "-x", "osu_bcast"}, "--json '-x': give a file's name"},
+      {"no name for a file", {"--compare", "--json", "", "osu_bcast"}, "--json '': give a file's name"},
       {"an empty launcher", {"--mpirun", " ", "osu_bcast"}, "--mpirun is empty"},
   };
   for (const auto& row : rows) {

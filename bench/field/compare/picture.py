@@ -1,15 +1,17 @@
 """The plot of a comparison: both times above, their ratio below, over the size, each with its 95 % interval."""
 
+import io
 import textwrap
 
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot, ticker  # noqa: E402  pylint: disable=wrong-import-position
+from matplotlib import pyplot, ticker, transforms  # noqa: E402  pylint: disable=wrong-import-position
 
-from results import size_text  # noqa: E402  pylint: disable=wrong-import-position
+from results import ranks_text, size_text  # noqa: E402  pylint: disable=wrong-import-position
 
-SUMAC, MPI, PAPER, GRID, INK, SOFT = "#1b6e3c", "#b5651d", "#ffffff", "#e4e6ea", "#22262b", "#5d646d"
+SUMAC, MPI, PAPER, GRID, INK, SOFT, ALARM = "#1b6e3c", "#b5651d", "#ffffff", "#e4e6ea", "#22262b", "#5d646d", "#b3261e"
+SUBTITLE_WIDTH, SUBTITLE_LINE = 100, 11  # characters of the grey lines, and points from one to the next
 FACE = {"font.family": "sans-serif", "font.size": 10, "axes.edgecolor": "#9aa1a9", "axes.labelcolor": INK, "text.color": INK, "xtick.color": SOFT,
         "ytick.color": SOFT, "svg.fonttype": "path", "svg.hashsalt": "sumac"}
 
@@ -51,8 +53,7 @@ def draw_times(axes, rows, positions):
     axes.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5), numticks=12))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(plain_number))
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
-    axes.set_ylabel("time of a call (µs)")
-    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1.08), ncol=2, borderaxespad=0)
+    axes.set_ylabel("time of a call (µs)" if rows[0].overlap(0) is None else "communication alone (µs)")
 
 
 def draw_ratio(axes, rows, positions):
@@ -74,6 +75,20 @@ def draw_ratio(axes, rows, positions):
     axes.text(1.0, 1.02, "above 1: Sumac is faster", transform=axes.transAxes, ha="right", va="bottom", fontsize=8.5, color=SOFT)
 
 
+def subtitle(comparison):
+    """Returns its lines, none wider than the axes."""
+    bars_are = ", bars: 95 % intervals of the medians" if comparison.has_intervals else ""
+    pairs = f"{comparison.pairs} pairs in turns{bars_are}"
+    lines = [f"{comparison.title}; {pairs}"]
+    if len(lines[0]) > SUBTITLE_WIDTH:
+        lines = [*wrapped(comparison.title), pairs]
+    return lines + wrapped("; ".join(comparison.warnings))
+
+
+def wrapped(text):
+    return textwrap.wrap(text, SUBTITLE_WIDTH, max_lines=2, placeholder=" ...", break_on_hyphens=False)
+
+
 def draw_group(comparison, group, rows):
     benchmark, ranks = group
     figure, (times, ratio) = pyplot.subplots(2, 1, figsize=(7.6, 6.4), sharex=True, height_ratios=(3, 2), layout="constrained")
@@ -85,22 +100,25 @@ def draw_group(comparison, group, rows):
     draw_times(times, rows, positions)
     draw_ratio(ratio, rows, positions)
     label_sizes(ratio, rows, positions)
-    what = f"{benchmark}, {ranks} ranks" + (", communication alone" if rows[0].overlap(0) is not None else "")
-    times.set_title(what, loc="left", fontsize=13, fontweight="bold", pad=24)
-    times.text(0, 1.03, f"{textwrap.shorten(comparison.title, 70, placeholder=' ...')}; {comparison.pairs} pairs in turns, bars: 95 % intervals of the medians", transform=times.transAxes, fontsize=8.5,
-               color=SOFT, va="bottom")
+    small = subtitle(comparison)
+    further = SUBTITLE_LINE * (len(small) - 1)
+    times.set_title(f"{benchmark}, {ranks_text(ranks)}", loc="left", fontsize=13, fontweight="bold", pad=24 + further)
+    small_text = times.text(0, 1.03, "\n".join(small), transform=times.transAxes, fontsize=8.5, color=ALARM if comparison.warnings else SOFT, va="bottom")
+    small_text.set_in_layout(False)  # The title above it keeps its place; a wide line must not squeeze the axes.
+    above = times.transAxes + transforms.ScaledTranslation(0, further / 72, figure.dpi_scale_trans)
+    times.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1.08), bbox_transform=above, ncol=2, borderaxespad=0)
     return figure
 
 
 def draw(comparison, name):
-    """Writes NAME.png and NAME.svg, with the benchmark and ranks in the name where there are several; returns the paths."""
-    groups, paths = list(comparison.groups()), []
+    """Yields (path, bytes) of NAME.png and NAME.svg, with the benchmark and ranks in the name where there are several."""
+    groups = list(comparison.groups())
     with pyplot.rc_context(FACE):
         for group, rows in groups:
             figure = draw_group(comparison, group, rows)
             base = name if len(groups) == 1 else f"{name}-{group[0]}-{group[1]}ranks"
             for kind in ("png", "svg"):
-                figure.savefig(f"{base}.{kind}", dpi=150, metadata={"Date": None} if kind == "svg" else None)
-                paths.append(f"{base}.{kind}")
+                file = io.BytesIO()
+                figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+                yield f"{base}.{kind}", file.getvalue()
             pyplot.close(figure)
-    return paths

@@ -1,5 +1,7 @@
 """Runs the two sides in turns: one process group for each run, which ends with this script, also if that is killed."""
 
+import collections
+import contextlib
 import ctypes
 import json
 import os
@@ -12,7 +14,8 @@ import time
 from core.clock import clock
 from core.pairs import take_turns
 
-LAST_LINE = re.compile(r"^sumac: .*\d.*$", re.MULTILINE)
+# As bindings/common/tally.c prints it. Other lines of `sumac run` begin alike and may hold a digit too.
+LAST_LINE = re.compile(r"^sumac: (?:job \d+|without a tree|collectives): [A-Za-z][A-Za-z ]* \d+\b.*$", re.MULTILINE)
 SIDE_NAMES = {"sumac": "with Sumac", "mpi": "without"}
 
 
@@ -24,8 +27,22 @@ class Failed(Exception):
         self.status = status
 
 
+def give_up(stream):
+    """What Python still holds for a broken stream goes to /dev/null: at the exit it would fail again."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def say(text, end="\n"):
+    """Prints to stderr. One that is closed or full ends no measurement."""
+    try:
+        print(text, end=end, file=sys.stderr, flush=True)
+    except OSError:
+        give_up(sys.stderr)
+
+
 def complaint(text, status):
-    print(f"sumac bench: {text}", file=sys.stderr)
+    say(f"sumac bench: {text}")
     return status
 
 
@@ -34,14 +51,27 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
+def by_table(rows):
+    """Returns the rows as {(benchmark, ranks, bytes): row}. Sizes grow within a table, so one that does not grow begins another. A benchmark's
+    second table with as many ranks (`Bcast Bcast`) gets a name of its own, bcast-2."""
+    found, tables, last = {}, collections.Counter(), None
+    for row in rows:
+        table = (row["benchmark"], row["ranks"])
+        if last is None or table != last[0] or row["bytes"] <= last[1]:
+            tables[table] += 1
+        last = (table, row["bytes"])
+        name = row["benchmark"] if tables[table] == 1 else f"{row['benchmark']}-{tables[table]}"
+        found[name, row["ranks"], row["bytes"]] = {**row, "benchmark": name}
+    return found
+
+
 class Run:
-    """What one run printed: its rows as {(benchmark, ranks, bytes): row}, and Sumac's last line."""
+    """What one run printed: its rows, Sumac's last line, and all that came on stderr."""
 
     def __init__(self, out, err):
-        rows = [json.loads(line) for line in out.splitlines() if line.startswith('{"benchmark"')]
-        self.rows = {(row["benchmark"], row["ranks"], row["bytes"]): row for row in rows}
+        self.rows = by_table(json.loads(line) for line in out.splitlines() if line.startswith('{"benchmark"'))
         found = LAST_LINE.findall(err)
-        self.last_line = found[-1] if found else ""
+        self.last_line, self.own_lines = found[-1] if found else "", err
 
 
 def end(process):
@@ -56,11 +86,14 @@ def end(process):
     process.wait()
 
 
+def environment_of(side):
+    """SUMAC_ENABLE is what tells the sides apart, so the user's own setting counts for neither."""
+    kept = {name: value for name, value in os.environ.items() if name != "SUMAC_ENABLE"}
+    return {**kept, "SUMAC_ENABLE": "0"} if side == "mpi" else {**kept, "SUMAC_LAST_LINE": "1"}
+
+
 def run(side, command):
-    environment = {**os.environ, "SUMAC_LAST_LINE": "1"}
-    if side == "mpi":
-        environment = {**os.environ, "SUMAC_ENABLE": "0"}
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen(command, env=environment_of(side), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                errors="replace", start_new_session=True, preexec_fn=end_with_parent)
     try:
         out, err = process.communicate()
@@ -68,11 +101,11 @@ def run(side, command):
         end(process)
         raise
     if process.returncode != 0:
-        sys.stderr.write(err)
+        say(err, end="")
         raise Failed(f"the run {SIDE_NAMES[side]} ended with status {process.returncode}; its own lines stand above", process.returncode if process.returncode > 0 else 1)
     done = Run(out, err)
     if not done.rows:
-        sys.stderr.write(err)
+        say(err, end="")
         raise Failed(f"the run {SIDE_NAMES[side]} printed no row: is the largest size too small, or the memory limit (-M, -mem)?", 1)
     return done
 
@@ -87,15 +120,26 @@ class Progress:
         spent = time.monotonic() - self.begin
         left = spent / done * (self.pairs - done)
         if sys.stderr.isatty():
-            print(f"\rpair {done} of {self.pairs}, {clock(left)} left ", end="\n" if done == self.pairs else "", file=sys.stderr, flush=True)
+            say(f"\rpair {done} of {self.pairs}, {clock(left)} left ", end="\n" if done == self.pairs else "")
         else:
-            print(f"sumac bench: pair {done} of {self.pairs}, {clock(left)} left", file=sys.stderr, flush=True)
+            say(f"sumac bench: pair {done} of {self.pairs}, {clock(left)} left")
+
+
+def show_that_it_stood_aside(done):
+    """Says so at the first pair, so that nobody need wait for all of them."""
+    say(done.own_lines, end="" if done.own_lines.endswith("\n") or not done.own_lines else "\n")
+    above = "its own lines stand above" if done.own_lines.strip() else "it printed nothing"
+    say(f"sumac bench: the run with Sumac has no last line of Sumac, so both sides may be the MPI alone; {above}, "
+        "and `SUMAC_EXPLAIN=1 sumac bench ...` prints why")
 
 
 def measure(sides, pairs):
     """Returns [(run without, run with)] in the order of the pairs; the first to run alternates."""
-    progress, measured = Progress(pairs), []
+    progress, measured, has_shown = Progress(pairs), [], False
     for pair in take_turns(pairs, lambda: run("mpi", sides["mpi"]), lambda: run("sumac", sides["sumac"])):
         measured.append(pair)
+        if not pair[1].last_line and not has_shown:
+            show_that_it_stood_aside(pair[1])
+            has_shown = True
         progress(len(measured))
     return measured
