@@ -1,6 +1,7 @@
 // `sumac`: one program for users. Its subcommands are listed here and live in files of their own.
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ void print_help() {
 }  // namespace
 
 int complain(const std::string& text, int status) {
-  fmt::print(stderr, "sumac: {}\n", text);
+  // Not by fmt::print, which throws where stderr is closed or full: the exit status must come all the same.
+  std::fputs(fmt::format("sumac: {}\n", text).c_str(), stderr);
   return status;
 }
 

@@ -8,10 +8,12 @@ def clock(seconds):
 
 
 def end_as_by_ctrl_c():
-    """Makes SIGTERM and SIGHUP raise KeyboardInterrupt, so that the program ends its children on the way out."""
+    """Makes SIGTERM and SIGHUP raise KeyboardInterrupt, so that the program ends its children on the way out. A signal that is ignored,
+    as SIGHUP is behind nohup, stays so."""
 
     def stop(number, _):
         raise KeyboardInterrupt(number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)

@@ -154,7 +154,8 @@ std::vector<std::string> compare_command(const Request& request, const Places& p
   const auto add = [&](const char* option, const std::string& value) {
     command.push_back(fmt::format("--{}={}", option, value));
   };
-  add("sides", sides.dump());
+  // A word that is no UTF-8 names no benchmark; it is refused by the program that would measure.
+  add("sides", sides.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   add("pairs", std::to_string(request.pairs));
   add("benchmark", words);
   if (!request.json.empty()) add("json", request.json);

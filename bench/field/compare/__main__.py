@@ -2,15 +2,12 @@
 interval, and on request the numbers as JSON and a plot. It is no command of its own; `sumac bench --help` has the options."""
 
 import argparse
-import contextlib
 import errno
 import functools
 import json
 import os
 import pathlib
 import re
-import secrets
-import shutil
 import signal
 import stat
 import subprocess
@@ -20,12 +17,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from core import clock  # noqa: E402  pylint: disable=wrong-import-position
 
+import files  # noqa: E402  pylint: disable=wrong-import-position
 import results  # noqa: E402  pylint: disable=wrong-import-position
 import running  # noqa: E402  pylint: disable=wrong-import-position
 
 SYSTEM_PYTHON = "/usr/bin/python3"
-# A file that is there may take data where its folder takes no new name: a mount point, a folder of somebody else.
-CLOSED_FOLDER = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 NO_MATPLOTLIB = "python3 has no matplotlib: install it (Debian: apt install python3-matplotlib), or say --no-plot"
 
 
@@ -75,65 +71,6 @@ def fill_closed_streams():
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # pylint: disable=consider-using-with
 
 
-def is_renamed_over(path):
-    """Devices, pipes and the files behind our own streams (/dev/stdout) are written where they are."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return True
-    return stat.S_ISREG(found.st_mode) and not any(os.path.samestat(found, os.fstat(number)) for number in (1, 2))
-
-
-def write_beside(path, data):
-    """Writes a new file and gives it the name, so that a failure leaves the old file as it was. Without `data` it only tries."""
-    beside = os.path.join(os.path.dirname(path), f".sumac-bench-{secrets.token_hex(8)}")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data if data is not None else bytes(4096))  # A full file system takes no block.
-        if data is not None:
-            if os.path.exists(path):
-                shutil.copymode(path, beside)
-            os.replace(beside, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-
-
-def write_file(path, data):
-    if is_renamed_over(path):
-        try:
-            return write_beside(os.path.realpath(path), data)
-        except OSError as why:
-            if why.errno not in CLOSED_FOLDER or not os.path.exists(path):
-                raise
-    with open(path, "wb" if is_renamed_over(path) else "ab") as file:
-        file.write(data)
-    return None
-
-
-def try_to_write(path):
-    """Raises OSError if `path` cannot be written, and changes nothing: results of minutes must not be lost to a wrong path."""
-    exists = True
-    try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISFIFO(mode):  # The reader of a pipe would see its end.
-            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY)
-            try:
-                os.write(file, b"")  # /dev/full refuses even nothing.
-            finally:
-                os.close(file)
-    except FileNotFoundError:
-        exists = False
-    if is_renamed_over(path):
-        try:
-            write_beside(os.path.realpath(path), None)
-        except OSError as why:
-            if why.errno not in CLOSED_FOLDER or not exists:
-                raise
-
-
 def plot_name(args):
     """Returns the files' name without .png and .svg. That of a folder would hide them, or put them beside it."""
     name = re.sub(r"\.(png|svg)$", "", args.plot)
@@ -142,25 +79,13 @@ def plot_name(args):
     return name
 
 
-def obstacle(path):
-    """Returns why `path` cannot be written and what to do, or None."""
-    try:
-        try_to_write(path)
-    except FileNotFoundError:
-        folder = pathlib.Path(path).resolve().parent
-        return f"the folder {folder} takes no new file: name another" if folder.is_dir() else f"there is no folder {folder}: make it, or name another"
-    except OSError as why:
-        return f"{why.strerror}: name a file that you may write"
-    return None
-
-
 def check_outputs(args):
     """Before anything is measured. A plot that nobody asked for is left out where it cannot be written."""
     args.plot = plot_name(args)
-    if args.json and (why := obstacle(args.json)):
+    if args.json and (why := files.obstacle(args.json)):
         raise running.Failed(f"--json {args.json}: {why}", 2)
     for kind in ("png", "svg"):
-        if not args.plot or not (why := obstacle(f"{args.plot}.{kind}")):
+        if not args.plot or not (why := files.obstacle(f"{args.plot}.{kind}")):
             continue
         if args.plot_is_asked_for:
             raise running.Failed(f"--plot {args.plot}.{kind}: {why}", 2)
@@ -193,7 +118,7 @@ def print_table(comparison):
 
 
 def write_plot(path, data):
-    write_file(path, data)
+    files.write(path, data)
     running.say(f"sumac bench: {path}")
 
 
@@ -202,7 +127,7 @@ def outputs(args, comparison, picture):
     yield "the table", functools.partial(print_table, comparison)
     if args.json:
         text = json.dumps(comparison.as_json(args.sides), indent=1) + "\n"
-        yield f"--json {args.json}", functools.partial(write_file, args.json, text.encode())
+        yield f"--json {args.json}", functools.partial(files.write, args.json, text.encode())
     for path, data in picture.draw(comparison, args.plot) if picture else ():
         yield path, functools.partial(write_plot, path, data)
 
