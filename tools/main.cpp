@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/command_line.hpp"
 #include "tools/commands.hpp"
 
 namespace sumac::tools {
@@ -31,7 +32,7 @@ constexpr Subcommand kSubcommands[] = {
 };
 
 void print_help() {
-  fmt::print("usage: sumac SUBCOMMAND ...\n\n");
+  fmt::print("usage: sumac SUBCOMMAND ...\n       sumac --version\n\n");
   for (const auto& each : kSubcommands) fmt::print("  {:8} {}\n", each.name, each.summary);
 }
 
@@ -53,6 +54,10 @@ int main(int argc, char** argv) {
   if (all.empty() || all[0] == "help" || all[0] == "--help" || all[0] == "-h") {
     print_help();
     return all.empty() ? 2 : 0;
+  }
+  if (all[0] == "version" || all[0] == "--version" || all[0] == "-v") {
+    fmt::print("sumac {}\n", sumac::control::version_text());
+    return 0;
   }
   // These are not for users.
   if (all[0] == "doctor-host") return doctor_host_command({all.begin() + 1, all.end()});

@@ -118,6 +118,7 @@ static int begin(const struct sumac_job_spec* given) {
   spec.group_channel_idx = find_channel(given);
   spec.world_local_rank = given->local_rank;
   spec.enable_thread_support = given->threads;
+  sumac_tree_has_team();
   return sharp_coll_init(&spec, &job.context);
 }
 

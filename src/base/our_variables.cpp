@@ -19,6 +19,13 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_BUILD", "Tests of the component: the build folder."},
     {"SUMAC_OMPI5_PREFIX",
      "Tests of the component: the prefix of an Open MPI 5.0, for which it is built (docs/tools.md)."},
+    {"SUMAC_OSU_SRC", "Tests and benches: a built source tree of OSU's benchmarks, which are used in place of ours."},
+    {"SUMAC_SEEDS", "Tests: the folder of the published texts, whose tables are compared with ours."},
+    {"SUMAC_UCC_SRC", "Tests: a tree of UCC that was built `--with-sharp` on our headers."},
+    {"SUMAC_NCCL_PLUGIN_SRC", "Tests: a tree of the NCCL plugin that was built `--with-sharp` on our headers."},
+    {"SUMAC_TORCH_SRC", "`make bench-torch`: a copy of PyTorch's source, for its test_c10d_gloo.py."},
+    {"SUMAC_WALK_DIR", "`make walk`: where a build that records its functions writes them."},
+    {"SUMAC_SETUP_ROOT", "sharp_daemons_setup.sh: a folder that it takes for the root of the machine, for tests."},
     {"SUMAC_TEST_VERBOSE", "Tests of sharpd: its log lines on stderr."},
     {"SUMAC_TLS_DIR",
      "`sumac` and its like, to a manager with certificates: directory with ca.crt and admin-NAME.crt, .key "

@@ -60,6 +60,20 @@ TEST(ClientOptions, AMistypedVariableIsNoticedAndAForeignOneIsNot) {
   EXPECT_EQ(sentences[1], "unknown variable SUMAC_TRANSPROT: did you mean SUMAC_TRANSPORT?");
 }
 
+/// In a process of its own: once there is a team, there is one.
+TEST(ClientOptionsDeathTest, WhereATeamIsItNamesWhatBelongsToNoProgram) {
+  const auto names = [] {
+    ::setenv("SHARP_COLL_ENABEL_SAT", "1", 1);
+    ::setenv("SUMAC_TRANSPROT", "tcp", 1);
+    ::setenv("SUMAC_VERBOSE", "1", 1);
+    const auto before = unknown_client_variables();
+    leave_names_to_team();
+    const auto behind = unknown_client_variables();
+    ::_exit(before.size() == 3 && behind.size() == 1 && behind[0].find("SHARP_COLL_") != std::string::npos ? 0 : 1);
+  };
+  EXPECT_EXIT(names(), testing::ExitedWithCode(0), "");
+}
+
 TEST(ForkGuard, AChildIsAnotherProcess) {
   const auto mark = process_mark();
   EXPECT_TRUE(same_process(mark));

@@ -1,5 +1,7 @@
 #include "client/options.hpp"
 
+#include <algorithm>
+
 #include "base/our_variables.hpp"
 #include "client/stripes.hpp"
 
@@ -155,9 +157,11 @@ std::span<const Option<ClientConfig>> client_options() { return kTable; }
 
 namespace {
 BindingSettings given;
+bool has_team = false;
 }  // namespace
 
 void use_settings(BindingSettings settings) { given = std::move(settings); }
+void leave_names_to_team() { has_team = true; }
 
 Result<ClientConfig> load_client_config() {
   auto config = load<ClientConfig>(kTable, environment());
@@ -170,10 +174,14 @@ Result<ClientConfig> load_client_config() {
 std::vector<std::string> unknown_client_variables() {
   std::vector<std::string> known;
   append_names<ClientConfig>(kTable, known);
-  // The prefix SUMAC_ also covers variables of other parts: every job loads this library, so here someone checks them.
   constexpr std::string_view kPrefixes[] = {"SHARP_COLL_", "SUMAC_COLL_", "SUMAC_"};
+  const auto prefixes = std::span(kPrefixes).first(has_team ? 2 : 3);
   std::vector<std::string> sentences;
-  for (const auto& unknown : unknown_variables(known, kPrefixes)) sentences.push_back(to_string(unknown));
+  for (const auto& unknown : unknown_variables(known, prefixes)) {
+    const auto is_of = [&](std::string_view prefix) { return unknown.name.starts_with(prefix); };
+    if (has_team && std::ranges::none_of(prefixes, is_of)) continue;
+    sentences.push_back(to_string(unknown));
+  }
   return sentences;
 }
 

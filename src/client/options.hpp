@@ -68,9 +68,11 @@ struct BindingSettings {
 };
 /// They hold for load_client_config() from now on.
 void use_settings(BindingSettings settings);
+/// From now on a team of this process names the variables that belong to no program; it does so without a tree too.
+void leave_names_to_team();
 
 /// Returns a sentence for each SHARP_COLL_* and SUMAC_* variable in the environment that no program of ours knows, with
-/// the name that was probably meant.
+/// the name that was probably meant. Below a binding with a team the team has those with no program's prefix.
 std::vector<std::string> unknown_client_variables();
 
 /// Reads only SHARP_COLL_LOG_LEVEL; `warn` if it is unset or not a number.

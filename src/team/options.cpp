@@ -105,7 +105,10 @@ const char* sumac_team_variable(size_t index) {
 void sumac_team_options_check(void (*say)(const char* sentence)) {
   std::vector<std::string> known;
   sumac::append_names<sumac::team::Options>(sumac::team::kOptions, known);
-  constexpr std::string_view kPrefixes[] = {"SUMAC_SHM_", "SUMAC_TEAM_"};
+  // Not every job loads the client, so the team also names what belongs to no program, and what nearly is one of these.
+  for (const auto names : {sumac::team_variables(), sumac::client_variables()})
+    known.insert(known.end(), names.begin(), names.end());
+  constexpr std::string_view kPrefixes[] = {"SUMAC_SHM_", "SUMAC_TEAM_", "SUMAC_"};
   for (const auto& unknown : sumac::unknown_variables(known, kPrefixes)) {
     if (unknown.name.starts_with("HCOLL_")) continue;
     say(sumac::to_string(unknown).c_str());

@@ -162,12 +162,24 @@ std::vector<std::string>& said() {
 }
 
 TEST(Options, MistypedNamesAreNamed) {
-  const Environment environment({{"SUMAC_SHM_BARIER", "flat"}, {"SUMAC_TEAM_DEPTH", "2"}, {"SUMAC_EXPLAN", "1"}});
+  const Environment environment({{"SUMAC_SHM_BARIER", "flat"},
+                                 {"SUMAC_TEAM_DEPTH", "2"},
+                                 {"SUMAC_EXPLAN", "1"},
+                                 {"SUMAC_ENABL", "0"},
+                                 {"SUMAC_LASTLINE", "1"},
+                                 {"SUMAC_TRANSPROT", "tcp"},
+                                 {"SUMAC_VERBOSE", "1"},
+                                 {"SUMAC_COLL_WAITT", "1"},
+                                 {"SUMAC_NODE_NAM", "a"}});
   said().clear();
   sumac_team_options_check([](const char* sentence) { said().push_back(sentence); });
   std::sort(said().begin(), said().end());
-  EXPECT_EQ(said(), (std::vector<std::string>{"unknown variable SUMAC_EXPLAN: did you mean SUMAC_EXPLAIN?",
-                                              "unknown variable SUMAC_SHM_BARIER: did you mean SUMAC_SHM_BARRIER?"}));
+  EXPECT_EQ(said(), (std::vector<std::string>{"unknown variable SUMAC_ENABL: did you mean SUMAC_ENABLE?",
+                                              "unknown variable SUMAC_EXPLAN: did you mean SUMAC_EXPLAIN?",
+                                              "unknown variable SUMAC_LASTLINE: did you mean SUMAC_LAST_LINE?",
+                                              "unknown variable SUMAC_SHM_BARIER: did you mean SUMAC_SHM_BARRIER?",
+                                              "unknown variable SUMAC_TRANSPROT: did you mean SUMAC_TRANSPORT?",
+                                              "unknown variable SUMAC_VERBOSE"}));
 }
 
 TEST(Options, NamesCanBeListed) {

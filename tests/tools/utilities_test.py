@@ -196,7 +196,7 @@ class Cmd(unittest.TestCase):
     def test_tables(self):
         topology, trees, jobs, quotas = self.views()
         self.assertRegex(topology, r"1 hosts in the fabric, 1 sharpds connected\nNODE +ID +PARENT +STATE .*\nnode +1 +- +root +up +tcp:127\.0\.0\.1:\d+ +512 +512\n")
-        self.assertRegex(trees, r"root node\n  node\n")
+        self.assertRegex(trees, r"^tree 0 id \d+: root node\n  node\n$")
         self.assertEqual(jobs, "no job\n")
         self.assertRegex(quotas, r"OSTs +0 +512\ngroups +0 +512\n")
         self.assertIn("default_quota_percent 10\n", quotas)
@@ -204,7 +204,9 @@ class Cmd(unittest.TestCase):
     def test_json(self):
         topology, trees, jobs, quotas = map(json.loads, self.views("--json"))
         self.assertEqual((topology["hosts"], topology["nodes"][0]["name"], topology["nodes"][0]["registered"]), (1, "node", True))
+        parts = [part.pop("trees") for part in trees["nodes"]]
         self.assertEqual(trees["nodes"], [{"id": 1, "name": "node", "parent": None, "registered": True}])
+        self.assertEqual([(one["tree"], one["parent"]) for one in parts[0]], [(trees["trees"][0]["tree"], None)])
         self.assertEqual(jobs, {"jobs": []})
         self.assertEqual((quotas["osts_granted"], quotas["osts_free"], quotas["users"]), (0, 512, []))
 

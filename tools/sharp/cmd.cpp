@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -85,27 +86,40 @@ void print_topology(const json& top) {
 }
 
 json trees(const json& top) {
-  json result = top.contains("trees") ? pick(top, {"trees"}) : pick(top, {"tree_id", "root"});
+  json result = pick(top, {"trees"});
   for (const auto& node : list_of(top, "nodes"))
-    result["nodes"].push_back(pick(node, {"id", "name", "parent", "registered"}));
+    result["nodes"].push_back(pick(node, {"id", "name", "parent", "registered", "trees"}));
   return result;
 }
+/// A node has a parent in each of its trees.
+void print_tree(const json& nodes, const json& tree, std::set<std::string>& placed) {
+  std::multimap<std::string, const json*> children;
+  for (const auto& node : nodes)
+    for (const auto& part : list_of(node, "trees"))
+      if (text(part, "tree") == text(tree, "tree")) children.emplace(text(part, "parent"), &node);
+  std::size_t printed = 0;
+  const std::function<void(const std::string&, std::size_t)> print = [&](const std::string& parent, std::size_t depth) {
+    const auto [begin, end] = children.equal_range(parent);
+    for (auto child = begin; child != end; ++child) {
+      if (++printed > children.size()) return;  // A manager whose answer has a loop must not hang us.
+      const json& node = *child->second;
+      placed.insert(text(node, "name"));
+      fmt::print("{:>{}}{}{}\n", "", 2 * depth, text(node, "name"), is(node, "registered") ? "" : "  (not registered)");
+      print(text(node, "name"), depth + 1);
+    }
+  };
+  fmt::print("tree {} id {}: {}\n", text(tree, "tree"), text(tree, "id"),
+             is(tree, "lost") ? "lost" : "root " + text(tree, "root"));
+  print("-", 1);
+}
+
 void print_trees(const json& top) {
   const auto nodes = list_of(top, "nodes");
-  std::multimap<std::string, const json*> children;
-  for (const auto& node : nodes) children.emplace(text(node, "parent"), &node);
-  std::size_t printed = 0;
-  const std::function<void(const json&, std::size_t)> print = [&](const json& node, std::size_t depth) {
-    if (++printed > nodes.size()) return;  // A manager whose answer has a loop must not hang us.
-    fmt::print("{:>{}}{}{}\n", "", 2 * depth, text(node, "name"), is(node, "registered") ? "" : "  (not registered)");
-    const auto [begin, end] = children.equal_range(text(node, "name"));
-    for (auto child = begin; child != end; ++child) print(*child->second, depth + 1);
-  };
-  for (const auto& tree : list_of(top, "trees"))
-    fmt::print("tree {} id {}: root {}\n", text(tree, "index"), text(tree, "id"), text(tree, "root"));
-  if (!top.contains("trees")) fmt::print("tree id {}: root {}\n", text(top, "tree_id"), text(top, "root"));
+  std::set<std::string> placed;
+  for (const auto& tree : list_of(top, "trees")) print_tree(nodes, tree, placed);
   for (const auto& node : nodes)
-    if (text(node, "parent") == "-") print(node, 1);
+    if (!placed.contains(text(node, "name")))
+      fmt::print("in no tree: {}{}\n", text(node, "name"), is(node, "registered") ? "" : "  (not registered)");
 }
 
 json jobs(const json& top) { return pick(top, {"jobs"}); }

@@ -108,11 +108,13 @@ Result<> Team::share(Exchange& exchange) {
 
 Result<> Team::create(Exchange& exchange) {
   char why[1024] = "";
-  static sumac_team_options_t* const options = [] {
+  static sumac_team_options_t* const options = [this] {
     sumac_team_options_t* read = nullptr;
     char wrong[1024] = "";
     if (sumac_team_options_read(&read, wrong, sizeof wrong) != SUMAC_TEAM_OK)
       std::fprintf(stderr, "sumac: %s\n", wrong);
+    if (rank() == 0)
+      sumac_team_options_check([](const char* sentence) { std::fprintf(stderr, "sumac: warning: %s\n", sentence); });
     return read;
   }();
   if (options == nullptr) return fail(Errc::invalid, "a variable of the environment is wrong (it is named above)");

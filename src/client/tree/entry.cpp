@@ -14,6 +14,8 @@ void sumac_tree_settings(const char* sharpd, int streams) {
   sumac::client::use_settings({.sharpd_socket = sharpd == nullptr ? "" : sharpd, .streams = streams != 0});
 }
 
+void sumac_tree_has_team(void) { sumac::client::leave_names_to_team(); }
+
 int sumac_tree_has_sharpd(void) {
   const auto config = sumac::client::load_client_config();
   return config && sumac::net::HostClient::connect(config->sharpd_socket, config->job_create_timeout) ? 1 : 0;

@@ -18,6 +18,10 @@ typedef struct sumac_tree sumac_tree_t;
  *  @param streams  Large operations are streamed, unless SHARP_COLL_ENABLE_SAT is set. */
 void sumac_tree_settings(const char* sharpd, int streams);
 
+/** Says that this process has a team, which names mistyped variables in jobs without a tree too (team.h,
+ *  sumac_team_options_check). Before a job begins. */
+void sumac_tree_has_team(void);
+
 /** Returns 1 if a sharpd listens where jobs of this process look for it, else 0. */
 int sumac_tree_has_sharpd(void);
 
