@@ -159,6 +159,39 @@ class DaemonsSetup(unittest.TestCase):
             about_it = [line for line in done.stderr.splitlines() if name in line]
             self.assertEqual((done.returncode, about_it), (0, []))
 
+    def test_the_unit_of_a_package_gets_no_copy_in_front_of_it(self):
+        for folder, name in (("usr/lib/systemd/system", "sharpd"), ("lib/systemd/system", "sharp_am")):
+            unit = self.root / folder / f"{name}.service"
+            unit.parent.mkdir(parents=True)
+            unit.write_text(f"[Service]\nExecStart={self.prefix}/bin/{name} -O /etc/sumac/{name}.conf\n")
+            for words, says in ((["-s"], f"`systemctl enable --now {name}`"), (["-r"], f"disabled {name}")):
+                done = self.setup(*words, "-d", name, "-p", self.prefix)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn(says, done.stdout)
+                self.assertIn(str(unit), done.stdout)
+                self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
+            self.assertTrue(unit.exists())
+        self.assertFalse((self.root / "etc").exists())
+        self.assertFalse((self.prefix / "conf").exists())
+
+    def test_a_copy_in_front_of_a_packages_unit_is_named_and_can_be_removed(self):
+        self.assertEqual(self.setup("-s", self.prefix, "-d", "sharpd").returncode, 0)
+        unit = self.root / "lib/systemd/system/sharpd.service"
+        unit.parent.mkdir(parents=True)
+        unit.write_text(f"[Service]\nExecStart={self.prefix}/bin/sharpd -O x\n")
+        done = self.setup("-s", self.prefix, "-d", "sharpd")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("-r -d sharpd", done.stderr)
+        self.assertEqual(self.setup("-r", "-d", "sharpd", "-p", self.prefix).returncode, 0)
+        self.assertEqual([path for path in (self.root / "etc").rglob("*") if path.is_file()], [])
+
+    def test_the_unit_of_another_installation_does_not_count(self):
+        unit = self.root / "lib/systemd/system/sharpd.service"
+        unit.parent.mkdir(parents=True)
+        unit.write_text("[Service]\nExecStart=/elsewhere/bin/sharpd -O x\n")
+        self.assertEqual(self.setup("-s", self.prefix, "-d", "sharpd").returncode, 0)
+        self.assertTrue((self.root / "etc/systemd/system/sharpd.service").exists())
+
     def test_a_configuration_that_is_there_stays(self):
         (self.prefix / "conf").mkdir()
         mine = self.prefix / "conf/sharpd.conf"
