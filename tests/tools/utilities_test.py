@@ -363,6 +363,36 @@ class Doctor(unittest.TestCase):
         done = run(BIN / "sumac", "doctor", "--json", "--hosts", "a,b", "--launcher", launcher, *words)
         return done.returncode, json.loads(done.stdout)
 
+    def test_a_manager_with_certificates_is_asked_with_those_of_tls_dir(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fabric, pki, log = (pathlib.Path(folder, name) for name in ("fabric.yaml", "pki", "am.log"))
+            fabric.write_text("name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {switch: s}}\n")
+            self.assertEqual(run(BIN / "sumac", "pki", "init", pki, "--fabric", fabric).returncode, 0)
+            read, write = os.pipe()
+            with log.open("w") as stderr, subprocess.Popen(
+                    [BIN / "sharp_am", "--fabric", fabric, "--listen", "127.0.0.1:0", "--tls-dir", pki, "--ready-fd", str(write)],
+                    stdin=subprocess.DEVNULL, stderr=stderr, pass_fds=[write]) as manager:
+                try:
+                    os.close(write)
+                    self.assertTrue(os.read(read, 16), "sharp_am is ready")
+                    address = re.search(r"listens on (127\.0\.0\.1:\d+)", log.read_text())[1]
+                    status, without = self.findings(words=["--manager", address])
+                    _, by_option = self.findings(words=["--manager", address, "--tls-dir", str(pki)])
+                    _, by_hosts = self.hosts("env -C / HOST={host}", "--manager", address, "--tls-dir", os.path.relpath(pki))
+                    _, wrong = self.findings(words=["--manager", address, "--tls-dir", folder])
+                finally:
+                    os.close(read)
+                    manager.terminate()
+        self.assertEqual((status, without["sharp_am"]["health"]), (1, "BAD"))
+        self.assertIn("`--tls-dir DIR` (or SUMAC_TLS_DIR=DIR)", without["sharp_am"]["remedy"])
+        self.assertNotIn("enable", without["sharp_am"]["remedy"], "it runs")
+        self.assertEqual(by_option["sharp_am"]["health"], "ok", by_option["sharp_am"])
+        for host in by_hosts["hosts"]:
+            found = next(each for each in host["report"]["findings"] if each["subject"] == "sharp_am")
+            self.assertEqual(found["health"], "ok", found)
+        self.assertEqual(wrong["sharp_am"]["health"], "BAD")
+        self.assertIn(folder, wrong["sharp_am"]["found"])
+
     def test_hosts_that_do_not_answer_are_findings_and_hold_nobody_up(self):
         turns = "echo ready; for i in 1 2 3 4 5 6 7 8; do echo time 5; done; "
         with tempfile.TemporaryDirectory() as folder:
