@@ -6,7 +6,7 @@
 #   lib/sumac/examples/   an example to try it with;  lib/sumac/bench/: what `sumac bench` starts
 #   include/sharp/api/    the C headers
 #   share/man/            the manual pages
-#   share/sumac/          fabric files for the lab, the example's source;  share/doc/sumac/: what a reader needs
+#   share/sumac/          fabric files for the lab, the example's source, rules and dashboard of Prometheus;  share/doc/sumac/: what a reader needs
 # The tree can be moved as a whole: programs find each other, the libraries and the backend by paths relative to
 # themselves.
 
@@ -51,6 +51,9 @@ function(sumac_install)
   install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c DESTINATION share/sumac/examples)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp DESTINATION include FILES_MATCHING PATTERN "*.h")
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab/fabrics DESTINATION share/sumac FILES_MATCHING PATTERN "*.yaml")
+  install(FILES ${CMAKE_SOURCE_DIR}/packaging/monitoring/alerts.yml ${CMAKE_SOURCE_DIR}/packaging/monitoring/dashboard.json
+                ${CMAKE_SOURCE_DIR}/packaging/monitoring/prometheus.yml
+          DESTINATION share/sumac/monitoring)
   install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/doc/sumac)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION share/doc/sumac FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 endfunction()

@@ -23,7 +23,7 @@ constexpr Subcommand kSubcommands[] = {
     {"bench", "measure collectives as OSU's and Intel's benchmarks do, or compare with and without Sumac",
      bench_command},
     {"page", "the address of the manager's page for a browser, with a token for who asks", page_command},
-    {"fabric", "what a fabric file says, and the trees that come of it: show", fabric_command},
+    {"fabric", "what a fabric file says, and the trees that come of it: show, bounds", fabric_command},
     {"tune", "measure this machine and write which algorithm serves which sizes inside a host", tune_command},
     {"lab", "an emulated fabric on this machine: up, exec, mpirun, status, down", lab_command},
     {"pki", "certificates for daemons that talk over a network: init, issue, show", pki_command},

@@ -126,7 +126,7 @@ class Bad(unittest.TestCase):
     def test_words(self):
         for pattern, *words in (
                 ("there is no command 'fabric list': see `sumac fabric help`", "list"),
-                ("fabric show: name a fabric file", "show"),
+                ("fabric show: name a fabric file, like fabric.yaml", "show"),
                 ("fabric show: '--dto' is not understood", "show", SMALL, "--dto"),
                 ("fabric show: '.*' is not understood", "show", SMALL, RAILS),
                 ("fabric show: --trees needs a value", "show", SMALL, "--trees"),

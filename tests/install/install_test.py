@@ -21,6 +21,7 @@ lib/pkgconfig/sharp.pc lib/sumac/examples/example-allreduce
 lib/sumac/bench/sumac-bench lib/sumac/bench/compare/__main__.py lib/sumac/bench/compare/results.py lib/sumac/bench/core/pairs.py
 include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h
 share/sumac/fabrics/test-4h.yaml share/sumac/examples/allreduce.c
+share/sumac/monitoring/alerts.yml share/sumac/monitoring/dashboard.json share/sumac/monitoring/prometheus.yml
 share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md
 """.split()
 # A program that is built without the sanitizer cannot load a library that is built with it.

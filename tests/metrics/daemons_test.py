@@ -211,8 +211,8 @@ class Daemons(unittest.TestCase):
             port = free.getsockname()[1]
             done = self.top("--once", f"127.0.0.1:{port}")
             self.assertEqual(done.returncode, 1)
-            self.assertIn(f"127.0.0.1:{port}: no answer", done.stdout)
-        for words, says in {(): "name the daemons' addresses", ("--interval", "0", "x:1"): "from 1 to 3600", ("--onc", "x:1"): "unknown option --onc"}.items():
+            self.assertIn(f"127.0.0.1:{port}: nobody listens there", done.stdout)
+        for words, says in {(): "METRICS_LISTEN=127.0.0.1:9501 sumac up", ("--interval", "0", "x:1"): "from 1 to 3600", ("--onc", "x:1"): "unknown option --onc"}.items():
             done = self.top(*words)
             self.assertEqual(done.returncode, 2)
             self.assertIn(says, done.stderr)

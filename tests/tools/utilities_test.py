@@ -159,6 +159,39 @@ class DaemonsSetup(unittest.TestCase):
             about_it = [line for line in done.stderr.splitlines() if name in line]
             self.assertEqual((done.returncode, about_it), (0, []))
 
+    def test_the_unit_of_a_package_gets_no_copy_in_front_of_it(self):
+        for folder, name in (("usr/lib/systemd/system", "sharpd"), ("lib/systemd/system", "sharp_am")):
+            unit = self.root / folder / f"{name}.service"
+            unit.parent.mkdir(parents=True)
+            unit.write_text(f"[Service]\nExecStart={self.prefix}/bin/{name} -O /etc/sumac/{name}.conf\n")
+            for words, says in ((["-s"], f"`systemctl enable --now {name}`"), (["-r"], f"disabled {name}")):
+                done = self.setup(*words, "-d", name, "-p", self.prefix)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn(says, done.stdout)
+                self.assertIn(str(unit), done.stdout)
+                self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
+            self.assertTrue(unit.exists())
+        self.assertFalse((self.root / "etc").exists())
+        self.assertFalse((self.prefix / "conf").exists())
+
+    def test_a_copy_in_front_of_a_packages_unit_is_named_and_can_be_removed(self):
+        self.assertEqual(self.setup("-s", self.prefix, "-d", "sharpd").returncode, 0)
+        unit = self.root / "lib/systemd/system/sharpd.service"
+        unit.parent.mkdir(parents=True)
+        unit.write_text(f"[Service]\nExecStart={self.prefix}/bin/sharpd -O x\n")
+        done = self.setup("-s", self.prefix, "-d", "sharpd")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("-r -d sharpd", done.stderr)
+        self.assertEqual(self.setup("-r", "-d", "sharpd", "-p", self.prefix).returncode, 0)
+        self.assertEqual([path for path in (self.root / "etc").rglob("*") if path.is_file()], [])
+
+    def test_the_unit_of_another_installation_does_not_count(self):
+        unit = self.root / "lib/systemd/system/sharpd.service"
+        unit.parent.mkdir(parents=True)
+        unit.write_text("[Service]\nExecStart=/elsewhere/bin/sharpd -O x\n")
+        self.assertEqual(self.setup("-s", self.prefix, "-d", "sharpd").returncode, 0)
+        self.assertTrue((self.root / "etc/systemd/system/sharpd.service").exists())
+
     def test_a_configuration_that_is_there_stays(self):
         (self.prefix / "conf").mkdir()
         mine = self.prefix / "conf/sharpd.conf"
@@ -331,6 +364,36 @@ class Doctor(unittest.TestCase):
     def hosts(self, launcher, *words):
         done = run(BIN / "sumac", "doctor", "--json", "--hosts", "a,b", "--launcher", launcher, *words)
         return done.returncode, json.loads(done.stdout)
+
+    def test_a_manager_with_certificates_is_asked_with_those_of_tls_dir(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fabric, pki, log = (pathlib.Path(folder, name) for name in ("fabric.yaml", "pki", "am.log"))
+            fabric.write_text("name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {switch: s}}\n")
+            self.assertEqual(run(BIN / "sumac", "pki", "init", pki, "--fabric", fabric).returncode, 0)
+            read, write = os.pipe()
+            with log.open("w") as stderr, subprocess.Popen(
+                    [BIN / "sharp_am", "--fabric", fabric, "--listen", "127.0.0.1:0", "--tls-dir", pki, "--ready-fd", str(write)],
+                    stdin=subprocess.DEVNULL, stderr=stderr, pass_fds=[write]) as manager:
+                try:
+                    os.close(write)
+                    self.assertTrue(os.read(read, 16), "sharp_am is ready")
+                    address = re.search(r"listens on (127\.0\.0\.1:\d+)", log.read_text())[1]
+                    status, without = self.findings(words=["--manager", address])
+                    _, by_option = self.findings(words=["--manager", address, "--tls-dir", str(pki)])
+                    _, by_hosts = self.hosts("env -C / HOST={host}", "--manager", address, "--tls-dir", os.path.relpath(pki))
+                    _, wrong = self.findings(words=["--manager", address, "--tls-dir", folder])
+                finally:
+                    os.close(read)
+                    manager.terminate()
+        self.assertEqual((status, without["sharp_am"]["health"]), (1, "BAD"))
+        self.assertIn("`--tls-dir DIR` (or SUMAC_TLS_DIR=DIR)", without["sharp_am"]["remedy"])
+        self.assertNotIn("enable", without["sharp_am"]["remedy"], "it runs")
+        self.assertEqual(by_option["sharp_am"]["health"], "ok", by_option["sharp_am"])
+        for host in by_hosts["hosts"]:
+            found = next(each for each in host["report"]["findings"] if each["subject"] == "sharp_am")
+            self.assertEqual(found["health"], "ok", found)
+        self.assertEqual(wrong["sharp_am"]["health"], "BAD")
+        self.assertIn(folder, wrong["sharp_am"]["found"])
 
     def test_hosts_that_do_not_answer_are_findings_and_hold_nobody_up(self):
         turns = "echo ready; for i in 1 2 3 4 5 6 7 8; do echo time 5; done; "

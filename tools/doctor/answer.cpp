@@ -44,6 +44,7 @@ int doctor_host_command(const Arguments& arguments) {
   doctor::Report report;
   report.facts = doctor::collect({.cluster = get(*settings, "cluster") == "1",
                                   .manager = get(*settings, "manager"),
+                                  .tls_dir = get(*settings, "tls-dir"),
                                   .names = lines_of(get(*settings, "names")),
                                   .peers = lines_of(get(*settings, "peers"))});
   report.findings = doctor::judge(report.facts);

@@ -23,6 +23,8 @@ std::string guess_manager(const std::vector<DaemonOptions>& daemons) {
 }  // namespace
 
 Facts collect(const Wanted& wanted) {
+  // gRPC and the search for certificates read the environment, and no thread runs yet.
+  if (!wanted.tls_dir.empty()) ::setenv("SUMAC_TLS_DIR", wanted.tls_dir.c_str(), 1);
   Facts facts;
   utsname system{};
   ::uname(&system);

@@ -9,6 +9,7 @@ struct Wanted {
   bool cluster = false;
   std::string
       manager;    ///< ADDR:PORT or unix:PATH; empty: guessed from the environment, the sharpd that runs, `sumac up`.
+  std::string tls_dir;  ///< The directory of the certificates with which the manager is asked; empty: SUMAC_TLS_DIR.
   Strings names;  ///< Hosts whose names this host should resolve.
   Strings peers;  ///< Those of them to which the path is measured.
 };

@@ -112,6 +112,7 @@ void ask_the_manager(Manager& manager) {
   manager.state = status.ok() ? "answers" : "absent";
   if (!status.ok()) {
     manager.why = control::from_status(status).context;
+    if (manager.why.starts_with(control::kTlsFailure)) manager.state = "untrusted";
     return;
   }
   manager.version = reply.version();

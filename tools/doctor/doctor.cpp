@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -23,7 +24,7 @@ namespace {
 using namespace doctor;
 
 constexpr char kHelp[] =
-    "usage: sumac doctor [--json] [--manager ADDR:PORT|unix:PATH] [--fabric FILE]\n"
+    "usage: sumac doctor [--json] [--manager ADDR:PORT|unix:PATH] [--tls-dir DIR] [--fabric FILE]\n"
     "                    [--hosts LIST | --hostfile FILE] [--launcher CMD] [--timeout SECONDS]\n"
     "\n"
     "Looks at this machine, or with --hosts at several hosts side by side, and says what is wrong and how to mend it. "
@@ -44,6 +45,9 @@ constexpr char kHelp[] =
     "  --manager ADDR:PORT|unix:PATH  where sharp_am should be; else SUMAC_HOSTD_MANAGER says, else the sharpd that "
     "runs here,\n"
     "                      else what `sumac up` started, else unix:/run/sumac-am/am.sock\n"
+    "  --tls-dir DIR       the certificates with which it asks sharp_am (ca.crt, admin-NAME.crt and .key); else "
+    "SUMAC_TLS_DIR says.\n"
+    "                      With --hosts: the directory on each host\n"
     "  --json              facts and findings for programs (docs/tools.md)\n";
 
 struct Wish {
@@ -67,7 +71,7 @@ Result<Wish> parse(const Arguments& arguments) {
     if (word == "--json" && !value) {
       wish.json = true;
     } else if (word == "--manager" || word == "--hosts" || word == "--hostfile" || word == "--launcher" ||
-               word == "--fabric" || word == "--timeout") {
+               word == "--fabric" || word == "--timeout" || word == "--tls-dir") {
       if (!value && i + 1 == arguments.size()) return fail(Errc::invalid, "{} needs a value", word);
       wish.values[word] = value ? *value : arguments[++i];
       if (wish.values[word].empty()) return fail(Errc::invalid, "{} needs a value", word);
@@ -132,6 +136,7 @@ bool is_bad(const Findings& findings) {
 int examine_here(const Wish& wish, const Fabric& fabric) {
   Wanted wanted{.cluster = fabric.read.has_value() || !wish.get("--manager").empty(),
                 .manager = wish.get("--manager").empty() ? fabric.manager() : wish.get("--manager"),
+                .tls_dir = wish.get("--tls-dir"),
                 .names = fabric.hosts(),
                 .peers = peers_of(fabric.hosts(), 0)};
   Report report{.facts = collect(wanted)};
@@ -161,10 +166,11 @@ nlohmann::json to_json(const std::vector<HostAnswer>& hosts, const Findings& bet
 }
 
 int examine_hosts(const Wish& wish, const Fabric& fabric, const Strings& hosts, Duration limit) {
-  const auto launcher = wish.get("--launcher");
+  const auto launcher = wish.get("--launcher"), tls_dir = wish.get("--tls-dir");
   const auto answers = ask_hosts({.hosts = hosts,
                                   .launcher = launcher.empty() ? kSsh : launcher,
                                   .manager = wish.get("--manager").empty() ? fabric.manager() : wish.get("--manager"),
+                                  .tls_dir = tls_dir.empty() ? tls_dir : std::filesystem::absolute(tls_dir).string(),
                                   .fabric_hosts = fabric.hosts(),
                                   .limit = limit});
   auto between = compare(answers);

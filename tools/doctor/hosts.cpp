@@ -55,7 +55,7 @@ class Conversation {
     remote_ = *std::move(remote);
     // A host that reads nothing must not hold up the others.
     ::fcntl(remote_.in.get(), F_SETFL, O_NONBLOCK);
-    std::string text = fmt::format("cluster 1\nmanager {}\n", ask.manager);
+    std::string text = fmt::format("cluster 1\nmanager {}\ntls-dir {}\n", ask.manager, ask.tls_dir);
     Strings names = ask.hosts;
     names.insert(names.end(), ask.fabric_hosts.begin(), ask.fabric_hosts.end());
     std::size_t count = 0;

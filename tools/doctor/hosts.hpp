@@ -14,6 +14,7 @@ struct Ask {
   Strings hosts;
   std::string launcher;
   std::string manager;
+  std::string tls_dir;   ///< The directory of certificates on each host; empty: as its environment says.
   Strings fabric_hosts;  ///< Further names that each host should resolve.
   Duration limit{};      ///< For each host. One that has not answered by then is a finding, and holds nobody else up.
 };

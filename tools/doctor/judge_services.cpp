@@ -20,6 +20,11 @@ std::string host_of(std::string_view address) {
 
 std::string port_of(std::string_view address) { return std::string(address.substr(address.rfind(':') + 1)); }
 
+/// The commands that make a daemon run on its host, for both ways to install Sumac.
+std::string start_of(std::string_view daemon) {
+  return fmt::format("`systemctl enable --now {0}` (packages), otherwise `sharp_daemons_setup.sh -s -d {0}`", daemon);
+}
+
 /// One manager has several names and addresses, but one port.
 bool may_be_same_manager(const std::string& a, const std::string& b) {
   return a == b || (!a.starts_with("unix:") && !b.starts_with("unix:") && port_of(a) == port_of(b));
@@ -59,7 +64,7 @@ Finding judge_sharpd(const Facts& facts) {
             ""};
   if (sharpd.state == "absent")
     return {"sharpd", facts.cluster ? Health::bad : Health::note, sharpd.why,
-            "on a cluster `sharp_daemons_setup.sh -s -d sharpd`; for one machine put `sumac run` before the program"};
+            fmt::format("on a cluster {}; for one machine put `sumac run` before the program", start_of("sharpd"))};
   return {"sharpd", Health::bad, fmt::format("{} is there, but sharpd does not answer: {}", sharpd.socket, sharpd.why),
           "its log says more (`journalctl -u sharpd`); a process that was stopped goes on after `kill -CONT PID`"};
 }
@@ -71,14 +76,19 @@ Finding judge_manager(const Facts& facts) {
             fmt::format("version {} at {}, up {} s", manager.version, manager.endpoint, manager.uptime_ms / 1000), ""};
   if (manager.state == "wrong")
     return {"sharp_am", Health::bad, manager.why,
-            "mend what the line names: --manager or SUMAC_HOSTD_MANAGER, or the SUMAC_TLS_ variables"};
+            "mend what the line names: --manager or SUMAC_HOSTD_MANAGER, --tls-dir or the SUMAC_TLS_ variables"};
   const auto text = fmt::format("no answer at {}: {}", manager.endpoint, manager.why);
   if (manager.state == "denied")
     return {"sharp_am", Health::bad, text,
             "another user listens there: end that process, or name the manager with --manager"};
-  return {"sharp_am", facts.cluster ? Health::bad : Health::note, text,
-          "needed on a cluster only: `sharp_daemons_setup.sh -s -d sharp_am` on its host, or say where it is with "
-          "--manager"};
+  const auto health = facts.cluster ? Health::bad : Health::note;
+  if (manager.state == "untrusted")
+    return {"sharp_am", health, text,
+            "`--tls-dir DIR` (or SUMAC_TLS_DIR=DIR): the directory with ca.crt and admin-NAME.crt, from the `sumac pki` "
+            "directory that sharp_am's files come from"};
+  return {"sharp_am", health, text,
+          fmt::format("{}on its host {}, or say where it is with --manager",
+                      facts.cluster ? "" : "needed on a cluster only: ", start_of("sharp_am"))};
 }
 
 Findings judge_ports(const Facts& facts) {

@@ -80,7 +80,7 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
     }
   }
   if (options.fabric_file.empty())
-    return fail(Errc::invalid, "lab up: name a fabric file, like lab/fabrics/test-4h.yaml");
+    return fail(Errc::invalid, "lab up: name a fabric file, like fabric.yaml");
   options.bin_directory = bin_directory();
   if (certificates) {
     auto certify = lab_authority();

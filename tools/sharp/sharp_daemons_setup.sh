@@ -14,7 +14,8 @@ usage: $self -s [DIR] -d NAME [-p DIR] [-m]    set the daemon NAME up as a servi
   -h        this text
 The service reads DIR/conf/NAME.conf, written with all defaults if it is not there, and runs as a user of its own: sumac-am, sumac-an or
 sumac-sharpd, who must be able to read what the configuration names (a key: chgrp it to that user's group, chmod 640). SUMAC_SETUP_ROOT=DIR writes below DIR instead of /
-and calls no systemctl: for packages and images.
+and calls no systemctl: for packages and images. Where Sumac's package brought the unit, -s enables and starts that one and writes none, as
+\`systemctl enable --now NAME\` does, and -r stops and disables it.
 EOF
 }
 die() {
@@ -71,6 +72,42 @@ systemd() {
     echo "$self: systemd does not run here: 'systemctl $*' was not done" >&2
   fi
 }
+
+# A copy in /etc would stand in front of the package's unit and outlive the package. Another installation's unit is
+# none of ours: it starts another program.
+packaged=''
+for each in "$root"/usr/lib/systemd/system/"$name".service "$root"/lib/systemd/system/"$name".service; do
+  [[ -e $each ]] || continue
+  starts=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$each")
+  if [[ $(readlink -f "$starts") == "$(readlink -f "$program")" ]]; then packaged=$each; fi
+done
+
+write_monit() {
+  [[ -n $monit ]] || return 0
+  if [[ -d ${monit_file%/*} ]]; then
+    cat >"$monit_file" <<EOF
+check process $name matching "$program"
+  start program = "/bin/systemctl start $name"
+  stop program = "/bin/systemctl stop $name"
+EOF
+  else
+    echo "$self: no ${monit_file%/*}: monit is not installed, its check was left out" >&2
+  fi
+}
+
+if [[ -n $packaged && ! -e $unit ]]; then
+  if [[ $action == setup ]]; then
+    write_monit
+    systemd enable --now "$name.service"
+    echo "the package has the unit of $name, $packaged: no other was written; \`systemctl enable --now $name\` starts it, configuration $config"
+  else
+    systemd disable --now "$name.service"
+    rm -f "$monit_file"
+    echo "disabled $name; its unit, $packaged, stays with the package"
+  fi
+  exit 0
+fi
+[[ -z $packaged || $action == remove ]] || die "$unit stands in front of the package's $packaged: remove it with -r -d $name, then again"
 
 if [[ $action == remove ]]; then
   [[ -e $unit ]] || die "$unit is not there: $name is not set up on this host"
@@ -196,17 +233,7 @@ EOF
     fi
     ;;
 esac
-if [[ -n $monit ]]; then
-  if [[ -d ${monit_file%/*} ]]; then
-    cat >"$monit_file" <<EOF
-check process $name matching "$program"
-  start program = "/bin/systemctl start $name"
-  stop program = "/bin/systemctl stop $name"
-EOF
-  else
-    echo "$self: no ${monit_file%/*}: monit is not installed, its check was left out" >&2
-  fi
-fi
+write_monit
 systemd daemon-reload
 systemd enable --now "$name.service"
 echo "set up $name: $unit, configuration $config"

@@ -29,6 +29,8 @@ Result<std::string> scrape(const std::string& endpoint, const Access& access) {
     page.append(bytes, count);
     return page.size() <= kPageBytesMax;
   });
+  if (!answer && answer.error() == httplib::Error::Connection)
+    return fail(Errc::lost, "nobody listens there: start the daemon with --metrics-listen, or correct the address");
   if (!answer) return fail(Errc::lost, "no answer ({})", httplib::to_string(answer.error()));
   if (answer->status == 401) return fail(Errc::denied, "it wants a token: --token FILE");
   if (answer->status != 200) return fail(Errc::invalid, "no metrics there (HTTP status {})", answer->status);

@@ -20,6 +20,8 @@ constexpr const char* kHelp =
     "usage: sumac top [--once] [--interval SECONDS] [--token FILE] [--ca FILE] ENDPOINT...\n"
     "\n"
     "Shows what sharp_am, sharp_an and sharpd do now, from their metrics (--metrics-listen; docs/metrics.md).\n"
+    "`sumac up` opens none by itself: its daemons take SUMAC_AM_METRICS_LISTEN, SUMAC_NODE_METRICS_LISTEN and\n"
+    "SUMAC_HOSTD_METRICS_LISTEN (127.0.0.1:PORT) from its environment when it starts them.\n"
     "\n"
     "  ENDPOINT    HOST:PORT, https://HOST:PORT or unix:PATH\n"
     "  --once      print the figures of one interval, and stop (for scripts)\n"
@@ -61,7 +63,9 @@ Result<Wishes> parse(const Arguments& words) {
     }
   }
   if (wishes.endpoints.empty() && !wishes.help)
-    return fail(Errc::invalid, "name the daemons' addresses of --metrics-listen");
+    return fail(Errc::invalid,
+                "name the daemons' addresses of --metrics-listen; `SUMAC_NODE_METRICS_LISTEN=127.0.0.1:9501 sumac up` "
+                "opens one");
   return wishes;
 }
 
