@@ -209,6 +209,14 @@ class DaemonsSetup(unittest.TestCase):
             self.assertIn(said, done.stderr)
 
 
+class Version(unittest.TestCase):
+    def test_sumac_has_that_of_its_daemons(self):
+        for word in ("--version", "-v", "version"):
+            done = run(BIN / "sumac", word)
+            self.assertEqual((done.returncode, done.stdout.split()[0]), (0, "sumac"), word)
+            self.assertEqual(done.stdout.split()[1:], run(BIN / "sharp_am", "--version").stdout.split()[1:])
+
+
 class Cmd(unittest.TestCase):
     """sharp_cmd runs while a job exists that it can see."""
 
