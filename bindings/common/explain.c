@@ -14,10 +14,8 @@ void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t*
   if (!sumac_team_options_explain(options)) {
     return;
   }
-  size_t bytes = sumac_team_explain(team, NULL, 0);
-  char* text = malloc(bytes);
+  char* text = sumac_team_explain_new(team);
   if (NULL != text) {
-    (void)sumac_team_explain(team, text, bytes);
     fputs(text, stderr);
     free(text);
   }

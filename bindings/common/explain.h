@@ -12,7 +12,8 @@ extern "C" {
  *  @param name  The communicator's name; "": it has none. */
 void sumac_explain_none(const sumac_team_options_t* options, const char* name, int size, const char* why);
 
-/** Prints what a new team will do, if the user asked for explanations. */
+/** Prints what a new team will do, if the user asked for explanations: a table, or one line if this process has printed
+ *  the same table for an earlier communicator. */
 void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t* team);
 
 #ifdef __cplusplus

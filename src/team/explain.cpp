@@ -1,10 +1,12 @@
 // Describes a team's choices and their reasons to users: one line per collective and range of sizes.
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "base/c_text.hpp"
 #include "shm/single/timed.hpp"
 #include "team/c_types.hpp"
+#include "team/printed_tables.hpp"
 #include "team/team.hpp"
 
 namespace {
@@ -228,13 +230,22 @@ std::string_view how_ranks_wait(const sumac::shm::WaitSettings& waiting) {
   return waiting.caller_yields ? ": ranks yield instead of spinning, because MPI does (mpi_yield_when_idle)" : "";
 }
 
-std::string whole_text(const sumac_team_t& team) {
+std::string name_of(const sumac_team_t& team) { return team.name.empty() ? "without a name" : team.name; }
+
+std::string heading(const sumac_team_t& team) { return fmt::format("sumac: communicator {}: ", name_of(team)); }
+
+std::string size_of(const sumac_team_t& team) {
+  const int hosts = team.layout.machines;
+  return fmt::format("{} ranks on {} host{}", team.layout.size, hosts, hosts == 1 ? "" : "s");
+}
+
+/// Returns everything that follows the heading; it does not depend on the communicator's name.
+std::string table_of(const sumac_team_t& team) {
   const auto& layout = team.layout;
   std::string text =
-      fmt::format("sumac: communicator {}: {} ranks on {} host{}{}: {}; {} ranks here for {:.3g} processors{}\n",
-                  team.name.empty() ? "without a name" : team.name, layout.size, layout.machines,
-                  layout.machines == 1 ? "" : "s", layout.ranks_apart ? ", each as a host of its own" : "",
-                  layout.words, team.waiting.ranks_on_host, team.waiting.cpus, how_ranks_wait(team.waiting));
+      fmt::format("{}{}: {}; {} ranks here for {:.3g} processors{}\n", size_of(team),
+                  layout.ranks_apart ? ", each as a host of its own" : "", layout.words, team.waiting.ranks_on_host,
+                  team.waiting.cpus, how_ranks_wait(team.waiting));
   text += fmt::format("  {}\n", layout.domain_words);
   if (team.segment)
     text += fmt::format("  shared memory: {}, {} KiB of addresses\n",
@@ -271,7 +282,16 @@ void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const s
 }
 
 size_t sumac_team_explain(const sumac_team_t* team, char* text, size_t text_bytes) {
-  const std::string whole = whole_text(*team);
+  const std::string whole = heading(*team) + table_of(*team);
   sumac::copy_text(whole, text, text_bytes);
   return whole.size() + 1;
+}
+
+char* sumac_team_explain_new(const sumac_team_t* team) {
+  // The object is never destroyed: another thread may make a communicator while the process exits.
+  static auto& printed = *new sumac::team::PrintedTables;
+  std::string table = table_of(*team);
+  if (const auto same = printed.same_as(name_of(*team), table))
+    table = fmt::format("{}: choices as printed for communicator {}\n", size_of(*team), *same);
+  return strdup((heading(*team) + table).c_str());
 }

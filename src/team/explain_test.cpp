@@ -2,8 +2,14 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
 #include "shm/test_exercise.hpp"
 #include "shm/test_filter.hpp"
+#include "team/printed_tables.hpp"
 #include "team/team.hpp"
 #include "team/test_world.hpp"
 
@@ -38,6 +44,65 @@ TEST(Explain, NamesEveryCollectiveAndWhy) {
               sumac_team_destroy(team);
               return "";
             }));
+}
+
+std::string printed_text(const sumac_team_t* team) {
+  const std::unique_ptr<char, decltype(&std::free)> text{sumac_team_explain_new(team), &std::free};
+  return text.get();
+}
+
+TEST(Explain, AnEqualTableIsPrintedOnce) {
+  const auto places = places_of(1, 1, 2);
+  const auto usual = options_with({});
+  const auto other = options_with({{"HCOLL_ML_DISABLE_BCAST", "1"}});
+  const std::string line = "2 ranks on 1 host: choices as printed for communicator ";
+  const struct {
+    const char* name;
+    const OptionsHandle& options;
+    std::string short_text;  ///< Empty: the table is new.
+  } teams[] = {
+      {"first", usual, ""},
+      {"second", usual, "sumac: communicator second: " + line + "first\n"},
+      {"third", other, ""},
+      {"", usual, "sumac: communicator without a name: " + line + "first\n"},
+      {"fifth", other, "sumac: communicator fifth: " + line + "third\n"},
+  };
+  // Each rank is a process of its own, with tables of its own.
+  const auto texts = as_processes(2, 10, [&](World& world) -> std::string {
+    for (const auto& one : teams) {
+      auto spec = world.spec(places, as_c(one.options));
+      spec.name = one.name;
+      sumac_team_t* team = world.create(spec);
+      if (team == nullptr) return world.why;
+      const std::string text = printed_text(team);
+      if (text != (one.short_text.empty() ? explained(team).c_str() : one.short_text)) return text;
+      world.meet();
+      sumac_team_destroy(team);
+    }
+    return "";
+  });
+  for (const auto& text : texts) EXPECT_EQ("", text);
+}
+
+TEST(Explain, MoreTablesThanItRemembersArePrintedEachTime) {
+  PrintedTables printed;
+  const auto table = [](std::size_t i) { return fmt::format("table {}", i); };
+  for (std::size_t i = 0; i <= PrintedTables::kCountMax; ++i)
+    EXPECT_EQ(printed.same_as("first", table(i)), std::nullopt);
+  EXPECT_EQ(printed.same_as("second", table(PrintedTables::kCountMax - 1)), "first");
+  EXPECT_EQ(printed.same_as("second", table(PrintedTables::kCountMax)), std::nullopt);
+  EXPECT_EQ(printed.same_as("third", table(PrintedTables::kCountMax)), std::nullopt);
+}
+
+TEST(Explain, OfThreadsWithOneTableOnePrintsIt) {
+  PrintedTables printed;
+  std::atomic<int> whole = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 8; ++t)
+      threads.emplace_back([&] { whole += printed.same_as("any", "the table").has_value() ? 0 : 1; });
+  }
+  EXPECT_EQ(whole, 1);
 }
 
 TEST(Explain, RanksThatCountAsHostsAreOnTheHostsWhereTheyAre) {

@@ -116,7 +116,8 @@ inline constexpr std::array kRest{
     option<&Options::explain>(
         "SUMAC_EXPLAIN", "0",
         "1: for each communicator, collective and size one line on stderr: what was chosen, what was "
-        "refused, and why."),
+        "refused, and why. A table that the process has printed before is one line, which names the earlier "
+        "communicator."),
     option<&Options::tuning_file>(
         "SUMAC_TUNING_FILE", "",
         "What `sumac tune` measured on this machine. None: $XDG_CONFIG_HOME/sumac/tuning.json, or "

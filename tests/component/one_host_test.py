@@ -141,6 +141,14 @@ class SharedMemory(unittest.TestCase):
                      r"all others +any size +pass: the next module's"):
             self.assertEqual(len(re.findall(rf"^  {line}$", done.err, re.MULTILINE)), 1, f"{line}\n{done.text}")
 
+    def test_explain_prints_an_equal_table_once(self):
+        done = run(2, "churn", "2", "6", env={"SUMAC_EXPLAIN": "1", "SUMAC_TUNING_FILE": "none"})
+        self.assertEqual(done.code, 0, done.text)
+        # The split's rank 0 is the other process.
+        self.assertEqual(done.err.count("\n  barrier "), 2, done.text)
+        lines = re.findall(r"^sumac: communicator (?!MPI_COMM_WORLD).*: 2 ranks on 1 host: choices as printed for communicator MPI_COMM_WORLD$", done.err, re.MULTILINE)
+        self.assertEqual(len(lines), 10, done.text)
+
     def test_explain_says_why_a_communicator_has_no_team(self):
         done = run(4, "hygiene", "alone", env={"SUMAC_EXPLAIN": "1", "OMPI_MCA_coll_hcoll_np": "3"})
         self.assertEqual(done.code, 0, done.text)

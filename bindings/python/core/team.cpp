@@ -8,6 +8,7 @@
 
 #include "base/types.hpp"
 #include "base/wait_policy.hpp"
+#include "bindings/common/explain.h"
 #include "bindings/python/core/alone.hpp"
 #include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/oob.hpp"
@@ -144,11 +145,7 @@ Result<> Team::create(Exchange& exchange) {
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
   if (between_) between_->bind(*across.hosts);
   if (why[0] != '\0' && rank() == 0) say(why);
-  if (sumac_team_options_explain(options) != 0 && rank() == 0) {
-    std::string text(sumac_team_explain(team_, nullptr, 0), '\0');
-    (void)sumac_team_explain(team_, text.data(), text.size());
-    std::fputs(text.c_str(), stderr);
-  }
+  if (rank() == 0) sumac_explain_team(options, team_);
   return {};
 }
 
