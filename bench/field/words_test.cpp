@@ -148,8 +148,7 @@ TEST(FieldWords, IntelsBenchmarks) {
   EXPECT_EQ(wish.count, kFieldKinds);
   ASSERT_EQ(imb_error({"IMB-NBC"}, &wish), "");
   EXPECT_EQ(wish.count, 2 * kFieldKinds);
-  for (const char* wrong : {"-npmin", "Ibcast"})
-    EXPECT_NE(imb_error({"IMB-MPI1", wrong}, &wish), "") << wrong;
+  for (const char* wrong : {"-npmin", "Ibcast"}) EXPECT_NE(imb_error({"IMB-MPI1", wrong}, &wish), "") << wrong;
 }
 
 TEST(FieldWords, NamesJoinedByCommas) {

@@ -242,10 +242,9 @@ std::string size_of(const sumac_team_t& team) {
 /// Returns everything that follows the heading; it does not depend on the communicator's name.
 std::string table_of(const sumac_team_t& team) {
   const auto& layout = team.layout;
-  std::string text =
-      fmt::format("{}{}: {}; {} ranks here for {:.3g} processors{}\n", size_of(team),
-                  layout.ranks_apart ? ", each as a host of its own" : "", layout.words, team.waiting.ranks_on_host,
-                  team.waiting.cpus, how_ranks_wait(team.waiting));
+  std::string text = fmt::format("{}{}: {}; {} ranks here for {:.3g} processors{}\n", size_of(team),
+                                 layout.ranks_apart ? ", each as a host of its own" : "", layout.words,
+                                 team.waiting.ranks_on_host, team.waiting.cpus, how_ranks_wait(team.waiting));
   text += fmt::format("  {}\n", layout.domain_words);
   if (team.segment)
     text += fmt::format("  shared memory: {}, {} KiB of addresses\n",

@@ -8,10 +8,10 @@ namespace sumac::tools::doctor {
 struct Wanted {
   bool cluster = false;
   std::string
-      manager;    ///< ADDR:PORT or unix:PATH; empty: guessed from the environment, the sharpd that runs, `sumac up`.
+      manager;  ///< ADDR:PORT or unix:PATH; empty: guessed from the environment, the sharpd that runs, `sumac up`.
   std::string tls_dir;  ///< The directory of the certificates with which the manager is asked; empty: SUMAC_TLS_DIR.
-  Strings names;  ///< Hosts whose names this host should resolve.
-  Strings peers;  ///< Those of them to which the path is measured.
+  Strings names;        ///< Hosts whose names this host should resolve.
+  Strings peers;        ///< Those of them to which the path is measured.
 };
 
 Facts collect(const Wanted& wanted);

@@ -221,8 +221,9 @@ void describe(V& v, SharpdVersion& s) {
 
 struct Manager {
   std::string endpoint;
-  std::string state;  ///< answers, absent, untrusted (the TLS handshake failed), denied, wrong (an address or a file that
-                      ///< makes no sense)
+  std::string
+      state;  ///< answers, absent, untrusted (the TLS handshake failed), denied, wrong (an address or a file that
+              ///< makes no sense)
   std::string why, version;
   std::int64_t uptime_ms = 0;
   std::vector<KnownNode> nodes;

@@ -83,9 +83,10 @@ Finding judge_manager(const Facts& facts) {
             "another user listens there: end that process, or name the manager with --manager"};
   const auto health = facts.cluster ? Health::bad : Health::note;
   if (manager.state == "untrusted")
-    return {"sharp_am", health, text,
-            "`--tls-dir DIR` (or SUMAC_TLS_DIR=DIR): the directory with ca.crt and admin-NAME.crt, from the `sumac pki` "
-            "directory that sharp_am's files come from"};
+    return {
+        "sharp_am", health, text,
+        "`--tls-dir DIR` (or SUMAC_TLS_DIR=DIR): the directory with ca.crt and admin-NAME.crt, from the `sumac pki` "
+        "directory that sharp_am's files come from"};
   return {"sharp_am", health, text,
           fmt::format("{}on its host {}, or say where it is with --manager",
                       facts.cluster ? "" : "needed on a cluster only: ", start_of("sharp_am"))};

@@ -91,8 +91,7 @@ Result<Wish> parse(const Arguments& arguments) {
   }
   if (wish.dot && !wish.hosts.empty())
     return fail(Errc::invalid, "fabric show: --dot draws whole trees: leave out --hosts");
-  if (wish.file.empty())
-    return fail(Errc::invalid, "fabric {}: name a fabric file, like fabric.yaml", verb);
+  if (wish.file.empty()) return fail(Errc::invalid, "fabric {}: name a fabric file, like fabric.yaml", verb);
   return wish;
 }
 

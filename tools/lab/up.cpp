@@ -79,8 +79,7 @@ Result<lab::LabOptions> parse(const Arguments& arguments) {
       options.fabric_file = std::filesystem::absolute(word).string();
     }
   }
-  if (options.fabric_file.empty())
-    return fail(Errc::invalid, "lab up: name a fabric file, like fabric.yaml");
+  if (options.fabric_file.empty()) return fail(Errc::invalid, "lab up: name a fabric file, like fabric.yaml");
   options.bin_directory = bin_directory();
   if (certificates) {
     auto certify = lab_authority();
