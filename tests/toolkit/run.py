@@ -18,14 +18,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build/dev", help="build folder that the packages are made of (build/dev)")
     parser.add_argument("--out", default="build/toolkit.json", help="the rows of all (build/toolkit.json)")
-    parser.add_argument("--case", default="", help="only cases whose name contains this")
+    parser.add_argument("--case", default="", help="only cases whose name contains one of these, with commas")
     args = parser.parse_args()
     sys.path.insert(0, str(HERE))
     from rows import Rows  # pylint: disable=import-outside-toplevel
     import roots  # pylint: disable=import-outside-toplevel
     import work  # pylint: disable=import-outside-toplevel
 
-    wanted = [name for name in CASES if args.case.replace("-", "_") in name]
+    words = [word for word in args.case.replace("-", "_").split(",") if word]
+    wanted = [name for name in CASES if not words or any(word in name for word in words)]
     if not wanted:
         sys.exit(f"toolkit: no case has {args.case!r} in its name: {', '.join(CASES)}")
     try:
