@@ -86,16 +86,16 @@ class Suites:
                 part = f"{ranks} ranks, piece {number}"
                 if not self.has_time(tally, part):
                     continue
-                self.pieces(found, (python, tests), modules, ranks, part, tally)
+                self.part(found, (python, tests), modules, ranks, part, tally)
                 told(f"{SUITE}-{found.name}: {part}", tally)
 
-    def pieces(self, found, installed, modules, ranks, part, tally):
-        """Runs the modules of a part together, and one by one where that does not come to its end."""
-        if not self.part(found, installed, modules, ranks, part, tally):
-            for module in modules:
-                self.part(found, installed, [module], ranks, f"{part}, {module}", tally)
-
     def part(self, found, installed, modules, ranks, part, tally):
+        """Runs the modules of a part together, and one by one where that does not come to its end."""
+        if not self.together(found, installed, modules, ranks, part, tally):
+            for module in modules:
+                self.together(found, installed, [module], ranks, f"{part}, {module}", tally)
+
+    def together(self, found, installed, modules, ranks, part, tally):
         """Runs modules without Sumac and with it. Returns False where a run of several does not come to its end; then nothing of it counts.
         A single module that does not end without Sumac is not tried with it."""
         silent_s = SILENT_S * max(1, math.ceil(ranks / len(os.sched_getaffinity(0))))

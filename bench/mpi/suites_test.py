@@ -76,7 +76,7 @@ class Modules(unittest.TestCase):
             def settings(self, found, column):
                 return column
 
-        def run_by(_launcher, column, _python, _tests, modules, _ranks, _limit):
+        def run_by(_launcher, column, _python, _tests, modules, _ranks, _silent_s):
             tried.append((column["column"], tuple(modules)))
             if hanging[column["column"]] & set(modules):
                 return {suites.mpi4py_suite.incomplete(modules, "hangs")}, 0, ""
@@ -86,7 +86,7 @@ class Modules(unittest.TestCase):
         found.name = "abi"
         one = suites.Tally()
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(suites.mpi4py_suite, "run_by", run_by):
-            Described({}, None, Path(folder), None).pieces(found, ("python", "tests"), ["a", "b", "c"], 2, "2 ranks, piece 1", one)
+            Described({}, None, Path(folder), None).part(found, ("python", "tests"), ["a", "b", "c"], 2, "2 ranks, piece 1", one)
         return one, tried
 
     def test_a_part_that_ends_runs_once_without_and_once_with(self):

@@ -14,7 +14,7 @@ void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t*
   if (!sumac_team_options_explain(options)) {
     return;
   }
-  char* text = sumac_team_explain_new(team);
+  char* text = sumac_team_explain(team);
   if (NULL != text) {
     fputs(text, stderr);
     free(text);

@@ -1,7 +1,5 @@
 #include "client/options.hpp"
 
-#include <algorithm>
-
 #include "base/our_variables.hpp"
 #include "client/stripes.hpp"
 
@@ -175,12 +173,10 @@ std::vector<std::string> unknown_client_variables() {
   std::vector<std::string> known;
   append_names<ClientConfig>(kTable, known);
   constexpr std::string_view kPrefixes[] = {"SHARP_COLL_", "SUMAC_COLL_", "SUMAC_"};
-  const auto prefixes = std::span(kPrefixes).first(has_team ? 2 : 3);
   std::vector<std::string> sentences;
-  for (const auto& unknown : unknown_variables(known, prefixes)) {
-    const auto is_of = [&](std::string_view prefix) { return unknown.name.starts_with(prefix); };
-    if (has_team && std::ranges::none_of(prefixes, is_of)) continue;
-    sentences.push_back(to_string(unknown));
+  for (const auto& unknown : unknown_variables(known, kPrefixes)) {
+    const bool is_nobodys = !unknown.name.starts_with(kPrefixes[0]) && !unknown.name.starts_with(kPrefixes[1]);
+    if (!has_team || !is_nobodys) sentences.push_back(to_string(unknown));
   }
   return sentences;
 }

@@ -280,13 +280,9 @@ void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const s
   sumac::copy_text(sentence(*team, ask, chosen, inside), choice->reason, sizeof choice->reason);
 }
 
-size_t sumac_team_explain(const sumac_team_t* team, char* text, size_t text_bytes) {
-  const std::string whole = heading(*team) + table_of(*team);
-  sumac::copy_text(whole, text, text_bytes);
-  return whole.size() + 1;
-}
+std::string sumac::team::whole_explanation(const sumac_team_t& team) { return heading(team) + table_of(team); }
 
-char* sumac_team_explain_new(const sumac_team_t* team) {
+char* sumac_team_explain(const sumac_team_t* team) {
   // The object is never destroyed: another thread may make a communicator while the process exits.
   static auto& printed = *new sumac::team::PrintedTables;
   std::string table = table_of(*team);

@@ -27,7 +27,6 @@ TEST(Explain, NamesEveryCollectiveAndWhy) {
               sumac_team_t* team = world.create(world.spec(places, as_c(options)));
               if (team == nullptr) return world.why;
               const std::string text = explained(team);
-              if (sumac_team_explain(team, nullptr, 0) != text.size()) return "another length";
               for (const char* needed : {"communicator test: 4 ranks on 2 hosts", "barrier", "allreduce", "alltoallv",
                                          "switched off by HCOLL_ML_DISABLE_<COLL>", "leaders: shared memory inside",
                                          "one message for each pair of hosts, by their leaders",
@@ -47,7 +46,7 @@ TEST(Explain, NamesEveryCollectiveAndWhy) {
 }
 
 std::string printed_text(const sumac_team_t* team) {
-  const std::unique_ptr<char, decltype(&std::free)> text{sumac_team_explain_new(team), &std::free};
+  const std::unique_ptr<char, decltype(&std::free)> text{sumac_team_explain(team), &std::free};
   return text.get();
 }
 

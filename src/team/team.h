@@ -409,13 +409,10 @@ void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const s
                        sumac_choice_t* choice);
 
 /** A text for users (SUMAC_EXPLAIN=1): the shape of the team, then one line per collective and range of sizes with
- *  the choice, the refused alternatives, and the reasons. Returns the bytes needed, including the final 0. */
-size_t sumac_team_explain(const sumac_team_t* team, char* text, size_t text_bytes);
-
-/** Returns the text of sumac_team_explain(), or one line that names an earlier communicator if this function has
- *  already returned the same table for that one in this process. It remembers the first 16 different tables.
+ *  the choice, the refused alternatives, and the reasons. Or one line that names an earlier communicator, if this
+ *  function has already returned the same table for that one in this process; it remembers the first 16 different ones.
  *  The caller frees the text with free(). Returns NULL if memory is short. Threads: any number at once. */
-char* sumac_team_explain_new(const sumac_team_t* team);
+char* sumac_team_explain(const sumac_team_t* team);
 
 /** The number of operations by way; the caller may add them up over teams and ranks. The caller itself counts calls
  *  that it passes on without asking the team (a user operation, a derived type in a reduction). */

@@ -117,3 +117,10 @@ struct sumac_team {
   /// The most bytes of a chunk if `bytes` go by `way` between hosts; null: they stay on one.
   std::size_t chunk_wanted(const sumac::coll::Across* way, std::size_t bytes) const noexcept;
 };
+
+namespace sumac::team {
+
+/// The text of sumac_team_explain(), also where it has returned the same table before.
+std::string whole_explanation(const sumac_team_t& team);
+
+}  // namespace sumac::team

@@ -23,6 +23,7 @@
 #include "shm/test_ranks.hpp"
 #include "team/c_types.hpp"
 #include "team/options_handle.hpp"
+#include "team/team.hpp"
 
 namespace sumac::team {
 
@@ -432,11 +433,7 @@ inline const sumac_team_options_t* as_c(const OptionsHandle& handle) {
   return reinterpret_cast<const sumac_team_options_t*>(&handle);
 }
 
-inline std::string explained(const sumac_team_t* team) {
-  std::string text(sumac_team_explain(team, nullptr, 0), '\0');
-  sumac_team_explain(team, text.data(), text.size());
-  return text;
-}
+inline std::string explained(const sumac_team_t* team) { return whole_explanation(*team); }
 
 /// Returns `hosts` hosts of `sockets` sockets with `cores` ranks each. `cyclic`: rank 0 on host 0, rank 1 on host 1,
 /// ...

@@ -5,7 +5,6 @@ import contextlib
 import ctypes
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -13,9 +12,8 @@ import time
 
 from core.clock import clock
 from core.pairs import take_turns
+from demolib import tally
 
-# As bindings/common/tally.c prints it. Other lines of `sumac run` begin alike and may hold a digit too.
-LAST_LINE = re.compile(r"^sumac: (?:job \d+|without a tree|collectives): [A-Za-z][A-Za-z ]* \d+\b.*$", re.MULTILINE)
 SIDE_NAMES = {"sumac": "with Sumac", "mpi": "without"}
 
 
@@ -70,8 +68,9 @@ class Run:
 
     def __init__(self, out, err):
         self.rows = by_table(json.loads(line) for line in out.splitlines() if line.startswith('{"benchmark"'))
-        found = LAST_LINE.findall(err)
-        self.last_line, self.own_lines = found[-1] if found else "", err
+        found = tally.read(err)
+        # A line without a part says that no collective was called.
+        self.last_line, self.own_lines = found.text if found and found.parts else "", err
 
 
 def end(process):
