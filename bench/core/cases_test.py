@@ -18,6 +18,11 @@ class Chosen(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, r"no case 'x\*': barrier-2r, bcast-8B-2r"):
             chosen("bcast*,x*", NAMES)
 
+    def test_of_many_cases_the_likest_are_named(self):
+        many = [f"case-{i}" for i in range(100)]
+        with self.assertRaisesRegex(ValueError, r"no case 'case-7x\*': (case-\d+, )*case-7\b.* and 92 others$"):
+            chosen("case-7x*", many)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -58,7 +58,7 @@ class Choice(unittest.TestCase):
         self.assertEqual([c.name for g in P.choose(P.groups(2), "barrier-2r") for c in g.cells], ["barrier-2r"])
         self.assertEqual({c.name for g in P.choose(P.groups(2), "bcast*,comm-create") for c in g.cells},
                          {"bcast-8B-2r", "bcast-1KiB-2r", "bcast-64KiB-2r", "bcast-1MiB-2r", "comm-create"})
-        with self.assertRaisesRegex(ValueError, "no case 'nonesuch': .*allreduce-8B-2r"):
+        with self.assertRaisesRegex(ValueError, "no case 'nonesuch': .* and \\d+ others"):
             P.choose(P.groups(2), "barrier-2r,nonesuch")
 
 

@@ -59,7 +59,7 @@ class Choice(unittest.TestCase):
 
     def test_a_case_without_cells_chooses_none_and_an_unknown_one_is_an_error_that_lists_them(self):
         self.assertEqual(self.names("suite-abi"), [])
-        with self.assertRaisesRegex(ValueError, "no case 'nonesuch': .*off-cost-openmpi4.*suite-abi"):
+        with self.assertRaisesRegex(ValueError, "no case 'nonesuch': .* and \\d+ others"):
             self.names("barrier-2r-abi,nonesuch")
 
     def test_without_some_mpis_their_cases_are_gone(self):

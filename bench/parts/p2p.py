@@ -23,6 +23,8 @@ def main():
     parser.add_argument("algorithm", nargs="?")
     args = parser.parse_args()
     sumac, program = args.build.resolve() / "bin" / "sumac", args.build.resolve() / "bin" / "sumac-p2pbench"
+    if not program.exists():
+        sys.exit(f"p2p.py: {program} is not built: cmake --build {args.build} --target {program.name}")
     name = f"p2pbench-{os.getpid()}"
 
     def lab(verb, *words):
