@@ -4,6 +4,8 @@
     make demo            && python3 docs/paste.py demo build/demo.txt             README.md, and the picture beside it
     make bench-host      && python3 docs/paste.py host build/host.json            docs/performance.md; --machine 16 for another one's table
     make bench-fabric    && python3 docs/paste.py fabric build/fabric.txt         docs/performance.md; runs of some cases each make one table
+    make bench-mpi       && python3 docs/paste.py mpi build/mpi.json              docs/performance.md; the ratios of what every MPI has
+    make bench-torch     && python3 docs/paste.py torch build/torch.txt           docs/performance.md
     make bench-crossover && python3 docs/paste.py crossover build/crossover.txt   docs/crossover.md
 """
 
@@ -17,6 +19,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "bench"))
 from host import report  # noqa: E402
+from mpi import report as mpi_report  # noqa: E402
 
 
 def put(target, marker, text):
@@ -55,6 +58,14 @@ def fabric(arguments):
     put(ROOT / "docs" / "performance.md", "fabric", markdown(arguments.files))
 
 
+def mpi(arguments):
+    put(ROOT / "docs" / "performance.md", "mpi", "\n".join(mpi_report.by_mpi(json.loads(arguments.file.read_text()))))
+
+
+def torch(arguments):
+    put(ROOT / "docs" / "performance.md", "torch", arguments.file.read_text().strip())
+
+
 def crossover(arguments):
     put(ROOT / "docs" / "crossover.md", "measured", markdown([arguments.file]))
 
@@ -62,7 +73,7 @@ def crossover(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables = parser.add_subparsers(metavar="TABLE", required=True)
-    for paste in (demo, host, fabric, crossover):
+    for paste in (demo, host, fabric, mpi, torch, crossover):
         table = tables.add_parser(paste.__name__)
         table.set_defaults(paste=paste)
         if paste is fabric:

@@ -192,3 +192,16 @@ def table(entries):
               f"{size['ratio']:.2f}" if size["ratio"] else "-", T.interval_text(size["ratio_interval"]))
              for one in entries for size in one.get("sizes", ())]
     return T.markdown(HEAD, body) + (["", *T.markdown(OSU_HEAD, sizes)] if sizes else [])
+
+
+def by_mpi(entries):
+    """Returns the lines of a table of the ratios: one row for each case that is compared for every MPI, one column for each of them."""
+    ratios = {entry["case"]: entry.get("ratio") for entry in entries}
+    names = list(dict.fromkeys(case.removesuffix(f"-{P.MPIS[0]}") for case in ratios if case.endswith(f"-{P.MPIS[0]}")))
+    rows = [[name, *(ratios.get(f"{name}-{mpi}") for mpi in P.MPIS)] for name in names]
+
+    def text(name, ratio):
+        return f"{ratio:.3f}" if name == "off-cost" else f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.2f}"
+
+    return T.markdown(["case", *(P.LABELS[mpi] for mpi in P.MPIS)],
+                      [[name, *(text(name, ratio) for ratio in found)] for name, *found in rows if None not in found])

@@ -113,5 +113,15 @@ class Again(unittest.TestCase):
         self.assertEqual(self.undecided("off-cost-abi", [1.0] * 5), [])
 
 
+class OneRowACase(unittest.TestCase):
+    def test_a_case_of_all_mpis_is_a_row_and_no_other(self):
+        entries = [{"case": f"{case}-{mpi}", "ratio": ratio} for mpi in P.MPIS
+                   for case, ratio in (("barrier-8r", 1234.5), ("off-cost", 1.0049), ("bcast-8B-2r", 2.0))]
+        entries += [{"case": "osu-bcast-openmpi4", "ratio": 1.9}, {"case": "profile"}]
+        lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in report.by_mpi(entries)]
+        self.assertEqual(lines[0], ["case", *(P.LABELS[mpi] for mpi in P.MPIS)])
+        self.assertEqual(lines[2:], [["barrier-8r", *["1234"] * 6], ["off-cost", *["1.005"] * 6], ["bcast-8B-2r", *["2.00"] * 6]])
+
+
 if __name__ == "__main__":
     unittest.main()
