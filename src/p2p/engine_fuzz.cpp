@@ -5,8 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "base/fuzz_input.hpp"
-#include "p2p/engine.hpp"
+#include "p2p/fuzz_carrier.hpp"
 
 namespace {
 
@@ -15,30 +14,13 @@ using namespace sumac::p2p;
 
 constexpr std::uint32_t kSize = 3, kGroup = 7;
 
-class Sink final : public Carrier {
- public:
-  Errc send(std::uint32_t peer, std::span<const std::byte> head, const Payload& body) override {
-    taken_[peer] += head.size() + body.bytes.size();
-    return ++sends_ % 7 == 0 ? Errc::again : Errc::ok;
-  }
-  std::uint64_t taken(std::uint32_t peer) const override { return taken_[peer]; }
-  std::uint64_t left(std::uint32_t peer) const override { return taken_[peer]; }
-  void on_failed() override { has_failed = true; }
-  void detach(std::uint32_t) override {}
-  bool has_failed = false;
-
- private:
-  std::array<std::uint64_t, kSize> taken_{};
-  unsigned sends_ = 0;
-};
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input in(data, size);
-  Sink sink;
+  FuzzCarrier carrier;
   BufferPool pool(64u << 20);
-  Engine engine({.rank = 0, .size = kSize, .group = kGroup, .eager_max = 512, .window = 4}, sink, pool);
+  Engine engine({.rank = 0, .size = kSize, .group = kGroup, .eager_max = 512, .window = 4}, carrier, pool);
   coll::Fold fold;
   fold.kernel = reduce::kernel_for(Op::sum, Dtype::int64);
   fold.element_bytes = 8;
@@ -104,17 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     h.payload_bytes = static_cast<std::uint32_t>(payload);
     std::vector<std::byte> message(wire::kPeerHeaderBytes + payload, std::byte{0x11});
     wire::store(message.data(), h);
-    const auto head = std::span(message).first<wire::kPeerHeaderBytes>();
-    const auto place = payload > 512 ? engine.on_head(peer, head, payload) : std::span<std::byte>{};
-    if (!place.empty()) {
-      fuzz::must(place.size() == payload, "the memory has the message's size");
-      std::ranges::fill(place, std::byte{0x22});
-      engine.on_placed(peer);
-    } else {
-      const BufferRef frame = pool.acquire(message.size());
-      std::ranges::copy(message, frame.data());
-      engine.on_message(peer, frame);
-    }
+    arrive(engine, pool, peer, message, 512);
     if ((what & 4) != 0) engine.on_writable(peer);
     engine.settle(now);
     fuzz::must(engine.early_bytes() <= (kSize - 1) * (16 + kOperations) * 4096, "early messages are bounded");
@@ -125,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   engine.fail({Errc::lost, "the end"});
   for (void* request : requests)
     fuzz::must(engine.test(request) != Engine::Progress::pending, "every operation has ended");
-  fuzz::must(sink.has_failed, "the carrier was told");
+  fuzz::must(carrier.has_failed, "the carrier was told");
   for (std::size_t k = 0; k < memory.size(); ++k) {
     const std::size_t words = k % 2 == 0 ? 4 : kWords;
     for (std::size_t i = 0; i < memory[k].size(); ++i)

@@ -6,8 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "base/fuzz_input.hpp"
-#include "p2p/engine.hpp"
+#include "p2p/fuzz_carrier.hpp"
 
 namespace {
 
@@ -17,23 +16,6 @@ using namespace sumac::p2p;
 constexpr std::uint32_t kSize = 3, kGroup = 7;
 constexpr std::uint64_t kEagerMax = 128, kPartMax = 300;
 constexpr std::size_t kMargin = 64, kMost = 1500;
-
-class Sink final : public Carrier {
- public:
-  Errc send(std::uint32_t peer, std::span<const std::byte> head, const Payload& body) override {
-    if (++sends_ % 7 == 0) return Errc::again;
-    taken_[peer] += head.size() + body.bytes.size();
-    return Errc::ok;
-  }
-  std::uint64_t taken(std::uint32_t peer) const override { return taken_[peer]; }
-  std::uint64_t left(std::uint32_t peer) const override { return taken_[peer]; }
-  void on_failed() override {}
-  void detach(std::uint32_t) override {}
-
- private:
-  std::array<std::uint64_t, kSize> taken_{};
-  unsigned sends_ = 0;
-};
 
 struct Letter {
   std::vector<std::byte> memory;
@@ -93,11 +75,11 @@ class User final : public LetterEvents {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input in(data, size);
-  Sink sink;
+  FuzzCarrier carrier;
   BufferPool pool(64u << 20);
   User user(in);
   Engine engine(
-      {.rank = 0, .size = kSize, .group = kGroup, .eager_max = kEagerMax, .letters = &user, .part_max = kPartMax}, sink,
+      {.rank = 0, .size = kSize, .group = kGroup, .eager_max = kEagerMax, .letters = &user, .part_max = kPartMax}, carrier,
       pool);
   Letters& letters = *engine.letters();
   std::array<std::uint32_t, kSize> next{};
@@ -157,17 +139,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> message(wire::kPeerHeaderBytes + payload, std::byte{0x11});
     wire::store(message.data(), h);
     if (payload >= sizeof body) wire::store(message.data() + wire::kPeerHeaderBytes, body);
-    const auto head = std::span(message).first<wire::kPeerHeaderBytes>();
-    const auto place = payload > kEagerMax ? engine.on_head(peer, head, payload) : std::span<std::byte>{};
-    if (!place.empty()) {
-      fuzz::must(place.size() == payload, "the memory has the message's size");
-      std::ranges::fill(place, std::byte{0x22});
-      engine.on_placed(peer);
-    } else {
-      const BufferRef frame = pool.acquire(message.size());
-      std::ranges::copy(message, frame.data());
-      engine.on_message(peer, frame);
-    }
+    arrive(engine, pool, peer, message, kEagerMax);
     engine.settle({});
     fuzz::must(user.kept[peer] <= kLettersAhead * (1 + user.extended[peer]), "what comes early is bounded");
   }

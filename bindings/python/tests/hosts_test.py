@@ -268,20 +268,6 @@ def other_variables(rank, size, folder):
     dist.barrier()
 
 
-def stopped(rank, size, folder):
-    ranks.init("sumac", rank, size, folder)
-    dist.barrier()
-    if rank == 0:
-        (folder / "waits").touch()
-        try:
-            dist.all_reduce(torch.ones(4))
-        finally:
-            (folder / "ended").touch()
-    ranks.await_file(folder / "ended")
-    for _ in range(2):
-        dist.all_reduce(torch.ones(4))
-
-
 def dies(rank, size, folder, culprit):
     ranks.init("sumac", rank, size, folder)
     dist.all_reduce(torch.ones(4))
@@ -387,7 +373,7 @@ class Fails(unittest.TestCase):
     def test_ctrl_c_on_one_host_is_named_on_the_others(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            started = ranks.start(on_hosts(stopped, "ab"), 2, folder)
+            started = ranks.start(on_hosts(torch_test.interrupted, "ab"), 2, folder)
             ranks.await_file(folder / "waits")
             os.kill(started[0][0], signal.SIGINT)
             found = ranks.end(started)
