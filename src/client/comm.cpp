@@ -243,6 +243,13 @@ bool Comm::has_left() const {
   return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group->phase() == Phase::left; });
 }
 
+void Comm::let_go() {
+  copying_.clear();
+  for (auto& channel : channels_) channel.group->let_go();
+  context_.forget_borrowed();
+  context_.watch(*this);
+}
+
 void Comm::leave(Request* request) {
   is_leaving_ = true;
   leave_request_ = request;

@@ -45,6 +45,8 @@ class Comm {
   /// members learn of the refusal instead of waiting. If all refuse, the groups continue. Returns false if
   /// kOperationsMax are outstanding.
   bool refuse();
+  /// Ends the groups for all members, and operations under way have no memory any more.
+  void let_go();
   /// Posts Leave after everything posted before; the request (may be null) completes with it.
   void leave(Request* request);
   bool is_leaving() const { return is_leaving_; }

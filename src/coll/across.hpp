@@ -48,6 +48,11 @@ class Across {
   /// Moves the request on. The request no longer exists if the result is not `pending`.
   virtual Progress test(void* request) = 0;
 
+  /// The team is broken, so the memory of this operation goes back to its owner: nobody reads or writes it any more, and
+  /// the request no longer exists. The other members learn of it. MPI's own collectives can't be ended, and what carries
+  /// operations by them does nothing here.
+  virtual void let_go(void* /*request*/) {}
+
   /// True if start_direct() may be called.
   virtual bool has_direct() const noexcept { return false; }
   /// Called by every rank: an alltoallv over the whole team that sends no empty blocks. Two ranks that exchange data

@@ -134,6 +134,11 @@ coll::Across::Progress Group::test(void* request) {
   return engine_->test(request);
 }
 
+void Group::let_go(void* request) {
+  engine_->fail({Errc::lost, fmt::format("{} has given up an operation", name_of(config_.rank))});
+  static_cast<void>(engine_->test(request));
+}
+
 coll::Across::Sleep Group::sleep(int us) { return engine_->is_idle() ? Sleep::impossible : doze(us); }
 
 coll::Across::Sleep Group::doze(int us) {

@@ -31,6 +31,11 @@ void ClientGroup::give_up() {
   control(h, body);
 }
 
+void ClientGroup::let_go() {
+  give_up();
+  for (auto id = finished_; id != tail_; ++id) records_[id % kOperationsMax].is_let_go = true;
+}
+
 void ClientGroup::leave(Time now) {
   live(membership::LeaveWanted{}, now);
   drain(now);

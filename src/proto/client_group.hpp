@@ -66,6 +66,9 @@ class ClientGroup {
   /// This member cannot go on: the group ends for all members with a verdict that names this one. The report is sent
   /// once; no timer repeats it.
   void give_up();
+  /// The same, and the memory of all operations under way goes back to its owner at once: no fragment of them is sent any
+  /// more, and no result is written. They end with the verdict.
+  void let_go();
   /// Leaves the group after everything that was posted so far. Repeated calls do nothing.
   void leave(Time now);
 
@@ -121,6 +124,7 @@ class ClientGroup {
     std::uint32_t in_flight = 0;
     Errc status = Errc::ok;
     bool ends_batch = false;  ///< This operation is the last one of its streaming lock.
+    bool is_let_go = false;   ///< Its memory is not the operation's any more.
   };
   struct Entry {
     member_number::State state;

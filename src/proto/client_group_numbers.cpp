@@ -51,6 +51,7 @@ void ClientGroup::pump(Time now) {
     }
     if (cut_ == tail_) return;
     Record& record = records_[cut_ % kOperationsMax];
+    if (record.is_let_go) return;
     if (record.sent == 0 && record.operation.streaming) {
       const auto way = lock_.next_operation();
       if (way == LockKeeper::Way::without) go_without_lock(record);
@@ -167,6 +168,7 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   if (!answers(at, header) || header.payload_bytes == 0) return {};
   const Record& record = record_of(at);
   const Operation& operation = record.operation;
+  if (record.is_let_go) return {};
   if (header.first < operation.keep.from || header.first + at.elements > operation.keep.to) return {};
   return operation.dst.subspan((header.first - operation.keep.from) * record.element, header.payload_bytes);
 }
@@ -304,7 +306,7 @@ void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
   const std::uint64_t from = std::max(at.header.first, operation.keep.from);
   const std::uint64_t to = std::min(at.header.first + at.elements, operation.keep.to);
   const bool is_ours = result_bytes(at) == 0;
-  if (from < to && (is_ours || frame)) {  // without a frame the data lie there already
+  if (!record.is_let_go && from < to && (is_ours || frame)) {  // without a frame the data lie there already
     // A member's own data did not travel back: they are still in its source buffer.
     const std::byte* source = is_ours
                                   ? operation.src.data() + (from - operation.give.from) * record.element

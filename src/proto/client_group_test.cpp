@@ -261,6 +261,33 @@ TEST(ClientGroup, a_lost_member_is_named_to_the_others) {
   EXPECT_TRUE(world.node.node->idle());
 }
 
+TEST(ClientGroup, what_is_let_go_is_neither_read_nor_written_and_ends_the_group_for_all) {
+  for (const bool streaming : {false, true}) {
+    SCOPED_TRACE(streaming);
+    StandingGroup world(2, {}, test::grant(32, 4));
+    Vectors gone(4000, 1), late(4000, 2);  // More fragments than a window has: most of them were not sent.
+    ASSERT_TRUE(world.groups[0]->post(gone.sum(streaming), {}));
+    world.tree.run();
+    const auto sent = world.clients[0]->sent.size();
+    world.groups[0]->let_go();
+    gone.src.assign(4000, -5);
+    gone.dst = gone.src;
+    ASSERT_TRUE(world.groups[1]->post(late.sum(streaming), {}));
+    world.tree.run();
+    for (std::size_t i = sent; i < world.clients[0]->sent.size(); ++i)
+      EXPECT_NE(world.clients[0]->sent[i].kind, wire::AggKind::contribute);
+    EXPECT_EQ(gone.dst, std::vector<float>(4000, -5));
+    for (auto& group : world.groups) {
+      EXPECT_EQ(group->next_completion()->status, Errc::verdict);
+      EXPECT_EQ(group->phase(), ClientGroup::Phase::condemned);
+      group->leave({});
+    }
+    world.tree.run();
+    for (auto& group : world.groups) EXPECT_EQ(group->phase(), ClientGroup::Phase::left);
+    EXPECT_TRUE(world.node.node->idle());
+  }
+}
+
 TEST(ClientGroup, numbers_wrap_around) {
   StandingGroup world(2, {.first_sequence = Sequence{0xFFFFFFFCu}});
   for (std::uint32_t i = 0; i < 40; ++i)

@@ -49,6 +49,13 @@ void finish(sumac_team& team, sumac_op& op, int status) {
   if (done != nullptr && !is_freed) done(user, status);
 }
 
+/// Ends the oldest operation of a broken team. Returns true.
+[[gnu::cold]] bool give_up(sumac_team& team, sumac_op& op) {
+  if (op.has_begun) op.run.let_go();
+  finish(team, op, SUMAC_TEAM_BROKEN);
+  return true;
+}
+
 /// Advances the oldest operation. Returns true if it ended.
 bool step_head(sumac_team& team) {
   sumac_op* op = nullptr;
@@ -57,10 +64,7 @@ bool step_head(sumac_team& team) {
     op = team.head;
   }
   if (op == nullptr) return false;
-  if (team.is_broken.load(std::memory_order_relaxed)) {
-    finish(team, *op, SUMAC_TEAM_BROKEN);
-    return true;
-  }
+  if (team.is_broken.load(std::memory_order_relaxed)) return give_up(team, *op);
   if (team.is_apart && op->operation.fold != nullptr && op->operation.fold->in_mpi) {
     team.awaits.store(SUMAC_AWAITS_MPI, std::memory_order_relaxed);
     return false;
@@ -71,7 +75,7 @@ bool step_head(sumac_team& team) {
   }
   switch (op->run.advance()) {
     case Step::done: finish(team, *op, SUMAC_TEAM_OK); return true;
-    case Step::failed: finish(team, *op, SUMAC_TEAM_BROKEN); return true;
+    case Step::failed: return give_up(team, *op);
     case Step::waiting:
       // Relaxed: the number orders nothing else, and only the holder of `turn` writes it.
       if (op->run.has_moved())
@@ -174,6 +178,7 @@ int run_to_end(sumac_team& team, const Operation& operation, const Choice& choic
   const bool looks = !by_tree || team.looking.looks();
   const int sleeps = wait_out(team, run, is_over, looks ? sumac::waits::kLeader.looks : 0);
   if (by_tree) sleeps > 0 ? team.looking.missed() : team.looking.paid();
+  if (status == SUMAC_TEAM_BROKEN) run.let_go();
   return status;
 }
 

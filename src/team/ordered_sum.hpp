@@ -32,6 +32,8 @@ class OrderedSum {
   void begin(const coll::Operation& operation);
   /// Returns `failed` once the team is broken; the team has the reason.
   shm::Step advance();
+  /// As Run::let_go().
+  void let_go() { part_.let_go(); }
   /// The step under way.
   const Run& part() const noexcept { return part_; }
 

@@ -257,8 +257,8 @@ bool Run::start_across(std::size_t chunk) {
   flight.request = nullptr;
   describe_across(chunk, flight.operation);
   const Progress progress = across_->start(flight.operation, flight.request);
+  flight.is_done = progress != Progress::pending;
   if (!is_well(*across_, progress, "a collective among the leaders did not start")) return false;
-  flight.is_done = progress == Progress::done;
   if (!flight.is_done) ++flying_;
   has_just_started_ = !flight.is_done && chunks_ == 1;
   return true;
@@ -338,6 +338,17 @@ bool Run::poll_across() {
   const Progress progress = team_->own_across->test(direct_.request);
   direct_.is_done = progress != Progress::pending;
   return is_well(*team_->own_across, progress, "blocks between ranks of two hosts were lost");
+}
+
+void Run::let_go() {
+  if (at_ == At::values) return team_->ordered_sum->let_go();
+  if (at_ == At::direct) return;
+  for (std::size_t i = 0; flying_ > 0 && i < depth_; ++i) {
+    if (std::exchange(flights_[i].is_done, true)) continue;
+    across_->let_go(flights_[i].request);
+    --flying_;
+  }
+  if (!std::exchange(direct_.is_done, true)) team_->own_across->let_go(direct_.request);
 }
 
 void Run::unpack() {

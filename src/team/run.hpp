@@ -24,6 +24,8 @@ class Run {
   void begin(sumac_team& team, const coll::Operation& operation, const Choice& choice);
   /// Returns `failed` once the team is broken; the team has the reason.
   shm::Step advance();
+  /// The team is broken, and the operation ends: its memory goes back to the caller.
+  void let_go();
   /// The last advance() returned `waiting` but made progress.
   bool has_moved() const noexcept { return has_moved_; }
   /// The way between hosts that it waits for, or will; null if it takes none.

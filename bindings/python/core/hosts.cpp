@@ -107,6 +107,13 @@ coll::Across::Progress Hosts::test(void* request) {
   return progress;
 }
 
+void Hosts::let_go(void* request) {
+  const auto found = under_way_.find(request);
+  const auto held = hold(*found->second);
+  found->second->let_go(request);
+  under_way_.erase(found);
+}
+
 /// It can sleep on one group only, so where both have something under way it does not sleep long.
 coll::Across::Sleep Hosts::sleep(int us) {
   if (under_way_.empty()) return Sleep::impossible;

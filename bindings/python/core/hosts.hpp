@@ -30,6 +30,7 @@ class Hosts final : public coll::Across {
   bool adds_canonically(coll::Kind kind) const noexcept override;
   Progress start(const coll::Operation& operation, void*& request) override;
   Progress test(void* request) override;
+  void let_go(void* request) override;
   bool has_direct() const noexcept override { return true; }
   Progress start_direct(const coll::Operation& operation, void*& request) override;
   Sleep sleep(int us) override;

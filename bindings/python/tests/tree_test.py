@@ -1,5 +1,6 @@
 """The aggregation tree under Python: jobs that start their own daemons. Each process has a host name of its own, as in hosts_test.py."""
 import contextlib
+import datetime
 import os
 import pathlib
 import signal
@@ -130,6 +131,35 @@ def refused(rank, size, folder, levels):
     return "it came up"
 
 
+def gives_up(rank, size, folder, count):
+    """Rank 1 gives up an operation and fills its memory anew, then rank 0 comes. Returns what rank 0 hears, or rank 1's memory."""
+    ranks.init("sumac", rank, size, folder)
+    one = dist.new_group([0, 1], timeout=datetime.timedelta(seconds=1 if rank == 1 else ranks.SECONDS))
+    other = dist.new_group([0, 1])
+    for group in (one, other):
+        dist.all_reduce(torch.ones(1), group=group)
+    x = torch.full((count,), rank + 1.0)
+    heard = None
+    if rank == 0:
+        ranks.await_file(folder / "given-up")
+        try:
+            dist.all_reduce(x, group=one)
+        except RuntimeError as error:
+            heard = str(error)
+    else:
+        try:
+            dist.all_reduce(x, group=one)
+        except RuntimeError:
+            x.fill_(-5)
+        (folder / "given-up").touch()
+    y = torch.ones(1)
+    dist.all_reduce(y, group=other)
+    assert y.item() == 2
+    del one, other
+    dist.destroy_process_group()
+    return heard if rank == 0 else x.unique().tolist()
+
+
 class Tree(unittest.TestCase):
     def setUp(self):
         tempfile.gettempdir()  # It is remembered: TMPDIR is for the daemons alone.
@@ -174,6 +204,13 @@ class Tree(unittest.TestCase):
     def test_a_rank_that_dies_takes_its_daemons_with_it_and_is_named(self):
         found = ranks.run(on_hosts(dies, "ab"), 2)
         self.assertRegex(found[1].value, "rank 0|node")
+
+    def test_what_a_rank_gave_up_is_neither_read_nor_written_and_fails_elsewhere(self):
+        for count in (3, 20000):
+            with self.subTest(count):
+                heard, memory = ranks.values(self, on_hosts(gives_up, "ab"), 2, count)
+                self.assertRegex(str(heard), "rank 1")
+                self.assertEqual(memory, [-5])
 
     def test_exit_without_destroy_leaves_nothing(self):
         self.assertEqual(ranks.values(self, on_hosts(leaves_without_a_word, "ab"), 2), [[2.0] * 4] * 2)

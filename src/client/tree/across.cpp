@@ -57,6 +57,7 @@ TreeLimits tree_limits(const Comm& comm) {
 TreeAcross::~TreeAcross() {
   if (comm_ == nullptr) return;
   auto guard = comm_->context().lock();
+  if (!in_flight_.empty()) comm_->let_go();
   for (const Request* request : in_flight_) comm_->context().drop_request(const_cast<Request&>(*request));
 }
 
@@ -165,6 +166,12 @@ coll::Across::Progress TreeAcross::test(void* handle) {
     error_ = fmt::format("{}({}) {}", status_text(request.status), request.status, request.why ? *request.why : "");
   over(request);
   return is_done ? Progress::done : Progress::failed;
+}
+
+void TreeAcross::let_go(void* handle) {
+  auto guard = comm_->context().lock();
+  comm_->let_go();
+  over(*static_cast<Request*>(handle));
 }
 
 coll::Across::Sleep TreeAcross::sleep(int us) {
