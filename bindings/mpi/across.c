@@ -268,6 +268,9 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
   if (OMPI_SUCCESS == rc) {
     rc = join_tree(across, leads);
   }
+  if (OMPI_SUCCESS == rc && NULL != across->joined.group) {
+    sumac_tree_ranks(across->joined.group, leaders, (size_t)leader_count);
+  }
   if (OMPI_SUCCESS != rc) {
     close_across(across);
     return rc;

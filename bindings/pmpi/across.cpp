@@ -191,7 +191,7 @@ int join_tree(Across& across, Communicator& owner, bool leads) {
 
 }  // namespace
 
-int open_across(void* context, const int*, int leader_count, int my_index, sumac_across_t* out) {
+int open_across(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
   Communicator& owner = *static_cast<Lane*>(context)->owner;
   auto across = std::make_unique<Across>();
   across->owner = &owner;
@@ -202,6 +202,8 @@ int open_across(void* context, const int*, int leader_count, int my_index, sumac
     close(across.release());
     return rc;
   }
+  if (across->joined.group != nullptr)
+    sumac_tree_ranks(across->joined.group, leaders, static_cast<std::size_t>(leader_count));
   *out = {.context = across.get(),
           .tree = across->joined.tree,
           .no_tree = across->joined.no_tree,

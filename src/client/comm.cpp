@@ -78,6 +78,8 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   }
   if (auto told = oob.bcast_value(notice); !told) return tl::unexpected(told.error());
   if (auto all_well = notice.report.outcome(); !all_well) return tl::unexpected(all_well.error());
+  if (notice.groups.count == 0 || notice.groups.count > notice.groups.group.size())
+    return failure(SHARP_COLL_EOOB, "rank 0 names {} groups, which is no answer of ours", notice.groups.count);
   if (auto told = oob.bcast(std::as_writable_bytes(std::span(world_ranks))); !told) return tl::unexpected(told.error());
 
   // 3. Each member joins at its leaves; one that could not reports that.
@@ -272,7 +274,7 @@ void Comm::end_by(const Channel& culprit) {
   if (end_ && (follows || !end_follows_)) return;
   const auto link = link_of(culprit).closed() ? link_of(culprit).describe() : std::string();
   end_ = std::make_shared<const std::string>(
-      fmt::format("group {:x}: {}{}", culprit.group->config().group_id, culprit.group->why(), link));
+      fmt::format("group {:x}: {}{}", culprit.group->config().group_id, culprit.group->why(names_), link));
   end_follows_ = follows;
   // A verdict has the same text at all members, so the first member that it is not about tells the user. A broken
   // connection is local to one member.

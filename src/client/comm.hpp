@@ -45,6 +45,8 @@ class Comm {
   /// members learn of the refusal instead of waiting. If all refuse, the groups continue. Returns false if
   /// kOperationsMax are outstanding.
   bool refuse();
+  /// The members' names in messages, in the order of ranks, if people know them by other ranks than the group's.
+  void name_members(std::vector<std::string> names) { names_ = std::move(names); }
   /// Ends the groups for all members, and operations under way have no memory any more.
   void let_go();
   /// Posts Leave after everything posted before; the request (may be null) completes with it.
@@ -106,6 +108,7 @@ class Comm {
   bool has_told_of_lock_ = false;
   Request* leave_request_ = nullptr;
   std::vector<Request*> copying_;  ///< Requests whose input is still being copied from a GPU.
+  std::vector<std::string> names_;
   std::shared_ptr<const std::string> end_;
   bool end_follows_ = false;  ///< The end only says that a member left; a better reason may still come.
 

@@ -46,7 +46,10 @@ Report Report::of(const Outcome<>& outcome) {
 
 Outcome<> Report::outcome() const {
   if (status == 0) return {};
-  return failure(status, "{}", std::string_view(text, ::strnlen(text, sizeof(text))));
+  // It may come from another rank, by way of whoever carries the caller's messages: its text goes to a terminal.
+  std::string words(text, ::strnlen(text, sizeof(text)));
+  std::ranges::replace_if(words, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return failure(status < 0 ? status : SHARP_COLL_EOOB, "{}", words);
 }
 
 Report first_failure(std::span<const Report> reports) {

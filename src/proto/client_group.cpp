@@ -241,8 +241,8 @@ Result<std::unique_ptr<ClientGroup>> ClientGroup::make(const ClientGroupConfig& 
   return std::unique_ptr<ClientGroup>(new ClientGroup(config, outbox, leaf));
 }
 
-std::string ClientGroup::why() const {
-  if (verdict_) return describe(verdict_->body);
+std::string ClientGroup::why(std::span<const std::string> names) const {
+  if (verdict_) return describe(verdict_->body, names);
   if (refusal_) return describe(*refusal_);
   return lost_why_;
 }

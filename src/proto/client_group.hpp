@@ -111,8 +111,8 @@ class ClientGroup {
   const GroupShape& shape() const noexcept { return shape_; }  ///< Zero while joining.
   const std::optional<Verdict>& verdict() const noexcept { return verdict_; }
   const std::optional<wire::RefusedBody>& refusal() const noexcept { return refusal_; }
-  /// Returns the reason why operations fail, in one line for people; empty while all is well.
-  std::string why() const;
+  /// Returns the reason why operations fail, in one line for people; empty while all is well. `names` as in describe().
+  std::string why(std::span<const std::string> names = {}) const;
   /// Counts numbers that were sent and whose result the link still owes: the node holds an OST for each.
   std::uint32_t in_flight() const noexcept { return seq_count(owed_, next_); }
 

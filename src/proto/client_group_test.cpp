@@ -254,6 +254,8 @@ TEST(ClientGroup, a_lost_member_is_named_to_the_others) {
   EXPECT_EQ(world.groups[1]->phase(), ClientGroup::Phase::lost);
   EXPECT_EQ(world.groups[1]->post({}, {}).error(), Errc::lost);
   EXPECT_EQ(world.groups[0]->why(), "rank 1 lost its connection to the tree");
+  const std::string names[] = {"rank 0 (host a)", "rank 4 (host b)", "rank 8 (host c)"};
+  EXPECT_EQ(world.groups[0]->why(names), "rank 4 (host b) lost its connection to the tree");
   world.groups[0]->leave({});
   world.groups[2]->leave({});
   world.tree.run();

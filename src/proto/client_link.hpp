@@ -109,7 +109,8 @@ class ClientLink {
 /// Writes one line for people: "no group id left: the job has 8 groups (node 3)".
 std::string describe(const wire::RefusedBody& refusal);
 /// Writes "rank 3 differs from rank 0 in count: 5, not 4".
-std::string describe(const wire::VerdictBody& verdict);
+/// `names` are those of the group's members, in the order of ranks; empty: "rank 3".
+std::string describe(const wire::VerdictBody& verdict, std::span<const std::string> names = {});
 /// Writes "node an-leaf1 (10.77.0.6) stopped answering; its parent an-root noticed after 1.0 s".
 std::string describe(const wire::LostNode& lost);
 std::string describe(const wire::VoidBody& over);

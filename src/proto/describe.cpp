@@ -44,18 +44,25 @@ std::string describe(const wire::RefusedBody& r) {
 }
 
 namespace {
+using Names = std::span<const std::string>;
+
+std::string name_of(std::uint32_t rank, Names names) {
+  return rank < names.size() ? names[rank] : fmt::format("rank {}", rank);
+}
+
 bool is_refusal(std::uint64_t coll) { return coll == static_cast<std::uint64_t>(wire::Coll::refusal); }
 
 /// Writes the call of one member at the number of a verdict.
-std::string deed(std::uint32_t rank, std::uint64_t coll) {
-  if (is_refusal(coll)) return fmt::format("rank {} refused its own call (its log says why)", rank);
-  return fmt::format("rank {} called {}", rank, wire::to_string(static_cast<wire::Coll>(coll)));
+std::string deed(const std::string& who, std::uint64_t coll) {
+  if (is_refusal(coll)) return fmt::format("{} refused its own call (its log says why)", who);
+  return fmt::format("{} called {}", who, wire::to_string(static_cast<wire::Coll>(coll)));
 }
 
-std::string describe_kinds(const wire::VerdictBody& v) {
+std::string describe_kinds(const wire::VerdictBody& v, Names names) {
   // The member that refused its call is named first, in whichever order they came.
   const bool other_refused = is_refusal(v.other_value);
-  const auto culprit = deed(v.culprit, v.culprit_value), other = deed(v.other, v.other_value);
+  const auto culprit = deed(name_of(v.culprit, names), v.culprit_value),
+             other = deed(name_of(v.other, names), v.other_value);
   return other_refused ? other + ", " + culprit : culprit + ", " + other;
 }
 }  // namespace
@@ -76,16 +83,17 @@ std::string describe(const wire::VoidBody& v) {
   return fmt::format("node {} has no such group any more", wire::text_of(v.lost.noticed_by));
 }
 
-std::string describe(const wire::VerdictBody& v) {
+std::string describe(const wire::VerdictBody& v, Names names) {
   if (v.lost.name[0] != 0) return describe(v.lost);
+  const std::string culprit = name_of(v.culprit, names);
   switch (v.reason) {
     case wire::TroubleReason::disagree:
-      if (v.field == wire::Field::coll) return describe_kinds(v);
-      return fmt::format("rank {} differs from rank {} in {}: {}, not {}", v.culprit, v.other, wire::to_string(v.field),
-                         v.culprit_value, v.other_value);
-    case wire::TroubleReason::lost_connection: return fmt::format("rank {} lost its connection to the tree", v.culprit);
-    case wire::TroubleReason::gave_up: return fmt::format("rank {} gave up (its log says why)", v.culprit);
-    case wire::TroubleReason::dead_rank: return fmt::format("rank {} is dead", v.culprit);
+      if (v.field == wire::Field::coll) return describe_kinds(v, names);
+      return fmt::format("{} differs from {} in {}: {}, not {}", culprit, name_of(v.other, names),
+                         wire::to_string(v.field), v.culprit_value, v.other_value);
+    case wire::TroubleReason::lost_connection: return culprit + " lost its connection to the tree";
+    case wire::TroubleReason::gave_up: return culprit + " gave up (its log says why)";
+    case wire::TroubleReason::dead_rank: return culprit + " is dead";
   }
   return "verdict";
 }

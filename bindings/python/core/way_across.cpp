@@ -16,7 +16,7 @@ struct Ways {
 };
 
 /// Collective over the team.
-Result<> WayAcross::join(int leader_count, int my_index, Ways& ways) {
+Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& ways) {
   auto found = Job::find(exchange, members, options);
   if (!found) return tl::unexpected(found.error());
   if (!found->job) {
@@ -25,7 +25,7 @@ Result<> WayAcross::join(int leader_count, int my_index, Ways& ways) {
   }
   job = found->job;
   Oob team(exchange, name);
-  Exchange among_leaders = exchange.among(leader_count, my_index);
+  Exchange among_leaders = exchange.among(static_cast<int>(leaders.size()), my_index);
   std::optional<Oob> their;
   if (my_index >= 0) their.emplace(among_leaders, name);
   const sumac_join_spec spec{.hosts = members.hosts,
@@ -39,6 +39,13 @@ Result<> WayAcross::join(int leader_count, int my_index, Ways& ways) {
                 "HCOLL_ENABLE_SHARP={} must have a group of the tree for each team, and there is none left",
                 job->settings().level);
   if (ways.tree.no_tree != nullptr) ways.no_tree = ways.tree.no_tree;
+  if (ways.tree.group != nullptr) {
+    std::vector<std::string> names;
+    for (const int rank : leaders) names.push_back(members.name(rank));
+    std::vector<const char*> texts;
+    for (const std::string& one : names) texts.push_back(one.c_str());
+    sumac_tree_names(ways.tree.group, texts.data(), texts.size());
+  }
   return {};
 }
 
@@ -53,7 +60,7 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
     return -1;
   }
   ways->hosts = *std::move(hosts);
-  if (auto joined = self.join(leader_count, my_index, *ways); !joined) {
+  if (auto joined = self.join(ranks, my_index, *ways); !joined) {
     self.error = joined.error().context;
     return -1;
   }

@@ -27,7 +27,7 @@ struct WayAcross {
   static int open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
 
  private:
-  Result<> join(int leader_count, int my_index, struct Ways& ways);
+  Result<> join(const std::vector<int>& leaders, int my_index, struct Ways& ways);
 };
 
 }  // namespace sumac::python

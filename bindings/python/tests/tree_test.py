@@ -102,10 +102,10 @@ def destroyed_beside_a_child(rank, size, folder):
     return len(left)
 
 
-def dies(rank, size, folder):
+def dies(rank, size, folder, culprit):
     ranks.init("sumac", rank, size, folder)
     dist.all_reduce(torch.ones(4))
-    if rank == 0:
+    if rank == culprit:
         os.kill(os.getpid(), signal.SIGKILL)
     try:
         while True:
@@ -202,8 +202,9 @@ class Tree(unittest.TestCase):
             self.assertEqual(there, ranks.values(self, torch_test.ddp, 4, "sumac"))
 
     def test_a_rank_that_dies_takes_its_daemons_with_it_and_is_named(self):
-        found = ranks.run(on_hosts(dies, "ab"), 2)
-        self.assertRegex(found[1].value, "rank 0|node")
+        found = ranks.run(on_hosts(dies, "aab"), 3, 2)  # Among the leaders it is the second one.
+        for rank in range(2):
+            self.assertRegex(found[rank].value, r"rank 2 \(host host-b\)|node")
 
     def test_what_a_rank_gave_up_is_neither_read_nor_written_and_fails_elsewhere(self):
         for count in (3, 20000):

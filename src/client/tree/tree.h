@@ -37,6 +37,13 @@ void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t ki
  *  @return NULL: out of memory, or the group is not ours. */
 sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t* limits, size_t kinds);
 
+/** The names of the group's members in messages, if people know them by other ranks than the group's.
+ *  @param names  [count], in the order of the group's ranks; copied. */
+void sumac_tree_names(struct sharp_coll_comm* group, const char* const* names, size_t count);
+
+/** The same for members whose names are "rank N". */
+void sumac_tree_ranks(struct sharp_coll_comm* group, const int* ranks, size_t count);
+
 /** Drops operations that are not done. NULL is allowed. */
 void sumac_tree_close(sumac_tree_t* tree);
 
