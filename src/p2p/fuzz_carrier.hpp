@@ -1,5 +1,5 @@
 #pragma once
-// What the fuzzers of this folder share: a carrier that refuses every seventh message, and the arrival of a message.
+// The fuzzers of this folder share two things: a carrier that refuses every seventh message, and the arrival of a message.
 #include <algorithm>
 #include <array>
 #include <vector>

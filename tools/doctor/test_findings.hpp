@@ -1,5 +1,5 @@
 #pragma once
-// What tests of findings ask: that one fault is found, and nothing else.
+// Tests of findings ask here whether one fault is found, and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
