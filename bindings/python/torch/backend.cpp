@@ -133,9 +133,9 @@ SumacBackend::Work SumacBackend::start(std::unique_ptr<Collective> collective, s
   stager_.drain();
   if (!is_async) {
     auto ran = team_->run(collective->request);
-    if (ran) collective->ending->run_last();
     collective->ending->end(ran ? nullptr : &ran.error());
     if (!ran) raise(ran.error());
+    if (const auto failed = collective->ending->exception()) std::rethrow_exception(failed);
     return work;
   }
   const std::shared_ptr<Collective> kept = std::move(collective);

@@ -52,6 +52,11 @@ void Ending::end(const Error* why) {
   if (asked) complete(*asked);
 }
 
+std::exception_ptr Ending::exception() const {
+  const std::lock_guard guard(lock_);
+  return exception_;
+}
+
 void Ending::complete(c10::ivalue::Future& future) {
   if (exception_) {
     future.setError(exception_);
@@ -96,14 +101,7 @@ bool TeamWork::is_done() const {
   return there && there->is_done();
 }
 
-const Error* TeamWork::error() const {
-  const auto there = ticket();
-  return there ? there->error() : nullptr;
-}
-
-std::exception_ptr TeamWork::exception() const {
-  return is_done() && error() != nullptr ? exception_of(*error()) : nullptr;
-}
+std::exception_ptr TeamWork::exception() const { return is_done() ? ending_->exception() : nullptr; }
 
 int TeamWork::sourceRank() const {
   TORCH_CHECK(letter && isSuccess(), "sourceRank() is of a receive that has succeeded");
@@ -123,6 +121,7 @@ bool TeamWork::wait(std::chrono::milliseconds timeout) {
   }
   if (!there) return true;
   if (auto waited = team_->wait(*there, limit); !waited) raise(waited.error());
+  if (const auto failed = ending_->exception()) std::rethrow_exception(failed);
   if (ending_->stage) ending_->stage->precede_current();
   return true;
 }
