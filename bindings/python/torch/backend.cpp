@@ -11,6 +11,9 @@
 namespace sumac::torch_backend {
 namespace {
 
+/// A group's timeout is that of its operations too, and a process may start more slowly than an operation takes.
+constexpr Duration kMakeWithinAtLeast = Seconds{5};
+
 class TorchStore final : public python::Store {
  public:
   explicit TorchStore(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
@@ -19,19 +22,33 @@ class TorchStore final : public python::Store {
     try {
       store_->set(key, value);
     } catch (const std::exception& error) {
-      return fail(Errc::lost, "the store: {}", error.what());
+      return trouble(error);
     }
     return {};
   }
-  Result<python::Bytes> get(const std::string& key) override {
+  Result<std::optional<python::Bytes>> get(const std::string& key, Duration at_most) override {
+    const Time began = monotonic_now();
     try {
+      if (at_most == Duration{0}) {
+        if (!store_->check({key})) return std::nullopt;
+      } else {
+        store_->wait({key}, std::chrono::ceil<Millis>(at_most));
+      }
       return store_->get(key);
     } catch (const std::exception& error) {
-      return fail(Errc::timeout, "the store: {}", error.what());
+      // Stores throw the same for a wait that is over as for a fault, so the time must tell the two apart.
+      if (at_most > Duration{0} && monotonic_now() - began >= at_most) return std::nullopt;
+      return trouble(error);
     }
   }
 
  private:
+  /// PyTorch's own errors have its C++ stack in what(), which is of no use to a reader.
+  static tl::unexpected<Error> trouble(const std::exception& error) {
+    const auto* const own = dynamic_cast<const c10::Error*>(&error);
+    return fail(Errc::lost, "the store: {}", own != nullptr ? own->what_without_backtrace() : error.what());
+  }
+
   c10::intrusive_ptr<c10d::Store> store_;
 };
 
@@ -60,7 +77,10 @@ c10::intrusive_ptr<SumacBackend> SumacBackend::make(const c10::intrusive_ptr<c10
                                                     std::chrono::milliseconds timeout, const std::string& name,
                                                     bool stages_all) {
   TorchStore meeting(store);
-  auto team = python::Team::make(meeting, rank, size, {.name = name});
+  // The store's own limit counts too, as for all others that use it.
+  const Duration own = timeout == kNoTimeout ? Duration::max() : Duration(timeout);
+  const Duration within = std::max<Duration>(std::min<Duration>(own, store->getTimeout()), kMakeWithinAtLeast);
+  auto team = python::Team::make(meeting, rank, size, {.name = name, .make_within = within});
   if (!team) raise({team.error().code, fmt::format("sumac: rank {} of {}: {}", rank, size, team.error().context)});
   return c10::make_intrusive<SumacBackend>(std::move(*team), timeout, stages_all);
 }

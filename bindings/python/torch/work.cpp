@@ -8,12 +8,15 @@
 
 #include <algorithm>
 
+#include "bindings/python/core/words.hpp"
+
 namespace sumac::torch_backend {
 
 std::exception_ptr exception_of(const Error& why) {
   const c10::SourceLocation here{__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)};
-  if (why.code == Errc::invalid) return std::make_exception_ptr(c10::ValueError(here, why.context));
-  return std::make_exception_ptr(c10::DistBackendError(here, why.context));
+  const std::string text = python::printable(why.context);
+  if (why.code == Errc::invalid) return std::make_exception_ptr(c10::ValueError(here, text));
+  return std::make_exception_ptr(c10::DistBackendError(here, text));
 }
 
 void raise(const Error& why) {
