@@ -139,7 +139,7 @@ Result<> Team::create(Exchange& exchange) {
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);
   // In this order: a rank that finds no way also fails in the exchange that follows.
-  if (across.error) return within("no way between the hosts", *across.error);
+  if (across.error) return fail(across.error->code, "no way between the hosts: {}", across.error->context);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
   job_ = std::move(across.job);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);

@@ -47,7 +47,8 @@ Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, i
   if (!made) return tl::unexpected(made.error());
   ways->hosts = *std::move(made);
   if (auto joined = join(static_cast<int>(leaders.size()), my_index, *ways); !joined)
-    return tl::unexpected(joined.error());
+    // The others must read this before the groups here end, which wait until all members leave.
+    return tl::unexpected(exchange.give_up(joined.error()));
   return ways;
 }
 

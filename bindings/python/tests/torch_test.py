@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 try:
@@ -215,12 +216,23 @@ def stores(rank, size, folder):
     else:
         ranks.await_file(folder / "port")
         store = dist.TCPStore("127.0.0.1", int((folder / "port").read_text(encoding="utf-8")), size, is_master=False)
-    dist.init_process_group("sumac", store=store, rank=rank, world_size=size)
+    if rank == 1:
+        ranks.await_file(folder / "waits")
+        time.sleep(0.2)  # Rank 0 waits in its store meanwhile.
+    kept = os.dup(2)
+    with open(folder / f"stderr-{rank}", "w+", encoding="utf-8") as text:
+        os.dup2(text.fileno(), 2)
+        (folder / "waits").touch()
+        dist.init_process_group("sumac", store=store, rank=rank, world_size=size)
+        os.dup2(kept, 2)
+        text.seek(0)
+        said = text.read()
     x = torch.ones(1)
     dist.all_reduce(x)
     assert x.item() == size
     dist.barrier()
     dist.destroy_process_group()
+    return said
 
 
 def alone(_rank, _size, _folder):
@@ -372,7 +384,8 @@ class Works(unittest.TestCase):
         ranks.values(self, groups, 3)
 
     def test_a_tcp_store(self):
-        ranks.values(self, stores, 2)
+        for said in ranks.values(self, stores, 2):
+            self.assertNotIn("timed out", said, "PyTorch warns of its own waits")
 
     def test_a_world_of_one(self):
         ranks.values(self, alone, 1)
@@ -421,51 +434,6 @@ def wrong_tensors(rank, size, folder):
         except (ValueError, RuntimeError) as error:
             words.append(str(error))
     dist.barrier()
-    dist.destroy_process_group()
-    return words
-
-
-def averages_of_unsigned(rank, size, folder):
-    """PyTorch cannot divide these: nothing may be sent, and the input stays as it is."""
-    ranks.init("sumac", rank, size, folder)
-    words = []
-    for dtype in (torch.uint16, torch.uint32, torch.uint64):
-        for is_async in (False, True):
-            x = torch.arange(3).to(dtype)
-            try:
-                work = dist.all_reduce(x, dist.ReduceOp.AVG, async_op=is_async)
-                if is_async:
-                    work.wait()
-                words.append("it ran")
-            except RuntimeError as error:
-                words.append(str(error))
-            assert x.tolist() == [0, 1, 2], x
-    small = torch.full((3,), 3 * rank, dtype=torch.uint8)
-    dist.all_reduce(small, dist.ReduceOp.AVG, async_op=True).wait()
-    assert small.tolist() == [3 * (size - 1) // 2] * 3
-    dist.destroy_process_group()
-    return words
-
-
-def cannot_copy_its_result(rank, size, folder):
-    """Rank 0 changes the size of an output while rank 1 has not come: only the last step can notice."""
-    ranks.init("sumac", rank, size, folder)
-    outputs = [torch.empty(4) for _ in range(size)]
-    if rank == 1:
-        ranks.await_file(folder / "changed")
-    work = dist.all_gather(outputs, torch.ones(4), async_op=True)
-    words = ""
-    if rank == 0:
-        outputs[0].resize_(1000)
-        (folder / "changed").touch()
-        try:
-            work.wait()
-        except RuntimeError as error:
-            words = str(error)
-        assert work.is_completed() and not work.is_success() and work.exception() is not None
-    else:
-        work.wait()
-    dist.all_reduce(torch.ones(1))
     dist.destroy_process_group()
     return words
 
@@ -575,14 +543,6 @@ class Fails(unittest.TestCase):
             for text, part in zip(words, ("must be contiguous", "layout Sparse", "3 elements where the 2 ranks have 2 each", "BAND of Float is not defined",
                                           "a tensor on meta; it takes tensors on the CPU or a GPU")):
                 self.assertIn(part, text)
-
-    def test_an_average_that_pytorch_cannot_divide_is_refused_at_once(self):
-        for words in ranks.values(self, averages_of_unsigned, 2):
-            for text, name in zip(words, ("UInt16", "UInt16", "UInt32", "UInt32", "UInt64", "UInt64")):
-                self.assertRegex(text, f"^sumac: all_reduce: AVG of {name} is not defined")
-
-    def test_a_last_step_that_fails_is_an_error_of_wait(self):
-        self.assertRegex(ranks.values(self, cannot_copy_its_result, 2)[0], "1000")
 
     def test_ranks_that_differ_are_named(self):
         for what in ("size", "large", "type", "operation", "kind"):

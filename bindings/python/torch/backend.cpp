@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "bindings/python/torch/checks.hpp"
 #include "bindings/python/torch/collective.hpp"
@@ -13,6 +14,11 @@ namespace {
 
 /// A group's timeout is that of its operations too, and a process may start more slowly than an operation takes.
 constexpr Duration kMakeWithinAtLeast = Seconds{5};
+
+/// PyTorch's 0 and -1 stand for no limit.
+Duration limit_of(std::chrono::milliseconds timeout) {
+  return timeout <= std::chrono::milliseconds{0} ? Duration::max() : Duration(timeout);
+}
 
 class TorchStore final : public python::Store {
  public:
@@ -27,17 +33,15 @@ class TorchStore final : public python::Store {
     return {};
   }
   Result<std::optional<python::Bytes>> get(const std::string& key, Duration at_most) override {
-    const Time began = monotonic_now();
+    // Not Store::wait(): a TCPStore writes warnings for each wait that is over, and a FileStore counts in whole seconds.
+    const Time until = monotonic_now() + at_most;
     try {
-      if (at_most == Duration{0}) {
-        if (!store_->check({key})) return std::nullopt;
-      } else {
-        store_->wait({key}, std::chrono::ceil<Millis>(at_most));
+      while (!store_->check({key})) {
+        if (monotonic_now() >= until) return std::nullopt;
+        std::this_thread::sleep_for(at_most / 8);
       }
       return store_->get(key);
     } catch (const std::exception& error) {
-      // Stores throw the same for a wait that is over as for a fault, so the time must tell the two apart.
-      if (at_most > Duration{0} && monotonic_now() - began >= at_most) return std::nullopt;
       return trouble(error);
     }
   }
@@ -78,8 +82,7 @@ c10::intrusive_ptr<SumacBackend> SumacBackend::make(const c10::intrusive_ptr<c10
                                                     bool stages_all) {
   TorchStore meeting(store);
   // The store's own limit counts too, as for all others that use it.
-  const Duration own = timeout == kNoTimeout ? Duration::max() : Duration(timeout);
-  const Duration within = std::max<Duration>(std::min<Duration>(own, store->getTimeout()), kMakeWithinAtLeast);
+  const Duration within = std::max(std::min(limit_of(timeout), limit_of(store->getTimeout())), kMakeWithinAtLeast);
   auto team = python::Team::make(meeting, rank, size, {.name = name, .make_within = within});
   if (!team) raise({team.error().code, fmt::format("sumac: rank {} of {}: {}", rank, size, team.error().context)});
   return c10::make_intrusive<SumacBackend>(std::move(*team), timeout, stages_all);
