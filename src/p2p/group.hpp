@@ -34,6 +34,8 @@ struct GroupConfig {
   /// decides.
   bool reproducible = false;
   Millis connect_within{30'000};  ///< The longest time until all members are connected.
+  /// Called now and then while make() waits for the others; an error ends make() with it. Null: nothing else ends it.
+  std::function<Result<>()> check{};
   /// A member from which nothing was received for so long is lost, even if its connection stands. It must be longer
   /// than a member ever computes without calling the group: such a member answers nobody. A host that is gone is
   /// noticed in 20 s all the same.
@@ -45,6 +47,9 @@ struct GroupConfig {
   /// The user of letters, which outlives the group. Null: the group carries none.
   LetterEvents* letters = nullptr;
 };
+
+/// make() asks so often whether it is to end.
+inline constexpr Duration kCheckEvery = Millis{100};
 
 class Group final : public coll::Across, private net::TransportEvents, private Carrier {
  public:
@@ -110,6 +115,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   Result<> measure();
   Result<double> timed(const coll::Operation& operation, Algorithm algorithm, int in_a_row);
   Result<> run(const coll::Operation& operation, Algorithm algorithm);
+  Result<> check_now_and_then();
   Question question_of(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const;
   Limits limits() const { return {config_.size, eager_max_, config_.reproducible}; }
   std::size_t look();
@@ -159,6 +165,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   std::size_t heard_ = 0;  ///< Events since the last rest(): looking has paid.
   Costs costs_;
   bool is_made_ = false;
+  Time checked_{};  ///< The last call of the configuration's check().
 };
 
 }  // namespace sumac::p2p

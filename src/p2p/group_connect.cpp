@@ -75,15 +75,23 @@ Result<> Group::connect() {
   const Time until = monotonic_now() + config_.connect_within;
   while (proven_ + 1 < config_.size) {
     look();
+    if (auto checked = check_now_and_then(); !checked) return checked;
     if (engine_->failure()) return tl::unexpected(*engine_->failure());
     if (is_refused_) return fail(Errc::lost, "no connection with {}", trouble_);
     if (monotonic_now() >= until)
       return fail(Errc::timeout, "no connection with {} within {} ms{}{}", missing(), config_.connect_within.count(),
                   trouble_.empty() ? ": do these processes run, and can their hosts reach each other?" : "; the last: ",
                   trouble_);
-    rest(until);
+    rest(std::min(until, monotonic_now() + kCheckEvery));
   }
   return {};
+}
+
+Result<> Group::check_now_and_then() {
+  const Time now = monotonic_now();
+  if (!config_.check || now - checked_ < kCheckEvery) return {};
+  checked_ = now;
+  return config_.check();
 }
 
 std::string Group::missing() const {

@@ -33,7 +33,13 @@ coll::Fold fold_max() {
 Result<> Group::run(const coll::Operation& operation, Algorithm algorithm) {
   void* request = nullptr;
   auto progress = start_by(operation, algorithm, request);
-  if (progress == Progress::pending) progress = wait(request);
+  while (progress == Progress::pending) {
+    progress = test(request);
+    if (progress != Progress::pending) break;
+    // The operation's memory is the caller's, so it must end before this returns.
+    if (auto checked = check_now_and_then(); !checked) break_because(checked.error());
+    rest(monotonic_now() + kCheckEvery);
+  }
   if (progress == Progress::failed) return tl::unexpected(*engine_->failure());
   return {};
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/fd.hpp"
+#include "bindings/python/core/words.hpp"
 
 namespace sumac::python {
 namespace {
@@ -47,7 +48,7 @@ Result<> agree(Exchange& exchange, const std::string& complaint) {
   auto all = exchange.allgather(bytes_of_text(complaint));
   if (!all) return tl::unexpected(all.error());
   for (std::size_t rank = 0; rank < all->size(); ++rank)
-    if (!(*all)[rank].empty()) return fail(Errc::io, "rank {}: {}", rank, text_of((*all)[rank]));
+    if (!(*all)[rank].empty()) return fail(Errc::io, "rank {}: {}", rank, printable(text_of((*all)[rank])));
   return {};
 }
 

@@ -15,12 +15,15 @@
 #include <cstring>
 #include <utility>
 
+#include "bindings/python/core/words.hpp"
+
 extern char** environ;
 
 namespace sumac::python {
 namespace {
 
-constexpr Duration kEndWithin = Seconds{15};
+constexpr Duration kEndWithin = Seconds{15}, kSilentEndWithin = Seconds{1};
+constexpr Duration kCheckEvery = Millis{100};
 
 int milliseconds_until(Time deadline) {
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<Millis>(deadline - monotonic_now()).count()));
@@ -69,6 +72,7 @@ Child& Child::operator=(Child&& other) noexcept {
   end();
   name_ = std::move(other.name_);
   said_ = std::move(other.said_);
+  is_silent_ = other.is_silent_;
   pid_ = std::exchange(other.pid_, -1);
   in_ = std::move(other.in_);
   out_ = std::move(other.out_);
@@ -109,21 +113,33 @@ Result<> Child::write(std::string_view text) {
   return {};
 }
 
-Result<std::string> Child::read_until(std::string_view end, Time deadline) {
+/// Waits until there is something to read.
+Result<> Child::await(Time deadline, const std::function<Result<>()>& check) {
+  for (;;) {
+    pollfd wait{out_.get(), POLLIN, 0};
+    const Time until = std::min(deadline, monotonic_now() + kCheckEvery);
+    const int got = ::poll(&wait, 1, milliseconds_until(until));
+    if (got > 0) return {};
+    if (got < 0 && errno != EINTR) return fail_errno("poll");
+    if (auto checked = check(); !checked) return checked;
+    if (monotonic_now() >= deadline) return fail(Errc::timeout, "{} did not answer in time", name_);
+  }
+}
+
+Result<std::string> Child::read_until(std::string_view end, Time deadline, const std::function<Result<>()>& check) {
   std::string lines;
   for (;;) {
     for (auto newline = said_.find('\n'); newline != std::string::npos; newline = said_.find('\n')) {
       const std::string line = said_.substr(0, newline);
       said_.erase(0, newline + 1);
       if (line == end) return lines;
-      if (line.starts_with("failed ")) return fail(Errc::lost, "{}: {}", name_, line.substr(7));
+      if (line.starts_with("failed ")) return fail(Errc::lost, "{}: {}", name_, printable(line.substr(7)));
       lines += line + "\n";
     }
-    pollfd wait{out_.get(), POLLIN, 0};
-    const int got = ::poll(&wait, 1, milliseconds_until(deadline));
-    if (got < 0 && errno != EINTR) return fail_errno("poll");
-    if (got == 0) return fail(Errc::timeout, "{} did not answer in time", name_);
-    if (got < 0) continue;
+    if (auto there = await(deadline, check); !there) {
+      is_silent_ = true;
+      return tl::unexpected(there.error());
+    }
     char part[4096];
     const auto read = ::read(out_.get(), part, sizeof part);
     if (read < 0 && errno == EINTR) continue;
@@ -137,7 +153,7 @@ void Child::end() {
   (void)write("end\n");  // The stream's end alone says nothing where a forked child has it as well.
   in_ = UniqueFd();
   out_ = UniqueFd();
-  const Time deadline = deadline_after(monotonic_now(), kEndWithin);
+  const Time deadline = deadline_after(monotonic_now(), is_silent_ ? kSilentEndWithin : kEndWithin);
   pollfd wait{life_.get(), POLLIN, 0};
   int got = -1;
   do {

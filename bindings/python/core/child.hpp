@@ -3,6 +3,7 @@
 // output (tools/run/talk.hpp describes them).
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -25,15 +26,18 @@ class Child {
   static std::string parent_line();
   Result<> write(std::string_view text);
   /// Returns the lines in front of the line `end`, with their newlines. Errc::lost: the command failed, with its reason;
-  /// Errc::timeout.
-  Result<std::string> read_until(std::string_view end, Time deadline);
+  /// Errc::timeout; and the error of `check`, which is called now and then.
+  Result<std::string> read_until(std::string_view end, Time deadline, const std::function<Result<>()>& check);
   /// Tells it to take down what it has started, and waits for its end, but not for ever.
   void end();
   /// Forgets it, as a fork's child must.
   void forget() noexcept;
 
  private:
+  Result<> await(Time deadline, const std::function<Result<>()>& check);
+
   std::string name_, said_;
+  bool is_silent_ = false;  ///< It did not answer in time, and is not worth waiting for.
   pid_t pid_ = -1;
   UniqueFd in_, out_, life_;  ///< Its standard input and output, and a descriptor that becomes readable when it ends.
 };

@@ -10,6 +10,7 @@
 #include "base/types.hpp"
 #include "bindings/python/core/roll.hpp"
 #include "bindings/python/core/team.hpp"
+#include "bindings/python/core/words.hpp"
 
 namespace sumac::python {
 namespace {
@@ -22,9 +23,9 @@ class MemoryStore final : public Store {
     changed_.notify_all();
     return {};
   }
-  Result<Bytes> get(const std::string& key) override {
+  Result<std::optional<Bytes>> get(const std::string& key, Duration at_most) override {
     std::unique_lock guard(lock_);
-    changed_.wait(guard, [&] { return values_.contains(key); });
+    if (!changed_.wait_for(guard, at_most, [&] { return values_.contains(key); })) return std::nullopt;
     return values_[key];
   }
 
@@ -108,6 +109,77 @@ TEST(Exchange, GivesEachRankWhatItMayHave) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(faults, std::vector<std::string>(size));
+}
+
+/// Runs `body` as some of the ranks of an exchange; returns what each returned.
+std::map<int, std::string> as_some(const std::vector<int>& come, int size, Duration within,
+                                   const std::function<std::string(Exchange&)>& body) {
+  MemoryStore store;
+  std::mutex lock;
+  std::map<int, std::string> texts;
+  std::vector<std::thread> threads;
+  for (const int rank : come)
+    threads.emplace_back([&, rank] {
+      Exchange exchange(store, rank, size, within);
+      const std::string text = body(exchange);
+      const std::lock_guard guard(lock);
+      texts[rank] = text;
+    });
+  for (auto& thread : threads) thread.join();
+  return texts;
+}
+
+TEST(Exchange, EndsForAllRanksWhenOneGivesUp) {
+  // Rank 1 fails before the exchange that the others are in, and goes on with later ones: it has fallen out of step.
+  const auto texts = as_some({0, 1, 2}, 3, Seconds{60}, [](Exchange& exchange) -> std::string {
+    if (!exchange.allgather({})) return "the first one failed";
+    if (exchange.rank() == 1) {
+      (void)exchange.give_up({Errc::invalid, "its variable is wrong"});
+      (void)exchange.give_up({Errc::lost, "a later reason"});
+    }
+    const auto first = exchange.allgather({});
+    const auto second = exchange.bcast(0, {});
+    Exchange some = exchange.among(2, exchange.rank());
+    const auto third = some.gather(0, {});
+    if (first || second || third || exchange.check()) return "it went on";
+    if (first.error().code != Errc::invalid) return "another kind of error";
+    return second.error().context == first.error().context && third.error().context == first.error().context
+               ? first.error().context
+               : "another reason";
+  });
+  EXPECT_EQ(texts.at(1), "its variable is wrong");
+  for (const int rank : {0, 2}) {
+    EXPECT_TRUE(texts.at(rank).starts_with("rank 1 (host ")) << texts.at(rank);
+    EXPECT_TRUE(texts.at(rank).ends_with("): its variable is wrong")) << texts.at(rank);
+  }
+}
+
+TEST(Exchange, NamesRanksThatDoNotComeAndWaitsOnlyOnce) {
+  const auto texts = as_some({0, 3}, 4, Millis{60}, [](Exchange& exchange) -> std::string {
+    const auto first = exchange.allgather({});
+    const Time began = monotonic_now();
+    for (int i = 0; i < 1000; ++i)
+      if (exchange.allgather({})) return "it went on";
+    if (monotonic_now() - began >= Seconds{30}) return "it waited again";  // A thousand limits are 60 s.
+    return first ? "they came" : first.error().context;
+  });
+  for (const auto& [rank, text] : texts)
+    EXPECT_NE(text.find("waiting for ranks 1, 2 to join: not there within 60 ms"), std::string::npos) << text;
+}
+
+TEST(Words, OfOthersAreMadePrintable) {
+  const struct {
+    const char* name;
+    std::string text, shown;
+  } rows[] = {
+      {"plain text stays", "host-a: ok", "host-a: ok"},
+      {"characters of several bytes stay", "caf\xc3\xa9 \xe2\x82\xac", "caf\xc3\xa9 \xe2\x82\xac"},
+      {"a sequence for the terminal is escaped", "\x1b[31m\n", "\\x1b[31m\\x0a"},
+      {"so is its form of two bytes", "\xc2\x9b" "31m", "\\xc2\\x9b31m"},
+      {"a byte that is no character is escaped", "a\xff", "a\\xff"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(printable(row.text), row.shown) << row.name;
+  EXPECT_LT(printable(std::string(1 << 20, '\xff')).size(), 5000U);
 }
 
 TEST(Roll, AReaderSeesAnEntryWholeOrNotAtAll) {

@@ -36,6 +36,8 @@ Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& 
   config.size = static_cast<std::uint32_t>(ranks.size());
   config.exchange = [&](std::span<const std::byte> mine) { return exchanged(exchange, ranks, mine); };
   config.reproducible = is_reproducible;
+  config.connect_within = std::min(config.connect_within, std::chrono::ceil<Millis>(exchange.left()));
+  config.check = [&exchange] { return exchange.check(); };
   if (ranks.size() == members.all.size()) config.letters = letters;
   config.host_name = members.all[static_cast<std::size_t>(members.rank)].host;
   // A rank that computes for an hour is not dead; whoever waits for it has a limit, and the kernel notices a dead machine.

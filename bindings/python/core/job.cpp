@@ -107,7 +107,8 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
   for (int rank = 0; rank < members.size(); ++rank) {
     const Bytes& bytes = (*told)[static_cast<std::size_t>(rank)];
     Wish other;
-    if (bytes.size() != sizeof other) return fail(Errc::invalid, "{} says something else", members.name(rank));
+    if (bytes.size() != sizeof other)
+      return fail(Errc::invalid, "{} sent no wish for the tree; {}", members.name(rank), kOtherJob);
     std::memcpy(&other, bytes.data(), sizeof other);
     if (other.level != wish.level || other.is_set != wish.is_set)
       return fail(Errc::invalid, "HCOLL_ENABLE_SHARP differs between {} and {}: set it alike for all",

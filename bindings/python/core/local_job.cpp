@@ -1,6 +1,7 @@
 #include "bindings/python/core/local_job.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,11 +10,14 @@
 #include <sstream>
 #include <vector>
 
+#include "bindings/python/core/words.hpp"
 #include "net/address.hpp"
 
 namespace sumac::python {
 namespace {
 
+/// The daemons come up within this time, and within half of what the group has left: where they do not, the hosts must still
+/// find another way.
 constexpr Duration kUpWithin = Seconds{60};
 
 /// The ranks that come first on their hosts, by host.
@@ -42,6 +46,12 @@ std::vector<std::string> names(const Members& members) {
   return found;
 }
 
+/// A folder of that name may be "executed", too.
+bool is_program(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
 Result<std::string> sumac_program() {
   std::vector<std::string> places;
   if (const char* home = std::getenv("SUMAC_HOME"); home != nullptr && *home != '\0')
@@ -51,7 +61,7 @@ Result<std::string> sumac_program() {
     for (std::string folder; std::getline(folders, folder, ':');) places.push_back(folder.empty() ? "." : folder);
   }
   for (const auto& place : places)
-    if (const auto program = place + "/sumac"; ::access(program.c_str(), X_OK) == 0) return program;
+    if (const auto program = place + "/sumac"; is_program(program)) return program;
   return fail(Errc::not_found, "there is no `sumac` in SUMAC_HOME/bin or on the PATH");
 }
 
@@ -79,7 +89,7 @@ Result<bool> LocalJob::agree(Exchange& exchange, const Members& members, const R
   auto all = exchange.allgather(bytes_of_text(own ? "" : own.error().context));
   if (!all) return tl::unexpected(all.error());
   for (int rank = 0; rank < members.size(); ++rank) {
-    const std::string reason = text_of((*all)[static_cast<std::size_t>(rank)]);
+    const std::string reason = printable(text_of((*all)[static_cast<std::size_t>(rank)]));
     if (reason.empty()) continue;
     why_not_ = fmt::format("{}: {}", members.name(rank), reason);
     return false;
@@ -94,7 +104,8 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
   const std::size_t own = members.all[static_cast<std::size_t>(members.rank)].place.host;
   const bool leads = first[own] == members.rank;
   const bool has_node = own == 0;
-  const Time deadline = deadline_after(monotonic_now(), kUpWithin);
+  const Time deadline = deadline_after(monotonic_now(), std::min(kUpWithin, exchange.left() / 2));
+  const auto check = [&exchange] { return exchange.check(); };
 
   // 1. Each host asks for its certificates.
   std::string asks;
@@ -107,7 +118,7 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
     std::string text = Child::parent_line() + fmt::format("host {}\nkeys 1\n", hosts[own]);
     if (has_node) text += fmt::format("node node-{}\n", hosts[own]);
     if (auto written = job.host_.write(text + "go\n"); !written) return written;
-    auto lines = job.host_.read_until("asks", deadline);
+    auto lines = job.host_.read_until("asks", deadline, check);
     if (!lines) return tl::unexpected(lines.error());
     asks = *std::move(lines);
     return {};
@@ -132,7 +143,7 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
     for (const auto& host : hosts) text += fmt::format("host {}\n", host);
     for (const Bytes& lines : *asked) text += text_of(lines);
     if (auto written = job.manager_.write(text + "go\n"); !written) return written;
-    auto lines = job.manager_.read_until("up", deadline);
+    auto lines = job.manager_.read_until("up", deadline, check);
     if (!lines) return tl::unexpected(lines.error());
     answers = *std::move(lines);
     return {};
@@ -151,7 +162,7 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
                        lines_of(all, fmt::format("tls/host-{}.crt ", hosts[own]));
     if (has_node) text += lines_of(all, fmt::format("tls/node-node-{}.crt ", hosts[own]));
     if (auto written = job.host_.write(text + "go\n"); !written) return written;
-    auto lines = job.host_.read_until("up", deadline);
+    auto lines = job.host_.read_until("up", deadline, check);
     if (!lines) return tl::unexpected(lines.error());
     constexpr std::string_view kKey = "socket ";
     socket = lines_of(*lines, std::string(kKey));

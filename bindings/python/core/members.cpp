@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <map>
 
 #include "base/c_text.hpp"
+#include "bindings/python/core/words.hpp"
 #include "machine/discover.hpp"
 #include "machine/memory_host.hpp"
 
@@ -50,6 +52,15 @@ Greeting own_greeting() {
   return own;
 }
 
+/// Distinguishes a greeting of another version from bytes that are none.
+bool is_version(std::string_view text) {
+  const auto may_be = [](unsigned char c) {
+    return c < 128 && (std::isalnum(c) != 0 || c == '.' || c == '-' || c == '+');
+  };
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0 &&
+         std::all_of(text.begin(), text.end(), may_be);
+}
+
 }  // namespace
 
 int Members::index_here() const noexcept {
@@ -81,6 +92,7 @@ Result<Members> meet(Exchange& exchange) {
     std::memset(static_cast<void*>(&greeting), 0, sizeof greeting);
     std::memcpy(static_cast<void*>(&greeting), bytes.data(), std::min(bytes.size(), sizeof greeting));
     greeting.version[sizeof greeting.version - 1] = greeting.host[sizeof greeting.host - 1] = '\0';
+    if (!is_version(greeting.version)) return fail(Errc::invalid, "rank {} sent no greeting; {}", rank, kOtherJob);
     if (bytes.size() != sizeof greeting || std::strcmp(greeting.version, own.version) != 0)
       return fail(Errc::invalid,
                   "rank {} has sumac_collectives {} and rank {} has {}: install the same version on every host", rank,
@@ -88,7 +100,7 @@ Result<Members> meet(Exchange& exchange) {
     const auto at = hosts.try_emplace(greeting.host_hash, static_cast<int>(hosts.size())).first;
     greeting.place.host = at->second;
     members.all.push_back(
-        {greeting.host, greeting.pid_namespace == own.pid_namespace ? greeting.pid : 0, greeting.place});
+        {printable(greeting.host), greeting.pid_namespace == own.pid_namespace ? greeting.pid : 0, greeting.place});
     if (greeting.host_hash == own.host_hash) members.here.push_back(rank);
   }
   members.hosts = static_cast<int>(hosts.size());

@@ -18,7 +18,8 @@ Bytes copy_of(const void* data, int bytes) { return copy_of(data, static_cast<st
 
 /// Copies `from`, which must have exactly so many bytes.
 Result<> fill(void* to, const Bytes& from, std::size_t bytes) {
-  if (from.size() != bytes) return fail(Errc::invalid, "a rank sent {} B where {} B were expected", from.size(), bytes);
+  if (from.size() != bytes)
+    return fail(Errc::invalid, "a rank sent {} B where {} B were expected; {}", from.size(), bytes, kOtherJob);
   std::memcpy(to, from.data(), bytes);
   return {};
 }
@@ -40,7 +41,8 @@ int Oob::use(Use use) {
   if (exchange_ == nullptr) return -1;
   const Result<> done = use(*exchange_);
   if (done) return 0;
-  error_ = done.error().context;
+  // A value of the wrong length ends the exchange too: what follows could only be worse.
+  error_ = exchange_->give_up(done.error()).context;
   return -1;
 }
 

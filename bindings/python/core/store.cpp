@@ -1,17 +1,115 @@
 #include "bindings/python/core/store.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "bindings/python/core/interrupt.hpp"
+#include "bindings/python/core/limits.hpp"
+#include "bindings/python/core/words.hpp"
+
 namespace sumac::python {
+namespace {
+
+/// A rank that gives up writes its reason here. The others look between two waits for a value, which grow so that many ranks
+/// do not keep the store busy while one is late.
+constexpr const char* kGaveUp = "sumac/gave-up";
+constexpr Duration kFirstWait = Millis{20}, kLongestWait = Millis{500};
+
+/// The error's kind, in one byte, and its words.
+Bytes packed(const Error& why) {
+  return bytes_of_text(std::string(1, static_cast<char>(why.code)) + why.context);
+}
+
+/// A Ctrl-C at another rank is none here.
+Error unpacked(const Bytes& bytes) {
+  if (bytes.empty()) return {Errc::invalid, std::string(kOtherJob)};
+  const auto code = static_cast<Errc>(bytes.front());
+  const bool is_kept = code == Errc::timeout || code == Errc::invalid;
+  return {is_kept ? code : Errc::lost, printable(text_of(bytes).substr(1))};
+}
+
+std::string own_host() {
+  char name[65] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? printable(name) : "?";
+}
+
+}  // namespace
+
+Exchange::Exchange(Store& store, int rank, int size, Duration within)
+    : Exchange(std::make_shared<Shared>(Shared{store, rank, within, deadline_after(monotonic_now(), within)}), rank,
+               size, "sumac") {}
 
 std::string Exchange::next_use() { return fmt::format("{}/{}/", place_, uses_++); }
 
+Duration Exchange::left() const {
+  return shared_->within == Duration::max() ? Duration::max()
+                                            : std::max(Duration{0}, shared_->deadline - monotonic_now());
+}
+
+Error Exchange::give_up(const Error& why) {
+  if (shared_->failed) return *shared_->failed;
+  shared_->failed = why;
+  // An earlier reason stays. The store itself may be the reason, so its errors do not matter here.
+  const auto earlier = shared_->store.get(kGaveUp, Duration{0});
+  if (!earlier || *earlier) return why;
+  (void)shared_->store.set(
+      kGaveUp, packed({why.code, fmt::format("rank {} (host {}): {}", shared_->rank, own_host(), why.context)}));
+  return why;
+}
+
+/// Asks whether another rank has given up, or this one is to.
+Result<> Exchange::check_others() {
+  if (shared_->failed) return tl::unexpected(*shared_->failed);
+  auto reason = shared_->store.get(kGaveUp, Duration{0});
+  if (!reason) return tl::unexpected(give_up(reason.error()));
+  if (*reason) {
+    shared_->failed = unpacked(**reason);
+    return tl::unexpected(*shared_->failed);
+  }
+  if (is_interrupted()) return tl::unexpected(give_up({Errc::interrupted, "it was interrupted"}));
+  return {};
+}
+
+Result<> Exchange::check() {
+  if (auto others = check_others(); !others) return others;
+  if (left() > Duration{0}) return {};
+  return tl::unexpected(
+      give_up({Errc::timeout, fmt::format("the group was not made within {}", milliseconds(shared_->within))}));
+}
+
+/// Names the ranks whose values are not there.
+Error Exchange::too_late(const std::string& use) {
+  constexpr int kNamed = 8;
+  std::string names;
+  int count = 0;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank == rank_) continue;
+    const auto got = shared_->store.get(use + std::to_string(rank), Duration{0});
+    if (got && !*got && ++count <= kNamed) names += fmt::format("{}{}", count > 1 ? ", " : "", rank);
+  }
+  if (count > kNamed) names += fmt::format(" and {} more", count - kNamed);
+  return {Errc::timeout, fmt::format("waiting for {} {} to join: not there within {}", count == 1 ? "rank" : "ranks",
+                                     names, milliseconds(shared_->within))};
+}
+
 Result<> Exchange::put(const std::string& use, const Bytes& own) {
-  return store_.set(use + std::to_string(rank_), own);
+  if (shared_->failed) return tl::unexpected(*shared_->failed);
+  if (auto done = shared_->store.set(use + std::to_string(rank_), own); !done)
+    return tl::unexpected(give_up(done.error()));
+  return {};
 }
 
 Result<Bytes> Exchange::take(const std::string& use, int rank) {
-  auto got = store_.get(use + std::to_string(rank));
-  if (!got) return within(fmt::format("waiting for rank {} to join", rank), got.error());
-  return got;
+  if (shared_->failed) return tl::unexpected(*shared_->failed);
+  for (Duration wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
+    auto got = shared_->store.get(use + std::to_string(rank), std::min(wait, std::max<Duration>(left(), Millis{1})));
+    if (!got)
+      return tl::unexpected(give_up(within(fmt::format("waiting for rank {} to join", rank), got.error()).value()));
+    if (*got) return std::move(**got);
+    if (auto others = check_others(); !others) return tl::unexpected(others.error());
+    if (left() <= Duration{0}) return tl::unexpected(give_up(too_late(use)));
+  }
 }
 
 Result<std::vector<Bytes>> Exchange::take_all(const std::string& use, const Bytes& own) {
@@ -28,7 +126,7 @@ Result<std::vector<Bytes>> Exchange::take_all(const std::string& use, const Byte
   return all;
 }
 
-Exchange Exchange::among(int size, int my_index) { return {store_, my_index, size, next_use() + "among"}; }
+Exchange Exchange::among(int size, int my_index) { return {shared_, my_index, size, next_use() + "among"}; }
 
 Result<std::vector<Bytes>> Exchange::allgather(const Bytes& own) {
   const std::string use = next_use();

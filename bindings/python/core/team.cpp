@@ -28,13 +28,6 @@ constexpr Duration kDozeMost = Millis{5};
 /// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
 constexpr std::size_t kAgreesFirst = 32 * 1024;
 
-std::atomic<bool (*)()> interrupt_check{nullptr};
-
-bool is_interrupted() {
-  const auto check = interrupt_check.load(std::memory_order_relaxed);
-  return check != nullptr && check();
-}
-
 bool agrees_first(const Request& request) {
   // The forms with sizes of their own for each rank have no common size.
   return request.agreement.bytes >= kAgreesFirst || request.call.in_blocks.counts != nullptr ||
@@ -78,21 +71,27 @@ void wait_until(int ranks_here, Looks look, Now now_and_then, Rest rest) {
 
 }  // namespace
 
-void set_interrupt_check(bool (*check)()) { interrupt_check.store(check, std::memory_order_relaxed); }
-
 // ---- making
 
 Result<std::shared_ptr<Team>> Team::make(Store& store, int rank, int size, TeamSettings settings) {
   if (size < 1 || rank < 0 || rank >= size) return fail(Errc::invalid, "rank {} of {} ranks", rank, size);
-  Exchange exchange(store, rank, size);
+  Exchange exchange(store, rank, size, settings.make_within);
   auto members = meet(exchange);
-  if (!members) return tl::unexpected(members.error());
+  if (!members) return tl::unexpected(exchange.give_up(members.error()));
   std::shared_ptr<Team> team(new Team(std::move(*members), std::move(settings)));
   team->forks_ = forks();
   if (size == 1) return team;
-  if (auto shared = team->share(exchange); !shared) return tl::unexpected(shared.error());
-  if (auto created = team->create(exchange); !created) return tl::unexpected(created.error());
+  // The others must not wait for a rank that has failed.
+  if (auto built = team->build(exchange); !built) {
+    (void)exchange.give_up(built.error());
+    return tl::unexpected(built.error());
+  }
   return team;
+}
+
+Result<> Team::build(Exchange& exchange) {
+  if (auto shared = share(exchange); !shared) return shared;
+  return create(exchange);
 }
 
 Result<> Team::share(Exchange& exchange) {
@@ -139,8 +138,9 @@ Result<> Team::create(Exchange& exchange) {
   WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);
+  // In this order: a rank that finds no way also fails in the exchange that follows.
+  if (across.error) return fail(across.error->code, "no way between the hosts: {}", across.error->context);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
-  if (!across.error.empty()) return fail(Errc::lost, "no way between the hosts: {}", across.error);
   job_ = std::move(across.job);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
   if (between_) between_->bind(*across.hosts);

@@ -19,6 +19,7 @@
 
 #include "base/clock.hpp"
 #include "bindings/python/core/block.hpp"
+#include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/letters_between.hpp"
 #include "bindings/python/core/mail.hpp"
 #include "bindings/python/core/members.hpp"
@@ -33,6 +34,7 @@ class Job;
 
 struct TeamSettings {
   std::string name;                                ///< For errors and for explain.
+  Duration make_within = Duration::max();          ///< Making it takes no longer, or fails and names who is missing.
   Duration slow_after = Seconds{10};               ///< An operation that has waited so long says once who is missing.
   void (*say)(const std::string& line) = nullptr;  ///< Takes a line for people; none: stderr.
 };
@@ -44,9 +46,6 @@ struct Request {
   Agreement agreement;
   Duration limit = Duration::max();
 };
-
-/// Called now and then by a thread that waits in a call: true ends the call with Errc::interrupted.
-void set_interrupt_check(bool (*is_interrupted)());
 
 class Team : public std::enable_shared_from_this<Team> {
  public:
@@ -105,6 +104,7 @@ class Team : public std::enable_shared_from_this<Team> {
 
   Team(Members members, TeamSettings settings)
       : members_(std::move(members)), settings_(std::move(settings)), inbox_(members_.size()) {}
+  Result<> build(Exchange& exchange);
   Result<> share(Exchange& exchange);
   Result<> create(Exchange& exchange);
 

@@ -49,21 +49,28 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
   return {};
 }
 
+Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index) {
+  auto ways = std::make_unique<Ways>();
+  auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, letters);
+  if (!made) return tl::unexpected(made.error());
+  ways->hosts = *std::move(made);
+  if (auto joined = join(leaders, my_index, *ways); !joined)
+    // The others must read this before the groups here end, which wait until all members leave.
+    return tl::unexpected(exchange.give_up(joined.error()));
+  return ways;
+}
+
 int WayAcross::open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across) {
   auto& self = *static_cast<WayAcross*>(context);
-  const std::vector<int> ranks(leaders, leaders + leader_count);
-  auto ways = std::make_unique<Ways>();
-  auto hosts =
-      Hosts::make(self.exchange, self.members, ranks, sumac_team_options_reproducible(self.options) != 0, self.letters);
-  if (!hosts) {
-    self.error = hosts.error().context;
+  auto found = self.find({leaders, leaders + leader_count}, my_index);
+  if (!found) {
+    // Before this returns, since the team's next exchange is another one than what the other ranks wait for.
+    const Error why = self.exchange.give_up(found.error());
+    const bool is_kept = why.code == Errc::interrupted || why.code == Errc::timeout;
+    self.error = Error{is_kept ? why.code : Errc::lost, why.context};
     return -1;
   }
-  ways->hosts = *std::move(hosts);
-  if (auto joined = self.join(ranks, my_index, *ways); !joined) {
-    self.error = joined.error().context;
-    return -1;
-  }
+  auto ways = *std::move(found);
   coll::Across* const network = self.hosts = ways->hosts.get();
   across->network = reinterpret_cast<sumac_network_t*>(network);
   across->tree = ways->tree.tree;

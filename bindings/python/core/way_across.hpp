@@ -2,6 +2,7 @@
 // The ways between hosts: here a team gets what carries data among its leaders, which are p2p groups (hosts.hpp) and, where
 // the ranks have a job (job.hpp), a group of the tree.
 #include <memory>
+#include <optional>
 
 #include "bindings/python/core/hosts.hpp"
 #include "bindings/python/core/job.hpp"
@@ -16,7 +17,7 @@ struct WayAcross {
   const sumac_team_options_t* options;
   const char* name;                      ///< The team's.
   p2p::LetterEvents* letters = nullptr;  ///< Gets those from ranks of other hosts.
-  std::string error{};                   ///< Why there is no way.
+  std::optional<Error> error{};          ///< Why there is no way.
   Hosts* hosts = nullptr;                ///< Set once there is a way; the team owns it.
   std::shared_ptr<Job> job{};            ///< Set if the team has a tree; it must outlive the team.
 
@@ -27,6 +28,7 @@ struct WayAcross {
   static int open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
 
  private:
+  Result<std::unique_ptr<struct Ways>> find(const std::vector<int>& leaders, int my_index);
   Result<> join(const std::vector<int>& leaders, int my_index, struct Ways& ways);
 };
 

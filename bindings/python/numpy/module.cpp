@@ -9,6 +9,7 @@
 #include "base/types.hpp"
 #include "bindings/python/at_exit.hpp"
 #include "bindings/python/core/team.hpp"
+#include "bindings/python/core/words.hpp"
 
 namespace py = pybind11;
 using namespace sumac;
@@ -22,17 +23,33 @@ class PythonStore final : public python::Store {
   PythonStore(py::function set, py::function get) : set_(std::move(set)), get_(std::move(get)) {}
 
   Result<> set(const std::string& key, const Bytes& value) override {
-    const py::gil_scoped_acquire gil;
-    set_(key, py::bytes(reinterpret_cast<const char*>(value.data()), value.size()));
-    return {};
+    return asked([&]() -> Result<> {
+      set_(key, py::bytes(reinterpret_cast<const char*>(value.data()), value.size()));
+      return {};
+    });
   }
-  Result<Bytes> get(const std::string& key) override {
-    const py::gil_scoped_acquire gil;
-    const auto value = get_(key).cast<std::string>();
-    return python::bytes_of_text(value);
+  Result<std::optional<Bytes>> get(const std::string& key, Duration at_most) override {
+    return asked([&]() -> Result<std::optional<Bytes>> {
+      const py::object value = get_(key, std::chrono::duration<double>(at_most).count());
+      if (value.is_none()) return std::nullopt;
+      return python::bytes_of_text(value.cast<std::string>());
+    });
   }
 
  private:
+  /// After Ctrl-C an exception is set, which must not keep the other ranks from reading why this one gives up.
+  template <class Ask>
+  static auto asked(Ask ask) -> decltype(ask()) {
+    const py::gil_scoped_acquire gil;
+    const py::error_scope kept;
+    try {
+      return ask();
+    } catch (const py::error_already_set& error) {
+      const Errc code = error.matches(PyExc_TimeoutError) ? Errc::timeout : Errc::lost;
+      return fail(code, "the store: {}", py::str(error.value()).cast<std::string>());
+    }
+  }
+
   py::function set_, get_;
 };
 
@@ -42,7 +59,7 @@ PyObject *error_type, *timeout_type;
   // The interrupt check has left its exception behind, mostly KeyboardInterrupt.
   if (why.code == Errc::interrupted && PyErr_Occurred() != nullptr) throw py::error_already_set();
   PyObject* type = why.code == Errc::timeout ? timeout_type : why.code == Errc::invalid ? PyExc_ValueError : error_type;
-  py::set_error(type, why.context.c_str());
+  py::set_error(type, python::printable(why.context).c_str());
   throw py::error_already_set();
 }
 
@@ -75,13 +92,16 @@ std::vector<int> displacements_of(const Counts& counts) {
 
 class PythonTeam {
  public:
-  PythonTeam(py::function set, py::function get, int rank, int size, std::string name, double slow_after_s) {
+  PythonTeam(py::function set, py::function get, int rank, int size, std::string name, double slow_after_s,
+             double make_within_s) {
     PythonStore store(std::move(set), std::move(get));
     Result<std::shared_ptr<python::Team>> made;
     {
       const py::gil_scoped_release unlocked;
       made = python::Team::make(store, rank, size,
-                                {std::move(name), Nanos{static_cast<std::int64_t>(slow_after_s * 1e9)}, nullptr});
+                                {.name = std::move(name),
+                                 .make_within = Nanos{static_cast<std::int64_t>(make_within_s * 1e9)},
+                                 .slow_after = Nanos{static_cast<std::int64_t>(slow_after_s * 1e9)}});
     }
     if (!made) raise(made.error());
     team_ = std::move(*made);
@@ -152,7 +172,7 @@ PYBIND11_MODULE(_core, module) {
   python::set_interrupt_check(is_interrupted);
   python::park_worker_at_exit();
   py::class_<PythonTeam>(module, "Team")
-      .def(py::init<py::function, py::function, int, int, std::string, double>())
+      .def(py::init<py::function, py::function, int, int, std::string, double, double>())
       .def_property_readonly("rank", &PythonTeam::rank)
       .def_property_readonly("size", &PythonTeam::size)
       .def("host_of", &PythonTeam::host_of)

@@ -11,7 +11,9 @@
 """
 from __future__ import annotations
 
+import datetime
 import os
+import time
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,8 +27,8 @@ class Store(typing.Protocol):
     def set(self, name: str, value: bytes) -> None:
         """Stores a value for all ranks."""
 
-    def get(self, name: str) -> bytes:
-        """Waits for a value."""
+    def get(self, name: str, seconds: float) -> bytes | None:
+        """Waits for a value, at most so long; 0 only looks. Returns None if it is not there."""
 
     def close(self) -> None:
         """Ends the connection."""
@@ -42,9 +44,9 @@ class Prefixed:
         """Stores a value for all ranks."""
         self._store.set(f"{self._prefix}/{name}", value)
 
-    def get(self, name: str) -> bytes:
-        """Waits for a value."""
-        return self._store.get(f"{self._prefix}/{name}")
+    def get(self, name: str, seconds: float) -> bytes | None:
+        """Waits for a value, at most so long; 0 only looks. Returns None if it is not there."""
+        return self._store.get(f"{self._prefix}/{name}", seconds)
 
     def close(self) -> None:
         """Leaves the other store open."""
@@ -125,8 +127,6 @@ class _TorchStore:
     """torchrun serves one already, at the very port."""
 
     def __init__(self, address: Address, timeout: float) -> None:
-        import datetime
-
         try:
             import torch.distributed as dist
         except ImportError as error:
@@ -140,8 +140,14 @@ class _TorchStore:
         """Stores a value for all ranks."""
         self._store.set(name, value)
 
-    def get(self, name: str) -> bytes:
-        """Waits for a value."""
+    def get(self, name: str, seconds: float) -> bytes | None:
+        """Waits for a value, at most so long; 0 only looks. Returns None if it is not there."""
+        # Not the store's own wait(), which writes warnings for each wait that is over.
+        end = time.monotonic() + seconds
+        while not self._store.check([name]):
+            if time.monotonic() >= end:
+                return None
+            time.sleep(seconds / 8)
         return bytes(self._store.get(name))
 
     def close(self) -> None:

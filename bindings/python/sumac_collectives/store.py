@@ -2,7 +2,7 @@
 
 It serves while a team is made and lives as long as the process, since later teams need it too. A client speaks one frame
 and reads one: `verb (1 byte), length of the name (4), length of the value (4), name, value`, numbers in network order. The
-answer to a `get` comes when the value is there. Who can connect can join: on TCP that is a matter of the network, as with
+value of a `get` is how many seconds it waits; its answer comes when the value is there, or is the verb `none`. Who can connect can join: on TCP that is a matter of the network, as with
 PyTorch's own store; on this host's socket it is this user alone.
 """
 from __future__ import annotations
@@ -15,8 +15,9 @@ import time
 import typing
 
 _HEAD = struct.Struct("!BII")
-_SET, _GET = 1, 2
-_NAME_MAX, _VALUE_MAX = 1024, 1 << 20
+_SECONDS = struct.Struct("!d")
+_SET, _GET, _NONE = 1, 2, 3
+_NAME_MAX, _VALUE_MAX, _WAIT_MAX = 1024, 1 << 20, 60.0
 
 Address = tuple[str, int] | str
 """Host and port, or the name of a socket of this host."""
@@ -34,7 +35,7 @@ def _read(connection: socket.socket, count: int) -> bytes:
 
 def _read_frame(connection: socket.socket) -> tuple[int, bytes, bytes]:
     verb, name_length, value_length = _HEAD.unpack(_read(connection, _HEAD.size))
-    if verb not in (_SET, _GET) or name_length > _NAME_MAX or value_length > _VALUE_MAX:
+    if verb not in (_SET, _GET, _NONE) or name_length > _NAME_MAX or value_length > _VALUE_MAX:
         raise ConnectionError("a peer of the store speaks something else")
     return verb, _read(connection, name_length), _read(connection, value_length)
 
@@ -98,11 +99,13 @@ class Server:
                         if verb == _SET:
                             self._values[name] = value
                             self._changed.notify_all()
+                            value = b""
                         else:
-                            self._changed.wait_for(lambda name=name: name in self._values)  # type: ignore[misc]
-                            value = self._values[name]
-                    connection.sendall(_frame(verb, name, b"" if verb == _SET else value))
-            except (ConnectionError, OSError):
+                            self._changed.wait_for(lambda name=name: name in self._values,  # type: ignore[misc]
+                                                   min(_SECONDS.unpack(value)[0], _WAIT_MAX))
+                            verb, value = (_GET, self._values[name]) if name in self._values else (_NONE, b"")
+                    connection.sendall(_frame(verb, name, value))
+            except (ConnectionError, OSError, struct.error):
                 return  # That client is gone; nobody else is concerned.
 
 
@@ -139,11 +142,13 @@ class Client:
             time.sleep(pause)
             pause = min(2 * pause, 0.1)
 
-    def _ask(self, verb: int, name: str, value: bytes) -> bytes:
+    def _ask(self, verb: int, name: str, value: bytes, seconds: float = 0.0) -> tuple[int, bytes]:
         with self._lock:
             try:
+                self._connection.settimeout(self._timeout + seconds)
                 self._connection.sendall(_frame(verb, name.encode(), value))
-                return _read_frame(self._connection)[2]
+                answer, _, found = _read_frame(self._connection)
+                return answer, found
             except TimeoutError as error:
                 raise TimeoutError(f"no answer from the store at {_text(self._address)} in {self._timeout:g} s") from error
 
@@ -151,9 +156,10 @@ class Client:
         """Stores a value for all ranks."""
         self._ask(_SET, name, value)
 
-    def get(self, name: str) -> bytes:
-        """Waits for a value."""
-        return self._ask(_GET, name, b"")
+    def get(self, name: str, seconds: float) -> bytes | None:
+        """Waits for a value, at most so long; 0 only looks. Returns None if it is not there."""
+        answer, value = self._ask(_GET, name, _SECONDS.pack(seconds), seconds)
+        return value if answer == _GET else None
 
     def close(self) -> None:
         """Ends the connection."""

@@ -51,9 +51,9 @@ class Team:
         self._teams = 0
         if store is None:
             values: dict[str, bytes] = {}
-            self._core = _core.Team(values.__setitem__, values.__getitem__, rank, size, name, 10.0)
+            self._core = _core.Team(values.__setitem__, lambda key, _seconds: values.get(key), rank, size, name, 10.0, timeout)
         else:
-            self._core = _core.Team(store.set, store.get, rank, size, name, 10.0)
+            self._core = _core.Team(store.set, store.get, rank, size, name, 10.0, timeout)
 
     @property
     def rank(self) -> int:

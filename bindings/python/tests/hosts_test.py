@@ -262,6 +262,29 @@ def differs(rank, size, folder):
     return "it ended"
 
 
+def odd_variable(rank, size, folder, who, name, value):
+    """One rank fails by itself while the others are in an exchange with it."""
+    if rank == who:
+        os.environ[name] = value
+    try:
+        ranks.init("sumac", rank, size, folder)
+    except RuntimeError as error:
+        return str(error)
+    return "it came up"
+
+
+def absent(rank, size, folder):
+    """The store's own limit is its default of 300 s."""
+    if rank == 1:
+        return "absent"
+    began = time.monotonic()
+    try:
+        ranks.init("sumac", rank, size, folder, timeout=1.0)
+    except RuntimeError as error:
+        return str(error), time.monotonic() - began
+    return "it came up"
+
+
 def other_variables(rank, size, folder):
     os.environ["SUMAC_REPRODUCIBLE"] = str(rank)
     ranks.init("sumac", rank, size, folder)
@@ -381,6 +404,18 @@ class Fails(unittest.TestCase):
         # The signal may come before the call, whose rank then ends as any process does.
         self.assertRegex(found[1].error, r"rank 0 was interrupted|rank 0 \(host host-a\) is lost")
 
+
+    def test_a_rank_that_fails_while_the_group_is_made_is_named_on_all(self):
+        for who, name, value, reason in ((1, "HCOLL_ENABLE_SHARP", "x", "HCOLL_ENABLE_SHARP=x: expected a whole number"),
+                                         (0, "SUMAC_NET_DEVICE", "nope0", "interface nope0 has no IPv4 address")):
+            for rank, text in enumerate(ranks.values(self, on_hosts(odd_variable, "aab"), 3, who, name, value)):
+                self.assertIn(reason, text)
+                self.assertEqual(f"rank {who} (host host-a): " in text, rank != who, text)
+
+    def test_the_timeout_of_a_group_is_that_of_its_making(self):
+        text, seconds = ranks.values(self, on_hosts(absent, "ab"), 2)[0]
+        self.assertIn("rank 0 of 2: waiting for rank 1 to join: not there within 5000 ms", text)
+        self.assertLess(seconds, 60)
 
     def test_variables_that_differ_are_named_without_mpirun(self):
         for one in ranks.run(on_hosts(other_variables, "ab"), 2):

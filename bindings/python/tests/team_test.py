@@ -31,6 +31,12 @@ def given(rank, dtype, shape):
     return ((np.arange(int(np.prod(shape))) + rank) % 3).reshape(shape).astype(dtype)
 
 
+def absent(rank, size, folder):
+    """Rank 1 never joins."""
+    if rank == 0:
+        make(rank, size, folder, timeout=0.3)
+
+
 def all_collectives(rank, size, folder):
     team = make(rank, size, folder)
     for dtype in DTYPES:
@@ -155,7 +161,22 @@ class BadInput(unittest.TestCase):
     def test_two_versions_of_the_package(self):
         values = {"sumac/0/1": b"0.0.9" + bytes(27)}
         with self.assertRaisesRegex(ValueError, "rank 1 has sumac_collectives 0.0.9 and rank 0 has .*: install the same version"):
-            _core.Team(values.__setitem__, values.__getitem__, 0, 2, "world", 10.0)
+            _core.Team(values.__setitem__, lambda key, _seconds: values.get(key), 0, 2, "world", 10.0, 10.0)
+
+    def test_keys_of_another_job(self):
+        values = {"sumac/0/1": b"\xff\x1b[31m"}
+        with self.assertRaisesRegex(ValueError, "rank 1 sent no greeting; the store seems to hold keys of another job: give each job"):
+            _core.Team(values.__setitem__, lambda key, _seconds: values.get(key), 0, 2, "world", 10.0, 10.0)
+
+    def test_a_reason_that_is_no_text(self):
+        values = {"sumac/gave-up": b"\x14caf\xff\x1b[31m"}
+        with self.assertRaises(_core.Error) as raised:
+            _core.Team(values.__setitem__, lambda key, _seconds: values.get(key), 0, 2, "world", 10.0, 10.0)
+        self.assertEqual(str(raised.exception), r"caf\xff\x1b[31m")
+
+    def test_a_rank_that_does_not_join_is_named(self):
+        for one in ranks.run(absent, 2)[:1]:
+            self.assertEqual(one.error, "TimeoutError: waiting for rank 1 to join: not there within 300 ms")
 
     def test_a_port_that_is_taken(self):
         name = f"sumac-test-taken-{os.getpid()}"

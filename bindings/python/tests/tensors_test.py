@@ -74,6 +74,51 @@ def lists(rank, size, folder):
     dist.destroy_process_group()
 
 
+def averages_of_unsigned(rank, size, folder):
+    """PyTorch cannot divide these: nothing may be sent, and the input stays as it is."""
+    ranks.init("sumac", rank, size, folder)
+    words = []
+    for dtype in (torch.uint16, torch.uint32, torch.uint64):
+        for is_async in (False, True):
+            x = torch.arange(3).to(dtype)
+            try:
+                work = dist.all_reduce(x, dist.ReduceOp.AVG, async_op=is_async)
+                if is_async:
+                    work.wait()
+                words.append("it ran")
+            except RuntimeError as error:
+                words.append(str(error))
+            assert x.tolist() == [0, 1, 2], x
+    small = torch.full((3,), 3 * rank, dtype=torch.uint8)
+    dist.all_reduce(small, dist.ReduceOp.AVG, async_op=True).wait()
+    assert small.tolist() == [3 * (size - 1) // 2] * 3
+    dist.destroy_process_group()
+    return words
+
+
+def cannot_copy_its_result(rank, size, folder):
+    """Rank 0 changes the size of an output while rank 1 has not come: only the last step can notice."""
+    ranks.init("sumac", rank, size, folder)
+    outputs = [torch.empty(4) for _ in range(size)]
+    if rank == 1:
+        ranks.await_file(folder / "changed")
+    work = dist.all_gather(outputs, torch.ones(4), async_op=True)
+    words = ""
+    if rank == 0:
+        outputs[0].resize_(1000)
+        (folder / "changed").touch()
+        try:
+            work.wait()
+        except RuntimeError as error:
+            words = str(error)
+        assert work.is_completed() and not work.is_success() and work.exception() is not None
+    else:
+        work.wait()
+    dist.all_reduce(torch.ones(1))
+    dist.destroy_process_group()
+    return words
+
+
 class Tensors(unittest.TestCase):
     def test_tensors_in_inference_mode(self):
         ranks.values(self, in_inference_mode, 2)
@@ -83,6 +128,14 @@ class Tensors(unittest.TestCase):
 
     def test_several_tensors_of_a_rank(self):
         ranks.values(self, lists, 2)
+
+    def test_an_average_that_pytorch_cannot_divide_is_refused_at_once(self):
+        for words in ranks.values(self, averages_of_unsigned, 2):
+            for text, name in zip(words, ("UInt16", "UInt16", "UInt32", "UInt32", "UInt64", "UInt64")):
+                self.assertRegex(text, f"^sumac: all_reduce: AVG of {name} is not defined")
+
+    def test_a_last_step_that_fails_is_an_error_of_wait(self):
+        self.assertRegex(ranks.values(self, cannot_copy_its_result, 2)[0], "1000")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import pathlib
 import signal
 import sys
 import tempfile
+import time
 import unittest
 
 try:
@@ -160,6 +161,22 @@ def gives_up(rank, size, folder, count):
     return heard if rank == 0 else x.unique().tolist()
 
 
+def timed(rank, size, folder):
+    began = time.monotonic()
+    try:
+        ranks.init("sumac", rank, size, folder, timeout=5.0)
+        return "it came up"
+    except (RuntimeError, KeyboardInterrupt) as error:
+        return f"{type(error).__name__}: {error}", time.monotonic() - began
+
+
+def program_that_hangs(folder):
+    """An installation whose `sumac` answers nothing; its file `started` says that somebody has started it."""
+    (folder / "bin").mkdir()
+    (folder / "bin/sumac").write_text(f"#!/bin/sh\n: > {folder}/started\nexec sleep 1000\n", encoding="utf-8")
+    (folder / "bin/sumac").chmod(0o755)
+
+
 class Tree(unittest.TestCase):
     def setUp(self):
         tempfile.gettempdir()  # It is remembered: TMPDIR is for the daemons alone.
@@ -225,6 +242,29 @@ class Tree(unittest.TestCase):
             for text in ranks.values(self, on_hosts(refused, "ab"), 2, "22"):
                 self.assertIn("must have the tree, and there is none: rank 0 (host host-a): there is no `sumac`", text)
             self.assertEqual(ranks.values(self, on_hosts(refused, "ab"), 2, "11"), ["it came up"] * 2)
+
+    def test_a_folder_is_no_program(self):
+        home = pathlib.Path(self.enterContext(ranks.short_folder()))
+        (home / "bin/sumac").mkdir(parents=True)
+        with variables(SUMAC_HOME=str(home), PATH="/nonexistent"):
+            for text in ranks.values(self, on_hosts(refused, "ab"), 2, "22"):
+                self.assertIn("there is no `sumac` in SUMAC_HOME/bin or on the PATH", text)
+
+    def test_a_program_that_hangs(self):
+        home = pathlib.Path(self.enterContext(ranks.short_folder()))
+        program_that_hangs(home)
+        with variables(SUMAC_HOME=str(home)):
+            for text, seconds in ranks.values(self, on_hosts(timed, "ab"), 2):
+                self.assertRegex(text, "there is none: rank [01] .*/bin/sumac run-host did not answer in time")
+                self.assertLess(seconds, 40)
+            (home / "started").unlink()
+            with tempfile.TemporaryDirectory() as name:
+                started = ranks.start(on_hosts(timed, "ab"), 2, pathlib.Path(name))
+                ranks.await_file(home / "started")
+                os.kill(started[0][0], signal.SIGINT)
+                found = ranks.end(started)
+        self.assertRegex(str(found[0].value or found[0].error), "KeyboardInterrupt")
+        self.assertRegex(str(found[1].value), r"rank 0 \(host host-a\): it was interrupted|did not answer in time|waiting for rank 0")
 
 
 if __name__ == "__main__":

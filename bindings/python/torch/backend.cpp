@@ -4,12 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "bindings/python/torch/checks.hpp"
 #include "bindings/python/torch/collective.hpp"
 
 namespace sumac::torch_backend {
 namespace {
+
+/// A group's timeout is that of its operations too, and a process may start more slowly than an operation takes.
+constexpr Duration kMakeWithinAtLeast = Seconds{5};
+
+/// PyTorch's 0 and -1 stand for no limit.
+Duration limit_of(std::chrono::milliseconds timeout) {
+  return timeout <= std::chrono::milliseconds{0} ? Duration::max() : Duration(timeout);
+}
 
 class TorchStore final : public python::Store {
  public:
@@ -19,19 +28,31 @@ class TorchStore final : public python::Store {
     try {
       store_->set(key, value);
     } catch (const std::exception& error) {
-      return fail(Errc::lost, "the store: {}", error.what());
+      return trouble(error);
     }
     return {};
   }
-  Result<python::Bytes> get(const std::string& key) override {
+  Result<std::optional<python::Bytes>> get(const std::string& key, Duration at_most) override {
+    // Not Store::wait(): a TCPStore writes warnings for each wait that is over, and a FileStore counts in whole seconds.
+    const Time until = monotonic_now() + at_most;
     try {
+      while (!store_->check({key})) {
+        if (monotonic_now() >= until) return std::nullopt;
+        std::this_thread::sleep_for(at_most / 8);
+      }
       return store_->get(key);
     } catch (const std::exception& error) {
-      return fail(Errc::timeout, "the store: {}", error.what());
+      return trouble(error);
     }
   }
 
  private:
+  /// PyTorch's own errors have its C++ stack in what(), which is of no use to a reader.
+  static tl::unexpected<Error> trouble(const std::exception& error) {
+    const auto* const own = dynamic_cast<const c10::Error*>(&error);
+    return fail(Errc::lost, "the store: {}", own != nullptr ? own->what_without_backtrace() : error.what());
+  }
+
   c10::intrusive_ptr<c10d::Store> store_;
 };
 
@@ -60,7 +81,9 @@ c10::intrusive_ptr<SumacBackend> SumacBackend::make(const c10::intrusive_ptr<c10
                                                     std::chrono::milliseconds timeout, const std::string& name,
                                                     bool stages_all) {
   TorchStore meeting(store);
-  auto team = python::Team::make(meeting, rank, size, {.name = name});
+  // The store's own limit counts too, as for all others that use it.
+  const Duration within = std::max(std::min(limit_of(timeout), limit_of(store->getTimeout())), kMakeWithinAtLeast);
+  auto team = python::Team::make(meeting, rank, size, {.name = name, .make_within = within});
   if (!team) raise({team.error().code, fmt::format("sumac: rank {} of {}: {}", rank, size, team.error().context)});
   return c10::make_intrusive<SumacBackend>(std::move(*team), timeout, stages_all);
 }
@@ -133,9 +156,9 @@ SumacBackend::Work SumacBackend::start(std::unique_ptr<Collective> collective, s
   stager_.drain();
   if (!is_async) {
     auto ran = team_->run(collective->request);
-    if (ran) collective->ending->run_last();
     collective->ending->end(ran ? nullptr : &ran.error());
     if (!ran) raise(ran.error());
+    if (const auto failed = collective->ending->exception()) std::rethrow_exception(failed);
     return work;
   }
   const std::shared_ptr<Collective> kept = std::move(collective);

@@ -3,6 +3,7 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <climits>
+#include <cstring>
 
 namespace sumac::torch_backend {
 namespace {
@@ -46,6 +47,17 @@ const char* name_of(c10d::ReduceOp::RedOpType op) {
   return op < std::size(kNames) ? kNames[op] : "this operation";
 }
 
+/// PyTorch divides no tensors of the larger unsigned types, so AVG must be refused before their sum overwrites the input.
+bool is_divided_by_torch(at::ScalarType type) {
+  return type != at::kUInt16 && type != at::kUInt32 && type != at::kUInt64;
+}
+
+/// "all_reduce" for the profiler's "sumac:all_reduce".
+const char* without_prefix(const char* title) {
+  const char* const colon = std::strchr(title, ':');
+  return colon == nullptr ? title : colon + 1;
+}
+
 }  // namespace
 
 void Collective::set_root(std::int64_t root) {
@@ -60,7 +72,11 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
   const bool is_legal = dtype != Dtype::null && own != Op::null &&
                         sumac_fold_standard(&fold_, static_cast<int>(dtype), static_cast<int>(own),
                                             static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
-  TORCH_CHECK(is_legal, "sumac: ", title, ": ", name_of(op), " of ", result.scalar_type(), " is not defined");
+  TORCH_CHECK(is_legal, "sumac: ", without_prefix(title), ": ", name_of(op), " of ", result.scalar_type(),
+              " is not defined");
+  TORCH_CHECK(op != c10d::ReduceOp::AVG || is_divided_by_torch(result.scalar_type()), "sumac: ", without_prefix(title),
+              ": AVG of ", result.scalar_type(), " is not defined, because PyTorch does not divide this type: use SUM, or ",
+              "convert the tensor to torch.int64");
   has_fold_ = true;
   request.agreement.op = own;
   request.agreement.dtype = dtype;

@@ -8,12 +8,15 @@
 
 #include <algorithm>
 
+#include "bindings/python/core/words.hpp"
+
 namespace sumac::torch_backend {
 
 std::exception_ptr exception_of(const Error& why) {
   const c10::SourceLocation here{__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)};
-  if (why.code == Errc::invalid) return std::make_exception_ptr(c10::ValueError(here, why.context));
-  return std::make_exception_ptr(c10::DistBackendError(here, why.context));
+  const std::string text = python::printable(why.context);
+  if (why.code == Errc::invalid) return std::make_exception_ptr(c10::ValueError(here, text));
+  return std::make_exception_ptr(c10::DistBackendError(here, text));
 }
 
 void raise(const Error& why) {
@@ -50,6 +53,11 @@ void Ending::end(const Error* why) {
     asked = future_;
   }
   if (asked) complete(*asked);
+}
+
+std::exception_ptr Ending::exception() const {
+  const std::lock_guard guard(lock_);
+  return exception_;
 }
 
 void Ending::complete(c10::ivalue::Future& future) {
@@ -96,14 +104,7 @@ bool TeamWork::is_done() const {
   return there && there->is_done();
 }
 
-const Error* TeamWork::error() const {
-  const auto there = ticket();
-  return there ? there->error() : nullptr;
-}
-
-std::exception_ptr TeamWork::exception() const {
-  return is_done() && error() != nullptr ? exception_of(*error()) : nullptr;
-}
+std::exception_ptr TeamWork::exception() const { return is_done() ? ending_->exception() : nullptr; }
 
 int TeamWork::sourceRank() const {
   TORCH_CHECK(letter && isSuccess(), "sourceRank() is of a receive that has succeeded");
@@ -123,6 +124,7 @@ bool TeamWork::wait(std::chrono::milliseconds timeout) {
   }
   if (!there) return true;
   if (auto waited = team_->wait(*there, limit); !waited) raise(waited.error());
+  if (const auto failed = ending_->exception()) std::rethrow_exception(failed);
   if (ending_->stage) ending_->stage->precede_current();
   return true;
 }

@@ -29,12 +29,15 @@ class Ending {
   std::function<void()> last;      ///< Copies into the outputs; none: they have the result already.
   std::function<void()> profiled;  ///< Ends the profiler's event.
 
+  /// Runs the last steps unless the operation has failed, and keeps why it or they failed.
   void end(const Error* why);
-  void run_last();
+  /// Why the operation or its last steps failed, once it is done; null: they did not.
+  std::exception_ptr exception() const;
   c10::intrusive_ptr<c10::ivalue::Future> future();
 
  private:
-  std::mutex lock_;
+  void run_last();
+  mutable std::mutex lock_;
   /// Ends the future, whose users' streams then wait for the stage's.
   void complete(c10::ivalue::Future& future);
 
@@ -55,7 +58,7 @@ class TeamWork final : public c10d::Work {
   std::shared_ptr<python::Letter> letter;  ///< Set for a message; that of a receive knows its sender.
 
   bool isCompleted() override { return is_done(); }
-  bool isSuccess() const override { return is_done() && error() == nullptr; }
+  bool isSuccess() const override { return is_done() && !ending_->exception(); }
   std::exception_ptr exception() const override;
   int sourceRank() const override;
   std::vector<at::Tensor> result() override { return ending_->outputs; }
@@ -65,9 +68,7 @@ class TeamWork final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return ending_->future(); }
 
  private:
-  std::shared_ptr<python::Ticket> ticket() const { return promised_ ? promised_->get() : ticket_; }
   bool is_done() const;
-  const Error* error() const;  ///< Once it is done.
 
   std::shared_ptr<python::Team> team_;
   std::shared_ptr<Ending> ending_;
