@@ -291,6 +291,17 @@ def other_variables(rank, size, folder):
     dist.barrier()
 
 
+def again(rank, size, folder):
+    """The store outlives its groups, as torchrun's does, with the keys of each."""
+    store = dist.FileStore(str(folder / "store"), size)
+    for _ in range(3):
+        dist.init_process_group("sumac", store=store, rank=rank, world_size=size, timeout=datetime.timedelta(seconds=20))
+        x = torch.ones(1)
+        dist.all_reduce(x)
+        assert x.item() == size
+        dist.destroy_process_group()
+
+
 def dies(rank, size, folder, culprit):
     ranks.init("sumac", rank, size, folder)
     dist.all_reduce(torch.ones(4))
@@ -333,6 +344,9 @@ class Works(unittest.TestCase):
 
     def test_groups_that_come_and_go(self):
         self.each_placement(torch_test.groups)
+
+    def test_a_store_that_outlives_its_groups(self):
+        self.each_placement(again)
 
     def test_ddp_has_the_losses_of_one_host(self):
         there = ranks.values(self, on_hosts(torch_test.ddp, "ab"), 2, "sumac")

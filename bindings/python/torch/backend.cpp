@@ -24,9 +24,19 @@ class TorchStore final : public python::Store {
  public:
   explicit TorchStore(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
 
+  /// A group that is destroyed and made again has the same store, under torchrun for instance, and its old keys are there.
+  /// So the k-th time of each rank has keys of its own.
+  Result<> enter(int rank) {
+    try {
+      round_ = fmt::format("{}/", store_->add(fmt::format("sumac/rounds/{}", rank), 1));
+    } catch (const std::exception& error) {
+      return trouble(error);
+    }
+    return {};
+  }
   Result<> set(const std::string& key, const python::Bytes& value) override {
     try {
-      store_->set(key, value);
+      store_->set(round_ + key, value);
     } catch (const std::exception& error) {
       return trouble(error);
     }
@@ -36,11 +46,12 @@ class TorchStore final : public python::Store {
     // Not Store::wait(): a TCPStore writes warnings for each wait that is over, and a FileStore counts in whole seconds.
     const Time until = monotonic_now() + at_most;
     try {
-      while (!store_->check({key})) {
+      const std::string there = round_ + key;
+      while (!store_->check({there})) {
         if (monotonic_now() >= until) return std::nullopt;
         std::this_thread::sleep_for(at_most / 8);
       }
-      return store_->get(key);
+      return store_->get(there);
     } catch (const std::exception& error) {
       return trouble(error);
     }
@@ -54,6 +65,7 @@ class TorchStore final : public python::Store {
   }
 
   c10::intrusive_ptr<c10d::Store> store_;
+  std::string round_;
 };
 
 std::int64_t elements_of(const std::vector<at::Tensor>& tensors) {
@@ -80,11 +92,15 @@ std::vector<int> counts_of(const std::vector<at::Tensor>& tensors) {
 c10::intrusive_ptr<SumacBackend> SumacBackend::make(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                                     std::chrono::milliseconds timeout, const std::string& name,
                                                     bool stages_all) {
+  const auto refuse = [&](const Error& why) {
+    raise({why.code, fmt::format("sumac: rank {} of {}: {}", rank, size, why.context)});
+  };
   TorchStore meeting(store);
+  if (auto entered = meeting.enter(rank); !entered) refuse(entered.error());
   // The store's own limit counts too, as for all others that use it.
   const Duration within = std::max(std::min(limit_of(timeout), limit_of(store->getTimeout())), kMakeWithinAtLeast);
   auto team = python::Team::make(meeting, rank, size, {.name = name, .make_within = within});
-  if (!team) raise({team.error().code, fmt::format("sumac: rank {} of {}: {}", rank, size, team.error().context)});
+  if (!team) refuse(team.error());
   return c10::make_intrusive<SumacBackend>(std::move(*team), timeout, stages_all);
 }
 
