@@ -106,10 +106,9 @@ TEST(Oob, ARankThatKnowsTheReasonSpeaksBeforeOnesThatWaitedInVain) {
   EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 1: no answer");
   reports[3] = Report::of(failure(-8, "the node is gone"));
   EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 3: the node is gone");
-  Report foreign = Report::of(failure(-8, "\x1b[2J"));
+  Report foreign = Report::of(failure(-8, "not ours"));
   foreign.status = 7;  // No error of ours.
   EXPECT_LT(foreign.outcome().error().status, 0);
-  EXPECT_EQ(foreign.outcome().error().text, "?[2J");
 }
 
 TEST(Oob, AloneNoFunctionIsNeeded) {

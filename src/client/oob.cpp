@@ -46,10 +46,8 @@ Report Report::of(const Outcome<>& outcome) {
 
 Outcome<> Report::outcome() const {
   if (status == 0) return {};
-  // It may come from another rank, by way of whoever carries the caller's messages: its text goes to a terminal.
-  std::string words(text, ::strnlen(text, sizeof(text)));
-  std::ranges::replace_if(words, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
-  return failure(status < 0 ? status : SHARP_COLL_EOOB, "{}", words);
+  // It comes by way of whoever carries the caller's messages: a positive status would count as success.
+  return failure(status < 0 ? status : SHARP_COLL_EOOB, "{}", std::string_view(text, ::strnlen(text, sizeof(text))));
 }
 
 Report first_failure(std::span<const Report> reports) {

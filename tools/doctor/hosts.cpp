@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "base/fd.hpp"
+#include "base/utf8.hpp"
 #include "launch/log_file.hpp"
 #include "tools/commands.hpp"
 #include "tools/run/remote.hpp"

@@ -3,6 +3,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/utf8.hpp"
+
 namespace sumac::tools::doctor {
 namespace {
 
@@ -122,39 +124,7 @@ bool is_shallow(std::string_view text) {
   return true;
 }
 
-/// Returns the length of the character of UTF-8 at the text's beginning; 0: there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = at(0) < 0x80 ? 1 : at(0) >> 5 == 6 ? 2 : at(0) >> 4 == 14 ? 3 : at(0) >> 3 == 30 ? 4 : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if (at(i) >> 6 != 2) return 0;
-  // U+0080 to U+009F are control characters as well; characters written longer than they are could hide one.
-  if (length == 2 && (at(0) < 0xC2 || (at(0) == 0xC2 && at(1) < 0xA0))) return 0;
-  // U+200E, U+200F, U+2028 to U+202E and U+2066 to U+2069 turn the direction of a line, or break it.
-  if (length == 3 && at(0) == 0xE2 && at(1) == 0x80 &&
-      (at(2) == 0x8E || at(2) == 0x8F || (at(2) >= 0xA8 && at(2) <= 0xAE)))
-    return 0;
-  if (length == 3 && at(0) == 0xE2 && at(1) == 0x81 && at(2) >= 0xA6 && at(2) <= 0xA9) return 0;
-  if ((length == 3 && at(0) == 0xE0 && at(1) < 0xA0) || (length == 4 && at(0) == 0xF0 && at(1) < 0x90)) return 0;
-  return length;
-}
-
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    const auto length = utf8_length(text);
-    const bool is_control = length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
-    if (length == 0 || is_control)
-      result += '?';
-    else
-      result += text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return result;
-}
 
 json to_json(const Findings& findings) {
   json array = json::array();

@@ -32,8 +32,4 @@ std::string text_of(const nlohmann::json& json, int indent = -1);
 /// report.
 Result<Report> parse_report(std::string_view text);
 
-/// Returns the text with `?` for each control character and each byte that is no UTF-8, so that a name can not steer a
-/// terminal.
-std::string printable(std::string_view text);
-
 }  // namespace sumac::tools::doctor

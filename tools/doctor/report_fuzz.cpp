@@ -1,5 +1,6 @@
 // Feeds any bytes as the report of another host: they must be refused with a reason, or give texts that can be printed.
 #include "base/fuzz_input.hpp"
+#include "base/utf8.hpp"
 #include "tools/doctor/report.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

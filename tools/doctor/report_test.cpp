@@ -91,13 +91,6 @@ TEST(Report, no_text_of_a_stranger_steers_a_terminal) {
             "h?[2Jevil?"
             "???");
   EXPECT_EQ(read->findings[0].found.size(), kTextMax);
-  EXPECT_EQ(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac"), "gr\xc3\xbc\xc3\x9f \xe2\x82\xac");
-  EXPECT_EQ(printable("\xc0\x80\xe0\x80\x80\xff\xc3"),
-            "????"
-            "???");
-  EXPECT_EQ(printable("\xe2\x80\xae"
-                      "evil\xe2\x81\xa6\xe2\x80\xa8"),
-            "???evil??????");
 }
 
 }  // namespace

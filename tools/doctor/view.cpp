@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/utf8.hpp"
+
 namespace sumac::tools::doctor {
 namespace {
 

@@ -1,12 +1,16 @@
 #pragma once
-// Text of other processes on its way to people: a host's name, the reason of another rank, a line of a program.
+// Text of other processes is made fit for people here: a host's name, the reason of another rank, a line of a program.
 #include <string>
 #include <string_view>
 
+#include "base/utf8.hpp"
+
 namespace sumac::python {
 
-/// Returns the text as UTF-8 that neither Python nor a terminal stumbles over: control characters and bytes that are no character
-/// become "\x1b", and a text beyond some thousand bytes is cut.
-std::string printable(std::string_view text);
+/// As sumac::printable(); a text beyond some thousand bytes is cut.
+inline std::string printable(std::string_view text) {
+  constexpr std::size_t kLongest = 4096;
+  return sumac::printable(text.substr(0, kLongest)) + (text.size() > kLongest ? "..." : "");
+}
 
 }  // namespace sumac::python

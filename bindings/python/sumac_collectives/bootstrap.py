@@ -126,15 +126,17 @@ def find(environment: Mapping[str, str]) -> Start:
 class _TorchStore:
     """torchrun serves one already, at the very port."""
 
-    def __init__(self, address: Address, timeout: float) -> None:
+    def __init__(self, start: Start, timeout: float) -> None:
         try:
             import torch.distributed as dist
         except ImportError as error:
             raise ImportError("torchrun started this process, and torch cannot be imported here") from error
-        host, port = typing.cast("tuple[str, int]", address)
+        host, port = typing.cast("tuple[str, int]", start.address)
         made: typing.Any = dist
-        self._store = made.PrefixStore("sumac_collectives", made.TCPStore(host, port, is_master=False,
-                                                                          timeout=datetime.timedelta(seconds=timeout)))
+        whole = made.TCPStore(host, port, is_master=False, timeout=datetime.timedelta(seconds=timeout))
+        # It outlives the teams, and the keys of earlier ones are there.
+        this = whole.add(f"sumac_collectives/rounds/{start.rank}", 1)
+        self._store = made.PrefixStore(f"sumac_collectives/{this}", whole)
 
     def set(self, name: str, value: bytes) -> None:
         """Stores a value for all ranks."""
@@ -159,7 +161,7 @@ def connect(start: Start, timeout: float) -> Store | None:
     if start.address is None or start.size == 1:
         return None
     if start.is_torchrun:
-        return _TorchStore(start.address, timeout)
+        return _TorchStore(start, timeout)
     if start.rank == 0:
         Server(start.address)
     return Client(start.address, timeout)

@@ -418,7 +418,6 @@ class Fails(unittest.TestCase):
         # The signal may come before the call, whose rank then ends as any process does.
         self.assertRegex(found[1].error, r"rank 0 was interrupted|rank 0 \(host host-a\) is lost")
 
-
     def test_a_rank_that_fails_while_the_group_is_made_is_named_on_all(self):
         for who, name, value, reason in ((1, "HCOLL_ENABLE_SHARP", "x", "HCOLL_ENABLE_SHARP=x: expected a whole number"),
                                          (0, "SUMAC_NET_DEVICE", "nope0", "interface nope0 has no IPv4 address")):
