@@ -9,6 +9,7 @@
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
 #include "bindings/python/core/oob.hpp"
+#include "bindings/python/core/tree_bound.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "client/tree/tree.h"
 
@@ -66,9 +67,14 @@ Result<std::string> Job::begin(Exchange& exchange, const Members& members, const
                             .progress = [](void*) {},
                             .progress_context = nullptr,
                             .watch_leaves = nullptr};
-  const int rc = sumac_job_begin(&spec);
+  int rc = 0;
+  {
+    const TreeBound bound(exchange);
+    rc = sumac_job_begin(&spec);
+  }
   world.close();
-  if (rc != 0) return fail(Errc::lost, "{}", world.error().empty() ? "no random number" : world.error());
+  if (rc != 0 || !world.error().empty())
+    return fail(Errc::lost, "{}", world.error().empty() ? "no random number" : world.error());
   return sumac_job_stands() ? std::string() : "the job was refused";
 }
 
@@ -97,7 +103,10 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
   wish.level = settings.level;
   wish.is_set = set != nullptr && *set != '\0' ? 1 : 0;
   if (wish.is_set == 0) settings.level = HCOLL_PROBE;
-  wish.has_sharpd = sumac_tree_has_sharpd();
+  {
+    const TreeBound bound(exchange);
+    wish.has_sharpd = sumac_tree_has_sharpd();
+  }
   auto told = exchange.allgather(bytes_of(wish));
   if (!told) return tl::unexpected(told.error());
 

@@ -4,6 +4,7 @@
 
 #include "bindings/common/join.h"
 #include "bindings/python/core/oob.hpp"
+#include "bindings/python/core/tree_bound.hpp"
 
 namespace sumac::python {
 
@@ -33,7 +34,10 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
                              .leaders = their ? &their->record() : nullptr,
                              .settings = &job->settings(),
                              .options = options};
-  if (sumac_tree_join(&spec, &ways.tree) != 0) return fail(Errc::lost, "{}", team.error());
+  {
+    const TreeBound bound(exchange);
+    if (sumac_tree_join(&spec, &ways.tree) != 0) return fail(Errc::lost, "{}", team.error());
+  }
   if (ways.tree.no_group && job->settings().level >= HCOLL_FORCE_COMM)
     return fail(Errc::invalid,
                 "HCOLL_ENABLE_SHARP={} must have a group of the tree for each team, and there is none left",

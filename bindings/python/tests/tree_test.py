@@ -4,6 +4,7 @@ import datetime
 import os
 import pathlib
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -21,8 +22,8 @@ import torch_test
 from hosts_test import explained, on_hosts, sums
 
 
-def descendants(pid):
-    """The names of all processes below a process that are alive."""
+def processes_below(pid):
+    """All processes below a process that are alive: {pid: name}."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -31,14 +32,18 @@ def descendants(pid):
                 state, parent = rest.split()[:2]
                 if state != "Z":
                     found[int(entry.name)] = (int(parent), name.split("(", 1)[1])
-    below, todo = [], [pid]
+    below, todo = {}, [pid]
     while todo:
         parent = todo.pop()
         for child, (its_parent, name) in found.items():
             if its_parent == parent:
-                below.append(name)
+                below[child] = name
                 todo.append(child)
     return below
+
+
+def descendants(pid):
+    return list(processes_below(pid).values())
 
 
 def daemons_left(folder):
@@ -170,6 +175,49 @@ def timed(rank, size, folder):
         return f"{type(error).__name__}: {error}", time.monotonic() - began
 
 
+class SilentSharpd:
+    """Something that listens as a sharpd does, and never answers."""
+
+    def __init__(self, path):
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind(self.path)
+        self.socket.listen(16)
+
+    def await_question(self):
+        """Waits until a process asks something; one that only looks whether somebody listens does not."""
+        while True:
+            client, _ = self.socket.accept()
+            if client.recv(1):
+                return client
+
+
+def beside_a_frozen_node(rank, size, folder):
+    """The job's node is stopped, and then another group is made. Returns the sum of its ranks."""
+    ranks.init("sumac", rank, size, folder)
+    nodes = [pid for pid, name in processes_below(os.getpid()).items() if name == "sharp_an"]
+    assert (rank == 0) == bool(nodes), nodes
+    for pid in nodes:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        group = dist.new_group([0, 1], timeout=datetime.timedelta(seconds=4))
+        x = torch.tensor([rank + 1.0])
+        dist.all_reduce(x, group=group)
+        del group
+    finally:
+        for pid in nodes:
+            os.kill(pid, signal.SIGCONT)
+    dist.destroy_process_group()
+    return x.item()
+
+
+def patient(rank, size, folder):
+    try:
+        ranks.init("sumac", rank, size, folder, timeout=3600.0)
+    except RuntimeError as error:
+        return str(error)
+
+
 def program_that_hangs(folder):
     """An installation whose `sumac` answers nothing; its file `started` says that somebody has started it."""
     (folder / "bin").mkdir()
@@ -265,6 +313,29 @@ class Tree(unittest.TestCase):
                 found = ranks.end(started)
         self.assertRegex(str(found[0].value or found[0].error), "KeyboardInterrupt")
         self.assertRegex(str(found[1].value), r"rank 0 \(host host-a\): it was interrupted|did not answer in time|waiting for rank 0")
+
+    def test_a_sharpd_that_is_silent_leaves_time_for_messages(self):
+        sharpd = SilentSharpd(f"{self.folder}/silent.sock")
+        limit = {"SHARP_COLL_JOB_CREATE_TIMEOUT": "3600000"}
+        with variables(HCOLL_ENABLE_SHARP="1", SHARP_COLL_SHARPD_SOCKET_NAME=sharpd.path, **limit):
+            self.assertEqual(ranks.values(self, on_hosts(timed, "ab"), 2), ["it came up"] * 2)
+
+    def test_ctrl_c_while_a_sharpd_is_silent(self):
+        sharpd = SilentSharpd(f"{self.folder}/silent.sock")
+        with variables(SHARP_COLL_SHARPD_SOCKET_NAME=sharpd.path, SHARP_COLL_JOB_CREATE_TIMEOUT="3600000"), \
+                tempfile.TemporaryDirectory() as name:
+            started = ranks.start(on_hosts(patient, "ab"), 2, pathlib.Path(name))
+            clients = [sharpd.await_question() for _ in started]
+            os.kill(started[0][0], signal.SIGINT)
+            found = ranks.end(started)
+            for client in clients:
+                client.close()
+        self.assertRegex(str(found[0].error), "KeyboardInterrupt")
+        self.assertRegex(str(found[1].value), r"rank 0 \(host host-a\): it was interrupted")
+
+    def test_a_node_that_is_frozen_leaves_time_for_messages(self):
+        with variables(HCOLL_ENABLE_SHARP="1"):
+            self.assertEqual(ranks.values(self, on_hosts(beside_a_frozen_node, "ab"), 2), [3.0, 3.0])
 
 
 if __name__ == "__main__":
