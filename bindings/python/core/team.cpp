@@ -141,8 +141,8 @@ Result<> Team::create(Exchange& exchange) {
   // In this order: a rank that finds no way also fails in the exchange that follows.
   if (across.error) return fail(across.error->code, "no way between the hosts: {}", across.error->context);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
-  job_ = std::move(across.job);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
+  ways_ = across.own_ways;
   if (between_) between_->bind(*across.hosts);
   if (why[0] != '\0' && rank() == 0) say(why);
   if (rank() == 0) sumac_explain_team(options, team_);
@@ -336,6 +336,8 @@ Result<> Team::run(const Request& request) {
     return {};
   }
   std::unique_lock turn(turn_, std::try_to_lock);
+  // Another thread may have closed it before this one had the turn.
+  if (auto usable = check_usable(); !usable) return usable;
   const std::uint64_t number = turn ? begin_next(request.agreement) : 0;
   if (number == 0) {
     // Others were posted before, or another thread moves the team.
@@ -389,6 +391,7 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
 
 /// Advances the oldest operation. Returns nothing while it is not done, else how it ended.
 std::optional<std::optional<Error>> Team::step_head(Posted& head) {
+  if (auto usable = check_usable(); !usable) return std::optional<Error>(usable.error());
   const Request& request = head.request;
   const auto broken = [&](int status) { return std::optional<Error>(failure(request, head.number, status)); };
   const Time now = monotonic_now();
@@ -505,9 +508,12 @@ void Team::close() {
   if (mail_) mail_->fail(why);
   if (between_) between_->close(why);
   std::deque<std::shared_ptr<Posted>> left;
+  std::shared_ptr<Job> job;  // Its end, which may wait for other ranks, comes behind the locks.
   {
     const std::lock_guard turn(turn_);
     const std::lock_guard guard(queue_lock_);
+    const bool is_under_way = !queue_.empty() && queue_.front()->op != nullptr;
+    if (ways_ != nullptr && !is_under_way) job = leave_tree(*ways_);
     if (!queue_.empty())
       sumac_team_break(team_, fmt::format("rank {} destroyed its process group in mid-operation", rank()).c_str());
     left.swap(queue_);

@@ -30,8 +30,6 @@
 
 namespace sumac::python {
 
-class Job;
-
 struct TeamSettings {
   std::string name;                                ///< For errors and for explain.
   Duration make_within = Duration::max();          ///< Making it takes no longer, or fails and names who is missing.
@@ -138,7 +136,7 @@ class Team : public std::enable_shared_from_this<Team> {
   Inbox inbox_;
   std::unique_ptr<Mail> mail_;
   std::unique_ptr<LettersBetween> between_;  ///< Null where all ranks are on this host.
-  std::shared_ptr<Job> job_;                 ///< Outlives `team_`; null without a tree.
+  struct Ways* ways_ = nullptr;              ///< Owned by `team_`; null where all ranks are on this host.
   sumac_team_t* team_ = nullptr;             ///< nullptr: a team of one.
   unsigned forks_ = 0;                       ///< The forks of this process before the team was made.
 

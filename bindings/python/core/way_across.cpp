@@ -10,11 +10,20 @@ namespace sumac::python {
 
 /// A team's `across` owns this.
 struct Ways {
-  std::unique_ptr<Hosts> hosts;
+  const Members& members;
+  std::shared_ptr<Hosts> hosts{};
+  std::shared_ptr<Job> job{};  ///< Set if the team has a tree.
   sumac_joined tree{};
-  std::string no_tree;
-  ~Ways() { sumac_tree_leave(&tree); }
+  std::string no_tree{};
+  ~Ways() { leave_tree(*this); }
 };
+
+std::shared_ptr<Job> leave_tree(Ways& ways) {
+  if (!ways.job) return nullptr;
+  sumac_tree_leave(&ways.tree);
+  if (ways.hosts->begin_to_leave()) ways.job->keep(ways.hosts, ways.members);
+  return std::move(ways.job);
+}
 
 /// Collective over the team.
 Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& ways) {
@@ -24,7 +33,7 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
     ways.no_tree = found->why_not;
     return {};
   }
-  job = found->job;
+  const auto& job = ways.job = found->job;
   Oob team(exchange, name);
   Exchange among_leaders = exchange.among(static_cast<int>(leaders.size()), my_index);
   std::optional<Oob> their;
@@ -54,7 +63,7 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
 }
 
 Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index) {
-  auto ways = std::make_unique<Ways>();
+  std::unique_ptr<Ways> ways(new Ways{members});
   auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, letters);
   if (!made) return tl::unexpected(made.error());
   ways->hosts = *std::move(made);
@@ -80,7 +89,7 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
   across->tree = ways->tree.tree;
   across->no_tree = ways->no_tree.c_str();
   across->close = [](void* owned) { delete static_cast<Ways*>(owned); };
-  across->context = ways.release();
+  across->context = self.own_ways = ways.release();
   return 0;
 }
 

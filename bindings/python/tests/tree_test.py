@@ -127,6 +127,62 @@ def leaves_without_a_word(rank, size, folder):
     return x.tolist()
 
 
+def destroys(rank, size, folder, first, keeps):
+    """Rank `first` destroys its group, with a reference to it that stays. The others do so afterwards; if `keeps`, they do when it
+    has said for whom it waits. Returns what it writes meanwhile."""
+    ranks.init("sumac", rank, size, folder)
+    world = dist.group.WORLD
+    dist.all_reduce(torch.ones(4))
+    said = folder / "said"
+    if rank == first:
+        kept = os.dup(2)
+        with open(said, "w", encoding="utf-8") as text:
+            os.dup2(text.fileno(), 2)
+        dist.destroy_process_group()
+        os.dup2(kept, 2)
+        (folder / "destroyed").touch()
+    elif keeps:
+        assert ranks.comes_true(lambda: said.exists() and "waits" in said.read_text(encoding="utf-8"))
+        dist.destroy_process_group()
+    else:
+        ranks.await_file(folder / "destroyed")
+        dist.destroy_process_group()
+    del world
+    return said.read_text(encoding="utf-8")
+
+
+def keeps_a_reference(rank, size, folder):
+    """All ranks destroy their groups, and rank 1 keeps a reference to its own until rank 0 is through. Returns what that writes."""
+    ranks.init("sumac", rank, size, folder)
+    group = dist.new_group([0, 1])
+    dist.all_reduce(torch.ones(4), group=group)
+    said = folder / "said"
+    if rank == 1:
+        dist.destroy_process_group()
+        ranks.await_file(folder / "destroyed")
+        del group
+        return said.read_text(encoding="utf-8")
+    del group
+    kept = os.dup(2)
+    with open(said, "w", encoding="utf-8") as text:
+        os.dup2(text.fileno(), 2)
+    dist.destroy_process_group()
+    os.dup2(kept, 2)
+    (folder / "destroyed").touch()
+    return said.read_text(encoding="utf-8")
+
+
+def elsewhere(rank, size, folder):
+    """Ranks 0 and 1 have a job of the tree, and then a group with rank 2 asks for the tree."""
+    ranks.init("sumac", rank, size, folder)
+    os.environ["HCOLL_ENABLE_SHARP"] = "2"
+    dist.new_group([0, 1])
+    try:
+        dist.new_group([0, 1, 2])
+    except RuntimeError as error:
+        return str(error)
+
+
 def refused(rank, size, folder, levels):
     os.environ["HCOLL_ENABLE_SHARP"] = levels[rank]
     try:
@@ -313,6 +369,22 @@ class Tree(unittest.TestCase):
                 found = ranks.end(started)
         self.assertRegex(str(found[0].value or found[0].error), "KeyboardInterrupt")
         self.assertRegex(str(found[1].value), r"rank 0 \(host host-a\): it was interrupted|did not answer in time|waiting for rank 0")
+
+    def test_a_reference_that_is_kept_keeps_nobody_waiting(self):
+        self.assertEqual(ranks.values(self, on_hosts(keeps_a_reference, "ab"), 2), ["", ""])
+
+    def test_a_rank_with_which_daemons_end_says_for_whom_it_waits(self):
+        for text in ranks.values(self, on_hosts(destroys, "aab"), 3, 0, True):
+            self.assertRegex(text, r"waits for rank 1 \(host host-a\), rank 2 \(host host-b\), and at most 30 s")
+
+    def test_a_rank_that_nobody_needs_does_not_wait(self):
+        self.assertEqual(ranks.values(self, on_hosts(destroys, "aab"), 3, 1, False), [""] * 3)
+
+    def test_ranks_in_different_jobs(self):
+        with variables(HCOLL_ENABLE_SHARP="0"):
+            for text in ranks.values(self, on_hosts(elsewhere, "abc"), 3):
+                self.assertRegex(str(text), r"HCOLL_ENABLE_SHARP=2 must have the tree, and there is none: rank 2 \(host host-c\) is not "
+                                 r"in the same job of the tree as rank 0 \(host host-a\)")
 
     def test_a_sharpd_that_is_silent_leaves_time_for_messages(self):
         sharpd = SilentSharpd(f"{self.folder}/silent.sock")
