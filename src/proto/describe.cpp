@@ -90,7 +90,8 @@ std::string describe(const wire::VerdictBody& v, Names names) {
     case wire::TroubleReason::disagree:
       if (v.field == wire::Field::coll) return describe_kinds(v, names);
       return fmt::format("{} differs from {} in {}: {}, not {}", culprit, name_of(v.other, names),
-                         wire::to_string(v.field), v.culprit_value, v.other_value);
+                         wire::to_string(v.field), wire::describe(v.field, v.culprit_value),
+                         wire::describe(v.field, v.other_value));
     case wire::TroubleReason::lost_connection: return culprit + " lost its connection to the tree";
     case wire::TroubleReason::gave_up: return culprit + " gave up (its log says why)";
     case wire::TroubleReason::dead_rank: return culprit + " is dead";

@@ -222,6 +222,20 @@ def gives_up(rank, size, folder, count):
     return heard if rank == 0 else x.unique().tolist()
 
 
+def differ(rank, size, folder):
+    """The ranks differ in the type, and then in the operation. Returns what they hear of it."""
+    ranks.init("sumac", rank, size, folder)
+    heard = []
+    for dtype, op in ((torch.int32 if rank else torch.float32, dist.ReduceOp.SUM), (torch.float32, dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM)):
+        group = dist.new_group([0, 1])
+        try:
+            dist.all_reduce(torch.ones(4, dtype=dtype), op, group=group)
+        except (RuntimeError, ValueError) as error:
+            heard.append(str(error))
+    dist.destroy_process_group()
+    return heard
+
+
 def timed(rank, size, folder):
     began = time.monotonic()
     try:
@@ -379,6 +393,11 @@ class Tree(unittest.TestCase):
 
     def test_a_rank_that_nobody_needs_does_not_wait(self):
         self.assertEqual(ranks.values(self, on_hosts(destroys, "aab"), 3, 1, False), [""] * 3)
+
+    def test_ranks_that_differ_are_told_in_words(self):
+        for texts in ranks.values(self, on_hosts(differ, "ab"), 2):
+            self.assertRegex(texts[0], r"rank [01] \(host host-[ab]\) differs from rank [01] .* in dtype: (int32, not float32|float32, not int32)")
+            self.assertRegex(texts[1], r"rank [01] \(host host-[ab]\) differs from rank [01] .* in op: (max, not sum|sum, not max)")
 
     def test_ranks_in_different_jobs(self):
         with variables(HCOLL_ENABLE_SHARP="0"):
