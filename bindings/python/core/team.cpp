@@ -23,6 +23,8 @@ namespace {
 constexpr Duration kInterruptsEvery = Millis{50};
 /// An operation that has waited so long looks for reports of ranks of other hosts.
 constexpr Duration kReportsAfter = Millis{100};
+/// The reason of a rank of another host comes so soon behind the failure that it has caused.
+constexpr Duration kReasonWithin = Millis{200};
 /// The sleeps of a thread that waits for another host, whose message ends them.
 constexpr Duration kDozeMost = Millis{5};
 /// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
@@ -143,6 +145,7 @@ Result<> Team::create(Exchange& exchange) {
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
   ways_ = across.own_ways;
+  has_tree_ = across.has_tree;
   if (between_) between_->bind(*across.hosts);
   if (why[0] != '\0' && rank() == 0) say(why);
   if (rank() == 0) sumac_explain_team(options, team_);
@@ -180,16 +183,23 @@ std::vector<int> Team::missing(std::uint64_t number) const {
   return found;
 }
 
-Error Team::failure(const Request& request, std::uint64_t number, int status) const {
+Error Team::failure(const Request& request, std::uint64_t number, int status) {
   const std::string what = fmt::format("rank {}: {}", rank(), named(request.agreement, number));
   if (status == SUMAC_TEAM_PASS)
     return {Errc::unsupported, what + ": it is switched off by a variable HCOLL_ML_DISABLE_*"};
   if (status == SUMAC_TEAM_NO_MEMORY) return {Errc::no_memory, what + ": no memory"};
   if (status == SUMAC_TEAM_INVALID) return {Errc::invalid, what + ": the arguments do not fit together"};
-  // Inside the host the team has reported it by itself, perhaps for a rank that died.
+  std::unique_lock guard(failure_lock_);
   const char* const found = sumac_team_error(team_);
-  if (between_ && found[0] != '\0') between_->break_because({Errc::lost, found});
-  const std::lock_guard guard(failure_lock_);
+  if (between_ && found[0] != '\0' && !failed_) {
+    guard.unlock();
+    // The tree's word is that a rank gave up; that rank has sent its reason to all by the other way, and before.
+    auto why = has_tree_ ? between_->await_failure(kReasonWithin) : std::nullopt;
+    // Inside the host the team has reported it by itself, perhaps for a rank that died.
+    if (!why) between_->break_because({Errc::lost, found});
+    guard.lock();
+    if (!failed_) failed_ = std::move(why);
+  }
   if (failed_) return {failed_->code, what + ": " + failed_->context};
   return {Errc::lost, fmt::format("{}: {}", what, sumac_team_error(team_))};
 }

@@ -87,6 +87,7 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
   coll::Across* const network = self.hosts = ways->hosts.get();
   across->network = reinterpret_cast<sumac_network_t*>(network);
   across->tree = ways->tree.tree;
+  self.has_tree = across->tree != nullptr;
   across->no_tree = ways->no_tree.c_str();
   across->close = [](void* owned) { delete static_cast<Ways*>(owned); };
   across->context = self.own_ways = ways.release();

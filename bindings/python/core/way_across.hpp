@@ -24,6 +24,7 @@ struct WayAcross {
   std::optional<Error> error{};          ///< Why there is no way.
   Hosts* hosts = nullptr;                ///< Set once there is a way; the team owns it.
   struct Ways* own_ways = nullptr;       ///< The same.
+  bool has_tree = false;                 ///< One of them is the tree.
 
   void set(sumac_team_spec_t& spec) {
     spec.open_across = &WayAcross::open;
