@@ -17,6 +17,9 @@
 
 /* In MPI_Finalize a member may be late, but not for long, because it has nothing left to compute. */
 #define LEAVE_WAIT_MS 30000
+#define LEAVE_SAY_MS 5000
+/* A process that nobody needs waits only until its own Leave has reached the node. */
+#define LEAVE_GO_MS 1000
 
 struct leaving {
   struct sharp_coll_comm* group;
@@ -30,6 +33,9 @@ static struct {
   void (*progress)(void* context);
   void* progress_context;
   void (*watch_leaves)(bool any);
+  bool can_go;
+  void (*waits_long)(void* context);
+  void* waits_context;
   uint64_t id;
   bool closing; /* MPI is being shut down, so it must not be called any more */
   struct leaving* leaving;
@@ -145,6 +151,9 @@ int sumac_job_begin(const struct sumac_job_spec* spec) {
   job.progress = spec->progress;
   job.progress_context = spec->progress_context;
   job.watch_leaves = spec->watch_leaves;
+  job.can_go = spec->can_go;
+  job.waits_long = spec->waits_long;
+  job.waits_context = spec->waits_context;
   int rc = agree_on_id();
   if (0 != rc) {
     return rc;
@@ -253,7 +262,8 @@ static void sleep_until_something_happens(int ms) {
 }
 
 static void wait_for_leaves(void) {
-  int64_t deadline = now_ms() + LEAVE_WAIT_MS;
+  int64_t began = now_ms();
+  bool has_said = NULL == job.waits_long;
   for (;;) {
     pthread_mutex_lock(&leaving_lock);
     reap();
@@ -262,7 +272,15 @@ static void wait_for_leaves(void) {
     if (all) {
       return;
     }
-    if (now_ms() > deadline) {
+    int64_t waited = now_ms() - began;
+    if (job.can_go && waited > LEAVE_GO_MS) {
+      return;
+    }
+    if (!has_said && waited > LEAVE_SAY_MS) {
+      job.waits_long(job.waits_context);
+      has_said = true;
+    }
+    if (waited > LEAVE_WAIT_MS) {
       SUMAC_SAY("SHArP: a group was not left by all its members in %d s: ending the job all the same",
                 LEAVE_WAIT_MS / 1000);
       return;

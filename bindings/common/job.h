@@ -30,6 +30,12 @@ struct sumac_job_spec {
    *  binding lets its MPI's progress call sumac_job_reap(). Calls never overlap, and one value may come several times.
    *  NULL: the binding needs no such notice. */
   void (*watch_leaves)(bool any);
+  /** The other members can do without this process once it has left its groups: sumac_job_end() does not wait for theirs.
+   *  False where the job or daemons end with it. */
+  bool can_go;
+  /** Called once if that wait takes seconds, to say for whom. NULL: nobody says it. */
+  void (*waits_long)(void* context);
+  void* waits_context;
 };
 
 /** Begins the job; collective over the world. The caller asks only if sumac_job_refusal() returns NULL. If the job is
@@ -50,7 +56,8 @@ struct sharp_coll_context* sumac_job_context(void);
 /** The job's number; 0: it was never begun. */
 uint64_t sumac_job_id(void);
 
-/** Waits for all Leaves and ends the job, if there is one. It calls no MPI function. Another one may begin afterwards. */
+/** Waits for all Leaves, but not for ever, and ends the job, if there is one. It calls no MPI function. Another one may
+ *  begin afterwards. */
 void sumac_job_end(void);
 
 /** Makes a group; collective over `leaders`: `rank`, `size`, `bcast`, `barrier`, `gather`, which are not used

@@ -133,7 +133,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
 }
 
 Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks) {
-  const auto patience = context_.config().job_create_timeout;
+  const Patience patience(context_.config().job_create_timeout);
   {
     auto guard = context_.lock();
     context_.add(*this);
@@ -152,11 +152,11 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
   const auto settled = [&] {
     return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group->phase() != Phase::joining; });
   };
-  context_.wait_until(settled, deadline_after(monotonic_now(), patience));
+  context_.wait_until(settled, patience);
   {
     auto guard = context_.lock();
     for (const auto& channel : channels_)
-      if (auto stands = standing(channel); !stands) return stands;
+      if (auto stands = standing(channel, patience.waited()); !stands) return stands;
     if (context_.config().enable_mcast)
       for (const auto& channel : channels_) context_.listeners().add(*channel.group, link_of(channel).conn());
   }
@@ -166,14 +166,14 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
   return {};
 }
 
-Outcome<> Comm::standing(const Channel& channel) const {
+Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
   const auto id = channel.group->config().group_id;
   switch (channel.group->phase()) {
     case Phase::standing: return {};
     case Phase::joining:
       return in_vain(failure(SHARP_COLL_EGROUP_JOIN,
                              "group {} of {} members: no answer to join in {} ms; is a member or a node missing?", id,
-                             size_, context_.config().job_create_timeout.count()));
+                             size_, waited.count()));
     default: break;
   }
   if (const auto& refusal = channel.group->refusal())

@@ -83,7 +83,7 @@ class Comm {
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
   Outcome<> join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks);
   Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks);
-  Outcome<> standing(const Channel& channel) const;
+  Outcome<> standing(const Channel& channel, Millis waited) const;
   Outcome<> take_stream_locks();
   void tell_of_lock();
   void advance_copies();

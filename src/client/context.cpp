@@ -164,11 +164,10 @@ Outcome<> Context::connect() {
     if (!link) return tl::unexpected(link.error());
     links_.push_back(*std::move(link));
   }
-  const auto patience = config_.job_create_timeout;
-  wait_until([&] { return std::ranges::all_of(links_, [](const auto& link) { return link->settled(); }); },
-             deadline_after(monotonic_now(), patience));
+  const Patience patience(config_.job_create_timeout);
+  wait_until([&] { return std::ranges::all_of(links_, [](const auto& link) { return link->settled(); }); }, patience);
   for (const auto& link : links_)
-    if (auto stands = link->check(*transport_, patience, config_.node_lost_after); !stands) return stands;
+    if (auto stands = link->check(*transport_, patience.waited(), config_.node_lost_after); !stands) return stands;
   return {};
 }
 

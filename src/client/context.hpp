@@ -19,6 +19,7 @@
 #include "base/log.hpp"
 #include "client/fork_guard.hpp"
 #include "client/job.hpp"
+#include "client/patience.hpp"
 #include "client/requests.hpp"
 #include "client/tree/link.hpp"
 #include "multicast/listeners.hpp"
@@ -115,6 +116,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// `deadline` passed.
   template <class Done>
   bool wait_until(Done&& done, Time deadline = kNever);
+  /// The same for a step of start-up.
+  template <class Done>
+  bool wait_until(Done&& done, const Patience& patience);
 
  private:
   Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel level);
@@ -219,6 +223,14 @@ bool Context::wait_until(Done&& done, Time deadline) {
     }
     if (deadline != kNever && monotonic_now() >= deadline) return false;
     waiting.rest(events, deadline);
+  }
+}
+
+template <class Done>
+bool Context::wait_until(Done&& done, const Patience& patience) {
+  for (;;) {
+    if (wait_until(done, patience.next_look())) return true;
+    if (patience.is_over()) return false;
   }
 }
 

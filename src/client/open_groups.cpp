@@ -17,13 +17,13 @@ struct Asked {
   proto::OpenOutcome outcome{};
 };
 
-Outcome<> read(const Asked& asked, const TreeLink& link, Millis patience) {
+Outcome<> read(const Asked& asked, const TreeLink& link, Millis waited) {
   switch (asked.outcome.state) {
     case State::opened: return {};
     case State::pending:
       return failure(SHARP_COLL_EGROUP_ALLOC,
                      "no group id: the tree's root did not answer in {} ms; look at the log of sharp_an",
-                     patience.count());
+                     waited.count());
     case State::refused:
       if (asked.outcome.refusal.reason == wire::RefuseReason::no_group_id)
         return failure(SHARP_COLL_EGROUP_ALLOC,
@@ -63,8 +63,8 @@ Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeM
     }
     return all;
   };
-  const auto patience = context.config().job_create_timeout;
-  context.wait_until(settled, deadline_after(monotonic_now(), patience));
+  const Patience patience(context.config().job_create_timeout);
+  context.wait_until(settled, patience);
 
   auto guard = context.lock();
   OpenedGroups opened;
@@ -72,7 +72,7 @@ Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeM
   for (const auto& one : asked) {
     auto& link = *links[one.tree];
     link.engine().forget_open(one.token);
-    if (auto answer = read(one, link, patience); !answer) {
+    if (auto answer = read(one, link, patience.waited()); !answer) {
       if (!first) first = answer.error();
       continue;
     }

@@ -18,8 +18,6 @@ constexpr Duration kRestartWithin = Seconds(3);  ///< systemd waits one second b
 constexpr int kAskAgainMs = 20;
 constexpr Duration kWordPatience = Seconds(1);  ///< A sharpd with a full socket is busy, or stopped.
 
-Duration left_until(Time deadline) { return std::max<Duration>(Duration{0}, deadline - monotonic_now()); }
-
 tl::unexpected<Failure> broken(const Error& error) {
   return failure(error.code == Errc::timeout ? SHARP_COLL_EJOB_CREATE : SHARP_COLL_ESESS_INIT,
                  "sharp_create_job failed: {}; look at the log of sharpd and of sharp_am", error.context);
@@ -35,17 +33,28 @@ tl::unexpected<Failure> refused(const wire::JobRefusedBody& body) {
 
 }  // namespace
 
+Result<> Session::send(const wire::HostMessage& message, const Patience& patience) {
+  return patiently(patience, [&](Duration at_most) { return sharpd_.send(message, at_most); });
+}
+
+Result<wire::HostMessage> Session::receive(const Patience& patience) {
+  return patiently(patience, [&](Duration at_most) { return sharpd_.receive(at_most); });
+}
+
 Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody& who, Duration patience) {
+  return attach(path, who, Patience(patience));
+}
+
+Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody& who, const Patience& patience) {
   const auto no_daemon = [](const Error& error) {
     return failure(SHARP_COLL_ESESS_INIT, "{}: {}", kNoDaemon, error.context);
   };
-  const Time deadline = deadline_after(monotonic_now(), patience);
-  auto sharpd = net::HostClient::connect(path, patience);
+  auto sharpd = patiently(patience, [&](Duration at_most) { return net::HostClient::connect(path, at_most); });
   if (!sharpd) return no_daemon(sharpd.error());
   Session session(*std::move(sharpd), path, who);
-  if (auto said = session.sharpd_.send(wire::host_message(HostKind::attach, who), left_until(deadline)); !said)
+  if (auto said = session.send(wire::host_message(HostKind::attach, who), patience); !said)
     return no_daemon(said.error());
-  auto answer = session.sharpd_.receive(left_until(deadline));
+  auto answer = session.receive(patience);
   if (!answer) return no_daemon(answer.error());
   if (answer->header.kind == HostKind::job_refused)
     return failure(SHARP_COLL_ESESS_INIT, "{}: {}: {}", kNoDaemon, path,
@@ -60,23 +69,23 @@ Outcome<Session> Session::attach(const std::string& path, const wire::AttachBody
 }
 
 Outcome<std::vector<wire::HostMessage>> Session::begin_job(JobId job_id, const wire::JobBeginBody& begin,
-                                                           const std::vector<std::string>& hosts, Duration patience) {
-  const Time deadline = deadline_after(monotonic_now(), patience);
+                                                           const std::vector<std::string>& hosts, Duration longest) {
+  const Patience patience(longest);
   std::vector<wire::JobHostEntry> entries;
   for (const auto& host : hosts) {
     entries.emplace_back();
     if (!wire::put_text(entries.back().host, host))
       return failure(SHARP_COLL_EJOB_CREATE, "sharp_create_job failed: host name {} is too long", host);
   }
-  if (auto said = sharpd_.send(wire::host_message(HostKind::job_begin, begin, job_id), left_until(deadline)); !said)
+  if (auto said = send(wire::host_message(HostKind::job_begin, begin, job_id), patience); !said)
     return broken(said.error());
   for (const auto& message : wire::host_lists(HostKind::job_host, entries, job_id))
-    if (auto said = sharpd_.send(message, left_until(deadline)); !said) return broken(said.error());
+    if (auto said = send(message, patience); !said) return broken(said.error());
 
   GrantReader reader(job_id, static_cast<std::uint32_t>(hosts.size()));
   std::vector<wire::HostMessage> answer;
   while (!reader.whole()) {
-    auto message = sharpd_.receive(left_until(deadline));
+    auto message = receive(patience);
     if (!message) return broken(message.error());
     if (answer.empty() && message->header.kind == HostKind::job_refused)
       return refused(wire::host_entry<wire::JobRefusedBody>(*message));
@@ -96,32 +105,30 @@ void Session::leave_job(JobId job_id) noexcept {
   (void)sharpd_.send(wire::host_message(HostKind::leave, job_id), kWordPatience);
 }
 
-Result<wire::HostMessage> Session::ask_end(JobId job_id, Time deadline) {
-  if (auto said = sharpd_.send(wire::host_message(HostKind::job_end, job_id), left_until(deadline)); !said)
+Result<wire::HostMessage> Session::ask_end(JobId job_id, const Patience& patience) {
+  if (auto said = send(wire::host_message(HostKind::job_end, job_id), patience); !said)
     return tl::unexpected(said.error());
-  return sharpd_.receive(left_until(deadline));
+  return receive(patience);
 }
 
 /// A restarted sharpd learns from the kernel which jobs this process holds (src/hostd/held_file.hpp).
-Outcome<> Session::attach_again(Time deadline) {
+Outcome<> Session::attach_again(const Patience& patience) {
   for (;;) {
-    auto again = attach(path_, who_, left_until(deadline));
+    auto again = attach(path_, who_, patience);
     if (again) {
       *this = *std::move(again);
       return {};
     }
-    if (monotonic_now() >= deadline) return tl::unexpected(again.error());
+    if (patience.is_over()) return tl::unexpected(again.error());
     ::poll(nullptr, 0, kAskAgainMs);  // No process exists that could wake us.
   }
 }
 
-Outcome<> Session::end_job(JobId job_id, Duration patience) {
-  const Time deadline = deadline_after(monotonic_now(), patience);
-  auto answer = ask_end(job_id, deadline);
-  if (!answer && answer.error().code == Errc::lost) {
-    const Time back_by = std::min(deadline, deadline_after(monotonic_now(), kRestartWithin));
-    if (attach_again(back_by)) answer = ask_end(job_id, deadline);
-  }
+Outcome<> Session::end_job(JobId job_id, Duration longest) {
+  const Patience patience(longest);
+  auto answer = ask_end(job_id, patience);
+  if (!answer && answer.error().code == Errc::lost)
+    if (attach_again(Patience(std::min(longest, kRestartWithin)))) answer = ask_end(job_id, patience);
   if (!answer) return failure(SHARP_COLL_ESESS_INIT, "end of job {}: {}", job_id, answer.error().context);
   if (answer->header.kind != HostKind::job_ended)
     return failure(SHARP_COLL_ESESS_INIT, "end of job {}: sharpd answers with {}", job_id,

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/secret.hpp"
 #include "client/grant.hpp"
+#include "client/patience.hpp"
 #include "client/status.hpp"
 #include "net/unix_seqpacket.hpp"
 #include "wire/host.hpp"
@@ -29,19 +30,22 @@ class Session {
   /// Returns the messages of a grant that GrantReader reads as a whole. Fails with SHARP_COLL_EJOB_CREATE or
   /// SHARP_COLL_ESESS_INIT.
   Outcome<std::vector<wire::HostMessage>> begin_job(JobId job_id, const wire::JobBeginBody& begin,
-                                                    const std::vector<std::string>& hosts, Duration patience);
+                                                    const std::vector<std::string>& hosts, Duration longest);
   /// Announces that this process is a rank of the job: if it ends before leave_job(), sharpd reports its death to the
   /// others. It waits for no answer; if sharpd is gone, only this announcement is lost.
   void enter_job(JobId job_id, WorldRank world_rank, const Secret& key) noexcept;
   void leave_job(JobId job_id) noexcept;
   /// If sharpd has been restarted since, the process first attaches to the new one.
-  Outcome<> end_job(JobId job_id, Duration patience);
+  Outcome<> end_job(JobId job_id, Duration longest);
 
  private:
   Session(net::HostClient sharpd, std::string path, const wire::AttachBody& who)
       : sharpd_(std::move(sharpd)), path_(std::move(path)), who_(who) {}
-  Result<wire::HostMessage> ask_end(JobId job_id, Time deadline);
-  Outcome<> attach_again(Time deadline);
+  static Outcome<Session> attach(const std::string& path, const wire::AttachBody& who, const Patience& patience);
+  Result<> send(const wire::HostMessage& message, const Patience& patience);
+  Result<wire::HostMessage> receive(const Patience& patience);
+  Result<wire::HostMessage> ask_end(JobId job_id, const Patience& patience);
+  Outcome<> attach_again(const Patience& patience);
 
   net::HostClient sharpd_;
   std::string path_;

@@ -146,6 +146,19 @@ TEST(Session, SilenceEndsAtTheDeadline) {
   EXPECT_THAT(session.error().text, HasSubstr("no answer in time"));
 }
 
+TEST(Session, ABindingEndsTheWaitOfItsThread) {
+  Peer peer([](Peer& p) { p.wait_for_hangup(); });
+  int asked = 0;
+  const auto not_any_more = [](void* context) -> int { return ++*static_cast<int*>(context) < 3 ? 1 : 0; };
+  bound_patience({not_any_more, &asked});
+  const auto session = attach(peer, 1h);
+  bound_patience({});
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().status, SHARP_COLL_ESESS_INIT);
+  EXPECT_THAT(session.error().text, HasSubstr("no answer in time"));
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) {
   Peer peer([](Peer& p) {
     p.welcome();

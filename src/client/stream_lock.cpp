@@ -31,8 +31,7 @@ Outcome<> Comm::take_stream_locks() {
       return channel.group->phase() != Phase::standing || channel.group->stream_lock() != StreamLock::asked;
     });
   };
-  const auto patience = context_.config().job_create_timeout;
-  const bool answered = context_.wait_until(settled, deadline_after(monotonic_now(), patience));
+  const bool answered = context_.wait_until(settled, Patience(context_.config().job_create_timeout));
   auto guard = context_.lock();
   for (const auto& channel : channels_) {
     if (!answered || channel.group->phase() != Phase::standing) return failed(SHARP_COLL_ELOCK_FAILED, "no answer");

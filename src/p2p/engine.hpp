@@ -79,6 +79,9 @@ class Engine {
   /// Ends the group for this member and reports it to the others.
   void fail(Error why);
 
+  /// True if the member has reported that it sends nothing more.
+  bool has_left(std::uint32_t peer) const noexcept { return peers_[peer].has_left; }
+
   Letters* letters() noexcept { return letters_.get(); }
 
   bool is_idle() const noexcept { return live_.empty(); }

@@ -95,6 +95,20 @@ Group::~Group() {
   wait_for([&] { return transport_->flushing() == 0; });
 }
 
+void Group::begin_to_leave() {
+  static_cast<void>(engine_->leave());  // The destructor sends what finds no room now.
+  look();
+}
+
+std::vector<std::uint32_t> Group::staying() {
+  while (look() > 0) {
+  }
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t peer = 0; peer < config_.size && !engine_->failure(); ++peer)
+    if (peer != config_.rank && !engine_->has_left(peer)) found.push_back(peer);
+  return found;
+}
+
 // ---- coll::Across
 
 bool Group::takes(Kind, std::size_t, const coll::Fold* fold) const noexcept { return fold == nullptr || !fold->in_mpi; }

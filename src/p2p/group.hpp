@@ -91,6 +91,11 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   /// Ends the group for all its members; they read the reason. Nothing happens if it has failed before.
   void break_because(Error why) { engine_->fail(std::move(why)); }
 
+  /// Reports already now that this member ends the group; it starts nothing afterwards. No operation is under way.
+  void begin_to_leave();
+  /// The other members that have not ended the group. Empty if it has failed: then nobody knows.
+  std::vector<std::uint32_t> staying();
+
   const Costs& costs() const noexcept { return costs_; }
   const net::TransportStats& stats() const noexcept { return transport_->stats(); }
   /// Runs an operation by an algorithm of the caller's choice, the same at every member: for benchmarks and tests.

@@ -228,6 +228,29 @@ TEST(ClientGroup, streams_only_where_the_job_was_granted_it) {
   EXPECT_EQ(world.groups[0]->post(v.sum(true), {}).error(), Errc::unsupported);
 }
 
+TEST(ClientGroup, a_disagreement_names_types_and_operations) {
+  const struct {
+    void (*change)(Operation&);
+    const char* words;
+  } rows[] = {
+      {[](Operation& o) { o.dtype = Dtype::int32; }, "rank 1 differs from rank 0 in dtype: int32, not float32"},
+      {[](Operation& o) { o.op = Op::max; }, "rank 1 differs from rank 0 in op: max, not sum"},
+  };
+  for (const auto& row : rows) {
+    StandingGroup world(2);
+    Vectors mine(4, 1), theirs(4, 1);
+    ASSERT_TRUE(world.groups[0]->post(mine.sum(), {}));
+    Operation other = theirs.sum();
+    row.change(other);
+    ASSERT_TRUE(world.groups[1]->post(other, {}));
+    world.tree.run();
+    for (auto& group : world.groups) {
+      EXPECT_EQ(group->next_completion()->status, Errc::verdict);
+      EXPECT_EQ(group->why(), row.words);
+    }
+  }
+}
+
 TEST(ClientGroup, a_disagreement_fails_for_everybody_with_the_same_words) {
   StandingGroup world(3);
   Vectors four(4, 1), five(5, 1), other(4, 1);

@@ -54,7 +54,7 @@ bool is_refusal(std::uint64_t coll) { return coll == static_cast<std::uint64_t>(
 
 /// Writes the call of one member at the number of a verdict.
 std::string deed(const std::string& who, std::uint64_t coll) {
-  if (is_refusal(coll)) return fmt::format("{} refused its own call (its log says why)", who);
+  if (is_refusal(coll)) return fmt::format("{} refused its own call (its own output says why)", who);
   return fmt::format("{} called {}", who, wire::to_string(static_cast<wire::Coll>(coll)));
 }
 
@@ -90,9 +90,10 @@ std::string describe(const wire::VerdictBody& v, Names names) {
     case wire::TroubleReason::disagree:
       if (v.field == wire::Field::coll) return describe_kinds(v, names);
       return fmt::format("{} differs from {} in {}: {}, not {}", culprit, name_of(v.other, names),
-                         wire::to_string(v.field), v.culprit_value, v.other_value);
+                         wire::to_string(v.field), wire::describe(v.field, v.culprit_value),
+                         wire::describe(v.field, v.other_value));
     case wire::TroubleReason::lost_connection: return culprit + " lost its connection to the tree";
-    case wire::TroubleReason::gave_up: return culprit + " gave up (its log says why)";
+    case wire::TroubleReason::gave_up: return culprit + " gave up (its own output says why)";
     case wire::TroubleReason::dead_rank: return culprit + " is dead";
   }
   return "verdict";

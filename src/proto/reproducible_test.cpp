@@ -337,7 +337,7 @@ TEST(Reproducible, members_that_differ_in_the_mode_are_named) {
   }
   for (auto& group : world.groups) {
     EXPECT_EQ(group->next_completion()->status, Errc::verdict);
-    EXPECT_EQ(group->why(), "rank 3 differs from rank 2 in flags: 11, not 3");
+    EXPECT_EQ(group->why(), "rank 3 differs from rank 2 in flags: first,last,reproducible, not first,last");
   }
 }
 

@@ -236,7 +236,7 @@ TEST(Refusal, AMemberThatGivesUpIsNamedToAllOthers) {
   world.tree.run();
   for (const std::uint32_t rank : {0u, 1u, 3u}) {
     ASSERT_TRUE(members[rank]->next_completion()) << "left waiting";
-    EXPECT_EQ(members[rank]->why(), "rank 2 gave up (its log says why)");
+    EXPECT_EQ(members[rank]->why(), "rank 2 gave up (its own output says why)");
   }
 }
 
@@ -256,7 +256,7 @@ TEST(Refusal, OfOneMemberIsAVerdictThatNamesIt) {
       const auto over = member->next_completion();
       ASSERT_TRUE(over) << "left waiting";
       EXPECT_EQ(over->status, Errc::verdict);
-      EXPECT_EQ(member->why().substr(0, 52), "rank 2 refused its own call (its log says why), rank");
+      EXPECT_EQ(member->why().substr(0, 59), "rank 2 refused its own call (its own output says why), rank");
       EXPECT_NE(member->why().find("called barrier"), std::string::npos);
     }
   }

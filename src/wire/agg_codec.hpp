@@ -131,6 +131,9 @@ std::string_view to_string(AggKind kind) noexcept;
 std::string_view to_string(Coll coll) noexcept;
 std::string_view to_string(Field field) noexcept;
 
+/// Returns a field's value in words where there are some: "float32", "sum", "first,last".
+std::string describe(Field field, std::uint64_t value);
+
 /// Returns one line: "contribute group 7 seq 12 allreduce sum float32 count 1024 first 0 bytes 4096 flags first,last
 /// ...".
 std::string describe(const AggHeader& header);

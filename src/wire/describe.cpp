@@ -43,6 +43,28 @@ std::string_view to_string(Field field) noexcept {
   return i < std::size(kNames) ? kNames[i] : "?";
 }
 
+namespace {
+std::string names_of_flags(std::uint64_t flags) {
+  static constexpr std::string_view kNames[] = {"first", "last", "streaming", "reproducible", "denied", "listening"};
+  static_assert((1u << std::size(kNames)) - 1 == kFlagsKnown, "each flag has its name");
+  std::string text;
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    if ((flags & (1u << i)) != 0) text += (text.empty() ? "" : ",") + std::string(kNames[i]);
+  return text;
+}
+}  // namespace
+
+std::string describe(Field field, std::uint64_t value) {
+  // A peer sends the value, so it may be none that the field can have.
+  const auto small = static_cast<std::uint8_t>(value);
+  std::string_view name = "?";
+  if (field == Field::coll) name = to_string(static_cast<Coll>(small));
+  if (field == Field::op) name = sumac::to_string(static_cast<Op>(small));
+  if (field == Field::dtype || field == Field::tag_dtype) name = sumac::to_string(static_cast<Dtype>(small));
+  if (field == Field::flags) return (value & kFlagsKnown) == 0 ? "none" : names_of_flags(value);
+  return name == "?" || small != value ? std::to_string(value) : std::string(name);
+}
+
 std::string describe(const AggHeader& h) {
   std::string text =
       fmt::format("{} tree {} group {} epoch {} seq {}", to_string(h.kind), h.tree_id, h.group_id, h.epoch, h.sequence);
@@ -53,13 +75,7 @@ std::string describe(const AggHeader& h) {
     if (h.origin != kNoRank) text += fmt::format(" origin {} members {}", h.origin, h.members);
   }
   text += fmt::format(" bytes {}", h.payload_bytes);
-  static constexpr std::string_view kFlagNames[] = {"first",        "last",   "streaming",
-                                                    "reproducible", "denied", "listening"};
-  static_assert((1u << std::size(kFlagNames)) - 1 == kFlagsKnown, "each flag has its name");
-  std::string flags;
-  for (std::size_t i = 0; i < std::size(kFlagNames); ++i)
-    if ((h.flags & (1u << i)) != 0) flags += (flags.empty() ? "" : ",") + std::string(kFlagNames[i]);
-  if (!flags.empty()) text += " flags " + flags;
+  if (h.flags != 0) text += " flags " + names_of_flags(h.flags);
   return text;
 }
 

@@ -28,6 +28,7 @@ class Child {
   /// Returns the lines in front of the line `end`, with their newlines. Errc::lost: the command failed, with its reason;
   /// Errc::timeout; and the error of `check`, which is called now and then.
   Result<std::string> read_until(std::string_view end, Time deadline, const std::function<Result<>()>& check);
+  bool is_running() const noexcept { return pid_ > 0; }
   /// Tells it to take down what it has started, and waits for its end, but not for ever.
   void end();
   /// Forgets it, as a fork's child must.

@@ -131,6 +131,21 @@ void Hosts::break_because(const Error& why) {
   everyone().break_because(why);
 }
 
+bool Hosts::begin_to_leave() {
+  if (!under_way_.empty()) return false;
+  if (leaders_) leaders_->begin_to_leave();
+  const std::lock_guard guard(lock_);
+  if (everyone().letters() != nullptr) everyone().letters()->close();
+  everyone().begin_to_leave();
+  return true;
+}
+
+std::vector<int> Hosts::staying() {
+  const std::lock_guard guard(lock_);
+  const auto peers = everyone().staying();
+  return {peers.begin(), peers.end()};
+}
+
 std::string_view Hosts::error() const noexcept {
   if (leaders_ && !leaders_->error().empty()) return leaders_->error();
   return everyone().error();

@@ -39,6 +39,11 @@ class Hosts final : public coll::Across {
   /// The group of all ranks, whose letters any thread may move: it holds lock().
   p2p::Group& everyone() const noexcept { return all_ ? *all_ : *leaders_; }
   std::mutex& lock() const noexcept { return lock_; }
+  /// This rank's team is over: the others read it, and no letter comes any more. Until the end staying() can be asked.
+  /// Returns false while an operation is under way, whose memory only the end gives back; then nothing happens.
+  bool begin_to_leave();
+  /// The other ranks whose teams are not over; empty if that is not known.
+  std::vector<int> staying();
   /// All hosts read why this one goes on no more. The caller holds lock() and is the thread that runs operations.
   void break_because(const Error& why);
 

@@ -1,14 +1,18 @@
 #include "bindings/python/core/job.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <set>
 
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
 #include "bindings/python/core/oob.hpp"
+#include "bindings/python/core/tree_bound.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "client/tree/tree.h"
 
@@ -42,10 +46,32 @@ Job::Job(const hcoll_settings& settings) : settings_(settings), forks_(forks()) 
 Job::~Job() {
   if (forks_ != forks()) {
     daemons_.forget();
+    static_cast<void>(new std::vector<Left>(std::move(left_)));  // Their connections are the parent's.
     return;
   }
   sumac_job_end();
   sumac_tree_settings(nullptr, 0);
+}
+
+void Job::keep(std::shared_ptr<Hosts> hosts, const Members& members) {
+  const std::lock_guard guard(lock_);
+  std::erase_if(left_, [](const Left& one) { return one.hosts->staying().empty(); });
+  left_.push_back({std::move(hosts), members});
+}
+
+void Job::say_who_stays() {
+  std::set<std::string> names;
+  {
+    const std::lock_guard guard(lock_);
+    for (const Left& one : left_)
+      for (const int rank : one.hosts->staying()) names.insert(one.members.name(rank));
+  }
+  const std::string who = names.empty() ? "other ranks" : fmt::format("{}", fmt::join(names, ", "));
+  std::fprintf(
+      stderr,
+      "sumac: %s waits for %s, and at most 30 s, since their tree ends with it: destroy the process group or team "
+      "there too\n",
+      own_name_.c_str(), who.c_str());
 }
 
 /// Returns why there is no job; "" if there is.
@@ -54,6 +80,7 @@ Result<std::string> Job::begin(Exchange& exchange, const Members& members, const
   // Tensors are large. A node of the job's own is on a host, whose link would be the bottleneck of a stream.
   sumac_tree_settings(own.empty() ? nullptr : own.c_str(), own.empty() ? 1 : 0);
   sumac_say_as(members.all[static_cast<std::size_t>(members.rank)].host.c_str(), static_cast<unsigned>(members.rank));
+  own_name_ = members.name(members.rank);
   std::vector<sumac_place_t> places;
   for (const Member& member : members.all) places.push_back(member.place);
   Oob world(exchange, "the job");
@@ -65,10 +92,18 @@ Result<std::string> Job::begin(Exchange& exchange, const Members& members, const
                             .options = options,
                             .progress = [](void*) {},
                             .progress_context = nullptr,
-                            .watch_leaves = nullptr};
-  const int rc = sumac_job_begin(&spec);
+                            .watch_leaves = nullptr,
+                            .can_go = members.rank != 0 && !daemons_.runs_some(),
+                            .waits_long = [](void* self) { static_cast<Job*>(self)->say_who_stays(); },
+                            .waits_context = this};
+  int rc = 0;
+  {
+    const TreeBound bound(exchange);
+    rc = sumac_job_begin(&spec);
+  }
   world.close();
-  if (rc != 0) return fail(Errc::lost, "{}", world.error().empty() ? "no random number" : world.error());
+  if (rc != 0 || !world.error().empty())
+    return fail(Errc::lost, "{}", world.error().empty() ? "no random number" : world.error());
   return sumac_job_stands() ? std::string() : "the job was refused";
 }
 
@@ -97,13 +132,17 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
   wish.level = settings.level;
   wish.is_set = set != nullptr && *set != '\0' ? 1 : 0;
   if (wish.is_set == 0) settings.level = HCOLL_PROBE;
-  wish.has_sharpd = sumac_tree_has_sharpd();
+  {
+    const TreeBound bound(exchange);
+    wish.has_sharpd = sumac_tree_has_sharpd();
+  }
   auto told = exchange.allgather(bytes_of(wish));
   if (!told) return tl::unexpected(told.error());
 
   // All ranks look at all wishes before they decide anything by them, so all decide alike.
-  bool all_have_sharpd = true, one_begins = false, one_is_elsewhere = false;
-  std::string without;
+  bool all_have_sharpd = true, one_begins = false;
+  std::string without, elsewhere;
+  std::uint64_t job_of_first = 0;
   for (int rank = 0; rank < members.size(); ++rank) {
     const Bytes& bytes = (*told)[static_cast<std::size_t>(rank)];
     Wish other;
@@ -113,14 +152,17 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
     if (other.level != wish.level || other.is_set != wish.is_set)
       return fail(Errc::invalid, "HCOLL_ENABLE_SHARP differs between {} and {}: set it alike for all",
                   members.name(members.rank), members.name(rank));
-    one_is_elsewhere = one_is_elsewhere || other.job != wish.job;
+    if (rank == 0) job_of_first = other.job;
+    if (other.job != job_of_first && elsewhere.empty())
+      elsewhere = fmt::format(
+          "{} is not in the same job of the tree as {}: a process has one job at a time, from its first process "
+          "group or team to its last",
+          members.name(rank), members.name(0));
     one_begins = one_begins || other.is_beginning != 0;
     if (other.has_sharpd == 0 && without.empty()) without = members.name(rank);
     all_have_sharpd = all_have_sharpd && other.has_sharpd != 0;
   }
-  if (one_is_elsewhere) return Found{nullptr, "some of its ranks are in another job of the tree"};
   if (const char* refusal = sumac_job_refusal(&settings, members.hosts)) return Found{nullptr, refusal};
-  if (wish.job != 0) return Found{standing};
   const auto none = [&](std::string why) -> Result<Found> {
     if (settings.level >= HCOLL_FORCE)
       return fail(Errc::invalid, "HCOLL_ENABLE_SHARP={} must have the tree, and there is none: {}", settings.level,
@@ -129,6 +171,8 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
       sumac_say_once(("no tree, messages between hosts instead: " + why).c_str(), members.rank == 0);
     return Found{nullptr, std::move(why)};
   };
+  if (!elsewhere.empty()) return none(elsewhere);
+  if (wish.job != 0) return Found{standing};
   if (one_begins) return none("another team is beginning a job at the same time");
   if (!all_have_sharpd && wish.is_set == 0)
     return none(fmt::format("no sharpd answers at {}; HCOLL_ENABLE_SHARP=1 starts what is missing", without));

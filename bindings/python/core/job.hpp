@@ -3,9 +3,12 @@
 // the last one. HCOLL_ENABLE_SHARP says whether they ask; unset, they do where every host has a sharpd already.
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "bindings/common/settings.h"
+#include "bindings/python/core/hosts.hpp"
 #include "bindings/python/core/local_job.hpp"
 #include "bindings/python/core/members.hpp"
 #include "bindings/python/core/store.hpp"
@@ -23,10 +26,14 @@ class Job {
   /// must have a tree (HCOLL_ENABLE_SHARP=2 and more) and there is none; others: the store.
   static Result<Found> find(Exchange& exchange, const Members& members, const sumac_team_options_t* options);
 
-  /// Waits until the groups of its teams have been left by their other members too, but not for ever; then it takes down
-  /// the daemons that were started for it.
+  /// Takes down the daemons that were started for it. If others need them, or this rank has begun the job for all, it first
+  /// waits until the groups of its teams have been left by their other members too, but not for ever.
   ~Job();
   Job(const Job&) = delete;
+
+  /// A team is over here. What connects its ranks is kept until it is over elsewhere, for the names of those that the end
+  /// waits for.
+  void keep(std::shared_ptr<Hosts> hosts, const Members& members);
 
   const hcoll_settings& settings() const noexcept { return settings_; }
 
@@ -34,9 +41,19 @@ class Job {
   explicit Job(const hcoll_settings& settings);
   Result<std::string> begin(Exchange& exchange, const Members& members, const sumac_team_options_t* options);
 
+  /// A team that is over here.
+  struct Left {
+    std::shared_ptr<Hosts> hosts;
+    Members members;
+  };
+  void say_who_stays();
+
   hcoll_settings settings_;
   LocalJob daemons_;
+  std::string own_name_;
   unsigned forks_;
+  std::mutex lock_;
+  std::vector<Left> left_;  ///< Guarded by the lock.
 };
 
 }  // namespace sumac::python

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace sumac::python {
 namespace {
@@ -166,6 +167,17 @@ std::optional<Error> LettersBetween::failure() const {
   if (!has_failed_.load()) return std::nullopt;
   const std::lock_guard guard(hosts_->lock());
   return failure_;
+}
+
+std::optional<Error> LettersBetween::await_failure(Duration at_most) {
+  const Time until = monotonic_now() + at_most;
+  for (;;) {
+    (void)step();
+    if (auto why = failure()) return why;
+    const Duration left = until - monotonic_now();
+    if (left <= Duration{0}) return std::nullopt;
+    if (!doze(std::min<Duration>(left, Millis{5}))) std::this_thread::sleep_for(Millis{1});
+  }
 }
 
 // ---- the group's side; the lock is held

@@ -49,6 +49,8 @@ class LettersBetween final : public p2p::LetterEvents {
   void break_because(const Error& why);
   /// Why the ranks of other hosts cannot be reached any more.
   std::optional<Error> failure() const;
+  /// Waits for it, but not long.
+  std::optional<Error> await_failure(Duration at_most);
 
  private:
   /// The words of notes.

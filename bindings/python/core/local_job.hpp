@@ -21,6 +21,8 @@ class LocalJob {
   static Result<LocalJob> start(Exchange& exchange, const Members& members);
 
   const std::string& why_not() const noexcept { return why_not_; }
+  /// True at a rank with which daemons end: the first of its host.
+  bool runs_some() const noexcept { return manager_.is_running() || host_.is_running(); }
   const std::string& sharpd_socket() const noexcept { return socket_; }
   /// As a fork's child must: the daemons stay.
   void forget() noexcept;

@@ -23,6 +23,8 @@ namespace {
 constexpr Duration kInterruptsEvery = Millis{50};
 /// An operation that has waited so long looks for reports of ranks of other hosts.
 constexpr Duration kReportsAfter = Millis{100};
+/// The reason of a rank of another host comes so soon behind the failure that it has caused.
+constexpr Duration kReasonWithin = Millis{200};
 /// The sleeps of a thread that waits for another host, whose message ends them.
 constexpr Duration kDozeMost = Millis{5};
 /// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
@@ -141,8 +143,9 @@ Result<> Team::create(Exchange& exchange) {
   // In this order: a rank that finds no way also fails in the exchange that follows.
   if (across.error) return fail(across.error->code, "no way between the hosts: {}", across.error->context);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
-  job_ = std::move(across.job);
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
+  ways_ = across.own_ways;
+  has_tree_ = across.has_tree;
   if (between_) between_->bind(*across.hosts);
   if (why[0] != '\0' && rank() == 0) say(why);
   if (rank() == 0) sumac_explain_team(options, team_);
@@ -180,16 +183,23 @@ std::vector<int> Team::missing(std::uint64_t number) const {
   return found;
 }
 
-Error Team::failure(const Request& request, std::uint64_t number, int status) const {
+Error Team::failure(const Request& request, std::uint64_t number, int status) {
   const std::string what = fmt::format("rank {}: {}", rank(), named(request.agreement, number));
   if (status == SUMAC_TEAM_PASS)
     return {Errc::unsupported, what + ": it is switched off by a variable HCOLL_ML_DISABLE_*"};
   if (status == SUMAC_TEAM_NO_MEMORY) return {Errc::no_memory, what + ": no memory"};
   if (status == SUMAC_TEAM_INVALID) return {Errc::invalid, what + ": the arguments do not fit together"};
-  // Inside the host the team has reported it by itself, perhaps for a rank that died.
+  std::unique_lock guard(failure_lock_);
   const char* const found = sumac_team_error(team_);
-  if (between_ && found[0] != '\0') between_->break_because({Errc::lost, found});
-  const std::lock_guard guard(failure_lock_);
+  if (between_ && found[0] != '\0' && !failed_) {
+    guard.unlock();
+    // The tree's word is that a rank gave up; that rank has sent its reason to all by the other way, and before.
+    auto why = has_tree_ ? between_->await_failure(kReasonWithin) : std::nullopt;
+    // Inside the host the team has reported it by itself, perhaps for a rank that died.
+    if (!why) between_->break_because({Errc::lost, found});
+    guard.lock();
+    if (!failed_) failed_ = std::move(why);
+  }
   if (failed_) return {failed_->code, what + ": " + failed_->context};
   return {Errc::lost, fmt::format("{}: {}", what, sumac_team_error(team_))};
 }
@@ -336,6 +346,8 @@ Result<> Team::run(const Request& request) {
     return {};
   }
   std::unique_lock turn(turn_, std::try_to_lock);
+  // Another thread may have closed it before this one had the turn.
+  if (auto usable = check_usable(); !usable) return usable;
   const std::uint64_t number = turn ? begin_next(request.agreement) : 0;
   if (number == 0) {
     // Others were posted before, or another thread moves the team.
@@ -389,6 +401,7 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
 
 /// Advances the oldest operation. Returns nothing while it is not done, else how it ended.
 std::optional<std::optional<Error>> Team::step_head(Posted& head) {
+  if (auto usable = check_usable(); !usable) return std::optional<Error>(usable.error());
   const Request& request = head.request;
   const auto broken = [&](int status) { return std::optional<Error>(failure(request, head.number, status)); };
   const Time now = monotonic_now();
@@ -505,9 +518,12 @@ void Team::close() {
   if (mail_) mail_->fail(why);
   if (between_) between_->close(why);
   std::deque<std::shared_ptr<Posted>> left;
+  std::shared_ptr<Job> job;  // Its end, which may wait for other ranks, comes behind the locks.
   {
     const std::lock_guard turn(turn_);
     const std::lock_guard guard(queue_lock_);
+    const bool is_under_way = !queue_.empty() && queue_.front()->op != nullptr;
+    if (ways_ != nullptr && !is_under_way) job = leave_tree(*ways_);
     if (!queue_.empty())
       sumac_team_break(team_, fmt::format("rank {} destroyed its process group in mid-operation", rank()).c_str());
     left.swap(queue_);

@@ -30,8 +30,6 @@
 
 namespace sumac::python {
 
-class Job;
-
 struct TeamSettings {
   std::string name;                                ///< For errors and for explain.
   Duration make_within = Duration::max();          ///< Making it takes no longer, or fails and names who is missing.
@@ -116,7 +114,7 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<> meet_first(const Request& request, std::uint64_t number, Watch& watch);
   void look(const Request& request, std::uint64_t number, Watch& watch);
   void break_because(Error why);
-  Error failure(const Request& request, std::uint64_t number, int status) const;
+  Error failure(const Request& request, std::uint64_t number, int status);
   std::string named(const Agreement& agreement, std::uint64_t number) const;
   std::vector<int> missing(std::uint64_t number) const;
   void say(const std::string& line) const;
@@ -138,7 +136,8 @@ class Team : public std::enable_shared_from_this<Team> {
   Inbox inbox_;
   std::unique_ptr<Mail> mail_;
   std::unique_ptr<LettersBetween> between_;  ///< Null where all ranks are on this host.
-  std::shared_ptr<Job> job_;                 ///< Outlives `team_`; null without a tree.
+  struct Ways* ways_ = nullptr;              ///< Owned by `team_`; null where all ranks are on this host.
+  bool has_tree_ = false;                    ///< Some operations go by the tree.
   sumac_team_t* team_ = nullptr;             ///< nullptr: a team of one.
   unsigned forks_ = 0;                       ///< The forks of this process before the team was made.
 

@@ -4,16 +4,26 @@
 
 #include "bindings/common/join.h"
 #include "bindings/python/core/oob.hpp"
+#include "bindings/python/core/tree_bound.hpp"
 
 namespace sumac::python {
 
 /// A team's `across` owns this.
 struct Ways {
-  std::unique_ptr<Hosts> hosts;
+  const Members& members;
+  std::shared_ptr<Hosts> hosts{};
+  std::shared_ptr<Job> job{};  ///< Set if the team has a tree.
   sumac_joined tree{};
-  std::string no_tree;
-  ~Ways() { sumac_tree_leave(&tree); }
+  std::string no_tree{};
+  ~Ways() { leave_tree(*this); }
 };
+
+std::shared_ptr<Job> leave_tree(Ways& ways) {
+  if (!ways.job) return nullptr;
+  sumac_tree_leave(&ways.tree);
+  if (ways.hosts->begin_to_leave()) ways.job->keep(ways.hosts, ways.members);
+  return std::move(ways.job);
+}
 
 /// Collective over the team.
 Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& ways) {
@@ -23,7 +33,7 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
     ways.no_tree = found->why_not;
     return {};
   }
-  job = found->job;
+  const auto& job = ways.job = found->job;
   Oob team(exchange, name);
   Exchange among_leaders = exchange.among(static_cast<int>(leaders.size()), my_index);
   std::optional<Oob> their;
@@ -33,7 +43,10 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
                              .leaders = their ? &their->record() : nullptr,
                              .settings = &job->settings(),
                              .options = options};
-  if (sumac_tree_join(&spec, &ways.tree) != 0) return fail(Errc::lost, "{}", team.error());
+  {
+    const TreeBound bound(exchange);
+    if (sumac_tree_join(&spec, &ways.tree) != 0) return fail(Errc::lost, "{}", team.error());
+  }
   if (ways.tree.no_group && job->settings().level >= HCOLL_FORCE_COMM)
     return fail(Errc::invalid,
                 "HCOLL_ENABLE_SHARP={} must have a group of the tree for each team, and there is none left",
@@ -50,7 +63,7 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
 }
 
 Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index) {
-  auto ways = std::make_unique<Ways>();
+  std::unique_ptr<Ways> ways(new Ways{members});
   auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, letters);
   if (!made) return tl::unexpected(made.error());
   ways->hosts = *std::move(made);
@@ -74,9 +87,10 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
   coll::Across* const network = self.hosts = ways->hosts.get();
   across->network = reinterpret_cast<sumac_network_t*>(network);
   across->tree = ways->tree.tree;
+  self.has_tree = across->tree != nullptr;
   across->no_tree = ways->no_tree.c_str();
   across->close = [](void* owned) { delete static_cast<Ways*>(owned); };
-  across->context = ways.release();
+  across->context = self.own_ways = ways.release();
   return 0;
 }
 

@@ -10,6 +10,10 @@
 
 namespace sumac::python {
 
+/// The team runs no operation any more, and none is under way: it leaves the tree's group and its job at once, and not at its
+/// own end, which a caller that keeps it may put off. Returns the job, if there was one; it may end with this reference.
+std::shared_ptr<Job> leave_tree(struct Ways& ways);
+
 /// Given to sumac_team_create() as `open_context`, which calls open().
 struct WayAcross {
   Exchange& exchange;
@@ -19,7 +23,8 @@ struct WayAcross {
   p2p::LetterEvents* letters = nullptr;  ///< Gets those from ranks of other hosts.
   std::optional<Error> error{};          ///< Why there is no way.
   Hosts* hosts = nullptr;                ///< Set once there is a way; the team owns it.
-  std::shared_ptr<Job> job{};            ///< Set if the team has a tree; it must outlive the team.
+  struct Ways* own_ways = nullptr;       ///< The same.
+  bool has_tree = false;                 ///< One of them is the tree.
 
   void set(sumac_team_spec_t& spec) {
     spec.open_across = &WayAcross::open;

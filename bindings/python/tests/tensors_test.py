@@ -92,8 +92,56 @@ def averages_of_unsigned(rank, size, folder):
     small = torch.full((3,), 3 * rank, dtype=torch.uint8)
     dist.all_reduce(small, dist.ReduceOp.AVG, async_op=True).wait()
     assert small.tolist() == [3 * (size - 1) // 2] * 3
+    two = torch.full((2,), complex(rank, 1))
+    dist.reduce(two, 0, dist.ReduceOp.AVG)
+    assert rank != 0 or two.tolist() == [complex((size - 1) / 2, 1)] * 2, two
     dist.destroy_process_group()
     return words
+
+
+def refused(rank, size, folder, backend):
+    """The types of the exceptions of calls that are refused, and what they change: nothing."""
+    ranks.init(backend, rank, size, folder)
+    x = torch.ones(2)
+    calls = {
+        "MAX of complex": lambda: dist.all_reduce(x.to(torch.complex64), dist.ReduceOp.MAX),
+        "8-bit floats": lambda: dist.all_reduce(x.to(torch.float8_e4m3fn)),
+        "reduce of 8-bit floats": lambda: dist.reduce(x.to(torch.float8_e5m2), 0),
+        "AVG of uint16": lambda: dist.all_reduce(x.to(torch.uint16), dist.ReduceOp.AVG),
+        "MAX of sparse": lambda: dist.all_reduce(x.to_sparse(), dist.ReduceOp.MAX),
+        "broadcast of sparse": lambda: dist.broadcast(x.to_sparse(), 0),
+        "reduce of sparse": lambda: dist.reduce(x.to_sparse(), 0),
+    }
+    found = {}
+    for name, call in calls.items():
+        try:
+            call()
+            found[name] = "it ran"
+        except Exception as error:
+            found[name] = type(error).__name__
+    dist.destroy_process_group()
+    return found
+
+
+def complex_sums(rank, size, folder, backend):
+    """Complex numbers are added up, part by part."""
+    ranks.init(backend, rank, size, folder)
+    found = []
+    for dtype in (torch.complex64, torch.complex128):
+        for count in (1, 3, 50_000):
+            x = torch.arange(count).to(dtype) * (rank + 1) + rank * 1j
+            out = x.clone()
+            dist.all_reduce(out)
+            found.append(out.sum().item())
+            out = x.clone()
+            dist.reduce(out, 1)
+            if rank == 1:
+                found.append(out.sum().item())
+            out = torch.empty(count, dtype=dtype)
+            dist.reduce_scatter_tensor(out, torch.cat([x * (r + 1) for r in range(size)]))
+            found.append(out.sum().item())
+    dist.destroy_process_group()
+    return found
 
 
 def cannot_copy_its_result(rank, size, folder):
@@ -133,6 +181,17 @@ class Tensors(unittest.TestCase):
         for words in ranks.values(self, averages_of_unsigned, 2):
             for text, name in zip(words, ("UInt16", "UInt16", "UInt32", "UInt32", "UInt64", "UInt64")):
                 self.assertRegex(text, f"^sumac: all_reduce: AVG of {name} is not defined")
+
+    def test_what_is_refused_raises_what_gloo_raises(self):
+        ours, theirs = (ranks.values(self, refused, 2, backend) for backend in ("sumac", "gloo"))
+        self.assertEqual(ours, theirs)
+        kinds = ["ValueError"] + 4 * ["RuntimeError"] + 2 * ["NotImplementedError"]
+        for found in ours:
+            self.assertEqual(list(found.values()), kinds, found)
+
+    def test_complex_sums_are_those_of_gloo(self):
+        ours, theirs = (ranks.values(self, complex_sums, 2, backend) for backend in ("sumac", "gloo"))
+        self.assertEqual(ours, theirs)
 
     def test_a_last_step_that_fails_is_an_error_of_wait(self):
         self.assertRegex(ranks.values(self, cannot_copy_its_result, 2)[0], "1000")

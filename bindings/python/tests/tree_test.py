@@ -4,6 +4,7 @@ import datetime
 import os
 import pathlib
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -21,8 +22,8 @@ import torch_test
 from hosts_test import explained, on_hosts, sums
 
 
-def descendants(pid):
-    """The names of all processes below a process that are alive."""
+def processes_below(pid):
+    """All processes below a process that are alive: {pid: name}."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -31,14 +32,18 @@ def descendants(pid):
                 state, parent = rest.split()[:2]
                 if state != "Z":
                     found[int(entry.name)] = (int(parent), name.split("(", 1)[1])
-    below, todo = [], [pid]
+    below, todo = {}, [pid]
     while todo:
         parent = todo.pop()
         for child, (its_parent, name) in found.items():
             if its_parent == parent:
-                below.append(name)
+                below[child] = name
                 todo.append(child)
     return below
+
+
+def descendants(pid):
+    return list(processes_below(pid).values())
 
 
 def daemons_left(folder):
@@ -122,6 +127,62 @@ def leaves_without_a_word(rank, size, folder):
     return x.tolist()
 
 
+def destroys(rank, size, folder, first, keeps):
+    """Rank `first` destroys its group, with a reference to it that stays. The others do so afterwards; if `keeps`, they do when it
+    has said for whom it waits. Returns what it writes meanwhile."""
+    ranks.init("sumac", rank, size, folder)
+    world = dist.group.WORLD
+    dist.all_reduce(torch.ones(4))
+    said = folder / "said"
+    if rank == first:
+        kept = os.dup(2)
+        with open(said, "w", encoding="utf-8") as text:
+            os.dup2(text.fileno(), 2)
+        dist.destroy_process_group()
+        os.dup2(kept, 2)
+        (folder / "destroyed").touch()
+    elif keeps:
+        assert ranks.comes_true(lambda: said.exists() and "waits" in said.read_text(encoding="utf-8"))
+        dist.destroy_process_group()
+    else:
+        ranks.await_file(folder / "destroyed")
+        dist.destroy_process_group()
+    del world
+    return said.read_text(encoding="utf-8")
+
+
+def keeps_a_reference(rank, size, folder):
+    """All ranks destroy their groups, and rank 1 keeps a reference to its own until rank 0 is through. Returns what that writes."""
+    ranks.init("sumac", rank, size, folder)
+    group = dist.new_group([0, 1])
+    dist.all_reduce(torch.ones(4), group=group)
+    said = folder / "said"
+    if rank == 1:
+        dist.destroy_process_group()
+        ranks.await_file(folder / "destroyed")
+        del group
+        return said.read_text(encoding="utf-8")
+    del group
+    kept = os.dup(2)
+    with open(said, "w", encoding="utf-8") as text:
+        os.dup2(text.fileno(), 2)
+    dist.destroy_process_group()
+    os.dup2(kept, 2)
+    (folder / "destroyed").touch()
+    return said.read_text(encoding="utf-8")
+
+
+def elsewhere(rank, size, folder):
+    """Ranks 0 and 1 have a job of the tree, and then a group with rank 2 asks for the tree."""
+    ranks.init("sumac", rank, size, folder)
+    os.environ["HCOLL_ENABLE_SHARP"] = "2"
+    dist.new_group([0, 1])
+    try:
+        dist.new_group([0, 1, 2])
+    except RuntimeError as error:
+        return str(error)
+
+
 def refused(rank, size, folder, levels):
     os.environ["HCOLL_ENABLE_SHARP"] = levels[rank]
     try:
@@ -161,6 +222,20 @@ def gives_up(rank, size, folder, count):
     return heard if rank == 0 else x.unique().tolist()
 
 
+def differ(rank, size, folder):
+    """The ranks differ in the type, and then in the operation. Returns what they hear of it."""
+    ranks.init("sumac", rank, size, folder)
+    heard = []
+    for dtype, op in ((torch.int32 if rank else torch.float32, dist.ReduceOp.SUM), (torch.float32, dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM)):
+        group = dist.new_group([0, 1])
+        try:
+            dist.all_reduce(torch.ones(4, dtype=dtype), op, group=group)
+        except (RuntimeError, ValueError) as error:
+            heard.append(str(error))
+    dist.destroy_process_group()
+    return heard
+
+
 def timed(rank, size, folder):
     began = time.monotonic()
     try:
@@ -168,6 +243,49 @@ def timed(rank, size, folder):
         return "it came up"
     except (RuntimeError, KeyboardInterrupt) as error:
         return f"{type(error).__name__}: {error}", time.monotonic() - began
+
+
+class SilentSharpd:
+    """Something that listens as a sharpd does, and never answers."""
+
+    def __init__(self, path):
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind(self.path)
+        self.socket.listen(16)
+
+    def await_question(self):
+        """Waits until a process asks something; one that only looks whether somebody listens does not."""
+        while True:
+            client, _ = self.socket.accept()
+            if client.recv(1):
+                return client
+
+
+def beside_a_frozen_node(rank, size, folder):
+    """The job's node is stopped, and then another group is made. Returns the sum of its ranks."""
+    ranks.init("sumac", rank, size, folder)
+    nodes = [pid for pid, name in processes_below(os.getpid()).items() if name == "sharp_an"]
+    assert (rank == 0) == bool(nodes), nodes
+    for pid in nodes:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        group = dist.new_group([0, 1], timeout=datetime.timedelta(seconds=4))
+        x = torch.tensor([rank + 1.0])
+        dist.all_reduce(x, group=group)
+        del group
+    finally:
+        for pid in nodes:
+            os.kill(pid, signal.SIGCONT)
+    dist.destroy_process_group()
+    return x.item()
+
+
+def patient(rank, size, folder):
+    try:
+        ranks.init("sumac", rank, size, folder, timeout=3600.0)
+    except RuntimeError as error:
+        return str(error)
 
 
 def program_that_hangs(folder):
@@ -227,7 +345,7 @@ class Tree(unittest.TestCase):
         for count in (3, 20000):
             with self.subTest(count):
                 heard, memory = ranks.values(self, on_hosts(gives_up, "ab"), 2, count)
-                self.assertRegex(str(heard), "rank 1")
+                self.assertRegex(str(heard), "allreduce .*timed out after 1000 ms at rank 1: rank 0 .* has not begun it")
                 self.assertEqual(memory, [-5])
 
     def test_exit_without_destroy_leaves_nothing(self):
@@ -265,6 +383,50 @@ class Tree(unittest.TestCase):
                 found = ranks.end(started)
         self.assertRegex(str(found[0].value or found[0].error), "KeyboardInterrupt")
         self.assertRegex(str(found[1].value), r"rank 0 \(host host-a\): it was interrupted|did not answer in time|waiting for rank 0")
+
+    def test_a_reference_that_is_kept_keeps_nobody_waiting(self):
+        self.assertEqual(ranks.values(self, on_hosts(keeps_a_reference, "ab"), 2), ["", ""])
+
+    def test_a_rank_with_which_daemons_end_says_for_whom_it_waits(self):
+        for text in ranks.values(self, on_hosts(destroys, "aab"), 3, 0, True):
+            self.assertRegex(text, r"waits for rank 1 \(host host-a\), rank 2 \(host host-b\), and at most 30 s")
+
+    def test_a_rank_that_nobody_needs_does_not_wait(self):
+        self.assertEqual(ranks.values(self, on_hosts(destroys, "aab"), 3, 1, False), [""] * 3)
+
+    def test_ranks_that_differ_are_told_in_words(self):
+        for texts in ranks.values(self, on_hosts(differ, "ab"), 2):
+            self.assertRegex(texts[0], r"rank [01] \(host host-[ab]\) differs from rank [01] .* in dtype: (int32, not float32|float32, not int32)")
+            self.assertRegex(texts[1], r"rank [01] \(host host-[ab]\) differs from rank [01] .* in op: (max, not sum|sum, not max)")
+
+    def test_ranks_in_different_jobs(self):
+        with variables(HCOLL_ENABLE_SHARP="0"):
+            for text in ranks.values(self, on_hosts(elsewhere, "abc"), 3):
+                self.assertRegex(str(text), r"HCOLL_ENABLE_SHARP=2 must have the tree, and there is none: rank 2 \(host host-c\) is not "
+                                 r"in the same job of the tree as rank 0 \(host host-a\)")
+
+    def test_a_sharpd_that_is_silent_leaves_time_for_messages(self):
+        sharpd = SilentSharpd(f"{self.folder}/silent.sock")
+        limit = {"SHARP_COLL_JOB_CREATE_TIMEOUT": "3600000"}
+        with variables(HCOLL_ENABLE_SHARP="1", SHARP_COLL_SHARPD_SOCKET_NAME=sharpd.path, **limit):
+            self.assertEqual(ranks.values(self, on_hosts(timed, "ab"), 2), ["it came up"] * 2)
+
+    def test_ctrl_c_while_a_sharpd_is_silent(self):
+        sharpd = SilentSharpd(f"{self.folder}/silent.sock")
+        with variables(SHARP_COLL_SHARPD_SOCKET_NAME=sharpd.path, SHARP_COLL_JOB_CREATE_TIMEOUT="3600000"), \
+                tempfile.TemporaryDirectory() as name:
+            started = ranks.start(on_hosts(patient, "ab"), 2, pathlib.Path(name))
+            clients = [sharpd.await_question() for _ in started]
+            os.kill(started[0][0], signal.SIGINT)
+            found = ranks.end(started)
+            for client in clients:
+                client.close()
+        self.assertRegex(str(found[0].error), "KeyboardInterrupt")
+        self.assertRegex(str(found[1].value), r"rank 0 \(host host-a\): it was interrupted")
+
+    def test_a_node_that_is_frozen_leaves_time_for_messages(self):
+        with variables(HCOLL_ENABLE_SHARP="1"):
+            self.assertEqual(ranks.values(self, on_hosts(beside_a_frozen_node, "ab"), 2), [3.0, 3.0])
 
 
 if __name__ == "__main__":

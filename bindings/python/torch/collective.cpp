@@ -8,7 +8,9 @@
 namespace sumac::torch_backend {
 namespace {
 
+/// A complex number is added up as the two real ones that it consists of.
 Dtype dtype_of(at::ScalarType type) {
+  if (at::isComplexType(type)) type = c10::toRealValueType(type);
   switch (type) {
     case at::kFloat: return Dtype::float32;
     case at::kDouble: return Dtype::float64;
@@ -69,13 +71,15 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
   const bool is_bool = result.scalar_type() == at::kBool;
   const Dtype dtype = dtype_of(result.scalar_type());
   const Op own = op_of(op, is_bool);
-  const bool is_legal = dtype != Dtype::null && own != Op::null &&
+  const bool is_complex = at::isComplexType(result.scalar_type());
+  const bool is_legal = dtype != Dtype::null && own != Op::null && (!is_complex || own == Op::sum) &&
                         sumac_fold_standard(&fold_, static_cast<int>(dtype), static_cast<int>(own),
                                             static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
   TORCH_CHECK(is_legal, "sumac: ", without_prefix(title), ": ", name_of(op), " of ", result.scalar_type(),
               " is not defined");
   TORCH_CHECK(op != c10d::ReduceOp::AVG || is_divided_by_torch(result.scalar_type()), "sumac: ", without_prefix(title),
-              ": AVG of ", result.scalar_type(), " is not defined, because PyTorch does not divide this type: use SUM, or ",
+              ": AVG of ", result.scalar_type(),
+              " is not defined, because PyTorch does not divide this type: use SUM, or ",
               "convert the tensor to torch.int64");
   has_fold_ = true;
   request.agreement.op = own;
@@ -83,7 +87,7 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
   if (op != c10d::ReduceOp::AVG) return;
   ending->divide = [result, size]() mutable {
     const c10::InferenceMode as_made(result.is_inference());
-    if (at::isFloatingType(result.scalar_type()))
+    if (at::isFloatingType(result.scalar_type()) || at::isComplexType(result.scalar_type()))
       result.div_(size);
     else
       result.div_(size, "trunc");

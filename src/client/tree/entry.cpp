@@ -2,6 +2,7 @@
 #include <new>
 
 #include "client/options.hpp"
+#include "client/patience.hpp"
 #include "client/tree/across.hpp"
 #include "client/tree/tree.h"
 #include "net/unix_seqpacket.hpp"
@@ -14,11 +15,20 @@ void sumac_tree_settings(const char* sharpd, int streams) {
   sumac::client::use_settings({.sharpd_socket = sharpd == nullptr ? "" : sharpd, .streams = streams != 0});
 }
 
+void sumac_tree_bound(int (*may_wait)(void* context), void* context) {
+  sumac::client::bound_patience({may_wait, context});
+}
+
 void sumac_tree_has_team(void) { sumac::client::leave_names_to_team(); }
 
 int sumac_tree_has_sharpd(void) {
   const auto config = sumac::client::load_client_config();
-  return config && sumac::net::HostClient::connect(config->sharpd_socket, config->job_create_timeout) ? 1 : 0;
+  if (!config) return 0;
+  const sumac::client::Patience patience(config->job_create_timeout);
+  const auto sharpd = sumac::client::patiently(patience, [&](sumac::Duration at_most) {
+    return sumac::net::HostClient::connect(config->sharpd_socket, at_most);
+  });
+  return sharpd ? 1 : 0;
 }
 
 void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds) {

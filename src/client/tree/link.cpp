@@ -98,14 +98,14 @@ Outcome<std::unique_ptr<TreeLink>> TreeLink::begin(const Job& job, const JobTree
   return link;
 }
 
-Outcome<> TreeLink::check(net::Transport& transport, Millis patience, Millis silent_after) {
+Outcome<> TreeLink::check(net::Transport& transport, Millis waited, Millis silent_after) {
   if (closed())
     return failure(SHARP_COLL_ECONN_TREE, "sharp_connect_tree failed: node {} at {}: {}{}", node_, for_people(address_),
                    engine_->why_closed(), is_connected_ ? "" : "; is sharp_an running there?");
   if (!engine_->proven())
     return failure(SHARP_COLL_ECONN_TREE,
                    "sharp_connect_tree failed: node {} at {} does not answer in {} ms; is sharp_an running there?",
-                   node_, for_people(address_), patience.count());
+                   node_, for_people(address_), waited.count());
   // A frozen node must not hang the job for ever; a node that is only slow (many processes on few cores) must not end
   // it. The node's own keep-alive messages show that it lives.
   if (transport.watch(conn_, Millis{0}, silent_after) != Errc::ok)

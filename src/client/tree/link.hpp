@@ -20,8 +20,8 @@ class TreeLink {
                                                   const std::string& host, net::Transport& transport,
                                                   proto::Outbox& outbox, std::string_view interface);
   /// Called after connecting: returns success once the connection works, or the reason why it does not after
-  /// `patience`. The link is watched from then on.
-  Outcome<> check(net::Transport& transport, Millis patience, Millis silent_after);
+  /// `waited`. The link is watched from then on.
+  Outcome<> check(net::Transport& transport, Millis waited, Millis silent_after);
 
   net::ConnId conn() const noexcept { return conn_; }
   proto::LinkId id() const noexcept { return proto::LinkId{conn_.value}; }

@@ -18,6 +18,12 @@ typedef struct sumac_tree sumac_tree_t;
  *  @param streams  Large operations are streamed, unless SHARP_COLL_ENABLE_SAT is set. */
 void sumac_tree_settings(const char* sharpd, int streams);
 
+/** Bounds the waits of this thread's calls that begin a job or make a group, beside SHARP_COLL_JOB_CREATE_TIMEOUT: for a
+ *  binding with a limit for all that its ranks agree on, and for Ctrl-C.
+ *  @param may_wait  Called about every 100 ms of a wait, without a lock; 0 ends the wait as its time limit would. It must
+ *                   stay valid until another call replaces it. NULL: no bound. */
+void sumac_tree_bound(int (*may_wait)(void* context), void* context);
+
 /** Says that this process has a team, which names mistyped variables in jobs without a tree too (team.h,
  *  sumac_team_options_check). Before a job begins. */
 void sumac_tree_has_team(void);
