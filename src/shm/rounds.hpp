@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/copy.hpp"
 #include "coll/canonical_fold.hpp"
 #include "shm/task.hpp"
 

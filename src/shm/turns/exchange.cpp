@@ -51,11 +51,6 @@ std::size_t cell_limit(const Group& group, std::size_t room) noexcept {
   return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
 }
 
-/// memcpy must not get NULL, not even for 0 bytes.
-void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  if (bytes != 0) std::memcpy(to, from, bytes);
-}
-
 template <class Places>
 struct Gather {
   Task& task;
