@@ -51,8 +51,8 @@ bool give_round(Task& task) {
   if (task.phase == 1) {
     if (bytes != 0) {
       if (!group.room(task.round, ring_for(bytes))) return false;
-      copy_bytes(payload_of(group, group.index(), task.round, bytes),
-                 static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
+      copy_in(group, payload_of(group, group.index(), task.round, bytes),
+              static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
       publish(group.line(group.index(), task.round), task.round, bytes);
     }
     task.phase = 2;
@@ -117,7 +117,7 @@ bool give_turn(Task& task, Turns& turns, std::size_t step) {
   // The first turn has two halves if this member must wait for the root's number.
   if (turns.filled() == turn) {
     const auto write = [&](std::uint64_t, std::byte* slice) {
-      copy_bytes(slice, static_cast<const std::byte*>(task.operation->in) + offset, bytes);
+      copy_in(*task.group, slice, static_cast<const std::byte*>(task.operation->in) + offset, bytes);
     };
     if (!turns.fill(write)) return false;
   }

@@ -30,7 +30,8 @@ void fill_cells(const Task& task, const Shape& shape, std::byte* cells, std::siz
   for (int m = 0; m < task.group->size(); ++m) {
     const std::size_t bytes = coll::part_at(offset, shape.bytes(m), cell);
     if (m == task.group->index() || bytes == 0) continue;
-    copy_bytes(cells + cell * static_cast<std::size_t>(m), root_bytes(task) + shape.offset(m) + offset, bytes);
+    copy_in(*task.group, cells + cell * static_cast<std::size_t>(m), root_bytes(task) + shape.offset(m) + offset,
+            bytes);
   }
 }
 

@@ -28,7 +28,7 @@ Step gather(Task& task, const Shape& shape) {
       if (!group.room(task.round, ring_for(own))) return Step::waiting;
       const std::byte* source =
           operation.in_place() ? target(me) : static_cast<const std::byte*>(operation.in) + task.offset;
-      copy_bytes(payload_of(group, me, task.round, own), source, own);
+      copy_in(group, payload_of(group, me, task.round, own), source, own);
       publish(group.line(me, task.round), task.round, own);
       claim_next(group, task.round, own);
       if (!operation.in_place()) copy_bytes(target(me), source, own);

@@ -32,7 +32,7 @@ bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t wo
     for (int m = 0; m < group.size(); ++m) {
       if (m == me) continue;
       if (const std::size_t bytes = part(shape.to.bytes(m)); bytes != 0)
-        copy_bytes(cell_of(me, m), from + shape.to.offset(m) + task.offset, bytes);
+        copy_in(group, cell_of(me, m), from + shape.to.offset(m) + task.offset, bytes);
     }
     Line& line = group.line(me, task.round);
     line.word = word;

@@ -17,7 +17,7 @@ Step bcast_flat(Task& task) {
     std::byte* const shared = payload_of(group, operation.root, task.round, bytes);
     if (group.index() == operation.root) {
       if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
-      copy_bytes(shared, out_bytes(operation) + task.offset, bytes);
+      copy_in(group, shared, out_bytes(operation) + task.offset, bytes);
       publish(group.line(operation.root, task.round), task.round, bytes);
     } else {
       if (!arrived(group.line(operation.root, task.round), task.round, bytes, task.polls)) return Step::waiting;

@@ -101,7 +101,7 @@ class BlockFold {
       for (int m = 0; m < members_; ++m) {
         if (m == me_) continue;
         if (const Block block = layout_.block(turn, m); block.bytes != 0)
-          copy_bytes(slice + block.in_slice, in_ + block.in_input, block.bytes);
+          copy_in(group_, slice + block.in_slice, in_ + block.in_input, block.bytes);
       }
     });
   }

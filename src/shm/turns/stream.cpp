@@ -23,7 +23,7 @@ Step bcast_stream(Task& task) {
     std::byte* const slice = turns.slice(operation.root, turn);
     if (root) {
       if (!turns.free(turn)) return false;
-      copy_bytes(slice, user, bytes);
+      copy_in(group, slice, user, bytes);
       turns.say(Turns::kWritten, turn);
     } else {
       if (!turns.seen(Turns::kWritten, operation.root, turn)) return false;
@@ -69,7 +69,8 @@ Step reduce_stream(Task& task) {
     const std::uint64_t turn = turns.taken();
     if (!turns.free(turn)) return false;
     const std::size_t offset = turn * parts.step;
-    copy_bytes(turns.slice(me, turn), in_bytes(operation) + offset, coll::part_at(offset, operation.bytes, parts.step));
+    copy_in(*task.group, turns.slice(me, turn), in_bytes(operation) + offset,
+            coll::part_at(offset, operation.bytes, parts.step));
     turns.say(Turns::kWritten, turn);
     turns.has_taken();  // It reads nothing, and the other writers must know that.
     return true;
@@ -84,7 +85,7 @@ Step allreduce_stream(Task& task) {
   if (task.phase == 0) turns.begin(parts.count);
   const auto fill = [&](std::uint64_t turn, std::byte* slice) {
     const std::size_t offset = turn * parts.step;
-    copy_bytes(slice, in_bytes(operation) + offset, coll::part_at(offset, operation.bytes, parts.step));
+    copy_in(*task.group, slice, in_bytes(operation) + offset, coll::part_at(offset, operation.bytes, parts.step));
   };
   const auto move = [&] {
     const bool filled = turns.fill(fill);
