@@ -6,7 +6,7 @@
 //   sumac-shmbench --ranks 2 --cores 0,1 --coll allreduce --bytes 8,64,1024 --algorithm flat
 //   sumac-shmbench --ranks 8 --cores any --coll barrier      the kernel places the ranks, which sleep before each block
 //
-// Times are medians of blocks, in ns. Barrier, allreduce, allgather and alltoall run back to back; for reduce and bcast
+// Times are medians of blocks, in ns; "past the caches" is the same with such stores (stores.hpp), 0 where there are none. Barrier, allreduce, allgather and alltoall run back to back; for reduce and bcast
 // an untimed barrier precedes each call, and the time is the mean over ranks.
 #include <sched.h>
 #include <sys/mman.h>
@@ -193,18 +193,23 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
                            : bytes <= 4096          ? 2000
                            : bytes <= 65536         ? 200
                                                     : 10;
-    std::vector<double> ours, naive, trips, turns;
+    const bool has_two_ways = kCanCopyPastCaches && bytes >= Stores::kPieceLeast;
+    std::vector<double> ours, past, naive, trips, turns;
     for (int block = 0; block < settings.blocks; ++block) {
       if (!is_pinned) {
         usleep(3000);  // The ranks sleep and then wake up on the core that the kernel picks, as after input or output.
         self.naive_allreduce(0);
       }
+      group.stores.fix(Stores::kPast);
+      const double p = has_two_ways ? self.mean(self.call_ns(operation, iterations, data)) : 0;
+      group.stores.fix(Stores::kThrough);
       const double t = self.mean(self.call_ns(operation, iterations, data));
       const double s = self.mean(self.switches_each) * settings.ranks;
       const double n = self.mean(self.naive_ns(std::min(iterations * 10, 2000)));
       const double r = waiting.crowded() ? 0 : self.round_trip_ns(500);
       if (block < 3) continue;  // warm-up
       ours.push_back(t);
+      past.push_back(p);
       turns.push_back(s);
       naive.push_back(n);
       trips.push_back(r);
@@ -212,9 +217,11 @@ int rank_main(const Settings& settings, Segment& segment, Scratch& scratch, int 
     if (rank != 0) continue;
     const Algorithm* used = tuning.pick(operation.kind, selection_bytes(operation, settings.ranks));
     std::printf(
-        "%-21s %-10s %8zu B  %2d ranks  %10.1f ns   naive 8 B %8.1f ns   line round trip %6.1f ns   switches %.1f\n",
-        settings.kind.c_str(), std::string(used->name).c_str(), bytes, settings.ranks, median(ours), median(naive),
-        median(trips), median(turns));
+        "%-21s %-10s %8zu B  %2d ranks  %10.1f ns   past the caches %10.1f ns   naive 8 B %8.1f ns   line round trip "
+        "%6.1f ns   "
+        "switches %.1f\n",
+        settings.kind.c_str(), std::string(used->name).c_str(), bytes, settings.ranks, median(ours), median(past),
+        median(naive), median(trips), median(turns));
     std::fflush(stdout);
   }
   return 0;

@@ -41,8 +41,10 @@ class Decision {
   /// `margin`: the other way must take at most this part of the time, so that two equally good ways do not alternate from
   /// start to start.
   void note(double ns, float margin = kMargin) noexcept;
-  /// Adopts the result of another group of the same two processes.
+  /// Adopts the result of another group of the same two processes, or puts the trials off.
   void settle(Way way) noexcept;
+  /// Forgets the trials of a decision that is under way; a settled one is looked at again.
+  void begin_again() noexcept { trials_ = 0; }
 
   /// The time of 1 KiB in the last trial at this member, until all members have received it; 0 if that call does not
   /// count.
@@ -51,7 +53,6 @@ class Decision {
  private:
   /// The order of runs is A, B, B, A, so that a program whose phases alternate does not always meet the same one.
   static Way way_of(int trial) noexcept { return static_cast<Way>((trial / kRun + 1) / 2 % 2); }
-  void begin_again() noexcept { trials_ = 0; }
   bool is_clear() const noexcept;
   void decide(int count, float margin) noexcept;
 

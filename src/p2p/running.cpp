@@ -1,7 +1,8 @@
 #include "p2p/running.hpp"
 
 #include <cassert>
-#include <cstring>
+
+#include "base/copy.hpp"
 
 namespace sumac::p2p {
 
@@ -153,8 +154,8 @@ void Running::take(Lane& lane, const std::byte* body) {
     const std::byte* own = at(step.from);
     fold.combine(at(step.to), step.arrived_first ? body : own, step.arrived_first ? own : body,
                  step.bytes / fold.element_bytes);
-  } else if (step.bytes > 0 && body != at(step.to)) {
-    std::memcpy(at(step.to), body, step.bytes);
+  } else if (body != at(step.to)) {
+    copy_bytes(at(step.to), body, step.bytes);
   }
   ++lane.next;
   finish(i);

@@ -17,7 +17,7 @@ void keep_own(const Task& task, const Shape& shape) noexcept {
   const coll::Operation& operation = *task.operation;
   const int me = task.group->index();
   if (operation.in_place() || shape.bytes(me) == 0) return;
-  std::memcpy(out_bytes(operation) + shape.offset(me), operation.in, shape.bytes(me));
+  copy_bytes(out_bytes(operation) + shape.offset(me), in_bytes(operation), shape.bytes(me));
 }
 
 // ---- flat: in rounds of one eager buffer. task.own[0] is the size of the largest block in bytes.
@@ -38,8 +38,8 @@ bool collect_round(Task& task, const Shape& shape) {
     const std::size_t bytes = coll::part_at(task.offset, shape.bytes(task.peer), group.eager_bytes());
     if (task.peer == group.index() || bytes == 0) continue;
     if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) return false;
-    std::memcpy(out_bytes(*task.operation) + shape.offset(task.peer) + task.offset,
-                payload_of(group, task.peer, task.round, bytes), bytes);
+    copy_bytes(out_bytes(*task.operation) + shape.offset(task.peer) + task.offset,
+               payload_of(group, task.peer, task.round, bytes), bytes);
   }
   return true;
 }
@@ -51,8 +51,8 @@ bool give_round(Task& task) {
   if (task.phase == 1) {
     if (bytes != 0) {
       if (!group.room(task.round, ring_for(bytes))) return false;
-      std::memcpy(payload_of(group, group.index(), task.round, bytes),
-                  static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
+      copy_in(group, payload_of(group, group.index(), task.round, bytes),
+              static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
       publish(group.line(group.index(), task.round), task.round, bytes);
     }
     task.phase = 2;
@@ -101,7 +101,7 @@ bool collect_turn(Task& task, Turns& turns, const Shape& shape, std::size_t step
     const std::size_t bytes = coll::part_at(offset, shape.bytes(m), step);
     if (bytes == 0) continue;
     if (!turns.seen(Turns::kWritten, m, turn)) return moved;
-    std::memcpy(out_bytes(*task.operation) + shape.offset(m) + offset, turns.slice(m, turn), bytes);
+    copy_bytes(out_bytes(*task.operation) + shape.offset(m) + offset, turns.slice(m, turn), bytes);
     moved = true;
   }
   turns.take_peers() = 0;
@@ -117,7 +117,7 @@ bool give_turn(Task& task, Turns& turns, std::size_t step) {
   // The first turn has two halves if this member must wait for the root's number.
   if (turns.filled() == turn) {
     const auto write = [&](std::uint64_t, std::byte* slice) {
-      if (bytes != 0) std::memcpy(slice, static_cast<const std::byte*>(task.operation->in) + offset, bytes);
+      copy_in(*task.group, slice, static_cast<const std::byte*>(task.operation->in) + offset, bytes);
     };
     if (!turns.fill(write)) return false;
   }

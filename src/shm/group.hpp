@@ -28,6 +28,7 @@
 #include "shm/segment/liveness.hpp"
 #include "shm/segment/segment.hpp"
 #include "shm/single/decisions.hpp"
+#include "shm/stores.hpp"
 #include "shm/waiting.hpp"
 
 namespace sumac::shm {
@@ -102,6 +103,7 @@ class Group {
   /// The choice between shared memory and single copy for large messages. It exists in groups of two that agreed on
   /// single copy; else it is null.
   std::unique_ptr<Decisions> decisions;
+  Stores stores;
 
   /// Monotone counters for algorithms that pipeline. Only `member` itself stores, with release.
   std::atomic<std::uint64_t>& counter(int member, std::size_t which) const noexcept {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/copy.hpp"
 #include "coll/canonical_fold.hpp"
 #include "shm/task.hpp"
 
@@ -54,6 +55,12 @@ inline std::byte* payload_of(const Group& group, int member, std::uint64_t round
   return bytes <= kInlineBytes ? group.line(member, round).payload : group.eager(member, round);
 }
 
+/// Copies into memory that other members read.
+inline void copy_in(const Group& group, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes >= Stores::kPieceLeast && group.stores.go_past()) return copy_past_caches(to, from, bytes);
+  copy_bytes(to, from, bytes);
+}
+
 /// Are all members from `first` on whose number is still missing on other cores than this rank?
 inline bool all_missing_elsewhere(Group& group, int first, std::uint64_t round, std::size_t bytes) noexcept {
   group.crowd().note_here();
@@ -84,7 +91,7 @@ inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
 /// every member has completed the round before the last. It is only a hint: a wrong guess costs nothing.
 inline void claim_next(const Group& group, std::uint64_t round, std::size_t bytes) noexcept {
 #if defined(__x86_64__)
-  if (bytes <= kInlineBytes || group.polls() == waits::kCrowded.looks) return;
+  if (bytes <= kInlineBytes || group.stores.go_past() || group.polls() == waits::kCrowded.looks) return;
   std::byte* const next = group.eager(group.index(), round + 1);
   for (std::size_t at = 0; at < bytes; at += kCacheLine) asm volatile("prefetchw %0" ::"m"(next[at]));
 #endif

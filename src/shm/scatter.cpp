@@ -21,7 +21,7 @@ void keep_own(const Task& task, const Shape& shape, std::size_t cell, std::size_
   const int me = task.group->index();
   const std::size_t bytes = coll::part_at(offset, shape.bytes(me), cell);
   if (task.operation->in_place() || bytes == 0) return;
-  std::memcpy(out_bytes(*task.operation) + offset, root_bytes(task) + shape.offset(me) + offset, bytes);
+  copy_bytes(out_bytes(*task.operation) + offset, root_bytes(task) + shape.offset(me) + offset, bytes);
 }
 
 /// Copies the next `cell` bytes of the others' blocks, from `offset` on, into their cells.
@@ -30,14 +30,15 @@ void fill_cells(const Task& task, const Shape& shape, std::byte* cells, std::siz
   for (int m = 0; m < task.group->size(); ++m) {
     const std::size_t bytes = coll::part_at(offset, shape.bytes(m), cell);
     if (m == task.group->index() || bytes == 0) continue;
-    std::memcpy(cells + cell * static_cast<std::size_t>(m), root_bytes(task) + shape.offset(m) + offset, bytes);
+    copy_in(*task.group, cells + cell * static_cast<std::size_t>(m), root_bytes(task) + shape.offset(m) + offset,
+            bytes);
   }
 }
 
 void take_cell(const Task& task, const std::byte* cells, std::size_t cell, std::size_t offset) noexcept {
   const std::size_t bytes = coll::part_at(offset, task.operation->bytes, cell);
   if (bytes == 0) return;
-  std::memcpy(out_bytes(*task.operation) + offset, cells + cell * static_cast<std::size_t>(task.group->index()), bytes);
+  copy_bytes(out_bytes(*task.operation) + offset, cells + cell * static_cast<std::size_t>(task.group->index()), bytes);
 }
 
 // ---- flat: in rounds of one eager buffer. task.own[0] is the size of the largest block in bytes.

@@ -1,6 +1,7 @@
 #include "shm/task.hpp"
 
 #include "shm/rounds.hpp"
+#include "shm/stores.hpp"
 
 namespace sumac::shm {
 
@@ -9,10 +10,17 @@ namespace {
 /// advance() checks for dead members once in so many steps without progress.
 constexpr std::uint32_t kIdleStepsPerLook = 256;
 
+/// Stands in front of the operation's algorithm. It asks at the operation's first step, since all members take those in
+/// the same order, and not here: they may prepare an operation before or after an older one has decided something.
+constexpr Algorithm kChooseStores{coll::Kind::barrier, "", "", choose_stores};
+
 void prepare_for(Group& group, const coll::Operation& operation, Task& task, std::uint32_t polls) noexcept {
   task.group = &group;
   task.operation = &operation;
-  task.algorithm = group.tuning().pick(operation.kind, selection_bytes(operation, group.size()));
+  const std::size_t bytes = selection_bytes(operation, group.size());
+  task.algorithm = bytes >= Stores::kLeastBytes && group.stores.tries(operation.kind)
+                       ? &kChooseStores
+                       : group.tuning().pick(operation.kind, bytes);
   task.polls = polls;
   task.idle = 0;
   task.has_moved = false;

@@ -16,8 +16,9 @@ constexpr Way kTeam = Way::first;
 /// A program must not lose by our presence, so a small gain is enough to step aside.
 constexpr float kMargin = 0.98F;
 
-/// Shared memory may still be choosing between two of its own ways: their times do not count yet.
+/// Shared memory may still be choosing between ways of its own: their times do not count yet.
 bool is_undecided_itself(const shm::Group& group, const coll::Operation& operation) {
+  if (group.stores.is_open(operation.kind, operation.bytes)) return true;
   const auto* algorithm = group.tuning().pick(operation.kind, operation.bytes);
   return algorithm->name == shm::kTimed && shm::decided(group, operation.kind, operation.bytes) == nullptr;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/copy.hpp"
 #include "shm/test_exercise.hpp"
 #include "team/team.hpp"
 #include "team/test_world.hpp"
@@ -21,7 +22,9 @@ Time counted() {
 }
 
 /// Makes this team compare with a clock that the test counts, also on a machine with fewer processors than ranks.
-void compare_by_test(sumac_team_t* team, Kind kind) {
+/// Shared memory has no choice of its own left, unless a test wants it.
+void compare_by_test(sumac_team_t* team, Kind kind, bool fixes_stores = true) {
+  if (fixes_stores) team->island_group->stores.fix(shm::Stores::kThrough);
   team->compared_from[index_of(kind)] = Comparison::kLeastBytes;
   team->comparison = std::make_unique<Comparison>(counted);
 }
@@ -78,6 +81,29 @@ TEST(Comparison, TheFasterOneServesAfterTheTrialsAndAllRanksAgree) {
                   return seen == expected ? "" : seen + " instead of " + expected;
                 }));
     }
+}
+
+TEST(Comparison, WaitsUntilSharedMemoryKnowsHowItWrites) {
+  if (!kCanCopyPastCaches) GTEST_SKIP() << "there is one way only";
+  auto options = options_with({{"SUMAC_SHM_SINGLE_COPY", "0"}});
+  options.share = {};
+  for (std::size_t cpu = 0; cpu < 2; ++cpu) options.share.allowed.set(cpu);
+  EXPECT_EQ("", as_threads(2, 3, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places_of(1, 1, 2), as_c(options)));
+              if (team == nullptr) return world.why;
+              compare_by_test(team, Kind::alltoall, false);
+              std::string early;
+              while (team->island_group->stores.is_open(Kind::alltoall, 20'000))
+                early += call_once(team, Kind::alltoall, 20'000, {50us, 100us}, world.rank);
+              std::string late;
+              for (int call = 0; call < coll::Decision::kTrials; ++call)
+                late += call_once(team, Kind::alltoall, 20'000, {50us, 100us}, world.rank);
+              world.meet();
+              sumac_team_destroy(team);
+              if (early.size() < coll::Decision::kTrials / 2 || early.find_first_not_of('o') != std::string::npos)
+                return "compared too early: " + early;
+              return late.find('n') != std::string::npos ? "" : "never compared: " + late;
+            }));
 }
 
 TEST(Comparison, OperationsPostedBeforeAreFinishedFirst) {

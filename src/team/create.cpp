@@ -322,6 +322,7 @@ void Maker::make_groups() {
     group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
                                          part.index, team_->waiting, shm::default_tuning(input));
     const std::string no_copy = decide_copy(*group, layout.groups[static_cast<std::size_t>(part.group)].members, input);
+    if (!team_->shape.crowded) group->stores.allow();
     group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, no_copy, team_->remarks));
     if (&part == &layout.island_part) {
       team_->island_input = input;

@@ -1,16 +1,8 @@
 #include "team/exchange.hpp"
 
-#include <cstring>
+#include "base/copy.hpp"
 
 namespace sumac::team {
-namespace {
-
-void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
-}
-
-}  // namespace
-
 Exchange::Exchange(const Layout& layout, std::size_t limit)
     : layout_(layout),
       limit_(limit),
@@ -102,14 +94,14 @@ void Exchange::pack() {
   std::byte* at = packed_.need(sum(sizes, remote_.size()));
   for (std::size_t k = 0; k < remote_.size(); ++k) {
     if (sizes[k] == 0) continue;  // A rank other than the root has no displacements.
-    std::memcpy(at, to(remote_[k]), sizes[k]);
+    copy_bytes(at, to(remote_[k]), sizes[k]);
     at += sizes[k];
   }
 }
 
 void Exchange::copy_own() {
   if (keeps_own_ || !sends_to(layout_.rank)) return;
-  copy(from(layout_.rank), to(layout_.rank), to_bytes(layout_.rank));
+  copy_bytes(from(layout_.rank), to(layout_.rank), to_bytes(layout_.rank));
 }
 
 /// All ranks of the island get the same answer, because it depends on the root's rank and all members' block sizes.
@@ -224,7 +216,7 @@ void Exchange::fill_across(std::size_t, coll::Operation& operation) {
   for (std::size_t m = 0; m < members_; ++m)
     for (std::size_t j = 0; j < islands; ++j) {
       const std::size_t bytes = sum(sends(m) + begins_[j], begins_[j + 1] - begins_[j]);
-      copy(leaving + cursors_[j], at, bytes);
+      copy_bytes(leaving + cursors_[j], at, bytes);
       cursors_[j] += bytes;
       at += bytes;
     }
@@ -247,7 +239,7 @@ void Exchange::arrived(std::size_t) {
   for (std::size_t k = 0; k < remote_.size(); ++k)
     for (std::size_t m = 0; m < members_; ++m) {
       const std::size_t bytes = gets(m)[k];
-      copy(sorted + cursors_[m], at, bytes);
+      copy_bytes(sorted + cursors_[m], at, bytes);
       cursors_[m] += bytes;
       at += bytes;
     }
@@ -258,7 +250,7 @@ void Exchange::finish() {
   for (std::size_t k = 0; k < remote_.size(); ++k) {
     const std::size_t bytes = gets(me_)[k];
     if (bytes == 0) continue;
-    std::memcpy(from(remote_[k]), at, bytes);
+    copy_bytes(from(remote_[k]), at, bytes);
     at += bytes;
   }
 }
@@ -287,7 +279,7 @@ bool Exchange::fill_direct(coll::Operation& operation) {
   for (const int rank : remote_) {
     const auto r = static_cast<std::size_t>(rank);
     if (to_bytes(rank) <= limit_) continue;
-    copy(copies + static_cast<std::size_t>(at) * operation.in_blocks.unit, to(rank), to_bytes(rank));
+    copy_bytes(copies + static_cast<std::size_t>(at) * operation.in_blocks.unit, to(rank), to_bytes(rank));
     direct_in_.displacements[r] = at;
     at += direct_in_.counts[r];
   }

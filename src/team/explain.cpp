@@ -253,7 +253,8 @@ std::string table_of(const sumac_team_t& team) {
   if (team.island_group != nullptr && team.island_input.size > 1)
     text += fmt::format("  single copy of large messages, by default: {}: {}\n",
                         team.island_input.single_copy && may_copy_once(team.island_input) ? "perhaps" : "no",
-                        about_copy(team));
+                        about_copy(team)) +
+            fmt::format("  large messages are written {}\n", about_stores(*team.island_group));
   if (team.own_across != nullptr && team.tree == nullptr && !team.no_tree.empty())
     text += fmt::format("  no tree between hosts: {}\n", team.no_tree);
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);

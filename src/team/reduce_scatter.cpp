@@ -1,8 +1,8 @@
 #include "team/reduce_scatter.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.hpp"
 #include "coll/canonical_fold.hpp"
 #include "coll/cut.hpp"
 #include "shm/segment/layout.hpp"
@@ -57,7 +57,7 @@ const std::byte* ReduceScatter::pack(std::size_t chunk, std::byte* to) const {
   std::byte* at = to;
   for (const auto& island : layout_.islands)
     for (const int r : island) {
-      std::memcpy(at, in_ + static_cast<std::size_t>(r) * operation_->bytes + chunk * step_, bytes);
+      copy_bytes(at, in_ + static_cast<std::size_t>(r) * operation_->bytes + chunk * step_, bytes);
       at += bytes;
     }
   return to;
@@ -125,7 +125,7 @@ void ReduceScatter::arrived(std::size_t chunk) {
                          [&](int j) -> const std::byte* { return part_of(static_cast<std::size_t>(j)); });
     dealt_ = sum;
   }
-  if (!layout_.island_part) std::memcpy(static_cast<std::byte*>(operation_->out) + chunk * step_, dealt_, bytes);
+  if (!layout_.island_part) copy_bytes(static_cast<std::byte*>(operation_->out) + chunk * step_, dealt_, bytes);
 }
 
 }  // namespace sumac::team

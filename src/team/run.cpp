@@ -1,9 +1,9 @@
 #include "team/run.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "base/copy.hpp"
 #include "coll/cut.hpp"
 #include "team/c_types.hpp"
 #include "team/team.hpp"
@@ -122,7 +122,7 @@ void Run::begin_gather() {
   if (in_place) in_ = out_ + own_displacement * static_cast<std::ptrdiff_t>(unit);
   if (!layout.island_part) {
     const std::size_t own_bytes = (is_v ? as_size(operation_->out_blocks.counts[layout.rank]) : 1) * unit;
-    if (in_ != stage_ + own * unit && own_bytes > 0) std::memcpy(stage_ + own * unit, in_, own_bytes);
+    if (in_ != stage_ + own * unit) copy_bytes(stage_ + own * unit, in_, own_bytes);
   } else if (fits && in_place) {
     in_ = nullptr;  // shm's own convention for "in place".
   }
@@ -361,7 +361,7 @@ void Run::unpack() {
     for (const int r : island) {
       const std::ptrdiff_t displacement = is_v ? operation_->out_blocks.displacements[r] : r;
       const std::size_t bytes = (is_v ? as_size(operation_->out_blocks.counts[r]) : 1) * unit;
-      if (bytes > 0) std::memcpy(out_ + displacement * static_cast<std::ptrdiff_t>(unit), from, bytes);
+      copy_bytes(out_ + displacement * static_cast<std::ptrdiff_t>(unit), from, bytes);
       from += bytes;
     }
 }

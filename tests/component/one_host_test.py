@@ -132,6 +132,7 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(len(re.findall(r"^sumac: communicator .*WORLD: 2 ranks on 1 host: ", done.err, re.MULTILINE)), 1, done.text)
         here = "host: all ranks share one memory; "
         for line in (r"single copy of large messages, by default: no: SUMAC_SHM_SINGLE_COPY=0",
+                     r"large messages are written through the caches.*",
                      rf'barrier +any size +{here}"flat" \(.*\)',
                      rf'allreduce +1 to \d+ B +{here}"flat" \(everybody publishes, everybody folds all\)',
                      rf'reduce +any size +{here}"flat" \(.*\), as SUMAC_SHM_REDUCE says',

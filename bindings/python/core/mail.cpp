@@ -1,7 +1,8 @@
 #include "bindings/python/core/mail.hpp"
 
 #include <algorithm>
-#include <cstring>
+
+#include "base/copy.hpp"
 
 namespace sumac::python {
 
@@ -21,18 +22,16 @@ struct Header {
 
 constexpr std::size_t kPipeBytes = 128;  ///< Two counters, each in a line of its own.
 
-void copy_in(std::byte* ring, std::size_t size, std::uint64_t at, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;  // An empty message may have no memory.
+void copy_in(std::byte* ring, std::size_t size, std::uint64_t at, const std::byte* from, std::size_t bytes) {
   const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
-  std::memcpy(ring + at % size, from, first);
-  std::memcpy(ring, static_cast<const std::byte*>(from) + first, bytes - first);
+  copy_bytes(ring + at % size, from, first);
+  copy_bytes(ring, from + first, bytes - first);
 }
 
-void copy_out(void* to, const std::byte* ring, std::size_t size, std::uint64_t at, std::size_t bytes) {
-  if (bytes == 0) return;
+void copy_out(std::byte* to, const std::byte* ring, std::size_t size, std::uint64_t at, std::size_t bytes) {
   const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
-  std::memcpy(to, ring + at % size, first);
-  std::memcpy(static_cast<std::byte*>(to) + first, ring, bytes - first);
+  copy_bytes(to, ring + at % size, first);
+  copy_bytes(to + first, ring, bytes - first);
 }
 
 /// A letter that goes on with memory of its own, and that nobody waits for.
@@ -111,7 +110,7 @@ bool Mail::push(int to, Ended& ended) {
     if (!letter.has_header) {
       if (room < sizeof(Header)) return has_moved;
       const Header header{letter.bytes, letter.tag, 0};
-      copy_in(through.ring, ring_, at, &header, sizeof header);
+      copy_in(through.ring, ring_, at, reinterpret_cast<const std::byte*>(&header), sizeof header);
       at += sizeof header;
       room -= sizeof header;
       letter.has_header = has_moved = true;
@@ -145,7 +144,7 @@ bool Mail::pull(int from, Ended& ended) {
     if (!arriving.is_known) {
       if (there < sizeof(Header)) return has_moved;
       Header header{};
-      copy_out(&header, through.ring, ring_, at, sizeof header);
+      copy_out(reinterpret_cast<std::byte*>(&header), through.ring, ring_, at, sizeof header);
       at += sizeof header;
       there -= sizeof header;
       arriving = {.is_known = true,

@@ -28,17 +28,17 @@ Step gather(Task& task, const Shape& shape) {
       if (!group.room(task.round, ring_for(own))) return Step::waiting;
       const std::byte* source =
           operation.in_place() ? target(me) : static_cast<const std::byte*>(operation.in) + task.offset;
-      std::memcpy(payload_of(group, me, task.round, own), source, own);
+      copy_in(group, payload_of(group, me, task.round, own), source, own);
       publish(group.line(me, task.round), task.round, own);
       claim_next(group, task.round, own);
-      if (!operation.in_place()) std::memcpy(target(me), source, own);
+      if (!operation.in_place()) copy_bytes(target(me), source, own);
       task.phase = 2;
     }
     for (; task.peer < group.size(); ++task.peer) {
       if (task.peer == me) continue;
       const std::size_t bytes = part(task.peer);
       if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) return Step::waiting;
-      std::memcpy(target(task.peer), payload_of(group, task.peer, task.round, bytes), bytes);
+      copy_bytes(target(task.peer), payload_of(group, task.peer, task.round, bytes), bytes);
     }
     group.see_all(task.round);
     if (end_round(task, group.eager_bytes(), largest)) return Step::done;

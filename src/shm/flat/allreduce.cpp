@@ -17,7 +17,7 @@ Step allreduce_flat(Task& task) {
         std::min(operation.bytes - task.offset, whole_elements(group.eager_bytes(), *operation.fold));
     if (task.phase == 1) {
       if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
-      std::memcpy(payload_of(group, group.index(), task.round, bytes), in_bytes(operation) + task.offset, bytes);
+      copy_in(group, payload_of(group, group.index(), task.round, bytes), in_bytes(operation) + task.offset, bytes);
       publish(group.line(group.index(), task.round), task.round, bytes);
       claim_next(group, task.round, bytes);
       task.phase = 2;

@@ -32,7 +32,7 @@ bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t wo
     for (int m = 0; m < group.size(); ++m) {
       if (m == me) continue;
       if (const std::size_t bytes = part(shape.to.bytes(m)); bytes != 0)
-        std::memcpy(cell_of(me, m), from + shape.to.offset(m) + task.offset, bytes);
+        copy_in(group, cell_of(me, m), from + shape.to.offset(m) + task.offset, bytes);
     }
     Line& line = group.line(me, task.round);
     line.word = word;
@@ -40,7 +40,7 @@ bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t wo
     // A cell has room for the largest possible block, so an uneven row may be partly empty.
     if (Shape::kIsEven) claim_next(group, task.round, row);
     if (task.offset == 0 && !operation.in_place() && shape.from.bytes(me) != 0)
-      std::memcpy(out_bytes(operation) + shape.from.offset(me), from + shape.to.offset(me), shape.from.bytes(me));
+      copy_bytes(out_bytes(operation) + shape.from.offset(me), from + shape.to.offset(me), shape.from.bytes(me));
     task.phase = 2;
   }
   for (; task.peer < group.size(); ++task.peer) {
@@ -49,7 +49,7 @@ bool exchange(Task& task, const Shape& shape, std::size_t cell, std::uint64_t wo
     if (!arrived(line, task.round, row, task.polls)) return false;
     task.own[0] = std::max(task.own[0], line.word);
     if (const std::size_t bytes = part(shape.from.bytes(task.peer)); bytes != 0)
-      std::memcpy(out_bytes(operation) + shape.from.offset(task.peer) + task.offset, cell_of(task.peer, me), bytes);
+      copy_bytes(out_bytes(operation) + shape.from.offset(task.peer) + task.offset, cell_of(task.peer, me), bytes);
   }
   group.see_all(task.round);
   group.complete(task.round);

@@ -17,11 +17,11 @@ Step bcast_flat(Task& task) {
     std::byte* const shared = payload_of(group, operation.root, task.round, bytes);
     if (group.index() == operation.root) {
       if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
-      std::memcpy(shared, out_bytes(operation) + task.offset, bytes);
+      copy_in(group, shared, out_bytes(operation) + task.offset, bytes);
       publish(group.line(operation.root, task.round), task.round, bytes);
     } else {
       if (!arrived(group.line(operation.root, task.round), task.round, bytes, task.polls)) return Step::waiting;
-      std::memcpy(out_bytes(operation) + task.offset, shared, bytes);
+      copy_bytes(out_bytes(operation) + task.offset, shared, bytes);
     }
     if (end_round(task, bytes, operation.bytes)) return Step::done;
   }

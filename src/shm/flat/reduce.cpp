@@ -21,8 +21,8 @@ Step reduce_flat(Task& task) {
     if (task.phase == 1) {
       if (copies) {
         if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
-        std::memcpy(own_copy,
-                    (is_root ? in_bytes(operation) : static_cast<const std::byte*>(operation.in)) + task.offset, bytes);
+        copy_in(group, own_copy,
+                (is_root ? in_bytes(operation) : static_cast<const std::byte*>(operation.in)) + task.offset, bytes);
       }
       if (!is_root) publish(group.line(group.index(), task.round), task.round, bytes);
       task.phase = 2;

@@ -20,7 +20,7 @@ Step reduce_scatter_block_flat(Task& task) {
       if (!group.room(task.round, ring_for(cell * members))) return Step::waiting;
       // In place, the result overwrites the first block only up to op.offset, and that part has already been published.
       for (std::size_t m = 0; m < members; ++m)
-        std::memcpy(row_of(group.index()) + m * cell, in_bytes(operation) + m * operation.bytes + task.offset, cell);
+        copy_in(group, row_of(group.index()) + m * cell, in_bytes(operation) + m * operation.bytes + task.offset, cell);
       publish(group.line(group.index(), task.round), task.round, cell * members);
       claim_next(group, task.round, cell * members);
       task.phase = 2;

@@ -53,7 +53,7 @@ void keep_until(Task& task, const Own& own, std::size_t end) noexcept {
   const std::size_t kept = task.own[kKept];
   end = std::min(end, own.bytes);
   if (kept >= end) return;
-  if (own.to != own.from) std::memcpy(own.to + kept, own.from + kept, end - kept);
+  if (own.to != own.from) copy_bytes(own.to + kept, own.from + kept, end - kept);
   task.own[kKept] = end;
   task.has_moved = true;
 }

@@ -16,4 +16,12 @@ void Decisions::settle(const Known& known) noexcept {
     if (known[i] != 0) all_[i / kClasses][i % kClasses].settle(known[i] == 2 ? kSingle : kShared);
 }
 
+void Decisions::look_again() noexcept {
+  for (auto& decisions : all_)
+    for (Decision& decision : decisions) {
+      decision.begin_again();
+      decision.mine_ns = 0;
+    }
+}
+
 }  // namespace sumac::shm

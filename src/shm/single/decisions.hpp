@@ -31,6 +31,8 @@ class Decisions {
   using Known = std::array<std::uint8_t, kColls * kClasses>;
   Known known() const noexcept;
   void settle(const Known& known) noexcept;
+  /// All are looked at again: something has changed that all of them depend on.
+  void look_again() noexcept;
 
  private:
   std::array<std::array<Decision, kClasses>, kColls> all_{};

@@ -101,7 +101,7 @@ class BlockFold {
       for (int m = 0; m < members_; ++m) {
         if (m == me_) continue;
         if (const Block block = layout_.block(turn, m); block.bytes != 0)
-          std::memcpy(slice + block.in_slice, in_ + block.in_input, block.bytes);
+          copy_in(group_, slice + block.in_slice, in_ + block.in_input, block.bytes);
       }
     });
   }
@@ -131,7 +131,7 @@ class BlockFold {
       const int m = turns_.other(i);
       if (!turns_.seen(Turns::kFolded, m, turn)) return moved;
       if (const Block block = layout_.block(turn, m); block.bytes != 0)
-        std::memcpy(out_ + layout_.in_output(turn, block), turns_.slice(m, turn) + block.in_slice, block.bytes);
+        copy_bytes(out_ + layout_.in_output(turn, block), turns_.slice(m, turn) + block.in_slice, block.bytes);
       moved = true;
     }
     turns_.take_peers() = 0;

@@ -51,11 +51,6 @@ std::size_t cell_limit(const Group& group, std::size_t room) noexcept {
   return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
 }
 
-/// memcpy must not get NULL, not even for 0 bytes.
-void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  if (bytes != 0) std::memcpy(to, from, bytes);
-}
-
 template <class Places>
 struct Gather {
   Task& task;
@@ -67,8 +62,8 @@ struct Gather {
     const std::size_t offset = turn * step;
     const std::size_t bytes = coll::part_at(offset, at.bytes(me), step);
     std::byte* const result = out_bytes(*task.operation) + at.offset(me) + offset;
-    if (task.operation->in_place()) return copy_bytes(slice, result, bytes);
-    copy_bytes(slice, in_bytes(*task.operation) + offset, bytes);
+    if (task.operation->in_place()) return copy_in(*task.group, slice, result, bytes);
+    copy_in(*task.group, slice, in_bytes(*task.operation) + offset, bytes);
     copy_bytes(result, in_bytes(*task.operation) + offset, bytes);
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
@@ -97,8 +92,8 @@ struct Rows {
     const std::byte* const in = in_bytes(*task.operation);
     for (int m = 0; m < task.group->size(); ++m) {
       if (m == me) continue;
-      copy_bytes(slice + static_cast<std::size_t>(m) * cell, in + at.to.offset(m) + offset,
-                 coll::part_at(offset, at.to.bytes(m), cell));
+      copy_in(*task.group, slice + static_cast<std::size_t>(m) * cell, in + at.to.offset(m) + offset,
+              coll::part_at(offset, at.to.bytes(m), cell));
     }
     if (task.operation->in_place()) return;
     copy_bytes(out_bytes(*task.operation) + at.from.offset(me) + offset, in + at.to.offset(me) + offset,

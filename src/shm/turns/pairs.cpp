@@ -73,7 +73,7 @@ class Pairs {
       std::uint64_t seen = meeting.load(std::memory_order_acquire);
       if (Meeting::from(seen).number != turns_.number(turn)) {
         if (holder < 0) {
-          std::memcpy(slice, sum, bytes(turn));
+          copy_bytes(slice, sum, bytes(turn));
           sum = slice, holder = group_.index();
         }
         // A release store, so that the member that arrives second sees the sum. If both exchange at the same time, one
@@ -90,7 +90,7 @@ class Pairs {
       block = {is_right ? beside->first : block.first, block.count + beside->count};
     }
     if (holder < 0) {  // Only a lone member gets here.
-      std::memcpy(slice, sum, bytes(turn));
+      copy_bytes(slice, sum, bytes(turn));
       holder = group_.index();
     }
     // A release store: a member that sees the word also sees the result.
@@ -102,7 +102,7 @@ class Pairs {
     if (turn == turns_.filled()) return false;
     const auto seen = Meeting::from(group_.meeting(0, turns_.slot(turn)).load(std::memory_order_acquire));
     if (seen.number != turns_.number(turn)) return false;
-    std::memcpy(out_bytes(call_) + offset(turn), turns_.slice(seen.holder, turn), bytes(turn));
+    copy_bytes(out_bytes(call_) + offset(turn), turns_.slice(seen.holder, turn), bytes(turn));
     turns_.has_taken();
     return true;
   }

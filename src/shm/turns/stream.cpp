@@ -23,11 +23,11 @@ Step bcast_stream(Task& task) {
     std::byte* const slice = turns.slice(operation.root, turn);
     if (root) {
       if (!turns.free(turn)) return false;
-      std::memcpy(slice, user, bytes);
+      copy_in(group, slice, user, bytes);
       turns.say(Turns::kWritten, turn);
     } else {
       if (!turns.seen(Turns::kWritten, operation.root, turn)) return false;
-      std::memcpy(user, slice, bytes);
+      copy_bytes(user, slice, bytes);
       turns.say(Turns::kFinished, turn);
     }
     ++turns.taken();
@@ -69,8 +69,8 @@ Step reduce_stream(Task& task) {
     const std::uint64_t turn = turns.taken();
     if (!turns.free(turn)) return false;
     const std::size_t offset = turn * parts.step;
-    std::memcpy(turns.slice(me, turn), in_bytes(operation) + offset,
-                coll::part_at(offset, operation.bytes, parts.step));
+    copy_in(*task.group, turns.slice(me, turn), in_bytes(operation) + offset,
+            coll::part_at(offset, operation.bytes, parts.step));
     turns.say(Turns::kWritten, turn);
     turns.has_taken();  // It reads nothing, and the other writers must know that.
     return true;
@@ -85,7 +85,7 @@ Step allreduce_stream(Task& task) {
   if (task.phase == 0) turns.begin(parts.count);
   const auto fill = [&](std::uint64_t turn, std::byte* slice) {
     const std::size_t offset = turn * parts.step;
-    std::memcpy(slice, in_bytes(operation) + offset, coll::part_at(offset, operation.bytes, parts.step));
+    copy_in(*task.group, slice, in_bytes(operation) + offset, coll::part_at(offset, operation.bytes, parts.step));
   };
   const auto move = [&] {
     const bool filled = turns.fill(fill);

@@ -171,7 +171,7 @@ void fold_pieces(const Group& group, const coll::Operation& operation, std::size
     std::byte* const between = operation.in_place() ? scratch : result;
     coll::fold_canonical(fold, group.size(), result, between, scratch + step, bytes,
                          [&](int m) { return source(m) + at; });
-    if (told != nullptr) std::memcpy(told + at, result, bytes);
+    if (told != nullptr) copy_in(group, told + at, result, bytes);
   }
 }
 
