@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -104,6 +105,8 @@ class Lab:
         return start(self.command(verb, *words), env, seconds)
 
     def up(self, *words):
+        # A test that is ended takes its lab down, since its `finally` runs then.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         done = self("up", self.fabric, *words)
         if done.code != 0:
             skip_or_fail(done.err.strip().splitlines()[-1] if done.err.strip() else "sumac lab up failed")
