@@ -54,7 +54,7 @@ class Stores {
   coll::Decision decision_;
   coll::Decision::Way now_ = kThrough;
   bool is_allowed_ = false, is_trying_ = false;
-  coll::Kind kind_{};   ///< Of the calls that are tried.
+  coll::Kind kind_{};   ///< The kind of the calls that are tried.
   int size_class_ = 0;  ///< The number of bits of their size.
   int others_ = 0;      ///< The calls of other kinds or sizes since the last trial.
 };
