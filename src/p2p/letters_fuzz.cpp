@@ -79,8 +79,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   BufferPool pool(64u << 20);
   User user(in);
   Engine engine(
-      {.rank = 0, .size = kSize, .group = kGroup, .eager_max = kEagerMax, .letters = &user, .part_max = kPartMax}, carrier,
-      pool);
+      {.rank = 0, .size = kSize, .group = kGroup, .eager_max = kEagerMax, .letters = &user, .part_max = kPartMax},
+      carrier, pool);
   Letters& letters = *engine.letters();
   std::array<std::uint32_t, kSize> next{};
   while (!in.empty() && !engine.failure()) {

@@ -64,7 +64,7 @@ Step choose_stores(Task& task) {
     case Trial::decided: break;
   }
   stores.settle();
-  // What was slower than single copy may be faster now.
+  // Another way may be faster than single copy, or slower: that is decided again.
   if (stores.decision_.better() != before && group.decisions != nullptr) group.decisions->look_again();
   return hand_over(task, picked);
 }

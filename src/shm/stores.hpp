@@ -1,8 +1,8 @@
 #pragma once
-// How the members of a group write what others read. Where the cores share a cache, ordinary stores are twice as fast.
-// Where they don't (other dies of an EPYC, other sockets), each line must first be fetched back from the core that read
-// it last, and stores past the caches take less than half the time. Both are the same at all sizes from some KiB on and
-// for all collectives, so one decision serves a group: it is made in the program's own calls (trial.hpp).
+// A group's choice how its members write what others read. Where the cores share a cache, ordinary stores are twice as
+// fast. Where they don't (other dies of an EPYC, other sockets), each line must first be fetched back from the core that
+// read it last, and stores past the caches take less than half the time. Both hold at all sizes from some KiB on and for
+// all collectives, so one decision serves a group: it is made in the program's own calls (trial.hpp).
 #include <cstddef>
 
 #include "coll/decision.hpp"

@@ -17,9 +17,7 @@ constexpr const char* kGaveUp = "sumac/gave-up";
 constexpr Duration kFirstWait = Millis{20}, kLongestWait = Millis{500};
 
 /// The error's kind, in one byte, and its words.
-Bytes packed(const Error& why) {
-  return bytes_of_text(std::string(1, static_cast<char>(why.code)) + why.context);
-}
+Bytes packed(const Error& why) { return bytes_of_text(std::string(1, static_cast<char>(why.code)) + why.context); }
 
 /// A Ctrl-C at another rank is none here.
 Error unpacked(const Bytes& bytes) {
