@@ -56,7 +56,8 @@ inline std::byte* payload_of(const Group& group, int member, std::uint64_t round
 }
 
 /// Copies into memory that other members read.
-inline void copy_in(const Group& group, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+inline void copy_in(Group& group, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  group.stores.wrote(bytes);
   if (bytes >= Stores::kPieceLeast && group.stores.go_past()) return copy_past_caches(to, from, bytes);
   copy_bytes(to, from, bytes);
 }

@@ -1,7 +1,9 @@
 #include "shm/stores.hpp"
 
+#include <algorithm>
 #include <bit>
 
+#include "base/clock.hpp"
 #include "shm/rounds.hpp"
 #include "shm/single/timed.hpp"
 #include "shm/trial.hpp"
@@ -30,7 +32,24 @@ bool Stores::tries_next(coll::Kind kind, std::size_t bytes) noexcept {
 void Stores::settle() noexcept {
   if (!decision_.is_settled()) decision_.settle(decision_.better());
   is_trying_ = false;
-  now_ = decision_.better();
+  now_ = better();
+}
+
+std::uint64_t Stores::begin_alone() noexcept {
+  if (alone_.is_settled()) static_cast<void>(alone_.count());
+  now_ = alone_.way();
+  written_ = 0;
+  return alone_.is_settled() ? 0 : static_cast<std::uint64_t>(monotonic_now().time_since_epoch().count());
+}
+
+void Stores::end_alone(std::uint64_t began) noexcept {
+  now_ = better();
+  if (began == 0 || written_ < kAloneLeast) return;
+  const auto ns = static_cast<std::uint64_t>(monotonic_now().time_since_epoch().count()) - began;
+  // Whichever way is taken now, going past the caches must take half of the time.
+  alone_.note(std::max(1.0, static_cast<double>(ns)) * 1024 / static_cast<double>(written_),
+              alone_.better() == kPast ? 1 / kAloneMargin : kAloneMargin);
+  now_ = better();
 }
 
 namespace {
@@ -50,7 +69,10 @@ Step choose_stores(Task& task) {
   const Algorithm* const tried = through_memory(picked);
   const auto try_it = [&] {
     const Step step = try_out(task, *tried, stores.decision_);
-    if (step == Step::done) stores.now_ = stores.decision_.better();
+    if (step == Step::done) {
+      stores.is_on_trial_ = false;
+      stores.now_ = stores.better();
+    }
     return step;
   };
   if (is_on_trial(task)) return try_it();
@@ -59,7 +81,10 @@ Step choose_stores(Task& task) {
   const auto before = stores.decision_.better();
   switch (meet(task, stores.decision_, true)) {
     case Trial::meeting: return Step::waiting;
-    case Trial::begun: stores.now_ = stores.decision_.way(); return try_it();
+    case Trial::begun:
+      stores.is_on_trial_ = true;
+      stores.now_ = stores.decision_.way();
+      return try_it();
     case Trial::untimed:
     case Trial::decided: break;
   }
@@ -74,6 +99,10 @@ std::string about_stores(const Group& group) {
   const std::string_view way = group.stores.go_past() ? "past the caches" : "through the caches";
   if (!kCanCopyPastCaches) return fmt::format("{}: there is no other way here", way);
   if (!group.stores.is_allowed()) return fmt::format("{}: the ranks share processors", way);
+  const Decision& alone = group.stores.alone();
+  if (decision.median_ns(Stores::kPast) == 0 && alone.median_ns(Stores::kPast) != 0)
+    return fmt::format("{}: writing 1 KiB took this rank {:.1f} ns through them and {:.1f} ns past them", way,
+                       alone.median_ns(Stores::kThrough), alone.median_ns(Stores::kPast));
   if (decision.median_ns(Stores::kPast) == 0)
     return fmt::format("{} at first: some calls of {} B and more go past them too, and the times decide", way,
                        Stores::kLeastBytes);

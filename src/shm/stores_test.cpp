@@ -124,7 +124,7 @@ TEST(Stores, OfCallsInWhichAMemberMayLeaveFirstAreNeverTried) {
       }));
 }
 
-TEST(Stores, OfCallsThatAreDrivenAreNotTimedAndAskedNowAndThen) {
+TEST(Stores, OfCallsThatAreDrivenMeetNowAndThenOnly) {
   EXPECT_EQ("", in_group(2, kAlone, [&](Group& group) -> std::string {
               group.stores.allow();
               const auto meetings = [&](int count, std::string& fault) {
@@ -139,6 +139,33 @@ TEST(Stores, OfCallsThatAreDrivenAreNotTimedAndAskedNowAndThen) {
                 return "decided without a time";
               return "";
             }));
+}
+
+/// Slices of 64 KiB, as in a real segment.
+std::string in_wide_group(const std::function<std::string(Group& group)>& function) {
+  Shape shape;
+  shape.members = 2;
+  shape.group_sizes = {2};
+  return run_threads(shape, [&](Segment& segment, int rank) {
+    Group group(segment, 0, everybody(2), rank, kAlone, tuning_for(shape, 2));
+    return function(group);
+  });
+}
+
+TEST(Stores, AreDecidedByEachMemberAloneWhereNoCallIsTimed) {
+  if (!kCanCopyPastCaches) GTEST_SKIP() << "this processor has no such stores";
+  constexpr std::size_t bytes = 1 << 20;
+  constexpr int kFills = coll::Decision::kFirstLook + coll::Decision::kTrials, kFillsOfACall = 16;
+  for (const bool by_steps : {true, false})
+    EXPECT_EQ("", in_wide_group([&](Group& group) -> std::string {
+                group.stores.allow();
+                // Who is the root in turns writes in half of the calls.
+                const coll::Kind kind = by_steps ? coll::Kind::allreduce : coll::Kind::bcast;
+                const std::string fault = calls(group, kind, bytes, 2 * kFills / kFillsOfACall + 2, by_steps);
+                if (!fault.empty()) return fault;
+                return about_stores(group).find("took this rank") != std::string::npos ? "" : about_stores(group);
+              }))
+        << by_steps;
 }
 
 TEST(Stores, OfCallsThatChangeAreTriedWithThoseThatComeOften) {

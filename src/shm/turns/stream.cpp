@@ -23,7 +23,7 @@ Step bcast_stream(Task& task) {
     std::byte* const slice = turns.slice(operation.root, turn);
     if (root) {
       if (!turns.free(turn)) return false;
-      copy_in(group, slice, user, bytes);
+      group.stores.fill([&] { copy_in(group, slice, user, bytes); });
       turns.say(Turns::kWritten, turn);
     } else {
       if (!turns.seen(Turns::kWritten, operation.root, turn)) return false;
@@ -47,7 +47,7 @@ coll::Cut fold_parts(const Group& group, const coll::Operation& operation) noexc
 bool fold_turn(Task& task, Turns& turns, const coll::Cut& parts) {
   const std::uint64_t turn = turns.taken();
   if (!turns.seen_all(Turns::kWritten, turn, turns.fold_peers())) return false;
-  const Group& group = *task.group;
+  Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
   const std::size_t offset = turn * parts.step;
   fold_pieces(group, operation, coll::part_at(offset, operation.bytes, parts.step), out_bytes(operation) + offset,
@@ -69,8 +69,10 @@ Step reduce_stream(Task& task) {
     const std::uint64_t turn = turns.taken();
     if (!turns.free(turn)) return false;
     const std::size_t offset = turn * parts.step;
-    copy_in(*task.group, turns.slice(me, turn), in_bytes(operation) + offset,
-            coll::part_at(offset, operation.bytes, parts.step));
+    task.group->stores.fill([&] {
+      copy_in(*task.group, turns.slice(me, turn), in_bytes(operation) + offset,
+              coll::part_at(offset, operation.bytes, parts.step));
+    });
     turns.say(Turns::kWritten, turn);
     turns.has_taken();  // It reads nothing, and the other writers must know that.
     return true;

@@ -98,7 +98,7 @@ class Turns {
   bool fill(const Write& write) const {
     const std::uint64_t turn = op_.own[kFilled];
     if (turn == count() || !free(turn)) return false;
-    write(turn, slice(group_.index(), turn));
+    group_.stores.fill([&] { write(turn, slice(group_.index(), turn)); });
     say(kWritten, turn);
     ++op_.own[kFilled];
     return true;
@@ -158,8 +158,8 @@ class Turns {
 /// inside a slice: the lines of a slice are in the caches of the members that read them last, and only a copy of many
 /// whole lines avoids reading them back first.
 template <class Source>
-void fold_pieces(const Group& group, const coll::Operation& operation, std::size_t total, std::byte* kept,
-                 std::byte* told, const Source& source) {
+void fold_pieces(Group& group, const coll::Operation& operation, std::size_t total, std::byte* kept, std::byte* told,
+                 const Source& source) {
   const coll::Fold& fold = *operation.fold;
   alignas(kCacheLine) std::byte scratch[coll::kSpareBytes];
   const std::size_t wanted = std::min(group.tuning().large.fold_bytes, coll::kSpareBytes);
