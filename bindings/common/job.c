@@ -289,6 +289,17 @@ static void wait_for_leaves(void) {
   }
 }
 
+/* Groups that not all members have left end with the job: the next one must not ask for them. */
+static void forget_leaves(void) {
+  pthread_mutex_lock(&leaving_lock);
+  while (NULL != job.leaving) {
+    struct leaving* one = job.leaving;
+    job.leaving = one->next;
+    free(one);
+  }
+  pthread_mutex_unlock(&leaving_lock);
+}
+
 void sumac_job_end(void) {
   job.closing = true;
   if (NULL == job.context) {
@@ -296,6 +307,7 @@ void sumac_job_end(void) {
   }
   watch_leaves(false);
   wait_for_leaves();
+  forget_leaves();
   sharp_coll_finalize(job.context);
   job.context = NULL;
 }

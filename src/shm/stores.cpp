@@ -1,7 +1,6 @@
 #include "shm/stores.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/clock.hpp"
 #include "shm/rounds.hpp"
@@ -16,14 +15,13 @@ using coll::Decision;
 bool Stores::tries_next(coll::Kind kind, std::size_t bytes) noexcept {
   if (decision_.is_settled() && decision_.count()) [[likely]]
     return false;
-  const int size_class = std::bit_width(bytes);
-  const bool is_alike = is_trying_ && kind == kind_ && size_class == size_class_;
-  if (!is_alike && is_trying_ && ++others_ <= kPatience) return false;
-  if (!is_alike) {
+  const bool goes_on = is_trying_ && is_alike(kind, bytes);
+  if (!goes_on && is_trying_ && ++others_ <= kPatience) return false;
+  if (!goes_on) {
     decision_.begin_again();
     decision_.mine_ns = 0;
     is_trying_ = true;
-    kind_ = kind, size_class_ = size_class;
+    kind_ = kind, size_class_ = static_cast<std::size_t>(std::bit_width(bytes));
   }
   others_ = 0;
   return true;

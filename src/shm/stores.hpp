@@ -4,6 +4,7 @@
 // read it last, and stores past the caches take less than half the time. Both hold at all sizes from some KiB on and for
 // all collectives, so one decision serves a group: it is made in the program's own calls (trial.hpp). Where no call can be
 // timed as a whole (nonblocking ones, a host's part between hosts), a member decides alone by what its own writing takes.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,9 +53,9 @@ class Stores {
 
   /// The way of the operation that is under way.
   bool go_past() const noexcept { return now_ == kPast; }
-  /// Is a decision of calls of `bytes` being made, or to be made?
+  /// Would the next call be one of the trials, if it goes through shared memory?
   bool is_open(coll::Kind kind, std::size_t bytes) const noexcept {
-    return tries(kind) && bytes >= kLeastBytes && !decision_.is_settled();
+    return tries(kind) && bytes >= kLeastBytes && !decision_.is_settled() && (!is_trying_ || is_alike(kind, bytes));
   }
   /// By calls that were timed at all members.
   const coll::Decision& decision() const noexcept { return decision_; }
@@ -69,6 +70,9 @@ class Stores {
   static constexpr float kAloneMargin = 0.5F;
   friend Step choose_stores(Task& task);
 
+  bool is_alike(coll::Kind kind, std::size_t bytes) const noexcept {
+    return kind == kind_ && static_cast<std::size_t>(std::bit_width(bytes)) == size_class_;
+  }
   /// Is this call one of the trials? Called once for each call, in the same order at all members.
   bool tries_next(coll::Kind kind, std::size_t bytes) noexcept;
   bool decides_alone() const noexcept { return is_allowed_ && !is_on_trial_ && decision_.median_ns(kPast) == 0; }
@@ -83,10 +87,10 @@ class Stores {
   coll::Decision decision_, alone_;
   coll::Decision::Way now_ = kThrough;
   bool is_allowed_ = false, is_trying_ = false;
-  bool is_on_trial_ = false;  ///< The operation under way is timed at all members.
-  coll::Kind kind_{};         ///< The kind of the calls that are tried.
-  int size_class_ = 0;        ///< The number of bits of their size.
-  int others_ = 0;            ///< The calls of other kinds or sizes since the last trial.
+  bool is_on_trial_ = false;    ///< The operation under way is timed at all members.
+  coll::Kind kind_{};           ///< The kind of the calls that are tried.
+  std::size_t size_class_ = 0;  ///< The number of bits of their size.
+  int others_ = 0;              ///< The calls of other kinds or sizes since the last trial.
   std::size_t written_ = 0;
 };
 

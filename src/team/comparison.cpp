@@ -18,8 +18,8 @@ constexpr float kMargin = 0.98F;
 
 /// Shared memory may still be choosing between ways of its own: their times do not count yet.
 bool is_undecided_itself(const shm::Group& group, const coll::Operation& operation) {
-  if (group.stores.is_open(operation.kind, operation.bytes)) return true;
   const auto* algorithm = group.tuning().pick(operation.kind, operation.bytes);
+  if (shm::through_memory(*algorithm) != nullptr && group.stores.is_open(operation.kind, operation.bytes)) return true;
   return algorithm->name == shm::kTimed && shm::decided(group, operation.kind, operation.bytes) == nullptr;
 }
 

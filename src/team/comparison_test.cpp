@@ -106,6 +106,27 @@ TEST(Comparison, WaitsUntilSharedMemoryKnowsHowItWrites) {
             }));
 }
 
+/// Shared memory's own trials are made with one kind and size; others are compared meanwhile.
+TEST(Comparison, OfOtherKindsThanAreTriedDoesNotWait) {
+  auto options = options_with({{"SUMAC_SHM_SINGLE_COPY", "0"}});
+  options.share = {};
+  for (std::size_t cpu = 0; cpu < 2; ++cpu) options.share.allowed.set(cpu);
+  EXPECT_EQ("", as_threads(2, 3, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places_of(1, 1, 2), as_c(options)));
+              if (team == nullptr) return world.why;
+              compare_by_test(team, Kind::alltoall, false);
+              team->compared_from[index_of(Kind::allreduce)] = SIZE_MAX;
+              std::string seen;
+              for (int call = 0; call < 2 * coll::Decision::kTrials; ++call) {
+                if (call % coll::Decision::kTrials == 0) call_once(team, Kind::allreduce, 20'000, {}, world.rank);
+                seen += call_once(team, Kind::alltoall, 20'000, {50us, 100us}, world.rank);
+              }
+              world.meet();
+              sumac_team_destroy(team);
+              return seen.find('n') != std::string::npos ? "" : "never compared: " + seen;
+            }));
+}
+
 TEST(Comparison, OperationsPostedBeforeAreFinishedFirst) {
   const auto options = options_with({});
   const auto places = places_of(1, 1, 2);

@@ -65,7 +65,11 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
 Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index) {
   std::unique_ptr<Ways> ways(new Ways{members});
   auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, letters);
-  if (!made) return tl::unexpected(made.error());
+  if (!made) {
+    // A connection that another rank has closed says less than that rank's reason.
+    auto others = exchange.check();
+    return tl::unexpected(others ? made.error() : others.error());
+  }
   ways->hosts = *std::move(made);
   if (auto joined = join(leaders, my_index, *ways); !joined)
     // The others must read this before the groups here end, which wait until all members leave.

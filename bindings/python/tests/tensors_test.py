@@ -74,7 +74,7 @@ def lists(rank, size, folder):
     dist.destroy_process_group()
 
 
-def averages_of_unsigned(rank, size, folder):
+def averages_without_division(rank, size, folder):
     """PyTorch cannot divide these: nothing may be sent, and the input stays as it is."""
     ranks.init("sumac", rank, size, folder)
     words = []
@@ -92,6 +92,13 @@ def averages_of_unsigned(rank, size, folder):
     small = torch.full((3,), 3 * rank, dtype=torch.uint8)
     dist.all_reduce(small, dist.ReduceOp.AVG, async_op=True).wait()
     assert small.tolist() == [3 * (size - 1) // 2] * 3
+    half = torch.full((2,), complex(rank, 1), dtype=torch.complex32)
+    try:
+        dist.reduce(half, 0, dist.ReduceOp.AVG)
+        words.append("it ran")
+    except RuntimeError as error:
+        words.append(str(error))
+    assert half.tolist() == [complex(rank, 1)] * 2, half
     two = torch.full((2,), complex(rank, 1))
     dist.reduce(two, 0, dist.ReduceOp.AVG)
     assert rank != 0 or two.tolist() == [complex((size - 1) / 2, 1)] * 2, two
@@ -178,9 +185,10 @@ class Tensors(unittest.TestCase):
         ranks.values(self, lists, 2)
 
     def test_an_average_that_pytorch_cannot_divide_is_refused_at_once(self):
-        for words in ranks.values(self, averages_of_unsigned, 2):
+        for words in ranks.values(self, averages_without_division, 2):
             for text, name in zip(words, ("UInt16", "UInt16", "UInt32", "UInt32", "UInt64", "UInt64")):
-                self.assertRegex(text, f"^sumac: all_reduce: AVG of {name} is not defined")
+                self.assertRegex(text, f"^sumac: all_reduce: AVG of {name} is not defined, .* convert the tensor to torch.int64")
+            self.assertRegex(words[-1], "^sumac: reduce: AVG of ComplexHalf is not defined, .* convert the tensor to torch.complex64")
 
     def test_what_is_refused_raises_what_gloo_raises(self):
         ours, theirs = (ranks.values(self, refused, 2, backend) for backend in ("sumac", "gloo"))

@@ -51,7 +51,7 @@ const char* name_of(c10d::ReduceOp::RedOpType op) {
 
 /// PyTorch divides no tensors of the larger unsigned types, so AVG must be refused before their sum overwrites the input.
 bool is_divided_by_torch(at::ScalarType type) {
-  return type != at::kUInt16 && type != at::kUInt32 && type != at::kUInt64;
+  return type != at::kUInt16 && type != at::kUInt32 && type != at::kUInt64 && type != at::kComplexHalf;
 }
 
 /// "all_reduce" for the profiler's "sumac:all_reduce".
@@ -79,8 +79,8 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
               " is not defined");
   TORCH_CHECK(op != c10d::ReduceOp::AVG || is_divided_by_torch(result.scalar_type()), "sumac: ", without_prefix(title),
               ": AVG of ", result.scalar_type(),
-              " is not defined, because PyTorch does not divide this type: use SUM, or ",
-              "convert the tensor to torch.int64");
+              " is not defined, because PyTorch does not divide this type: use SUM, or convert the tensor to ",
+              is_complex ? "torch.complex64" : "torch.int64");
   has_fold_ = true;
   request.agreement.op = own;
   request.agreement.dtype = dtype;
