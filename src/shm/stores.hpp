@@ -57,9 +57,9 @@ class Stores {
   bool is_open(coll::Kind kind, std::size_t bytes) const noexcept {
     return tries(kind) && bytes >= kLeastBytes && !decision_.is_settled() && (!is_trying_ || is_alike(kind, bytes));
   }
-  /// By calls that were timed at all members.
+  /// The decision by calls that were timed at all members.
   const coll::Decision& decision() const noexcept { return decision_; }
-  /// By this member's own writing.
+  /// The decision by what this member alone has written.
   const coll::Decision& alone() const noexcept { return alone_; }
 
  private:

@@ -159,7 +159,7 @@ TEST(Stores, AreDecidedByEachMemberAloneWhereNoCallIsTimed) {
   for (const bool by_steps : {true, false})
     EXPECT_EQ("", in_wide_group([&](Group& group) -> std::string {
                 group.stores.allow();
-                // Who is the root in turns writes in half of the calls.
+                // The members are roots in turns, so each writes in half of the calls.
                 const coll::Kind kind = by_steps ? coll::Kind::allreduce : coll::Kind::bcast;
                 const std::string fault = calls(group, kind, bytes, 2 * kFills / kFillsOfACall + 2, by_steps);
                 if (!fault.empty()) return fault;
