@@ -5,8 +5,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "coll/operation.hpp"
+#include "reduce/float_env.hpp"
 
 namespace sumac::coll {
 
@@ -35,6 +37,7 @@ struct CanonicalFold {
   const Fold& fold;
   const Source& source;
   std::size_t bytes;  ///< The size of each operand, and of each spare buffer.
+  bool is_guarded;    ///< The caller holds a FloatEnvGuard for all combinations.
 
   /// Returns the place of the sum of [first, first + operands): `to`, or that of the operand if it is one. Null: an
   /// operand could not be had. `free` are the spare buffers that may be used.
@@ -51,8 +54,12 @@ struct CanonicalFold {
     const std::byte* const b =
         sum(first + left, operands - left, is_free ? between : free, is_free ? free : free + bytes);
     if (b == nullptr) return nullptr;
-    fold.combine(to, a, b, bytes / fold.element_bytes);
+    combine(to, a, b);
     return to;
+  }
+  void combine(void* to, const std::byte* a, const std::byte* b) const {
+    if (is_guarded) return fold.kernel.combine_guarded(to, a, b, bytes / fold.element_bytes);
+    fold.combine(to, a, b, bytes / fold.element_bytes);
   }
 };
 
@@ -65,11 +72,15 @@ constexpr std::size_t fetch_buffers(int operands) noexcept {
 
 /// The same as fold_canonical() where operands are fetched: source(i, place) returns where operand i lies, after it has
 /// fetched it into `place` if it was elsewhere, or null if that failed. Returns false then. `spare` has room for
-/// fetch_buffers(operands) buffers.
+/// fetch_buffers(operands) buffers. All of it runs under one FloatEnvGuard if the fold is a floating-point kernel's, so
+/// `source` does no arithmetic of the program's.
 template <class Source>
 bool fold_fetched(const Fold& fold, int operands, std::byte* out, std::byte* between, std::byte* spare,
                   std::size_t bytes, const Source& source) {
-  const detail::CanonicalFold<Source> folding{fold, source, bytes};
+  std::optional<reduce::FloatEnvGuard> guard;
+  const bool is_guarded = fold.kernel.is_floating();
+  if (is_guarded) guard.emplace();
+  const detail::CanonicalFold<Source> folding{fold, source, bytes, is_guarded};
   const std::byte* const sum = operands == 1 ? source(0, between) : folding.halves(0, operands, between, out, spare);
   if (sum != nullptr && sum != out) std::memcpy(out, sum, bytes);  // Only a lone operand lies elsewhere.
   return sum != nullptr;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <string>
 #include <vector>
 
@@ -133,6 +134,29 @@ TEST(CanonicalFold, fetched_operands_fit_into_the_said_buffers) {
     const auto fail_at_last = [&](int i, std::byte* place) { return i + 1 < operands ? fetch(i, place) : nullptr; };
     EXPECT_FALSE(fold_fetched(fold, operands, bytes_of(out), bytes_of(out), bytes_of(spare), bytes, fail_at_last));
   }
+}
+
+TEST(CanonicalFold, floats_are_added_in_the_default_environment_and_the_programs_is_kept) {
+  std::vector<double> operands;
+  for (int i = 0; i < 8; ++i) operands.push_back(1.0 / (3 + i));
+  Fold fold;
+  fold.element_bytes = sizeof(double);
+  fold.kernel = reduce::kernel_for(Op::sum, Dtype::float64);
+  const auto bytes_of = [](double* v) { return reinterpret_cast<std::byte*>(v); };
+  const auto sum = [&] {
+    double out = 0, spare[2];
+    fold_canonical(fold, 8, bytes_of(&out), bytes_of(&out), bytes_of(spare), sizeof out,
+                   [&](int i) { return bytes_of(&operands[static_cast<std::size_t>(i)]); });
+    return out;
+  };
+  const double expected = sum();
+  const int before = std::fegetround();
+  std::fesetround(FE_UPWARD);
+  const double upward = sum();
+  const int after = std::fegetround();
+  std::fesetround(before);
+  EXPECT_EQ(upward, expected);
+  EXPECT_EQ(after, FE_UPWARD);
 }
 
 TEST(CanonicalFold, three_operands_need_no_spare_buffer) {
