@@ -55,6 +55,7 @@ bool is_refusal(std::uint64_t coll) { return coll == static_cast<std::uint64_t>(
 /// Writes the call of one member at the number of a verdict.
 std::string deed(const std::string& who, std::uint64_t coll) {
   if (is_refusal(coll)) return fmt::format("{} refused its own call (its own output says why)", who);
+  if (coll == static_cast<std::uint64_t>(wire::Coll::leave)) return fmt::format("{} left the group", who);
   return fmt::format("{} called {}", who, wire::to_string(static_cast<wire::Coll>(coll)));
 }
 
