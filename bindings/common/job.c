@@ -35,7 +35,9 @@ static struct {
   void (*watch_leaves)(bool any);
   bool can_go;
   void (*waits_long)(void* context);
+  bool (*gives_up)(void* context);
   void* waits_context;
+  int refused_with; /* libsharp_coll's status of the latest job that was refused */
   uint64_t id;
   bool closing; /* MPI is being shut down, so it must not be called any more */
   struct leaving* leaving;
@@ -43,6 +45,7 @@ static struct {
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool sumac_job_stands(void) { return NULL != job.context; }
+const char* sumac_job_why_refused(void) { return sharp_coll_strerror(job.refused_with); }
 struct sharp_coll_context* sumac_job_context(void) {
   return job.context;
 }
@@ -153,6 +156,7 @@ int sumac_job_begin(const struct sumac_job_spec* spec) {
   job.watch_leaves = spec->watch_leaves;
   job.can_go = spec->can_go;
   job.waits_long = spec->waits_long;
+  job.gives_up = spec->gives_up;
   job.waits_context = spec->waits_context;
   int rc = agree_on_id();
   if (0 != rc) {
@@ -161,6 +165,7 @@ int sumac_job_begin(const struct sumac_job_spec* spec) {
   int status = begin(spec);
   if (status < 0) {
     job.context = NULL;
+    job.refused_with = status;
     say_refused(spec->settings, status);
   }
   return 0;
@@ -279,6 +284,9 @@ static void wait_for_leaves(void) {
     if (!has_said && waited > LEAVE_SAY_MS) {
       job.waits_long(job.waits_context);
       has_said = true;
+    }
+    if (NULL != job.gives_up && job.gives_up(job.waits_context)) {
+      return;
     }
     if (waited > LEAVE_WAIT_MS) {
       SUMAC_SAY("SHArP: a group was not left by all its members in %d s: ending the job all the same",

@@ -35,6 +35,8 @@ struct sumac_job_spec {
   bool can_go;
   /** Called once if that wait takes seconds, to say for whom. NULL: nobody says it. */
   void (*waits_long)(void* context);
+  /** Asked now and then during that wait; true ends it. NULL: nobody is asked. */
+  bool (*gives_up)(void* context);
   void* waits_context;
 };
 
@@ -49,6 +51,9 @@ const char* sumac_job_refusal(const struct hcoll_settings* settings, int hosts);
 
 /** True once the job exists, at all ranks or at none. */
 bool sumac_job_stands(void);
+
+/** Returns why sumac_job_begin() found the job refused, in the words of sharp_coll_strerror(). */
+const char* sumac_job_why_refused(void);
 
 /** Returns the job's context; NULL: there is no job. */
 struct sharp_coll_context* sumac_job_context(void);

@@ -11,6 +11,7 @@
 
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
+#include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/tree_bound.hpp"
 #include "bindings/python/core/worker.hpp"
@@ -21,9 +22,10 @@ namespace {
 
 /// Each rank tells the others this before they decide.
 struct Wish {
-  std::uint64_t job = 0;    ///< The number of the job that this process is in; 0: none.
-  std::int32_t level = 0;   ///< enum hcoll_level.
-  std::int32_t is_set = 0;  ///< Whether HCOLL_ENABLE_SHARP says so.
+  std::uint64_t job = 0;       ///< The number of the job that this process is in; 0: none.
+  std::int64_t hosts_min = 0;  ///< HCOLL_SHARP_NP.
+  std::int32_t level = 0;      ///< enum hcoll_level.
+  std::int32_t is_set = 0;     ///< Whether HCOLL_ENABLE_SHARP says so.
   std::int32_t has_sharpd = 0;
   std::int32_t is_beginning = 0;  ///< Another team of this process is about to begin one.
 };
@@ -74,6 +76,8 @@ void Job::say_who_stays() {
       own_name_.c_str(), who.c_str());
 }
 
+bool Job::is_given_up() const { return ends_at_ctrl_c_.load(std::memory_order_relaxed) && is_interrupted(); }
+
 /// Returns why there is no job; "" if there is.
 Result<std::string> Job::begin(Exchange& exchange, const Members& members, const sumac_team_options_t* options) {
   const std::string& own = daemons_.sharpd_socket();
@@ -95,6 +99,7 @@ Result<std::string> Job::begin(Exchange& exchange, const Members& members, const
                             .watch_leaves = nullptr,
                             .can_go = members.rank != 0 && !daemons_.runs_some(),
                             .waits_long = [](void* self) { static_cast<Job*>(self)->say_who_stays(); },
+                            .gives_up = [](void* self) { return static_cast<Job*>(self)->is_given_up(); },
                             .waits_context = this};
   int rc = 0;
   {
@@ -104,7 +109,7 @@ Result<std::string> Job::begin(Exchange& exchange, const Members& members, const
   world.close();
   if (rc != 0 || !world.error().empty())
     return fail(Errc::lost, "{}", world.error().empty() ? "no random number" : world.error());
-  return sumac_job_stands() ? std::string() : "the job was refused";
+  return sumac_job_stands() ? std::string() : fmt::format("the job was refused: {}", sumac_job_why_refused());
 }
 
 Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const sumac_team_options_t* options) {
@@ -130,6 +135,7 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
   } const beginning{wish.is_beginning != 0};
   wish.job = standing ? sumac_job_id() : 0;
   wish.level = settings.level;
+  wish.hosts_min = settings.hosts_min;
   wish.is_set = set != nullptr && *set != '\0' ? 1 : 0;
   if (wish.is_set == 0) settings.level = HCOLL_PROBE;
   {
@@ -149,8 +155,11 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
     if (bytes.size() != sizeof other)
       return fail(Errc::invalid, "{} sent no wish for the tree; {}", members.name(rank), kOtherJob);
     std::memcpy(&other, bytes.data(), sizeof other);
-    if (other.level != wish.level || other.is_set != wish.is_set)
-      return fail(Errc::invalid, "HCOLL_ENABLE_SHARP differs between {} and {}: set it alike for all",
+    const char* differs = other.level != wish.level || other.is_set != wish.is_set ? "HCOLL_ENABLE_SHARP"
+                          : other.hosts_min != wish.hosts_min                      ? "HCOLL_SHARP_NP"
+                                                                                   : nullptr;
+    if (differs != nullptr)
+      return fail(Errc::invalid, "{} differs between {} and {}: set it alike for all", differs,
                   members.name(members.rank), members.name(rank));
     if (rank == 0) job_of_first = other.job;
     if (other.job != job_of_first && elsewhere.empty())

@@ -1,6 +1,7 @@
 #pragma once
 // The tree's job of this process, which its teams share: begun by the first team whose ranks ask for the tree, ended with
 // the last one. HCOLL_ENABLE_SHARP says whether they ask; unset, they do where every host has a sharpd already.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,9 @@ class Job {
   /// waits for.
   void keep(std::shared_ptr<Hosts> hosts, const Members& members);
 
+  /// A caller who can be told of Ctrl-C ends a team: it ends the wait of ~Job() too.
+  void end_at_ctrl_c() noexcept { ends_at_ctrl_c_.store(true, std::memory_order_relaxed); }
+
   const hcoll_settings& settings() const noexcept { return settings_; }
 
  private:
@@ -47,11 +51,13 @@ class Job {
     Members members;
   };
   void say_who_stays();
+  bool is_given_up() const;
 
   hcoll_settings settings_;
   LocalJob daemons_;
   std::string own_name_;
   unsigned forks_;
+  std::atomic<bool> ends_at_ctrl_c_{false};
   std::mutex lock_;
   std::vector<Left> left_;  ///< Guarded by the lock.
 };

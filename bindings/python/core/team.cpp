@@ -509,7 +509,7 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
 
 // ---- the end
 
-void Team::close() {
+void Team::close(bool ends_at_ctrl_c) {
   if (forks_ != forks() || is_closed_.exchange(true)) return;
   const Error why{Errc::interrupted, "the process group was destroyed before this was done"};
   Inbox::Ended ended;
@@ -531,6 +531,7 @@ void Team::close() {
     queued_.store(0, std::memory_order_relaxed);
   }
   for (const auto& posted : left) posted->end(why);
+  if (job && ends_at_ctrl_c) job->end_at_ctrl_c();
 }
 
 }  // namespace sumac::python

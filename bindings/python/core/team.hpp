@@ -77,7 +77,9 @@ class Team : public std::enable_shared_from_this<Team> {
   bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || inbox_.is_busy(); }
   bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   /// Ends what is posted with an error; every later call fails as well.
-  void close();
+  void close() { close(false); }
+  /// The same for a call of Python's: Ctrl-C ends its wait for other ranks, and then leaves its exception behind.
+  void destroy() { close(true); }
   /// The number of the latest collective.
   std::uint64_t number() const noexcept { return numbers_.load(std::memory_order_relaxed); }
 
@@ -161,6 +163,8 @@ class Team : public std::enable_shared_from_this<Team> {
 
   mutable std::mutex failure_lock_;
   std::optional<Error> failed_;  ///< The first reason, if this rank found it.
+
+  void close(bool ends_at_ctrl_c);
   std::atomic<bool> is_closed_{false};
 };
 

@@ -111,8 +111,11 @@ class PythonTeam {
   int size() const { return team_->size(); }
   std::string host_of(int rank) const { return team_->members().all.at(static_cast<std::size_t>(rank)).host; }
   void close() {
-    const py::gil_scoped_release unlocked;
-    team_->close();
+    {
+      const py::gil_scoped_release unlocked;
+      team_->destroy();
+    }
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
   }
 
   /// `bytes` as sumac_call_t has it; `in_counts` and `out_counts` in units of `unit` bytes, [] where there are none.

@@ -147,6 +147,34 @@ def destroys(rank, size, folder):
     return said.read_text(encoding="utf-8")
 
 
+def is_interrupted(rank, size, folder):
+    """Rank 0 destroys its group, and rank 1 sends it Ctrl-C when it has said for whom it waits. Rank 1 destroys its own when rank 0
+    is through. Returns how rank 0's call ended, and what it wrote."""
+    ranks.init("sumac", rank, size, folder)
+    world = dist.group.WORLD
+    (folder / str(rank)).write_text(str(os.getpid()), encoding="utf-8")
+    dist.all_reduce(torch.ones(4))
+    said, through, end = folder / "said", folder / "through", ""
+    if rank == 0:
+        kept = os.dup(2)
+        with open(said, "w", encoding="utf-8") as text:
+            os.dup2(text.fileno(), 2)
+        try:
+            dist.destroy_process_group()
+        except KeyboardInterrupt:
+            end = "interrupted"
+        del world
+        os.dup2(kept, 2)
+        through.touch()
+    else:
+        assert ranks.comes_true(lambda: said.exists() and "waits" in said.read_text(encoding="utf-8"))
+        os.kill(int((folder / "0").read_text(encoding="utf-8")), signal.SIGINT)
+        ranks.await_file(through)
+        dist.destroy_process_group()
+        del world
+    return end, said.read_text(encoding="utf-8")
+
+
 def goes_first(rank, size, folder):
     """Rank 1, with which no daemons end, leads its host in a group and destroys first; the others do so when it is through. Then
     all begin again, twice. Returns what rank 1 writes."""
@@ -198,8 +226,8 @@ def elsewhere(rank, size, folder):
         return str(error)
 
 
-def refused(rank, size, folder, levels):
-    os.environ["HCOLL_ENABLE_SHARP"] = levels[rank]
+def refused(rank, size, folder, levels, variable="HCOLL_ENABLE_SHARP"):
+    os.environ[variable] = levels[rank]
     try:
         ranks.init("sumac", rank, size, folder)
     except RuntimeError as error:
@@ -369,6 +397,8 @@ class Tree(unittest.TestCase):
     def test_ranks_that_ask_for_different_things(self):
         for rank, text in enumerate(ranks.values(self, on_hosts(refused, "ab"), 2, "13")):
             self.assertIn(f"HCOLL_ENABLE_SHARP differs between rank {rank} (host host-{'ab'[rank]})", text)
+        for rank, text in enumerate(ranks.values(self, on_hosts(refused, "ab"), 2, "13", "HCOLL_SHARP_NP")):
+            self.assertIn(f"HCOLL_SHARP_NP differs between rank {rank} (host host-{'ab'[rank]})", text)
 
     def test_no_installation(self):
         with variables(SUMAC_HOME="/nonexistent", PATH="/nonexistent"):
@@ -405,6 +435,11 @@ class Tree(unittest.TestCase):
     def test_a_rank_with_which_daemons_end_says_for_whom_it_waits(self):
         for text in ranks.values(self, on_hosts(destroys, "aab"), 3):
             self.assertRegex(text, r"waits for rank 1 \(host host-a\), rank 2 \(host host-b\), and at most 30 s")
+
+    def test_ctrl_c_ends_the_wait_for_others_in_destroy(self):
+        (end, said), _ = ranks.values(self, on_hosts(is_interrupted, "ab"), 2)
+        self.assertEqual(end, "interrupted")
+        self.assertNotIn("was not left", said)  # It says so after 30 s.
 
     def test_a_rank_that_nobody_needs_does_not_wait(self):
         self.assertEqual(ranks.values(self, on_hosts(goes_first, "aab"), 3), [""] * 3)

@@ -109,6 +109,11 @@ SumacBackend::SumacBackend(std::shared_ptr<python::Team> team, std::chrono::mill
   init();
 }
 
+void SumacBackend::shutdown() {
+  team_->destroy();
+  raise_interrupt();
+}
+
 c10::intrusive_ptr<c10d::Backend::Options> SumacBackend::getBackendOptions() {
   return c10::make_intrusive<Options>("sumac", timeout_);
 }

@@ -31,7 +31,7 @@ class SumacBackend final : public c10d::Backend {
   c10::intrusive_ptr<Options> getBackendOptions() override;
   void setTimeout(std::chrono::milliseconds timeout) override { timeout_ = timeout; }
   void abort() override { team_->close(); }
-  void shutdown() override { team_->close(); }
+  void shutdown() override;
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return team_->number(); }
 

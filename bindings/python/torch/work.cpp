@@ -19,11 +19,14 @@ std::exception_ptr exception_of(const Error& why) {
   return std::make_exception_ptr(c10::DistBackendError(here, text));
 }
 
+void raise_interrupt() {
+  if (Py_IsInitialized() == 0) return;
+  const pybind11::gil_scoped_acquire gil;
+  if (PyErr_Occurred() != nullptr) throw pybind11::error_already_set();
+}
+
 void raise(const Error& why) {
-  if (why.code == Errc::interrupted) {
-    const pybind11::gil_scoped_acquire gil;
-    if (PyErr_Occurred() != nullptr) throw pybind11::error_already_set();
-  }
+  if (why.code == Errc::interrupted) raise_interrupt();
   std::rethrow_exception(exception_of(why));
 }
 

@@ -16,6 +16,8 @@ namespace sumac::torch_backend {
 /// signal handler such as KeyboardInterrupt.
 [[noreturn]] void raise(const Error& why);
 std::exception_ptr exception_of(const Error& why);
+/// Throws the exception that a signal handler has left behind, if one has.
+void raise_interrupt();
 
 /// The memory and the last step of an operation, which outlive its Work: the thread that ends it may be another one.
 class Ending {
