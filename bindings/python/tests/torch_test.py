@@ -591,6 +591,12 @@ class Fails(unittest.TestCase):
         self.assertEqual([text.splitlines()[-1:] for text in said], [["sum 2"]] * 2)
         self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set())
 
+    def test_the_order_of_imports_does_not_matter(self):
+        for first in ("torch", "sumac_collectives.torch"):
+            program = f"import {first}; import torch.distributed as dist; print('sumac' in dist.Backend.backend_list)"
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ranks.SECONDS, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
