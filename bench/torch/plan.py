@@ -5,8 +5,6 @@ from dataclasses import dataclass
 SUMAC, GLOO, NOTHING, ALONE, COMPONENT = "sumac", "gloo", "nothing", "alone", "component"
 LABELS = {SUMAC: "sumac", GLOO: "gloo", NOTHING: "a backend that does nothing", COMPONENT: "the MPI component"}
 SIZES = {"8B": 8, "64KiB": 64 << 10, "4MiB": 4 << 20, "32MiB": 32 << 20}
-# Calls of these begin when the rank before has ended: others need a barrier before each call.
-BACK_TO_BACK = ("allreduce", "allgather", "alltoall")
 
 
 @dataclass(frozen=True)
@@ -20,6 +18,7 @@ class Cell:
     faster: float  # The least ratio of gloo's time by ours.
     over_nothing_us: float | None = None  # The most that our time may be above that of a backend that does nothing.
     over_component: float | None = None  # The most that our time may be of the MPI component's for the same.
+    has_recorder: bool = True  # PyTorch's flight recorder notes each call, as it does unless TORCH_FR_BUFFER_SIZE=0; never those of NOTHING.
 
     @property
     def iterations(self):
@@ -43,8 +42,8 @@ class Cell:
 
 def cells():
     """All cells, those with the same number of ranks together."""
-    out = [Cell("allreduce-8B-2r", "allreduce", 8, 2, 8, 15), Cell("allreduce-64KiB-2r", "allreduce", SIZES["64KiB"], 2, 10),
-           Cell("allreduce-32MiB-2r", "allreduce", SIZES["32MiB"], 2, 2.5, over_component=1.2)]
+    out = [Cell("allreduce-8B-2r", "allreduce", 8, 2, 8, 15), Cell("allreduce-8B-2r-unrecorded", "allreduce", 8, 2, 8, 15, has_recorder=False),
+           Cell("allreduce-64KiB-2r", "allreduce", SIZES["64KiB"], 2, 10), Cell("allreduce-32MiB-2r", "allreduce", SIZES["32MiB"], 2, 2.5, over_component=1.2)]
     out += [Cell(f"{kind}-{size}-2r", kind, SIZES[size], 2, 2) for kind in ("broadcast", "allgather", "reduce_scatter", "alltoall")
             for size in ("8B", "64KiB", "4MiB")]
     return [*out, Cell("allreduce-8B-4r", "allreduce", 8, 4, 4)]
