@@ -265,9 +265,11 @@ class Team:
 
     def close(self) -> None:
         """Frees what the team holds here; later calls raise ValueError. Local: other ranks may still be busy."""
-        self._core.close()
-        if self._store is not None:
-            self._store.close()
+        try:
+            self._core.close()
+        finally:  # Ctrl-C may have ended the wait for others.
+            if self._store is not None:
+                self._store.close()
 
 
 def init(timeout: float = 1800.0) -> Team:
