@@ -1,0 +1,50 @@
+"""Whole programs with the backend "sumac": their imports, and their exit."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch  # noqa: F401
+except ImportError as error:
+    print(f"skipped: {error}: make setup-python installs PyTorch")
+    sys.exit(77)
+
+import ranks
+
+# Its last operation is posted and nobody waits for it; the helper thread is alive.
+EXITS_AT_ONCE = """
+import sys
+import torch
+import torch.distributed as dist
+rank, folder = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("sumac", store=dist.FileStore(folder + "/store", 2), rank=rank, world_size=2)
+x = torch.ones(4)
+dist.all_reduce(x, async_op=True).wait()
+print("sum", int(x[0]), flush=True)
+if rank == 0:
+    dist.all_reduce(torch.ones(100000), async_op=True)
+"""
+
+
+class Programs(unittest.TestCase):
+    def test_an_exit_without_destroy_leaves_nothing(self):
+        before = set(os.listdir("/dev/shm"))
+        with tempfile.TemporaryDirectory() as folder:
+            programs = [subprocess.Popen([sys.executable, "-c", EXITS_AT_ONCE, str(rank), folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                        for rank in range(2)]
+            said = [program.communicate(timeout=ranks.SECONDS)[0] for program in programs]
+        self.assertEqual([program.returncode for program in programs], [0, 0], said)
+        self.assertEqual([text.splitlines()[-1:] for text in said], [["sum 2"]] * 2)
+        self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set())
+
+    def test_the_order_of_imports_does_not_matter(self):
+        for first in ("torch", "sumac_collectives.torch"):
+            program = f"import {first}; import torch.distributed as dist; print('sumac' in dist.Backend.backend_list)"
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ranks.SECONDS, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
