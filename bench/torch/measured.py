@@ -107,8 +107,8 @@ def _turn(call, meeting):
     cell, took = call.cell, []
     for turn in range(cell.warmup + cell.iterations):
         call.fill(turn)
-        # To fill and to check take tens of us of Python, and ranks differ in them. Another backend's barrier would leave gloo's thread
-        # without a core: its alltoall of 64 KiB took 2.4 ms behind ours, and 0.3 behind its own.
+        # To fill and to check take tens of us of Python, and ranks differ in them. Each backend has its own barrier: gloo's alltoall of
+        # 64 KiB took 2.4 ms behind ours, and 0.3 behind its own.
         dist.barrier(group=call.group)
         began = time.perf_counter_ns()
         call.run()

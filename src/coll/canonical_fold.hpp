@@ -37,7 +37,6 @@ struct CanonicalFold {
   const Fold& fold;
   const Source& source;
   std::size_t bytes;  ///< The size of each operand, and of each spare buffer.
-  bool is_guarded;    ///< The caller holds a FloatEnvGuard for all combinations.
 
   /// Returns the place of the sum of [first, first + operands): `to`, or that of the operand if it is one. Null: an
   /// operand could not be had. `free` are the spare buffers that may be used.
@@ -58,7 +57,8 @@ struct CanonicalFold {
     return to;
   }
   void combine(void* to, const std::byte* a, const std::byte* b) const {
-    if (is_guarded) return fold.kernel.combine_guarded(to, a, b, bytes / fold.element_bytes);
+    // fold_fetched() holds the guard for all combinations.
+    if (fold.kernel.is_floating()) return fold.kernel.combine_guarded(to, a, b, bytes / fold.element_bytes);
     fold.combine(to, a, b, bytes / fold.element_bytes);
   }
 };
@@ -78,9 +78,8 @@ template <class Source>
 bool fold_fetched(const Fold& fold, int operands, std::byte* out, std::byte* between, std::byte* spare,
                   std::size_t bytes, const Source& source) {
   std::optional<reduce::FloatEnvGuard> guard;
-  const bool is_guarded = fold.kernel.is_floating();
-  if (is_guarded) guard.emplace();
-  const detail::CanonicalFold<Source> folding{fold, source, bytes, is_guarded};
+  if (fold.kernel.is_floating()) guard.emplace();
+  const detail::CanonicalFold<Source> folding{fold, source, bytes};
   const std::byte* const sum = operands == 1 ? source(0, between) : folding.halves(0, operands, between, out, spare);
   if (sum != nullptr && sum != out) std::memcpy(out, sum, bytes);  // Only a lone operand lies elsewhere.
   return sum != nullptr;

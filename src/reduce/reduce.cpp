@@ -6,10 +6,10 @@
 namespace sumac::reduce {
 
 void Kernel::combine(void* out, const void* a, const void* b, std::size_t count) const noexcept {
-  if (!floating_) return combine_guarded(out, a, b, count);
+  if (!floating_) return function_(out, a, b, count);
   // The call goes through a pointer, so the compiler can move no arithmetic out of the guard's scope.
   const FloatEnvGuard guard;
-  combine_guarded(out, a, b, count);
+  function_(out, a, b, count);
 }
 
 Kernel kernel_for(Op op, Dtype dtype, Dtype tag) noexcept {

@@ -152,10 +152,10 @@ def is_interrupted(rank, size, folder):
     is through. Returns how rank 0's call ended, and what it wrote."""
     ranks.init("sumac", rank, size, folder)
     world = dist.group.WORLD
-    (folder / str(rank)).write_text(str(os.getpid()), encoding="utf-8")
     dist.all_reduce(torch.ones(4))
     said, through, end = folder / "said", folder / "through", ""
     if rank == 0:
+        (folder / "rank-0").write_text(str(os.getpid()), encoding="utf-8")
         kept = os.dup(2)
         with open(said, "w", encoding="utf-8") as text:
             os.dup2(text.fileno(), 2)
@@ -168,7 +168,7 @@ def is_interrupted(rank, size, folder):
         through.touch()
     else:
         assert ranks.comes_true(lambda: said.exists() and "waits" in said.read_text(encoding="utf-8"))
-        os.kill(int((folder / "0").read_text(encoding="utf-8")), signal.SIGINT)
+        os.kill(int((folder / "rank-0").read_text(encoding="utf-8")), signal.SIGINT)
         ranks.await_file(through)
         dist.destroy_process_group()
         del world
