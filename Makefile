@@ -24,7 +24,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch packages tar toolkit setup-packages setup-toolkit
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -97,6 +97,10 @@ soak-control: setup-dev configure ## an hour of jobs that come and go under deat
 guard: setup-guard configure ## attacks on real daemons, one for each promise of docs/security.md (build/guard.json); CASE=name for some, BEFORE=build folder to compare with
 	@cmake --build $(BUILD) -j $(JOBS) --target programs guard-programs
 	@python3 tests/guard/run.py --build $(BUILD) --out build/guard.json --case "$(CASE)" --before "$(BEFORE)"
+
+reports: setup-dev setup-bench setup-python configure ## what people reported, each with the test that failed before (build/reports.json); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target all
+	@python3 tests/reports/reports.py --build $(BUILD) --out build/reports.json --case "$(CASE)"
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

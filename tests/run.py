@@ -3,7 +3,7 @@
 JUnit report instead of its output on the screen, which changes from version to version. A few tests that fail run a second time, alone:
 real daemons and programs share this machine with its other work. A test that passes then is named as `unsteady` with its first output
 above, so that it is mended and not forgotten; --strict counts it as failed. In a sanitizer's build (make asan, make tsan) the reports of
-every process count as well, also of daemons whose end no test checks (reports.py).
+every process count as well, also of daemons whose end no test checks (sanitized.py).
 """
 import argparse
 import os
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
-import reports
+import sanitized
 
 
 def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
@@ -52,10 +52,10 @@ def main() -> int:
     parser.add_argument("--strict", action="store_true", help="a test that fails at first has failed")
     args = parser.parse_args()
 
-    sanitized = reports.sanitizers(pathlib.Path(args.build))
+    sanitizers = sanitized.sanitizers(pathlib.Path(args.build))
     folder = pathlib.Path(args.build).resolve() / "reports"
-    if sanitized:
-        os.environ.update(reports.environment(folder))
+    if sanitizers:
+        os.environ.update(sanitized.environment(folder))
     code, report = ctest(args.build, args.jobs, ["-R", args.only] if args.only else [])
     if not report.exists():
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
@@ -72,9 +72,9 @@ def main() -> int:
     for word, names in (("skipped", skipped), ("unsteady", unsteady), ("failed", failed)):
         for name in names:
             print(f"{word}: {name}")
-    found = reports.tell(folder) if sanitized else 0
+    found = sanitized.tell(folder) if sanitizers else 0
     print(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else "")
-          + (f", {found} reports of {sanitized}" if sanitized else ""), flush=True)
+          + (f", {found} reports of {sanitizers}" if sanitizers else ""), flush=True)
     return 1 if failed or code or found else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests tests/reports.py: every report counts, except a data race whose two accesses were both made by foreign code."""
+"""Tests tests/sanitized.py: every report counts, except a data race whose two accesses were both made by foreign code."""
 import pathlib
 import sys
 import tempfile
@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
-import reports  # noqa: E402
+import sanitized  # noqa: E402
 
 THEIRS = """WARNING: ThreadSanitizer: data race (pid=7)
   Write of size 8 at 0x7b1 by thread T3:
@@ -29,23 +29,23 @@ LINE = "    #1 <null> <null> (libgrpc.so.29+0x1a2b)"
 
 class Reports(unittest.TestCase):
     def test_a_race_inside_a_library_is_not_ours_whoever_made_its_thread(self):
-        self.assertFalse(reports.is_ours(THEIRS))
+        self.assertFalse(sanitized.is_ours(THEIRS))
 
     def test_one_frame_of_ours_in_one_access_is_enough(self):
         for frame in ("    #2 sumac::base::Log::say() ../../src/base/log.cpp:12 (manager_test+0x1)",
-                      f"    #2 sumac::base::Log::say() {reports.SOURCE}/src/base/log.hpp:12 (manager_test+0x1)",
+                      f"    #2 sumac::base::Log::say() {sanitized.SOURCE}/src/base/log.hpp:12 (manager_test+0x1)",
                       "    #2 sumac::control::v1::Link::Clear() src/control/generated/control.pb.cc:12:3 (sharp_am+0x1)",
                       "    #2 a line that this does not understand"):
-            self.assertTrue(reports.is_ours(THEIRS.replace(LINE, f"{LINE}\n{frame}")), frame)
+            self.assertTrue(sanitized.is_ours(THEIRS.replace(LINE, f"{LINE}\n{frame}")), frame)
 
     def test_a_race_of_which_one_stack_is_lost_counts(self):
         stack = THEIRS[THEIRS.index("    #0 memcpy"):THEIRS.index("\n\n  Thread T3")]
-        self.assertTrue(reports.is_ours(THEIRS.replace(stack, "    [failed to restore the stack]")))
-        self.assertTrue(reports.is_ours(THEIRS.replace("Previous read", "As if synchronized via sleep")))
+        self.assertTrue(sanitized.is_ours(THEIRS.replace(stack, "    [failed to restore the stack]")))
+        self.assertTrue(sanitized.is_ours(THEIRS.replace("Previous read", "As if synchronized via sleep")))
 
     def test_other_reports_count_whoever_is_in_them(self):
         for kind in ("ThreadSanitizer: heap-use-after-free", "AddressSanitizer: heap-buffer-overflow", "LeakSanitizer: detected memory leaks"):
-            self.assertTrue(reports.is_ours(THEIRS.replace("ThreadSanitizer: data race", kind)), kind)
+            self.assertTrue(sanitized.is_ours(THEIRS.replace("ThreadSanitizer: data race", kind)), kind)
 
     def test_memory_lost_in_an_mpi_program_is_ours_if_the_component_took_it(self):
         theirs = """==1==ERROR: LeakSanitizer: detected memory leaks
@@ -62,13 +62,13 @@ Indirect leak of 8 byte(s) in 1 object(s) allocated from:
 """
         handed_on = theirs.replace("    #2", "    #2 0x7f4 in NBC_Sched_commit (/usr/lib/openmpi3/mca_coll_libnbc.so+0x776e)\n"
                                    "    #3 0x7f5 in reduce_init ../../bindings/mpi/collectives/reduce.c:40\n    #4")
-        self.assertFalse(reports.is_ours(handed_on))
-        self.assertTrue(reports.is_ours(handed_on.replace("libnbc", "hcoll")))
-        self.assertFalse(reports.is_ours(theirs))
-        self.assertTrue(reports.is_ours(ours))
+        self.assertFalse(sanitized.is_ours(handed_on))
+        self.assertTrue(sanitized.is_ours(handed_on.replace("libnbc", "hcoll")))
+        self.assertFalse(sanitized.is_ours(theirs))
+        self.assertTrue(sanitized.is_ours(ours))
 
     def test_memory_lost_by_the_libraries_of_another_program_counts(self):
-        self.assertTrue(reports.is_ours("""==1==ERROR: LeakSanitizer: detected memory leaks
+        self.assertTrue(sanitized.is_ours("""==1==ERROR: LeakSanitizer: detected memory leaks
 
 Direct leak of 16 byte(s) in 1 object(s) allocated from:
     #0 0x7f1 in __interceptor_malloc ../../../../src/libsanitizer/asan/asan_malloc_linux.cpp:69
@@ -81,7 +81,7 @@ Direct leak of 16 byte(s) in 1 object(s) allocated from:
             ours = THEIRS.replace(LINE, f"{LINE}\n    #2 f() ../../src/base/log.cpp:12 (x+0x1)")
             pathlib.Path(folder, "report.sharp_an.12").write_text(line + THEIRS + line + line + ours + line + "ThreadSanitizer: reported 2 warnings\n", encoding="utf-8")
             pathlib.Path(folder, "report.sharpd.13").write_text(line + "ERROR: LeakSanitizer: detected memory leaks\n", encoding="utf-8")
-            count, foreign = reports.judge(pathlib.Path(folder))
+            count, foreign = sanitized.judge(pathlib.Path(folder))
             self.assertEqual((len(count), len(foreign)), (2, 1))
             self.assertIn("report.sharpd.13", count[1])
 
@@ -89,7 +89,7 @@ Direct leak of 16 byte(s) in 1 object(s) allocated from:
         with tempfile.TemporaryDirectory() as folder:
             old = pathlib.Path(folder, "of", "before")
             old.mkdir(parents=True)
-            variables = reports.environment(old.parent)
+            variables = sanitized.environment(old.parent)
             self.assertFalse(old.exists())
             self.assertIn(f"log_path={old.parent}/report", variables["ASAN_OPTIONS"])
 

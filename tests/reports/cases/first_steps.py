@@ -1,0 +1,5 @@
+"""Installing, building and starting, on more than one distribution."""
+
+from case import Case
+
+CASES: list[Case] = []
