@@ -29,6 +29,7 @@ static struct area {
   _Alignas(kLine) _Atomic uint32_t ball;
   own_line own[kAreaRanksMax];
   int64_t notes[kAreaRanksMax][kAreaIterationsMax];
+  _Alignas(4096) char copies[2][kAreaCopyBytes];
 } * area;
 
 static int my_rank, rank_count, must_yield;
@@ -153,3 +154,4 @@ void area_note(int iteration, int64_t ticks) { area->notes[my_rank][iteration] =
 const int64_t* area_notes(void) { return &area->notes[0][0]; }
 void area_put(double number) { area->own[my_rank].number = number; }
 double area_get(int rank) { return area->own[rank].number; }
+char* area_copies(int rank) { return area->copies[rank]; }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { kAreaRanksMax = 64, kAreaIterationsMax = 4096, kAreaKindBytes = 32 };
+enum { kAreaRanksMax = 64, kAreaIterationsMax = 4096, kAreaKindBytes = 32, kAreaCopyBytes = 4 << 20 };
 
 /** Rank 0 was told to do this, and tells the others. */
 typedef struct {
@@ -39,6 +39,9 @@ const int64_t* area_notes(void);
 /** A number per rank, read by all after an area_align(). */
 void area_put(double number);
 double area_get(int rank);
+
+/** Memory of rank 0 or 1 that both map, [kAreaCopyBytes]. Its pages appear when they are written. */
+char* area_copies(int rank);
 
 /** Binds this process to the rank-th core of those it may use. @return 0, or -1: there are fewer cores. */
 int area_pin(int rank);

@@ -7,14 +7,15 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "bench/host/copies.h"
 #include "bench/host/ticks.h"
 #include "bench/host/world.h"
 
 /* A call is measured in one of these ways. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
  * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
  * library, or with arithmetic (post busy). Dup and first: communicators. Osu: the same buffers again and again, as the programs osu_*
- * measure. */
-typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kOsu } way;
+ * measure. Copies: no call at all but the copies that an alltoall or allgather can't do without (copies.h). */
+typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kOsu, kCopies } way;
 
 static const struct {
   const char* name;
@@ -43,6 +44,7 @@ static const struct {
     {"osu-alltoall", kAlltoall, kOsu},
     {"osu-gather", kGather, kOsu},
     {"osu-scatter", kScatter, kOsu},
+    {"copies", kAlltoall, kCopies},
 };
 
 static int find(const char* name) {
@@ -70,6 +72,8 @@ const char* cell_refuses(const area_command* command) {
   if (command->iterations < 1 || command->warmup < 0 || total > kAreaIterationsMax)
     return "too many or too few iterations";
   if (has_data(kind) == (command->bytes == 0)) return "a size where none belongs, or none where one does";
+  if (kKinds[kind].how == kCopies && (world_size() != 2 || command->bytes > kAreaCopyBytes))
+    return "copies are between two ranks, of at most 4 MiB";
   if (has_data(kind) && command->bytes % width_of(kind, command->bytes) != 0) return "not a multiple of the type";
   return NULL;
 }
@@ -425,6 +429,41 @@ static long run_osu(const cell* c, int total) {
   return errors + check(c, 1);
 }
 
+/* One block from the rank's own cache and one from the other's, which has just written it. */
+static long run_copies(const cell* c, int total, int by) {
+  const size_t bytes = block_bytes(c);
+  char *mine = area_copies(c->rank), *theirs = area_copies(1 - c->rank);
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    fill(c, i);
+    memcpy(mine, block(c->call.send, c, 1 - c->rank), bytes);
+    area_align();
+    const int64_t start = ticks_fenced();
+    copies_do(by, block(c->call.receive, c, c->rank), block(c->call.send, c, c->rank), bytes);
+    copies_do(by, block(c->call.receive, c, 1 - c->rank), theirs, bytes);
+    area_note(i, ticks_fenced() - start);
+    area_align();
+    errors += check(c, i);
+  }
+  return errors;
+}
+
+/* The result is that of the fastest way. */
+static long run_every_copy(const cell* c, const area_command* command, cell_result* result) {
+  const int total = command->warmup + command->iterations;
+  long errors = 0;
+  for (int by = 0; by < kCopyWays; ++by) {
+    if (!copies_has(by)) continue;
+    errors += run_copies(c, total, by);
+    area_align();
+    if (c->rank != 0) continue;
+    const bench_summary each = summarise(c, command, cell_stamp_ticks(1));
+    if (result->call.median == 0 || each.median < result->call.median) result->call = each;
+  }
+  area_align();
+  return errors;
+}
+
 static long run_communicators(const cell* c, int total) {
   const int first = kKinds[c->kind].how == kFirst;
   long errors = 0;
@@ -475,10 +514,11 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
     case kDup:
     case kFirst: errors = run_communicators(&c, total); break;
     case kOsu: errors = run_osu(&c, total), verified = 2; break;
+    case kCopies: errors = run_every_copy(&c, command, result); break;
   }
   area_align();
   const int bursts = kKinds[c.kind].how == kBackToBack && command->bytes <= kBurstBlockMax;
-  if (c.rank == 0) result->call = summarise(&c, command, cell_stamp_ticks(!bursts));
+  if (c.rank == 0 && kKinds[c.kind].how != kCopies) result->call = summarise(&c, command, cell_stamp_ticks(!bursts));
   area_align();
   if (kKinds[c.kind].kind == kBarrier) errors += barrier_errors(&c, verified = total < 200 ? total : 200);
   must(world_call(kBarrier, &c.call), "barrier");

@@ -74,6 +74,17 @@ class Hostbench(unittest.TestCase):
                     running.ask(cell, SECONDS, 10)
             self.assertEqual(running.ask(P.Cell("", "barrier"), SECONDS, 10)["errors"], 0)
 
+    def test_the_copies_that_are_a_limit_are_checked_like_a_collective(self):
+        with Running(PLAIN, 2, False, {}, SECONDS) as running:
+            answer = running.ask(P.Cell("", "alltoall", 64 * P.KIB).copies(2), SECONDS, 10)
+            self.assertEqual((answer["errors"], answer["verified"]), (0, 30))
+            self.assertGreater(answer["ns"], 0)
+            with self.assertRaisesRegex(ProgramFailed, "at most 4 MiB"):
+                running.ask(P.Cell("", "copies", 8 * P.MIB), SECONDS, 10)
+        with Running(PLAIN, 3, False, {}, SECONDS) as running:
+            with self.assertRaisesRegex(ProgramFailed, "between two ranks"):
+                running.ask(P.Cell("", "copies", 64 * P.KIB), SECONDS, 10)
+
     def test_wrong_results_are_found(self):
         for lie, cell in (("sum", P.Cell("the sum", "allreduce", 1024)), ("barrier", P.Cell("the barrier", "barrier"))):
             liar = Started([*LAUNCH, "-x", f"LD_PRELOAD={BROKEN}", "-x", f"BROKEN_MPI={lie}", MPI])

@@ -136,9 +136,7 @@ class Measuring:
         peers = [name for name in group.peers if self.takes_part(cell, name, running, cycle)]
         peers = peers[turn % len(peers):] + peers[:turn % len(peers)] if peers else []
         if group.bare and P.BARE in running:
-            answer = self.ask(group, cell, P.BARE, running)
-            if answer:
-                self.file(cell, P.BARE, answer)
+            self.ask_bare(group, cell, running)
         if group.reference not in running or not peers:
             for name in [group.reference, *peers]:
                 answer = self.ask(group, cell, name, running)
@@ -147,6 +145,13 @@ class Measuring:
             return
         for index, peer in enumerate(peers):
             self.one_pair(group, cell, start, peer, running, peer_first=(turn + index) % 2)
+
+    def ask_bare(self, group, cell, running):
+        """Asks for the cell, and for the copies that are its limit."""
+        for asked, column in ((cell, P.BARE), (cell.copies(group.ranks), P.COPIES)):
+            answer = asked and self.ask(group, asked, P.BARE, running)
+            if answer:
+                self.file(cell, column, answer)
 
     def one_pair(self, group, cell, start, peer, running, peer_first):
         order = (peer, group.reference) if peer_first else (group.reference, peer)

@@ -7,6 +7,7 @@ from core.cases import chosen
 KIB, MIB = 1 << 10, 1 << 20
 
 SUMAC, BARE, OFF, THREAD = "sumac", "bare", "sumac-off", "sumac-thread"
+COPIES = "copies"  # the column of the copies that a cell can't do without
 OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5 = "ompi4", "mpich4", "ompi5", "ompi5-sm", "mpich5"
 # These are the same programs with the component of another build.
 BEFORE, BEFORE_OFF, BEFORE_THREAD = "before", "before-off", "before-thread"
@@ -33,6 +34,13 @@ class Cell:
     iterations: int = 0
     skipped: int = None  # calls before those that are measured
     is_mean: bool = False  # a turn's number is the mean over its iterations, not the median
+
+    def copies(self, ranks):
+        """Returns the cell whose time is the limit of this one, or None: each rank copies one block within its core and one out of the
+        other's cache. Below 64 KiB the time to meet counts for more than the bytes."""
+        if ranks != 2 or self.kind not in ("alltoall", "allgather") or self.bytes < 64 * KIB:
+            return None
+        return Cell(self.name, "copies", self.bytes)
 
     @property
     def turns(self):

@@ -84,7 +84,8 @@ def row(cell, group, results, absent):
     every = {peer: results.pairs[cell.name, peer] for peer in group.rivals if (cell.name, peer) in results.pairs}
     return T.entry(
         cell.name, cell.unit, results.value(cell.name, group.reference),
-        {P.LABELS[peer]: results.value(cell.name, peer) for peer in group.rivals}, cell.limit,
+        {P.LABELS[peer]: results.value(cell.name, peer) for peer in group.rivals},
+        results.value(cell.name, P.COPIES) if cell.limit is None else cell.limit,
         results.value(cell.name, P.BARE) if group.bare else None, ranks=group.ranks, bytes=cell.bytes, best_peer=P.LABELS.get(best),
         ratio=ratio, ratio_interval=list(spread) if spread else None, **V.keys(word, why, must_text(cell)),
         ratios={P.LABELS[peer]: pairs.ratio for peer, pairs in every.items()},
@@ -122,7 +123,7 @@ def off_row(group, results):
         cacheline_ns=results.trip_ns(first.name), **compared(first, group, results))
 
 
-HEAD = ("case", "unit", "bare", *(P.LABELS[peer] for peer in P.PEERS), "Sumac", "best peer / Sumac", "95 %", "must hold", "",
+HEAD = ("case", "unit", "limit", "bare", *(P.LABELS[peer] for peer in P.PEERS), "Sumac", "best peer / Sumac", "95 %", "must hold", "",
         "cache line")
 
 
@@ -133,7 +134,7 @@ def table(entries):
         unit, spread = entry["unit"], entry["ratio_interval"]
         peers = [number(entry["peers"].get(P.LABELS[peer]), unit) for peer in P.PEERS]
         peers = [f"**{text}**" if P.LABELS[peer] == entry["best_peer"] else text for text, peer in zip(peers, P.PEERS)]
-        body.append((entry["case"], unit, number(entry["bare"], unit), *peers, number(entry["sumac"], unit),
+        body.append((entry["case"], unit, number(entry["limit"], unit), number(entry["bare"], unit), *peers, number(entry["sumac"], unit),
                      f"{entry['ratio']:.2f}" if entry["ratio"] and unit != "%" else "-",
                      T.interval_text(spread if unit != "%" else None), entry["must"], entry["verdict"],
                      f"{entry['cacheline_ns']:.0f} ns" if entry["cacheline_ns"] else "-",

@@ -115,6 +115,16 @@ class Rows(unittest.TestCase):
         self.assertEqual(row["ratio_interval"], [2.0, 2.0])
         self.assertIn("**2.00**", report.table([row])[2])
 
+    def test_large_moves_of_two_ranks_stand_beside_their_copies(self):
+        for name, limit in (("alltoall-64KiB-2r", 5.0), ("allgather-1MiB-2r", 5.0), ("alltoall-1KiB-2r", None), ("bcast-64KiB-2r", None)):
+            cell, group, table = table_of(name, 6.0, ompi4=7.0)
+            asked = cell.copies(2)
+            self.assertEqual(asked is not None, limit is not None, name)
+            if asked:
+                self.assertEqual((asked.kind, asked.bytes, cell.copies(3)), ("copies", cell.bytes, None))
+                table.cell(asked.name, P.COPIES).values.append(5.0)
+            self.assertEqual(report.row(cell, group, table, {})["limit"], limit, name)
+
     def test_off_cost_is_one_row_and_its_value_is_the_ratio(self):
         group = next(group for group in P.groups(2) if group.name == "off-cost")
         for ours, ok in ((1.0, True), (1.019, True), (1.03, False), (0.97, False)):
