@@ -72,7 +72,7 @@ bench-host: setup-bench configure ## shared memory against every MPI, inside thi
 
 bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interposed library and without (build/mpi.json, 90 minutes); CASE=name for some, WITHOUT=abi,impi
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
-	@python3 bench/mpi/run.py --build $(BUILD) --out build/mpi.json --case "$(CASE)" --without "$(WITHOUT)"
+	@python3 bench/mpi/run.py --build $(BUILD) --out build/mpi.json --case "$(CASE)" --without "$(WITHOUT)" $(if $(BEFORE),--before "$(BEFORE)")
 
 bench-torch: setup setup-python configure ## PyTorch's collectives by Sumac beside gloo, inside this host (build/torch.json, 15 minutes); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target py_torch py_core cacheline

@@ -16,6 +16,13 @@ def keys(pairs, value):
             "before_ok": spread[0] <= ALLOWED if spread else None}
 
 
+def keys_of(name, column, results, without_value=False):
+    """Returns the same keys from the pairs of a cell with the other build's column; no key if there is no such column."""
+    if not column:
+        return {}
+    return keys(inverse(results.pairs.get((name, column))), None if without_value else results.value(name, column))
+
+
 def inverse(pairs):
     """Returns pairs with the inverse ratios; None stays None."""
     if pairs is None:

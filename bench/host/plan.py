@@ -79,11 +79,7 @@ class Group:
     bare: bool = False
     apart: bool = False  # one program at a time: their helper threads do not sleep between turns, and there are no pairs
     options: dict = field(default_factory=dict)
-
-    @property
-    def before(self):
-        """Returns the column of another build; None if there is none."""
-        return next((peer for peer in self.peers if peer in BEFORE_OF.values()), None)
+    before: str = None  # the peer that is the same program with another build of ours
 
     @property
     def rivals(self):
@@ -178,7 +174,12 @@ def groups(cores):
 
 def with_before(every):
     """Returns the same groups; those with peers have the component of another build as one more peer."""
-    return [Group(**{**group.__dict__, "peers": (*group.peers, BEFORE_OF[group.reference])}) if group.peers else group for group in every]
+    return [beside(group, BEFORE_OF[group.reference]) if group.peers else group for group in every]
+
+
+def beside(group, before):
+    """Returns the group with one more peer, the column of another build."""
+    return Group(**{**group.__dict__, "peers": (*group.peers, before), "before": before})
 
 
 def choose(every, only):

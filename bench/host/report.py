@@ -98,9 +98,7 @@ def row(cell, group, results, absent):
 
 def compared(cell, group, results):
     """Returns the keys of an entry that compare with another build; none if there is no other build."""
-    if not group.before:
-        return {}
-    return B.keys(B.inverse(results.pairs.get((cell.name, group.before))), None if cell.band else results.value(cell.name, group.before))
+    return B.keys_of(cell.name, group.before, results, without_value=bool(cell.band))
 
 
 def off_row(group, results):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.cases import chosen
-from host.plan import KIB, MIB, Cell, Group, size_name
+from host.plan import KIB, MIB, Cell, Group, beside, size_name
 
 OPENMPI4, OPENMPI5, MPICH4, MPICH5, ABI, IMPI = MPIS = ("openmpi4", "openmpi5", "mpich4", "mpich5", "abi", "impi")
 LABELS = {OPENMPI4: "Open MPI 4.1", OPENMPI5: "Open MPI 5", MPICH4: "MPICH 4.0", MPICH5: "MPICH 5", ABI: "MPICH 5 libmpi_abi", IMPI: "Intel MPI 2021"}
@@ -34,6 +34,10 @@ def with_sumac(mpi):
 
 def off(mpi):
     return f"{mpi}+off"
+
+
+def before(mpi):
+    return f"{mpi}+before"
 
 
 def median_case(mpi):
@@ -80,6 +84,11 @@ def groups(mpis):
     """Returns all groups for these MPIs."""
     out = [make(mpi) for make in (two_ranks, off_cost, eight_ranks) for mpi in mpis]
     return out + [osu(mpi) for mpi in mpis if mpi == OPENMPI4]
+
+
+def with_before(every):
+    """Returns the same groups; where calls of Sumac are timed, the interposed library of another build is one more peer."""
+    return [beside(group, before(group.cells[0].mpi)) if group.cells[0].sort == TIMED else group for group in every]
 
 
 def cases(every):

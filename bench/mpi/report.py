@@ -1,5 +1,6 @@
 """Judges the cases of `make bench-mpi`, and prints its tables."""
 
+from core import before as B
 from core import table as T
 from core import verdict as V
 from core.pairs import Pairs, median
@@ -79,7 +80,7 @@ def row(cell, group, results):
     return T.entry(
         cell.case, cell.unit, results.value(cell.name, column(cell)), {P.LABELS[cell.mpi]: results.value(cell.name, cell.mpi)}, None, None,
         ranks=group.ranks, bytes=cell.bytes, ratio=pairs.ratio, ratio_interval=listed(pairs.interval), **V.keys(word, why, must_text(cell)),
-        **taken(group, [cell], results))
+        **taken(group, [cell], results), **B.keys_of(cell.name, group.before, results))
 
 
 def listed(interval):
@@ -185,13 +186,14 @@ OSU_HEAD = ("OSU's loop", "MPI alone, us", "with Sumac, us", "MPI / Sumac", "95 
 
 def table(entries):
     """Returns the lines of the tables in Markdown: all cases, and the sizes of OSU's loop."""
+    with_before = any("before" in one for one in entries)
     body = [(one["case"], one["unit"], number(next(iter(one["peers"].values())), one["unit"]), number(one["sumac"], one["unit"]),
              f"{one['ratio']:.2f}" if one.get("ratio") else "-", T.interval_text(one.get("ratio_interval")), one["must"], one["verdict"],
-             f"{one['cacheline_ns']:.0f} ns" if one.get("cacheline_ns") else "-") for one in entries]
+             f"{one['cacheline_ns']:.0f} ns" if one.get("cacheline_ns") else "-", *(B.texts(one) if with_before else ())) for one in entries]
     sizes = [(f"{one['case']} {size['size']}", number(size["peer"], "us"), number(size["sumac"], "us"),
               f"{size['ratio']:.2f}" if size["ratio"] else "-", T.interval_text(size["ratio_interval"]))
              for one in entries for size in one.get("sizes", ())]
-    return T.markdown(HEAD, body) + (["", *T.markdown(OSU_HEAD, sizes)] if sizes else [])
+    return T.markdown((*HEAD, *(B.HEAD if with_before else ())), body) + (["", *T.markdown(OSU_HEAD, sizes)] if sizes else [])
 
 
 def by_mpi(entries):
