@@ -8,7 +8,7 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 # Set these on the command line: make test TESTS=wire, make lint ALL=1, make fuzz FUZZ_SECONDS=600, make lab FABRIC=file.yaml,
-# make bench-host CASE=barrier-2r BEFORE=../before/build/dev (bench-fabric and guard take BEFORE too)
+# make bench-host CASE=barrier-2r BEFORE=../before/build/dev (bench-fabric, -mpi, -torch, -control and guard take BEFORE too)
 TESTS ?=
 CASE ?=
 BEFORE ?=
@@ -76,7 +76,7 @@ bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interpo
 
 bench-torch: setup setup-python configure ## PyTorch's collectives by Sumac beside gloo, inside this host (build/torch.json, 15 minutes); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target py_torch py_core cacheline
-	@PYTHONPATH=$(CURDIR)/$(BUILD)/python build/python/bin/python bench/torch/run.py --build $(BUILD) --out build/torch.json --case "$(CASE)"
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/python build/python/bin/python bench/torch/run.py --build $(BUILD) --out build/torch.json --case "$(CASE)" $(if $(BEFORE),--before "$(BEFORE)")
 
 bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
@@ -88,7 +88,7 @@ bench-crossover: setup configure ## where a tree pays and where not: hosts, roun
 
 bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test
-	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am --also $(BUILD)/bin/tree-bench --golden $(BUILD)/tests/golden_test --out build/control.json
+	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am $(if $(BEFORE),--before $(BEFORE)/bin/sharp_am) --also $(BUILD)/bin/tree-bench --golden $(BUILD)/tests/golden_test --out build/control.json
 
 soak-control: setup-dev configure ## an hour of jobs that come and go under deaths, and a manager that does not grow; SECONDS=n for another time
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench

@@ -10,11 +10,12 @@
 int main(int argc, char** argv) {
   using namespace sumac::bench;
   CLI::App app{"Plays the nodes and sharpds of a cluster against a real sharp_am on loopback, and measures."};
-  std::string am, out, golden;
+  std::string am, before, out, golden;
   std::vector<std::string> only, also;
   bool quick = false;
   Scale scale;
   app.add_option("--am", am, "The sharp_am to start")->required();
+  app.add_option("--before", before, "Another sharp_am: each case that times the manager runs with it too");
   app.add_option("--out", out, "Where the figures go, as JSON");
   app.add_option("--only", only, "Some of: begin, throughput, restart, release, comms, memory, page; and soak");
   app.add_option("--also", also, "Programs that print a case of their own as last line");
@@ -62,14 +63,18 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
-  Report report;
+  Report report, older;
   int code = 0;
-  const auto run = [&](const char* name, auto function) {
-    if (!only.empty() && std::ranges::find(only, name) == only.end()) return;
-    if (auto done = function(am, scale, report); !done) {
-      fmt::print(stderr, "control-bench: {}: {}\n", name, done.error().context);
+  const auto run_with = [&](const std::string& manager, const char* name, auto function, Report& into) {
+    if (auto done = function(manager, scale, into); !done) {
+      fmt::print(stderr, "control-bench: {} with {}: {}\n", name, manager, done.error().context);
       code = 1;
     }
+  };
+  const auto run = [&](const char* name, auto function) {
+    if (!only.empty() && std::ranges::find(only, name) == only.end()) return;
+    run_with(am, name, function, report);
+    if (!before.empty()) run_with(before, name, function, older);
   };
   run("begin", begin_latency);
   run("throughput", throughput);
@@ -79,6 +84,7 @@ int main(int argc, char** argv) {
   run("memory", memory);
   run("page", page_clients);
   if (quick || std::ranges::find(only, "soak") != only.end()) run("soak", soak);
+  report.compare(older);
   const auto other = [&](const std::string& program, auto function) {
     if (auto done = function(program, report); !done) {
       fmt::print(stderr, "control-bench: {}: {}\n", program, done.error().context);

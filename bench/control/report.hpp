@@ -1,5 +1,6 @@
 #pragma once
-// The content of build/control.json: a list of {"case", "unit", "sumac", "limit", "trials"}.
+// The content of build/control.json: a list of {"case", "unit", "sumac", "limit", "trials"}, and with another manager to
+// compare with {"before", "over_before"}.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,6 +20,18 @@ class Report {
     fmt::print("{:24} {:>12.3f} {:8} {} {:>10.0f}  {} trials{}\n", name, value, unit,
                holds == Holds::at_most ? "at most " : "at least", limit, trials, kept ? "" : "   NOT KEPT");
     std::fflush(stdout);
+  }
+  /// Adds to each row the same case's number from the other manager's rows, and our number by it.
+  void compare(const Report& other) {
+    for (auto& row : rows_)
+      for (const auto& before : other.rows_) {
+        if (before["case"] != row["case"]) continue;
+        const double ours = row["sumac"], theirs = before["sumac"];
+        row["before"] = theirs;
+        row["over_before"] = theirs != 0 ? nlohmann::json(ours / theirs) : nlohmann::json();
+        fmt::print("{:24} {:>12.3f} {:8} before {:.3f}, {:.2f} x before\n", row["case"].get<std::string>(), ours,
+                   row["unit"].get<std::string>(), theirs, theirs != 0 ? ours / theirs : 0);
+      }
   }
   Result<> write(const std::string& path) const {
     std::ofstream file(path);

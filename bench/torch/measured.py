@@ -1,9 +1,13 @@
-"""The processes that are measured. Each has one group of every backend, so that backends take turns a few milliseconds apart."""
+"""The processes that are measured. Each has one group of every backend, so that backends take turns a few milliseconds apart.
 
+As a program it measures one cell with the package that PYTHONPATH names, which may be of another build."""
+
+import json
 import os
 import pathlib
 import pickle
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -11,7 +15,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from plan import GLOO, NOTHING, SUMAC
+from plan import GLOO, NOTHING, SUMAC, cells
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" / "tests"))
 from ranks import become_host  # noqa: E402
@@ -143,6 +147,15 @@ def turns(cell, cycles):
     return _fork(cell.ranks, body)
 
 
+def turns_of(build, cell, cycles):
+    """The same with the package of another build folder, in an interpreter of its own: a process loads one package only."""
+    done = subprocess.run([sys.executable, __file__, cell.name, str(cycles)], stdout=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(build / "python"), "SUMAC_HOME": str(build)})
+    if done.returncode != 0:
+        raise RuntimeError(f"with the package of {build}: {done.stdout.strip().splitlines()[-1:] or done.returncode}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def idle_share(seconds, waits):
     """The share of a core that two processes take while their group is left alone, or while one waits for the other."""
 
@@ -200,3 +213,7 @@ def losses(backend, hosts):
         return found
 
     return _fork(size, body)
+
+
+if __name__ == "__main__":
+    print(json.dumps(turns(next(cell for cell in cells() if cell.name == sys.argv[1]), int(sys.argv[2]))))

@@ -1,5 +1,6 @@
 """Judges the cells, and prints the table."""
 
+from core import before as B
 from core import table as T
 from core import verdict as V
 from core.pairs import median
@@ -22,7 +23,8 @@ def row(cell, results, trip_ns):
     return T.entry(cell.name, "us", mine.value, peers, None,
                    results.value(cell.name, P.NOTHING), ranks=cell.ranks, bytes=cell.bytes, best_peer=P.LABELS[P.GLOO], ratio=ratio,
                    ratio_interval=list(interval) if interval else None, **V.keys(word, why, cell.must()), pairs={P.LABELS[P.GLOO]: len(pairs.values)},
-                   cacheline_ns=trip_ns, failures={P.LABELS[name]: one.failures for name, one in results.of(cell.name).items() if one.failures}, **more)
+                   cacheline_ns=trip_ns, failures={P.LABELS[name]: one.failures for name, one in results.of(cell.name).items() if one.failures}, **more,
+                   **B.keys_of(cell.name, B.COLUMN if results.cell(cell.name, B.COLUMN).values else None, results))
 
 
 def _verdict(cell, mine, ratio, interval, above, by_component):
@@ -76,7 +78,10 @@ def limited(case, unit, value, at_most, failure=None, **more):
 
 def table(entries):
     """The lines of the table in Markdown."""
+    with_before = any("before" in one for one in entries)
     body = [(one["case"], one["unit"], number(one["bare"], one["unit"]), number(one["peers"].get(P.LABELS[P.GLOO]), one["unit"]),
              number(one["sumac"], one["unit"]), f"{one['ratio']:.2f}" if one["ratio"] else "-", T.interval_text(one["ratio_interval"]), one["must"],
-             one["verdict"], f"{one['cacheline_ns']:.0f} ns" if one["cacheline_ns"] else "-") for one in entries]
-    return T.markdown(("case", "unit", "nothing", "gloo", "Sumac", "gloo / Sumac", "95 %", "must hold", "", "cache line"), body)
+             one["verdict"], f"{one['cacheline_ns']:.0f} ns" if one["cacheline_ns"] else "-",
+             *(B.texts(one) if with_before else ())) for one in entries]
+    head = ("case", "unit", "nothing", "gloo", "Sumac", "gloo / Sumac", "95 %", "must hold", "", "cache line")
+    return T.markdown((*head, *(B.HEAD if with_before else ())), body)

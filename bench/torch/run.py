@@ -16,6 +16,7 @@ from pathlib import Path
 
 # Behind PyTorch's folder: this one has a folder of the same name.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+from core import before as B  # noqa: E402
 from core import verdict as V  # noqa: E402
 from core.cells import Results  # noqa: E402
 from core.table import entry, write  # noqa: E402
@@ -43,7 +44,7 @@ def measure(cell, results, start, trips):
     """One start of a cell."""
     trips.setdefault(cell.name, []).append(cacheline_ns(measure.build))
     try:
-        cycles = measured.turns(cell, CYCLES)
+        cycles, older = turns_of_both(cell, start)
         if cell.over_component is not None:
             results.cell(cell.name, P.COMPONENT).values.append(component.allreduce_us(measure.build, cell))
     except RuntimeError as failure:
@@ -53,6 +54,19 @@ def measure(cell, results, start, trips):
         for name, value in took.items():
             results.cell(cell.name, name).values.append(value)
         results.pair(cell.name, P.GLOO).add(start, took[P.GLOO] / took[P.SUMAC])
+    for ours, theirs in zip(cycles, older):
+        results.cell(cell.name, B.COLUMN).values.append(theirs[P.SUMAC])
+        results.pair(cell.name, B.COLUMN).add(start, theirs[P.SUMAC] / ours[P.SUMAC])
+
+
+def turns_of_both(cell, start):
+    """The cycles of a start with this build's package, and with the other build's (none if there is none). Which comes first alternates."""
+    if not measure.before:
+        return measured.turns(cell, CYCLES), []
+    if start % 2:
+        older = measured.turns_of(measure.before, cell, CYCLES)
+        return measured.turns(cell, CYCLES), older
+    return measured.turns(cell, CYCLES), measured.turns_of(measure.before, cell, CYCLES)
 
 
 def collectives(cells, minutes):
@@ -135,6 +149,8 @@ def main():
     parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
     parser.add_argument("--out", type=Path, default=Path("build/torch.json"), help="the table goes there, as JSON and as .txt")
     parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only; * stands for any part of a name")
+    parser.add_argument("--before", metavar="BUILD", type=Path, help="another build directory: its package in turns with this one's inside "
+                        "this host, and whether this one is slower")
     parser.add_argument("--minutes", type=float, default=20, help="no new start after so long (20)")
     parser.add_argument("--list", action="store_true", help="the names of the cases")
     arguments = parser.parse_args()
@@ -147,15 +163,18 @@ def main():
         return 0
     if len(os.sched_getaffinity(0)) < 2:
         sys.exit("bench-torch: this process may use one core only; the ranks need two")
-    measure.build = arguments.build
+    measure.build, measure.before = arguments.build, arguments.before and arguments.before.resolve()
     os.environ["SUMAC_HOME"] = str(arguments.build.resolve())  # A tree of the job's own is of this build.
     entries = collectives([cell for cell in P.cells() if cell.name in names], arguments.minutes)
     entries += [other(case) for case in P.OTHERS if case in names]
     entries += [between_hosts(case, arguments.build) for case in P.BETWEEN if case.name in names]
-    lines = report.table(entries)
+    lines, status = report.table(entries), 0
+    if measure.before:
+        words, status = B.summary([one for one in entries if "before" in one])
+        lines += ["", f"before: the package of {arguments.before}.", *words]
     write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
-    return complain(entries, lambda column: column != "sumac")
+    return max(complain(entries, lambda column: column != "sumac"), status)
 
 
 if __name__ == "__main__":
