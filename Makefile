@@ -13,6 +13,7 @@ TESTS ?=
 CASE ?=
 BEFORE ?=
 WITHOUT ?=
+WERROR ?=
 MPI ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
@@ -49,7 +50,7 @@ component: ## build only the component, for the Open MPI 4.1 or 5.0 below MPI=/p
 	@cmake -DPREFIX="$(MPI)" -P cmake/OpenMpi.cmake > /dev/null
 	@$(MAKE) setup
 	@folder=build/component-$$(cmake -DPREFIX="$(MPI)" -P cmake/OpenMpi.cmake); \
-	cmake --preset release -B $$folder -DSUMAC_OPENMPI_PREFIX="$(MPI)" --log-level=WARNING; \
+	cmake --preset release -B $$folder -DSUMAC_OPENMPI_PREFIX="$(MPI)" --log-level=WARNING > /dev/null; \
 	cmake --build $$folder -j $(JOBS) --target mca_coll_hcoll; \
 	echo "component: $(CURDIR)/$$folder/lib/openmpi/mca_coll_hcoll.so; start a program of that Open MPI by"; \
 	echo "  mpirun --mca mca_base_component_path $(CURDIR)/$$folder/lib/openmpi:\$$(ompi_info --path pkglibdir --parsable | cut -d: -f3) ./program"
@@ -210,8 +211,9 @@ setup-site: ## the environment of make site (build/site-env, 170 MB)
 	@packaging/install packaging/apt-site.txt
 	@packaging/site/setup
 
+# Warnings and errors go to stderr; stdout has the preset's variables and packages that others look for.
 configure:
-	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --preset $(PRESET) --log-level=WARNING $(if $(WERROR),-DSUMAC_WERROR=$(WERROR)) > /dev/null
 
 clean: ## remove build/
 	rm -rf build

@@ -184,13 +184,13 @@ std::optional<std::uint32_t> Plan::address_for(const Place& from, const Place& t
   return std::nullopt;
 }
 
-const Place* find_place(const Plan& plan, const std::string& name) {
+const Place* find_place(const Plan& plan, std::string_view name) {
   const auto at = std::find_if(plan.places.begin(), plan.places.end(), [&](const Place& p) { return p.name == name; });
   return at == plan.places.end() ? nullptr : &*at;
 }
 
-const Place& place_of(const Plan& plan, const topo::Placement& placement, const std::string& own_name) {
-  const auto* place = find_place(plan, placement.at_host.empty() ? own_name : placement.at_host);
+const Place& place_of(const Plan& plan, const topo::Placement& placement, std::string_view own_name) {
+  const auto* place = find_place(plan, placement.at_host.empty() ? own_name : std::string_view(placement.at_host));
   assert(place && "the plan was made of another fabric");
   return *place;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lab/netlink.hpp"
@@ -79,8 +80,8 @@ inline constexpr unsigned kPrefixBits = 16;
 Plan make_plan(const topo::Fabric& fabric);
 
 /// Returns the Place of the manager or of a node: its own if it is at a switch, else that of its host.
-const Place& place_of(const Plan& plan, const topo::Placement& placement, const std::string& own_name);
-const Place* find_place(const Plan& plan, const std::string& name);
+const Place& place_of(const Plan& plan, const topo::Placement& placement, std::string_view own_name);
+const Place* find_place(const Plan& plan, std::string_view name);
 
 std::string ip_text(std::uint32_t ip);
 /// Returns 02:53:4d:00 and the index of the port in two bytes: the switch reads it back without a table.

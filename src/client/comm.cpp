@@ -281,7 +281,7 @@ void Comm::end_by(const Channel& culprit) {
   const bool speaks = !verdict || rank_ == (verdict->body.culprit == 0 ? 1 : 0);
   if (!follows)
     SUMAC_LOG(context_.log(), speaks ? LogLevel::error : LogLevel::debug,
-              "SHArP Error detected. err code:{} type:{} desc: {}", SHARP_COLL_ERROR,
+              "SHArP Error detected. err code:{} type:{} desc: {}", static_cast<int>(SHARP_COLL_ERROR),
               verdict ? "verdict" : "connection", *end_);
   // The other groups end with it. Leave is a number like any other: a member that has posted more there learns that the
   // members differ, so no member waits for us; operations that all of us posted complete.

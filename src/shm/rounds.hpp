@@ -90,7 +90,8 @@ inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
 /// Called while the others' numbers are awaited: prefetches the lines that this member will write in the next round (if
 /// that round has as many bytes) back from the members that read them last. No member reads them any more, because
 /// every member has completed the round before the last. It is only a hint: a wrong guess costs nothing.
-inline void claim_next(const Group& group, std::uint64_t round, std::size_t bytes) noexcept {
+inline void claim_next([[maybe_unused]] const Group& group, [[maybe_unused]] std::uint64_t round,
+                       [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(__x86_64__)
   if (bytes <= kInlineBytes || group.stores.go_past() || group.polls() == waits::kCrowded.looks) return;
   std::byte* const next = group.eager(group.index(), round + 1);
