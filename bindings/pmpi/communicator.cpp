@@ -26,7 +26,8 @@ std::array<std::atomic<Communicator*>, kCached> cache{};
 namespace {
 
 std::mutex records_lock;  ///< Guards the two lists.
-std::vector<Communicator*> living, unused;
+/// Never destroyed: a leak checker at the program's end finds the records here.
+std::vector<Communicator*>&living = *new std::vector<Communicator*>, &unused = *new std::vector<Communicator*>;
 int key = MPI_KEYVAL_INVALID;
 
 /// Returns the members' ranks in MPI_COMM_WORLD; MPI_UNDEFINED for one of another MPI_COMM_WORLD.

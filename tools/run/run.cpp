@@ -193,13 +193,17 @@ void print_choice(const Choice& choice) {
 Arguments launcher_command(Arguments command, const LookedAt& looked, const Choice& choice, const RunOptions& options,
                            const RunEnvironment& environment) {
   const auto& launcher = *looked.launcher;
-  // A value among the launcher's words replaces that of the environment, so the library is put in front of it there.
-  for (const auto& setting : looked.settings)
-    if (setting.name == "LD_PRELOAD" && setting.value && setting.word != kNoWord && !choice.library.empty()) {
-      auto& word = command[setting.word];
-      word.replace(word.size() - setting.value->size(), std::string::npos,
-                   preload_before(choice.library, *setting.value));
-    }
+  // A value among the launcher's words replaces that of the environment, so what we add to it is added there too.
+  const auto replace = [&](const Setting& setting, const std::string& value) {
+    auto& word = command[setting.word];
+    word.replace(word.size() - setting.value->size(), std::string::npos, value);
+  };
+  for (const auto& setting : looked.settings) {
+    if (!setting.value || setting.word == kNoWord || choice.library.empty()) continue;
+    if (setting.name == "LD_PRELOAD") replace(setting, preload_before(choice.library, *setting.value));
+    if (setting.name == "ASAN_OPTIONS" && needs_address_sanitizer(looked))
+      replace(setting, asan_options_with_ours(*setting.value));
+  }
   const bool preload = !choice.library.empty();
   if (launcher.family == LauncherFamily::hydra)
     return options.several && !looked.hosts_named ? hydra_on(*options.several, std::move(command), launcher.word)
@@ -208,7 +212,8 @@ Arguments launcher_command(Arguments command, const LookedAt& looked, const Choi
   if (options.several)
     return mpirun_on(*options.several, std::move(command), launcher.word, environment.variables, preload);
   // Open MPI takes only its own variables to other hosts.
-  if (preload && looked.hosts_named) return mpirun_with_preload(std::move(command), launcher.word);
+  if (preload && looked.hosts_named)
+    return mpirun_with_preload(std::move(command), launcher.word, needs_address_sanitizer(looked));
   return command;
 }
 
@@ -245,6 +250,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
                                            .libraries = libraries,
                                            .open_mpi = component ? installed.components : "",
                                            .preload = choice.library,
+                                           .address_sanitizer = needs_address_sanitizer(looked),
                                            .tree = options.tree,
                                            .one_host = !options.several || options.several->hosts.size() == 1},
                                           inherited, settings);
