@@ -225,9 +225,13 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
   if (!signals) return tl::unexpected(signals.error());
   auto interrupts = make_interrupt_fd();
   if (!interrupts) return tl::unexpected(interrupts.error());
-  auto directory = RunDirectory::make();
-  if (!directory) return tl::unexpected(directory.error());
-  if (options.keep_logs) directory->keep();
+  std::optional<RunDirectory> directory;  // For daemons alone: nobody else needs a socket or writes a log.
+  if (options.several || options.tree || needs_daemons(looked)) {
+    auto made = RunDirectory::make();
+    if (!made) return tl::unexpected(made.error());
+    directory.emplace(*std::move(made));
+    if (options.keep_logs) directory->keep();
+  }
   Daemons daemons;
   std::string socket;
   if (options.several) {
@@ -236,7 +240,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
         !started)
       return tl::unexpected(started.error());
     socket = directory->path() + kHostsSuffix + "/sharpd.sock";
-  } else if (options.tree || needs_daemons(looked)) {
+  } else if (directory) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
     socket = directory->path() + "/sharpd.sock";
@@ -264,7 +268,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
                     environment.variables);
   if (!program) return tl::unexpected(program.error());
   const int status = attend(*program, daemons, *witness, signals->get());
-  if (options.keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
+  if (options.keep_logs && directory) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
