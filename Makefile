@@ -53,7 +53,7 @@ component: ## build only the component, for the Open MPI 4.1 or 5.0 below MPI=/p
 	cmake --preset release -B $$folder -DSUMAC_OPENMPI_PREFIX="$(MPI)" --log-level=WARNING > /dev/null; \
 	cmake --build $$folder -j $(JOBS) --target mca_coll_hcoll; \
 	echo "component: $(CURDIR)/$$folder/lib/openmpi/mca_coll_hcoll.so; start a program of that Open MPI by"; \
-	echo "  mpirun --mca mca_base_component_path $(CURDIR)/$$folder/lib/openmpi:\$$(ompi_info --path pkglibdir --parsable | cut -d: -f3) ./program"
+	echo "  mpirun env OMPI_MCA_mca_base_component_path=$(CURDIR)/$$folder/lib/openmpi:SYSTEM_DEFAULT ./program"
 
 seeds: setup configure ## the protocol's machines in a world of seeded faults; SUMAC_SEED=n reruns one
 	@cmake --build $(BUILD) -j $(JOBS) --target sumac-seeds
@@ -99,7 +99,7 @@ guard: setup-guard configure ## attacks on real daemons, one for each promise of
 	@cmake --build $(BUILD) -j $(JOBS) --target programs guard-programs
 	@python3 tests/guard/run.py --build $(BUILD) --out build/guard.json --case "$(CASE)" --before "$(BEFORE)"
 
-reports: setup-dev setup-bench setup-python configure ## what people reported, each with the test that failed before (build/reports.json); CASE=name for some
+reports: setup-dev setup-bench setup-fuzz setup-python configure ## what people reported, each with the test that failed before (build/reports.json); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target all
 	@python3 tests/reports/reports.py --build $(BUILD) --out build/reports.json --case "$(CASE)"
 

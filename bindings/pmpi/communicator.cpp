@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bindings/common/explain.h"
+#include "bindings/common/job.h"
 #include "bindings/common/say.h"
 #include "bindings/pmpi/across.hpp"
 #include "bindings/pmpi/errors.hpp"
@@ -26,7 +27,8 @@ std::array<std::atomic<Communicator*>, kCached> cache{};
 namespace {
 
 std::mutex records_lock;  ///< Guards the two lists.
-std::vector<Communicator*> living, unused;
+/// Never destroyed: a leak checker at the program's end finds the records here.
+std::vector<Communicator*>&living = *new std::vector<Communicator*>, &unused = *new std::vector<Communicator*>;
 int key = MPI_KEYVAL_INVALID;
 
 /// Returns the members' ranks in MPI_COMM_WORLD; MPI_UNDEFINED for one of another MPI_COMM_WORLD.
@@ -194,6 +196,11 @@ int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
 
 int oob_barrier(void* context) { return mpi.Barrier(static_cast<Communicator*>(context)->handle.load()); }
 
+/// With HCOLL_SHARP_NP=1 the tree serves communicators of one host too.
+bool ranks_apart(const Communicator& communicator) {
+  return communicator.hosts == 1 && library.settings.hosts_min == 1 && sumac_job_stands();
+}
+
 enum class Kind : std::uint8_t { ordinary, persistent };
 
 int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
@@ -207,6 +214,7 @@ int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   spec.rank = communicator.rank;
   spec.size = communicator.size;
   spec.places = places.data();
+  spec.ranks_apart = kind == Kind::ordinary && ranks_apart(communicator) ? 1 : 0;
   spec.options = library.options;
   spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = drive;
@@ -228,7 +236,7 @@ bool idup_under_way(const Communicator& communicator, int& rc) {
 }
 
 int attach_first(Communicator& communicator) {
-  if (communicator.hosts > 1) {
+  if (communicator.hosts > 1 || ranks_apart(communicator)) {
     int rc = MPI_SUCCESS;
     if (idup_under_way(communicator, rc) || rc != MPI_SUCCESS) return rc;  // The next blocking collective tries again.
   }

@@ -155,7 +155,7 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   if (const int rc = mpi.Grequest_start(query, release, cancel, request, &request->handle); rc != MPI_SUCCESS)
     return discard(request, rc);
   const MPI_Request made = request->handle;
-  const bool by_tree = lane.owner->hosts > 1;
+  const bool by_tree = lane.owner->hosts > 1 || lane.owner->has_tree;
   if (by_tree) share_job();
   enter_progress(lane);
   const int status = sumac_team_post(lane.team, &request->plan.call, on_done, request, &request->op);

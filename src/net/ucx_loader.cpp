@@ -6,8 +6,16 @@
 #include <vector>
 
 #include "net/ucx_module.hpp"
+#ifdef SUMAC_WITH_UCX
+#include "net/ucx_transport.hpp"
+#endif
 
 namespace sumac::net {
+
+#ifdef SUMAC_WITH_UCX
+std::atomic<const sumac_ucx_functions*> detail::ucx_functions{nullptr};
+#endif
+
 namespace {
 
 /// Looks for the module beside the library or program that contains this code, in ../lib, in the folder above, and in
@@ -71,11 +79,14 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const TransportConfig& con
   if (module == nullptr)
     return fail(Errc::unsupported, "transport ucx: {}: install the package with {}, or use transport tcp", error,
                 kUcxModule);
-  const auto entry = reinterpret_cast<UcxEntry>(dlsym(module, kUcxEntry));
-  Result<std::unique_ptr<Transport>> made =
-      fail(Errc::unsupported, "transport ucx: {} is of another build: install both anew", kUcxModule);
-  if (entry == nullptr || !entry(module_fingerprint(), &config, &pool, &made)) return made;
-  return made;
+#ifdef SUMAC_WITH_UCX
+  const auto* functions = static_cast<const sumac_ucx_functions*>(dlsym(module, kUcxFunctions));
+  if (functions != nullptr && functions->bytes == sizeof *functions) {
+    detail::ucx_functions.store(functions, std::memory_order_release);  // Its table is complete before anybody sees it.
+    return UcxTransport::make(config, pool);
+  }
+#endif
+  return fail(Errc::unsupported, "transport ucx: {} is of another build: install both anew", kUcxModule);
 }
 
 }  // namespace sumac::net

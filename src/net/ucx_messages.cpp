@@ -116,7 +116,7 @@ Errc UcxTransport::post(UcxConnection& conn, std::unique_ptr<UcxSend> send) {
   conn.out_bytes += send->bytes;
   ++conn.out_count;
   ++in_flight_;
-  const ucs_status_ptr_t request = ucp_am_send_nbx(conn.endpoint, kUcxAmId, send->header.data(), send->header_bytes,
+  const ucs_status_ptr_t request = ucx().ucp_am_send_nbx(conn.endpoint, kUcxAmId, send->header.data(), send->header_bytes,
                                                    send->body.bytes.data(), send->body.bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) {
     send.release();  // on_sent() takes ownership of it again.
@@ -129,7 +129,7 @@ Errc UcxTransport::post(UcxConnection& conn, std::unique_ptr<UcxSend> send) {
 
 void UcxTransport::on_sent(void* request, ucs_status_t status, void* user) {
   std::unique_ptr<UcxSend> send(static_cast<UcxSend*>(user));
-  ucp_request_free(request);
+  ucx().ucp_request_free(request);
   UcxTransport* transport = send->transport;
   transport->sent(std::move(send), status);
 }
@@ -146,7 +146,7 @@ void UcxTransport::sent(std::unique_ptr<UcxSend> send, ucs_status_t status) {
   conn->out_bytes -= bytes;
   --conn->out_count;
   if (conn->dead) return;
-  if (status != UCS_OK) return end(*conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(status)));
+  if (status != UCS_OK) return end(*conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
   if (conn->tell_writable && conn->out_bytes <= config_.queue_max / 2) {
     conn->tell_writable = false;
     events_.note(Kind::writable, id);
@@ -278,7 +278,7 @@ void UcxTransport::fetch(UcxConnection& conn, std::uint32_t sequence, BufferRef 
   param.cb.recv_am = on_received;
   param.user_data = receiving.get();
   ++in_flight_;
-  const ucs_status_ptr_t request = ucp_am_recv_data_nbx(worker_.get(), data, to, length, &param);
+  const ucs_status_ptr_t request = ucx().ucp_am_recv_data_nbx(worker_.get(), data, to, length, &param);
   if (UCS_PTR_IS_PTR(request)) {
     receiving.release();
     return;
@@ -288,14 +288,14 @@ void UcxTransport::fetch(UcxConnection& conn, std::uint32_t sequence, BufferRef 
 
 void UcxTransport::on_received(void* request, ucs_status_t status, size_t, void* user) {
   const std::unique_ptr<Receiving> done(static_cast<Receiving*>(user));
-  if (request != nullptr) ucp_request_free(request);
+  if (request != nullptr) ucx().ucp_request_free(request);
   UcxTransport& self = *done->transport;
   --self.in_flight_;
   UcxConnection* conn = self.table_.find(done->conn);
   if (conn == nullptr || conn->dead) return;
   const std::uint32_t ahead = done->sequence - conn->next_in;
   if (status != UCS_OK)
-    return self.end(*conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(status)));
+    return self.end(*conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
   if (ahead >= conn->arrivals.size()) return;
   conn->arrivals[ahead].frame = std::move(done->frame);
   conn->arrivals[ahead].state = UcxArrival::State::complete;
@@ -319,7 +319,7 @@ void UcxTransport::hand_over(UcxConnection& conn) {
 // ---- waiting for buffers
 
 void UcxTransport::release(UcxHeld& held) {
-  if (held.data != nullptr) ucp_am_data_release(worker_.get(), held.data);
+  if (held.data != nullptr) ucx().ucp_am_data_release(worker_.get(), held.data);
   held.data = nullptr;
   held.copy.clear();
   held.conn = {};

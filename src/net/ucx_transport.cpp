@@ -16,7 +16,7 @@ namespace {
 inline constexpr int kProgressPerPass = 32;
 
 struct ConfigRelease {
-  void operator()(ucp_config_t* config) const noexcept { ucp_config_release(config); }
+  void operator()(ucp_config_t* config) const noexcept { ucx().ucp_config_release(config); }
 };
 
 /// UCX trusts any address that it is given. Ours begins with a checksum, so that a truncated or mistyped one is an
@@ -36,7 +36,7 @@ Error ucx_error(ucs_status_t status, std::string_view what) {
   const Errc code = status == UCS_ERR_NO_MEMORY   ? Errc::no_memory
                     : status == UCS_ERR_NO_DEVICE ? Errc::unsupported
                                                   : Errc::io;
-  return Error{code, fmt::format("{}: {}", what, ucs_status_string(status))};
+  return Error{code, fmt::format("{}: {}", what, ucx().ucs_status_string(status))};
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Result<> UcxTransport::open() {
   // UCX's variables under our prefix (SUMAC_UCX_TLS, ...) win over the plain ones, which belong to the program's own
   // MPI.
   ucp_config_t* raw = nullptr;
-  if (const auto st = ucp_config_read("SUMAC", nullptr, &raw); st != UCS_OK)
+  if (const auto st = ucx().ucp_config_read("SUMAC", nullptr, &raw); st != UCS_OK)
     return tl::unexpected(ucx_error(st, "ucp_config_read"));
   const std::unique_ptr<ucp_config_t, ConfigRelease> config(raw);
   // One device is always named: otherwise an endpoint uses lanes over loopback and eth0 together, and another host
@@ -63,12 +63,12 @@ Result<> UcxTransport::open() {
     device_ = *device;
   }
   if (!device_.empty())
-    if (const auto st = ucp_config_modify(config.get(), "NET_DEVICES", device_.c_str()); st != UCS_OK)
+    if (const auto st = ucx().ucp_config_modify(config.get(), "NET_DEVICES", device_.c_str()); st != UCS_OK)
       return tl::unexpected(ucx_error(st, fmt::format("device {}", device_)));
   // Over shared memory UCX notices a peer's death only by a keepalive of 20 s, over other transports within
   // milliseconds. Ranks of one host use our own segments anyway.
   if (!set_by_user("TLS"))
-    if (const auto st = ucp_config_modify(config.get(), "TLS", "^sm"); st != UCS_OK)
+    if (const auto st = ucx().ucp_config_modify(config.get(), "TLS", "^sm"); st != UCS_OK)
       return tl::unexpected(ucx_error(st, "TLS ^sm"));
   return open_worker(config.get());
 }
@@ -78,7 +78,7 @@ Result<> UcxTransport::open_worker(const ucp_config_t* config) {
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   ucp_context_h context = nullptr;
-  if (const auto st = ucp_init(&params, config, &context); st != UCS_OK)
+  if (const auto st = ucx().ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context); st != UCS_OK)
     return tl::unexpected(
         ucx_error(st, fmt::format("ucp_init (device {})", device_.empty() ? "of UCX_NET_DEVICES" : device_)));
   context_.reset(context);
@@ -86,7 +86,7 @@ Result<> UcxTransport::open_worker(const ucp_config_t* config) {
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
   ucp_worker_h worker = nullptr;
-  if (const auto st = ucp_worker_create(context, &worker_params, &worker); st != UCS_OK)
+  if (const auto st = ucx().ucp_worker_create(context, &worker_params, &worker); st != UCS_OK)
     return tl::unexpected(ucx_error(st, fmt::format("ucp_worker_create (device {})", device_)));
   worker_.reset(worker);
   ucp_am_handler_param_t handler{};
@@ -94,9 +94,9 @@ Result<> UcxTransport::open_worker(const ucp_config_t* config) {
   handler.id = kUcxAmId;
   handler.cb = on_am;
   handler.arg = this;
-  if (const auto st = ucp_worker_set_am_recv_handler(worker, &handler); st != UCS_OK)
+  if (const auto st = ucx().ucp_worker_set_am_recv_handler(worker, &handler); st != UCS_OK)
     return tl::unexpected(ucx_error(st, "ucp_worker_set_am_recv_handler"));
-  if (const auto st = ucp_worker_get_efd(worker, &wake_fd_); st != UCS_OK)
+  if (const auto st = ucx().ucp_worker_get_efd(worker, &wake_fd_); st != UCS_OK)
     return tl::unexpected(ucx_error(st, "ucp_worker_get_efd"));
   return publish();
 }
@@ -104,11 +104,11 @@ Result<> UcxTransport::open_worker(const ucp_config_t* config) {
 Result<> UcxTransport::publish() {
   ucp_address_t* raw = nullptr;
   std::size_t length = 0;
-  if (const auto st = ucp_worker_get_address(worker_.get(), &raw, &length); st != UCS_OK)
+  if (const auto st = ucx().ucp_worker_get_address(worker_.get(), &raw, &length); st != UCS_OK)
     return tl::unexpected(ucx_error(st, "ucp_worker_get_address"));
   const auto* bytes = reinterpret_cast<const std::byte*>(raw);
   worker_address_.assign(bytes, bytes + length);
-  ucp_worker_release_address(worker_.get(), raw);
+  ucx().ucp_worker_release_address(worker_.get(), raw);
   std::array<std::byte, 4> sum;
   store_le<std::uint32_t>(sum.data(), sum_of(worker_address_));
   if (!config_.listen.empty()) address_ = "ucx:" + hex(sum, "") + hex(worker_address_, "");
@@ -132,7 +132,7 @@ UcxTransport::~UcxTransport() {
   const Time deadline = monotonic_now() + std::min(config_.linger, Millis{500});
   do {
     close_endpoints();
-    ucp_worker_progress(worker_.get());
+    ucx().ucp_worker_progress(worker_.get());
     take_failures();
   } while ((in_flight_ > 0 || !closing_.empty() || !to_close_.empty()) && monotonic_now() < deadline);
 }
@@ -158,7 +158,7 @@ Result<ucp_ep_h> UcxTransport::make_endpoint(UcxConnection& conn, std::span<cons
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = on_error;
   params.err_handler.arg = this;
-  if (const auto st = ucp_ep_create(worker_.get(), &params, &conn.endpoint); st != UCS_OK) {
+  if (const auto st = ucx().ucp_ep_create(worker_.get(), &params, &conn.endpoint); st != UCS_OK) {
     conn.endpoint = nullptr;
     // UCX reaches an address only from a suitable device: loopback does not lead to eth0.
     return tl::unexpected(
@@ -257,7 +257,7 @@ void UcxTransport::close_endpoints() {
     Closing closing{endpoint, nullptr, nullptr, kNever};
     if (flush) {
       const ucp_request_param_t param{};
-      const ucs_status_ptr_t request = ucp_ep_flush_nbx(endpoint, &param);
+      const ucs_status_ptr_t request = ucx().ucp_ep_flush_nbx(endpoint, &param);
       closing.flush = UCS_PTR_IS_PTR(request) ? request : nullptr;
       closing.deadline = monotonic_now() + config_.linger;
       due_by(closing.deadline);
@@ -271,20 +271,20 @@ void* UcxTransport::force_close(ucp_ep_h endpoint) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-  const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint, &param);
+  const ucs_status_ptr_t request = ucx().ucp_ep_close_nbx(endpoint, &param);
   return UCS_PTR_IS_PTR(request) ? request : nullptr;
 }
 
 /// Returns true when all requests of the endpoint are finished.
 bool UcxTransport::closed(Closing& closing) {
-  if (closing.flush != nullptr && ucp_request_check_status(closing.flush) != UCS_INPROGRESS) {
-    ucp_request_free(closing.flush);
+  if (closing.flush != nullptr && ucx().ucp_request_check_status(closing.flush) != UCS_INPROGRESS) {
+    ucx().ucp_request_free(closing.flush);
     closing.flush = nullptr;
   }
   if (closing.endpoint != nullptr && (closing.flush == nullptr || monotonic_now() >= closing.deadline))
     closing.close = force_close(std::exchange(closing.endpoint, nullptr));  // This ends the flush as well.
-  if (closing.close != nullptr && ucp_request_check_status(closing.close) != UCS_INPROGRESS) {
-    ucp_request_free(closing.close);
+  if (closing.close != nullptr && ucx().ucp_request_check_status(closing.close) != UCS_INPROGRESS) {
+    ucx().ucp_request_free(closing.close);
     closing.close = nullptr;
   }
   return closing.endpoint == nullptr && closing.flush == nullptr && closing.close == nullptr;
@@ -364,7 +364,7 @@ void UcxTransport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) 
 void UcxTransport::take_failures() {
   for (const auto& [endpoint, status] : failed_) {
     table_.each([&, e = endpoint, s = status](UcxConnection& conn) {
-      if (conn.endpoint == e) end(conn, Errc::lost, fmt::format("connection lost: {}", ucs_status_string(s)));
+      if (conn.endpoint == e) end(conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(s)));
     });
     for (Closing& closing : closing_)
       if (closing.endpoint == endpoint) closing.deadline = Time{};  // Without this its flush would wait for ever.
@@ -393,7 +393,7 @@ std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) 
   if (!held_.empty()) retry_held();
   drained_ = false;
   for (int i = 0; i < kProgressPerPass && events_.size() < budget && !drained_; ++i)
-    drained_ = ucp_worker_progress(worker_.get()) == 0;
+    drained_ = ucx().ucp_worker_progress(worker_.get()) == 0;
   if (!pinged_.empty()) answer_pings();
   if (!failed_.empty()) take_failures();
   for (const auto& hello : hellos_) answer_hello(hello);
@@ -409,7 +409,7 @@ bool UcxTransport::arm() {
   if (!events_.empty() || !hellos_.empty() || !pinged_.empty() || !failed_.empty() || !to_close_.empty()) return false;
   if (next_due_ != kNever && monotonic_now() >= next_due_) return false;
   if (!held_.empty() && pool_.acquire(held_.front().head.size() + held_.front().body_bytes)) return false;
-  return ucp_worker_arm(worker_.get()) == UCS_OK;
+  return ucx().ucp_worker_arm(worker_.get()) == UCS_OK;
 }
 
 bool UcxTransport::wait(Duration at_most) {

@@ -5,8 +5,7 @@
 //
 // tcp can do two more things: survive hostile bytes on its data port (so use ucx only in a trusted fabric), and send
 // borrowed memory without a copy (UCX may read it until its own completion, for which detach() could not wait).
-#include <ucp/api/ucp.h>
-
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <random>
@@ -15,14 +14,21 @@
 #include "net/conn_table.hpp"
 #include "net/heartbeat.hpp"
 #include "net/ucx_frame.hpp"
+#include "net/ucx_functions.h"
 
 namespace sumac::net {
 
+namespace detail {
+extern std::atomic<const sumac_ucx_functions*> ucx_functions;
+}
+/// UCX, since make_ucx_transport() has loaded it.
+inline const sumac_ucx_functions& ucx() noexcept { return *detail::ucx_functions.load(std::memory_order_acquire); }
+
 struct UcxContextDelete {
-  void operator()(ucp_context_h context) const noexcept { ucp_cleanup(context); }
+  void operator()(ucp_context_h context) const noexcept { ucx().ucp_cleanup(context); }
 };
 struct UcxWorkerDelete {
-  void operator()(ucp_worker_h worker) const noexcept { ucp_worker_destroy(worker); }
+  void operator()(ucp_worker_h worker) const noexcept { ucx().ucp_worker_destroy(worker); }
 };
 using UcxContext = std::unique_ptr<std::remove_pointer_t<ucp_context_h>, UcxContextDelete>;
 using UcxWorker = std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, UcxWorkerDelete>;

@@ -38,13 +38,22 @@ class SumacRun(ground.Scenario):
             self.one_line(done.err, says)
 
     def test_a_temporary_directory_that_is_none(self):
+        done = run_words(["true"], TMPDIR="/proc/nowhere")
+        self.assertEqual(done.code, 1, done.text)
+        self.one_line(done.err, "/proc/nowhere", "set TMPDIR to one you may write in")
+
+    def test_a_temporary_directory_whose_name_is_too_long_for_sockets(self):
         long = SCRATCH / ("x" * 100)
         long.mkdir(exist_ok=True)
-        for folder, remedy in (("/proc/nowhere", "set TMPDIR to one you may write in"), (str(long), "set TMPDIR to a shorter path")):
-            done = run_words(["true"], TMPDIR=folder)
-            self.assertEqual(done.code, 1, done.text)
-            self.one_line(done.err, folder, remedy)
-        self.assertEqual(os.listdir(long), [])
+        for words in (["true"], [*MPIRUN, "-n", "1", "true"]):
+            done = run_words(words, TMPDIR=str(long))
+            self.assertEqual(done.code, 0, done.text)
+            self.assertEqual(os.listdir(long), [])
+        kept = run_words(["--keep-logs", "true"], TMPDIR=str(long))
+        logs = pathlib.Path(re.search(r"logs are in (/tmp/sumac-run-\w+)\n", kept.err)[1])
+        self.addCleanup(shutil.rmtree, logs)
+        self.assertEqual(kept.code, 0, kept.text)
+        self.assertTrue((logs / "sharpd.log").exists())
 
     @unittest.skipIf(os.geteuid() != 0, "root may write anywhere: shown as another user")
     def test_a_temporary_directory_that_is_not_ours(self):

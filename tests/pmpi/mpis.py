@@ -29,20 +29,20 @@ class Mpi:
     def is_here(self):
         return self.library.exists() and shutil.which(self.compiler("mpicc")) and shutil.which(self.start[0])
 
-    def compile(self, program, language, *sources, flags=()):
-        """Compiles a program if one of its sources is newer, and returns its path."""
+    def compile(self, program, language, *sources, flags=(), libraries=(), compiler=None):
+        """Compiles a program if one of its sources is newer, by another C compiler than the wrapper's if one is named. Returns its path."""
         made = FOLDER / self.name / program
         made.parent.mkdir(parents=True, exist_ok=True)
         if not made.exists() or any(made.stat().st_mtime < pathlib.Path(source).stat().st_mtime for source in sources):
-            command = [self.compiler(language), "-O1", *flags, "-o", made, *sources]
-            if language == "mpicxx":
-                command += [case.BUILD / "src" / "base" / "libsumac_base.a", "-lfmt"]
-            subprocess.run([str(word) for word in command], check=True, cwd=ROOT)
+            command = [self.compiler(language), "-O1", *flags, "-o", made, *sources, *libraries]
+            other = {} if compiler is None else {"OMPI_CC": compiler, "MPICH_CC": compiler}
+            subprocess.run([str(word) for word in command], check=True, cwd=ROOT, env={**os.environ, **other})
         return made
 
     def host_cases(self):
         return self.compile("host-cases", "mpicxx", *HOST_CASES,
-                            flags=["-std=c++20", "-I", ROOT, "-I", ROOT / "src", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"])
+                            flags=["-std=c++20", "-I", ROOT, "-I", ROOT / "src", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"],
+                            libraries=[case.BUILD / "src" / "base" / "libsumac_base.a", "-lfmt"])
 
     def run(self, ranks, program, *args, env=None, preload=None, seconds=120, words=()):
         """Starts the program with our library, or with `preload` instead; returns case.Finished."""

@@ -91,6 +91,14 @@ class EachMpi(unittest.TestCase):
                 self.assertIn("sumac: collectives: shared memory 14 (barrier 7, allreduce 7); MPI 4 (barrier 2, allreduce 2: 4 without a team)\n",
                               done.err, done.text)
 
+    def test_the_tree_serves_the_communicators_of_one_host_if_it_is_asked_to(self):
+        for mpi in self.each():
+            program = mpi.compile("once", "mpicc", MPI_PROGRAMS / "once.c")
+            for ranks in (2, 4):
+                done = case.start([case.SUMAC, "run", "--tree", *mpi.start, "-n", ranks, program], {**mpis.AS_ROOT, "LD_PRELOAD": str(mpi.library)})
+                self.right(done, f"once: right on {ranks} ranks")
+                self.assertRegex(done.err, r"sumac: job \d+: tree 14 \(barrier 7, allreduce 7\); MPI 4 \(", done.text)
+
     def test_reductions_with_a_programs_own_operations_and_types(self):
         for ranks in (2, 3, 8):
             done = mpis.OPENMPI.run(ranks, case.PROGRAMS / "own")

@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 
-from work import FEW_CORES, shared_memory_calls
+from work import FEW_CORES, allocator_breaches, call, shared_memory_calls
 
 CASE = "deb-fresh"
 OLDER = "0.1.0~alpha"
@@ -99,11 +99,20 @@ def life(work, older, newer):
     return found
 
 
+def allocators(work, debs):
+    unpacked = work.folder / "allocators-debs"
+    call("rm", "-rf", unpacked)
+    for deb in debs:
+        call("dpkg-deb", "-x", deb, unpacked)
+    return allocator_breaches(unpacked)
+
+
 def check(rows, work):
     newer, again, older = work.packages("now"), work.packages("again"), work.packages("older", OLDER)
     rows.failures(CASE, "errors and warnings of lintian", lintian_errors(newer))
     differ = [one.name for one, other in zip(newer, again) if not filecmp.cmp(one, other, shallow=False)]
     rows.failures(CASE, "packages that differ in a second build", differ)
+    rows.failures(CASE, "libraries that free what another runtime allocated", allocators(work, newer))
     with work.root() as root:
         first_use(rows, work, root)
         rows.failures(CASE, "uses that failed", uses(work, root))

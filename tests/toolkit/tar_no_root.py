@@ -3,7 +3,7 @@
 import filecmp
 import re
 
-from work import FEW_CORES
+from work import FEW_CORES, allocator_breaches, call
 
 CASE = "tar-no-root"
 
@@ -13,6 +13,11 @@ def check(rows, work):
     program, found = work.program("until"), []
     folder = tar.name.removesuffix(".tar.xz")
     version = re.match(r"sumac-(.*)-x86_64$", folder).group(1)
+    unpacked = work.folder / "allocators-tar"
+    call("rm", "-rf", unpacked)
+    unpacked.mkdir()
+    call("tar", "-xf", tar, "-C", unpacked)
+    found += allocator_breaches(unpacked)
     if not filecmp.cmp(tar, again, shallow=False):
         found.append("a second build gives other bytes")
 

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import roots
 
@@ -58,6 +59,14 @@ class Work:
         done = root.run(f"apt-get install -y -q --no-install-recommends /given/{name}/*.deb {also}", seconds=600)
         if done.returncode != 0:
             raise RuntimeError(f"apt-get install failed: {done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+
+def allocator_breaches(folder):
+    """Returns a line for each library below the folder that would free what another runtime allocated."""
+    sys.path.insert(0, str(TOP / "tests/install"))
+    import allocators  # pylint: disable=import-outside-toplevel,import-error
+    objects, _, wrong = allocators.breaches([folder])
+    return wrong or ([] if objects else [f"no shared object below {folder}"])
 
 
 def shared_memory_calls(text):

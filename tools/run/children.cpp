@@ -77,10 +77,10 @@ Result<> check_program(const std::string& program) {
 
 Result<RunDirectory> RunDirectory::make() {
   const char* base = std::getenv("TMPDIR");
-  std::string path = fmt::format("{}/sumac-run-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
-  if (path.size() + sizeof kHostsSuffix + sizeof "/manager.sock" > sizeof(sockaddr_un::sun_path))
-    return fail(Errc::invalid, "{} is too long for the sockets in it: set TMPDIR to a shorter path, such as /tmp",
-                path);
+  const auto in = [](const char* folder) { return fmt::format("{}/sumac-run-XXXXXX", folder); };
+  std::string path = in(base != nullptr && *base != '\0' ? base : "/tmp");
+  // Batch systems have folders whose names are too long for the sockets in it.
+  if (path.size() + sizeof kHostsSuffix + sizeof "/manager.sock" > sizeof(sockaddr_un::sun_path)) path = in("/tmp");
   if (::mkdtemp(path.data()) == nullptr)
     return fail_errno(fmt::format("a directory {} (set TMPDIR to one you may write in)", path));
   return guarded(path);

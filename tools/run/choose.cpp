@@ -128,7 +128,14 @@ std::string interposed_library(MpiAbi abi) {
 }
 
 std::string preload_before(const std::string& library, const std::string& others) {
-  return others.empty() ? library : library + ":" + others;
+  std::string before, behind;
+  for (std::size_t at = 0; (at = others.find_first_not_of(": ", at)) != std::string::npos;) {
+    const auto end = std::min(others.find_first_of(": ", at), others.size());
+    const auto each = others.substr(at, end - at);
+    (is_sanitizer_runtime(each) ? before += each + ":" : behind += ":" + each);
+    at = end;
+  }
+  return before + library + behind;
 }
 
 Choice choose(const LookedAt& looked, const Installed& installed, bool off) {

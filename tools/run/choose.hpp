@@ -32,7 +32,7 @@ std::string interposed_library(MpiAbi abi);
 /// `off`: SUMAC_ENABLE=0.
 Choice choose(const LookedAt& looked, const Installed& installed, bool off);
 
-/// Puts a library in front of those that LD_PRELOAD names already.
+/// Puts a library in front of those that LD_PRELOAD names already, but behind the runtime of a sanitizer.
 std::string preload_before(const std::string& library, const std::string& others);
 
 /// Asks the machine: which of our libraries are there, and which Open MPI `ompi_info` belongs to.

@@ -25,6 +25,8 @@ constexpr Added kOneHost = {"HCOLL_SHARP_NP", "1", "the tree serves communicator
 // number.
 constexpr Added kJob = {"SHARP_COLL_ENABLE_SAT", "1", "large operations may stream through the tree in chunks"};
 
+constexpr std::string_view kAsan = "ASAN_OPTIONS", kAsanOrder = "verify_asan_link_order";
+
 std::string* find(std::vector<std::string>& variables, std::string_view name) {
   const auto found = std::find_if(variables.begin(), variables.end(), [&](const std::string& each) {
     return each.size() > name.size() && each[name.size()] == '=' &&
@@ -75,6 +77,13 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
     else
       variables.push_back("LD_PRELOAD=" + places.preload);
   }
+  const auto preload = value_of(variables, "LD_PRELOAD").value_or("");
+  if (places.address_sanitizer && !preload.empty() && !is_sanitizer_runtime(preload.substr(0, preload.find_first_of(": ")))) {
+    if (auto* options = find(variables, kAsan); options != nullptr)
+      *options = fmt::format("{}={}", kAsan, asan_options_with_ours(options->substr(kAsan.size() + 1)));
+    else
+      result.set_unless_there(kAsan, asan_options_with_ours(""), "AddressSanitizer lets a library be loaded before its own");
+  }
   if (!places.open_mpi.empty())
     for (const auto& [name, value] : component_parameters(places.libraries, places.open_mpi))
       add_unless_there(variables, "OMPI_MCA_" + name, value);
@@ -86,6 +95,11 @@ std::vector<std::pair<std::string, std::string>> component_parameters(const std:
   return {{"mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi)},
           {"coll_hcoll_enable", "1"},
           {"coll_hcoll_np", "0"}};
+}
+
+std::string asan_options_with_ours(const std::string& options) {
+  if (options.find(kAsanOrder) != std::string::npos) return options;
+  return fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", kAsanOrder);
 }
 
 std::string open_mpi_component_folder() {

@@ -21,6 +21,7 @@ struct RunPlaces {
   std::string libraries;  ///< The directory of libsharp_coll.so and openmpi/.
   std::string open_mpi;   ///< The distribution's component directory; empty: the component is not used.
   std::string preload;    ///< The interposed library; empty: it is not used.
+  bool address_sanitizer = false;  ///< The program needs the shared runtime of AddressSanitizer.
   bool tree = false;      ///< MPI's collectives should use the tree.
   bool one_host = true;   ///< There is only one host, so a group of one host must be allowed.
 };
@@ -30,6 +31,11 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
 /// Returns names and values of the parameters with which Open MPI finds and selects our component.
 std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries,
                                                                       const std::string& open_mpi);
+
+/// Adds to ASAN_OPTIONS what lets AddressSanitizer's runtime start although a preloaded library stands before it. To preload the
+/// runtime itself would put it into the launcher and every shell too, which end with a report of their own leaks. Its place
+/// makes no difference: our libraries have no names but MPI's.
+std::string asan_options_with_ours(const std::string& options);
 
 /// True for the names that belong to Sumac and to what it stands in for: HCOLL_, SHARP_COLL_, SUMAC_.
 bool is_our_variable(std::string_view name);

@@ -38,5 +38,26 @@ TEST(RunEnvironment, NothingIsSaidOfVariablesThatAreThereAlready) {
   EXPECT_THAT(by_words.variables, Not(Contains("SHARP_COLL_ENABLE_SAT=1")));
 }
 
+TEST(RunEnvironment, AddressSanitizerIsToldThatOurLibraryMayComeFirst) {
+  const auto environment = [](RunPlaces places, std::vector<std::string> inherited) {
+    places.libraries = "/lib";
+    places.address_sanitizer = true;
+    return make_run_environment(places, inherited, {});
+  };
+  const auto preloaded = environment({.preload = "/lib/a.so"}, {});
+  EXPECT_THAT(preloaded.variables, Contains("ASAN_OPTIONS=verify_asan_link_order=0"));
+  EXPECT_THAT(preloaded.remarks, ElementsAre("ASAN_OPTIONS=verify_asan_link_order=0 is set for the program: AddressSanitizer "
+                                             "lets a library be loaded before its own"));
+  EXPECT_THAT(environment({.preload = "/lib/a.so"}, {"ASAN_OPTIONS=detect_leaks=0"}).variables,
+              Contains("ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"));
+  EXPECT_THAT(environment({.preload = "/lib/a.so"}, {"ASAN_OPTIONS=verify_asan_link_order=1"}).variables,
+              Contains("ASAN_OPTIONS=verify_asan_link_order=1"));
+  EXPECT_THAT(environment({}, {"LD_PRELOAD=/lib/a.so"}).variables, Contains("ASAN_OPTIONS=verify_asan_link_order=0"))
+      << "the user's own";
+  EXPECT_THAT(environment({}, {}).variables, Not(Contains(testing::HasSubstr("ASAN")))) << "nothing is preloaded";
+  EXPECT_THAT(environment({.preload = "/lib/a.so"}, {"LD_PRELOAD=libasan.so.8"}).variables,
+              testing::AllOf(Contains("LD_PRELOAD=libasan.so.8:/lib/a.so"), Not(Contains(testing::HasSubstr("ASAN")))));
+}
+
 }  // namespace
 }  // namespace sumac::tools

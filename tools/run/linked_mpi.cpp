@@ -136,6 +136,16 @@ Result<> each_needed(const std::string& path, std::string_view ld_library_path, 
   return {};
 }
 
+bool needs_one(const std::string& path, std::string_view ld_library_path, std::initializer_list<std::string_view> begins) {
+  bool needs = false;
+  const auto walked = each_needed(path, ld_library_path, [&](const std::string& name, const std::optional<File>&) {
+    return needs = std::ranges::any_of(begins, [&](auto begin) { return name.starts_with(begin); });
+  });
+  return walked && needs;
+}
+
+constexpr auto kSanitizers = {"libasan.so"sv, "libtsan.so"sv, "libubsan.so"sv, "liblsan.so"sv, "libhwasan.so"sv, "libclang_rt."sv};
+
 }  // namespace
 
 Result<LinkedMpi> mpi_of_library(const std::string& path) {
@@ -217,11 +227,16 @@ Result<std::optional<LinkedMpi>> linked_mpi(const std::string& path, std::string
 }
 
 bool needs_sharp_coll(const std::string& path, std::string_view ld_library_path) {
-  bool needs = false;
-  const auto walked = each_needed(path, ld_library_path, [&](const std::string& name, const std::optional<File>&) {
-    return needs = name.starts_with("libsharp_coll.so");
-  });
-  return walked && needs;
+  return needs_one(path, ld_library_path, {"libsharp_coll.so"});
+}
+
+bool is_sanitizer_runtime(std::string_view path) {
+  const auto name = path.substr(path.rfind('/') + 1);
+  return std::ranges::any_of(kSanitizers, [&](auto begin) { return name.starts_with(begin); });
+}
+
+bool needs_address_sanitizer(const std::string& path, std::string_view ld_library_path) {
+  return needs_one(path, ld_library_path, {"libasan.so", "libclang_rt.asan"});
 }
 
 }  // namespace sumac::tools

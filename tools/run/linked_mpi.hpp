@@ -40,6 +40,13 @@ Result<std::optional<LinkedMpi>> linked_mpi(const std::string& path, std::string
 /// True if `path` needs libsharp_coll.so, itself or through other libraries: it is a client of the daemons.
 bool needs_sharp_coll(const std::string& path, std::string_view ld_library_path);
 
+/// True for the runtime of a sanitizer, gcc's or clang's, by its path or name.
+bool is_sanitizer_runtime(std::string_view path);
+
+/// True if `path` needs a shared runtime of AddressSanitizer, itself or through other libraries. clang links its runtime into
+/// the program unless it is told -shared-libsan: such a program needs none.
+bool needs_address_sanitizer(const std::string& path, std::string_view ld_library_path);
+
 /// Describes a file that is an MPI library itself. Errc::not_found: it is none that is known here.
 Result<LinkedMpi> mpi_of_library(const std::string& path);
 

@@ -240,6 +240,7 @@ class Looker {
     if (!elf) return unclear(name, "is an ELF file that can't be read: " + elf.error().context);
     if (auto linked = linked_mpi(path, variable("LD_LIBRARY_PATH"))) program.mpi = *std::move(linked);
     program.is_sharp_client = needs_sharp_coll(path, variable("LD_LIBRARY_PATH"));
+    program.address_sanitizer = needs_address_sanitizer(path, variable("LD_LIBRARY_PATH"));
     const auto own_bytes = open_elf("/proc/self/exe");
     const auto own = own_bytes ? read_elf(*own_bytes) : tl::unexpected(own_bytes.error());
     if (!elf->is_64)
@@ -296,6 +297,10 @@ bool is_mpi_command(const LookedAt& looked) {
 
 bool needs_daemons(const LookedAt& looked) {
   return !is_mpi_command(looked) || std::ranges::any_of(looked.programs, &Program::is_sharp_client);
+}
+
+bool needs_address_sanitizer(const LookedAt& looked) {
+  return std::ranges::any_of(looked.programs, &Program::address_sanitizer);
 }
 
 LookedAt look_at(const std::vector<std::string>& command, const std::vector<std::string>& environment) {

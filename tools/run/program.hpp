@@ -19,6 +19,7 @@ struct Program {
   bool has_own_mpi = false;      ///< MPI_Init is a part of its own file.
   bool ignores_preload = false;  ///< The loader runs it in secure mode: setuid, setgid or file capabilities.
   bool is_sharp_client = false;  ///< It needs libsharp_coll.so.
+  bool address_sanitizer = false;  ///< It needs a shared runtime of AddressSanitizer.
   std::string foreign;           ///< "a 32-bit program" or "a program for another machine"; empty: it is like us.
   std::string unclear;           ///< Why its MPI is not known, as the end of a sentence that begins with its name.
   bool operator==(const Program&) const = default;
@@ -48,6 +49,9 @@ bool is_mpi_command(const LookedAt& looked);
 /// True if the programs need daemons, whether or not MPI's collectives use the tree: a program of MPI does without them
 /// unless it is linked with libsharp_coll.so.
 bool needs_daemons(const LookedAt& looked);
+
+/// True if one of the programs needs a shared runtime of AddressSanitizer.
+bool needs_address_sanitizer(const LookedAt& looked);
 
 LookedAt look_at(const std::vector<std::string>& command, const std::vector<std::string>& environment);
 

@@ -193,13 +193,17 @@ void print_choice(const Choice& choice) {
 Arguments launcher_command(Arguments command, const LookedAt& looked, const Choice& choice, const RunOptions& options,
                            const RunEnvironment& environment) {
   const auto& launcher = *looked.launcher;
-  // A value among the launcher's words replaces that of the environment, so the library is put in front of it there.
-  for (const auto& setting : looked.settings)
-    if (setting.name == "LD_PRELOAD" && setting.value && setting.word != kNoWord && !choice.library.empty()) {
-      auto& word = command[setting.word];
-      word.replace(word.size() - setting.value->size(), std::string::npos,
-                   preload_before(choice.library, *setting.value));
-    }
+  // A value among the launcher's words replaces that of the environment, so what we add to it is added there too.
+  const auto replace = [&](const Setting& setting, const std::string& value) {
+    auto& word = command[setting.word];
+    word.replace(word.size() - setting.value->size(), std::string::npos, value);
+  };
+  for (const auto& setting : looked.settings) {
+    if (!setting.value || setting.word == kNoWord || choice.library.empty()) continue;
+    if (setting.name == "LD_PRELOAD") replace(setting, preload_before(choice.library, *setting.value));
+    if (setting.name == "ASAN_OPTIONS" && needs_address_sanitizer(looked))
+      replace(setting, asan_options_with_ours(*setting.value));
+  }
   const bool preload = !choice.library.empty();
   if (launcher.family == LauncherFamily::hydra)
     return options.several && !looked.hosts_named ? hydra_on(*options.several, std::move(command), launcher.word)
@@ -208,7 +212,8 @@ Arguments launcher_command(Arguments command, const LookedAt& looked, const Choi
   if (options.several)
     return mpirun_on(*options.several, std::move(command), launcher.word, environment.variables, preload);
   // Open MPI takes only its own variables to other hosts.
-  if (preload && looked.hosts_named) return mpirun_with_preload(std::move(command), launcher.word);
+  if (preload && looked.hosts_named)
+    return mpirun_with_preload(std::move(command), launcher.word, needs_address_sanitizer(looked));
   return command;
 }
 
@@ -220,9 +225,13 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
   if (!signals) return tl::unexpected(signals.error());
   auto interrupts = make_interrupt_fd();
   if (!interrupts) return tl::unexpected(interrupts.error());
-  auto directory = RunDirectory::make();
-  if (!directory) return tl::unexpected(directory.error());
-  if (options.keep_logs) directory->keep();
+  std::optional<RunDirectory> directory;  // For daemons alone: nobody else needs a socket or writes a log.
+  if (options.several || options.tree || needs_daemons(looked)) {
+    auto made = RunDirectory::make();
+    if (!made) return tl::unexpected(made.error());
+    directory.emplace(*std::move(made));
+    if (options.keep_logs) directory->keep();
+  }
   Daemons daemons;
   std::string socket;
   if (options.several) {
@@ -231,7 +240,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
         !started)
       return tl::unexpected(started.error());
     socket = directory->path() + kHostsSuffix + "/sharpd.sock";
-  } else if (options.tree || needs_daemons(looked)) {
+  } else if (directory) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
     socket = directory->path() + "/sharpd.sock";
@@ -245,6 +254,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
                                            .libraries = libraries,
                                            .open_mpi = component ? installed.components : "",
                                            .preload = choice.library,
+                                           .address_sanitizer = needs_address_sanitizer(looked),
                                            .tree = options.tree,
                                            .one_host = !options.several || options.several->hosts.size() == 1},
                                           inherited, settings);
@@ -258,7 +268,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
                     environment.variables);
   if (!program) return tl::unexpected(program.error());
   const int status = attend(*program, daemons, *witness, signals->get());
-  if (options.keep_logs) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
+  if (options.keep_logs && directory) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

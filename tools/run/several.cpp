@@ -125,15 +125,19 @@ std::vector<std::string> mpirun_on(const SeveralHosts& several, std::vector<std:
     more.insert(more.end(), {"--mca", "plm_rsh_agent", several.launcher});
   for (const auto& variable : environment) {
     const auto name = variable.substr(0, variable.find('='));
-    const bool ours = is_our_variable(name) || name == "LD_LIBRARY_PATH" || (preload && name == "LD_PRELOAD");
+    const bool ours = is_our_variable(name) || name == "LD_LIBRARY_PATH" || (preload && (name == "LD_PRELOAD" || name == "ASAN_OPTIONS"));
     if (ours && !exports(command, name)) more.insert(more.end(), {"-x", name});
   }
   return insert_behind(std::move(command), launcher, more);
 }
 
-std::vector<std::string> mpirun_with_preload(std::vector<std::string> command, std::size_t launcher) {
-  if (exports(command, "LD_PRELOAD")) return command;
-  return insert_behind(std::move(command), launcher, {"-x", "LD_PRELOAD"});
+std::vector<std::string> mpirun_with_preload(std::vector<std::string> command, std::size_t launcher,
+                                             bool address_sanitizer) {
+  std::vector<std::string> more;
+  for (const std::string_view name : {"LD_PRELOAD", "ASAN_OPTIONS"})
+    if ((name == "LD_PRELOAD" || address_sanitizer) && !exports(command, name))
+      more.insert(more.end(), {"-x", std::string(name)});
+  return insert_behind(std::move(command), launcher, more);
 }
 
 std::vector<std::string> hydra_on(const SeveralHosts& several, std::vector<std::string> command, std::size_t launcher) {

@@ -41,8 +41,9 @@ Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>&
 std::vector<std::string> mpirun_on(const SeveralHosts& several, std::vector<std::string> command, std::size_t launcher,
                                    const std::vector<std::string>& environment, bool preload);
 
-/// Adds `-x LD_PRELOAD`, for hosts that the command itself names.
-std::vector<std::string> mpirun_with_preload(std::vector<std::string> command, std::size_t launcher);
+/// Adds `-x LD_PRELOAD`, for hosts that the command itself names, and `-x ASAN_OPTIONS` for a program that needs it.
+std::vector<std::string> mpirun_with_preload(std::vector<std::string> command, std::size_t launcher,
+                                             bool address_sanitizer);
 
 /// `command[launcher]` is hydra, which passes the environment on by itself: returns the command with the hosts.
 std::vector<std::string> hydra_on(const SeveralHosts& several, std::vector<std::string> command, std::size_t launcher);

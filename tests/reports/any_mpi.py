@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The MPIs that Debian 12 lacks, from the package index: Open MPI 5, MPICH 5 and its library of the standard ABI. `sumac run` gives a program
+of each the interposed library; barrier and allreduce on MPI_COMM_WORLD, a duplicate and split communicators go by shared memory, with
+--tree all of them by the tree, and the program ends. Status 1 if one does not."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "component")]
+import case  # noqa: E402  pylint: disable=wrong-import-position
+from mpi import mpis, plan  # noqa: E402  pylint: disable=wrong-import-position
+
+PEERS = ROOT / "build" / "host-peers"  # As bench-host and bench-mpi.
+RANKS = 4
+COUNTS = r" 14 \(barrier 7, allreduce 7\); MPI 4 \(barrier 2, allreduce 2: 4 without a team\)\n"
+WAYS = (([], "sumac: collectives: shared memory" + COUNTS), (["--tree"], r"sumac: job \d+: tree" + COUNTS))
+
+
+def failures(name):
+    """Returns a text for each run of this MPI's program that is wrong."""
+    found = mpis.find(name, PEERS)
+    program = PEERS / "programs" / f"once-{name}"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([found.mpi.compiler, "-O1", "-o", program, ROOT / "tests/mpi/once.c"], check=True)
+    wrong = []
+    for words, line in WAYS:
+        start, environment = found.start(RANKS, {"yield": True}, {})
+        done = case.start([BUILD / "bin" / "sumac", "run", *words, *start, program], {**environment, "SUMAC_TUNING_FILE": "none"}, 180)
+        if done.code != 0 or f"once: right on {RANKS} ranks\n" not in done.out or not re.search(line, done.err):
+            wrong.append(f"{plan.LABELS[name]}: sumac run {' '.join([*words, '...'])}: {done.text}")
+    return wrong
+
+
+def main():
+    wrong = [each for name in (plan.OPENMPI5, plan.MPICH5, plan.ABI) for each in failures(name)]
+    print("\n".join(wrong) or f"any_mpi: right with {plan.LABELS[plan.OPENMPI5]}, {plan.LABELS[plan.MPICH5]} and {plan.LABELS[plan.ABI]}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
