@@ -107,6 +107,8 @@ void look_at(Communicator& communicator) {
 
 void reset(Communicator& communicator) {
   communicator.handle.store(MPI_Comm{});
+  communicator.name.clear();
+  communicator.users = 0;
   communicator.life = Life::fresh;
   communicator.rank = -1;
   communicator.size = 0;
@@ -131,22 +133,18 @@ void end_lane(Lane& lane) {
 
 /// Local: other ranks may still be in their last collective.
 void destroy(Communicator& communicator) {
-  detail::cache[detail::cached_at(communicator.handle.load())].store(nullptr, std::memory_order_release);
   end_lane(communicator.ordinary);
   for (auto& lane : communicator.lanes)
     if (lane) end_lane(*lane);
 }
 
 /// Called by MPI_Comm_free and MPI_Comm_disconnect.
-int forget(MPI_Comm, int, void* value, void*) {
-  auto* communicator = static_cast<Communicator*>(value);
+int forget(MPI_Comm comm, int, void* value, void*) {
+  auto& communicator = *static_cast<Communicator*>(value);
   if (!library.on) return MPI_SUCCESS;  // drop_communicators() has destroyed it.
-  add_to_tally(*communicator);
-  destroy(*communicator);
-  reset(*communicator);
-  const std::lock_guard guard(records_lock);
-  std::erase(living, communicator);
-  unused.push_back(communicator);
+  detail::cache[detail::cached_at(comm)].store(nullptr, std::memory_order_release);
+  communicator.handle.store(MPI_Comm{});
+  let_go(communicator);
   return MPI_SUCCESS;
 }
 
@@ -172,6 +170,7 @@ Communicator* make(MPI_Comm comm) {
     made = new_record();
     if (made == nullptr) return nullptr;
     reset(*made);
+    made->users = 1;
     living.push_back(made);
   }
   made->handle.store(comm);
@@ -208,7 +207,7 @@ int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   const MPI_Comm comm = communicator.handle.load();
   auto places = places_of(comm, communicator.size);
   (void)number_hosts(places);
-  const std::string name = name_of(comm);
+  communicator.name = name_of(comm);
   sumac_team_spec_t spec{};
   spec.struct_bytes = sizeof spec;
   spec.rank = communicator.rank;
@@ -221,7 +220,7 @@ int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   spec.threads = 1;  // Our own thread moves what is posted while the program's is elsewhere.
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
-  spec.name = name.c_str();
+  spec.name = communicator.name.c_str();
   spec.open_across = kind == Kind::ordinary ? open_across : nullptr;
   spec.open_context = &lane;
   return sumac_team_create(&spec, &lane.team, why, why_bytes);
@@ -270,7 +269,22 @@ std::string name_of(MPI_Comm comm) {
   return name;
 }
 
-std::string name_of(const Communicator& communicator) { return name_of(communicator.handle.load()); }
+std::string name_of(const Communicator& communicator) {
+  const MPI_Comm comm = communicator.handle.load();
+  return comm == MPI_Comm{} ? communicator.name : name_of(comm);
+}
+
+void hold(Communicator& communicator) { ++communicator.users; }
+
+void let_go(Communicator& communicator) {
+  if (--communicator.users > 0) return;
+  add_to_tally(communicator);
+  destroy(communicator);
+  reset(communicator);
+  const std::lock_guard guard(records_lock);
+  std::erase(living, &communicator);
+  unused.push_back(&communicator);
+}
 
 int make_lane_team(Lane& lane, char* why, std::size_t why_bytes) {
   return make_team(lane, Kind::persistent, why, why_bytes);

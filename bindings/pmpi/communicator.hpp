@@ -1,6 +1,7 @@
 #pragma once
-// The record of a communicator holds its team, from the first blocking collective on. It hangs at an attribute of the communicator, so MPI_Comm_free frees it; a small cache in front of the attribute makes the way to it
-// short.
+// The record of a communicator holds its team, from the first blocking collective on. It hangs at an attribute of the communicator, so MPI_Comm_free lets go of it; a small cache in front of the attribute makes the way to it
+// short. A request of ours that is posted, and a persistent one until it is freed, holds the record too: MPI lets a program
+// free a communicator under them.
 //
 // Records are never given back to the system, only used again. So a thread may read a record's handle while another
 // thread frees another communicator.
@@ -25,7 +26,9 @@ enum class Life : std::uint8_t {
 };
 
 struct Communicator {
-  std::atomic<MPI_Comm> handle{};
+  std::atomic<MPI_Comm> handle{};  ///< None once the program has freed it: the MPI gives the handle to another communicator at once.
+  std::string name;                ///< At the time when the last team was made, for what fails after the program has freed it.
+  std::atomic<int> users{0};       ///< The program, and each request that refers to a lane.
   Life life = Life::fresh;
   int rank = -1, size = 0, hosts = 1;
   /// For blocking and nonblocking collectives: MPI orders them all.
@@ -46,8 +49,13 @@ struct Communicator {
 bool make_keys();
 /// Makes MPI_COMM_WORLD's team if it has one host: MPI_Init may wait for other ranks. Begins the tree's job.
 void begin_world();
-/// Destroys all teams.
+/// Destroys all teams, whatever still refers to them.
 void drop_communicators();
+
+/// A request takes part in the record of its lane, and lets go of it when it has ended. The last one to let go destroys the
+/// teams, which may call the MPI: not in a function that the MPI calls for a request.
+void hold(Communicator& communicator);
+void let_go(Communicator& communicator);
 
 /// Returns the record of a communicator, and makes it if there is none. Null: it is none of ours (an
 /// inter-communicator, or one with processes of another MPI_COMM_WORLD), or no communicator at all.

@@ -112,7 +112,9 @@ int nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakeP
 
 /// A persistent collective's init may wait for other ranks, so it makes the team.
 template <class MakePlan, class Next>
-int serve_persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan, const Next& next) {
+int serve_persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan,
+                     const Next& in_mpi) {
+  const auto next = [&] { return note_the_mpis(in_mpi(), handle); };
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, coll, rc);
   if (communicator == nullptr)

@@ -44,9 +44,18 @@ namespace sumac::pmpi {
 #else
 #define SUMAC_PMPI_LEFT_LARGE(X)
 #endif
+/// So are these, for waits.cpp.
+#if !defined(OPEN_MPI)
+#define SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)                                                                            \
+  X(Neighbor_allgather_init) X(Neighbor_allgatherv_init) X(Neighbor_alltoall_init) X(Neighbor_alltoallv_init)         \
+  X(Neighbor_alltoallw_init) X(Neighbor_allgather_init_c) X(Neighbor_allgatherv_init_c)                               \
+  X(Neighbor_alltoall_init_c) X(Neighbor_alltoallv_init_c) X(Neighbor_alltoallw_init_c)
+#else
+#define SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)
+#endif
 /// The other functions that this library interposes.
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
-  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Op_free)                                                                     \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Comm_disconnect) X(Op_free)                                                  \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)                                 \
   X(Start) X(Startall) X(Request_free) X(Request_get_status) X(Win_test)
 /// The functions that it calls only.
@@ -70,6 +79,7 @@ namespace sumac::pmpi {
   SUMAC_PMPI_LEFT_PLAIN(X)            \
   SUMAC_PMPI_LEFT_PERSISTENT_FORMS(X) \
   SUMAC_PMPI_LEFT_LARGE(X)            \
+  SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)  \
   SUMAC_PMPI_LIFE(X)
 
 /// Functions that an MPI may lack and that its mpi.h does not declare: a communicator is revoked (User-Level Failure

@@ -1,9 +1,11 @@
-// MPI_Init, MPI_Init_thread, MPI_Finalize and MPI_Comm_idup.
+// MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Comm_idup and MPI_Comm_disconnect.
 #include <cstdlib>
 #include <string_view>
 
+#include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/entry.hpp"
 #include "bindings/pmpi/idups.hpp"
+#include "bindings/pmpi/progress.hpp"
 
 namespace sumac::pmpi {
 namespace {
@@ -17,6 +19,13 @@ bool is_wanted() {
 int after_init(int rc) {
   if (rc == MPI_SUCCESS && is_wanted()) begin();
   return rc;
+}
+
+/// Unlike MPI_Comm_free it waits for what the program has posted there.
+int disconnect(MPI_Comm* comm) {
+  if (library.on && anything_posted())
+    if (const Communicator* communicator = find(*comm); communicator != nullptr) settle(*communicator);
+  return mpi.Comm_disconnect(comm);
 }
 
 }  // namespace
@@ -33,3 +42,4 @@ SUMAC_PMPI_NAMES(Finalize, (), (), if (sumac::pmpi::library.on) sumac::pmpi::end
 SUMAC_PMPI_NAMES(Comm_idup, (MPI_Comm comm, MPI_Comm* made, MPI_Request* request), (comm, made, request),
                  const int rc = sumac::pmpi::mpi.Comm_idup(comm, made, request);
                  if (rc == MPI_SUCCESS && sumac::pmpi::library.on) sumac::pmpi::note_idup(*request); return rc;)
+SUMAC_PMPI_NAMES(Comm_disconnect, (MPI_Comm * comm), (comm), return sumac::pmpi::disconnect(comm);)

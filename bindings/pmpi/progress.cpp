@@ -114,6 +114,19 @@ void pause(unsigned looks) {
   if (looks > kSpins || library.yields) ::sched_yield();
 }
 
+void settle(const Communicator& communicator) {
+  const auto is_posted = [&] {
+    const std::lock_guard guard(active.lock);
+    for (const Lane* lane = active.first; lane != nullptr; lane = lane->next_active)
+      if (lane->owner == &communicator) return true;
+    return false;
+  };
+  for (unsigned looks = 0; is_posted(); ++looks) {
+    drive(nullptr);
+    pause(looks);
+  }
+}
+
 void drive(void*) {
   if (!library.on) return;
   int flag = 0;

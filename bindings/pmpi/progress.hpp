@@ -5,6 +5,7 @@
 
 namespace sumac::pmpi {
 
+struct Communicator;
 struct Lane;
 struct Request;
 
@@ -25,6 +26,8 @@ void report_done(Request& request);
 void advance();
 /// A wait calls it between two looks that found nothing.
 void pause(unsigned looks);
+/// Waits until nothing is posted on the communicator's lanes.
+void settle(const Communicator& communicator);
 /// spec.progress of a team: drives the MPI, and what is posted.
 void drive(void* context);
 

@@ -17,6 +17,12 @@
 namespace sumac::pmpi {
 namespace {
 
+#if defined(OPEN_MPI)
+constexpr bool kTestsPersistent = true;  ///< The MPI's own tests of arrays are right for its persistent collectives.
+#else
+constexpr bool kTestsPersistent = false;
+#endif
+
 std::mutex lock;
 std::unordered_map<std::uintptr_t, Request*> persistent;
 std::atomic<int> persistent_count{0};
@@ -104,19 +110,35 @@ int take_handle(MPI_Request& handle) {
   return mpi.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &handle);
 }
 
-/// Gives a persistent request its handle, and lists it.
-int lend_handle(Request* request, MPI_Request* handle) {
-  if (const int rc = take_handle(request->handle); rc != MPI_SUCCESS) return discard(request, rc);
+void list(Request* request) {
   const std::lock_guard guard(lock);
   persistent[bits_of(request->handle)] = request;
   persistent_count = static_cast<int>(persistent.size());
+}
+
+/// Gives a persistent request its handle, and lists it.
+int lend_handle(Request* request, MPI_Request* handle) {
+  if (const int rc = take_handle(request->handle); rc != MPI_SUCCESS) return discard(request, rc);
+  list(request);
   *handle = request->handle;
   return MPI_SUCCESS;
 }
 
 }  // namespace
 
+void Request::take(Lane& used) {
+  lane = &used;
+  hold(*used.owner);
+}
+
 void Request::let_go() {
+  if (lane != nullptr && library.on) {
+    if (op != nullptr) sumac_op_free(op);
+    if (is_persistent) give_lane(*lane);
+    pmpi::let_go(*lane->owner);
+  }
+  op = nullptr;
+  lane = nullptr;
   for (MPI_Datatype& type : held)
     if (type != MPI_Datatype{}) {
       if (library.on) (void)mpi.Type_free(&type);
@@ -129,10 +151,8 @@ void Request::let_go() {
 }
 
 Request::~Request() {
-  if (op != nullptr) sumac_op_free(op);
   let_go();
   std::free(memory);
-  if (is_persistent && lane != nullptr) give_lane(*lane);
 }
 
 int keep_data(Request& request, const Communicator& communicator) {
@@ -150,7 +170,7 @@ int keep_data(Request& request, const Communicator& communicator) {
 }
 
 int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
-  request->lane = &lane;
+  request->take(lane);
   if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
   if (const int rc = mpi.Grequest_start(query, release, cancel, request, &request->handle); rc != MPI_SUCCESS)
     return discard(request, rc);
@@ -177,8 +197,8 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
 }
 
 int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
-  request->lane = &lane;
   request->is_persistent = true;
+  request->take(lane);
   if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
   const int status = sumac_op_create(lane.team, &request->plan.call, on_done, request, &request->op);
   if (status != SUMAC_TEAM_OK) {
@@ -193,6 +213,15 @@ int make_persistent_nothing(Request* request, MPI_Request* handle) {
   return lend_handle(request, handle);
 }
 
+int note_the_mpis(int rc, const MPI_Request* handle) {
+  if (rc != MPI_SUCCESS || kTestsPersistent || !library.on) return rc;
+  auto* request = new Request(SUMAC_COLL_BARRIER);
+  request->is_persistent = request->is_the_mpis = true;
+  request->handle = *handle;
+  list(request);
+  return rc;
+}
+
 bool persistent_exist() noexcept { return persistent_count.load(std::memory_order_relaxed) > 0; }
 
 Request* find_persistent(MPI_Request handle) {
@@ -203,6 +232,11 @@ Request* find_persistent(MPI_Request handle) {
 
 int start_persistent(Request& request) {
   request.is_active = true;
+  if (request.is_the_mpis) {
+    request.is_done = false;
+    MPI_Request handle = request.handle;
+    return mpi.Start(&handle);
+  }
   request.is_done = request.op == nullptr;
   request.code = MPI_SUCCESS;
   if (request.is_done) return MPI_SUCCESS;
@@ -215,14 +249,17 @@ int start_persistent(Request& request) {
   return MPI_SUCCESS;
 }
 
-void free_persistent(Request& request) {
+int free_persistent(Request& request) {
+  MPI_Request handle = request.handle;
+  const bool is_the_mpis = request.is_the_mpis;
   {
     const std::lock_guard guard(lock);
-    persistent.erase(bits_of(request.handle));
-    spare_handles.push_back(request.handle);
+    persistent.erase(bits_of(handle));
+    if (!is_the_mpis) spare_handles.push_back(handle);
     persistent_count = static_cast<int>(persistent.size());
   }
   delete &request;
+  return is_the_mpis ? mpi.Request_free(&handle) : MPI_SUCCESS;
 }
 
 void free_handles() {

@@ -18,8 +18,10 @@ struct Request {
   Request& operator=(const Request&) = delete;
   ~Request();
 
-  /// Frees what it holds of the MPI's. Not in a function that the MPI calls: MPICH 4.0 with MPI_THREAD_MULTIPLE ends the
-  /// program when a generalized request's function calls MPI_Type_free.
+  /// From now on the lane's teams live until let_go().
+  void take(Lane& used);
+  /// Frees what it holds of the MPI's and of the lane. Not in a function that the MPI calls: MPICH 4.0 with
+  /// MPI_THREAD_MULTIPLE ends the program when a generalized request's function calls MPI_Type_free.
   void let_go();
 
   Plan plan;
@@ -31,6 +33,7 @@ struct Request {
   MPI_Datatype held[3] = {};  ///< Duplicates of types that the program may free before the end.
   MPI_Op held_op{};           ///< The program's own operation.
   bool is_persistent = false;
+  bool is_the_mpis = false;  ///< Persistent, and the MPI does it: see note_the_mpis().
   bool is_active = false;  ///< Persistent: between MPI_Start and its completion by the program.
   std::atomic<bool> is_done{false};
   int code = MPI_SUCCESS;        ///< MPI_Wait returns it.
@@ -48,14 +51,17 @@ int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& pas
 
 /// Makes a persistent request without data: it is done when it is started.
 int make_persistent_nothing(Request* request, MPI_Request* handle);
+/// Lists a persistent collective that the MPI has made, if `rc` is MPI_SUCCESS; returns `rc`. MPICH 4.0's MPI_Testall, MPI_Testany and
+/// MPI_Testsome fail on them, so waits.cpp, where it tests a program's array in place of a wait, tests them one by one.
+int note_the_mpis(int rc, const MPI_Request* handle);
 
-/// True if a persistent request of ours exists: then calls that complete or start requests look for it.
+/// True if a listed persistent request exists: then calls that complete or start requests look for it.
 bool persistent_exist() noexcept;
-/// Returns our persistent request behind a handle; null: it is none.
+/// Returns the listed persistent request behind a handle; null: it is none.
 Request* find_persistent(MPI_Request handle);
 int start_persistent(Request& request);
-/// Frees a persistent request that is not active. Its handle stays ours.
-void free_persistent(Request& request);
+/// Frees a persistent request that is not active. The handle of one of ours stays ours.
+int free_persistent(Request& request);
 /// Gives the handles of freed persistent requests back to the MPI; called once, at the end.
 void free_handles();
 

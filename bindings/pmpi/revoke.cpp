@@ -13,7 +13,7 @@ void give_up(Communicator& communicator) {
   if (communicator.life == Life::team) {
     sumac_team_break(communicator.ordinary.team, kWhy);
     for (const auto& lane : communicator.lanes)
-      if (lane->team != nullptr) sumac_team_break(lane->team, kWhy);
+      if (lane && lane->team != nullptr) sumac_team_break(lane->team, kWhy);
   }
   communicator.life = Life::pass;
 }

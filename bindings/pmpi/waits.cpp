@@ -1,8 +1,10 @@
 // The functions that complete, start and free requests. While nothing of ours is under way they are the MPI's own; while
-// something is, a wait is a loop of tests that also moves our operations.
+// something is, a wait is a loop of tests that also moves our operations, and once nothing of ours is left the MPI's own
+// function finishes it.
 //
 // The MPI never sees a persistent request of ours: in its place it finds MPI_REQUEST_NULL, which is what an inactive
-// request is to it.
+// request is to it. A loop of tests also keeps the MPI's own persistent collectives from its tests of arrays
+// (note_the_mpis() says why): each is tested alone.
 #include <algorithm>
 #include <vector>
 
@@ -18,14 +20,20 @@ namespace {
 /// True if the MPI's own function does not do.
 bool concerns_us() { return library.on && (anything_posted() || persistent_exist() || idups_noted()); }
 
-bool is_pending(const Request& request) { return request.is_active && !request.is_done.load(); }
-bool is_ready(const Request& request) { return request.is_active && request.is_done.load(); }
-
-/// The program completes an active request that is done. Returns what the wait is to return.
-int complete(Request& request) {
-  request.is_active = false;
-  return request.code;
+/// Asks the MPI whether its persistent collective has ended. This drives the MPI.
+void look_at(Request& request) {
+  int done = 0;
+  const int rc = mpi.Request_get_status(request.handle, &done, MPI_STATUS_IGNORE);
+  if (rc != MPI_SUCCESS || done != 0) request.is_done = true;  // An error is for the call that completes it.
 }
+
+bool is_pending(Request& request) {
+  if (!request.is_active) return false;
+  if (request.is_the_mpis && !request.is_done.load()) look_at(request);
+  return !request.is_done.load();
+}
+bool is_ready(Request& request) { return request.is_active && !is_pending(request); }
+bool is_ours(const Request& request) { return !request.is_the_mpis; }
 
 /// Fills what MPI calls an empty status.
 void clear(MPI_Status* status) {
@@ -35,59 +43,97 @@ void clear(MPI_Status* status) {
   (void)mpi.Test(&none, &done, status);
 }
 
+/// A persistent collective's failure comes without a communicator: as every error of a request without one, it goes to
+/// MPI_COMM_SELF's handler. The reason names the collective.
+int with_code(int rc, int code) {
+  if (rc != MPI_SUCCESS || code == MPI_SUCCESS) return rc;
+  return raise(MPI_COMM_SELF, code, "the completion of a persistent collective");
+}
+
+/// The program completes an active request that is done. Returns what the wait is to return.
+int complete(Request& request, MPI_Status* status) {
+  request.is_active = false;
+  if (request.is_the_mpis) {
+    MPI_Request handle = request.handle;
+    return mpi.Wait(&handle, status);
+  }
+  clear(status);
+  return with_code(MPI_SUCCESS, request.code);
+}
+
+MPI_Status* status_at(MPI_Status* statuses, int index) {
+  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[index];
+}
+
 /// The program's array of requests, and the MPI's view of it.
 class Requests {
  public:
   Requests(int count, MPI_Request* theirs) : theirs_(theirs), count_(std::max(count, 0)) {
-    ours_.resize(persistent_exist() ? size() : 0);
-    for (std::size_t i = 0; i < ours_.size(); ++i) ours_[i] = find_persistent(theirs_[i]);
-    has_ours_ = std::any_of(ours_.begin(), ours_.end(), [](const Request* each) { return each != nullptr; });
-    if (!has_ours_) return;
+    listed_.resize(persistent_exist() ? size() : 0);
+    for (std::size_t i = 0; i < listed_.size(); ++i) listed_[i] = find_persistent(theirs_[i]);
+    if (!any([](const Request&) { return true; })) return;
     shown_.assign(theirs_, theirs_ + size());
     for (std::size_t i = 0; i < size(); ++i)
-      if (ours_[i] != nullptr) shown_[i] = MPI_REQUEST_NULL;
+      if (listed_[i] != nullptr) shown_[i] = MPI_REQUEST_NULL;
   }
   ~Requests() {  // Whatever the MPI has completed is the program's to know.
     for (std::size_t i = 0; i < shown_.size(); ++i)
-      if (ours_[i] == nullptr) theirs_[i] = shown_[i];
+      if (listed_[i] == nullptr) theirs_[i] = shown_[i];
   }
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  bool has_ours() const { return has_ours_; }
   int count() const { return count_; }
-  MPI_Request* shown() { return has_ours_ ? shown_.data() : theirs_; }
-
-  bool any_pending() const { return any_of_ours(is_pending); }
-  bool any_active() const {
-    return any_of_ours([](const Request& each) { return each.is_active; });
+  /// The array without any persistent collective, for the MPI's tests.
+  MPI_Request* shown() { return shown_.empty() ? theirs_ : shown_.data(); }
+  /// The array without ours, for the MPI's waits.
+  MPI_Request* shown_to_wait() {
+    for (std::size_t i = 0; i < shown_.size(); ++i)
+      if (listed_[i] != nullptr && listed_[i]->is_the_mpis) shown_[i] = theirs_[i];
+    return shown();
   }
-  /// Returns the index of one of ours that the program may complete, from `first` on; -1: there is none.
+
+  bool any_pending() const { return any(is_pending); }
+  bool any_active() const {
+    return any([](const Request& each) { return each.is_active; });
+  }
+  bool ours_active() const {
+    return any([](const Request& each) { return each.is_active && is_ours(each); });
+  }
+  bool ours_pending() const {
+    return any([](Request& each) { return is_ours(each) && is_pending(each); });
+  }
+  /// Returns the index of a persistent collective that the program may complete, from `first` on; -1: there is none.
   int ready_from(int first) const {
-    for (auto i = static_cast<std::size_t>(first); i < ours_.size(); ++i)
-      if (ours_[i] != nullptr && is_ready(*ours_[i])) return static_cast<int>(i);
+    for (auto i = static_cast<std::size_t>(first); i < listed_.size(); ++i)
+      if (listed_[i] != nullptr && is_ready(*listed_[i])) return static_cast<int>(i);
     return -1;
   }
-  int complete_at(int index) { return complete(*ours_[static_cast<std::size_t>(index)]); }
-  int complete_all() {
+  int complete_at(int index, MPI_Status* status) { return complete(*listed_[static_cast<std::size_t>(index)], status); }
+  int complete_all(MPI_Status* statuses) {
     int code = MPI_SUCCESS;
     for (int i = ready_from(0); i >= 0; i = ready_from(i + 1))
-      if (const int rc = complete_at(i); rc != MPI_SUCCESS) code = rc;
+      if (const int rc = complete_at(i, status_at(statuses, i)); rc != MPI_SUCCESS) code = rc;
     return code;
+  }
+  /// The MPI has completed this request of the array.
+  void completed(int index) {
+    if (index < 0 || index >= static_cast<int>(listed_.size())) return;
+    Request* request = listed_[static_cast<std::size_t>(index)];
+    if (request != nullptr && request->is_the_mpis) request->is_active = false;
   }
 
  private:
   std::size_t size() const { return static_cast<std::size_t>(count_); }
   template <class Is>
-  bool any_of_ours(const Is& is) const {
-    return std::any_of(ours_.begin(), ours_.end(), [&](const Request* each) { return each != nullptr && is(*each); });
+  bool any(const Is& is) const {
+    return std::any_of(listed_.begin(), listed_.end(), [&](Request* each) { return each != nullptr && is(*each); });
   }
 
   MPI_Request* theirs_;
   int count_;
-  std::vector<Request*> ours_;
-  std::vector<MPI_Request> shown_;  ///< Empty if none is ours.
-  bool has_ours_ = false;
+  std::vector<Request*> listed_;    ///< The persistent collectives; empty if there is none in the whole program.
+  std::vector<MPI_Request> shown_;  ///< Empty if none is in the array.
 };
 
 /// Repeats `look`, which returns true when the wait is over. Between two looks our operations move.
@@ -100,13 +146,6 @@ void wait_until(const Look& look) {
   }
 }
 
-/// A persistent collective's failure comes without a communicator: as every error of a request without one, it goes to
-/// MPI_COMM_SELF's handler. The reason names the collective.
-int with_code(int rc, int code) {
-  if (rc != MPI_SUCCESS || code == MPI_SUCCESS) return rc;
-  return raise(MPI_COMM_SELF, code, "the completion of a persistent collective");
-}
-
 /// Tests all once. `rc` is the MPI's answer.
 bool test_all(Requests& requests, MPI_Status* statuses, int& rc) {
   if (requests.any_pending()) {
@@ -116,20 +155,24 @@ bool test_all(Requests& requests, MPI_Status* statuses, int& rc) {
   int done = 0;
   rc = mpi.Testall(requests.count(), requests.shown(), &done, statuses);
   if (rc == MPI_SUCCESS && done == 0) return false;
-  rc = with_code(rc, requests.complete_all());
+  const int code = requests.complete_all(statuses);
+  if (rc == MPI_SUCCESS) rc = code;
   return true;
 }
 
 bool test_any(Requests& requests, int* index, MPI_Status* status, int& rc) {
   if (const int ready = requests.ready_from(0); ready >= 0) {
     *index = ready;
-    clear(status);
-    rc = with_code(MPI_SUCCESS, requests.complete_at(ready));
+    rc = requests.complete_at(ready, status);
     return true;
   }
   int done = 0;
   rc = mpi.Testany(requests.count(), requests.shown(), index, &done, status);
-  return rc != MPI_SUCCESS || (done != 0 && (*index != MPI_UNDEFINED || !requests.any_active()));
+  if (rc != MPI_SUCCESS || (done != 0 && *index != MPI_UNDEFINED)) return true;
+  if (done == 0) return false;
+  if (!requests.any_active()) return true;
+  drive(nullptr);  // The MPI finds nothing to do in its part.
+  return false;
 }
 
 /// Returns true if at least one is completed, or none is active.
@@ -137,28 +180,48 @@ bool test_some(Requests& requests, int* count, int* indices, MPI_Status* statuse
   const bool any_active = requests.any_active();
   rc = mpi.Testsome(requests.count(), requests.shown(), count, indices, statuses);
   if (rc != MPI_SUCCESS || (*count == MPI_UNDEFINED && !any_active)) return true;
-  if (*count == MPI_UNDEFINED) *count = 0;
+  if (*count == MPI_UNDEFINED) {
+    drive(nullptr);  // The MPI finds nothing to do in its part.
+    *count = 0;
+  }
   int code = MPI_SUCCESS;
   for (int i = requests.ready_from(0); i >= 0; i = requests.ready_from(i + 1)) {
     indices[*count] = i;
-    if (statuses != MPI_STATUSES_IGNORE) clear(&statuses[*count]);
+    if (const int each = requests.complete_at(i, status_at(statuses, *count)); each != MPI_SUCCESS) code = each;
     ++*count;
-    if (const int each = requests.complete_at(i); each != MPI_SUCCESS) code = each;
   }
-  rc = with_code(rc, code);
+  if (rc == MPI_SUCCESS) rc = code;
   return *count > 0;
 }
 
-/// Not more than the MPI's own wait does once nothing of ours is left.
-bool may_sleep_in_mpi(const Requests& requests) { return !anything_posted() && !requests.has_ours(); }
+// The program's waits, once nothing of ours is under way.
+
+int wait_all_in_mpi(Requests& requests, MPI_Status* statuses) {
+  const int rc = mpi.Waitall(requests.count(), requests.shown_to_wait(), statuses);
+  for (int i = 0; rc == MPI_SUCCESS && i < requests.count(); ++i) requests.completed(i);
+  const int code = requests.complete_all(statuses);  // Ours, which have ended before.
+  return rc == MPI_SUCCESS ? code : rc;
+}
+
+int wait_any_in_mpi(Requests& requests, int* index, MPI_Status* status) {
+  const int rc = mpi.Waitany(requests.count(), requests.shown_to_wait(), index, status);
+  if (rc == MPI_SUCCESS) requests.completed(*index);
+  return rc;
+}
+
+int wait_some_in_mpi(Requests& requests, int* done, int* indices, MPI_Status* statuses) {
+  const int rc = mpi.Waitsome(requests.count(), requests.shown_to_wait(), done, indices, statuses);
+  for (int i = 0; rc == MPI_SUCCESS && i < *done; ++i) requests.completed(indices[i]);
+  return rc;
+}
 
 int wait_all(int count, MPI_Request* array, MPI_Status* statuses) {
   const IdupWatch watch(count, array);
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (!may_sleep_in_mpi(requests)) return test_all(requests, statuses, rc);
-    rc = mpi.Waitall(count, array, statuses);
+    if (anything_posted() || requests.ours_pending()) return test_all(requests, statuses, rc);
+    rc = wait_all_in_mpi(requests, statuses);
     return true;
   });
   return rc;
@@ -169,8 +232,8 @@ int wait_any(int count, MPI_Request* array, int* index, MPI_Status* status) {
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (!may_sleep_in_mpi(requests)) return test_any(requests, index, status, rc);
-    rc = mpi.Waitany(count, array, index, status);
+    if (anything_posted() || requests.ours_active()) return test_any(requests, index, status, rc);
+    rc = wait_any_in_mpi(requests, index, status);
     return true;
   });
   return rc;
@@ -181,26 +244,28 @@ int wait_some(int count, MPI_Request* array, int* done, int* indices, MPI_Status
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (!may_sleep_in_mpi(requests)) return test_some(requests, done, indices, statuses, rc);
-    rc = mpi.Waitsome(count, array, done, indices, statuses);
+    if (anything_posted() || requests.ours_active()) return test_some(requests, done, indices, statuses, rc);
+    rc = wait_some_in_mpi(requests, done, indices, statuses);
     return true;
   });
   return rc;
 }
 
-bool test_ours(Request& ours, MPI_Status* status, int& rc) {
-  if (is_pending(ours)) {
+bool test_persistent(Request& listed, MPI_Status* status, int& rc) {
+  if (is_pending(listed)) {
     drive(nullptr);
     return false;
   }
-  clear(status);
-  if (ours.is_active) rc = with_code(MPI_SUCCESS, complete(ours));
+  if (listed.is_active)
+    rc = complete(listed, status);
+  else
+    clear(status);
   return true;
 }
 
 /// For one request: none of the arrays' work.
-bool test_one(MPI_Request* request, Request* ours, MPI_Status* status, int& rc) {
-  if (ours != nullptr) return test_ours(*ours, status, rc);
+bool test_one(MPI_Request* request, Request* listed, MPI_Status* status, int& rc) {
+  if (listed != nullptr) return test_persistent(*listed, status, rc);
   int done = 0;
   rc = mpi.Test(request, &done, status);
   return rc != MPI_SUCCESS || done != 0;
@@ -208,11 +273,12 @@ bool test_one(MPI_Request* request, Request* ours, MPI_Status* status, int& rc) 
 
 int wait_one(MPI_Request* request, MPI_Status* status) {
   const IdupWatch watch(1, request);
-  Request* ours = persistent_exist() ? find_persistent(*request) : nullptr;
+  Request* listed = persistent_exist() ? find_persistent(*request) : nullptr;
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (ours != nullptr || anything_posted()) return test_one(request, ours, status, rc);
+    if (anything_posted() || (listed != nullptr && is_ours(*listed))) return test_one(request, listed, status, rc);
     rc = mpi.Wait(request, status);
+    if (listed != nullptr && rc == MPI_SUCCESS) listed->is_active = false;
     return true;
   });
   return rc;
@@ -220,10 +286,10 @@ int wait_one(MPI_Request* request, MPI_Status* status) {
 
 int test_once(MPI_Request* request, int* flag, MPI_Status* status) {
   const IdupWatch watch(1, request);
-  Request* ours = persistent_exist() ? find_persistent(*request) : nullptr;
+  Request* listed = persistent_exist() ? find_persistent(*request) : nullptr;
   int rc = MPI_SUCCESS;
   advance();
-  *flag = test_one(request, ours, status, rc) ? 1 : 0;
+  *flag = test_one(request, listed, status, rc) ? 1 : 0;
   return rc;
 }
 
@@ -256,11 +322,13 @@ int test_some_once(int count, MPI_Request* array, int* done, int* indices, MPI_S
 }
 
 int start(MPI_Request* request) {
-  Request* ours = find_persistent(*request);
-  return ours != nullptr ? start_persistent(*ours) : mpi.Start(request);
+  Request* listed = find_persistent(*request);
+  return listed != nullptr ? start_persistent(*listed) : mpi.Start(request);
 }
 
 int start_all(int count, MPI_Request* array) {
+  const auto is_listed = [](MPI_Request each) { return find_persistent(each) != nullptr; };
+  if (std::none_of(array, array + std::max(count, 0), is_listed)) return mpi.Startall(count, array);
   for (int i = 0; i < count; ++i)
     if (const int rc = start(&array[i]); rc != MPI_SUCCESS) return rc;
   return MPI_SUCCESS;
@@ -268,20 +336,19 @@ int start_all(int count, MPI_Request* array) {
 
 int free_one(MPI_Request* request) {
   const IdupWatch watch(1, request);
-  Request* ours = find_persistent(*request);
-  if (ours != nullptr && ours->is_active)
+  Request* listed = find_persistent(*request);
+  if (listed == nullptr) return mpi.Request_free(request);
+  if (listed->is_active && is_ours(*listed))
     return raise(MPI_COMM_SELF, MPI_ERR_REQUEST, "MPI_Request_free");  // MPI forbids it.
-  if (ours == nullptr) return mpi.Request_free(request);
-  free_persistent(*ours);
   *request = MPI_REQUEST_NULL;
-  return MPI_SUCCESS;
+  return free_persistent(*listed);
 }
 
 int get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  Request* ours = persistent_exist() ? find_persistent(request) : nullptr;
+  Request* listed = persistent_exist() ? find_persistent(request) : nullptr;
   advance();
-  if (ours == nullptr) return mpi.Request_get_status(request, flag, status);
-  *flag = is_pending(*ours) ? 0 : 1;
+  if (listed == nullptr || listed->is_the_mpis) return mpi.Request_get_status(request, flag, status);
+  *flag = is_pending(*listed) ? 0 : 1;
   if (*flag != 0)
     clear(status);
   else

@@ -51,7 +51,7 @@ int Watch::way(const MPI_Request* request) const {
   if (communicator == nullptr) return SUMAC_WAY_PASS;
   if (call_.form == SUMAC_FORM_PERSISTENT) {  // A team counts it when it is started.
     const Request* ours = persistent_exist() ? find_persistent(*request) : nullptr;
-    if (ours == nullptr) return SUMAC_WAY_PASS;
+    if (ours == nullptr || ours->is_the_mpis) return SUMAC_WAY_PASS;
     return ours->op != nullptr ? static_cast<int>(SUMAC_WAY_HOST) : static_cast<int>(SUMAC_PROFILE_NO_DATA);
   }
   std::uint64_t ways[SUMAC_WAYS] = {};

@@ -329,7 +329,10 @@ int sumac_team_post(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
   if (const int made = sumac_op_create(team, call, done, user, &op); made != SUMAC_TEAM_OK) return made;
   *op_p = op;  // Set before the start, because another thread may call `done` at once.
   const int started = sumac_op_start(op);
-  if (started != SUMAC_TEAM_OK) sumac_op_free(op);
+  if (started != SUMAC_TEAM_OK) {
+    sumac_op_free(op);
+    *op_p = nullptr;
+  }
   return started;
 }
 

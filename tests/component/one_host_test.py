@@ -260,6 +260,11 @@ class Hygiene(unittest.TestCase):
         self.passes("free")
         self.passes("free", env={"SUMAC_PROGRESS_THREAD": "1"})
 
+    def test_what_a_collective_refers_to_may_be_freed_before_its_end(self):
+        done = run(3, "early", "pending", "started", "inactive", "disconnect", "types", "left", "beside")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("early: beside right on 3 ranks", done.out)
+
     def test_persistent_collectives_start_in_another_order_at_each_rank(self):
         for ranks in (2, 5):
             done = self.passes_defects(ranks, "orders")

@@ -126,6 +126,12 @@ class BetweenHosts(case.OnLab):
         self.assertIn("tree 362 (barrier 181, allreduce 181)", done.err, done.text)
         self.assertIn("persistent ones made by the MPI 2", done.err, done.text)
 
+    def test_a_communicator_may_be_freed_under_what_the_tree_carries(self):
+        for mpi in self.each():
+            program = mpi.compile("early", "mpicc", MPI_PROGRAMS / "early.c", flags=["-Wno-stringop-overflow"])
+            done = self.right("early: tree right on 8 ranks", mpi, program, "tree", settings=MAY_USE_THE_TREE)
+            self.assertIn("tree 45 (barrier 25, allreduce 10, bcast 10)", done.err, done.text)
+
     def test_a_rank_that_waits_in_another_call_delays_nobody_for_ever(self):
         for mpi in self.each():
             for thread in ("0", "1") if mpi is mpis.OPENMPI else ("0",):

@@ -1,15 +1,19 @@
 // The collectives that are always the MPI's: MPI_Reduce_scatter, MPI_Scan, MPI_Exscan and MPI_Alltoallw. They are here to
-// be counted in a profile.
+// be counted in a profile, and their persistent forms to be listed (note_the_mpis()).
 #include "bindings/pmpi/entry.hpp"
+#include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/watch.hpp"
 
-#define SUMAC_PMPI_LEFT_BODY(form, coll, function, arguments)                                     \
+/// The last argument is the call.
+#define SUMAC_PMPI_LEFT_BODY(form, coll, ...)                                                     \
   using namespace sumac::pmpi;                                                                    \
   return left_to_mpi(                                                                             \
       coll, form, comm, [&]([[maybe_unused]] const Shape& on) -> std::uint64_t { return BYTES; }, \
-      [&] { return mpi.function arguments; });
+      [&] { return __VA_ARGS__; });
 #define SUMAC_PMPI_LEFT_PERSISTENT(name, parameters, arguments, coll) \
-  SUMAC_PMPI_NAMES(name, parameters, arguments, SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_PERSISTENT, coll, name, arguments))
+  SUMAC_PMPI_NAMES(                                                   \
+      name, parameters, arguments,                                    \
+      SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_PERSISTENT, coll, note_the_mpis(mpi.name arguments, request)))
 #if defined(OPEN_MPI)
 #define SUMAC_PMPI_LEFT_INIT(name, parameters, arguments, coll)                 \
   SUMAC_PMPI_LEFT_PERSISTENT(name, parameters, arguments, coll)                 \
@@ -20,10 +24,10 @@
 #endif
 #define SUMAC_PMPI_LEFT_FORMS(Name, name, coll, _c, init, Count, Displacement)                                  \
   SUMAC_PMPI_NAMES(Name##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm), (ARGUMENTS, comm),               \
-                   SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_BLOCKING, coll, Name##_c, (ARGUMENTS, comm)))                \
+                   SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_BLOCKING, coll, mpi.Name##_c(ARGUMENTS, comm)))              \
   SUMAC_PMPI_NAMES(I##name##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm, MPI_Request * request),        \
                    (ARGUMENTS, comm, request),                                                                  \
-                   SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_NONBLOCKING, coll, I##name##_c, (ARGUMENTS, comm, request))) \
+                   SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_NONBLOCKING, coll, mpi.I##name##_c(ARGUMENTS, comm, request))) \
   init(Name##_init##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm, MPI_Info info, MPI_Request * request), \
        (ARGUMENTS, comm, info, request), coll)
 #if defined(SUMAC_PMPI_HAS_LARGE)
