@@ -96,8 +96,8 @@ export class FabricCanvas {
     }
     const bar = this.plan.switches[node.switch];
     if (!bar) return null;
-    const place = this.nodesAt.get(node.switch)?.indexOf(index) ?? 0;
-    return { x: bar.x + 16 + place * 26, y: bar.y + bar.height / 2, side: bar.side };
+    const place = this.nodesAt.get(node.switch)?.indexOf(index) ?? -1;
+    return place < 0 ? null : { x: bar.x + 16 + place * 26, y: bar.y + bar.height / 2, side: bar.side };
   }
 
   visible(box) {

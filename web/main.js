@@ -158,7 +158,15 @@ function render() {
   else renderTable();
 }
 
+/** "h2, h3 and 5 more", of at most 20 names. */
+const some = (names, all) => `${names.slice(0, 3).join(', ')}${all > 3 ? ` and ${count(all - 3)} more` : ''}`;
+
 function figure(name, value, about, kind = '') { return { name, value, about, kind }; }
+
+/** How many of all that the fabric has are there, and the names of some that are not. */
+function presence(name, all, there, missing, good, without, kind) {
+  return there < all ? figure(name, `${count(there)} of ${count(all)}`, `${without}: ${some(missing, all - there)}`, kind) : figure(name, count(all), good);
+}
 
 function renderFigures() {
   const { overview } = data, { fabric, jobs } = overview;
@@ -166,8 +174,8 @@ function renderFigures() {
   const osts = free.length ? Math.max(...free.map((tree) => tree.osts_granted)) : 0, known = free.filter((tree) => tree.osts_free != null);
   const list = [
     figure('Jobs', count(jobs.running), jobs.beginning + jobs.waiting ? `${count(jobs.beginning + jobs.waiting)} beginning` : jobs.leaving ? `${count(jobs.leaving)} leaving` : overview.viewer.operator ? 'running' : `running, ${count(jobs.visible)} yours`),
-    figure('Hosts', count(fabric.hosts), `${count(fabric.sharpds)} with sharpd${fabric.sharpds_elsewhere ? `, ${fabric.sharpds_elsewhere} unknown` : ''}`, fabric.sharpds < fabric.hosts ? 'warn' : ''),
-    figure('Nodes', count(fabric.nodes), fabric.nodes_registered < fabric.nodes ? `${count(fabric.nodes - fabric.nodes_registered)} missing` : 'all registered', fabric.nodes_registered < fabric.nodes ? 'bad' : ''),
+    presence('Hosts', fabric.hosts, fabric.sharpds, fabric.sharpds_missing, `all with sharpd${fabric.sharpds_elsewhere ? `, ${fabric.sharpds_elsewhere} unknown` : ''}`, 'no sharpd', 'warn'),
+    presence('Nodes', fabric.nodes, fabric.nodes_registered, fabric.nodes_missing, 'all registered', 'missing', 'bad'),
     figure('Trees', count(free.length), overview.trees.length > free.length ? `${overview.trees.length - free.length} lost` : 'all work', overview.trees.length > free.length ? 'bad' : ''),
     figure('OSTs granted', count(osts), known.length ? `${count(Math.min(...known.map((tree) => tree.osts_free)))} free everywhere` : 'free: not known'),
     figure('Since the start', count(jobs.granted_total), `granted; ${count(jobs.refused_total)} refused, ${count(jobs.released_total)} released`),

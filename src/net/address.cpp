@@ -36,21 +36,18 @@ bool parse_v4(const std::string& host, SocketAddress& out) {
 struct IfaddrsDelete {
   void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
 };
-using Interfaces = std::unique_ptr<ifaddrs, IfaddrsDelete>;
 
-Result<Interfaces> list_interfaces() {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return fail_errno("list of interfaces");
-  return Interfaces(list);
-}
+std::size_t length_of(int family) { return family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
 
 /// Returns the rank of an interface's address: lower is better, and negative means unusable.
-int rank_of(const ifaddrs& entry, std::string_view device, int family) {
-  if (entry.ifa_addr == nullptr || entry.ifa_addr->sa_family != family || (entry.ifa_flags & IFF_UP) == 0) return -1;
-  if (!device.empty() && device != entry.ifa_name) return -1;
-  const bool link_local =
-      family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr);
-  return ((entry.ifa_flags & IFF_LOOPBACK) != 0 ? 2 : 0) + (link_local ? 1 : 0);
+int rank_of(const Interface& one, std::string_view device, int family) {
+  const bool v6 = one.address.family() == AF_INET6;
+  if ((family != AF_UNSPEC && family != one.address.family()) || (one.flags & IFF_UP) == 0) return -1;
+  // A bridge of containers is up without a carrier while no container runs.
+  if (device.empty() ? (one.flags & IFF_RUNNING) == 0 : device != one.name) return -1;
+  if ((one.flags & IFF_LOOPBACK) != 0) return v6 ? 4 : 2;
+  if (v6 && IN6_IS_ADDR_LINKLOCAL(&one.address.v6().sin6_addr)) return 3;
+  return v6 ? 1 : 0;
 }
 
 }  // namespace
@@ -71,6 +68,11 @@ std::uint16_t SocketAddress::port() const noexcept {
 
 void SocketAddress::set_port(std::uint16_t port) noexcept {
   (family() == AF_INET6 ? v6().sin6_port : v4().sin_port) = htons(port);
+}
+
+bool SocketAddress::is_loopback() const noexcept {
+  if (family() == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&v6().sin6_addr);
+  return host()[0] == IN_LOOPBACKNET;  // This covers all of 127.0.0.0/8.
 }
 
 bool SocketAddress::is_any() const noexcept {
@@ -112,43 +114,54 @@ std::string format_address(const SocketAddress& address) {
   return fmt::format("{}:{}", text, address.port());
 }
 
-namespace {
+std::string host_of(std::string_view endpoint) {
+  auto host = endpoint.substr(0, endpoint.rfind(':'));
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return std::string(host);
+}
 
-Result<std::pair<std::string, SocketAddress>> best_device(std::string_view device, int family) {
-  const auto list = list_interfaces();
-  if (!list) return tl::unexpected(list.error());
-  const ifaddrs* best = nullptr;
+Result<std::vector<Interface>> list_interfaces() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return fail_errno("list of interfaces");
+  const std::unique_ptr<ifaddrs, IfaddrsDelete> owner(list);
+  std::vector<Interface> all;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    auto& one = all.emplace_back(Interface{entry->ifa_name, entry->ifa_flags, {}});
+    one.address.length = static_cast<socklen_t>(length_of(family));
+    std::memcpy(&one.address.storage, entry->ifa_addr, one.address.length);
+  }
+  return all;
+}
+
+Result<Interface> best_interface(std::span<const Interface> all, std::string_view device, int family) {
+  const Interface* best = nullptr;
   int best_rank = 0;
-  for (const ifaddrs* entry = list->get(); entry != nullptr; entry = entry->ifa_next) {
-    const int rank = rank_of(*entry, device, family);
+  for (const auto& one : all) {
+    const int rank = rank_of(one, device, family);
     if (rank < 0 || (best != nullptr && rank >= best_rank)) continue;
-    best = entry;
+    best = &one;
     best_rank = rank;
   }
   if (best == nullptr)
     return fail(Errc::not_found, "interface {} has no {} address or is down: see `ip addr`",
-                device.empty() ? std::string_view("of any name") : device, family == AF_INET6 ? "IPv6" : "IPv4");
-  SocketAddress address;
-  address.length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  std::memcpy(&address.storage, best->ifa_addr, address.length);
-  return std::pair{std::string(best->ifa_name), address};
+                device.empty() ? std::string_view("of any name") : device,
+                family == AF_UNSPEC  ? "IPv4 or IPv6"
+                : family == AF_INET6 ? "IPv6"
+                                     : "IPv4");
+  return *best;
 }
 
-/// Returns the interface that has this address, if there is one.
 Result<std::optional<std::string>> interface_with(const SocketAddress& address) {
-  const auto list = list_interfaces();
-  if (!list) return tl::unexpected(list.error());
-  for (const ifaddrs* entry = list->get(); entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != address.family()) continue;
-    SocketAddress its;
-    std::memcpy(&its.storage, entry->ifa_addr,
-                address.family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
-    if (std::ranges::equal(its.host(), address.host())) return std::optional(std::string(entry->ifa_name));
-  }
+  const auto all = list_interfaces();
+  if (!all) return tl::unexpected(all.error());
+  for (const auto& one : *all)
+    if (one.address.family() == address.family() && std::ranges::equal(one.address.host(), address.host()))
+      return std::optional(one.name);
   return std::optional<std::string>();
 }
-
-}  // namespace
 
 Result<unsigned> interface_of(const SocketAddress& address) {
   const auto name = interface_with(address);
@@ -160,23 +173,18 @@ Result<unsigned> interface_of(const SocketAddress& address) {
 }
 
 Result<bool> is_own_address(const SocketAddress& address) {
-  if (address.family() == AF_INET && address.host()[0] == IN_LOOPBACKNET)
-    return true;  // This covers all of 127.0.0.0/8.
+  if (address.family() == AF_INET && address.is_loopback()) return true;
   const auto name = interface_with(address);
   if (!name) return tl::unexpected(name.error());
   return name->has_value();
 }
 
 Result<SocketAddress> device_address(std::string_view device, int family) {
-  auto best = best_device(device, family);
+  const auto all = list_interfaces();
+  if (!all) return tl::unexpected(all.error());
+  auto best = best_interface(*all, device, family);
   if (!best) return tl::unexpected(best.error());
-  return best->second;
-}
-
-Result<std::string> default_device() {
-  auto best = best_device("", AF_INET);
-  if (!best) return tl::unexpected(best.error());
-  return best->first;
+  return best->address;
 }
 
 }  // namespace sumac::net

@@ -33,18 +33,33 @@ Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportConfig& con
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
+/// Returns the address to publish for a listener at all addresses.
+Result<SocketAddress> TcpTransport::published_for(const SocketAddress& any) const {
+  const int family = any.family() == AF_INET ? AF_UNSPEC : AF_INET6;
+  const auto& publish = config_.publish;
+  if (config_.device.empty() && publish && (family == AF_UNSPEC || publish->family() == family)) return *publish;
+  return device_address(config_.device, family);
+}
+
 Result<> TcpTransport::open_listener() {
   auto wanted = parse_address(config_.listen);
   if (!wanted) return within("listen", wanted.error());
+  std::optional<SocketAddress> published;
+  if (wanted->is_any()) {
+    auto found = published_for(*wanted);
+    if (!found) return within("address to publish", found.error());
+    published = *found;
+    // 0.0.0.0 means any address, also on a host that has IPv6 addresses alone.
+    if (published->family() == AF_INET6 && wanted->family() == AF_INET)
+      wanted = parse_address(fmt::format("[::]:{}", wanted->port()));
+  }
   auto listener = listen_on(*wanted, 1024);
   if (!listener) return tl::unexpected(listener.error());
   auto bound = local_address(listener->get());
   if (!bound) return tl::unexpected(bound.error());
-  if (bound->is_any()) {
-    auto published = device_address(config_.device, bound->family());
-    if (!published) return within("address to publish", published.error());
+  if (published) {
     published->set_port(bound->port());
-    bound = published;
+    bound = *published;
   }
   epoll_event event{};
   event.events = EPOLLIN;

@@ -62,6 +62,7 @@ class TcpTransport final : public Transport {
         limits_{config.handshake_timeout, config.linger, config.message_max},
         pool_(pool),
         table_(config.connections_max) {}
+  Result<SocketAddress> published_for(const SocketAddress& any) const;
   Result<> open_listener();
 
   TcpConnection* find(ConnId conn) const { return table_.find(conn); }

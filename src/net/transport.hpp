@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/payload.hpp"
 #include "base/result.hpp"
+#include "net/address.hpp"
 
 namespace sumac::net {
 
@@ -164,9 +166,12 @@ struct TransportConfig {
   /// tcp: "ADDR:PORT" ("0.0.0.0:0" picks a port); empty means no listener. ucx: any text means that it accepts
   /// connections.
   std::string listen;
-  /// The interface whose address is published ("eth0"); empty means the first that is not loopback, otherwise lo. For
-  /// ucx the devices that it may use ("mlx5_0:1,mlx5_1:1").
+  /// The interface whose address is published ("eth0") by a listener at all addresses; empty means that of `publish`,
+  /// otherwise best_interface(). For ucx the devices that it may use ("mlx5_0:1,mlx5_1:1").
   std::string device;
+  /// The address to publish in place of 0.0.0.0 or [::]. A listener at 0.0.0.0 that publishes an IPv6 address listens at
+  /// [::]. For ucx its interface is the device.
+  std::optional<SocketAddress> publish{};
   std::size_t message_max = (1u << 20) + 256;  ///< A longer frame ends the sender's connection.
   std::size_t queue_max = 8u << 20;            ///< The bytes queued on one connection before send() returns `again`.
   /// The most messages that may wait to be sent on an accepted connection; above it, nothing more is read from the

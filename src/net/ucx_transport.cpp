@@ -32,6 +32,20 @@ bool set_by_user(const char* name) {
          std::getenv((std::string("SUMAC_UCX_") + name).c_str()) != nullptr;
 }
 
+/// Returns the device that has the address to publish, or the best of this host.
+Result<std::string> default_device(const std::optional<SocketAddress>& publish) {
+  if (publish) {
+    auto device = interface_with(*publish);
+    if (!device) return tl::unexpected(device.error());
+    if (*device) return **std::move(device);
+  }
+  const auto all = list_interfaces();
+  if (!all) return tl::unexpected(all.error());
+  auto best = best_interface(*all, "", AF_UNSPEC);
+  if (!best) return tl::unexpected(best.error());
+  return best->name;
+}
+
 Error ucx_error(ucs_status_t status, std::string_view what) {
   const Errc code = status == UCS_ERR_NO_MEMORY   ? Errc::no_memory
                     : status == UCS_ERR_NO_DEVICE ? Errc::unsupported
@@ -58,9 +72,9 @@ Result<> UcxTransport::open() {
   // cannot be reached over loopback.
   device_ = config_.device;
   if (device_.empty() && !set_by_user("NET_DEVICES")) {
-    auto device = default_device();
+    auto device = default_device(config_.publish);
     if (!device) return tl::unexpected(device.error());
-    device_ = *device;
+    device_ = *std::move(device);
   }
   if (!device_.empty())
     if (const auto st = ucx().ucp_config_modify(config.get(), "NET_DEVICES", device_.c_str()); st != UCS_OK)

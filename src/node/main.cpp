@@ -12,6 +12,7 @@
 #include "control/endpoint.hpp"
 #include "control/signals.hpp"
 #include "metrics/exporter.hpp"
+#include "net/own_address.hpp"
 #include "node/config.hpp"
 #include "node/control_link.hpp"
 #include "node/memory_bound.hpp"
@@ -71,6 +72,28 @@ ShardConfig shard_config(const Config& config, MemoryBound& bound) {
   return shard;
 }
 
+/// Returns the address to tell children: the one from which this host reaches its manager, which all its other hosts reach
+/// too. Nothing if --listen or --device name an address, or if the way to the manager does not leave this host. The
+/// network may come up after this process: waits until there is a way.
+Result<std::optional<net::SocketAddress>> address_to_publish(const Config& config, control::Signals& signals,
+                                                             Logger& log) {
+  const auto listen = net::parse_address(config.listen);
+  if (!config.device.empty() || control::is_unix(config.manager) || !listen || !listen->is_any()) return std::nullopt;
+  for (std::string said;;) {
+    auto own = net::address_towards(net::host_of(config.manager), signals.fd());
+    if (own) return own->loopback ? std::nullopt : std::optional(own->address);
+    if (own.error().code != Errc::interrupted && said != own.error().context) {
+      said = own.error().context;
+      SUMAC_WARN(log, "no way to the manager at {} yet: {}; trying again", config.manager, said);
+    }
+    pollfd wait{signals.fd(), POLLIN, 0};
+    ::poll(&wait, 1, 500);
+    while (const auto signal = signals.take())
+      if (*signal == SIGTERM || *signal == SIGINT)
+        return fail(Errc::interrupted, "signal {} before there was a way to the manager", *signal);
+  }
+}
+
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
   if (!signals) return tl::unexpected(signals.error());
@@ -82,6 +105,9 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
                                 control::CertRole::node, config.name);
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = check(config, tls->get()); !legal) return legal;
+  auto publish = address_to_publish(config, *signals, log);
+  if (!publish && publish.error().code == Errc::interrupted) return {};
+  if (!publish) return tl::unexpected(publish.error());
   auto metrics = metrics::Exporter::start(
       {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
@@ -95,6 +121,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   MemoryBound bound;
   auto base = shard_config(config, bound);
   base.path.multicast = *multicast;
+  base.net.publish = *publish;
   if (const auto lacks = shortage(bound, base.net); config.transport == Backend::tcp && !lacks.empty())
     SUMAC_WARN(log, "{}", lacks);
   std::uint32_t trees_told = 0;

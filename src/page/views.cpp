@@ -57,6 +57,27 @@ json event_json(const Model& model, const Event& event) {
   return one;
 }
 
+constexpr std::size_t kMissingMax = 20;  ///< More names are of no use beside the numbers.
+
+/// The part of a list that is in the fabric: its size, and the names of those that are not there.
+struct Presence {
+  std::size_t known = 0, there = 0;
+  json missing = json::array();
+};
+template <class T, class IsThere>
+Presence presence_of(const std::vector<T>& list, const IsThere& is_there) {
+  Presence found;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].up) continue;  // It has left the fabric.
+    ++found.known;
+    if (is_there(i))
+      ++found.there;
+    else if (found.missing.size() < kMissingMax)
+      found.missing.push_back(list[i].name);
+  }
+  return found;
+}
+
 template <class T>
 json index_or_null(T index) {
   return index == topo::kNone ? json() : json(index);
@@ -106,7 +127,6 @@ std::int64_t Model::unix_ms(Time time) const {
 json overview(const Model& model, const Viewer& viewer, Time now) {
   const auto& snap = model.now;
   const auto& all = snap.fabric->fabric;
-  const auto is_up = [](const auto& one) { return one.up; };
   std::size_t own = 0, running = 0, beginning = 0, leaving = 0;
   for (const auto& one : snap.jobs) {
     own += viewer.sees(one.job->uid) ? 1 : 0;
@@ -127,19 +147,23 @@ json overview(const Model& model, const Viewer& viewer, Time now) {
   json who{{"operator", viewer.everything}};
   who["uid"] = viewer.uid ? json(*viewer.uid) : json();
   who["user"] = viewer.uid ? json(model.user_name(*viewer.uid)) : json();
-  const auto registered = std::ranges::count_if(snap.nodes, &NodeView::registered);
+  const auto hosts = presence_of(all.hosts, [&](std::size_t i) { return i < snap.sharpds->size() && (*snap.sharpds)[i]; });
+  const auto nodes =
+      presence_of(all.nodes, [&](std::size_t i) { return i < snap.nodes.size() && snap.nodes[i].registered; });
   return {{"manager", {{"version", model.manager_version}, {"started_ms", model.unix_ms(model.started)}}},
           {"now_ms", model.unix_ms(now)},
           {"viewer", std::move(who)},
           {"fabric",
            {{"name", all.name},
             {"described", snap.fabric->described},
-            {"hosts", std::ranges::count_if(all.hosts, is_up)},
-            {"switches", std::ranges::count_if(all.switches, is_up)},
-            {"sharpds", std::ranges::count(*snap.sharpds, true)},
+            {"hosts", hosts.known},
+            {"switches", std::ranges::count_if(all.switches, &topo::Switch::up)},
+            {"sharpds", hosts.there},
+            {"sharpds_missing", hosts.missing},
             {"sharpds_elsewhere", snap.sharpds_elsewhere},
-            {"nodes", std::ranges::count_if(all.nodes, is_up)},
-            {"nodes_registered", registered}}},
+            {"nodes", nodes.known},
+            {"nodes_registered", nodes.there},
+            {"nodes_missing", nodes.missing}}},
           {"trees", std::move(trees)},
           {"jobs",
            {{"running", running},

@@ -120,7 +120,11 @@ class Page(unittest.TestCase):
             house.kill("an-an-leaf2")
             ground.until(lambda: any("stays away" in one["text"] for one in self.get("/events", ticket)["events"]), "the node is not given up")
             overview = self.get("/overview", ticket)
-            self.assertEqual((overview["fabric"]["nodes"], overview["fabric"]["nodes_registered"]), (2, 2))
+            self.assertEqual({name: overview["fabric"][name] for name in ("hosts", "switches", "nodes", "nodes_registered", "nodes_missing", "sharpds_missing")},
+                             {"hosts": 3, "switches": 3, "nodes": 3, "nodes_registered": 2, "nodes_missing": ["an-leaf2"], "sharpds_missing": []})
+            self.assertEqual([one["name"] for one in self.get("/search?q=an-leaf2", ticket)["found"]], ["an-leaf2"])
+            house.kill("host-h3")
+            ground.until(lambda: self.get("/overview", ticket)["fabric"]["sharpds_missing"] == ["h3"], "sharpd of h3 is not missed")
             house.jobs.clear()
             job.end()
             ground.until(lambda: self.get("/overview", ticket)["jobs"]["running"] == 0, "the job has not ended")

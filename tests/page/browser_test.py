@@ -184,6 +184,17 @@ class Browser(unittest.TestCase):
         finally:
             house.close()
 
+    def test_what_is_missing_is_counted_and_named(self):
+        house = cluster.Cluster("missing", FABRICS / "test-4h.yaml", hosts=["h1", "h2", "h4"], words=["--node-away", "100ms"])
+        try:
+            nodes = [label for label in house.processes if label.startswith("an-")]
+            self.open(house)
+            house.kill(nodes[-1])
+            self.until(lambda: f"{len(nodes) - 1} of {len(nodes)}\nmissing: {nodes[-1].removeprefix('an-')}" in self.text("#figures"), lambda: self.text("#figures"))
+            self.assertIn("3 of 4\nno sharpd: h3", self.text("#figures"))
+        finally:
+            house.close()
+
     def test_names_that_are_markup_stay_text(self):
         house = ground.House("markup", manager=False, node=False, sharpd=False, words={"sharp_am": ["--page-listen", "127.0.0.1:0"]})
         house.start("sharp_am", "--listen", house.manager)

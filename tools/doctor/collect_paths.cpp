@@ -17,7 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "tools/addresses.hpp"
+#include "net/own_address.hpp"
 #include "tools/doctor/collect.hpp"
 
 namespace sumac::tools::doctor {
@@ -120,8 +120,8 @@ void choose(Facts& facts, const Strings& peers) {
   const auto add = [&](const std::string& name, const std::string& address) {
     const auto known = std::ranges::find(facts.paths, address, &Path::address);
     if (address.empty() || known != facts.paths.end() || facts.paths.size() >= kPathsMax) return;
-    const auto own = address_towards(address);
-    if (!own || own->loopback || own->ip == address || own->device.empty()) return;
+    const auto own = net::address_towards(address);
+    if (!own || own->loopback || own->ip() == address || own->device.empty()) return;
     facts.paths.push_back(
         {.peer = name, .address = address, .interface = own->device, .interface_mtu = mtu_of(own->device)});
   };

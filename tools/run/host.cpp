@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "launch/daemon.hpp"
-#include "tools/addresses.hpp"
+#include "net/own_address.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/run/children.hpp"
@@ -52,12 +52,10 @@ Result<std::vector<launch::Daemon>> start_daemons(const Settings& settings, cons
     if (auto written = write_tls(directory, tls); !written) return tl::unexpected(written.error());
   std::vector<std::pair<std::string, std::vector<std::string>>> commands;
   if (const auto node = get(settings, "node"); !node.empty()) {
-    const auto manager_host = manager.substr(0, manager.rfind(':'));
-    auto own =
-        address_towards(manager_host.starts_with('[') ? manager_host.substr(1, manager_host.size() - 2) : manager_host);
+    auto own = net::address_towards(net::host_of(manager), interrupt_fd);
     if (!own) return within("address towards the manager", own.error());
     std::vector<std::string> words{bin + "/sharp_an", "--name",         node, "--manager", manager,
-                                   "--listen",        own->with_port(0)};
+                                   "--listen",        net::format_address(own->address)};
     if (!own->device.empty()) words.insert(words.end(), {"--device", own->device});
     if (const auto transport = get(settings, "transport"); !transport.empty())
       words.insert(words.end(), {"--transport", transport});

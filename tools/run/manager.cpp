@@ -64,7 +64,7 @@ Result<StartedManager> start_manager(const ManagerOfRun& wanted, int interrupt_f
                                    "--fabric",
                                    fabric,
                                    "--listen",
-                                   wanted.address.with_port(0),
+                                   net::format_address(wanted.address),
                                    "--user-share-max-percent",
                                    "100",
                                    "--log-level",

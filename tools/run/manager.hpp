@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 #include "launch/daemon.hpp"
-#include "tools/addresses.hpp"
+#include "net/address.hpp"
 #include "tools/run/pki.hpp"
 
 namespace sumac::tools {
@@ -18,7 +18,7 @@ std::string node_on(const std::string& host);
 struct ManagerOfRun {
   std::vector<std::string> hosts;
   std::size_t nodes = 1;  ///< The first so many hosts have a node.
-  OwnAddress address;     ///< The hosts reach it there.
+  net::SocketAddress address{};  ///< The hosts reach it there.
   std::string directory;
   bool allow_insecure = false;
 };

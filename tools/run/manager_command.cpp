@@ -6,6 +6,7 @@
 // Output: "manager ADDRESS:PORT" and the certificates ("tls/FILE"), then "up"; or "failed REASON".
 #include <sstream>
 
+#include "net/own_address.hpp"
 #include "tools/commands.hpp"
 #include "tools/run/lifeline.hpp"
 #include "tools/run/manager.hpp"
@@ -18,7 +19,7 @@ constexpr const char* kUsage =
     "usage: sumac run-manager\n\nStarted by a job of Python's that has asked for the tree; told on its standard input "
     "which\nhosts there are. Not for people.\n";
 
-Result<ManagerOfRun> wanted_by(const Settings& settings, const std::string& directory) {
+Result<ManagerOfRun> wanted_by(const Settings& settings, const std::string& directory, int interrupt_fd) {
   ManagerOfRun wanted{.hosts = {}, .address = {}, .directory = directory};
   std::istringstream hosts(get(settings, "host"));
   for (std::string host; std::getline(hosts, host);) wanted.hosts.push_back(host);
@@ -26,16 +27,16 @@ Result<ManagerOfRun> wanted_by(const Settings& settings, const std::string& dire
   wanted.nodes = static_cast<std::size_t>(std::strtoul(nodes.c_str(), nullptr, 10));
   if (wanted.nodes == 0 || wanted.nodes > wanted.hosts.size())
     return fail(Errc::invalid, "nodes '{}': a number from 1 to {}, that of the hosts", nodes, wanted.hosts.size());
-  auto address = address_towards(get(settings, "address"));
-  if (!address) return tl::unexpected(address.error());
-  wanted.address = *std::move(address);
+  auto own = net::address_towards(get(settings, "address"), interrupt_fd);
+  if (!own) return tl::unexpected(own.error());
+  wanted.address = own->address;
   return wanted;
 }
 
 Result<Served> start(Talk&, Settings settings, int interrupt_fd) {
   auto directory = RunDirectory::make();
   if (!directory) return tl::unexpected(directory.error());
-  auto wanted = wanted_by(settings, directory->path());
+  auto wanted = wanted_by(settings, directory->path(), interrupt_fd);
   if (!wanted) return tl::unexpected(wanted.error());
   auto manager = start_manager(*wanted, interrupt_fd);
   if (!manager) return tl::unexpected(manager.error());

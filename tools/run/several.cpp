@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/read_file.hpp"
-#include "tools/addresses.hpp"
+#include "net/own_address.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
 #include "tools/run/children.hpp"
@@ -23,17 +23,21 @@ std::string set_in_environment(const char* name) {
 }
 
 /// Returns our address by which the hosts reach us. A host that is this machine tells nothing about the others.
-Result<OwnAddress> manager_address(const SeveralHosts& several) {
-  if (!several.address.empty()) return address_towards(several.address);
-  std::optional<OwnAddress> own;
-  Error last;
-  for (const auto& host : several.hosts) {
-    auto found = address_towards(host.name);
-    if (!found) return within("give --address ADDR, where the hosts reach this machine", found.error());
-    if (!found->loopback) return *found;
-    own = *found;
+Result<net::SocketAddress> manager_address(const SeveralHosts& several, int interrupt_fd) {
+  if (!several.address.empty()) {
+    auto named = net::address_towards(several.address, interrupt_fd);
+    if (!named) return tl::unexpected(named.error());
+    return named->address;
   }
-  return *own;
+  net::SocketAddress own;
+  for (const auto& host : several.hosts) {
+    auto found = net::address_towards(host.name, interrupt_fd);
+    if (!found && found.error().code == Errc::interrupted) return tl::unexpected(found.error());
+    if (!found) return within("give --address ADDR, where the hosts reach this machine", found.error());
+    own = found->address;
+    if (!found->loopback) break;
+  }
+  return own;
 }
 
 bool has(const std::vector<std::string>& words, std::initializer_list<std::string_view> flags) {
@@ -86,7 +90,7 @@ Result<std::optional<SeveralHosts>> slurm_allocation() {
 
 Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>& daemons, RunHosts& hosts,
                        const std::string& directory, int interrupt_fd) {
-  auto own = manager_address(several);
+  auto own = manager_address(several, interrupt_fd);
   if (!own) return tl::unexpected(own.error());
   ManagerOfRun wanted{.hosts = {},
                       .nodes = several.nodes,

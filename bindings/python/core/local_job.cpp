@@ -67,10 +67,9 @@ Result<std::string> sumac_program() {
 
 Result<std::string> own_address() {
   const char* device = std::getenv("SUMAC_NET_DEVICE");
-  auto address = net::device_address(device == nullptr ? "" : device, AF_INET);
+  auto address = net::device_address(device == nullptr ? "" : device, AF_UNSPEC);
   if (!address) return tl::unexpected(address.error());
-  const std::string text = net::format_address(*address);
-  return text.substr(0, text.rfind(':'));
+  return net::host_of(net::format_address(*address));
 }
 
 /// The lines of `text` that begin with `prefix`.

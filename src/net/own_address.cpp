@@ -1,0 +1,87 @@
+#include "net/own_address.hpp"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/fd.hpp"
+
+namespace sumac::net {
+namespace {
+
+struct AddrinfoDelete {
+  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
+};
+
+/// One look-up of a name. The thread that makes it and its caller share it, since the caller may leave first.
+struct LookUp {
+  std::string host;
+  UniqueFd done;  ///< An eventfd that is readable once the fields below are set.
+  int error = 0;
+  std::unique_ptr<addrinfo, AddrinfoDelete> found;
+
+  void run(int flags) {
+    addrinfo hints{}, *list = nullptr;
+    hints.ai_socktype = SOCK_DGRAM;
+    hints.ai_flags = flags;
+    error = getaddrinfo(host.c_str(), "9", &hints, &list);
+    found.reset(list);
+  }
+};
+
+/// getaddrinfo() cannot be interrupted, and a name service that is down holds it for 5 s and more. So a thread calls
+/// it, and is left alone if the caller is interrupted.
+Result<std::shared_ptr<LookUp>> look_up(const std::string& host, int interrupt_fd) {
+  auto up = std::make_shared<LookUp>();
+  up->host = host;
+  up->run(AI_NUMERICHOST);
+  if (up->error != EAI_NONAME) return up;
+  up->done = UniqueFd(eventfd(0, EFD_CLOEXEC));
+  if (!up->done) return fail_errno("eventfd");
+  std::thread([up] {
+    up->run(0);
+    eventfd_write(up->done.get(), 1);
+  }).detach();
+  for (;;) {
+    pollfd wait[] = {{up->done.get(), POLLIN, 0}, {interrupt_fd, POLLIN, 0}};
+    if (poll(wait, 2, -1) < 0 && errno != EINTR) return fail_errno("poll");
+    if (wait[1].revents != 0) return fail(Errc::interrupted, "interrupted while {} was looked up", host);
+    if (wait[0].revents != 0) return up;
+  }
+}
+
+}  // namespace
+
+std::string OwnAddress::ip() const { return host_of(format_address(address)); }
+
+Result<OwnAddress> address_towards(const std::string& host, int interrupt_fd) {
+  auto up = look_up(host, interrupt_fd);
+  if (!up) return tl::unexpected(up.error());
+  if ((*up)->error != 0) return fail(Errc::not_found, "{}: {}", host, gai_strerror((*up)->error));
+  Error last{Errc::not_found, host + ": no address"};
+  for (const addrinfo* at = (*up)->found.get(); at != nullptr; at = at->ai_next) {
+    const UniqueFd fd(socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!fd || connect(fd.get(), at->ai_addr, at->ai_addrlen) < 0) {
+      last = fail_errno(host).value();
+      continue;
+    }
+    OwnAddress own;
+    own.address.length = sizeof own.address.storage;
+    if (getsockname(fd.get(), own.address.get(), &own.address.length) < 0) return fail_errno("getsockname");
+    own.address.set_port(0);
+    auto device = interface_with(own.address);
+    if (!device) return tl::unexpected(device.error());
+    own.device = device->value_or("");
+    own.loopback = own.address.is_loopback();
+    return own;
+  }
+  return tl::unexpected(last);
+}
+
+}  // namespace sumac::net
