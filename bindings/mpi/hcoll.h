@@ -177,6 +177,7 @@ typedef struct hcoll_module {
   bool watches_only; /* it passes everything on, and is there for the profile alone */
   bool broken;       /* an operation failed and the reason was printed */
   bool no_group;     /* the tree had no group for this communicator */
+  bool ended;        /* the communicator has ended, and its team with it; the module may outlive both */
   int hosts;
   void* scratch; /* packed data of blocking collectives, kept from one call to the next */
   size_t scratch_bytes;

@@ -20,18 +20,36 @@ static void release(mca_coll_base_module_t** module) {
   }
 }
 
-static void destruct(hcoll_module_t* module) {
-  /* This is local: it waits for no other rank. */
-  hcoll_progress_forget(&module->ordinary);
-  if (NULL != module->comm) {
-    hcoll_tally_delist(module);
+/* Ends what this communicator has in the process. It is local: it waits for no other rank. */
+static void end(hcoll_module_t* module) {
+  if (NULL == module->comm || module->ended) {
+    return;
   }
+  module->ended = true;
+  hcoll_progress_forget(&module->ordinary);
+  hcoll_tally_delist(module);
   hcoll_lanes_end(module);
   if (NULL != module->ordinary.team) {
     sumac_team_destroy(module->ordinary.team); /* this closes the tree's group too: its Leave is only posted */
     module->ordinary.team = NULL;
   }
+  module->state = HCOLL_PASS;
   free(module->scratch);
+  module->scratch = NULL;
+  module->scratch_bytes = 0;
+}
+
+/* Open MPI calls this when the communicator ends, once for each function that it had from us. The team ends here and not
+ * with the module, because another component may hold the module for ever. Components that are disabled after this one may
+ * still call us: such a call is the next module's. */
+static int disable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
+  (void)comm;
+  end((hcoll_module_t*)base);
+  return OMPI_SUCCESS;
+}
+
+static void destruct(hcoll_module_t* module) {
+  end(module); /* an Open MPI that disables no module comes here alone */
 #define RELEASE(name)                      \
   release(&module->next.name##_module);    \
   release(&module->next.i##name##_module); \
@@ -136,6 +154,7 @@ static hcoll_module_t* new_module(ompi_communicator_t* comm, int hosts) {
   module->world = comm == &ompi_mpi_comm_world.comm;
   module->hosts = hosts;
   module->super.coll_module_enable = enable;
+  module->super.coll_module_disable = disable;
 #define OFFER(name) hcoll_offer_##name(&module->super);
   HCOLL_EACH_COLL(OFFER)
 #undef OFFER

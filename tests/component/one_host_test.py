@@ -120,6 +120,13 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("isend_barrier: passed", done.out)
 
+    def test_teams_end_with_their_communicators_though_another_module_holds_ours(self):
+        command = [case.SUMAC, "run", *MPIRUN, "--mca", "coll_adapt_priority", "95", "-n", "2", case.PROGRAMS / "freed_maps", "150"]
+        done = case.start(command)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertRegex(done.out, r"freed_maps: 0 more maps after the last 100 of 150 communicators")
+        self.assertGreaterEqual(done.tally["shared"], 300, done.text)
+
     def test_a_collective_is_left_to_the_next_module_on_request(self):
         done = run(2, "churn", "3", env={"HCOLL_ML_DISABLE_ALLREDUCE": "1"})
         self.assertEqual(done.code, 0, done.text)
