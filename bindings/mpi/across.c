@@ -13,9 +13,10 @@
 
 struct across {
   hcoll_module_t* module;
-  ompi_communicator_t* leaders_comm; /* at leaders; NULL if every rank is one */
+  ompi_communicator_t* leaders_comm; /* at leaders; NULL if every rank is one and nothing goes this way */
   struct sumac_joined joined;        /* the tree's part */
-  bool all_lead;                     /* then MPI's own collectives are better than ours around them */
+  bool all_lead;                     /* then MPI's own collectives are better than ours around them, */
+  bool carries_values;               /* but for those by which values travel that ranks add in one order */
   char error[512];
 };
 
@@ -33,8 +34,9 @@ struct across_request {
 /* Only sizes that an int can count, because MPI's counts are ints. */
 static int takes(void* context, int coll, size_t bytes, const sumac_fold_t* fold) {
   const struct across* across = context;
-  (void)coll, (void)fold;
-  return !across->all_lead && bytes <= INT_MAX;
+  (void)fold;
+  const bool moves_values = SUMAC_COLL_ALLGATHERV == coll || SUMAC_COLL_ALLTOALLV == coll;
+  return (!across->all_lead || (across->carries_values && moves_values)) && bytes <= INT_MAX;
 }
 
 /* Returns the type of one unit of the v-forms. */
@@ -259,7 +261,8 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
   across->all_lead = leader_count == module->size;
   bool leads = my_index >= 0;
   int rc = OMPI_SUCCESS;
-  if (!across->all_lead) {
+  across->carries_values = sumac_team_options_reproducible(mca_coll_hcoll_component.options);
+  if (!across->all_lead || across->carries_values) {
     rc = hcoll_leaders_make(module, leaders, leader_count, leads, &across->leaders_comm);
     if (NULL != across->leaders_comm) {
       keep_for_us(across->leaders_comm);

@@ -21,7 +21,9 @@ struct Across {
   const Communicator* owner = nullptr;
   MPI_Comm all = MPI_COMM_NULL;      ///< Every rank, with the program's numbers.
   MPI_Comm leaders = MPI_COMM_NULL;  ///< The leaders; MPI_COMM_NULL at other ranks, and if every rank leads.
-  bool all_lead = false;             ///< Then the MPI's own collectives are better than ours around them.
+  /// True: the MPI's own collectives are better than ours around them, but for those by which values travel that ranks
+  /// add in one order.
+  bool all_lead = false;
   sumac_joined joined{};
   std::string error;
 };
@@ -37,8 +39,11 @@ struct Pending {
 constexpr int kTagDirect = 1;
 
 /// Only sizes that an int counts.
-int takes(void* context, int, std::size_t bytes, const sumac_fold_t*) {
-  return !static_cast<Across*>(context)->all_lead && bytes <= INT_MAX ? 1 : 0;
+int takes(void* context, int coll, std::size_t bytes, const sumac_fold_t*) {
+  const bool moves_values = coll == SUMAC_COLL_ALLGATHERV || coll == SUMAC_COLL_ALLTOALLV;
+  const bool serves = !static_cast<Across*>(context)->all_lead ||
+                      (moves_values && sumac_team_options_reproducible(library.options) != 0);
+  return serves && bytes <= INT_MAX ? 1 : 0;
 }
 
 int unit_type(Pending& pending, std::size_t bytes, MPI_Datatype& type) {
@@ -65,7 +70,7 @@ Pointer shifted(Pointer data, const Fold& fold) {
 /// already, so a leader that is alone on its host first copies its own vector there. In a reduce only the root may pass
 /// MPI_IN_PLACE. Blocks are counted in bytes, because ranks may use different types for the same data.
 int start_collective(const Across& across, const sumac_call_t& call, Pending& pending) {
-  const MPI_Comm comm = across.leaders;
+  const MPI_Comm comm = across.all_lead ? across.all : across.leaders;
   const auto* fold = reinterpret_cast<const Fold*>(call.fold);
   const bool in_place = call.in == nullptr || call.in == call.out;
   const int count = fold == nullptr ? 0 : static_cast<int>(call.bytes / call.fold->element_bytes);

@@ -23,7 +23,7 @@ sumac_obstacle() {
   sumac_has=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/glibc //')
   sumac_needs=$(sed -n 's/^glibc //p' "$sumac_here/share/sumac/needs")
   if [ "$(printf '%s\n%s\n' "$sumac_needs" "${sumac_has:-0}" | sort -V | head -n 1)" != "$sumac_needs" ]; then
-    echo "it needs glibc $sumac_needs or newer, and this machine has ${sumac_has:-none}: build Sumac here (docs/install.md)"
+    echo "it needs glibc $sumac_needs or newer, and this machine has ${sumac_has:-none} (docs/install.md lists what runs where)"
     return
   fi
   # The loader itself says whether libstdc++ is new enough.

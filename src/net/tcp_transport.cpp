@@ -2,6 +2,8 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -551,8 +553,10 @@ bool TcpTransport::wait(Duration at_most) {
   const timespec exactly = wait_time(at_most);
   const auto room = static_cast<int>(reports_.size());
   ++stats_.system_calls;
-  int count = waits_exactly_ ? epoll_pwait2(epoll_.get(), reports_.data(), room, &exactly, nullptr) : -1;
-  if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {  // epoll_pwait2 is missing before Linux 5.11.
+  int count = -1;
+  if (waits_exactly_)  // Called by its number: glibc has the function since 2.35, Linux the call since 5.11.
+    count = static_cast<int>(::syscall(SYS_epoll_pwait2, epoll_.get(), reports_.data(), room, &exactly, nullptr, 0L));
+  if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {
     waits_exactly_ = false;
     count = epoll_wait(epoll_.get(), reports_.data(), room, wait_milliseconds(at_most));
   }

@@ -1,5 +1,5 @@
-"""Fresh roots of Debian 12. One base is made by mmdebstrap and kept, with the distribution's packages that the checks install in apt's
-cache; each Root is an overlay over it. A command runs in namespaces of its own (mounts, processes, network), so that nothing that it
+"""Fresh roots of Debian 12, or of another suite. One base is made by mmdebstrap and kept, with the distribution's packages that the checks
+install in apt's cache; each Root is an overlay over it. A command runs in namespaces of its own (mounts, processes, network), so that nothing that it
 starts or mounts can outlive it, and no package can come from anywhere but the cache."""
 
 import hashlib
@@ -48,28 +48,35 @@ def check_machine():
         raise Unavailable("no mmdebstrap (make setup-toolkit)")
 
 
-def base(folder):
+def base(folder, suite="bookworm", fetched=FETCHED):
     """Returns the base, which takes two minutes to make; as long as the list of packages stays, it stays."""
-    words = " ".join(FETCHED)
-    made = folder / f"base-{hashlib.sha256((words + SOURCES.read_text()).encode()).hexdigest()[:12]}"
+    words, sources = " ".join([suite, *fetched]), SOURCES.read_text(encoding="utf-8").replace("bookworm", suite)
+    made = folder / f"base-{hashlib.sha256((words + sources).encode()).hexdigest()[:12]}"
     if made.exists():
         return made
-    print("  making a Debian 12 root (once, two minutes)", flush=True)
+    print(f"  making a root of Debian's {suite} (once, two minutes)", flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as making:
-        root = pathlib.Path(making) / "root"
+        root, listed = pathlib.Path(making) / "root", pathlib.Path(making) / "debian.sources"
+        listed.write_text(sources, encoding="utf-8")
         log = folder / "base.log"
         with open(log, "w", encoding="utf-8") as out:
             # One by one, because two of them conflict.
             fetch = " && ".join(f'chroot "$1" apt-get {what}' for what in
-                                ["update", *(f"install -y -q --download-only --no-install-recommends {each}" for each in FETCHED)])
-            done = subprocess.run(["mmdebstrap", "--mode=root", "--variant=apt", "--format=dir", "--skip=cleanup", f"--customize-hook={fetch}",
-                                   "bookworm", str(root), str(SOURCES)], stdout=out, stderr=subprocess.STDOUT, check=False)
+                                ["update", *(f"install -y -q --download-only --no-install-recommends {each}" for each in fetched)])
+            done = subprocess.run(["mmdebstrap", "--mode=root", "--variant=apt", "--format=dir", "--skip=cleanup", "--include=passwd", f"--customize-hook={fetch}",
+                                   suite, str(root), str(listed)], stdout=out, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
             raise Unavailable(f"mmdebstrap failed, see {log}")
         subprocess.run(["chroot", root, "useradd", "-m", "-u", "1234", "-s", "/bin/bash", "someone"], check=True)
         root.rename(made)
     return made
+
+
+def variables_of(user, more=None):
+    home = "/root" if user == "root" else "/home/someone"
+    return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home, "USER": user, "LC_ALL": "C.UTF-8",
+            "DEBIAN_FRONTEND": "noninteractive", **(more or {})}
 
 
 class Root:
@@ -88,13 +95,15 @@ class Root:
     def __exit__(self, *_):
         shutil.rmtree(self.folder)
 
+    def command(self, script, user="root", shell="bash", network=False):
+        """Returns the words that run a script of the shell in the root; its network is the machine's, or a loopback alone."""
+        uid, home = ("0:0", "/root") if user == "root" else ("1234:1234", "/home/someone")
+        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"]), "sh", "-c", ENTER, "enter", str(self.made),
+                str(self.folder), str(self.given), uid, shell, "-c", f"cd {home}; {script}"]
+
     def run(self, script, user="root", shell="bash", seconds=300, env=None):
         """Runs a script of the shell in the root, and returns what it did; status 124: it took longer."""
-        uid, home = ("0:0", "/root") if user == "root" else ("1234:1234", "/home/someone")
-        variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home, "USER": user, "LC_ALL": "C.UTF-8",
-                     "DEBIAN_FRONTEND": "noninteractive", **(env or {})}
-        command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--net", "sh", "-c", ENTER, "enter", str(self.made), str(self.folder),
-                   str(self.given), uid, shell, "-c", f"cd {home}; {script}"]
+        variables, command = variables_of(user, env), self.command(script, user, shell)
         try:
             return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False)
         except subprocess.TimeoutExpired as late:
