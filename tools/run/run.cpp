@@ -137,7 +137,7 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
                                          .manager_options = manager_of_one_run(),
                                          .node_options = node_of_one_run()});
   if (!commands) return tl::unexpected(commands.error());
-  if (auto written = write_local_fabric(directory + "/fabric.yaml"); !written) return written;
+  if (auto written = write_local_fabric(directory + "/fabric.yaml", "run"); !written) return written;
   for (const auto& [name, command] : *commands) {
     auto daemon = launch::Daemon::start(
         {.name = name, .command = command, .log = directory + "/" + name + ".log", .interrupt_fd = interrupt_fd});
