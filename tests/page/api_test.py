@@ -165,6 +165,20 @@ class Page(unittest.TestCase):
         finally:
             house.close()
 
+    def test_the_terminal_shows_each_node_in_its_tree(self):
+        house = cluster.Cluster("terminal", cluster.ROOT / "lab" / "fabrics" / "fabric-8h-2rails.yaml", hosts=[])
+        try:
+            def topology():
+                return subprocess.run([ground.BIN / "sharp_cmd", "topology", "--manager", house.manager], capture_output=True, text=True, check=True, timeout=60).stdout
+            ground.until(lambda: topology().count(" up ") == 6, topology)
+            rows = [line.split()[:6] for line in topology().splitlines()[1:]]
+            self.assertEqual(rows[0], ["NODE", "ID", "TREE", "PARENT", "STATE", "LINK"])
+            self.assertEqual({tuple(row[:1] + row[2:]) for row in rows[1:]},
+                             {("an-root-a", "0", "-", "root", "up"), ("an-leaf-a1", "0", "an-root-a", "registered", "up"), ("an-leaf-a2", "0", "an-root-a", "registered", "up"),
+                              ("an-root-b", "1", "-", "root", "up"), ("an-leaf-b1", "1", "an-root-b", "registered", "up"), ("an-leaf-b2", "1", "an-root-b", "registered", "up")})
+        finally:
+            house.close()
+
     def test_names_that_are_markup_stay_text(self):
         house = ground.House("names", manager=False, node=False, sharpd=False, words={"sharp_am": ["--page-listen", "127.0.0.1:0", "--log-level", "3"]})
         # Without a fabric file every name that registers is one of the fabric's. A host may not have such a name, a node may.
