@@ -8,6 +8,7 @@ import pwd
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -149,6 +150,16 @@ class Page(unittest.TestCase):
         found, asked = stranger.leaks(self.root, other, {"all": ["leaf1", "an-root", "h3", job, holder], "job": [job, holder]}, job)
         self.assertEqual(found, [])
         self.assertGreater(asked, 150)
+
+    def test_a_ticket_in_a_file_is_its_owners_alone(self):
+        file = self.house.folder / "ticket"
+        before = os.umask(0o022)
+        self.addCleanup(os.umask, before)
+        for _ in range(2):  # A second ticket takes the place of the first.
+            done = subprocess.run([ground.BIN / "sumac", "page", "--manager", self.house.manager, "--out", file], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+            self.assertEqual(self.get("/jobs", json.loads(file.read_text()))["total"], 1)
 
     def test_a_token_ends_with_the_manager_and_at_the_ninth(self):
         house = cluster.Cluster("lives", FABRIC, nodes=[], hosts=[])
