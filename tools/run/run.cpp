@@ -230,7 +230,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
             start_several(*options.several, daemons.list, daemons.hosts, directory->path(), interrupts->get());
         !started)
       return tl::unexpected(started.error());
-    socket = directory->path() + kHostsSuffix + "/sharpd.sock";
+    socket = directory_on_hosts(directory->path()) + "/sharpd.sock";
   } else if (options.tree || needs_daemons(looked)) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
