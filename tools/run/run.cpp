@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "launch/daemon.hpp"
 #include "tools/commands.hpp"
@@ -24,6 +25,7 @@
 #include "tools/run/program.hpp"
 #include "tools/run/several.hpp"
 #include "tools/run/signals.hpp"
+#include "tools/run/task.hpp"
 
 namespace sumac::tools {
 
@@ -82,6 +84,7 @@ struct RunOptions {
   bool tree = false;
   std::string transport;
   bool local = false;
+  bool task = false;  ///< A launcher started this process, once for each task: no daemons.
   std::optional<SeveralHosts> several;
 };
 
@@ -231,7 +234,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
         !started)
       return tl::unexpected(started.error());
     socket = directory_on_hosts(directory->path()) + "/sharpd.sock";
-  } else if (options.tree || needs_daemons(looked)) {
+  } else if (!options.task && (options.tree || needs_daemons(looked))) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
     socket = directory->path() + "/sharpd.sock";
@@ -350,8 +353,18 @@ int run_command(const Arguments& arguments) {
   asked.settings = take_settings(asked.looked);
   if (options.transport.empty()) options.transport = transport_of_environment();
   options.tree = (options.tree || tree_by_environment()) && !is_off(asked.looked);
-  if (auto chosen = choose_hosts(options, said, needs_daemons(asked.looked)); !chosen)
+  if (const auto task = task_of(asked.environment); task && !is_mpi_command(asked.looked)) {
+    options.task = true;
+    const bool tree = std::exchange(options.tree, false) || !said.empty() ||
+                      std::ranges::any_of(asked.looked.programs, &Program::is_sharp_client);
+    if (tree && task->index == 0)
+      fmt::print(stderr,
+                 "sumac run: {} has started it as one of {} tasks, so it starts no daemons and there is no tree: write "
+                 "`sumac run` before the launcher\n",
+                 task->launcher, task->count);
+  } else if (auto chosen = choose_hosts(options, said, needs_daemons(asked.looked)); !chosen) {
     return complain("run: " + chosen.error().context, 2);
+  }
   auto status = run_program(asked, options);
   if (status) return *status;
   switch (status.error().code) {  // The numbers are those of a shell.
