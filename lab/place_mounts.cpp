@@ -57,8 +57,13 @@ Result<> write_hosts_file(const Plan& plan) {
 
 Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
   // No mount made here may propagate to the machine.
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0)
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) {
+    if (errno == EINVAL)
+      return fail(Errc::invalid,
+                  "make the lab host's mounts private: / is no mount point, as in a plain chroot: outside of it run "
+                  "`mount --bind ROOT ROOT` for its folder, and enter it again");
     return fail_errno("make the lab host's mounts private");
+  }
   // A descriptor still reaches a directory after something was mounted over its path.
   std::vector<Kept> kept;
   for (const auto& path : options.shared_directories) {

@@ -10,11 +10,12 @@
 
 namespace sumac::tools {
 
-Result<> write_local_fabric(const std::string& path) {
+Result<> write_local_fabric(const std::string& path, const std::string& name) {
   std::ofstream file(path);
   file << "# One machine: its host and its node hang on one switch.\n"
-          "name: run\n"
-          "switches: [here]\n"
+          "name: "
+       << name
+       << "\nswitches: [here]\n"
           "hosts: {localhost: {leaf: here}}\n"
           "nodes: {node: {switch: here}}\n"
           "manager: {switch: here}\n";

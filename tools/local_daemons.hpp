@@ -28,7 +28,7 @@ std::vector<std::string> node_of_one_run();
 Result<Commands> local_daemon_commands(const LocalPlaces& places);
 
 /// Writes a fabric of one host called localhost and one node on one switch.
-Result<> write_local_fabric(const std::string& path);
+Result<> write_local_fabric(const std::string& path, const std::string& name);
 
 /// Returns the transport that the node must offer: the program's SUMAC_TRANSPORT, because the program would refuse any
 /// other. Empty: sharp_an's own default.

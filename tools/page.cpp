@@ -5,6 +5,7 @@
 #include <climits>
 #include <nlohmann/json.hpp>
 
+#include "base/replace_file.hpp"
 #include "tools/commands.hpp"
 #include "tools/manager_status.hpp"
 
@@ -12,7 +13,7 @@ namespace sumac::tools {
 namespace {
 
 constexpr const char* kHelp =
-    "usage: sumac page [--manager ADDR:PORT|unix:PATH] [--json]\n"
+    "usage: sumac page [--manager ADDR:PORT|unix:PATH] [--json | --out FILE]\n"
     "\n"
     "Prints the address of the manager's page for a browser. It holds a token for you, valid for 12 hours: you see "
     "your\n"
@@ -20,6 +21,7 @@ constexpr const char* kHelp =
     "\n"
     "  --manager   where sharp_am is [SUMAC_HOSTD_MANAGER, else that of `sumac up`, else sharp_am's own default]\n"
     "  --json      site, token, life_s and operator as JSON\n"
+    "  --out FILE  the same JSON in FILE, which nobody else may read\n"
     "\n"
     "sharp_am serves a page if it has --page-listen. Your user is proven by the unix socket; over TCP it takes an\n"
     "administrator's certificate. Exit status 0: printed. 1: there is no address for you. 2: wrong usage.\n";
@@ -51,6 +53,7 @@ void print_words(const PageAddress& page) {
 int page_command(const Arguments& arguments) {
   auto endpoint = manager_of_environment();
   bool as_json = false;
+  std::string file;
   for (auto at = arguments.begin(); at != arguments.end(); ++at) {
     if (*at == "--help" || *at == "-h") {
       fmt::print("{}", kHelp);
@@ -60,6 +63,10 @@ int page_command(const Arguments& arguments) {
       as_json = true;
     } else if (*at == "--manager" && at + 1 != arguments.end()) {
       endpoint = *++at;
+    } else if (*at == "--out" && at + 1 != arguments.end()) {
+      file = *++at;
+    } else if (*at == "--out") {
+      return complain("page: --out without a file behind it: see `sumac page --help`", 2);
     } else if (*at == "--manager") {
       return complain("page: --manager needs ADDR:PORT or unix:PATH", 2);
     } else {
@@ -68,14 +75,19 @@ int page_command(const Arguments& arguments) {
   }
   const auto page = ask_for_page(endpoint);
   if (!page) return complain("page: " + page.error().context);
-  if (as_json)
-    fmt::print(
-        "{}\n",
-        nlohmann::json{
-            {"site", page->site}, {"token", page->token}, {"life_s", page->life_s}, {"operator", page->is_operator}}
-            .dump());
-  else
+  const auto json = [&] {
+    const nlohmann::json words{
+        {"site", page->site}, {"token", page->token}, {"life_s", page->life_s}, {"operator", page->is_operator}};
+    return words.dump() + "\n";
+  };
+  if (!file.empty()) {
+    if (auto written = replace_file(file, json(), 0600); !written)
+      return complain("page: --out: " + written.error().context);
+  } else if (as_json) {
+    fmt::print("{}", json());
+  } else {
     print_words(*page);
+  }
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/c_text.hpp"
 #include "client/fork_guard.hpp"
 #include "client/oob.hpp"
 #include "client/options.hpp"
@@ -89,23 +90,31 @@ TEST(ForkGuard, AChildIsAnotherProcess) {
   EXPECT_TRUE(same_process(mark));
 }
 
+/// The report of a rank on this host.
+Report report_of(const std::string& host, const Outcome<>& outcome) {
+  Report report = Report::of(outcome);
+  EXPECT_STRNE(report.host, "") << "it names the machine itself";
+  copy_text(host, report.host, sizeof report.host);
+  return report;
+}
+
 TEST(Oob, TheFirstFailureInRankOrderIsTheOneAllHearOf) {
   std::vector<Report> reports(4);
   EXPECT_EQ(first_failure(reports).status, 0);
-  reports[3] = Report::of(failure(-8, "no daemon"));
-  reports[2] = Report::of(failure(-9, "no device {}", std::string(400, 'x')));
+  reports[3] = report_of("c", failure(-8, "no daemon"));
+  reports[2] = report_of("b", failure(-9, "no device {}", std::string(400, 'x')));
   const auto decided = first_failure(reports).outcome();
   ASSERT_FALSE(decided);
   EXPECT_EQ(decided.error().status, -9);
-  EXPECT_EQ(decided.error().text.substr(0, 22), "rank 2: no device xxxx");
+  EXPECT_EQ(decided.error().text.substr(0, 31), "rank 2 (host b): no device xxxx");
 }
 
 TEST(Oob, ARankThatKnowsTheReasonSpeaksBeforeOnesThatWaitedInVain) {
   std::vector<Report> reports(4);
-  reports[1] = Report::of(in_vain(failure(-9, "no answer")));
-  EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 1: no answer");
-  reports[3] = Report::of(failure(-8, "the node is gone"));
-  EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 3: the node is gone");
+  reports[1] = report_of("a", in_vain(failure(-9, "no answer")));
+  EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 1 (host a): no answer");
+  reports[3] = report_of("c", failure(-8, "the node is gone"));
+  EXPECT_EQ(first_failure(reports).outcome().error().text, "rank 3 (host c): the node is gone");
   Report foreign = Report::of(failure(-8, "not ours"));
   foreign.status = 7;  // No error of ours.
   EXPECT_LT(foreign.outcome().error().status, 0);

@@ -82,6 +82,8 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
     return failure(SHARP_COLL_EOOB, "rank 0 names {} groups, which is no answer of ours", notice.groups.count);
   if (auto told = oob.bcast(std::as_writable_bytes(std::span(world_ranks))); !told) return tl::unexpected(told.error());
 
+  comm->world_ranks_ = world_ranks;
+
   // 3. Each member joins at its leaves; one that could not reports that.
   const auto joined = comm->join(notice.groups, world_ranks);
   if (auto all_joined = oob.agree(joined); !all_joined) {
@@ -267,6 +269,15 @@ const std::shared_ptr<const std::string>& Comm::end() {
   return end_;
 }
 
+/// Returns the members' names for messages, where the caller has given none.
+std::vector<std::string> Comm::names_by_host() const {
+  const Job& job = context_.job();
+  std::vector<std::string> names;
+  for (const auto world_rank : world_ranks_)
+    names.push_back(fmt::format("rank {} (host {})", names.size(), job.host_names[job.rank_host[number_of(world_rank)]]));
+  return names;
+}
+
 void Comm::end_by(const Channel& culprit) {
   // A member that left one group is a consequence of the end of another group, whose own reason may come later.
   const auto& verdict = culprit.group->verdict();
@@ -274,7 +285,7 @@ void Comm::end_by(const Channel& culprit) {
   if (end_ && (follows || !end_follows_)) return;
   const auto link = link_of(culprit).closed() ? link_of(culprit).describe() : std::string();
   end_ = std::make_shared<const std::string>(
-      fmt::format("group {:x}: {}{}", culprit.group->config().group_id, culprit.group->why(names_), link));
+      fmt::format("group {:x}: {}{}", culprit.group->config().group_id, culprit.group->why(names_.empty() ? names_by_host() : names_), link));
   end_follows_ = follows;
   // A verdict has the same text at all members, so the first member that it is not about tells the user. A broken
   // connection is local to one member.

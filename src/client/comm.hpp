@@ -98,6 +98,7 @@ class Comm {
   tl::expected<std::uint64_t, Errc> post_striped(const proto::Operation& operation, Request& request);
   void take(Channel& channel, const proto::Completion& over);
   [[noreturn]] void abort_process();
+  std::vector<std::string> names_by_host() const;
   void end_by(const Channel& channel);
 
   Context& context_;
@@ -109,6 +110,7 @@ class Comm {
   Request* leave_request_ = nullptr;
   std::vector<Request*> copying_;  ///< Requests whose input is still being copied from a GPU.
   std::vector<std::string> names_;
+  std::vector<WorldRank> world_ranks_;
   std::shared_ptr<const std::string> end_;
   bool end_follows_ = false;  ///< The end only says that a member left; a better reason may still come.
 

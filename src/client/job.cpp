@@ -22,12 +22,14 @@ struct JobNotice {
   std::uint64_t blob_bytes = 0;
 };
 
-/// The front of a job's bytes. HostMessages follow, and then the index of each rank's host.
+/// The front of a job's bytes. HostMessages follow, then the hosts' names, each with a zero byte behind it and more of
+/// them up to a whole number of indices, and then the index of each rank's host.
 struct JobHead {
-  std::uint64_t magic = 0x314a414d5553;  ///< "SUMAJ1": this layout, and the rules by which members must act alike.
+  std::uint64_t magic = 0x324a414d5553;  ///< "SUMAJ2": this layout, and the rules by which members must act alike.
   JobId job_id{};
   JobSettings settings;
   std::uint32_t hosts = 0, messages = 0;
+  std::uint32_t name_bytes = 0, reserved = 0;
 };
 static_assert(std::has_unique_object_representations_v<JobHead>);
 
@@ -114,7 +116,7 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
                              .osts_per_group = osts_by_policy(config, granted.quota.osts),
                              .lock_batch = config.sat_lock_batch,
                              .lock_on_comm_init = config.lock_on_comm_init};
-  auto bytes = encode_job(job_id, settings, begin.host_count, *answer, hosts.of_rank);
+  auto bytes = encode_job(job_id, settings, hosts.names, *answer, hosts.of_rank);
   const auto job = decode_job(bytes);
   Outcome<> usable = job ? Outcome<>{} : tl::unexpected(job.error());
   if (job && config.reproducible && !job->reproducible())
@@ -138,14 +140,21 @@ std::uint32_t Job::group_osts() const {
   return std::min(settings.osts_per_group == 0 ? share : settings.osts_per_group, std::max(1u, quota.osts));
 }
 
-std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::uint32_t hosts,
+std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::span<const std::string> hosts,
                                   std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host) {
-  const JobHead head{
-      .job_id = job_id, .settings = settings, .hosts = hosts, .messages = static_cast<std::uint32_t>(answer.size())};
+  std::string names;
+  for (const auto& host : hosts) names += host + '\0';
+  names.resize((names.size() + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t) * sizeof(std::uint32_t));
+  const JobHead head{.job_id = job_id,
+                     .settings = settings,
+                     .hosts = static_cast<std::uint32_t>(hosts.size()),
+                     .messages = static_cast<std::uint32_t>(answer.size()),
+                     .name_bytes = static_cast<std::uint32_t>(names.size())};
   std::vector<std::byte> bytes;
   const auto put = [&](std::span<const std::byte> part) { bytes.insert(bytes.end(), part.begin(), part.end()); };
   put(std::as_bytes(std::span(&head, 1)));
   for (const auto& message : answer) put(wire::encoded(message));
+  put(std::as_bytes(std::span(names)));
   put(std::as_bytes(rank_host));
   return bytes;
 }
@@ -159,7 +168,9 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
                    "job data of world rank 0 are of another version; use the same libsharp_coll on all hosts");
   bytes = bytes.subspan(sizeof head);
   const std::size_t answer = std::size_t{head.messages} * wire::kHostMessageBytes;
-  if (bytes.size() < answer || (bytes.size() - answer) % sizeof(std::uint32_t) != 0)
+  const std::size_t behind = bytes.size() < answer ? 0 : bytes.size() - answer;
+  if (bytes.size() < answer || behind < head.name_bytes || behind % sizeof(std::uint32_t) != 0 ||
+      head.name_bytes % sizeof(std::uint32_t) != 0)
     return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0 are cut short or too long");
   GrantReader reader(head.job_id, head.hosts);
   for (std::uint32_t i = 0; i < head.messages; ++i, bytes = bytes.subspan(wire::kHostMessageBytes)) {
@@ -176,6 +187,15 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
   auto grant = reader.take();
   job.granted = grant.job;
   job.trees = std::move(grant.trees);
+  std::string_view names(reinterpret_cast<const char*>(bytes.data()), head.name_bytes);
+  for (auto end = names.find('\0'); end != names.npos && job.host_names.size() < job.hosts; end = names.find('\0')) {
+    job.host_names.emplace_back(names.substr(0, end));
+    names.remove_prefix(end + 1);
+  }
+  if (job.host_names.size() != job.hosts)
+    return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0 have {} hosts and {} names; use the same libsharp_coll on all hosts", job.hosts,
+                   job.host_names.size());
+  bytes = bytes.subspan(head.name_bytes);
   job.rank_host.resize(bytes.size() / sizeof(std::uint32_t));
   if (!bytes.empty()) std::memcpy(job.rank_host.data(), bytes.data(), bytes.size());
   if (std::ranges::any_of(job.rank_host, [&](std::uint32_t host) { return host >= job.hosts; }))

@@ -32,6 +32,7 @@ struct Job {
   std::vector<JobTree> trees;            ///< Ordered by their index; at least one, each with a leaf for every host.
   std::uint32_t hosts = 0;               ///< The number of the job's hosts.
   std::vector<std::uint32_t> rank_host;  ///< The index of each world rank's host.
+  std::vector<std::string> host_names;   ///< For messages.
 
   NodeId leaf_of(const JobTree& tree, WorldRank world_rank) const {
     return tree.host_leaf.at(rank_host.at(number_of(world_rank)));
@@ -41,9 +42,9 @@ struct Job {
 };
 
 /// The form in which a job travels from rank 0 to the others: its settings, the messages of the manager's answer as
-/// sharpd sent them, and the host of each rank. decode_job() trusts nothing, since a rank may have another version of
+/// sharpd sent them, the hosts' names and the host of each rank. decode_job() trusts nothing, since a rank may have another version of
 /// the library.
-std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::uint32_t hosts,
+std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::span<const std::string> hosts,
                                   std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host);
 Outcome<Job> decode_job(std::span<const std::byte> bytes);
 

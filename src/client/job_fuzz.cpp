@@ -14,7 +14,8 @@ using namespace sumac;
 const std::vector<std::byte>& good_job() {
   static const std::vector<std::byte> bytes = [] {
     const client::test::Answer answer;
-    return client::encode_job(answer.job_id, {}, 2, answer.messages(), std::vector<std::uint32_t>{0, 0, 1});
+    return client::encode_job(answer.job_id, {}, std::vector<std::string>{"a", "b"}, answer.messages(),
+                              std::vector<std::uint32_t>{0, 0, 1});
   }();
   return bytes;
 }

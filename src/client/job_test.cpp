@@ -10,9 +10,10 @@ namespace {
 
 const JobSettings kSettings{.sat_threshold = 16384, .enable_sat = 1, .lock_batch = 7};
 const std::vector<std::uint32_t> kRankHost{0, 0, 1};
+const std::vector<std::string> kHosts{"a", "bb"};
 
 std::vector<std::byte> encoded(const test::Answer& answer) {
-  return encode_job(answer.job_id, kSettings, 2, answer.messages(), kRankHost);
+  return encode_job(answer.job_id, kSettings, kHosts, answer.messages(), kRankHost);
 }
 
 TEST(Job, TravelsWhole) {
@@ -24,6 +25,7 @@ TEST(Job, TravelsWhole) {
   EXPECT_EQ(job->settings.sat_threshold, 16384u);
   EXPECT_EQ(job->settings.lock_batch, 7u);
   EXPECT_EQ(job->hosts, 2u);
+  EXPECT_EQ(job->host_names, kHosts);
   ASSERT_EQ(job->trees.size(), 2u);
   const auto &first = job->trees[0], &second = job->trees[1];
   EXPECT_EQ(job->leaf_of(first, WorldRank{1}), NodeId{2});
@@ -42,16 +44,20 @@ TEST(Job, TravelsWhole) {
 TEST(Job, AnAnswerThatIsNotWholeOrARankOnNoHostIsRefused) {
   const test::Answer answer;
   auto messages = answer.messages();
-  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, std::vector<std::uint32_t>{0, 2})).error().status,
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, kHosts, messages, std::vector<std::uint32_t>{0, 2})).error().status,
             SHARP_COLL_ETREE_INFO);
-  EXPECT_EQ(decode_job(encode_job(JobId{43}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO)
+  EXPECT_EQ(decode_job(encode_job(JobId{43}, {}, kHosts, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO)
       << "the answer to another job";
   std::swap(messages[2], messages[3]);
-  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, kHosts, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO);
   messages = answer.messages();
   messages.pop_back();
-  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, messages, kRankHost)).error().status, SHARP_COLL_ENOTREE);
-  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, 2, {}, kRankHost)).error().status, SHARP_COLL_ENOTREE);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, kHosts, messages, kRankHost)).error().status, SHARP_COLL_ENOTREE);
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, kHosts, {}, kRankHost)).error().status, SHARP_COLL_ENOTREE);
+  messages = answer.messages();
+  const std::vector<std::string> three(3, "host");
+  EXPECT_EQ(decode_job(encode_job(JobId{42}, {}, three, messages, kRankHost)).error().status, SHARP_COLL_ETREE_INFO)
+      << "the answer is for two hosts";
 }
 
 TEST(Job, TheDeepestNodeSaysHowManyConnectionsAreOnTheWay) {

@@ -1,5 +1,7 @@
 #include "client/oob.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -41,6 +43,7 @@ Report Report::of(const Outcome<>& outcome) {
   report.status = outcome.error().status;
   report.in_vain = outcome.error().in_vain ? 1 : 0;
   copy_text(outcome.error().text, report.text, sizeof report.text);
+  if (::gethostname(report.host, sizeof report.host - 1) != 0) report.host[0] = '\0';
   return report;
 }
 
@@ -57,7 +60,9 @@ Report first_failure(std::span<const Report> reports) {
   if (first == reports.end()) first = std::ranges::find_if(reports, failed);
   if (first == reports.end()) return {};
   const auto outcome = first->outcome();
-  return Report::of(failure(outcome.error().status, "rank {}: {}", first - reports.begin(), outcome.error().text));
+  const std::string_view host(first->host, ::strnlen(first->host, sizeof first->host));
+  return Report::of(failure(outcome.error().status, "rank {}{}{}{}: {}", first - reports.begin(),
+                            host.empty() ? "" : " (host ", host, host.empty() ? "" : ")", outcome.error().text));
 }
 
 }  // namespace sumac::client

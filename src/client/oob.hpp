@@ -51,12 +51,13 @@ struct Report {
   int status = 0;
   int in_vain = 0;  ///< 1: the rank only waited in vain.
   char text[248] = {};
+  char host[64] = {};  ///< The name of the rank's machine: a reader must know where to look.
   static Report of(const Outcome<>& outcome);
   Outcome<> outcome() const;
 };
-static_assert(sizeof(Report) == 256);
+static_assert(sizeof(Report) == 320);
 
-/// Returns the first failure in rank order, with "rank 3: ..." before its text. A rank that only waited in vain counts
+/// Returns the first failure in rank order, with "rank 3 (host b): ..." before its text. A rank that only waited in vain counts
 /// if no other failed.
 Report first_failure(std::span<const Report> reports);
 

@@ -79,7 +79,7 @@ TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
        {510, 510},
        {},
        Errc::exhausted,
-       "51 OSTs asked (the default, 10 %), 2 of 512 are free"},
+       "51 OSTs asked (SUMAC_AM_DEFAULT_QUOTA_PERCENT of sharp_am is 10), 2 of 512 are free"},
       {"nothing left", {512, 0}, {1}, Errc::exhausted, "all 512 are held by other jobs"},
       {"no group left", {0, 512}, {1, 0, 1}, Errc::exhausted, "1 groups asked, all 512"},
       {"too many groups", {}, {1, 0, 600}, Errc::invalid, "SHARP_COLL_JOB_QUOTA_MAX_GROUPS"},

@@ -80,6 +80,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
       const auto parent = parent_of(i, n);
       json one{{"tree", i},
                {"parent", parent == topo::kNone ? json() : json(nodes_[parent].name)},
+               {"root", !trees_[i].lost && trees_[i].shape.root == n},
                {"address", part.address},
                {"link_up", node.stream != 0 && (parent == topo::kNone || part.link_up)},
                {"osts_granted", part.used.osts},

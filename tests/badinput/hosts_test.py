@@ -40,6 +40,8 @@ class Words(ground.Scenario):
         rows = (
             (["--hosts", "a,b,a"], {}, "a is named twice"),
             (["--hosts", "a;b"], {}, "'a;b' is no host's name"),
+            (["--hosts", "x" * 64], {}, "is no host's name: 64 letters without a dot, and the most are 63"),
+            (["--hosts", "[fe80::1::]"], {}, r"'\[fe80::1::\]' is no IPv6 address"),
             (["--hosts"], {}, "--hosts needs a value"),
             (["--hostfile", SCRATCH / "hosts"], {}, r"hosts:3: host a stands in line 1 already"),
             (["--hostfile", "/nonexistent"], {}, "--hostfile: open hostfile /nonexistent: No such file or directory"),
@@ -78,7 +80,7 @@ class Words(ground.Scenario):
         done = run("--hosts", "a", "--keep-logs", "--address", "127.0.0.1", "--launcher", here, BIN / "sharp_hello")
         self.assertEqual(done.code, 0, done.text)
         directory = pathlib.Path(re.search(r"logs are in (\S+)", done.err)[1])
-        kept = {directory: "host-a.log", directory.with_name(directory.name + ".host"): "sharpd.log"}
+        kept = {directory: "host-a.log", pathlib.Path(f"/tmp/{directory.name}.host"): "sharpd.log"}
         for folder, log in kept.items():
             self.assertTrue((folder / log).is_file(), list(folder.iterdir()))
             self.assertFalse((folder / "tls").exists())
@@ -176,6 +178,25 @@ class Lab(ground.Scenario):
             self.assertIn("Test Passed.", done.out)
         local = self.run_on("--local", BIN / "sharp_hello", env=env)
         self.assertEqual(local.code, 0, local.text)
+
+    def test_a_folder_for_temporary_files_that_the_hosts_share(self):
+        shared = ROOT / "build" / f"{ground.MARK}.tmp"
+        shared.mkdir()
+        self.addCleanup(shared.rmdir)  # it is empty again
+        done = self.on("h1", "env", f"TMPDIR={shared}", SUMAC, "run", "--hosts", "h1,h2", "--launcher", RSH, BIN / "sharp_hello")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("Test Passed.", done.out)
+
+    def test_names_that_are_too_long_for_a_fabric(self):
+        """Clouds give such names; the launcher knows the hosts by them."""
+        zone = ".europe-west4-a.c.a-project-of-many-letters-and-numbers-12345.internal"
+        short = script("short", f'host=${{1%%.*}}; shift; exec {RSH} "$host" "$@"\n')
+        share = ROOT / "build" / f"{ground.MARK}.short"
+        shutil.move(short, share)
+        self.addCleanup(share.unlink)
+        done = self.run_on("--hosts", f"h1{zone},h2{zone}", "--address", "h1", "--launcher", share, BIN / "sharp_hello")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("Test Passed.", done.out)
 
     def test_a_host_that_does_not_exist(self):
         done = self.run_on("--hosts", "h1,h9", "--launcher", RSH, "--address", "h1", "true")

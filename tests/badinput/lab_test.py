@@ -13,7 +13,7 @@ import subprocess
 import unittest
 
 import ground
-from ground import BIN, case
+from ground import BIN, SCRATCH, case
 
 SUMAC = BIN / "sumac"
 FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
@@ -205,6 +205,27 @@ class Machines(ground.Scenario):
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("is up", done.out)
         self.nothing_left()
+
+    def test_a_plain_chroot(self):
+        """Its / is no mount point, so nothing in it can be made private."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can enter one")
+        root = SCRATCH / "root"
+        parts = [part for part in ("bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr", "tmp", "root", str(SUMAC).split("/")[1]) if os.path.isdir(f"/{part}")]
+        for part in dict.fromkeys(parts):
+            (root / part).mkdir(parents=True)
+        mounts = "for part in $1; do mount --rbind /$part $0/$part; done; shift; exec chroot \"$0\" \"$@\""
+        done = ground.start(["unshare", "--mount", "sh", "-c", mounts, root, " ".join(dict.fromkeys(parts)), SUMAC, "lab", "up", FABRIC, "--name", ground.MARK, "--bare"])
+        self.assertEqual(done.code, 1, done.text)
+        self.one_line(done.err, "/ is no mount point, as in a plain chroot", "mount --bind ROOT ROOT")
+        self.nothing_left()
+
+    def test_the_name_may_stand_before_the_command(self):
+        for words, says in ((["--name", "no-such-lab", "status"], "no lab no-such-lab is up"), (["--name", "x", "stat"], "there is no command 'stat'"),
+                            (["--name", "x"], "--name without a name and a command behind it")):
+            done = ground.start([SUMAC, "lab", *words])
+            self.assertNotEqual(done.code, 0, done.text)
+            self.one_line(done.err, says)
 
     def test_no_mpirun(self):
         done = lab("mpirun", "hostname", env={"PATH": "/nonexistent"})

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,43 @@ class SumacRun(ground.Scenario):
         done = run_words(["mpirun", "-n", "2", "hostname"], PATH="/nonexistent")
         self.assertEqual((done.code, done.out), (127, ""), done.text)
         self.one_line(done.err, "mpirun is not on the PATH", "install Open MPI .*openmpi-bin")
+
+    def test_behind_the_launcher_it_starts_no_daemons_and_says_so_once(self):
+        says = r"srun has started it as one of 2 tasks, so it starts no daemons and there is no tree: write `sumac run` before the launcher"
+        for task, words, lines in (("0", ["--tree", "true"], 1), ("1", ["--tree", "true"], 0), ("0", ["true"], 0), ("0", [BIN / "sharp_hello"], 1)):
+            with self.subTest(task=task, words=words):
+                done = run_words(words, SLURM_STEP_NUM_TASKS="2", SLURM_PROCID=task, SLURM_JOB_NODELIST="n[1-2]")
+                self.assertEqual(len(re.findall(says, done.err)), lines, done.text)
+                self.assertEqual(done.code == 0, words[-1] == "true", done.text)
+        done = ground.start([*MPIRUN, "-n", "2", SUMAC, "run", "--tree", case.PROGRAMS / "churn", "2"], {"SUMAC_LAST_LINE": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.err.count("the MPI launcher has started it as one of 2 tasks"), 1, done.text)
+        self.assertIn("churn: 2 rounds passed", done.out)
+        self.assertGreater(done.tally["shared"], 0, done.text)
+
+    def test_ctrl_c_while_a_name_is_looked_up(self):
+        """A name service that never answers: its address is that of a socket that nobody reads."""
+        silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(silent.close)
+        try:
+            silent.bind(("127.0.0.53", 53))
+        except OSError as why:
+            self.skipTest(f"port 53: {why}")
+        (SCRATCH / "resolv.conf").write_text("nameserver 127.0.0.53\noptions timeout:20 attempts:3\n")
+        (SCRATCH / "nsswitch.conf").write_text("hosts: dns\n")
+        mounts = f"mount --bind {SCRATCH}/resolv.conf /etc/resolv.conf && mount --bind {SCRATCH}/nsswitch.conf /etc/nsswitch.conf && exec \"$@\""
+        process = subprocess.Popen([str(word) for word in ("unshare", "--mount", "sh", "-c", mounts, "-", SUMAC, "run", "--hosts", "no-such-host.example", "true")],
+                                   env=ground.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        silent.settimeout(30)
+        try:
+            silent.recv(512)  # It has asked, and waits for the answer.
+        except TimeoutError:
+            process.kill()
+            self.fail(process.communicate())
+        process.send_signal(signal.SIGINT)
+        process.wait(5)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT, process.communicate())
+        self.one_line(process.communicate()[1], "interrupted while no-such-host.example was looked up")
 
     def test_a_program_that_is_not_there(self):
         for program, says in (("./nothing-here", "nothing-here: No such file"), ("nothing-here", r"not on the PATH: name its file, such as \./")):

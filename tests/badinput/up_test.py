@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import unittest
 
@@ -60,6 +61,8 @@ class Up(ground.Scenario):
             self.assertTrue(pathlib.Path(each["log"]).exists(), each)
         done = self.sumac("status")
         self.assertRegex(done.out, r"1 of 1 nodes registered, 1 sharpds, 0 jobs")
+        fabric = next(self.folder.rglob("fabric.yaml")).read_text()
+        self.assertIn(f"name: {socket.gethostname()}\n", fabric, "the page has the machine's name")
 
         before = self.pids()
         again = self.up()

@@ -8,6 +8,7 @@ import pwd
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -150,6 +151,16 @@ class Page(unittest.TestCase):
         self.assertEqual(found, [])
         self.assertGreater(asked, 150)
 
+    def test_a_ticket_in_a_file_is_its_owners_alone(self):
+        file = self.house.folder / "ticket"
+        before = os.umask(0o022)
+        self.addCleanup(os.umask, before)
+        for _ in range(2):  # A second ticket takes the place of the first.
+            done = subprocess.run([ground.BIN / "sumac", "page", "--manager", self.house.manager, "--out", file], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+            self.assertEqual(self.get("/jobs", json.loads(file.read_text()))["total"], 1)
+
     def test_a_token_ends_with_the_manager_and_at_the_ninth(self):
         house = cluster.Cluster("lives", FABRIC, nodes=[], hosts=[])
         try:
@@ -162,6 +173,20 @@ class Page(unittest.TestCase):
             site = house.ticket()["site"]
             self.assertEqual(cluster.ask(site, "/api/v1/overview", tickets[-1]["token"])[0], 401)
             self.assertNotIn(first["token"], house.log("sharp_am"))
+        finally:
+            house.close()
+
+    def test_the_terminal_shows_each_node_in_its_tree(self):
+        house = cluster.Cluster("terminal", cluster.ROOT / "lab" / "fabrics" / "fabric-8h-2rails.yaml", hosts=[])
+        try:
+            def topology():
+                return subprocess.run([ground.BIN / "sharp_cmd", "topology", "--manager", house.manager], capture_output=True, text=True, check=True, timeout=60).stdout
+            ground.until(lambda: topology().count(" up ") == 6, topology)
+            rows = [line.split()[:6] for line in topology().splitlines()[1:]]
+            self.assertEqual(rows[0], ["NODE", "ID", "TREE", "PARENT", "STATE", "LINK"])
+            self.assertEqual({tuple(row[:1] + row[2:]) for row in rows[1:]},
+                             {("an-root-a", "0", "-", "root", "up"), ("an-leaf-a1", "0", "an-root-a", "registered", "up"), ("an-leaf-a2", "0", "an-root-a", "registered", "up"),
+                              ("an-root-b", "1", "-", "root", "up"), ("an-leaf-b1", "1", "an-root-b", "registered", "up"), ("an-leaf-b2", "1", "an-root-b", "registered", "up")})
         finally:
             house.close()
 

@@ -3,8 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <iterator>
-
 namespace sumac::tools {
 
 namespace {
@@ -36,10 +34,15 @@ int lab_command(const Arguments& arguments) {
     print_help();
     return arguments.empty() ? 2 : 0;
   }
-  for (const auto& each : kLabCommands) {
-    if (arguments[0] == each.name) return each.run({std::next(arguments.begin()), arguments.end()});
-  }
-  return complain(fmt::format("lab: there is no command '{}': see `sumac lab help`", arguments[0]), 2);
+  // The name may stand before the command too, as other programs have their common options.
+  const bool named = arguments[0] == "--name";
+  const std::size_t at = named ? 2 : 0;
+  if (arguments.size() <= at) return complain("lab: --name without a name and a command behind it: see `sumac lab help`", 2);
+  Arguments rest(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at));
+  rest.insert(rest.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1, arguments.end());
+  for (const auto& each : kLabCommands)
+    if (arguments[at] == each.name) return each.run(rest);
+  return complain(fmt::format("lab: there is no command '{}': see `sumac lab help`", arguments[at]), 2);
 }
 
 }  // namespace sumac::tools

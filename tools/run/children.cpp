@@ -75,6 +75,10 @@ Result<> check_program(const std::string& program) {
       program == "mpirun" ? ": install Open MPI (Debian: openmpi-bin)" : ": name its file, such as ./" + program);
 }
 
+std::string directory_on_hosts(const std::string& directory) {
+  return "/tmp" + directory.substr(directory.rfind('/')) + kHostsSuffix;
+}
+
 Result<RunDirectory> RunDirectory::make() {
   const char* base = std::getenv("TMPDIR");
   const auto in = [](const char* folder) { return fmt::format("{}/sumac-run-XXXXXX", folder); };
@@ -89,7 +93,7 @@ Result<RunDirectory> RunDirectory::make() {
 Result<RunDirectory> RunDirectory::make_at(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) < 0)
     return errno == EEXIST ? fail(Errc::io, "{} is there already: is this host named twice, by two names?", path)
-                           : fail_errno(fmt::format("a directory {} (set TMPDIR to one that all hosts have)", path));
+                           : fail_errno(fmt::format("a directory {}", path));
   return guarded(path);
 }
 

@@ -13,6 +13,10 @@ namespace sumac::tools {
 /// The suffix of a run's directory name, for the directory that each of its hosts has.
 inline constexpr char kHostsSuffix[] = ".host";
 
+/// The directory that each host of the run in `directory` has for its sockets, under one name. It is in /tmp, which
+/// belongs to one host, whereas TMPDIR may be a folder that hosts share.
+std::string directory_on_hosts(const std::string& directory);
+
 /// A private directory of this run, mode 0700, removed with the object. If this very process is killed (SIGKILL), a
 /// guardian process notices it and removes the directory; daemons and program die by their parent-death signal.
 class RunDirectory {

@@ -153,6 +153,9 @@ Choice choose(const LookedAt& looked, const Installed& installed, bool off) {
         fmt::format("{} keeps LD_PRELOAD from {}: it runs without Sumac unless it gets "
                     "LD_PRELOAD={}",
                     looked.withheld, first->name, choice.library));
+  if (!looked.withheld.empty() && choice.way == Way::component)
+    choice.warnings.push_back(fmt::format("{} keeps Sumac's variables from {}: it runs without Sumac, or without the tree",
+                                          looked.withheld, first->name));
   if (!looked.unknown_option.empty() && !choice.reason.empty())
     choice.reason += fmt::format(" ({} is no option that is known here)", looked.unknown_option);
   return choice;

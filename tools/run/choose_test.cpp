@@ -102,6 +102,8 @@ TEST(Choose, a_program_that_gets_less_than_a_person_expects_is_warned_of) {
   no_library.abis = {MpiAbi::open_mpi};
   auto withheld = started_by("mpiexec.hydra", kHydra, mpich);
   withheld.withheld = "-genvnone";
+  auto kept = started_by("srun", LauncherFamily::slurm, needs("libmpi.so.40", kSystemMpi));
+  kept.withheld = "SLURM_EXPORT_ENV=NONE";
   auto two = started_by("mpirun", kHydra, mpich);
   two.programs.push_back(needs("libmpi.so.40", kSystemMpi));
   const struct {
@@ -126,6 +128,8 @@ TEST(Choose, a_program_that_gets_less_than_a_person_expects_is_warned_of) {
        Way::component, "each process would be a job of one rank; start it with the launcher of Open MPI"},
       {"the environment does not reach it", withheld, everything(), Way::library,
        "-genvnone keeps LD_PRELOAD from ./p"},
+      {"the component's variables do not reach it", kept, everything(), Way::component,
+       "SLURM_EXPORT_ENV=NONE keeps Sumac's variables from ./p: it runs without Sumac, or without the tree"},
       {"two MPIs in one job", two, everything(), Way::library, "two MPIs can't be one job"},
       {"an old Open MPI", started_by("mpirun", kOpenMpi, needs("libmpi.so.20", "")), everything(), Way::nothing,
        "an Open MPI before version 3"},

@@ -1,9 +1,12 @@
 #include "tools/run/host_list.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace sumac::tools {
 namespace {
@@ -15,12 +18,46 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
-/// The name goes to a shell on the other side and into a YAML file, so only the characters of host names are allowed.
-bool is_host_name(std::string_view name) {
-  return !name.empty() && name[0] != '-' && name.size() < 64 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  });
+constexpr std::size_t kNameMax = 253, kLabelMax = 63;  ///< The limits of the domain name system.
+
+bool is_letter_of_names(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+}
+
+/// The name goes to a shell on the other side, so only the characters of host names are allowed.
+Result<> check_host_name(std::string_view name) {
+  if (name.empty() || name[0] == '-' || !std::ranges::all_of(name, is_letter_of_names))
+    return fail(Errc::invalid, "'{}' is no host's name", name);
+  if (name.size() > kNameMax)
+    return fail(Errc::invalid, "'{}' is no host's name: it has {} letters, and the longest name has {}", name, name.size(),
+                kNameMax);
+  for (std::string_view rest = name; !rest.empty();) {
+    const auto label = rest.substr(0, rest.find('.'));
+    if (label.size() > kLabelMax)
+      return fail(Errc::invalid, "'{}' is no host's name: {} letters without a dot, and the most are {}", name,
+                  label.size(), kLabelMax);
+    rest.remove_prefix(std::min(rest.size(), label.size() + 1));
+  }
+  return {};
+}
+
+/// Returns the length of "[fe80::1%eth0]" at the beginning of the text; 0 if it begins with no IPv6 address. A range of
+/// numbers in brackets has no colon.
+std::size_t address_length(std::string_view text) {
+  const auto close = text.find(']');
+  if (!text.starts_with('[') || close == std::string_view::npos) return 0;
+  return text.substr(0, close).find(':') == std::string_view::npos ? 0 : close + 1;
+}
+
+Result<std::string> address_in(std::string_view brackets) {
+  const auto inside = brackets.substr(1, brackets.size() - 2);
+  const auto percent = inside.find('%');
+  const auto scope = percent == std::string_view::npos ? std::string_view("-") : inside.substr(percent + 1);
+  in6_addr address{};
+  if (inet_pton(AF_INET6, std::string(inside.substr(0, percent)).c_str(), &address) != 1 || scope.empty() ||
+      !std::ranges::all_of(scope, is_letter_of_names))
+    return fail(Errc::invalid, "'{}' is no IPv6 address: write [fd00::1]", brackets);
+  return std::string(inside);
 }
 
 tl::unexpected<Error> too_many() { return fail(Errc::invalid, "more than {} hosts", kHostsMax); }
@@ -29,7 +66,7 @@ tl::unexpected<Error> too_many() { return fail(Errc::invalid, "more than {} host
 Result<> expand(std::string_view item, std::vector<std::string>& out) {
   const auto open = item.find('['), close = item.find(']');
   if (open == std::string_view::npos && close == std::string_view::npos) {
-    if (!is_host_name(item)) return fail(Errc::invalid, "'{}' is no host's name", item);
+    if (auto name = check_host_name(item); !name) return name;
     if (out.size() >= kHostsMax) return too_many();
     out.emplace_back(item);
     return {};
@@ -74,14 +111,21 @@ Result<std::vector<HostEntry>> parse_host_list(std::string_view text) {
     auto item = text.substr(begin, end - begin);
     begin = end + 1;
     unsigned slots = 0;
-    if (const auto colon = item.rfind(':'); colon != std::string_view::npos) {
-      auto said = slots_of(item.substr(colon + 1));
+    const auto address = address_length(item);
+    if (const auto colon = item.substr(address).rfind(':'); colon != std::string_view::npos) {
+      auto said = slots_of(item.substr(address + colon + 1));
       if (!said) return within(fmt::format("host list: {}", item), said.error());
       slots = **said;
-      item = item.substr(0, colon);
+      item = item.substr(0, address + colon);
     }
     std::vector<std::string> names;
-    if (auto expanded = expand(item, names); !expanded) return within("host list", expanded.error());
+    if (address != 0 && address == item.size()) {
+      auto inside = address_in(item);
+      if (!inside) return within("host list", inside.error());
+      names.push_back(*std::move(inside));
+    } else if (auto expanded = expand(item, names); !expanded) {
+      return within("host list", expanded.error());
+    }
     for (auto& name : names) {
       if (!seen.emplace(name, hosts.size()).second)
         return fail(Errc::invalid, "host list: {} is named twice: name it once, with :SLOTS for several ranks", name);
@@ -90,6 +134,27 @@ Result<std::vector<HostEntry>> parse_host_list(std::string_view text) {
     }
   }
   return hosts;
+}
+
+std::vector<std::string> fabric_names(const std::vector<HostEntry>& hosts) {
+  constexpr std::size_t kShort = 50;  // The host's node has a longer name, and a fabric's names have at most 63 letters.
+  const auto fits = [](std::string_view name) {
+    return name.size() <= kShort && std::ranges::all_of(name, is_letter_of_names);
+  };
+  std::set<std::string, std::less<>> taken;
+  for (const auto& host : hosts)
+    if (fits(host.name)) taken.insert(host.name);
+  std::vector<std::string> names;
+  for (const auto& host : hosts) {
+    auto name = host.name;
+    if (!fits(name)) {
+      name = host.name.substr(0, host.name.find('.'));
+      if (!fits(name) || taken.contains(name)) name = fmt::format("host-{}", names.size() + 1);
+      while (!taken.insert(name).second) name += "-";
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, const std::string& what) {
@@ -111,8 +176,12 @@ Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, const std::
       line = line.substr(word.size());
       const auto wrong = [&](const Error& error) { return within(fmt::format("{}:{}", what, number_of_line), error); };
       if (entry.name.empty()) {
-        if (!is_host_name(word)) return wrong({Errc::invalid, fmt::format("'{}' is no host's name", word)});
-        entry.name = word;
+        const bool is_address = address_length(word) == word.size();
+        auto name = is_address ? address_in(word) : Result<std::string>(word);
+        if (!is_address)
+          if (auto legal = check_host_name(word); !legal) return wrong(legal.error());
+        if (!name) return wrong(name.error());
+        entry.name = *std::move(name);
       } else if (word.starts_with("slots=")) {
         auto said = slots_of(word.substr(6));
         if (!said) return wrong(said.error());

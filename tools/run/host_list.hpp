@@ -17,8 +17,12 @@ struct HostEntry {
 };
 
 /// Parses "a,b:4,n[001-003,7],m[1-2]-ib0": commas, ranges in brackets with their leading zeros (Slurm's form), ":SLOTS"
-/// (mpirun's).
+/// (mpirun's), "[fd00::1]:4".
 Result<std::vector<HostEntry>> parse_host_list(std::string_view text);
+
+/// Returns the hosts' names in the fabric of a run, whose names are short: the name itself, its part before the first dot,
+/// or the number in the list. No two are the same.
+std::vector<std::string> fabric_names(const std::vector<HostEntry>& hosts);
 
 /// Parses one host a line, "NAME [slots=N]", with comments after #, as mpirun does. Errors name `what` and the line.
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, const std::string& what);

@@ -1,5 +1,7 @@
 #include "tools/run/launcher_words.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -320,6 +322,21 @@ class Reader {
   Reader(LauncherFamily family, std::span<const std::string> words, std::size_t offset)
       : family_(family), words_(words), offset_(offset) {}
 
+  /// Reads "ALL,NAME=VALUE,NAME": without ALL only the listed variables reach the program.
+  void use_export(std::string_view value, std::size_t word, const std::string& who) {
+    bool all = false;
+    for (std::string_view rest = value; !rest.empty();) {
+      const auto comma = rest.find(',');
+      const auto item = rest.substr(0, comma);
+      rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
+      if (item == "ALL")
+        all = true;
+      else if (item != "NONE" && item != "NIL")
+        add_pair(item, word);
+    }
+    if (!all) found_.withheld = who;
+  }
+
   LauncherWords read() {
     // One part of an MPMD command: options, a program, its arguments.
     while (at_ < words_.size()) {
@@ -379,22 +396,10 @@ class Reader {
     if (one_of({{"genvnone"sv, "envnone"sv, "genvlist"sv, "envlist"sv}}, option.name)) found_.withheld = words_[at_];
   }
 
-  /// --export=ALL,NAME=VALUE,NAME: without ALL only the listed ones reach the program.
   void use_slurm(const Option& option, const std::string& value, std::size_t last) {
     if (option.name != "export") return;
-    bool all = false;
-    std::string_view rest = value;
-    const bool alone = rest.find(',') == std::string_view::npos;
-    while (!rest.empty()) {
-      const auto comma = rest.find(',');
-      const auto item = rest.substr(0, comma);
-      rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-      if (item == "ALL")
-        all = true;
-      else if (item != "NONE" && item != "NIL")
-        add_pair(item, alone ? last : kNoWord);
-    }
-    if (!all) found_.withheld = words_[at_];
+    found_.exports_named = true;
+    use_export(value, value.find(',') == std::string::npos ? last : kNoWord, words_[at_]);
   }
 
   void add_pair(std::string_view text, std::size_t word) {
@@ -433,6 +438,15 @@ LauncherFamily launcher_by_version(std::string_view text) {
   if (says("HYDRA") || says("Intel(R) MPI")) return LauncherFamily::hydra;
   if (says("slurm")) return LauncherFamily::slurm;
   return LauncherFamily::unknown;
+}
+
+void add_slurm_export(LauncherWords& words, std::string_view value) {
+  if (words.exports_named || value.empty()) return;
+  Reader reader(LauncherFamily::slurm, {}, 0);
+  reader.use_export(value, kNoWord, fmt::format("SLURM_EXPORT_ENV={}", value));
+  auto read = reader.read();
+  words.withheld = read.withheld;
+  words.settings.insert(words.settings.begin(), read.settings.begin(), read.settings.end());
 }
 
 LauncherWords read_launcher_words(LauncherFamily family, std::span<const std::string> words, std::size_t offset) {

@@ -44,7 +44,12 @@ struct LauncherWords {
   std::string withheld;        ///< The option that keeps the environment from the program, or empty.
   std::string unknown_option;  ///< An option before the program that no table has; it was taken as one without value.
   bool hosts_named = false;
+  bool exports_named = false;  ///< srun's --export.
 };
+
+/// srun without --export takes it from SLURM_EXPORT_ENV, which `#SBATCH --export=NONE` sets: adds that variable's value to
+/// the words of a launcher of Slurm.
+void add_slurm_export(LauncherWords& words, std::string_view value);
 
 /// `words` begins behind the launcher's own word; indices in the result count from `words`' begin plus `offset`.
 LauncherWords read_launcher_words(LauncherFamily family, std::span<const std::string> words, std::size_t offset);

@@ -104,6 +104,28 @@ TEST(LauncherWords, settings_are_read_in_the_words_of_each_family) {
   }
 }
 
+TEST(LauncherWords, the_variable_of_slurm_stands_in_for_export) {
+  const struct {
+    const char *words, *variable, *settings, *withheld;
+  } rows[] = {
+      {"-n 2 ./p", "NONE", "", "SLURM_EXPORT_ENV=NONE"},
+      {"-n 2 ./p", "NIL", "", "SLURM_EXPORT_ENV=NIL"},
+      {"-n 2 ./p", "A=1,B", "A=1@- B@-", "SLURM_EXPORT_ENV=A=1,B"},
+      {"-n 2 ./p", "ALL", "", ""},
+      {"-n 2 ./p", "ALL,A=1", "A=1@-", ""},
+      {"-n 2 ./p", "", "", ""},
+      {"--export=ALL -n 2 ./p", "NONE", "", ""},
+      {"--export=NONE -n 2 ./p", "ALL", "", "--export=NONE"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(fmt::format("{} {}", row.variable, row.words));
+    auto read = read_launcher_words(kSlurm, split(row.words), 1);
+    add_slurm_export(read, row.variable);
+    EXPECT_EQ(settings_of(read), row.settings);
+    EXPECT_EQ(read.withheld, row.withheld);
+  }
+}
+
 TEST(LauncherWords, hosts_folder_file_and_unknown_options_are_noted) {
   const struct {
     LauncherFamily family;

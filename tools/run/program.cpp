@@ -131,6 +131,7 @@ class Looker {
   void look_at_launcher(const Words& words, LauncherFamily family, std::size_t first, int depth) {
     found_.launcher = launcher_of(words[0], family, first);
     auto read = read_launcher_words(found_.launcher->family, std::span(words).subspan(1), 1);
+    if (found_.launcher->family == LauncherFamily::slurm) add_slurm_export(read, variable("SLURM_EXPORT_ENV"));
     for (auto& setting : read.settings) add(std::move(setting), first);
     withhold(read.withheld);
     found_.unknown_option = read.unknown_option;

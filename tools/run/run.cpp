@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "launch/daemon.hpp"
 #include "tools/commands.hpp"
@@ -24,6 +25,7 @@
 #include "tools/run/program.hpp"
 #include "tools/run/several.hpp"
 #include "tools/run/signals.hpp"
+#include "tools/run/task.hpp"
 
 namespace sumac::tools {
 
@@ -82,6 +84,7 @@ struct RunOptions {
   bool tree = false;
   std::string transport;
   bool local = false;
+  bool task = false;  ///< A launcher started this process, once for each task: no daemons.
   std::optional<SeveralHosts> several;
 };
 
@@ -137,7 +140,7 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
                                          .manager_options = manager_of_one_run(),
                                          .node_options = node_of_one_run()});
   if (!commands) return tl::unexpected(commands.error());
-  if (auto written = write_local_fabric(directory + "/fabric.yaml"); !written) return written;
+  if (auto written = write_local_fabric(directory + "/fabric.yaml", "run"); !written) return written;
   for (const auto& [name, command] : *commands) {
     auto daemon = launch::Daemon::start(
         {.name = name, .command = command, .log = directory + "/" + name + ".log", .interrupt_fd = interrupt_fd});
@@ -226,7 +229,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
   auto interrupts = make_interrupt_fd();
   if (!interrupts) return tl::unexpected(interrupts.error());
   std::optional<RunDirectory> directory;  // For daemons alone: nobody else needs a socket or writes a log.
-  if (options.several || options.tree || needs_daemons(looked)) {
+  if (options.several || (!options.task && (options.tree || needs_daemons(looked)))) {
     auto made = RunDirectory::make();
     if (!made) return tl::unexpected(made.error());
     directory.emplace(*std::move(made));
@@ -239,7 +242,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
             start_several(*options.several, daemons.list, daemons.hosts, directory->path(), interrupts->get());
         !started)
       return tl::unexpected(started.error());
-    socket = directory->path() + kHostsSuffix + "/sharpd.sock";
+    socket = directory_on_hosts(directory->path()) + "/sharpd.sock";
   } else if (directory) {
     if (auto started = start_daemons(daemons, directory->path(), options.transport, interrupts->get()); !started)
       return tl::unexpected(started.error());
@@ -360,8 +363,18 @@ int run_command(const Arguments& arguments) {
   asked.settings = take_settings(asked.looked);
   if (options.transport.empty()) options.transport = transport_of_environment();
   options.tree = (options.tree || tree_by_environment()) && !is_off(asked.looked);
-  if (auto chosen = choose_hosts(options, said, needs_daemons(asked.looked)); !chosen)
+  if (const auto task = task_of(asked.environment); task && !is_mpi_command(asked.looked)) {
+    options.task = true;
+    const bool tree = std::exchange(options.tree, false) || !said.empty() ||
+                      std::ranges::any_of(asked.looked.programs, &Program::is_sharp_client);
+    if (tree && task->index == 0)
+      fmt::print(stderr,
+                 "sumac run: {} has started it as one of {} tasks, so it starts no daemons and there is no tree: write "
+                 "`sumac run` before the launcher\n",
+                 task->launcher, task->count);
+  } else if (auto chosen = choose_hosts(options, said, needs_daemons(asked.looked)); !chosen) {
     return complain("run: " + chosen.error().context, 2);
+  }
   auto status = run_program(asked, options);
   if (status) return *status;
   switch (status.error().code) {  // The numbers are those of a shell.

@@ -97,21 +97,21 @@ Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>&
                       .address = *std::move(own),
                       .directory = directory,
                       .allow_insecure = several.allow_insecure};
-  for (const auto& host : several.hosts) wanted.hosts.push_back(host.name);
+  wanted.hosts = fabric_names(several.hosts);
   auto manager = start_manager(wanted, interrupt_fd);
   if (!manager) return tl::unexpected(manager.error());
   daemons.push_back(std::move(manager->daemon));
   std::vector<HostStart> starts;
   for (std::size_t i = 0; i < several.hosts.size(); ++i) {
-    const auto& name = several.hosts[i].name;
-    HostStart start{name, {{"directory", directory + kHostsSuffix}, {"host", name}, {"manager", manager->endpoint}}};
+    const auto& name = wanted.hosts[i];
+    HostStart start{several.hosts[i].name, {{"directory", directory_on_hosts(directory)}, {"host", name}, {"manager", manager->endpoint}}};
     if (i < several.nodes) start.settings["node"] = node_on(name);
     if (!several.transport.empty()) start.settings["transport"] = several.transport;
     if (several.allow_insecure) start.settings["allow_insecure"] = "1";
     if (several.keep_logs) start.settings["keep_logs"] = "1";
     if (manager->authority) {
       auto texts = manager->authority->issue(holders_on(name, i < several.nodes));
-      if (!texts) return within(fmt::format("host {}", name), texts.error());
+      if (!texts) return within(fmt::format("host {}", start.host), texts.error());
       for (auto& [file, text] : *texts) start.settings["tls/" + file] = std::move(text);
     }
     starts.push_back(std::move(start));

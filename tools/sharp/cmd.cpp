@@ -73,15 +73,26 @@ json list_of(const json& top, const char* key) { return top.contains(key) ? top[
 json topology(const json& top) { return pick(top, {"hosts", "sharpds", "root", "nodes"}); }
 void print_topology(const json& top) {
   fmt::print("{} hosts in the fabric, {} sharpds connected\n", text(top, "hosts"), text(top, "sharpds"));
-  Rows rows{{"NODE", "ID", "PARENT", "STATE", "LINK", "ADDRESS", "OSTS", "GROUPS"}};
+  // A node has a parent, a state, a link and an address in each of its trees.
+  Rows rows{{"NODE", "ID", "TREE", "PARENT", "STATE", "LINK", "ADDRESS", "OSTS", "GROUPS"}};
+  const auto row = [&](const json& node, const json& part) {
+    const bool here = is(node, "registered");
+    rows.push_back({text(node, "name"), text(node, "id"), text(part, "tree"), text(part, "parent"),
+                    !here              ? "missing"
+                    : is(part, "root") ? "root"
+                                       : "registered",
+                    !here || !part.contains("link_up") ? "-"
+                    : is(part, "link_up")              ? "up"
+                                                       : "down: " + text(part, "link_why"),
+                    text(part, "address"), text(node, "osts"), text(node, "groups")});
+  };
   for (const auto& node : list_of(top, "nodes")) {
-    const std::string state = !is(node, "registered") ? "missing" : is(node, "root") ? "root" : "registered";
-    const std::string link = !is(node, "registered") ? "-"
-                             : is(node, "link_up")   ? "up"
-                                                     : "down: " + text(node, "link_why");
-    rows.push_back({text(node, "name"), text(node, "id"), text(node, "parent"), state, link, text(node, "address"),
-                    text(node, "osts"), text(node, "groups")});
+    const auto parts = list_of(node, "trees");
+    for (const auto& part : parts) row(node, part);
+    if (parts.empty()) row(node, json::object());
   }
+  if (list_of(top, "trees").size() == 1)
+    for (auto& one : rows) one.erase(one.begin() + 2);
   print_table(rows);
 }
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 
 #include "base/clock.hpp"
+#include "control/identity.hpp"
 #include "launch/daemon.hpp"
 #include "launch/log_file.hpp"
 #include "tools/commands.hpp"
@@ -40,6 +42,12 @@ constexpr const char* kStatusUsage =
     "What `sumac up` started: its processes and logs, and what the manager says of nodes and jobs.\n"
     "Exit status 0: all of it runs. 1: one has died. 3: nothing is up.\n";
 constexpr int kNothingUp = 3;
+
+/// The name of the fabric, which is the title of its page.
+std::string machine_name() {
+  char name[256]{};
+  return ::gethostname(name, sizeof name - 1) == 0 && control::is_certificate_name(name) ? name : "this-machine";
+}
 
 bool wants_help(const Arguments& arguments) {
   return !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
@@ -130,7 +138,7 @@ Result<> up(const std::string& transport) {
        .transport = transport,
        .manager_options = {"--state-dir", place->inner("state"), "--page-listen", "127.0.0.1:0"}});
   if (!commands) return tl::unexpected(commands.error());
-  if (auto written = write_local_fabric(place->inner("fabric.yaml")); !written) return written;
+  if (auto written = write_local_fabric(place->inner("fabric.yaml"), machine_name()); !written) return written;
   const bool none_before =
       std::ranges::none_of(*commands, [&](const auto& each) { return place->process(each.first).has_value(); });
   if (auto started = start_missing(*place, *commands, interrupts->get()); !started) {

@@ -16,6 +16,7 @@
 namespace sumac::client::test {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 TEST_F(World, RanksThatDisagreeGetAVerdictThatNamesThem) {
@@ -82,7 +83,7 @@ TEST_F(World, ADeadRankIsNamedAtTheOthers) {
     RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);
     char text[256];
     RANK_EQUAL(sumac_comm_error(comm, text, sizeof text), SHARP_COLL_ERROR);
-    RANK_CHECK(std::strstr(text, "rank 1") != nullptr);
+    RANK_CHECK(std::strstr(text, "rank 1 (host h") != nullptr);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   };
@@ -163,7 +164,7 @@ TEST(WorldAmiss, ANodeThatDiedBeforeACommunicatorIsMadeIsNotWaitedFor) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   EXPECT_EQ(complaint(ended), "") << daemons.log();
-  EXPECT_THAT(ended[0].err, HasSubstr("rank 2: connection to the aggregation node"));
+  EXPECT_THAT(ended[0].err, ContainsRegex("rank 2 \\(host [^ ]+\\): connection to the aggregation node"));
 }
 
 TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
@@ -232,7 +233,7 @@ TEST(WorldAmiss, InitFailsAlikeOnAllRanksWithOneLine) {
       {"one host without sharpd",
        {.leaves = {"leaf1"}, .hosts_per_leaf = 2, .without_sharpd = {"h2"}},
        SHARP_COLL_ESESS_INIT,
-       "rank 1: "},
+       "rank 1 (host "},
       {"no manager",
        {.leaves = {"leaf1"}, .hosts_per_leaf = 2, .manager = false, .nodes = false},
        SHARP_COLL_EJOB_CREATE,
