@@ -173,11 +173,7 @@ void LocalServer::ended(int watched) {
 
 std::unique_ptr<grpc::Server> LocalServer::make_server(grpc::Service& service, bool stranger) {
   grpc::ServerBuilder builder;
-  set_server_options(builder);
-  if (stranger) {
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 60'000);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
-  }
+  set_server_options(builder, stranger ? Callers::strangers : Callers::daemons);
   builder.RegisterService(&service);
   return builder.BuildAndStart();
 }
