@@ -136,7 +136,7 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<contr
 template <class S>
 bool Service::may_open(S& stream) {
   if (stream.caller.is_operator() || (!stream.caller.uid && !stream.caller.certificate)) return true;
-  if (limits_.open(stream.caller.describe(), monotonic_now())) return stream.is_limited = true;
+  if (limits_.open(stream.caller.share(), monotonic_now())) return stream.is_limited = true;
   ++limited_;
   stream.close(
       status_of(Error{Errc::exhausted, fmt::format("{} has {} streams open that have not registered: close some",
@@ -146,7 +146,7 @@ bool Service::may_open(S& stream) {
 
 template <class S>
 void Service::no_longer_limited(S& stream) {
-  if (std::exchange(stream.is_limited, false)) limits_.close(stream.caller.describe());
+  if (std::exchange(stream.is_limited, false)) limits_.close(stream.caller.share());
 }
 
 /// The gRPC service for the callers of one group, which `caller_of` identifies.
@@ -231,7 +231,7 @@ Result<page::Ticket> Service::page_ticket(const control::Caller& caller) {
 bool Service::may_ask(const control::Caller& caller) {
   if (caller.is_operator()) return true;
   const std::lock_guard lock(mutex_);
-  if (limits_.ask(caller.describe(), monotonic_now())) return true;
+  if (limits_.ask(caller.share(), monotonic_now())) return true;
   ++limited_;
   return false;
 }
