@@ -328,7 +328,11 @@ void Service::run(Actions actions) {
                        host->second->push(std::move(to.message));
                    },
                    [&](Refuse& no) { refuse(no.stream, no.why); },
-                   [&](Say& say) { SUMAC_LOG_IN(log_, say.level, say.category, "{}", say.text); },
+                   [&](Say& say) {
+                     if (const auto more =
+                             say.kind.empty() ? std::optional(std::string()) : said_.next(say.kind, monotonic_now()))
+                       SUMAC_LOG_IN(log_, say.level, say.category, "{}{}", say.text, *more);
+                   },
                },
                action);
   const Time next = core_.next_deadline();
