@@ -35,16 +35,19 @@ struct Caller {
   std::optional<Identity> certificate;  ///< The caller's certificate, if the call came over TLS.
   std::optional<std::uint32_t> uid;     ///< The user who owns the socket, as the kernel reports it.
   /// Over clear text: the reason why the caller may not register as a daemon. Empty if it may.
-  std::string no_daemon;
+  std::string no_daemon{};
+  /// On a unix socket: the user for whose share the caller counts (base/subordinate_ids.hpp).
+  std::optional<std::uint32_t> person{};
 
   /// True for root, the user who runs the manager, and an administrator's or the manager's own certificate: they may
   /// see everything.
   bool is_operator() const noexcept;
   /// Checks that the caller may act as the daemon that it claims to be.
   Result<> may_be(CertRole role, std::string_view name) const;
-  /// Describes the caller for people: "user 65534", "node an-root". Callers with equal descriptions share one set of
-  /// limits.
+  /// Describes the caller for people: "user 65534", "node an-root".
   std::string describe() const;
+  /// Callers with equal shares have one set of limits.
+  std::string share() const { return person ? fmt::format("user {}", *person) : describe(); }
 };
 
 /// Identifies the caller of one gRPC call.

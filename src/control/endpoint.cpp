@@ -1,7 +1,9 @@
 #include "control/endpoint.hpp"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <grpcpp/create_channel_posix.h>
+#include <grpcpp/resource_quota.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -45,9 +47,14 @@ void note_handshake(std::string_view message) {
 }
 
 /// gRPC prints its own lines for failures that we report in one line. They can be switched on with GRPC_VERBOSITY as
-/// usual.
+/// usual. protobuf prints a line for each message that it cannot read, so strangers could fill the log; the failed call
+/// is the answer to them. A fatal fault of protobuf's ends the process, so its reason must be printed.
 void quiet_grpc() {
   static const bool once = [] {
+    google::protobuf::SetLogHandler(
+        [](google::protobuf::LogLevel level, const char* file, int line, const std::string& text) {
+          if (level == google::protobuf::LOGLEVEL_FATAL) fmt::print(stderr, "protobuf {}:{}: {}\n", file, line, text);
+        });
     if (std::getenv("GRPC_VERBOSITY") == nullptr)
       gpr_set_log_function([](gpr_log_func_args* args) {
         const std::string_view message = args->message;
@@ -141,8 +148,19 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint,
   return grpc::CreateCustomChannel(endpoint, tls->for_client(), arguments);
 }
 
-void set_server_options(grpc::ServerBuilder& builder) {
-  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+void set_server_options(grpc::ServerBuilder& builder, Callers callers) {
+  const bool strangers = callers == Callers::strangers;
+  // gRPC keeps a message until its last byte has come, before any code of ours runs. The quotas bound what callers can
+  // make it keep on all their connections; all servers of the process share them.
+  static grpc::ResourceQuota of_daemons("daemons"), of_strangers("strangers");
+  of_daemons.Resize(kDaemonsMemory);
+  of_strangers.Resize(kStrangersMemory);
+  builder.SetResourceQuota(strangers ? of_strangers : of_daemons);
+  builder.SetMaxReceiveMessageSize(strangers ? kStrangerMessageBytesMax : kMessageBytesMax);
+  if (strangers) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStrangerStreams);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 60'000);
+  }
   // With port reuse, a second manager on the same port would silently take half of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
@@ -164,7 +182,7 @@ Result<Server::Remote> Server::start_remote(const std::string& endpoint, const M
     });
   }
   grpc::ServerBuilder builder;
-  set_server_options(builder);
+  set_server_options(builder, Callers::daemons);
   // gRPC writes the port before it takes the first call, so the calls may read it.
   builder.AddListeningPort(endpoint,
                            options.tls == nullptr ? grpc::InsecureServerCredentials() : options.tls->for_server(),

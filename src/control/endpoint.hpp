@@ -19,6 +19,11 @@ namespace sumac::control {
 
 /// 65,536 hosts in one JobBegin fit. A longer message ends its stream.
 inline constexpr int kMessageBytesMax = 8 << 20;
+/// An ordinary user only asks, in a few words; a tool watches one stream and makes calls beside it.
+inline constexpr int kStrangerMessageBytesMax = 64 << 10, kStrangerStreams = 4;
+/// The memory of gRPC for connections and what they bring: of all daemons (10,000 hosts have some tens of KiB each), and
+/// of all ordinary users. Beyond it gRPC ends streams.
+inline constexpr std::size_t kDaemonsMemory = std::size_t{1} << 30, kStrangersMemory = std::size_t{32} << 20;
 
 /// True for an address such as "unix:/run/sumac-am/am.sock".
 bool is_unix(std::string_view endpoint) noexcept;
@@ -36,8 +41,11 @@ Result<> check_endpoints(std::string_view list, bool allow_insecure, const Tls* 
 /// the manager.
 Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint, Tls* tls = nullptr);
 
-/// Sets what all our servers have in common: message sizes, keepalive, and the time limit of a handshake.
-void set_server_options(grpc::ServerBuilder& builder);
+/// The callers of one server.
+enum class Callers { daemons, strangers };
+/// Sets what our servers have in common: sizes of messages, streams and memory, keepalive, and the time limit of a
+/// handshake.
+void set_server_options(grpc::ServerBuilder& builder, Callers callers);
 
 /// A gRPC server at one endpoint or several. The destructor ends all calls.
 class Server {

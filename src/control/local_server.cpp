@@ -132,9 +132,10 @@ bool LocalServer::accept_one() {
 
 void LocalServer::serve(UniqueFd connection, uid_t uid) {
   const bool stranger = !users_.has(uid);
-  const auto there = rooms_.find(uid);
+  const auto person = persons_.owner_of(uid);
+  const auto there = of_person_.find(person);
   if (stranger && (strangers_.size() >= kAllStrangersConnections ||
-                   (there != rooms_.end() && there->second.connections >= kStrangerConnections)))
+                   (there != of_person_.end() && there->second >= kStrangerConnections)))
     return;
   UniqueFd watched;
   if (stranger) {
@@ -143,13 +144,16 @@ void LocalServer::serve(UniqueFd connection, uid_t uid) {
   }
   auto& room = rooms_[uid];
   if (!room.server) {
-    room.service = make_([caller = local_caller(uid, users_)](const grpc::ServerContextBase&) { return caller; });
+    auto caller = local_caller(uid, users_);
+    caller.person = person;
+    room.service = make_([caller](const grpc::ServerContextBase&) { return caller; });
     room.server = make_server(*room.service, stranger);
   }
   if (stranger) {
     ++room.connections;
+    ++of_person_[person];
     const int key = watched.get();
-    strangers_[key] = {std::move(watched), uid};
+    strangers_[key] = {std::move(watched), uid, person};
   }
   grpc::AddInsecureChannelFromFd(room.server.get(), connection.release());
 }
@@ -158,6 +162,7 @@ void LocalServer::ended(int watched) {
   const auto found = strangers_.find(watched);
   if (found == strangers_.end()) return;
   const auto uid = found->second.uid;
+  if (const auto person = of_person_.find(found->second.person); --person->second == 0) of_person_.erase(person);
   // The descriptor is removed from the set before it is closed: gRPC's descriptor of the same connection would keep it
   // there.
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched, nullptr);
@@ -173,11 +178,7 @@ void LocalServer::ended(int watched) {
 
 std::unique_ptr<grpc::Server> LocalServer::make_server(grpc::Service& service, bool stranger) {
   grpc::ServerBuilder builder;
-  set_server_options(builder);
-  if (stranger) {
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 60'000);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
-  }
+  set_server_options(builder, stranger ? Callers::strangers : Callers::daemons);
   builder.RegisterService(&service);
   return builder.BuildAndStart();
 }

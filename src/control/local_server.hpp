@@ -13,6 +13,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "base/subordinate_ids.hpp"
 #include "control/caller.hpp"
 #include "control/signals.hpp"
 
@@ -45,7 +46,7 @@ class LocalServer {
   struct Stranger {
     /// A duplicate descriptor of the connection: gRPC owns the first and does not report when the connection ends.
     UniqueFd watched;
-    uid_t uid = 0;
+    uid_t uid = 0, person = 0;
   };
 
   LocalServer(std::string path, DaemonUsers users, MakeService make, WakeEvent stop)
@@ -63,6 +64,8 @@ class LocalServer {
   WakeEvent stop_;
   UniqueFd lock_, listener_, epoll_;
   std::map<uid_t, Room> rooms_;
+  SubordinateIds persons_;
+  std::map<uid_t, std::size_t> of_person_;  ///< Connections of strangers by person: all uids of one user are one.
   std::map<int, Stranger> strangers_;  ///< Keyed by the descriptor `watched`.
   std::thread thread_;
 };

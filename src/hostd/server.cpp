@@ -1,5 +1,6 @@
 #include "hostd/server.hpp"
 
+#include <malloc.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -16,8 +17,10 @@ constexpr Duration kTellFullEvery = Seconds(60);
 constexpr std::uint64_t kOrphanBit = std::uint64_t{1} << 63;
 /// Skips the tickets that the former process may have given out without writing them down.
 constexpr Ticket kTicketGap = 1 << 20;
-/// Processes that closed their sockets but are still running, and may yet die as ranks.
-constexpr std::size_t kDepartedMax = 1024;
+/// Processes that closed their sockets but are still running, and may yet die as ranks: of all, and of one person.
+constexpr std::size_t kDepartedMax = 1024, kDepartedOfPersonMax = 256;
+/// Users whose last begin was refused; beyond that number lines are not limited.
+constexpr std::size_t kRefusedMax = 4096;
 }  // namespace
 
 Result<UniqueFd> Server::make_epoll() {
@@ -39,7 +42,8 @@ Server::Server(ServerConfig config, net::HostServer sockets, control::WakeEvent&
                .timeout = config_.manager_timeout}) {}
 
 Result<> Server::run_once(int extra, Time deadline) {
-  deadline = std::min({deadline, uplink_.next_deadline(), silent_.empty() ? kNever : silent_.front().first});
+  deadline = std::min({deadline, uplink_.next_deadline(), silent_.empty() ? kNever : silent_.front().first,
+                       naming_.empty() ? kNever : naming_.front().first});
   int timeout_ms = -1;
   if (deadline != kNever) {
     const auto left = std::chrono::ceil<Millis>(deadline - monotonic_now()).count();
@@ -53,6 +57,7 @@ Result<> Server::run_once(int extra, Time deadline) {
   // Messages of dying processes are read first: such a process may have ended its job in order.
   sockets_.progress(*this, 256);
   close_silent(monotonic_now());
+  close_unfinished(monotonic_now());
   tell_full();
   epoll_event dead[16];
   const int count = ::epoll_wait(epoll_.get(), dead, 16, 0);
@@ -88,11 +93,39 @@ void Server::close_silent(Time now) {
     const auto id = silent_.front().second;
     const auto found = clients_.find(id);
     if (found == clients_.end() || found->second.session.attached()) continue;
-    warn_of(found->second.session, " is sent away",
-            fmt::format("no attach within {} ms", std::chrono::duration_cast<Millis>(config_.attach_within).count()));
-    release(id, "was sent away");
-    sockets_.close(id);
+    offend(id,
+           fmt::format("no attach within {} ms", std::chrono::duration_cast<Millis>(config_.attach_within).count()));
   }
+}
+
+/// A library names all hosts of a job at once. A program that does not could make sharpd keep names for ever, so the
+/// oldest of such clients is closed in time, or when all of them together have too many names.
+void Server::close_unfinished(Time now) {
+  for (; !naming_.empty() && (naming_.front().first <= now || names_ > kNamesMax); naming_.pop_front()) {
+    const auto [until, id] = naming_.front();
+    const auto found = clients_.find(id);
+    if (found != clients_.end() && found->second.session.is_naming() && found->second.naming_until == until)
+      offend(id, "it began a job and did not name the last of its hosts in time");
+  }
+}
+
+/// The client's connection is closed, and what it holds is released.
+void Server::offend(net::HostClientId id, const std::string& why) {
+  if (const auto found = clients_.find(id); found != clients_.end())
+    warn_of(found->second.session, " is sent away", why);
+  release(id, "was sent away");
+  sockets_.close(id);
+}
+
+void Server::count_names(unsigned person, std::size_t before, std::size_t now) {
+  if (before == now) return;
+  auto& of_person = names_of_[person];
+  of_person += now - before;
+  names_ += now - before;
+  if (of_person == 0) names_of_.erase(person);
+  names_most_ = std::max(names_most_, names_);
+  if (names_ == 0 && std::exchange(names_most_, 0) > wire::kListMax)
+    ::malloc_trim(0);  // Small blocks between others would stay with the process for ever.
 }
 
 void Server::tell_full() {
@@ -113,7 +146,8 @@ void Server::tell_full() {
 
 void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
   Client client{Session(
-                    Peer{who.pid, who.uid, who.gid}, config_.host, [this] { return ++last_ticket_; }, config_.devices),
+                    Peer{who.pid, who.uid, who.gid, who.person}, config_.host, [this] { return ++last_ticket_; },
+                    config_.devices),
                 {},
                 {}};
   auto pidfd = net::peer_pidfd(sockets_.socket_of(id));
@@ -212,7 +246,22 @@ void Server::save() {
 
 void Server::on_message(net::HostClientId id, const wire::HostMessage& message) {
   const auto found = clients_.find(id);
-  if (found != clients_.end()) run(id, found->second.session.received(message));
+  if (found == clients_.end()) return;
+  auto& client = found->second;
+  const bool was_naming = client.session.is_naming();
+  auto actions = client.session.received(message);
+  if (!was_naming && client.session.is_naming()) {
+    client.naming_until = monotonic_now() + config_.attach_within;
+    naming_.emplace_back(client.naming_until, id);
+  }
+  if (const auto names = client.session.names(); names != client.names) {
+    const auto person = client.session.peer().person;
+    count_names(person, std::exchange(client.names, names), names);
+    const auto of_person = names_of_.find(person);
+    if (of_person != names_of_.end() && of_person->second > kNamesOfPersonMax)
+      return offend(id, "jobs of its user that have no answer yet name too many hosts: begin fewer at once");
+  }
+  run(id, std::move(actions));
 }
 
 void Server::on_closed(net::HostClientId id, const Error& why) {
@@ -226,7 +275,7 @@ void Server::on_closed(net::HostClientId id, const Error& why) {
 /// A user's programs may repeat the same mistake as often as they like; it is logged at most once a minute.
 void Server::warn_of(const Session& session, std::string_view what, std::string_view why) {
   ++done_.offences;
-  const auto kind = fmt::format("{}{} {}", session.peer().uid, what, why);
+  const auto kind = fmt::format("{}{} {}", session.peer().person, what, why);
   if (const auto more = said_.next(kind, monotonic_now()))
     SUMAC_WARN(log_, "client {}{}: {}{}", session.describe(), what, why, *more);
 }
@@ -248,11 +297,16 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     control::v1::RankDied word;
     word.set_job_id(number_of(member.job_id));
     word.set_world_rank(number_of(member.world_rank));
-    word.set_uid(peer.uid);
+    word.set_uid(peer.person);
     word.set_job_key(member.job_key.data(), member.job_key.size());
     word.set_who(who);
     run(uplink_.rank_died(std::move(word), monotonic_now()));
   }
+}
+
+std::size_t Server::departed_of(unsigned person) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(departed_, [&](const auto& one) { return one.second.peer.person == person; }));
 }
 
 void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
@@ -263,7 +317,7 @@ void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
   if (const auto& memberships = client.session.memberships(); !memberships.empty()) {
     if (is_dead)
       tell_deaths(client.session.peer(), client.session.describe(), memberships);
-    else if (departed_.size() < kDepartedMax)
+    else if (departed_.size() < kDepartedMax && departed_of(client.session.peer().person) < kDepartedOfPersonMax)
       departed_.emplace(
           id, Departed{client.session.peer(), client.session.describe(), memberships, std::move(client.pidfd)});
   }
@@ -274,7 +328,9 @@ void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
     run(uplink_.drop(ticket, fmt::format("{} {}", found->second.session.describe(), why), monotonic_now()));
   }
   std::erase_if(begun_, [&](const auto& entry) { return entry.second.client == id; });
+  const auto gone = std::make_pair(client.session.peer().person, client.names);
   clients_.erase(found);
+  count_names(gone.first, gone.second, 0);
 }
 
 void Server::run(net::HostClientId id, Actions actions) {
@@ -285,19 +341,22 @@ void Server::run(net::HostClientId id, Actions actions) {
       sockets_.close(id);
       return;
     } else if (const auto* begin = std::get_if<BeginJob>(&action)) {
+      const auto found = clients_.find(id);
+      if (found == clients_.end()) return;
       begun_[begin->ticket] = {id, JobId{begin->begin.job_id()}};
-      SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager", begin->begin.job_id(),
-                   begin->begin.holder());
+      // A user whose jobs are refused may try again as often as he likes.
+      const auto person = found->second.session.peer().person;
+      const bool is_limited = refused_.contains(person);
+      if (const auto more =
+              is_limited ? said_.next(fmt::format("begin {}", person), monotonic_now()) : std::optional(std::string()))
+        SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} of {}: asked of the manager{}", begin->begin.job_id(),
+                     begin->begin.holder(), *more);
       ++done_.jobs_begun;
       run(uplink_.begin(begin->ticket, begin->begin, monotonic_now()));
     } else if (const auto* end = std::get_if<EndJob>(&action)) {
       run(uplink_.end(end->ticket, monotonic_now()));
     } else if (const auto* offence = std::get_if<Offence>(&action)) {
-      const auto found = clients_.find(id);
-      if (found != clients_.end()) warn_of(found->second.session, " is sent away", offence->why);
-      release(id, "was sent away");
-      sockets_.close(id);
-      return;
+      return offend(id, offence->why);
     }
   }
 }
@@ -336,6 +395,10 @@ void Server::run(UplinkActions actions) {
                        SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "a job of {}: {}", client->second.session.describe(),
                                     answer.why.context);
                      const bool over = answer.lost || !answer.down.has_granted();
+                     if (answer.down.has_refused() && refused_.size() < kRefusedMax)
+                       refused_.insert(client->second.session.peer().person);
+                     else if (!over)
+                       refused_.erase(client->second.session.peer().person);
                      // Written to the file before the client is informed: from then on the client relies on the job.
                      if (over) {
                        begun_.erase(begun);
@@ -343,8 +406,12 @@ void Server::run(UplinkActions actions) {
                      } else {
                        keep(answer.ticket, {answer.ticket, job_id, client->second.mark});
                      }
-                     run(id, answer.lost ? client->second.session.manager_lost(answer.ticket, answer.why)
-                                         : client->second.session.answered(answer.ticket, answer.down));
+                     auto next = answer.lost ? client->second.session.manager_lost(answer.ticket, answer.why)
+                                             : client->second.session.answered(answer.ticket, answer.down);
+                     const auto names = client->second.session.names();
+                     count_names(client->second.session.peer().person, std::exchange(client->second.names, names),
+                                 names);
+                     run(id, std::move(next));
                    },
                },
                action);

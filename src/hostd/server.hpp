@@ -3,6 +3,7 @@
 // answers. One thread runs it, and nothing in it blocks.
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -28,7 +29,8 @@ struct ServerConfig {
   /// The file where the next process finds the jobs held here; empty means no file.
   std::string held_file{};
   std::string devices{};                ///< Ports for programs that name none themselves.
-  Duration attach_within = Seconds(5);  ///< A client that has not attached after this time is closed.
+  /// A client is closed that has not attached, or has not named the last host of a job that it begins, for so long.
+  Duration attach_within = Seconds(5);
 };
 
 /// Counts events since the start, and what this sharpd holds now.
@@ -64,6 +66,8 @@ class Server final : private net::HostServerEvents {
     Session session;
     UniqueFd pidfd;
     ProcessMark mark;
+    std::size_t names = 0;  ///< The part of names_ that is this client's.
+    Time naming_until{};    ///< The time by which it must have named the last host of the job that it begins.
   };
   /// A process that holds a job of the former sharpd and has not connected since.
   struct Orphan {
@@ -92,12 +96,16 @@ class Server final : private net::HostServerEvents {
   void forget(Ticket ticket);
   void save();
   void release(net::HostClientId client, std::string_view why, bool is_dead = false);
+  std::size_t departed_of(unsigned person) const;
   void tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships);
   void run(net::HostClientId client, Actions actions);
   void run(UplinkActions actions);
   void take_answers();
   void warn_of(const Session& session, std::string_view what, std::string_view why);
   void close_silent(Time now);
+  void close_unfinished(Time now);
+  void offend(net::HostClientId client, const std::string& why);
+  void count_names(unsigned person, std::size_t before, std::size_t now);
   void tell_full();
 
   ServerConfig config_;
@@ -112,6 +120,10 @@ class Server final : private net::HostServerEvents {
   std::map<net::HostClientId, Client> clients_;
   /// The time by which each client must have attached; the oldest comes first.
   std::deque<std::pair<Time, net::HostClientId>> silent_;
+  /// The clients that began to name hosts, with their time limits; the oldest comes first.
+  std::deque<std::pair<Time, net::HostClientId>> naming_;
+  std::unordered_map<unsigned, std::size_t> names_of_;  ///< Names of hosts kept for jobs without an answer, by person.
+  std::size_t names_ = 0, names_most_ = 0;              ///< The sum of these, and its maximum since it was 0.
   std::map<net::HostClientId, Departed> departed_;
   std::unordered_map<Ticket, Begun> begun_;
   std::map<Ticket, Orphan> orphans_;
@@ -122,6 +134,7 @@ class Server final : private net::HostServerEvents {
   std::uint64_t turned_away_ = 0;  ///< The number of rejected clients that the log has reported.
   std::uint64_t crowd_ = 0;        ///< The same for users with too many clients.
   Time tell_full_at_{};
+  std::set<unsigned> refused_;  ///< The persons whose last begin was refused.
   LogLimit said_;  ///< Limits the log lines about clients that break the rules.
 };
 

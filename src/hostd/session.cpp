@@ -127,6 +127,7 @@ Actions Session::begin(const HostMessage& message) {
   const auto job_id = message.header.job_id;
   const auto body = wire::host_entry<wire::JobBeginBody>(message);
   if (jobs_.contains(job_id)) return {Offence{fmt::format("it began job {} twice", job_id)}};
+  if (naming_) return {Offence{fmt::format("it began job {} before it had named all hosts of another", job_id)}};
   if (jobs_.size() >= kJobsPerClientMax)
     return {refusal(job_id, kStatusJobError, fmt::format("this process holds {} jobs: end one first", jobs_.size()))};
   if (body.host_count == 0 || body.host_count > wire::kListMax || body.world_size < body.host_count)
@@ -137,9 +138,10 @@ Actions Session::begin(const HostMessage& message) {
   job.begin.set_world_size(body.world_size);
   *job.begin.mutable_quota() = control::quota_message(body.quota);
   job.begin.set_holder(describe());
-  job.begin.set_uid(peer_.uid);
+  job.begin.set_uid(peer_.person);
   job.begin.set_devices(std::string(wire::get_text(body.devices)));
   jobs_.emplace(job_id, std::move(job));
+  naming_ = true;
   return {};
 }
 
@@ -158,8 +160,10 @@ Actions Session::hosts(const HostMessage& message) {
     if (!control::is_certificate_name(name))
       return {Offence{fmt::format("host {} of job {} has no legal name", header.index + i, header.job_id)}};
     job.begin.add_hosts(std::string(name));
+    ++names_;
   }
   if (job.begin.hosts_size() < static_cast<int>(job.hosts_expected)) return {};
+  naming_ = false;
   job.phase = Phase::beginning;
   job.ticket = next_ticket_();
   return {BeginJob{job.ticket, std::move(job.begin)}};
@@ -210,6 +214,7 @@ Actions Session::answered(Ticket ticket, const control::v1::HostDown& down) {
   if (found == jobs_.end()) return {};
   const auto job_id = found->first;
   auto& job = found->second;
+  if (job.phase == Phase::beginning && (down.has_granted() || down.has_refused())) names_ -= job.hosts_expected;
   if (down.has_granted() && job.phase == Phase::beginning) {
     if (auto messages = granted_messages(job_id, down.granted())) {
       job.phase = Phase::held;
@@ -238,6 +243,7 @@ Actions Session::manager_lost(Ticket ticket, const Error& why) {
   const auto job_id = found->first;
   switch (found->second.phase) {
     case Phase::beginning: {
+      names_ -= found->second.hosts_expected;
       jobs_.erase(found);
       const bool unreachable = why.code == Errc::lost || why.code == Errc::timeout;
       return {refusal(job_id, unreachable ? kStatusNoManager : kStatusJobError, why.context)};

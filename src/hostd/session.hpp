@@ -19,11 +19,15 @@
 namespace sumac::hostd {
 
 inline constexpr std::size_t kJobsPerClientMax = 64;
+/// The names of hosts, of jobs that have no answer yet, which sharpd keeps: of one person (two jobs of the largest
+/// size), and of all. A name takes about 130 bytes.
+inline constexpr std::size_t kNamesOfPersonMax = 2 * wire::kListMax, kNamesMax = 8 * kNamesOfPersonMax;
 
 /// The identity of a client's process, as the kernel reports it.
 struct Peer {
   int pid = 0;
   unsigned uid = 0, gid = 0;
+  unsigned person = uid;  ///< The user whose shares and quotas count: `uid` may be one of his further ids.
 };
 
 using Ticket = std::uint64_t;  ///< Identifies one begin of a job; never used again.
@@ -69,6 +73,10 @@ class Session {
   /// Returns the tickets that must be released when the client is gone, whether they were answered or not.
   std::vector<Ticket> held() const;
   bool attached() const noexcept { return attached_; }
+  /// True while a job is begun whose last host is not named yet.
+  bool is_naming() const noexcept { return naming_; }
+  /// Counts the names of hosts that are kept for jobs without an answer.
+  std::size_t names() const noexcept { return names_; }
   /// Returns the jobs of which the process is a rank and which it has not left.
   const std::vector<Membership>& memberships() const noexcept { return memberships_; }
   const Peer& peer() const noexcept { return peer_; }
@@ -80,7 +88,7 @@ class Session {
     Phase phase = Phase::collecting;
     Ticket ticket = 0;
     std::uint32_t hosts_expected = 0;
-    control::v1::JobBegin begin;
+    control::v1::JobBegin begin;  ///< Until the last host is named.
   };
   using Jobs = std::map<JobId, Job>;
 
@@ -99,6 +107,8 @@ class Session {
   bool attached_ = false;
   WorldRank world_rank_{};
   Jobs jobs_;
+  bool naming_ = false;
+  std::size_t names_ = 0;
   std::vector<Membership> memberships_;
 };
 

@@ -91,6 +91,28 @@ TEST(Session, a_job_begins_when_its_last_host_is_named_and_goes_to_the_manager_w
   EXPECT_EQ(std::get<ToClient>(answer[3]).message.header.kind, HostKind::job_leaf);
 }
 
+TEST(Session, names_of_hosts_are_counted_until_the_answer) {
+  Attached client;
+  EXPECT_FALSE(client.session.is_naming());
+  client.session.received(begin(7, 3));
+  client.session.received(host(7, 0, 3, "h1"));
+  client.session.received(host(7, 1, 3, "h2"));
+  EXPECT_TRUE(client.session.is_naming());
+  EXPECT_EQ(client.session.names(), 2u);
+  const auto second = client.session.received(begin(8));
+  ASSERT_NE(first<Offence>(second), nullptr) << "one job at a time is begun";
+  EXPECT_THAT(first<Offence>(second)->why, HasSubstr("before it had named all hosts"));
+  const auto actions = client.session.received(host(7, 2, 3, "h3"));
+  EXPECT_FALSE(client.session.is_naming());
+  EXPECT_EQ(client.session.names(), 3u) << "the uplink keeps them until the manager has answered";
+  client.session.answered(first<BeginJob>(actions)->ticket, Attached::granted());
+  EXPECT_EQ(client.session.names(), 0u);
+  client.session.received(begin(9, 1));
+  const auto third = client.session.received(host(9, 0, 1, "h1"));
+  client.session.manager_lost(first<BeginJob>(third)->ticket, Error{Errc::lost, "gone"});
+  EXPECT_EQ(client.session.names(), 0u);
+}
+
 TEST(Session, the_hosts_ports_are_told_and_those_of_a_job_passed_on) {
   Session session(
       Peer{.pid = 4711, .uid = 1000, .gid = 1000}, "h1", [] { return Ticket{1}; }, "mlx5_0:1,mlx5_1:1");

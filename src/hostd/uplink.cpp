@@ -163,6 +163,7 @@ UplinkActions Uplink::heard(const HostDown& down, Time now) {
       const auto job = about(down.granted().ticket());
       if (job == jobs_.end() || job->second.phase != Phase::asked) return {};
       job->second.phase = Phase::held;
+      job->second.begin.clear_hosts();  // Only a begin without an answer is sent again.
       return {Answer{job->first, false, down, {}}};
     }
     case HostDown::kRefused: {

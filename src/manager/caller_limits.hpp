@@ -1,7 +1,7 @@
 #pragma once
 // Limits the requests of an ordinary caller to the manager: open streams, and Status calls per second. Each Status is
 // made under the mutex that jobs need, and a stream costs memory before its caller is identified. The class is pure: a
-// caller is identified by its name (control::Caller::describe()).
+// caller is identified by the name of its share (control::Caller::share()).
 #include <algorithm>
 #include <map>
 #include <string>

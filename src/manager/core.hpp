@@ -19,6 +19,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -46,6 +47,8 @@ using StreamId = std::uint64_t;  ///< Identifies one gRPC stream; never used aga
 
 /// The low-level status of a refused job, as clients print it: "Job error(-35)".
 inline constexpr std::uint32_t kStatusJobError = 35;
+/// Users whose lines are limited; beyond that number lines are not.
+inline constexpr std::size_t kRefusedMax = 4096;
 /// The bytes of a daemon's own version that are kept, for people.
 inline constexpr std::size_t kReleaseMax = 64;
 
@@ -66,6 +69,7 @@ struct Say {
   LogLevel level = LogLevel::info;
   std::string category;
   std::string text;
+  std::string kind{};  ///< A user can cause these lines at will: one of a kind is written each minute.
 };
 using Action = std::variant<ToNode, ToHost, Refuse, Say>;
 using Actions = std::vector<Action>;
@@ -314,6 +318,7 @@ class Core {
   std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;
   std::vector<HeldBegin> held_;
+  std::set<std::uint32_t> refused_;           ///< The users whose last begin was refused.
   std::map<std::uint32_t, UserUsage> users_;  ///< The resources that each user holds, keyed by uid.
   std::uint32_t last_number_ = 0;
   /// Change with the fabric or its trees, and with the sharpds that are registered.

@@ -292,7 +292,8 @@ Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Ti
               "begin job: job_id_external: {} requested qps: {} user_data_per_ost: {} osts: {} groups: {} trees: {} "
               "req_feature_mask: {:#x} hosts: {} ranks: {} by {:.200}",
               begin.job_id(), asked.max_qps(), asked.payload_per_ost(), asked.osts(), asked.max_groups(),
-              asked.num_trees(), asked.features(), begin.hosts_size(), begin.world_size(), begin.holder())});
+              asked.num_trees(), asked.features(), begin.hosts_size(), begin.world_size(), begin.holder()),
+          refused_.contains(begin.uid()) ? fmt::format("begin {}", begin.uid()) : std::string()});
   if (now < settled_at_ && !missing_nodes().empty())
     held_.push_back({stream, begin, settled_at_, true});
   else
@@ -361,7 +362,9 @@ void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin
   ++done_.jobs_refused;
   happened(page::EventKind::job_refused, JobId{begin.job_id()}, begin.uid(), "was refused: " + text);
   out.push_back(Say{LogLevel::error, "JOBS",
-                    fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id(), text)});
+                    fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id(), text),
+                    fmt::format("refused {}", begin.uid())});
+  if (refused_.size() < kRefusedMax) refused_.insert(begin.uid());
   HostDown message;
   message.mutable_refused()->set_status(kStatusJobError);
   message.mutable_refused()->set_text(text);
@@ -480,6 +483,7 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
     return;
   }
   job.granted = true;
+  refused_.erase(job.record.uid);
   ++done_.jobs_granted;
   happened(
       page::EventKind::job_granted, job.record.job_id, job.record.uid,

@@ -136,7 +136,7 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<contr
 template <class S>
 bool Service::may_open(S& stream) {
   if (stream.caller.is_operator() || (!stream.caller.uid && !stream.caller.certificate)) return true;
-  if (limits_.open(stream.caller.describe(), monotonic_now())) return stream.is_limited = true;
+  if (limits_.open(stream.caller.share(), monotonic_now())) return stream.is_limited = true;
   ++limited_;
   stream.close(
       status_of(Error{Errc::exhausted, fmt::format("{} has {} streams open that have not registered: close some",
@@ -146,7 +146,7 @@ bool Service::may_open(S& stream) {
 
 template <class S>
 void Service::no_longer_limited(S& stream) {
-  if (std::exchange(stream.is_limited, false)) limits_.close(stream.caller.describe());
+  if (std::exchange(stream.is_limited, false)) limits_.close(stream.caller.share());
 }
 
 /// The gRPC service for the callers of one group, which `caller_of` identifies.
@@ -189,6 +189,7 @@ class Service::Door final : public control::v1::Manager::CallbackService {
       auto ticket = service_.page_ticket(caller);
       if (!ticket) return tl::unexpected(ticket.error());
       reply->set_site(ticket->site);
+      reply->set_name(ticket->name);
       reply->set_token(ticket->token);
       reply->set_life_s(static_cast<std::uint64_t>(std::chrono::duration_cast<Seconds>(ticket->life).count()));
       reply->set_is_operator(caller.is_operator());
@@ -219,7 +220,7 @@ class Service::Door final : public control::v1::Manager::CallbackService {
 Result<page::Ticket> Service::page_ticket(const control::Caller& caller) {
   if (page_ == nullptr)
     return fail(Errc::not_found,
-                "this manager serves no page: start it with --page-listen 127.0.0.1:9510 (SUMAC_AM_PAGE_LISTEN)");
+                "this manager serves no page: start it with --page-listen 127.0.0.1:0 (SUMAC_AM_PAGE_LISTEN)");
   if (!caller.uid && !caller.is_operator())
     return fail(Errc::denied,
                 "nothing proves which user {} is: ask on the manager's machine by its unix socket, or with an "
@@ -231,7 +232,7 @@ Result<page::Ticket> Service::page_ticket(const control::Caller& caller) {
 bool Service::may_ask(const control::Caller& caller) {
   if (caller.is_operator()) return true;
   const std::lock_guard lock(mutex_);
-  if (limits_.ask(caller.describe(), monotonic_now())) return true;
+  if (limits_.ask(caller.share(), monotonic_now())) return true;
   ++limited_;
   return false;
 }
@@ -328,7 +329,11 @@ void Service::run(Actions actions) {
                        host->second->push(std::move(to.message));
                    },
                    [&](Refuse& no) { refuse(no.stream, no.why); },
-                   [&](Say& say) { SUMAC_LOG_IN(log_, say.level, say.category, "{}", say.text); },
+                   [&](Say& say) {
+                     if (const auto more =
+                             say.kind.empty() ? std::optional(std::string()) : said_.next(say.kind, monotonic_now()))
+                       SUMAC_LOG_IN(log_, say.level, say.category, "{}{}", say.text, *more);
+                   },
                },
                action);
   const Time next = core_.next_deadline();

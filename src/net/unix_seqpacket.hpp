@@ -15,6 +15,7 @@
 #include "base/fd.hpp"
 #include "base/private_fd.hpp"
 #include "base/result.hpp"
+#include "base/subordinate_ids.hpp"
 #include "wire/host.hpp"
 
 namespace sumac::net {
@@ -24,6 +25,7 @@ struct PeerIdentity {
   pid_t pid = 0;  ///< 0 means a process in a pid namespace that is not visible here.
   uid_t uid = 0;
   gid_t gid = 0;
+  uid_t person = 0;  ///< The user for whose share it counts: HostServer knows whose subordinate id `uid` is.
 };
 Result<PeerIdentity> peer_identity(int fd);
 
@@ -77,7 +79,7 @@ class HostServer {
   }
   /// Counts clients that were closed at once, because there was no descriptor left or clients_max was reached.
   std::uint64_t turned_away() const noexcept { return turned_away_; }
-  /// Counts clients beyond the limit of one user, and names the user of the last one.
+  /// Counts clients beyond the limit of one user, and names the user of the last one; all his uids are one user.
   struct Crowd {
     std::uint64_t turned_away = 0;
     uid_t uid = 0;
@@ -87,7 +89,7 @@ class HostServer {
  private:
   struct Client {
     UniqueFd fd;
-    uid_t uid = 0;
+    uid_t person = 0;
     std::deque<std::array<std::byte, wire::kHostMessageBytes>> out;
     bool out_armed = false;
   };
@@ -104,7 +106,8 @@ class HostServer {
   std::size_t clients_max_ = 0, user_clients_max_ = SIZE_MAX;
   std::uint64_t next_id_ = 1;
   std::map<HostClientId, Client> clients_;
-  std::unordered_map<uid_t, std::size_t> of_user_;
+  std::unordered_map<uid_t, std::size_t> of_person_;
+  SubordinateIds persons_;
   std::deque<std::pair<HostClientId, Error>> ended_;
   std::uint64_t turned_away_ = 0;
   Crowd crowd_;

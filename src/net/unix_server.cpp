@@ -30,7 +30,7 @@ Result<PeerIdentity> peer_identity(int fd) {
   ucred who{};
   socklen_t length = sizeof who;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return fail_errno("SO_PEERCRED");
-  return PeerIdentity{who.pid, who.uid, who.gid};
+  return PeerIdentity{who.pid, who.uid, who.gid, who.uid};
 }
 
 Result<UniqueFd> peer_pidfd(int fd) {
@@ -77,7 +77,8 @@ HostServer& HostServer::operator=(HostServer&& other) noexcept {
   std::swap(user_clients_max_, other.user_clients_max_);
   std::swap(next_id_, other.next_id_);
   std::swap(clients_, other.clients_);
-  std::swap(of_user_, other.of_user_);
+  std::swap(of_person_, other.of_person_);
+  std::swap(persons_, other.persons_);
   std::swap(ended_, other.ended_);
   std::swap(turned_away_, other.turned_away_);
   std::swap(crowd_, other.crowd_);
@@ -98,7 +99,7 @@ void HostServer::forget(HostClientId id) {
   const auto it = clients_.find(id);
   if (it == clients_.end()) return;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->second.fd.get(), nullptr);
-  if (const auto user = of_user_.find(it->second.uid); --user->second == 0) of_user_.erase(user);
+  if (const auto user = of_person_.find(it->second.person); --user->second == 0) of_person_.erase(user);
   clients_.erase(it);
 }
 
@@ -135,11 +136,12 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
       ++turned_away_;
       continue;
     }
-    const auto who = peer_identity(fd.get());
+    auto who = peer_identity(fd.get());
     if (!who) continue;
-    if (const auto user = of_user_.find(who->uid); user != of_user_.end() && user->second >= user_clients_max_) {
+    who->person = persons_.owner_of(who->uid);
+    if (const auto user = of_person_.find(who->person); user != of_person_.end() && user->second >= user_clients_max_) {
       ++crowd_.turned_away;
-      crowd_.uid = who->uid;
+      crowd_.uid = who->person;
       continue;
     }
     const HostClientId id{next_id_++};
@@ -149,8 +151,8 @@ std::size_t HostServer::accept_some(HostServerEvents& events) {
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
     auto& client = clients_[id];
     client.fd = std::move(fd);
-    client.uid = who->uid;
-    ++of_user_[who->uid];
+    client.person = who->person;
+    ++of_person_[who->person];
     ++accepted;
     events.on_client(id, *who);
   }

@@ -191,10 +191,10 @@ class Janitor:
 JANITOR: Janitor
 
 
-def begun(function, *words):
+def begun(function, *words, uid=UID):
     """Starts a stranger and returns once its first step is done: function(*words, go) then writes a byte to the descriptor `go`."""
     heard, said = os.pipe()
-    stranger = Stranger(function, *words, said)
+    stranger = Stranger(function, *words, said, uid=uid)
     os.close(said)
     with os.fdopen(heard, "rb") as wait:
         if wait.read(1) != b"!":

@@ -6,11 +6,16 @@ import fcntl
 import os
 import socket
 import subprocess
+import struct
 import time
 
 import common
+import tenant
 
 CROWD = 4200  # sharpd takes 4096 connections
+MEMBER, JOB = 12, 5
+DEPARTED = 1100  # sharpd watches 1024 processes that closed their connection
+OTHER = 65533  # another ordinary user
 SILENCE = 20  # seconds; sharpd allows 5, and this machine may be busy
 
 
@@ -42,6 +47,24 @@ def hold_and_wait(path, go):
     return len(peers)
 
 
+def attached(path, world_rank):
+    peer = connected(path)
+    head = tenant.HEAD.pack(0x4853, 1, tenant.ATTACH, 0, 0, 0, 0)
+    peer.send((head + struct.pack("<IIII", world_rank, CROWD, 0, 0)).ljust(tenant.MESSAGE, b"\0"))
+    peer.recv(tenant.MESSAGE)
+    head = tenant.HEAD.pack(0x4853, 1, MEMBER, 0, 0, 0, JOB)
+    peer.send((head + struct.pack("<II16s", world_rank, 0, b"k" * 16)).ljust(tenant.MESSAGE, b"\0"))
+    return peer
+
+
+def depart(path, ranks, go):
+    """Becomes a member of a job so often, and closes each connection without leaving the job; the process goes on."""
+    for rank in ranks:
+        attached(path, rank).close()
+    os.write(go, b"!")
+    time.sleep(100)
+
+
 def hold_lock(folder, go):
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -66,6 +89,18 @@ def attack(rows, _args):
                 turned_away += 1
     rows.add(f"f14 {CROWD} of a user: another user's turned away", "of 10", turned_away, 0)
     rows.add(f"f14 silent ones still there after {SILENCE} s", "clients", crowd.result(100), 0)
+    many = common.begun(depart, str(house.socket), range(DEPARTED))
+    one = common.begun(depart, str(house.socket), [CROWD - 1], uid=OTHER)
+    before = house.descriptors_of("sharpd")
+    one.end()
+    try:
+        house.says("sharpd", f"rank {CROWD - 1} of job {JOB} died", 10)
+        untold = 0
+    except AssertionError:
+        untold = 1
+    rows.add(f"f14 {DEPARTED} departed ranks of a user: another's death is not told", "ranks", untold, 0)
+    rows.add("f14 descriptors held for departed ranks of a user", "descriptors", before, 400)
+    many.end()
     house.kill("sharpd")
 
     lock = common.begun(hold_lock, str(house.folder))

@@ -8,6 +8,8 @@ import socket
 import time
 
 import common
+import grpc_wire
+import tenant
 import wire
 
 TRIES = 300
@@ -53,6 +55,31 @@ def rubbish_at_sharpd(path):
     return sent
 
 
+def unreadable_at_manager(endpoint):
+    """Registers under a name that is no text of UTF-8: libprotobuf cannot read such a message and writes a line about it itself."""
+    connection = grpc_wire.Connection(endpoint)
+    connection.greet()
+    for at in range(TRIES):
+        stream = 2 * at + 1
+        connection.send(grpc_wire.call("Node", stream) + grpc_wire.message(grpc_wire.node_registers(b"\xff\xfe"), stream, True))
+        while True:
+            kind, flags, of, _ = connection.read()
+            if of == stream and (kind == grpc_wire.RESET or flags & grpc_wire.END_STREAM):
+                break
+    return TRIES
+
+
+def refused_begins(path):
+    """Begins jobs that no quota allows, one after the other; returns how many were refused."""
+    refused = 0
+    for at in range(TRIES // 3):
+        try:
+            tenant.Job(path, 7 + at, quota=tenant.Quota(osts=1 << 20))
+        except tenant.Refused:
+            refused += 1
+    return refused
+
+
 def lines_about(log, words, since):
     return sum(bool(re.search(words, line)) for line in log[since:].splitlines())
 
@@ -77,6 +104,16 @@ def attack(rows, _args):
         lines = lines_about(house.log(program), told, before)
         rows.add(f"f15 {name}: lines about {sent} strangers", "lines", lines, limit())
         rows.add(f"f15 {name}: no line at all", "daemons", int(sent > 0 and lines == 0), 0)
+
+    before = len(house.log("sharp_am"))
+    sent = common.Stranger(unreadable_at_manager, house.manager).result(100)
+    rows.add(f"f15 manager: bytes about {sent} names of no text", "bytes", len(house.log("sharp_am")) - before, 1000)
+
+    before = {program: len(house.log(program)) for program in ("sharp_am", "sharpd")}
+    sent = common.Stranger(refused_begins, str(house.socket)).result(100)
+    for program, allowed in (("sharp_am", 4), ("sharpd", 3)):
+        rows.add(f"f15 {program}: lines about {sent} jobs that were refused", "lines", lines_about(house.log(program), "job", before[program]), allowed)
+    rows.add("f15 no job was refused", "users", int(sent == 0), 0)
 
     moved = common.House("f15-moved", node=False, sharpd=False,
                          words={program: ["--log-file", f"{common.ground.SCRATCH}/f15-moved/{program}.log"] for program in ("sharp_am", "sharp_an", "sharpd")})
