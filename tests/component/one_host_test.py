@@ -127,6 +127,13 @@ class SharedMemory(unittest.TestCase):
         self.assertRegex(done.out, r"freed_maps: 0 more maps after the last 100 of 150 communicators")
         self.assertGreaterEqual(done.tally["shared"], 300, done.text)
 
+    def test_a_rank_that_others_may_no_longer_read_goes_on_through_shared_memory(self):
+        single = {f"SUMAC_SHM_{kind}": "single" for kind in ("ALLREDUCE", "BCAST", "ALLTOALL")}
+        done = run(2, "keeps_secrets", env=single)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("keeps_secrets: 32 right", done.out)
+        self.assertEqual(done.tally["closed"], 16, done.text)
+
     def test_a_collective_is_left_to_the_next_module_on_request(self):
         done = run(2, "churn", "3", env={"HCOLL_ML_DISABLE_ALLREDUCE": "1"})
         self.assertEqual(done.code, 0, done.text)
