@@ -8,7 +8,7 @@ PRESET ?= dev
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 # Set these on the command line: make test TESTS=wire, make lint ALL=1, make fuzz FUZZ_SECONDS=600, make lab FABRIC=file.yaml,
-# make bench-host CASE=barrier-2r BEFORE=../before/build/dev (bench-fabric and guard take BEFORE too)
+# make bench-host CASE=barrier-2r BEFORE=../before/build/dev (bench-mpi, bench-fabric and guard take BEFORE too)
 TESTS ?=
 CASE ?=
 BEFORE ?=
@@ -72,7 +72,7 @@ bench-host: setup-bench configure ## shared memory against every MPI, inside thi
 
 bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interposed library and without (build/mpi.json, 90 minutes); CASE=name for some, WITHOUT=abi,impi
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
-	@python3 bench/mpi/run.py --build $(BUILD) --out build/mpi.json --case "$(CASE)" --without "$(WITHOUT)"
+	@python3 bench/mpi/run.py --build $(BUILD) --out build/mpi.json --case "$(CASE)" --without "$(WITHOUT)" $(if $(BEFORE),--before "$(BEFORE)")
 
 bench-torch: setup setup-python configure ## PyTorch's collectives by Sumac beside gloo, inside this host (build/torch.json, 15 minutes); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target py_torch py_core cacheline

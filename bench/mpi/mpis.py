@@ -72,9 +72,13 @@ class Program:
         return [*argv, self.program], environment
 
 
-def programs(name, found, folder, build):
-    """Returns {column: Program} of one MPI: without Sumac, with it, and with the library loaded but switched off."""
+def programs(name, found, folder, build, before=None):
+    """Returns {column: Program} of one MPI: without Sumac, with it, with the library loaded but switched off, and with that of the build
+    folder `before` if there is one."""
     program, loaded = hostbench(found, folder), {"LD_PRELOAD": library(name, build)}
     label = P.LABELS[name]
-    return {name: Program(label, found, program, {}), P.with_sumac(name): Program(f"Sumac on {label}", found, program, loaded),
-            P.off(name): Program(f"Sumac, off, on {label}", found, program, {**loaded, "SUMAC_ENABLE": "0"})}
+    columns = {name: Program(label, found, program, {}), P.with_sumac(name): Program(f"Sumac on {label}", found, program, loaded),
+               P.off(name): Program(f"Sumac, off, on {label}", found, program, {**loaded, "SUMAC_ENABLE": "0"})}
+    if before:
+        columns[P.before(name)] = Program(f"before on {label}", found, program, {"LD_PRELOAD": library(name, before)})
+    return columns

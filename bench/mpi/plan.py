@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.cases import chosen
-from host.plan import KIB, MIB, Cell, Group, size_name
+from host.plan import BEFORE, KIB, MIB, Cell, Group, size_name
 
 OPENMPI4, OPENMPI5, MPICH4, MPICH5, ABI, IMPI = MPIS = ("openmpi4", "openmpi5", "mpich4", "mpich5", "abi", "impi")
 LABELS = {OPENMPI4: "Open MPI 4.1", OPENMPI5: "Open MPI 5", MPICH4: "MPICH 4.0", MPICH5: "MPICH 5", ABI: "MPICH 5 libmpi_abi", IMPI: "Intel MPI 2021"}
@@ -13,6 +13,7 @@ TIMED, OSU, OFF = "timed", "osu", "off"  # the three kinds of MpiCell
 NEVER_BELOW = 0.97
 OFF_BAND = (0.98, 1.02)
 MEDIAN_AT_LEAST = 1.3
+CHURN = 1 / 1.15  # a program that makes communicators in a loop takes at most 1.15 times as long as without Sumac
 MOVING = ("bcast", "reduce", "allgather", "alltoall")
 OSU_COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter")
 OSU_SIZES = (1, 8, *(kib * KIB for kib in (1, 8, 64, 128, 256, 512)), MIB, 4 * MIB)
@@ -34,6 +35,11 @@ def with_sumac(mpi):
 
 def off(mpi):
     return f"{mpi}+off"
+
+
+def before(mpi):
+    """The column of an MPI with the library of another build."""
+    return f"{mpi}+{BEFORE}"
 
 
 def median_case(mpi):
@@ -58,6 +64,19 @@ def eight_ranks(mpi):
     return Group(f"8r-{mpi}", 8, cells, with_sumac(mpi), (mpi,), starts=4, cycles=8, pinned=False, options={"yield": True})
 
 
+def churn(mpi):
+    """Communicators that are made, used a little and freed; with four ranks where the MPI can share cores."""
+    out = []
+    for ranks, iterations in ((2, 100), (4, 20)):
+        name = f"comm-churn-{ranks}r-{mpi}"
+        cells = (MpiCell(name, "churn", faster=CHURN, case=name, mpi=mpi, iterations=iterations),)
+        if ranks == 2:
+            out.append(Group(name, ranks, cells, with_sumac(mpi), (mpi,), starts=6, cycles=8))
+        elif mpi in YIELDING:
+            out.append(Group(name, ranks, cells, with_sumac(mpi), (mpi,), starts=6, cycles=8, pinned=False, options={"yield": True}))
+    return out
+
+
 def off_cost(mpi):
     case = f"off-cost-{mpi}"
     cells = tuple(MpiCell(f"{case}-{kind}", kind, size, case=case, mpi=mpi, sort=OFF) for kind, size in (("barrier", 0), ("allreduce", 8)))
@@ -79,7 +98,13 @@ def osu(mpi):
 def groups(mpis):
     """Returns all groups for these MPIs."""
     out = [make(mpi) for make in (two_ranks, off_cost, eight_ranks) for mpi in mpis]
+    out += [group for mpi in mpis for group in churn(mpi)]
     return out + [osu(mpi) for mpi in mpis if mpi == OPENMPI4]
+
+
+def with_before(every):
+    """Returns the same groups; those that do not measure a library that is off have that of another build as one more peer."""
+    return [group if group.cells[0].sort == OFF else with_cells(group, group.cells, peers=(*group.peers, before(group.cells[0].mpi))) for group in every]
 
 
 def cases(every):

@@ -1,5 +1,6 @@
 """Judges the cases of `make bench-mpi`, and prints its tables."""
 
+from core import before as B
 from core import table as T
 from core import verdict as V
 from core.pairs import Pairs, median
@@ -23,7 +24,9 @@ def failures(cell, results):
 
 
 def must_text(cell):
-    return f"{cell.faster:g} x faster" if cell.faster is not None else "reported"
+    if cell.faster is None:
+        return "reported"
+    return f"{cell.faster:g} x faster" if cell.faster >= 1 else f"<= {1 / cell.faster:.2f} x the MPI's time"
 
 
 def missing(cells, results):
@@ -79,7 +82,19 @@ def row(cell, group, results):
     return T.entry(
         cell.case, cell.unit, results.value(cell.name, column(cell)), {P.LABELS[cell.mpi]: results.value(cell.name, cell.mpi)}, None, None,
         ranks=group.ranks, bytes=cell.bytes, ratio=pairs.ratio, ratio_interval=listed(pairs.interval), **V.keys(word, why, must_text(cell)),
-        **taken(group, [cell], results))
+        **taken(group, [cell], results), **compared([cell], group, results))
+
+
+def compared(cells, group, results):
+    """Returns the keys of an entry that compare with another build, over all of its cells; none if there is no other build."""
+    if not group.before:
+        return {}
+    together = Pairs()
+    for cell in cells:
+        for start, ratios in results.pair(cell.name, group.before).starts.items():
+            for ratio in ratios:
+                together.add(start, ratio)
+    return B.keys(B.inverse(together), results.value(cells[0].name, group.before) if len(cells) == 1 else None)
 
 
 def listed(interval):
@@ -143,7 +158,8 @@ def osu_row(case, cells, group, results):
                      or f"lowest {worst['ratio']:.2f} at {worst['size']}")
         found = verdict.result()
     return ratio_entry(case, cells[0].mpi, worst and worst["ratio"], worst and worst["ratio_interval"], *found,
-                       f"no size wholly below {P.NEVER_BELOW}", ranks=group.ranks, sizes=sizes, **taken(group, cells, results))
+                       f"no size wholly below {P.NEVER_BELOW}", ranks=group.ranks, sizes=sizes, **taken(group, cells, results),
+                       **compared(cells, group, results))
 
 
 def size_entry(cell, results):
@@ -185,13 +201,14 @@ OSU_HEAD = ("OSU's loop", "MPI alone, us", "with Sumac, us", "MPI / Sumac", "95 
 
 def table(entries):
     """Returns the lines of the tables in Markdown: all cases, and the sizes of OSU's loop."""
+    with_before = any("before" in one for one in entries)
     body = [(one["case"], one["unit"], number(next(iter(one["peers"].values())), one["unit"]), number(one["sumac"], one["unit"]),
              f"{one['ratio']:.2f}" if one.get("ratio") else "-", T.interval_text(one.get("ratio_interval")), one["must"], one["verdict"],
-             f"{one['cacheline_ns']:.0f} ns" if one.get("cacheline_ns") else "-") for one in entries]
+             f"{one['cacheline_ns']:.0f} ns" if one.get("cacheline_ns") else "-", *(B.texts(one) if with_before else ())) for one in entries]
     sizes = [(f"{one['case']} {size['size']}", number(size["peer"], "us"), number(size["sumac"], "us"),
               f"{size['ratio']:.2f}" if size["ratio"] else "-", T.interval_text(size["ratio_interval"]))
              for one in entries for size in one.get("sizes", ())]
-    return T.markdown(HEAD, body) + (["", *T.markdown(OSU_HEAD, sizes)] if sizes else [])
+    return T.markdown((*HEAD, *(B.HEAD if with_before else ())), body) + (["", *T.markdown(OSU_HEAD, sizes)] if sizes else [])
 
 
 def by_mpi(entries):

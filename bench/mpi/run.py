@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from core import before  # noqa: E402
 from core.cells import Results  # noqa: E402
 from core.clock import clock as clock_text, end_as_by_ctrl_c  # noqa: E402
 from core.stolen import Stolen  # noqa: E402
@@ -40,13 +41,13 @@ def must_serve(program):
         raise Absent(f"{program.label}: the library served no barrier; it printed: {found.text if found else 'nothing'}")
 
 
-def find_all(wanted, folder, build):
+def find_all(wanted, folder, build, other):
     """Returns ({MPI: Found}, {column: Program}, {MPI: why it is left out})."""
     found, programs, absent = {}, {}, {}
     for name in wanted:
         try:
             mpi = mpis.find(name, folder)
-            columns = mpis.programs(name, mpi, folder, build)
+            columns = mpis.programs(name, mpi, folder, build, other)
             must_serve(columns[P.with_sumac(name)])
             found[name] = mpi
             programs.update(columns)
@@ -78,6 +79,8 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("build/mpi.json"), help="the table goes there, as JSON and as .txt")
     parser.add_argument("--peers", type=Path, default=Path("build/host-peers"), help="where MPIs are installed; bench-host has the same folder")
     parser.add_argument("--case", metavar="CASE,...", default="", help="these cases only; * stands for any part of a name")
+    parser.add_argument("--before", metavar="BUILD", type=Path, help="another build directory: its library in turns with this one's, and whether "
+                        "this one is slower")
     parser.add_argument("--without", metavar="MPI,...", default="", help="leave these MPIs out: " + ",".join(P.MPIS))
     parser.add_argument("--minutes", type=float, default=90, help="no new start after so long (90)")
     parser.add_argument("--list", action="store_true", help="the names of the cases")
@@ -100,8 +103,9 @@ def main():
     clock, results, stolen, absent, groups = measuring.Clock(arguments.minutes * 60), Results(), Stolen(), {}, []
     counted, hosts_table = [], []
     try:
-        found, programs, absent = find_all(wanted, arguments.peers.resolve(), arguments.build)
+        found, programs, absent = find_all(wanted, arguments.peers.resolve(), arguments.build, arguments.before)
         groups = P.choose(P.groups(list(found)), names)
+        groups = P.with_before(groups) if arguments.before else groups
         measure(groups, programs, results, clock)
         entries, hosts_table = between.measure(names, found, arguments.build, arguments.out.resolve().parent, clock.budget_s - clock.elapsed)
         counted += entries
@@ -118,9 +122,13 @@ def main():
         print("\nbench-mpi: interrupted; what was measured until now is written", file=sys.stderr)
     entries = report.rows(groups, results, names) + counted
     lines = report.table(entries) + ["", *hosts_table] * bool(hosts_table) + [""] + footnotes(results, clock, {}, stolen) + [f"Without {P.LABELS[name]}: {why}." for name, why in absent.items()]
+    status = 0
+    if arguments.before:
+        words, status = before.summary([entry for entry in entries if "before" in entry])
+        lines += [f"before: the libraries of {arguments.before}.", *words]
     write(arguments.out, entries, lines)
     print("\n" + "\n".join(lines))
-    return max(complain(entries, lambda column: column in (*P.LABELS.values(), OMPI_DEFAULT)), int(results.interrupted))
+    return max(status, complain(entries, lambda column: column in (*P.LABELS.values(), OMPI_DEFAULT)), int(results.interrupted))
 
 
 if __name__ == "__main__":
