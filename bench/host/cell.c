@@ -13,9 +13,13 @@
 
 /* A call is measured in one of these ways. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
  * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
- * library, or with arithmetic (post busy). Dup and first: communicators. Osu: the same buffers again and again, as the programs osu_*
- * measure. Copies: no call at all but the copies that an alltoall or allgather can't do without (copies.h). */
-typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kOsu, kCopies } way;
+ * library, or with arithmetic (post busy). Dup and first: communicators. Churn: a duplicate and a part of the communicator, each
+ * made, used by four collectives and freed. New: many calls on a new communicator, together. Osu: the same buffers again and again,
+ * as the programs osu_* measure. Copies: no call at all but the copies that an alltoall or allgather can't do without (copies.h). */
+typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kChurn, kNew, kOsu, kCopies } way;
+
+/* The calls of kNew: so many that what a library does once is small beside them. */
+enum { kNewCalls = 100000 };
 
 static const struct {
   const char* name;
@@ -37,6 +41,8 @@ static const struct {
     {"dup", kBarrier, kDup},
     {"first-barrier", kBarrier, kFirst},
     {"first-allreduce", kAllreduce, kFirst},
+    {"churn", kBarrier, kChurn},
+    {"new-allreduce", kAllreduce, kNew},
     {"osu-allreduce", kAllreduce, kOsu},
     {"osu-bcast", kBcast, kOsu},
     {"osu-reduce", kReduce, kOsu},
@@ -484,6 +490,53 @@ static long run_communicators(const cell* c, int total) {
   return errors;
 }
 
+/* Four collectives on the current communicator; returns the number of wrong results. */
+static long use_communicator(const cell* c) {
+  double one = 1, sum = 0, root = c->rank, all[kAreaRanksMax];
+  const int size = world_current_size();
+  world_arguments call = {.send = &one, .receive = &sum, .count = 1, .type = kBenchDouble};
+  must(world_call(kBarrier, &call), "barrier");
+  must(world_call(kAllreduce, &call), "allreduce");
+  call.receive = &root;
+  must(world_call(kBcast, &call), "bcast");
+  call.receive = all;
+  must(world_call(kAllgather, &call), "allgather");
+  long errors = sum != size || root > c->rank;
+  for (int i = 0; i < size; ++i) errors += all[i] != 1;
+  return errors;
+}
+
+static long run_churn(const cell* c, int total) {
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    align(c);
+    const int64_t start = ticks_fenced();
+    must(world_dup(), "MPI_Comm_dup");
+    errors += use_communicator(c);
+    must(world_free_dup(), "MPI_Comm_free");
+    must(world_split(), "MPI_Comm_split");
+    errors += use_communicator(c);
+    must(world_free_dup(), "MPI_Comm_free");
+    area_note(i, ticks_fenced() - start);
+  }
+  return errors;
+}
+
+static long run_new(const cell* c, int total) {
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    fill(c, i);
+    must(world_dup(), "MPI_Comm_dup");
+    area_align();
+    const int64_t start = ticks_fenced();
+    for (int k = 0; k < kNewCalls; ++k) must(world_call(kKinds[c->kind].kind, &c->call), kKinds[c->kind].name);
+    area_note(i, ticks_fenced() - start);
+    errors += check(c, i);
+    must(world_free_dup(), "MPI_Comm_free");
+  }
+  return errors;
+}
+
 void cell_run(const area_command* command, double ns_each, cell_result* result) {
   cell c = {.kind = find(command->kind), .rank = world_rank(), .ranks = world_size()};
   const int total = command->warmup + command->iterations;
@@ -513,6 +566,8 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
     case kPostBusy: errors = run_overlap(&c, command, ns_each, result); break;
     case kDup:
     case kFirst: errors = run_communicators(&c, total); break;
+    case kChurn: errors = run_churn(&c, total); break;
+    case kNew: errors = run_new(&c, total); break;
     case kOsu: errors = run_osu(&c, total), verified = 2; break;
     case kCopies: errors = run_every_copy(&c, command, result); break;
   }

@@ -31,7 +31,7 @@ POSTED = ("iallreduce", "iallreduce-busy", "ialltoall", "iscatterv")
 TIMED = [P.Cell("", kind, size) for kind in ("allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter") for size in (8, 4096, 100000)]
 TIMED.append(P.Cell("", "barrier"))
 OTHERS = [P.Cell("", kind, size) for kind in POSTED for size in (8, 100000)]
-OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-allreduce", 8)]
+OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-allreduce", 8), P.Cell("", "churn")]
 
 
 # OSU's reductions begin at one float, and its other collectives at one character.
@@ -65,6 +65,11 @@ class Hostbench(unittest.TestCase):
                         self.assertEqual((answer["kind"], answer["bytes"], answer["errors"]), (cell.kind, cell.bytes, 0))
                         self.assertGreaterEqual(answer["verified"], 15 * ranks)
                         self.assertEqual("overlap" in answer, cell.kind in POSTED)
+
+    def test_many_calls_on_a_new_communicator(self):
+        with Running(HONEST, 2, False, {}, SECONDS) as running:
+            answer = running.ask(P.Cell("", "new-allreduce", 8), SECONDS, 1)
+            self.assertEqual((answer["errors"], answer["verified"]), (0, 4))
 
     def test_what_it_cannot_do_is_refused_and_it_goes_on(self):
         with Running(PLAIN, 2, False, {}, SECONDS) as running:

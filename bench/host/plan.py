@@ -6,15 +6,16 @@ from core.cases import chosen
 
 KIB, MIB = 1 << 10, 1 << 20
 
-SUMAC, BARE, OFF, THREAD = "sumac", "bare", "sumac-off", "sumac-thread"
+SUMAC, BARE, OFF, THREAD, AT_ONCE = "sumac", "bare", "sumac-off", "sumac-thread", "sumac-at-once"
 COPIES = "copies"  # the column of the copies that a cell can't do without
 OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5 = "ompi4", "mpich4", "ompi5", "ompi5-sm", "mpich5"
 # These are the same programs with the component of another build.
-BEFORE, BEFORE_OFF, BEFORE_THREAD = "before", "before-off", "before-thread"
-BEFORE_OF = {SUMAC: BEFORE, OFF: BEFORE_OFF, THREAD: BEFORE_THREAD}
+BEFORE, BEFORE_OFF, BEFORE_THREAD, BEFORE_AT_ONCE = "before", "before-off", "before-thread", "before-at-once"
+BEFORE_OF = {SUMAC: BEFORE, OFF: BEFORE_OFF, THREAD: BEFORE_THREAD, AT_ONCE: BEFORE_AT_ONCE}
 PEERS = (OMPI4, MPICH4, OMPI5, OMPI5_SM, MPICH5)
 LABELS = {OMPI4: "Open MPI 4.1", MPICH4: "MPICH 4.0", OMPI5: "Open MPI 5", OMPI5_SM: "Open MPI 5 coll/sm", MPICH5: "MPICH 5",
-          SUMAC: "Sumac", OFF: "Sumac, off", THREAD: "Sumac, progress thread", BARE: "bare", BEFORE: "before",
+          SUMAC: "Sumac", OFF: "Sumac, off", THREAD: "Sumac, progress thread", BARE: "bare", AT_ONCE: "Sumac, teams at once",
+          BEFORE: "before", BEFORE_AT_ONCE: "before, teams at once",
           BEFORE_OFF: "before, off", BEFORE_THREAD: "before, progress thread"}
 
 
@@ -29,6 +30,7 @@ class Cell:
     at_most: float = None
     times_at_most: float = None  # at most so many times the peer's time
     band: tuple = None  # the ratio lies between
+    gain: float = None  # at least this part of the time that AT_ONCE saves
     unit: str = "us"
     limit: float = None
     iterations: int = 0
@@ -83,7 +85,7 @@ class Group:
 
     @property
     def rivals(self):
-        return tuple(peer for peer in self.peers if peer != self.before)
+        return tuple(peer for peer in self.peers if peer not in (self.before, AT_ONCE))
 
 
 def size_name(size):
@@ -162,6 +164,13 @@ def groups(cores):
         THREAD, (OMPI4, OMPI5, MPICH4, MPICH5), starts=3, cycles=5, apart=True, options={"thread": True}))
     out.append(Group("comm-create", 2, (Cell("comm-create", "dup", times_at_most=2.0, iterations=100),), SUMAC, (OMPI4,),
                      starts=4, cycles=6))
+    out += [Group(f"comm-churn-{ranks}r", ranks, (Cell(f"comm-churn-{ranks}r", "churn", times_at_most=1.15, iterations=iterations),), SUMAC, (OMPI4,),
+                  starts=8, cycles=8, pinned=ranks <= cores, options={} if ranks <= cores else {"yield": True})
+            for ranks, iterations in ((2, 100), (4, 20))]
+    out.append(Group("comm-new", 2, (Cell("comm-new-allreduce-8B-2r", "new-allreduce", 8, gain=0.95, unit="ms", iterations=1),),
+                     SUMAC, (OMPI4, AT_ONCE), starts=4, cycles=6))
+    out.append(Group("team-make", 2, (Cell("team-make-2r", "first-allreduce", 8, at_most=0.06, unit="ms", limit=0.06, iterations=50),),
+                     AT_ONCE, (OMPI4,), starts=4, cycles=6))
     out.append(Group("first-collective", 2, (
         Cell("first-collective", "first-allreduce", 8, at_most=1.0, unit="ms", limit=1.0, iterations=50),
         Cell("first-collective-barrier", "first-barrier", at_most=1.0, unit="ms", limit=1.0, iterations=50)),

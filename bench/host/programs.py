@@ -65,9 +65,9 @@ class Program:
             self.mpi, self.program = None, compile_for("bare", first_of("gcc", "cc"), "bench/host/world_naive.c", folder / "programs")
             return
         self.mpi = find_mpi(name, folder)
-        key = {P.OMPI5_SM: P.OMPI5, P.SUMAC: P.OMPI4, P.OFF: P.OMPI4, P.THREAD: P.OMPI4}.get(name, name)
+        key = {P.OMPI5_SM: P.OMPI5, P.SUMAC: P.OMPI4, P.OFF: P.OMPI4, P.THREAD: P.OMPI4, P.AT_ONCE: P.OMPI4}.get(name, name)
         self.program = compile_for(key, self.mpi.compiler, "bench/host/world_mpi.c", folder / "programs")
-        if name in (P.SUMAC, P.OFF, P.THREAD):
+        if name in (P.SUMAC, P.OFF, P.THREAD, P.AT_ONCE):
             self.sumac_flags = component_flags(build)
 
     def command(self, ranks, options):
@@ -79,10 +79,12 @@ class Program:
         argv = openmpi_command(self.mpi, ranks, options)
         if self.name == P.OMPI5_SM:
             argv += ["--mca", "coll_sm_priority", "100"]
-        if self.name in (P.SUMAC, P.OFF, P.THREAD):
+        if self.name in (P.SUMAC, P.OFF, P.THREAD, P.AT_ONCE):
             argv += self.sumac_flags + ["--mca", "coll_hcoll_enable", "0" if self.name == P.OFF else "1"]
         if self.name == P.THREAD:
             environment["SUMAC_PROGRESS_THREAD"] = "1"
+        if self.name == P.AT_ONCE:
+            environment["SUMAC_TEAM_AFTER"] = "0"
         return argv + [self.program], environment
 
 

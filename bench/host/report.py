@@ -23,6 +23,8 @@ def must_text(cell):
         words.append(f"<= {cell.times_at_most:g} x the peer's time")
     if cell.band is not None:
         words.append(f"{cell.band[0]}..{cell.band[1]}")
+    if cell.gain is not None:
+        words.append(f">= {cell.gain:g} of what teams made at once save")
     return ", ".join(words) or "reported"
 
 
@@ -40,7 +42,20 @@ def judge(cell, group, results):
     best = best_of(cell, results, rivals)
     pairs = results.pairs.get((cell.name, best)) if best else None
     ratio, spread = (pairs.ratio, pairs.interval) if pairs else (None, None)
+    if cell.gain is not None and not mine.failures:
+        return *gained(cell, group, results), best, ratio, spread
     return *verdict(cell, mine, results.pairs.get((cell.name, P.OMPI5_SM)), best, ratio), best, ratio, spread
+
+
+def gained(cell, group, results):
+    """Returns verdict and reason of a cell that is judged by what it saves: of the peer's time, beside the same with teams made at once."""
+    mine, theirs, at_once = (results.value(cell.name, name) for name in (group.reference, P.OMPI4, P.AT_ONCE))
+    if None in (mine, theirs, at_once) or theirs <= at_once:
+        return V.OPEN, "not run" if None in (mine, theirs, at_once) else "teams made at once save nothing here"
+    part = (theirs - mine) / (theirs - at_once)
+    judged = V.Judgement()
+    judged.hold(part >= cell.gain, f"{part:.3f} of {number(theirs - at_once)} {cell.unit}")
+    return judged.result()
 
 
 def verdict(cell, mine, sm, best, ratio):

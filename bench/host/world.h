@@ -44,8 +44,11 @@ int world_call(world_kind kind, const world_arguments* arguments);
 int world_post(world_kind kind, const world_arguments* arguments);
 int world_wait(void);
 
-/** A duplicate of the communicator of all; while there is one, world_call() works on it. */
+/** A duplicate of the communicator of all, or its part of about two ranks with this one in it; while there is one,
+ *  world_call() works on it. */
 int world_dup(void);
+int world_split(void);
+int world_current_size(void);
 int world_free_dup(void);
 
 #endif

@@ -105,6 +105,20 @@ int world_dup(void) {
   return code;
 }
 
+int world_split(void) {
+  MPI_Comm made = MPI_COMM_NULL;
+  const int pairs = world_size() / 2;
+  const int code = MPI_Comm_split(MPI_COMM_WORLD, world_rank() % (pairs > 0 ? pairs : 1), world_rank(), &made);
+  if (code == MPI_SUCCESS) current = made;
+  return code;
+}
+
+int world_current_size(void) {
+  int size = 0;
+  MPI_Comm_size(current, &size);
+  return size;
+}
+
 int world_free_dup(void) {
   const int code = MPI_Comm_free(&current);
   current = MPI_COMM_WORLD;

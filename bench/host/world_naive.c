@@ -187,4 +187,6 @@ int world_call(world_kind kind, const world_arguments* a) {
 int world_post(world_kind kind, const world_arguments* arguments) { return (void)kind, (void)arguments, ENOTSUP; }
 int world_wait(void) { return ENOTSUP; }
 int world_dup(void) { return ENOTSUP; }
+int world_split(void) { return ENOTSUP; }
+int world_current_size(void) { return world_size(); }
 int world_free_dup(void) { return ENOTSUP; }

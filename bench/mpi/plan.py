@@ -13,6 +13,7 @@ TIMED, OSU, OFF = "timed", "osu", "off"  # the three kinds of MpiCell
 NEVER_BELOW = 0.97
 OFF_BAND = (0.98, 1.02)
 MEDIAN_AT_LEAST = 1.3
+CHURN = 1 / 1.15  # a program that makes communicators in a loop takes at most 1.15 times as long as without Sumac
 MOVING = ("bcast", "reduce", "allgather", "alltoall")
 OSU_COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter")
 OSU_SIZES = (1, 8, *(kib * KIB for kib in (1, 8, 64, 128, 256, 512)), MIB, 4 * MIB)
@@ -62,6 +63,19 @@ def eight_ranks(mpi):
     return Group(f"8r-{mpi}", 8, cells, with_sumac(mpi), (mpi,), starts=4, cycles=8, pinned=False, options={"yield": True})
 
 
+def churn(mpi):
+    """Communicators that are made, used a little and freed; with four ranks where the MPI can share cores."""
+    out = []
+    for ranks, iterations in ((2, 100), (4, 20)):
+        name = f"comm-churn-{ranks}r-{mpi}"
+        cells = (MpiCell(name, "churn", faster=CHURN, case=name, mpi=mpi, iterations=iterations),)
+        if ranks == 2:
+            out.append(Group(name, ranks, cells, with_sumac(mpi), (mpi,), starts=6, cycles=8))
+        elif mpi in YIELDING:
+            out.append(Group(name, ranks, cells, with_sumac(mpi), (mpi,), starts=6, cycles=8, pinned=False, options={"yield": True}))
+    return out
+
+
 def off_cost(mpi):
     case = f"off-cost-{mpi}"
     cells = tuple(MpiCell(f"{case}-{kind}", kind, size, case=case, mpi=mpi, sort=OFF) for kind, size in (("barrier", 0), ("allreduce", 8)))
@@ -83,12 +97,13 @@ def osu(mpi):
 def groups(mpis):
     """Returns all groups for these MPIs."""
     out = [make(mpi) for make in (two_ranks, off_cost, eight_ranks) for mpi in mpis]
+    out += [group for mpi in mpis for group in churn(mpi)]
     return out + [osu(mpi) for mpi in mpis if mpi == OPENMPI4]
 
 
 def with_before(every):
-    """Returns the same groups; where calls of Sumac are timed, the interposed library of another build is one more peer."""
-    return [beside(group, before(group.cells[0].mpi)) if group.cells[0].sort == TIMED else group for group in every]
+    """Returns the same groups; those that do not measure a library that is off have that of another build as one more peer."""
+    return [group if group.cells[0].sort == OFF else beside(group, before(group.cells[0].mpi)) for group in every]
 
 
 def cases(every):

@@ -14,7 +14,14 @@ class Cells(unittest.TestCase):
                         f"allreduce-64KiB-2r-{mpi}": 1.3, f"allreduce-1MiB-2r-{mpi}": 1.3}
             expected.update({f"{kind}-{size}-2r-{mpi}": 1.0 for kind in ("bcast", "reduce", "allgather", "alltoall")
                              for size in ("8B", "1KiB", "64KiB", "1MiB")})
+            expected[f"comm-churn-2r-{mpi}"] = 1 / 1.15
             self.assertEqual(found, expected)
+
+    def test_the_library_of_another_build_takes_turns_where_a_library_is_on(self):
+        groups = {group.name: group for group in P.with_before(P.groups(P.MPIS))}
+        self.assertEqual([groups[name].before for name in ("2r-impi", "osu-openmpi4", "comm-churn-4r-openmpi5", "off-cost-abi")],
+                         ["impi+before", "openmpi4+before", "openmpi5+before", None])
+        self.assertEqual(groups["2r-impi"].rivals, ("impi",))
 
     def test_only_mpis_that_yield_have_a_limit_with_more_ranks_than_cores(self):
         limits = {cell.name: cell.faster for cell, group in ALL.values() if group.ranks == 8}

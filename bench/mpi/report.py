@@ -24,7 +24,9 @@ def failures(cell, results):
 
 
 def must_text(cell):
-    return f"{cell.faster:g} x faster" if cell.faster is not None else "reported"
+    if cell.faster is None:
+        return "reported"
+    return f"{cell.faster:g} x faster" if cell.faster >= 1 else f"<= {1 / cell.faster:.2f} x the MPI's time"
 
 
 def missing(cells, results):
@@ -80,7 +82,19 @@ def row(cell, group, results):
     return T.entry(
         cell.case, cell.unit, results.value(cell.name, column(cell)), {P.LABELS[cell.mpi]: results.value(cell.name, cell.mpi)}, None, None,
         ranks=group.ranks, bytes=cell.bytes, ratio=pairs.ratio, ratio_interval=listed(pairs.interval), **V.keys(word, why, must_text(cell)),
-        **taken(group, [cell], results), **B.keys_of(cell.name, group.before, results))
+        **taken(group, [cell], results), **compared([cell], group, results))
+
+
+def compared(cells, group, results):
+    """Returns the keys of an entry that compare with another build, over all of its cells; none if there is no other build."""
+    if not group.before:
+        return {}
+    together = Pairs()
+    for cell in cells:
+        for start, ratios in results.pair(cell.name, group.before).starts.items():
+            for ratio in ratios:
+                together.add(start, ratio)
+    return B.keys(B.inverse(together), results.value(cells[0].name, group.before) if len(cells) == 1 else None)
 
 
 def listed(interval):
@@ -144,7 +158,8 @@ def osu_row(case, cells, group, results):
                      or f"lowest {worst['ratio']:.2f} at {worst['size']}")
         found = verdict.result()
     return ratio_entry(case, cells[0].mpi, worst and worst["ratio"], worst and worst["ratio_interval"], *found,
-                       f"no size wholly below {P.NEVER_BELOW}", ranks=group.ranks, sizes=sizes, **taken(group, cells, results))
+                       f"no size wholly below {P.NEVER_BELOW}", ranks=group.ranks, sizes=sizes, **taken(group, cells, results),
+                       **compared(cells, group, results))
 
 
 def size_entry(cell, results):

@@ -42,6 +42,8 @@ class Judging(unittest.TestCase):
             ("allreduce-1MiB-2r-abi", [1.29] * 5, V.FAIL),
             ("bcast-8B-2r-mpich4", [1.0] * 5, V.PASS),
             ("bcast-8B-2r-mpich4", [0.99] * 5, V.FAIL),
+            ("comm-churn-2r-mpich4", [0.87] * 5, V.PASS),
+            ("comm-churn-4r-openmpi4", [0.869] * 5, V.FAIL),
             ("barrier-8r-openmpi5", [2.49] * 5, V.FAIL),
             ("barrier-8r-mpich5", [0.5] * 5, V.REPORTED),
             ("barrier-2r-impi", [9.0] * 4, V.OPEN),
@@ -53,6 +55,18 @@ class Judging(unittest.TestCase):
         )
         for case, ratios, verdict in rows:
             self.assertEqual(entry(case, ratios)["verdict"], verdict, (case, ratios))
+
+    def test_another_build_is_compared_and_judged_apart(self):
+        for theirs, ok in ((0.98, True), (0.96, False)):
+            group, cells = pick("barrier-2r-impi")
+            (group,) = P.with_before([group])
+            results = measured(cells, [1.5] * 5)
+            results.cell(cells[0].name, group.before).values.append(theirs)
+            for start in range(5):
+                results.pair(cells[0].name, group.before).add(start, theirs)
+            (found,) = report.rows([group], results, ["barrier-2r-impi"])
+            self.assertEqual((found["verdict"], found["before"], found["before_ok"]), (V.PASS, theirs, ok))
+            self.assertIn("| before | / before |", report.table([found])[0])
 
     def test_an_interval_of_osus_loop_that_reaches_the_limit_is_not_wholly_below_it(self):
         self.assertEqual(entry("osu-bcast-openmpi4", [0.8, 0.8, 0.8, 0.98, 0.99])["verdict"], V.PASS)

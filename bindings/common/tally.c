@@ -15,7 +15,7 @@
  * the program's calls are counted, not those that an MPI makes itself, as Open MPI's MPI_Comm_split does. Not counted
  * either are calls without data (count 0) and, under the component, calls on inter-communicators and nonblocking
  * allreduces of one int with MPI_MAX or MPI_MIN, like those by which Open MPI agrees on context ids.
- * Nonblocking calls before a communicator's first blocking one are listed apart. So are persistent collectives without
+ * Nonblocking calls before a blocking one could make the team are listed apart. So are persistent collectives without
  * a team of their own: they are counted when they are made, because the next module starts them. */
 #include "bindings/common/tally.h"
 
@@ -67,12 +67,13 @@ static void begin_part(struct text* text) { put(text, "%s", text->used > text->h
 static const char* const whys[SUMAC_WHYS] = {
     [SUMAC_WHY_FUNCTION] = "with a user's operation or type",
     [SUMAC_WHY_NO_TEAM] = "without a team",
+    [SUMAC_WHY_SPARED] = "before their communicator was worth a team",
 };
 
 /* Calls of a collective that were passed on, except early and persistent ones. */
 static uint64_t next_of(const struct sumac_tally* sum, int coll) {
   return sum->teams.calls[coll][SUMAC_WAY_PASS] + sum->passed[coll][SUMAC_WHY_FUNCTION] +
-         sum->passed[coll][SUMAC_WHY_NO_TEAM];
+         sum->passed[coll][SUMAC_WHY_NO_TEAM] + sum->passed[coll][SUMAC_WHY_SPARED];
 }
 
 /* Prints "shared memory 40 (bcast 30, reduce 10" without the bracket's end, and returns the number of calls. */

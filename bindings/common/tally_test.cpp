@@ -29,6 +29,7 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
   std::uint64_t passed[SUMAC_COLLS][SUMAC_WHYS] = {};
   passed[SUMAC_COLL_ALLREDUCE][SUMAC_WHY_FUNCTION] = 1;
   passed[SUMAC_COLL_ALLREDUCE][SUMAC_WHY_NO_TEAM] = 1;
+  passed[SUMAC_COLL_BARRIER][SUMAC_WHY_SPARED] = 4;
   passed[SUMAC_COLL_ALLREDUCE][SUMAC_WHY_EARLY] = 2;
   passed[SUMAC_COLL_BCAST][SUMAC_WHY_ORDER] = 3;
   sumac_tally_add_passed(&sum, passed);
@@ -39,8 +40,8 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
       "sumac: job 9: tree 56 (barrier 52, allreduce 4); shared memory 30 (bcast 30); "
       "shared memory and leaders 2 (bcast 2); ";
   const std::string why =
-      " 17 (allreduce 4, bcast 13: 13 that its team left to it, 2 with a user's operation or type, "
-      "2 without a team); nonblocking before the first blocking call 4; persistent ones made by the ";
+      " 25 (barrier 8, allreduce 4, bcast 13: 13 that its team left to it, 2 with a user's operation or type, "
+      "2 without a team, 8 before their communicator was worth a team); nonblocking before the first blocking call 4; persistent ones made by the ";
   const std::string rest =
       " 6; communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for "
       "more); memory closed to single copy 5\n";

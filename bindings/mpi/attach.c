@@ -1,8 +1,8 @@
-/* A communicator's first blocking collective makes its team. comm_query cannot, because MPI_Comm_idup asks for
- * modules from inside progress, where nothing may block. A nonblocking collective cannot either, because it must not
- * wait for other ranks: the next module does those that come before the first blocking one, at every rank, since all
- * ranks call the same collectives in the same order. Only MPI_COMM_WORLD of a single host has its team from MPI_Init
- * on. */
+/* A blocking or persistent collective makes a communicator's team, once the communicator is worth one
+ * (bindings/common/worth.h). comm_query cannot, because MPI_Comm_idup asks for modules from inside progress, where nothing
+ * may block. A nonblocking collective cannot either, because it must not wait for other ranks: the next module does those
+ * that come before, at every rank, since all ranks call the same collectives in the same order. Only MPI_COMM_WORLD of a
+ * single host has its team from MPI_Init on. */
 #include "hcoll.h"
 
 #include <stdlib.h>

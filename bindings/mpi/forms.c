@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "bindings/common/worth.h"
 #include "requests.h"
 
 /* A larger buffer is not kept for the next call. */
@@ -38,6 +39,37 @@ static int refuse_size(const struct hcoll_plan* plan) {
   SUMAC_SAY("%s: more than %d elements of a type with gaps in one call: use fewer elements, or a type without gaps",
             sumac_coll_name(plan->call.coll), INT_MAX);
   return OMPI_ERR_NOT_SUPPORTED;
+}
+
+/* With SUMAC_EXPLAIN=1 one rank prints why a communicator that calls a collective has no team yet. */
+static void explain_spared(hcoll_module_t* module) {
+  if (module->explained || 0 != module->rank || module->internal) {
+    return;
+  }
+  module->explained = true;
+  char why[SUMAC_SPARED_WHY_BYTES];
+  sumac_spared_why(module->spared, why);
+  hcoll_explain_none(module->comm, why);
+}
+
+int hcoll_attached_late(hcoll_module_t* module, enum sumac_coll coll, bool now) {
+  if (HCOLL_FRESH == module->state) {
+    if (!now && module->spared > 0) {
+      explain_spared(module);
+      --module->spared;
+      hcoll_count_passed(module, coll, SUMAC_WHY_SPARED);
+      return HCOLL_TO_NEXT;
+    }
+    int rc = hcoll_attach_first(module);
+    if (OMPI_SUCCESS != rc) {
+      return rc;
+    }
+  }
+  if (HCOLL_TEAM == module->state) {
+    return HCOLL_TO_TEAM;
+  }
+  hcoll_count_passed(module, coll, SUMAC_WHY_NO_TEAM);
+  return HCOLL_TO_NEXT;
 }
 
 int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan) {

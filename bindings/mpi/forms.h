@@ -3,7 +3,7 @@
  *
  *   blocking      hcoll_attached(), hcoll_run()
  *   nonblocking   hcoll_may_post(), hcoll_post()
- *   persistent    hcoll_attached(), hcoll_make()
+ *   persistent    hcoll_attached_now(), hcoll_make()
  *
  * Each of them returns HCOLL_TO_TEAM (go on), HCOLL_TO_NEXT (call the next module) or the code that MPI is to
  * return. */
@@ -17,25 +17,30 @@
 /* MPI has no code with one of these values. */
 enum { HCOLL_TO_NEXT = INT_MIN, HCOLL_TO_TEAM };
 
-/** Makes the team if this is the communicator's first collective. */
+/** Completes hcoll_attached() and hcoll_attached_now() where there is no team yet, or none at all. */
+int hcoll_attached_late(hcoll_module_t* module, enum sumac_coll coll, bool now);
+
+/** For a blocking collective: makes the team if the communicator has become worth one. */
 static inline int hcoll_attached(hcoll_module_t* module, enum sumac_coll coll) {
-  int rc;
-  if (OPAL_LIKELY(hcoll_attach(module, &rc))) {
-    return HCOLL_TO_TEAM;
-  }
-  if (OMPI_SUCCESS != rc) {
-    return rc;
-  }
-  hcoll_count_passed(module, coll, SUMAC_WHY_NO_TEAM);
-  return HCOLL_TO_NEXT;
+  return OPAL_LIKELY(HCOLL_TEAM == module->state) ? HCOLL_TO_TEAM : hcoll_attached_late(module, coll, false);
 }
 
-/** Never makes a team: the first collective waits for all ranks, and a nonblocking one must not wait. */
+/** For a persistent collective, which is made once to run often: makes the team in any case. */
+static inline int hcoll_attached_now(hcoll_module_t* module, enum sumac_coll coll) {
+  return HCOLL_TEAM == module->state ? HCOLL_TO_TEAM : hcoll_attached_late(module, coll, true);
+}
+
+/** Never makes a team: making one waits for all ranks, and a nonblocking collective must not wait. */
 static inline int hcoll_may_post(hcoll_module_t* module, enum sumac_coll coll) {
   if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {
     return HCOLL_TO_TEAM;
   }
-  hcoll_count_passed(module, coll, HCOLL_FRESH == module->state ? SUMAC_WHY_EARLY : SUMAC_WHY_NO_TEAM);
+  const bool is_spared = HCOLL_FRESH == module->state && module->spared > 0;
+  module->spared -= is_spared;
+  hcoll_count_passed(module, coll,
+                     is_spared                       ? SUMAC_WHY_SPARED
+                     : HCOLL_FRESH == module->state ? SUMAC_WHY_EARLY
+                                                     : SUMAC_WHY_NO_TEAM);
   return HCOLL_TO_NEXT;
 }
 

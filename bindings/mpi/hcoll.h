@@ -4,7 +4,7 @@
  *                publishes with MPI's start-up data
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, if there is to be one; the component's close ends it
- *   attach.c     a communicator's first collective makes its team (src/team), and all ranks agree whether it exists
+ *   attach.c     a collective makes its communicator's team (src/team), and all ranks agree whether it exists
  *   across.c     sends between hosts: by the tree, or by MPI's own collectives among the leaders
  *   leaders.c    makes the communicator that those collectives need
  *   lanes.c      makes a team for each persistent collective, because each rank may start them in another order
@@ -145,8 +145,8 @@ struct hcoll_next {
 
 enum hcoll_state {
   HCOLL_TEAM,     /* the team exists */
-  HCOLL_FRESH,    /* no collective yet */
-  HCOLL_STARTING, /* inside the first one: collectives that it calls itself pass through */
+  HCOLL_FRESH,    /* not yet */
+  HCOLL_STARTING, /* inside the one that makes it: collectives that it calls itself pass through */
   HCOLL_PASS      /* left to the next module */
 };
 
@@ -172,9 +172,11 @@ typedef struct hcoll_module {
   hcoll_lane_t ordinary;     /* for blocking and nonblocking collectives */
   ompi_communicator_t* comm; /* without a reference count: the communicator owns us */
   int rank, size;
+  uint32_t spared;   /* collectives that the next module still does before the team is made (worth.h) */
   bool world;        /* it belongs to MPI_COMM_WORLD and holds the job */
   bool internal;     /* it belongs to a communicator that no program sees: nothing is counted */
   bool watches_only; /* it passes everything on, and is there for the profile alone */
+  bool explained;    /* SUMAC_EXPLAIN=1 has said why there is no team yet */
   bool broken;       /* an operation failed and the reason was printed */
   bool no_group;     /* the tree had no group for this communicator */
   bool ended;        /* the communicator has ended, and its team with it; the module may outlive both */
@@ -197,22 +199,10 @@ void hcoll_leave_alone(ompi_communicator_t* comm);
 
 /* ---- attach.c ---- */
 
-/** Completes hcoll_attach() in a communicator's first collective; collective over it. */
+/** Makes the team of a communicator that has none yet; collective over it. */
 int hcoll_attach_first(hcoll_module_t* module);
 /** Makes a lane's team; collective. Returns a status of src/team. */
 int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes);
-
-/** Returns true if the team exists. Otherwise the next module does the call, or `*rc_p` is an error. */
-static inline bool hcoll_attach(hcoll_module_t* module, int* rc_p) {
-  *rc_p = OMPI_SUCCESS;
-  if (OPAL_LIKELY(HCOLL_TEAM == module->state)) {
-    return true;
-  }
-  if (HCOLL_FRESH == module->state) {
-    *rc_p = hcoll_attach_first(module);
-  }
-  return OMPI_SUCCESS == *rc_p && HCOLL_TEAM == module->state;
-}
 
 /** With SUMAC_EXPLAIN=1 one rank prints why the communicator has no team. */
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bindings/common/worth.h"
 #include "job.h"
 #include "watch.h"
 
@@ -109,6 +110,7 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
   module->rank = ompi_comm_rank(comm);
   module->size = ompi_comm_size(comm);
   int rc = module->world ? begin_world(module) : OMPI_SUCCESS;
+  module->spared = sumac_calls_before_team(&mca_coll_hcoll_component.settings, module->hosts, module->world);
   if (OMPI_SUCCESS == rc) {
     hcoll_tally_enlist(module);
   }

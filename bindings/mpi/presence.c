@@ -13,13 +13,14 @@
 #include "ompi/proc/proc.h"
 
 #define PRESENCE_MAGIC 0x53554d43u /* "SUMC" */
-#define PRESENCE_VERSION 2
+#define PRESENCE_VERSION 3
 
 struct presence {
   /* The same at all ranks. */
   uint32_t magic, version;
   int32_t level, hosts_min, np;
   int32_t reports; /* SUMAC_PROFILE and SUMAC_TRACE: MPI_Finalize exchanges data for them */
+  int32_t team_after;
   int64_t allreduce_bytes_max;
   uint64_t team_options; /* the signature of the team's options */
   /* Each rank's own; rank 0's wish counts for all. */
@@ -72,6 +73,7 @@ int hcoll_presence_publish(void) {
   mine.hosts_min = settings->hosts_min;
   mine.np = mca_coll_hcoll_component.np;
   mine.reports = (0 != settings->profile) | (NULL != settings->trace) << 1;
+  mine.team_after = settings->team_after;
   mine.allreduce_bytes_max = settings->allreduce_bytes_max;
   mine.team_options = sumac_team_options_signature(mca_coll_hcoll_component.options);
   mine.asked = hcoll_is_asked_for();

@@ -11,6 +11,7 @@
 #include "bindings/common/explain.h"
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
+#include "bindings/common/worth.h"
 #include "bindings/pmpi/across.hpp"
 #include "bindings/pmpi/errors.hpp"
 #include "bindings/pmpi/idups.hpp"
@@ -101,8 +102,11 @@ void look_at(Communicator& communicator) {
   const auto ranks = world_ranks(comm, communicator.size);
   if (std::find(ranks.begin(), ranks.end(), MPI_UNDEFINED) != ranks.end())
     return leave(communicator, "it has processes of another MPI_COMM_WORLD");
-  auto places = places_of(comm, communicator.size);
-  communicator.hosts = number_hosts(places);
+  if (library.hosts > 1) {
+    auto places = places_of(comm, communicator.size);
+    communicator.hosts = number_hosts(places);
+  }
+  communicator.spared = sumac_calls_before_team(&library.settings, communicator.hosts, comm == MPI_COMM_WORLD);
 }
 
 void reset(Communicator& communicator) {
@@ -113,6 +117,8 @@ void reset(Communicator& communicator) {
   communicator.rank = -1;
   communicator.size = 0;
   communicator.hosts = 1;
+  communicator.spared = 0;
+  communicator.is_explained = false;
   communicator.ordinary = {.owner = &communicator};
   communicator.is_broken = communicator.has_tree = communicator.no_group = communicator.lanes_end = false;
   communicator.is_counted = false;
@@ -182,7 +188,7 @@ Communicator* make(MPI_Comm comm) {
   return nullptr;
 }
 
-// ---- the first collective ----
+// ---- the collective that makes the team ----
 
 int oob_allgather(void* context, const void* in, void* out, std::size_t bytes) {
   const int count = static_cast<int>(bytes);
@@ -300,6 +306,14 @@ Communicator* find_slowly(MPI_Comm comm) {
   if (flag == 0) found = make(comm);
   if (found != nullptr) detail::cache[detail::cached_at(comm)].store(found, std::memory_order_release);
   return found;
+}
+
+void explain_spared(Communicator& communicator) {
+  if (communicator.is_explained || !library.explains) return;
+  communicator.is_explained = true;
+  char why[SUMAC_SPARED_WHY_BYTES];
+  sumac_spared_why(communicator.spared, why);
+  explain_none(communicator, why);
 }
 
 int attach(Communicator& communicator) {

@@ -1,5 +1,5 @@
 #pragma once
-// The record of a communicator holds its team, from the first blocking collective on. It hangs at an attribute of the communicator, so MPI_Comm_free lets go of it; a small cache in front of the attribute makes the way to it
+// The record of a communicator holds its team, once it is worth one (bindings/common/worth.h). It hangs at an attribute of the communicator, so MPI_Comm_free lets go of it; a small cache in front of the attribute makes the way to it
 // short. A request of ours that is posted, and a persistent one until it is freed, holds the record too: MPI lets a program
 // free a communicator under them.
 //
@@ -19,8 +19,8 @@
 namespace sumac::pmpi {
 
 enum class Life : std::uint8_t {
-  fresh,     ///< No blocking collective yet.
-  starting,  ///< Inside the first one.
+  fresh,     ///< No team yet.
+  starting,  ///< Inside the collective that makes it.
   team,
   pass,  ///< The MPI does everything.
 };
@@ -31,6 +31,8 @@ struct Communicator {
   std::atomic<int> users{0};       ///< The program, and each request that refers to a lane.
   Life life = Life::fresh;
   int rank = -1, size = 0, hosts = 1;
+  std::uint32_t spared = 0;   ///< Collectives that the MPI still does before the team is made (worth.h).
+  bool is_explained = false;  ///< SUMAC_EXPLAIN=1 has said why there is no team yet.
   /// For blocking and nonblocking collectives: MPI orders them all.
   Lane ordinary;
   bool is_counted = false;  ///< Exactly one rank counts the calls of a communicator, none those of one rank.
@@ -77,8 +79,10 @@ inline Communicator* find(MPI_Comm comm) {
   return find_slowly(comm);
 }
 
-/// Makes the team in a communicator's first blocking collective. Collective. Returns an MPI error code.
+/// Makes the team if there is none yet. Collective. Returns an MPI error code.
 int attach(Communicator& communicator);
+/// With SUMAC_EXPLAIN=1: one rank prints, once, why the communicator has no team yet.
+void explain_spared(Communicator& communicator);
 
 /// Makes the team of a lane for a persistent collective, with shared memory alone. Collective. Returns a status of
 /// src/team.

@@ -38,14 +38,33 @@ int done_at_once(void*, MPI_Status* status) {
 int free_nothing(void*) { return MPI_SUCCESS; }
 int cancel_nothing(void*, int) { return MPI_SUCCESS; }
 
+sumac_why why_not_posted(const Communicator& communicator) {
+  switch (communicator.life) {
+    case Life::fresh: return communicator.spared > 0 ? SUMAC_WHY_SPARED : SUMAC_WHY_EARLY;
+    case Life::team: return SUMAC_WHY_HOSTS;
+    default: return SUMAC_WHY_NO_TEAM;
+  }
+}
+
 }  // namespace
 
-Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int& rc) {
+Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, Makes makes, int& rc) {
   if (communicator.life == Life::starting) return nullptr;  // One of our own calls.
+  if (communicator.life == Life::fresh && makes == Makes::if_worth && communicator.spared > 0) {
+    explain_spared(communicator);
+    ++communicator.passed[coll][SUMAC_WHY_SPARED];
+    return nullptr;
+  }
   rc = attach(communicator);
   if (communicator.life == Life::team) return rc == MPI_SUCCESS ? &communicator : nullptr;
   ++communicator.passed[coll][SUMAC_WHY_NO_TEAM];
   return nullptr;
+}
+
+int counted(MPI_Comm comm, int rc) {
+  Communicator* communicator = rc == MPI_SUCCESS ? find(comm) : nullptr;
+  if (communicator != nullptr && communicator->life == Life::fresh && communicator->spared > 0) --communicator->spared;
+  return rc;
 }
 
 int not_done(Communicator& communicator, const sumac_call_t& call, int status, bool& passed) {
@@ -73,9 +92,7 @@ Lane* lane_for_post(MPI_Comm comm, sumac_coll coll) {
   if (communicator == nullptr) return nullptr;
   if (communicator->life == Life::team && (communicator->hosts == 1 || communicator->has_tree)) [[likely]]
     return &communicator->ordinary;
-  ++communicator->passed[coll][communicator->life == Life::fresh  ? SUMAC_WHY_EARLY
-                               : communicator->life == Life::team ? SUMAC_WHY_HOSTS
-                                                                  : SUMAC_WHY_NO_TEAM];
+  ++communicator->passed[coll][why_not_posted(*communicator)];
   return nullptr;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // The three forms of every collective. `plan` is a function of (communicator, plan) that returns Planned; `next` calls
-// the MPI's own function; `bytes` is a function of a Shape (watch.hpp), for profiles. A communicator's first blocking
-// collective makes its team; a nonblocking one never waits for other ranks, so it never makes one.
+// the MPI's own function; `bytes` is a function of a Shape (watch.hpp), for profiles. Blocking collectives make a
+// communicator's team (common/worth.h says when); a nonblocking one never waits for other ranks, so it never makes one.
 #include <memory>
 
 #include "bindings/pmpi/communicator.hpp"
@@ -12,17 +12,24 @@
 
 namespace sumac::pmpi {
 
-/// Returns the record of a communicator whose team may be asked for a blocking call, and makes the team first. Null:
-/// `next` does the call, or `rc` is an error.
-Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, int& rc);
+/// A call that finds no team makes it: once the communicator is worth one, or in any case.
+enum class Makes : std::uint8_t { if_worth, now };
 
-inline Communicator* with_team(MPI_Comm comm, sumac_coll coll, int& rc) {
+/// Returns the record of a communicator whose team may be asked for a call that may wait for other ranks, and makes the
+/// team first. Null: `next` does the call, or `rc` is an error.
+Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, Makes makes, int& rc);
+
+inline Communicator* with_team(MPI_Comm comm, sumac_coll coll, int& rc, Makes makes = Makes::if_worth) {
   Communicator* communicator = find(comm);
   if (communicator == nullptr) return nullptr;
   if (communicator->life == Life::team) [[likely]]
     return communicator;
-  return with_team_slowly(*communicator, coll, rc);
+  return with_team_slowly(*communicator, coll, makes, rc);
 }
+
+/// Called with the code of a collective that the MPI did because there is no team; returns the code. It counts for the
+/// team (common/worth.h) unless it failed: the MPI turns away a call with wrong arguments at the rank that made it alone.
+int counted(MPI_Comm comm, int rc);
 
 /// Returns an MPI error code for a call that the team did not do; `passed` is set if the MPI must do it.
 int not_done(Communicator& communicator, const sumac_call_t& call, int status, bool& passed);
@@ -45,7 +52,7 @@ template <class MakePlan, class Next>
   int rc = MPI_SUCCESS;
   Communicator* communicator = with_team(comm, coll, rc);
   if (communicator == nullptr) [[unlikely]]
-    return rc != MPI_SUCCESS ? raise(comm, rc, function_of(coll, SUMAC_FORM_BLOCKING)) : next();
+    return rc != MPI_SUCCESS ? raise(comm, rc, function_of(coll, SUMAC_FORM_BLOCKING)) : counted(comm, next());
   Plan plan(coll);
   switch (make_plan(*communicator, plan)) {
     case Planned::run: break;
@@ -82,7 +89,7 @@ template <class MakePlan, class Next>
 int serve_nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const MakePlan& make_plan,
                       const Next& next) {
   Lane* lane = lane_for_post(comm, coll);
-  if (lane == nullptr) return next();
+  if (lane == nullptr) return counted(comm, next());
   auto request = std::make_unique<Request>(coll);
   switch (make_plan(*lane->owner, request->plan)) {
     case Planned::run: break;
@@ -116,7 +123,7 @@ int serve_persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const 
                      const Next& in_mpi) {
   const auto next = [&] { return note_the_mpis(in_mpi(), handle); };
   int rc = MPI_SUCCESS;
-  Communicator* communicator = with_team(comm, coll, rc);
+  Communicator* communicator = with_team(comm, coll, rc, Makes::now);
   if (communicator == nullptr)
     return rc != MPI_SUCCESS ? raise(comm, rc, function_of(coll, SUMAC_FORM_PERSISTENT)) : next();
   auto request = std::make_unique<Request>(coll);

@@ -143,6 +143,11 @@ class Group {
   void count_closed() noexcept { ++closed_; }
   std::uint64_t closed() const noexcept { return closed_; }
 
+  /// Records that the system has refused this member the memory of another one, which the two had tried with success
+  /// when the group was made.
+  void note_refusal() noexcept { was_refused_ = true; }
+  bool was_refused() const noexcept { return was_refused_; }
+
   /// Returns the i-th other member in this member's visiting_order(); i < size - 1.
   int other(std::uint64_t i) const noexcept { return others_[i]; }
 
@@ -194,6 +199,7 @@ class Group {
   const char* why_ = "";
   Time looked_{};
   std::uint64_t closed_ = 0;
+  bool was_refused_ = false;
 };
 
 }  // namespace sumac::shm

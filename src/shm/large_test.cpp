@@ -389,7 +389,7 @@ TEST(SingleCopy, MemoryThatIsGoneBecauseItsOwnerHasFoundADeathIsNotTakenForRefus
   for (int m = 0; m < shape.members; ++m) segment->entry(m).process = this_process();
   Group group(*segment, 0, everybody(3), 2, kTestWait, tuning_for(shape, 3));
   segment->header().culprit.store(1 + 1);  // As member 0 stores it.
-  EXPECT_EQ(Step::failed, step_for(group, Copied::refused));
+  EXPECT_EQ(Meets::death, what_meets(group, Copied::refused));
   EXPECT_EQ(Errc::lost, group.broken());
   EXPECT_NE(std::string::npos, group.error().find(" died")) << group.error();
 }

@@ -165,8 +165,8 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
   Greeting own;
   std::memset(static_cast<void*>(&own), 0, sizeof own);
   own.handle = shm::Handle{};
-  own.signature = signature(handle_);
-  own.tuning = digest(handle_.tuning);
+  own.signature = handle_.digests.options;
+  own.tuning = handle_.digests.tuning;
   own.host_ranks = spec_.host_ranks;
   put_share(handle_.share, own);
   if (creates) {
@@ -286,7 +286,7 @@ void Maker::weigh_processors() {
   const double cpus = machine::together(shares);
   // The job's other ranks on this host are assumed to be spread evenly over its processors: 16 bound ranks on 16 cores
   // leave a team of two its two cores; 8 ranks that may run anywhere on two cores are 8 on 2 for a team of two as well.
-  const double online = std::max(1.0, static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  static const double online = std::max(1.0, static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)));  // It reads a file.
   const double others = std::ceil(job_ranks * std::min(1.0, cpus / online) - 1e-9);
   team_->waiting.ranks_on_host =
       std::max(static_cast<int>(team_->layout.host_members.size()), static_cast<int>(others));

@@ -246,6 +246,7 @@ TEST(Explain, SaysWhoseChoiceAnAlgorithmIs) {
   for (const bool crowded : {false, true})
     options.tuning.choices.push_back(
         {.collective = "bcast", .ranks = 2, .oversubscribed = crowded, .algorithm = "stream"});
+  digest(options);
   EXPECT_EQ(
       "", as_threads(3, 16, [&](World& world) -> std::string {
         sumac_team_t* team = world.create(world.spec(places, as_c(options)));

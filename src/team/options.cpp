@@ -47,6 +47,19 @@ std::string read_tuning(OptionsHandle& handle) {
   return {};
 }
 
+std::uint64_t signature(const OptionsHandle& handle) {
+  Options common = handle.options;
+  common.tuning_file.clear();
+  common.explain = false;
+  common.backing = Backing::automatic;
+  common.sbgp.clear();  // Aliases and blanks make no difference, so only the levels count.
+  common.bcol.clear();
+  std::string text = dump<Options>(kOptions, common, {.hidden = true});
+  for (const auto& level : handle.levels)
+    text += fmt::format("{}:{} ", topo::to_string(level.sbgp), topo::to_string(level.bcol));
+  return fnv1a(text);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark) {
@@ -61,21 +74,11 @@ Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark) {
   handle->share = machine::own_cpu_share();
   remark = topo::remark_on_levels(handle->options.sbgp, handle->options.bcol);
   if (const auto of_file = read_tuning(*handle); !of_file.empty()) remark += (remark.empty() ? "" : "; ") + of_file;
+  digest(*handle);
   return handle;
 }
 
-std::uint64_t signature(const OptionsHandle& handle) {
-  Options common = handle.options;
-  common.tuning_file.clear();
-  common.explain = false;
-  common.backing = Backing::automatic;
-  common.sbgp.clear();  // Aliases and blanks make no difference, so only the levels count.
-  common.bcol.clear();
-  std::string text = dump<Options>(kOptions, common, {.hidden = true});
-  for (const auto& level : handle.levels)
-    text += fmt::format("{}:{} ", topo::to_string(level.sbgp), topo::to_string(level.bcol));
-  return fnv1a(text);
-}
+void digest(OptionsHandle& handle) { handle.digests = {signature(handle), digest(handle.tuning)}; }
 
 }  // namespace sumac::team
 
@@ -93,7 +96,7 @@ int sumac_team_options_read(sumac_team_options_t** options_p, char* why, size_t 
 void sumac_team_options_free(sumac_team_options_t* options) { delete as_handle(options); }
 
 uint64_t sumac_team_options_signature(const sumac_team_options_t* options) {
-  return sumac::team::signature(*as_handle(options));
+  return as_handle(options)->digests.options;
 }
 
 const char* sumac_team_variable(size_t index) {

@@ -17,11 +17,16 @@ struct OptionsHandle {
   machine::CpuShare share;  ///< The CPUs of this process; it was bound before the program began.
   TuningFile tuning;        ///< Without choices the built-in ones apply.
   std::string tuning_path;  ///< The file with these choices.
+  /// What ranks compare when they make a team: computed once, since it takes longer than the rest of a team.
+  struct Digests {
+    std::uint64_t options = 0, tuning = 0;
+  } digests;
 };
 
 /// `remark` gets a line for users if a tuning file is not used.
 Result<std::unique_ptr<OptionsHandle>> read_options(std::string& remark);
-std::uint64_t signature(const OptionsHandle& handle);
+/// Fills `digests` from the other members.
+void digest(OptionsHandle& handle);
 
 inline OptionsHandle* as_handle(sumac_team_options_t* options) { return reinterpret_cast<OptionsHandle*>(options); }
 inline const OptionsHandle* as_handle(const sumac_team_options_t* options) {

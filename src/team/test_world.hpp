@@ -427,6 +427,7 @@ inline OptionsHandle options_with(std::vector<std::pair<std::string, std::string
   handle.options = load<Options>(kOptions, source).value();
   handle.levels = topo::parse_levels(handle.options.sbgp, handle.options.bcol).value();
   handle.share = machine::own_cpu_share();
+  digest(handle);
   return handle;
 }
 inline const sumac_team_options_t* as_c(const OptionsHandle& handle) {

@@ -20,6 +20,7 @@ OptionsHandle options_with_file(std::uint32_t ranks, std::vector<std::pair<std::
   for (const bool crowded : {false, true})
     for (const auto& [bytes, algorithm] : from)
       options.tuning.choices.push_back({"allreduce", ranks, crowded, bytes, algorithm});
+  digest(options);
   return options;
 }
 

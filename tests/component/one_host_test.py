@@ -14,7 +14,12 @@ import case
 MPIRUN = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 
 
+# The first collective of a communicator makes its team: most tests are about teams.
+AT_ONCE = {"SUMAC_TEAM_AFTER": "0"}
+
+
 def run_with(options, ranks, program, *args, env=None, seconds=120):
+    env = {**AT_ONCE, **(env or {})}
     return case.start([case.SUMAC, "run", *options, *MPIRUN, "-n", ranks, case.PROGRAMS / program, *args], env, seconds)
 
 
@@ -120,12 +125,43 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("isend_barrier: passed", done.out)
 
+    def test_a_communicator_has_no_team_before_it_is_worth_one(self):
+        for after, shared, spared in (("600", 0, 36), ("7", 15, 21), ("12", 0, 36), ("0", 36, 0)):
+            with self.subTest(after=after):
+                done = run(2, "worth", "12", "3", env={"SUMAC_TEAM_AFTER": after, "SUMAC_EXPLAIN": "1"})
+                self.assertEqual(done.code, 0, done.text)
+                self.assertIn("worth: 12 calls on each of 3 communicators right", done.out)
+                self.assertEqual(done.tally["shared"], shared, done.text)
+                if spared > 0:
+                    self.assertIn(f": {spared} before their communicator was worth a team)", done.err, done.text)
+                said = f"2 ranks: no team: a team costs more than a few calls gain, so it is made after {after} collectives: "
+                self.assertEqual(done.err.count(said), 3 if spared > 0 else 0, done.text)
+
+    def test_by_default_few_collectives_are_not_worth_a_team_and_ranks_agree_on_the_number(self):
+        done = run(2, "worth", "12", "3", env={"SUMAC_TEAM_AFTER": ""})
+        self.assertEqual((done.code, done.tally["shared"]), (0, 0), done.text)
+        done = run(3, "lives", "3", env={"SUMAC_TEAM_AFTER": "5"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("before their communicator was worth a team", done.err)
+
+    def test_a_group_that_must_be_there_is_made_at_once(self):
+        done = run(2, "churn", "3", env={"SUMAC_TEAM_AFTER": "600", "HCOLL_ENABLE_SHARP": "3"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertNotIn("worth a team", done.err)
+
     def test_teams_end_with_their_communicators_though_another_module_holds_ours(self):
         command = [case.SUMAC, "run", *MPIRUN, "--mca", "coll_adapt_priority", "95", "-n", "2", case.PROGRAMS / "freed_maps", "150"]
-        done = case.start(command)
+        done = case.start(command, AT_ONCE)
         self.assertEqual(done.code, 0, done.text)
         self.assertRegex(done.out, r"freed_maps: 0 more maps after the last 100 of 150 communicators")
         self.assertGreaterEqual(done.tally["shared"], 300, done.text)
+
+    def test_a_rank_that_others_may_no_longer_read_goes_on_through_shared_memory(self):
+        single = {f"SUMAC_SHM_{kind}": "single" for kind in ("ALLREDUCE", "BCAST", "ALLTOALL")}
+        done = run(2, "keeps_secrets", env=single)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("keeps_secrets: 32 right", done.out)
+        self.assertEqual(done.tally["closed"], 16, done.text)
 
     def test_a_collective_is_left_to_the_next_module_on_request(self):
         done = run(2, "churn", "3", env={"HCOLL_ML_DISABLE_ALLREDUCE": "1"})

@@ -14,8 +14,9 @@ TWO_SOCKETS = {"HWLOC_SYNTHETIC": "package:2 core:2 pu:1"}
 
 
 def run(ranks, program, *args, options=(), env=None):
-    yields = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # Open MPI's own part shares the processors too.
-    return case.start([case.SUMAC, "run", *options, *MPIRUN, "-n", ranks, case.PROGRAMS / program, *args], {**yields, **(env or {})})
+    # Open MPI's own part shares the processors too, and the first collective of a communicator makes its team.
+    settings = {"OMPI_MCA_mpi_yield_when_idle": "1", "SUMAC_TEAM_AFTER": "0"}
+    return case.start([case.SUMAC, "run", *options, *MPIRUN, "-n", ranks, case.PROGRAMS / program, *args], {**settings, **(env or {})})
 
 
 class OwnOperations(unittest.TestCase):

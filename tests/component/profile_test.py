@@ -24,7 +24,7 @@ class Profile(unittest.TestCase):
 
     def run_counted(self, ranks, *args, before=(), flags=None, seconds=120, **env):
         command = [*before, *MPIRUN, *(case.component_flags() if flags is None else flags), "-n", ranks, COUNTED, *args]
-        done = case.start(command, {"SUMAC_TUNING_FILE": "none", **env}, seconds)
+        done = case.start(command, {"SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_AFTER": "0", **env}, seconds)
         self.assertEqual(done.code, 0, done.text)
         return done
 

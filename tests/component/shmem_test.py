@@ -13,7 +13,7 @@ ROUNDS = 10
 # Open MPI 4.1.4 ends every OpenSHMEM program with signal 11, without Sumac too: its component spml/ucx registers a function that shall
 # hear of freed memory, is unloaded, and MPI_Finalize then frees memory. Without these hooks the component registers none.
 KINDS = ("barrier", "allreduce", "bcast")  # Open MPI makes them of barrier_all, sum_to_all and broadcast.
-ENVIRONMENT = {"OMPI_MCA_opal_common_ucx_opal_mem_hooks": "0"}
+ENVIRONMENT = {"OMPI_MCA_opal_common_ucx_opal_mem_hooks": "0", "SUMAC_TEAM_AFTER": "0"}
 
 
 def run_rounds(rounds, pes, before=(), env=None):

@@ -46,9 +46,10 @@ class Mpi:
 
     def run(self, ranks, program, *args, env=None, preload=None, seconds=120, words=()):
         """Starts the program with our library, or with `preload` instead; returns case.Finished."""
+        # The first collective of a communicator makes its team: most tests are about teams.
         clean = {name: "" for name in os.environ if name.startswith(("HCOLL_", "SUMAC_SHM_", "SUMAC_TEAM_", "HWLOC_"))}
         loaded = {"LD_PRELOAD": str(self.library) if preload is None else preload}
-        return case.start([*self.start, *words, "-n", ranks, program, *args], {**clean, **AS_ROOT, "SUMAC_TUNING_FILE": "none", **loaded, **(env or {})}, seconds)
+        return case.start([*self.start, *words, "-n", ranks, program, *args], {**clean, **AS_ROOT, "SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_AFTER": "0", **loaded, **(env or {})}, seconds)
 
 
 OPENMPI = Mpi("openmpi4", "openmpi", case.BUILD / "lib" / "libsumac_mpi_openmpi.so",

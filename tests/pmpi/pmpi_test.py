@@ -85,6 +85,15 @@ class EachMpi(unittest.TestCase):
             done = mpi.run(2, mpi.compile("early", "mpicc", MPI_PROGRAMS / "early.c", flags=["-Wno-stringop-overflow"]), "beside")
             self.right(done, "early: beside right on 2 ranks")
             self.assertIn("persistent ones made by the MPI 4", done.err, done.text)
+    def test_a_communicator_has_no_team_before_it_is_worth_one(self):
+        for mpi in self.each():
+            program = mpi.compile("worth", "mpicc", MPI_PROGRAMS / "worth.c")
+            for after, shared in (("", 0), ("7", 15), ("0", 36)):
+                done = mpi.run(2, program, "12", "3", env={"SUMAC_TEAM_AFTER": after, "SUMAC_EXPLAIN": "1"})
+                self.right(done, "worth: 12 calls on each of 3 communicators right")
+                self.assertEqual(done.tally["shared"], shared, done.text)
+                self.assertEqual("before their communicator was worth a team" in done.err, shared < 36, done.text)
+                self.assertEqual(done.err.count("no team: a team costs more than a few calls gain"), 0 if shared == 36 else 3, done.text)
 
     def test_types_with_gaps_and_at_absolute_addresses(self):
         for mpi in self.each():

@@ -39,7 +39,7 @@ static int allgather_init(const void* sbuf, int scount, ompi_datatype_t* sdtype,
                           ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_ALLGATHER);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_ALLGATHER);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_allgather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype), &plan, request);
   }

@@ -55,7 +55,7 @@ static int allgatherv_init(const void* sbuf, int scount, ompi_datatype_t* sdtype
                            struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_ALLGATHERV);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_ALLGATHERV);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_allgatherv(module, &plan, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype), &plan,
                     request);

@@ -71,7 +71,7 @@ static int allreduce_init(const void* sbuf, void* rbuf, int count, ompi_datatype
                           mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_ALLREDUCE);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_ALLREDUCE);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_allreduce(module, &plan, sbuf, rbuf, count, dtype, op), &plan, request);
   }

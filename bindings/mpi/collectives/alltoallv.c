@@ -60,7 +60,7 @@ static int alltoallv_init(const void* sbuf, const int* scounts, const int* sdisp
                           mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_ALLTOALLV);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_ALLTOALLV);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module,
                     plan_alltoallv(module, &plan, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype),

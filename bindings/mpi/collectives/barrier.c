@@ -32,7 +32,7 @@ static int barrier_init(struct ompi_communicator_t* comm, struct ompi_info_t* in
                         mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_BARRIER);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_BARRIER);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_barrier(module, &plan), &plan, request);
   }

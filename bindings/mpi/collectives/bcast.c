@@ -46,7 +46,7 @@ static int bcast_init(void* buffer, int count, ompi_datatype_t* dtype, int root,
                       struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_BCAST);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_BCAST);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_bcast(module, &plan, buffer, count, dtype, root), &plan, request);
   }

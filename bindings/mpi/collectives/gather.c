@@ -50,7 +50,7 @@ static int gather_init(const void* sbuf, int scount, ompi_datatype_t* sdtype, vo
                        ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_GATHER);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_GATHER);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_gather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype, root), &plan,
                     request);
@@ -126,7 +126,7 @@ static int gatherv_init(const void* sbuf, int scount, ompi_datatype_t* sdtype, v
                         struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_GATHERV);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_GATHERV);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_gatherv(module, &plan, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root),
                     &plan, request);

@@ -40,7 +40,7 @@ static int reduce_init(const void* sbuf, void* rbuf, int count, ompi_datatype_t*
                        mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_REDUCE);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_REDUCE);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_reduce(module, &plan, sbuf, rbuf, count, dtype, op, root), &plan, request);
   }

@@ -38,7 +38,7 @@ static int reduce_scatter_block_init(const void* sbuf, void* rbuf, int rcount, o
                                      ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_REDUCE_SCATTER_BLOCK);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_REDUCE_SCATTER_BLOCK);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_reduce_scatter_block(module, &plan, sbuf, rbuf, rcount, dtype, op), &plan, request);
   }

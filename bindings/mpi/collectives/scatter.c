@@ -58,7 +58,7 @@ static int scatter_init(const void* sbuf, int scount, ompi_datatype_t* sdtype, v
                         ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_SCATTER);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_SCATTER);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_scatter(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype, root), &plan,
                     request);
@@ -132,7 +132,7 @@ static int scatterv_init(const void* sbuf, const int* scounts, const int* displs
                          struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
   struct hcoll_plan plan;
-  int rc = hcoll_attached(module, SUMAC_COLL_SCATTERV);
+  int rc = hcoll_attached_now(module, SUMAC_COLL_SCATTERV);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_scatterv(module, &plan, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root),
                     &plan, request);

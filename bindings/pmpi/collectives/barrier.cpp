@@ -11,7 +11,7 @@ namespace {
   Communicator* communicator = with_team(comm, SUMAC_COLL_BARRIER, rc);
   if (communicator == nullptr) [[unlikely]]
     return rc != MPI_SUCCESS ? raise(comm, rc, function_of(SUMAC_COLL_BARRIER, SUMAC_FORM_BLOCKING))
-                             : mpi.Barrier(comm);
+                             : counted(comm, mpi.Barrier(comm));
   bool passed = false;
   rc = run_call(*communicator, kCall, passed);
   return passed ? mpi.Barrier(comm) : rc;

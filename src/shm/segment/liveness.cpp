@@ -65,12 +65,16 @@ std::unordered_map<std::int64_t, Watched>& watched() {
 }  // namespace
 
 ProcessName this_process() noexcept {
+  // The kernel computes all of /proc/PID/stat for the one number in it, so each thread asks once in a process: a forked
+  // child has another number, or another namespace.
+  static thread_local ProcessName known;
   ProcessName name;
   name.pid = ::getpid();
-  name.start_time = read_stat(name.pid).start_time;
   struct stat ns {};
   if (::stat("/proc/self/ns/pid", &ns) == 0) name.pid_namespace = ns.st_ino;
-  return name;
+  const bool is_known = known.pid == name.pid && known.pid_namespace == name.pid_namespace;
+  name.start_time = is_known ? known.start_time : read_stat(name.pid).start_time;
+  return known = name;
 }
 
 Life look_at(const Segment& segment, int member) {

@@ -4,7 +4,8 @@
 // The first share that a member reads lands in its own result, where it is needed anyway: another buffer would only
 // occupy more of the caches. The parts are long, because each costs 2 x (members - 1) system calls; the bytes that were
 // read and folded are still in the cache when they are written. Only its owner reads and writes a share, so in place no
-// member overwrites input that another has yet to read.
+// member overwrites input that another has yet to read. But inputs that are overwritten cannot be folded again by another
+// way: so in place every member first reads a byte of each other's, and all agree in one more round that they may.
 #include "shm/single/copy.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns/turns.hpp"
@@ -13,17 +14,33 @@ namespace sumac::shm {
 
 namespace {
 
-enum Phase : std::uint32_t { kStart, kTell, kMeet, kFold, kThrough };
+enum Phase : std::uint32_t { kStart, kTell, kMeet, kProbed, kFold, kThrough };
+enum Words : std::size_t { kTold };  ///< The round in which the addresses were published.
 
 struct Addresses {
   const std::byte* in;
   std::byte* out;
 };
 
-Addresses told_by(const Group& group, int member, std::uint64_t round) noexcept {
+Addresses told_by(const Task& task, int member) noexcept {
   Addresses addresses;
-  std::memcpy(&addresses, payload_of(group, member, round, sizeof addresses), sizeof addresses);
+  std::memcpy(&addresses, payload_of(*task.group, member, task.own[kTold], sizeof addresses), sizeof addresses);
   return addresses;
+}
+
+bool any_in_place(const Task& task) noexcept {
+  for (int m = 0; m < task.group->size(); ++m)
+    if ((task.group->line(m, task.round).word & kInPlace) != 0) return true;
+  return false;
+}
+
+/// Reads a byte of every other member's input.
+Copied probe(Task& task) noexcept {
+  Copied copied = Copied::all;
+  std::byte first;
+  for (int m = 0; m < task.group->size() && copied == Copied::all; ++m)
+    if (m != task.group->index()) copied = read_from(task, m, told_by(task, m).in, &first, 1);
+  return copied;
 }
 
 /// The buffers for operands that cannot lie in the result: this member's large area. Every member is in this operation,
@@ -53,7 +70,7 @@ Copied fold_piece(Task& task, const Scratch& scratch, std::size_t at, std::size_
   Copied copied = Copied::all;
   const auto read = [&](int m, std::byte* place) -> const std::byte* {
     if (m == group.index()) return in_bytes(operation) + at;
-    copied = read_from(task, m, told_by(group, m, task.round).in + at, place, bytes);
+    copied = read_from(task, m, told_by(task, m).in + at, place, bytes);
     return copied == Copied::all ? place : nullptr;
   };
   // In place, the result is this member's input until its own operand is folded.
@@ -69,10 +86,20 @@ Copied give_piece(Task& task, std::size_t at, std::size_t bytes) noexcept {
   for (std::uint64_t i = 0; i + 1 < static_cast<std::uint64_t>(group.size()); ++i) {
     const int m = group.other(i);
     const Copied copied =
-        write_into(task, m, told_by(group, m, task.round).out + at, out_bytes(*task.operation) + at, bytes);
+        write_into(task, m, told_by(task, m).out + at, out_bytes(*task.operation) + at, bytes);
     if (copied != Copied::all) return copied;
   }
   return Copied::all;
+}
+
+/// In place, the members have asked before the first input was overwritten.
+bool was_probed(const Task& task) noexcept { return task.round != task.own[kTold]; }
+
+Step end_group(Group& group) noexcept {
+  group.break_because(Errc::lost,
+                      "another rank's memory was refused (process_vm_readv or _writev) in the middle of a reduction in "
+                      "place: set SUMAC_SHM_SINGLE_COPY=0");
+  return Step::failed;
 }
 
 }  // namespace
@@ -94,6 +121,22 @@ Step allreduce_single(Task& task) {
   if (task.phase == kMeet) {
     if (!all_arrived(task, sizeof(Addresses))) return Step::waiting;
     if (!all_open(task)) return go_by(task, "blocks");
+    task.own[kTold] = task.round;
+    task.phase = kFold;
+    if (any_in_place(task)) {
+      const Meets meets = what_meets(group, probe(task));
+      if (meets == Meets::death) return Step::failed;
+      if (meets == Meets::later) {
+        task.phase = kMeet;
+        return Step::waiting;
+      }
+      say_through(task, meets == Meets::refusal);
+      task.phase = kProbed;
+    }
+  }
+  if (task.phase == kProbed) {
+    if (!all_arrived(task, 0)) return Step::waiting;
+    if (!all_open(task)) return go_by(task, "blocks");
     task.phase = kFold;
   }
   if (task.phase == kFold) {
@@ -101,18 +144,23 @@ Step allreduce_single(Task& task) {
     const std::size_t each = coll::even_step(operation.bytes, members, unit_for(operation.fold->element_bytes));
     const std::size_t begin = std::min(operation.bytes, me * each), end = std::min(operation.bytes, begin + each);
     const Scratch scratch(group, *operation.fold);
+    Meets meets = Meets::end;
     for (std::size_t at = begin + task.offset; at < end; at = begin + task.offset) {
       const std::size_t bytes = std::min(scratch.piece(), end - at);
       Copied copied = fold_piece(task, scratch, at, bytes);
       if (copied == Copied::all) copied = give_piece(task, at, bytes);
-      if (copied != Copied::all) return step_for(group, copied);
+      meets = what_meets(group, copied);
+      if (meets == Meets::death) return Step::failed;
+      if (meets == Meets::later) return Step::waiting;
+      if (meets == Meets::refusal) break;
       task.offset += bytes;
       task.has_moved = true;
     }
-    say_through(task);
+    if (meets == Meets::refusal && was_probed(task)) return end_group(group);
+    say_through(task, meets == Meets::refusal);
     task.phase = kThrough;
   }
-  return finish_together(task);
+  return finish_or_go_by(task, "blocks");
 }
 
 }  // namespace sumac::shm

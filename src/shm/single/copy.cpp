@@ -1,5 +1,6 @@
 #include "shm/single/copy.hpp"
 
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -21,7 +22,9 @@ Copied copy_across(Way way, const Task& task, int member, std::byte* here, std::
     const ssize_t got = way == Way::read ? ::process_vm_readv(pid, &mine, 1, &its, 1, 0)
                                          : ::process_vm_writev(pid, &mine, 1, &its, 1, 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got < 0 && errno == ESRCH ? Copied::gone : Copied::refused;
+    if (got < 0 && errno == ESRCH) return Copied::gone;
+    if (got < 0 && errno == EPERM) task.group->note_refusal();
+    if (got <= 0) return Copied::refused;
     here += got, there += got, bytes -= static_cast<std::size_t>(got);
   }
   return Copied::all;
@@ -41,6 +44,12 @@ Copied write_into(Task& task, int member, std::byte* there, const std::byte* fro
   return copied;
 }
 
+bool may_be_copied(const Group& group) noexcept {
+  // 1: every process of the same user may read this one. It is the kernel's own condition, beside that of a module such as
+  // Yama, which only the one who reads can ask.
+  return !group.was_refused() && ::prctl(PR_GET_DUMPABLE) == 1;
+}
+
 bool is_open(const std::byte* data, std::size_t bytes) noexcept {
   if (bytes == 0) return true;
   std::byte ends[2];
@@ -58,15 +67,20 @@ Step go_by(Task& task, std::string_view algorithm) noexcept {
   return task.algorithm->step(task);
 }
 
-Step step_for(Group& group, Copied copied) noexcept {
-  if (copied == Copied::all) return Step::done;
+Meets what_meets(Group& group, Copied copied) noexcept {
+  if (copied == Copied::all) return Meets::end;
   // A member that has found a dead one returns to its caller, which may unmap the memory that we read. That does not
   // count as refused.
-  if (group.look_for_dead() != Errc::ok) return Step::failed;
-  if (copied == Copied::gone) return Step::waiting;
-  group.break_because(Errc::lost,
-                      "another rank's memory was refused (process_vm_readv or _writev): set SUMAC_SHM_SINGLE_COPY=0");
-  return Step::failed;
+  if (group.look_for_dead() != Errc::ok) return Meets::death;
+  return copied == Copied::gone ? Meets::later : Meets::refusal;
+}
+
+Step finish_or_go_by(Task& task, std::string_view algorithm) noexcept {
+  if (!all_arrived(task, 0)) return Step::waiting;
+  if (!all_open(task)) return go_by(task, algorithm);
+  task.group->complete(task.round);
+  task.phase = kPhaseDone;
+  return Step::done;
 }
 
 }  // namespace sumac::shm

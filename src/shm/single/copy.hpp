@@ -19,13 +19,22 @@ Copied read_from(Task& task, int member, const std::byte* there, std::byte* to, 
 /// first and then waits for the writers.
 Copied write_into(Task& task, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept;
 
-/// Returns the step's result if not all was copied. A process that ends loses its memory a little before the system
-/// reports it dead; in that case the caller tries again.
-Step step_for(Group& group, Copied copied) noexcept;
+/// What a copy has met. A process that ends loses its memory a little before the system reports it dead; in that case the
+/// caller tries again.
+enum class Meets : std::uint8_t { end, later, death, refusal };
+Meets what_meets(Group& group, Copied copied) noexcept;
+
+/// May other members copy this process's memory, and has it been refused that of none? A program may give up the right in
+/// the middle of its life, as those do that hold keys. A member that has been refused another's memory once never asks
+/// again.
+bool may_be_copied(const Group& group) noexcept;
 
 /// Does the system copy this memory of ours for other processes? It refuses memory that a device's driver has mapped,
 /// and secret memory. Only the first and the last byte are tried, since one buffer is of one kind.
 bool is_open(const std::byte* data, std::size_t bytes) noexcept;
+
+/// The word in the line of a round in which members tell each other what they may.
+enum Word : std::uint64_t { kClosed = 0, kOpen = 1, kInPlace = 2 };
 
 /// Publishes in the operation's round (the caller has checked that there is room) the addresses that the others need,
 /// and whether all of that memory is_open().
@@ -33,7 +42,7 @@ inline void tell(Task& task, const void* words, std::size_t bytes, bool open) no
   const Group& group = *task.group;
   std::memcpy(payload_of(group, group.index(), task.round, bytes), words, bytes);
   Line& line = group.line(group.index(), task.round);
-  line.word = open ? 1 : 0;
+  line.word = !open || !may_be_copied(group) ? kClosed : task.operation->in_place() ? kOpen | kInPlace : kOpen;
   publish(line, task.round, bytes);
 }
 
@@ -41,7 +50,7 @@ inline void tell(Task& task, const void* words, std::size_t bytes, bool open) no
 /// everywhere.
 inline bool all_open(const Task& task) noexcept {
   for (int m = 0; m < task.group->size(); ++m)
-    if (task.group->line(m, task.round).word == 0) return false;
+    if ((task.group->line(m, task.round).word & kOpen) == 0) return false;
   return true;
 }
 
@@ -49,14 +58,20 @@ inline bool all_open(const Task& task) noexcept {
 Step go_by(Task& task, std::string_view algorithm) noexcept;
 
 /// Called when every member has been seen in the round: enters the next round, in which each confirms that it no longer
-/// uses the others' memory.
-inline void say_through(Task& task) noexcept {
+/// uses the others' memory, and that none of it was refused.
+inline void say_through(Task& task, bool refused) noexcept {
   Group& group = *task.group;
   group.see_all(task.round);
   group.complete(task.round);
   begin_round(task);
   // There is room, because every member has been seen in the round before.
-  publish(group.line(group.index(), task.round), task.round, 0);
+  Line& line = group.line(group.index(), task.round);
+  line.word = refused ? kClosed : kOpen;
+  publish(line, task.round, 0);
 }
+
+/// Ends an operation whose members have said that they are through. If one was refused, all do it again with `algorithm`:
+/// so until then no member may have lost an input.
+Step finish_or_go_by(Task& task, std::string_view algorithm) noexcept;
 
 }  // namespace sumac::shm

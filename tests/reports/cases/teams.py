@@ -1,0 +1,15 @@
+"""Teams of communicators: M4, M5 and M7."""
+
+from case import Case
+
+CASES: list[Case] = [
+    Case("M4 a rank that other processes may no longer read goes on through shared memory", tests=r"^(shm_test\.Refusal\.|component\.one_host$)",
+         kin="every collective of single copy, 2 and 3 members, in place and not: a right that the process itself gives up, and a refusal that only the "
+             "reader sees, in the middle of an operation. A buffer whose inside is closed goes the same way. The p2p messages and the tree copy nothing "
+             "between processes. Left: a right that is taken away within one reduction in place still ends the group, with the reason"),
+    Case("M5 a team ends with its communicator, whatever another module holds", tests=r"^component\.one_host$",
+         kin="lanes of persistent collectives and the scratch memory end there too; the interposed libraries have no module that another one could hold"),
+    Case("M7 a communicator that is used a few times costs no team", tests=r"^(component\.one_host|pmpi\.programs|mpi_settings_test\..*|bindings_test\.Tally\..*)$",
+         kin="counted alike at all ranks: rooted and nonblocking collectives, calls that the MPI turns away at one rank, Open MPI's own collectives; "
+             "persistent ones and levels that must have a group make it at once"),
+]
