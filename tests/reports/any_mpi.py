@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The MPIs that Debian 12 lacks, from the package index: Open MPI 5, MPICH 5 and its library of the standard ABI. `sumac run` gives a program
 of each the interposed library; barrier and allreduce on MPI_COMM_WORLD, a duplicate and split communicators go by shared memory, with
---tree all of them by the tree, and the program ends. Status 1 if one does not."""
+--tree all of them by the tree, and the program ends. So does one with AddressSanitizer, on hosts that mpirun is told. Status 1 if one does not."""
 
 import os
 import pathlib
@@ -21,18 +21,28 @@ COUNTS = r" 14 \(barrier 7, allreduce 7\); MPI 4 \(barrier 2, allreduce 2: 4 wit
 WAYS = (([], "sumac: collectives: shared memory" + COUNTS), (["--tree"], r"sumac: job \d+: tree" + COUNTS))
 
 
+# Only Open MPI needs to be told which variables go to other hosts.
+HOSTS = ["-H", f"localhost:{RANKS}", "-x", "ASAN_OPTIONS=detect_leaks=0"]
+
+
 def failures(name):
     """Returns a text for each run of this MPI's program that is wrong."""
     found = mpis.find(name, PEERS)
-    program = PEERS / "programs" / f"once-{name}"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([found.mpi.compiler, "-O1", "-o", program, ROOT / "tests/mpi/once.c"], check=True)
     wrong = []
-    for words, line in WAYS:
+
+    def check(suffix, words, more, line, *flags):
+        program = PEERS / "programs" / f"once-{name}{suffix}"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([found.mpi.compiler, "-O1", *flags, "-o", program, ROOT / "tests/mpi/once.c"], check=True)
         start, environment = found.start(RANKS, {"yield": True}, {})
-        done = case.start([BUILD / "bin" / "sumac", "run", *words, *start, program], {**environment, "SUMAC_TUNING_FILE": "none"}, 180)
+        done = case.start([BUILD / "bin" / "sumac", "run", *words, *start, *more, program], {**environment, "SUMAC_TUNING_FILE": "none"}, 180)
         if done.code != 0 or f"once: right on {RANKS} ranks\n" not in done.out or not re.search(line, done.err):
-            wrong.append(f"{plan.LABELS[name]}: sumac run {' '.join([*words, '...'])}: {done.text}")
+            wrong.append(f"{plan.LABELS[name]}: sumac run {' '.join([*words, '...', *more])}: {done.text}")
+
+    for words, line in WAYS:
+        check("", words, [], line)
+    if name == plan.OPENMPI5:
+        check("-address", [], HOSTS, WAYS[0][1], "-fsanitize=address")
     return wrong
 
 
