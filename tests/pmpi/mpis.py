@@ -23,7 +23,7 @@ class Mpi:
     suffix: str  # Debian's programs end in it: mpicc.openmpi
     library: pathlib.Path
     start: tuple  # the launcher and its usual words
-    folder: pathlib.Path | None = None  # of one that is not Debian's
+    folder: pathlib.Path | None = None  # None: it is Debian's
 
     def compiler(self, language):
         return str(self.folder / "bin" / language) if self.folder else f"{language}.{self.suffix}"
