@@ -124,13 +124,14 @@ def main():
     with_lab = args.seeds > 20 and "lab" in (args.place or "lab")
     if with_lab:
         between.lab.up()
-    end, totals = time.monotonic() + 60 * args.minutes, {}
+    end, totals, left_out = time.monotonic() + 60 * args.minutes, {}, 0
     try:
         everywhere = [place for place in places(with_lab) if args.place in place.name]
         for number in range(args.first, args.first + args.seeds):
             for program in args.program or ("requests", "lives"):
                 there = [place for place in everywhere if program == "requests" or place.lives]
                 if not there or time.monotonic() > end:
+                    left_out += 1
                     continue
                 place = there[number % len(there)]
                 count = totals.setdefault((program, place.name), {"right": 0, "void": 0, "FAILED": 0})
@@ -141,7 +142,7 @@ def main():
     for (program, name), count in sorted(totals.items()):
         print(f"{program:8}  {name:34} " + "  ".join(f"{number} {word}" for word, number in count.items()))
     sums = {word: sum(count[word] for count in totals.values()) for word in ("right", "void", "FAILED")}
-    print("all: " + ", ".join(f"{number} {word}" for word, number in sums.items()))
+    print("all: " + ", ".join(f"{number} {word}" for word, number in sums.items()) + (f"; {left_out} left out, the time was over" if left_out else ""))
     return 1 if sums["FAILED"] or not sums["right"] else 0
 
 
