@@ -67,7 +67,7 @@ def places(with_lab):
         mine = ("mild", *threads)
         if (case.PROGRAMS / "requests").exists():
             made += [Place(f"component{level}", component(), None, ("early", *mine), mine, lives=not threads),
-                     Place(f"component, tree{level}", component("--tree"), None, ("hosts", *mine), mine, lives=not threads)]
+                     Place(f"component, tree{level}", component("--tree"), None, ("early", "hosts", *mine), mine, lives=not threads)]
         for mpi in mpis.ALL + mpis.NEWER:
             careful = ("careful",) if mpi in MPICHS else ()
             alone = (*careful, *(["hosts"] if careful else []), *mine)
