@@ -26,9 +26,10 @@ enum class Life : std::uint8_t {
 };
 
 struct Communicator {
-  std::atomic<MPI_Comm> handle{};  ///< None once the program has freed it: the MPI gives the handle to another communicator at once.
-  std::string name;                ///< At the time when the last team was made, for what fails after the program has freed it.
-  std::atomic<int> users{0};       ///< The program, and each request that refers to a lane.
+  /// None once the program has freed it, because the MPI gives the handle to another communicator at once.
+  std::atomic<MPI_Comm> handle{};
+  std::string name;           ///< Its name when its last team was made, for what fails after the program has freed it.
+  std::atomic<int> users{0};  ///< The program, and each request that refers to a lane.
   Life life = Life::fresh;
   int rank = -1, size = 0, hosts = 1;
   std::uint32_t spared = 0;   ///< Collectives that the MPI still does before the team is made (worth.h).

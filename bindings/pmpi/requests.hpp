@@ -34,7 +34,7 @@ struct Request {
   MPI_Op held_op{};           ///< The program's own operation.
   bool is_persistent = false;
   bool is_the_mpis = false;  ///< Persistent, and the MPI does it: see note_the_mpis().
-  bool is_active = false;  ///< Persistent: between MPI_Start and its completion by the program.
+  bool is_active = false;    ///< Persistent: between MPI_Start and its completion by the program.
   std::atomic<bool> is_done{false};
   int code = MPI_SUCCESS;        ///< MPI_Wait returns it.
   Request* next_done = nullptr;  ///< In progress.cpp's stack.

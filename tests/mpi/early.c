@@ -1,4 +1,5 @@
-/* What a collective refers to is freed before the collective has ended, as MPI allows. The arguments choose:
+/* A program frees communicators, types and operations before the collectives that use them have ended, as MPI allows. The
+ * arguments choose:
  *   threads     MPI_THREAD_MULTIPLE; the first argument
  *   pending     a communicator under nonblocking collectives; another one takes its place at once
  *   started     a communicator under a persistent collective that is started
@@ -186,7 +187,8 @@ static void beside(void) {
     MPI_Startall(LANES + SCANS, requests);
     MPI_Iallreduce(&in[ALL - 3], &out[ALL - 3], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[ALL - 3]);
     MPI_Isend(&in[ALL - 1], 1, MPI_INT, (rank + 1) % size, 1, MPI_COMM_WORLD, &requests[ALL - 1]);
-    expect("the answer of MPI_Waitall", round, MPI_Waitall(ALL, requests, round % 2 ? statuses : MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    expect("the answer of MPI_Waitall", round, MPI_Waitall(ALL, requests, round % 2 ? statuses : MPI_STATUSES_IGNORE),
+           MPI_SUCCESS);
     for (int i = 0; i < ALL - 2; ++i) {
       const long scan = (long)rank * (rank + 1) / 2 + (long)(rank + 1) * (i + round);
       const long all = sum_of_ranks() + (long)size * (i + round);

@@ -23,15 +23,16 @@
 
 #include "requests_data.h"
 
-#define CALL(name, ...)                                                              \
-  (BLOCKING == op->form      ? MPI_##name(__VA_ARGS__, op->comm)                     \
+#define CALL(name, ...)                                                         \
+  (BLOCKING == op->form      ? MPI_##name(__VA_ARGS__, op->comm)                \
    : NONBLOCKING == op->form ? MPI_I##name(__VA_ARGS__, op->comm, &op->request) \
                              : INIT(name##_init)(__VA_ARGS__, op->comm, MPI_INFO_NULL, &op->request))
 
 static int call(struct op* op) {
   const struct side *in = &op->in, *out = &op->out;
   const void* from = op->in_place ? MPI_IN_PLACE : in->data;
-  const void* own = op->in_place && op->rank == op->root ? MPI_IN_PLACE : in->data; /* of the root alone */
+  const void* own =
+      op->in_place && op->rank == op->root ? MPI_IN_PLACE : in->data; /* the root alone may pass MPI_IN_PLACE */
   void* own_out = op->in_place && op->rank == op->root ? MPI_IN_PLACE : out->data;
   const int n = in->counts[0], m = out->counts[0];
   const MPI_Datatype t = in->type.handle, u = out->type.handle;
@@ -52,7 +53,8 @@ static int call(struct op* op) {
     case ALLTOALL: return CALL(Alltoall, from, n, t, out->data, m, u);
     case ALLTOALLV: return CALL(Alltoallv, from, in->counts, in->at, t, out->data, out->counts, out->at, u);
     case ALLTOALLW:
-      return CALL(Alltoallw, from, in->counts, in->bytes_at, in->types, out->data, out->counts, out->bytes_at, out->types);
+      return CALL(Alltoallw, from, in->counts, in->bytes_at, in->types, out->data, out->counts, out->bytes_at,
+                  out->types);
     case GATHER: return CALL(Gather, own, n, t, out->data, m, u, op->root);
     case GATHERV: return CALL(Gatherv, own, n, t, out->data, out->counts, out->at, u, op->root);
     case SCATTER: return CALL(Scatter, in->data, n, t, own_out, m, u, op->root);
@@ -168,7 +170,8 @@ static void complete(struct batch* batch) {
   for (i = 0; i < n; ++i) {
     if (NULL == batch->ops[i]) continue;
     const int lasts = PERSISTENT == batch->ops[i]->form;
-    if (lasts != (MPI_REQUEST_NULL != requests[i])) fail(batch->ops[i], "a handle behind its end is null", !lasts, lasts);
+    if (lasts != (MPI_REQUEST_NULL != requests[i]))
+      fail(batch->ops[i], "a handle behind its end is null", !lasts, lasts);
     batch->ops[i]->request = requests[i];
   }
 }
@@ -276,7 +279,8 @@ static void send_messages(void) {
   for (int receives = 0; receives < 2; ++receives) {
     struct op* op = message(receives, (world_rank + (receives ? world_size - far : far)) % world_size, ints);
     if (receives)
-      MPI_Irecv(op->out.data, op->out.counts[0], op->out.type.handle, op->peer, op->number, MPI_COMM_WORLD, &op->request);
+      MPI_Irecv(op->out.data, op->out.counts[0], op->out.type.handle, op->peer, op->number, MPI_COMM_WORLD,
+                &op->request);
     else
       MPI_Isend(op->in.data, op->in.counts[0], op->in.type.handle, op->peer, op->number, MPI_COMM_WORLD, &op->request);
     free_handles(op);

@@ -31,9 +31,24 @@
 #define MPI_IScatterv MPI_Iscatterv
 
 enum kind {
-  BARRIER, BCAST, REDUCE, ALLREDUCE, SCATTER_BLOCK, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, GATHER, GATHERV, SCATTER, SCATTERV,
+  BARRIER,
+  BCAST,
+  REDUCE,
+  ALLREDUCE,
+  SCATTER_BLOCK,
+  ALLGATHER,
+  ALLGATHERV,
+  ALLTOALL,
+  ALLTOALLV,
+  GATHER,
+  GATHERV,
+  SCATTER,
+  SCATTERV,
   LEFT, /* from here on the MPI does it */
-  SCAN = LEFT, EXSCAN, REDUCE_SCATTER, ALLTOALLW,
+  SCAN = LEFT,
+  EXSCAN,
+  REDUCE_SCATTER,
+  ALLTOALLW,
   KINDS,
   MESSAGE = KINDS
 };
@@ -69,7 +84,7 @@ struct type {
 struct side {
   int* data;   /* given to MPI */
   int* memory; /* with GUARD ints before and behind */
-  int length;  /* of `memory`, in ints */
+  int length;  /* `memory` has so many ints */
   struct type type;
   int blocks, counts[RANKS_MAX], at[RANKS_MAX], bytes_at[RANKS_MAX];
   MPI_Datatype types[RANKS_MAX];
@@ -81,21 +96,21 @@ struct op {
   int number, round, rank, size, root, in_place, on, is_active, is_safe;
   int ints[RANKS_MAX][RANKS_MAX]; /* [from][to] ints of each block */
   int all_counts[RANKS_MAX];
-  int rule; /* of a reduction: see combine() */
+  int rule; /* a reduction's: see combine() */
   MPI_Op operation;
   MPI_Comm comm;
   MPI_Request request;
   struct side in, out;
-  int peer, is_receive; /* of a message */
+  int peer, is_receive; /* these two are a message's */
   int are_freed;        /* its types and its operation */
 };
 
 static void fail(const struct op* op, const char* what, long got, long want) {
-  fprintf(stderr, "requests: WRONG %s in step %d of seed %llu, rank %d of %d: %ld, not %ld", what, step, (unsigned long long)seed, world_rank,
-          world_size, got, want);
+  fprintf(stderr, "requests: WRONG %s in step %d of seed %llu, rank %d of %d: %ld, not %ld", what, step,
+          (unsigned long long)seed, world_rank, world_size, got, want);
   if (NULL != op)
-    fprintf(stderr, " (operation %d: kind %d, form %d, round %d, root %d, in place %d, rule %d)", op->number, op->kind, op->form, op->round, op->root,
-            op->in_place, op->rule);
+    fprintf(stderr, " (operation %d: kind %d, form %d, round %d, root %d, in place %d, rule %d)", op->number, op->kind,
+            op->form, op->round, op->root, op->in_place, op->rule);
   fprintf(stderr, "\n");
   MPI_Abort(MPI_COMM_WORLD, 3);
   abort();
@@ -158,7 +173,8 @@ static void lay_out(struct side* side, struct type type, int blocks, const int* 
 /* ---- values ---- */
 
 static int value(const struct op* op, int rank, int block, int i) {
-  return (int)(mix(seed + (uint64_t)op->number * 1009u + (uint64_t)op->round * 31u + (uint64_t)rank * 131071u + (uint64_t)block * 8191u + (uint64_t)i) %
+  return (int)(mix(seed + (uint64_t)op->number * 1009u + (uint64_t)op->round * 31u + (uint64_t)rank * 131071u +
+                   (uint64_t)block * 8191u + (uint64_t)i) %
                2003u);
 }
 
@@ -185,7 +201,9 @@ static void own_operation(int rule, void* in, void* inout, const int* count, con
     right[0] = out[0], right[second] = out[1];
   }
 }
-static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) { own_operation(3, in, inout, count, type); }
+static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
+  own_operation(3, in, inout, count, type);
+}
 static void compose(void* in, void* inout, int* count, MPI_Datatype* type) { own_operation(4, in, inout, count, type); }
 
 /* Returns what element i of the reduction of ranks 0 to last must be. */
@@ -205,11 +223,13 @@ static int reduced(const struct op* op, int last, int block, int i) {
 }
 
 static int is_reduction(enum kind kind) {
-  return REDUCE == kind || ALLREDUCE == kind || SCATTER_BLOCK == kind || SCAN == kind || EXSCAN == kind || REDUCE_SCATTER == kind;
+  return REDUCE == kind || ALLREDUCE == kind || SCATTER_BLOCK == kind || SCAN == kind || EXSCAN == kind ||
+         REDUCE_SCATTER == kind;
 }
 static int has_root(enum kind kind) { return BCAST == kind || REDUCE == kind || (kind >= GATHER && kind <= SCATTERV); }
 static int is_v(enum kind kind) {
-  return ALLGATHERV == kind || ALLTOALLV == kind || ALLTOALLW == kind || GATHERV == kind || SCATTERV == kind || REDUCE_SCATTER == kind;
+  return ALLGATHERV == kind || ALLTOALLV == kind || ALLTOALLW == kind || GATHERV == kind || SCATTERV == kind ||
+         REDUCE_SCATTER == kind;
 }
 static int is_pairwise(enum kind kind) { return ALLTOALL == kind || ALLTOALLV == kind || ALLTOALLW == kind; }
 
@@ -259,12 +279,15 @@ static int wanted(const struct op* op, int b, int i) {
 }
 
 /* True if this rank finds its own data in the buffer of the result. */
-static int is_here_in_place(const struct op* op) { return op->in_place && (!has_root(op->kind) || op->rank == op->root); }
+static int is_here_in_place(const struct op* op) {
+  return op->in_place && (!has_root(op->kind) || op->rank == op->root);
+}
 
 static void fill_side(const struct op* op, struct side* side, int with_data) {
   for (int i = 0; i < side->length; ++i) side->memory[i] = UNTOUCHED;
   for (int b = 0; with_data && b < side->blocks; ++b)
-    for (int i = 0; i < side->counts[b] * side->type.ints; ++i) side->memory[at(side, b, i)] = value(op, op->rank, b, i);
+    for (int i = 0; i < side->counts[b] * side->type.ints; ++i)
+      side->memory[at(side, b, i)] = value(op, op->rank, b, i);
 }
 
 static void fill(struct op* op) {
@@ -277,21 +300,26 @@ static void fill(struct op* op) {
     fill_side(op, out, 1);
   } else if (SCATTER_BLOCK == op->kind || REDUCE_SCATTER == op->kind) { /* all blocks lie where the own one will */
     for (int b = 0, next = 0; b < op->in.blocks; ++b)
-      for (int i = 0; i < op->in.counts[b] * op->in.type.ints; ++i, ++next) out->memory[at(out, 0, next)] = value(op, op->rank, b, i);
+      for (int i = 0; i < op->in.counts[b] * op->in.type.ints; ++i, ++next)
+        out->memory[at(out, 0, next)] = value(op, op->rank, b, i);
   } else {
-    for (int i = 0; i < out->counts[op->rank] * out->type.ints; ++i) out->memory[at(out, op->rank, i)] = value(op, op->rank, 0, i);
+    for (int i = 0; i < out->counts[op->rank] * out->type.ints; ++i)
+      out->memory[at(out, op->rank, i)] = value(op, op->rank, 0, i);
   }
 }
 
 /* In place the standard leaves open what the rest of such a buffer holds. */
-static int rest_is_open(const struct op* op) { return op->in_place && (SCATTER_BLOCK == op->kind || REDUCE_SCATTER == op->kind); }
+static int rest_is_open(const struct op* op) {
+  return op->in_place && (SCATTER_BLOCK == op->kind || REDUCE_SCATTER == op->kind);
+}
 
 static void check_side(const struct op* op, const struct side* side, int is_result, const char* what) {
   int* want = malloc(sizeof(int) * (size_t)(side->length + 1));
   for (int i = 0; i < side->length; ++i) want[i] = UNTOUCHED;
   for (int b = 0; b < side->blocks; ++b) {
-    const int ints = is_result && (SCATTER_BLOCK == op->kind || REDUCE_SCATTER == op->kind) ? op->ints[0][op->rank]
-                                                                                            : side->counts[b] * side->type.ints;
+    const int ints = is_result && (SCATTER_BLOCK == op->kind || REDUCE_SCATTER == op->kind)
+                         ? op->ints[0][op->rank]
+                         : side->counts[b] * side->type.ints;
     for (int i = 0; i < ints; ++i) want[at(side, b, i)] = is_result ? wanted(op, b, i) : value(op, op->rank, b, i);
   }
   for (int i = 0; i < side->length; ++i) {
@@ -317,7 +345,7 @@ static int draw_ints(int most) {
   return ints;
 }
 
-/* What fails with the MPI alone, found by this program. Besides, Open MPI 4.1 chooses an algorithm of MPI_Allgatherv by each rank's own
+/* Returns true for a call that fails with the MPI alone. Besides, Open MPI 4.1 chooses an algorithm of MPI_Allgatherv by each rank's own
  * types, and makes no communicator beside nonblocking collectives of its parent. */
 static int is_theirs_to_fail(const struct op* op) {
 #if defined(MPICH_NAME)
@@ -333,8 +361,13 @@ static void draw_blocks(struct op* op) {
   for (int from = 0; from < op->size; ++from)
     for (int to = 0; to < op->size; ++to) {
       const int a = op->in_place && from > to ? to : from, b = op->in_place && from > to ? from : to;
-      const int depends_on = is_pairwise(op->kind) ? a * 17 + b : ALLGATHERV == op->kind || GATHERV == op->kind ? from : to;
-      op->ints[from][to] = is_v(op->kind) ? 6 * (int)(mix(seed + (uint64_t)op->number * 77u + (uint64_t)depends_on) % (uint64_t)(2 + same / 6)) : same;
+      const int depends_on = is_pairwise(op->kind)                           ? a * 17 + b
+                             : ALLGATHERV == op->kind || GATHERV == op->kind ? from
+                                                                             : to;
+      op->ints[from][to] =
+          is_v(op->kind)
+              ? 6 * (int)(mix(seed + (uint64_t)op->number * 77u + (uint64_t)depends_on) % (uint64_t)(2 + same / 6))
+              : same;
     }
 }
 
@@ -366,7 +399,8 @@ static struct op* draw_op(MPI_Comm comm, enum form form, int kinds) {
   draw_blocks(op);
   const int shape = draw(2);
   int sent[RANKS_MAX], got[RANKS_MAX];
-  const int to_all = is_pairwise(op->kind) || SCATTER_BLOCK == op->kind || REDUCE_SCATTER == op->kind || SCATTER == op->kind || SCATTERV == op->kind;
+  const int to_all = is_pairwise(op->kind) || SCATTER_BLOCK == op->kind || REDUCE_SCATTER == op->kind ||
+                     SCATTER == op->kind || SCATTERV == op->kind;
   const int from_all = is_pairwise(op->kind) || (ALLGATHER <= op->kind && GATHERV >= op->kind);
   for (int r = 0; r < op->size; ++r) {
     sent[r] = op->ints[SCATTER == op->kind || SCATTERV == op->kind ? op->root : op->rank][to_all ? r : op->rank];
@@ -380,7 +414,8 @@ static struct op* draw_op(MPI_Comm comm, enum form form, int kinds) {
     types[0] = types[1] = op->rule < 3 ? plain() : make_type(2, shape);
   } else {
     const int alike = 1 + draw(NUMBERS_MAX);
-    for (int i = 0; i < 2; ++i) types[i] = is_mild && ALLGATHERV == op->kind ? make_type(alike, own_draw(3)) : any_type();
+    for (int i = 0; i < 2; ++i)
+      types[i] = is_mild && ALLGATHERV == op->kind ? make_type(alike, own_draw(3)) : any_type();
   }
   for (int r = 0; r < op->size; ++r) op->all_counts[r] = op->ints[0][r] / types[1].ints;
   const int gap = is_v(op->kind) && REDUCE_SCATTER != op->kind;
@@ -400,8 +435,16 @@ static struct op* draw_op(MPI_Comm comm, enum form form, int kinds) {
 static struct op* message(int is_receive, int peer, int ints) {
   struct op* op = calloc(1, sizeof *op);
   if (NULL == op) fail(NULL, "memory", 0, 1);
-  *op = (struct op){.kind = MESSAGE, .form = NONBLOCKING, .number = step, .rank = world_rank, .size = world_size, .peer = peer, .is_receive = is_receive,
-                    .on = -1, .operation = MPI_OP_NULL, .request = MPI_REQUEST_NULL};
+  *op = (struct op){.kind = MESSAGE,
+                    .form = NONBLOCKING,
+                    .number = step,
+                    .rank = world_rank,
+                    .size = world_size,
+                    .peer = peer,
+                    .is_receive = is_receive,
+                    .on = -1,
+                    .operation = MPI_OP_NULL,
+                    .request = MPI_REQUEST_NULL};
   const struct type type = any_type();
   lay_out(is_receive ? &op->out : &op->in, type, 1, &ints, 0);
   fill(op);
@@ -413,7 +456,8 @@ static void free_handles(struct op* op) {
   if (op->are_freed) return;
   op->are_freed = 1;
   if (NULL != op->in.memory && MPI_INT != op->in.type.handle) MPI_Type_free(&op->in.type.handle);
-  if (NULL != op->out.memory && MPI_INT != op->out.type.handle && !is_reduction(op->kind)) MPI_Type_free(&op->out.type.handle);
+  if (NULL != op->out.memory && MPI_INT != op->out.type.handle && !is_reduction(op->kind))
+    MPI_Type_free(&op->out.type.handle);
   if (op->rule >= 3) MPI_Op_free(&op->operation);
 }
 

@@ -1,4 +1,5 @@
-"""The MPIs that Debian has: how a program is compiled for each, how it is started, and which of our libraries serves it."""
+"""The MPIs that Debian has, and two of PyPI where `make bench-mpi` has installed them: how a program is compiled for each, how it is started, and
+which of our libraries serves it."""
 
 import dataclasses
 import os
@@ -22,9 +23,10 @@ class Mpi:
     suffix: str  # Debian's programs end in it: mpicc.openmpi
     library: pathlib.Path
     start: tuple  # the launcher and its usual words
+    folder: pathlib.Path | None = None  # None: it is Debian's
 
     def compiler(self, language):
-        return f"{language}.{self.suffix}"
+        return str(self.folder / "bin" / language) if self.folder else f"{language}.{self.suffix}"
 
     def is_here(self):
         return self.library.exists() and shutil.which(self.compiler("mpicc")) and shutil.which(self.start[0])
@@ -56,3 +58,8 @@ OPENMPI = Mpi("openmpi4", "openmpi", case.BUILD / "lib" / "libsumac_mpi_openmpi.
               ("mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"))
 MPICH = Mpi("mpich4", "mpich", case.BUILD / "lib" / "libsumac_mpi_mpich.so", ("mpiexec.mpich",))
 ALL = [mpi for mpi in (OPENMPI, MPICH) if mpi.is_here()]
+
+PEERS = ROOT / "build" / "host-peers"
+OPENMPI5 = Mpi("openmpi5", "", OPENMPI.library, (str(PEERS / "openmpi/bin/mpirun"), *OPENMPI.start[1:]), PEERS / "openmpi")
+MPICH5 = Mpi("mpich5", "", MPICH.library, (str(PEERS / "mpich/bin/mpiexec"),), PEERS / "mpich")
+NEWER = [mpi for mpi in (OPENMPI5, MPICH5) if mpi.is_here()]

@@ -18,6 +18,7 @@ from mpis import case  # noqa: E402  pylint: disable=wrong-import-position
 
 SECONDS = 240  # longer than any of them takes on a machine that is busy with other things
 LAB_LEVELS = ("0", "1", "4")
+MPICHS = (mpis.MPICH, mpis.MPICH5)
 OPENMPI = ["mpirun.openmpi", "--oversubscribe", *case.YIELD]
 
 
@@ -28,16 +29,16 @@ class Place:
         self.name, self.run, self.mpi, self.words, self.alone, self.lives = name, run, mpi, words, alone, lives
 
 
+def ranks_of(mpi, number):
+    return 2 if mpi in MPICHS else 2 + number % 4  # MPICH's ranks spin where they wait.
+
+
 def program_of(mpi, name):
     return mpi.compile(name, "mpicc", between.MPI_PROGRAMS / f"{name}.c", flags=["-Wno-stringop-overflow", "-pthread"])
 
 
 def component(*options):
-    def run(command, number):
-        ranks = 2 + number % 4
-        return case.start([case.SUMAC, "run", *options, *OPENMPI, "-n", ranks, *command], mpis.AS_ROOT, SECONDS)
-
-    return run
+    return lambda command, number: case.start([case.SUMAC, "run", *options, *OPENMPI, "-n", ranks_of(None, number), *command], mpis.AS_ROOT, SECONDS)
 
 
 def component_in_lab(level):
@@ -51,7 +52,7 @@ def component_in_lab(level):
 
 
 def interposed(mpi):
-    return lambda command, number: mpi.run(2 + number % 3 if mpi is mpis.OPENMPI else 2, *command, seconds=SECONDS)
+    return lambda command, number: mpi.run(ranks_of(mpi, number), *command, seconds=SECONDS)
 
 
 def interposed_in_lab(settings):
@@ -66,11 +67,11 @@ def places(with_lab):
         mine = ("mild", *threads)
         if (case.PROGRAMS / "requests").exists():
             made += [Place(f"component{level}", component(), None, ("early", *mine), mine, lives=not threads),
-                     Place(f"component, tree{level}", component("--tree"), None, ("hosts", *mine), mine, lives=not threads)]
-        for mpi in mpis.ALL:
-            careful = () if mpi is mpis.OPENMPI else ("careful",)
+                     Place(f"component, tree{level}", component("--tree"), None, ("early", "hosts", *mine), mine, lives=not threads)]
+        for mpi in mpis.ALL + mpis.NEWER:
+            careful = ("careful",) if mpi in MPICHS else ()
             alone = (*careful, *(["hosts"] if careful else []), *mine)
-            made.append(Place(f"interposed, {mpi.name}{level}", interposed(mpi), mpi, ("early", *careful, *mine), alone, lives=mpi is mpis.OPENMPI and not threads))
+            made.append(Place(f"interposed, {mpi.name}{level}", interposed(mpi), mpi, ("early", *careful, *mine), alone, lives=mpi not in MPICHS and not threads))
     if mpis.MPICH in mpis.ALL:
         made.append(Place("interposed, mpich4, tree", lambda command, _: case.start([case.SUMAC, "run", "--tree", "mpiexec.mpich", "-n", 2, *command], None, SECONDS),
                           mpis.MPICH, ("careful", "hosts", "mild"), ("careful", "hosts", "mild"), lives=False))
@@ -93,8 +94,7 @@ def outcome(run, command, number):
 
 def by_the_mpi_alone(place, command, number):
     mpi = place.mpi or mpis.OPENMPI
-    ranks = 2 if mpi is mpis.MPICH else 2 + number % 4
-    return outcome(lambda words, _: mpi.run(ranks, *words, preload="", seconds=SECONDS), command, number)
+    return outcome(lambda words, _: mpi.run(ranks_of(mpi, number), *words, preload="", seconds=SECONDS), command, number)
 
 
 def run_seed(program, place, number):
@@ -124,13 +124,14 @@ def main():
     with_lab = args.seeds > 20 and "lab" in (args.place or "lab")
     if with_lab:
         between.lab.up()
-    end, totals = time.monotonic() + 60 * args.minutes, {}
+    end, totals, left_out = time.monotonic() + 60 * args.minutes, {}, 0
     try:
         everywhere = [place for place in places(with_lab) if args.place in place.name]
         for number in range(args.first, args.first + args.seeds):
             for program in args.program or ("requests", "lives"):
                 there = [place for place in everywhere if program == "requests" or place.lives]
                 if not there or time.monotonic() > end:
+                    left_out += 1
                     continue
                 place = there[number % len(there)]
                 count = totals.setdefault((program, place.name), {"right": 0, "void": 0, "FAILED": 0})
@@ -141,7 +142,7 @@ def main():
     for (program, name), count in sorted(totals.items()):
         print(f"{program:8}  {name:34} " + "  ".join(f"{number} {word}" for word, number in count.items()))
     sums = {word: sum(count[word] for count in totals.values()) for word in ("right", "void", "FAILED")}
-    print("all: " + ", ".join(f"{number} {word}" for word, number in sums.items()))
+    print("all: " + ", ".join(f"{number} {word}" for word, number in sums.items()) + (f"; {left_out} left out, the time was over" if left_out else ""))
     return 1 if sums["FAILED"] or not sums["right"] else 0
 
 

@@ -11,9 +11,8 @@
       coll, form, comm, [&]([[maybe_unused]] const Shape& on) -> std::uint64_t { return BYTES; }, \
       [&] { return __VA_ARGS__; });
 #define SUMAC_PMPI_LEFT_PERSISTENT(name, parameters, arguments, coll) \
-  SUMAC_PMPI_NAMES(                                                   \
-      name, parameters, arguments,                                    \
-      SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_PERSISTENT, coll, note_the_mpis(mpi.name arguments, request)))
+  SUMAC_PMPI_NAMES(name, parameters, arguments,                       \
+                   SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_PERSISTENT, coll, note_the_mpis(mpi.name arguments, request)))
 #if defined(OPEN_MPI)
 #define SUMAC_PMPI_LEFT_INIT(name, parameters, arguments, coll)                 \
   SUMAC_PMPI_LEFT_PERSISTENT(name, parameters, arguments, coll)                 \
@@ -22,13 +21,13 @@
 #else
 #define SUMAC_PMPI_LEFT_INIT SUMAC_PMPI_LEFT_PERSISTENT
 #endif
-#define SUMAC_PMPI_LEFT_FORMS(Name, name, coll, _c, init, Count, Displacement)                                  \
-  SUMAC_PMPI_NAMES(Name##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm), (ARGUMENTS, comm),               \
-                   SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_BLOCKING, coll, mpi.Name##_c(ARGUMENTS, comm)))              \
-  SUMAC_PMPI_NAMES(I##name##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm, MPI_Request * request),        \
-                   (ARGUMENTS, comm, request),                                                                  \
+#define SUMAC_PMPI_LEFT_FORMS(Name, name, coll, _c, init, Count, Displacement)                                    \
+  SUMAC_PMPI_NAMES(Name##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm), (ARGUMENTS, comm),                 \
+                   SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_BLOCKING, coll, mpi.Name##_c(ARGUMENTS, comm)))                \
+  SUMAC_PMPI_NAMES(I##name##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm, MPI_Request * request),          \
+                   (ARGUMENTS, comm, request),                                                                    \
                    SUMAC_PMPI_LEFT_BODY(SUMAC_FORM_NONBLOCKING, coll, mpi.I##name##_c(ARGUMENTS, comm, request))) \
-  init(Name##_init##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm, MPI_Info info, MPI_Request * request), \
+  init(Name##_init##_c, (PARAMETERS(Count, Displacement), MPI_Comm comm, MPI_Info info, MPI_Request * request),   \
        (ARGUMENTS, comm, info, request), coll)
 #if defined(SUMAC_PMPI_HAS_LARGE)
 #define SUMAC_PMPI_LEFT(Name, name, coll)                                   \

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -448,6 +449,29 @@ TEST_F(World, LeaveCanBePostedWithoutWaiting) {
     RANK_EQUAL(sumac_req_status(leave, nullptr, 0), 1);
     RANK_EQUAL(sharp_coll_req_free(leave), 0);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
+TEST_F(World, ACommunicatorIsDestroyedUnderItsPendingOperations) {
+  const auto job = new_job_id();
+  expect_well(2, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    for (int turn = 0; turn < 5; ++turn) {
+      auto* comm = rank.comm(context);
+      std::array<std::int32_t, 4> in{}, out{};
+      std::array<void*, 4> pending{};
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        in[i] = rank.rank + static_cast<std::int32_t>(i);
+        auto sum = reduce_spec(&in[i], &out[i], 1, Dtype::int32, Op::sum);
+        RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &sum, &pending[i]), 0);
+      }
+      RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        RANK_EQUAL(sharp_coll_req_wait(pending[i]), 0);
+        RANK_EQUAL(out[i], 1 + 2 * static_cast<std::int32_t>(i));
+      }
+    }
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
 }
