@@ -57,6 +57,7 @@ TEST(OwnAddress, towards_this_host_it_is_its_own) {
     EXPECT_EQ(own->address.port(), 0);
   }
   EXPECT_EQ(address_towards("127.0.0.1")->ip(), "127.0.0.1");
+  EXPECT_EQ(address_towards("localhost")->ip(), "127.0.0.1") << "IPv4 goes first";
 }
 
 TEST(OwnAddress, an_interrupted_look_up_returns_at_once) {
