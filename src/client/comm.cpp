@@ -274,7 +274,8 @@ std::vector<std::string> Comm::names_by_host() const {
   const Job& job = context_.job();
   std::vector<std::string> names;
   for (const auto world_rank : world_ranks_)
-    names.push_back(fmt::format("rank {} (host {})", names.size(), job.host_names[job.rank_host[number_of(world_rank)]]));
+    names.push_back(
+        fmt::format("rank {} (host {})", names.size(), job.host_names[job.rank_host[number_of(world_rank)]]));
   return names;
 }
 
@@ -284,8 +285,9 @@ void Comm::end_by(const Channel& culprit) {
   const bool follows = channels_.size() > 1 && verdict && tells_of_leaving(verdict->body);
   if (end_ && (follows || !end_follows_)) return;
   const auto link = link_of(culprit).closed() ? link_of(culprit).describe() : std::string();
-  end_ = std::make_shared<const std::string>(
-      fmt::format("group {:x}: {}{}", culprit.group->config().group_id, culprit.group->why(names_.empty() ? names_by_host() : names_), link));
+  end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}{}", culprit.group->config().group_id,
+                                                         culprit.group->why(names_.empty() ? names_by_host() : names_),
+                                                         link));
   end_follows_ = follows;
   // A verdict has the same text at all members, so the first member that it is not about tells the user. A broken
   // connection is local to one member.

@@ -193,8 +193,9 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
     names.remove_prefix(end + 1);
   }
   if (job.host_names.size() != job.hosts)
-    return failure(SHARP_COLL_ETREE_INFO, "job data of world rank 0 have {} hosts and {} names; use the same libsharp_coll on all hosts", job.hosts,
-                   job.host_names.size());
+    return failure(SHARP_COLL_ETREE_INFO,
+                   "job data of world rank 0 have {} hosts and {} names; use the same libsharp_coll on all hosts",
+                   job.hosts, job.host_names.size());
   bytes = bytes.subspan(head.name_bytes);
   job.rank_host.resize(bytes.size() / sizeof(std::uint32_t));
   if (!bytes.empty()) std::memcpy(job.rank_host.data(), bytes.data(), bytes.size());

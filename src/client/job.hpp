@@ -42,8 +42,8 @@ struct Job {
 };
 
 /// The form in which a job travels from rank 0 to the others: its settings, the messages of the manager's answer as
-/// sharpd sent them, the hosts' names and the host of each rank. decode_job() trusts nothing, since a rank may have another version of
-/// the library.
+/// sharpd sent them, the hosts' names and the host of each rank. decode_job() trusts nothing, since a rank may have
+/// another version of the library.
 std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::span<const std::string> hosts,
                                   std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host);
 Outcome<Job> decode_job(std::span<const std::byte> bytes);

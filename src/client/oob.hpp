@@ -57,8 +57,8 @@ struct Report {
 };
 static_assert(sizeof(Report) == 320);
 
-/// Returns the first failure in rank order, with "rank 3 (host b): ..." before its text. A rank that only waited in vain counts
-/// if no other failed.
+/// Returns the first failure in rank order, with "rank 3 (host b): ..." before its text. A rank that only waited in
+/// vain counts if no other failed.
 Report first_failure(std::span<const Report> reports);
 
 }  // namespace sumac::client

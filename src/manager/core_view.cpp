@@ -36,7 +36,8 @@ page::JobState Core::view_of(const Job& job, bool leaving) const {
 page::FabricView Core::fabric_view() const {
   page::FabricView view{.fabric = fabric_, .trees = {}, .described = !rules_.open};
   for (const auto& tree : trees_) view.trees.push_back({tree.lost, tree.id, tree.shape});
-  // Here a node that is away is a part of the fabric, as hosts and switches are; NodeView says that it is not registered.
+  // Here a node that is away is a part of the fabric, as hosts and switches are; NodeView says that it is not
+  // registered.
   for (std::size_t n = 0; n < nodes_.size(); ++n) view.fabric.nodes[n].up = nodes_[n].described;
   return view;
 }

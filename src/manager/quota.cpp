@@ -28,8 +28,9 @@ Result<std::uint32_t> take(const Pool& pool, std::uint32_t wish, std::uint32_t p
                 "{} {} asked, all {} are held by other jobs: wait for one to end, or raise {} at the nodes", asked,
                 pool.what, capacity, pool.node_variable);
   return fail(Errc::exhausted, "{} {} asked{}, {} of {} are free: set {} to {} or less, or wait for another job to end",
-              asked, pool.what, wish != 0 ? "" : fmt::format(" (SUMAC_AM_DEFAULT_QUOTA_PERCENT of sharp_am is {})", percent), free, capacity,
-              pool.wish_variable, free);
+              asked, pool.what,
+              wish != 0 ? "" : fmt::format(" (SUMAC_AM_DEFAULT_QUOTA_PERCENT of sharp_am is {})", percent), free,
+              capacity, pool.wish_variable, free);
 }
 
 }  // namespace

@@ -56,6 +56,22 @@ Result<std::shared_ptr<LookUp>> look_up(const std::string& host, int interrupt_f
   }
 }
 
+/// Returns the address from which the kernel would send to this one.
+Result<OwnAddress> address_before(const addrinfo& to) {
+  const UniqueFd fd(socket(to.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fail_errno("socket");
+  if (connect(fd.get(), to.ai_addr, to.ai_addrlen) < 0) return fail_errno("no way");
+  OwnAddress own;
+  own.address.length = sizeof own.address.storage;
+  if (getsockname(fd.get(), own.address.get(), &own.address.length) < 0) return fail_errno("getsockname");
+  own.address.set_port(0);
+  auto device = interface_with(own.address);
+  if (!device) return tl::unexpected(device.error());
+  own.device = device->value_or("");
+  own.loopback = own.address.is_loopback();
+  return own;
+}
+
 }  // namespace
 
 std::string OwnAddress::ip() const { return host_of(format_address(address)); }
@@ -65,22 +81,14 @@ Result<OwnAddress> address_towards(const std::string& host, int interrupt_fd) {
   if (!up) return tl::unexpected(up.error());
   if ((*up)->error != 0) return fail(Errc::not_found, "{}: {}", host, gai_strerror((*up)->error));
   Error last{Errc::not_found, host + ": no address"};
-  for (const addrinfo* at = (*up)->found.get(); at != nullptr; at = at->ai_next) {
-    const UniqueFd fd(socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!fd || connect(fd.get(), at->ai_addr, at->ai_addrlen) < 0) {
-      last = fail_errno(host).value();
-      continue;
+  // As among interfaces IPv4 goes first, since a host of the fabric may have nothing else.
+  for (const int family : {AF_INET, AF_INET6})
+    for (const addrinfo* at = (*up)->found.get(); at != nullptr; at = at->ai_next) {
+      if (at->ai_family != family) continue;
+      auto own = address_before(*at);
+      if (own) return own;
+      last = Error{own.error().code, fmt::format("{}: {}", host, own.error().context)};
     }
-    OwnAddress own;
-    own.address.length = sizeof own.address.storage;
-    if (getsockname(fd.get(), own.address.get(), &own.address.length) < 0) return fail_errno("getsockname");
-    own.address.set_port(0);
-    auto device = interface_with(own.address);
-    if (!device) return tl::unexpected(device.error());
-    own.device = device->value_or("");
-    own.loopback = own.address.is_loopback();
-    return own;
-  }
   return tl::unexpected(last);
 }
 

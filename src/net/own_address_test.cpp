@@ -17,8 +17,9 @@ Interface of(const char* name, unsigned flags, const char* ip) {
 }
 
 TEST(OwnAddress, the_best_interface_is_one_that_others_reach) {
-  const auto lo = of("lo", kLo, "127.0.0.1"), lo6 = of("lo", kLo, "[::1]"), bridge = of("docker0", kNoCarrier, "172.17.0.1"),
-             eth0 = of("eth0", kUp, "10.0.0.1"), eth6 = of("eth0", kUp, "[fd00::1]"), local6 = of("eth0", kUp, "[fe80::1]"),
+  const auto lo = of("lo", kLo, "127.0.0.1"), lo6 = of("lo", kLo, "[::1]"),
+             bridge = of("docker0", kNoCarrier, "172.17.0.1"), eth0 = of("eth0", kUp, "10.0.0.1"),
+             eth6 = of("eth0", kUp, "[fd00::1]"), local6 = of("eth0", kUp, "[fe80::1]"),
              off = of("eth1", 0, "10.0.0.2");
   const struct {
     const char* name;
@@ -57,6 +58,7 @@ TEST(OwnAddress, towards_this_host_it_is_its_own) {
     EXPECT_EQ(own->address.port(), 0);
   }
   EXPECT_EQ(address_towards("127.0.0.1")->ip(), "127.0.0.1");
+  EXPECT_EQ(address_towards("localhost")->ip(), "127.0.0.1") << "IPv4 goes first";
 }
 
 TEST(OwnAddress, an_interrupted_look_up_returns_at_once) {

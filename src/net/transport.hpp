@@ -169,8 +169,8 @@ struct TransportConfig {
   /// The interface whose address is published ("eth0") by a listener at all addresses; empty means that of `publish`,
   /// otherwise best_interface(). For ucx the devices that it may use ("mlx5_0:1,mlx5_1:1").
   std::string device;
-  /// The address to publish in place of 0.0.0.0 or [::]. A listener at 0.0.0.0 that publishes an IPv6 address listens at
-  /// [::]. For ucx its interface is the device.
+  /// The address to publish in place of 0.0.0.0 or [::]. A listener at 0.0.0.0 that publishes an IPv6 address listens
+  /// at [::]. For ucx its interface is the device.
   std::optional<SocketAddress> publish{};
   std::size_t message_max = (1u << 20) + 256;  ///< A longer frame ends the sender's connection.
   std::size_t queue_max = 8u << 20;            ///< The bytes queued on one connection before send() returns `again`.

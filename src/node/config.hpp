@@ -59,9 +59,10 @@ inline constexpr Option<Config> kOptions[] = {
         "Where children connect: ADDR:PORT; port 0 picks one. A node in several trees counts up from here. 0.0.0.0: at "
         "every address, of IPv6 if the manager is reached by it.")
         .alias("listen"),
-    option<&Config::device>("SUMAC_NODE_DEVICE", "",
-                            "Interface whose address children are told (eth0); none: the one towards the manager, or on its "
-                            "machine the first with a carrier that is not loopback.")
+    option<&Config::device>(
+        "SUMAC_NODE_DEVICE", "",
+        "Interface whose address children are told (eth0); none: the one towards the manager, or on its "
+        "machine the first with a carrier that is not loopback.")
         .alias("device"),
     option<&Config::transport>("SUMAC_NODE_TRANSPORT", "tcp", "How data travels; the whole tree uses the same.")
         .alias("transport"),

@@ -72,9 +72,9 @@ ShardConfig shard_config(const Config& config, MemoryBound& bound) {
   return shard;
 }
 
-/// Returns the address to tell children: the one from which this host reaches its manager, which all its other hosts reach
-/// too. Nothing if --listen or --device name an address, or if the way to the manager does not leave this host. The
-/// network may come up after this process: waits until there is a way.
+/// Returns the address to tell children: the one from which this host reaches its manager, which other hosts reach too.
+/// Nothing if --listen or --device name an address, or if the way to the manager does not leave this host. The network
+/// may come up after this process: waits until there is a way.
 Result<std::optional<net::SocketAddress>> address_to_publish(const Config& config, control::Signals& signals,
                                                              Logger& log) {
   const auto listen = net::parse_address(config.listen);

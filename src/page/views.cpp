@@ -147,7 +147,8 @@ json overview(const Model& model, const Viewer& viewer, Time now) {
   json who{{"operator", viewer.everything}};
   who["uid"] = viewer.uid ? json(*viewer.uid) : json();
   who["user"] = viewer.uid ? json(model.user_name(*viewer.uid)) : json();
-  const auto hosts = presence_of(all.hosts, [&](std::size_t i) { return i < snap.sharpds->size() && (*snap.sharpds)[i]; });
+  const auto hosts =
+      presence_of(all.hosts, [&](std::size_t i) { return i < snap.sharpds->size() && (*snap.sharpds)[i]; });
   const auto nodes =
       presence_of(all.nodes, [&](std::size_t i) { return i < snap.nodes.size() && snap.nodes[i].registered; });
   return {{"manager", {{"version", model.manager_version}, {"started_ms", model.unix_ms(model.started)}}},

@@ -95,7 +95,7 @@ class TwoHosts(ground.Scenario):
         early = subprocess.Popen([ground.BIN / "sharp_an", "--name", "node", "--manager", "10.77.0.1:6126", "--allow-insecure", "--log-level", "3"],
                                  env=ground.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=ground.dies_with_us)
         house.processes["sharp_an"] = early
-        house.says("sharp_an", r"no way to the manager at 10\.77\.0\.1:6126 yet: 10\.77\.0\.1: Network is unreachable; trying again")
+        house.says("sharp_an", r"no way to the manager at 10\.77\.0\.1:6126 yet: 10\.77\.0\.1: no way: Network is unreachable; trying again")
         self.cable("10.77.0.2/24", "10.77.0.1/24")
         house.says("sharp_an", r"listens on tcp:10\.77\.0\.2:\d+")
 

@@ -37,7 +37,8 @@ int lab_command(const Arguments& arguments) {
   // The name may stand before the command too, as other programs have their common options.
   const bool named = arguments[0] == "--name";
   const std::size_t at = named ? 2 : 0;
-  if (arguments.size() <= at) return complain("lab: --name without a name and a command behind it: see `sumac lab help`", 2);
+  if (arguments.size() <= at)
+    return complain("lab: --name without a name and a command behind it: see `sumac lab help`", 2);
   Arguments rest(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at));
   rest.insert(rest.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1, arguments.end());
   for (const auto& each : kLabCommands)

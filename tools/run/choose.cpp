@@ -154,8 +154,9 @@ Choice choose(const LookedAt& looked, const Installed& installed, bool off) {
                     "LD_PRELOAD={}",
                     looked.withheld, first->name, choice.library));
   if (!looked.withheld.empty() && choice.way == Way::component)
-    choice.warnings.push_back(fmt::format("{} keeps Sumac's variables from {}: it runs without Sumac, or without the tree",
-                                          looked.withheld, first->name));
+    choice.warnings.push_back(
+        fmt::format("{} keeps Sumac's variables from {}: it runs without Sumac, or without the tree", looked.withheld,
+                    first->name));
   if (!looked.unknown_option.empty() && !choice.reason.empty())
     choice.reason += fmt::format(" ({} is no option that is known here)", looked.unknown_option);
   return choice;

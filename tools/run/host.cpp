@@ -54,8 +54,8 @@ Result<std::vector<launch::Daemon>> start_daemons(const Settings& settings, cons
   if (const auto node = get(settings, "node"); !node.empty()) {
     auto own = net::address_towards(net::host_of(manager), interrupt_fd);
     if (!own) return within("address towards the manager", own.error());
-    std::vector<std::string> words{bin + "/sharp_an", "--name",         node, "--manager", manager,
-                                   "--listen",        net::format_address(own->address)};
+    std::vector<std::string> words{
+        bin + "/sharp_an", "--name", node, "--manager", manager, "--listen", net::format_address(own->address)};
     if (!own->device.empty()) words.insert(words.end(), {"--device", own->device});
     if (const auto transport = get(settings, "transport"); !transport.empty())
       words.insert(words.end(), {"--transport", transport});

@@ -29,8 +29,8 @@ Result<> check_host_name(std::string_view name) {
   if (name.empty() || name[0] == '-' || !std::ranges::all_of(name, is_letter_of_names))
     return fail(Errc::invalid, "'{}' is no host's name", name);
   if (name.size() > kNameMax)
-    return fail(Errc::invalid, "'{}' is no host's name: it has {} letters, and the longest name has {}", name, name.size(),
-                kNameMax);
+    return fail(Errc::invalid, "'{}' is no host's name: it has {} letters, and the longest name has {}", name,
+                name.size(), kNameMax);
   for (std::string_view rest = name; !rest.empty();) {
     const auto label = rest.substr(0, rest.find('.'));
     if (label.size() > kLabelMax)
@@ -137,7 +137,8 @@ Result<std::vector<HostEntry>> parse_host_list(std::string_view text) {
 }
 
 std::vector<std::string> fabric_names(const std::vector<HostEntry>& hosts) {
-  constexpr std::size_t kShort = 50;  // The host's node has a longer name, and a fabric's names have at most 63 letters.
+  constexpr std::size_t kShort =
+      50;  // The host's node has a longer name, and a fabric's names have at most 63 letters.
   const auto fits = [](std::string_view name) {
     return name.size() <= kShort && std::ranges::all_of(name, is_letter_of_names);
   };

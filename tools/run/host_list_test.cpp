@@ -79,16 +79,19 @@ TEST(HostList, a_name_is_as_long_as_the_domain_name_system_has_them) {
   const std::string label(63, 'a'), longest = label + "." + label + "." + label + "." + std::string(61, 'b');
   ASSERT_EQ(longest.size(), 253u);
   EXPECT_EQ(text_of(*parse_host_list(longest + ":2")), longest + ":2 ");
-  EXPECT_THAT(parse_host_list(longest + "b").error().context, HasSubstr("it has 254 letters, and the longest name has 253"));
+  EXPECT_THAT(parse_host_list(longest + "b").error().context,
+              HasSubstr("it has 254 letters, and the longest name has 253"));
   EXPECT_EQ(text_of(*parse_host_list(label)), label + " ");
-  EXPECT_THAT(parse_host_list(label + "a.b").error().context, HasSubstr("64 letters without a dot, and the most are 63"));
+  EXPECT_THAT(parse_host_list(label + "a.b").error().context,
+              HasSubstr("64 letters without a dot, and the most are 63"));
   EXPECT_EQ(text_of(*parse_hostfile(longest, "hosts")), longest + " ");
   EXPECT_EQ(text_of(*parse_hostfile("[fd00::1] slots=2", "hosts")), "fd00::1:2 ");
 }
 
 TEST(HostList, names_in_the_fabric_are_short_and_differ) {
   const std::string zone = ".europe-west4-a.c.a-project-of-many-letters.internal";
-  const std::vector<HostEntry> hosts{{"a"}, {"vm1" + zone}, {"b" + zone}, {"b"}, {"fd00::1"}, {std::string(63, 'x')}, {"host-6"}};
+  const std::vector<HostEntry> hosts{{"a"},       {"vm1" + zone},         {"b" + zone}, {"b"},
+                                     {"fd00::1"}, {std::string(63, 'x')}, {"host-6"}};
   EXPECT_EQ(fabric_names(hosts), (std::vector<std::string>{"a", "vm1", "host-3", "b", "host-5", "host-6-", "host-6"}));
 }
 

@@ -17,7 +17,7 @@ std::string node_on(const std::string& host);
 
 struct ManagerOfRun {
   std::vector<std::string> hosts;
-  std::size_t nodes = 1;  ///< The first so many hosts have a node.
+  std::size_t nodes = 1;         ///< The first so many hosts have a node.
   net::SocketAddress address{};  ///< The hosts reach it there.
   std::string directory;
   bool allow_insecure = false;

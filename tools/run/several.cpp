@@ -104,7 +104,8 @@ Result<> start_several(const SeveralHosts& several, std::vector<launch::Daemon>&
   std::vector<HostStart> starts;
   for (std::size_t i = 0; i < several.hosts.size(); ++i) {
     const auto& name = wanted.hosts[i];
-    HostStart start{several.hosts[i].name, {{"directory", directory_on_hosts(directory)}, {"host", name}, {"manager", manager->endpoint}}};
+    HostStart start{several.hosts[i].name,
+                    {{"directory", directory_on_hosts(directory)}, {"host", name}, {"manager", manager->endpoint}}};
     if (i < several.nodes) start.settings["node"] = node_on(name);
     if (!several.transport.empty()) start.settings["transport"] = several.transport;
     if (several.allow_insecure) start.settings["allow_insecure"] = "1";

@@ -14,7 +14,9 @@ TEST(Task, a_launchers_task_is_known_by_its_variables) {
   } rows[] = {
       {"nobody's", {"HOME=/root"}, std::nullopt},
       {"of srun", {"SLURM_JOB_ID=5", "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=3"}, Task{3, 4, "srun"}},
-      {"of srun with PMI", {"PMI_RANK=1", "PMI_SIZE=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID=1"}, Task{1, 2, "srun"}},
+      {"of srun with PMI",
+       {"PMI_RANK=1", "PMI_SIZE=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID=1"},
+       Task{1, 2, "srun"}},
       {"the only one of a step", {"SLURM_STEP_NUM_TASKS=1", "SLURM_PROCID=0"}, std::nullopt},
       {"a batch script", {"SLURM_JOB_ID=5", "SLURM_NTASKS=8", "SLURM_PROCID=0"}, std::nullopt},
       {"of Open MPI", {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"}, Task{0, 2, "the MPI launcher"}},

@@ -109,7 +109,7 @@ TEST_F(World, EachCallOfTheDriverMayFail) {
   });
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
   EXPECT_THAT(ended[1].err, HasSubstr("cuMemcpyDtoHAsync: out of memory (2)"));
-  EXPECT_THAT(ended[0].err, HasSubstr("rank 1 gave up (its own output says why)"));
+  EXPECT_THAT(ended[0].err, HasSubstr("rank 1 (host h2) gave up (its own output says why)"));
 }
 
 /// A list of three ranges of device memory (or the host's), each an allocation of its own, neither equal nor in the
