@@ -52,7 +52,8 @@ Result<PageAddress> ask_for_page(const std::string& endpoint) {
       endpoint, [](auto& stub, auto& context, auto& to) { return stub.Page(&context, {}, &to); }, reply);
   if (!status) return tl::unexpected(status.error());
   switch (status->error_code()) {
-    case grpc::StatusCode::OK: return PageAddress{reply.site(), reply.token(), reply.life_s(), reply.is_operator()};
+    case grpc::StatusCode::OK:
+      return PageAddress{reply.site(), reply.name(), reply.token(), reply.life_s(), reply.is_operator()};
     case grpc::StatusCode::UNIMPLEMENTED:
       return fail(Errc::unsupported, "the manager at {} is older than its page: install the same version everywhere",
                   endpoint);

@@ -12,7 +12,7 @@ Result<nlohmann::json> ask_manager(const std::string& endpoint);
 
 /// The page of a manager: its address and a token for the caller.
 struct PageAddress {
-  std::string site, token;
+  std::string site, name, token;
   std::uint64_t life_s = 0;
   bool is_operator = false;
 };

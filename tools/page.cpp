@@ -19,7 +19,7 @@ constexpr const char* kHelp =
     "own jobs, an operator (root and the manager's user) sees all. Show it to nobody, and paste it into no log.\n"
     "\n"
     "  --manager   where sharp_am is [SUMAC_HOSTD_MANAGER, else that of `sumac up`, else sharp_am's own default]\n"
-    "  --json      site, token, life_s and operator as JSON\n"
+    "  --json      site, name (what the Host header must say), token, life_s and operator as JSON\n"
     "\n"
     "sharp_am serves a page if it has --page-listen. Your user is proven by the unix socket; over TCP it takes an\n"
     "administrator's certificate. Exit status 0: printed. 1: there is no address for you. 2: wrong usage.\n";
@@ -36,7 +36,7 @@ void print_words(const PageAddress& page) {
                "The page is at a unix socket, which a browser cannot open: connect a port of the browser's machine to "
                "it,\n  ssh -N -L 9510:{} {}\nand open\n",
                page.site.substr(kUnix.size()), host_name());
-    fmt::print("http://127.0.0.1:9510/#token={}\n", page.token);
+    fmt::print("http://{}:9510/#token={}\n", page.name, page.token);
     return;
   }
   fmt::print("{}/#token={}\n", page.site, page.token);
@@ -69,11 +69,12 @@ int page_command(const Arguments& arguments) {
   const auto page = ask_for_page(endpoint);
   if (!page) return complain("page: " + page.error().context);
   if (as_json)
-    fmt::print(
-        "{}\n",
-        nlohmann::json{
-            {"site", page->site}, {"token", page->token}, {"life_s", page->life_s}, {"operator", page->is_operator}}
-            .dump());
+    fmt::print("{}\n", nlohmann::json{{"site", page->site},
+                                      {"name", page->name},
+                                      {"token", page->token},
+                                      {"life_s", page->life_s},
+                                      {"operator", page->is_operator}}
+                           .dump());
   else
     print_words(*page);
   return 0;

@@ -35,7 +35,8 @@ export async function get(path) {
   if (tags.has(path)) headers['If-None-Match'] = tags.get(path);
   const answer = await fetch(`/api/v1/${path}`, { headers, cache: 'no-store', signal: AbortSignal.timeout(kPatience) });
   if (answer.status === 304) return bodies.get(path);
-  if (answer.status === 401) throw new Refused();
+  // 421: the manager was started again, under another name.
+  if (answer.status === 401 || answer.status === 421) throw new Refused();
   if (answer.status === 404) throw new Missing();
   if (!answer.ok) throw new Error(`${answer.status}`);
   const body = await answer.json();

@@ -41,7 +41,7 @@ Result<> page_clients(const std::string& am, const Scale& scale, Report& report)
     if (!status.ok()) return within("page", control::from_status(status));
   }
   const auto port = static_cast<std::uint16_t>(std::stoi(page.site().substr(page.site().rfind(':') + 1)));
-  PageClients clients(port, page.token(), kClients);
+  PageClients clients(port, page.name(), page.token(), kClients);
   std::vector<double> with, without, warm;
   if (auto done = begin_for((*site)->fleet, scale.hosts, scale.page_block / 2, warm); !done) return done;
   for (std::size_t block = 0; block < 2 * scale.page_blocks; ++block) {

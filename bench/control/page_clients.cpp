@@ -23,8 +23,8 @@ std::string header_of(const std::string& answer, std::string_view name) {
 
 }  // namespace
 
-PageClients::PageClients(std::uint16_t port, std::string token, std::size_t count)
-    : port_(port), token_(std::move(token)), clients_(count) {
+PageClients::PageClients(std::uint16_t port, std::string host, std::string token, std::size_t count)
+    : port_(port), host_(std::move(host)), token_(std::move(token)), clients_(count) {
   const Time now = monotonic_now();
   for (std::size_t i = 0; i < count; ++i) clients_[i].due = now + kEvery * i / count;
   thread_ = std::thread([this] { run(); });
@@ -72,7 +72,7 @@ Result<std::string> PageClients::get(Client& client, const std::string& path) {
   if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return fail_errno("connect to the page");
   auto request =
-      fmt::format("GET /api/v1/{} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n", path, port_, token_);
+      fmt::format("GET /api/v1/{} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n", path, host_, token_);
   if (const auto tag = client.tags.find(path); tag != client.tags.end())
     request += "If-None-Match: " + tag->second + "\r\n";
   request += "\r\n";

@@ -14,8 +14,8 @@ namespace sumac::bench {
 
 class PageClients {
  public:
-  /// `port` is on loopback.
-  PageClients(std::uint16_t port, std::string token, std::size_t count);
+  /// `port` is on loopback; `host` is what the Host header must say.
+  PageClients(std::uint16_t port, std::string host, std::string token, std::size_t count);
   ~PageClients();
 
   /// While they rest, they ask nothing.
@@ -36,6 +36,7 @@ class PageClients {
   Result<std::string> get(Client& client, const std::string& path);
 
   std::uint16_t port_;
+  std::string host_;
   std::string token_;
   std::vector<Client> clients_;
   std::atomic<bool> resting_ = true, ending_ = false;

@@ -71,9 +71,9 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (std::ranges::any_of(config.devices, wire::is_control))
     return fail(Errc::invalid, "--devices: names with commas between, and no control characters");
   auto metrics = metrics::Exporter::start(
-      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
+      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token, &log},
+      [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
-  if (*metrics) SUMAC_INFO(log, "metrics at {}", (*metrics)->address());
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());
   limit_clients(*sockets, config, log);

@@ -21,14 +21,6 @@ namespace {
 
 constexpr std::size_t kTokenBytesMin = 16;
 
-/// An address of either family.
-struct TcpAddress {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  bool loopback = false;
-  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
-};
-
 Result<TcpAddress> parse_tcp(const std::string& option, const std::string& text) {
   const auto wrong = [&] {
     return fail(Errc::invalid, "--{}-listen {}: give 127.0.0.1:PORT, another ADDRESS:PORT in numbers, or unix:PATH",
@@ -126,6 +118,7 @@ Result<Listener> Listener::open(const ListenOptions& options) {
   const bool is_unix = options.listen.starts_with("unix:");
   auto opened = is_unix ? listener.open_unix(options) : listener.open_tcp(options);
   if (!opened) return tl::unexpected(opened.error());
+  if (options.log != nullptr && listener.fd) SUMAC_INFO(*options.log, "{} at {}", options.name, listener.address);
   return listener;
 }
 
@@ -180,18 +173,37 @@ Result<> Listener::open_tcp(const ListenOptions& options) {
                 options.listen.substr(options.listen.rfind(':')));
   if (has_tls)
     if (auto loaded = load_tls(options); !loaded) return loaded;
-  fd = UniqueFd(::socket(wanted->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return fail_errno("socket");
-  if (::bind(fd.get(), wanted->get(), wanted->length) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
-    if (errno == EADDRINUSE)
-      return fail(Errc::exists,
-                  "--{}-listen {}: another process has this port (`ss -ltnp` shows it): choose another port",
-                  options.name, options.listen);
-    return within(fmt::format("--{}-listen {}", options.name, options.listen), fail_errno("listen").value());
+  wanted_ = *wanted;
+  name_ = options.name;
+  address = options.listen;
+  if (const auto bound = bind_tcp(); !bound) {
+    if (bound.error().code != Errc::exists || options.log == nullptr)
+      return within(fmt::format("--{}-listen {}", options.name, options.listen), bound.error());
+    log_ = options.log;
+    SUMAC_WARN(*log_, "--{}-listen {}: {}; until it is free there is none; we try again each second", name_, address,
+               bound.error().context);
   }
-  address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port_of(fd.get()));
   return {};
+}
+
+Result<> Listener::bind_tcp() {
+  UniqueFd made(::socket(wanted_.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (!made || ::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return fail_errno("socket");
+  if (::bind(made.get(), wanted_.get(), wanted_.length) != 0 || ::listen(made.get(), SOMAXCONN) != 0) {
+    if (errno == EADDRINUSE)
+      return fail(Errc::exists, "another process has this port (`ss -ltnp` shows it): choose another port");
+    return fail_errno("listen");
+  }
+  address = fmt::format("{}:{}", address.substr(0, address.rfind(':')), port_of(made.get()));
+  fd = std::move(made);
+  return {};
+}
+
+bool Listener::listen_again() {
+  if (!bind_tcp()) return false;
+  SUMAC_INFO(*log_, "{} at {}", name_, address);
+  return true;
 }
 
 Result<> Listener::load_tls(const ListenOptions& options) {

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kFullPause = Millis(100);
 /// So many connections are accepted before the others are served again.
 constexpr int kAcceptedAtOnce = 16;
+constexpr Duration kPortPause = Seconds(1);
 
 /// The daemon needs descriptors for its own work, which strangers must not use up.
 std::size_t connections_at_most(std::size_t wanted) {
@@ -81,17 +82,18 @@ bool Server::accept_some(Time now) {
 }
 
 void Server::run() {
-  Time accept_at{};
+  Time accept_at{}, listen_at = listener_.fd ? kNever : monotonic_now() + kPortPause;
   std::vector<pollfd> fds;
   while (!stopping_) {
     Time now = monotonic_now();
+    if (now >= listen_at) listen_at = listener_.listen_again() ? kNever : now + kPortPause;
     const bool accepts = now >= accept_at;
     fds.clear();
     fds.push_back({stop_.fd(), POLLIN, 0});
     fds.push_back({accepts ? listener_.fd.get() : -1, POLLIN, 0});
     for (const auto& one : connections_) fds.push_back({one->fd(), one->events(), 0});
-    const Time due =
-        std::min(accepts ? kNever : accept_at, connections_.empty() ? kNever : connections_[0]->deadline());
+    const Time due = std::min(
+        {listen_at, accepts ? kNever : accept_at, connections_.empty() ? kNever : connections_[0]->deadline()});
     ::poll(fds.data(), fds.size(), control::poll_timeout(now, due));
 
     for (std::size_t i = 0; i < connections_.size(); ++i)

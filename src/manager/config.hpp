@@ -148,10 +148,11 @@ inline constexpr Option<Config> kOptions[] = {
                                    "File whose first line clients of /metrics send as bearer token; nobody else may "
                                    "read it.")
         .alias("metrics_token"),
-    option<&Config::page_listen>("SUMAC_AM_PAGE_LISTEN", "",
-                                 "Where browsers find the page of this manager: 127.0.0.1:PORT or unix:PATH; another "
-                                 "address needs page_cert and page_key; `sumac page` prints the address with its "
-                                 "token; none: no page.")
+    option<&Config::page_listen>(
+        "SUMAC_AM_PAGE_LISTEN", "",
+        "Where browsers find the page of this manager: 127.0.0.1:PORT (0: any) or unix:PATH; another "
+        "address needs page_cert and page_key; `sumac page` prints the address with its "
+        "token; none: no page.")
         .alias("page_listen"),
     option<&Config::page_cert>("SUMAC_AM_PAGE_CERT", "", "Certificate of the page (PEM): it is served by TLS.")
         .alias("page_cert"),

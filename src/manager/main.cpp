@@ -159,14 +159,13 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (auto legal = control::check_endpoints(config.listen, config.allow_insecure, tls->get()); !legal)
     return within("--listen", legal.error());
   auto metrics = metrics::Exporter::start(
-      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
+      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token, &log},
+      [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
-  if (*metrics) SUMAC_INFO(log, "metrics at {}", (*metrics)->address());
-  auto page =
-      page::Page::start({config.page_listen, config.page_cert, config.page_key, std::string(control::version_text())},
-                        [&wake] { wake->set(); });
+  auto page = page::Page::start(
+      {config.page_listen, config.page_cert, config.page_key, std::string(control::version_text()), &log},
+      [&wake] { wake->set(); });
   if (!page) return tl::unexpected(page.error());
-  if (*page) SUMAC_INFO(log, "page at {}: `sumac page` prints the address for a browser", (*page)->address());
   auto users = control::DaemonUsers::parse(config.daemon_users);
   if (!users) return tl::unexpected(users.error());
   if (config.renew * 2 > config.lease)

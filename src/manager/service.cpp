@@ -189,6 +189,7 @@ class Service::Door final : public control::v1::Manager::CallbackService {
       auto ticket = service_.page_ticket(caller);
       if (!ticket) return tl::unexpected(ticket.error());
       reply->set_site(ticket->site);
+      reply->set_name(ticket->name);
       reply->set_token(ticket->token);
       reply->set_life_s(static_cast<std::uint64_t>(std::chrono::duration_cast<Seconds>(ticket->life).count()));
       reply->set_is_operator(caller.is_operator());
@@ -219,7 +220,7 @@ class Service::Door final : public control::v1::Manager::CallbackService {
 Result<page::Ticket> Service::page_ticket(const control::Caller& caller) {
   if (page_ == nullptr)
     return fail(Errc::not_found,
-                "this manager serves no page: start it with --page-listen 127.0.0.1:9510 (SUMAC_AM_PAGE_LISTEN)");
+                "this manager serves no page: start it with --page-listen 127.0.0.1:0 (SUMAC_AM_PAGE_LISTEN)");
   if (!caller.uid && !caller.is_operator())
     return fail(Errc::denied,
                 "nothing proves which user {} is: ask on the manager's machine by its unix socket, or with an "

@@ -1,14 +1,21 @@
 #include "metrics/exporter.hpp"
 
+#include "http/host.hpp"
+
 namespace sumac::metrics {
 
 Result<std::unique_ptr<Exporter>> Exporter::start(const Options& options, std::function<void()> wake,
                                                   const ExporterLimits& limits) {
   if (options.listen.empty()) return std::unique_ptr<Exporter>{};
-  auto listener = http::Listener::open(
-      {.name = "metrics", .listen = options.listen, .cert = options.cert, .key = options.key, .token = options.token});
+  auto listener = http::Listener::open({.name = "metrics",
+                                        .listen = options.listen,
+                                        .cert = options.cert,
+                                        .key = options.key,
+                                        .token = options.token,
+                                        .log = options.log});
   if (!listener) return tl::unexpected(listener.error());
-  std::unique_ptr<Exporter> exporter(new Exporter(listener->token, std::move(wake), limits.loop));
+  std::unique_ptr<Exporter> exporter(
+      new Exporter(listener->token, listener->address.starts_with("unix:"), std::move(wake), limits.loop));
   auto server =
       http::Server::start(*std::move(listener), "metrics",
                           [raw = exporter.get()](const http::Request& request) { return raw->respond(request); },
@@ -28,6 +35,11 @@ Exporter::~Exporter() {
 }
 
 http::Response Exporter::respond(const http::Request& request) {
+  // Without a token the metrics are on loopback, or at a unix socket that no browser reaches. A script of another site
+  // whose name leads here could read them in a browser of this machine.
+  if (const auto host = request.header("Host"); token_.empty() && !is_unix_ && request.header_count("Host") != 0 &&
+                                                !(host && http::is_loopback(http::host_of(*host))))
+    return {.status = 421, .body = "Ask for localhost or 127.0.0.1 in the Host header, or set --metrics-token.\n"};
   if (!token_.empty() && !http::has_bearer(request, token_))
     return {.status = 401,
             .body = "This server wants the bearer token of its --metrics-token file.\n",

@@ -21,6 +21,7 @@ struct Options {
   std::string listen;         ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
   std::string cert{}, key{};  ///< PEM files of the server's certificate (with its chain) and its private key.
   std::string token{};        ///< A file: clients must send its text as their bearer token.
+  const Logger* log = nullptr;  ///< As in http::ListenOptions; it also says where the metrics are.
 };
 
 struct ExporterLimits {
@@ -46,12 +47,13 @@ class Exporter {
   const std::string& address() const noexcept { return server_->address(); }
 
  private:
-  Exporter(std::string token, std::function<void()> wake, Duration loop)
-      : token_(std::move(token)), wake_(std::move(wake)), loop_(loop) {}
+  Exporter(std::string token, bool is_unix, std::function<void()> wake, Duration loop)
+      : token_(std::move(token)), is_unix_(is_unix), wake_(std::move(wake)), loop_(loop) {}
   http::Response respond(const http::Request& request);
   std::optional<std::string> ask();
 
   std::string token_;
+  bool is_unix_;
   std::function<void()> wake_;
   Duration loop_;
 

@@ -24,7 +24,7 @@ using http::test::say;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr const char* kRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+constexpr const char* kRequest = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// A daemon's loop: it answers each wake-up with a page whose number counts the pages.
 class Loop {
@@ -105,9 +105,9 @@ TEST(Exporter, anything_else_gets_an_answer_that_says_so_and_no_page) {
     const char* request;
     const char* answer;
   } rows[] = {
-      {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 404 "},
-      {"GET /metrics/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 404 "},
-      {"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", "HTTP/1.1 4"},
+      {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 404 "},
+      {"GET /metrics/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 404 "},
+      {"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n", "HTTP/1.1 4"},
       {"nonsense\r\n\r\n", "HTTP/1.1 400 "},
   };
   for (const auto& row : rows) {
@@ -129,7 +129,7 @@ TEST(Exporter, slow_clients_hold_nobody_up) {
     EXPECT_THAT(get(loop.port()), HasSubstr("sumac_pages_total"));
   }
   EXPECT_EQ(rest_of(slow.front()), "") << "the oldest was closed";
-  say(slow.back(), "TP/1.1\r\nHost: x\r\n\r\n");
+  say(slow.back(), "TP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(rest_of(slow.back()), HasSubstr("sumac_pages_total")) << "a slow one is served once its request is whole";
 }
 
@@ -163,7 +163,7 @@ TEST(Exporter, a_token_is_demanded_where_one_is_set) {
   const std::string token = "0123456789abcdef0123";
   Loop loop({.listen = "127.0.0.1:0", .token = folder.file("token", token + "\n")});
   const auto with = [&](const std::string& line) {
-    return get(loop.port(), "GET /metrics HTTP/1.1\r\nHost: x\r\n" + line + "\r\n");
+    return get(loop.port(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + line + "\r\n");
   };
   for (const auto& wrong :
        {std::string(), std::string("Authorization: Bearer\r\n"), "Authorization: Bearer " + token + "0\r\n",
@@ -212,7 +212,7 @@ std::string get_by_tls(std::uint16_t port, const std::string& ca, const std::str
   const auto fd = connect_to(port);
   SSL_set_fd(ssl.get(), fd.get());
   if (SSL_connect(ssl.get()) != 1) return "no handshake";
-  const auto request = "GET /metrics HTTP/1.1\r\nHost: x\r\n" + line + "\r\n";
+  const auto request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + line + "\r\n";
   EXPECT_EQ(SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())), static_cast<int>(request.size()));
   std::string text;
   char bytes[4096];

@@ -83,9 +83,9 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = check(config, tls->get()); !legal) return legal;
   auto metrics = metrics::Exporter::start(
-      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token}, [&wake] { wake->set(); });
+      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token, &log},
+      [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
-  if (*metrics) SUMAC_INFO(log, "metrics at {}", (*metrics)->address());
 
   const auto processors = parse_processors(config.pin);
   if (!processors) return within("--pin", processors.error());

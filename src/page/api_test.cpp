@@ -33,6 +33,8 @@ std::string header_of(const http::Response& response, const std::string& name) {
 }
 
 /// A page with three hosts, one node, and a job of each of two users.
+constexpr const char* kHost = "drawn.localhost:9510";
+
 class PageApi : public testing::Test {
  protected:
   PageApi() {
@@ -84,7 +86,7 @@ class PageApi : public testing::Test {
 
   http::Response get(const std::string& path, const std::string& token, std::map<std::string, std::string> query = {},
                      std::map<std::string, std::string> more = {}) {
-    more.emplace("Host", "127.0.0.1:9510");
+    more.emplace("Host", kHost);
     if (!token.empty()) more.emplace("Authorization", "Bearer " + token);
     return api.respond(request_of(path, more, std::move(query)));
   }
@@ -94,7 +96,7 @@ class PageApi : public testing::Test {
     return json::parse(response.body);
   }
 
-  Guard guard{"127.0.0.1:9510", nullptr};
+  Guard guard{"127.0.0.1:9510", nullptr, "drawn.localhost"};
   Tokens tokens;
   Model model;
   int asked = 0;
@@ -140,27 +142,29 @@ TEST_F(PageApi, a_stranger_gets_no_data) {
     std::map<std::string, std::string> headers;
     int status;
   } rows[] = {
-      {"no token", {{"Host", "127.0.0.1:9510"}}, 401},
-      {"no such token", {{"Host", "127.0.0.1:9510"}, {"Authorization", "Bearer " + std::string(64, 'a')}}, 401},
-      {"another scheme", {{"Host", "127.0.0.1:9510"}, {"Authorization", "Basic " + root}}, 401},
-      {"a token in a cookie", {{"Host", "127.0.0.1:9510"}, {"Cookie", "token=" + root}}, 401},
+      {"no token", {{"Host", kHost}}, 401},
+      {"no such token", {{"Host", kHost}, {"Authorization", "Bearer " + std::string(64, 'a')}}, 401},
+      {"another scheme", {{"Host", kHost}, {"Authorization", "Basic " + root}}, 401},
+      {"a token in a cookie", {{"Host", kHost}, {"Cookie", "token=" + root}}, 401},
       {"a name that leads here", {{"Host", "evil.example:9510"}, {"Authorization", "Bearer " + root}}, 421},
-      {"a name that begins like ours", {{"Host", "127.0.0.1.evil.example"}, {"Authorization", "Bearer " + root}}, 421},
+      {"an address that others served before", {{"Host", "127.0.0.1:9510"}, {"Authorization", "Bearer " + root}}, 421},
+      {"the name of an earlier manager", {{"Host", "other.localhost:9510"}, {"Authorization", "Bearer " + root}}, 421},
+      {"a name that begins like ours",
+       {{"Host", "drawn.localhost.evil.example"}, {"Authorization", "Bearer " + root}},
+       421},
       {"a name behind brackets", {{"Host", "[::1]evil.example"}, {"Authorization", "Bearer " + root}}, 421},
-      {"a port that is none", {{"Host", "127.0.0.1:x"}, {"Authorization", "Bearer " + root}}, 421},
-      {"a port and more", {{"Host", "127.0.0.1:9510:1"}, {"Authorization", "Bearer " + root}}, 421},
+      {"a port that is none", {{"Host", "drawn.localhost:x"}, {"Authorization", "Bearer " + root}}, 421},
+      {"a port and more", {{"Host", "drawn.localhost:9510:1"}, {"Authorization", "Bearer " + root}}, 421},
       {"no Host", {{"Authorization", "Bearer " + root}}, 421},
       {"another site's page",
-       {{"Host", "127.0.0.1:9510"}, {"Authorization", "Bearer " + root}, {"Origin", "http://evil.example"}},
+       {{"Host", kHost}, {"Authorization", "Bearer " + root}, {"Origin", "http://evil.example"}},
        403},
       {"another port's page",
-       {{"Host", "127.0.0.1:9510"}, {"Authorization", "Bearer " + root}, {"Origin", "http://127.0.0.1:80"}},
+       {{"Host", kHost}, {"Authorization", "Bearer " + root}, {"Origin", "http://drawn.localhost:80"}},
        403},
-      {"a page without an origin",
-       {{"Host", "127.0.0.1:9510"}, {"Authorization", "Bearer " + root}, {"Origin", "null"}},
-       403},
+      {"a page without an origin", {{"Host", kHost}, {"Authorization", "Bearer " + root}, {"Origin", "null"}}, 403},
       {"a browser that says so",
-       {{"Host", "127.0.0.1:9510"}, {"Authorization", "Bearer " + root}, {"Sec-Fetch-Site", "cross-site"}},
+       {{"Host", kHost}, {"Authorization", "Bearer " + root}, {"Sec-Fetch-Site", "cross-site"}},
        403},
   };
   for (const auto& row : rows)
@@ -264,7 +268,7 @@ TEST_F(PageApi, a_wrong_query_is_told) {
     EXPECT_EQ(response.status, 400) << row.path;
     EXPECT_TRUE(json::parse(response.body).contains("error"));
   }
-  EXPECT_EQ(api.respond(request_of("/", {{"Host", "localhost"}}, {}, "POST")).status, 405);
+  EXPECT_EQ(api.respond(request_of("/", {{"Host", kHost}}, {}, "POST")).status, 405);
 }
 
 TEST_F(PageApi, a_loop_that_stands_still_is_reported) {

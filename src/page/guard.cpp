@@ -2,22 +2,12 @@
 
 #include <openssl/x509v3.h>
 
-#include <algorithm>
+#include "http/host.hpp"
 
 namespace sumac::page {
 namespace {
 
-/// Returns the host of "host", "host:port" or "[v6]:port", in small letters; "" if the text is none of these.
-std::string host_of(std::string_view text) {
-  const bool has_brackets = text.starts_with('[');
-  const auto end = has_brackets ? text.find(']') + 1 : std::min(text.find(':'), text.size());
-  std::string host(text.substr(0, end));
-  std::ranges::transform(host, host.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-  const auto legal = has_brackets ? "[]0123456789abcdef:." : "abcdefghijklmnopqrstuvwxyz0123456789-._";
-  const auto port = text.substr(host.size());
-  const bool is_port = port.empty() || (port.starts_with(':') && port.find_first_not_of("0123456789", 1) == port.npos);
-  return host.find_first_not_of(legal) == host.npos && is_port ? host : std::string();
-}
+using http::host_of;
 
 std::string without_brackets(const std::string& host) {
   return host.size() > 2 && host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
@@ -45,26 +35,31 @@ http::Response refusal(int status, std::string words) {
 
 }  // namespace
 
-Guard::Guard(const std::string& listen, Certificate certificate) : certificate_(std::move(certificate)) {
+Guard::Guard(const std::string& listen, Certificate certificate, std::string name)
+    : name_(std::move(name)), certificate_(std::move(certificate)) {
   if (listen.starts_with("unix:")) {
     site_ = listen;
     return;
   }
+  const auto port = listen.substr(listen.rfind(':'));
+  if (!certificate_) {
+    site_ = "http://" + name_ + port;
+    return;
+  }
   own_ = host_of(listen);
   if (own_ == "localhost") own_ = "127.0.0.1";
-  const auto port = listen.substr(listen.rfind(':'));
-  const auto named = is_any(own_) && certificate_ ? first_name(certificate_.get()) : std::string();
-  site_ = (certificate_ ? "https://" : "http://") + (named.empty() ? own_ : named) + port;
+  const auto named = is_any(own_) ? first_name(certificate_.get()) : std::string();
+  site_ = "https://" + (named.empty() ? own_ : named) + port;
 }
 
 bool Guard::is_ours(std::string_view text) const {
   const auto host = host_of(text);
   if (host.empty()) return false;
-  // A name that leads here from elsewhere is never one of these. The port is not compared, so that an ssh tunnel may
-  // have another one.
-  if (host == "127.0.0.1" || host == "localhost" || host == "[::1]") return true;
-  if (!own_.empty() && !is_any(own_) && host == own_) return true;
-  if (!certificate_) return false;
+  // The port is not compared, so that an ssh tunnel may have another one. In clear text any user of the machine can
+  // serve the same port while the manager is away, and a script that he leaves in a browser stays there; so only the
+  // name counts that was drawn at this start, under which nobody served anything before.
+  if (!certificate_) return host == name_;
+  if (http::is_loopback(host) || (!is_any(own_) && host == own_)) return true;
   const auto bare = without_brackets(host);
   return X509_check_host(certificate_.get(), bare.data(), bare.size(), 0, nullptr) == 1 ||
          X509_check_ip_asc(certificate_.get(), bare.c_str(), 0) == 1;

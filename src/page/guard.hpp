@@ -19,19 +19,21 @@ using Certificate = std::unique_ptr<X509, CertificateDelete>;
 
 class Guard {
  public:
-  /// `listen` is the address, with its port. `certificate`: null in clear text.
-  Guard(const std::string& listen, Certificate certificate);
+  /// `listen` is the address, with its port. `certificate`: null in clear text. `name` is the page's host in clear text.
+  Guard(const std::string& listen, Certificate certificate, std::string name);
 
   /// Returns the answer to a request that may not go on, or nothing. `has_data`: it asks for more than the page's own
   /// files.
   std::optional<http::Response> refuses(const http::Request& request, bool has_data) const;
-  /// The beginning of the page's addresses: "http://127.0.0.1:9510".
+  /// The beginning of the page's addresses: "http://NAME:9510"; of a unix socket "unix:PATH".
   const std::string& site() const noexcept { return site_; }
+  const std::string& name() const noexcept { return name_; }
 
  private:
   bool is_ours(std::string_view host) const;
 
-  std::string own_;  ///< The host of the address, without its port.
+  std::string name_;
+  std::string own_;  ///< The host of the address, without its port; with a certificate only.
   Certificate certificate_;
   std::string site_;
 };

@@ -5,6 +5,9 @@
 
 #include <vector>
 
+#include "base/secret.hpp"
+#include "http/host.hpp"
+
 namespace sumac::page {
 namespace {
 
@@ -13,6 +16,15 @@ constexpr std::size_t kNamesKept = 4096;
 std::int64_t wall_clock_at_origin() {
   const auto wall = std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch()).count();
   return wall - std::chrono::duration_cast<Millis>(monotonic_now().time_since_epoch()).count();
+}
+
+/// Browsers take every name below localhost for this machine, without asking anybody.
+Result<std::string> draw_name() {
+  auto bytes = draw_secret();
+  if (!bytes) return tl::unexpected(bytes.error());
+  std::string name;
+  for (const auto byte : *bytes) name += fmt::format("{:02x}", byte);
+  return name + ".localhost";
 }
 
 Certificate certificate_of(const http::Listener& listener) {
@@ -27,11 +39,22 @@ Certificate certificate_of(const http::Listener& listener) {
 Result<std::unique_ptr<Page>> Page::start(const Options& options, std::function<void()> wake,
                                           const PageLimits& limits) {
   if (options.listen.empty()) return std::unique_ptr<Page>{};
-  auto listener = http::Listener::open(
-      {.name = "page", .listen = options.listen, .cert = options.cert, .key = options.key, .token_from_file = false});
+  const auto host = http::host_of(options.listen);
+  if (options.cert.empty() && http::is_loopback(host) && host != "127.0.0.1" && host != "localhost" && host != "[::1]")
+    return fail(Errc::invalid, "--page-listen {}: without TLS browsers find the page at 127.0.0.1 or [::1] only",
+                options.listen);
+  auto listener = http::Listener::open({.name = "page",
+                                        .listen = options.listen,
+                                        .cert = options.cert,
+                                        .key = options.key,
+                                        .token_from_file = false,
+                                        .log = options.log});
   if (!listener) return tl::unexpected(listener.error());
-  std::unique_ptr<Page> page(
-      new Page(Guard(listener->address, certificate_of(*listener)), std::move(wake), limits, options.version));
+  auto certificate = certificate_of(*listener);
+  auto name = draw_name();
+  if (!name) return tl::unexpected(name.error());
+  std::unique_ptr<Page> page(new Page(Guard(listener->address, std::move(certificate), *std::move(name)),
+                                      std::move(wake), limits, options.version));
   auto server = http::Server::start(
       *std::move(listener), "page",
       [raw = page.get()](const http::Request& request) { return raw->api_.respond(request); }, limits.server);
@@ -97,7 +120,7 @@ bool Page::freshen() {
 Result<Ticket> Page::issue(const std::string& who, const Viewer& viewer) {
   auto token = tokens_.issue(who, viewer, monotonic_now());
   if (!token) return tl::unexpected(token.error());
-  return Ticket{guard_.site(), *std::move(token), Tokens::kLife};
+  return Ticket{guard_.site(), guard_.name(), *std::move(token), Tokens::kLife};
 }
 
 /// A directory service may take long, so each user is looked up once, and never by the manager's loop.

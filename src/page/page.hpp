@@ -25,6 +25,7 @@ struct Options {
   std::string listen;         ///< "127.0.0.1:9510", "unix:PATH"; empty: no page.
   std::string cert{}, key{};  ///< PEM files of the page's certificate and its private key.
   std::string version{};      ///< The manager's, to show.
+  const Logger* log = nullptr;  ///< As in http::ListenOptions; it also says where the page is.
 };
 
 struct PageLimits {
@@ -35,7 +36,8 @@ struct PageLimits {
 
 /// The address with which a person opens the page. It holds a secret.
 struct Ticket {
-  std::string site;  ///< "http://127.0.0.1:9510", or "unix:PATH".
+  std::string site;  ///< "http://NAME:9510", or "unix:PATH".
+  std::string name;  ///< The host that browsers must ask for, in clear text: "RANDOM.localhost".
   std::string token;
   Duration life{};
 };

@@ -185,10 +185,10 @@ class Page(unittest.TestCase):
         try:
             done = subprocess.run([ground.BIN / "sumac", "page", "--manager", house.manager], capture_output=True, text=True, check=True)
             self.assertIn(f"ssh -N -L 9510:{path}", done.stderr)
-            token = re.fullmatch(r"http://127\.0\.0\.1:9510/#token=([0-9a-f]{64})\n", done.stdout)[1]
+            name, token = re.fullmatch(r"http://([0-9a-f]{32}\.localhost):9510/#token=([0-9a-f]{64})\n", done.stdout).groups()
             with socket.socket(socket.AF_UNIX) as one:
                 one.connect(str(path))
-                one.sendall(f"GET /api/v1/overview HTTP/1.1\r\nHost: localhost:9510\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+                one.sendall(f"GET /api/v1/overview HTTP/1.1\r\nHost: {name}:9510\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
                 text = b""
                 while got := one.recv(1 << 16):
                     text += got
@@ -213,16 +213,13 @@ class Page(unittest.TestCase):
             house.close()
 
     def test_a_manager_does_not_start_where_its_page_would_be_open_or_cannot_be(self):
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            for address, says in {"0.0.0.0:0": "--page-listen 0.0.0.0:0: other machines reach this address: give --page-cert and --page-key with it",
-                                  f"127.0.0.1:{taken.getsockname()[1]}": "another process has this port", "here": "give 127.0.0.1:PORT"}.items():
-                done = subprocess.run([ground.BIN / "sharp_am", "--listen", f"unix:{ground.SCRATCH}/wrong.sock", "--page-listen", address], capture_output=True, text=True,
-                                      timeout=60, check=False)
-                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
-                self.assertIn(says, done.stderr)
-                self.assertIn("--page-listen", done.stderr)
+        for address, says in {"0.0.0.0:0": "--page-listen 0.0.0.0:0: other machines reach this address: give --page-cert and --page-key with it",
+                              "127.0.0.2:0": "browsers find the page at 127.0.0.1 or [::1] only", "here": "give 127.0.0.1:PORT"}.items():
+            done = subprocess.run([ground.BIN / "sharp_am", "--listen", f"unix:{ground.SCRATCH}/wrong.sock", "--page-listen", address], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+            self.assertIn(says, done.stderr)
+            self.assertIn("--page-listen", done.stderr)
 
 
 if __name__ == "__main__":

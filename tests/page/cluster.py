@@ -51,7 +51,7 @@ class Cluster(ground.House):
         return self.jobs[-1]
 
     def ticket(self, user=None):
-        """What `sumac page` says to a user: {"site", "token", ...}."""
+        """What `sumac page` says to a user: {"site", "name", "token", ...}."""
         return ticket(self.manager, user)
 
     def close(self):
@@ -78,9 +78,10 @@ def address(given):
 def ask(site, path, token=None, headers=None, method="GET"):
     """Returns (status, headers, text) of a request as no browser would make it."""
     host, port = re.fullmatch(r"https?://(.*):(\d+)", site).groups()
-    connection = http.client.HTTPConnection(host, int(port), timeout=60)
+    # A browser takes every name below localhost for this machine; Python's resolver may not.
+    connection = http.client.HTTPConnection("127.0.0.1" if host.endswith(".localhost") else host, int(port), timeout=60)
     try:
-        sent = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
+        sent = {"Host": f"{host}:{port}", **({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
         connection.putrequest(method, path, skip_host="Host" in sent)
         for name, value in sent.items():
             connection.putheader(name, value)
