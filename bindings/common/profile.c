@@ -1,6 +1,7 @@
 #include "bindings/common/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -201,14 +202,29 @@ static int64_t agree_on_zero(void) {
   return zero;
 }
 
-/* Returns 0, or the errno of what failed; then no file of ours is left. */
-static int write_file(const char* path, int64_t zero_ns, int64_t end_ns) {
+/* Writes a new file, which takes the name `name` in the folder once it is whole. In a folder that others may write, the
+ * name may be a link to a file of ours elsewhere: a rename replaces the link. Returns 0, or the errno of what failed;
+ * then no file of ours is left. */
+static int write_file(const char* name, int64_t zero_ns, int64_t end_ns) {
   if (0 != mkdir(mine.folder, 0777) && EEXIST != errno) {
     return errno;
   }
-  FILE* out = fopen(path, "w");
-  if (NULL == out) {
+  const int folder = open(mine.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) {
     return errno;
+  }
+  char fresh[64];
+  snprintf(fresh, sizeof(fresh), ".%s.%d", name, (int)getpid());
+  const int file = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  FILE* out = file < 0 ? NULL : fdopen(file, "w");
+  if (NULL == out) {
+    const int failed = errno;
+    if (file >= 0) {
+      (void)close(file);
+      (void)unlinkat(folder, fresh, 0);
+    }
+    (void)close(folder);
+    return failed;
   }
   const struct sumac_trace_process process = {.rank = mine.world.rank,
                                               .pid = (int)getpid(),
@@ -222,9 +238,13 @@ static int write_file(const char* path, int64_t zero_ns, int64_t end_ns) {
   if (0 != fclose(out) && 0 == failed) {
     failed = errno;
   }
-  if (0 != failed) {
-    (void)unlink(path);
+  if (0 == failed && 0 != renameat(folder, fresh, folder, name)) {
+    failed = errno;
   }
+  if (0 != failed) {
+    (void)unlinkat(folder, fresh, 0);
+  }
+  (void)close(folder);
   return failed;
 }
 
@@ -239,9 +259,9 @@ static void say_written(uint64_t dropped) {
 }
 
 static void write_trace(int64_t end_ns) {
-  char path[4096];
-  snprintf(path, sizeof(path), "%s/sumac-trace-%d.json", mine.folder, mine.world.rank);
-  const int failed = write_file(path, agree_on_zero(), end_ns);
+  char name[32];
+  snprintf(name, sizeof(name), "sumac-trace-%d.json", mine.world.rank);
+  const int failed = write_file(name, agree_on_zero(), end_ns);
   int64_t sums[2] = {0 != failed, (int64_t)sumac_trace_dropped(&mine.trace)};
   int64_t first = 0 != failed ? mine.world.rank : INT64_MAX;
   if (0 != sum(sums, 2) || 0 != min(&first, 1)) {
@@ -250,9 +270,9 @@ static void write_trace(int64_t end_ns) {
     say_written((uint64_t)sums[1]);
   } else if (first == mine.world.rank) {
     SUMAC_SAY(
-        "SUMAC_TRACE=%s: %d of %d ranks wrote no trace; this one cannot write %s: %s: name a folder that every rank "
+        "SUMAC_TRACE=%s: %d of %d ranks wrote no trace; this one cannot write %s/%s: %s: name a folder that every rank "
         "may write to",
-        mine.folder, (int)sums[0], mine.world.size, path, strerror(failed));
+        mine.folder, (int)sums[0], mine.world.size, mine.folder, name, strerror(failed));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "base/log.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -102,7 +103,14 @@ LogSink descriptor_sink(int fd) {
 
 namespace {
 Result<UniqueFd> open_log(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+  UniqueFd file(::open(path.c_str(), kFlags | O_NOFOLLOW, 0644));
+  // A link of another user would lead our lines into a file of his choice. One of root's is like /dev/stderr.
+  struct stat link {};
+  if (!file && errno == ELOOP && ::lstat(path.c_str(), &link) == 0 && (link.st_uid == 0 || link.st_uid == ::geteuid()))
+    file = UniqueFd(::open(path.c_str(), kFlags, 0644));
+  if (!file && errno == ELOOP)
+    return fail(Errc::denied, "log file {} is a link of another user: remove it, or name another file", path);
   if (!file) return fail_errno(fmt::format("cannot open log file {}", path));
   return file;
 }

@@ -268,7 +268,7 @@ TEST_F(PageApi, a_wrong_query_is_told) {
     EXPECT_EQ(response.status, 400) << row.path;
     EXPECT_TRUE(json::parse(response.body).contains("error"));
   }
-  EXPECT_EQ(api.respond(request_of("/", {{"Host", "localhost"}}, {}, "POST")).status, 405);
+  EXPECT_EQ(api.respond(request_of("/", {{"Host", kHost}}, {}, "POST")).status, 405);
 }
 
 TEST_F(PageApi, a_loop_that_stands_still_is_reported) {

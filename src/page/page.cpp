@@ -39,6 +39,10 @@ Certificate certificate_of(const http::Listener& listener) {
 Result<std::unique_ptr<Page>> Page::start(const Options& options, std::function<void()> wake,
                                           const PageLimits& limits) {
   if (options.listen.empty()) return std::unique_ptr<Page>{};
+  const auto host = http::host_of(options.listen);
+  if (options.cert.empty() && http::is_loopback(host) && host != "127.0.0.1" && host != "localhost" && host != "[::1]")
+    return fail(Errc::invalid, "--page-listen {}: without TLS browsers find the page at 127.0.0.1 or [::1] only",
+                options.listen);
   auto listener = http::Listener::open({.name = "page",
                                         .listen = options.listen,
                                         .cert = options.cert,
@@ -47,11 +51,6 @@ Result<std::unique_ptr<Page>> Page::start(const Options& options, std::function<
                                         .log = options.log});
   if (!listener) return tl::unexpected(listener.error());
   auto certificate = certificate_of(*listener);
-  const auto host = http::host_of(listener->address);
-  if (!certificate && !options.listen.starts_with("unix:") && host != "127.0.0.1" && host != "localhost" &&
-      host != "[::1]")
-    return fail(Errc::invalid, "--page-listen {}: without TLS browsers find the page at 127.0.0.1 or [::1] only",
-                options.listen);
   auto name = draw_name();
   if (!name) return tl::unexpected(name.error());
   std::unique_ptr<Page> page(new Page(Guard(listener->address, std::move(certificate), *std::move(name)),

@@ -89,6 +89,8 @@ def attack(rows, _args):
             rows.add(f"f06: exposure of {name}.service", "of 10", exposure(root, prefix, name), LIMIT)
             unit = (root / f"etc/systemd/system/{name}.service").read_text(encoding="utf-8")
             rows.add(f"f06: {name} runs as root", "services", int(f"User=sumac-{name.removeprefix('sharp_')}\n" not in unit), 0)
+            rows.add(f"f06: {name} stays down after some starts that failed", "services", int("StartLimitIntervalSec=0\n" not in unit.split("[Service]")[0]), 0)
+            rows.add(f"f06: {name} leaves a core with its keys", "services", int("LimitCORE=0\n" not in unit), 0)
     job_of_a_user(rows)
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A stranger must get nothing through a daemon that runs as root: no escape sequence into its log, no file of others overwritten by
---stats-file."""
+--stats-file or --log-file."""
 
 import os
 import signal
+import subprocess
 
 import common
 
@@ -40,6 +41,16 @@ def attack(rows, _args):
         stats.unlink()
     house.processes["sharp_an"].send_signal(signal.SIGUSR1)
     common.until(stats.exists, "the statistics are written where nobody is in the way", 20)
+
+    log = shared / "log"
+    common.Stranger(plant, str(log), str(victim), "link").result()
+    before = victim.read_bytes()
+    try:
+        subprocess.run([common.BIN / "sharp_an", "--name", "n", "--manager", house.manager, "--listen", "127.0.0.1:0", "--log-file", log, "--log-level", "5"],
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=3, check=False, preexec_fn=common.ground.dies_with_us)
+    except subprocess.TimeoutExpired:
+        pass  # the node runs, and has begun its log
+    rows.add("f07 --log-file writes through a stranger's link", "files", int(victim.read_bytes() != before), 0)
 
     command = [str(common.BIN / "sharp_an"), "--name", NAME, "--manager", house.manager, "--listen", "127.0.0.1:0"]
     common.Stranger(common.try_program, command).result()

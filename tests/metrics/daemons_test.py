@@ -226,7 +226,7 @@ class Daemons(unittest.TestCase):
 
         def scrape():
             with socket.create_connection(("127.0.0.1", port)) as one:
-                one.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                one.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 text = b""
                 while got := one.recv(1 << 16):
                     text += got
@@ -259,7 +259,7 @@ class Ends(unittest.TestCase):
                 port = house.port(program)
                 for _ in range(20):
                     clients.append(socket.create_connection(("127.0.0.1", port)))
-                    clients[-1].sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                    clients[-1].sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             for program in ("sharp_an", "sharp_am"):
                 process = house.processes.pop(program)
                 process.terminate()

@@ -156,6 +156,8 @@ Description=Sumac $name
 Documentation=man:$name(8)
 After=network-online.target
 Wants=network-online.target
+# Whoever holds a port of the daemon for some seconds must not keep it down for good.
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart=$program -O $config
@@ -165,6 +167,7 @@ RestartSec=1
 User=$user
 Group=$user
 LimitNOFILE=65536
+LimitCORE=0
 UMask=0077
 $directories
 

@@ -3,16 +3,21 @@
 #include "bindings/python/core/block.hpp"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "base/fd.hpp"
+#include "base/secret.hpp"
+#include "base/shared_file.hpp"
 #include "bindings/python/core/words.hpp"
 
 namespace sumac::python {
 namespace {
+
+constexpr const char* kPrefix = "sumac-python-";
 
 /// The name by which the other ranks open it, and whether it is one to remove.
 struct Offer {
@@ -34,7 +39,10 @@ Result<Offer> offer(std::size_t bytes, bool as_memfd) {
     made.fd.reset(::memfd_create("sumac-python", MFD_CLOEXEC));
     made.path = fmt::format("/proc/{}/fd/{}", ::getpid(), made.fd.get());
   } else {
-    made.path = fmt::format("/dev/shm/sumac-python-{}-{}", ::getuid(), ::getpid());
+    // Nobody else can take a name that he cannot guess.
+    auto part = draw_secret();
+    if (!part) return tl::unexpected(part.error());
+    made.path = fmt::format("/dev/shm/{}{}-{:02x}", kPrefix, ::getuid(), fmt::join(*part, ""));
     made.fd.reset(::open(made.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     made.has_name = static_cast<bool>(made.fd);
   }
@@ -85,10 +93,9 @@ Result<Block> Block::share(Exchange& exchange, const Members& members, std::size
     std::string complaint = mine ? "" : mine.error().context;
     Block block;
     if (complaint.empty() && !path.empty()) {
-      UniqueFd other;
-      if (!creates) other.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-      const int fd = creates ? mine->fd.get() : other.get();
-      auto mapped = fd < 0 ? Result<Block>(fail_errno("open " + path)) : map(fd, bytes);
+      auto other = creates ? Result<UniqueFd>(UniqueFd()) : open_shared(path, kPrefix, bytes);
+      auto mapped =
+          other ? map(creates ? mine->fd.get() : other->get(), bytes) : Result<Block>(tl::unexpected(other.error()));
       if (mapped)
         block = std::move(*mapped);
       else

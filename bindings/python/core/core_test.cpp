@@ -1,6 +1,10 @@
 // The ranks are threads of this process, over a store in memory.
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -8,6 +12,7 @@
 #include <thread>
 
 #include "base/types.hpp"
+#include "bindings/python/core/local_job.hpp"
 #include "bindings/python/core/roll.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/words.hpp"
@@ -389,6 +394,55 @@ TEST(Team, ThatIsClosedFailsWhatIsPostedAndTellsTheOthers) {
   });
   EXPECT_EQ(texts[0], "the process group was closed");
   EXPECT_FALSE(texts[1].empty());
+}
+
+/// Somebody who writes the store puts another path wherever a rank names its shared memory.
+class WrongPathStore final : public Store {
+ public:
+  explicit WrongPathStore(std::string path) : path_(std::move(path)) {}
+  Result<> set(const std::string& key, const Bytes& value) override {
+    const auto text = text_of(value);
+    const bool is_path = text.starts_with("/proc/") || text.starts_with("/dev/shm/");
+    return store_.set(key, is_path ? bytes_of_text(path_) : value);
+  }
+  Result<std::optional<Bytes>> get(const std::string& key, Duration at_most) override {
+    return store_.get(key, at_most);
+  }
+
+ private:
+  MemoryStore store_;
+  std::string path_;
+};
+
+TEST(Block, AFileThatTheStoreNamesIsNotWritten) {
+  const auto path = testing::TempDir() + "/sumac-secret-" + std::to_string(::getpid());
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  ASSERT_TRUE(file);
+  ASSERT_EQ(::ftruncate(file.get(), 256 << 20), 0);  // As large as any block, and all zeros.
+  for (const auto& named : {path, fmt::format("/proc/{}/fd/{}", ::getpid(), file.get())}) {
+    WrongPathStore store(named);
+    std::vector<std::thread> ranks;
+    std::vector<std::string> why(2);
+    for (int rank = 0; rank < 2; ++rank)
+      ranks.emplace_back([&, rank] {
+        auto team = Team::make(store, rank, 2, {});
+        why[static_cast<std::size_t>(rank)] = team ? "" : team.error().context;
+      });
+    for (auto& rank : ranks) rank.join();
+    for (const auto& text : why)
+      EXPECT_NE(text.find("no shared memory between the ranks of a host"), text.npos) << text;
+    struct stat info {};
+    ASSERT_EQ(::fstat(file.get(), &info), 0);
+    EXPECT_EQ(info.st_blocks, 0) << "somebody has written into " << named;
+  }
+  ::unlink(path.c_str());
+}
+
+TEST(LocalJob, AHostAsksForItsOwnCertificatesOnly) {
+  const std::string text =
+      "csr/host-b.csr 1\ncsr/host-a.csr 2\ncsr/node-node-a.csr 3\ncsr/node-node-b.csr 4\nnodes 9\naddress x\ngo\n";
+  EXPECT_EQ(requests_of(text, "b", false), "csr/host-b.csr 1\n");
+  EXPECT_EQ(requests_of(text, "a", true), "csr/host-a.csr 2\ncsr/node-node-a.csr 3\n");
 }
 
 }  // namespace

@@ -83,6 +83,12 @@ std::string lines_of(const std::string& text, const std::string& prefix) {
 
 }  // namespace
 
+std::string requests_of(const std::string& text, const std::string& host, bool has_node) {
+  auto found = lines_of(text, fmt::format("csr/host-{}.csr ", host));
+  if (has_node) found += lines_of(text, fmt::format("csr/node-node-{}.csr ", host));
+  return found;
+}
+
 /// The first host that has failed, if any has, gives the reason to all.
 Result<bool> LocalJob::agree(Exchange& exchange, const Members& members, const Result<>& own) {
   auto all = exchange.allgather(bytes_of_text(own ? "" : own.error().context));
@@ -140,7 +146,8 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
     job.manager_ = *std::move(child);
     std::string text = Child::parent_line() + fmt::format("address {}\nnodes 1\n", *address);
     for (const auto& host : hosts) text += fmt::format("host {}\n", host);
-    for (const Bytes& lines : *asked) text += text_of(lines);
+    for (std::size_t host = 0; host < hosts.size(); ++host)
+      text += requests_of(text_of((*asked)[static_cast<std::size_t>(first[host])]), hosts[host], host == 0);
     if (auto written = job.manager_.write(text + "go\n"); !written) return written;
     auto lines = job.manager_.read_until("up", deadline, check);
     if (!lines) return tl::unexpected(lines.error());

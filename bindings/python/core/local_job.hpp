@@ -14,6 +14,10 @@
 
 namespace sumac::python {
 
+/// The lines of `text`, which a rank of that host sent, that ask for certificates of this host and, if it has one, of its
+/// node. A rank could send others, which would get another host's certificates from the manager.
+std::string requests_of(const std::string& text, const std::string& host, bool has_node);
+
 class LocalJob {
  public:
   /// Collective over the ranks of the exchange, which are `members`. Errc::lost and others: the store. Where the daemons

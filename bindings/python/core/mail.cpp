@@ -106,7 +106,9 @@ bool Mail::push(int to, Ended& ended) {
     Pipe& through = pipe(index_, to);
     std::uint64_t at = through.written.load(std::memory_order_relaxed);  // Only we store it.
     // An acquire load: the reader has copied the bytes that we overwrite.
-    std::size_t room = ring_ - (at - through.read.load(std::memory_order_acquire));
+    const std::uint64_t unread = at - through.read.load(std::memory_order_acquire);
+    if (unread > ring_) return broken(to, ended);
+    std::size_t room = ring_ - unread;
     if (!letter.has_header) {
       if (room < sizeof(Header)) return has_moved;
       const Header header{letter.bytes, letter.tag, 0};
@@ -141,6 +143,7 @@ bool Mail::pull(int from, Ended& ended) {
     std::uint64_t at = through.read.load(std::memory_order_relaxed);  // Only we store it.
     // An acquire load pairs with push().
     std::size_t there = through.written.load(std::memory_order_acquire) - at;
+    if (there > ring_) return broken(from, ended);
     if (!arriving.is_known) {
       if (there < sizeof(Header)) return has_moved;
       Header header{};
@@ -166,6 +169,18 @@ bool Mail::pull(int from, Ended& ended) {
     arrived(from, ended);
   }
   return has_moved;
+}
+
+bool Mail::broken(int peer, Ended& ended) {
+  const Error why{Errc::invalid,
+                  fmt::format("another process has written to the shared memory of rank {}", rank_of(peer))};
+  Peer& one = peers_[static_cast<std::size_t>(peer)];
+  for (auto& letter : one.out) ended.emplace_back(std::move(letter), why);
+  one.out.clear();
+  if (one.arriving.letter) ended.emplace_back(std::move(one.arriving.letter), why);
+  one.arriving = {};
+  inbox_.fail([&](int from) { return from == rank_of(peer); }, why, ended);
+  return true;
 }
 
 void Mail::arrived(int from, Ended& ended) {

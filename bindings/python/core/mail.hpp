@@ -54,6 +54,8 @@ class Mail {
   bool push(int to, Ended& ended);
   bool pull(int from, Ended& ended);
   bool is_wanted(int from) const;
+  /// The counters of a pipe can't be those of a rank of ours. Ends all letters to and from that peer.
+  bool broken(int peer, Ended& ended);
   void arrived(int from, Ended& ended);
 
   int rank_of(int index) const noexcept { return here_[static_cast<std::size_t>(index)]; }

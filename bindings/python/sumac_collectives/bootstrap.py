@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import os
+import pathlib
 import time
 import typing
 from collections.abc import Mapping
@@ -86,7 +88,14 @@ def _master(environment: Mapping[str, str]) -> Address:
 def _local(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
     parts = [environment[name] for name in names if name in environment]
     if not parts:
-        parts = [str(os.getppid())]  # Hydra names no job, but its proxy is the parent of all ranks here.
+        # Hydra names no job, but its proxy is the parent of all ranks here. Where its memory lies is for its user alone to
+        # read, so nobody else can guess the name and take it first.
+        parent = os.getppid()
+        try:
+            secret = hashlib.sha256(pathlib.Path(f"/proc/{parent}/auxv").read_bytes()).hexdigest()[:16]
+        except OSError:
+            secret = ""  # The kernel hides the parent; its number has to do.
+        parts = [str(parent), secret]
     return f"sumac-collectives-{os.getuid()}-{'-'.join(parts)}"[:100]
 
 
@@ -162,6 +171,7 @@ def connect(start: Start, timeout: float) -> Store | None:
         return None
     if start.is_torchrun:
         return _TorchStore(start, timeout)
-    if start.rank == 0:
-        Server(start.address)
-    return Client(start.address, timeout)
+    server = Server(start.address, start.size) if start.rank == 0 else None
+    client = Client(start.address, timeout)
+    client.server = server
+    return client

@@ -1,12 +1,15 @@
 """A store of our own: rank 0 serves a map from names to bytes, over TCP or a socket of this host.
 
-It serves while a team is made and lives as long as the process, since later teams need it too. A client speaks one frame
+It takes ranks until all have met and lives as long as the process, since later teams need it too. A client speaks one frame
 and reads one: `verb (1 byte), length of the name (4), length of the value (4), name, value`, numbers in network order. The
 value of a `get` is how many seconds it waits; its answer comes when the value is there, or is the verb `none`. Who can connect can join: on TCP that is a matter of the network, as with
-PyTorch's own store; on this host's socket it is this user alone.
+PyTorch's own store; on this host's socket it is this user alone. Whoever connects without joining holds up nobody: the numbers
+of connections and bytes have a bound, and a wait has an end.
 """
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import socket
 import struct
@@ -18,6 +21,10 @@ _HEAD = struct.Struct("!BII")
 _SECONDS = struct.Struct("!d")
 _SET, _GET, _NONE = 1, 2, 3
 _NAME_MAX, _VALUE_MAX, _WAIT_MAX = 1024, 1 << 20, 60.0
+_MORE_CONNECTIONS = 64  # Beside those of the ranks.
+_BYTES_MAX, _BYTES_MAX_RANK = 64 << 20, 4 << 20  # The bound of all values; a team takes some KiB of each rank.
+_NAMES = 8
+_PAUSE = 0.1  # While this process has no descriptor left.
 
 Address = tuple[str, int] | str
 """Host and port, or the name of a socket of this host."""
@@ -52,6 +59,23 @@ def _is_this_user(connection: socket.socket) -> bool:
     return bool(uid == os.getuid())
 
 
+def _names(address: Address) -> list[Address]:
+    """Where a store of this address may be. Another user may have taken a name of this host, which anybody can."""
+    return [address, *(f"{address}-{again}" for again in range(1, _NAMES))] if isinstance(address, str) else [address]
+
+
+def _is_foreign(name: Address) -> bool:
+    """True if another user serves under this name of this host."""
+    if not isinstance(name, str):
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect("\0" + name)
+        except OSError:
+            return False
+        return not _is_this_user(probe)
+
+
 def _text(address: Address) -> str:
     return address if isinstance(address, str) else f"{address[0]}:{address[1]}"
 
@@ -65,30 +89,66 @@ def _socket_for(address: Address) -> tuple[socket.socket, typing.Any]:
 
 
 class Server:
-    """Serves until the process ends. Raises OSError with the address if it cannot listen there."""
+    """Serves `size` ranks until the process ends. Raises OSError with the address if it cannot listen there."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, size: int) -> None:
         self._values: dict[bytes, bytes] = {}
+        self._bytes, self._bytes_max = 0, _BYTES_MAX + size * _BYTES_MAX_RANK
         self._changed = threading.Condition()
-        self._listener, where = _socket_for(address)
-        try:
-            if not isinstance(address, str):
-                self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._listener.bind(where)
-            self._listener.listen(128)
-        except OSError as error:
-            self._listener.close()
-            raise OSError(error.errno, f"rank 0 cannot serve at {_text(address)}: {error.strerror}; "
-                                       "choose another MASTER_PORT, or end the program that has it") from error
+        self._connections: dict[socket.socket, bool] = {}  # In the order of their coming; true: it has stored something.
+        self._connections_max = size + _MORE_CONNECTIONS
+        self._has_met = False
+        names = _names(address)
+        while True:
+            name = names.pop(0)
+            self._listener, where = _socket_for(name)
+            try:
+                if not isinstance(name, str):
+                    self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                self._listener.bind(where)
+                self._listener.listen(128)
+                break
+            except OSError as error:
+                self._listener.close()
+                if names and error.errno == errno.EADDRINUSE and _is_foreign(name):
+                    continue
+                raise OSError(error.errno, f"rank 0 cannot serve at {_text(name)}: {error.strerror}; "
+                                           "choose another MASTER_PORT, or end the program that has it") from error
         threading.Thread(target=self._accept, daemon=True, name="sumac-store").start()
 
+    def has_met(self) -> None:
+        """All ranks are connected: nobody else may come any more."""
+        self._has_met = True
+        self._listener.shutdown(socket.SHUT_RDWR)  # Ends accept(), which close() would not.
+        self._listener.close()
+
     def _accept(self) -> None:
-        while True:
-            connection, _ = self._listener.accept()
-            if not _is_this_user(connection):
+        while not self._has_met:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                # Others may have taken all descriptors of this process, for a while.
+                time.sleep(_PAUSE)
+                continue
+            if not _is_this_user(connection) or not self._has_room():
                 connection.close()
                 continue
+            with self._changed:
+                self._connections[connection] = False
             threading.Thread(target=self._serve, args=(connection,), daemon=True, name="sumac-store").start()
+
+    def _has_room(self) -> bool:
+        """Makes room, if there is none, by ending the oldest connection that has stored nothing: a rank stores at once."""
+        with self._changed:
+            if len(self._connections) < self._connections_max:
+                return True
+            for connection, is_rank in self._connections.items():
+                if not is_rank:
+                    del self._connections[connection]
+                    with contextlib.suppress(OSError):  # The other end may be gone.
+                        connection.shutdown(socket.SHUT_RDWR)
+                    return True
+            return False
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
@@ -97,16 +157,32 @@ class Server:
                     verb, name, value = _read_frame(connection)
                     with self._changed:
                         if verb == _SET:
-                            self._values[name] = value
-                            self._changed.notify_all()
+                            self._store(connection, name, value)
                             value = b""
                         else:
+                            seconds = _SECONDS.unpack(value)[0]
+                            if not seconds >= 0:  # Also a NaN, with which the wait would never sleep.
+                                raise ConnectionError("a peer of the store speaks something else")
                             self._changed.wait_for(lambda name=name: name in self._values,  # type: ignore[misc]
-                                                   min(_SECONDS.unpack(value)[0], _WAIT_MAX))
+                                                   min(seconds, _WAIT_MAX))
                             verb, value = (_GET, self._values[name]) if name in self._values else (_NONE, b"")
                     connection.sendall(_frame(verb, name, value))
             except (ConnectionError, OSError, struct.error):
                 return  # That client is gone; nobody else is concerned.
+            finally:
+                with self._changed:
+                    self._connections.pop(connection, None)
+
+    def _store(self, connection: socket.socket, name: bytes, value: bytes) -> None:
+        """Keeps the value; the caller holds the lock."""
+        before = len(name) + len(self._values[name]) if name in self._values else 0
+        after = self._bytes - before + len(name) + len(value)
+        if after > self._bytes_max:
+            raise ConnectionError  # The store is full; that client learns it by the end of its connection.
+        self._bytes, self._values[name] = after, value
+        if connection in self._connections:
+            self._connections[connection] = True
+        self._changed.notify_all()
 
 
 class Client:
@@ -118,6 +194,7 @@ class Client:
 
     def __init__(self, address: Address, timeout: float) -> None:
         self._address, self._timeout = address, timeout
+        self.server: Server | None = None  # At rank 0.
         self._lock = threading.Lock()
         self._connection = self._connect()
 
@@ -125,19 +202,25 @@ class Client:
         end = time.monotonic() + self._timeout
         pause = 0.001
         while True:
-            connection, where = _socket_for(self._address)
-            connection.settimeout(self._timeout)
-            try:
-                connection.connect(where)
-            except OSError as error:
+            foreign = ""
+            for name in _names(self._address):
+                connection, where = _socket_for(name)
+                connection.settimeout(self._timeout)
+                try:
+                    connection.connect(where)
+                except OSError as error:
+                    connection.close()
+                    failed = error
+                    continue
+                if _is_this_user(connection):
+                    return connection
                 connection.close()
-                if time.monotonic() + pause > end:
-                    raise TimeoutError(f"nobody serves at {_text(self._address)} ({error.strerror or error}): rank 0 must "
-                                       "run there; check MASTER_ADDR and MASTER_PORT") from error
-            else:
-                if not _is_this_user(connection):
-                    raise PermissionError(f"another user serves at {_text(self._address)}")
-                return connection
+                foreign = _text(name)
+            if time.monotonic() + pause > end:
+                if foreign:
+                    raise PermissionError(f"another user serves at {foreign}")
+                raise TimeoutError(f"nobody serves at {_text(self._address)} ({failed.strerror or failed}): rank 0 must "
+                                   "run there; check MASTER_ADDR and MASTER_PORT") from failed
             # Nothing tells that a server has begun to listen.
             time.sleep(pause)
             pause = min(2 * pause, 0.1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, bootstrap
+from .store import Client
 
 Array = NDArray[typing.Any]
 _OPS = {"sum": "sum", "prod": "prod", "min": "min", "max": "max", "band": "band", "bor": "bor", "bxor": "bxor"}
@@ -284,7 +285,11 @@ def init(timeout: float = 1800.0) -> Team:
     (0, 1)
     """
     start = bootstrap.find(os.environ)
-    return Team(bootstrap.connect(start, timeout), start.rank, start.size, "world", timeout)
+    store = bootstrap.connect(start, timeout)
+    team = Team(store, start.rank, start.size, "world", timeout)
+    if isinstance(store, Client) and store.server is not None:
+        store.server.has_met()
+    return team
 
 
 def init_alone() -> Team:

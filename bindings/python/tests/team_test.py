@@ -22,7 +22,7 @@ def make(rank, size, folder, timeout=60.0):
     """The team, over a socket of this host that is named after the folder."""
     address = f"sumac-test-{folder.name}"
     if rank == 0:
-        store.Server(address)
+        store.Server(address, size)
     return team_module.Team(store.Client(address, timeout), rank, size, "world", timeout)
 
 
@@ -180,9 +180,9 @@ class BadInput(unittest.TestCase):
 
     def test_a_port_that_is_taken(self):
         name = f"sumac-test-taken-{os.getpid()}"
-        store.Server(name)
+        store.Server(name, 1)
         with self.assertRaisesRegex(OSError, f"rank 0 cannot serve at {name}.*choose another MASTER_PORT"):
-            store.Server(name)
+            store.Server(name, 1)
 
     def test_nobody_at_the_address(self):
         with self.assertRaisesRegex(TimeoutError, "nobody serves at .*rank 0 must run there; check MASTER_ADDR"):

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/shared_file.hpp"
+
 namespace sumac::shm {
 
 namespace {
@@ -85,14 +87,6 @@ struct flock whole_byte(int member) noexcept {
 bool lock_byte(const UniqueFd& fd, int member) noexcept {
   struct flock lock = whole_byte(member);
   return ::fcntl(fd.get(), F_SETLK, &lock) == 0;
-}
-
-Result<> check_open(const Handle& handle, int fd) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return fail_errno("stat the segment");
-  if (static_cast<std::uint64_t>(status.st_size) != handle.bytes)
-    return fail(Errc::io, "the segment has {} bytes and should have {}", status.st_size, handle.bytes);
-  return {};
 }
 
 }  // namespace
@@ -183,12 +177,11 @@ Result<Segment> Segment::attach(const Handle& handle, const Shape& wanted, int m
     return fail(Errc::invalid, "a segment of {} bytes does not belong to this team", handle.bytes);
   const std::string path = handle.backing == Backing::memfd ? fmt::format("/proc/{}/fd/{}", handle.pid, handle.fd)
                                                             : std::string(handle.path.data());
-  UniqueFd fd{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
-  if (!fd) return fail_errno(fmt::format("open {}", path));
-  if (auto checked = check_open(handle, fd.get()); !checked) return within(path, checked.error());
-  auto base = map(fd.get(), handle.bytes);
+  auto fd = open_shared(path, "sumac-", handle.bytes);
+  if (!fd) return tl::unexpected(fd.error());
+  auto base = map(fd->get(), handle.bytes);
   if (!base) return tl::unexpected(base.error());
-  Segment segment{std::move(shape), handle, *base, std::move(fd)};
+  Segment segment{std::move(shape), handle, *base, *std::move(fd)};
   const SegmentHeader& header = segment.header();
   if (header.magic.load(std::memory_order_acquire) != kSegmentMagic || header.token != handle.token)
     return fail(Errc::io, "{} is not the segment of this team: its creator is in another PID namespace, or gone", path);
