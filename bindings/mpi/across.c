@@ -137,12 +137,13 @@ static int start_messages(struct across* across, const sumac_call_t* call, struc
   }
   for (int i = 1; i < module->size; ++i) {
     int peer = (module->rank - i + module->size) % module->size;
-    if (0 == to->counts[peer]) {
+    size_t count = (size_t)sumac_block_count(to, peer);
+    if (0 == count) {
       continue;
     }
-    char* at = (char*)call->out + (ptrdiff_t)to->displacements[peer] * (ptrdiff_t)to->unit;
+    char* at = (char*)call->out + sumac_block_displacement(to, peer) * (ptrdiff_t)to->unit;
     int rc = MCA_PML_CALL(
-        irecv(at, to->counts[peer], out_unit, peer, TAG_DIRECT, module->comm, &request->messages[request->count]));
+        irecv(at, count, out_unit, peer, TAG_DIRECT, module->comm, &request->messages[request->count]));
     if (OMPI_SUCCESS != rc) {
       return rc;
     }
@@ -150,11 +151,12 @@ static int start_messages(struct across* across, const sumac_call_t* call, struc
   }
   for (int i = 1; i < module->size; ++i) {
     int peer = (module->rank + i) % module->size;
-    if (0 == from->counts[peer]) {
+    size_t count = (size_t)sumac_block_count(from, peer);
+    if (0 == count) {
       continue;
     }
-    const char* at = (const char*)call->in + (ptrdiff_t)from->displacements[peer] * (ptrdiff_t)from->unit;
-    int rc = MCA_PML_CALL(isend(at, from->counts[peer], in_unit, peer, TAG_DIRECT, MCA_PML_BASE_SEND_STANDARD,
+    const char* at = (const char*)call->in + sumac_block_displacement(from, peer) * (ptrdiff_t)from->unit;
+    int rc = MCA_PML_CALL(isend(at, count, in_unit, peer, TAG_DIRECT, MCA_PML_BASE_SEND_STANDARD,
                                 module->comm, &request->messages[request->count]));
     if (OMPI_SUCCESS != rc) {
       return rc;

@@ -35,12 +35,6 @@ static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) 
   return HCOLL_TO_NEXT;
 }
 
-static int refuse_size(const struct hcoll_plan* plan) {
-  SUMAC_SAY("%s: more than %d elements of a type with gaps in one call: use fewer elements, or a type without gaps",
-            sumac_coll_name(plan->call.coll), INT_MAX);
-  return OMPI_ERR_NOT_SUPPORTED;
-}
-
 /* With SUMAC_EXPLAIN=1 one rank prints why a communicator that calls a collective has no team yet. */
 static void explain_spared(hcoll_module_t* module) {
   if (module->explained || 0 != module->rank || module->internal) {
@@ -79,9 +73,6 @@ int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct 
   if (HCOLL_NOT_OURS == planned) {
     return leave_to_next(module, plan);
   }
-  if (plan->is_too_large) {
-    return refuse_size(plan);
-  }
   void* memory = scratch_of(module, plan->memory_bytes);
   if (NULL == memory) {
     return OMPI_ERR_OUT_OF_RESOURCE;
@@ -105,9 +96,6 @@ int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct 
   }
   if (HCOLL_NOT_OURS == planned) {
     return leave_to_next(module, plan);
-  }
-  if (plan->is_too_large) {
-    return refuse_size(plan);
   }
   hcoll_request_t* request = hcoll_request_make(lane, plan, false);
   if (NULL == request) {
@@ -153,9 +141,6 @@ int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct 
   }
   if (HCOLL_NOT_OURS == planned) {
     return leave_to_next(module, plan);
-  }
-  if (plan->is_too_large) {
-    return refuse_size(plan);
   }
   int rc;
   hcoll_lane_t* lane = hcoll_lane_take(module, &rc);

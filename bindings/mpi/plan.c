@@ -1,9 +1,7 @@
 /* Translates the calls of MPI into those of a team (plan.h). */
 #include "plan.h"
 
-#include <limits.h>
-
-/* Packed memory holds the displacements of the sides' blocks first, then their data, each part on a cache line of
+/* Packed memory holds the counts and displacements of the sides' blocks first, then their data, each part on a cache line of
  * its own. */
 #define LINE 64
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
@@ -20,7 +18,7 @@ void hcoll_plan_begin(struct hcoll_plan* plan, enum sumac_coll coll) {
   plan->call = (sumac_call_t){.coll = coll};
   plan->send.is_packed = plan->receive.is_packed = false;
   plan->shared = HCOLL_APART;
-  plan->keeps_extent = plan->is_too_large = false;
+  plan->keeps_extent = false;
   plan->memory = NULL;
   plan->memory_bytes = 0;
 }
@@ -118,6 +116,9 @@ enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_
   return HCOLL_PLANNED;
 }
 
+/* The counts and displacements of packed blocks. */
+static size_t numbers_bytes(int blocks) { return 2 * sizeof(int64_t) * (size_t)blocks; }
+
 /* For blocks with sizes and displacements of their own. If they are packed, they follow each other and the
  * displacements are ours. */
 char* hcoll_plan_blocks(struct hcoll_plan* plan, struct hcoll_side* side, sumac_blocks_t* at, const void* user,
@@ -125,6 +126,7 @@ char* hcoll_plan_blocks(struct hcoll_plan* plan, struct hcoll_side* side, sumac_
   at->counts = counts;
   at->displacements = displacements;
   at->unit = type->super.size;
+  at->is_wide = 0;
   if (OPAL_LIKELY(hcoll_is_flat(type, 2))) {
     return hcoll_data_at(user, type);
   }
@@ -132,29 +134,30 @@ char* hcoll_plan_blocks(struct hcoll_plan* plan, struct hcoll_side* side, sumac_
   for (int i = 0; i < blocks; ++i) {
     elements += (size_t)counts[i];
   }
-  plan->is_too_large = plan->is_too_large || elements > INT_MAX; /* displacements are ints */
   *side = (struct hcoll_side){
       .user = (char*)user, .type = type, .counts = counts, .displacements = displacements, .blocks = blocks};
-  side->packed_at = reserve(plan, sizeof(int) * (size_t)blocks + LINE + elements * at->unit);
+  side->packed_at = reserve(plan, numbers_bytes(blocks) + LINE + elements * at->unit);
   side->is_packed = true;
   return NULL;
 }
 
 char* hcoll_plan_packed(const struct hcoll_plan* plan, const struct hcoll_side* side) {
   char* begins = (char*)plan->memory + side->packed_at;
-  return NULL == side->counts ? begins : begins + rounded(sizeof(int) * (size_t)side->blocks);
+  return NULL == side->counts ? begins : begins + rounded(numbers_bytes(side->blocks));
 }
 
-/* Returns where the packed data of a side begin, and sets the displacements of blocks of different lengths. */
+/* Returns where the packed data of a side begin, and sets the counts and displacements of blocks of different lengths:
+ * those may be larger than the program's. */
 static char* lay_out(const struct hcoll_plan* plan, const struct hcoll_side* side, sumac_blocks_t* at) {
   if (NULL != side->counts) {
-    int* displacements = (int*)((char*)plan->memory + side->packed_at);
-    int next = 0;
+    int64_t* counts = (int64_t*)((char*)plan->memory + side->packed_at);
+    int64_t *displacements = counts + side->blocks, next = 0;
     for (int i = 0; i < side->blocks; ++i) {
+      counts[i] = side->counts[i];
       displacements[i] = next;
-      next += side->counts[i];
+      next += counts[i];
     }
-    at->displacements = displacements;
+    *at = (sumac_blocks_t){counts, displacements, at->unit, 1};
   }
   return hcoll_plan_packed(plan, side);
 }

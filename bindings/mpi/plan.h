@@ -29,8 +29,7 @@ struct hcoll_plan {
   enum hcoll_shared shared;
   struct hcoll_fold own; /* for a user's operation: call.fold points to it */
   bool keeps_extent;     /* packed elements lie as far apart as the user's, holes included */
-  bool is_too_large;     /* there are more scattered elements to pack than a displacement of type int can reach */
-  void* memory;          /* both sides' packed data, and its displacements */
+  void* memory;          /* both sides' packed data, and its counts and displacements */
   size_t memory_bytes;
 };
 

@@ -109,13 +109,15 @@ static int request_start(size_t count, ompi_request_t** requests) {
   return OMPI_SUCCESS;
 }
 
-/* Copies `*array_p` to our memory at `*next_p` and points it there. */
-static void keep(const int** array_p, int blocks, int** next_p) {
-  if (NULL != *array_p) {
-    memcpy(*next_p, *array_p, sizeof(int) * (size_t)blocks);
-    *array_p = *next_p;
-    *next_p += blocks;
+/* Copies `array` to our memory at `*next_p`, and returns where it lies there. */
+static const int* keep(const int* array, int blocks, int** next_p) {
+  if (NULL == array) {
+    return NULL;
   }
+  int* ours = *next_p;
+  memcpy(ours, array, sizeof(int) * (size_t)blocks);
+  *next_p += blocks;
+  return ours;
 }
 
 /* MPI demands that counts and displacements stay until the end (3.1, 5.12), but Open MPI's own collectives read them
@@ -133,11 +135,11 @@ static bool keep_arrays(hcoll_request_t* request, int blocks) {
   sumac_blocks_t* both[] = {&call->in_blocks, &call->out_blocks};
   struct hcoll_side* sides[] = {&request->plan.send, &request->plan.receive};
   for (int i = 0; i < 2; ++i) {
-    keep(&both[i]->counts, blocks, &next);
-    keep(&both[i]->displacements, blocks, &next);
+    both[i]->counts = keep(both[i]->counts, blocks, &next); /* ints: nothing is packed yet */
+    both[i]->displacements = keep(both[i]->displacements, blocks, &next);
     if (sides[i]->is_packed) { /* otherwise the side is not set */
-      keep(&sides[i]->counts, blocks, &next);
-      keep(&sides[i]->displacements, blocks, &next);
+      sides[i]->counts = keep(sides[i]->counts, blocks, &next);
+      sides[i]->displacements = keep(sides[i]->displacements, blocks, &next);
     }
   }
   return true;

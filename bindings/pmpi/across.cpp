@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <memory>
@@ -65,6 +66,9 @@ Pointer shifted(Pointer data, const Fold& fold) {
                                                 fold.true_lb);
 }
 
+/// A team's leaders exchange pieces whose sizes are ints.
+const int* ints(const void* numbers) { return static_cast<const int*>(numbers); }
+
 /// Every leader must pass the same arguments, even where only one of them knows a fact. MPI takes MPI_IN_PLACE from all
 /// ranks of an allreduce or from none. A leader with other ranks on its island has the island's sum in the result
 /// already, so a leader that is alone on its host first copies its own vector there. In a reduce only the root may pass
@@ -86,13 +90,29 @@ int start_collective(const Across& across, const sumac_call_t& call, Pending& pe
                          fold->op, call.root, comm, request);
     case SUMAC_COLL_BCAST: return mpi.Ibcast(call.out, bytes, MPI_BYTE, call.root, comm, request);
     case SUMAC_COLL_ALLGATHERV:
-      return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, call.out_blocks.counts, call.out_blocks.displacements,
-                             MPI_BYTE, comm, request);
+      return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, ints(call.out_blocks.counts),
+                             ints(call.out_blocks.displacements), MPI_BYTE, comm, request);
     case SUMAC_COLL_ALLTOALLV:
-      return mpi.Ialltoallv(call.in, call.in_blocks.counts, call.in_blocks.displacements, MPI_BYTE, call.out,
-                            call.out_blocks.counts, call.out_blocks.displacements, MPI_BYTE, comm, request);
+      return mpi.Ialltoallv(call.in, ints(call.in_blocks.counts), ints(call.in_blocks.displacements), MPI_BYTE, call.out,
+                            ints(call.out_blocks.counts), ints(call.out_blocks.displacements), MPI_BYTE, comm, request);
     default: return MPI_ERR_UNSUPPORTED_OPERATION;
   }
+}
+
+/// Calls `post(address, count, type)` for the messages of one block: one, or pieces that an int can count, which both sides
+/// cut alike, because they know the block's bytes.
+template <class Byte, class Post>
+int each_piece(Byte* buffer, const sumac_blocks_t& blocks, int peer, MPI_Datatype unit, const Post& post) {
+  constexpr std::size_t kPiece = std::size_t{1} << 30;
+  const auto count = sumac_block_count(&blocks, peer);
+  const std::size_t bytes = static_cast<std::size_t>(count) * blocks.unit;
+  Byte* const at = buffer + sumac_block_displacement(&blocks, peer) * static_cast<std::ptrdiff_t>(blocks.unit);
+  if (bytes == 0) return MPI_SUCCESS;
+  if (bytes <= kPiece) return post(at, static_cast<int>(count), unit);
+  int rc = MPI_SUCCESS;
+  for (std::size_t done = 0; done < bytes && rc == MPI_SUCCESS; done += kPiece)
+    rc = post(at + done, static_cast<int>(std::min(kPiece, bytes - done)), MPI_BYTE);
+  return rc;
 }
 
 /// Starts all messages at once; each rank begins with another peer.
@@ -102,21 +122,22 @@ int start_messages(const Across& across, const sumac_call_t& call, Pending& pend
   pending.units.reserve(2);
   if (const int rc = unit_type(pending, call.in_blocks.unit, in_unit); rc != MPI_SUCCESS) return rc;
   if (const int rc = unit_type(pending, call.out_blocks.unit, out_unit); rc != MPI_SUCCESS) return rc;
-  const auto at = [](auto* buffer, const sumac_blocks_t& blocks, int peer) {
-    return buffer + static_cast<std::ptrdiff_t>(blocks.displacements[peer]) * static_cast<std::ptrdiff_t>(blocks.unit);
-  };
   for (int i = 1; i < size; ++i) {
     const int peer = (rank - i + size) % size;
-    if (call.out_blocks.counts[peer] == 0) continue;
-    const int rc = mpi.Irecv(at(static_cast<char*>(call.out), call.out_blocks, peer), call.out_blocks.counts[peer],
-                             out_unit, peer, kTagDirect, across.all, &pending.requests.emplace_back());
+    const int rc = each_piece(static_cast<char*>(call.out), call.out_blocks, peer, out_unit,
+                              [&](char* at, int count, MPI_Datatype type) {
+                                return mpi.Irecv(at, count, type, peer, kTagDirect, across.all,
+                                                 &pending.requests.emplace_back());
+                              });
     if (rc != MPI_SUCCESS) return rc;
   }
   for (int i = 1; i < size; ++i) {
     const int peer = (rank + i) % size;
-    if (call.in_blocks.counts[peer] == 0) continue;
-    const int rc = mpi.Isend(at(static_cast<const char*>(call.in), call.in_blocks, peer), call.in_blocks.counts[peer],
-                             in_unit, peer, kTagDirect, across.all, &pending.requests.emplace_back());
+    const int rc = each_piece(static_cast<const char*>(call.in), call.in_blocks, peer, in_unit,
+                              [&](const char* at, int count, MPI_Datatype type) {
+                                return mpi.Isend(at, count, type, peer, kTagDirect, across.all,
+                                                 &pending.requests.emplace_back());
+                              });
     if (rc != MPI_SUCCESS) return rc;
   }
   return MPI_SUCCESS;

@@ -1,7 +1,6 @@
 #include "bindings/pmpi/plan.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
 #include "bindings/pmpi/communicator.hpp"
@@ -22,22 +21,25 @@ std::size_t reserve(Plan& plan, std::size_t bytes) {
   return at;
 }
 
+/// The counts and displacements of packed blocks.
+std::size_t numbers_bytes(int blocks) { return 2 * sizeof(std::int64_t) * static_cast<std::size_t>(blocks); }
+
 char* packed(const Plan& plan, const Side& side) {
   char* begin = static_cast<char*>(plan.memory) + side.packed_at;
-  return side.sized.counts == nullptr ? begin : begin + rounded(sizeof(int) * static_cast<std::size_t>(side.blocks));
+  return side.sized.counts == nullptr ? begin : begin + rounded(numbers_bytes(side.blocks));
 }
 
 /// Returns where a side's packed data begins. Blocks of different lengths follow each other there, so their
-/// displacements are ours.
+/// displacements are ours, and may be larger than those of the program.
 char* lay_out(const Plan& plan, const Side& side, sumac_blocks_t& at) {
   if (side.sized.counts != nullptr) {
-    auto* displacements = reinterpret_cast<int*>(static_cast<char*>(plan.memory) + side.packed_at);
-    int next = 0;
+    auto* counts = reinterpret_cast<std::int64_t*>(static_cast<char*>(plan.memory) + side.packed_at);
+    std::int64_t *displacements = counts + side.blocks, next = 0;
     for (int i = 0; i < side.blocks; ++i) {
       displacements[i] = next;
-      next += side.sized.counts[i];
+      next += counts[i] = side.sized.count(i);
     }
-    at.displacements = displacements;
+    at = {counts, displacements, at.unit, true};
   }
   return packed(plan, side);
 }
@@ -47,8 +49,8 @@ int each_block(const Plan& plan, const Side& side, const Convert& convert) {
   char* ours = packed(plan, side);
   if (side.sized.counts == nullptr) return convert(side.user, side.count, ours);
   for (int i = 0; i < side.blocks; ++i) {
-    const auto count = static_cast<std::size_t>(side.sized.counts[i]);
-    const int rc = convert(side.user + side.sized.displacements[i] * side.type.extent, count, ours);
+    const auto count = static_cast<std::size_t>(side.sized.count(i));
+    const int rc = convert(side.user + side.sized.displacement(i) * side.type.extent, count, ours);
     if (rc != MPI_SUCCESS) return rc;
     ours += count * side.type.size;
   }
@@ -103,17 +105,17 @@ char* plan_row(Plan& plan, Side& side, const void* user, std::size_t count, cons
 
 char* plan_blocks(Plan& plan, Side& side, sumac_blocks_t& at, const void* user, Sized sized, int blocks,
                   const Type& type) {
-  at = {sized.counts, sized.displacements, type.size};
+  at = sized.blocks(type.size);
   if (type.is_flat) [[likely]]
     return data_at(user, type);
   std::size_t elements = 0;
-  for (int i = 0; i < blocks; ++i) elements += static_cast<std::size_t>(sized.counts[i]);
+  for (int i = 0; i < blocks; ++i) elements += static_cast<std::size_t>(sized.count(i));
   side = {.user = static_cast<char*>(const_cast<void*>(user)),
           .type = layout_of(type),
           .count = elements,
           .sized = sized,
           .blocks = blocks,
-          .packed_at = reserve(plan, rounded(sizeof(int) * static_cast<std::size_t>(blocks)) + elements * type.size),
+          .packed_at = reserve(plan, rounded(numbers_bytes(blocks)) + elements * type.size),
           .is_packed = true};
   return nullptr;
 }
@@ -176,28 +178,24 @@ Planned plan_equal_blocks(const Communicator& communicator, Plan& plan, const vo
 
 bool is_rank(const Communicator& communicator, int root) { return root >= 0 && root < communicator.size; }
 
-bool sized_of(Plan&, const Communicator& communicator, const int* counts, const int* displacements, Sized& sized) {
-  sized = {counts, displacements};
-  return counts != nullptr && displacements != nullptr &&
-         std::all_of(counts, counts + communicator.size, [](int count) { return count >= 0; });
+namespace {
+
+template <class Count>
+bool all_positive(const Count* counts, int size) {
+  return std::all_of(counts, counts + size, [](Count count) { return count >= 0; });
 }
 
-bool sized_of(Plan& plan, const Communicator& communicator, const MPI_Count* counts, const MPI_Aint* displacements,
-              Sized& sized) {
-  const auto size = static_cast<std::size_t>(communicator.size);
-  if (counts == nullptr || displacements == nullptr) return false;
-  plan.numbers.reserve(4 * size);  // Both sides of an alltoallv: what was stored before must not move.
-  const std::size_t at = plan.numbers.size();
-  for (std::size_t i = 0; i < size; ++i) {
-    if (counts[i] < 0 || counts[i] > INT_MAX) return false;
-    plan.numbers.push_back(static_cast<int>(counts[i]));
-  }
-  for (std::size_t i = 0; i < size; ++i) {
-    if (displacements[i] < INT_MIN || displacements[i] > INT_MAX) return false;
-    plan.numbers.push_back(static_cast<int>(displacements[i]));
-  }
-  sized = {plan.numbers.data() + at, plan.numbers.data() + at + size};
-  return true;
+}  // namespace
+
+bool sized_of(const Communicator& communicator, const int* counts, const int* displacements, Sized& sized) {
+  sized = {counts, displacements, false};
+  return counts != nullptr && displacements != nullptr && all_positive(counts, communicator.size);
+}
+
+bool sized_of(const Communicator& communicator, const MPI_Count* counts, const MPI_Aint* displacements, Sized& sized) {
+  static_assert(sizeof(MPI_Count) == sizeof(std::int64_t) && sizeof(MPI_Aint) == sizeof(std::int64_t));
+  sized = {counts, displacements, true};
+  return counts != nullptr && displacements != nullptr && all_positive(counts, communicator.size);
 }
 
 int Plan::pack_into(void* own_memory) {

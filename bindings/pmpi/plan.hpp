@@ -13,10 +13,20 @@ namespace sumac::pmpi {
 
 struct Communicator;
 
-/// Counts and displacements of a v-form as the program gave them; both forms, int and MPI_Count, end here as int.
+/// Counts and displacements of a v-form as the program gave them, in either width.
 struct Sized {
-  const int* counts = nullptr;
-  const int* displacements = nullptr;
+  const void* counts = nullptr;
+  const void* displacements = nullptr;
+  bool is_wide = false;
+
+  sumac_blocks_t blocks(std::size_t unit) const { return {counts, displacements, unit, is_wide}; }
+  std::int64_t count(int i) const {
+    return is_wide ? static_cast<const std::int64_t*>(counts)[i] : static_cast<const int*>(counts)[i];
+  }
+  std::int64_t displacement(int i) const {
+    return is_wide ? static_cast<const std::int64_t*>(displacements)[i] : static_cast<const int*>(displacements)[i];
+  }
+  std::size_t bytes_each() const { return is_wide ? sizeof(std::int64_t) : sizeof(int); }
 };
 
 /// One side of a collective, in the user's layout.
@@ -47,8 +57,7 @@ struct Plan {
   bool is_reduction_with_gaps;  ///< Elements keep their extent, and only their data is copied to the user.
   std::size_t memory_bytes;     ///< The memory that pack_into() needs; 0: nothing is packed.
   void* memory;
-  Fold fold;                 ///< For a user's operation or type.
-  std::vector<int> numbers;  ///< Counts and displacements that came as MPI_Count.
+  Fold fold;                    ///< For a user's operation or type.
 
   explicit Plan(sumac_coll coll)
       : call{}, shared(Shared::apart), is_reduction_with_gaps(false), memory_bytes(0), memory(nullptr) {
@@ -80,11 +89,10 @@ char* plan_row(Plan& plan, Side& side, const void* user, std::size_t count, cons
 char* plan_blocks(Plan& plan, Side& side, sumac_blocks_t& at, const void* user, Sized sized, int blocks,
                   const Type& type);
 
-/// Stores the counts and displacements of a v-form, one of each for every rank, in `sized`. Those that came as MPI_Count
-/// are copied to the plan. Returns false if one is negative, or too large for an int.
-bool sized_of(Plan& plan, const Communicator& communicator, const int* counts, const int* displacements, Sized& sized);
-bool sized_of(Plan& plan, const Communicator& communicator, const MPI_Count* counts, const MPI_Aint* displacements,
-              Sized& sized);
+/// Stores the counts and displacements of a v-form, one of each for every rank, in `sized`. Returns false if a count is
+/// negative.
+bool sized_of(const Communicator& communicator, const int* counts, const int* displacements, Sized& sized);
+bool sized_of(const Communicator& communicator, const MPI_Count* counts, const MPI_Aint* displacements, Sized& sized);
 
 /// True if the number is a rank of the communicator.
 bool is_rank(const Communicator& communicator, int root);

@@ -54,11 +54,11 @@ void on_done(void* user, int status) {
   report_done(request);
 }
 
-void keep(const int*& array, std::size_t blocks, int*& next) {
+void keep(const void*& array, std::size_t bytes, std::int64_t*& next) {
   if (array == nullptr) return;
-  std::memcpy(next, array, sizeof(int) * blocks);
+  std::memcpy(next, array, bytes);
   array = next;
-  next += blocks;
+  next += (bytes + sizeof *next - 1) / sizeof *next;
 }
 
 /// Programs free their counts when the call returns: MPI forbids it, but the MPIs read them in the call.
@@ -66,15 +66,16 @@ void keep_arrays(Request& request, std::size_t blocks) {
   auto& call = request.plan.call;
   if (call.in_blocks.counts == nullptr && call.out_blocks.counts == nullptr) return;
   request.sized.resize(8 * blocks);
-  int* next = request.sized.data();
+  std::int64_t* next = request.sized.data();
   for (auto* each : {&call.in_blocks, &call.out_blocks}) {
-    keep(each->counts, blocks, next);
-    keep(each->displacements, blocks, next);
+    const std::size_t bytes = blocks * (each->is_wide != 0 ? sizeof(std::int64_t) : sizeof(int));
+    keep(each->counts, bytes, next);
+    keep(each->displacements, bytes, next);
   }
   for (auto* side : {&request.plan.send, &request.plan.receive})
     if (side->is_packed) {
-      keep(side->sized.counts, blocks, next);
-      keep(side->sized.displacements, blocks, next);
+      keep(side->sized.counts, blocks * side->sized.bytes_each(), next);
+      keep(side->sized.displacements, blocks * side->sized.bytes_each(), next);
     }
 }
 

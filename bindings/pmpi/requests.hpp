@@ -29,7 +29,7 @@ struct Request {
   sumac_op_t* op = nullptr;
   MPI_Request handle{};
   void* memory = nullptr;     ///< Packed data.
-  std::vector<int> sized;     ///< Our copy of counts and displacements: some programs free theirs at once.
+  std::vector<std::int64_t> sized;  ///< Room for our copy of counts and displacements: some programs free theirs at once.
   MPI_Datatype held[3] = {};  ///< Duplicates of types that the program may free before the end.
   MPI_Op held_op{};           ///< The program's own operation.
   bool is_persistent = false;

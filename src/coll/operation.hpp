@@ -39,15 +39,28 @@ constexpr bool order_matters(const Fold& fold) noexcept {
   return fold.op == Op::null || ((fold.op == Op::sum || fold.op == Op::prod) && is_float(fold.dtype));
 }
 
-/// The blocks of a v-form: block i has counts[i] * unit bytes and begins displacements[i] * unit bytes into the buffer.
+/// The blocks of a v-form: block i has count(i) * unit bytes and begins displacement(i) * unit bytes into the buffer. The
+/// arrays are the caller's, in either of the widths that callers have.
 struct Blocks {
-  const int* counts = nullptr;
-  const int* displacements = nullptr;
+  const void* counts = nullptr;         ///< [members] of int, or of std::int64_t if `is_wide`.
+  const void* displacements = nullptr;  ///< The same.
   std::size_t unit = 1;
+  bool is_wide = false;
 
-  std::size_t bytes(int i) const { return static_cast<std::size_t>(counts[i]) * unit; }
-  std::ptrdiff_t offset(int i) const {
-    return static_cast<std::ptrdiff_t>(displacements[i]) * static_cast<std::ptrdiff_t>(unit);
+  constexpr Blocks() = default;
+  constexpr Blocks(const int* sizes, const int* places, std::size_t bytes)
+      : counts(sizes), displacements(places), unit(bytes) {}
+  constexpr Blocks(const std::int64_t* sizes, const std::int64_t* places, std::size_t bytes)
+      : counts(sizes), displacements(places), unit(bytes), is_wide(true) {}
+
+  std::int64_t count(int i) const { return at(counts, i); }
+  std::int64_t displacement(int i) const { return at(displacements, i); }
+  std::size_t bytes(int i) const { return static_cast<std::size_t>(count(i)) * unit; }
+  std::ptrdiff_t offset(int i) const { return displacement(i) * static_cast<std::ptrdiff_t>(unit); }
+
+ private:
+  std::int64_t at(const void* numbers, int i) const {
+    return is_wide ? static_cast<const std::int64_t*>(numbers)[i] : static_cast<const int*>(numbers)[i];
   }
 };
 

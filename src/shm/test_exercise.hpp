@@ -4,6 +4,7 @@
 // data of all others.
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -116,6 +117,14 @@ class Exercise {
     }
     blocks_end_ = static_cast<std::size_t>(at) * 4;
   }
+  /// Every other member has its numbers as 64-bit ones.
+  coll::Blocks blocks_of(const std::vector<int>& counts, const std::vector<int>& displacements,
+                         std::vector<std::int64_t>& wide) const {
+    if (me_ % 2 == 0) return {counts.data(), displacements.data(), 4};
+    wide.assign(counts.begin(), counts.end());
+    wide.insert(wide.end(), displacements.begin(), displacements.end());
+    return {wide.data(), wide.data() + counts.size(), 4};
+  }
   static void append(Bytes& to, const Bytes& block) { to.insert(to.end(), block.begin(), block.end()); }
   void put(Bytes& into, std::ptrdiff_t offset, const Bytes& what) const {
     std::copy(what.begin(), what.end(), into.begin() + offset);
@@ -204,8 +213,8 @@ class Exercise {
     const bool scatters = row.has_root && row.keeps == coll::Share::block;
     const bool in_place = ask_.in_place && ask_.kind != coll::Kind::bcast && (!row.has_root || me_ == ask_.root);
     if (row.keeps == coll::Share::sized_blocks) {
-      operation_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
-      operation_.out_blocks = {out_counts_.data(), out_displacements_.data(), 4};
+      operation_.in_blocks = blocks_of(in_counts_, in_displacements_, in_wide_);
+      operation_.out_blocks = blocks_of(out_counts_, out_displacements_, out_wide_);
       for (int m = 0; m < size_ && !out_counts_.empty(); ++m) {
         const bool gathers = ask_.kind != coll::Kind::alltoallv;
         put(expected_, operation_.out_blocks.offset(m), data(m, gathers ? -1 : me_, operation_.out_blocks.bytes(m)));
@@ -226,7 +235,7 @@ class Exercise {
       std::copy(result.begin(), result.end(), expected_.begin());
     }
     if (ask_.kind == coll::Kind::scatterv && me_ == ask_.root) {
-      operation_.in_blocks = {in_counts_.data(), in_displacements_.data(), 4};
+      operation_.in_blocks = blocks_of(in_counts_, in_displacements_, in_wide_);
       for (int m = 0; m < size_; ++m) put(in_, operation_.in_blocks.offset(m), data(me_, m, uneven(me_, m)));
     }
     operation_.out = out_.data();
@@ -243,6 +252,7 @@ class Exercise {
   coll::Operation operation_;
   Bytes in_, out_, expected_;
   std::vector<int> in_counts_, in_displacements_, out_counts_, out_displacements_;
+  std::vector<std::int64_t> in_wide_, out_wide_;
 };
 
 }  // namespace sumac::shm

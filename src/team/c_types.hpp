@@ -11,7 +11,8 @@ namespace sumac::team {
 
 static_assert(sizeof(sumac_blocks_t) == sizeof(coll::Blocks) &&
               offsetof(sumac_blocks_t, displacements) == offsetof(coll::Blocks, displacements) &&
-              offsetof(sumac_blocks_t, unit) == offsetof(coll::Blocks, unit));
+              offsetof(sumac_blocks_t, unit) == offsetof(coll::Blocks, unit) &&
+              offsetof(sumac_blocks_t, is_wide) == offsetof(coll::Blocks, is_wide) && sizeof(bool) == sizeof(uint8_t));
 static_assert(sizeof(sumac_call_t) == sizeof(coll::Operation) &&
               offsetof(sumac_call_t, root) == offsetof(coll::Operation, root) &&
               offsetof(sumac_call_t, in) == offsetof(coll::Operation, in) &&

@@ -34,8 +34,8 @@ std::byte* Exchange::block_at(const Side& side, int rank) const {
 
 std::size_t Exchange::put_block(Row& row, std::size_t i, const Side& side, int rank) const {
   const bool is_sized = side.share == coll::Share::sized_blocks;
-  row.counts[i] = is_sized ? side.blocks.counts[rank] : 1;
-  row.displacements[i] = is_sized ? side.blocks.displacements[rank] : side.share == coll::Share::blocks ? rank : 0;
+  row.counts[i] = is_sized ? side.blocks.count(rank) : 1;
+  row.displacements[i] = is_sized ? side.blocks.displacement(rank) : side.share == coll::Share::blocks ? rank : 0;
   return block_bytes(side, rank);
 }
 
@@ -275,7 +275,7 @@ bool Exchange::fill_direct(coll::Operation& operation) {
   operation.out_blocks = {direct_out_.counts.data(), direct_out_.displacements.data(), unit_of(get_)};
   if (leaves == 0 || send_.data != get_.data || coll::collective(operation_->kind).has_root) return true;
   std::byte* const copies = direct_.need(leaves);
-  int at = 0;
+  std::int64_t at = 0;
   for (const int rank : remote_) {
     const auto r = static_cast<std::size_t>(rank);
     if (to_bytes(rank) <= limit_) continue;

@@ -84,7 +84,7 @@ class Exchange final : public Parcels {
   std::vector<std::uint32_t> sizes_;
   std::size_t rows_ = 1;
   Row in_row_, out_row_;  ///< For the current phase.
-  Row leaves_, comes_;    ///< For the leaders' collective, which other phases overlap.
+  SmallRow leaves_, comes_;  ///< For the leaders' collective, which other phases overlap.
   Row direct_in_, direct_out_;
   Room packed_;   ///< A member's blocks for remote ranks; at the leader those of all members.
   Room leaving_;  ///< Leader: the same, island by island.

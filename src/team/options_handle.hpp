@@ -17,7 +17,7 @@ struct OptionsHandle {
   machine::CpuShare share;  ///< The CPUs of this process; it was bound before the program began.
   TuningFile tuning;        ///< Without choices the built-in ones apply.
   std::string tuning_path;  ///< The file with these choices.
-  /// What ranks compare when they make a team: computed once, since it takes longer than the rest of a team.
+  /// Ranks compare these when they make a team. They are computed once, since that takes longer than the rest of a team.
   struct Digests {
     std::uint64_t options = 0, tuning = 0;
   } digests;

@@ -10,6 +10,7 @@
 // A team has one of each kind, since only its oldest operation moves; their memory stays from one operation to the
 // next.
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "coll/operation.hpp"
@@ -30,19 +31,24 @@ class Parcels {
 };
 
 /// The bytes for each of several receivers or senders, one after the other, in the form that a v-form needs.
-struct Row {
-  std::vector<int> counts, displacements;
+template <class Number>
+struct RowOf {
+  std::vector<Number> counts, displacements;
 
   void reset(std::size_t size) {
     counts.assign(size, 0);
     displacements.assign(size, 0);
   }
   void set(std::size_t i, std::size_t bytes, std::size_t offset) {
-    counts[i] = static_cast<int>(bytes);
-    displacements[i] = static_cast<int>(offset);
+    counts[i] = static_cast<Number>(bytes);
+    displacements[i] = static_cast<Number>(offset);
   }
   coll::Blocks blocks() const { return {counts.data(), displacements.data(), 1}; }
 };
+/// A row of the user's blocks.
+using Row = RowOf<std::int64_t>;
+/// A row of what leaders exchange, pieces and small blocks, by functions that know no larger numbers.
+using SmallRow = RowOf<int>;
 
 /// Memory that only grows and always has an address, because a call takes a null address as "in place".
 struct Room {

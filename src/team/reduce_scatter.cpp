@@ -94,8 +94,8 @@ void ReduceScatter::fill_across(std::size_t chunk, coll::Operation& operation) {
     return;
   }
   const std::size_t islands = layout_.islands.size();
-  Row& leaves = across_[chunk % depth_ * 2];
-  Row& comes = across_[chunk % depth_ * 2 + 1];
+  SmallRow& leaves = across_[chunk % depth_ * 2];
+  SmallRow& comes = across_[chunk % depth_ * 2 + 1];
   leaves.reset(islands);
   comes.reset(islands);
   std::size_t at = 0;

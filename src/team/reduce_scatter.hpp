@@ -49,7 +49,7 @@ class ReduceScatter final : public Parcels {
   const std::byte* dealt_ = nullptr;  ///< At the leader: the island's part of the chunk that has just arrived.
   Room packed_, sums_, parts_, spare_;
   Row in_row_, out_row_;
-  std::vector<Row> across_;  ///< The input and output rows of each chunk in flight.
+  std::vector<SmallRow> across_;  ///< The input and output rows of each chunk in flight.
   std::byte nothing_[8] = {};
 };
 

@@ -20,7 +20,7 @@ const coll::Fold& no_fold() {
   return fold;
 }
 
-std::size_t as_size(int number) { return static_cast<std::size_t>(number); }
+std::size_t as_size(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
 
@@ -100,10 +100,10 @@ void Run::begin_gather() {
   std::size_t own = 0;
   for (const auto& island : layout.islands)
     for (const int r : island) {
-      const auto displacement = is_v ? static_cast<std::size_t>(operation_->out_blocks.displacements[r]) : as_size(r);
+      const auto displacement = is_v ? static_cast<std::size_t>(operation_->out_blocks.displacement(r)) : as_size(r);
       fits = fits && displacement == position;
       if (r == layout.rank) own = position;
-      position += is_v ? as_size(operation_->out_blocks.counts[r]) : 1;
+      position += is_v ? as_size(operation_->out_blocks.count(r)) : 1;
     }
   bytes_ = chunk_step_ = position * unit;
   if (bytes_ == 0) {
@@ -117,11 +117,11 @@ void Run::begin_gather() {
     stage_ = team_->stage.data();
   }
   const auto own_displacement =
-      is_v ? static_cast<std::ptrdiff_t>(operation_->out_blocks.displacements[layout.rank]) : layout.rank;
+      is_v ? static_cast<std::ptrdiff_t>(operation_->out_blocks.displacement(layout.rank)) : layout.rank;
   const bool in_place = in_ == nullptr || in_ == out_;
   if (in_place) in_ = out_ + own_displacement * static_cast<std::ptrdiff_t>(unit);
   if (!layout.island_part) {
-    const std::size_t own_bytes = (is_v ? as_size(operation_->out_blocks.counts[layout.rank]) : 1) * unit;
+    const std::size_t own_bytes = (is_v ? as_size(operation_->out_blocks.count(layout.rank)) : 1) * unit;
     if (in_ != stage_ + own * unit) copy_bytes(stage_ + own * unit, in_, own_bytes);
   } else if (fits && in_place) {
     in_ = nullptr;  // shm's own convention for "in place".
@@ -155,32 +155,28 @@ void Run::begin_parcels(const Choice& choice) {
 void Run::place_blocks() {
   const Layout& layout = team_->layout;
   const bool is_v = operation_->kind == coll::Kind::allgatherv;
-  auto& counts = team_->gather_counts;
-  auto& displacements = team_->gather_displacements;
+  auto& counts = team_->gather.counts;
+  auto& displacements = team_->gather.displacements;
+  auto& islands = team_->gather_islands;
   counts.clear();
   displacements.clear();
-  std::vector<int> island_counts, island_displacements;
+  islands.reset(layout.islands.size());
   // Over several islands all blocks together are at most INT32_MAX bytes (choose()); for one island nothing reads
   // these.
-  const auto in_bytes = [unit = is_v ? operation_->out_blocks.unit : operation_->bytes](int units) {
-    return static_cast<int>(as_size(units) * unit);
-  };
-  int position = 0;
+  const std::size_t unit = is_v ? operation_->out_blocks.unit : operation_->bytes;
+  std::int64_t position = 0;
   for (std::size_t i = 0; i < layout.islands.size(); ++i) {
-    const int begins = position;
+    const std::int64_t begins = position;
     for (const int r : layout.islands[i]) {
-      const int count = is_v ? operation_->out_blocks.counts[r] : 1;
+      const std::int64_t count = is_v ? operation_->out_blocks.count(r) : 1;
       if (static_cast<int>(i) == layout.island()) {
         counts.push_back(count);
         displacements.push_back(position);
       }
       position += count;
     }
-    island_displacements.push_back(in_bytes(begins));
-    island_counts.push_back(in_bytes(position - begins));
+    islands.set(i, static_cast<std::size_t>(position - begins) * unit, static_cast<std::size_t>(begins) * unit);
   }
-  counts.insert(counts.end(), island_counts.begin(), island_counts.end());
-  displacements.insert(displacements.end(), island_displacements.begin(), island_displacements.end());
 }
 
 std::byte* Run::at(Where where, std::size_t chunk) const {
@@ -214,7 +210,7 @@ void Run::prepare(const Phase& phase, std::size_t chunk) {
   if (phase.kind == coll::Kind::allgatherv) {
     const bool is_v = operation_->kind == coll::Kind::allgatherv;
     part_.bytes = 0;
-    part_.out_blocks = {team_->gather_counts.data(), team_->gather_displacements.data(),
+    part_.out_blocks = {team_->gather.counts.data(), team_->gather.displacements.data(),
                         is_v ? operation_->out_blocks.unit : operation_->bytes};
   }
   shm::prepare(*team_->groups[static_cast<std::size_t>(phase.group)], part_, task_);
@@ -268,10 +264,8 @@ void Run::describe_across(std::size_t chunk, coll::Operation& operation) const {
   if (parcels_ != nullptr) {
     parcels_->fill_across(chunk, operation);
   } else if (plan_.across.kind == coll::Kind::allgatherv) {
-    const std::size_t islands = team_->layout.islands.size();
-    const std::size_t own = team_->gather_counts.size() - islands;
     operation.out = stage_;
-    operation.out_blocks = {team_->gather_counts.data() + own, team_->gather_displacements.data() + own, 1};
+    operation.out_blocks = team_->gather_islands.blocks();
   } else if (plan_.across.kind != coll::Kind::barrier) {
     operation.in = at(plan_.across.in, chunk);
     operation.out = at(plan_.across.out, chunk);
@@ -359,8 +353,8 @@ void Run::unpack() {
   const std::byte* from = stage_;
   for (const auto& island : team_->layout.islands)
     for (const int r : island) {
-      const std::ptrdiff_t displacement = is_v ? operation_->out_blocks.displacements[r] : r;
-      const std::size_t bytes = (is_v ? as_size(operation_->out_blocks.counts[r]) : 1) * unit;
+      const std::ptrdiff_t displacement = is_v ? operation_->out_blocks.displacement(r) : r;
+      const std::size_t bytes = (is_v ? as_size(operation_->out_blocks.count(r)) : 1) * unit;
       copy_bytes(out_ + displacement * static_cast<std::ptrdiff_t>(unit), from, bytes);
       from += bytes;
     }

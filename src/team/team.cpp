@@ -83,10 +83,10 @@ Choice sumac_team::choose(const Operation& operation) const {
     across_bytes = operation.bytes * static_cast<std::size_t>(layout.size);
   if (operation.kind == Kind::allgatherv) {
     std::int64_t units = 0;
-    int largest = 0;
+    std::int64_t largest = 0;
     for (int r = 0; r < layout.size; ++r) {
-      units += operation.out_blocks.counts[r];
-      largest = std::max(largest, operation.out_blocks.counts[r]);
+      units += operation.out_blocks.count(r);
+      largest = std::max(largest, operation.out_blocks.count(r));
     }
     bytes = static_cast<std::size_t>(largest) * operation.out_blocks.unit;
     across_bytes = static_cast<std::size_t>(units) * operation.out_blocks.unit;

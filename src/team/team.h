@@ -134,12 +134,20 @@ enum sumac_coll {
 const char* sumac_coll_name(int coll);
 
 /** The v-forms: block i has counts[i] * unit bytes and lies displacements[i] * unit bytes after the beginning of the
- *  buffer. */
+ *  buffer. Ranks may have arrays of different widths. */
 typedef struct sumac_blocks {
-  const int* counts;        /* [size] */
-  const int* displacements; /* [size] */
+  const void* counts;        /* [size] of int, or of int64_t if `is_wide` */
+  const void* displacements; /* the same */
   size_t unit;
+  uint8_t is_wide;
 } sumac_blocks_t;
+
+static inline int64_t sumac_block_count(const sumac_blocks_t* blocks, int i) {
+  return blocks->is_wide ? ((const int64_t*)blocks->counts)[i] : ((const int*)blocks->counts)[i];
+}
+static inline int64_t sumac_block_displacement(const sumac_blocks_t* blocks, int i) {
+  return blocks->is_wide ? ((const int64_t*)blocks->displacements)[i] : ((const int*)blocks->displacements)[i];
+}
 
 /** One collective. Buffers hold contiguous elements: a caller with a derived type packs and unpacks around the call.
  *

@@ -91,7 +91,8 @@ struct sumac_team {
 
   // ---- Room that only the oldest operation uses.
   std::vector<std::byte> scratch, stage;
-  std::vector<int> gather_counts, gather_displacements;        ///< For the island's blocks, then for the islands.
+  sumac::team::Row gather;                                     ///< The island's blocks, in the call's units.
+  sumac::team::SmallRow gather_islands;                        ///< The islands, in bytes.
   sumac::PaidLately looking;                                   ///< Decides whether the leader looks before it sleeps.
   sumac::Rhythm drives;                                        ///< Decides when MPI is driven between such sleeps.
   std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first operation that needs it.

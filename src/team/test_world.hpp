@@ -177,8 +177,8 @@ class SlowAcross {
     if (operation.in_place()) std::abort();
     auto made = std::make_unique<Request>(Request{&operation, 0, 0, false, {}, {}});
     for (int r = 0; r < ranks; ++r) {
-      if (operation.in_blocks.counts[r] > 0) made->sends.push_back(r);
-      if (operation.out_blocks.counts[r] > 0) made->gets.push_back(r);
+      if (operation.in_blocks.count(r) > 0) made->sends.push_back(r);
+      if (operation.out_blocks.count(r) > 0) made->gets.push_back(r);
     }
     if (made->sends.empty() && made->gets.empty()) std::abort();  // A rank without a direct block must not start one.
     ++directs;

@@ -95,6 +95,13 @@ class EachMpi(unittest.TestCase):
                 self.assertEqual("before their communicator was worth a team" in done.err, shared < 36, done.text)
                 self.assertEqual(done.err.count("no team: a team costs more than a few calls gain"), 0 if shared == 36 else 3, done.text)
 
+    def test_counts_and_displacements_of_64_bits_at_one_rank_alone(self):
+        if mpis.MPICH not in mpis.ALL:
+            self.skipTest("no MPI with MPI-4's functions is installed")
+        done = mpis.MPICH.run(2, mpis.MPICH.compile("wide", "mpicc", HERE / "wide.c"))
+        self.right(done, "wide: 24 right")
+        self.assertIn("shared memory 24 (allreduce 6, allgatherv 6, alltoallv 6, gatherv 6)", done.err, done.text)
+
     def test_types_with_gaps_and_at_absolute_addresses(self):
         for mpi in self.each():
             self.right(mpi.run(2, mpi.compile("forms", "mpicc", MPI_PROGRAMS / "forms.c")), "right on 2 ranks")

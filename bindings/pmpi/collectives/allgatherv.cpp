@@ -10,8 +10,8 @@ Planned plan_allgatherv(const Communicator& team, Plan& plan, const void* in, Co
                         void* out, const Count* counts, const Displacement* displacements, MPI_Datatype out_type) {
   const Type* receives = find_type(out_type);
   Sized sized;
-  if (receives == nullptr || !sized_of(plan, team, counts, displacements, sized)) return Planned::wrong;
-  const std::size_t own = static_cast<std::size_t>(sized.counts[team.rank]) * receives->size;
+  if (receives == nullptr || !sized_of(team, counts, displacements, sized)) return Planned::wrong;
+  const std::size_t own = static_cast<std::size_t>(sized.count(team.rank)) * receives->size;
   plan.call.out = plan_blocks(plan, plan.receive, plan.call.out_blocks, out, sized, team.size, *receives);
   if (in != MPI_IN_PLACE) {
     const Type* sends = find_type(in_type);

@@ -11,7 +11,7 @@ Planned plan_alltoallv(const Communicator& team, Plan& plan, const void* in, con
                        const Displacement* out_displacements, MPI_Datatype out_type) {
   const Type* receives = find_type(out_type);
   Sized sized;
-  if (receives == nullptr || !sized_of(plan, team, out_counts, out_displacements, sized)) return Planned::wrong;
+  if (receives == nullptr || !sized_of(team, out_counts, out_displacements, sized)) return Planned::wrong;
   auto& call = plan.call;
   call.out = plan_blocks(plan, plan.receive, call.out_blocks, out, sized, team.size, *receives);
   if (in == MPI_IN_PLACE) {
@@ -22,7 +22,7 @@ Planned plan_alltoallv(const Communicator& team, Plan& plan, const void* in, con
     return Planned::run;
   }
   const Type* sends = find_type(in_type);
-  if (sends == nullptr || !sized_of(plan, team, in_counts, in_displacements, sized)) return Planned::wrong;
+  if (sends == nullptr || !sized_of(team, in_counts, in_displacements, sized)) return Planned::wrong;
   call.in = plan_blocks(plan, plan.send, call.in_blocks, in, sized, team.size, *sends);
   if (!plan.send.is_packed && (call.in == nullptr || call.in == call.out))
     call.in = kNoData;  // Legal only if this rank sends nothing.

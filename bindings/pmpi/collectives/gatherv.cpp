@@ -15,9 +15,9 @@ Planned plan_gatherv(const Communicator& team, Plan& plan, const void* in, Count
   if (root == team.rank) {
     const Type* receives = find_type(out_type);
     Sized sized;
-    if (receives == nullptr || !sized_of(plan, team, counts, displacements, sized)) return Planned::wrong;
+    if (receives == nullptr || !sized_of(team, counts, displacements, sized)) return Planned::wrong;
     call.out = plan_blocks(plan, plan.receive, call.out_blocks, out, sized, team.size, *receives);
-    call.bytes = static_cast<std::size_t>(sized.counts[root]) * receives->size;
+    call.bytes = static_cast<std::size_t>(sized.count(root)) * receives->size;
     if (in == MPI_IN_PLACE) {
       plan.shared = Plan::Shared::in_is_out;
       call.in = call.out;

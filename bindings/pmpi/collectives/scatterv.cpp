@@ -15,9 +15,9 @@ Planned plan_scatterv(const Communicator& team, Plan& plan, const void* in, cons
   if (root == team.rank) {
     const Type* sends = find_type(in_type);
     Sized sized;
-    if (sends == nullptr || !sized_of(plan, team, counts, displacements, sized)) return Planned::wrong;
+    if (sends == nullptr || !sized_of(team, counts, displacements, sized)) return Planned::wrong;
     call.in = plan_blocks(plan, plan.send, call.in_blocks, in, sized, team.size, *sends);
-    call.bytes = static_cast<std::size_t>(sized.counts[root]) * sends->size;
+    call.bytes = static_cast<std::size_t>(sized.count(root)) * sends->size;
     if (out == MPI_IN_PLACE) {
       plan.shared = Plan::Shared::out_is_in;
       call.out = const_cast<void*>(call.in);

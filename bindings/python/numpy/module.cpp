@@ -77,14 +77,13 @@ struct Memory {
   }
 };
 
-using Counts = std::vector<int>;
+using Counts = std::vector<std::int64_t>;
 
-std::vector<int> displacements_of(const Counts& counts) {
-  std::vector<int> found;
+Counts displacements_of(const Counts& counts) {
+  Counts found;
   std::int64_t next = 0;
-  for (const int count : counts) {
-    if (next > INT32_MAX) throw py::value_error("more than 2**31 - 1 rows in all");
-    found.push_back(static_cast<int>(next));
+  for (const std::int64_t count : counts) {
+    found.push_back(next);
     next += count;
   }
   return found;
@@ -142,8 +141,8 @@ class PythonTeam {
       call.fold = &fold;
     }
     const auto in_at = displacements_of(in_counts), out_at = displacements_of(out_counts);
-    if (!in_counts.empty()) call.in_blocks = {in_counts.data(), in_at.data(), unit};
-    if (!out_counts.empty()) call.out_blocks = {out_counts.data(), out_at.data(), unit};
+    if (!in_counts.empty()) call.in_blocks = {in_counts.data(), in_at.data(), unit, 1};
+    if (!out_counts.empty()) call.out_blocks = {out_counts.data(), out_at.data(), unit, 1};
     if (limit_s > 0) request.limit = Nanos{static_cast<std::int64_t>(limit_s * 1e9)};
     Result<> ran;
     {

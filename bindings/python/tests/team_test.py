@@ -93,6 +93,19 @@ def all_collectives(rank, size, folder):
     return None
 
 
+def more_than_31_bits(rank, size, folder):
+    """Rank 0 keeps 2**31 bytes and exchanges one with rank 1. Of the zeros no page is ever made."""
+    team = make(rank, size, folder)
+    keeps = 2**31 if rank == 0 else 1
+    sent = np.zeros(keeps + 1, dtype=np.uint8)
+    sent[0], sent[keeps - 1], sent[-1] = 7, 8, 9
+    own_first = [keeps, 1] if rank == 0 else [1, keeps]
+    if rank == 1:
+        sent[0], sent[1] = 5, 6
+    received = team.alltoallv(sent, own_first, own_first)
+    return [int(received[0]), int(received[keeps - 1]), int(received[-1]), len(received)]
+
+
 def of_other_sizes(rank, size, folder):
     make(rank, size, folder).allreduce(np.ones(4 if rank == 1 else 2))
 
@@ -124,6 +137,9 @@ def dead(rank, size, folder):
 class Collectives(unittest.TestCase):
     def test_every_collective_type_and_operation(self):
         self.assertEqual(set(ranks.values(self, all_collectives, 3)), {"the process group was closed"})
+
+    def test_more_bytes_than_31_bits_count(self):
+        self.assertEqual(ranks.values(self, more_than_31_bits, 2), [[7, 8, 5, 2**31 + 1], [9, 9, 6, 2]])
 
     def test_an_array_that_cannot_be_is_refused_at_once(self):
         alone = sumac_collectives.init_alone()

@@ -81,9 +81,9 @@ bool have_one_size(const std::vector<at::Tensor>& tensors) {
 
 at::Tensor bytes_view(const at::Tensor& tensor) { return flat_view(tensor).view(at::kByte); }
 
-std::vector<int> counts_of(const std::vector<at::Tensor>& tensors) {
-  std::vector<int> counts;
-  for (const at::Tensor& tensor : tensors) counts.push_back(count_of(tensor.numel()));
+std::vector<std::int64_t> counts_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<std::int64_t> counts;
+  for (const at::Tensor& tensor : tensors) counts.push_back(tensor.numel());
   return counts;
 }
 
@@ -513,14 +513,16 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
     own->set_data(in.data_ptr(), out.data_ptr(), bytes_of(in) / static_cast<std::size_t>(size_));
     return start(std::move(own), opts.timeout, opts.asyncOp);
   }
-  const auto set = [&](const at::Tensor& tensor, const Sizes& sizes, std::vector<int>& counts, std::vector<int>& at) {
+  const auto set = [&](const at::Tensor& tensor, const Sizes& sizes, std::vector<std::int64_t>& counts,
+                       std::vector<std::int64_t>& at) {
     const std::int64_t rows = tensor.dim() == 0 ? 0 : tensor.size(0);
     const std::int64_t row = rows == 0 ? 0 : tensor.numel() / rows;
     const Sizes even(static_cast<std::size_t>(size_), rows / size_);
     const Sizes& used = sizes.empty() ? even : sizes;
     std::int64_t sum = 0;
     for (const std::int64_t one : used) {
-      counts.push_back(count_of(one * row));
+      TORCH_CHECK(one >= 0, "sumac: all_to_all_single: split sizes ", used, ": ", one, " is negative");
+      counts.push_back(one * row);
       sum += one;
     }
     TORCH_CHECK(used.size() == static_cast<std::size_t>(size_) && sum == rows, "sumac: all_to_all_single: split sizes ",

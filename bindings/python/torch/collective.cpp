@@ -2,7 +2,6 @@
 
 #include <ATen/DeviceAccelerator.h>
 
-#include <climits>
 #include <cstring>
 
 namespace sumac::torch_backend {
@@ -144,21 +143,15 @@ void Collective::unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor
 
 void Collective::bind() {
   if (has_fold_) request.call.fold = &fold_;
-  if (!in_counts.empty()) request.call.in_blocks = {in_counts.data(), in_at.data(), unit};
-  if (!out_counts.empty()) request.call.out_blocks = {out_counts.data(), out_at.data(), unit};
+  if (!in_counts.empty()) request.call.in_blocks = {in_counts.data(), in_at.data(), unit, 1};
+  if (!out_counts.empty()) request.call.out_blocks = {out_counts.data(), out_at.data(), unit, 1};
 }
 
-int count_of(std::int64_t elements) {
-  TORCH_CHECK(elements >= 0 && elements <= INT_MAX, "sumac: a block of ", elements, " elements; at most ", INT_MAX,
-              " where ranks have blocks of different sizes");
-  return static_cast<int>(elements);
-}
-
-std::vector<int> displacements_of(const std::vector<int>& counts) {
-  std::vector<int> found;
+std::vector<std::int64_t> displacements_of(const std::vector<std::int64_t>& counts) {
+  std::vector<std::int64_t> found;
   std::int64_t next = 0;
-  for (const int count : counts) {
-    found.push_back(count_of(next));
+  for (const std::int64_t count : counts) {
+    found.push_back(next);
     next += count;
   }
   return found;

@@ -43,7 +43,7 @@ struct Collective {
   const char* title;
   std::shared_ptr<Ending> ending;
   c10::ArrayRef<at::Tensor> shown;                        ///< The caller's tensors, for a profiler.
-  std::vector<int> in_counts, in_at, out_counts, out_at;  ///< In units of `unit` bytes; empty: none.
+  std::vector<std::int64_t> in_counts, in_at, out_counts, out_at;  ///< In units of `unit` bytes; empty: none.
   std::size_t unit = 0;
 
  private:
@@ -53,9 +53,7 @@ struct Collective {
 
 inline std::size_t bytes_of(const at::Tensor& tensor) { return tensor.nbytes(); }
 
-/// As counts for the v-forms. Throws if one is too large for them.
-int count_of(std::int64_t elements);
-std::vector<int> displacements_of(const std::vector<int>& counts);
+std::vector<std::int64_t> displacements_of(const std::vector<std::int64_t>& counts);
 /// The elements in the order of memory, of a tensor that check_tensor() accepts.
 at::Tensor flat_view(const at::Tensor& tensor);
 

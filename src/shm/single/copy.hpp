@@ -19,8 +19,8 @@ Copied read_from(Task& task, int member, const std::byte* there, std::byte* to, 
 /// first and then waits for the writers.
 Copied write_into(Task& task, int member, std::byte* there, const std::byte* from, std::size_t bytes) noexcept;
 
-/// What a copy has met. A process that ends loses its memory a little before the system reports it dead; in that case the
-/// caller tries again.
+/// This says what a copy has met. A process that ends loses its memory a little before the system reports it dead; in
+/// that case the caller tries again.
 enum class Meets : std::uint8_t { end, later, death, refusal };
 Meets what_meets(Group& group, Copied copied) noexcept;
 

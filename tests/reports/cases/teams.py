@@ -1,4 +1,4 @@
-"""Teams of communicators: M4, M5 and M7."""
+"""Teams of communicators and the record of their calls: M4, M5, M7 and T8."""
 
 from case import Case
 
@@ -12,4 +12,7 @@ CASES: list[Case] = [
     Case("M7 a communicator that is used a few times costs no team", tests=r"^(component\.one_host|pmpi\.programs|mpi_settings_test\..*|bindings_test\.Tally\..*)$",
          kin="counted alike at all ranks: rooted and nonblocking collectives, calls that the MPI turns away at one rank, Open MPI's own collectives; "
              "persistent ones and levels that must have a group make it at once"),
+    Case("T8 counts and displacements have 64 bits", tests=r"^(python\.team|pmpi\.programs|shm_test\..*)$",
+         kin="MPI-4's functions: a displacement beyond an int at one rank alone left the MPI's call to that rank, and all hung. Packed data of more than 2**31 "
+             "elements was refused by the component and overflowed in the interposed library. Messages between hosts go in pieces that an int counts"),
 ]
