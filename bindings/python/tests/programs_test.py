@@ -1,5 +1,8 @@
 """Whole programs with the backend "sumac": their imports, and their exit."""
+import contextlib
 import os
+import pathlib
+import pty
 import subprocess
 import sys
 import tempfile
@@ -38,6 +41,26 @@ class Programs(unittest.TestCase):
         self.assertEqual([program.returncode for program in programs], [0, 0], said)
         self.assertEqual([text.splitlines()[-1:] for text in said], [["sum 2"]] * 2)
         self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set())
+
+    def test_pip_shows_how_far_the_build_is(self):
+        program = ("import subprocess, sys; sys.path.insert(0, sys.argv[1]); import from_root\n"
+                   "with from_root._progress(): subprocess.run(['printf', r'[1/40] a\\n[20/40] b\\n[40/40] c\\n'], check=True)\n")
+        folder = pathlib.Path(__file__).resolve().parents[1] / "build_backend"
+        with tempfile.TemporaryFile() as log:
+            pid, terminal = pty.fork()
+            if pid == 0:
+                os.dup2(log.fileno(), 1)
+                os.execv(sys.executable, [sys.executable, "-c", program, str(folder)])
+            shown = b""
+            with contextlib.suppress(OSError):  # The terminal ends so when all have left it.
+                while piece := os.read(terminal, 4096):
+                    shown += piece
+            self.assertEqual(os.waitpid(pid, 0)[1], 0, shown)
+            os.close(terminal)
+            log.seek(0)
+            self.assertEqual(log.read(), b"[1/40] a\n[20/40] b\n[40/40] c\n")
+        self.assertEqual([line.strip() for line in shown.decode().split("\n") if line.strip()],
+                         [f"sumac_collectives: {n} of 40 steps of the build are done" for n in (1, 20, 40)])
 
     def test_the_order_of_imports_does_not_matter(self):
         for first in ("torch", "sumac_collectives.torch"):
