@@ -16,6 +16,7 @@ except ImportError as error:
     print(f"skipped: {error}: make setup-python installs PyTorch")
     sys.exit(77)
 
+import callbacks
 import ranks
 
 torch.set_num_threads(1)
@@ -291,6 +292,19 @@ def fsdp(rank, size, folder, backend):
     return losses
 
 
+def powersgd(rank, size, folder, backend):
+    """Its callbacks start operations and wait for their futures."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    ranks.init(backend, rank, size, folder, timeout=30)
+    net = torch.nn.parallel.DistributedDataParallel(model())
+    net.register_comm_hook(powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2), powerSGD_hook.powerSGD_hook)
+    losses = train(net, rank)
+    del net
+    dist.destroy_process_group()
+    return losses
+
+
 class Numbers(torch.utils.data.Dataset):
     def __len__(self):
         return 8
@@ -392,6 +406,22 @@ class Works(unittest.TestCase):
     def test_futures(self):
         ranks.values(self, futures, 2)
 
+    def test_a_callback_may_wait_for_what_it_starts(self):
+        self.assertEqual(ranks.values(self, callbacks.callbacks_that_wait, 2), [[12.0] * 4] * 2)
+
+    def test_the_limit_holds_for_a_future_alone(self):
+        self.assertRegex(ranks.values(self, callbacks.limits_in_callbacks, 2)[0], "timed out after 1000 ms at rank 0: rank 1 .* has not begun it")
+
+    def test_a_slow_callback_is_named_and_those_behind_it_go_on(self):
+        said = ranks.values(self, callbacks.a_slow_callback, 2)[0]
+        self.assertIn("sumac: rank 0: a callback of a future of all_reduce has run for 0 s: later futures no longer wait for it", said)
+
+    def test_a_work_that_outlives_its_group_has_ended(self):
+        words = ranks.values(self, callbacks.kept_beyond_destroy, 2)[0]
+        for text in words[:3]:
+            self.assertIn("the process group was destroyed before this was done", text)
+        self.assertIn("the process group was closed", words[3])
+
     def test_the_debug_mode(self):
         for text in ranks.values(self, in_debug_mode, 2):
             self.assertIn("Detected mismatch between collectives on ranks", text)
@@ -411,6 +441,13 @@ class Training(unittest.TestCase):
                 self.assertEqual(len(one), 5)
                 for left, right in zip(one, other):
                     self.assertLessEqual(abs(left - right), 1e-6 * abs(right) if size > 2 else 0)
+
+    def test_powersgd_has_the_losses_of_gloo(self):
+        ours, theirs = (ranks.values(self, powersgd, 2, backend) for backend in ("sumac", "gloo"))
+        for one, other in zip(ours, theirs):
+            self.assertEqual(len(one), 5)
+            for left, right in zip(one, other):
+                self.assertLessEqual(abs(left - right), 1e-6 * abs(right))
 
     def test_fsdp_has_the_losses_of_gloo(self):
         ours, theirs = (ranks.values(self, fsdp, 2, backend) for backend in ("sumac", "gloo"))

@@ -3,7 +3,6 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <climits>
-#include <cstring>
 
 namespace sumac::torch_backend {
 namespace {
@@ -52,12 +51,6 @@ const char* name_of(c10d::ReduceOp::RedOpType op) {
 /// PyTorch divides no tensors of the larger unsigned types, so AVG must be refused before their sum overwrites the input.
 bool is_divided_by_torch(at::ScalarType type) {
   return type != at::kUInt16 && type != at::kUInt32 && type != at::kUInt64 && type != at::kComplexHalf;
-}
-
-/// "all_reduce" for the profiler's "sumac:all_reduce".
-const char* without_prefix(const char* title) {
-  const char* const colon = std::strchr(title, ':');
-  return colon == nullptr ? title : colon + 1;
 }
 
 }  // namespace
