@@ -253,6 +253,7 @@ bool Run::start_across(std::size_t chunk) {
   flight.operation = {};
   flight.operation.kind = plan_.across.kind;
   flight.operation.root = plan_.across.root;
+  flight.operation.meaning = operation_->meaning;
   flight.is_done = false;
   flight.request = nullptr;
   describe_across(chunk, flight.operation);
@@ -282,6 +283,7 @@ void Run::describe_across(std::size_t chunk, coll::Operation& operation) const {
 
 bool Run::start_direct() {
   direct_.operation = {};
+  direct_.operation.meaning = operation_->meaning;
   direct_.request = nullptr;
   if (!team_->exchange->fill_direct(direct_.operation)) return true;
   const Progress progress = team_->own_across->start_direct(direct_.operation, direct_.request);
