@@ -20,6 +20,11 @@ const coll::Fold& no_fold() {
   return fold;
 }
 
+constexpr std::string_view kUnlikeSplits =
+    "the ranks differ: what the ranks of another host send to those here has other sizes than these receive: "
+    "send_counts[r] here "
+    "must be recv_counts[rank] there";
+
 std::size_t as_size(int number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
@@ -406,7 +411,10 @@ Step Run::advance() {
           if (std::exchange(has_just_started_, false)) return Step::waiting;
           if (flying_ > 0 && !poll_across()) return Step::failed;
           if (!flights_[(chunk_ + 1 - depth_) % depth_].is_done) return Step::waiting;
-          if (parcels_ != nullptr) parcels_->arrived(chunk_ + 1 - depth_);
+          if (parcels_ != nullptr && !parcels_->arrived(chunk_ + 1 - depth_)) {
+            team_->fail(Errc::invalid, kUnlikeSplits);
+            return Step::failed;
+          }
         }
         at_ = At::after;
         break;
