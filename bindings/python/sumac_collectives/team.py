@@ -22,6 +22,22 @@ def _bytes(array: Array | None) -> Array | None:
     return None if array is None else array.reshape(-1).view(np.uint8)
 
 
+# numpy's names of these types have a size or a unit in them, and some differ from machine to machine.
+_ELEMENTS = {"U": "text", "S": "bytes", "V": "record", "M": "datetime64", "m": "timedelta64"}
+
+
+def _element(array: Array | None) -> int:
+    """Returns the number by which the ranks compare their types of elements."""
+    if array is None:
+        return _core.elements[""]
+    dtype = array.dtype
+    known = {"longdouble": np.dtype(np.longdouble), "clongdouble": np.dtype(np.clongdouble)}
+    name = next((name for name, one in known.items() if one == dtype), None) or _ELEMENTS.get(dtype.kind, dtype.name)
+    if dtype.name in _core.elements:  # ml_dtypes' are of kind V, too.
+        name = dtype.name
+    return _core.elements.get(name, _core.elements["another type"])
+
+
 def _fold(dtype: np.dtype[typing.Any], op: str) -> tuple[int, int]:
     ops = _OPS_OF_BOOL if dtype == np.bool_ else _OPS
     if op not in ops:
@@ -74,8 +90,9 @@ class Team:
     def _run(self, kind: str, given: Array | None, out: Array | None, count_bytes: int, fold: tuple[int, int] | None = None,
              root: int = 0, in_counts: Sequence[int] = (), out_counts: Sequence[int] = (), unit: int = 0) -> None:
         dtype, op = fold or (_core.no_dtype, _core.no_op)
-        self._core.run(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, dtype, op, root, list(in_counts), list(out_counts),
-                       unit, self.timeout)
+        element = _element(out if given is None else given)
+        self._core.run(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, element, dtype, op, root, list(in_counts),
+                       list(out_counts), unit, self.timeout)
 
     def _root(self, root: int) -> int:
         rank = operator.index(root)

@@ -148,6 +148,25 @@ def as_numpy_means_it(rank, size, folder):
     team.close()
 
 
+def of_other_types(rank, size, folder, what):
+    """The types differ, or the counts. Rank 0 may end nevertheless; then it reads the reason when it closes the team."""
+    team = make(rank, size, folder)
+    x = np.ones(4, np.int64 if rank == 1 else np.float64)
+    try:
+        if what == "bcast":
+            team.bcast(x)
+        elif what == "allgather":
+            team.allgather(x)
+        elif what == "alltoallv":
+            team.alltoallv(np.ones(4), [3, 1] if rank == 0 else [2, 2], [2, 2])
+        else:
+            team.allgatherv(np.ones(3 - rank), [3, 2] if rank == 0 else [4, 2])
+        ranks.await_file(folder / "found")
+        team.close()
+    finally:
+        (folder / "found").touch()
+
+
 def of_other_sizes(rank, size, folder):
     make(rank, size, folder).allreduce(np.ones(4 if rank == 1 else 2))
 
@@ -211,6 +230,7 @@ class Collectives(unittest.TestCase):
                             (lambda: alone.allreduce(np.ones(2), out=np.ones(2, ">f8")), "out has the byte order of another machine (>f8)"),
                             (lambda: alone.scatter(np.ones((1, 2)), [0, 0]), "out must be a numpy array"),
                             (lambda: alone.alltoallv(np.ones(2), [-2], [2]), "send_counts are numbers of rows, and one is negative: [-2]"),
+                            (lambda: alone.alltoallv(np.ones(2), [2], [1]), "rank 0 sends 16 B to itself, and expects 8 B"),
                             (lambda: alone.allreduce(np.ones(2), out=np.ones(3)), "out must have the shape (2,)")):
             with self.assertRaises((ValueError, TypeError)) as caught:
                 call()
@@ -224,9 +244,14 @@ class BadInput(unittest.TestCase):
                 self.assertIn(words, one.error)
                 self.assertTrue(one.error.startswith("ValueError") or one.error.startswith("Error"), one.error)
 
+    def test_types_and_counts_that_differ_are_named_at_every_rank(self):
+        for what in ("bcast", "allgather", "alltoallv", "allgatherv"):
+            for rank, one in enumerate(ranks.run(of_other_types, 2, what)):
+                self.assertIn("the ranks differ: ", str(one.error), f"{what} at rank {rank}")
+
     def test_a_rank_that_does_not_come_is_named(self):
         found = ranks.run(late, 2)
-        self.assertRegex(found[0].error, r"^TimeoutError: rank 0: allreduce of 800000 B, float64, sum \(operation 1 of world\): "
+        self.assertRegex(found[0].error, r"^TimeoutError: rank 0: allreduce of 800000 B, float64, sum \(operation 1 of group world\): "
                                          r"timed out after 300 ms at rank 0: rank 1 \(host .*\) has not begun it$")
         self.assertIsNone(found[1].error)
 
