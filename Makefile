@@ -25,7 +25,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch packages tar toolkit setup-packages setup-toolkit
+.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -78,6 +78,10 @@ bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interpo
 bench-torch: setup setup-python configure ## PyTorch's collectives by Sumac beside gloo, inside this host (build/torch.json, 15 minutes); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target py_torch py_core cacheline
 	@PYTHONPATH=$(CURDIR)/$(BUILD)/python build/python/bin/python bench/torch/run.py --build $(BUILD) --out build/torch.json --case "$(CASE)" $(if $(BEFORE),--before "$(BEFORE)")
+
+frameworks: setup-frameworks configure ## accelerate, transformers, Lightning, DeepSpeed and torchmetrics on the backend sumac beside gloo (build/frameworks.json, 3 minutes); CASE=name for one
+	@cmake --build $(BUILD) -j $(JOBS) --target py_torch py_core
+	@PYTHONPATH=$(CURDIR)/$(BUILD)/python build/frameworks/bin/python bindings/python/tests/frameworks.py --out build/frameworks.json --case "$(CASE)"
 
 bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an emulated fabric (build/fabric.json, 40 minutes); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
@@ -206,6 +210,9 @@ setup-mpi4py: ## the same and what mpi4py is built with
 setup-python: ## the environment of the Python modules, with PyTorch (build/python, 4 GB; SUMAC_TORCH=no without)
 	@packaging/install packaging/apt.txt packaging/apt-python.txt
 	@bindings/python/setup
+
+setup-frameworks: setup-python ## the environment of make frameworks (build/frameworks, 300 MB)
+	@bindings/python/setup frameworks
 
 setup-site: ## the environment of make site (build/site-env, 170 MB)
 	@packaging/install packaging/apt-site.txt

@@ -6,9 +6,14 @@
 
 namespace sumac {
 
+inline constexpr std::uint64_t kFnvBegins = 0xcbf29ce484222325u;
+constexpr std::uint64_t fnv1a(std::uint64_t hash, std::uint64_t next) noexcept {
+  return (hash ^ next) * 0x100000001b3u;
+}
+
 constexpr std::uint64_t fnv1a(std::string_view text) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  std::uint64_t hash = kFnvBegins;
+  for (const char c : text) hash = fnv1a(hash, static_cast<unsigned char>(c));
   return hash;
 }
 

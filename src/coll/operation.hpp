@@ -72,6 +72,8 @@ inline constexpr const void* kInPlace = nullptr;
 
 struct Operation {
   Kind kind = Kind::barrier;
+  /// A packed Meaning (base/meaning.hpp) of the caller's, the same at every member; 0: none. It goes with the data between hosts.
+  std::uint16_t meaning = 0;
   int root = 0;  ///< Index in the group, for the kinds that have a root.
   /// Ignored for a bcast, where `out` is the buffer at every member, and for a scatter(v), except at the root.
   const void* in = kInPlace;

@@ -39,6 +39,7 @@ wire::PeerTerms Engine::terms_of(const coll::Operation& o, Algorithm algorithm, 
   terms.coll = static_cast<std::uint8_t>(o.kind);
   terms.algorithm = static_cast<std::uint8_t>(algorithm);
   terms.direct = is_direct ? 1 : 0;
+  terms.meaning = o.meaning;
   if (o.fold != nullptr && coll::collective(o.kind).reduces) {
     terms.op = o.fold->op;
     terms.dtype = o.fold->dtype;
@@ -337,7 +338,11 @@ void Engine::on_message(std::uint32_t peer, const BufferRef& frame) {
     case PeerKind::abort: {
       wire::AbortBody body;
       wire::load(body, frame.data() + wire::kPeerHeaderBytes);
-      fail({Errc::lost, std::string(body.text.data(), strnlen(body.text.data(), body.text.size()))});
+      // A verdict of the peer's user is one for all members; the peer's own failures are a loss here.
+      const auto code = static_cast<Errc>(body.code);
+      const bool is_verdict = code == Errc::invalid || code == Errc::timeout || code == Errc::interrupted;
+      fail(
+          {is_verdict ? code : Errc::lost, std::string(body.text.data(), strnlen(body.text.data(), body.text.size()))});
       break;
     }
     case PeerKind::leave: on_leave(peer); break;
@@ -391,7 +396,7 @@ void Engine::deliver(Running& running, std::uint32_t peer, const PeerHeader& h, 
   if (lane == nullptr || h.index != lane->received || lane->received == lane->count)
     return malformed(peer, "it is not the message that is awaited");
   const std::uint64_t bytes = running.bytes_of(*lane, h.index);
-  if (h.payload_bytes != bytes) return malformed(peer, "its size is not the one that is awaited");
+  if (h.payload_bytes != bytes) return unlike_sizes(peer, h, bytes);
   if (running.is_long(bytes) && h.index >= lane->announced) return malformed(peer, "it was not announced");
   ++lane->received;
   if (!running.may_next(*lane) || h.index != lane->next) {
@@ -424,9 +429,9 @@ std::span<std::byte> Engine::on_head(std::uint32_t peer, std::span<const std::by
   if (running == nullptr) return refuse("it is long and was not announced");
   Lane* lane = running->in_from(peer);
   if (h.terms != running->terms) return {};  // It comes whole, and deliver() reports the difference.
-  if (lane == nullptr || h.index != lane->received || h.index != lane->next || h.index >= lane->announced ||
-      payload != running->bytes_of(*lane, h.index))
+  if (lane == nullptr || h.index != lane->received || h.index != lane->next || h.index >= lane->announced)
     return refuse("it is not the message that is awaited");
+  if (payload != running->bytes_of(*lane, h.index)) return {};  // The same.
   Peer& p = peers_[peer];
   p.placing = running;
   if (std::byte* memory = running->next_in(*lane); memory != nullptr) return {memory, payload};

@@ -160,6 +160,7 @@ class Engine {
   void malformed(std::uint32_t peer, std::string_view what);
   void disagree(std::uint32_t peer, std::uint32_t sequence, const wire::PeerTerms& theirs, const wire::PeerTerms& ours);
   void ended_before(std::uint32_t peer, const wire::PeerHeader& header);
+  void unlike_sizes(std::uint32_t peer, const wire::PeerHeader& header, std::uint64_t awaited);
 
   EngineConfig config_;
   Carrier& carrier_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/meaning.hpp"
 #include "p2p/engine.hpp"
 #include "p2p/sequence.hpp"
 
@@ -145,6 +146,12 @@ void Engine::disagree(std::uint32_t peer, std::uint32_t sequence, const wire::Pe
                                    text_of(theirs), config_.name(config_.rank), text_of(ours), kMustAgree)});
 }
 
+void Engine::unlike_sizes(std::uint32_t peer, const PeerHeader& h, std::uint64_t awaited) {
+  fail({Errc::invalid,
+        fmt::format("operation {}: {} sent {} bytes where {} awaits {}, in {}: {}", h.sequence, config_.name(peer),
+                    h.payload_bytes, config_.name(config_.rank), awaited, text_of(h.terms), kMustAgree)});
+}
+
 /// A member that agreed would have sent it before this one could end the operation.
 void Engine::ended_before(std::uint32_t peer, const PeerHeader& h) {
   fail({Errc::invalid,
@@ -196,6 +203,7 @@ std::string text_of(const wire::PeerTerms& t) {
                                    : fmt::format(", {} {}", to_string(t.dtype), to_string(t.op));
   if (t.coll < coll::kKinds && coll::collective(static_cast<coll::Kind>(t.coll)).has_root)
     text += fmt::format(", root {}", t.root);
+  if (const std::string meant = describe_meaning(t.meaning); !meant.empty()) text += " (" + meant + ")";
   return text + fmt::format(", by {}", to_string(static_cast<Algorithm>(t.algorithm)));
 }
 

@@ -67,6 +67,7 @@ inline void describe_fragment(const Cutting& cutting, const FragmentRange& range
   h.op = operation.op;
   h.dtype = operation.dtype;
   h.tag_dtype = operation.tag_dtype;
+  h.meaning = operation.meaning;
   h.count = operation.count;
   h.first = range.first;
   if (operation.coll == wire::Coll::reduce || operation.coll == wire::Coll::bcast)

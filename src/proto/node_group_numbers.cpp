@@ -35,6 +35,7 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   const auto open = wire::kFlagListening | (mine.coll == Coll::lock ? wire::kFlagDenied : 0);
   if ((mine.flags | open) != (theirs.flags | open)) return at(Field::flags, mine.flags, theirs.flags);
   if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
+  if (mine.meaning != theirs.meaning) return at(Field::meaning, mine.meaning, theirs.meaning);
   // When the data come from one member, a second contribution with data is one too many.
   const bool sizes_differ = wire::has_one_source(mine) ? mine.payload_bytes != 0 && theirs.payload_bytes != 0
                                                        : mine.payload_bytes != theirs.payload_bytes;

@@ -73,8 +73,9 @@ struct Operation {
   Op op = Op::null;  ///< null for barrier, bcast and allgather (which may also have bor).
   Dtype dtype = Dtype::null;
   Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: the tag is as wide as the value.
-  std::uint64_t count = 0;        ///< Number of elements of the vector.
-  Range give{0, kToTheEnd};       ///< kToTheEnd stands for `count`.
+  std::uint16_t meaning = 0;  ///< A packed Meaning of the callers (base/meaning.hpp), or 0. All members pass the same.
+  std::uint64_t count = 0;    ///< Number of elements of the vector.
+  Range give{0, kToTheEnd};   ///< kToTheEnd stands for `count`.
   Range keep{0, kToTheEnd};
   std::span<const std::byte> src{};  ///< The elements of `give`; unchanged until the operation completes.
   /// Null, or a pointer to the end of the part of `src` that is ready. When it advances, call ClientGroup::wake().

@@ -14,6 +14,7 @@ static_assert(sizeof(sumac_blocks_t) == sizeof(coll::Blocks) &&
               offsetof(sumac_blocks_t, unit) == offsetof(coll::Blocks, unit) &&
               offsetof(sumac_blocks_t, is_wide) == offsetof(coll::Blocks, is_wide) && sizeof(bool) == sizeof(uint8_t));
 static_assert(sizeof(sumac_call_t) == sizeof(coll::Operation) &&
+              offsetof(sumac_call_t, meaning) == offsetof(coll::Operation, meaning) &&
               offsetof(sumac_call_t, root) == offsetof(coll::Operation, root) &&
               offsetof(sumac_call_t, in) == offsetof(coll::Operation, in) &&
               offsetof(sumac_call_t, out) == offsetof(coll::Operation, out) &&

@@ -1,6 +1,9 @@
 #include "team/exchange.hpp"
 
+#include <cstring>
+
 #include "base/copy.hpp"
+#include "base/fnv.hpp"
 
 namespace sumac::team {
 Exchange::Exchange(const Layout& layout, std::size_t limit)
@@ -206,6 +209,7 @@ void Exchange::fill_across(std::size_t, coll::Operation& operation) {
       back += sum(gets(m) + first, count);
     }
     cursors_[j] = there_all;
+    if (static_cast<int>(j) != layout_.island()) there += seal_bytes(), back += seal_bytes();
     leaves_.set(j, there, there_all);
     comes_.set(j, back, back_all);
     there_all += there;
@@ -220,6 +224,10 @@ void Exchange::fill_across(std::size_t, coll::Operation& operation) {
       cursors_[j] += bytes;
       at += bytes;
     }
+  for (std::size_t j = 0; j < islands && seal_bytes() > 0; ++j) {
+    const std::uint64_t seal = seal_of_leaving(j);
+    if (static_cast<int>(j) != layout_.island()) std::memcpy(leaving + cursors_[j], &seal, sizeof seal);
+  }
   operation.in = leaving;
   operation.out = arrived_.need(back_all);
   operation.in_blocks = leaves_.blocks();
@@ -227,7 +235,7 @@ void Exchange::fill_across(std::size_t, coll::Operation& operation) {
 }
 
 /// Sorts by receiver: each island's message holds, sender by sender, a block for each member here.
-void Exchange::arrived(std::size_t) {
+bool Exchange::arrived(std::size_t) {
   std::size_t comes = 0;
   cursors_.assign(members_, 0);
   for (std::size_t m = 0; m < members_; ++m) {
@@ -236,13 +244,35 @@ void Exchange::arrived(std::size_t) {
   }
   std::byte* sorted = sorted_.need(comes);
   const std::byte* at = arrived_.data();
-  for (std::size_t k = 0; k < remote_.size(); ++k)
-    for (std::size_t m = 0; m < members_; ++m) {
-      const std::size_t bytes = gets(m)[k];
-      copy_bytes(sorted + cursors_[m], at, bytes);
-      cursors_[m] += bytes;
-      at += bytes;
-    }
+  for (std::size_t j = 0; j + 1 < begins_.size(); ++j) {
+    for (std::size_t k = begins_[j]; k < begins_[j + 1]; ++k)
+      for (std::size_t m = 0; m < members_; ++m) {
+        const std::size_t bytes = gets(m)[k];
+        copy_bytes(sorted + cursors_[m], at, bytes);
+        cursors_[m] += bytes;
+        at += bytes;
+      }
+    if (seal_bytes() == 0 || static_cast<int>(j) == layout_.island()) continue;
+    std::uint64_t seal = 0;
+    std::memcpy(&seal, at, sizeof seal);
+    if (seal != seal_of_arriving(j)) return false;
+    at += sizeof seal;
+  }
+  return true;
+}
+
+std::uint64_t Exchange::seal_of_leaving(std::size_t island) const {
+  std::uint64_t seal = kFnvBegins;
+  for (std::size_t m = 0; m < members_; ++m)
+    for (std::size_t k = begins_[island]; k < begins_[island + 1]; ++k) seal = fnv1a(seal, sends(m)[k]);
+  return seal;
+}
+
+std::uint64_t Exchange::seal_of_arriving(std::size_t island) const {
+  std::uint64_t seal = kFnvBegins;
+  for (std::size_t k = begins_[island]; k < begins_[island + 1]; ++k)
+    for (std::size_t m = 0; m < members_; ++m) seal = fnv1a(seal, gets(m)[k]);
+  return seal;
 }
 
 void Exchange::finish() {

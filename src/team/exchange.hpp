@@ -29,7 +29,7 @@ class Exchange final : public Parcels {
   bool needs(const Phase& phase) const override;
   void fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) override;
   void fill_across(std::size_t chunk, coll::Operation& operation) override;
-  void arrived(std::size_t chunk) override;
+  bool arrived(std::size_t chunk) override;
   void finish() override;
   /// False: no call of this kind has blocks above the limit.
   bool may_have_direct() const noexcept { return is_v_ || operation_->bytes > limit_; }
@@ -64,6 +64,12 @@ class Exchange final : public Parcels {
   const std::uint32_t* gets(std::size_t m) const { return sends(m) + remote_.size(); }
   std::size_t row_of(std::size_t m) const { return rows_ > 1 ? m * 2 * remote_.size() : 0; }
   static std::size_t sum(const std::uint32_t* sizes, std::size_t count);
+  /// Behind an alltoallv's blocks from one island to another lies a sum over the sizes of each. So ranks whose counts do not fit
+  /// together find out, also where the bytes of all blocks together are the same.
+  static constexpr std::size_t kSeal = sizeof(std::uint64_t);
+  std::size_t seal_bytes() const { return operation_->kind == coll::Kind::alltoallv ? kSeal : 0; }
+  std::uint64_t seal_of_leaving(std::size_t island) const;
+  std::uint64_t seal_of_arriving(std::size_t island) const;
   void fill_gather(coll::Operation& operation);
   void fill_local(coll::Operation& operation);
   void fill_deal(coll::Operation& operation);

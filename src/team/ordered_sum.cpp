@@ -71,7 +71,7 @@ void OrderedSum::start(const coll::Operation& step) {
 
 void OrderedSum::gather_next() {
   at_ = At::gather;
-  coll::Operation step;
+  coll::Operation step{.meaning = operation_->meaning};
   step.kind = Kind::allgather;
   step.bytes = coll::part_at(offset_, whole_, step_);
   step.in = in_ + offset_;
@@ -105,7 +105,7 @@ void OrderedSum::exchange() {
   own_ = own * element;
   comes_.reset(ranks_);
   for (std::size_t r = 0; r < ranks_; ++r) comes_.set(r, own, r * own);
-  coll::Operation step;
+  coll::Operation step{.meaning = operation_->meaning};
   step.kind = Kind::alltoallv;
   step.in = in_;
   step.out = values_.need(ranks_ * own_);
@@ -126,7 +126,7 @@ void OrderedSum::add_block() {
 /// The blocks' sums go to all ranks, or to the root.
 void OrderedSum::give() {
   at_ = At::give;
-  coll::Operation step;
+  coll::Operation step{.meaning = operation_->meaning};
   step.out = operation_->out;
   step.out_blocks = {blocks_.counts.data(), blocks_.displacements.data(), operation_->fold->element_bytes};
   if (operation_->kind == Kind::reduce) {

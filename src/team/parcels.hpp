@@ -26,7 +26,8 @@ class Parcels {
   virtual bool needs(const Phase& phase) const = 0;
   virtual void fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) = 0;
   virtual void fill_across(std::size_t chunk, coll::Operation& operation) = 0;
-  virtual void arrived(std::size_t chunk) = 0;
+  /// Returns false if the senders have other sizes in mind than the receivers here.
+  virtual bool arrived(std::size_t chunk) = 0;
   virtual void finish() {}
 };
 

@@ -111,7 +111,7 @@ void ReduceScatter::fill_across(std::size_t chunk, coll::Operation& operation) {
   operation.out_blocks = comes.blocks();
 }
 
-void ReduceScatter::arrived(std::size_t chunk) {
+bool ReduceScatter::arrived(std::size_t chunk) {
   const std::size_t bytes = bytes_of(chunk), part = members_ * bytes;
   std::byte* const own = sums(chunk) + first_ * bytes;
   dealt_ = own;
@@ -126,6 +126,7 @@ void ReduceScatter::arrived(std::size_t chunk) {
     dealt_ = sum;
   }
   if (!layout_.island_part) copy_bytes(static_cast<std::byte*>(operation_->out) + chunk * step_, dealt_, bytes);
+  return true;
 }
 
 }  // namespace sumac::team

@@ -27,7 +27,7 @@ class ReduceScatter final : public Parcels {
   bool needs(const Phase&) const override { return true; }
   void fill(const Phase& phase, std::size_t chunk, coll::Operation& operation) override;
   void fill_across(std::size_t chunk, coll::Operation& operation) override;
-  void arrived(std::size_t chunk) override;
+  bool arrived(std::size_t chunk) override;
 
  private:
   std::size_t bytes_of(std::size_t chunk) const;

@@ -20,6 +20,10 @@ const coll::Fold& no_fold() {
   return fold;
 }
 
+constexpr std::string_view kUnlikeSplits =
+    "the ranks differ: what the ranks of another host send to those here has other sizes than these receive: "
+    "send_counts[r] here must be recv_counts[rank] there";
+
 std::size_t as_size(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
@@ -249,6 +253,7 @@ bool Run::start_across(std::size_t chunk) {
   flight.operation = {};
   flight.operation.kind = plan_.across.kind;
   flight.operation.root = plan_.across.root;
+  flight.operation.meaning = operation_->meaning;
   flight.is_done = false;
   flight.request = nullptr;
   describe_across(chunk, flight.operation);
@@ -276,6 +281,7 @@ void Run::describe_across(std::size_t chunk, coll::Operation& operation) const {
 
 bool Run::start_direct() {
   direct_.operation = {};
+  direct_.operation.meaning = operation_->meaning;
   direct_.request = nullptr;
   if (!team_->exchange->fill_direct(direct_.operation)) return true;
   const Progress progress = team_->own_across->start_direct(direct_.operation, direct_.request);
@@ -398,7 +404,10 @@ Step Run::advance() {
           if (std::exchange(has_just_started_, false)) return Step::waiting;
           if (flying_ > 0 && !poll_across()) return Step::failed;
           if (!flights_[(chunk_ + 1 - depth_) % depth_].is_done) return Step::waiting;
-          if (parcels_ != nullptr) parcels_->arrived(chunk_ + 1 - depth_);
+          if (parcels_ != nullptr && !parcels_->arrived(chunk_ + 1 - depth_)) {
+            team_->fail(Errc::invalid, kUnlikeSplits);
+            return Step::failed;
+          }
         }
         at_ = At::after;
         break;

@@ -100,7 +100,8 @@ Choice sumac_team::choose(const Operation& operation) const {
 
 void sumac_team_destroy(sumac_team_t* team) { delete team; }
 
-const char* sumac_team_error(const sumac_team_t* team) {
+const char* sumac_team_error(sumac_team_t* team) {
+  team->look_at_board();  // Another rank of the host may have found it broken.
   return team->is_broken.load(std::memory_order_acquire) ? team->error : "";
 }
 

@@ -171,8 +171,9 @@ static inline int64_t sumac_block_displacement(const sumac_blocks_t* blocks, int
  *  at every rank, displacements may differ. The memory behind the pointers must not change until the collective is
  *  done. */
 typedef struct sumac_call {
-  uint8_t coll; /* enum sumac_coll */
-  int root;     /* rank in the team; only for the kinds that have a root */
+  uint8_t coll;     /* enum sumac_coll */
+  uint16_t meaning; /* 0, or what the ranks of several hosts must agree on beside this: base/meaning.hpp */
+  int root;         /* rank in the team; only for the kinds that have a root */
   const void* in;
   void* out;
   size_t bytes;
@@ -383,7 +384,7 @@ typedef struct sumac_rest {
 sumac_rest_t sumac_thread_rest(int64_t idle_us);
 
 /** The reason why the team is broken, in one line that names the rank; "" if it is not. Valid until destroy. */
-const char* sumac_team_error(const sumac_team_t* team);
+const char* sumac_team_error(sumac_team_t* team);
 
 /** Breaks the team for a reason of the caller's own, such as a time limit: operations that are not done fail here at once,
  *  and at the other ranks of this host within 10 ms, with the same text. Any thread may call it, also from `progress` of

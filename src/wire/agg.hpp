@@ -102,7 +102,9 @@ struct AggHeader {
                                    ///< kNoRank.
   std::uint32_t members = 0;       ///< Up: number of members whose data are included. With `origin`: the block of a
                                    ///< partial sum.
-  std::uint64_t reserved = 0;
+  std::uint16_t meaning = 0;  ///< A packed Meaning (base/meaning.hpp) of the members' callers; 0: they say nothing.
+  std::uint16_t reserved_16 = 0;
+  std::uint32_t reserved = 0;
 };
 static_assert(sizeof(AggHeader) == 64 && std::has_unique_object_representations_v<AggHeader>, "padding leaks memory");
 
@@ -290,7 +292,8 @@ enum class Field : std::uint32_t {
   first = 6,
   flags = 7,
   payload_bytes = 8,
-  root = 9
+  root = 9,
+  meaning = 10
 };
 
 /// A node that is gone, for people: letters, digits and any of "-_.:", filled up with zeros; all zeros when no node is

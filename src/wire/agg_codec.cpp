@@ -47,6 +47,7 @@ const char* flaw_of_data(const AggHeader& h) noexcept {
 const char* flaw_of_empty(const AggHeader& h) noexcept {
   if (h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null)
     return "an operation without data has a type";
+  if (h.meaning != 0) return "an operation without data has a meaning";
   if (h.count != 0 || h.first != 0) return "an operation without data has elements";
   if (h.payload_bytes != 0) return "an operation without data carries a payload";
   if ((h.flags & kFlagStreaming) != 0) return "an operation without data is streaming";
@@ -119,7 +120,8 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   if ((h.flags & kFlagListening) != 0 && h.kind != AggKind::contribute)
     return "flag listening is set for a kind that brings no contribution";
   if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
-  if (h.reserved != 0) return "reserved is not zero";
+  if (h.reserved_16 != 0 || h.reserved != 0) return "reserved is not zero";
+  if (h.meaning != 0 && !carries_data(h.kind)) return "meaning is set for a kind without data";
   if (!carries_data(h.kind)) return flaw_of_control(h);
   return flaw_of_number(h, payload_max < kPayloadMax ? payload_max : kPayloadMax);
 }
@@ -277,7 +279,8 @@ const char* flaw(const RefusedBody& b) noexcept {
 const char* flaw(const TroubleBody& b) noexcept {
   const auto reason = static_cast<std::uint32_t>(b.reason);
   if (reason < 1 || reason > static_cast<std::uint32_t>(TroubleReason::gave_up)) return "trouble: reason is unknown";
-  if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::root)) return "trouble: field is unknown";
+  if (static_cast<std::uint32_t>(b.field) > static_cast<std::uint32_t>(Field::meaning))
+    return "trouble: field is unknown";
   if (b.culprit == kNoRank) return "trouble: culprit is no rank";
   if (b.reason == TroubleReason::disagree && (b.field == Field::none || b.other == kNoRank))
     return "trouble: a disagreement names no field or only one rank";

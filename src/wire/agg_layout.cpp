@@ -32,6 +32,8 @@ constexpr auto header_rows() {
       F(first, "first element of this fragment"),
       F(origin, "up: lowest group rank whose data are in it; down: 0xffffffff"),
       F(members, "up: members whose data are in it; down: 0"),
+      F(meaning, "what the members' callers mean by the data (src/base/meaning.hpp), or 0"),
+      F(reserved_16, "zero"),
       F(reserved, "zero"),
   };
 }
@@ -144,7 +146,8 @@ constexpr auto trouble_rows() {
   using Self = TroubleBody;
   return std::array{
       F(reason, "1 dead_rank, 2 disagree, 3 lost_connection, 4 gave_up"),
-      F(field, "0 none, 1 coll, 2 op, 3 dtype, 4 tag_dtype, 5 count, 6 first, 7 flags, 8 payload_bytes, 9 root"),
+      F(field,
+        "0 none, 1 coll, 2 op, 3 dtype, 4 tag_dtype, 5 count, 6 first, 7 flags, 8 payload_bytes, 9 root, 10 meaning"),
       F(culprit, "group rank; of two that disagree the one that came later"),
       F(other, "the one it disagrees with, or 0xffffffff"),
       F(culprit_value, "of `field`"),

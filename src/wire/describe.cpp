@@ -1,6 +1,7 @@
 // This file describes messages as text, for logs.
 #include <iterator>
 
+#include "base/meaning.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::wire {
@@ -37,8 +38,8 @@ std::string_view to_string(Coll coll) noexcept {
 }
 
 std::string_view to_string(Field field) noexcept {
-  static constexpr std::string_view kNames[] = {"none",  "coll",  "op",    "dtype",         "tag_dtype",
-                                                "count", "first", "flags", "payload_bytes", "root"};
+  static constexpr std::string_view kNames[] = {
+      "none", "coll", "op", "dtype", "tag_dtype", "count", "first", "flags", "payload_bytes", "root", "meaning"};
   const auto i = static_cast<std::size_t>(field);
   return i < std::size(kNames) ? kNames[i] : "?";
 }
@@ -61,6 +62,7 @@ std::string describe(Field field, std::uint64_t value) {
   if (field == Field::coll) name = to_string(static_cast<Coll>(small));
   if (field == Field::op) name = sumac::to_string(static_cast<Op>(small));
   if (field == Field::dtype || field == Field::tag_dtype) name = sumac::to_string(static_cast<Dtype>(small));
+  if (field == Field::meaning) return describe_meaning(static_cast<std::uint16_t>(value));
   if (field == Field::flags) return (value & kFlagsKnown) == 0 ? "none" : names_of_flags(value);
   return name == "?" || small != value ? std::to_string(value) : std::string(name);
 }

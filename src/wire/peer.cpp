@@ -31,7 +31,7 @@ constexpr auto header_rows() {
       F(terms.dtype, "Dtype, or null"),
       F(terms.tag, "tag's Dtype of a pair, or null"),
       F(terms.direct, "1: a block between two members alone, with numbers of its own"),
-      F(terms.reserved, "zero"),
+      F(terms.meaning, "what the callers mean by the bytes (src/base/meaning.hpp), or 0"),
       F(terms.root, "root; none: 0"),
       F(terms.element_bytes, "bytes of one element; no reduction: 0"),
       F(terms.bytes, "bytes of the vector or of one block; where sizes differ between members: 0"),
@@ -96,7 +96,7 @@ const char* flaw(const PeerHeader& h, std::size_t payload, std::uint32_t payload
   if (h.version != kPeerVersion) return "another version: install the same version everywhere";
   if (h.payload_bytes != payload) return "payload_bytes differs from the bytes after the header";
   if (const char* what = flaw_of_size(h, payload_max); what != nullptr) return what;
-  if (h.reserved != 0 || h.reserved2 != 0 || h.terms.reserved != 0) return "a reserved field is not zero";
+  if (h.reserved != 0 || h.reserved2 != 0) return "a reserved field is not zero";
   if (!has_terms(h.kind)) {
     if (h.terms != PeerTerms{}) return "the message names an operation";
     if (h.kind == PeerKind::take && h.index != kTakeSend && h.index != kTakeDrop)

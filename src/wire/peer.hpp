@@ -43,8 +43,8 @@ struct PeerTerms {
   Op op = Op::null;
   Dtype dtype = Dtype::null;
   Dtype tag = Dtype::null;
-  std::uint8_t direct = 0;  ///< 1: a block between two members that no third one sees; it has numbers of its own.
-  std::uint16_t reserved = 0;
+  std::uint8_t direct = 0;    ///< 1: a block between two members that no third one sees; it has numbers of its own.
+  std::uint16_t meaning = 0;  ///< A packed Meaning (base/meaning.hpp) of the callers', or 0.
   std::uint32_t root = 0;
   std::uint32_t element_bytes = 0;
   std::uint64_t bytes = 0;  ///< The size of the whole vector or of one block; 0 where members have different sizes.

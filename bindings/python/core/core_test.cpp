@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <latch>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -235,6 +236,38 @@ TEST(Team, TheHelperThreadAloneMovesWhatIsPosted) {
     return "";
   });
   EXPECT_EQ(texts, kAllWell3);
+}
+
+TEST(Team, ComparesEachOfManyPostedOperations) {
+  std::latch posted(2);
+  const auto texts = as_ranks(2, [&](Team& team) -> std::string {
+    if (team.rank() == 1) posted.arrive_and_wait();
+    std::vector<std::unique_ptr<Sum>> sums;
+    std::vector<std::shared_ptr<Ticket>> tickets;
+    // More than the roll has entries. The first one differs.
+    for (std::size_t i = 0; i < 2 * RollRing::kEntries; ++i) {
+      sums.push_back(std::make_unique<Sum>(i == 0 && team.rank() == 1 ? 3 : 4, team.rank()));
+      tickets.push_back(team.post(sums.back()->request, nullptr));
+    }
+    if (team.rank() == 0) posted.arrive_and_wait();
+    for (const auto& ticket : tickets)
+      if (auto waited = team.wait(*ticket, Duration::max()); !waited) return waited.error().context;
+    return "";
+  });
+  for (const auto& text : texts) EXPECT_NE(text.find("the ranks differ: operation 1 is"), std::string::npos) << text;
+}
+
+TEST(Team, ARankThatComesLateFailsAsThoseThatGaveUp) {
+  std::latch over(2);
+  const auto texts = as_ranks(2, [&](Team& team) -> std::string {
+    if (team.rank() == 1) over.arrive_and_wait();
+    Sum sum(1, team.rank());
+    if (team.rank() == 0) sum.request.limit = Millis{50};
+    const auto ran = team.run(sum.request);
+    if (team.rank() == 0) over.arrive_and_wait();
+    return ran ? "" : ran.error().context;
+  });
+  for (const auto& text : texts) EXPECT_NE(text.find("timed out after 50 ms at rank 0"), std::string::npos) << text;
 }
 
 TEST(Team, NamesRanksThatDiffer) {

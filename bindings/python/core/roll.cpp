@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/meaning.hpp"
 #include "base/types.hpp"
 #include "coll/collective.hpp"
 
@@ -9,14 +10,17 @@ namespace sumac::python {
 namespace {
 
 std::uint64_t pack(const Agreement& agreement) noexcept {
-  return std::uint64_t{agreement.root} << 32 | std::uint64_t{agreement.coll} << 16 |
-         static_cast<std::uint64_t>(agreement.op) << 8 | static_cast<std::uint64_t>(agreement.dtype);
+  static_assert(kOpCount < 16 && kDtypeCount < 16, "half a byte holds each, with null");
+  return std::uint64_t{agreement.root} << 32 | std::uint64_t{agreement.meaning} << 16 |
+         std::uint64_t{agreement.coll} << 8 | static_cast<std::uint64_t>(agreement.op) << 4 |
+         static_cast<std::uint64_t>(agreement.dtype);
 }
 
 Agreement unpack(std::uint64_t bytes, std::uint64_t rest) noexcept {
-  return {.coll = static_cast<std::uint8_t>(rest >> 16),
-          .op = static_cast<Op>(rest >> 8 & 0xFF),
-          .dtype = static_cast<Dtype>(rest & 0xFF),
+  return {.coll = static_cast<std::uint8_t>(rest >> 8),
+          .op = static_cast<Op>(rest >> 4 & 0xF),
+          .dtype = static_cast<Dtype>(rest & 0xF),
+          .meaning = static_cast<std::uint16_t>(rest >> 16),
           .root = static_cast<std::uint32_t>(rest >> 32),
           .bytes = bytes};
 }
@@ -27,8 +31,11 @@ std::string to_string(const Agreement& agreement) {
   const coll::Collective& row = coll::collective(static_cast<coll::Kind>(agreement.coll));
   std::string text(row.name);
   if (agreement.bytes != 0) text += fmt::format(" of {} B", agreement.bytes);
-  if (agreement.dtype != Dtype::null) text += fmt::format(", {}", to_string(agreement.dtype));
-  if (agreement.op != Op::null) text += fmt::format(", {}", to_string(agreement.op));
+  if (const std::string meant = describe_meaning(agreement.meaning); !meant.empty())
+    text += fmt::format(", {}", meant);
+  else if (agreement.dtype != Dtype::null)
+    text += fmt::format(", {}", to_string(agreement.dtype));
+  if (agreement.op != Op::null && !means_mean(agreement.meaning)) text += fmt::format(", {}", to_string(agreement.op));
   if (row.has_root) text += fmt::format(", root {}", agreement.root);
   return text;
 }

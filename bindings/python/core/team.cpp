@@ -32,8 +32,7 @@ constexpr std::size_t kAgreesFirst = 32 * 1024;
 
 bool agrees_first(const Request& request) {
   // The forms with sizes of their own for each rank have no common size.
-  return request.agreement.bytes >= kAgreesFirst || request.call.in_blocks.counts != nullptr ||
-         request.call.out_blocks.counts != nullptr;
+  return request.agreement.bytes >= kAgreesFirst || has_counts(request.call);
 }
 
 /// A look at something that a rank waits for.
@@ -98,13 +97,14 @@ Result<> Team::build(Exchange& exchange) {
 
 Result<> Team::share(Exchange& exchange) {
   const int here = static_cast<int>(members_.here.size());
-  const std::size_t roll = Roll::bytes_for(here);
-  auto block = Block::share(exchange, members_, roll + Mail::bytes_for(here));
+  const std::size_t roll = Roll::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
+  auto block = Block::share(exchange, members_, roll + splits + Mail::bytes_for(here));
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
   index_ = members_.index_here();
   roll_ = Roll(block_.data(), index_);
-  mail_ = std::make_unique<Mail>(block_.data() + roll, members_.here, index_, inbox_);
+  splits_ = Splits(block_.data() + roll, members_);
+  mail_ = std::make_unique<Mail>(block_.data() + roll + splits, members_.here, index_, inbox_);
   return {};
 }
 
@@ -167,7 +167,7 @@ void Team::say(const std::string& line) const {
 
 std::string Team::named(const Agreement& agreement, std::uint64_t number) const {
   std::string text = fmt::format("{} (operation {}", to_string(agreement), number);
-  if (!settings_.name.empty()) text += fmt::format(" of {}", settings_.name);
+  if (!settings_.name.empty()) text += fmt::format(" of group {}", settings_.name);
   return text + ")";
 }
 
@@ -183,12 +183,20 @@ std::vector<int> Team::missing(std::uint64_t number) const {
   return found;
 }
 
+/// Called by the holder of the turn.
+bool Team::is_broken() {
+  if (between_)
+    if (const auto why = between_->failure()) break_because(*why);
+  return sumac_team_error(team_)[0] != '\0';
+}
+
 Error Team::failure(const Request& request, std::uint64_t number, int status) {
   const std::string what = fmt::format("rank {}: {}", rank(), named(request.agreement, number));
   if (status == SUMAC_TEAM_PASS)
     return {Errc::unsupported, what + ": it is switched off by a variable HCOLL_ML_DISABLE_*"};
   if (status == SUMAC_TEAM_NO_MEMORY) return {Errc::no_memory, what + ": no memory"};
   if (status == SUMAC_TEAM_INVALID) return {Errc::invalid, what + ": the arguments do not fit together"};
+  has_told_.store(true);
   std::unique_lock guard(failure_lock_);
   const char* const found = sumac_team_error(team_);
   if (between_ && found[0] != '\0' && !failed_) {
@@ -236,9 +244,36 @@ Result<> Team::check_all(const Agreement& own, std::uint64_t number) const {
   return {};
 }
 
+/// For an operation that all ranks of the host have begun and whose data has not moved.
+Result<> Team::check_first(const Request& request, std::uint64_t number) const {
+  if (auto checked = check_all(request.agreement, number); !checked) return checked;
+  if (!has_counts(request.call)) return {};
+  if (const auto how = splits_.differ(request.call))
+    return fail(Errc::invalid, "the ranks differ: in operation {}, {}, {}", number, to_string(request.agreement), *how);
+  return {};
+}
+
+/// Compares what this rank has begun lately with what the others have begun since.
+Result<> Team::check_latest() const {
+  if (team_ == nullptr || forks_ != forks() || is_closed_.load() || has_told_.load()) return {};
+  const std::uint64_t last = number();
+  for (std::uint64_t one = last > RollRing::kEntries ? last - RollRing::kEntries + 1 : 1; one <= last; ++one) {
+    const auto own = roll_.read(index_, one);
+    if (!own) continue;
+    if (auto checked = check_all(*own, one); !checked) return checked;
+  }
+  if (!between_) return {};
+  (void)between_->step();
+  if (auto why = between_->failure(); why && why->code == Errc::invalid) return tl::unexpected(*std::move(why));
+  return {};
+}
+
 /// Called behind every operation: a small one has added up different things if the ranks differed.
 Result<> Team::verify(const Agreement& own, std::uint64_t number) {
   auto checked = check_all(own, number);
+  // A rank of another host may have given up on this operation after it had sent its part.
+  if (checked && between_)
+    if (auto why = between_->failure(); why && why->code != Errc::lost) checked = tl::unexpected(*std::move(why));
   if (!checked) break_because(checked.error());
   return checked;
 }
@@ -308,7 +343,7 @@ Result<> Team::meet_first(const Request& request, std::uint64_t number, Watch& w
       },
       [](Duration) { return false; });
   if (sumac_team_error(team_)[0] != '\0') return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
-  if (auto checked = check_all(request.agreement, number); !checked) {
+  if (auto checked = check_first(request, number); !checked) {
     break_because(checked.error());
     return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
   }
@@ -331,24 +366,30 @@ void Team::abandon(Ticket& ticket, const Error& why) {
 }
 
 /// Numbers a blocking operation; 0 if others are queued before it.
-std::uint64_t Team::begin_next(const Agreement& agreement) {
+std::uint64_t Team::take_number() {
   const std::lock_guard guard(queue_lock_);
-  if (!queue_.empty()) return 0;
-  const std::uint64_t number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
-  roll_.begin(number, agreement);
-  return number;
+  return queue_.empty() ? numbers_.fetch_add(1, std::memory_order_relaxed) + 1 : 0;
+}
+
+/// Called by the holder of the turn when all earlier operations have ended here. So no rank of the host is further ahead in the
+/// roll than an operation may end before the others come.
+void Team::begin(const Request& request, std::uint64_t number) {
+  if (has_counts(request.call)) splits_.begin(request.call);
+  roll_.begin(number, request.agreement);
 }
 
 Result<> Team::run(const Request& request) {
   if (auto usable = check_usable(); !usable) return usable;
   if (team_ == nullptr) {
+    if (const auto how = differ_alone(request.call))
+      return fail(Errc::invalid, "{}: {}", to_string(request.agreement), *how);
     run_alone(request.call);
     return {};
   }
   std::unique_lock turn(turn_, std::try_to_lock);
   // Another thread may have closed it before this one had the turn.
   if (auto usable = check_usable(); !usable) return usable;
-  const std::uint64_t number = turn ? begin_next(request.agreement) : 0;
+  const std::uint64_t number = turn ? take_number() : 0;
   if (number == 0) {
     // Others were posted before, or another thread moves the team.
     if (turn) turn.unlock();
@@ -357,6 +398,9 @@ Result<> Team::run(const Request& request) {
     if (!ticket->is_done()) abandon(*ticket, waited.error());
     return waited;
   }
+  // A rank that gave up on this very operation has written its part before, which may be all that this one needs.
+  if (is_broken()) return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
+  begin(request, number);
   const Time began = monotonic_now();
   running_ = {&request, number, began, {began}};
   if (agrees_first(request))
@@ -383,14 +427,14 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
     return posted;
   }
   if (team_ == nullptr) {
-    run_alone(request.call);
-    posted->end(std::nullopt);
+    const auto how = differ_alone(request.call);
+    if (!how) run_alone(request.call);
+    posted->end(how ? std::optional(Error{Errc::invalid, to_string(request.agreement) + ": " + *how}) : std::nullopt);
     return posted;
   }
   {
     const std::lock_guard guard(queue_lock_);
     posted->number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
-    roll_.begin(posted->number, request.agreement);
     queue_.push_back(posted);
     queued_.fetch_add(1, std::memory_order_relaxed);  // A hint: the queue is behind its lock.
   }
@@ -411,10 +455,11 @@ std::optional<std::optional<Error>> Team::step_head(Posted& head) {
     if (head.op == nullptr) (void)sumac_team_check(team_);
   }
   if (head.op == nullptr) {
-    if (sumac_team_error(team_)[0] != '\0') return broken(SUMAC_TEAM_BROKEN);
+    if (is_broken()) return broken(SUMAC_TEAM_BROKEN);
+    if (!std::exchange(head.has_begun, true)) begin(request, head.number);
     if (agrees_first(request)) {
       if (!all_have_begun(head.number)) return std::nullopt;
-      if (auto checked = check_all(request.agreement, head.number); !checked) {
+      if (auto checked = check_first(request, head.number); !checked) {
         break_because(checked.error());
         return broken(SUMAC_TEAM_BROKEN);
       }
@@ -508,6 +553,12 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
 }
 
 // ---- the end
+
+Result<> Team::destroy() {
+  auto checked = check_latest();
+  close(true);
+  return checked;
+}
 
 void Team::close(bool ends_at_ctrl_c) {
   if (forks_ != forks() || is_closed_.exchange(true)) return;

@@ -24,6 +24,7 @@
 #include "bindings/python/core/mail.hpp"
 #include "bindings/python/core/members.hpp"
 #include "bindings/python/core/roll.hpp"
+#include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
 #include "bindings/python/core/ticket.hpp"
 #include "team/team.h"
@@ -78,8 +79,9 @@ class Team : public std::enable_shared_from_this<Team> {
   bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   /// Ends what is posted with an error; every later call fails as well.
   void close() { close(false); }
-  /// The same for a call of Python's: Ctrl-C ends its wait for other ranks, and then leaves its exception behind.
-  void destroy() { close(true); }
+  /// The same for a call of Python's: Ctrl-C ends its wait for other ranks, and then leaves its exception behind. Returns an
+  /// error if the ranks have differed and no call has returned that here: a broadcast's root goes on before the others come.
+  Result<> destroy();
   /// The number of the latest collective.
   std::uint64_t number() const noexcept { return numbers_.load(std::memory_order_relaxed); }
 
@@ -93,6 +95,7 @@ class Team : public std::enable_shared_from_this<Team> {
     Request request;
     std::uint64_t number = 0;
     Watch watch;
+    bool has_begun = false;    ///< It is the oldest one, and the other ranks know of it.
     sumac_op_t* op = nullptr;  ///< Set once it is under way.
   };
   struct LetterLimit {
@@ -111,17 +114,21 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<> check_usable() const;
   Result<> check_agreement(const Agreement& own, std::uint64_t number, int index) const;
   Result<> check_all(const Agreement& own, std::uint64_t number) const;
+  Result<> check_first(const Request& request, std::uint64_t number) const;
+  Result<> check_latest() const;
   Result<> verify(const Agreement& own, std::uint64_t number);
   bool all_have_begun(std::uint64_t number) const;
   Result<> meet_first(const Request& request, std::uint64_t number, Watch& watch);
   void look(const Request& request, std::uint64_t number, Watch& watch);
   void break_because(Error why);
   Error failure(const Request& request, std::uint64_t number, int status);
+  bool is_broken();
   std::string named(const Agreement& agreement, std::uint64_t number) const;
   std::vector<int> missing(std::uint64_t number) const;
   void say(const std::string& line) const;
   void abandon(Ticket& ticket, const Error& why);
-  std::uint64_t begin_next(const Agreement& agreement);
+  std::uint64_t take_number();
+  void begin(const Request& request, std::uint64_t number);
   std::optional<std::optional<Error>> step_head(Posted& head);
   void look_at_letters(Time now);
   bool take_out(const std::shared_ptr<Letter>& letter);
@@ -135,6 +142,7 @@ class Team : public std::enable_shared_from_this<Team> {
   int index_ = 0;  ///< The position of this rank among those of its host.
   Block block_;
   Roll roll_;
+  Splits splits_;
   Inbox inbox_;
   std::unique_ptr<Mail> mail_;
   std::unique_ptr<LettersBetween> between_;  ///< Null where all ranks are on this host.
@@ -162,7 +170,8 @@ class Team : public std::enable_shared_from_this<Team> {
   std::atomic<std::int64_t> letters_looked_{0};
 
   mutable std::mutex failure_lock_;
-  std::optional<Error> failed_;  ///< The first reason, if this rank found it.
+  std::optional<Error> failed_;        ///< The first reason, if this rank found it.
+  std::atomic<bool> has_told_{false};  ///< Some call has returned the failure.
 
   void close(bool ends_at_ctrl_c);
   std::atomic<bool> is_closed_{false};

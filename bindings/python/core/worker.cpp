@@ -2,15 +2,14 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "base/wait_policy.hpp"
 #include "bindings/python/core/team.hpp"
+#include "bindings/python/core/threads.hpp"
 
 namespace sumac::python {
 namespace {
@@ -57,12 +56,7 @@ void Worker::move(const std::shared_ptr<Team>& team) {
     teams_.push_back(team);
   has_news_ = true;
   if (!is_started_ && !is_to_park_) {
-    // Signals are the program's: its main thread takes them.
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([this] { loop(); }).detach();
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    start_thread([this] { loop(); }).detach();
     is_started_ = true;
   }
   changed_.notify_one();

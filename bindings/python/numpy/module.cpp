@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "base/meaning.hpp"
 #include "base/types.hpp"
 #include "bindings/python/at_exit.hpp"
 #include "bindings/python/core/team.hpp"
@@ -89,6 +90,15 @@ Counts displacements_of(const Counts& counts) {
   return found;
 }
 
+/// The bytes that all ranks name alike. Only an alltoallv has other counts at each.
+std::uint64_t common_bytes(int kind, std::size_t bytes, const Counts& in, const Counts& out, std::size_t unit) {
+  if (in.empty() && out.empty()) return bytes;
+  if (kind == SUMAC_COLL_ALLTOALLV) return 0;
+  std::uint64_t sum = 0;
+  for (const int count : in.empty() ? out : in) sum += static_cast<std::uint64_t>(count) * unit;
+  return sum;
+}
+
 class PythonTeam {
  public:
   PythonTeam(py::function set, py::function get, int rank, int size, std::string name, double slow_after_s,
@@ -110,29 +120,35 @@ class PythonTeam {
   int size() const { return team_->size(); }
   std::string host_of(int rank) const { return team_->members().all.at(static_cast<std::size_t>(rank)).host; }
   void close() {
+    Result<> destroyed;
     {
       const py::gil_scoped_release unlocked;
-      team_->destroy();
+      destroyed = team_->destroy();
     }
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    if (!destroyed) raise(destroyed.error());
   }
 
-  /// `bytes` as sumac_call_t has it; `in_counts` and `out_counts` in units of `unit` bytes, [] where there are none.
-  void run(int kind, const py::object& in, const py::object& out, std::size_t bytes, int dtype, int op, int root,
-           const Counts& in_counts, const Counts& out_counts, std::size_t unit, double limit_s) {
+  /// `element` is a number of `elements`, none for a barrier. `bytes` as sumac_call_t has it; `in_counts` and `out_counts` in units of `unit` bytes, [] where there are none.
+  void run(int kind, const py::object& in, const py::object& out, std::size_t bytes, int element, int dtype, int op,
+           int root, const Counts& in_counts, const Counts& out_counts, std::size_t unit, double limit_s) {
     const Memory from(in, false), to(out, true);
     python::Request request;
     sumac_call_t& call = request.call;
     call.coll = static_cast<std::uint8_t>(kind);
-    call.root = root < 0 ? 0 : root;
+    call.root = root;
     call.in = from.data;
     call.out = to.data;
     call.bytes = bytes;
+    if (element != static_cast<int>(Element::none))
+      call.meaning =
+          Meaning{.kind = call.coll, .op = static_cast<Op>(op), .element = static_cast<Element>(element)}.packed();
     request.agreement = {.coll = call.coll,
                          .op = static_cast<Op>(op),
                          .dtype = static_cast<Dtype>(dtype),
+                         .meaning = call.meaning,
                          .root = static_cast<std::uint32_t>(call.root),
-                         .bytes = in_counts.empty() && out_counts.empty() ? bytes : 0};
+                         .bytes = common_bytes(kind, bytes, in_counts, out_counts, unit)};
     sumac_fold_t fold{};
     if (op != static_cast<int>(Op::null)) {
       if (sumac_fold_standard(&fold, dtype, op, static_cast<int>(Dtype::null)) != SUMAC_TEAM_OK)
@@ -187,6 +203,10 @@ PYBIND11_MODULE(_core, module) {
   for (int dtype = 0; dtype < kDtypeCount; ++dtype)
     dtypes[py::str(std::string(to_string(static_cast<Dtype>(dtype))))] = dtype;
   for (int op = 0; op < kOpCount; ++op) ops[py::str(std::string(to_string(static_cast<Op>(op))))] = op;
+  py::dict elements;
+  for (int element = 0; element < kElements; ++element)
+    elements[py::str(std::string(to_string(static_cast<Element>(element))))] = element;
+  module.attr("elements") = elements;
   module.attr("dtypes") = dtypes;
   module.attr("ops") = ops;
   module.attr("no_dtype") = static_cast<int>(Dtype::null);

@@ -6,6 +6,7 @@ version: str
 kinds: dict[str, int]
 dtypes: dict[str, int]
 ops: dict[str, int]
+elements: dict[str, int]
 no_dtype: int
 no_op: int
 
@@ -21,5 +22,5 @@ class Team:
     def size(self) -> int: ...
     def host_of(self, rank: int) -> str: ...
     def close(self) -> None: ...
-    def run(self, kind: int, given: Any, out: Any, bytes: int, dtype: int, op: int, root: int, in_counts: Sequence[int],
+    def run(self, kind: int, given: Any, out: Any, bytes: int, element: int, dtype: int, op: int, root: int, in_counts: Sequence[int],
             out_counts: Sequence[int], unit: int, limit_s: float) -> None: ...

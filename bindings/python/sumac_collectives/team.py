@@ -1,6 +1,7 @@
 """Collectives for numpy arrays."""
 from __future__ import annotations
 
+import operator
 import os
 import typing
 from collections.abc import Sequence
@@ -22,6 +23,22 @@ def _bytes(array: Array | None) -> Array | None:
     return None if array is None else array.reshape(-1).view(np.uint8)
 
 
+# numpy's names of these types have a size or a unit in them, and some differ from machine to machine.
+_ELEMENTS = {"U": "text", "S": "bytes", "V": "record", "M": "datetime64", "m": "timedelta64"}
+
+
+def _element(array: Array | None) -> int:
+    """Returns the number by which the ranks compare their types of elements."""
+    if array is None:
+        return _core.elements[""]
+    dtype = array.dtype
+    known = {"longdouble": np.dtype(np.longdouble), "clongdouble": np.dtype(np.clongdouble)}
+    name = next((name for name, one in known.items() if one == dtype), None) or _ELEMENTS.get(dtype.kind, dtype.name)
+    if dtype.name in _core.elements:  # ml_dtypes' are of kind V, too.
+        name = dtype.name
+    return _core.elements.get(name, _core.elements["another type"])
+
+
 def _fold(dtype: np.dtype[typing.Any], op: str) -> tuple[int, int]:
     ops = _OPS_OF_BOOL if dtype == np.bool_ else _OPS
     if op not in ops:
@@ -36,13 +53,15 @@ class Team:
     """Ranks that perform collectives together. `init()` makes the first one.
 
     Arrays may have any shape. Every rank passes the same shape and dtype unless a method says otherwise, and calls the
-    same methods in the same order. An array that is not contiguous is copied first. A result is a new array, or `out`,
-    which must be contiguous, writable and of the result's shape and dtype; `out` may be the input.
+    same methods in the same order. An array that is not contiguous, or has the byte order of another machine, is copied first.
+    A result is a new array, or `out`, which must be contiguous, writable and of the result's shape and dtype; `out` may be the
+    input or overlap it. A masked array is a TypeError, since its mask would be lost. A root of -1 is the last rank, and so on.
 
     Reductions (`op`): "sum", "prod", "min", "max" of bool, int8 to int64, uint8 to uint64, float16, float32, float64 and
     ml_dtypes' bfloat16; "band", "bor", "bxor" of bool and integers. The others move any dtype without objects.
 
-    Errors: ValueError (shapes, dtypes or operations that do not fit, also between ranks; it names them), `TimeoutError`
+    Errors: ValueError (shapes, dtypes or operations that do not fit, also between ranks; it names them, at every rank, at the
+    latest in its next call or in `close`), TypeError (what is no array, or none that can be shared), `TimeoutError`
     (after `timeout` seconds of the team; it names the ranks that have not come), `Error` (a rank died). After an error
     between ranks the team is of no more use.
     """
@@ -70,28 +89,64 @@ class Team:
         return f"<sumac_collectives.Team {self._name}: rank {self.rank} of {self.size}>"
 
     def _run(self, kind: str, given: Array | None, out: Array | None, count_bytes: int, fold: tuple[int, int] | None = None,
-             root: int = -1, in_counts: Sequence[int] = (), out_counts: Sequence[int] = (), unit: int = 0) -> None:
+             root: int = 0, in_counts: Sequence[int] = (), out_counts: Sequence[int] = (), unit: int = 0) -> None:
         dtype, op = fold or (_core.no_dtype, _core.no_op)
-        if not -1 <= root < self.size:
+        element = _element(out if given is None else given)
+        self._core.run(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, element, dtype, op, root, list(in_counts),
+                       list(out_counts), unit, self.timeout)
+
+    def _root(self, root: int) -> int:
+        rank = operator.index(root)
+        if not -self.size <= rank < self.size:
             raise ValueError(f"root={root}: the team has the ranks 0 to {self.size - 1}")
-        self._core.run(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, dtype, op, root, list(in_counts), list(out_counts),
-                       unit, self.timeout)
+        return rank % self.size
 
     @staticmethod
     def _given(x: ArrayLike) -> Array:
+        if isinstance(x, np.ma.MaskedArray):
+            raise TypeError("x is a masked array, and its mask would be lost: pass x.filled(value), or x.data and the mask as two arrays")
         array = np.ascontiguousarray(x) if np.ndim(x) else np.array(x)
         if array.dtype.hasobject:
             raise TypeError("an array of Python objects cannot be shared")
-        return array
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
     @staticmethod
-    def _out(out: Array | None, shape: tuple[int, ...], dtype: np.dtype[typing.Any]) -> Array:
+    def _written(array: Array, name: str) -> Array:
+        """Returns an array of the caller's that gets a result. Raises for one that cannot; `name` is the caller's for it."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name} must be a numpy array, since it is written to; it is a {type(array).__name__}")
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError(f"{name} is a masked array, whose mask would not follow its values: pass {name}.data")
+        if array.dtype.hasobject:
+            raise TypeError("an array of Python objects cannot be shared")
+        if not array.dtype.isnative:
+            raise TypeError(f"{name} has the byte order of another machine ({array.dtype.str}), and its values would be wrong: "
+                            f"pass {name}.astype({name}.dtype.newbyteorder('='))")
+        if not array.flags.writeable:
+            raise ValueError(f"{name} is read-only, and is written to")
+        if not array.flags.c_contiguous:
+            raise ValueError(f"{name} must be contiguous; its shape is {array.shape} and its strides are {array.strides}")
+        return array
+
+    def _out(self, out: Array | None, shape: tuple[int, ...], dtype: np.dtype[typing.Any]) -> Array:
         if out is None:
             return np.empty(shape, dtype)
-        if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
-            raise ValueError(f"out must be contiguous, writable, of shape {shape} and dtype {dtype}; it has shape {out.shape} and "
-                             f"dtype {out.dtype}")
+        self._written(out, "out")
+        if out.shape != shape or out.dtype != dtype:
+            raise ValueError(f"out must have the shape {shape} and dtype {dtype}; it has {out.shape} and {out.dtype}")
         return out
+
+    @staticmethod
+    def _apart(given: Array, result: Array | None) -> Array:
+        """Returns the input, as a copy where the result would overwrite it before it is read, as in numpy's functions. Both are
+        contiguous, so their bounds say it all."""
+        return given if result is None or not np.may_share_memory(given, result) else given.copy()
+
+    @staticmethod
+    def _unless_in_place(given: Array, result: Array | None) -> Array:
+        """The same where the result may be the input itself."""
+        is_same = result is not None and given.ctypes.data == result.ctypes.data and given.nbytes == result.nbytes
+        return given if is_same else Team._apart(given, result)
 
     def _rows(self, array: Array) -> tuple[int, ...]:
         if array.ndim == 0 or array.shape[0] != self.size:
@@ -100,7 +155,9 @@ class Team:
 
     def _counts(self, counts: Sequence[int], rows: int, what: str) -> list[int]:
         numbers = [int(count) for count in counts]
-        if len(numbers) != self.size or min(numbers) < 0 or sum(numbers) != rows:
+        if min(numbers, default=0) < 0:
+            raise ValueError(f"{what} are numbers of rows, and one is negative: {numbers}")
+        if len(numbers) != self.size or sum(numbers) != rows:
             raise ValueError(f"{what} must be {self.size} numbers of rows that add up to {rows}; they are {numbers}")
         return numbers
 
@@ -116,7 +173,7 @@ class Team:
         """
         given = self._given(x)
         result = self._out(out, given.shape, given.dtype)
-        self._run("allreduce", given, result, given.nbytes, _fold(given.dtype, op))
+        self._run("allreduce", self._unless_in_place(given, result), result, given.nbytes, _fold(given.dtype, op))
         return result
 
     def reduce(self, x: ArrayLike, root: int = 0, op: str = "sum", out: Array | None = None) -> Array | None:
@@ -126,14 +183,14 @@ class Team:
         array([1, 2], dtype=int32)
         """
         given = self._given(x)
+        root = self._root(root)
         result = self._out(out, given.shape, given.dtype) if self.rank == root else None
-        self._run("reduce", given, result, given.nbytes, _fold(given.dtype, op), root)
+        self._run("reduce", self._unless_in_place(given, result), result, given.nbytes, _fold(given.dtype, op), root)
         return result
 
     def bcast(self, x: Array, root: int = 0) -> Array:
         """Overwrites x at every rank with that of `root`, and returns it. x must be contiguous and writable."""
-        self._out(x, x.shape, x.dtype)
-        self._run("bcast", None, x, x.nbytes, root=root)
+        self._run("bcast", None, self._written(x, "x"), x.nbytes, root=self._root(root))
         return x
 
     def allgather(self, x: ArrayLike, out: Array | None = None) -> Array:
@@ -144,7 +201,7 @@ class Team:
         """
         given = self._given(x)
         result = self._out(out, (self.size, *given.shape), given.dtype)
-        self._run("allgather", given, result, given.nbytes)
+        self._run("allgather", self._apart(given, result), result, given.nbytes)
         return result
 
     def allgatherv(self, x: ArrayLike, counts: Sequence[int], out: Array | None = None) -> Array:
@@ -159,7 +216,7 @@ class Team:
             raise ValueError(f"counts[{self.rank}]={numbers[self.rank]} and x has the shape {given.shape}")
         result = self._out(out, (sum(numbers), *given.shape[1:]), given.dtype)
         unit = given.dtype.itemsize * int(np.prod(given.shape[1:], dtype=np.int64))
-        self._run("allgatherv", given, result, 0, out_counts=numbers, unit=unit)
+        self._run("allgatherv", self._apart(given, result), result, 0, out_counts=numbers, unit=unit)
         return result
 
     def alltoall(self, x: ArrayLike, out: Array | None = None) -> Array:
@@ -171,9 +228,7 @@ class Team:
         given = self._given(x)
         self._rows(given)
         result = self._out(out, given.shape, given.dtype)
-        if np.shares_memory(result, given):
-            given = given.copy()
-        self._run("alltoall", given, result, given.nbytes // self.size)
+        self._run("alltoall", self._apart(given, result), result, given.nbytes // self.size)
         return result
 
     def alltoallv(self, x: ArrayLike, send_counts: Sequence[int], recv_counts: Sequence[int], out: Array | None = None) -> Array:
@@ -186,10 +241,8 @@ class Team:
         sends = self._counts(send_counts, rows, "send_counts")
         receives = self._counts(recv_counts, sum(int(count) for count in recv_counts), "recv_counts")
         result = self._out(out, (sum(receives), *given.shape[1:]), given.dtype)
-        if np.shares_memory(result, given):
-            given = given.copy()
         unit = given.dtype.itemsize * int(np.prod(given.shape[1:], dtype=np.int64))
-        self._run("alltoallv", given, result, 0, in_counts=sends, out_counts=receives, unit=unit)
+        self._run("alltoallv", self._apart(given, result), result, 0, in_counts=sends, out_counts=receives, unit=unit)
         return result
 
     def reduce_scatter(self, x: ArrayLike, op: str = "sum", out: Array | None = None) -> Array:
@@ -200,14 +253,15 @@ class Team:
         """
         given = self._given(x)
         result = self._out(out, self._rows(given), given.dtype)
-        self._run("reduce_scatter_block", given, result, given.nbytes // self.size, _fold(given.dtype, op))
+        self._run("reduce_scatter_block", self._apart(given, result), result, given.nbytes // self.size, _fold(given.dtype, op))
         return result
 
     def gather(self, x: ArrayLike, root: int = 0, out: Array | None = None) -> Array | None:
         """Like allgather, but only `root` gets the result; the others get None."""
         given = self._given(x)
+        root = self._root(root)
         result = self._out(out, (self.size, *given.shape), given.dtype) if self.rank == root else None
-        self._run("gather", given, result, given.nbytes, root=root)
+        self._run("gather", self._apart(given, result), result, given.nbytes, root=root)
         return result
 
     def gatherv(self, x: ArrayLike, counts: Sequence[int], root: int = 0, out: Array | None = None) -> Array | None:
@@ -217,34 +271,34 @@ class Team:
         if given.ndim == 0 or given.shape[0] != numbers[self.rank]:
             raise ValueError(f"counts[{self.rank}]={numbers[self.rank]} and x has the shape {given.shape}")
         unit = given.dtype.itemsize * int(np.prod(given.shape[1:], dtype=np.int64))
-        result = None
+        root, result = self._root(root), None
         if self.rank == root:
             result = self._out(out, (sum(numbers), *given.shape[1:]), given.dtype)
-        self._run("gatherv", given, result, given.nbytes, root=root, out_counts=numbers, unit=unit)
+        self._run("gatherv", self._apart(given, result), result, given.nbytes, root=root, out_counts=numbers, unit=unit)
         return result
 
     def scatter(self, x: ArrayLike | None, out: Array, root: int = 0) -> Array:
         """Row r of root's x goes to rank r, into `out`, which has the shape of a row. The others' x is not read."""
-        given = None
+        root, given = self._root(root), None
+        self._written(out, "out")
         if self.rank == root:
             given = self._given(typing.cast(ArrayLike, x))
-            self._out(out, self._rows(given), given.dtype)
-        self._out(out, out.shape, out.dtype)
+            given = self._apart(given, self._out(out, self._rows(given), given.dtype))
         self._run("scatter", given, out, out.nbytes, root=root)
         return out
 
     def scatterv(self, x: ArrayLike | None, counts: Sequence[int], out: Array, root: int = 0) -> Array:
         """Like scatter, with counts[r] rows for rank r; out has counts[rank] rows. All ranks pass the same counts."""
         numbers = self._counts(counts, sum(int(count) for count in counts), "counts")
-        if out.ndim == 0 or out.shape[0] != numbers[self.rank]:
+        if self._written(out, "out").ndim == 0 or out.shape[0] != numbers[self.rank]:
             raise ValueError(f"counts[{self.rank}]={numbers[self.rank]} and out has the shape {out.shape}")
-        self._out(out, out.shape, out.dtype)
-        given = None
+        root, given = self._root(root), None
         if self.rank == root:
             given = self._given(typing.cast(ArrayLike, x))
             if given.shape != (sum(numbers), *out.shape[1:]) or given.dtype != out.dtype:
                 raise ValueError(f"x has the shape {given.shape} and dtype {given.dtype}; out and counts ask for "
                                  f"{(sum(numbers), *out.shape[1:])} and {out.dtype}")
+            given = self._apart(given, out)
         unit = out.dtype.itemsize * int(np.prod(out.shape[1:], dtype=np.int64))
         self._run("scatterv", given, out, out.nbytes, root=root, in_counts=numbers, unit=unit)
         return out

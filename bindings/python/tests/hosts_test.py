@@ -18,6 +18,7 @@ except ImportError as error:
 
 import ranks
 import torch_test
+import unlike
 
 PLACEMENTS = {"a rank a host": "abc", "two and one": "aab", "in turns": "aba"}
 
@@ -223,11 +224,10 @@ def some_come(rank, size, folder, absent, is_async):
     if rank in absent:
         ranks.await_file(folder / "over")
     try:
-        for _ in range(2):  # A rank that is late may find the data of the first one complete.
-            if is_async:
-                dist.all_reduce(torch.ones(4), async_op=True).wait()
-            else:
-                dist.all_reduce(torch.ones(4))
+        if is_async:
+            dist.all_reduce(torch.ones(4), async_op=True).wait()
+        else:
+            dist.all_reduce(torch.ones(4))
     except RuntimeError as error:
         return str(error)
     finally:
@@ -406,6 +406,11 @@ class Fails(unittest.TestCase):
     def test_ranks_of_one_host_that_differ_are_named_on_all(self):
         for one in ranks.run(on_hosts(differs, "aabb"), 4):
             self.assertRegex(str(one.value), "the ranks differ: operation [12] is allreduce of .* at rank . and allreduce of .* at rank .")
+
+    def test_every_rank_of_every_host_learns_that_the_ranks_differ(self):
+        for hosts in ("abcd", "aabb"):
+            cases = [*((what, "barrier") for what in unlike.UNLIKE), ("broadcast", "destroy")]
+            unlike.check(self, on_hosts(unlike.unlike, hosts), cases, "the ranks differ: |all members must call the same")
 
     def test_ctrl_c_on_one_host_is_named_on_the_others(self):
         with tempfile.TemporaryDirectory() as name:

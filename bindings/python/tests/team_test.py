@@ -106,6 +106,80 @@ def more_than_31_bits(rank, size, folder):
     return [int(received[0]), int(received[keeps - 1]), int(received[-1]), len(received)]
 
 
+def as_numpy_means_it(rank, size, folder):
+    """Roots from the end, the byte order of another machine, and results that overlap the input."""
+    team = make(rank, size, folder)
+    last = size - 1
+    for root in (-1, last - size, last):
+        x = np.full(3, float(rank))
+        np.testing.assert_array_equal(team.bcast(x, root), np.full(3, float(last)))
+        for one, right in ((team.reduce([rank], root), [sum(range(size))]), (team.gather([rank], root), [[r] for r in range(size)]),
+                           (team.gatherv([rank], [1] * size, root), list(range(size)))):
+            assert (one is None) == (rank != last)
+            if one is not None:
+                np.testing.assert_array_equal(one, right)
+        rows = np.arange(size) + 10
+        assert team.scatter(rows if rank == last else None, np.empty((), int), root) == 10 + rank
+        assert team.scatterv(rows if rank == last else None, [1] * size, np.empty(1, int), root) == 10 + rank
+    for order in "<>":
+        for kind in ("f8", "f4", "i4", "u2", "c16", "M8[D]", "U2"):
+            x = np.array([1, 256], dtype=order + kind if kind != "M8[D]" else order + "i8").astype(order + kind)
+            native = x.astype(kind)
+            np.testing.assert_array_equal(team.allgather(x), np.stack([native] * size))
+            assert team.allgather(x if rank == 0 else native).dtype.isnative
+            np.testing.assert_array_equal(team.alltoall(np.stack([x] * size)), np.stack([native] * size))
+            if kind[0] not in "cMU":
+                np.testing.assert_array_equal(team.allreduce(x), size * native)
+                np.testing.assert_array_equal(team.allreduce(x, "max"), native)
+                np.testing.assert_array_equal(team.reduce_scatter(np.stack([x] * size)), size * native)
+    for count in (6, 60_000):
+        a = np.arange(float(count))
+        team.allreduce(a[:-1], out=a[1:])
+        np.testing.assert_array_equal(a, np.concatenate([[0], size * np.arange(count - 1.0)]))
+        a = np.arange(float(count))
+        assert team.allreduce(a, out=a) is a
+        np.testing.assert_array_equal(a, size * np.arange(float(count)))
+        right = np.stack([np.full(count, float(r)) for r in range(size)])
+        for place in (rank, (rank + 1) % size):
+            out = np.full((size, count), -1.0)
+            out[place] = rank
+            np.testing.assert_array_equal(team.allgather(out[place], out=out), right)
+            out[place] = rank
+            np.testing.assert_array_equal(team.allgatherv(out[place], [count] * size, out=out.reshape(-1)), right.reshape(-1))
+            out[place] = rank
+            gathered = team.gather(out[place], 1, out if rank == 1 else None)
+            if rank == 1:
+                np.testing.assert_array_equal(gathered, right)
+        rows = np.arange(float(size * count)).reshape(size, count)
+        for place in range(size):
+            x = rows.copy()
+            np.testing.assert_array_equal(team.reduce_scatter(x, out=x[place]), size * rows[rank])
+            x = rows.copy()
+            np.testing.assert_array_equal(team.scatter(x if rank == 0 else None, x[place]), rows[rank])
+        x = rows.copy()
+        np.testing.assert_array_equal(team.alltoall(x, out=x), np.stack([rows[rank]] * size))
+    team.close()
+
+
+def of_other_types(rank, size, folder, what):
+    """The types differ, or the counts. Rank 0 may end nevertheless; then it reads the reason when it closes the team."""
+    team = make(rank, size, folder)
+    x = np.ones(4, np.int64 if rank == 1 else np.float64)
+    try:
+        if what == "bcast":
+            team.bcast(x)
+        elif what == "allgather":
+            team.allgather(x)
+        elif what == "alltoallv":
+            team.alltoallv(np.ones(4), [3, 1] if rank == 0 else [2, 2], [2, 2])
+        else:
+            team.allgatherv(np.ones(3 - rank), [3, 2] if rank == 0 else [4, 2])
+        ranks.await_file(folder / "found")
+        team.close()
+    finally:
+        (folder / "found").touch()
+
+
 def of_other_sizes(rank, size, folder):
     make(rank, size, folder).allreduce(np.ones(4 if rank == 1 else 2))
 
@@ -141,8 +215,14 @@ class Collectives(unittest.TestCase):
     def test_more_bytes_than_31_bits_count(self):
         self.assertEqual(ranks.values(self, more_than_31_bits, 2), [[7, 8, 5, 2**31 + 1], [9, 9, 6, 2]])
 
+    def test_arguments_mean_what_they_mean_in_numpy(self):
+        ranks.values(self, as_numpy_means_it, 3)
+
     def test_an_array_that_cannot_be_is_refused_at_once(self):
         alone = sumac_collectives.init_alone()
+        read_only = np.ones(2)
+        read_only.flags.writeable = False
+        masked = np.ma.array([1.0, 2.0], mask=[0, 1])
         for call, words in ((lambda: alone.allreduce(np.ones(2), op="mean"), "op='mean': one of sum"),
                             (lambda: alone.allreduce(np.ones(2), op="band"), "band of float64 is not defined"),
                             (lambda: alone.allreduce(np.array(["a"])), "no reduction of str"),
@@ -150,7 +230,24 @@ class Collectives(unittest.TestCase):
                             (lambda: alone.alltoall(np.ones((2, 2))), "the first dimension must be the 1 ranks"),
                             (lambda: alone.bcast(np.ones((4, 4)).T[:2]), "must be contiguous"),
                             (lambda: alone.bcast(np.ones(2), root=3), "root=3: the team has the ranks 0 to 0"),
-                            (lambda: alone.allreduce(np.ones(2), out=np.ones(3)), "of shape (2,)")):
+                            (lambda: alone.reduce(np.ones(2), root=-2), "root=-2: the team has the ranks 0 to 0"),
+                            (lambda: alone.gather(np.ones(2), root=1), "root=1: the team has the ranks 0 to 0"),
+                            (lambda: alone.scatter(np.ones((1, 2)), np.ones(2), root=1), "root=1: the team has the ranks 0 to 0"),
+                            (lambda: alone.reduce(np.ones(2), root=0.5), "cannot be interpreted as an integer"),
+                            (lambda: alone.bcast(read_only), "x is read-only"),
+                            (lambda: alone.bcast([1, 2]), "x must be a numpy array, since it is written to; it is a list"),
+                            (lambda: alone.bcast(np.ones(2, ">f8")), "x has the byte order of another machine (>f8)"),
+                            (lambda: alone.bcast(masked), "x is a masked array, whose mask would not follow its values"),
+                            (lambda: alone.allreduce(masked), "x is a masked array, and its mask would be lost"),
+                            (lambda: alone.allreduce(np.ones(2), out=masked), "out is a masked array"),
+                            (lambda: alone.allreduce(np.ones(2), out=read_only), "out is read-only"),
+                            (lambda: alone.allreduce(np.ones(2), out=[0, 0]), "out must be a numpy array"),
+                            (lambda: alone.allreduce(np.ones(2), out=np.ones(4)[::2]), "out must be contiguous"),
+                            (lambda: alone.allreduce(np.ones(2), out=np.ones(2, ">f8")), "out has the byte order of another machine (>f8)"),
+                            (lambda: alone.scatter(np.ones((1, 2)), [0, 0]), "out must be a numpy array"),
+                            (lambda: alone.alltoallv(np.ones(2), [-2], [2]), "send_counts are numbers of rows, and one is negative: [-2]"),
+                            (lambda: alone.alltoallv(np.ones(2), [2], [1]), "rank 0 sends 16 B to itself, and expects 8 B"),
+                            (lambda: alone.allreduce(np.ones(2), out=np.ones(3)), "out must have the shape (2,)")):
             with self.assertRaises((ValueError, TypeError)) as caught:
                 call()
             self.assertIn(words, str(caught.exception))
@@ -163,9 +260,14 @@ class BadInput(unittest.TestCase):
                 self.assertIn(words, one.error)
                 self.assertTrue(one.error.startswith("ValueError") or one.error.startswith("Error"), one.error)
 
+    def test_types_and_counts_that_differ_are_named_at_every_rank(self):
+        for what in ("bcast", "allgather", "alltoallv", "allgatherv"):
+            for rank, one in enumerate(ranks.run(of_other_types, 2, what)):
+                self.assertIn("the ranks differ: ", str(one.error), f"{what} at rank {rank}")
+
     def test_a_rank_that_does_not_come_is_named(self):
         found = ranks.run(late, 2)
-        self.assertRegex(found[0].error, r"^TimeoutError: rank 0: allreduce of 800000 B, float64, sum \(operation 1 of world\): "
+        self.assertRegex(found[0].error, r"^TimeoutError: rank 0: allreduce of 800000 B, float64, sum \(operation 1 of group world\): "
                                          r"timed out after 300 ms at rank 0: rank 1 \(host .*\) has not begun it$")
         self.assertIsNone(found[1].error)
 

@@ -16,7 +16,9 @@ except ImportError as error:
     print(f"skipped: {error}: make setup-python installs PyTorch")
     sys.exit(77)
 
+import callbacks
 import ranks
+import unlike
 
 torch.set_num_threads(1)
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -291,6 +293,19 @@ def fsdp(rank, size, folder, backend):
     return losses
 
 
+def powersgd(rank, size, folder, backend):
+    """Its callbacks start operations and wait for their futures."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    ranks.init(backend, rank, size, folder, timeout=30)
+    net = torch.nn.parallel.DistributedDataParallel(model())
+    net.register_comm_hook(powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2), powerSGD_hook.powerSGD_hook)
+    losses = train(net, rank)
+    del net
+    dist.destroy_process_group()
+    return losses
+
+
 class Numbers(torch.utils.data.Dataset):
     def __len__(self):
         return 8
@@ -392,6 +407,22 @@ class Works(unittest.TestCase):
     def test_futures(self):
         ranks.values(self, futures, 2)
 
+    def test_a_callback_may_wait_for_what_it_starts(self):
+        self.assertEqual(ranks.values(self, callbacks.callbacks_that_wait, 2), [[12.0] * 4] * 2)
+
+    def test_the_limit_holds_for_a_future_alone(self):
+        self.assertRegex(ranks.values(self, callbacks.limits_in_callbacks, 2)[0], "timed out after 1000 ms at rank 0: rank 1 .* has not begun it")
+
+    def test_a_slow_callback_is_named_and_those_behind_it_go_on(self):
+        said = ranks.values(self, callbacks.a_slow_callback, 2)[0]
+        self.assertIn("sumac: rank 0: a callback of a future of all_reduce has run for 0 s: later futures no longer wait for it", said)
+
+    def test_a_work_that_outlives_its_group_has_ended(self):
+        words = ranks.values(self, callbacks.kept_beyond_destroy, 2)[0]
+        for text in words[:3]:
+            self.assertIn("the process group was destroyed before this was done", text)
+        self.assertIn("the process group was closed", words[3])
+
     def test_the_debug_mode(self):
         for text in ranks.values(self, in_debug_mode, 2):
             self.assertIn("Detected mismatch between collectives on ranks", text)
@@ -411,6 +442,13 @@ class Training(unittest.TestCase):
                 self.assertEqual(len(one), 5)
                 for left, right in zip(one, other):
                     self.assertLessEqual(abs(left - right), 1e-6 * abs(right) if size > 2 else 0)
+
+    def test_powersgd_has_the_losses_of_gloo(self):
+        ours, theirs = (ranks.values(self, powersgd, 2, backend) for backend in ("sumac", "gloo"))
+        for one, other in zip(ours, theirs):
+            self.assertEqual(len(one), 5)
+            for left, right in zip(one, other):
+                self.assertLessEqual(abs(left - right), 1e-6 * abs(right))
 
     def test_fsdp_has_the_losses_of_gloo(self):
         ours, theirs = (ranks.values(self, fsdp, 2, backend) for backend in ("sumac", "gloo"))
@@ -437,33 +475,20 @@ def wrong_tensors(rank, size, folder):
     return words
 
 
-def differ(rank, size, folder, what):
-    ranks.init("sumac", rank, size, folder)
-    odd = rank == 1
-    if what == "size":
-        dist.all_reduce(torch.ones(3 if odd else 2))
-    elif what == "large":
-        dist.all_reduce(torch.ones(200_000 if odd else 100_000), async_op=True).wait()
-    elif what == "type":
-        dist.all_reduce(torch.ones(2, dtype=torch.int32 if odd else torch.float32))
-    elif what == "operation":
-        dist.all_reduce(torch.ones(2), dist.ReduceOp.MAX if odd else dist.ReduceOp.SUM)
-    else:
-        dist.barrier() if odd else dist.all_reduce(torch.ones(2))
-
-
 def late(rank, size, folder, is_async):
     ranks.init("sumac", rank, size, folder, timeout=0.5)
     dist.barrier()
     try:
         if rank == 0:
-            work = dist.all_reduce(torch.ones(100_000), async_op=is_async)
+            work = dist.all_reduce(torch.ones(100_000 if is_async else 4), async_op=is_async)
             if is_async:
                 work.wait()
     finally:
         if rank == 0:
             (folder / "over").touch()
     ranks.await_file(folder / "over")
+    # Their parts are all that is missing: that of the first rank is there.
+    dist.all_reduce(torch.ones(100_000 if is_async else 4))
 
 
 def late_message(rank, size, folder):
@@ -528,16 +553,17 @@ class Fails(unittest.TestCase):
                                           "a tensor on meta; it takes tensors on the CPU or a GPU")):
                 self.assertIn(part, text)
 
-    def test_ranks_that_differ_are_named(self):
-        for what in ("size", "large", "type", "operation", "kind"):
-            for one in ranks.run(differ, 3, what):
-                self.assertIn("the ranks differ: operation 1 is", one.error, what)
+    def test_every_rank_learns_that_the_ranks_differ(self):
+        cases = [(what, next_call) for what in unlike.UNLIKE for next_call in ("barrier", "destroy")]
+        unlike.check(self, unlike.unlike, cases, "the ranks differ: (in )?operation 1")
 
-    def test_a_rank_that_does_not_come_is_named(self):
+    def test_a_rank_that_does_not_come_is_named_and_all_fail(self):
         for is_async in (False, True):
             found = ranks.run(late, 3, is_async)
-            self.assertRegex(found[0].error, r"^DistBackendError: rank 0: allreduce of 400000 B, float32, sum \(operation 2 of .*\): timed out after 500 ms "
-                                             r"at rank 0: rank 1 \(host .*\), rank 2 \(host .*\) have not begun it$")
+            size = "400000" if is_async else "16"
+            for rank, one in enumerate(found):
+                self.assertRegex(one.error, rf"^DistBackendError: rank {rank}: allreduce of {size} B, float32, sum \(operation 2 of group .*\): timed out after "
+                                            r"500 ms at rank 0: rank 1 \(host .*\), rank 2 \(host .*\) have not begun it$")
 
     def test_a_wait_with_a_limit(self):
         found = ranks.run(late_message, 2)

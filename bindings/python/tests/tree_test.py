@@ -19,6 +19,7 @@ except ImportError as error:
 
 import ranks
 import torch_test
+import unlike
 from hosts_test import explained, on_hosts, sums
 
 
@@ -448,6 +449,10 @@ class Tree(unittest.TestCase):
         for texts in ranks.values(self, on_hosts(differ, "ab"), 2):
             self.assertRegex(texts[0], r"rank [01] \(host host-[ab]\) differs from rank [01] .* in dtype: (int32, not float32|float32, not int32)")
             self.assertRegex(texts[1], r"rank [01] \(host host-[ab]\) differs from rank [01] .* in op: (max, not sum|sum, not max)")
+
+    def test_every_rank_learns_that_the_ranks_differ(self):
+        cases = [(what, "barrier") for what in ("broadcast", "all_gather", "mean", "broadcast and all_reduce")]
+        unlike.check(self, on_hosts(unlike.unlike, "abcd"), cases, "differs from rank|called allreduce, rank . .* called bcast")
 
     def test_ranks_in_different_jobs(self):
         with variables(HCOLL_ENABLE_SHARP="0"):

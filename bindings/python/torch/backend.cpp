@@ -110,8 +110,9 @@ SumacBackend::SumacBackend(std::shared_ptr<python::Team> team, std::chrono::mill
 }
 
 void SumacBackend::shutdown() {
-  team_->destroy();
+  const auto destroyed = team_->destroy();
   raise_interrupt();
+  if (!destroyed) raise(destroyed.error());
 }
 
 c10::intrusive_ptr<c10d::Backend::Options> SumacBackend::getBackendOptions() {
@@ -131,6 +132,7 @@ std::unique_ptr<Collective> SumacBackend::begin(int kind, c10d::OpType type, con
                                                 c10::ArrayRef<at::Tensor> shown) const {
   auto own = std::make_unique<Collective>(kind, type, title);
   own->shown = shown;
+  own->set_meaning(shown.front().scalar_type());
   if (is_staged(shown.front())) own->ending->stage = std::make_shared<Stage>(shown.front().device());
   return own;
 }
@@ -363,6 +365,7 @@ SumacBackend::Work SumacBackend::allgather(std::vector<Tensors>& outputs, Tensor
   const at::Tensor in = own->given(input);
   own->set_data(in.data_ptr(), flat.data_ptr(), is_even ? bytes_of(in) : 0);
   if (!is_even) {
+    own->request.agreement.bytes = bytes_of(flat);
     own->out_counts = counts_of(blocks);
     own->out_at = displacements_of(own->out_counts);
     own->unit = input.element_size();

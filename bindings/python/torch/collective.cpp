@@ -2,6 +2,7 @@
 
 #include <ATen/DeviceAccelerator.h>
 
+#include <cctype>
 #include <cstring>
 
 namespace sumac::torch_backend {
@@ -26,6 +27,21 @@ Dtype dtype_of(at::ScalarType type) {
     case at::kUInt64: return Dtype::uint64;
     default: return Dtype::null;
   }
+}
+
+Element element_of(at::ScalarType type) {
+  switch (type) {
+    case at::kBool: return Element::boolean;
+    case at::kComplexHalf: return Element::complex32;
+    case at::kComplexFloat: return Element::complex64;
+    case at::kComplexDouble: return Element::complex128;
+    default: break;
+  }
+  if (const Dtype dtype = dtype_of(type); dtype != Dtype::null) return sumac::element_of(dtype);
+  // Not by PyTorch's constants, of which each version has others: "Float8_e4m3fn".
+  std::string name = c10::toString(type);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return element_named(name);
 }
 
 /// A bool is a byte that is 0 or 1, and stays one.
@@ -53,13 +69,12 @@ bool is_divided_by_torch(at::ScalarType type) {
   return type != at::kUInt16 && type != at::kUInt32 && type != at::kUInt64 && type != at::kComplexHalf;
 }
 
-/// "all_reduce" for the profiler's "sumac:all_reduce".
-const char* without_prefix(const char* title) {
-  const char* const colon = std::strchr(title, ':');
-  return colon == nullptr ? title : colon + 1;
-}
-
 }  // namespace
+
+void Collective::set_meaning(at::ScalarType elements, Op op, bool is_mean) {
+  request.call.meaning = request.agreement.meaning =
+      Meaning{.kind = request.call.coll, .op = op, .is_mean = is_mean, .element = element_of(elements)}.packed();
+}
 
 void Collective::set_root(std::int64_t root) {
   request.call.root = static_cast<int>(root);
@@ -83,6 +98,7 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
   has_fold_ = true;
   request.agreement.op = own;
   request.agreement.dtype = dtype;
+  set_meaning(result.scalar_type(), own, op == c10d::ReduceOp::AVG);
   if (op != c10d::ReduceOp::AVG) return;
   ending->divide = [result, size]() mutable {
     const c10::InferenceMode as_made(result.is_inference());

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/types.hpp"
+#include "base/meaning.hpp"
 #include "bindings/python/torch/work.hpp"
 
 namespace sumac::torch_backend {
@@ -18,6 +18,8 @@ struct Collective {
     request.call.coll = request.agreement.coll = static_cast<std::uint8_t>(kind);
   }
 
+  /// Sets what the ranks must agree on beside sizes; `op`: for a reduction.
+  void set_meaning(at::ScalarType elements, Op op = Op::null, bool is_mean = false);
   void set_root(std::int64_t root);
   void set_data(const void* in, void* out, std::size_t bytes) {
     request.call.in = in;

@@ -4,6 +4,7 @@
 
 #include "bindings/python/at_exit.hpp"
 #include "bindings/python/torch/backend.hpp"
+#include "bindings/python/torch/completer.hpp"
 
 namespace py = pybind11;
 
@@ -26,6 +27,13 @@ PYBIND11_MODULE(_torch, module) {
     const py::gil_scoped_release released;
     sumac::torch_backend::Stager::park();
   }));
+  // Registered last and so run first: a callback may still start operations and wait for them.
+  py::module_::import("atexit").attr("register")(py::cpp_function([] {
+    const py::gil_scoped_release released;
+    sumac::torch_backend::Completer::park();
+  }));
+  // Tests do not wait for the 10 s.
+  module.def("name_callbacks_after", &sumac::torch_backend::Completer::set_slow_after);
   module.def(
       "make",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout,

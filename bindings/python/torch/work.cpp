@@ -7,8 +7,10 @@
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 #include "bindings/python/core/words.hpp"
+#include "bindings/python/torch/completer.hpp"
 
 namespace sumac::torch_backend {
 
@@ -17,6 +19,11 @@ std::exception_ptr exception_of(const Error& why) {
   const std::string text = python::printable(why.context);
   if (why.code == Errc::invalid) return std::make_exception_ptr(c10::ValueError(here, text));
   return std::make_exception_ptr(c10::DistBackendError(here, text));
+}
+
+const char* without_prefix(const char* title) {
+  const char* const colon = std::strchr(title, ':');
+  return colon == nullptr ? title : colon + 1;
 }
 
 void raise_interrupt() {
@@ -55,7 +62,8 @@ void Ending::end(const Error* why) {
     exception_ = exception;
     asked = future_;
   }
-  if (asked) complete(*asked);
+  if (!asked) return;
+  Completer::own().post(level_, title, rank, [self = shared_from_this(), asked] { self->complete(*asked); });
 }
 
 std::exception_ptr Ending::exception() const {
@@ -86,10 +94,22 @@ c10::intrusive_ptr<c10::ivalue::Future> Ending::future() {
     c10::TypePtr type = c10::ListType::create(c10::TensorType::get());
     if (lists > 1) type = c10::ListType::create(type);
     future_ = c10::make_intrusive<c10::ivalue::Future>(type, devices);
+    level_ = Completer::level();
     has_ended = has_ended_;
   }
   if (has_ended) complete(*future_);
   return future_;
+}
+
+void Ending::await_future() const {
+  // A callback may wait for an operation whose future comes behind its own.
+  if (Completer::level() > 0) return;
+  c10::intrusive_ptr<c10::ivalue::Future> asked;
+  {
+    const std::lock_guard guard(lock_);
+    asked = future_;
+  }
+  if (asked) asked->wait();
 }
 
 TeamWork::TeamWork(std::shared_ptr<python::Team> team, std::shared_ptr<Ending> ending, c10d::OpType type,
@@ -98,6 +118,8 @@ TeamWork::TeamWork(std::shared_ptr<python::Team> team, std::shared_ptr<Ending> e
            at::hasCallbacks() ? std::optional(shown.vec()) : std::nullopt),
       team_(std::move(team)),
       ending_(std::move(ending)) {
+  ending_->title = title;
+  ending_->rank = team_->rank();
   if (recordFunctionEndCallback_) ending_->profiled = std::move(recordFunctionEndCallback_);
 }
 
@@ -126,7 +148,9 @@ bool TeamWork::wait(std::chrono::milliseconds timeout) {
     if (limit != Duration::max()) limit = std::max(Duration{0}, limit - (monotonic_now() - began));
   }
   if (!there) return true;
-  if (auto waited = team_->wait(*there, limit); !waited) raise(waited.error());
+  auto waited = team_->wait(*there, limit);
+  if (there->is_done()) ending_->await_future();
+  if (!waited) raise(waited.error());
   if (const auto failed = ending_->exception()) std::rethrow_exception(failed);
   if (ending_->stage) ending_->stage->precede_current();
   return true;

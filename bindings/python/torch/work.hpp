@@ -19,9 +19,14 @@ std::exception_ptr exception_of(const Error& why);
 /// Throws the exception that a signal handler has left behind, if one has.
 void raise_interrupt();
 
+/// "all_reduce" for the profiler's "sumac:all_reduce".
+const char* without_prefix(const char* title);
+
 /// The memory and the last step of an operation, which outlive its Work: the thread that ends it may be another one.
-class Ending {
+class Ending : public std::enable_shared_from_this<Ending> {
  public:
+  const char* title = "";  ///< For people: "sumac:all_reduce".
+  int rank = 0;
   std::vector<at::Tensor> outputs;
   std::size_t lists = 1;          ///< Several: the future's value has the outputs as so many lists of one length.
   std::vector<at::Tensor> keeps;  ///< Inputs and memory between.
@@ -36,6 +41,8 @@ class Ending {
   /// Why the operation or its last steps failed, once it is done; null: they did not.
   std::exception_ptr exception() const;
   c10::intrusive_ptr<c10::ivalue::Future> future();
+  /// The operation is done: a caller outside the callbacks also waits until its future is.
+  void await_future() const;
 
  private:
   void run_last();
@@ -46,6 +53,7 @@ class Ending {
   bool has_ended_ = false;
   std::exception_ptr exception_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
+  int level_ = 0;  ///< That of the thread that asked for the future.
 };
 
 class TeamWork final : public c10d::Work {

@@ -103,6 +103,7 @@ Reduction TreeAcross::reduction_of(const coll::Operation& operation) const {
   auto& o = made.operation;
   o.coll = static_cast<wire::Coll>(coll::collective(operation.kind).wire);
   o.root = static_cast<std::uint32_t>(operation.root);
+  o.meaning = operation.meaning;
   const bool is_root = o.root == comm_->rank();
   const auto* in = static_cast<const std::byte*>(operation.in == nullptr ? operation.out : operation.in);
   auto* out = static_cast<std::byte*>(operation.out);
