@@ -24,6 +24,7 @@ inline constexpr std::size_t kJobsPerClientMax = 64;
 struct Peer {
   int pid = 0;
   unsigned uid = 0, gid = 0;
+  std::string batch_job{};  ///< "slurm job 1234", for people; empty: not known.
 };
 
 using Ticket = std::uint64_t;  ///< Identifies one begin of a job; never used again.
