@@ -153,7 +153,10 @@ int run_daemon(std::span<const Option<Config>> table, const DaemonText& text, in
   started.reloader->writes_to(*sink);
   Logger log(Logger::Form::daemon, log_level_from(started.config.log_level), *std::move(sink));
   const Result<> served = serve(started.config, started.ready_fd, log, *started.reloader);
-  return served ? 0 : detail::complain(text, served.error());
+  if (served) return 0;
+  // The last line belongs into the log file too, where it is looked for.
+  if (!started.config.log_file.empty()) SUMAC_ERROR(log, "{}", served.error().context);
+  return detail::complain(text, served.error());
 }
 
 }  // namespace sumac::control

@@ -33,17 +33,18 @@ Parts split(std::string_view endpoint) noexcept {
   return {host, endpoint.substr(colon + 1)};
 }
 
-/// gRPC only logs a refused handshake. The operator of the manager should see it, but at most once a minute.
-std::atomic<bool> g_serves_tls = false;
-void note_handshake(std::string_view message) {
+/// gRPC only logs a refused handshake, without the caller's address. The operator of the manager should see it, but at
+/// most once a minute. Null: this process serves no TLS.
+std::atomic<const Logger*> g_tls_log = nullptr;
+void note_handshake(const Logger& log, std::string_view message) {
   static std::atomic<std::int64_t> next_s = 0;
   const auto now_s = std::chrono::duration_cast<std::chrono::seconds>(monotonic_now().time_since_epoch()).count();
   if (auto due = next_s.load(); now_s < due || !next_s.compare_exchange_strong(due, now_s + 60)) return;
   const bool clear =
       message.find("wrong version number") != message.npos || message.find("http request") != message.npos;
-  fmt::print(
-      stderr, "turned away at the TLS handshake: {} (logged at most once a minute)\n",
-      clear ? "somebody who speaks clear text" : "somebody whose certificate is not of this authority, or expired");
+  const auto* who = clear ? "somebody who speaks clear text"
+                          : "somebody whose certificate is not of this authority, or expired";
+  SUMAC_WARN(log, "turned away at the TLS handshake: {} (logged at most once a minute)", who);
 }
 
 /// gRPC prints its own lines for failures that we report in one line. They can be switched on with GRPC_VERBOSITY as
@@ -58,7 +59,8 @@ void quiet_grpc() {
     if (std::getenv("GRPC_VERBOSITY") == nullptr)
       gpr_set_log_function([](gpr_log_func_args* args) {
         const std::string_view message = args->message;
-        if (g_serves_tls && message.find("Handshake failed") != message.npos) note_handshake(message);
+        const Logger* log = g_tls_log;
+        if (log != nullptr && message.find("Handshake failed") != message.npos) note_handshake(*log, message);
         // A failed assertion aborts the process, so its reason must be printed.
         if (message.find("assertion") != message.npos)
           fmt::print(stderr, "gRPC {}:{}: {}\n", args->file, args->line, args->message);
@@ -174,7 +176,7 @@ Result<Server::Remote> Server::start_remote(const std::string& endpoint, const M
   Remote remote;
   remote.bound = std::make_shared<Bound>(Bound{endpoint.substr(0, endpoint.rfind(':')), 0});
   if (options.tls != nullptr) {
-    g_serves_tls = true;
+    g_tls_log = options.log;
     remote.service = make(certified_caller);
   } else {
     remote.service = make([bound = remote.bound, users = options.users](const grpc::ServerContextBase& context) {
@@ -227,6 +229,7 @@ void Server::stop() {
     remote.server->Wait();
     remote.server.reset();  // The server must be destroyed before the service that it uses.
   }
+  if (!remotes_.empty()) g_tls_log = nullptr;
   remotes_.clear();
 }
 

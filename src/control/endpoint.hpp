@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 #include "control/caller.hpp"
 #include "control/local_server.hpp"
@@ -53,6 +54,7 @@ class Server {
   struct Options {
     const Tls* tls = nullptr;  ///< The certificates for TCP; without them TCP is clear text.
     DaemonUsers users{};
+    const Logger* log = nullptr;  ///< Gets a line for callers that fail in the TLS handshake.
   };
   /// `endpoints` is separated by commas. Returns Errc::io or Errc::exists if an address is in use or does not belong to
   /// this machine.

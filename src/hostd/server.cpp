@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "hostd/batch_job.hpp"
+
 namespace sumac::hostd {
 namespace {
 constexpr Duration kTellFullEvery = Seconds(60);
@@ -145,9 +147,9 @@ void Server::tell_full() {
 }
 
 void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
+  Peer peer{who.pid, who.uid, who.gid, who.person, batch_job_of(cgroups_of(who.pid))};
   Client client{Session(
-                    Peer{who.pid, who.uid, who.gid, who.person}, config_.host, [this] { return ++last_ticket_; },
-                    config_.devices),
+                    std::move(peer), config_.host, [this] { return ++last_ticket_; }, config_.devices),
                 {},
                 {}};
   auto pidfd = net::peer_pidfd(sockets_.socket_of(id));

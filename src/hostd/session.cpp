@@ -137,7 +137,7 @@ Actions Session::begin(const HostMessage& message) {
   job.begin.set_job_id(number_of(job_id));
   job.begin.set_world_size(body.world_size);
   *job.begin.mutable_quota() = control::quota_message(body.quota);
-  job.begin.set_holder(describe());
+  job.begin.set_holder(peer_.batch_job.empty() ? describe() : fmt::format("{} {}", describe(), peer_.batch_job));
   job.begin.set_uid(peer_.person);
   job.begin.set_devices(std::string(wire::get_text(body.devices)));
   jobs_.emplace(job_id, std::move(job));

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "control/quota.hpp"
+#include "hostd/batch_job.hpp"
+
 namespace sumac::hostd {
 namespace {
 
@@ -320,6 +322,22 @@ TEST(Session, a_member_twice_or_of_too_many_jobs_or_a_leave_of_none_is_an_offenc
   EXPECT_NE(first<Offence>(client.session.received(member(1000, 0))), nullptr);
   Session fresh(Peer{.pid = 1, .uid = 1, .gid = 1}, "h1", [] { return Ticket{1}; });
   EXPECT_NE(first<Offence>(fresh.received(member(7, 3))), nullptr) << "before attach";
+}
+
+TEST(BatchJob, is_read_from_the_names_of_control_groups) {
+  const struct {
+    const char* cgroups;
+    const char* job;
+  } rows[] = {
+      {"0::/system.slice/slurmstepd.scope/job_1234/step_0/user/task_0\n", "slurm job 1234"},
+      {"4:memory:/slurm/uid_1000/job_77/step_batch\n1:name=systemd:/\n", "slurm job 77"},
+      {"0::/system.slice/slurmstepd.scope/job_12\n", "slurm job 12"},
+      {"0::/user.slice/job_5/x\n", ""},
+      {"0::/slurm/job_/step_0\n", ""},
+      {"0::/slurm/job_12a/step_0\n", ""},
+      {"", ""},
+  };
+  for (const auto& row : rows) EXPECT_EQ(batch_job_of(row.cgroups), row.job) << row.cgroups;
 }
 
 }  // namespace

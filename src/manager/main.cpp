@@ -190,7 +190,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   service.set_reservations(*std::move(reservations));
   auto server = control::Server::start(
       config.listen, [&service](control::CallerOf caller_of) { return service.door(std::move(caller_of)); },
-      {.tls = tls->get(), .users = *std::move(users)});
+      {.tls = tls->get(), .users = *std::move(users), .log = &log});
   if (!server) return tl::unexpected(server.error());
   const auto* how = *tls ? " with mutual TLS" : "";
   if (rules.open)

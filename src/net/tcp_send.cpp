@@ -120,6 +120,13 @@ Errc TcpTransport::watch(ConnId id, Millis every, Millis silent_after) {
   return Errc::ok;
 }
 
+Duration TcpTransport::silence(ConnId id) const {
+  const TcpConnection* conn = find(id);
+  const bool is_silent = conn != nullptr && conn->heartbeat.silence.count() > 0 && !conn->heartbeat.heard &&
+                         conn->is_read() && !conn->has_unread_input();
+  return is_silent ? conn->heartbeat.silence : Duration{0};
+}
+
 void TcpTransport::check_times(Time now) {
   next_due_ = kNever;
   if (listener_paused_) listen_again();

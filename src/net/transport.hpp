@@ -130,6 +130,9 @@ class Transport {
   /// and time in which this process did not call progress() does not count as silence. 0 turns a limit off; both are 0
   /// initially. Returns Errc::lost if there is no such connection.
   virtual Errc watch(ConnId conn, Millis every, Millis silent_after) = 0;
+  /// Returns for how long nothing was received from a watched peer, counted as in watch(): 0 as long as bytes lie
+  /// unread, for a peer that is not watched, and for a connection that is gone.
+  virtual Duration silence(ConnId conn) const = 0;
   /// With TransportConfig::stranger_bytes: the peer has proven its identity and is no stranger any more.
   virtual void admit(ConnId /*conn*/) {}
   /// The reason for the admission is over: the peer counts as a stranger again and may be displaced. tcp only.

@@ -329,7 +329,11 @@ TEST_P(TransportTest, HeartbeatsKeepAQuietPeerAndAFrozenOneIsSilent) {
   EXPECT_TRUE(client.closed.empty());
   EXPECT_TRUE(server.closed.empty());
   EXPECT_EQ(client.received + server.received, 0u) << "heartbeats are no messages";
+  EXPECT_LT(client.transport->silence(conn), Millis{300});
+  ASSERT_TRUE(drive({&client}, [&] { return client.transport->silence(conn) >= Millis{100}; }));
+  ASSERT_TRUE(drive({&server, &client}, [&] { return client.transport->silence(conn) == Duration{0}; }));
   ASSERT_TRUE(drive({&client}, [&] { return client.closed.size() == 1; })) << "nobody drives the server";
+  EXPECT_EQ(client.transport->silence(conn), Duration{0}) << "a connection that is gone";
   EXPECT_EQ(client.closed[conn.value].code, Errc::timeout);
   EXPECT_NE(client.closed[conn.value].context.find(": silent for "), std::string::npos);
   EXPECT_EQ(client.transport->watch(conn, Millis{0}, Millis{300}), Errc::lost);

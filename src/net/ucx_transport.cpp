@@ -347,6 +347,13 @@ Errc UcxTransport::watch(ConnId id, Millis every, Millis silent_after) {
   return Errc::ok;
 }
 
+Duration UcxTransport::silence(ConnId id) const {
+  const UcxConnection* conn = table_.find(id);
+  const bool is_silent =
+      conn != nullptr && !conn->dead && drained_ && conn->held_bytes == 0 && !conn->heartbeat.heard;
+  return is_silent ? conn->heartbeat.silence : Duration{0};
+}
+
 void UcxTransport::answer_pings() {
   for (const ConnId id : std::exchange(pinged_, {}))
     if (UcxConnection* conn = table_.find(id); conn != nullptr && conn->open && !conn->dead)

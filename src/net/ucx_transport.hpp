@@ -110,6 +110,7 @@ class UcxTransport final : public Transport {
   void cork() override {}  // UCX decides by itself whether it gathers messages.
   void uncork() override {}
   Errc watch(ConnId conn, Millis every, Millis silent_after) override;
+  Duration silence(ConnId conn) const override;
   void admit(ConnId conn) override;
   std::size_t progress(TransportEvents& events, std::size_t budget) override;
   int wake_fd() const override { return wake_fd_; }

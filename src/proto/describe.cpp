@@ -79,7 +79,10 @@ std::string describe(const wire::LostNode& lost) {
 }
 
 std::string describe(const wire::VoidBody& v) {
-  if (v.reason == wire::VoidReason::manager) return "the job has ended, and its time to leave is over";
+  if (v.reason == wire::VoidReason::manager) {
+    const auto why = wire::why_of(v);
+    return fmt::format("the job has ended{}{}; its time to leave is over", why.empty() ? "" : ": ", why);
+  }
   if (v.lost.name[0] != 0) return describe(v.lost);
   return fmt::format("node {} has no such group any more", wire::text_of(v.lost.noticed_by));
 }

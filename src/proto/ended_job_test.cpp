@@ -25,7 +25,7 @@ TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over)
       ASSERT_EQ(node.groups().size(), 1u);
     }
     world.tree.now = end;
-    ASSERT_TRUE(node.revoke(kJob, end));
+    ASSERT_TRUE(node.revoke(kJob, end, "node an-leaf2 stays away: start it again"));
     EXPECT_THAT(node.take_forgotten(), testing::IsEmpty());
     EXPECT_EQ(node.next_due(), end + Seconds(30));
     node.tick(end + Seconds(30) - Millis(1));
@@ -44,8 +44,28 @@ TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over)
     for (std::size_t rank = 0; rank < world.clients.size(); ++rank) {
       EXPECT_TRUE(world.clients[rank]->client->closed());
       EXPECT_NE(world.groups[rank]->phase(), ClientGroup::Phase::standing) << world.groups[rank]->why();
+      if (is_complete)
+        EXPECT_EQ(world.groups[rank]->why(),
+                  "the job has ended: node an-leaf2 stays away: start it again; its time to leave is over");
     }
   }
+}
+
+TEST(EndedJob, goes_on_when_its_grant_comes_again) {
+  StandingGroup world(2);
+  Node& node = *world.node.node;
+  const auto grant = node.jobs().at(0).grant;
+  ASSERT_TRUE(node.revoke(kJob, {}, "its lease ended"));
+  world.clients[0]->client->open(78, 2, {});
+  world.tree.run();
+  EXPECT_EQ(node.groups().size(), 1u) << "a revoked job makes no group";
+  ASSERT_TRUE(node.grant(grant));
+  EXPECT_FALSE(node.jobs().at(0).revoked);
+  node.tick(at(Seconds(1000)));
+  for (auto& group : world.groups) ASSERT_TRUE(group->post({}, {}));
+  world.tree.run();
+  EXPECT_EQ(world.groups[0]->next_completion()->status, Errc::ok);
+  EXPECT_EQ(node.jobs().at(0).groups_used, 1u) << "the id of its group is counted again";
 }
 
 TEST(EndedJob, leaves_other_jobs_links_alone_when_it_ends_one) {

@@ -91,4 +91,15 @@ void IdPool::orphan(JobId job_id) {
     if (entry.in_use && entry.key.job_id == job_id) entry.orphan = true;
 }
 
+std::uint32_t IdPool::adopt(JobId job_id, const JobGrant& grant) {
+  std::uint32_t count = 0;
+  for (std::uint32_t number = 1; number < entries_.size(); ++number) {
+    Entry& entry = entries_[number];
+    if (!entry.in_use || entry.key.job_id != job_id || !grant.may_be_its(number)) continue;
+    entry.orphan = false;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace sumac::proto

@@ -52,6 +52,8 @@ class IdPool {
   JobId release(GroupId group_id);
   /// The job has ended. Members may never have joined some of its ids; those are used again, but last.
   void orphan(JobId job_id);
+  /// The job goes on. Returns how many of the ids that it may have are in use.
+  std::uint32_t adopt(JobId job_id, const JobGrant& grant);
   bool in_use(GroupId group_id, JobId job_id) const noexcept;
   std::uint32_t used() const noexcept { return used_; }
 

@@ -25,9 +25,15 @@ Result<> JobTable::grant(const JobGrant& grant) {
     JobGrant as_before = grant;
     as_before.below = job->grant.below;
     as_before.links_percent = job->grant.links_percent;  // an operator may change this value
-    if (job->grant == as_before && !job->revoked) {
+    if (job->grant == as_before) {  // A job that was revoked goes on: its lease was renewed after all.
       job->grant.below = grant.below;
       job->grant.links_percent = grant.links_percent;
+      if (std::exchange(job->revoked, false)) {
+        --revoked_;
+        job->over_at = kNever;
+        job->why_revoked.clear();
+        find_next_over();
+      }
       return {};
     }
     return fail(Errc::exists, "grant of job {}: it has another one that is not over yet", grant.job_id);
@@ -60,11 +66,12 @@ Result<> JobTable::grant(const JobGrant& grant) {
   return {};
 }
 
-bool JobTable::revoke(JobId job_id, Time over_at) {
+bool JobTable::revoke(JobId job_id, Time over_at, std::string_view why) {
   Job* job = find(job_id);
   if (job == nullptr) return false;
   if (!std::exchange(job->revoked, true)) {
     job->over_at = over_at;
+    job->why_revoked = why;
     next_over_ = std::min(next_over_, over_at);
     ++revoked_;
   }

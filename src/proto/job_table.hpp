@@ -1,6 +1,8 @@
 #pragma once
 // The grants of jobs at one node, and how much of them is taken. No part of one job's grant goes to another job.
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@ struct Job {
   std::uint64_t life =
       0;  ///< Differs for each grant: a job's number may later belong to another user's job, with another key.
   bool revoked = false;
+  std::string why_revoked{};  ///< The manager's words.
   Time over_at = kNever;  ///< For a revoked job: the time by which its members must have left.
   std::uint32_t osts_free = 0;
   std::uint32_t groups_here = 0;  ///< Groups whose life at this node is not over.
@@ -26,8 +29,8 @@ class JobTable {
   explicit JobTable(const NodeLimits& limits) : limits_(limits) {}
 
   Result<> grant(const JobGrant& grant);
-  /// Revokes the job; its members have until `over_at` to leave.
-  bool revoke(JobId job_id, Time over_at);
+  /// Revokes the job, for the reason `why`; its members have until `over_at` to leave.
+  bool revoke(JobId job_id, Time over_at, std::string_view why = {});
   Job* find(JobId job_id) noexcept;
   const Job* find(JobId job_id) const noexcept;
   /// Returns whether this child node may send messages of a group with this number. The answer is yes for a number of

@@ -123,8 +123,14 @@ void Node::tick(Time now) {
   ctx_.jobs.sweep();
 }
 
-bool Node::revoke(JobId job_id, Time now) {
-  if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end))) return false;
+Result<> Node::grant(const JobGrant& grant) {
+  if (auto granted = ctx_.jobs.grant(grant); !granted) return granted;
+  ctx_.jobs.find(grant.job_id)->ids_used = ctx_.ids.adopt(grant.job_id, grant);
+  return {};
+}
+
+bool Node::revoke(JobId job_id, Time now, std::string_view why) {
+  if (!ctx_.jobs.revoke(job_id, deadline_after(now, ctx_.config.limits.leave_after_end), why)) return false;
   ctx_.due = std::min(ctx_.due, ctx_.jobs.next_over());
   ctx_.ids.orphan(job_id);
   ctx_.jobs.sweep();
@@ -443,6 +449,12 @@ std::string Node::who(LinkId id) const {
   const Link* link = ctx_.links.find(id);
   if (link == nullptr || !link->proven) return {};
   return proto::who(link->role, link->peer, wire::text_of(link->name));
+}
+
+std::optional<NodeId> Node::node_at(LinkId id) const {
+  const Link* link = ctx_.links.find(id);
+  if (link == nullptr || !link->proven || link->role != wire::Role::node) return std::nullopt;
+  return NodeId{link->peer};
 }
 
 std::vector<GroupView> Node::groups() const {

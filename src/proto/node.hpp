@@ -29,12 +29,12 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   /// Errors: exhausted: more OSTs or groups than the node has left. exists: the job has a different grant. invalid: a
-  /// size is 0 or too large. Repeating the same grant succeeds.
-  Result<> grant(const JobGrant& grant) { return ctx_.jobs.grant(grant); }
+  /// size is 0 or too large. Repeating the same grant succeeds, and a job that was revoked goes on with it.
+  Result<> grant(const JobGrant& grant);
   /// Refuses new Opens and Joins of the job at once. Groups that stand live on until they have left, at most for
   /// `leave_after_end`: then they end here and their members' links are closed. The grant is gone with the last group.
-  /// Returns false when there is no such job.
-  bool revoke(JobId job_id, Time now);
+  /// Returns false when there is no such job. The members read `why`.
+  bool revoke(JobId job_id, Time now, std::string_view why = {});
   /// Returns the revoked jobs whose grants went away since the last call.
   std::vector<JobId> take_forgotten() { return ctx_.jobs.take_forgotten(); }
   /// take_forgotten() would return at least one job.
@@ -74,6 +74,8 @@ class Node {
   /// Returns the role that the peer has proven, or nothing.
   std::optional<wire::Role> proven(LinkId link) const noexcept;
   /// Returns "rank 5 on host h3" or "node an-leaf1"; empty for a peer that has not proven its identity.
+  /// Returns the id of the neighbour node at the other end of a proven link.
+  std::optional<NodeId> node_at(LinkId link) const;
   std::string who(LinkId link) const;
   bool idle() const noexcept;  ///< Returns whether no group is in any phase.
 

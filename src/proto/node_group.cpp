@@ -83,7 +83,8 @@ NodeGroup::Follow NodeGroup::perform(const group_life::Action& action, Time now)
                    if (ctx_.parent) ctx_.control(ctx_.parent, head(AggKind::refused), a.refused);
                  },
                  [&](const FreeId&) {
-                   if (Job* job = ctx_.jobs.find(ctx_.ids.release(id_)); job != nullptr) --job->ids_used;
+                   if (Job* job = ctx_.jobs.find(ctx_.ids.release(id_)); job != nullptr && job->ids_used != 0)
+                     --job->ids_used;
                  },
                  [&](const TroubleUp& a) { send_trouble_up(a); },
                  [&](const VerdictAll& a) { next = condemn(a.verdict, now); },
@@ -148,7 +149,7 @@ std::optional<Sequence> NodeGroup::leave_number() const noexcept {
 
 group_life::ParentClosed NodeGroup::without_parent() const {
   const auto leave = leave_number();
-  wire::VoidBody why = void_body(wire::VoidReason::lost_node);
+  wire::VoidBody why = void_body();
   why.lost = ctx_.lost;
   return {.leave_under_way = leave.has_value(),
           .leave = own_leave(leave.value_or(Sequence{})),
@@ -178,11 +179,11 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
   ++ctx_.stats.resends;
   const auto* left = std::get_if<group_life::Left>(&life_);
   ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch),
-               left != nullptr && left->why ? *left->why : void_body(wire::VoidReason::lost_node));
+               left != nullptr && left->why ? *left->why : void_body());
 }
 
-wire::VoidBody NodeGroup::void_body(wire::VoidReason reason) const {
-  wire::VoidBody body{reason, ctx_.config.node_id, {}};
+wire::VoidBody NodeGroup::void_body() const {
+  wire::VoidBody body{wire::VoidReason::lost_node, ctx_.config.node_id, {}};
   wire::put_name(body.lost.noticed_by, ctx_.own_name());
   return body;
 }
@@ -515,7 +516,9 @@ void NodeGroup::pass_leave(LinkId from, const AggHeader& leave, Time now) {
 
 void NodeGroup::job_over(Time now) {
   if (!active()) return;
-  live(group_life::JobOver{refusal(RefuseReason::unknown_job, 0, 0), void_body(wire::VoidReason::manager)}, now);
+  const Job* job = ctx_.jobs.find(job_id_);
+  const auto why = wire::void_by_manager(ctx_.config.node_id, job == nullptr ? std::string() : job->why_revoked);
+  live(group_life::JobOver{refusal(RefuseReason::unknown_job, 0, 0), why}, now);
 }
 
 Time NodeGroup::tick(Time now) {

@@ -102,7 +102,7 @@ class NodeGroup {
   void note_shape(const wire::AggHeader& header, const wire::JoinBody& body);
   void count_join(const group_life::Count& join);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
-  wire::VoidBody void_body(wire::VoidReason reason) const;
+  wire::VoidBody void_body() const;
   Follow stand(const std::optional<group_life::JoinedAbove>& above);
   wire::JoinedBody grant() const noexcept;
   void choose_multicast();

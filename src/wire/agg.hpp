@@ -336,7 +336,7 @@ enum class VoidReason : std::uint32_t { lost_node = 1, newer_epoch = 2, manager 
 struct VoidBody {
   VoidReason reason = VoidReason::lost_node;
   NodeId node_id{};  ///< The node that sent it.
-  LostNode lost{};   ///< The lost node, if the reason is lost_node.
+  LostNode lost{};   ///< The lost node, if the reason is lost_node. If it is manager, a text (void_by_manager()).
 };
 static_assert(sizeof(VoidBody) == 160 && std::has_unique_object_representations_v<VoidBody>);
 

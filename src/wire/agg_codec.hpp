@@ -60,6 +60,12 @@ const char* flaw(const TroubleBody& body) noexcept;
 const char* flaw(const VoidBody& body) noexcept;
 const char* flaw(const InvitedBody& body) noexcept;
 
+/// Makes the body that says why the manager ended a job. It holds as much of `why` as fits in the place of the lost
+/// node, with a blank for each control character.
+VoidBody void_by_manager(NodeId from, std::string_view why) noexcept;
+/// Returns the text of a body with the reason manager; empty if it has none.
+std::string why_of(const VoidBody& body);
+
 /// Decodes a body: `bytes` is the payload. Returns Errc::ok or Errc::invalid.
 template <Message Body>
 Errc decode(std::span<const std::byte> bytes, Body& out) noexcept {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <functional>
 
 #include "base/bytes.hpp"
@@ -43,6 +45,23 @@ TEST(AggCodec, EverySampleIsBelievedAndComesBackAsItWas) {
     EXPECT_TRUE(std::equal(head.begin(), head.end(), s.bytes.begin()));
     EXPECT_TRUE(describe(h).starts_with(to_string(h.kind)));
   }
+}
+
+TEST(AggCodec, TheManagersWordsAreOneLineThatIsCutToItsPlace) {
+  EXPECT_EQ(why_of(void_by_manager(NodeId{1}, "node a stays away\nstart again")), "node a stays away start again");
+  EXPECT_EQ(why_of(void_by_manager(NodeId{1}, std::string(1000, 'x'))), std::string(sizeof(LostNode) - 1, 'x'));
+  EXPECT_EQ(why_of(void_by_manager(NodeId{1}, "")), "");
+  auto body = void_by_manager(NodeId{1}, "x");
+  EXPECT_EQ(flaw(body), nullptr);
+  body.lost.name[0] = '\n';
+  EXPECT_STREQ(flaw(body), "void: its text has a control character");
+  body.lost.name[0] = 'x';
+  body.lost.is_parent = 1;
+  EXPECT_STREQ(flaw(body), "void: a byte after its text is not zero");
+  std::array<char, sizeof body.lost> full;
+  full.fill('x');
+  body.lost = std::bit_cast<LostNode>(full);
+  EXPECT_STREQ(flaw(body), "void: its text is not closed by a zero");
 }
 
 TEST(AggCodec, NamesAreWordsThatALogCanShow) {

@@ -174,7 +174,7 @@ constexpr auto invited_rows() {
 constexpr auto void_rows() {
   using Self = VoidBody;
   return std::array{
-      F(reason, "1 lost_node, 2 newer_epoch, 3 manager"),
+      F(reason, "1 lost_node, 2 newer_epoch, 3 manager: then a text says why it ended the job, filled up with zeros"),
       F(node_id, "who says so"),
       F(lost.name, "a node that is gone; zeros: none"),
       F(lost.host, "its address or host"),

@@ -156,6 +156,8 @@ std::vector<Sample> agg_samples() {
       with_body("verdict", control(AggKind::verdict, 0x00010007), trouble),
       with_body("void_epoch", control(AggKind::void_epoch, 0x00010007),
                 VoidBody{VoidReason::lost_node, NodeId{21}, lost}),
+      with_body("void_epoch-manager", control(AggKind::void_epoch, 0x00010007),
+                void_by_manager(NodeId{21}, "node an-leaf1 stays away, and tree 1 has changed for this job")),
       with_body("invited", control(AggKind::invited, 0x00010007), invited),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-listening", listening, 16),

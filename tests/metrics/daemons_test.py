@@ -154,7 +154,7 @@ class Daemons(unittest.TestCase):
                 self.assertEqual(self.promtool("check", "metrics", text=self.house.get(program)), "")
 
     def test_promtool_finds_no_fault_in_rules_and_example(self):
-        self.assertIn("5 rules found", self.promtool("check", "rules", "alerts.yml"))
+        self.assertIn("7 rules found", self.promtool("check", "rules", "alerts.yml"))
         self.assertIn("SUCCESS", self.promtool("test", "rules", "alerts_test.yml"))
         self.promtool("check", "config", "--syntax-only", "prometheus.yml")
 
