@@ -153,6 +153,10 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"a root of an allreduce", "contribute", [](auto& h) { h.root = 1; }, "root is set"},
       {"a root of a bcast", "contribute-bcast", [](auto& h) { h.root = 1; }, nullptr},
       {"reserved", "contribute", [](auto& h) { h.reserved = 1; }, "reserved"},
+      {"reserved", "contribute", [](auto& h) { h.reserved_16 = 1; }, "reserved"},
+      {"a meaning", "contribute", [](auto& h) { h.meaning = 0x8005; }, nullptr},
+      {"a meaning of no data", "contribute-barrier", [](auto& h) { h.meaning = 0x8005; }, "has a meaning"},
+      {"a meaning of a join", "join", [](auto& h) { h.meaning = 0x8005; }, "meaning is set"},
       {"payload_bytes", "contribute", [](auto& h) { h.payload_bytes = 12; }, "payload_bytes"},
       {"half an element", "contribute",
        [](auto& h) {
@@ -306,7 +310,7 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
   expect_flaws<TroubleBody>(
       "trouble",
       {[](auto& b) { b.reason = static_cast<TroubleReason>(0); },
-       [](auto& b) { b.reason = static_cast<TroubleReason>(5); }, [](auto& b) { b.field = static_cast<Field>(10); },
+       [](auto& b) { b.reason = static_cast<TroubleReason>(5); }, [](auto& b) { b.field = static_cast<Field>(11); },
        [](auto& b) { b.culprit = kNoRank; }, [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; },
        [](auto& b) { b.lost.name[47] = 'x'; }, [](auto& b) { b.lost.noticed_by[0] = '\n'; }});
   expect_flaws<VoidBody>("void_epoch", {[](auto& b) { b.reason = static_cast<VoidReason>(0); },

@@ -40,7 +40,6 @@ TEST(Peer, EachWrongFieldIsRefusedWithItsName) {
       {"payload_bytes", [](PeerHeader& h) { h.kind = PeerKind::ready; }, 24},
       {"reserved", [](PeerHeader& h) { h.reserved = 1; }, 24},
       {"reserved", [](PeerHeader& h) { h.reserved2 = 1; }, 24},
-      {"reserved", [](PeerHeader& h) { h.terms.reserved = 1; }, 24},
       {"op", [](PeerHeader& h) { h.terms.op = Op{13}; }, 24},
       {"dtype", [](PeerHeader& h) { h.terms.dtype = Dtype{13}; }, 24},
       {"tag", [](PeerHeader& h) { h.terms.tag = Dtype{200}; }, 24},
