@@ -235,6 +235,8 @@ void Server::stop() {
 
 Error from_status(const grpc::Status& status) {
   const auto code = [&] {
+    // The other end's gRPC has no memory left for this stream; no daemon of ours has refused anything.
+    if (status.error_message().starts_with("Received RST_STREAM")) return Errc::lost;
     switch (status.error_code()) {
       case grpc::StatusCode::OK: return Errc::ok;
       case grpc::StatusCode::UNAVAILABLE:

@@ -254,5 +254,18 @@ TEST(Sharpd, who_never_says_attach_is_hung_up_on_and_who_did_may_be_silent) {
   EXPECT_EQ(sharpd.lines.find("is sent away", line + 1), std::string::npos) << "one line a minute";
 }
 
+TEST(Sharpd, who_begins_a_job_and_does_not_name_its_last_host_is_hung_up_on) {
+  Tree tree;
+  Sharpd sharpd(tree.manager.server.endpoint(), Seconds(15), Millis(300));
+  Client good(sharpd.path);
+  Client slow(sharpd.path);
+  wire::JobBeginBody body;
+  body.world_size = body.host_count = 2;
+  slow.send(wire::host_message(HostKind::job_begin, body, JobId{8}));
+  EXPECT_EQ(slow.socket.receive(Seconds(20)).error().code, Errc::lost);
+  sharpd.wait_for("it began a job and did not name the last of its hosts in time");
+  EXPECT_EQ(good.begin(7).header.kind, HostKind::job_granted);
+}
+
 }  // namespace
 }  // namespace sumac::hostd

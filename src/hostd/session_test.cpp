@@ -262,7 +262,7 @@ TEST(Session, a_late_answer_to_a_former_begin_is_nobodys) {
 
 TEST(Session, a_client_holds_a_bounded_number_of_jobs) {
   Attached client;
-  for (std::uint64_t id = 1; id <= kJobsPerClientMax; ++id) client.session.received(begin(id));
+  for (std::uint64_t id = 1; id <= kJobsPerClientMax; ++id) client.hold(id);
   const auto actions = client.session.received(begin(1000));
   const auto* reply = first<ToClient>(actions);
   ASSERT_NE(reply, nullptr);
