@@ -76,7 +76,7 @@ def places(with_lab):
         made.append(Place("interposed, mpich4, tree", lambda command, _: case.start([case.SUMAC, "run", "--tree", "mpiexec.mpich", "-n", 2, *command], None, SECONDS),
                           mpis.MPICH, ("careful", "hosts", "mild"), ("careful", "hosts", "mild"), lives=False))
     if with_lab:
-        made += [Place(f"component, lab, level {level}", component_in_lab(level), None, ("hosts", "mild"), ("mild",)) for level in LAB_LEVELS]
+        made += [Place(f"component, lab, level {level}", component_in_lab(level), None, ("early", "hosts", "mild"), ("mild",)) for level in LAB_LEVELS]
         if mpis.OPENMPI in mpis.ALL:
             made += [Place(f"interposed, openmpi4, lab, {name}", interposed_in_lab(settings), mpis.OPENMPI, ("hosts", "mild"), ("mild",))
                      for name, settings in (("leaders", between.LEADERS), ("tree", between.MAY_USE_THE_TREE))]
