@@ -92,8 +92,9 @@ bench-crossover: setup configure ## where a tree pays and where not: hosts, roun
 	@python3 bench/crossover/run.py --build $(BUILD) --out build/crossover.json --case "$(CASE)"
 
 bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
-	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test
+	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test steady sharp_an sharpd
 	@$(BUILD)/bin/control-bench --am $(BUILD)/bin/sharp_am $(if $(BEFORE),--before $(BEFORE)/bin/sharp_am) --also $(BUILD)/bin/tree-bench --golden $(BUILD)/tests/golden_test --out build/control.json
+	@python3 bench/control/down_to_begin.py --build $(BUILD) --out build/down-to-begin.json
 
 soak-control: setup-dev configure ## an hour of jobs that come and go under deaths, and a manager that does not grow; SECONDS=n for another time
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench

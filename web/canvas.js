@@ -399,7 +399,7 @@ export class FabricCanvas {
       const radius = node.host != null ? 6 : 8;
       const trees = this.fabric.trees.flatMap((tree, number) => (!tree.lost && tree.parents[index] != null && !this.hidden.has(number) ? [number] : []));
       const roots = trees.filter((number) => this.fabric.trees[number].root === index);
-      const state = this.state?.nodes[index], up = !this.state || state?.registered;
+      const state = this.state?.nodes[index], up = !this.state || (state?.registered && !state.silent);
       if (roots.length) {
         c.strokeStyle = treeColor(roots[0]);
         c.lineWidth = 2.4;

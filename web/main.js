@@ -238,7 +238,7 @@ function renderLegend() {
       tree.lost ? make('span', { class: 'bad' }, 'lost') : make('span', { class: 'faint' }, 'root ')), tree.lost ? null : make('a', { href: `#/fabric/node/${tree.root}` }, data.fabric.nodes[tree.root].name));
   }));
   if (!data.fabric.trees.length) by('legend').append(make('li', { class: 'empty' }, 'There is no tree.'));
-  say(by('key'), 'A circle is a node, filled as far as its OSTs are granted; a ring marks a root, a cross one that is not registered. A filled host has jobs, a dashed one no sharpd.');
+  say(by('key'), 'A circle is a node, filled as far as its OSTs are granted; a ring marks a root, a cross one that is not registered, or silent. A filled host has jobs, a dashed one no sharpd.');
 }
 
 function selected(item) {
@@ -270,7 +270,7 @@ function describe(item) {
   if (item.kind === 'node') {
     const node = fabric.nodes[item.index], at = state.nodes[item.index] ?? { trees: [] };
     return [['Position', node.host != null ? to('host', node.host, fabric.hosts[node.host].name) : to('switch', node.switch, fabric.switches[node.switch]?.name ?? '?')],
-      ['State', at.registered ? `registered, pid ${at.pid}` : 'not registered'],
+      ['State', at.registered ? `registered, pid ${at.pid}${at.silent ? `; silent: ${at.silent}` : ''}` : 'not registered'],
       ...at.trees.map((part) => {
         const above = fabric.trees[part.tree].parents?.[item.index];
         return [`In T${part.tree + 1}`, make('span', {}, above == null || above < 0 ? 'the root' : make('span', {}, 'below ', to('node', above, fabric.nodes[above].name)),

@@ -101,7 +101,7 @@ function ofNodes({ fabric, state }) {
       return `T${part.tree + 1} ${above == null || above < 0 ? 'root' : fabric.nodes[above].name}${part.link_up ? '' : ' (no link)'}`;
     });
     return [[link('node', index, node.name), node.host != null ? `host ${fabric.hosts[node.host].name}` : fabric.switches[node.switch]?.name ?? none,
-      now.registered ? 'registered' : { text: 'not registered', class: 'bad' }, parents.join(', ') || none,
+      now.silent ? { text: 'silent', class: 'bad' } : now.registered ? 'registered' : { text: 'not registered', class: 'bad' }, parents.join(', ') || none,
       now.registered ? { text: `${osts} / ${now.osts}`, bar: now.osts ? osts / now.osts : 0 } : none, now.registered ? `${groups} / ${now.groups}` : none]];
   });
 }

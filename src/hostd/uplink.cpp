@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/absence.hpp"
 #include "control/command_line.hpp"
-#include "control/places.hpp"
 
 namespace sumac::hostd {
 
@@ -127,8 +127,9 @@ UplinkActions Uplink::rank_died(control::v1::RankDied word, Time now) {
 UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time now) {
   UplinkActions out;
   state_ = State::up;
-  impostor_ = false;
-  if (std::exchange(told_, false)) out.push_back(Note{false, fmt::format("the manager at {} is back", rules_.manager)});
+  in_fabric_ = true;
+  if (!std::exchange(told_, {}).empty())
+    out.push_back(Note{false, fmt::format("the manager at {} is back", rules_.manager)});
   renew_every_ = Millis(std::max<std::uint32_t>(who.renew_ms(), 10));
   renew_at_ = now + renew_every_;
   for (const auto ticket : who.gone()) {
@@ -183,6 +184,12 @@ UplinkActions Uplink::heard(const HostDown& down, Time now) {
       return {Note{true, fmt::format("the manager ended the job of ticket {}: {:.300}", ticket, down.ended().why())},
               Answer{ticket, true, {}, Error{Errc::refused, down.ended().why()}}};
     }
+    case HostDown::kPlace: {
+      in_fabric_ = down.place().in_fabric();
+      if (in_fabric_) return {Note{false, fmt::format("the fabric has host {} now", rules_.host)}};
+      return {Note{true, fmt::format("the fabric has no host {}: add it to sharp_am's fabric file, or give --host NAME",
+                                     rules_.host)}};
+    }
     case HostDown::WHAT_NOT_SET: break;
   }
   return {Note{true, "the manager sent a message that this sharpd does not know: install the same version everywhere"}};
@@ -200,10 +207,7 @@ UplinkActions Uplink::stream_over(const Error& why, Time now) {
   renew_at_ = kNever;
   const bool refused = why.code != Errc::ok && why.code != Errc::lost && why.code != Errc::timeout;
   const auto text = why.context.empty() ? "the manager ended the stream" : why.context;
-  const bool impostor = text.starts_with(control::kNotTheManager);
-  const bool is_news = impostor && !impostor_;
-  impostor_ |= impostor;
-  if (!std::exchange(told_, true) || is_news)
+  if (control::is_news(told_, text))
     out.push_back(Note{true, fmt::format("{}{}; trying again", text,
                                          jobs_.empty() ? "" : fmt::format(": {} jobs go on", jobs_.size()))});
   for (auto at = jobs_.begin(); at != jobs_.end();) {
@@ -245,7 +249,7 @@ UplinkActions Uplink::tick(Time now) {
     renew_at_ = now + renew_every_;
     HostUp up;
     for (const auto& [ticket, job] : jobs_)
-      if (job.phase != Phase::ending) up.mutable_renew()->add_tickets(ticket);
+      if (job.phase == Phase::held) up.mutable_renew()->add_tickets(ticket);
     if (up.has_renew()) out.push_back(SendUp{std::move(up)});
   }
   return out;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -76,7 +77,8 @@ class Uplink {
   UplinkActions tick(Time now);
   Time next_deadline() const;
 
-  bool registered() const noexcept { return state_ == State::up; }
+  /// True while the manager knows this sharpd and has its host in the fabric.
+  bool registered() const noexcept { return state_ == State::up && in_fabric_; }
   std::size_t jobs() const noexcept { return jobs_.size(); }
 
  private:
@@ -98,8 +100,8 @@ class Uplink {
 
   UplinkRules rules_;
   State state_ = State::closed;
-  bool told_ = false;      ///< True once this absence of the manager was logged.
-  bool impostor_ = false;  ///< True once the log says that another process listens at the manager's address.
+  bool in_fabric_ = true;
+  std::set<std::string> told_;  ///< The reasons of this absence of the manager that the log has.
   Time retry_at_{};        ///< The time of the next attempt to connect; the first one is due at once.
   Time away_until_{};      ///< Until then, new begins wait for a manager that was reachable before.
   Duration renew_every_ = Seconds(2);

@@ -92,6 +92,41 @@ TEST(Uplink, what_a_former_process_held_is_named_at_once_and_renewed) {
   EXPECT_EQ(ends[0].message.end().job_id(), 70u);
 }
 
+TEST(Uplink, says_each_reason_of_an_absence_once) {
+  Line line;
+  line.hold();
+  const auto notes = [&](const char* why) {
+    return only<Note>(line.uplink.stream_over(Error{Errc::lost, why}, line.now)).size();
+  };
+  EXPECT_EQ(notes("Cancelling all calls"), 1u);
+  EXPECT_EQ(notes("Cancelling all calls"), 0u);
+  EXPECT_EQ(notes("TLS: it rejects the certificate"), 1u) << "a reason that changed is news";
+  EXPECT_EQ(notes("Cancelling all calls"), 0u) << "reasons that take turns are no news";
+  std::size_t said = 0;
+  for (int i = 0; i < 1000; ++i) said += notes(fmt::format("reason {}", i).c_str());
+  EXPECT_LE(said, 16u) << "nor are those that never come twice";
+  line.pass(Seconds(1));
+  line.up();
+  EXPECT_EQ(notes("Cancelling all calls"), 1u) << "the next absence";
+}
+
+TEST(Uplink, says_that_the_fabric_lacks_its_host_and_does_not_call_itself_registered) {
+  Line line;
+  line.uplink.tick(line.now);
+  line.up();
+  EXPECT_TRUE(line.uplink.registered());
+  HostDown down;
+  down.mutable_place()->set_in_fabric(false);
+  const auto said = only<Note>(line.uplink.heard(down, line.now));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_TRUE(said[0].warn);
+  EXPECT_EQ(said[0].text, "the fabric has no host h1: add it to sharp_am's fabric file, or give --host NAME");
+  EXPECT_FALSE(line.uplink.registered());
+  down.mutable_place()->set_in_fabric(true);
+  EXPECT_EQ(only<Note>(line.uplink.heard(down, line.now)).size(), 1u);
+  EXPECT_TRUE(line.uplink.registered());
+}
+
 TEST(Uplink, a_held_job_outlives_the_stream_and_is_named_when_it_comes_back) {
   Line line;
   line.hold();

@@ -54,7 +54,8 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("max_tree_radix")
         .between(0, 65535),
     option<&Config::node_away>("SUMAC_AM_NODE_AWAY", "3s",
-                               "A node that the manager has not heard of for so long is down: trees do without it.")
+                               "A node that the manager has not heard of for so long is down: trees do without it. "
+                               "One that a neighbour has not heard for so long gets no new jobs.")
         .alias("node_away")
         .between(10, 3'600'000),
     option<&Config::listen>("SUMAC_AM_LISTEN", control::kManagerDefault,

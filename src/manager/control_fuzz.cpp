@@ -47,7 +47,7 @@ struct World {
   }
   void step(std::uint8_t what, StreamId stream, std::string_view bytes) {
     using namespace control::v1;
-    switch (what % 10) {
+    switch (what % 11) {
       case 0: return check(core.node_registers(stream, parse<Register>(bytes), now));
       case 1: return check(core.node_acks(stream, parse<Ack>(bytes).sequence(), now));
       case 2: return check(core.node_defers(stream, parse<Deferred>(bytes)));
@@ -57,6 +57,7 @@ struct World {
       case 6: return check(core.job_begins(stream, parse<JobBegin>(bytes), now));
       case 7: return check(core.job_ends(stream, parse<JobEnd>(bytes), now));
       case 8: return check(core.host_renews(stream, parse<Renew>(bytes), now));
+      case 10: return check(core.node_neighbour(stream, parse<Neighbour>(bytes), now));
       default: return check(core.host_stream_ended(stream, now));
     }
   }

@@ -74,7 +74,10 @@ Actions Core::restore(const SavedState& saved, Time now) {
     fabric_.nodes[n].up = false;
     nodes_[n].away_at = kNever;
   }
-  for (const auto& record : saved.jobs) restore_job(out, record, now);
+  for (const auto& record : saved.jobs) {
+    const auto age = saved.ages.find(record.job_id);
+    restore_job(out, record, age == saved.ages.end() ? Seconds{} : age->second, now);
+  }
   expect_nodes(now);
   keep_trees(out);
   out.push_back(Say{LogLevel::info, "GENERAL",
@@ -84,7 +87,7 @@ Actions Core::restore(const SavedState& saved, Time now) {
   return out;
 }
 
-void Core::restore_job(Actions& out, const JobRecord& record, Time now) {
+void Core::restore_job(Actions& out, const JobRecord& record, Seconds age, Time now) {
   Job job;
   job.record = record;
   for (const auto& share : record.shares) {
@@ -105,7 +108,7 @@ void Core::restore_job(Actions& out, const JobRecord& record, Time now) {
     job.reserved.push_back(reserved_for(share));
   }
   job.granted = true;
-  job.begun = now;
+  job.begun = now - age;
   job.lease_until = now + rules_.lease;
   use(job, true);
   by_ticket_[{record.life, record.ticket}] = record.job_id;
@@ -165,24 +168,19 @@ Actions Core::tick(Time now) {
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;
     if (job->second.lease_until <= now)
-      release(out, job,
-              fmt::format("{} has not renewed it for {} ms: its sharpd or its host is gone", job->second.record.holder,
-                          std::chrono::duration_cast<Millis>(rules_.lease).count()));
+      lapse(out, job);
     else if (!job->second.granted && job->second.deadline <= now)
       fail_begin(out, job, missing_for(job->second));
   }
   give_up_absent(out, now);
-  std::erase_if(leaving_, [&](const LeavingJob& one) {
-    if (one.until > now) return false;
-    use(one.job, false);
-    return true;
-  });
+  judge_silent(out);
+  erase_left(out);
   if (settled_at_ <= now) retry_held(out, now);
   return out;
 }
 
 Time Core::next_deadline() const {
-  Time next = kNever;
+  Time next = next_judgement();
   for (const auto& held : held_) next = std::min(next, held.until);
   for (const auto& one : leaving_) next = std::min(next, one.until);
   if (!jobs_.empty()) next = std::min(next, looked_ + kLook);

@@ -13,7 +13,8 @@
 // node has a shard, with OSTs, groups, an address and a parent of its own (docs/adr/0022).
 //
 // A job lives while the sharpd that began it renews its lease. A broken stream ends nothing: either sharpd connects
-// again and names its jobs, or the lease ends. A restarted manager gives every job in the journal a whole lease.
+// again and names its jobs, or the lease ends. Then the nodes revoke the job, and it goes on if sharpd renews it before
+// the last of them has nothing of it any more. A restarted manager gives every job in the journal a whole lease.
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -91,7 +92,7 @@ struct CoreNumbers {
   std::uint64_t jobs_released = 0;  ///< Jobs that ended without being asked to: their lease, host or tree was lost.
   std::uint64_t rank_deaths = 0;    ///< Deaths that the rank's own host reported.
   std::size_t jobs = 0, leaving_jobs = 0, waiting_begins = 0, users = 0;
-  std::size_t hosts = 0, sharpds = 0, nodes = 0, nodes_registered = 0;
+  std::size_t hosts = 0, sharpds = 0, nodes = 0, nodes_registered = 0, nodes_silent = 0;
   std::vector<TreeUsage> trees;
 };
 
@@ -106,7 +107,9 @@ struct CoreRules {
   Duration leave_after_end = Seconds(30);
   /// Nodes are expected within this time after a start; after a restart a begin waits for them.
   Duration settle = Seconds(5);
-  Duration node_away = Seconds(3);  ///< A node whose stream ended and that is not back by then is down.
+  /// A node whose stream ended and that is not back by then is down; one that a neighbour has not heard for so long
+  /// gets no new jobs.
+  Duration node_away = Seconds(3);
   /// True if no fabric was described: it then consists of the nodes and hosts that register.
   bool open = false;
 };
@@ -135,6 +138,7 @@ class Core {
   Actions node_acks(StreamId stream, std::uint64_t sequence, Time now);
   Actions node_defers(StreamId stream, const control::v1::Deferred& deferred);
   Actions node_link(StreamId stream, const control::v1::Link& link, Time now);
+  Actions node_neighbour(StreamId stream, const control::v1::Neighbour& word, Time now);
   Actions node_listens(StreamId stream, const control::v1::Listening& listening, Time now);
   Actions node_stream_ended(StreamId stream, Time now);
 
@@ -168,6 +172,11 @@ class Core {
     std::vector<wire::NumberRange> held;  ///< The numbers of the groups that its jobs had when it registered.
     Usage used;
   };
+  /// The word of a neighbour that hears nothing of a node.
+  struct Silence {
+    bool lost = false;  ///< It has given up the link.
+    std::uint32_t ms = 0;
+  };
   struct Node {
     std::string name;
     StreamId stream = 0;  ///< The node's stream; 0 means not registered.
@@ -176,6 +185,13 @@ class Core {
     bool described = true;    ///< True if the last description of the fabric contains it.
     bool seen = false;        ///< True if it has registered in this life of the manager.
     Time away_at = kNever;    ///< For a node that is not registered: the time when it counts as down.
+    /// The neighbours that hear nothing of it, by tree and node.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Silence> silent_to;
+    bool silent = false;  ///< New jobs go without it.
+    bool is_down = false;     ///< The trees go without it, although it is registered.
+    Time silent_since{};      ///< The time when it became silent. It was sent a message then:
+    std::uint64_t probe = 0;  ///< the number of that message,
+    bool answers = false;     ///< which it has acknowledged.
     std::vector<Part> parts;  ///< One part per tree, indexed by tree.
     /// The node's own key, from which the keys that it shares with its children are derived. It is drawn when the
     /// node first registers and is not saved: after a restart the node receives another one, and established links
@@ -190,15 +206,17 @@ class Core {
     /// The position where the next job's group numbers begin, so that recently freed ones are reused late.
     std::uint32_t next_number = 0;
   };
-  /// A grant that a node has not acknowledged yet.
+  /// A Grant or Revoke that a node has not acknowledged yet.
   struct Awaited {
-    std::uint32_t node = 0;
+    std::uint32_t tree = 0, node = 0;
     std::uint64_t sequence = 0;
   };
   struct Host {
     std::string name;
     std::uint64_t life = 0;
     std::string release;
+    std::uint32_t pid = 0;
+    bool in_fabric = true;
   };
   struct Job {
     JobRecord record;
@@ -207,6 +225,7 @@ class Core {
     std::vector<std::vector<std::uint32_t>> reserved;
     std::vector<Awaited> wait_for;
     std::string deferred;                               ///< The reason why a node could not acknowledge yet.
+    control::v1::JobBegin begin;                        ///< Empty once the job is granted.
     mutable std::shared_ptr<const page::JobView> view;  ///< Made for the first snapshot that has the job.
     bool granted = false;
     Time begun{}, deadline{}, lease_until{};
@@ -215,6 +234,7 @@ class Core {
   struct LeavingJob {
     Job job;
     Time until{};
+    std::string lapsed{};  ///< Set if its lease ended: the reason that its sharpd reads when the job cannot go on.
   };
   /// A begin that waits: after a restart for nodes, or for members of an ended job to leave.
   struct HeldBegin {
@@ -240,7 +260,8 @@ class Core {
   void follow(Actions& out, const std::string& why);
   void note_who_works();
   void adopt(Actions& out, const std::vector<Tree>& before);
-  void lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes, const std::string& why);
+  void lose_jobs(Actions& out, const std::vector<Tree>& before, const std::vector<topo::TreeChange>& changes,
+                 const std::string& why);
   void set_ways_up(Actions& out);
   void keep_trees(Actions& out);
   std::vector<std::uint32_t> way_up(std::uint32_t tree, std::uint32_t from) const;
@@ -258,7 +279,8 @@ class Core {
   void add_open_node(const std::string& name);
   void add_open_host(const std::string& name);
   void open_fabric_of(const std::string& saved);
-  void restore_job(Actions& out, const JobRecord& record, Time now);
+  void restore_job(Actions& out, const JobRecord& record, Seconds age, Time now);
+  Result<> keep_job(const Job& job);
   void send(Actions& out, Node& node, control::v1::NodeDown message);
   control::v1::NodeTree part_message(std::uint32_t tree, std::size_t node) const;
   control::v1::Grant grant_to(const Job& job, std::size_t share, std::uint32_t node) const;
@@ -266,6 +288,19 @@ class Core {
   void send_parent(Actions& out, std::uint32_t tree, Node& child);
   void send_parents_of_children(Actions& out, std::uint32_t tree, std::size_t parent);
   void note_root(Actions& out, std::uint32_t tree);
+  // core_silence.cpp
+  bool is_believed(std::size_t about, std::uint32_t tree, std::uint32_t by) const;
+  void judge(Actions& out, std::size_t node);
+  void begin_without(Actions& out, std::size_t node);
+  void take_down(Actions& out, std::size_t node);
+  void hear_again(Actions& out, std::size_t node);
+  void note_answer(Actions& out, std::size_t node, std::uint64_t sequence);
+  void judge_silent(Actions& out);
+  Time next_judgement() const;
+  void forget_silence(Actions& out, std::size_t node);
+  std::string who_hears_nothing_of(const Node& node) const;
+
+  static bool uses(const Job& job, std::size_t node);
   std::size_t index_of(const Node& node) const { return static_cast<std::size_t>(&node - nodes_.data()); }
   std::string missing_nodes() const;
   std::string describe_missing(const std::vector<std::uint32_t>& nodes) const;
@@ -273,6 +308,7 @@ class Core {
 
   // core_jobs.cpp
   const Host* host_of(Actions& out, StreamId stream) const;
+  void place_hosts(Actions& out);
   void to_holder(Actions& out, const Job& job, control::v1::HostDown message) const;
   void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text);
   void begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
@@ -280,10 +316,16 @@ class Core {
   /// Ends a job in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
   void fail_begin(Actions& out, Jobs::iterator at, const std::string& why);
   void release(Actions& out, Jobs::iterator at, const std::string& why);
+  void note_release(Actions& out, const JobRecord& record, const std::string& why);
+  void tell_ended(Actions& out, const Job& job, const std::string& why) const;
   void finish_if_ready(Actions& out, Jobs::iterator at);
   void finish_ready(Actions& out);
-  void drop(Actions& out, Jobs::iterator at, const std::string& why);
-  void forget_leaving();
+  void drop(Actions& out, Jobs::iterator at, const std::string& why, bool lapses = false);
+  void lapse(Actions& out, Jobs::iterator at);
+  bool resume(Actions& out, std::uint64_t life, std::uint64_t ticket, Time now);
+  void erase_left(Actions& out);
+  void stop_waiting(std::uint32_t tree, std::uint32_t node);
+  bool nobody_runs() const { return jobs_.empty() && leaving_.empty(); }
   std::string describe_leaving() const;
   void retry_held(Actions& out, Time now);
   Result<Job> admit(const Host& host, const control::v1::JobBegin& begin) const;

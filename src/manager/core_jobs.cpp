@@ -29,6 +29,16 @@ void Core::to_holder(Actions& out, const Job& job, HostDown message) const {
     out.push_back(ToHost{stream->second, std::move(message)});
 }
 
+void Core::place_hosts(Actions& out) {
+  for (auto& [stream, host] : hosts_) {
+    const bool in_fabric = host_by_name_.contains(host.name);
+    if (std::exchange(host.in_fabric, in_fabric) == in_fabric) continue;
+    HostDown message;
+    message.mutable_place()->set_in_fabric(in_fabric);
+    out.push_back(ToHost{stream, std::move(message)});
+  }
+}
+
 Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& who, Time now) {
   now_ = now;
   Actions out;
@@ -57,7 +67,13 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
   }
   ++sharpds_version_;
   happened(page::EventKind::host_registered, fmt::format("host {:.200}", who.host()), "registered");
-  hosts_[stream] = Host{who.host().substr(0, 200), who.life(), who.release().substr(0, kReleaseMax)};
+  for (const auto& [other, host] : hosts_)
+    if (host.name == who.host().substr(0, 200))
+      out.push_back(Say{LogLevel::warn, "GENERAL",
+                        fmt::format("host {:.64} has two sharpds, pid {} and pid {}: give each its own --host NAME, "
+                                    "unless the machine of the first has just been started again",
+                                    host.name, host.pid, who.pid())});
+  hosts_[stream] = Host{who.host().substr(0, 200), who.life(), who.release().substr(0, kReleaseMax), who.pid()};
   stream_of_life_[who.life()] = stream;
   if (rules_.open && who.host().size() < wire::kHostNameMax && !host_by_name_.contains(who.host())) {
     add_open_host(who.host());
@@ -79,24 +95,28 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
     const auto known = by_ticket_.find({who.life(), held.ticket()});
     if (known != by_ticket_.end() && known->second == JobId{held.job_id()})
       jobs_.at(known->second).lease_until = now + rules_.lease;
-    else if (held.granted())
+    else if (held.granted() && !resume(out, who.life(), held.ticket(), now))
       registered->add_gone(held.ticket());
   }
   std::vector<JobId> over;
   for (auto at = by_ticket_.lower_bound({who.life(), 0}); at != by_ticket_.end() && at->first.first == who.life(); ++at)
     if (!named.contains({at->first.second, at->second})) over.push_back(at->second);
   out.push_back(ToHost{stream, std::move(message)});
+  place_hosts(out);
   for (const auto id : over) release(out, jobs_.find(id), "it ended while its sharpd could not say so");
   return out;
 }
 
 Actions Core::host_renews(StreamId stream, const control::v1::Renew& renew, Time now) {
+  now_ = now;
   Actions out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
   for (const auto ticket : renew.tickets())
     if (const auto known = by_ticket_.find({host->life, ticket}); known != by_ticket_.end())
       jobs_.at(known->second).lease_until = now + rules_.lease;
+    else
+      resume(out, host->life, ticket, now);
   return out;
 }
 
@@ -205,6 +225,8 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
     if (auto who = describe_missing(all); !who.empty()) note({Errc::lost, std::move(who)});
     if (nodes_.empty()) note({Errc::lost, "no node has registered: start a sharp_an"});
   }
+  std::vector<bool> silent;
+  for (const auto& node : nodes_) silent.push_back(node.silent);
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     if (trees_[i].lost) continue;
     if (const auto host = topo::host_without_way(fabric_, trees_[i].shape, job.record.hosts, *ports)) {
@@ -213,12 +235,15 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
       continue;
     }
     // The ranks of a host's several channels are added up at its leaf, even if no other host is there.
-    auto part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = asked.max_group_channels <= 1});
+    topo::PruneOptions how{.lift = asked.max_group_channels <= 1, .avoid = silent};
+    auto part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, how);
     const auto is_crowded = [&](const topo::JobNode& node) {
       return node.children.size() + node.hosts.size() > (fabric_.radix != 0 ? fabric_.radix : topo::kFlatMax);
     };
-    if (part && std::any_of(part->nodes.begin(), part->nodes.end(), is_crowded))
-      part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, {.lift = false});
+    if (part && std::any_of(part->nodes.begin(), part->nodes.end(), is_crowded)) {
+      how.lift = false;
+      part = topo::prune(fabric_, trees_[i].shape, job.record.hosts, how);
+    }
     if (!part) {
       note({part.error().code, part.error().context});
       continue;
@@ -229,6 +254,12 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
     choice.reserved = reserved_for(choice.share);
     if (auto absent = describe_missing(choice.reserved); !absent.empty()) {
       note({Errc::lost, std::move(absent)});
+      continue;
+    }
+    if (const auto at = std::ranges::find_if(choice.reserved, [&](auto n) { return nodes_[n].silent; });
+        at != choice.reserved.end()) {
+      note({Errc::lost, fmt::format("node {} is silent, and the hosts have no way around it: {}", nodes_[*at].name,
+                                    who_hears_nothing_of(nodes_[*at]))});
       continue;
     }
     std::tie(choice.capacity, choice.used) = capacity(i, choice.reserved);
@@ -312,7 +343,7 @@ void Core::retry_held(Actions& out, Time now) {
 /// Until the time `patience` the begin may wait for resources that members of ended jobs still hold.
 void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
                     Time patience) {
-  if (patched_ && jobs_.empty()) follow(out, "nobody runs");  // This builds the best possible trees again.
+  if (patched_ && nobody_runs()) follow(out, "nobody runs");  // This builds the best possible trees again.
   auto admitted = admit(host, begin);
   const auto numbered = admitted ? give_group_numbers(*admitted) : Result<>{};
   if (!admitted || !numbered) {
@@ -335,6 +366,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   auto& record = job.record;
   record.number = ++last_number_;
   record.job_key = *key;
+  job.begin = begin;
   job.begun = now;
   job.deadline = deadline_after(now, rules_.grant_timeout);
   job.lease_until = now + rules_.lease;
@@ -345,7 +377,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
       NodeDown message;
       *message.mutable_grant() = grant_to(job, i, n);
       send(out, nodes_[n], std::move(message));
-      job.wait_for.push_back({n, nodes_[n].sent});
+      job.wait_for.push_back({record.shares[i].tree, n, nodes_[n].sent});
     }
   std::string ids;
   for (const auto& share : record.shares) ids += fmt::format("{}{}", ids.empty() ? "" : ",", share.id);
@@ -372,46 +404,6 @@ void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin
   out.push_back(ToHost{stream, std::move(message)});
 }
 
-void Core::drop(Actions& out, Jobs::iterator at, const std::string& why) {
-  const auto& record = at->second.record;
-  if (at->second.granted)
-    // If this fails, a restart gives the job one more lease, which does no harm.
-    if (auto removed = journal_.remove(record.job_id); !removed)
-      out.push_back(Say{LogLevel::error, "JOBS",
-                        fmt::format("job_id_external: {} ended, and the journal still names it: {}", record.job_id,
-                                    removed.error().context)});
-  auto& job = at->second;
-  job.wait_for.clear();
-  for (std::size_t i = 0; i < record.shares.size(); ++i)
-    for (const auto n : job.reserved[i]) {
-      if (nodes_[n].stream == 0) continue;
-      NodeDown message;
-      message.mutable_revoke()->set_tree(record.shares[i].tree);
-      message.mutable_revoke()->set_job_id(number_of(record.job_id));
-      message.mutable_revoke()->set_why(why);
-      send(out, nodes_[n], std::move(message));
-      job.wait_for.push_back({n, nodes_[n].sent});
-    }
-  by_ticket_.erase({record.life, record.ticket});
-  if (job.wait_for.empty())
-    use(job, false);
-  else
-    leaving_.push_back({std::move(job), now_ + rules_.leave_after_end});
-  jobs_.erase(at);
-}
-
-/// The trees change, so the resources that members of ended jobs hold in the old trees are left to their nodes.
-void Core::forget_leaving() {
-  for (const auto& one : std::exchange(leaving_, {})) use(one.job, false);
-}
-
-std::string Core::describe_leaving() const {
-  const auto last = std::ranges::max_element(leaving_, {}, &LeavingJob::until)->until;
-  return fmt::format("; ranks of {} ended job{} have not left yet: nodes release what they hold in {} s",
-                     leaving_.size(), leaving_.size() == 1 ? "" : "s",
-                     std::chrono::ceil<Seconds>(std::max(last - now_, Duration{0})).count());
-}
-
 void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
   const auto record = at->second.record;
   if (const auto stream = stream_of_life_.find(record.life); stream != stream_of_life_.end()) {
@@ -424,18 +416,26 @@ void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
   drop(out, at, why);
 }
 
-void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
-  ++done_.jobs_released;
-  const auto record = at->second.record;
-  happened(page::EventKind::job_released, record.job_id, record.uid, "was released: " + why);
+void Core::tell_ended(Actions& out, const Job& job, const std::string& why) const {
   HostDown message;
   message.mutable_ended()->set_why(why);
-  message.mutable_ended()->set_ticket(record.ticket);
-  to_holder(out, at->second, std::move(message));
-  drop(out, at, why);
+  message.mutable_ended()->set_ticket(job.record.ticket);
+  to_holder(out, job, std::move(message));
+}
+
+void Core::note_release(Actions& out, const JobRecord& record, const std::string& why) {
+  ++done_.jobs_released;
+  happened(page::EventKind::job_released, record.job_id, record.uid, "was released: " + why);
   out.push_back(
       Say{LogLevel::warn, "JOBS",
           fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why)});
+}
+
+void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
+  const auto& record = at->second.record;
+  note_release(out, record, why);
+  tell_ended(out, at->second, why);
+  drop(out, at, why);
 }
 
 std::string Core::missing_for(const Job& job) const {
@@ -478,12 +478,13 @@ void Core::finish_ready(Actions& out) {
 void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
   auto& job = at->second;
   if (job.granted || !missing_for(job).empty()) return;
-  if (auto kept = journal_.put(job.record); !kept) {
+  if (auto kept = keep_job(job); !kept) {
     fail_begin(out, at, fmt::format("the manager cannot save the grant: {}", kept.error().context));
     return;
   }
   job.granted = true;
   refused_.erase(job.record.uid);
+  job.begin.Clear();
   ++done_.jobs_granted;
   happened(
       page::EventKind::job_granted, job.record.job_id, job.record.uid,

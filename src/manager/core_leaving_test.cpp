@@ -87,5 +87,93 @@ TEST(Core, a_node_that_comes_back_as_another_process_holds_nothing_of_ended_jobs
   EXPECT_EQ(only<ToNode>(world.begin(100, Lingering::begin_of(2, 1000))).size(), 3u) << "granted at once";
 }
 
+TEST(Core, numbers_that_ranks_of_an_ended_job_hold_go_to_no_other_job_when_trees_change) {
+  World world({.user = {.share_max_percent = 50}});
+  world.up();
+  world.ranks_leave = false;
+  const auto numbers_of = [&](const control::v1::JobBegin& wish) {
+    std::set<std::uint32_t> numbers;
+    for (const auto& to : only<ToNode>(world.begin(100, wish)))
+      for (const auto& range : to.message.grant().numbers())
+        for (auto n = range.first(); n < range.first() + range.count(); ++n) numbers.insert(n);
+    for (const StreamId node : {1u, 2u}) world.ack(node);
+    return numbers;
+  };
+  auto first = test_begin(1, {"h1", "h2"});
+  first.set_uid(1000);
+  first.mutable_quota()->set_max_groups(256);
+  const auto held = numbers_of(first);
+  ASSERT_EQ(held.size(), 256u);
+  world.core.node_stream_ended(3, world.now);
+  world.core.host_renews(100, {}, world.now);
+  world.pass(Seconds(4));  // an-leaf2 stays away, which changes the tree under the job.
+  world.end(100, first);
+  auto next = test_begin(2, {"h1", "h2"});
+  next.set_uid(1001);
+  next.mutable_quota()->set_max_groups(256);
+  const auto given = numbers_of(next);
+  EXPECT_EQ(given.size(), 256u);
+  for (const auto n : given) ASSERT_FALSE(held.contains(n)) << n;
+  const auto status = nlohmann::json::parse(world.core.status_json(world.now));
+  EXPECT_EQ(status["osts_leaving"], 51);
+}
+
+/// A job whose ranks stay when its lease ends.
+struct Lapsed : World {
+  Lapsed() {
+    up();
+    ranks_leave = false;
+    EXPECT_TRUE(begin_and_ack(100, wish).has_value());
+    actions = pass(Seconds(10));
+    for (const auto& to : only<ToNode>(actions)) revokes.emplace_back(to.stream, to.message.sequence());
+  }
+  std::size_t jobs() const { return nlohmann::json::parse(core.status_json(now)).at("jobs_total").get<std::size_t>(); }
+  const control::v1::JobBegin wish = test_begin(1);
+  Actions actions;
+  std::vector<std::pair<StreamId, std::uint64_t>> revokes;
+};
+
+TEST(Core, a_lease_that_is_renewed_while_nodes_still_hold_the_job_goes_on) {
+  for (const bool by_register : {false, true}) {
+    SCOPED_TRACE(by_register);
+    Lapsed world;
+    ASSERT_EQ(world.revokes.size(), 3u);
+    EXPECT_TRUE(answers_in(world.actions).empty()) << "its sharpd may come back yet";
+    EXPECT_EQ(world.jobs(), 0u);
+    world.core.node_acks(world.revokes[0].first, world.revokes[0].second, world.now);
+    Actions back;
+    if (by_register) {
+      world.core.host_stream_ended(100, world.now);
+      back = world.note(world.core.host_registers(101, test_host(100, {world.wish}), world.now));
+      EXPECT_EQ(only<ToHost>(back).at(0).message.registered().gone_size(), 0);
+    } else {
+      control::v1::Renew renew;
+      renew.add_tickets(world.wish.ticket());
+      back = world.note(world.core.host_renews(100, renew, world.now));
+    }
+    EXPECT_EQ(only<ToNode>(back).size(), 3u) << "those that have forgotten it get the grant again, the others too";
+    for (const auto& to : only<ToNode>(back)) EXPECT_TRUE(to.message.has_grant());
+    EXPECT_EQ(world.jobs(), 1u);
+    EXPECT_EQ(world.journal.state.jobs.size(), 1u);
+    for (const auto& [stream, sequence] : world.revokes) world.core.node_acks(stream, sequence, world.now);
+    EXPECT_EQ(world.jobs(), 1u) << "a late acknowledgement of the Revoke changes nothing";
+  }
+}
+
+TEST(Core, a_lease_that_nobody_renews_ends_the_job_with_the_reason_when_the_last_node_has_let_it_go) {
+  Lapsed world;
+  Actions all;
+  for (const auto& [stream, sequence] : world.revokes)
+    for (auto& action : world.core.node_acks(stream, sequence, world.now)) all.push_back(std::move(action));
+  const auto answers = answers_in(all);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].message.ended().why(),
+            "h1 pid 1 uid 0 has not renewed it for 8000 ms: its sharpd or its host is gone");
+  control::v1::Renew renew;
+  renew.add_tickets(world.wish.ticket());
+  EXPECT_TRUE(only<ToNode>(world.core.host_renews(100, renew, world.now)).empty());
+  EXPECT_EQ(world.jobs(), 0u);
+}
+
 }  // namespace
 }  // namespace sumac::manager

@@ -208,12 +208,8 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   node.seen = true;
   node.who = who;
   // The node learns below which jobs are over. It reports the group numbers of members that still hold something there.
-  std::erase_if(leaving_, [&](LeavingJob& one) {
-    std::erase_if(one.job.wait_for, [&](const Awaited& awaited) { return awaited.node == index; });
-    if (!one.job.wait_for.empty()) return false;
-    use(one.job, false);
-    return true;
-  });
+  for (std::uint32_t i = 0; i < trees_.size(); ++i) stop_waiting(i, static_cast<std::uint32_t>(index));
+  erase_left(out);
   for (auto& part : node.parts) {
     part.address.clear();
     part.why.clear();
@@ -241,6 +237,7 @@ Actions Core::node_registers(StreamId stream, const control::v1::Register& who, 
   auto* registered = message.mutable_registered();
   registered->set_node_key(node.key->data(), node.key->size());
   registered->set_node_id(number_of(id_of(index)));
+  registered->set_away_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.node_away).count()));
   for (std::uint32_t i = 0; i < trees_.size(); ++i)
     if (node.parts[i].works) *registered->add_trees() = part_message(i, index);
   send(out, node, std::move(message));
@@ -286,15 +283,14 @@ Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time now) {
     return out;
   }
   const auto index = static_cast<std::uint32_t>(index_of(*node));
+  note_answer(out, index, sequence);
   const auto is_it = [&](const Awaited& one) { return one.node == index && one.sequence == sequence; };
-  if (std::erase_if(leaving_, [&](LeavingJob& one) {
-        if (std::erase_if(one.job.wait_for, is_it) == 0 || !one.job.wait_for.empty()) return false;
-        use(one.job, false);
-        return true;
-      }) != 0) {
-    retry_held(out, now);
-    return out;
-  }
+  for (auto& one : leaving_)
+    if (std::erase_if(one.job.wait_for, is_it) != 0 && one.job.wait_for.empty()) {
+      erase_left(out);
+      retry_held(out, now);
+      return out;
+    }
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;  // The call below may erase this job.
     if (job->second.granted) continue;
@@ -351,27 +347,28 @@ Actions Core::node_stream_ended(StreamId stream, Time now) {
   const auto index = static_cast<std::uint32_t>(index_of(*node));
   node_by_stream_.erase(stream);
   node->stream = 0;
-  node->away_at = now + rules_.node_away;
+  if (!node->is_down) node->away_at = now + rules_.node_away;
+  forget_silence(out, index);
   for (auto& part : node->parts) part.link_up = false;
-  const auto uses = [&](const Job& job) {
-    return std::any_of(job.reserved.begin(), job.reserved.end(), [&](const std::vector<std::uint32_t>& nodes) {
-      return std::find(nodes.begin(), nodes.end(), index) != nodes.end();
-    });
-  };
   std::string running;
   for (const auto& [id, job] : jobs_)
-    if (job.granted && uses(job)) running += fmt::format(" {}", id);
+    if (job.granted && uses(job, index)) running += fmt::format(" {}", id);
   out.push_back(Say{LogLevel::warn, "GENERAL",
                     fmt::format("node {} is down: its stream ended; jobs on it:{}", node->name,
                                 running.empty() ? " none" : running)});
   happened(page::EventKind::node_lost, "node " + node->name, "is down: its stream ended");
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;
-    if (!job->second.granted && uses(job->second))
+    if (!job->second.granted && uses(job->second, index))
       fail_begin(out, job,
                  fmt::format("node {} went down while the job began: start it again, see its log", node->name));
   }
   return out;
+}
+
+bool Core::uses(const Job& job, std::size_t node) {
+  return std::ranges::any_of(job.reserved,
+                             [&](const auto& nodes) { return std::ranges::find(nodes, node) != nodes.end(); });
 }
 
 /// Describes which of these nodes have not registered; empty if all have.

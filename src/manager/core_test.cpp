@@ -339,6 +339,18 @@ TEST(Core, with_reservations_on_no_job_runs_without_one_that_names_its_hosts) {
   EXPECT_TRUE(world.begin_and_ack(100, test_begin(3))->has_granted());
 }
 
+TEST(Core, a_restarted_manager_knows_how_old_a_job_is) {
+  World world;
+  world.up();
+  world.begin_and_ack(100, test_begin(7));
+  auto saved = world.journal.state;
+  saved.ages[JobId{7}] = Seconds(3600);
+  World next;
+  next.core.restore(saved, next.now);
+  next.now += Seconds(2);
+  EXPECT_EQ(nlohmann::json::parse(next.core.status_json(next.now))["jobs"][0]["age_ms"], 3'602'000);
+}
+
 TEST(Core, jobs_of_another_fabric_are_not_taken_over) {
   World world;
   world.up();

@@ -116,11 +116,10 @@ void Core::keep_trees(Actions& out) {
 
 /// Adapts the trees to a changed fabric and informs all nodes and jobs that have a part in them.
 void Core::follow(Actions& out, const std::string& why) {
-  forget_leaving();
   const auto before = trees_;
   fabric_text_ = text_of(fabric_);
   const bool any = std::any_of(trees_.begin(), trees_.end(), [](const Tree& tree) { return !tree.lost; });
-  if (jobs_.empty() || !any) {
+  if (nobody_runs() || !any) {
     build_trees();
   } else {
     patched_ = true;
@@ -138,7 +137,7 @@ void Core::follow(Actions& out, const std::string& why) {
       changes[index[i]] = update.changes[i];
       trees_[index[i]].lost = update.changes[i].fate == topo::Fate::lost;
     }
-    lose_jobs(out, changes, why);
+    lose_jobs(out, before, changes, why);
     take_forest(update.forest);
   }
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -155,23 +154,32 @@ void Core::follow(Actions& out, const std::string& why) {
 
 /// Releases the jobs that the change affects: a node of theirs is gone or has another parent, or the tree has another
 /// root and thus other group ids.
-void Core::lose_jobs(Actions& out, const std::vector<topo::TreeChange>& changes, const std::string& why) {
+void Core::lose_jobs(Actions& out, const std::vector<Tree>& before, const std::vector<topo::TreeChange>& changes,
+                     const std::string& why) {
+  const auto text_for = [&](const Job& job) -> std::optional<std::string> {
+    for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
+      const auto tree = job.record.shares[i].tree;
+      const auto& change = changes[tree];
+      const bool over = change.fate == topo::Fate::rebuilt || change.fate == topo::Fate::lost;
+      if (over || (change.fate == topo::Fate::repaired && topo::notices(job.trees[i], before[tree].shape, change)))
+        return fmt::format("{}, and tree {} has changed for this job: start it again", why, tree + 1);
+    }
+    return std::nullopt;
+  };
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;
-    const auto& record = job->second.record;
-    for (std::size_t i = 0; i < record.shares.size(); ++i) {
-      const auto& change = changes[record.shares[i].tree];
-      const bool over = change.fate == topo::Fate::rebuilt || change.fate == topo::Fate::lost;
-      if (!over && (change.fate != topo::Fate::repaired || !topo::notices(job->second.trees[i], change))) continue;
-      const auto text =
-          fmt::format("{}, and tree {} has changed for this job: start it again", why, record.shares[i].tree + 1);
-      if (job->second.granted)
-        release(out, job, text);
-      else
-        fail_begin(out, job, text);
-      break;
-    }
+    const auto text = text_for(job->second);
+    if (!text) continue;
+    if (job->second.granted)
+      release(out, job, *text);
+    else
+      fail_begin(out, job, *text);
   }
+  for (auto& one : leaving_)
+    if (const auto text = one.lapsed.empty() ? std::nullopt : text_for(one.job)) {
+      tell_ended(out, one.job, *text);
+      one.lapsed.clear();
+    }
 }
 
 /// Informs the nodes of all differences from `before`: first the children lose their old part, then they receive their
@@ -195,6 +203,7 @@ void Core::adopt(Actions& out, const std::vector<Tree>& before) {
       const auto parent = parent_of(i, n);
       if (!works[n] && !part.works) continue;
       const bool same = part.works && works[n] && tree.id == old.id && was_root == is_root;
+      if (!same) stop_waiting(i, static_cast<std::uint32_t>(n));
       part.works = works[n];
       if (!same) {
         send_part(out, i, node);
@@ -207,6 +216,7 @@ void Core::adopt(Actions& out, const std::vector<Tree>& before) {
       }
     }
   }
+  erase_left(out);
   set_ways_up(out);
   keep_trees(out);
   finish_ready(out);
@@ -239,7 +249,7 @@ void Core::set_ways_up(Actions& out) {
         NodeDown message;
         *message.mutable_grant() = grant_to(job, i, n);
         send(out, nodes_[n], std::move(message));
-        if (!job.granted) job.wait_for.push_back({n, nodes_[n].sent});
+        if (!job.granted) job.wait_for.push_back({share.tree, n, nodes_[n].sent});
       }
     }
   }
@@ -281,10 +291,12 @@ Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
     nodes_[i].described = fabric_.nodes[i].up;
     if (nodes_[i].described && nodes_[i].stream == 0 && nodes_[i].seen)
       fabric_.nodes[i].up = nodes_[i].away_at != kNever;
+    if (nodes_[i].is_down) fabric_.nodes[i].up = false;
   }
   host_by_name_.clear();
   for (std::size_t i = 0; i < fabric_.hosts.size(); ++i)
     if (fabric_.hosts[i].up) host_by_name_[fabric_.hosts[i].name] = static_cast<std::uint32_t>(i);
+  place_hosts(out);
   expect_nodes(now);
   ++sharpds_version_;
   happened(page::EventKind::fabric_changed, "fabric " + fabric_.name, "was read again");

@@ -353,6 +353,20 @@ TEST(Trees, a_node_that_stays_away_is_done_without_and_its_jobs_are_told_why) {
       << "nobody runs: the best trees again";
 }
 
+TEST(Trees, a_job_goes_on_without_what_carries_nothing_of_it) {
+  World world(two_spines());
+  world.up();
+  world.begin(1, 2, 100, {"h1", "h3"});  // Each host is alone at its leaf: the job runs on the spines alone.
+  world.kill("an-l2");
+  world.pass(Seconds(3));
+  EXPECT_TRUE(world.answers[1].has_granted()) << world.answers[1].ended().why();
+  auto next = two_spines();
+  next.nodes.erase(next.nodes.begin() + 2);  // an-l1
+  world.run(world.core->fabric_changes(next, world.now));
+  EXPECT_TRUE(world.answers[1].has_granted()) << world.answers[1].ended().why();
+  EXPECT_THAT(world.holders(1), UnorderedElementsAre("an-s1/0", "an-s2/1"));
+}
+
 TEST(Trees, a_root_that_is_gone_makes_another_tree_and_the_other_trees_stay) {
   World world(two_spines());
   world.up();

@@ -63,6 +63,7 @@ page::Snapshot Core::snapshot(const page::Known& known, Time now) const {
     page::NodeView view{.registered = node.stream != 0};
     if (view.registered) {
       view.pid = node.who.pid();
+      if (node.silent) view.silent = who_hears_nothing_of(node);
       view.osts = node.who.osts();
       view.groups = node.who.groups();
     }

@@ -3,9 +3,11 @@
 // The core writes them before anyone is informed, so that a restarted manager never grants a running job's resources
 // again.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
@@ -25,7 +27,7 @@ struct JobShare {
   bool operator==(const JobShare&) const = default;
 };
 
-/// A job that was granted. Times are not kept, because a restarted manager gives every job a whole lease.
+/// A job that was granted. Its lease is not kept, because a restarted manager gives every job a whole lease.
 struct JobRecord {
   JobId job_id{};
   std::uint32_t number = 0;  ///< Our own short number, job_id_sharp in the log.
@@ -56,6 +58,7 @@ struct SavedState {
   std::uint32_t last_number = 0;
   std::vector<SavedTree> trees;
   std::vector<JobRecord> jobs;
+  std::map<JobId, Seconds> ages;  ///< The time since each of the jobs began.
 
   bool operator==(const SavedState&) const = default;
 };
@@ -63,7 +66,8 @@ struct SavedState {
 class Journal {
  public:
   virtual ~Journal() = default;
-  virtual Result<> put(const JobRecord& job) = 0;
+  /// `age` is the time since the job began.
+  virtual Result<> put(const JobRecord& job, Seconds age) = 0;
   virtual Result<> remove(JobId job_id) = 0;
   virtual Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) = 0;
 };
@@ -71,7 +75,7 @@ class Journal {
 /// A journal that keeps nothing, for a manager without a state directory.
 class NoJournal final : public Journal {
  public:
-  Result<> put(const JobRecord&) override { return {}; }
+  Result<> put(const JobRecord&, Seconds) override { return {}; }
   Result<> remove(JobId) override { return {}; }
   Result<> set_trees(const std::string&, const std::vector<SavedTree>&) override { return {}; }
 };

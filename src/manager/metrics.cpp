@@ -41,6 +41,8 @@ metrics::Page metrics_page(const Service::Numbers& n) {
   page.gauge("sumac_manager_sharpds", "Hosts whose sharpd is registered.").value(n.core.sharpds);
   page.gauge("sumac_manager_nodes", "Nodes of the fabric.").value(n.core.nodes);
   page.gauge("sumac_manager_nodes_registered", "Nodes that are registered.").value(n.core.nodes_registered);
+  page.gauge("sumac_manager_nodes_silent", "Registered nodes that a neighbour does not hear: new jobs go without them.")
+      .value(n.core.nodes_silent);
   page.counter("sumac_manager_jobs_granted_total", "Jobs granted.").value(n.core.jobs_granted);
   page.counter("sumac_manager_jobs_refused_total", "Jobs refused.").value(n.core.jobs_refused);
   page.counter("sumac_manager_jobs_released_total", "Jobs ended because their lease, host or tree was lost.")

@@ -268,6 +268,7 @@ void Service::received(NodeStream& stream, const NodeUp& message) {
     case NodeUp::kAck: return run(core_.node_acks(id, message.ack().sequence(), now));
     case NodeUp::kDeferred: return run(core_.node_defers(id, message.deferred()));
     case NodeUp::kLink: return run(core_.node_link(id, message.link(), now));
+    case NodeUp::kNeighbour: return run(core_.node_neighbour(id, message.neighbour(), now));
     case NodeUp::kListening: return run(core_.node_listens(id, message.listening(), now));
     case NodeUp::WHAT_NOT_SET: break;
   }

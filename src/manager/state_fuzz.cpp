@@ -62,7 +62,8 @@ void change_good_file(const std::string& path, std::string_view sql) {
   {
     auto store = Store::open(directory());
     fuzz::must(
-        store && store->set_trees("a<- b<a", {{TreeId{5}, {1, 2, 3}}}) && store->put(job(1)) && store->put(job(2)),
+        store && store->set_trees("a<- b<a", {{TreeId{5}, {1, 2, 3}}}) && store->put(job(1), Seconds{}) &&
+            store->put(job(2), Seconds{}),
         "a good file");
   }
   sqlite3* db = nullptr;

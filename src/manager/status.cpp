@@ -38,6 +38,7 @@ CoreNumbers Core::numbers() const {
   all.nodes = nodes_.size();
   all.nodes_registered =
       static_cast<std::size_t>(std::ranges::count_if(nodes_, [](const Node& node) { return node.stream != 0; }));
+  all.nodes_silent = static_cast<std::size_t>(std::ranges::count_if(nodes_, &Node::silent));
   for (std::uint32_t i = 0; i < trees_.size(); ++i) all.trees.push_back(usage_of(i));
   return all;
 }
@@ -64,6 +65,7 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
     // The first tree's values stand by themselves, because most fabrics have one tree; a list has those of all trees.
     entry["root"] = !trees_.empty() && !trees_[0].lost && trees_[0].shape.root == n;
     entry["in_tree"] = in_a_tree(n);
+    if (node.silent) entry["silent"] = who_hears_nothing_of(node);
     const auto above = trees_.empty() ? topo::kNone : parent_of(0, n);
     entry["parent"] = above == topo::kNone ? json() : json(nodes_[above].name);
     if (node.stream != 0) {
@@ -151,6 +153,10 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
   top["sharpd_versions"] = json::array();
   for (auto& [version, of] : versions)
     top["sharpd_versions"].push_back({{"version", version}, {"hosts", of.hosts}, {"some", std::move(of.some)}});
+  top["sharpds_elsewhere"] = json::array();
+  for (const auto& [stream, host] : hosts_)
+    if (!host.in_fabric && top["sharpds_elsewhere"].size() < kHostsOfVersionMax)
+      top["sharpds_elsewhere"].push_back(host.name);
   top["messages"] = heard;
   top["jobs_total"] = jobs_.size();
   // A part of what is granted that belongs to no job above, because ranks of ended jobs have not left.

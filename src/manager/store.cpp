@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <ctime>
 
 #include "manager/saved_tree.hpp"
 #include "manager/sql.hpp"
@@ -14,6 +15,7 @@ namespace sumac::manager {
 namespace {
 
 constexpr std::uint64_t kApplicationId = 0x53554d43;  // "SUMC", in the header of every file of ours.
+constexpr int kLogPages = 32;  // The pages of the log of changes from which they are written into the file.
 constexpr const char* kRemedy =
     "when no job runs, move the file away and start again; while jobs run, put back a copy that is whole";
 
@@ -48,6 +50,8 @@ Result<std::uint64_t> pragma(sqlite3* db, const char* text) {
   if (!*row) return fail(Errc::internal, "{}: no answer", text);
   return query.number(0);
 }
+
+std::uint64_t wall_seconds() { return static_cast<std::uint64_t>(::time(nullptr)); }
 
 std::string numbers_text(const std::vector<std::uint32_t>& numbers) {
   std::string text;
@@ -119,7 +123,14 @@ Result<> Store::prepare() {
   // With NORMAL a commit survives the death of this process at any instant; fsync happens at checkpoints
   // (docs/adr/0020).
   if (auto mode = sql::execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"); !mode) return mode;
-  return fresh ? create() : Result<>{};
+  // SQLite's own bound of the log of changes is 4 MB, beside a file of some 40 KB.
+  const auto bound =
+      fmt::format("PRAGMA wal_autocheckpoint={}; PRAGMA journal_size_limit={}", kLogPages, kLogPages * 4096);
+  if (auto set = sql::execute(db, bound.c_str()); !set) return set;
+  if (fresh)
+    if (auto made = create(); !made) return made;
+  // The table came later than the version of the file, and a manager without it loses nothing else.
+  return sql::execute(db, "CREATE TABLE IF NOT EXISTS begun(job_id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT");
 }
 
 Result<> Store::check_whole() const {
@@ -179,7 +190,7 @@ Result<SavedState> Store::load() const {
   sql::Statement jobs(db_.get(),
                       "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload_per_ost, "
                       "max_groups, max_qps, max_group_channels, num_trees, stream_window, chunk_bytes, features, "
-                      "shares, job_key FROM jobs ORDER BY number");
+                      "shares, job_key, at FROM jobs LEFT JOIN begun USING(job_id) ORDER BY number");
   for (;;) {
     row = jobs.step();
     if (!row) return within(path_, row.error());
@@ -202,11 +213,28 @@ Result<SavedState> Store::load() const {
     if (key.size() != job.job_key.size())
       return fail(Errc::invalid, "{}: job {}: its key has {} bytes: {}", path_, job.job_id, key.size(), kRemedy);
     std::ranges::copy(key, job.job_key.begin());
+    // A clock that was set back, or a file without the time, gives a job that has just begun.
+    const auto at = jobs.number(18), now = wall_seconds();
+    if (at != 0 && at < now) saved.ages[job.job_id] = Seconds(now - at);
     saved.jobs.push_back(std::move(job));
   }
 }
 
-Result<> Store::put(const JobRecord& job) {
+/// A full disk may have room again when the log of changes is written into the file and cut off.
+Result<> Store::write(const std::function<Result<>()>& change) {
+  auto done = change();
+  if (!done && (sqlite3_errcode(db_.get()) & 0xFF) == SQLITE_FULL) {
+    sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    done = change();
+  }
+  return done ? done : within("state file " + path_, done.error());
+}
+
+Result<> Store::put(const JobRecord& job, Seconds age) {
+  return write([&] { return put_once(job, age); });
+}
+
+Result<> Store::put_once(const JobRecord& job, Seconds age) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
   sql::Statement insert(db_.get(), "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
@@ -219,14 +247,27 @@ Result<> Store::put(const JobRecord& job) {
   if (auto done = insert.run(); !done) return done;
   sql::Statement number(db_.get(), "UPDATE state SET last_number = max(last_number, ?)");
   if (auto done = number.bind(job.number).run(); !done) return done;
+  sql::Statement begun(db_.get(), "INSERT OR REPLACE INTO begun VALUES(?, ?)");
+  const auto at = wall_seconds() - static_cast<std::uint64_t>(std::max<std::int64_t>(age.count(), 0));
+  if (auto done = begun.bind(number_of(job.job_id)).bind(at).run(); !done) return done;
   return all->commit();
 }
 
 Result<> Store::remove(JobId job_id) {
-  return sql::Statement(db_.get(), "DELETE FROM jobs WHERE job_id = ?").bind(number_of(job_id)).run();
+  return write([&]() -> Result<> {
+    auto all = sql::Transaction::begin(db_.get());
+    if (!all) return tl::unexpected(all.error());
+    for (const char* text : {"DELETE FROM jobs WHERE job_id = ?", "DELETE FROM begun WHERE job_id = ?"})
+      if (auto done = sql::Statement(db_.get(), text).bind(number_of(job_id)).run(); !done) return done;
+    return all->commit();
+  });
 }
 
 Result<> Store::set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) {
+  return write([&] { return set_trees_once(fabric, trees); });
+}
+
+Result<> Store::set_trees_once(const std::string& fabric, const std::vector<SavedTree>& trees) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
   sql::Statement update(db_.get(), "UPDATE state SET fabric = ?");

@@ -2,6 +2,7 @@
 // The journal in a file: SQLite with a write-ahead log, in a directory of its own. Everything written survives the
 // death of the process at any instant. A file that is damaged, not ours or of another version is refused and left
 // unchanged.
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,7 +24,7 @@ class Store final : public Journal {
   static Result<Store> open(const std::string& directory);
 
   Result<SavedState> load() const;
-  Result<> put(const JobRecord& job) override;
+  Result<> put(const JobRecord& job, Seconds age) override;
   Result<> remove(JobId job_id) override;
   Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) override;
 
@@ -39,6 +40,9 @@ class Store final : public Journal {
   Result<> prepare();
   Result<> check_whole() const;
   Result<> create();
+  Result<> write(const std::function<Result<>()>& change);
+  Result<> put_once(const JobRecord& job, Seconds age);
+  Result<> set_trees_once(const std::string& fabric, const std::vector<SavedTree>& trees);
 
   std::string path_;
   Database db_;

@@ -61,11 +61,11 @@ TEST(Store, gives_back_what_was_put) {
     ASSERT_TRUE(store) << store.error().context;
     EXPECT_TRUE(store->load()->fabric.empty()) << "a first life";
     ASSERT_TRUE(store->set_trees("node a\n", {{TreeId{7}, {1, 2, 3}}, {TreeId{}, {}}}));
-    ASSERT_TRUE(store->put(one));
-    ASSERT_TRUE(store->put(other));
-    ASSERT_TRUE(store->put(job(2)));
+    ASSERT_TRUE(store->put(one, Seconds{}));
+    ASSERT_TRUE(store->put(other, Seconds{}));
+    ASSERT_TRUE(store->put(job(2), Seconds{}));
     ASSERT_TRUE(store->remove(JobId{2}));
-    EXPECT_FALSE(store->put(one)) << "the same job twice";
+    EXPECT_FALSE(store->put(one, Seconds{})) << "the same job twice";
   }
   const auto saved = Store::open(dir.path)->load();
   ASSERT_TRUE(saved) << saved.error().context;
@@ -78,12 +78,37 @@ TEST(Store, gives_back_what_was_put) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
+TEST(Store, knows_how_old_a_job_is) {
+  StateDirectory dir;
+  ASSERT_TRUE(Store::open(dir.path)->put(job(1), Seconds(3600)));
+  const auto saved = Store::open(dir.path)->load();
+  ASSERT_TRUE(saved);
+  EXPECT_GE(saved->ages.at(JobId{1}), Seconds(3600));
+  EXPECT_LT(saved->ages.at(JobId{1}), Seconds(3700));
+}
+
+TEST(Store, takes_no_more_room_after_many_jobs_than_after_a_few) {
+  StateDirectory dir;
+  auto store = Store::open(dir.path);
+  ASSERT_TRUE(store);
+  for (std::uint64_t id = 1; id <= 300; ++id) {
+    ASSERT_TRUE(store->put(job(id), Seconds{}));
+    ASSERT_TRUE(store->remove(JobId{id}));
+  }
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path)) bytes += entry.file_size();
+  EXPECT_LT(bytes, 220'000u);
+  ASSERT_TRUE(store->put(job(1), Seconds{}));
+  EXPECT_THAT(store->put(job(1), Seconds{}).error().context, HasSubstr(dir.file())) << "an error names the file";
+}
+
 TEST(Store, what_is_written_survives_a_death_without_a_goodbye) {
   StateDirectory dir;
   const pid_t child = ::fork();
   if (child == 0) {
     auto store = Store::open(dir.path);
-    if (!store || !store->set_trees("node a\n", {{TreeId{7}, {1, 2, 3}}, {TreeId{}, {}}}) || !store->put(job(1)))
+    if (!store || !store->set_trees("node a\n", {{TreeId{7}, {1, 2, 3}}, {TreeId{}, {}}}) ||
+        !store->put(job(1), Seconds{}))
       ::_exit(1);
     ::kill(::getpid(), SIGKILL);
   }
@@ -174,7 +199,7 @@ TEST(Store, refuses_a_file_that_is_damaged_or_not_ours_and_leaves_it_as_it_is) {
     {
       auto store = Store::open(dir.path);
       ASSERT_TRUE(store->set_trees("node a\n", {{TreeId{7}, {1, 2, 3}}, {TreeId{}, {}}}));
-      for (std::uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(store->put(job(id)));
+      for (std::uint64_t id = 1; id <= 50; ++id) ASSERT_TRUE(store->put(job(id), Seconds{}));
     }
     row.harm(dir.file());
     const auto before = std::filesystem::file_size(dir.file());
@@ -193,7 +218,7 @@ TEST(Store, believes_no_group_numbers_that_make_no_sense) {
   for (const char* numbers : {"1 1 4", "", "x", "1 1", "2 1 4 9", "1 0 4", "1 4 0", "1 70000 1", "1 1 4 9"}) {
     SCOPED_TRACE(numbers);
     StateDirectory dir;
-    ASSERT_TRUE(Store::open(dir.path)->put(job(1)));
+    ASSERT_TRUE(Store::open(dir.path)->put(job(1), Seconds{}));
     meddle(dir.file(), fmt::format("UPDATE jobs SET shares='1 0 0 7 1 3 1 0 1 0 {}'", numbers).c_str());
     const auto saved = Store::open(dir.path)->load();
     if (std::string_view(numbers) == "1 1 4") {

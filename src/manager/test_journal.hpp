@@ -10,9 +10,10 @@ struct TestJournal final : Journal {
   SavedState state;
   bool full = false;
 
-  Result<> put(const JobRecord& job) override {
+  Result<> put(const JobRecord& job, Seconds age) override {
     if (full) return fail(Errc::io, "no space left on device");
     state.jobs.push_back(job);
+    state.ages[job.job_id] = age;
     state.last_number = std::max(state.last_number, job.number);
     return {};
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "control/absence.hpp"
 #include "control/command_line.hpp"
 #include "control/life.hpp"
 #include "control/quota.hpp"
@@ -61,6 +62,7 @@ Result<> ControlLink::progress(Time now) {
       tree.parent = *std::move(change);
       if (!tree.root) tell_link(index, tree.parent);
     }
+    for (const auto& state : tree.shard->take_neighbours()) tell_neighbour(index, state);
     const auto ended = tree.shard->take_ended();
     for (const auto job_id : ended)
       std::erase_if(tree.leaving, [&](const Leaving& one) {
@@ -112,12 +114,9 @@ Result<> ControlLink::stream_over(const Error& why, Time now) {
     case Errc::timeout:
     // Either the manager has not yet noticed the end of our former process, or a second process uses our name.
     case Errc::exists: {
-      const bool impostor = why.context.starts_with(control::kNotTheManager);
-      if (!complained_ || (impostor && !impostor_))
-        SUMAC_WARN(log_, "{}{}; trying again", why.context.empty() ? "the manager ended the stream" : why.context,
-                   registered_ ? ": the data path goes on" : "");
-      complained_ = true;
-      impostor_ |= impostor;
+      const auto text = why.context.empty() ? "the manager ended the stream" : why.context;
+      if (control::is_news(told_, text))
+        SUMAC_WARN(log_, "{}{}; trying again", text, registered_ ? ": the data path goes on" : "");
       return {};
     }
     default: return within(fmt::format("the manager at {} refuses node {}", config_.manager, config_.name), why);
@@ -163,7 +162,8 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       const JobId job_id{down.revoke().job_id()};
       if (Tree* tree = standing(down.revoke().tree()); tree != nullptr) {
         std::erase_if(tree->waiting, [&](const DeferredGrant& w) { return w.grant.job_id == job_id; });
-        const bool known = tree->shard->call([job_id, now](DataPath& data) { return data.revoke(job_id, now); });
+        const bool known =
+            tree->shard->call([&](DataPath& data) { return data.revoke(job_id, now, down.revoke().why()); });
         SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} revoked: {:.200}", job_id, down.revoke().why());
         if (known) {
           // The Revoke is acknowledged when the job's members have left.
@@ -195,9 +195,11 @@ Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
   if (!key) return tl::unexpected(key.error());
   node_key_ = *key;
   node_id_ = NodeId{who.node_id()};
+  away_ = Millis(who.away_ms());
   registered_ = true;
-  complained_ = impostor_ = false;
+  told_.clear();
   SUMAC_INFO(log_, "registered as node id {}, in {} trees", node_id_, who.trees_size());
+  for (auto& [index, tree] : trees_) tree.shard->call([](DataPath& data) { data.forget_told_neighbours(); });
   std::set<std::uint32_t> named;
   for (const auto& told : who.trees()) {
     named.insert(told.tree());
@@ -263,13 +265,14 @@ Result<> ControlLink::enter(const control::v1::NodeTree& told, Time now) {
   std::vector<JobId> over;
   tree->shard->call([&](DataPath& data) {
     data.set_node_key(node_key_);
+    data.set_away(away_);
     data.identify(node_id_, tree->id, tree->root, now);
     // The list of grants is complete: a job that it does not name ended while the stream was down.
     for (const auto& job : data.node()->jobs()) {
       const auto known = [&](const auto& grant) { return JobId{grant.job_id()} == job.grant.job_id; };
       if (job.revoked || std::any_of(told.grants().begin(), told.grants().end(), known)) continue;
       over.push_back(job.grant.job_id);
-      data.revoke(job.grant.job_id, now);
+      data.revoke(job.grant.job_id, now, "the manager does not know it any more");
     }
   });
   for (const auto job_id : over)
@@ -288,6 +291,8 @@ void ControlLink::try_grant(std::uint32_t index, Tree& tree, std::uint64_t seque
     SUMAC_LOG_IN(log_, LogLevel::info, "JOBS", "job {} granted: tree {} osts {} groups {} payload {} stream window {}",
                  grant.job_id, index + 1, grant.quota.osts, grant.quota.max_groups, grant.quota.payload_per_ost,
                  grant.quota.stream_window);
+    // A job that was revoked goes on.
+    std::erase_if(tree.leaving, [&](const Leaving& one) { return one.job_id == grant.job_id; });
     if (sequence != 0) acknowledge(sequence);
     return;
   }
@@ -332,6 +337,20 @@ void ControlLink::tell_link(std::uint32_t index, const ParentState& state) {
   up.mutable_link()->set_tree(index);
   up.mutable_link()->set_up(state.up);
   up.mutable_link()->set_why(state.why.substr(0, 300));
+  streams_.send(ticket_, std::move(up));
+}
+
+void ControlLink::tell_neighbour(std::uint32_t index, const NeighbourState& state) {
+  NodeUp up;
+  up.mutable_neighbour()->set_tree(index);
+  up.mutable_neighbour()->set_node_id(number_of(state.node_id));
+  using Told = control::v1::Neighbour;
+  switch (state.kind) {
+    case NeighbourState::Kind::heard: up.mutable_neighbour()->set_state(Told::HEARD); break;
+    case NeighbourState::Kind::silent: up.mutable_neighbour()->set_state(Told::SILENT); break;
+    case NeighbourState::Kind::lost: up.mutable_neighbour()->set_state(Told::LOST); break;
+  }
+  up.mutable_neighbour()->set_silent_ms(static_cast<std::uint32_t>(state.silence.count()));
   streams_.send(ticket_, std::move(up));
 }
 

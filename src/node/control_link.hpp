@@ -75,6 +75,7 @@ class ControlLink {
   void defer(std::uint64_t sequence, const std::string& why);
   void tell_listening(std::uint32_t index, const std::string& address, const std::string& why);
   void tell_link(std::uint32_t index, const ParentState& state);
+  void tell_neighbour(std::uint32_t index, const NeighbourState& state);
 
   ControlConfig config_;
   proto::NodeLimits limits_;
@@ -82,10 +83,11 @@ class ControlLink {
   MakeShard make_shard_;
   control::NodeStreams streams_;
   control::Ticket ticket_ = 0;
-  bool open_ = false, registered_ = false, complained_ = false;
-  bool impostor_ = false;  ///< True once the log says that another process listens at the manager's address.
+  bool open_ = false, registered_ = false;
+  std::set<std::string> told_;  ///< The reasons of this absence of the manager that the log has.
   Time retry_at_{};        // The time of the next attempt to connect; the first one is due at once.
   NodeId node_id_{};
+  Millis away_{0};  ///< The silence of a neighbour that the manager wants to know of.
   Secret node_key_{};  ///< This node's own key, from which those shared with its children are derived.
   const std::uint64_t life_;
   std::unique_ptr<Shard> spare_;  ///< Shard 0, while no tree uses it.

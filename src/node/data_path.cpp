@@ -10,6 +10,7 @@ namespace sumac::node {
 namespace {
 
 constexpr Duration kTellFullEvery = Seconds(60);
+constexpr Duration kLookEvery = Millis(200);  // The beats of the transport are not more frequent.
 
 proto::LinkId link_of(net::ConnId conn) noexcept { return {conn.value}; }
 net::ConnId conn_of(proto::LinkId link) noexcept { return {link.value}; }
@@ -46,6 +47,7 @@ void DataPath::identify(NodeId node_id, TreeId tree_id, bool root, Time now) {
     SUMAC_WARN(log_, "this process was node {} of tree {:#x} and is now node {} of tree {:#x}: all its groups are over",
                old.node_id, old.tree_id, node_id, tree_id);
     for (const auto child : std::exchange(children_, {})) transport_->close({child});
+    neighbours_.clear();
     if (parent_) transport_->close(std::exchange(parent_, net::ConnId{}));
     parent_up_ = false;
     parent_info_ = {};  // The key belonged to the former tree; the manager sends the next one.
@@ -78,6 +80,7 @@ void DataPath::set_parent(const std::string& name, const proto::ParentInfo& pare
   }
   now_ = now;
   if (parent_) {
+    neighbour_closed(parent_, {});
     const auto old = std::exchange(parent_, net::ConnId{});
     transport_->close(old);
     node_->on_link_closed(link_of(old), now);
@@ -113,9 +116,9 @@ void DataPath::parent_down(const Error& why, Time now) {
 
 Result<> DataPath::grant(const proto::JobGrant& grant) { return node_->grant(grant); }
 
-bool DataPath::revoke(JobId job_id, Time now) {
+bool DataPath::revoke(JobId job_id, Time now, std::string_view why) {
   now_ = now;
-  const bool known = node_->revoke(job_id, now);
+  const bool known = node_->revoke(job_id, now, why);
   note_ended();
   return known;
 }
@@ -150,6 +153,7 @@ std::size_t DataPath::progress(Time now) {
   }
   if (node_->has_forgotten()) note_ended();
   if (events == 0) tell_full();
+  if (now >= look_at_) look_at_neighbours();
   return events;
 }
 
@@ -162,6 +166,40 @@ void DataPath::tell_full() {
              ::sysconf(_SC_OPEN_MAX), children_.size());
   turned_away_ = turned_away;
   tell_full_at_ = now_ + kTellFullEvery;
+}
+
+void DataPath::forget_told_neighbours() noexcept {
+  for (auto& [conn, is_silent] : neighbours_) is_silent = false;
+}
+
+std::optional<NodeId> DataPath::neighbour_at(net::ConnId conn) const {
+  return conn == parent_ ? parent_info_.node_id : node_->node_at(link_of(conn));
+}
+
+void DataPath::look_at_neighbours() {
+  look_at_ = now_ + kLookEvery;
+  if (away_.count() == 0) return;
+  const auto limit = std::max(away_, 4 * config_.heartbeat);  // Where heartbeats are rare, silence is longer.
+  for (auto& [value, is_silent] : neighbours_) {
+    const auto silence = transport_->silence({value});
+    const auto who = neighbour_at({value});
+    if ((silence >= limit) == is_silent || !who) continue;
+    is_silent = !is_silent;
+    neighbour_changes_.push_back({*who, is_silent ? NeighbourState::Kind::silent : NeighbourState::Kind::heard,
+                                  std::chrono::duration_cast<Millis>(silence)});
+  }
+}
+
+/// Call it before the node learns of the end. `silence` is 0 if the link ended in another way.
+void DataPath::neighbour_closed(net::ConnId conn, Millis silence) {
+  const auto found = neighbours_.find(conn.value);
+  if (found == neighbours_.end()) return;
+  const auto who = neighbour_at(conn);
+  const bool was_silent = found->second;
+  neighbours_.erase(found);
+  if (who && (was_silent || silence.count() > 0))
+    neighbour_changes_.push_back(
+        {*who, silence.count() > 0 ? NeighbourState::Kind::lost : NeighbourState::Kind::heard, silence});
 }
 
 Time DataPath::next_due() const {
@@ -203,6 +241,7 @@ void DataPath::on_connected(net::ConnId conn) {
 /// The parent counts as connected only after its proof, because another process may listen at its address.
 void DataPath::parent_proven() {
   parent_up_ = true;
+  neighbours_.emplace(parent_.value, false);
   retry_ = config_.retry_min;
   parent_change_ = ParentState{true, {}};
   SUMAC_INFO(log_, "connected to the parent {} at {}", parent_name_, parent_info_.address);
@@ -221,6 +260,7 @@ void DataPath::greeted(proto::LinkId link, wire::Role role, JobId job_id) {
   transport_->belongs_to(conn_of(link), is_node ? std::uint64_t{link.value} << 32 | 1 : number_of(job_id));
   // A silent client is never given up: it may compute for hours without looking at its sockets.
   transport_->watch(conn_of(link), config_.heartbeat, is_node ? config_.lost_after : Millis{0});
+  if (is_node) neighbours_.emplace(link.value, false);
 }
 
 void DataPath::on_closed(net::ConnId conn, const Error& why) {
@@ -228,6 +268,7 @@ void DataPath::on_closed(net::ConnId conn, const Error& why) {
   const auto who = peer_of(link_of(conn));
   const bool is_stranger = node_->who(link_of(conn)).empty();
   const auto end = net::peer_end(why);
+  neighbour_closed(conn, end.silence);
   node_->on_link_closed(link_of(conn), now_, {conn == parent_ ? parent_name_ : "", end.host, end.silence});
   if (conn == parent_) {
     parent_ = {};
@@ -279,6 +320,7 @@ void DataPath::drop(proto::LinkId link, const Error& why) {
     SUMAC_INFO(log_, "closed the link to {}: {}", peer_of(link), why.context);
   else if (const auto more = said_.next(fmt::format("{} {}", fixed_words(why.context), node_->who(link)), now_))
     SUMAC_WARN(log_, "dropped the link to {}: {}{}", peer_of(link), why.context, *more);
+  neighbour_closed(conn_of(link), {});
   // A peer that leaves results unread will not read a farewell either.
   transport_->close(conn_of(link), transport_->held(conn_of(link)) == 0);
   children_.erase(link.value);

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -47,6 +49,14 @@ struct ParentState {
   std::string why;
 };
 
+/// The silence of a neighbour node, as it is reported to the manager.
+struct NeighbourState {
+  enum class Kind { heard, silent, lost };  ///< lost: the link was given up for its silence.
+  NodeId node_id{};
+  Kind kind = Kind::heard;
+  Millis silence{0};
+};
+
 class DataPath final : private net::TransportEvents, private proto::Outbox {
  public:
   DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transport, BufferPool& pool, Logger& log);
@@ -67,7 +77,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Result<> grant(const proto::JobGrant& grant);
   /// Returns false if there is no such job. Otherwise take_ended() returns the job as soon as this node holds nothing
   /// of it.
-  bool revoke(JobId job_id, Time now);
+  bool revoke(JobId job_id, Time now, std::string_view why);
   /// Handles a rank's death that the manager reported: the rank's remaining connections are closed, and its groups are
   /// informed.
   void rank_died(JobId job_id, WorldRank world_rank, std::string_view host, Time now);
@@ -80,8 +90,15 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   std::vector<JobId> take_ended() { return std::exchange(ended_, {}); }
   /// Returns the parent's state if it changed since the last call.
   std::optional<ParentState> take_parent_change();
-  /// True if take_parent_change() or take_ended() has something to return.
-  bool has_news() const noexcept { return parent_change_.has_value() || !ended_.empty(); }
+  /// Sets the silence of a neighbour node from which take_neighbours() returns it; 0: never.
+  void set_away(Millis away) noexcept { away_ = away; }
+  /// The manager knows nothing of silent neighbours: take_neighbours() returns them again.
+  void forget_told_neighbours() noexcept;
+  std::vector<NeighbourState> take_neighbours() { return std::exchange(neighbour_changes_, {}); }
+  /// True if one of the functions above has something to return.
+  bool has_news() const noexcept {
+    return parent_change_.has_value() || !ended_.empty() || !neighbour_changes_.empty();
+  }
 
   net::Transport& transport() noexcept { return *transport_; }
   const proto::Node* node() const noexcept { return node_.get(); }
@@ -108,6 +125,9 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void parent_down(const Error& why, Time now);
   void tell_full();
   void note_ended();
+  std::optional<NodeId> neighbour_at(net::ConnId conn) const;
+  void look_at_neighbours();
+  void neighbour_closed(net::ConnId conn, Millis silence);
   std::string name_of_child(const proto::ChildView& child) const;
   std::string peer_of(proto::LinkId link) const;
 
@@ -131,6 +151,11 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Time retry_at_ = kNever;
   std::optional<ParentState> parent_change_;
   std::vector<JobId> ended_;
+
+  Millis away_{0};
+  Time look_at_{};
+  std::unordered_map<std::uint32_t, bool> neighbours_;  ///< [ConnId] of each node: is it known to be silent?
+  std::vector<NeighbourState> neighbour_changes_;
 
   std::uint64_t turned_away_ = 0;  ///< The number of rejected connections that the log has reported.
   Time tell_full_at_{};

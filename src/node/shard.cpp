@@ -78,6 +78,11 @@ std::optional<ParentState> Shard::take_parent_change() {
   return std::exchange(parent_change_, std::nullopt);
 }
 
+std::vector<NeighbourState> Shard::take_neighbours() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(neighbours_, {});
+}
+
 std::vector<JobId> Shard::take_ended() {
   const std::lock_guard lock(mutex_);
   return std::exchange(ended_, {});
@@ -95,10 +100,12 @@ void Shard::work_off() {
 
 void Shard::pass_on_news() {
   const auto ended = data_->take_ended();
+  const auto neighbours = data_->take_neighbours();
   {
     const std::lock_guard lock(mutex_);
     if (auto change = data_->take_parent_change()) parent_change_ = std::move(change);
     ended_.insert(ended_.end(), ended.begin(), ended.end());
+    neighbours_.insert(neighbours_.end(), neighbours.begin(), neighbours.end());
   }
   tell_.set();
 }

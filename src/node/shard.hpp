@@ -29,8 +29,8 @@ struct ShardConfig {
 
 class Shard {
  public:
-  /// Starts to listen; data is read as soon as the data path has its identity. `tell` is set when take_parent_change()
-  /// or take_ended() has something to return.
+  /// Starts to listen; data is read as soon as the data path has its identity. `tell` is set when one of the
+  /// functions take_... has something to return.
   static Result<std::unique_ptr<Shard>> start(const ShardConfig& config, control::WakeEvent& tell, Logger& log);
   ~Shard();
   Shard(const Shard&) = delete;
@@ -38,6 +38,7 @@ class Shard {
 
   const std::string& address() const noexcept { return address_; }
   std::optional<ParentState> take_parent_change();
+  std::vector<NeighbourState> take_neighbours();
   /// Returns the revoked jobs of which this tree holds nothing any more, since the last call.
   std::vector<JobId> take_ended();
 
@@ -71,6 +72,7 @@ class Shard {
   std::vector<std::function<void(DataPath&)>> posted_;
   std::optional<ParentState> parent_change_;
   std::vector<JobId> ended_;
+  std::vector<NeighbourState> neighbours_;
   std::atomic<bool> has_posted_ = false, stopping_ = false;
   std::thread thread_;  // The last member, because the thread uses the members before it.
 };

@@ -261,6 +261,7 @@ json state(const Model& model, const Viewer& viewer) {
     json entry{{"registered", node.registered}, {"trees", std::move(parts)}};
     if (node.registered) {
       entry["pid"] = node.pid;
+      if (!node.silent.empty()) entry["silent"] = node.silent;
       entry["osts"] = node.osts;
       entry["groups"] = node.groups;
     }

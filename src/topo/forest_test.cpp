@@ -70,8 +70,34 @@ TEST(Forest, a_node_that_dies_touches_only_the_trees_and_jobs_that_used_it) {
   EXPECT_EQ(update.changes[0].before, 1U);
   EXPECT_EQ(update.changes[0].after, 3U);
   EXPECT_EQ(check_tree(fabric, update.forest.trees[0], {.radix = 0}), "");
-  EXPECT_TRUE(notices(*jobs[0], update.changes[0]));
-  EXPECT_FALSE(notices(*jobs[1], update.changes[0])) << "it never used that leaf";
+  EXPECT_TRUE(notices(*jobs[0], before.trees[0], update.changes[0]));
+  EXPECT_FALSE(notices(*jobs[1], before.trees[0], update.changes[0])) << "it never used that leaf";
+}
+
+TEST(Forest, the_end_of_what_carries_nothing_of_a_job_is_not_noticed_by_it) {
+  const auto built = leaf_spine(4, 2, 3);  // h0 to h2 are at leaf0, h3 to h5 at leaf1, ...
+  const auto before = planted(built, 1);
+  const struct {
+    const char* name;
+    std::vector<std::uint32_t> hosts;
+    const char* gone;
+    bool noticed;
+  } rows[] = {
+      {"its host is alone at the leaf, and the job attached it higher", {0, 3}, "an-leaf0", false},
+      {"the same beside a leaf that it uses", {0, 3, 4}, "an-leaf0", false},
+      {"the leaf that it uses", {0, 3, 4}, "an-leaf1", true},
+      {"its only host's leaf is its root", {0}, "an-leaf0", true},
+      {"another leaf", {0, 3}, "an-leaf2", false},
+      {"the node where the hosts meet", {0, 3}, "an-spine0", true},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    auto fabric = built;
+    const auto job = prune(fabric, before.trees[0], row.hosts);
+    fabric.nodes[node_named(fabric, row.gone)].up = false;
+    const auto update = update_forest(fabric, before, {1, 0});
+    EXPECT_EQ(notices(*job, before.trees[0], update.changes[0]), row.noticed);
+  }
 }
 
 TEST(Forest, a_root_that_dies_rebuilds_its_tree_alone) {
@@ -112,8 +138,8 @@ TEST(Forest, a_job_whose_root_gets_another_parent_goes_on) {
   link->up = false;
   const auto update = update_forest(fabric, before, {1, 0});
   EXPECT_EQ(update.changes[0].reparented, (std::vector<std::uint32_t>{node_named(fabric, "an-leaf0")}));
-  EXPECT_FALSE(notices(*inside, update.changes[0]));
-  EXPECT_TRUE(notices(*across, update.changes[0]));
+  EXPECT_FALSE(notices(*inside, before.trees[0], update.changes[0]));
+  EXPECT_TRUE(notices(*across, before.trees[0], update.changes[0]));
 }
 
 TEST(Forest, whoever_registers_joins_without_disturbing) {
@@ -203,7 +229,7 @@ TEST(Forest, random_changes_of_random_fabrics) {
         if (hosts.empty()) continue;
         const auto job = prune(fabric, old, hosts);
         ASSERT_TRUE(job);
-        if (notices(*job, change)) continue;
+        if (notices(*job, old, change)) continue;
         for (const auto& node : job->nodes) {
           ASSERT_TRUE(now.nodes[node.node].in_tree);
           if (node.parent < 0) continue;

@@ -11,7 +11,7 @@ std::uint32_t JobTree::levels() const {
 }
 
 Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::span<const std::uint32_t> hosts,
-                      PruneOptions options) {
+                      const PruneOptions& options) {
   if (hosts.empty()) return fail(Errc::invalid, "a job without hosts has no tree");
   JobTree job;
   job.hosts.assign(hosts.begin(), hosts.end());
@@ -23,10 +23,12 @@ Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::sp
     const auto& name = fabric.hosts[host].name;
     if (seen[host]) return fail(Errc::invalid, "host {} is twice in the job's list: name each once", name);
     seen[host] = true;
-    const auto leaf = host < tree.leaf_of_host.size() ? tree.leaf_of_host[host] : kNone;
+    auto leaf = host < tree.leaf_of_host.size() ? tree.leaf_of_host[host] : kNone;
     if (leaf == kNone)
       return fail(Errc::not_found, "host {} has no leaf in tree {}: it is down, in another plane, or no node is near",
                   name, tree.id);
+    while (leaf < options.avoid.size() && options.avoid[leaf] && tree.nodes[leaf].parent >= 0)
+      leaf = static_cast<std::uint32_t>(tree.nodes[leaf].parent);
     own[leaf].push_back(host);
     for (auto at = static_cast<std::int64_t>(leaf); at >= 0; at = tree.nodes[static_cast<std::size_t>(at)].parent)
       ++below[static_cast<std::size_t>(at)];
@@ -76,14 +78,16 @@ Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::sp
   return job;
 }
 
-bool notices(const JobTree& job, const TreeChange& change) {
+bool notices(const JobTree& job, const AggregationTree& before, const TreeChange& change) {
   const auto in = [](const std::vector<std::uint32_t>& sorted, std::uint32_t index) {
     return std::binary_search(sorted.begin(), sorted.end(), index);
   };
   if (change.fate == Fate::lost) return true;
   for (const auto& node : job.nodes)
     if (in(change.gone, node.node) || (node.parent >= 0 && in(change.reparented, node.node))) return true;
-  return std::any_of(job.hosts.begin(), job.hosts.end(), [&](std::uint32_t host) { return in(change.moved, host); });
+  for (std::size_t i = 0; i < job.hosts.size(); ++i)
+    if (in(change.moved, job.hosts[i]) && before.leaf_of_host[job.hosts[i]] == job.nodes[job.leaf[i]].node) return true;
+  return false;
 }
 
 }  // namespace sumac::topo

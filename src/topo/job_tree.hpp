@@ -30,14 +30,17 @@ struct JobTree {
 
 struct PruneOptions {
   bool lift = true;  ///< Attach a host higher if it is alone at its leaf.
+  /// [node of the fabric]: attach the hosts of these nodes higher. Empty: none.
+  std::vector<bool> avoid{};
 };
 
 /// Errc::not_found: a host is not in the tree. Errc::invalid: no host, or one twice.
 Result<JobTree> prune(const Fabric& fabric, const AggregationTree& tree, std::span<const std::uint32_t> hosts,
-                      PruneOptions options = {});
+                      const PruneOptions& options = {});
 
-/// Returns whether a job on the old tree must get another tree: one of its nodes is gone or has another parent (except
-/// its root, whose parent it does not use), or a host's leaf is gone.
-bool notices(const JobTree& job, const TreeChange& change);
+/// Returns whether a job on the tree `before` must get another tree: one of its nodes is gone or has another parent
+/// (except its root, whose parent it does not use), or a host has lost the way to its leaf. A host that the job
+/// attached higher than `before` does uses neither the leaf nor the way to it.
+bool notices(const JobTree& job, const AggregationTree& before, const TreeChange& change);
 
 }  // namespace sumac::topo

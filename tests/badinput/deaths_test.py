@@ -187,6 +187,62 @@ class Daemons(ground.Scenario):
         self.assertEqual((code, out.count("failed after")), (1, 3), out + err)
 
 
+class Parts(ground.Scenario):
+    """A part of the cluster stops or dies while a job runs on another part of it, or on that one."""
+
+    def tree(self, *options):
+        house = ground.Tree(self.id().split(".")[-1][:40], *options)
+        self.addCleanup(self.nothing_left)
+        self.addCleanup(house.close)
+        return house
+
+    def all_well(self, job, ranks):
+        code, out, err = job.end()
+        self.assertEqual((code, out.count("done after")), (0, ranks), out + err)
+
+    def test_a_node_that_carries_nothing_of_the_job(self):
+        """Each host is alone at its leaf, so the job runs on the root alone; new jobs get numbers that no node still holds."""
+        house = self.tree("--node-away", "200ms")
+        job = house.steady_on("h1", "h2")
+        house.kill("an2")
+        house.says("sharp_am", "node an2 stays away: the trees go on without")
+        for _ in range(5):
+            self.all_well(house.steady_on("h1"), 1)
+        self.all_well(job, 2)
+        self.assertNotIn("released", house.log("sharp_am"))
+
+    def test_a_node_that_is_stopped(self):
+        """New jobs of its hosts begin without it, also those that were beginning; it is taken back."""
+        house = self.tree("--node-away", "1s")
+        house.processes["an2"].send_signal(signal.SIGSTOP)
+        job = house.steady_on("h2", "h3")  # it is begun before anybody knows
+        house.says("sharp_am", "node an2 is silent: an0 has heard nothing of it for .* s; new jobs go without it")
+        topology = ground.start([BIN / "sharp_cmd", "topology", "--manager", house.manager]).out
+        self.assertRegex(topology, r"an2 .* (silent|missing)")
+        self.all_well(house.steady_on("h2", "h3"), 2)
+        house.processes["an2"].send_signal(signal.SIGCONT)
+        house.says("sharp_am", "node an2 is heard again: new jobs use it")
+        self.all_well(job, 2)
+        self.all_well(house.steady_on("h2", "h3"), 2)
+
+    def test_a_sharpd_that_is_stopped_for_longer_than_its_lease(self):
+        house = self.tree("--lease", "2s", "--renew", "500ms")
+        job = house.steady_on("h2", "h3")
+        house.processes["h2"].send_signal(signal.SIGSTOP)
+        house.says("sharp_am", "released: h2 pid .* has not renewed it for 2000 ms")
+        house.processes["h2"].send_signal(signal.SIGCONT)
+        house.says("sharp_am", "job_id_external: .* goes on: its sharpd has come back")
+        self.all_well(job, 2)
+        self.all_well(house.steady_on("h2", "h3"), 2)
+
+    def test_two_sharpds_of_one_name_and_one_that_the_fabric_lacks(self):
+        house = self.tree()
+        for host in ("h1", "h9"):
+            house.start("sharpd", "--host", host, "--manager", house.manager, "--socket", house.socket_of("other" + host), name="other" + host)
+        house.says("sharp_am", r"host h1 has two sharpds, pid \d+ and pid \d+: give each its own --host NAME")
+        house.says("otherh9", "the fabric has no host h9: add it to sharp_am's fabric file, or give --host NAME")
+
+
 class SumacRun(ground.Scenario):
     """`sumac run` runs an MPI program that adds up until it cannot."""
 

@@ -136,8 +136,9 @@ class House:
         self.start("sharp_an", "--name", name, "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3", *self.clear_text)
         self.node_port = int(re.findall(r"listens on tcp:127\.0\.0\.1:(\d+)", self.log("sharp_an"))[-1])
 
-    def start(self, program, *words):
-        """Returns when the daemon reports that it is ready."""
+    def start(self, program, *words, name=None):
+        """Returns when the daemon reports that it is ready. `name` tells several of one program apart."""
+        name = name or program
         heard, said = os.pipe()
 
         def prepare():
@@ -146,13 +147,13 @@ class House:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
 
         command = [str(word) for word in (*self.under.get(program, ()), self.programs / program, *words, *self.words.get(program, ()), "--ready-fd", said)]
-        with open(self.folder / f"{program}.log", "ab") as log:
-            self.processes[program] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
+        with open(self.folder / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
                                                        pass_fds=[said], preexec_fn=prepare)
         os.close(said)
         with os.fdopen(heard, "rb") as ready:
             if ready.read() != b"ready\n":
-                raise AssertionError(f"{program} does not get ready:\n{self.log(program)}")
+                raise AssertionError(f"{name} does not get ready:\n{self.log(name)}")
 
     def log(self, program):
         return read(self.folder / f"{program}.log").decode(errors="replace")
@@ -181,9 +182,31 @@ class House:
         return Steady(ranks, {"SHARP_COLL_SHARPD_SOCKET_NAME": str(self.socket)})
 
     def close(self):
-        for program in ("sharpd", "sharp_an", "sharp_am"):
-            if program in self.processes:
-                self.kill(program, signal.SIGTERM)
+        order = ("sharpd", "sharp_an", "sharp_am")
+        for name in sorted(self.processes, key=lambda name: order.index(name) if name in order else -1):
+            self.processes[name].send_signal(signal.SIGCONT)
+            self.kill(name, signal.SIGTERM)
+
+
+class Tree(House):
+    """Nodes an0 at the root, an1 and an2 at its leaves, and sharpds of h1 at the first leaf, h2 and h3 at the second."""
+
+    FABRIC = ("name: tree\nswitches: [root, l1, l2]\nlinks: [{a: l1, b: root}, {a: l2, b: root}]\nroot: an0\n"
+              "hosts: {h1: {leaf: l1}, h2: {leaf: l2}, h3: {leaf: l2}}\nnodes: {an0: {switch: root}, an1: {switch: l1}, an2: {switch: l2}}\n")
+
+    def __init__(self, name, *options):
+        super().__init__(name, node=False, sharpd=False, fabric=self.FABRIC, words={"sharp_am": ("--user-share-max-percent", "100", *options)})
+        for node in ("an0", "an1", "an2"):
+            self.start("sharp_an", "--name", node, "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3", name=node)
+        for host in ("h1", "h2", "h3"):
+            self.start("sharpd", "--host", host, "--manager", self.manager, "--socket", self.socket_of(host), "--log-level", "3", name=host)
+
+    def socket_of(self, host):
+        return self.folder / f"{host}.sock"
+
+    def steady_on(self, *hosts):
+        """A job with a rank on each of the hosts."""
+        return Steady(len(hosts), {}, [self.socket_of(host) for host in hosts])
 
 
 class Steady:

@@ -75,7 +75,9 @@ void add_status(Manager& manager) {
   for (const auto& node : status->value("nodes", nlohmann::json::array()))
     if (node.is_object() && manager.nodes.size() < 4096)
       manager.nodes.push_back({text_in(node, "name"), text_in(node, "address"), text_in(node, "version"),
-                               node.value("registered", nlohmann::json()) == true});
+                               node.value("registered", nlohmann::json()) == true, text_in(node, "silent")});
+  for (const auto& name : status->value("sharpds_elsewhere", nlohmann::json::array()))
+    if (name.is_string() && manager.elsewhere.size() < 64) manager.elsewhere.push_back(name.get<std::string>());
   for (const auto& each : status->value("sharpd_versions", nlohmann::json::array())) {
     if (!each.is_object() || manager.sharpds.size() >= 64) continue;
     SharpdVersion one{.version = text_in(each, "version")};

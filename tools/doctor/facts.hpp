@@ -202,10 +202,12 @@ void describe(V& v, Sharpd& s) {
 struct KnownNode {
   std::string name, address, version;
   bool registered = false;
+  std::string silent;  ///< The neighbour that does not hear it; empty: all do.
 };
 template <class V>
 void describe(V& v, KnownNode& n) {
-  v("name", n.name), v("address", n.address), v("version", n.version), v("registered", n.registered);
+  v("name", n.name), v("address", n.address), v("version", n.version), v("registered", n.registered),
+      v("silent", n.silent);
 }
 
 /// The sharpds of one version, as the manager counts them.
@@ -228,11 +230,12 @@ struct Manager {
   std::int64_t uptime_ms = 0;
   std::vector<KnownNode> nodes;
   std::vector<SharpdVersion> sharpds;
+  Strings elsewhere;  ///< Hosts of connected sharpds that the fabric does not have.
 };
 template <class V>
 void describe(V& v, Manager& m) {
   v("endpoint", m.endpoint), v("state", m.state), v("why", m.why), v("version", m.version), v("uptime_ms", m.uptime_ms),
-      v("nodes", m.nodes), v("sharpds", m.sharpds);
+      v("nodes", m.nodes), v("sharpds", m.sharpds), v("elsewhere", m.elsewhere);
 }
 
 /// A daemon of Sumac's that runs on this host.

@@ -57,6 +57,11 @@ Finding judge_mpi(const Facts& facts) {
 
 Finding judge_sharpd(const Facts& facts) {
   const auto& sharpd = facts.sharpd;
+  const auto& elsewhere = facts.manager.elsewhere;
+  if (sharpd.state == "answers" && std::ranges::find(elsewhere, sharpd.host) != elsewhere.end())
+    return {"sharpd", Health::bad,
+            fmt::format("answers at {}, but the fabric has no host {}", sharpd.socket, sharpd.host),
+            "add the host to sharp_am's fabric file and `kill -HUP` it, or start sharpd with `--host NAME`"};
   if (sharpd.state == "answers")
     return {"sharpd", Health::well,
             sharpd.host.empty() ? "answers at " + sharpd.socket
@@ -164,6 +169,10 @@ Findings judge_nodes(const Facts& facts) {
                    fmt::format("not registered at the manager: {}{}", fmt::join(missing, ", "), more),
                    "start `sharp_an --name NODE` on its host; if it runs, its log says why it was refused"});
   }
+  for (const auto& node : facts.manager.nodes)
+    if (!node.silent.empty())
+      all.push_back({"node names", Health::bad, fmt::format("node {} is silent: {}", node.name, node.silent),
+                     "new jobs go without it: see whether its process is stopped, its machine off, or its link broken"});
   if (all.empty() && !facts.manager.nodes.empty())
     all.push_back({"node names", Health::well, fmt::format("{} registered", facts.manager.nodes.size()), ""});
   return all;

@@ -78,9 +78,10 @@ void print_topology(const json& top) {
   const auto row = [&](const json& node, const json& part) {
     const bool here = is(node, "registered");
     rows.push_back({text(node, "name"), text(node, "id"), text(part, "tree"), text(part, "parent"),
-                    !here              ? "missing"
-                    : is(part, "root") ? "root"
-                                       : "registered",
+                    !here                     ? "missing"
+                    : node.contains("silent") ? "silent"
+                    : is(part, "root")        ? "root"
+                                              : "registered",
                     !here || !part.contains("link_up") ? "-"
                     : is(part, "link_up")              ? "up"
                                                        : "down: " + text(part, "link_why"),
@@ -94,6 +95,8 @@ void print_topology(const json& top) {
   if (list_of(top, "trees").size() == 1)
     for (auto& one : rows) one.erase(one.begin() + 2);
   print_table(rows);
+  for (const auto& node : list_of(top, "nodes"))
+    if (node.contains("silent")) fmt::print("{} is silent: {}\n", text(node, "name"), text(node, "silent"));
 }
 
 json trees(const json& top) {
