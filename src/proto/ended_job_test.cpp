@@ -44,9 +44,10 @@ TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over)
     for (std::size_t rank = 0; rank < world.clients.size(); ++rank) {
       EXPECT_TRUE(world.clients[rank]->client->closed());
       EXPECT_NE(world.groups[rank]->phase(), ClientGroup::Phase::standing) << world.groups[rank]->why();
-      if (is_complete)
+      if (is_complete) {
         EXPECT_EQ(world.groups[rank]->why(),
                   "the job has ended: node an-leaf2 stays away: start it again; its time to leave is over");
+      }
     }
   }
 }
