@@ -179,7 +179,7 @@ std::optional<NodeId> DataPath::neighbour_at(net::ConnId conn) const {
 void DataPath::look_at_neighbours() {
   look_at_ = now_ + kLookEvery;
   if (away_.count() == 0) return;
-  const auto limit = std::max(away_, 4 * config_.heartbeat);  // Where heartbeats are rare, silence is longer.
+  const auto limit = std::max(away_, 4 * config_.heartbeat);  // Rare heartbeats make silence longer.
   for (auto& [value, is_silent] : neighbours_) {
     const auto silence = transport_->silence({value});
     const auto who = neighbour_at({value});
