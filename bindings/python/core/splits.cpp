@@ -8,7 +8,7 @@ namespace sumac::python {
 namespace {
 
 std::uint64_t bytes_in(const sumac_blocks_t& blocks, int rank) {
-  return static_cast<std::uint64_t>(blocks.counts[rank]) * blocks.unit;
+  return static_cast<std::uint64_t>(sumac_block_count(&blocks, rank)) * blocks.unit;
 }
 
 /// The bytes of the block from rank `from` to rank `to`, as one of the two knows them.
