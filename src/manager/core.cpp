@@ -175,6 +175,7 @@ Actions Core::tick(Time now) {
   give_up_absent(out, now);
   judge_silent(out);
   erase_left(out);
+  build_if_nobody_runs(out);
   if (settled_at_ <= now) retry_held(out, now);
   return out;
 }

@@ -325,6 +325,8 @@ class Core {
   bool resume(Actions& out, std::uint64_t life, std::uint64_t ticket, Time now);
   void erase_left(Actions& out);
   void stop_waiting(std::uint32_t tree, std::uint32_t node);
+  /// Builds the best possible trees once the last job of patched ones has ended and left.
+  void build_if_nobody_runs(Actions& out);
   bool nobody_runs() const { return jobs_.empty() && leaving_.empty(); }
   std::string describe_leaving() const;
   void retry_held(Actions& out, Time now);

@@ -343,7 +343,7 @@ void Core::retry_held(Actions& out, Time now) {
 /// Until the time `patience` the begin may wait for resources that members of ended jobs still hold.
 void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
                     Time patience) {
-  if (patched_ && nobody_runs()) follow(out, "nobody runs");  // This builds the best possible trees again.
+  build_if_nobody_runs(out);
   auto admitted = admit(host, begin);
   const auto numbered = admitted ? give_group_numbers(*admitted) : Result<>{};
   if (!admitted || !numbered) {

@@ -92,6 +92,10 @@ void Core::erase_left(Actions& out) {
   });
 }
 
+void Core::build_if_nobody_runs(Actions& out) {
+  if (patched_ && nobody_runs()) follow(out, "nobody runs");
+}
+
 /// The node's part in the tree is another one or is over, and with it all that ended jobs held there.
 void Core::stop_waiting(std::uint32_t tree, std::uint32_t node) {
   for (auto& one : leaving_)

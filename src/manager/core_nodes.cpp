@@ -288,6 +288,7 @@ Actions Core::node_acks(StreamId stream, std::uint64_t sequence, Time now) {
   for (auto& one : leaving_)
     if (std::erase_if(one.job.wait_for, is_it) != 0 && one.job.wait_for.empty()) {
       erase_left(out);
+      build_if_nobody_runs(out);
       retry_held(out, now);
       return out;
     }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/bytes.hpp"
+#include "base/secret.hpp"
 #include "net/address.hpp"
 #include "wire/host.hpp"
 
@@ -62,6 +63,11 @@ Result<std::unique_ptr<Transport>> UcxTransport::make(const TransportConfig& con
 }
 
 Result<> UcxTransport::open() {
+  // Not by std::random_device, whose arc4random needs a newer C library than the rest of us.
+  const auto drawn = draw_secret();
+  if (!drawn) return within("keys of connections", drawn.error());
+  std::seed_seq seed(drawn->begin(), drawn->end());
+  random_.seed(seed);
   // UCX's variables under our prefix (SUMAC_UCX_TLS, ...) win over the plain ones, which belong to the program's own
   // MPI.
   ucp_config_t* raw = nullptr;

@@ -135,7 +135,7 @@ class UcxTransport final : public Transport {
   };
 
   UcxTransport(const TransportConfig& config, BufferPool& pool)
-      : config_(config), pool_(pool), table_(config.connections_max), random_(std::random_device{}()) {}
+      : config_(config), pool_(pool), table_(config.connections_max) {}
   Result<> open();
   Result<> open_worker(const ucp_config_t* config);
   Result<> publish();

@@ -16,7 +16,7 @@ SUMAC = BIN / "sumac"
 KILLED = [SUMAC, "run", "--tree", "mpirun", "--oversubscribe", *ground.ROOT, "-n", "2", case.PROGRAMS / "killed"]
 
 # A rank's connection reports the death, or sharpd of its host does: the machine's load decides which comes first.
-GONE = r"(is dead|lost its connection to the tree)"
+GONE = r"\(host localhost\) (is dead|lost its connection to the tree)"
 
 
 class Daemons(ground.Scenario):

@@ -39,7 +39,7 @@ class SumacRun(ground.Scenario):
                 done = run_words(words, SLURM_STEP_NUM_TASKS="2", SLURM_PROCID=task, SLURM_JOB_NODELIST="n[1-2]")
                 self.assertEqual(len(re.findall(says, done.err)), lines, done.text)
                 self.assertEqual(done.code == 0, words[-1] == "true", done.text)
-        done = ground.start([*MPIRUN, "-n", "2", SUMAC, "run", "--tree", case.PROGRAMS / "churn", "2"], {"SUMAC_LAST_LINE": "1"})
+        done = ground.start([*MPIRUN, "-n", "2", SUMAC, "run", "--tree", case.PROGRAMS / "churn", "2"], {"SUMAC_LAST_LINE": "1", "SUMAC_TEAM_AFTER": "0"})
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.err.count("the MPI launcher has started it as one of 2 tasks"), 1, done.text)
         self.assertIn("churn: 2 rounds passed", done.out)

@@ -23,9 +23,9 @@ class Begun:
         env = {"SHARP_COLL_SHARPD_SOCKET_NAME": str(house.socket), "STEADY_GRANT": str(self.file), "SHARP_COLL_JOB_CREATE_TIMEOUT": "4000"}
         self.steady = common.ground.Steady(RANKS, env, ready=False)
         grant = common.until(lambda: common.ground.read(self.file), "the ranks know their grant")
-        # The file has the JobHead of client/job.cpp (48 bytes, the job's id at 8) and then job_granted: a header of 24
+        # The file has the JobHead of client/job.cpp (56 bytes, the job's id at 8) and then job_granted: a header of 24
         # bytes, and the body with the key at 64.
-        self.number, self.key = struct.unpack_from("<Q", grant, 8)[0], grant[136:152]
+        self.number, self.key = struct.unpack_from("<Q", grant, 8)[0], grant[144:160]
 
     def goes_on(self):
         os.unlink(self.file)

@@ -37,8 +37,10 @@ def program_of(mpi, name):
     return mpi.compile(name, "mpicc", between.MPI_PROGRAMS / f"{name}.c", flags=["-Wno-stringop-overflow", "-pthread"])
 
 
-def component(*options):
-    return lambda command, number: case.start([case.SUMAC, "run", *options, *OPENMPI, "-n", ranks_of(None, number), *command], mpis.AS_ROOT, SECONDS)
+def component(*options, after=0):
+    """A communicator gets its team after so many collectives."""
+    env = {**mpis.AS_ROOT, "SUMAC_TEAM_AFTER": str(after)}
+    return lambda command, number: case.start([case.SUMAC, "run", *options, *OPENMPI, "-n", ranks_of(None, number), *command], env, SECONDS)
 
 
 def component_in_lab(level):
@@ -67,7 +69,8 @@ def places(with_lab):
         mine = ("mild", *threads)
         if (case.PROGRAMS / "requests").exists():
             made += [Place(f"component{level}", component(), None, ("early", *mine), mine, lives=not threads),
-                     Place(f"component, tree{level}", component("--tree"), None, ("early", "hosts", *mine), mine, lives=not threads)]
+                     Place(f"component, tree{level}", component("--tree"), None, ("early", "hosts", *mine), mine, lives=not threads),
+                     Place(f"component, teams in mid-life{level}", component(after=7), None, mine, mine, lives=not threads)]
         for mpi in mpis.ALL + mpis.NEWER:
             careful = ("careful",) if mpi in MPICHS else ()
             alone = (*careful, *(["hosts"] if careful else []), *mine)

@@ -218,7 +218,8 @@ def in_monitored_barrier(rank, size, folder, absent, waits_for_all):
 
 
 def some_come(rank, size, folder, absent, is_async):
-    """Some wait for the others until the limit; these then read why."""
+    """Some wait for the others until the limit; these then read why. On another host the operation may end before the news comes: then it is
+    read in the next one."""
     ranks.init("sumac", rank, size, folder, timeout=1.0 if rank == 0 else 60.0)
     dist.barrier()
     if rank in absent:
@@ -228,6 +229,7 @@ def some_come(rank, size, folder, absent, is_async):
             dist.all_reduce(torch.ones(4), async_op=True).wait()
         else:
             dist.all_reduce(torch.ones(4))
+        dist.barrier()
     except RuntimeError as error:
         return str(error)
     finally:
@@ -410,7 +412,9 @@ class Fails(unittest.TestCase):
     def test_every_rank_of_every_host_learns_that_the_ranks_differ(self):
         for hosts in ("abcd", "aabb"):
             cases = [*((what, "barrier") for what in unlike.UNLIKE), ("broadcast", "destroy")]
-            unlike.check(self, on_hosts(unlike.unlike, hosts), cases, "the ranks differ: |all members must call the same")
+            # Who has ended the operation may hear that a rank gave up before it hears why.
+            unlike.check(self, on_hosts(unlike.unlike, hosts), cases,
+                         r"the ranks differ: |all members must call the same|rank \d \(host host-.\) has given up an operation")
 
     def test_ctrl_c_on_one_host_is_named_on_the_others(self):
         with tempfile.TemporaryDirectory() as name:
@@ -425,7 +429,7 @@ class Fails(unittest.TestCase):
 
     def test_a_rank_that_fails_while_the_group_is_made_is_named_on_all(self):
         for who, name, value, reason in ((1, "HCOLL_ENABLE_SHARP", "x", "HCOLL_ENABLE_SHARP=x: expected a whole number"),
-                                         (0, "SUMAC_NET_DEVICE", "nope0", "interface nope0 has no IPv4 address")):
+                                         (0, "SUMAC_NET_DEVICE", "nope0", "interface nope0 has no IPv4 or IPv6 address")):
             for rank, text in enumerate(ranks.values(self, on_hosts(odd_variable, "aab"), 3, who, name, value)):
                 self.assertIn(reason, text)
                 self.assertEqual(f"rank {who} (host host-a): " in text, rank != who, text)
