@@ -112,7 +112,7 @@ class Room(BadInput):
     def run_in(self, size, ranks, settings):
         words = [str(word) for word in common.command(ranks, "host-cases", *CASES, env=settings, mpirun=NO_VADER)]
         script = f'mount -t tmpfs -o size={size} tmpfs /dev/shm && "$@"; code=$?; echo "left: $(ls -A /dev/shm)"; exit $code'
-        done = in_namespace(script, *words, env={**settings, "SUMAC_TUNING_FILE": "none"})
+        done = in_namespace(script, *words, env={**settings, "SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_AFTER": "0"})
         self.right(done, ranks)
         self.assertIn("left: \n", done.out, done.text)
         return done
@@ -187,7 +187,7 @@ class HalfACore(BadInput):
 
     def test_results_are_right_and_ranks_yield(self):
         words = [str(word) for word in common.command(3, "host-cases", *CASES, env={"SUMAC_EXPLAIN": "1"})]
-        done = case.start(["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", *words], {"SUMAC_EXPLAIN": "1", "SUMAC_TUNING_FILE": "none"})
+        done = case.start(["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", *words], {"SUMAC_EXPLAIN": "1", "SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_AFTER": "0"})
         self.right(done, 3)
         self.assertGreater(done.tally["shared"], 0, done.text)
         self.assertRegex(done.err, r"3 ranks here for 0\.5 processors", done.text)

@@ -39,6 +39,7 @@ def run(ranks, program, *args, env=None, mpirun=(), component=None, seconds=120)
     # The settings of a person must not steer a test.
     clean = {name: "" for name in os.environ if name.startswith(("HCOLL_", "SUMAC_SHM_", "SUMAC_TEAM_", "HWLOC_"))}
     clean["SUMAC_TUNING_FILE"] = "none"
+    clean["SUMAC_TEAM_AFTER"] = "0"  # The first collective makes the team: what the MPI does before it is not what is tested.
     return case.start(command(ranks, program, *args, env=env, mpirun=mpirun, component=component), {**clean, **(env or {})}, seconds)
 
 

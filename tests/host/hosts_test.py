@@ -16,7 +16,7 @@ class Hosts(case.OnLab):
         words = common.command(ranks, "host-cases", *which, "--seed", str(seed), "--cases", str(cases), env=settings, mpirun=[*case.TCP, *mpirun])
         # The lab adds these flags itself, and must put them first
         words = [word for word in words if word not in common.ROOT]
-        done = self.lab(*words, env={**settings, "SUMAC_TUNING_FILE": "none"}, seconds=300)
+        done = self.lab(*words, env={**settings, "SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_AFTER": "0"}, seconds=300)
         self.assertEqual(done.code, 0, done.text)
         self.assertIn(f"{cases} cases on {ranks} ranks right", done.out, done.text)
         return done

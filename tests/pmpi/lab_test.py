@@ -37,7 +37,7 @@ def device():
 
 def with_library(mpi, settings):
     """Returns the words in front of a program: its launcher must not load the library."""
-    return ["env", f"LD_PRELOAD={mpi.library}", "SUMAC_TUNING_FILE=none", *(f"{name}={value}" for name, value in settings.items())]
+    return ["env", f"LD_PRELOAD={mpi.library}", "SUMAC_TUNING_FILE=none", "SUMAC_TEAM_AFTER=0", *(f"{name}={value}" for name, value in settings.items())]
 
 
 def openmpi_words(each):

@@ -32,7 +32,7 @@ WITH_UCX = {"component, ucx": (mpis.OPENMPI, ["--transport", "ucx"], {}), "inter
 
 
 def run(mpi, program, words, env, ranks=2):
-    clean = {"SUMAC_TUNING_FILE": "none", **mpis.AS_ROOT, **env}
+    clean = {"SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_AFTER": "0", **mpis.AS_ROOT, **env}
     return case.start([case.SUMAC, "run", *words, *mpi.start, "-n", ranks, program], clean)
 
 

@@ -35,7 +35,7 @@ def failures(name):
         program.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([found.mpi.compiler, "-O1", *flags, "-o", program, ROOT / "tests/mpi/once.c"], check=True)
         start, environment = found.start(RANKS, {"yield": True}, {})
-        done = case.start([BUILD / "bin" / "sumac", "run", *words, *start, *more, program], {**environment, "SUMAC_TUNING_FILE": "none"}, 180)
+        done = case.start([BUILD / "bin" / "sumac", "run", *words, *start, *more, program], {**environment, "SUMAC_TUNING_FILE": "none", "SUMAC_TEAM_AFTER": "0"}, 180)
         if done.code != 0 or f"once: right on {RANKS} ranks\n" not in done.out or not re.search(line, done.err):
             wrong.append(f"{plan.LABELS[name]}: sumac run {' '.join([*words, '...', *more])}: {done.text}")
 
