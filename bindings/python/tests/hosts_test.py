@@ -412,7 +412,7 @@ class Fails(unittest.TestCase):
     def test_every_rank_of_every_host_learns_that_the_ranks_differ(self):
         for hosts in ("abcd", "aabb"):
             cases = [*((what, "barrier") for what in unlike.UNLIKE), ("broadcast", "destroy")]
-            # Who has ended the operation may hear that a rank gave up before it hears why.
+            # A rank that has ended the operation may hear that another one gave up before it hears why.
             unlike.check(self, on_hosts(unlike.unlike, hosts), cases,
                          r"the ranks differ: |all members must call the same|rank \d \(host host-.\) has given up an operation")
 
