@@ -102,7 +102,7 @@ class Sanitizers(Runtimes):
         mpi = mpis.MPICH
         if mpi not in mpis.ALL:
             case.skip_one_or_fail("mpich is not installed")
-        done = case.start([case.SUMAC, "run", *mpi.start, "-genv", "ASAN_OPTIONS", "detect_leaks=0", "-n", 2, self.built(mpi, "address")])
+        done = case.start([case.SUMAC, "run", *mpi.start, "-genv", "ASAN_OPTIONS", "detect_leaks=0", "-n", 2, self.built(mpi, "address")], {"SUMAC_TEAM_AFTER": "0"})
         self.right(done, "checked: right on 2 ranks\n", "")
 
     @unittest.skipIf(COMPILER == "gcc", "gcc's runtime is a library in any case")
