@@ -59,9 +59,10 @@ static int read_text(const struct hcoll_variable* variable, const char* text, st
 #define NUMBER(member, from, to) \
   .read = read_number, .offset = offsetof(struct hcoll_settings, member), .low = from, .high = to
 
-/* A team took 0.06 ms to make, and an allreduce of 8 B then 0.1 us less than the MPI's (2 ranks with a core each, two Xeon
- * cores, 26 November 2026: rows `team-make-2r` and `allreduce-8B-2r` of bench/host). After as many calls as pay for it, a
- * program has lost at most as much as it would have gained. */
+/* A team took 0.038 ms to make, and an allreduce of 8 B then 0.17 us in place of the MPI's 0.36 (2 ranks with a core each, a
+ * virtual Xeon whose cache line takes 120 ns, 27 November 2026: rows `team-make-2r` and `comm-new-allreduce-8B-2r` of
+ * bench/host). So 200 calls pay for a team there, and some 600 on an EPYC, whose MPI gains 0.1 us a call. After 600 calls
+ * the making adds less than a fifth to what they took. */
 #define TEAM_AFTER "600"
 
 const struct hcoll_variable hcoll_variables[] = {
