@@ -14,6 +14,7 @@ class Cells(unittest.TestCase):
                     (("8B", 1.8), ("64B", 1.8), ("1KiB", 1.8), ("8KiB", 1.3), ("64KiB", 1.3), ("1MiB", 2.0), ("4MiB", 1.6))}
         expected.update({f"{kind}-{size}-2r": 1.2 for kind in ("bcast", "reduce", "allgather", "alltoall") for size in sizes})
         expected.update({f"{kind}-{size}-2r": 1.0 for kind in ("gather", "scatter") for size in ("8B", "64KiB")})
+        expected.update({f"alltoall-{size}-2r": 1.0 for size in ("64KiB", "1MiB")})
         expected.update({f"{kind}-{ranks}r": 2.5 for kind in ("barrier", "allreduce-8B") for ranks in (8, 16)})
         expected.update({"barrier-2r": 2.5, "allreduce-1MiB-8r": 1.5})
         self.assertEqual({name: cell.faster for name, cell in ALL.items() if cell.faster}, expected)
