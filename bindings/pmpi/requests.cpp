@@ -271,13 +271,20 @@ void free_handles() {
 
 void finish(Request& request) {
   if (request.code == MPI_SUCCESS && request.plan.packs()) request.code = request.plan.unpack();
-  leave_progress_once(*request.lane);
+  Lane& lane = *request.lane;
   if (request.is_persistent) {
+    leave_progress_once(lane);
     request.is_done = true;
     return;
   }
+  // The request is complete before anything_posted() is false: a thread that sees nothing posted waits in the MPI, and
+  // MPICH 5 ends a program that waits there for a generalized request that nobody has completed.
+  Communicator& owner = *lane.owner;
+  hold(owner);
   request.let_go();
-  (void)mpi.Grequest_complete(request.handle);
+  (void)mpi.Grequest_complete(request.handle);  // The program may free the request at once.
+  leave_progress_once(lane);
+  let_go(owner);
 }
 
 }  // namespace sumac::pmpi
