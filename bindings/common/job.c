@@ -58,6 +58,10 @@ const char* sumac_job_refusal(const struct hcoll_settings* settings, int hosts) 
   return hosts < settings->hosts_min ? "fewer hosts than HCOLL_SHARP_NP asks for" : NULL;
 }
 
+bool sumac_job_serves(const struct hcoll_settings* settings, int hosts) {
+  return hosts >= settings->hosts_min && sumac_job_stands();
+}
+
 /* libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. Only
  * blocking calls wait, and a progress thread makes none. */
 static int drive_mpi(void) {

@@ -52,6 +52,10 @@ const char* sumac_job_refusal(const struct hcoll_settings* settings, int hosts);
 /** True once the job exists, at all ranks or at none. */
 bool sumac_job_stands(void);
 
+/** True if the job exists and a communicator of so many hosts asks for its tree. With HCOLL_SHARP_NP=1 one of a single
+ *  host does too: its team then keeps its ranks apart, as `ranks_apart` of sumac_team_spec_t says. */
+bool sumac_job_serves(const struct hcoll_settings* settings, int hosts);
+
 /** Returns why sumac_job_begin() found the job refused, in the words of sharp_coll_strerror(). */
 const char* sumac_job_why_refused(void);
 

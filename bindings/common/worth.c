@@ -6,9 +6,7 @@
 #include "bindings/common/job.h"
 
 uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int hosts, bool is_world) {
-  /* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. */
-  const bool tree_serves = hosts >= settings->hosts_min && sumac_job_stands();
-  if (is_world || hosts > 1 || tree_serves || settings->level >= HCOLL_FORCE_COMM) {
+  if (is_world || hosts > 1 || sumac_job_serves(settings, hosts) || settings->level >= HCOLL_FORCE_COMM) {
     return 0;
   }
   return (uint32_t)settings->team_after;

@@ -58,8 +58,7 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   spec.rank = module->rank;
   spec.size = module->size;
   spec.places = places;
-  /* With HCOLL_SHARP_NP=1 the tree serves communicators of one host too. */
-  spec.ranks_apart = 1 == module->hosts && 1 == mca_coll_hcoll_component.settings.hosts_min && sumac_job_stands();
+  spec.ranks_apart = 1 == module->hosts && sumac_job_serves(&mca_coll_hcoll_component.settings, 1);
   spec.options = mca_coll_hcoll_component.options;
   spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = hcoll_drive_mpi;

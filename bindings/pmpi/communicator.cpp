@@ -201,9 +201,8 @@ int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
 
 int oob_barrier(void* context) { return mpi.Barrier(static_cast<Communicator*>(context)->handle.load()); }
 
-/// With HCOLL_SHARP_NP=1 the tree serves communicators of one host too.
 bool ranks_apart(const Communicator& communicator) {
-  return communicator.hosts == 1 && library.settings.hosts_min == 1 && sumac_job_stands();
+  return communicator.hosts == 1 && sumac_job_serves(&library.settings, 1);
 }
 
 enum class Kind : std::uint8_t { ordinary, persistent };

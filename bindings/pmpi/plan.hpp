@@ -21,10 +21,12 @@ struct Sized {
 
   sumac_blocks_t blocks(std::size_t unit) const { return {counts, displacements, unit, is_wide}; }
   std::int64_t count(int i) const {
-    return is_wide ? static_cast<const std::int64_t*>(counts)[i] : static_cast<const int*>(counts)[i];
+    const auto all = blocks(0);
+    return sumac_block_count(&all, i);
   }
   std::int64_t displacement(int i) const {
-    return is_wide ? static_cast<const std::int64_t*>(displacements)[i] : static_cast<const int*>(displacements)[i];
+    const auto all = blocks(0);
+    return sumac_block_displacement(&all, i);
   }
   std::size_t bytes_each() const { return is_wide ? sizeof(std::int64_t) : sizeof(int); }
 };
@@ -57,7 +59,7 @@ struct Plan {
   bool is_reduction_with_gaps;  ///< Elements keep their extent, and only their data is copied to the user.
   std::size_t memory_bytes;     ///< The memory that pack_into() needs; 0: nothing is packed.
   void* memory;
-  Fold fold;                    ///< For a user's operation or type.
+  Fold fold;  ///< For a user's operation or type.
 
   explicit Plan(sumac_coll coll)
       : call{}, shared(Shared::apart), is_reduction_with_gaps(false), memory_bytes(0), memory(nullptr) {

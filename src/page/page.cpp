@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/secret.hpp"
 #include "http/host.hpp"
 
@@ -22,9 +23,7 @@ std::int64_t wall_clock_at_origin() {
 Result<std::string> draw_name() {
   auto bytes = draw_secret();
   if (!bytes) return tl::unexpected(bytes.error());
-  std::string name;
-  for (const auto byte : *bytes) name += fmt::format("{:02x}", byte);
-  return name + ".localhost";
+  return hex(std::as_bytes(std::span(*bytes)), "") + ".localhost";
 }
 
 Certificate certificate_of(const http::Listener& listener) {

@@ -73,9 +73,9 @@ class Node {
   bool has_parent() const noexcept { return static_cast<bool>(ctx_.parent); }
   /// Returns the role that the peer has proven, or nothing.
   std::optional<wire::Role> proven(LinkId link) const noexcept;
-  /// Returns "rank 5 on host h3" or "node an-leaf1"; empty for a peer that has not proven its identity.
   /// Returns the id of the neighbour node at the other end of a proven link.
   std::optional<NodeId> node_at(LinkId link) const;
+  /// Returns "rank 5 on host h3" or "node an-leaf1"; empty for a peer that has not proven its identity.
   std::string who(LinkId link) const;
   bool idle() const noexcept;  ///< Returns whether no group is in any phase.
 

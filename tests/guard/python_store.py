@@ -117,6 +117,12 @@ def take_name(name, go):
     signal.pause()
 
 
+def keeps(client):
+    """Returns true if the store gives back what the client sets."""
+    client.set("rank", b"x")
+    return client.get("rank", 0) == b"x"
+
+
 def meets(store, name):
     """Returns true if a store of this host's can be served and reached."""
     try:
@@ -124,9 +130,7 @@ def meets(store, name):
             store.Server(name, SIZE)
         except TypeError:
             store.Server(name)
-        client = store.Client(name, 5.0)
-        client.set("rank", b"x")
-        return client.get("rank", 0) == b"x"
+        return keeps(store.Client(name, 5.0))
     except OSError as why:
         print(f"a store of this host: {why}", flush=True)
         return False
@@ -135,9 +139,7 @@ def meets(store, name):
 def joins(store, port):
     """Returns true if a rank that comes now stores a value and reads it."""
     try:
-        client = store.Client(("127.0.0.1", port), 5.0)
-        client.set("rank", b"x")
-        return client.get("rank", 0) == b"x"
+        return keeps(store.Client(("127.0.0.1", port), 5.0))
     except OSError as why:
         print(f"a rank: {why}", flush=True)
         return False

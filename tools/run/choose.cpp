@@ -132,7 +132,10 @@ std::string preload_before(const std::string& library, const std::string& others
   for (std::size_t at = 0; (at = others.find_first_not_of(": ", at)) != std::string::npos;) {
     const auto end = std::min(others.find_first_of(": ", at), others.size());
     const auto each = others.substr(at, end - at);
-    (is_sanitizer_runtime(each) ? before += each + ":" : behind += ":" + each);
+    if (is_sanitizer_runtime(each))
+      before += each + ":";
+    else
+      behind += ":" + each;
     at = end;
   }
   return before + library + behind;

@@ -3,12 +3,13 @@
 #include "bindings/python/core/block.hpp"
 
 #include <fcntl.h>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <string>
 
+#include "base/bytes.hpp"
 #include "base/fd.hpp"
 #include "base/secret.hpp"
 #include "base/shared_file.hpp"
@@ -42,7 +43,7 @@ Result<Offer> offer(std::size_t bytes, bool as_memfd) {
     // Nobody else can take a name that he cannot guess.
     auto part = draw_secret();
     if (!part) return tl::unexpected(part.error());
-    made.path = fmt::format("/dev/shm/{}{}-{:02x}", kPrefix, ::getuid(), fmt::join(*part, ""));
+    made.path = fmt::format("/dev/shm/{}{}-{}", kPrefix, ::getuid(), hex(std::as_bytes(std::span(*part)), ""));
     made.fd.reset(::open(made.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     made.has_name = static_cast<bool>(made.fd);
   }

@@ -95,7 +95,7 @@ std::uint64_t common_bytes(int kind, std::size_t bytes, const Counts& in, const 
   if (in.empty() && out.empty()) return bytes;
   if (kind == SUMAC_COLL_ALLTOALLV) return 0;
   std::uint64_t sum = 0;
-  for (const int count : in.empty() ? out : in) sum += static_cast<std::uint64_t>(count) * unit;
+  for (const std::int64_t count : in.empty() ? out : in) sum += static_cast<std::uint64_t>(count) * unit;
   return sum;
 }
 
