@@ -5,8 +5,7 @@
 #include "bindings/common/job.h"
 #include "bindings/common/say.h"
 
-const char* sumac_team_failure(sumac_team_t* team, enum sumac_coll coll, int rank, const char* name,
-                               bool* said_p) {
+const char* sumac_team_failure(sumac_team_t* team, enum sumac_coll coll, int rank, const char* name, bool* said_p) {
   const char* why = sumac_team_error(team);
   if ('\0' == why[0]) {
     why = "a call that breaks the rules of teams";

@@ -16,8 +16,7 @@ extern "C" {
  *  @param rank    This process's rank in the team.
  *  @param name    The communicator's name.
  *  @param said_p  One for each communicator, false at first: set to true. */
-const char* sumac_team_failure(sumac_team_t* team, enum sumac_coll coll, int rank, const char* name,
-                               bool* said_p);
+const char* sumac_team_failure(sumac_team_t* team, enum sumac_coll coll, int rank, const char* name, bool* said_p);
 
 #ifdef __cplusplus
 }

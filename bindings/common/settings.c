@@ -133,9 +133,10 @@ const struct hcoll_variable hcoll_variables[] = {
     {.name = "SUMAC_TEAM_AFTER",
      .default_text = TEAM_AFTER,
      .legal = "a whole number from 0 to 1000000000",
-     .doc = "The collectives of a communicator on one host that the MPI does before Sumac makes its team: as many as gain "
-            "what the making costs. 0: the first one makes it, as it always does for MPI_COMM_WORLD, a communicator over "
-            "several hosts or with a tree, a persistent collective, and with HCOLL_ENABLE_SHARP=3 or 4.",
+     .doc =
+         "The collectives of a communicator on one host that the MPI does before Sumac makes its team: as many as gain "
+         "what the making costs. 0: the first one makes it, as it always does for MPI_COMM_WORLD, a communicator over "
+         "several hosts or with a tree, a persistent collective, and with HCOLL_ENABLE_SHARP=3 or 4.",
      NUMBER(team_after, 0, 1000000000)},
     {.name = "SUMAC_PROFILE",
      .default_text = "0",

@@ -41,7 +41,8 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
       "shared memory and leaders 2 (bcast 2); ";
   const std::string why =
       " 25 (barrier 8, allreduce 4, bcast 13: 13 that its team left to it, 2 with a user's operation or type, "
-      "2 without a team, 8 before their communicator was worth a team); nonblocking before the first blocking call 4; persistent ones made by the ";
+      "2 without a team, 8 before their communicator was worth a team); nonblocking before the first blocking call 4; "
+      "persistent ones made by the ";
   const std::string rest =
       " 6; communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for "
       "more); memory closed to single copy 5\n";

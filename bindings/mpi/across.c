@@ -142,8 +142,8 @@ static int start_messages(struct across* across, const sumac_call_t* call, struc
       continue;
     }
     char* at = (char*)call->out + sumac_block_displacement(to, peer) * (ptrdiff_t)to->unit;
-    int rc = MCA_PML_CALL(
-        irecv(at, count, out_unit, peer, TAG_DIRECT, module->comm, &request->messages[request->count]));
+    int rc =
+        MCA_PML_CALL(irecv(at, count, out_unit, peer, TAG_DIRECT, module->comm, &request->messages[request->count]));
     if (OMPI_SUCCESS != rc) {
       return rc;
     }
@@ -156,8 +156,8 @@ static int start_messages(struct across* across, const sumac_call_t* call, struc
       continue;
     }
     const char* at = (const char*)call->in + sumac_block_displacement(from, peer) * (ptrdiff_t)from->unit;
-    int rc = MCA_PML_CALL(isend(at, count, in_unit, peer, TAG_DIRECT, MCA_PML_BASE_SEND_STANDARD,
-                                module->comm, &request->messages[request->count]));
+    int rc = MCA_PML_CALL(isend(at, count, in_unit, peer, TAG_DIRECT, MCA_PML_BASE_SEND_STANDARD, module->comm,
+                                &request->messages[request->count]));
     if (OMPI_SUCCESS != rc) {
       return rc;
     }

@@ -38,9 +38,9 @@ static inline int hcoll_may_post(hcoll_module_t* module, enum sumac_coll coll) {
   const bool is_spared = HCOLL_FRESH == module->state && module->spared > 0;
   module->spared -= is_spared;
   hcoll_count_passed(module, coll,
-                     is_spared                       ? SUMAC_WHY_SPARED
+                     is_spared                      ? SUMAC_WHY_SPARED
                      : HCOLL_FRESH == module->state ? SUMAC_WHY_EARLY
-                                                     : SUMAC_WHY_NO_TEAM);
+                                                    : SUMAC_WHY_NO_TEAM);
   return HCOLL_TO_NEXT;
 }
 

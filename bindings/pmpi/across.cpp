@@ -93,8 +93,9 @@ int start_collective(const Across& across, const sumac_call_t& call, Pending& pe
       return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, ints(call.out_blocks.counts),
                              ints(call.out_blocks.displacements), MPI_BYTE, comm, request);
     case SUMAC_COLL_ALLTOALLV:
-      return mpi.Ialltoallv(call.in, ints(call.in_blocks.counts), ints(call.in_blocks.displacements), MPI_BYTE, call.out,
-                            ints(call.out_blocks.counts), ints(call.out_blocks.displacements), MPI_BYTE, comm, request);
+      return mpi.Ialltoallv(call.in, ints(call.in_blocks.counts), ints(call.in_blocks.displacements), MPI_BYTE,
+                            call.out, ints(call.out_blocks.counts), ints(call.out_blocks.displacements), MPI_BYTE, comm,
+                            request);
     default: return MPI_ERR_UNSUPPORTED_OPERATION;
   }
 }
@@ -124,20 +125,19 @@ int start_messages(const Across& across, const sumac_call_t& call, Pending& pend
   if (const int rc = unit_type(pending, call.out_blocks.unit, out_unit); rc != MPI_SUCCESS) return rc;
   for (int i = 1; i < size; ++i) {
     const int peer = (rank - i + size) % size;
-    const int rc = each_piece(static_cast<char*>(call.out), call.out_blocks, peer, out_unit,
-                              [&](char* at, int count, MPI_Datatype type) {
-                                return mpi.Irecv(at, count, type, peer, kTagDirect, across.all,
-                                                 &pending.requests.emplace_back());
-                              });
+    const int rc = each_piece(
+        static_cast<char*>(call.out), call.out_blocks, peer, out_unit, [&](char* at, int count, MPI_Datatype type) {
+          return mpi.Irecv(at, count, type, peer, kTagDirect, across.all, &pending.requests.emplace_back());
+        });
     if (rc != MPI_SUCCESS) return rc;
   }
   for (int i = 1; i < size; ++i) {
     const int peer = (rank + i) % size;
-    const int rc = each_piece(static_cast<const char*>(call.in), call.in_blocks, peer, in_unit,
-                              [&](const char* at, int count, MPI_Datatype type) {
-                                return mpi.Isend(at, count, type, peer, kTagDirect, across.all,
-                                                 &pending.requests.emplace_back());
-                              });
+    const int rc =
+        each_piece(static_cast<const char*>(call.in), call.in_blocks, peer, in_unit,
+                   [&](const char* at, int count, MPI_Datatype type) {
+                     return mpi.Isend(at, count, type, peer, kTagDirect, across.all, &pending.requests.emplace_back());
+                   });
     if (rc != MPI_SUCCESS) return rc;
   }
   return MPI_SUCCESS;

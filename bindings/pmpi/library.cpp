@@ -65,10 +65,9 @@ bool read_settings() {
 std::uint64_t settings_signature() {
   if (library.options == nullptr) return 0;
   const auto& settings = library.settings;
-  const std::string text =
-      fmt::format("{} {} {} {} {} {} {}", settings.level, settings.hosts_min, settings.allreduce_bytes_max,
-                  settings.team_after, sumac_team_options_signature(library.options), settings.profile,
-                  settings.trace != nullptr);
+  const std::string text = fmt::format(
+      "{} {} {} {} {} {} {}", settings.level, settings.hosts_min, settings.allreduce_bytes_max, settings.team_after,
+      sumac_team_options_signature(library.options), settings.profile, settings.trace != nullptr);
   return siphash(Secret{}, std::as_bytes(std::span(text)));
 }
 

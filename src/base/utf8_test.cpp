@@ -33,10 +33,16 @@ TEST(Utf8, PrintableTextSteersNoTerminal) {
       {"plain text stays", "host-a: ok", "host-a: ok"},
       {"characters of several bytes stay", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac"},
       {"a sequence for the terminal", "\x1b[31m\n\x7f", "?[31m??"},
-      {"its form of two bytes", "\xc2\x9b" "31m", "??31m"},
+      {"its form of two bytes",
+       "\xc2\x9b"
+       "31m",
+       "??31m"},
       {"bytes that are no character", "\xc0\x80\xe0\x80\x80\xff\xc3", "???????"},
       {"half of a surrogate pair", "\xed\xa0\x80", "???"},
-      {"a turned direction, a broken line", "\xe2\x80\xae" "evil\xe2\x81\xa6\xe2\x80\xa8", "???evil??????"},
+      {"a turned direction, a broken line",
+       "\xe2\x80\xae"
+       "evil\xe2\x81\xa6\xe2\x80\xa8",
+       "???evil??????"},
   };
   for (const auto& row : rows) EXPECT_EQ(printable(row.text), row.shown) << row.name;
 }

@@ -42,8 +42,8 @@ void note_handshake(const Logger& log, std::string_view message) {
   if (auto due = next_s.load(); now_s < due || !next_s.compare_exchange_strong(due, now_s + 60)) return;
   const bool clear =
       message.find("wrong version number") != message.npos || message.find("http request") != message.npos;
-  const auto* who = clear ? "somebody who speaks clear text"
-                          : "somebody whose certificate is not of this authority, or expired";
+  const auto* who =
+      clear ? "somebody who speaks clear text" : "somebody whose certificate is not of this authority, or expired";
   SUMAC_WARN(log, "turned away at the TLS handshake: {} (logged at most once a minute)", who);
 }
 

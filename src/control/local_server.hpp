@@ -66,7 +66,7 @@ class LocalServer {
   std::map<uid_t, Room> rooms_;
   SubordinateIds persons_;
   std::map<uid_t, std::size_t> of_person_;  ///< Connections of strangers by person: all uids of one user are one.
-  std::map<int, Stranger> strangers_;  ///< Keyed by the descriptor `watched`.
+  std::map<int, Stranger> strangers_;       ///< Keyed by the descriptor `watched`.
   std::thread thread_;
 };
 

@@ -7,7 +7,8 @@ namespace sumac::hostd {
 metrics::Page metrics_page(std::string_view host, const ServerNumbers& n) {
   metrics::Page page;
   metrics::add_build_info(page, "sharpd", host, control::version_text());
-  page.gauge("sumac_host_registered", "1 while the manager knows this sharpd and the fabric has its host.").value(n.registered ? 1 : 0);
+  page.gauge("sumac_host_registered", "1 while the manager knows this sharpd and the fabric has its host.")
+      .value(n.registered ? 1 : 0);
   page.gauge("sumac_host_clients", "Processes that are connected.").value(n.clients);
   page.gauge("sumac_host_jobs", "Jobs that processes of this host hold or ask for.").value(n.jobs);
   page.gauge("sumac_host_orphaned_jobs", "Jobs of a former sharpd whose processes have not connected since.")

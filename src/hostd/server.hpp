@@ -28,7 +28,7 @@ struct ServerConfig {
   std::shared_ptr<control::Tls> tls{};
   /// The file where the next process finds the jobs held here; empty means no file.
   std::string held_file{};
-  std::string devices{};                ///< Ports for programs that name none themselves.
+  std::string devices{};  ///< Ports for programs that name none themselves.
   /// A client is closed that has not attached, or has not named the last host of a job that it begins, for so long.
   Duration attach_within = Seconds(5);
 };
@@ -135,7 +135,7 @@ class Server final : private net::HostServerEvents {
   std::uint64_t crowd_ = 0;        ///< The same for users with too many clients.
   Time tell_full_at_{};
   std::set<unsigned> refused_;  ///< The persons whose last begin was refused.
-  LogLimit said_;  ///< Limits the log lines about clients that break the rules.
+  LogLimit said_;               ///< Limits the log lines about clients that break the rules.
 };
 
 }  // namespace sumac::hostd

@@ -27,7 +27,7 @@ inline constexpr std::size_t kNamesOfPersonMax = 2 * wire::kListMax, kNamesMax =
 struct Peer {
   int pid = 0;
   unsigned uid = 0, gid = 0;
-  unsigned person = uid;  ///< The user whose shares and quotas count: `uid` may be one of his further ids.
+  unsigned person = uid;    ///< The user whose shares and quotas count: `uid` may be one of his further ids.
   std::string batch_job{};  ///< "slurm job 1234", for people; empty: not known.
 };
 

@@ -102,8 +102,8 @@ class Uplink {
   State state_ = State::closed;
   bool in_fabric_ = true;
   std::set<std::string> told_;  ///< The reasons of this absence of the manager that the log has.
-  Time retry_at_{};        ///< The time of the next attempt to connect; the first one is due at once.
-  Time away_until_{};      ///< Until then, new begins wait for a manager that was reachable before.
+  Time retry_at_{};             ///< The time of the next attempt to connect; the first one is due at once.
+  Time away_until_{};           ///< Until then, new begins wait for a manager that was reachable before.
   Duration renew_every_ = Seconds(2);
   Time renew_at_ = kNever;
   std::map<Ticket, Job> jobs_;

@@ -182,12 +182,12 @@ class Core {
     StreamId stream = 0;  ///< The node's stream; 0 means not registered.
     control::v1::Register who;
     std::uint64_t sent = 0;
-    bool described = true;    ///< True if the last description of the fabric contains it.
-    bool seen = false;        ///< True if it has registered in this life of the manager.
-    Time away_at = kNever;    ///< For a node that is not registered: the time when it counts as down.
+    bool described = true;  ///< True if the last description of the fabric contains it.
+    bool seen = false;      ///< True if it has registered in this life of the manager.
+    Time away_at = kNever;  ///< For a node that is not registered: the time when it counts as down.
     /// The neighbours that hear nothing of it, by tree and node.
     std::map<std::pair<std::uint32_t, std::uint32_t>, Silence> silent_to;
-    bool silent = false;  ///< New jobs go without it.
+    bool silent = false;      ///< New jobs go without it.
     bool is_down = false;     ///< The trees go without it, although it is registered.
     Time silent_since{};      ///< The time when it became silent. It was sent a message then:
     std::uint64_t probe = 0;  ///< the number of that message,

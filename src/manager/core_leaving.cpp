@@ -42,9 +42,8 @@ Result<> Core::keep_job(const Job& job) {
 
 /// The lease of a job has ended. Its sharpd is told when the job cannot go on any more.
 void Core::lapse(Actions& out, Jobs::iterator at) {
-  const auto why =
-      fmt::format("{} has not renewed it for {} ms: its sharpd or its host is gone", at->second.record.holder,
-                  std::chrono::duration_cast<Millis>(rules_.lease).count());
+  const auto why = fmt::format("{} has not renewed it for {} ms: its sharpd or its host is gone",
+                               at->second.record.holder, std::chrono::duration_cast<Millis>(rules_.lease).count());
   note_release(out, at->second.record, why);
   drop(out, at, why, true);
 }
@@ -76,9 +75,9 @@ bool Core::resume(Actions& out, std::uint64_t life, std::uint64_t ticket, Time n
       send(out, nodes_[n], std::move(message));
     }
   happened(page::EventKind::job_granted, id, record.uid, "goes on: its sharpd has come back");
-  out.push_back(Say{LogLevel::warn, "JOBS",
-                    fmt::format("job_id_external: {} job_id_sharp: {} goes on: its sharpd has come back", id,
-                                record.number)});
+  out.push_back(
+      Say{LogLevel::warn, "JOBS",
+          fmt::format("job_id_external: {} job_id_sharp: {} goes on: its sharpd has come back", id, record.number)});
   return true;
 }
 

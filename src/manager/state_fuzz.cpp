@@ -61,10 +61,9 @@ JobRecord job(std::uint64_t id) {
 void change_good_file(const std::string& path, std::string_view sql) {
   {
     auto store = Store::open(directory());
-    fuzz::must(
-        store && store->set_trees("a<- b<a", {{TreeId{5}, {1, 2, 3}}}) && store->put(job(1), Seconds{}) &&
-            store->put(job(2), Seconds{}),
-        "a good file");
+    fuzz::must(store && store->set_trees("a<- b<a", {{TreeId{5}, {1, 2, 3}}}) && store->put(job(1), Seconds{}) &&
+                   store->put(job(2), Seconds{}),
+               "a good file");
   }
   sqlite3* db = nullptr;
   fuzz::must(sqlite3_open(path.c_str(), &db) == SQLITE_OK, "sqlite3_open");

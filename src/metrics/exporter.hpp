@@ -18,9 +18,9 @@ namespace sumac::metrics {
 
 /// The daemons' options of the same names.
 struct Options {
-  std::string listen;         ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
-  std::string cert{}, key{};  ///< PEM files of the server's certificate (with its chain) and its private key.
-  std::string token{};        ///< A file: clients must send its text as their bearer token.
+  std::string listen;           ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
+  std::string cert{}, key{};    ///< PEM files of the server's certificate (with its chain) and its private key.
+  std::string token{};          ///< A file: clients must send its text as their bearer token.
   const Logger* log = nullptr;  ///< As in http::ListenOptions; it also says where the metrics are.
 };
 

@@ -116,8 +116,9 @@ Errc UcxTransport::post(UcxConnection& conn, std::unique_ptr<UcxSend> send) {
   conn.out_bytes += send->bytes;
   ++conn.out_count;
   ++in_flight_;
-  const ucs_status_ptr_t request = ucx().ucp_am_send_nbx(conn.endpoint, kUcxAmId, send->header.data(), send->header_bytes,
-                                                   send->body.bytes.data(), send->body.bytes.size(), &param);
+  const ucs_status_ptr_t request =
+      ucx().ucp_am_send_nbx(conn.endpoint, kUcxAmId, send->header.data(), send->header_bytes, send->body.bytes.data(),
+                            send->body.bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) {
     send.release();  // on_sent() takes ownership of it again.
     return Errc::ok;
@@ -146,7 +147,8 @@ void UcxTransport::sent(std::unique_ptr<UcxSend> send, ucs_status_t status) {
   conn->out_bytes -= bytes;
   --conn->out_count;
   if (conn->dead) return;
-  if (status != UCS_OK) return end(*conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
+  if (status != UCS_OK)
+    return end(*conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
   if (conn->tell_writable && conn->out_bytes <= config_.queue_max / 2) {
     conn->tell_writable = false;
     events_.note(Kind::writable, id);

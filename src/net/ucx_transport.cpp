@@ -355,8 +355,7 @@ Errc UcxTransport::watch(ConnId id, Millis every, Millis silent_after) {
 
 Duration UcxTransport::silence(ConnId id) const {
   const UcxConnection* conn = table_.find(id);
-  const bool is_silent =
-      conn != nullptr && !conn->dead && drained_ && conn->held_bytes == 0 && !conn->heartbeat.heard;
+  const bool is_silent = conn != nullptr && !conn->dead && drained_ && conn->held_bytes == 0 && !conn->heartbeat.heard;
   return is_silent ? conn->heartbeat.silence : Duration{0};
 }
 

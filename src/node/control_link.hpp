@@ -85,9 +85,9 @@ class ControlLink {
   control::Ticket ticket_ = 0;
   bool open_ = false, registered_ = false;
   std::set<std::string> told_;  ///< The reasons of this absence of the manager that the log has.
-  Time retry_at_{};        // The time of the next attempt to connect; the first one is due at once.
+  Time retry_at_{};             // The time of the next attempt to connect; the first one is due at once.
   NodeId node_id_{};
-  Millis away_{0};  ///< The silence of a neighbour that the manager wants to know of.
+  Millis away_{0};     ///< The silence of a neighbour that the manager wants to know of.
   Secret node_key_{};  ///< This node's own key, from which those shared with its children are derived.
   const std::uint64_t life_;
   std::unique_ptr<Shard> spare_;  ///< Shard 0, while no tree uses it.

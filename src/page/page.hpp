@@ -22,9 +22,9 @@ namespace sumac::page {
 
 /// The manager's options of the same names.
 struct Options {
-  std::string listen;         ///< "127.0.0.1:9510", "unix:PATH"; empty: no page.
-  std::string cert{}, key{};  ///< PEM files of the page's certificate and its private key.
-  std::string version{};      ///< The manager's, to show.
+  std::string listen;           ///< "127.0.0.1:9510", "unix:PATH"; empty: no page.
+  std::string cert{}, key{};    ///< PEM files of the page's certificate and its private key.
+  std::string version{};        ///< The manager's, to show.
   const Logger* log = nullptr;  ///< As in http::ListenOptions; it also says where the page is.
 };
 

@@ -39,7 +39,7 @@ struct PartView {
 
 struct NodeView {
   bool registered = false;
-  std::string silent{};  ///< The neighbour that does not hear it; empty: all do.
+  std::string silent{};                         ///< The neighbour that does not hear it; empty: all do.
   std::uint32_t pid = 0, osts = 0, groups = 0;  ///< The process, and its capacity for each tree.
   std::vector<PartView> parts;                  ///< One for each tree.
 };

@@ -16,7 +16,7 @@ struct Job {
       0;  ///< Differs for each grant: a job's number may later belong to another user's job, with another key.
   bool revoked = false;
   std::string why_revoked{};  ///< The manager's words.
-  Time over_at = kNever;  ///< For a revoked job: the time by which its members must have left.
+  Time over_at = kNever;      ///< For a revoked job: the time by which its members must have left.
   std::uint32_t osts_free = 0;
   std::uint32_t groups_here = 0;  ///< Groups whose life at this node is not over.
   std::uint32_t ids_used = 0;     ///< Group ids in use, counted at the tree's root.

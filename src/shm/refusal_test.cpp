@@ -11,8 +11,9 @@
 namespace sumac::shm {
 namespace {
 
-constexpr coll::Kind kColls[] = {coll::Kind::allreduce, coll::Kind::bcast,     coll::Kind::allgather, coll::Kind::allgatherv,
-                                 coll::Kind::alltoall,  coll::Kind::alltoallv, coll::Kind::scatter};
+constexpr coll::Kind kColls[] = {coll::Kind::allreduce,  coll::Kind::bcast,    coll::Kind::allgather,
+                                 coll::Kind::allgatherv, coll::Kind::alltoall, coll::Kind::alltoallv,
+                                 coll::Kind::scatter};
 
 enum class Place : std::uint8_t { apart, in_place, first_in_place };
 

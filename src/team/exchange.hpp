@@ -89,7 +89,7 @@ class Exchange final : public Parcels {
   /// same.
   std::vector<std::uint32_t> sizes_;
   std::size_t rows_ = 1;
-  Row in_row_, out_row_;  ///< For the current phase.
+  Row in_row_, out_row_;     ///< For the current phase.
   SmallRow leaves_, comes_;  ///< For the leaders' collective, which other phases overlap.
   Row direct_in_, direct_out_;
   Room packed_;   ///< A member's blocks for remote ranks; at the leader those of all members.

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kLargest = 1 << 17 };  /* Elements: of this size ranks share the work, a small vector has one way of its own. */
+enum { kLargest = 1 << 17 }; /* Elements: of this size ranks share the work, a small vector has one way of its own. */
 
 static int rank, size;
 static uint64_t bits = 14695981039346656037u;

@@ -14,7 +14,8 @@ static const MPI_Aint kFar = (MPI_Aint)INT32_MAX + 4097;
 static int rank;
 
 static char* memory(void) {
-  char* at = mmap(NULL, (size_t)kFar + 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* at =
+      mmap(NULL, (size_t)kFar + 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (MAP_FAILED == at) {
     perror("wide: mmap");
     MPI_Abort(MPI_COMM_WORLD, 3);

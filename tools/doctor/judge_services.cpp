@@ -171,8 +171,9 @@ Findings judge_nodes(const Facts& facts) {
   }
   for (const auto& node : facts.manager.nodes)
     if (!node.silent.empty())
-      all.push_back({"node names", Health::bad, fmt::format("node {} is silent: {}", node.name, node.silent),
-                     "new jobs go without it: see whether its process is stopped, its machine off, or its link broken"});
+      all.push_back(
+          {"node names", Health::bad, fmt::format("node {} is silent: {}", node.name, node.silent),
+           "new jobs go without it: see whether its process is stopped, its machine off, or its link broken"});
   if (all.empty() && !facts.manager.nodes.empty())
     all.push_back({"node names", Health::well, fmt::format("{} registered", facts.manager.nodes.size()), ""});
   return all;

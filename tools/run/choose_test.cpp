@@ -167,7 +167,8 @@ TEST(Choose, the_runtime_of_a_sanitizer_stays_before_our_library) {
   EXPECT_EQ(preload_before("/l/a.so", "libasan.so.8"), "libasan.so.8:/l/a.so");
   EXPECT_EQ(preload_before("/l/a.so", "b.so /gcc/libtsan.so.2::c.so"), "/gcc/libtsan.so.2:/l/a.so:b.so:c.so");
   EXPECT_EQ(preload_before("/l/a.so", "/llvm/libclang_rt.asan-x86_64.so"), "/llvm/libclang_rt.asan-x86_64.so:/l/a.so");
-  EXPECT_EQ(preload_before("/l/a.so", "/libasan.so.8/b.so:libasan_tools.so"), "/l/a.so:/libasan.so.8/b.so:libasan_tools.so");
+  EXPECT_EQ(preload_before("/l/a.so", "/libasan.so.8/b.so:libasan_tools.so"),
+            "/l/a.so:/libasan.so.8/b.so:libasan_tools.so");
 }
 
 TEST(LinkedMpi, libraries_are_known_by_name) {

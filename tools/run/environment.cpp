@@ -78,11 +78,13 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
       variables.push_back("LD_PRELOAD=" + places.preload);
   }
   const auto preload = value_of(variables, "LD_PRELOAD").value_or("");
-  if (places.address_sanitizer && !preload.empty() && !is_sanitizer_runtime(preload.substr(0, preload.find_first_of(": ")))) {
+  if (places.address_sanitizer && !preload.empty() &&
+      !is_sanitizer_runtime(preload.substr(0, preload.find_first_of(": ")))) {
     if (auto* options = find(variables, kAsan); options != nullptr)
       *options = fmt::format("{}={}", kAsan, asan_options_with_ours(options->substr(kAsan.size() + 1)));
     else
-      result.set_unless_there(kAsan, asan_options_with_ours(""), "AddressSanitizer lets a library be loaded before its own");
+      result.set_unless_there(kAsan, asan_options_with_ours(""),
+                              "AddressSanitizer lets a library be loaded before its own");
   }
   if (!places.open_mpi.empty())
     for (const auto& [name, value] : component_parameters(places.libraries, places.open_mpi))

@@ -17,13 +17,13 @@ struct RunEnvironment {
 };
 
 struct RunPlaces {
-  std::string socket;     ///< The path of sharpd's socket; empty: there is none.
-  std::string libraries;  ///< The directory of libsharp_coll.so and openmpi/.
-  std::string open_mpi;   ///< The distribution's component directory; empty: the component is not used.
-  std::string preload;    ///< The interposed library; empty: it is not used.
+  std::string socket;              ///< The path of sharpd's socket; empty: there is none.
+  std::string libraries;           ///< The directory of libsharp_coll.so and openmpi/.
+  std::string open_mpi;            ///< The distribution's component directory; empty: the component is not used.
+  std::string preload;             ///< The interposed library; empty: it is not used.
   bool address_sanitizer = false;  ///< The program needs the shared runtime of AddressSanitizer.
-  bool tree = false;      ///< MPI's collectives should use the tree.
-  bool one_host = true;   ///< There is only one host, so a group of one host must be allowed.
+  bool tree = false;               ///< MPI's collectives should use the tree.
+  bool one_host = true;            ///< There is only one host, so a group of one host must be allowed.
 };
 RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited,
                                     const std::vector<std::string>& elsewhere);

@@ -46,8 +46,9 @@ TEST(RunEnvironment, AddressSanitizerIsToldThatOurLibraryMayComeFirst) {
   };
   const auto preloaded = environment({.preload = "/lib/a.so"}, {});
   EXPECT_THAT(preloaded.variables, Contains("ASAN_OPTIONS=verify_asan_link_order=0"));
-  EXPECT_THAT(preloaded.remarks, ElementsAre("ASAN_OPTIONS=verify_asan_link_order=0 is set for the program: AddressSanitizer "
-                                             "lets a library be loaded before its own"));
+  EXPECT_THAT(preloaded.remarks,
+              ElementsAre("ASAN_OPTIONS=verify_asan_link_order=0 is set for the program: AddressSanitizer "
+                          "lets a library be loaded before its own"));
   EXPECT_THAT(environment({.preload = "/lib/a.so"}, {"ASAN_OPTIONS=detect_leaks=0"}).variables,
               Contains("ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"));
   EXPECT_THAT(environment({.preload = "/lib/a.so"}, {"ASAN_OPTIONS=verify_asan_link_order=1"}).variables,

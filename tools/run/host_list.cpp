@@ -137,8 +137,8 @@ Result<std::vector<HostEntry>> parse_host_list(std::string_view text) {
 }
 
 std::vector<std::string> fabric_names(const std::vector<HostEntry>& hosts) {
-  constexpr std::size_t kShort =
-      50;  // The host's node has a longer name, and a fabric's names have at most 63 letters.
+  // The host's node has a longer name, and a fabric's names have at most 63 letters.
+  constexpr std::size_t kShort = 50;
   const auto fits = [](std::string_view name) {
     return name.size() <= kShort && std::ranges::all_of(name, is_letter_of_names);
   };

@@ -136,7 +136,8 @@ Result<> each_needed(const std::string& path, std::string_view ld_library_path, 
   return {};
 }
 
-bool needs_one(const std::string& path, std::string_view ld_library_path, std::initializer_list<std::string_view> begins) {
+bool needs_one(const std::string& path, std::string_view ld_library_path,
+               std::initializer_list<std::string_view> begins) {
   bool needs = false;
   const auto walked = each_needed(path, ld_library_path, [&](const std::string& name, const std::optional<File>&) {
     return needs = std::ranges::any_of(begins, [&](auto begin) { return name.starts_with(begin); });
@@ -144,7 +145,8 @@ bool needs_one(const std::string& path, std::string_view ld_library_path, std::i
   return walked && needs;
 }
 
-constexpr auto kSanitizers = {"libasan.so"sv, "libtsan.so"sv, "libubsan.so"sv, "liblsan.so"sv, "libhwasan.so"sv, "libclang_rt."sv};
+constexpr auto kSanitizers = {"libasan.so"sv, "libtsan.so"sv,   "libubsan.so"sv,
+                              "liblsan.so"sv, "libhwasan.so"sv, "libclang_rt."sv};
 
 }  // namespace
 

@@ -15,13 +15,13 @@ namespace sumac::tools {
 struct Program {
   std::string name;  ///< As its user typed it.
   std::optional<LinkedMpi> mpi;
-  bool is_static = false;        ///< It has no dynamic loader at all.
-  bool has_own_mpi = false;      ///< MPI_Init is a part of its own file.
-  bool ignores_preload = false;  ///< The loader runs it in secure mode: setuid, setgid or file capabilities.
-  bool is_sharp_client = false;  ///< It needs libsharp_coll.so.
+  bool is_static = false;          ///< It has no dynamic loader at all.
+  bool has_own_mpi = false;        ///< MPI_Init is a part of its own file.
+  bool ignores_preload = false;    ///< The loader runs it in secure mode: setuid, setgid or file capabilities.
+  bool is_sharp_client = false;    ///< It needs libsharp_coll.so.
   bool address_sanitizer = false;  ///< It needs a shared runtime of AddressSanitizer.
-  std::string foreign;           ///< "a 32-bit program" or "a program for another machine"; empty: it is like us.
-  std::string unclear;           ///< Why its MPI is not known, as the end of a sentence that begins with its name.
+  std::string foreign;             ///< "a 32-bit program" or "a program for another machine"; empty: it is like us.
+  std::string unclear;             ///< Why its MPI is not known, as the end of a sentence that begins with its name.
   bool operator==(const Program&) const = default;
 };
 

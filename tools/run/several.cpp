@@ -130,7 +130,8 @@ std::vector<std::string> mpirun_on(const SeveralHosts& several, std::vector<std:
     more.insert(more.end(), {"--mca", "plm_rsh_agent", several.launcher});
   for (const auto& variable : environment) {
     const auto name = variable.substr(0, variable.find('='));
-    const bool ours = is_our_variable(name) || name == "LD_LIBRARY_PATH" || (preload && (name == "LD_PRELOAD" || name == "ASAN_OPTIONS"));
+    const bool ours = is_our_variable(name) || name == "LD_LIBRARY_PATH" ||
+                      (preload && (name == "LD_PRELOAD" || name == "ASAN_OPTIONS"));
     if (ours && !exports(command, name)) more.insert(more.end(), {"-x", name});
   }
   return insert_behind(std::move(command), launcher, more);

@@ -6,7 +6,9 @@
 namespace sumac::python {
 namespace {
 
-std::size_t bytes_in(const sumac_blocks_t& blocks) { return static_cast<std::size_t>(sumac_block_count(&blocks, 0)) * blocks.unit; }
+std::size_t bytes_in(const sumac_blocks_t& blocks) {
+  return static_cast<std::size_t>(sumac_block_count(&blocks, 0)) * blocks.unit;
+}
 std::size_t offset_in(const sumac_blocks_t& blocks) {
   return static_cast<std::size_t>(sumac_block_displacement(&blocks, 0)) * blocks.unit;
 }

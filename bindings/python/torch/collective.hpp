@@ -44,7 +44,7 @@ struct Collective {
   c10d::OpType type;
   const char* title;
   std::shared_ptr<Ending> ending;
-  c10::ArrayRef<at::Tensor> shown;                        ///< The caller's tensors, for a profiler.
+  c10::ArrayRef<at::Tensor> shown;                                 ///< The caller's tensors, for a profiler.
   std::vector<std::int64_t> in_counts, in_at, out_counts, out_at;  ///< In units of `unit` bytes; empty: none.
   std::size_t unit = 0;
 

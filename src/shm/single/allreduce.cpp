@@ -85,8 +85,7 @@ Copied give_piece(Task& task, std::size_t at, std::size_t bytes) noexcept {
   const Group& group = *task.group;
   for (std::uint64_t i = 0; i + 1 < static_cast<std::uint64_t>(group.size()); ++i) {
     const int m = group.other(i);
-    const Copied copied =
-        write_into(task, m, told_by(task, m).out + at, out_bytes(*task.operation) + at, bytes);
+    const Copied copied = write_into(task, m, told_by(task, m).out + at, out_bytes(*task.operation) + at, bytes);
     if (copied != Copied::all) return copied;
   }
   return Copied::all;

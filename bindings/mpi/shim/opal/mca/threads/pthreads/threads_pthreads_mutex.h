@@ -30,9 +30,7 @@ static inline void opal_thread_internal_mutex_destroy(opal_thread_internal_mutex
 static inline int opal_thread_internal_cond_init(opal_thread_internal_cond_t* cond) {
   return pthread_cond_init(cond, NULL);
 }
-static inline void opal_thread_internal_cond_destroy(opal_thread_internal_cond_t* cond) {
-  pthread_cond_destroy(cond);
-}
+static inline void opal_thread_internal_cond_destroy(opal_thread_internal_cond_t* cond) { pthread_cond_destroy(cond); }
 static inline void opal_thread_internal_cond_wait(opal_thread_internal_cond_t* cond,
                                                   opal_thread_internal_mutex_t* lock) {
   pthread_cond_wait(cond, lock);
