@@ -21,7 +21,7 @@
 namespace sumac::python {
 namespace {
 
-class MemoryStore final : public Store {
+class MemoryStore : public Store {
  public:
   Result<> set(const std::string& key, const Bytes& value) override {
     const std::lock_guard guard(lock_);
@@ -33,6 +33,12 @@ class MemoryStore final : public Store {
     std::unique_lock guard(lock_);
     if (!changed_.wait_for(guard, at_most, [&] { return values_.contains(key); })) return std::nullopt;
     return values_[key];
+  }
+
+  /// A stranger who may read the store reads this.
+  std::map<std::string, Bytes> values() {
+    const std::lock_guard guard(lock_);
+    return values_;
   }
 
  private:
@@ -119,8 +125,7 @@ TEST(Exchange, GivesEachRankWhatItMayHave) {
 
 /// Runs `body` as some of the ranks of an exchange; returns what each returned.
 std::map<int, std::string> as_some(const std::vector<int>& come, int size, Duration within,
-                                   const std::function<std::string(Exchange&)>& body) {
-  MemoryStore store;
+                                   const std::function<std::string(Exchange&)>& body, MemoryStore& store) {
   std::mutex lock;
   std::map<int, std::string> texts;
   std::vector<std::thread> threads;
@@ -133,6 +138,12 @@ std::map<int, std::string> as_some(const std::vector<int>& come, int size, Durat
     });
   for (auto& thread : threads) thread.join();
   return texts;
+}
+
+std::map<int, std::string> as_some(const std::vector<int>& come, int size, Duration within,
+                                   const std::function<std::string(Exchange&)>& body) {
+  MemoryStore store;
+  return as_some(come, size, within, body, store);
 }
 
 TEST(Exchange, EndsForAllRanksWhenOneGivesUp) {
@@ -171,6 +182,54 @@ TEST(Exchange, NamesRanksThatDoNotComeAndWaitsOnlyOnce) {
   });
   for (const auto& [rank, text] : texts)
     EXPECT_NE(text.find("waiting for ranks 1, 2 to join: not there within 60 ms"), std::string::npos) << text;
+}
+
+/// Each rank's, as long as a key of a group.
+std::string secret_of(int rank) { return fmt::format("the secret of {:03}", rank); }
+
+std::string exchange_secrets(Exchange& exchange) {
+  if (auto agreed = exchange.agree_on_key(); !agreed) return agreed.error().context;
+  const auto all = exchange.allgather(bytes_of_text(secret_of(exchange.rank())));
+  if (!all) return all.error().context;
+  for (int rank = 0; rank < exchange.size(); ++rank)
+    if (text_of((*all)[static_cast<std::size_t>(rank)]) != secret_of(rank)) return "another value";
+  return "";
+}
+
+TEST(Exchange, WhoReadsTheStoreLearnsNothingAfterTheRanksHaveAgreedOnAKey) {
+  MemoryStore store;
+  const auto texts = as_some({0, 1, 2}, 3, Seconds{60}, exchange_secrets, store);
+  for (const auto& [rank, text] : texts) EXPECT_EQ(text, "") << rank;
+  const auto values = store.values();
+  EXPECT_EQ(values.size(), 3u + 1u + 3u) << "public keys, the sealed key, values";
+  for (const auto& [name, value] : values)
+    EXPECT_EQ(text_of(value).find("secret of"), std::string::npos) << name << ": " << text_of(value);
+}
+
+/// Changes one bit of each value whose name ends so.
+class ChangingStore final : public MemoryStore {
+ public:
+  explicit ChangingStore(std::string which) : which_(std::move(which)) {}
+  Result<> set(const std::string& key, const Bytes& value) override {
+    Bytes changed = value;
+    if (key.ends_with(which_) && !changed.empty()) changed.back() ^= 1;
+    return MemoryStore::set(key, changed);
+  }
+
+ private:
+  std::string which_;
+};
+
+TEST(Exchange, AValueThatSomebodyElseChangedIsRefused) {
+  const struct {
+    const char *name, *text;
+  } rows[] = {{"sumac/1/0", "rank 0 gave this rank no key"},
+              {"sumac/2/1", "the store's value of rank 1 is not what that rank wrote"}};
+  for (const auto& row : rows) {
+    ChangingStore store(row.name);
+    const auto texts = as_some({0, 1, 2}, 3, Seconds{60}, exchange_secrets, store);
+    EXPECT_NE(texts.at(2).find(row.text), std::string::npos) << row.name << ": " << texts.at(2);
+  }
 }
 
 TEST(Words, OfOthersAreMadePrintableAndCut) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/hmac.hpp"
+#include "base/key_agreement.hpp"
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/words.hpp"
@@ -32,11 +34,70 @@ std::string own_host() {
   return ::gethostname(name, sizeof name - 1) == 0 ? printable(name) : "?";
 }
 
+/// The key of the value of this name, which is written once.
+Result<SealKey> key_of(const SealKey& all, const std::string& name) {
+  SealKey key{};
+  if (!hmac_sha256(all, std::as_bytes(std::span(name)), key))
+    return fail(Errc::unsupported, "libcrypto.so.3 made no key for a value of the store");
+  return key;
+}
+
+Result<PublicKey> public_key_of(const Bytes& bytes, int rank) {
+  PublicKey key;
+  if (bytes.size() != key.size()) return fail(Errc::invalid, "rank {} sent no public key; {}", rank, kOtherJob);
+  std::copy(bytes.begin(), bytes.end(), key.begin());
+  return key;
+}
+
+/// The ranks' key, sealed for each rank in turn with the key that it shares with rank 0.
+Result<Bytes> sealed_for_each(const SealKey& key, const OwnKeys& own, const std::vector<Bytes>& shown) {
+  Bytes all;
+  for (std::size_t rank = 1; rank < shown.size(); ++rank) {
+    const auto theirs = public_key_of(shown[rank], static_cast<int>(rank));
+    if (!theirs) return tl::unexpected(theirs.error());
+    auto shared = own.with(*theirs);
+    if (!shared) return within(fmt::format("the public key of rank {}", rank), shared.error());
+    auto sealed = seal(*shared, key);
+    wipe(*shared);
+    if (!sealed) return tl::unexpected(sealed.error());
+    all.insert(all.end(), sealed->begin(), sealed->end());
+  }
+  return all;
+}
+
+/// The reverse at `rank`.
+Result<SealKey> opened_for(int rank, const Bytes& all, const OwnKeys& own, const std::vector<Bytes>& shown) {
+  const auto first = public_key_of(shown.front(), 0);
+  if (!first) return tl::unexpected(first.error());
+  auto shared = own.with(*first);
+  if (!shared) return within("the public key of rank 0", shared.error());
+  constexpr std::size_t kEach = sizeof(SealKey) + kSealBytes;
+  std::optional<Bytes> opened;
+  if (all.size() == kEach * (shown.size() - 1))
+    opened = open_sealed(*shared, std::span(all).subspan(kEach * (static_cast<std::size_t>(rank) - 1), kEach));
+  wipe(*shared);
+  if (!opened) return fail(Errc::invalid, "rank 0 gave this rank no key; {}", kOtherJob);
+  SealKey key{};
+  std::copy(opened->begin(), opened->end(), key.begin());
+  ::explicit_bzero(opened->data(), opened->size());
+  return key;
+}
+
+Result<SealKey> draw_key() {
+  SealKey key{};
+  for (std::size_t at = 0; at < key.size(); at += sizeof(Secret)) {
+    const auto part = draw_secret();
+    if (!part) return tl::unexpected(part.error());
+    std::copy(part->begin(), part->end(), key.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return key;
+}
+
 }  // namespace
 
 Exchange::Exchange(Store& store, int rank, int size, Duration within)
-    : Exchange(std::make_shared<Shared>(Shared{store, rank, within, deadline_after(monotonic_now(), within)}), rank,
-               size, "sumac") {}
+    : Exchange(std::make_shared<Shared>(store, rank, within, deadline_after(monotonic_now(), within)), rank, size,
+               "sumac") {}
 
 std::string Exchange::next_use() { return fmt::format("{}/{}/", place_, uses_++); }
 
@@ -93,18 +154,38 @@ Error Exchange::too_late(const std::string& use) {
 
 Result<> Exchange::put(const std::string& use, const Bytes& own) {
   if (shared_->failed) return tl::unexpected(*shared_->failed);
-  if (auto done = shared_->store.set(use + std::to_string(rank_), own); !done)
-    return tl::unexpected(give_up(done.error()));
+  const std::string name = use + std::to_string(rank_);
+  Result<Bytes> value = own;
+  if (shared_->key) {
+    auto key = key_of(*shared_->key, name);
+    value = key ? seal(*key, own) : tl::unexpected(key.error());
+    if (key) wipe(*key);
+  }
+  if (!value) return tl::unexpected(give_up(value.error()));
+  if (auto done = shared_->store.set(name, *value); !done) return tl::unexpected(give_up(done.error()));
   return {};
+}
+
+Result<Bytes> Exchange::opened(const std::string& name, int rank, Bytes value) {
+  if (!shared_->key) return value;
+  auto key = key_of(*shared_->key, name);
+  if (!key) return tl::unexpected(give_up(key.error()));
+  auto opened = open_sealed(*key, value);
+  wipe(*key);
+  if (!opened)
+    return tl::unexpected(give_up(
+        fail(Errc::invalid, "the store's value of rank {} is not what that rank wrote; {}", rank, kOtherJob).value()));
+  return *std::move(opened);
 }
 
 Result<Bytes> Exchange::take(const std::string& use, int rank) {
   if (shared_->failed) return tl::unexpected(*shared_->failed);
+  const std::string name = use + std::to_string(rank);
   for (Duration wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
-    auto got = shared_->store.get(use + std::to_string(rank), std::min(wait, std::max<Duration>(left(), Millis{1})));
+    auto got = shared_->store.get(name, std::min(wait, std::max<Duration>(left(), Millis{1})));
     if (!got)
       return tl::unexpected(give_up(within(fmt::format("waiting for rank {} to join", rank), got.error()).value()));
-    if (*got) return std::move(**got);
+    if (*got) return opened(name, rank, std::move(**got));
     if (auto others = check_others(); !others) return tl::unexpected(others.error());
     if (left() <= Duration{0}) return tl::unexpected(give_up(too_late(use)));
   }
@@ -125,6 +206,27 @@ Result<std::vector<Bytes>> Exchange::take_all(const std::string& use, const Byte
 }
 
 Exchange Exchange::among(int size, int my_index) { return {shared_, my_index, size, next_use() + "among"}; }
+
+Result<> Exchange::agree_on_key() {
+  if (shared_->failed) return tl::unexpected(*shared_->failed);
+  const auto own = OwnKeys::draw();
+  if (!own) return tl::unexpected(give_up(own.error()));
+  const auto shown = allgather({own->shown().begin(), own->shown().end()});
+  if (!shown) return tl::unexpected(shown.error());
+  auto key = rank_ == 0 ? draw_key() : Result<SealKey>();
+  Result<Bytes> sealed;
+  if (rank_ == 0) {
+    sealed = key ? sealed_for_each(*key, *own, *shown) : tl::unexpected(key.error());
+    if (!sealed) return tl::unexpected(give_up(sealed.error()));
+  }
+  const auto told = bcast(0, *sealed);
+  if (!told) return tl::unexpected(told.error());
+  if (rank_ != 0) key = opened_for(rank_, *told, *own, *shown);
+  if (!key) return tl::unexpected(give_up(key.error()));
+  shared_->key = *key;
+  wipe(*key);
+  return {};
+}
 
 Result<std::vector<Bytes>> Exchange::allgather(const Bytes& own) {
   const std::string use = next_use();

@@ -12,6 +12,8 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/sealed.hpp"
+#include "base/secret.hpp"
 
 namespace sumac::python {
 
@@ -58,6 +60,9 @@ class Exchange {
   /// Ends the exchange at all ranks: those that wait read this rank's reason. Returns why it ended, which is an earlier
   /// reason if there is one.
   Error give_up(const Error& why);
+  /// Collective over all ranks. From here on nobody who reads the store learns what the ranks give each other, and nobody
+  /// who writes to it can change that unnoticed.
+  Result<> agree_on_key();
   /// For a rank that waits for something else than the exchange: returns an error if this is over for any reason.
   Result<> check();
 
@@ -68,12 +73,17 @@ class Exchange {
     Duration within;
     Time deadline;
     std::optional<Error> failed{};
+    std::optional<SealKey> key{};  ///< Set: each value is sealed with a key of its own, which follows from this one.
+    ~Shared() {
+      if (key) wipe(*key);
+    }
   };
   Exchange(std::shared_ptr<Shared> shared, int rank, int size, std::string place)
       : shared_(std::move(shared)), rank_(rank), size_(size), place_(std::move(place)) {}
   std::string next_use();
   Result<> put(const std::string& use, const Bytes& own);
   Result<Bytes> take(const std::string& use, int rank);
+  Result<Bytes> opened(const std::string& name, int rank, Bytes value);
   Result<std::vector<Bytes>> take_all(const std::string& use, const Bytes& own);
   Result<> check_others();
   Error too_late(const std::string& use);

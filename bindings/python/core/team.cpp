@@ -82,6 +82,9 @@ Result<std::shared_ptr<Team>> Team::make(Store& store, int rank, int size, TeamS
   std::shared_ptr<Team> team(new Team(std::move(*members), std::move(settings)));
   team->forks_ = forks();
   if (size == 1) return team;
+  // Between hosts go keys: those of the job and of its groups.
+  if (team->members_.hosts > 1)
+    if (auto agreed = exchange.agree_on_key(); !agreed) return tl::unexpected(agreed.error());
   // The others must not wait for a rank that has failed.
   if (auto built = team->build(exchange); !built) {
     (void)exchange.give_up(built.error());

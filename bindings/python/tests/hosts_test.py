@@ -304,6 +304,15 @@ def again(rank, size, folder):
         dist.destroy_process_group()
 
 
+def read_by_others(rank, size, folder):
+    """FileStore's file is readable for all users of the machine."""
+    ranks.init("sumac", rank, size, folder)
+    dist.barrier()
+    kept = (folder / "store").read_bytes()
+    assert b"sumac/" in kept
+    assert b"SP2p" not in kept, "an introduction of src/p2p, which has a key, stands in the store as it is"
+
+
 def dies(rank, size, folder, culprit):
     ranks.init("sumac", rank, size, folder)
     dist.all_reduce(torch.ones(4))
@@ -349,6 +358,9 @@ class Works(unittest.TestCase):
 
     def test_a_store_that_outlives_its_groups(self):
         self.each_placement(again)
+
+    def test_a_store_that_others_read_has_no_key(self):
+        self.each_placement(read_by_others)
 
     def test_ddp_has_the_losses_of_one_host(self):
         there = ranks.values(self, on_hosts(torch_test.ddp, "ab"), 2, "sumac")
