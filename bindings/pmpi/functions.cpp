@@ -129,6 +129,9 @@ void fill() {
 #undef SUMAC_PMPI_TAKE
   take(optional.Comm_revoke, "PMPIX_Comm_revoke");
   take(optional.Comm_is_revoked, "PMPIX_Comm_is_revoked");
+  take(optional.Request_get_status_all, "PMPI_Request_get_status_all");
+  take(optional.Request_get_status_any, "PMPI_Request_get_status_any");
+  take(optional.Request_get_status_some, "PMPI_Request_get_status_some");
 #if defined(OPEN_MPI)
 #define SUMAC_PMPI_TAKE(name) \
   if (mpi.name == nullptr) take(mpi.name, "PMPIX_" #name);

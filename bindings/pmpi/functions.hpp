@@ -82,11 +82,14 @@ namespace sumac::pmpi {
   SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)  \
   SUMAC_PMPI_LIFE(X)
 
-/// Functions that an MPI may lack and that its mpi.h does not declare: a communicator is revoked (User-Level Failure
-/// Mitigation). Null: it lacks them.
+/// Functions that an MPI may lack and that the mpi.h of this ABI need not declare: a communicator is revoked (User-Level
+/// Failure Mitigation), and MPI 4.1's looks at several requests. Null: it lacks them.
 struct Optional {
   int (*Comm_revoke)(MPI_Comm) = nullptr;
   int (*Comm_is_revoked)(MPI_Comm, int*) = nullptr;
+  int (*Request_get_status_all)(int, const MPI_Request*, int*, MPI_Status*) = nullptr;
+  int (*Request_get_status_any)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
+  int (*Request_get_status_some)(int, const MPI_Request*, int*, int*, MPI_Status*) = nullptr;
 };
 
 struct Functions {

@@ -1,4 +1,4 @@
-// The functions that complete, start and free requests. While nothing of ours is under way they are the MPI's own; while
+// The functions that complete, look at, start and free requests. While nothing of ours is under way they are the MPI's own; while
 // something is, a wait is a loop of tests that also moves our operations, and once nothing of ours is left the MPI's own
 // function finishes it.
 //
@@ -86,6 +86,7 @@ class Requests {
   int count() const { return count_; }
   /// The array without any persistent collective, for the MPI's tests.
   MPI_Request* shown() { return shown_.empty() ? theirs_ : shown_.data(); }
+  const MPI_Request* shown() const { return shown_.empty() ? theirs_ : shown_.data(); }
   /// The array without ours, for the MPI's waits.
   MPI_Request* shown_to_wait() {
     for (std::size_t i = 0; i < shown_.size(); ++i)
@@ -356,6 +357,59 @@ int get_status(MPI_Request request, int* flag, MPI_Status* status) {
   return MPI_SUCCESS;
 }
 
+// MPI 4.1's looks at several requests, which complete none of them.
+
+/// As the constructor of Requests wants them; what it writes back is unchanged.
+std::vector<MPI_Request> copy_of(int count, const MPI_Request* array) { return {array, array + std::max(count, 0)}; }
+
+int get_status_all(int count, const MPI_Request* array, int* flag, MPI_Status* statuses) {
+  auto copied = copy_of(count, array);
+  const Requests requests(count, copied.data());
+  advance();
+  if (requests.any_pending()) {
+    *flag = 0;
+    drive(nullptr);
+    return MPI_SUCCESS;
+  }
+  // The MPI sees MPI_REQUEST_NULL in place of a persistent collective, and an empty status is what that has too.
+  return optional.Request_get_status_all(count, requests.shown(), flag, statuses);
+}
+
+int get_status_any(int count, const MPI_Request* array, int* index, int* flag, MPI_Status* status) {
+  auto copied = copy_of(count, array);
+  const Requests requests(count, copied.data());
+  advance();
+  if (const int ready = requests.ready_from(0); ready >= 0) {
+    *index = ready;
+    *flag = 1;
+    clear(status);
+    return MPI_SUCCESS;
+  }
+  const int rc = optional.Request_get_status_any(count, requests.shown(), index, flag, status);
+  if (rc != MPI_SUCCESS || *flag == 0 || *index != MPI_UNDEFINED || !requests.any_active()) return rc;
+  *flag = 0;
+  drive(nullptr);  // The MPI finds nothing to do in its part.
+  return MPI_SUCCESS;
+}
+
+int get_status_some(int count, const MPI_Request* array, int* done, int* indices, MPI_Status* statuses) {
+  auto copied = copy_of(count, array);
+  const Requests requests(count, copied.data());
+  advance();
+  const int rc = optional.Request_get_status_some(count, requests.shown(), done, indices, statuses);
+  if (rc != MPI_SUCCESS || !requests.any_active()) return rc;
+  if (*done == MPI_UNDEFINED) {
+    drive(nullptr);  // The MPI finds nothing to do in its part.
+    *done = 0;
+  }
+  for (int i = requests.ready_from(0); i >= 0; i = requests.ready_from(i + 1)) {
+    indices[*done] = i;
+    clear(status_at(statuses, *done));
+    ++*done;
+  }
+  return MPI_SUCCESS;
+}
+
 }  // namespace
 }  // namespace sumac::pmpi
 
@@ -386,3 +440,25 @@ SUMAC_PMPI_REQUESTS(Startall, (int count, MPI_Request* requests), (count, reques
 SUMAC_PMPI_REQUESTS(Request_free, (MPI_Request * request), (request), free_one)
 SUMAC_PMPI_REQUESTS(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status), (request, flag, status),
                     get_status)
+
+/// An MPI of an earlier version has no such function, and then no program calls it.
+// clang-format off
+#define SUMAC_PMPI_LOOKS(name, parameters, arguments, ours)                                        \
+  static int do_##name parameters {                                                                \
+    if (sumac::pmpi::optional.name == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;               \
+    if (!sumac::pmpi::concerns_us()) [[likely]]                                                    \
+      return sumac::pmpi::optional.name arguments;                                                 \
+    return sumac::pmpi::ours arguments;                                                            \
+  }                                                                                                \
+  SUMAC_PMPI_EXPORT int PMPI_##name parameters { SUMAC_PMPI_FIND(); return do_##name arguments; }  \
+  SUMAC_PMPI_EXPORT int MPI_##name parameters { SUMAC_PMPI_FIND(); return do_##name arguments; }
+// clang-format on
+
+SUMAC_PMPI_LOOKS(Request_get_status_all, (int count, const MPI_Request* requests, int* flag, MPI_Status* statuses),
+                 (count, requests, flag, statuses), get_status_all)
+SUMAC_PMPI_LOOKS(Request_get_status_any,
+                 (int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status),
+                 (count, requests, index, flag, status), get_status_any)
+SUMAC_PMPI_LOOKS(Request_get_status_some,
+                 (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                 (count, requests, done, indices, statuses), get_status_some)
