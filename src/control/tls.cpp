@@ -15,6 +15,7 @@
 
 #include "base/fd.hpp"
 #include "control/openssl.hpp"
+#include "control/pki.hpp"
 
 namespace sumac::control {
 namespace {
@@ -212,6 +213,12 @@ Result<std::shared_ptr<Tls>> Tls::of_environment() {
   auto read = Tls::read(*resolved, std::nullopt, "");
   if (!read) return within("the SUMAC_TLS_ variables", read.error());
   return std::shared_ptr<Tls>(new Tls(*std::move(resolved), std::move(read->first), std::move(read->second)));
+}
+
+std::optional<std::time_t> Tls::end() const {
+  const std::lock_guard lock(mutex_);
+  const auto when = validity_of(texts_.cert);
+  return when ? std::optional(when->until) : std::nullopt;
 }
 
 std::shared_ptr<grpc::ServerCredentials> Tls::for_server() const {

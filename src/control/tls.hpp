@@ -4,6 +4,7 @@
 // remedy. The identity of the other side is checked at each connection.
 #include <grpcpp/grpcpp.h>
 
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,8 @@ class Tls {
   std::shared_ptr<grpc::ChannelCredentials> for_client();
 
   const Identity& self() const noexcept { return self_; }
+  /// When the certificate that is in force ends.
+  std::optional<std::time_t> end() const;
 
  private:
   struct Texts {
@@ -47,7 +50,7 @@ class Tls {
                                                  std::string_view name);
 
   TlsFiles files_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Texts texts_;
   Identity self_;
 };

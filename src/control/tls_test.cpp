@@ -52,7 +52,9 @@ TEST(Identity, a_certificate_for_a_request_is_of_its_key_and_of_the_name_that_th
   ASSERT_TRUE(certificate) << certificate.error().context;
   EXPECT_EQ(view_certificate(*certificate).value().who, "node node-b");
   const TlsFiles files{pki.path + "/ca.crt", pki.file("r.crt", *certificate), pki.file("r.key", asked.key)};
-  EXPECT_TRUE(Tls::load(files, CertRole::node, "node-b"));
+  const auto loaded = Tls::load(files, CertRole::node, "node-b");
+  ASSERT_TRUE(loaded) << loaded.error().context;
+  EXPECT_EQ((*loaded)->end(), when.until);
   EXPECT_FALSE(Tls::load(files, CertRole::host, "b"));
 
   const auto other = make_request({CertRole::host, "b"}).value();

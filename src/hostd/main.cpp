@@ -70,9 +70,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     return fail(Errc::invalid, "--devices: at most {} letters", wire::kDevicesMax - 1);
   if (std::ranges::any_of(config.devices, wire::is_control))
     return fail(Errc::invalid, "--devices: names with commas between, and no control characters");
-  auto metrics = metrics::Exporter::start(
-      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token, &log},
-      [&wake] { wake->set(); });
+  auto metrics =
+      metrics::Exporter::start({config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token,
+                                [tls = *tls] { return tls ? tls->end() : std::nullopt; }, &log},
+                               [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
   auto sockets = net::HostServer::listen(config.socket, config.clients_max);
   if (!sockets) return tl::unexpected(sockets.error());

@@ -158,9 +158,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   if (!tls) return tl::unexpected(tls.error());
   if (auto legal = control::check_endpoints(config.listen, config.allow_insecure, tls->get()); !legal)
     return within("--listen", legal.error());
-  auto metrics = metrics::Exporter::start(
-      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token, &log},
-      [&wake] { wake->set(); });
+  auto metrics =
+      metrics::Exporter::start({config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token,
+                                [tls = *tls] { return tls ? tls->end() : std::nullopt; }, &log},
+                               [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
   auto page = page::Page::start(
       {config.page_listen, config.page_cert, config.page_key, std::string(control::version_text()), &log},

@@ -1,6 +1,7 @@
 #include "metrics/exporter.hpp"
 
 #include "http/host.hpp"
+#include "metrics/process.hpp"
 
 namespace sumac::metrics {
 
@@ -14,8 +15,8 @@ Result<std::unique_ptr<Exporter>> Exporter::start(const Options& options, std::f
                                         .token = options.token,
                                         .log = options.log});
   if (!listener) return tl::unexpected(listener.error());
-  std::unique_ptr<Exporter> exporter(
-      new Exporter(listener->token, listener->address.starts_with("unix:"), std::move(wake), limits.loop));
+  std::unique_ptr<Exporter> exporter(new Exporter(listener->token, listener->address.starts_with("unix:"),
+                                                  std::move(wake), limits.loop, options.certificate_end));
   auto server =
       http::Server::start(*std::move(listener), "metrics",
                           [raw = exporter.get()](const http::Request& request) { return raw->respond(request); },
@@ -48,7 +49,18 @@ http::Response Exporter::respond(const http::Request& request) {
     return {.status = 404, .body = "There is only GET /metrics here.\n"};
   auto page = ask();
   if (!page) return {.status = 503, .body = "The daemon is ending, or its loop stands still.\n"};
-  return {.type = kContentType, .body = *std::move(page)};
+  return {.type = kContentType, .body = *std::move(page) + about_process()};
+}
+
+/// Writes what needs nothing of the loop.
+std::string Exporter::about_process() const {
+  Page page;
+  page.gauge("sumac_certificate_end_seconds",
+             "When this daemon's certificate for other daemons ends, in seconds since 1970; absent without one.");
+  if (const auto end = certificate_end_ ? certificate_end_() : std::nullopt)
+    page.value(static_cast<std::uint64_t>(*end));
+  add_process(page);
+  return page.text();
 }
 
 /// Waits for the loop's page; called by the server's thread.

@@ -3,6 +3,7 @@
 // request wakes the loop and waits for the page that it fills.
 #include <atomic>
 #include <condition_variable>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,9 +19,11 @@ namespace sumac::metrics {
 
 /// The daemons' options of the same names.
 struct Options {
-  std::string listen;           ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
-  std::string cert{}, key{};    ///< PEM files of the server's certificate (with its chain) and its private key.
-  std::string token{};          ///< A file: clients must send its text as their bearer token.
+  std::string listen;         ///< "127.0.0.1:9500", "[::1]:9500", "unix:PATH"; empty: no metrics.
+  std::string cert{}, key{};  ///< PEM files of the server's certificate (with its chain) and its private key.
+  std::string token{};        ///< A file: clients must send its text as their bearer token.
+  /// When the daemon's certificate for its own connections ends, if it has one. Called by the server's thread.
+  std::function<std::optional<std::time_t>()> certificate_end{};
   const Logger* log = nullptr;  ///< As in http::ListenOptions; it also says where the metrics are.
 };
 
@@ -47,15 +50,22 @@ class Exporter {
   const std::string& address() const noexcept { return server_->address(); }
 
  private:
-  Exporter(std::string token, bool is_unix, std::function<void()> wake, Duration loop)
-      : token_(std::move(token)), is_unix_(is_unix), wake_(std::move(wake)), loop_(loop) {}
+  Exporter(std::string token, bool is_unix, std::function<void()> wake, Duration loop,
+           std::function<std::optional<std::time_t>()> certificate_end)
+      : token_(std::move(token)),
+        is_unix_(is_unix),
+        wake_(std::move(wake)),
+        loop_(loop),
+        certificate_end_(std::move(certificate_end)) {}
   http::Response respond(const http::Request& request);
   std::optional<std::string> ask();
+  std::string about_process() const;
 
   std::string token_;
   bool is_unix_;
   std::function<void()> wake_;
   Duration loop_;
+  std::function<std::optional<std::time_t>()> certificate_end_;
 
   std::mutex mutex_;
   std::condition_variable answered_;

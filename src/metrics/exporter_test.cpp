@@ -95,7 +95,7 @@ TEST(Exporter, each_request_gets_a_page_of_its_own) {
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
     EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
     EXPECT_THAT(answer, HasSubstr("\r\n\r\n# HELP sumac_pages_total Pages so far.\n"));
-    EXPECT_THAT(answer, testing::EndsWith("sumac_pages_total " + std::to_string(i) + "\n"));
+    EXPECT_THAT(answer, HasSubstr("\nsumac_pages_total " + std::to_string(i) + "\n"));
   }
 }
 
@@ -237,6 +237,16 @@ TEST(Exporter, other_machines_come_by_tls_with_the_token) {
   EXPECT_EQ(get_by_tls(loop.port(), other.path + "/ca.crt", bearer), "no handshake");
   EXPECT_THAT(get(loop.port(), "GET /metrics HTTP/1.1\r\n" + bearer + "\r\n"), testing::Not(HasSubstr("sumac_pages")));
   EXPECT_THAT(get_by_tls(loop.port(), files.ca, bearer), HasSubstr("sumac_pages_total 2\n"));
+}
+
+TEST(Exporter, says_when_the_certificate_ends_and_what_the_process_uses) {
+  std::optional<std::time_t> end;
+  Loop loop({.listen = "127.0.0.1:0", .certificate_end = [&end] { return end; }});
+  EXPECT_THAT(get(loop.port(), kRequest), testing::Not(HasSubstr("\nsumac_certificate_end_seconds ")));
+  end = 1234567890;
+  const auto page = get(loop.port(), kRequest);
+  EXPECT_THAT(page, HasSubstr("\nsumac_certificate_end_seconds 1234567890\n"));
+  EXPECT_THAT(page, HasSubstr("\nprocess_resident_memory_bytes "));
 }
 
 TEST(Exporter, a_key_that_can_not_be_used_is_told_with_its_option) {

@@ -71,6 +71,11 @@ Page& Page::value(std::uint64_t number, Labels labels) {
   return *this;
 }
 
+Page& Page::seconds(double number, Labels labels) {
+  line("", labels, "", fmt::format("{:.2f}", number));
+  return *this;
+}
+
 Page& Page::value(const Log2Histogram& times, Labels labels) {
   std::uint64_t below = 0;
   for (std::size_t i = 0; i <= kLastBound; ++i) {

@@ -24,6 +24,7 @@ class Page {
   Page& histogram(std::string_view name, std::string_view help) { return begin(name, help, "histogram"); }
 
   Page& value(std::uint64_t number, Labels labels = {});
+  Page& seconds(double number, Labels labels = {});
   /// Seconds, in buckets from about 1 us to about 9 s.
   Page& value(const Log2Histogram& times, Labels labels = {});
 

@@ -108,9 +108,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   auto publish = address_to_publish(config, *signals, log);
   if (!publish && publish.error().code == Errc::interrupted) return {};
   if (!publish) return tl::unexpected(publish.error());
-  auto metrics = metrics::Exporter::start(
-      {config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token, &log},
-      [&wake] { wake->set(); });
+  auto metrics =
+      metrics::Exporter::start({config.metrics_listen, config.metrics_cert, config.metrics_key, config.metrics_token,
+                                [tls = *tls] { return tls ? tls->end() : std::nullopt; }, &log},
+                               [&wake] { wake->set(); });
   if (!metrics) return tl::unexpected(metrics.error());
 
   const auto processors = parse_processors(config.pin);

@@ -124,7 +124,7 @@ class Daemons(unittest.TestCase):
         self.assertEqual(self.house.numbers("sharpd")["sumac_host_offences_total"], before + 1)
 
     def test_every_metric_is_documented_with_its_type_and_its_help(self):
-        rows = re.findall(r"^\| `(sumac_\w+)` \| (\w+) \| (.*?) \|$", (ROOT / "docs" / "metrics.md").read_text(), re.MULTILINE)
+        rows = re.findall(r"^\| `((?:sumac|process)_\w+)` \| (\w+) \| (.*?) \|$", (ROOT / "docs" / "metrics.md").read_text(), re.MULTILINE)
         served = {}
         for program in ("sharp_am", "sharp_an", "sharpd"):
             served.update(parse(self.house.get(program))[1])
@@ -154,7 +154,7 @@ class Daemons(unittest.TestCase):
                 self.assertEqual(self.promtool("check", "metrics", text=self.house.get(program)), "")
 
     def test_promtool_finds_no_fault_in_rules_and_example(self):
-        self.assertIn("7 rules found", self.promtool("check", "rules", "alerts.yml"))
+        self.assertIn("8 rules found", self.promtool("check", "rules", "alerts.yml"))
         self.assertIn("SUCCESS", self.promtool("test", "rules", "alerts_test.yml"))
         self.promtool("check", "config", "--syntax-only", "prometheus.yml")
 
