@@ -14,7 +14,8 @@ CASES: list[Case] = [
          kin="sharp_an and sharpd; a daemon's last error was on stderr only, and is in the log file too"),
     Case("O11 a job goes on when its sharpd comes back while nodes still hold it", tests=r"^(manager|proto|daemons)_test$|^badinput\.deaths$", kin="a sharpd that was started again: goes on too"),
     Case("O12 a sharpd whose host the fabric lacks says so, and its metric and doctor's row too", tests=r"^(manager|hostd)_test$|^badinput\.deaths$", kin="a fabric file that is read again: it learns that, in both directions"),
-    Case("O16 alerts say what is so, and there are rules for a lost tree and missing sharpds", tests=r"^metrics\.daemons$", kin=""),
+    Case("O16 alerts say what is so, with rules for a lost tree, missing sharpds and a certificate's end; each daemon tells of its process",
+         tests=r"^(metrics\.daemons|metrics_test\.Exporter\.says_when_the_certificate_ends_and_what_the_process_uses|metrics_test\.Process\..*)$", kin=""),
     Case("O18 the state directory stays small, and its errors name the file", tests=r"^manager_test$", kin="put, remove and trees share the way"),
     Case("O19 a job's age survives the manager's restart, and its holder names Slurm's job", tests=r"^(manager|hostd)_test$", kin=""),
 ]
