@@ -49,6 +49,13 @@ class WithTheTree(unittest.TestCase):
         # Only few calls are not for the tree (those with Fortran's and C's other types).
         self.assertGreater(done.tally["tree"], 0.9 * done.tally["all"], done.text)
 
+    def test_no_pair_of_c_or_fortran_is_left_to_the_next_module(self):
+        done = run_tree(4, "pairs")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("pairs: 48 right on 4 ranks", done.out)
+        self.assertEqual(done.tally["tree"], 48, done.text)
+        self.assertEqual(done.tally["next"], 0, done.text)
+
     def test_a_barrier_that_waits_drives_mpi(self):
         done = run_tree(3, "isend_barrier")
         self.assertEqual(done.code, 0, done.text)

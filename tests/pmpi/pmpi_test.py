@@ -53,6 +53,12 @@ class EachMpi(unittest.TestCase):
                 # 180 sums, persistent sums, broadcasts and barriers, one barrier at the beginning, one sum at the end.
                 self.assertIn("shared memory 722 (barrier 181, allreduce 361, bcast 180)", done.err, done.text)
 
+    def test_no_pair_of_c_or_fortran_is_left_to_the_mpi(self):
+        for mpi in self.each():
+            done = mpi.run(3, mpi.compile("pairs", "mpicc", MPI_PROGRAMS / "pairs.c"))
+            self.right(done, "pairs: 48 right on 3 ranks")
+            self.assertRegex(done.err, r"sumac: collectives: shared memory 48 \(allreduce 48\)\n", done.text)
+
     def test_random_collectives_give_what_they_must(self):
         for mpi, ranks, cases in [(mpis.OPENMPI, 2, 300), (mpis.OPENMPI, 3, 300), (mpis.OPENMPI, 5, 100), (mpis.MPICH, 2, 300)]:
             if mpi not in mpis.ALL:
