@@ -1,7 +1,7 @@
 #pragma once
-// HMAC-SHA-256 of libcrypto (OpenSSL 3). The client library is loaded into programs that may bring another OpenSSL, or
-// none. So libcrypto is loaded on first use, its symbols stay out of the program's namespace, and it works in a context
-// of its own, so that the program's OpenSSL settings stay unchanged (docs/adr/0050).
+// HMAC with the SHA-256 of libcrypto (OpenSSL 3). The client library is loaded into programs that may bring another OpenSSL,
+// or none. So libcrypto is loaded on first use, its symbols stay out of the program's namespace, and nothing of it is used that
+// reads openssl.cnf or loads a provider: the program's OpenSSL settings stay unchanged, and a process saves the time.
 #include <array>
 #include <cstddef>
 #include <cstdint>
