@@ -292,30 +292,6 @@ TEST_F(World, ListsAndGroupsOfAPart) {
   });
 }
 
-TEST_F(World, NoGroupLeftIsSaidToAllMembersAndDestroyMakesRoom) {
-  const auto job = new_job_id();
-  const auto body = [&](Rank& rank) {
-    auto* context = rank.init(job);
-    auto* one = rank.comm(context);
-    auto* two = rank.comm(context);
-    sharp_coll_comm* three = nullptr;
-    RANK_EQUAL(rank.try_comm(context, three), SHARP_COLL_EGROUP_ALLOC);
-    RANK_EQUAL(sharp_coll_comm_destroy(one), 0);
-    RANK_EQUAL(rank.try_comm(context, three), 0);
-    RANK_EQUAL(sharp_coll_do_barrier(three), 0);
-    RANK_EQUAL(sharp_coll_do_barrier(two), 0);
-    RANK_EQUAL(sharp_coll_comm_destroy(two), 0);
-    RANK_EQUAL(sharp_coll_comm_destroy(three), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  };
-  auto config = on(*daemons_, 2);
-  config.environment = {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "2"}};
-  const auto ended = run_ranks(config, body);
-  EXPECT_EQ(complaint(ended), "") << daemons_->log();
-  EXPECT_THAT(ended[0].err, HasSubstr("No available groups(-11)"));
-  EXPECT_EQ(ended[1].err, "") << "one rank speaks for all";
-}
-
 TEST_F(World, AChildOfForkFailsCleanlyAndItsParentGoesOn) {
   const auto job = new_job_id();
   expect_well(2, [&](Rank& rank) {
