@@ -59,7 +59,7 @@ static bool has_kernel(sumac_fold_t* fold, const ompi_datatype_t* type, int op, 
   return rows[type->id].known && sumac_predefined_fold(fold, rows[type->id].values, sharp_ops[op], size, extent);
 }
 
-static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) {
+static void fill_pair(ompi_datatype_t* type, int op, size_t size, size_t extent) {
   struct hcoll_fold* pair = &hcoll_folds[type->id][op];
   int in_table = ompi_op_ddt_map[type->id];
   if (in_table < 0 || NULL == ops[op]->op.o_func.intrinsic.fns[in_table]) {
@@ -78,6 +78,12 @@ static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) 
       SUMAC_TEAM_OK != sumac_fold_custom(&pair->fold, extent, fold_by_mpi, pair)) {
     pair->mpi_bytes = 0;
   }
+}
+
+static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) {
+  fill_pair(type, op, size, extent);
+  hcoll_folds[type->id][op].fold.type_name = type->name;
+  hcoll_folds[type->id][op].fold.op_name = ops[op]->op.o_name;
 }
 
 static void fill(void) {

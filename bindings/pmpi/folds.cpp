@@ -16,11 +16,13 @@ namespace sumac::pmpi {
 namespace {
 
 struct Row {
+  const char* name;
   MPI_Datatype type;
   sumac_values values;
 };
 
 struct Column {
+  const char* name;
   MPI_Op op;
   int sharp;
 };
@@ -32,23 +34,23 @@ std::array<Column, kOps> columns;
 std::vector<std::array<Fold, kOps>> folds;
 
 /// A type that this MPI lacks is MPI_DATATYPE_NULL, or null where it is a variable.
-void add_row(MPI_Datatype type, sumac_values values) {
+void add_row(const char* name, MPI_Datatype type, sumac_values values) {
   if (type == MPI_Datatype{} || type == MPI_DATATYPE_NULL) return;
   for (const Row& row : rows)
     if (row.type == type) return;  // Two names of one type.
   int size = 0;
   if (mpi.Type_size(type, &size) != MPI_SUCCESS || size <= 0) return;
-  rows.push_back({type, values});
+  rows.push_back({name, type, values});
 }
 
 void list_rows() {
-#define ROW(name, values) add_row(MPI_##name, values);
+#define ROW(name, values) add_row("MPI_" #name, MPI_##name, values);
   SUMAC_PREDEFINED_TYPES(ROW)
 #undef ROW
 }
 
 #define COLUMN(name) \
-  { MPI_##name, SHARP_OP_##name }
+  { "MPI_" #name, MPI_##name, SHARP_OP_##name }
 void list_columns() {
   columns = {{COLUMN(MAX), COLUMN(MIN), COLUMN(SUM), COLUMN(PROD), COLUMN(LAND), COLUMN(BAND), COLUMN(LOR), COLUMN(BOR),
               COLUMN(LXOR), COLUMN(BXOR), COLUMN(MAXLOC), COLUMN(MINLOC)}};
@@ -67,7 +69,7 @@ void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void*
   sumac_fold_by_local(fold, out, a, b, count, reduce_local);
 }
 
-void fill_one(const Row& row, std::size_t op, Fold& fold) {
+void fill_pair(const Row& row, std::size_t op, Fold& fold) {
   if (!sumac_predefined_is_legal(row.values, columns[op].sharp)) return;
   int size = 0;
   MPI_Aint lower = 0, extent = 0;
@@ -82,6 +84,12 @@ void fill_one(const Row& row, std::size_t op, Fold& fold) {
     return;
   }
   if (sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold) != SUMAC_TEAM_OK) fold.mpi_bytes = 0;
+}
+
+void fill_one(const Row& row, std::size_t op, Fold& fold) {
+  fill_pair(row, op, fold);
+  fold.fold.type_name = row.name;
+  fold.fold.op_name = columns[op].name;
 }
 
 std::size_t column_of(MPI_Op op) {

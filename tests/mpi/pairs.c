@@ -1,5 +1,6 @@
 /* MINLOC and MAXLOC of MPI's pairs that the tree has a form of, C's and Fortran's. All ranks contribute one value where the lowest index
- * decides, and different ones elsewhere. Prints "pairs: 48 right on N ranks". */
+ * decides, and different ones elsewhere. Prints "pairs: 48 right on N ranks".
+ * "long" adds the one pair that the tree has no form of. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   CHECK(MPI_2INTEGER, int, int);
   CHECK(MPI_2REAL, float, float);
   CHECK(MPI_2DOUBLE_PRECISION, double, double);
+  if (argc > 1 && 0 == strcmp(argv[1], "long")) CHECK(MPI_LONG_DOUBLE_INT, long double, int);
   if (0 == rank && 0 == wrong) printf("pairs: %d right on %d ranks\n", right, size);
   MPI_Finalize();
   return wrong;
