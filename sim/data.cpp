@@ -111,8 +111,8 @@ std::vector<std::byte> make_input(const proto::Operation& operation, std::uint64
       put_value(bytes.data() + at, operation.dtype, flavour, noise.next());
     if (!is_pair(operation.op)) continue;
     const std::uint64_t tag = noise.next() & 0x7F;
-    // Without a tag type the tag has 32 bits, in a slot as wide as the value, whose rest stays zero.
-    std::memcpy(bytes.data() + at + width(operation.dtype), &tag,
+    // Without a tag type the tag has 32 bits, and the padding stays zero.
+    std::memcpy(bytes.data() + at + pair_layout(operation.dtype, operation.tag_dtype).tag_at, &tag,
                 operation.tag_dtype == Dtype::null ? 4 : width(operation.tag_dtype));
   }
   return bytes;

@@ -1,5 +1,5 @@
 """Reads the line that Sumac's component prints at MPI_Finalize (bindings/common/tally.c). This is the only place that reads it:
-  sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory 40 (bcast 40); next module 3 (reduce 3: 3 that its team left to it)
+  sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory 40 (bcast 40); next module 3 (reduce 3: 3 too large)
 """
 
 import dataclasses

@@ -6,10 +6,10 @@ from . import tally
 class Line(unittest.TestCase):
     def test_a_job_with_a_tree(self):
         found = tally.read("[h1] sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory and leaders 2 (bcast 2); "
-                           "next module 6 (barrier 2, reduce_scatter_block 4: 4 that its team left to it, 2 with a user's operation or type); "
+                           "next module 6 (barrier 2, reduce_scatter_block 4: 4 too large, 2 with a user's operation or type); "
                            "communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more)\nmore")
         self.assertEqual((found.job, found.part("tree").count, found.part("tree").kinds), (123, 104, {"barrier": 52, "allreduce": 52}))
-        self.assertEqual(found.part("next module").why, "4 that its team left to it, 2 with a user's operation or type")
+        self.assertEqual(found.part("next module").why, "4 too large, 2 with a user's operation or type")
         self.assertEqual(found.part("communicators without a group of the tree").count, 1)
         self.assertEqual((found.calls("barrier"), found.calls("barrier", "bcast")), (54, 56))
         self.assertEqual(found.part("shared memory").count, 0)
@@ -21,7 +21,7 @@ class Line(unittest.TestCase):
         self.assertEqual(tally.read("sumac: without a tree: no collective was called").parts, {})
 
     def test_a_tree_that_did_nothing(self):
-        found = tally.read("sumac: job 9: tree 0; next module 6 (allreduce 6: 6 that its team left to it)")
+        found = tally.read("sumac: job 9: tree 0; next module 6 (allreduce 6: 6 too large)")
         self.assertEqual((found.part("tree").count, found.calls("allreduce")), (0, 6))
 
     def test_what_the_interposed_library_left_to_the_mpi(self):

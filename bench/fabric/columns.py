@@ -7,7 +7,7 @@ from demolib import cases as C
 from demolib import tally
 from demolib.ways import (Bare, Mpi, Tools, WayFailed, lib_flags, parse_results, run_mpi)
 
-from . import local, mpich, overlap
+from . import local, mpich, overlap, start
 from .cases import pipeline_ms
 
 BOTH_WAITS = ("spin", "epoll")
@@ -163,8 +163,16 @@ def memory(cases, form):
     return [local.Memory(cases)]
 
 
+def starts(cases, form):
+    return [start.Start(case) for case in cases]
+
+
+def run_starts(cases, form):
+    return [start.RunStart(case) for case in cases]
+
+
 KINDS = {"calls": calls, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "overlap": hidden,
-         "node": node, "memory": memory}
+         "node": node, "memory": memory, "start": starts, "start-run": run_starts}
 
 
 def columns(cases, form):

@@ -1,11 +1,12 @@
 import unittest
+from unittest import mock
 
 from demolib import cases as C
 from demolib import running
 from core.cells import Results
 from demolib.ways import parse_results
 
-from . import cases, columns, mpich
+from . import cases, columns, mpich, start
 from .run import form_of
 
 FORM = form_of("usual")
@@ -51,6 +52,19 @@ class Columns(unittest.TestCase):
         way = columns.InTurns(Counting("bare epoll", 1.0), Counting("sumac", 2.0), 2)
         self.assertEqual(way.run(None, None, 60), {(case.name, "bare epoll"): [1.0, 4.0], (case.name, "sumac"): [4.0, 6.0]})
         self.assertEqual((asked, way.ratios), (["bare epoll", "sumac", "sumac", "bare epoll"], {(case.name, "bare"): [4.0, 1.5]}))
+
+    def test_starts_in_turns_give_a_ratio_or_a_difference_for_each_pair(self):
+        near = next(case for case in cases.CASES if case.name == "start-16h-500us")
+        over_hosts = start.Start(type(near)(**{**near.__dict__, "pairs": 2}))
+        over_hosts.number = lambda lab, program, flags, seconds: 300.0 if flags else 200.0
+        tools = mock.MagicMock()
+        with mock.patch.object(start.Tools, "sumac_flags", lambda tools: ["--mca"]):
+            self.assertEqual(over_hosts.run(None, tools, 60), {(near.name, C.OMPI_DEFAULT): [200.0, 200.0], (near.name, "sumac"): [300.0, 300.0]})
+        self.assertEqual(over_hosts.ratios, {(near.name, "bare"): [1.5, 1.5]})
+        here = next(case for case in cases.CASES if case.name == "start-run")
+        by_run = start.RunStart(type(here)(**{**here.__dict__, "pairs": 1}))
+        by_run.took_ms = lambda command, seconds: 150.0 if "run" in command else 90.0
+        self.assertEqual(by_run.run(None, tools, 60), {(here.name, C.OMPI_DEFAULT): [90.0], (here.name, "sumac"): [60.0]})
 
     def test_a_line_that_has_come_in_part_is_none_yet(self):
         line = b'{"program":"collbench","case":"barrier","bytes":0,"median":1.5}\n'

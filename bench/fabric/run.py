@@ -23,7 +23,7 @@ from fabric.before import BeforeTools, with_before  # noqa: E402
 from fabric.cases import CASES, FabricCase  # noqa: E402
 from fabric.columns import columns  # noqa: E402
 
-NEEDED = ("sumac", "sharp_am", "sharp_an", "sharpd", "collbench", "sharp-client", "sharp-memory", "baretree", "cacheline")
+NEEDED = ("sumac", "sharp_am", "sharp_an", "sharpd", "collbench", "sharp-client", "sharp-memory", "baretree", "cacheline", "mpi-start")
 NEEDED_BEFORE = ("sumac", "sharp_am", "sharp_an", "sharpd", "sharp-client", "sharp-memory")
 
 

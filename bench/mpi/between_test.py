@@ -15,7 +15,7 @@ FORM = form_of("usual")
 
 
 def line(tree):
-    return f"sumac: job 7: {tree}; next module 3 (bcast 3: 3 that its team left to it)\n"
+    return f"sumac: job 7: {tree}; next module 3 (bcast 3: 3 too large)\n"
 
 
 class Rows(unittest.TestCase):

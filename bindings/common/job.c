@@ -91,15 +91,12 @@ static const struct sharp_coll_out_of_band_colls oob_colls = {
     .gather = oob_gather,
 };
 
-/* Rank 0 draws a random id, because MPI's own job numbers repeat from one launcher to the next. */
-static int agree_on_id(void) {
+uint64_t sumac_job_draw_id(void) {
   uint64_t id = 0;
-  if (0 == job.world.rank && sizeof(id) == getrandom(&id, sizeof(id), 0)) {
-    id = id >> 1 | 1; /* positive however it is printed, and never 0 */
+  if (sizeof(id) != getrandom(&id, sizeof(id), 0)) {
+    return 0;
   }
-  int rc = job.world.bcast(job.world.context, &id, sizeof(id), 0);
-  job.id = id;
-  return 0 == rc && 0 == id ? -1 : rc;
+  return id >> 1 | 1; /* positive however it is printed, and never 0 */
 }
 
 /* Returns this process's index among its host's leaders, if it is or may be one: the number of its domain, or of
@@ -162,9 +159,9 @@ int sumac_job_begin(const struct sumac_job_spec* spec) {
   job.waits_long = spec->waits_long;
   job.gives_up = spec->gives_up;
   job.waits_context = spec->waits_context;
-  int rc = agree_on_id();
-  if (0 != rc) {
-    return rc;
+  job.id = spec->id;
+  if (0 == job.id) {
+    return -1;
   }
   int status = begin(spec);
   if (status < 0) {

@@ -18,6 +18,7 @@ struct sumac_job_spec {
   /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `abort`, which may be NULL. It is copied; its context
    *  must live until sumac_job_end(), but no function is called once sumac_job_end() has begun. */
   struct sumac_communicator world;
+  uint64_t id;                 /* rank 0's sumac_job_draw_id(), at all ranks; 0: the job can't begin */
   int local_rank;              /* rank among the job's processes on this host */
   bool threads;                /* several threads may call at the same time */
   const sumac_place_t* places; /* [world.size], of all ranks; not needed afterwards */
@@ -40,9 +41,13 @@ struct sumac_job_spec {
   void* waits_context;
 };
 
+/** Draws the number of a job at random, because MPI's own job numbers repeat from one launcher to the next. Returns 0 if the
+ *  system has no random number. */
+uint64_t sumac_job_draw_id(void);
+
 /** Begins the job; collective over the world. The caller asks only if sumac_job_refusal() returns NULL. If the job is
  *  refused, this prints it, or ends the program as HCOLL_ENABLE_SHARP demands; all ranks decide alike.
- *  @return 0, also for a refused job; else the code of a function of `world`, or -1 without a random number. */
+ *  @return 0, also for a refused job; -1 without an id. */
 int sumac_job_begin(const struct sumac_job_spec* spec);
 
 /** Returns the reason why a communicator of so many hosts asks for no tree, whatever the job; NULL if it asks. The

@@ -2,13 +2,12 @@
  * part, with all its collectives. Two examples, with a tree and without:
  *
  *   sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory 40 (bcast 30, reduce 10); shared memory and
- *   leaders 2 (bcast 2); next module 15 (barrier 2, allreduce 4, bcast 9: 13 that its team left to it, 2 with a user's
- *   operation or type); nonblocking before the first blocking call 3; persistent ones made by the next module 2;
- *   communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more); memory closed to
- *   single copy 5
+ *   leaders 2 (bcast 2); next module 15 (barrier 2, allreduce 4, bcast 9: 13 too large, 2 with a user's operation or type);
+ *   nonblocking before the first blocking call 3; persistent ones made by the next module 2; communicators without a
+ *   group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more); memory closed to single copy 5
  *
- *   sumac: collectives: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (reduce 6: 6 that its
- *   team left to it)
+ *   sumac: collectives: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (reduce 6: 6 that would
+ *   gain nothing)
  *
  * A job whose tree did nothing says "tree 0". A program that asked for a tree in vain begins with "without a tree", and
  * one that did not ask hears nothing of trees. A call is counted once, by rank 0 of its communicator. Only
@@ -22,6 +21,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "bindings/common/left.h"
 
 _Static_assert(0 == sizeof(struct sumac_tally) % sizeof(uint64_t), "summed as an array of uint64_t");
 
@@ -40,6 +41,8 @@ void sumac_tally_add_team(struct sumac_tally* sum, const sumac_team_t* team, int
   sum->teams.closed += counts.closed; /* each host's number, at one of its ranks */
   if (0 == rank) {
     add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof(counts.calls) / sizeof(uint64_t));
+    add(sum->teams.left, counts.left, SUMAC_LEFTS);
+    sumac_left_add(team);
   }
 }
 
@@ -107,26 +110,30 @@ static uint64_t put_way(struct text* text, const struct sumac_tally* sum, enum s
   return all;
 }
 
-/* Prints "next module 6 (bcast 6: 5 that its team left to it, 1 with a user's operation or type)". */
+static void put_reason(struct text* text, const char** separator, uint64_t calls, const char* words) {
+  if (calls > 0) {
+    put(text, "%s%" PRIu64 " %s", *separator, calls, words);
+    *separator = ", ";
+  }
+}
+
+/* Prints "next module 6 (bcast 6: 5 too large, 1 with a user's operation or type)". */
 static void put_next(struct text* text, const struct sumac_tally* sum, const char* next) {
-  uint64_t calls[SUMAC_COLLS], by_team = 0, by_why[SUMAC_WHYS] = {0};
+  uint64_t calls[SUMAC_COLLS], by_why[SUMAC_WHYS] = {0};
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
     calls[coll] = next_of(sum, coll);
-    by_team += sum->teams.calls[coll][SUMAC_WAY_PASS];
     add(by_why, sum->passed[coll], SUMAC_WHYS);
   }
   if (0 == put_calls(text, next, calls)) {
     return;
   }
   const char* separator = ": ";
-  if (by_team > 0) {
-    put(text, "%s%" PRIu64 " that its team left to it", separator, by_team);
-    separator = ", ";
+  for (int why = 0; why < SUMAC_LEFTS; ++why) {
+    put_reason(text, &separator, sum->teams.left[why], sumac_left_words((enum sumac_left)why));
   }
   for (int why = 0; why < SUMAC_WHYS; ++why) {
-    if (by_why[why] > 0 && NULL != whys[why]) {
-      put(text, "%s%" PRIu64 " %s", separator, by_why[why], whys[why]);
-      separator = ", ";
+    if (NULL != whys[why]) {
+      put_reason(text, &separator, by_why[why], whys[why]);
     }
   }
   put(text, ")");

@@ -26,6 +26,8 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
   sum.teams.calls[SUMAC_COLL_BCAST][SUMAC_WAY_HOST] = 30;
   sum.teams.calls[SUMAC_COLL_BCAST][SUMAC_WAY_LEADERS] = 2;
   sum.teams.calls[SUMAC_COLL_BCAST][SUMAC_WAY_PASS] = 13;
+  sum.teams.left[SUMAC_LEFT_SIZE] = 9;
+  sum.teams.left[SUMAC_LEFT_TYPE] = 4;
   std::uint64_t passed[SUMAC_COLLS][SUMAC_WHYS] = {};
   passed[SUMAC_COLL_ALLREDUCE][SUMAC_WHY_FUNCTION] = 1;
   passed[SUMAC_COLL_ALLREDUCE][SUMAC_WHY_NO_TEAM] = 1;
@@ -40,7 +42,8 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
       "sumac: job 9: tree 56 (barrier 52, allreduce 4); shared memory 30 (bcast 30); "
       "shared memory and leaders 2 (bcast 2); ";
   const std::string why =
-      " 25 (barrier 8, allreduce 4, bcast 13: 13 that its team left to it, 2 with a user's operation or type, "
+      " 25 (barrier 8, allreduce 4, bcast 13: 9 too large, 4 of a type or operation that the tree lacks, 2 with a "
+      "user's operation or type, "
       "2 without a team, 8 before their communicator was worth a team); nonblocking before the first blocking call 4; "
       "persistent ones made by the ";
   const std::string rest =

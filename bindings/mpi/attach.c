@@ -11,7 +11,6 @@
 #include "bindings/common/explain.h"
 #include "job.h"
 #include "ompi/runtime/mpiruntime.h"
-#include "opal/mca/base/mca_base_var.h"
 
 bool hcoll_threads;
 
@@ -38,14 +37,6 @@ void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
   sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
-/* Returns what mpi_yield_when_idle says; mpirun sets it where it knows of more ranks than slots. MPI_COMM_WORLD's team may
- * be made before Open MPI itself acts on it (opal_progress_yield_when_idle), so the parameter is read. */
-static int mpi_yields(void) {
-  const bool* value = NULL;
-  int which = mca_base_var_find("ompi", "mpi", NULL, "yield_when_idle");
-  return which >= 0 && OPAL_SUCCESS == mca_base_var_get_value(which, &value, NULL, NULL) && NULL != value && *value;
-}
-
 static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
   hcoll_module_t* module = lane->module;
   int rc = hcoll_presence_places(module->comm, places);
@@ -62,7 +53,7 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   spec.options = mca_coll_hcoll_component.options;
   spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = hcoll_drive_mpi;
-  spec.yields = mpi_yields();
+  spec.yields = hcoll_mpi_yields();
   spec.threads = hcoll_threads;
   spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
   spec.name = module->comm->c_name;

@@ -4,6 +4,7 @@
  * demands. */
 #include "bindings/common/fold.h"
 
+#include "bindings/common/predefined.h"
 #include "hcoll.h"
 
 #include <limits.h>
@@ -27,91 +28,6 @@ static const int sharp_ops[OMPI_OP_NUM_OF_TYPES] = {
     [OMPI_OP_BXOR] = SHARP_OP_BXOR, [OMPI_OP_MAXLOC] = SHARP_OP_MAXLOC, [OMPI_OP_MINLOC] = SHARP_OP_MINLOC,
 };
 
-/* Returns the integer type of `bytes` bytes; -1 if there is none. */
-static int integer_of(size_t bytes, bool is_signed) {
-  switch (bytes) {
-    case 1: return is_signed ? SHARP_DTYPE_INT8 : SHARP_DTYPE_UINT8;
-    case 2: return is_signed ? SHARP_DTYPE_SHORT : SHARP_DTYPE_UNSIGNED_SHORT;
-    case 4: return is_signed ? SHARP_DTYPE_INT : SHARP_DTYPE_UNSIGNED;
-    case 8: return is_signed ? SHARP_DTYPE_LONG : SHARP_DTYPE_UNSIGNED_LONG;
-    default: return -1;
-  }
-}
-
-static int float_of(size_t bytes) {
-  switch (bytes) {
-    case 4: return SHARP_DTYPE_FLOAT;
-    case 8: return SHARP_DTYPE_DOUBLE;
-    default: return -1;
-  }
-}
-
-enum form { INTEGER, UNSIGNED_INTEGER, REAL, COMPLEX, PAIR, OTHER };
-
-/* Fortran's types differ from C's by name only: their width, which Open MPI knows, tells which C type they are. */
-static enum form form_of(int id) {
-  switch (id) {
-    case OMPI_DATATYPE_MPI_INT8_T:
-    case OMPI_DATATYPE_MPI_INT16_T:
-    case OMPI_DATATYPE_MPI_INT32_T:
-    case OMPI_DATATYPE_MPI_INT64_T:
-    case OMPI_DATATYPE_MPI_INTEGER:
-    case OMPI_DATATYPE_MPI_AINT:
-    case OMPI_DATATYPE_MPI_OFFSET:
-    case OMPI_DATATYPE_MPI_COUNT:
-    case OMPI_DATATYPE_MPI_LONG: return INTEGER;
-    case OMPI_DATATYPE_MPI_UINT8_T:
-    case OMPI_DATATYPE_MPI_UINT16_T:
-    case OMPI_DATATYPE_MPI_UINT32_T:
-    case OMPI_DATATYPE_MPI_UINT64_T:
-    case OMPI_DATATYPE_MPI_C_BOOL:
-    case OMPI_DATATYPE_MPI_UNSIGNED_LONG: return UNSIGNED_INTEGER;
-    case OMPI_DATATYPE_MPI_FLOAT:
-    case OMPI_DATATYPE_MPI_DOUBLE:
-    case OMPI_DATATYPE_MPI_REAL:
-    case OMPI_DATATYPE_MPI_DOUBLE_PRECISION: return REAL;
-    case OMPI_DATATYPE_MPI_COMPLEX8:
-    case OMPI_DATATYPE_MPI_COMPLEX16:
-    case OMPI_DATATYPE_MPI_COMPLEX:
-    case OMPI_DATATYPE_MPI_DOUBLE_COMPLEX:
-    case OMPI_DATATYPE_MPI_C_COMPLEX:
-    case OMPI_DATATYPE_MPI_C_FLOAT_COMPLEX:
-    case OMPI_DATATYPE_MPI_C_DOUBLE_COMPLEX: return COMPLEX;
-    /* Value and int, both in slots as wide as the value: SHARP's pair without a tag type. MPI_SHORT_INT is no such
-     * pair. */
-    case OMPI_DATATYPE_MPI_2INT:
-    case OMPI_DATATYPE_MPI_FLOAT_INT:
-    case OMPI_DATATYPE_MPI_DOUBLE_INT:
-    case OMPI_DATATYPE_MPI_LONG_INT: return PAIR;
-    default: return OTHER;
-  }
-}
-
-static int pair_of(int id) {
-  switch (id) {
-    case OMPI_DATATYPE_MPI_2INT: return SHARP_DTYPE_INT;
-    case OMPI_DATATYPE_MPI_FLOAT_INT: return SHARP_DTYPE_FLOAT;
-    case OMPI_DATATYPE_MPI_DOUBLE_INT: return SHARP_DTYPE_DOUBLE;
-    case OMPI_DATATYPE_MPI_LONG_INT: return SHARP_DTYPE_LONG;
-    default: return -1;
-  }
-}
-
-/* Returns the SHARP type of the kernel that src/reduce has for a pair; -1 if it has none. */
-static int kernel_dtype(int id, int op, size_t size) {
-  bool locates = OMPI_OP_MAXLOC == op || OMPI_OP_MINLOC == op;
-  bool arithmetic = OMPI_OP_MAX == op || OMPI_OP_MIN == op || OMPI_OP_SUM == op || OMPI_OP_PROD == op;
-  switch (form_of(id)) {
-    case INTEGER: return locates ? -1 : integer_of(size, true);
-    case UNSIGNED_INTEGER: return locates ? -1 : integer_of(size, false);
-    case REAL: return arithmetic ? float_of(size) : -1;
-    case COMPLEX: return OMPI_OP_SUM == op ? float_of(size / 2) : -1; /* the sum of each of the two parts */
-    case PAIR: return locates ? pair_of(id) : -1;
-    case OTHER: return -1;
-  }
-  return -1;
-}
-
 /* Computes out = a op b as Open MPI's collectives do. The order of the operands is kept, so that every rank gets the
  * same bits. */
 static void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count) {
@@ -126,7 +42,24 @@ static void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, cons
   }
 }
 
-static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) {
+/* The table's rows, by Open MPI's number of a type; `known` tells which types have a row. */
+static struct {
+  bool known;
+  enum sumac_values values;
+} rows[OMPI_DATATYPE_MAX_PREDEFINED];
+
+static void list_row(const ompi_datatype_t* type, enum sumac_values values) {
+  if (type->id > 0 && type->id < OMPI_DATATYPE_MAX_PREDEFINED && !rows[type->id].known) {
+    rows[type->id].known = true;
+    rows[type->id].values = values;
+  }
+}
+
+static bool has_kernel(sumac_fold_t* fold, const ompi_datatype_t* type, int op, size_t size, size_t extent) {
+  return rows[type->id].known && sumac_predefined_fold(fold, rows[type->id].values, sharp_ops[op], size, extent);
+}
+
+static void fill_pair(ompi_datatype_t* type, int op, size_t size, size_t extent) {
   struct hcoll_fold* pair = &hcoll_folds[type->id][op];
   int in_table = ompi_op_ddt_map[type->id];
   if (in_table < 0 || NULL == ops[op]->op.o_func.intrinsic.fns[in_table]) {
@@ -134,10 +67,9 @@ static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) 
   }
   pair->type = type;
   pair->op = &ops[op]->op;
-  pair->mpi_bytes = (uint32_t)extent; /* includes the padding after a tag narrower than its slot */
-  int dtype = kernel_dtype(type->id, op, size);
-  if (dtype >= 0 && SUMAC_TEAM_OK == sumac_fold_standard(&pair->fold, dtype, sharp_ops[op], SHARP_DTYPE_NULL)) {
-    if (COMPLEX == form_of(type->id)) {
+  pair->mpi_bytes = (uint32_t)extent; /* includes padding */
+  if (has_kernel(&pair->fold, type, op, size, extent)) {
+    if (SUMAC_COMPLEX_NUMBERS == rows[type->id].values) {
       pair->type = 4 == pair->fold.element_bytes ? &ompi_mpi_float.dt : &ompi_mpi_double.dt;
     }
     return;
@@ -148,7 +80,16 @@ static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) 
   }
 }
 
+static void fill_one(ompi_datatype_t* type, int op, size_t size, size_t extent) {
+  fill_pair(type, op, size, extent);
+  hcoll_folds[type->id][op].fold.type_name = type->name;
+  hcoll_folds[type->id][op].fold.op_name = ops[op]->op.o_name;
+}
+
 static void fill(void) {
+#define ROW(name, values) list_row(MPI_##name, values);
+  SUMAC_PREDEFINED_TYPES(ROW)
+#undef ROW
   for (int id = 1; id < OMPI_DATATYPE_MAX_PREDEFINED; ++id) {
     ompi_datatype_t* type = (ompi_datatype_t*)ompi_datatype_basicDatatypes[id];
     if (NULL == type || type->id != id || !ompi_datatype_is_predefined(type)) {

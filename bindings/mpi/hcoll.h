@@ -101,6 +101,8 @@ int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
 int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
 /** Returns rank 0's wish once MPI_COMM_WORLD was looked up: nothing, if rank 0 lacks the component. */
 struct hcoll_wish hcoll_presence_wish(void);
+/** Returns the number that rank 0 drew for the tree's job; 0: it could draw none. All members must be present. */
+uint64_t hcoll_presence_job_id(void);
 void hcoll_presence_forget(void);
 
 /* ---- module.c ---- */
@@ -298,6 +300,8 @@ void hcoll_progress_forget(hcoll_lane_t* lane);
 void hcoll_progress_end(void);
 /** Serves as spec.progress. */
 void hcoll_drive_mpi(void* context);
+/** Returns whether MPI's waits yield their core, by the parameter mpi_yield_when_idle. */
+bool hcoll_mpi_yields(void);
 void hcoll_drive_mpi_never_again(void);
 
 /* ---- collectives/ ---- */

@@ -4,8 +4,12 @@
 
 #include <stdlib.h>
 
+#include "bindings/common/binomial.h"
 #include "ompi/attribute/attribute.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/pml.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
 #include "watch.h"
 
@@ -38,6 +42,36 @@ static int next_sum(void* context, int64_t* values, int count) {
                                 module->next.allreduce_module);
 }
 
+/* MPI_COMM_WORLD's ranks meet along one tree. Of the tags that Open MPI reserves for components of our name, across.c has the
+ * first. */
+#define TAG_START (MCA_COLL_BASE_TAG_HCOLL_BASE - 1)
+
+static int world_send(void* context, const void* buffer, int bytes, int peer) {
+  const hcoll_module_t* module = context;
+  return MCA_PML_CALL(
+      send(buffer, (size_t)bytes, &ompi_mpi_byte.dt, peer, TAG_START, MCA_PML_BASE_SEND_STANDARD, module->comm));
+}
+
+static int world_receive(void* context, void* buffer, int bytes, int peer) {
+  const hcoll_module_t* module = context;
+  return MCA_PML_CALL(recv(buffer, (size_t)bytes, &ompi_mpi_byte.dt, peer, TAG_START, module->comm, MPI_STATUS_IGNORE));
+}
+
+static struct sumac_messages world_messages(hcoll_module_t* world) {
+  return (struct sumac_messages){
+      .context = world, .rank = world->rank, .size = world->size, .send = world_send, .receive = world_receive};
+}
+
+static int world_bcast(void* context, void* buffer, int bytes, int root) {
+  const struct sumac_messages ranks = world_messages(context);
+  return 0 == root ? sumac_binomial_bcast(&ranks, buffer, bytes) : next_bcast(context, buffer, bytes, root);
+}
+
+static int world_gather(void* context, int root, void* in, void* out, int bytes) {
+  const struct sumac_messages ranks = world_messages(context);
+  return 0 == root ? sumac_binomial_gather(&ranks, in, out, bytes) : next_gather(context, root, in, out, bytes);
+}
+
 static void abort_communicator(void* context) { ompi_mpi_abort(context, 1); }
 static void abort_module(void* context) { abort_communicator(((hcoll_module_t*)context)->comm); }
 
@@ -46,9 +80,9 @@ struct sumac_communicator hcoll_communicator(hcoll_module_t* module) {
                                      .rank = module->rank,
                                      .size = module->size,
                                      .name = module->comm->c_name,
-                                     .bcast = next_bcast,
+                                     .bcast = module->world ? world_bcast : next_bcast,
                                      .barrier = next_barrier,
-                                     .gather = next_gather,
+                                     .gather = module->world ? world_gather : next_gather,
                                      .min = next_min,
                                      .sum = next_sum,
                                      .abort = abort_module};
@@ -127,15 +161,26 @@ static void watch_leaves(bool any) {
   }
 }
 
+/* mpirun sets the parameter where it knows of more ranks than slots. */
+bool hcoll_mpi_yields(void) {
+  const bool* value = NULL;
+  int which = mca_base_var_find("ompi", "mpi", NULL, "yield_when_idle");
+  return which >= 0 && OPAL_SUCCESS == mca_base_var_get_value(which, &value, NULL, NULL) && NULL != value && *value;
+}
+
 int hcoll_job_begin(hcoll_module_t* world) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
   if (NULL != sumac_job_refusal(settings, world->hosts)) {
     return OMPI_SUCCESS;
   }
+  /* Open MPI acts on mpi_yield_when_idle at the end of MPI_Init. The exchanges below are before it, and where ranks share
+   * cores each of them would wait for the time slices of those that spin. */
+  (void)opal_progress_set_yield_when_idle(hcoll_mpi_yields());
   sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->size);
   int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
   if (OMPI_SUCCESS == rc) {
     const struct sumac_job_spec spec = {.world = hcoll_communicator(world),
+                                        .id = hcoll_presence_job_id(),
                                         .local_rank = ompi_process_info.my_local_rank,
                                         .threads = ompi_mpi_thread_multiple || settings->progress_thread,
                                         .places = places,

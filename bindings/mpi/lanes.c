@@ -20,7 +20,9 @@ static int agree(hcoll_module_t* module, int* rc_p) {
   const struct hcoll_fold* fold = hcoll_fold_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
   const sumac_call_t call = {
       .coll = SUMAC_COLL_ALLREDUCE, .in = &mine, .out = &all, .bytes = sizeof(mine), .fold = &fold->fold};
+  sumac_team_notes_left(module->ordinary.team, false);
   int status = sumac_team_run(module->ordinary.team, &call); /* a team notices that a rank has died */
+  sumac_team_notes_left(module->ordinary.team, true);
   if (SUMAC_TEAM_PASS == status) {
     *rc_p = module->next.allreduce(&mine, &all, 1, &ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op, module->comm,
                                    module->next.allreduce_module);

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bindings/common/job.h"
 #include "bindings/common/place.h"
 #include "ompi/proc/proc.h"
 
 #define PRESENCE_MAGIC 0x53554d43u /* "SUMC" */
-#define PRESENCE_VERSION 3
+#define PRESENCE_VERSION 4
 
 struct presence {
   /* The same at all ranks. */
@@ -27,6 +28,7 @@ struct presence {
   int32_t last_line, asked;
   uint32_t host; /* the number of the host, as MPI's launcher counts nodes */
   int32_t socket, numa, core;
+  uint64_t job_id; /* drawn at random */
 };
 
 enum known { UNKNOWN = 0, PRESENT, ABSENT, DIFFERS };
@@ -35,6 +37,7 @@ struct entry {
   struct hcoll_wish wish;
   uint32_t host;
   int32_t socket, numa, core;
+  uint64_t job_id;
 };
 
 /* Indexed by rank in our own MPI job. */
@@ -82,6 +85,7 @@ int hcoll_presence_publish(void) {
   mine.socket = place.socket;
   mine.numa = place.numa;
   mine.core = place.core;
+  mine.job_id = sumac_job_draw_id();
   int rc;
   OPAL_MODEX_SEND(rc, HCOLL_MODEX_GLOBAL, &mca_coll_hcoll_component.super.collm_version, &mine, sizeof(mine));
   return rc;
@@ -110,6 +114,7 @@ static struct entry look_up(const opal_process_name_t* name) {
       entry.socket = theirs->socket;
       entry.numa = theirs->numa;
       entry.core = theirs->core;
+      entry.job_id = theirs->job_id;
     }
     free(data);
   }
@@ -229,6 +234,13 @@ struct hcoll_wish hcoll_presence_wish(void) {
   }
   pthread_mutex_unlock(&entries_lock);
   return wish;
+}
+
+uint64_t hcoll_presence_job_id(void) {
+  pthread_mutex_lock(&entries_lock);
+  const uint64_t id = entry_count > 0 && PRESENT == entries[0].known ? entries[0].job_id : 0;
+  pthread_mutex_unlock(&entries_lock);
+  return id;
 }
 
 void hcoll_presence_forget(void) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bindings/common/explain.h"
 #include "hcoll.h"
 
 /* The modules of living communicators, and below the sum of those that are gone. */
@@ -68,6 +69,7 @@ void hcoll_tally_print(hcoll_module_t* world, uint64_t job_id) {
     add_module(&mine, entry->module);
   }
   pthread_mutex_unlock(&lock);
+  sumac_explain_end(mca_coll_hcoll_component.options, "next module");
   memset(&sum, 0, sizeof(sum));
   int rc = world->next.allreduce(&mine, &sum, SUMAC_TALLY_NUMBERS, &ompi_mpi_uint64_t.dt, &ompi_mpi_op_sum.op,
                                  world->comm, world->next.allreduce_module);

@@ -88,6 +88,9 @@ static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, 
   if (coll < SUMAC_COLLS) {
     read_counts(module, coll, watch->ways, watch->passed);
   }
+  if (OWN == watch->kind && NULL != module->ordinary.team) {
+    sumac_team_notes_left(module->ordinary.team, false);
+  }
   watch->call.start_ns = sumac_profile_now();
 }
 
@@ -117,6 +120,9 @@ static int way_of(const struct watch* watch, ompi_request_t* const* request) {
 static void uncount(const struct watch* watch) {
   hcoll_module_t* module = watch->module;
   const int coll = watch->call.coll;
+  if (NULL != module->ordinary.team) {
+    sumac_team_notes_left(module->ordinary.team, true);
+  }
   if (coll >= SUMAC_COLLS) {
     return;
   }

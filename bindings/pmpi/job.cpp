@@ -56,6 +56,7 @@ void begin_job() {
   if (sumac_job_refusal(&library.settings, library.hosts) != nullptr) return;
   static CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until the end of the job.
   const sumac_job_spec spec{.world = world.record(),
+                            .id = library.job_id,
                             .local_rank = library.local_rank,
                             .threads = library.threads,
                             .places = library.places.data(),
@@ -64,7 +65,7 @@ void begin_job() {
                             .progress = drive,
                             .progress_context = nullptr,
                             .watch_leaves = watch_leaves};
-  if (sumac_job_begin(&spec) != 0) SUMAC_SAY("the tree's job could not begin: the MPI's exchange failed");
+  if (sumac_job_begin(&spec) != 0) SUMAC_SAY("the tree's job could not begin: there is no random number");
 }
 
 void share_job() { (void)sumac_coll_enable_threads(sumac_job_context()); }

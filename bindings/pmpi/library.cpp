@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "base/siphash.hpp"
+#include "bindings/common/job.h"
 #include "bindings/common/place.h"
 #include "bindings/common/say.h"
 #include "bindings/pmpi/communicator.hpp"
@@ -114,7 +115,9 @@ void begin() {
   (void)mpi.Get_processor_name(name, &length);
   sumac_say_as(name, library.rank);
   const bool usable = read_settings();
-  const auto why = agree_on_presence({.version = kVersion, .settings = settings_signature(), .usable = usable});
+  const auto why = agree_on_presence(
+      {.version = kVersion, .settings = settings_signature(), .usable = usable, .job_id = sumac_job_draw_id()},
+      library.job_id);
   if (!why.empty()) return stay_off(why, Say::always);
   if (is_spawned()) return stay_off("this MPI_COMM_WORLD was spawned by another one", Say::if_asked);
   if (!find_places()) return stay_off("the positions of the ranks could not be exchanged", Say::always);

@@ -29,7 +29,8 @@ constexpr int kNamedRanksMax = 4096;
 
 /// The words of a rank, each with its complement: the minimum of both tells whether all ranks have the same word.
 constexpr std::size_t kWords = 4;
-using Words = std::array<std::uint64_t, 2 * kWords>;
+/// Behind them the job's number, of which all ranks but rank 0 have the largest.
+using Words = std::array<std::uint64_t, 2 * kWords + 1>;
 
 Words words_of(const Presence& presence) {
   const std::array<std::uint64_t, kWords> plain{kMagic, presence.version, presence.settings, presence.usable ? 1u : 0u};
@@ -38,6 +39,7 @@ Words words_of(const Presence& presence) {
     words[2 * i] = plain[i];
     words[2 * i + 1] = ~plain[i];
   }
+  words.back() = library.rank == 0 ? presence.job_id : ~std::uint64_t{0};
   return words;
 }
 
@@ -150,7 +152,7 @@ std::string who_differs(const Presence& mine) {
 
 }  // namespace
 
-std::string agree_on_presence(const Presence& mine) {
+std::string agree_on_presence(const Presence& mine, std::uint64_t& job_id) {
   const Words words = words_of(mine);
   Words least{};
   std::vector<MPI_Request> request(1);
@@ -159,6 +161,7 @@ std::string agree_on_presence(const Presence& mine) {
   if (rc != MPI_SUCCESS) return "MPI_Iallreduce failed in MPI_Init";
   if (!done_within(request, kAnswerWithin)) end_job();
   if (least[0] != kMagic || !same_at_all(least, 0)) end_job();  // Another collective of the program met ours.
+  job_id = least.back();
   for (std::size_t word = 1; word < kWords; ++word)
     if (!same_at_all(least, word)) return who_differs(mine);
   return mine.usable ? "" : "no rank has legal settings";

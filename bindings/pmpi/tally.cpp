@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "bindings/common/explain.h"
 #include "bindings/common/job.h"
 #include "bindings/common/tally.h"
 #include "bindings/pmpi/communicator.hpp"
@@ -31,6 +32,7 @@ void add_to_tally(const Communicator& communicator) {
 void print_tally() {
   sumac_tally mine = gone, sum{};
   each_communicator([](Communicator& each, void* to) { add(*static_cast<sumac_tally*>(to), each); }, &mine);
+  sumac_explain_end(library.options, "MPI");
   const int rc = mpi.Allreduce(&mine, &sum, SUMAC_TALLY_NUMBERS, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   // Rank 0 alone decides: mpirun takes the shell's variables to its own host alone, so ranks may have others.
   if (rc == MPI_SUCCESS && library.rank == 0 && library.settings.last_line != 0)

@@ -1,7 +1,10 @@
 #include "base/hmac.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,26 @@ namespace {
 
 std::vector<std::uint8_t> repeated(std::size_t times, std::uint8_t byte) { return std::vector(times, byte); }
 std::vector<std::uint8_t> text(const std::string& s) { return {s.begin(), s.end()}; }
+
+/// It stands first: OpenSSL would read its configuration once in a process, when its first provider is loaded.
+TEST(Hmac, reads_no_configuration_of_openssl) {
+  std::string path = testing::TempDir() + "openssl.cnf-XXXXXX";
+  const int file = ::mkstemp(path.data());
+  ASSERT_GE(file, 0);
+  ::close(file);
+  const int events = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(events, 0);
+  ASSERT_GE(::inotify_add_watch(events, path.c_str(), IN_OPEN), 0);
+  ::setenv("OPENSSL_CONF", path.c_str(), 1);
+  Mac mac{};
+  ASSERT_TRUE(prepare_hmac());
+  EXPECT_TRUE(hmac_sha256(repeated(20, 1), {}, mac));
+  alignas(inotify_event) char opened[512];
+  EXPECT_EQ(::read(events, opened, sizeof opened), -1) << "somebody has opened it";
+  ::unsetenv("OPENSSL_CONF");
+  ::close(events);
+  ::unlink(path.c_str());
+}
 
 // These are the test cases 1 to 4, 6 and 7 of RFC 4231.
 TEST(Hmac, gives_what_the_rfc_says) {

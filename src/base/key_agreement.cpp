@@ -43,8 +43,8 @@ const Result<Functions>& functions() {
     (*library)->find("EVP_PKEY_derive", of.derive);
     if (of.draw == nullptr || of.release == nullptr || of.shown == nullptr || of.read == nullptr ||
         of.begin == nullptr || of.end == nullptr || of.prepare == nullptr || of.set_peer == nullptr ||
-        of.derive == nullptr)
-      return fail(Errc::unsupported, "libcrypto.so.3 lacks functions of key agreement: install OpenSSL 3 (libssl3)");
+        of.derive == nullptr || of.context == nullptr)
+      return tl::unexpected(Libcrypto::lacks("agreement on keys"));
     return of;
   }();
   return found;

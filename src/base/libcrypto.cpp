@@ -14,23 +14,29 @@ Error failed(const char* what) {
 
 }  // namespace
 
+Error Libcrypto::lacks(const char* what) { return failed(fmt::format("it has no {}", what).c_str()); }
+
 void* Libcrypto::symbol(const char* name) const noexcept { return ::dlsym(library_, name); }
 
 Result<const Libcrypto*> Libcrypto::load() {
   static const Result<Libcrypto> loaded = []() -> Result<Libcrypto> {
     Libcrypto library;
     // The library is never closed, because libcrypto has handlers that run when the process ends.
-    library.library_ = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    library.library_ = ::dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
     if (library.library_ == nullptr) return tl::unexpected(failed(::dlerror()));
-    decltype(&OSSL_LIB_CTX_new) make = nullptr;
-    library.find("OSSL_LIB_CTX_new", make);
-    if (make == nullptr) return tl::unexpected(failed("it is older than OpenSSL 3"));
-    library.context_ = make();
-    if (library.context_ == nullptr) return tl::unexpected(failed("it could not start"));
     return library;
   }();
   if (!loaded) return tl::unexpected(loaded.error());
   return &*loaded;
+}
+
+OSSL_LIB_CTX* Libcrypto::context() const noexcept {
+  static OSSL_LIB_CTX* const made = [this]() -> OSSL_LIB_CTX* {
+    decltype(&OSSL_LIB_CTX_new) make = nullptr;
+    find("OSSL_LIB_CTX_new", make);
+    return make == nullptr ? nullptr : make();
+  }();
+  return made;
 }
 
 }  // namespace sumac

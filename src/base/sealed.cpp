@@ -36,11 +36,12 @@ const Result<Functions>& functions() {
     (*library)->find("EVP_CipherInit_ex2", of.prepare);
     (*library)->find("EVP_CipherUpdate", of.update);
     (*library)->find("EVP_CipherFinal_ex", of.finish);
-    const bool is_whole = of.fetch != nullptr && of.begin != nullptr && of.end != nullptr && of.control != nullptr &&
-                          of.prepare != nullptr && of.update != nullptr && of.finish != nullptr;
-    if (is_whole) of.cipher = of.fetch((*library)->context(), kCipher, nullptr);
-    if (of.cipher == nullptr)
-      return fail(Errc::unsupported, "libcrypto.so.3 has no {}: install OpenSSL 3 (libssl3)", kCipher);
+    auto* const context = (*library)->context();
+    const bool is_whole = context != nullptr && of.fetch != nullptr && of.begin != nullptr && of.end != nullptr &&
+                          of.control != nullptr && of.prepare != nullptr && of.update != nullptr &&
+                          of.finish != nullptr;
+    if (is_whole) of.cipher = of.fetch(context, kCipher, nullptr);
+    if (of.cipher == nullptr) return tl::unexpected(Libcrypto::lacks(kCipher));
     return of;
   }();
   return found;

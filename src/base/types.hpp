@@ -83,22 +83,36 @@ constexpr bool legal(Dtype dtype, Op op) noexcept {
   return op == Op::min || op == Op::max || op == Op::sum || op == Op::prod || is_pair(op);
 }
 
-/// The same with the tag's type, which matters for pairs only. A pair has one of two layouts:
-///   - with a tag type: the value, then directly a tag of that integer type, without padding;
-///   - with Dtype::null (packet version 0): the tag's slot is as wide as the value and begins with a 32-bit signed tag,
-///     so the value has 32 or 64 bits. MPI_FLOAT_INT, MPI_2INT, MPI_DOUBLE_INT and MPI_LONG_INT have this layout in
-///     memory.
+/// The layout of a pair: the tag begins `tag_at` bytes behind the value's begin, and the whole pair has `bytes` bytes.
+struct PairLayout {
+  std::size_t tag_at, bytes;
+};
+
+/// A pair has one of two layouts:
+///   - with a tag type: the value, then directly a tag of that type, without padding;
+///   - with Dtype::null (packet version 0): that of C's struct of a value and an int, which MPI_SHORT_INT, MPI_2INT,
+///     MPI_FLOAT_INT, MPI_LONG_INT and MPI_DOUBLE_INT have in memory.
+constexpr PairLayout pair_layout(Dtype value, Dtype tag) noexcept {
+  if (tag != Dtype::null) return {width(value), width(value) + width(tag)};
+  const std::size_t slot = width(value) < sizeof(std::int32_t) ? sizeof(std::int32_t) : width(value);
+  return {slot, 2 * slot};
+}
+
+/// A tag is an integer, or a floating-point number of the value's own type, as in Fortran's MPI_2REAL and
+/// MPI_2DOUBLE_PRECISION; null means a 32-bit signed integer.
+constexpr bool is_tag(Dtype tag, Dtype value) noexcept {
+  return tag == Dtype::null || is_integer(tag) || (tag == value && width(tag) >= sizeof(float));
+}
+
+/// The same as legal() above with the tag's type, which matters for pairs only.
 constexpr bool legal(Dtype dtype, Op op, Dtype tag) noexcept {
-  if (!legal(dtype, op)) return false;
-  if (!is_pair(op)) return true;
-  return tag == Dtype::null ? width(dtype) >= 4 : is_integer(tag);
+  return legal(dtype, op) && (!is_pair(op) || is_tag(tag, dtype));
 }
 
 /// Returns the bytes of one element of an operation's vector, or 0 if the combination is not legal.
 constexpr std::size_t element_bytes(Dtype dtype, Op op, Dtype tag = Dtype::null) noexcept {
   if (!legal(dtype, op, tag)) return 0;
-  if (!is_pair(op)) return width(dtype);
-  return width(dtype) + (tag == Dtype::null ? width(dtype) : width(tag));
+  return is_pair(op) ? pair_layout(dtype, tag).bytes : width(dtype);
 }
 
 }  // namespace sumac

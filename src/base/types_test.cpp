@@ -38,10 +38,14 @@ TEST(Types, ElementsOfBothPairLayouts) {
   EXPECT_EQ(element_bytes(Dtype::float32, Op::sum, Dtype::int8), 4U) << "only pairs look at the tag type";
   EXPECT_EQ(element_bytes(Dtype::float32, Op::minloc), 8U);
   EXPECT_EQ(element_bytes(Dtype::float64, Op::maxloc), 16U);
-  EXPECT_EQ(element_bytes(Dtype::int16, Op::maxloc), 0U) << "no room for a 32-bit tag";
+  EXPECT_EQ(element_bytes(Dtype::int16, Op::maxloc), 8U) << "as C's struct of a short and an int";
   EXPECT_EQ(element_bytes(Dtype::int16, Op::maxloc, Dtype::int32), 6U);
   EXPECT_EQ(element_bytes(Dtype::float64, Op::maxloc, Dtype::uint8), 9U);
-  EXPECT_EQ(element_bytes(Dtype::float64, Op::maxloc, Dtype::float32), 0U) << "a tag is an integer";
+  EXPECT_EQ(element_bytes(Dtype::float32, Op::maxloc, Dtype::float32), 8U) << "as Fortran's MPI_2REAL";
+  EXPECT_EQ(element_bytes(Dtype::float64, Op::minloc, Dtype::float64), 16U) << "as MPI_2DOUBLE_PRECISION";
+  EXPECT_EQ(element_bytes(Dtype::float64, Op::maxloc, Dtype::float32), 0U) << "a float tag has the value's type";
+  EXPECT_EQ(element_bytes(Dtype::int32, Op::maxloc, Dtype::float32), 0U);
+  EXPECT_EQ(element_bytes(Dtype::float16, Op::maxloc, Dtype::float16), 0U);
   EXPECT_EQ(element_bytes(Dtype::float16, Op::lor), 0U);
 }
 
@@ -59,7 +63,6 @@ std::string legal_table_markdown() {
       const auto op = static_cast<Op>(o);
       std::string_view cell = "no";
       if (legal(dtype, op)) cell = "yes";
-      if (is_pair(op) && !legal(dtype, op, Dtype::null)) cell = "with tag type";
       text += fmt::format(" {} |", cell);
     }
     text += '\n';

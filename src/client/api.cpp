@@ -354,15 +354,15 @@ int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_
       static_cast<void>(made->release());
       return SHARP_COLL_SUCCESS;
     }
-    const bool without_group = made.error().status == SHARP_COLL_EGROUP_ALLOC;
+    const bool no_room = made.error().no_room;
     // All members remember it, because one of them may be rank 0 of the next communicator.
-    const bool again = without_group && [&] {
+    const bool again = no_room && [&] {
       auto guard = context.lock();
       return !context.first_without_group();
     }();
     if (again || (spec->rank != 0 && made.error().status != SHARP_COLL_EOOB))
       SUMAC_DEBUG(context.log(), "{}", made.error().text);
-    else if (without_group)
+    else if (no_room)
       SUMAC_WARN(context.log(), "{} (said of the first communicator without a group)", made.error().text);
     else
       SUMAC_ERROR(context.log(), "{}", made.error().text);

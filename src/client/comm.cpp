@@ -178,8 +178,14 @@ Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
                              size_, waited.count()));
     default: break;
   }
-  if (const auto& refusal = channel.group->refusal())
-    return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, proto::describe(*refusal));
+  if (const auto& refusal = channel.group->refusal()) {
+    if (refusal->reason == wire::RefuseReason::no_ost)
+      return no_room(failure(SHARP_COLL_EGROUP_JOIN,
+                             "group {}: {}; destroy a communicator, or ask for more with SHARP_COLL_JOB_QUOTA_OSTS", id,
+                             proto::describe(*refusal)));
+    auto refused = failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, proto::describe(*refusal));
+    return refusal->reason == wire::RefuseReason::node_limit ? no_room(std::move(refused)) : refused;
+  }
   return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, channel.group->why());
 }
 

@@ -42,6 +42,7 @@ Report Report::of(const Outcome<>& outcome) {
   if (outcome) return report;
   report.status = outcome.error().status;
   report.in_vain = outcome.error().in_vain ? 1 : 0;
+  report.no_room = outcome.error().no_room ? 1 : 0;
   copy_text(outcome.error().text, report.text, sizeof report.text);
   if (::gethostname(report.host, sizeof report.host - 1) != 0) report.host[0] = '\0';
   return report;
@@ -50,7 +51,9 @@ Report Report::of(const Outcome<>& outcome) {
 Outcome<> Report::outcome() const {
   if (status == 0) return {};
   // It comes by way of whoever carries the caller's messages: a positive status would count as success.
-  return failure(status < 0 ? status : SHARP_COLL_EOOB, "{}", std::string_view(text, ::strnlen(text, sizeof(text))));
+  auto failed =
+      failure(status < 0 ? status : SHARP_COLL_EOOB, "{}", std::string_view(text, ::strnlen(text, sizeof(text))));
+  return no_room != 0 ? client::no_room(std::move(failed)) : failed;
 }
 
 Report first_failure(std::span<const Report> reports) {
@@ -61,8 +64,9 @@ Report first_failure(std::span<const Report> reports) {
   if (first == reports.end()) return {};
   const auto outcome = first->outcome();
   const std::string_view host(first->host, ::strnlen(first->host, sizeof first->host));
-  return Report::of(failure(outcome.error().status, "rank {}{}{}{}: {}", first - reports.begin(),
-                            host.empty() ? "" : " (host ", host, host.empty() ? "" : ")", outcome.error().text));
+  auto said = failure(outcome.error().status, "rank {}{}{}{}: {}", first - reports.begin(),
+                      host.empty() ? "" : " (host ", host, host.empty() ? "" : ")", outcome.error().text);
+  return Report::of(first->no_room != 0 ? no_room(std::move(said)) : said);
 }
 
 }  // namespace sumac::client

@@ -49,7 +49,8 @@ class Oob {
 /// A Failure in the form in which it travels between ranks.
 struct Report {
   int status = 0;
-  int in_vain = 0;  ///< 1: the rank only waited in vain.
+  std::uint16_t in_vain = 0;  ///< 1: the rank only waited in vain.
+  std::uint16_t no_room = 0;  ///< 1: Failure::no_room.
   char text[248] = {};
   char host[64] = {};  ///< The name of the rank's machine: a reader must know where to look.
   static Report of(const Outcome<>& outcome);

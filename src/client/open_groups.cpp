@@ -26,11 +26,10 @@ Outcome<> read(const Asked& asked, const TreeLink& link, Millis waited) {
                      waited.count());
     case State::refused:
       if (asked.outcome.refusal.reason == wire::RefuseReason::no_group_id)
-        return failure(SHARP_COLL_EGROUP_ALLOC,
-                       "sharp_alloc_groups_info failed: No available groups(-11): {}; destroy a communicator, or ask "
-                       "for more with "
-                       "SHARP_COLL_JOB_QUOTA_MAX_GROUPS",
-                       proto::describe(asked.outcome.refusal));
+        return no_room(failure(SHARP_COLL_EGROUP_ALLOC,
+                               "sharp_alloc_groups_info failed: No available groups(-11): {}; destroy a communicator, "
+                               "or ask for more with SHARP_COLL_JOB_QUOTA_MAX_GROUPS",
+                               proto::describe(asked.outcome.refusal)));
       return failure(SHARP_COLL_EGROUP_JOIN, "{}", proto::describe(asked.outcome.refusal));
     case State::lost: break;
   }

@@ -14,6 +14,8 @@ struct Failure {
   /// For a refused operation: arguments that all members pass alike (type, operation, mode) decided it, so no member
   /// waits for this one.
   bool is_alike = false;
+  bool no_room =
+      false;  ///< All that the job was granted is in use: the communicator has no group, and the job goes on.
   bool in_vain = false;  ///< No more is known than that no answer came: another rank may know the reason.
 };
 
@@ -23,6 +25,12 @@ using Outcome = tl::expected<T, Failure>;
 template <class... Args>
 [[nodiscard]] tl::unexpected<Failure> failure(int status, fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Failure>(Failure{status, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+/// The failure of a communicator for which the job's grant has no room left.
+[[nodiscard]] inline tl::unexpected<Failure> no_room(tl::unexpected<Failure> failed) {
+  failed.value().no_room = true;
+  return failed;
 }
 
 /// The failure of a rank that waited in vain.

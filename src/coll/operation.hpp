@@ -25,6 +25,9 @@ struct Fold {
   Op op = Op::null;
   Dtype tag = Dtype::null;  ///< Set for MINLOC and MAXLOC only.
   bool in_mpi = false;      ///< Only a thread that is inside MPI may call `function`.
+  const char* type_name =
+      nullptr;  ///< The caller's own names, for people ("MPI_2REAL", "MPI_MAXLOC"); null: it has none.
+  const char* op_name = nullptr;
 
   void combine(void* out, const void* a, const void* b, std::size_t count) const {
     if (kernel) [[likely]]

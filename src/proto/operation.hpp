@@ -72,7 +72,7 @@ struct Operation {
   wire::Coll coll = wire::Coll::barrier;
   Op op = Op::null;  ///< null for barrier, bcast and allgather (which may also have bor).
   Dtype dtype = Dtype::null;
-  Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: the tag is as wide as the value.
+  Dtype tag_dtype = Dtype::null;  ///< maxloc and minloc only; null: a pair like C's struct of value and int.
   std::uint16_t meaning = 0;  ///< A packed Meaning of the callers (base/meaning.hpp), or 0. All members pass the same.
   std::uint64_t count = 0;    ///< Number of elements of the vector.
   Range give{0, kToTheEnd};   ///< kToTheEnd stands for `count`.

@@ -258,7 +258,7 @@ TEST(Reduce, SixteenBitFloatsThroughAllTheirValues) {
 TEST(Reduce, WhatIsNotLegalHasNoKernel) {
   float x = 1, y = 2;
   EXPECT_FALSE(kernel_for(Op::band, Dtype::float32));
-  EXPECT_FALSE(kernel_for(Op::minloc, Dtype::int8));
+  EXPECT_FALSE(kernel_for(Op::minloc, Dtype::int8, Dtype::float32));
   EXPECT_FALSE(kernel_for(Op::null, Dtype::int32));
   EXPECT_FALSE(kernel_for(Op::sum, Dtype::null));
   EXPECT_FALSE(kernel_for(static_cast<Op>(77), static_cast<Dtype>(99)));

@@ -161,8 +161,21 @@ bool is_nan(Dtype dtype, const void* a) {
   }
 }
 
+/// Floating-point tags have a total order as well: negative NaNs, numbers with -0 before +0, positive NaNs.
+int compare_tags(Dtype dtype, const void* a, const void* b) {
+  if (!is_float(dtype)) return compare(dtype, a, b);
+  const auto by = []<class F, class Bits>(F x, F y, Bits x_bits, Bits y_bits) {
+    if (std::signbit(x) != std::signbit(y)) return std::signbit(x) ? -1 : 1;
+    // With the same sign the bits rise with the magnitude, and those of a NaN are above those of infinity.
+    const int magnitudes = x_bits < y_bits ? -1 : x_bits > y_bits ? 1 : 0;
+    return std::signbit(x) ? -magnitudes : magnitudes;
+  };
+  if (dtype == Dtype::float32) return by(get<float>(a), get<float>(b), get<std::uint32_t>(a), get<std::uint32_t>(b));
+  return by(get<double>(a), get<double>(b), get<std::uint64_t>(a), get<std::uint64_t>(b));
+}
+
 void pair(Op op, Dtype dtype, Dtype tag, char* a, const char* b, std::size_t bytes) {
-  const std::size_t value_bytes = width(dtype);
+  const std::size_t tag_at = pair_layout(dtype, tag).tag_at;
   const Dtype tag_type = tag == Dtype::null ? Dtype::int32 : tag;
   const bool a_nan = is_nan(dtype, a), b_nan = is_nan(dtype, b);
   int order = 0;  // negative: pair a wins by value
@@ -170,13 +183,14 @@ void pair(Op op, Dtype dtype, Dtype tag, char* a, const char* b, std::size_t byt
     order = a_nan ? -1 : 1;
   else if (!a_nan)
     order = op == Op::minloc ? compare(dtype, a, b) : compare(dtype, b, a);
-  if (order == 0) order = compare(tag_type, a + value_bytes, b + value_bytes);
+  if (order == 0) order = compare_tags(tag_type, a + tag_at, b + tag_at);
   if (order > 0) std::memcpy(a, b, bytes);
   // The pairs are equal in value and tag: only zeros can still differ in their bits, and min and max know which comes
   // first.
   if (order == 0 && is_float(dtype)) element(op == Op::minloc ? Op::min : Op::max, dtype, a, b);
   if (is_nan(dtype, a)) element(Op::min, dtype, a, a);  // replaces any NaN by the canonical one
-  std::memset(a + value_bytes + width(tag_type), 0, bytes - value_bytes - width(tag_type));
+  std::memset(a + width(dtype), 0, tag_at - width(dtype));
+  std::memset(a + tag_at + width(tag_type), 0, bytes - tag_at - width(tag_type));
 }
 
 }  // namespace

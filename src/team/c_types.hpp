@@ -29,8 +29,10 @@ static_assert(sizeof(sumac_fold_t) == sizeof(coll::Fold) &&
               offsetof(sumac_fold_t, dtype) == offsetof(coll::Fold, dtype) &&
               offsetof(sumac_fold_t, op) == offsetof(coll::Fold, op) &&
               offsetof(sumac_fold_t, tag) == offsetof(coll::Fold, tag) &&
-              offsetof(sumac_fold_t, in_mpi) == offsetof(coll::Fold, in_mpi) && sizeof(bool) == sizeof(std::uint8_t) &&
-              sizeof(reduce::Kernel) == sizeof(sumac_fold_t::kernel));
+              offsetof(sumac_fold_t, in_mpi) == offsetof(coll::Fold, in_mpi) &&
+              offsetof(sumac_fold_t, type_name) == offsetof(coll::Fold, type_name) &&
+              offsetof(sumac_fold_t, op_name) == offsetof(coll::Fold, op_name) &&
+              sizeof(bool) == sizeof(std::uint8_t) && sizeof(reduce::Kernel) == sizeof(sumac_fold_t::kernel));
 
 constexpr bool is_row(int number, coll::Kind kind) { return number == static_cast<int>(kind); }
 static_assert(is_row(SUMAC_COLL_BARRIER, coll::Kind::barrier) && is_row(SUMAC_COLL_ALLREDUCE, coll::Kind::allreduce) &&

@@ -15,6 +15,7 @@ using sumac::team::operation_of;
 using sumac::team::Run;
 using sumac::team::ShortLock;
 using sumac::team::Way;
+using sumac::team::Why;
 
 namespace {
 
@@ -196,6 +197,14 @@ int run_compared(sumac_team& team, const Operation& operation, const Choice& cho
   return SUMAC_TEAM_OK;
 }
 
+/// Counts a blocking call that the next module does.
+[[gnu::cold]] int leave(sumac_team& team, const Operation& operation, Why why) {
+  ++team.run_counts[index_of(operation.kind)][SUMAC_WAY_PASS];
+  const ShortLock lock(team.queue_lock);
+  team.note_left(operation, why);
+  return SUMAC_TEAM_PASS;
+}
+
 /// Handles everything that is not a single call of shm: operations queued before it, several levels, several hosts, and
 /// collectives that the next module does.
 [[gnu::noinline]] int run_slowly(sumac_team& team, const Operation& operation) {
@@ -204,17 +213,18 @@ int run_compared(sumac_team& team, const Operation& operation, const Choice& cho
   if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
   const Choice choice = team.choose(operation);
   const auto count = [&](Way way) { ++team.run_counts[row][static_cast<std::size_t>(way)]; };
-  if (choice.way == Way::pass || is_empty(operation)) {
+  if (choice.way == Way::pass) return leave(team, operation, choice.why);
+  if (is_empty(operation)) {
     count(choice.way);
-    return choice.way == Way::pass ? SUMAC_TEAM_PASS : SUMAC_TEAM_OK;
+    return SUMAC_TEAM_OK;
   }
   int status = SUMAC_TEAM_BROKEN;
   if (take_turn(team))
     status = operation.bytes >= team.compared_from[row] ? run_compared(team, operation, choice)
                                                         : run_to_end(team, operation, choice);
-  count(status == SUMAC_TEAM_PASS ? Way::pass : choice.way);
+  if (status != SUMAC_TEAM_PASS) count(choice.way);
   team.turn.give();
-  return status;
+  return status == SUMAC_TEAM_PASS ? leave(team, operation, Why::next_is_faster) : status;
 }
 
 }  // namespace
@@ -238,10 +248,8 @@ int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
     return code == Errc::ok ? SUMAC_TEAM_OK : broke(*team);
   }
   if (call->coll < SUMAC_COLLS && call->bytes >= team->compared_from[call->coll] && team->comparison != nullptr &&
-      team->comparison->leaves(operation_of(*call).kind, call->bytes)) {
-    ++team->run_counts[call->coll][SUMAC_WAY_PASS];
-    return SUMAC_TEAM_PASS;
-  }
+      team->comparison->leaves(operation_of(*call).kind, call->bytes))
+    return leave(*team, operation_of(*call), Why::next_is_faster);
   return run_slowly(*team, operation_of(*call));
 }
 
@@ -259,6 +267,7 @@ int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
     const ShortLock lock(team->queue_lock);
     if (choice.way == Way::pass) {
       ++team->post_counts[call->coll][SUMAC_WAY_PASS];
+      team->note_left(operation, choice.why);
       return SUMAC_TEAM_PASS;
     }
     if ((op = team->spare) != nullptr) team->spare = op->next;

@@ -121,9 +121,20 @@ void sumac_team_ways(const sumac_team_t* team, int coll, uint64_t* calls) {
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
   for (int c = 0; c < SUMAC_COLLS; ++c) sumac_team_ways(team, c, counts->calls[c]);
   counts->closed = 0;
+  std::fill_n(counts->left, SUMAC_LEFTS, 0);
+  for (const auto& row : team->left.rows()) counts->left[row.why] += row.calls;
   for (const auto& group : team->groups)
     if (group && group->index() == 0) counts->closed += group->closed();
 }
+
+bool sumac_team_left(const sumac_team_t* team, size_t index, sumac_left_calls_t* row) {
+  const auto& rows = team->left.rows();
+  if (index >= rows.size()) return false;
+  *row = rows[index];
+  return true;
+}
+
+void sumac_team_notes_left(sumac_team_t* team, bool on) { team->notes_left = on; }
 
 int sumac_team_keeps_order(const sumac_team_t* team) {
   const auto& options = team->options->options;

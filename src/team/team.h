@@ -92,6 +92,9 @@ typedef struct sumac_fold {
   const void* context;
   uint8_t dtype, op, tag; /* the numbers of sharp_coll.h; 12 for a function of the caller's own */
   uint8_t in_mpi;         /* 1: sumac_team_progress_apart() must not call `function`, which is the program's */
+  /* The caller's own names, for users ("MPI_2REAL", "MPI_MAXLOC"): NULL, or set after one of the two functions below, of
+   * texts that live as long as the process. */
+  const char *type_name, *op_name;
 } sumac_fold_t;
 
 /** A pair of type and operation with the numbers of sharp_coll.h (enum sharp_datatype, sharp_reduce_op); `tag` is the
@@ -423,6 +426,30 @@ void sumac_team_choice(const sumac_team_t* team, int coll, size_t bytes, const s
  *  The caller frees the text with free(). Returns NULL if memory is short. Threads: any number at once. */
 char* sumac_team_explain(const sumac_team_t* team);
 
+/** Why a team left a call to the next module. */
+enum sumac_left {
+  SUMAC_LEFT_OFF,    /* HCOLL_ML_DISABLE_<COLL> switches it off */
+  SUMAC_LEFT_FASTER, /* the next module was faster, by the times of the program's own calls */
+  SUMAC_LEFT_SIZE,   /* more bytes than the tree takes, or than leaders should carry */
+  SUMAC_LEFT_TYPE,   /* the tree has no form of this type and operation */
+  SUMAC_LEFT_COLL,   /* nothing is gained by this collective: the tree does not do it, or there is none */
+  SUMAC_LEFTS
+};
+
+/** Calls that were left for one reason, of one collective, type and operation. */
+typedef struct sumac_left_calls {
+  uint8_t coll, why;     /* enum sumac_coll, enum sumac_left */
+  const char *type, *op; /* "" unless it is a reduction */
+  uint64_t calls;
+  size_t bytes_min, bytes_max; /* as in sumac_call_t */
+} sumac_left_calls_t;
+
+/** Returns the next row of what the team has left, from 0 on; false behind the last one. */
+bool sumac_team_left(const sumac_team_t* team, size_t index, sumac_left_calls_t* row);
+
+/** Calls that are not the program's: while it is off, the team notes nothing of what it leaves. */
+void sumac_team_notes_left(sumac_team_t* team, bool on);
+
 /** The number of operations by way; the caller may add them up over teams and ranks. The caller itself counts calls
  *  that it passes on without asking the team (a user operation, a derived type in a reduction). */
 typedef struct sumac_counts {
@@ -430,6 +457,7 @@ typedef struct sumac_counts {
   /* Single copies that found memory which the system does not copy for other processes, and so used shared memory. On
    * each host one rank counts them, so add up all ranks. */
   uint64_t closed;
+  uint64_t left[SUMAC_LEFTS]; /* the reasons for those of SUMAC_WAY_PASS, except where notes are off */
 } sumac_counts_t;
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts);
 

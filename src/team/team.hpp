@@ -13,6 +13,7 @@
 #include "team/comparison.hpp"
 #include "team/exchange.hpp"
 #include "team/layout.hpp"
+#include "team/left.hpp"
 #include "team/options_handle.hpp"
 #include "team/ordered_sum.hpp"
 #include "team/own_across.hpp"
@@ -61,6 +62,8 @@ struct sumac_team {
   sumac_op* all_ops = nullptr;
   sumac_op* spare = nullptr;
   std::uint64_t post_counts[SUMAC_COLLS][SUMAC_WAYS] = {};
+  sumac::team::LeftCalls left;
+  bool notes_left = true;
 
   // ---- What it is made of, in order of construction.
   const bool threads;
@@ -115,6 +118,10 @@ struct sumac_team {
     return way == sumac::team::Way::tree ? tree : own_across;
   }
   sumac::team::Choice choose(const sumac::coll::Operation& operation) const;
+  /// Notes a call that the next module does. The caller holds queue_lock.
+  void note_left(const sumac::coll::Operation& operation, sumac::team::Why why) {
+    if (notes_left) left.note(operation, sumac::team::why_left(why, tree, operation));
+  }
   /// The most bytes of a chunk if `bytes` go by `way` between hosts; null: they stay on one.
   std::size_t chunk_wanted(const sumac::coll::Across* way, std::size_t bytes) const noexcept;
 };

@@ -129,7 +129,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"a logical and of floats", "contribute", [](auto& h) { h.op = Op::land; }, "do not go together"},
       {"a tag where there are no pairs", "contribute", [](auto& h) { h.tag_dtype = Dtype::int32; },
        "do not go together"},
-      {"a pair with a float tag", "contribute-pairs", [](auto& h) { h.tag_dtype = Dtype::float32; },
+      {"a pair with a float tag of another type", "contribute-pairs", [](auto& h) { h.tag_dtype = Dtype::float32; },
        "do not go together"},
       {"a bcast with an op", "contribute-bcast", [](auto& h) { h.op = Op::sum; }, "do not go together"},
       {"a barrier with a type", "contribute-barrier", [](auto& h) { h.dtype = Dtype::int8; }, "has a type"},

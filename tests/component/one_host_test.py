@@ -49,6 +49,21 @@ class WithTheTree(unittest.TestCase):
         # Only few calls are not for the tree (those with Fortran's and C's other types).
         self.assertGreater(done.tally["tree"], 0.9 * done.tally["all"], done.text)
 
+    def test_no_pair_of_c_or_fortran_is_left_to_the_next_module(self):
+        done = run_tree(4, "pairs")
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("pairs: 48 right on 4 ranks", done.out)
+        self.assertEqual(done.tally["tree"], 48, done.text)
+        self.assertEqual(done.tally["next"], 0, done.text)
+
+    def test_what_is_left_has_its_reason_in_the_last_line_and_its_size_and_type_in_the_explanation(self):
+        done = run_tree(4, "pairs", "long", env={"SUMAC_EXPLAIN": "1"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("; next module 6 (allreduce 6: 6 of a type or operation that the tree lacks)", done.err, done.text)
+        for op in ("MPI_MAXLOC", "MPI_MINLOC"):
+            line = f"sumac: left to the next module: allreduce 3 of 32 to 1312 B (MPI_LONG_DOUBLE_INT with {op}): of a type or operation that the tree lacks\n"
+            self.assertEqual(done.err.count(line), 1, done.text)
+
     def test_a_barrier_that_waits_drives_mpi(self):
         done = run_tree(3, "isend_barrier")
         self.assertEqual(done.code, 0, done.text)
@@ -134,8 +149,9 @@ class SharedMemory(unittest.TestCase):
                 self.assertEqual(done.tally["shared"], shared, done.text)
                 if spared > 0:
                     self.assertIn(f": {spared} before their communicator was worth a team)", done.err, done.text)
-                said = f"2 ranks: no team: a team costs more than a few calls gain, so it is made after {after} collectives: "
-                self.assertEqual(done.err.count(said), 3 if spared > 0 else 0, done.text)
+                why = f"a team costs more than a few calls gain, so it is made after {after} collectives: "
+                for said in (f"2 ranks: no team: {why}", f"sumac: no team for 2 more communicators: {why}"):
+                    self.assertEqual(done.err.count(said), 1 if spared > 0 else 0, done.text)
 
     def test_by_default_few_collectives_are_not_worth_a_team_and_ranks_agree_on_the_number(self):
         done = run(2, "worth", "12", "3", env={"SUMAC_TEAM_AFTER": ""})
@@ -197,11 +213,12 @@ class SharedMemory(unittest.TestCase):
         done = run(4, "hygiene", "alone", env={"SUMAC_EXPLAIN": "1", "OMPI_MCA_coll_hcoll_np": "3"})
         self.assertEqual(done.code, 0, done.text)
         for ranks, why, count in (("MPI_COMM_SELF: 1 rank", "nobody to talk to", 1),
-                                  (r".* SPLIT FROM 0: 1 rank", "nobody to talk to", 4),
+                                  (r".* SPLIT FROM 0: 1 rank", "nobody to talk to", 3),  # Rank 0 has printed it before.
                                   (r".* SPLIT FROM 0: 2 ranks", "fewer ranks than coll_hcoll_np asks for", 2),
                                   ("without a name: 2 ranks", "it is an intercommunicator", 1)):
             lines = re.findall(rf"^sumac: communicator {ranks}: no team: {why}$", done.err, re.MULTILINE)
             self.assertEqual(len(lines), count, f"{why}\n{done.text}")
+        self.assertEqual(done.err.count("sumac: no team for 1 more communicator: nobody to talk to\n"), 1, done.text)
         self.assertEqual(len(re.findall(r"^sumac: communicator .*: 4 ranks on 1 host", done.err, re.MULTILINE)), 2, done.text)
 
     def test_ranks_wait_as_mpi_waits(self):

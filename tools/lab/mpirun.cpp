@@ -113,9 +113,9 @@ Arguments command_for(const RankHosts& hosts, Arguments given) {
   add_mca(command, given, "plm_rsh_agent", bin_directory() + "/sumac lab rsh");
   add_mca(command, given, "btl_tcp_if_include", hosts.devices);
   add_mca(command, given, "oob_tcp_if_include", hosts.device);
-  if (const auto open_mpi = asks_for_hcoll(given) ? open_mpi_component_folder() : ""; !open_mpi.empty()) {
+  if (asks_for_hcoll(given)) {
     const auto libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
-    for (const auto& [name, value] : component_parameters(libraries, open_mpi)) add_mca(command, given, name, value);
+    for (const auto& [name, value] : component_parameters(libraries)) add_mca(command, given, name, value);
   }
   command.insert(command.end(), given.begin(), given.end());
   return command;

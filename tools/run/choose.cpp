@@ -57,7 +57,7 @@ Choice for_known_mpi(const LookedAt& looked, const Installed& installed, const P
                     program.name, mpi.library)};
     return choice;
   }
-  const bool component = !installed.components.empty() && *mpi.abi == MpiAbi::open_mpi && !mpi.path.empty() &&
+  const bool component = installed.component && *mpi.abi == MpiAbi::open_mpi && !mpi.path.empty() &&
                          mpi.path == installed.open_mpi_library && launcher_of_distribution(looked, installed);
   if (component)
     choice = {Way::component,
@@ -84,21 +84,21 @@ Choice for_known_mpi(const LookedAt& looked, const Installed& installed, const P
 Choice by_launcher(const LookedAt& looked, const Installed& installed, const Program& program) {
   const auto because = fmt::format("{} {}", program.name, program.unclear);
   if (!looked.launcher) {
-    if (installed.components.empty()) return {.reason = because + ": nothing is set for it"};
+    if (!installed.component) return {.reason = because + ": nothing is set for it"};
     return {Way::component, "", because + ": the settings of Open MPI's component are there for what it starts", {}};
   }
   const auto& launcher = *looked.launcher;
   const auto words = fmt::format("{}, and {} is {}", because, launcher.name, owner_of(launcher.family));
   switch (launcher.family) {
     case LauncherFamily::open_mpi:
-      if (!installed.components.empty() && launcher_of_distribution(looked, installed))
+      if (installed.component && launcher_of_distribution(looked, installed))
         return {Way::component, "", words + ": the component of Open MPI 4.1 serves it", {}};
       return by_library(installed, MpiAbi::open_mpi, words);
     case LauncherFamily::hydra: return by_library(installed, MpiAbi::mpich, words);
     case LauncherFamily::slurm:
     case LauncherFamily::unknown: break;
   }
-  if (installed.components.empty()) return {.warnings = {words + ": it runs without Sumac"}};
+  if (!installed.component) return {.warnings = {words + ": it runs without Sumac"}};
   return {Way::component, "", words + ": the component of Open MPI 4.1 would serve it", {}};
 }
 
@@ -125,6 +125,13 @@ std::string interposed_library(MpiAbi abi) {
     case MpiAbi::standard: return "libsumac_mpi_abi.so";
   }
   return "";
+}
+
+std::optional<bool> is_open_mpi_41(const std::string& library) {
+  constexpr std::string_view kName = "libmpi.so.40.";
+  const auto name = std::filesystem::path(library).filename().string();
+  if (!name.starts_with(kName)) return {};
+  return name.substr(kName.size()).starts_with("30.");
 }
 
 std::string preload_before(const std::string& library, const std::string& others) {

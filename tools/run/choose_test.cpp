@@ -18,7 +18,7 @@ const std::string kSystemMpi = "/usr/lib/libmpi.so.40.30.4";
 Installed everything() {
   return {.libraries = "/opt/sumac/lib",
           .abis = {MpiAbi::open_mpi, MpiAbi::mpich, MpiAbi::standard},
-          .components = "/usr/lib/openmpi/lib/openmpi3",
+          .component = true,
           .open_mpi_library = kSystemMpi,
           .open_mpi_programs = "/usr/bin"};
 }
@@ -45,7 +45,7 @@ TEST(Choose, the_way_into_a_program) {
   auto far = started_by("mpirun", kOpenMpi, system);
   far.launcher->path = "/venv/bin/mpirun";
   auto bare = everything();
-  bare.components.clear();
+  bare.component = false;
   const struct {
     const char* name;
     LookedAt looked;
@@ -89,6 +89,14 @@ TEST(Choose, the_way_into_a_program) {
     EXPECT_THAT(choice.reason, HasSubstr(row.reason));
     EXPECT_TRUE(choice.warnings.empty()) << choice.warnings.front();
   }
+}
+
+TEST(Choose, the_version_of_open_mpi_stands_in_its_librarys_name) {
+  EXPECT_EQ(is_open_mpi_41("/usr/lib/libmpi.so.40.30.4"), true);
+  EXPECT_EQ(is_open_mpi_41("/usr/lib/libmpi.so.40.20.3"), false);
+  EXPECT_EQ(is_open_mpi_41("/opt/ompi/lib/libmpi.so.40.40.7"), false);
+  EXPECT_EQ(is_open_mpi_41("/conda/lib/libmpi.so.40"), std::nullopt);
+  EXPECT_EQ(is_open_mpi_41(""), std::nullopt);
 }
 
 TEST(Choose, a_program_that_gets_less_than_a_person_expects_is_warned_of) {

@@ -4,9 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <memory>
 #include <string_view>
 
 #include "tools/run/choose.hpp"
@@ -86,15 +83,16 @@ RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<s
       result.set_unless_there(kAsan, asan_options_with_ours(""),
                               "AddressSanitizer lets a library be loaded before its own");
   }
-  if (!places.open_mpi.empty())
-    for (const auto& [name, value] : component_parameters(places.libraries, places.open_mpi))
+  if (places.component)
+    for (const auto& [name, value] : component_parameters(places.libraries))
       add_unless_there(variables, "OMPI_MCA_" + name, value);
   return result;
 }
 
-std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries,
-                                                                      const std::string& open_mpi) {
-  return {{"mca_base_component_path", fmt::format("{}/openmpi:{}", libraries, open_mpi)},
+// SYSTEM_DEFAULT is Open MPI's own name for the folder of its components. `ompi_info` would print that folder, and takes
+// 0.22 s for it, as it opens every component (2026-11, Debian 12, two cores).
+std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries) {
+  return {{"mca_base_component_path", libraries + "/openmpi:SYSTEM_DEFAULT"},
           {"coll_hcoll_enable", "1"},
           {"coll_hcoll_np", "0"}};
 }
@@ -102,20 +100,6 @@ std::vector<std::pair<std::string, std::string>> component_parameters(const std:
 std::string asan_options_with_ours(const std::string& options) {
   if (options.find(kAsanOrder) != std::string::npos) return options;
   return fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", kAsanOrder);
-}
-
-std::string open_mpi_component_folder() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("ompi_info --path pkglibdir --parsable 2>/dev/null", "r"),
-                                                   ::pclose);
-  if (!pipe) return {};
-  std::array<char, 4096> line{};
-  std::string folder;
-  constexpr std::string_view kPrefix = "path:pkglibdir:";
-  while (std::fgets(line.data(), static_cast<int>(line.size()), pipe.get()) != nullptr) {
-    const std::string_view text(line.data());
-    if (text.starts_with(kPrefix)) folder = text.substr(kPrefix.size(), text.find('\n') - kPrefix.size());
-  }
-  return folder;
 }
 
 bool is_our_variable(std::string_view name) {

@@ -19,7 +19,7 @@ struct RunEnvironment {
 struct RunPlaces {
   std::string socket;              ///< The path of sharpd's socket; empty: there is none.
   std::string libraries;           ///< The directory of libsharp_coll.so and openmpi/.
-  std::string open_mpi;            ///< The distribution's component directory; empty: the component is not used.
+  bool component = false;          ///< The component of Open MPI is used.
   std::string preload;             ///< The interposed library; empty: it is not used.
   bool address_sanitizer = false;  ///< The program needs the shared runtime of AddressSanitizer.
   bool tree = false;               ///< MPI's collectives should use the tree.
@@ -28,9 +28,8 @@ struct RunPlaces {
 RunEnvironment make_run_environment(const RunPlaces& places, const std::vector<std::string>& inherited,
                                     const std::vector<std::string>& elsewhere);
 
-/// Returns names and values of the parameters with which Open MPI finds and selects our component.
-std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries,
-                                                                      const std::string& open_mpi);
+/// Returns names and values of the parameters with which Open MPI finds and selects our component, beside its own.
+std::vector<std::pair<std::string, std::string>> component_parameters(const std::string& libraries);
 
 /// Adds to ASAN_OPTIONS what lets AddressSanitizer's runtime start although a preloaded library stands before it. To preload the
 /// runtime itself would put it into the launcher and every shell too, which end with a report of their own leaks. Its place
@@ -39,9 +38,6 @@ std::string asan_options_with_ours(const std::string& options);
 
 /// True for the names that belong to Sumac and to what it stands in for: HCOLL_, SHARP_COLL_, SUMAC_.
 bool is_our_variable(std::string_view name);
-
-/// Asks `ompi_info`; empty if there is no Open MPI.
-std::string open_mpi_component_folder();
 
 /// Returns this process's own environment.
 std::vector<std::string> own_environment();

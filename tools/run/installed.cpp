@@ -29,9 +29,12 @@ Installed what_is_installed(const std::string& libraries, const std::vector<std:
     installed.open_mpi_library = (*linked)->path;
   if (::access((libraries + "/openmpi/mca_coll_hcoll.so").c_str(), R_OK) < 0) return installed;
   // The component is compiled for the internal interfaces of Open MPI 4.1, which 5 does not have.
-  const auto version = ask({ompi_info, "--version"}, environment, kAnswerWithin);
-  if (!version || version->find("Open MPI v4.1.") == std::string::npos) return installed;
-  if (const auto folder = open_mpi_component_folder(); fs::is_directory(folder, failed)) installed.components = folder;
+  if (const auto by_name = is_open_mpi_41(installed.open_mpi_library)) {
+    installed.component = *by_name;
+  } else {
+    const auto version = ask({ompi_info, "--version"}, environment, kAnswerWithin);
+    installed.component = version && version->find("Open MPI v4.1.") != std::string::npos;
+  }
   return installed;
 }
 

@@ -255,7 +255,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
   const bool component = choice.way == Choice::Way::component;
   auto environment = make_run_environment({.socket = socket,
                                            .libraries = libraries,
-                                           .open_mpi = component ? installed.components : "",
+                                           .component = component,
                                            .preload = choice.library,
                                            .address_sanitizer = needs_address_sanitizer(looked),
                                            .tree = options.tree,

@@ -88,7 +88,10 @@ Result<std::string> Job::begin(Exchange& exchange, const Members& members, const
   std::vector<sumac_place_t> places;
   for (const Member& member : members.all) places.push_back(member.place);
   Oob world(exchange, "the job");
+  std::uint64_t id = members.rank == 0 ? sumac_job_draw_id() : 0;
+  const int shared = world.record().bcast(world.record().context, &id, sizeof id, 0);
   const sumac_job_spec spec{.world = world.record(),
+                            .id = shared == 0 ? id : 0,
                             .local_rank = members.index_here(),
                             .threads = true,  // Two teams may be moved by two threads.
                             .places = places.data(),
