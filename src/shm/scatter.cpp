@@ -65,8 +65,6 @@ Slots slots_of(const Task& task) noexcept {
   const std::size_t most = task.group->eager_bytes();
   const std::size_t cell = Shape::kIsEven ? coll::part_at(task.offset, task.operation->bytes, most) : most;
   if (!Shape::kIsEven || cell > kRootedSmallBytes / 2) return {cell, cell, 0};
-  const std::size_t row = cell * static_cast<std::size_t>(task.group->size());
-  if (row <= kInlineBytes) return {cell, row, static_cast<unsigned>(kMembersMax) - 1};
   const std::size_t cells = kRootedSmallBytes >> std::bit_width(cell - 1);
   return {cell, cell * cells, static_cast<unsigned>(cells) - 1};
 }
@@ -96,10 +94,36 @@ void fill_slots(const Task& task, const Shape& shape, const Slots& slots) noexce
   }
 }
 
+/// Scatters blocks that all fit into one line, in one round. The general way takes 10 ns more for each call of a row.
+Step scatter_in_one_line(Task& task, const EvenBlocks& shape, std::size_t row) {
+  Group& group = *task.group;
+  const coll::Operation& operation = *task.operation;
+  if (task.phase == 0) {
+    begin_round(task);
+    task.phase = 1;
+  }
+  Line& line = rooted::line(group, operation.root, task.round);
+  if (group.index() == operation.root) {
+    if (!rooted::room(group, task.round, row)) return Step::waiting;
+    fill_cells(task, shape, line.payload, operation.bytes, 0);
+    publish(line, task.round, row);
+    keep_own(task, shape, operation.bytes, 0);
+  } else {
+    if (!arrived(line, task.round, row, task.polls)) return Step::waiting;
+    take_cell(task, line.payload, operation.bytes, 0);
+  }
+  end_round(task, operation.bytes, operation.bytes);
+  return Step::done;
+}
+
 template <class Shape>
 Step scatter_by_rounds(Task& task, const Shape& shape) {
   Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
+  if constexpr (Shape::kIsEven) {
+    const std::size_t row = operation.bytes * static_cast<std::size_t>(group.size());
+    if (row <= kInlineBytes) return scatter_in_one_line(task, shape, row);
+  }
   const int me = group.index();
   const bool is_root = me == operation.root;
   for (;;) {
