@@ -53,7 +53,7 @@ bool give_round(Task& task) {
       if (!rooted::room(group, task.round, bytes)) return false;
       rooted::write(group, task.round, rooted::payload(group, group.index(), task.round, bytes),
                     static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
-      publish(rooted::line(group, group.index(), task.round), task.round, bytes);
+      rooted::publish_slot(group, group.index(), task.round, bytes);
     }
     task.phase = 2;
   }

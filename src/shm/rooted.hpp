@@ -51,4 +51,14 @@ inline void write(Group& group, std::uint64_t round, std::byte* slot, const std:
   copy_in(group, slot, from, bytes);
 }
 
+/// Publishes a slot, and prefetches the line of a later round for writing. The next call begins with an atomic exchange (a
+/// team's turn), which waits until earlier stores are done, and a store into a line that a reader holds takes 50 to 100 ns.
+/// bench-host's rows of 8 B on two Xeon cores (model 167), us without / with it: bcast 0.054 / 0.040, scatter 0.080 / 0.044, reduce
+/// 0.083 / 0.057, gather 0.069 / 0.062 (by two rounds ahead 0.073).
+inline void publish_slot(const Group& group, int owner, std::uint64_t round, std::size_t bytes) noexcept {
+  constexpr std::uint64_t kRoundsAhead = 4;
+  publish(line(group, owner, round), round, bytes);
+  claim(reinterpret_cast<std::byte*>(&line(group, owner, round + kRoundsAhead)), 1);
+}
+
 }  // namespace sumac::shm::rooted

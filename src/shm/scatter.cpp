@@ -90,7 +90,7 @@ void fill_slots(const Task& task, const Shape& shape, const Slots& slots) noexce
     }
     Line& line = rooted::line(group, owner, task.round);
     line.word = task.own[0];
-    publish(line, task.round, slots.bytes);
+    rooted::publish_slot(group, owner, task.round, slots.bytes);
   }
 }
 
@@ -106,7 +106,7 @@ Step scatter_in_one_line(Task& task, const EvenBlocks& shape, std::size_t row) {
   if (group.index() == operation.root) {
     if (!rooted::room(group, task.round, row)) return Step::waiting;
     fill_cells(task, shape, line.payload, operation.bytes, 0);
-    publish(line, task.round, row);
+    rooted::publish_slot(group, operation.root, task.round, row);
     keep_own(task, shape, operation.bytes, 0);
   } else {
     if (!arrived(line, task.round, row, task.polls)) return Step::waiting;

@@ -18,7 +18,7 @@ Step bcast_flat(Task& task) {
     if (group.index() == operation.root) {
       if (!rooted::room(group, task.round, bytes)) return Step::waiting;
       rooted::write(group, task.round, shared, out_bytes(operation) + task.offset, bytes);
-      publish(line, task.round, bytes);
+      rooted::publish_slot(group, operation.root, task.round, bytes);
     } else {
       if (!arrived(line, task.round, bytes, task.polls)) return Step::waiting;
       copy_bytes(out_bytes(operation) + task.offset, shared, bytes);

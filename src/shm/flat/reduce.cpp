@@ -25,7 +25,7 @@ Step reduce_flat(Task& task) {
                       (is_root ? in_bytes(operation) : static_cast<const std::byte*>(operation.in)) + task.offset,
                       bytes);
       }
-      if (!is_root) publish(rooted::line(group, group.index(), task.round), task.round, bytes);
+      if (!is_root) rooted::publish_slot(group, group.index(), task.round, bytes);
       task.phase = 2;
     }
     if (is_root) {
