@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "bench/host/copies.h"
+#include "bench/host/data.h"
 #include "bench/host/ticks.h"
 #include "bench/host/world.h"
 
@@ -15,8 +16,9 @@
  * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
  * library, or with arithmetic (post busy). Dup and first: communicators. Churn: a duplicate and a part of the communicator, each
  * made, used by four collectives and freed. New: many calls on a new communicator, together. Osu: the same buffers again and again,
- * as the programs osu_* measure. Copies: no call at all but the copies that an alltoall or allgather can't do without (copies.h). */
-typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kChurn, kNew, kOsu, kCopies } way;
+ * as the programs osu_* measure. Stream: many rooted calls in a row without a barrier. Late: a partner comes late to each of
+ * some rooted calls, and the ranks that need nobody note how long they are in them. Copies: no call at all but the copies that an alltoall or allgather can't do without (copies.h). */
+typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kChurn, kNew, kOsu, kCopies, kStream, kLate } way;
 
 /* The calls of kNew: so many that what a library does once is small beside them. */
 enum { kNewCalls = 100000 };
@@ -51,6 +53,14 @@ static const struct {
     {"osu-gather", kGather, kOsu},
     {"osu-scatter", kScatter, kOsu},
     {"copies", kAlltoall, kCopies},
+    {"bcast-stream", kBcast, kStream},
+    {"reduce-stream", kReduce, kStream},
+    {"scatter-stream", kScatter, kStream},
+    {"gather-stream", kGather, kStream},
+    {"bcast-late", kBcast, kLate},
+    {"reduce-late", kReduce, kLate},
+    {"scatter-late", kScatter, kLate},
+    {"gather-late", kGather, kLate},
 };
 
 static int find(const char* name) {
@@ -93,120 +103,12 @@ static void must(int code, const char* what) {
   if (code != 0) give_up(what, code);
 }
 
-/* Buffers live as long as the program and only grow: a call sees the same addresses again, as in a program that computes. */
-static struct {
-  char *send, *receive, *scratch;
-  size_t bytes;
-} buffers;
-
 /* Small calls back to back come in bursts: their inputs lie ready side by side and their results are checked afterwards, so
  * that nothing stands between two calls. Larger ones are refilled each time, which a program that computes does as well. */
 enum { kBurstBytes = 64 << 10, kBurstBlockMax = 8 << 10, kBurstMin = 16, kBurstMax = 256 };
 
-static void need_buffers(size_t bytes) {
-  if (bytes <= buffers.bytes) return;
-  free(buffers.send), free(buffers.receive), free(buffers.scratch);
-  const size_t size = (bytes + 4095) / 4096 * 4096;
-  buffers.send = aligned_alloc(4096, size), buffers.receive = aligned_alloc(4096, size);
-  buffers.scratch = aligned_alloc(4096, size), buffers.bytes = size;
-  if (!buffers.send || !buffers.receive || !buffers.scratch)
-    fprintf(stderr, "hostbench: out of memory\n"), world_abort();
-  memset(buffers.send, 1, size), memset(buffers.receive, 1, size), memset(buffers.scratch, 1, size);
-}
-
-/* A pattern's table takes milliseconds for a large size, and a cell comes back hundreds of times. */
-static bench_pattern* pattern_for(bench_type type, int sources, size_t count) {
-  enum { kKept = 160 };
-  static struct {
-    bench_type type;
-    int sources;
-    size_t count;
-    bench_pattern* pattern;
-  } kept[kKept];
-  static int used;
-  for (int i = 0; i < used; ++i)
-    if (kept[i].type == type && kept[i].sources == sources && kept[i].count == count) return kept[i].pattern;
-  if (used == kKept) fprintf(stderr, "hostbench: more than %d different cells in one start\n", kKept), world_abort();
-  bench_pattern* made = bench_pattern_new(type, sources, count);
-  if (made == NULL) fprintf(stderr, "hostbench: out of memory\n"), world_abort();
-  kept[used].type = type, kept[used].sources = sources, kept[used].count = count, kept[used].pattern = made;
-  return kept[used++].pattern;
-}
-
-typedef struct {
-  int kind, rank, ranks;
-  world_arguments call;
-  bench_pattern* pattern; /* alltoall and scatterv: a source for each pair of ranks */
-} cell;
-
-/* Has it blocks of its own for each pair of ranks, or of the root's for each rank? */
-static int is_pairwise(const cell* c) {
-  const world_kind kind = kKinds[c->kind].kind;
-  return kind == kAlltoall || kind == kScatter || kind == kScatterv;
-}
-static size_t block_bytes(const cell* c) {
-  return c->call.count * (c->call.is_char ? 1 : bench_type_bytes(c->call.type));
-}
-static char* block(const void* base, const cell* c, int index) { return (char*)base + (size_t)index * block_bytes(c); }
-
-static void put(const cell* c, int source, int iteration, void* to) {
-  if (c->call.is_char)
-    memset(to, 1 + (source + 10 * iteration) % 100, block_bytes(c));
-  else
-    bench_pattern_fill(c->pattern, source, iteration, to);
-}
-
-static void fill(const cell* c, int iteration) {
-  char *send = (char*)c->call.send, *receive = c->call.receive;
-  switch (kKinds[c->kind].kind) {
-    case kBarrier: return;
-    case kBcast:
-      if (c->rank == 0) put(c, 0, iteration, receive);
-      return;
-    case kScatter:
-    case kScatterv:
-      if (c->rank != 0) return;
-      __attribute__((fallthrough));
-    case kAlltoall:
-      for (int to = 0; to < c->ranks; ++to) put(c, c->rank * c->ranks + to, iteration, block(send, c, to));
-      return;
-    default: put(c, c->rank, iteration, send);
-  }
-}
-
-static int differs(const cell* c, int source, int iteration, const void* got) {
-  put(c, source, iteration, buffers.scratch);
-  return memcmp(buffers.scratch, got, block_bytes(c)) != 0;
-}
-
-/* @return whether this rank's result is wrong. */
-static int check(const cell* c, int iteration) {
-  const void* receive = c->call.receive;
-  int wrong = 0;
-  switch (kKinds[c->kind].kind) {
-    case kBarrier: return 0;
-    case kAllreduce: return bench_pattern_check(c->pattern, iteration, receive, NULL) != 0;
-    case kReduce: return c->rank == 0 && bench_pattern_check(c->pattern, iteration, receive, NULL) != 0;
-    case kBcast: return differs(c, 0, iteration, receive);
-    case kScatter:
-    case kScatterv: return differs(c, c->rank, iteration, receive);
-    case kGather:
-      if (c->rank != 0) return 0;
-      __attribute__((fallthrough));
-    case kAllgather:
-      for (int from = 0; from < c->ranks; ++from) wrong |= differs(c, from, iteration, block(receive, c, from));
-      return wrong;
-    case kAlltoall:
-      for (int from = 0; from < c->ranks; ++from)
-        wrong |= differs(c, from * c->ranks + c->rank, iteration, block(receive, c, from));
-      return wrong;
-    case kWorldKinds: break;
-  }
-  return 1;
-}
-
 /* Does a barrier hold back who is early? Each rank says how far it is, and after the barrier must see all others there. */
-static long barrier_errors(const cell* c, int calls) {
+static long barrier_errors(const data_cell* c, int calls) {
   long errors = 0;
   for (int i = 1; i <= calls; ++i) {
     area_put(i);
@@ -219,7 +121,7 @@ static long barrier_errors(const cell* c, int calls) {
   return errors;
 }
 
-static double sum_over_ranks(const cell* c, double mine) {
+static double sum_over_ranks(const data_cell* c, double mine) {
   area_align();
   area_put(mine);
   area_align();
@@ -232,7 +134,7 @@ static double sum_over_ranks(const cell* c, double mine) {
 }
 
 /* The MPI's own barrier lets it finish what it began; ours then sends all ranks off together, whatever the MPI. */
-static void align(const cell* c) {
+static void align(const data_cell* c) {
   must(world_call(kBarrier, &c->call), "barrier");
   area_align();
 }
@@ -295,7 +197,7 @@ double cell_stamp_ticks(int fenced) {
   return (double)each[kStretches / 2] / kStamps;
 }
 
-static bench_summary summarise(const cell* c, const area_command* command, double stamp) {
+static bench_summary summarise(const data_cell* c, const area_command* command, double stamp) {
   static double means[kAreaIterationsMax];
   bench_mean_over_ranks_ms(area_notes(), c->ranks, kAreaIterationsMax, command->warmup, command->iterations, means);
   /* The counter moves in steps (10 ns on some machines), so without this the median would, too: spread each value evenly
@@ -311,17 +213,23 @@ static bench_summary summarise(const cell* c, const area_command* command, doubl
   return s;
 }
 
+/* Divides the times of a row by its calls. */
+static bench_summary each_of(bench_summary s, int calls) {
+  s.median /= calls, s.mean /= calls, s.min /= calls, s.max /= calls, s.p90 /= calls;
+  return s;
+}
+
 /* Post, wait. With `computing` > 0: post, be away for that many ticks, wait. */
-static long post_loop(const cell* c, int total, double computing, double early, double ns_each, int64_t* slept) {
+static long post_loop(const data_cell* c, int total, double computing, double early, double ns_each, int64_t* slept) {
   long errors = 0;
   for (int i = 0; i < total; ++i) {
-    fill(c, i);
+    data_fill(c, i);
     align(c);
     const int64_t start = ticks_now();
-    must(world_post(kKinds[c->kind].kind, &c->call), "nonblocking collective");
+    must(world_post(c->kind, &c->call), "nonblocking collective");
     if (computing > 0) {
       const int64_t asleep = ticks_now();
-      if (kKinds[c->kind].how == kPostBusy)
+      if (kKinds[c->row].how == kPostBusy)
         compute_ns(computing * ns_each);
       else
         sleep_ns((computing - early) * ns_each);
@@ -329,12 +237,12 @@ static long post_loop(const cell* c, int total, double computing, double early, 
     }
     must(world_wait(), "wait");
     area_note(i, ticks_now() - start);
-    errors += check(c, i);
+    errors += data_check(c, i);
   }
   return errors;
 }
 
-static long run_overlap(const cell* c, const area_command* command, double ns_each, cell_result* result) {
+static long run_overlap(const data_cell* c, const area_command* command, double ns_each, cell_result* result) {
   static int64_t slept[kAreaIterationsMax];
   static double shares[kAreaIterationsMax];
   const int total = command->warmup + command->iterations;
@@ -362,23 +270,23 @@ static long run_overlap(const cell* c, const area_command* command, double ns_ea
   return errors;
 }
 
-static long run_bursts(cell c, int total) {
-  const world_kind kind = kKinds[c.kind].kind;
-  const size_t stride = block_bytes(&c) * (size_t)c.ranks;
+static long run_bursts(data_cell c, int total) {
+  const world_kind kind = c.kind;
+  const size_t stride = data_block_bytes(&c) * (size_t)c.ranks;
   int burst = stride ? (int)(kBurstBytes / stride) : kBurstMax;
   burst = burst < kBurstMin ? kBurstMin : burst > kBurstMax ? kBurstMax : burst;
-  if (stride) need_buffers(stride * (size_t)burst);
+  if (stride) data_need_buffers(stride * (size_t)burst);
   const world_arguments shape = c.call;
   world_arguments each[kBurstMax];
   for (int k = 0; k < burst; ++k) {
     each[k] = shape;
-    each[k].send = buffers.send + (size_t)k * stride, each[k].receive = buffers.receive + (size_t)k * stride;
+    each[k].send = data_buffers.send + (size_t)k * stride, each[k].receive = data_buffers.receive + (size_t)k * stride;
   }
   long errors = 0;
   /* The first call of a burst waits for whoever filled slower: it is no call back to back, and not noted. */
   for (int done = 0, iteration = 0; done < total; done += burst - 1) {
     const int calls = total - done < burst - 1 ? total - done + 1 : burst;
-    for (int k = 0; k < calls; ++k) c.call = each[k], fill(&c, iteration + k);
+    for (int k = 0; k < calls; ++k) c.call = each[k], data_fill(&c, iteration + k);
     int code = world_call(kind, &each[0]);
     int64_t start = ticks_now();
     for (int k = 1; k < calls; ++k) {
@@ -387,9 +295,80 @@ static long run_bursts(cell c, int total) {
       area_note(done + k - 1, end - start);
       start = end;
     }
-    must(code, kKinds[c.kind].name);
-    for (int k = 0; k < calls; ++k) c.call = each[k], errors += check(&c, iteration + k);
+    must(code, kKinds[c.row].name);
+    for (int k = 0; k < calls; ++k) c.call = each[k], errors += data_check(&c, iteration + k);
     iteration += calls;
+  }
+  return errors;
+}
+
+/* An iteration has so many calls. */
+enum { kRowCalls = 200, kLateCalls = 20, kLateNs = 1000000 };
+
+/* All ranks note the largest of their times: the slowest rank counts. */
+static void note_largest(const data_cell* c, int iteration, int64_t mine) {
+  area_put((double)mine);
+  area_align();
+  double most = 0;
+  for (int rank = 0; rank < c->ranks; ++rank)
+    if (area_get(rank) > most) most = area_get(rank);
+  area_note(iteration, (int64_t)most);
+  area_align();
+  area_put(0);
+}
+
+/* A row's calls have their data side by side as far as the caches hold them, and then use the same ones again. Returns how
+ * many there are. */
+static int row_buffers(const data_cell* c, int calls, world_arguments* each) {
+  const size_t stride = (data_block_bytes(c) * (size_t)c->ranks + 63) / 64 * 64;
+  const int fit = (int)(kBurstBytes / stride), buffers = fit < 1 ? 1 : fit > calls ? calls : fit;
+  data_need_buffers(stride * (size_t)buffers);
+  for (int k = 0; k < buffers; ++k) {
+    each[k] = c->call;
+    each[k].send = data_buffers.send + (size_t)k * stride, each[k].receive = data_buffers.receive + (size_t)k * stride;
+  }
+  return buffers;
+}
+
+static long run_rows(data_cell c, int total) {
+  world_arguments each[kRowCalls];
+  const int buffers = row_buffers(&c, kRowCalls, each);
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    for (int k = 0; k < buffers; ++k) c.call = each[k], data_fill(&c, i * buffers + k);
+    align(&c);
+    int code = 0;
+    const int64_t start = ticks_fenced();
+    for (int n = 0; n < kRowCalls; ++n) code |= world_call(c.kind, &each[n % buffers]);
+    const int64_t took = ticks_fenced() - start;
+    must(code, kKinds[c.row].name);
+    note_largest(&c, i, took);
+    for (int k = 0; k < buffers; ++k) c.call = each[k], errors += data_check(&c, i * buffers + k);
+  }
+  return errors;
+}
+
+/* The root of a bcast or scatter, or the leaves of a reduce or gather, call at once; the other side's last rank comes late. */
+static long run_late(data_cell c, int total) {
+  const int root_writes = c.kind == kBcast || c.kind == kScatter;
+  const int needs_nobody = (c.rank == 0) == root_writes, is_late = c.rank == (root_writes ? c.ranks - 1 : 0);
+  world_arguments each[kLateCalls];
+  const int buffers = row_buffers(&c, kLateCalls, each);
+  long errors = 0;
+  for (int i = 0; i < total; ++i) {
+    for (int k = 0; k < buffers; ++k) c.call = each[k], data_fill(&c, i * buffers + k);
+    align(&c);
+    int code = 0;
+    int64_t inside = 0;
+    for (int n = 0; n < kLateCalls; ++n) {
+      if (is_late) sleep_ns(kLateNs);
+      const int64_t start = ticks_fenced();
+      code |= world_call(c.kind, &each[n % buffers]);
+      inside += ticks_fenced() - start;
+    }
+    must(code, kKinds[c.row].name);
+    note_largest(&c, i, needs_nobody ? inside : 0);
+    for (int k = 0; k < buffers; ++k) c.call = each[k], errors += data_check(&c, i * buffers + k);
   }
   return errors;
 }
@@ -397,19 +376,19 @@ static long run_bursts(cell c, int total) {
 /* Filling 1 MiB and checking it take twice as long as the call. A rank that is through with that later than another would
  * count as the call's time, and where ranks share a core so would all that the others on it fill and check: so all begin
  * together, and of calls that would else be back to back nobody checks before all are out. */
-static long run_calls(const cell* c, int total) {
-  const world_kind kind = kKinds[c->kind].kind;
+static long run_calls(const data_cell* c, int total) {
+  const world_kind kind = c->kind;
   long errors = 0;
   for (int i = 0; i < total; ++i) {
-    fill(c, i);
+    data_fill(c, i);
     align(c);
     const int64_t start = ticks_fenced();
     const int code = world_call(kind, &c->call);
     const int64_t end = ticks_fenced();
     area_note(i, end - start);
-    must(code, kKinds[c->kind].name);
-    if (kKinds[c->kind].how == kBackToBack) area_align();
-    errors += check(c, i);
+    must(code, kKinds[c->row].name);
+    if (kKinds[c->row].how == kBackToBack) area_align();
+    errors += data_check(c, i);
   }
   return errors;
 }
@@ -417,45 +396,45 @@ static long run_calls(const cell* c, int total) {
 /* The loop of OSU's collective programs: every call has the same buffers with the same content, is timed alone, and is
  * followed by a barrier of the MPI, outside of the time. Results are checked after the loop, and after one more call
  * with other data, because those of the loop are alike. */
-static long run_osu(const cell* c, int total) {
-  const world_kind kind = kKinds[c->kind].kind;
-  fill(c, 0);
+static long run_osu(const data_cell* c, int total) {
+  const world_kind kind = c->kind;
+  data_fill(c, 0);
   align(c);
   for (int i = 0; i < total; ++i) {
     const int64_t start = ticks_fenced();
     const int code = world_call(kind, &c->call);
     area_note(i, ticks_fenced() - start);
-    must(code, kKinds[c->kind].name);
+    must(code, kKinds[c->row].name);
     must(world_call(kBarrier, &c->call), "barrier");
   }
-  long errors = check(c, 0);
+  long errors = data_check(c, 0);
   align(c);
-  fill(c, 1);
-  must(world_call(kind, &c->call), kKinds[c->kind].name);
-  return errors + check(c, 1);
+  data_fill(c, 1);
+  must(world_call(kind, &c->call), kKinds[c->row].name);
+  return errors + data_check(c, 1);
 }
 
 /* One block from the rank's own cache and one from the other's, which has just written it. */
-static long run_copies(const cell* c, int total, int by) {
-  const size_t bytes = block_bytes(c);
+static long run_copies(const data_cell* c, int total, int by) {
+  const size_t bytes = data_block_bytes(c);
   char *mine = area_copies(c->rank), *theirs = area_copies(1 - c->rank);
   long errors = 0;
   for (int i = 0; i < total; ++i) {
-    fill(c, i);
-    memcpy(mine, block(c->call.send, c, 1 - c->rank), bytes);
+    data_fill(c, i);
+    memcpy(mine, data_block(c->call.send, c, 1 - c->rank), bytes);
     area_align();
     const int64_t start = ticks_fenced();
-    copies_do(by, block(c->call.receive, c, c->rank), block(c->call.send, c, c->rank), bytes);
-    copies_do(by, block(c->call.receive, c, 1 - c->rank), theirs, bytes);
+    copies_do(by, data_block(c->call.receive, c, c->rank), data_block(c->call.send, c, c->rank), bytes);
+    copies_do(by, data_block(c->call.receive, c, 1 - c->rank), theirs, bytes);
     area_note(i, ticks_fenced() - start);
     area_align();
-    errors += check(c, i);
+    errors += data_check(c, i);
   }
   return errors;
 }
 
 /* The result is that of the fastest way. */
-static long run_every_copy(const cell* c, const area_command* command, cell_result* result) {
+static long run_every_copy(const data_cell* c, const area_command* command, cell_result* result) {
   const int total = command->warmup + command->iterations;
   long errors = 0;
   for (int by = 0; by < kCopyWays; ++by) {
@@ -470,28 +449,28 @@ static long run_every_copy(const cell* c, const area_command* command, cell_resu
   return errors;
 }
 
-static long run_communicators(const cell* c, int total) {
-  const int first = kKinds[c->kind].how == kFirst;
+static long run_communicators(const data_cell* c, int total) {
+  const int first = kKinds[c->row].how == kFirst;
   long errors = 0;
   for (int i = 0; i < total; ++i) {
-    fill(c, i);
+    data_fill(c, i);
     align(c);
     int64_t start = ticks_fenced();
     must(world_dup(), "MPI_Comm_dup");
     if (first) {
       area_align();
       start = ticks_fenced();
-      must(world_call(kKinds[c->kind].kind, &c->call), "first collective");
+      must(world_call(c->kind, &c->call), "first collective");
     }
     area_note(i, ticks_fenced() - start);
-    if (first) errors += check(c, i);
+    if (first) errors += data_check(c, i);
     must(world_free_dup(), "MPI_Comm_free");
   }
   return errors;
 }
 
 /* Four collectives on the current communicator; returns the number of wrong results. */
-static long use_communicator(const cell* c) {
+static long use_communicator(const data_cell* c) {
   double one = 1, sum = 0, root = c->rank, all[kAreaRanksMax];
   const int size = world_current_size();
   world_arguments call = {.send = &one, .receive = &sum, .count = 1, .type = kBenchDouble};
@@ -506,7 +485,7 @@ static long use_communicator(const cell* c) {
   return errors;
 }
 
-static long run_churn(const cell* c, int total) {
+static long run_churn(const data_cell* c, int total) {
   long errors = 0;
   for (int i = 0; i < total; ++i) {
     align(c);
@@ -522,39 +501,40 @@ static long run_churn(const cell* c, int total) {
   return errors;
 }
 
-static long run_new(const cell* c, int total) {
+static long run_new(const data_cell* c, int total) {
   long errors = 0;
   for (int i = 0; i < total; ++i) {
-    fill(c, i);
+    data_fill(c, i);
     must(world_dup(), "MPI_Comm_dup");
     area_align();
     const int64_t start = ticks_fenced();
-    for (int k = 0; k < kNewCalls; ++k) must(world_call(kKinds[c->kind].kind, &c->call), kKinds[c->kind].name);
+    for (int k = 0; k < kNewCalls; ++k) must(world_call(c->kind, &c->call), kKinds[c->row].name);
     area_note(i, ticks_fenced() - start);
-    errors += check(c, i);
+    errors += data_check(c, i);
     must(world_free_dup(), "MPI_Comm_free");
   }
   return errors;
 }
 
 void cell_run(const area_command* command, double ns_each, cell_result* result) {
-  cell c = {.kind = find(command->kind), .rank = world_rank(), .ranks = world_size()};
+  data_cell c = {.row = find(command->kind), .rank = world_rank(), .ranks = world_size()};
   const int total = command->warmup + command->iterations;
   long verified = total;
-  if (has_data(c.kind)) {
-    c.call.type = type_of(c.kind, command->bytes), c.call.is_char = is_char(c.kind);
-    c.call.count = command->bytes / width_of(c.kind, command->bytes);
+  c.kind = kKinds[c.row].kind;
+  if (has_data(c.row)) {
+    c.call.type = type_of(c.row, command->bytes), c.call.is_char = is_char(c.row);
+    c.call.count = command->bytes / width_of(c.row, command->bytes);
     if (!c.call.is_char)
-      c.pattern = pattern_for(c.call.type, is_pairwise(&c) ? c.ranks * c.ranks : c.ranks, c.call.count);
-    need_buffers(command->bytes * (size_t)c.ranks);
-    c.call.send = buffers.send, c.call.receive = buffers.receive;
+      c.pattern = data_pattern_for(c.call.type, data_is_pairwise(&c) ? c.ranks * c.ranks : c.ranks, c.call.count);
+    data_need_buffers(command->bytes * (size_t)c.ranks);
+    c.call.send = data_buffers.send, c.call.receive = data_buffers.receive;
   }
   *result = (cell_result){0};
   area_align();
   const double before = area_round_trip_ns();
   align(&c);
   long errors = 0;
-  switch (kKinds[c.kind].how) {
+  switch (kKinds[c.row].how) {
     case kBackToBack:
       if (command->bytes <= kBurstBlockMax) {
         errors = run_bursts(c, total);
@@ -569,13 +549,16 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
     case kChurn: errors = run_churn(&c, total); break;
     case kNew: errors = run_new(&c, total); break;
     case kOsu: errors = run_osu(&c, total), verified = 2; break;
+    case kStream: errors = run_rows(c, total); break;
+    case kLate: errors = run_late(c, total); break;
     case kCopies: errors = run_every_copy(&c, command, result); break;
   }
   area_align();
-  const int bursts = kKinds[c.kind].how == kBackToBack && command->bytes <= kBurstBlockMax;
-  if (c.rank == 0 && kKinds[c.kind].how != kCopies) result->call = summarise(&c, command, cell_stamp_ticks(!bursts));
+  const int bursts = kKinds[c.row].how == kBackToBack && command->bytes <= kBurstBlockMax;
+  if (c.rank == 0 && kKinds[c.row].how != kCopies) result->call = summarise(&c, command, cell_stamp_ticks(!bursts));
+  if (kKinds[c.row].how == kStream) result->call = each_of(result->call, kRowCalls);
   area_align();
-  if (kKinds[c.kind].kind == kBarrier) errors += barrier_errors(&c, verified = total < 200 ? total : 200);
+  if (c.kind == kBarrier) errors += barrier_errors(&c, verified = total < 200 ? total : 200);
   must(world_call(kBarrier, &c.call), "barrier");
   area_align();
   result->round_trip_ns[0] = before;

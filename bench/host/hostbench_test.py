@@ -30,6 +30,7 @@ HONEST, PLAIN = Started([*LAUNCH, MPI]), Started([NAIVE])
 POSTED = ("iallreduce", "iallreduce-busy", "ialltoall", "iscatterv")
 TIMED = [P.Cell("", kind, size) for kind in ("allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter") for size in (8, 4096, 100000)]
 TIMED.append(P.Cell("", "barrier"))
+ROOTED = [P.Cell("", f"{kind}-{way}", size) for kind in P.ROOTED for way, size in (("stream", 8), ("stream", 4096), ("stream", 100000), ("late", 8), ("late", 4096))]
 OTHERS = [P.Cell("", kind, size) for kind in POSTED for size in (8, 100000)]
 OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-allreduce", 8), P.Cell("", "churn")]
 
@@ -65,6 +66,13 @@ class Hostbench(unittest.TestCase):
                         self.assertEqual((answer["kind"], answer["bytes"], answer["errors"]), (cell.kind, cell.bytes, 0))
                         self.assertGreaterEqual(answer["verified"], 15 * ranks)
                         self.assertEqual("overlap" in answer, cell.kind in POSTED)
+
+    def test_rooted_calls_in_a_row_and_with_a_late_partner(self):
+        for ranks in (2, 3):
+            with Running(HONEST, ranks, False, {}, SECONDS) as running:  # the naive one relies on a barrier before each rooted call
+                for cell in ROOTED:
+                    answer = running.ask(cell, SECONDS, 1)
+                    self.assertEqual((answer["kind"], answer["bytes"], answer["errors"], answer["verified"]), (cell.kind, cell.bytes, 0, 2 * ranks))
 
     def test_many_calls_on_a_new_communicator(self):
         with Running(HONEST, 2, False, {}, SECONDS) as running:

@@ -29,6 +29,7 @@ class Cell:
     at_least: float = None
     at_most: float = None
     times_at_most: float = None  # at most so many times the peer's time
+    above_at_most: float = None  # at most so much more than the best peer, in the cell's unit
     band: tuple = None  # the ratio lies between
     gain: float = None  # at least this part of the time that AT_ONCE saves
     unit: str = "us"
@@ -121,6 +122,22 @@ TWO_RANKS = {
 MORE_RANKS = {kind: dict.fromkeys(sizes) for kind, sizes in TWO_RANKS.items()}
 
 
+# Rooted calls are measured alone (above), in a row, and with a partner who comes 1 ms late to each of 20 calls.
+ROOTED = ("bcast", "reduce", "scatter", "gather")
+IN_A_ROW = (8, KIB, 4 * KIB, 32 * KIB)
+LATE = tuple(size for size in IN_A_ROW if size <= 4 * KIB)
+
+
+def _rooted(ranks, cores):
+    """The slowest rank's time over the calls of a row; and how long the root, or the slowest leaf, is in the calls with a late partner."""
+    where = {"pinned": ranks <= cores, "options": {} if ranks <= cores else {"yield": True}}
+    rows = [Cell(f"{kind}-{size_name(size)}-{ranks}r-stream", f"{kind}-stream", size, faster=1.0, iterations=15) for kind in ROOTED for size in IN_A_ROW]
+    late = [Cell(f"{kind}-{size_name(size)}-{ranks}r-late", f"{kind}-late", size, above_at_most=1.0, unit="ms", iterations=3, skipped=1)
+            for kind in ROOTED for size in LATE]
+    return [Group(f"stream-{ranks}r", ranks, tuple(rows), SUMAC, PEERS, starts=3, cycles=6 if ranks <= cores else 3, **where),
+            Group(f"late-{ranks}r", ranks, tuple(late), SUMAC, PEERS, starts=2, cycles=1, **where)]
+
+
 def _oversubscribed(ranks):
     cells = [Cell(f"barrier-{ranks}r", "barrier", faster=2.5, iterations=100),
              Cell(f"allreduce-8B-{ranks}r", "allreduce", 8, faster=2.5, iterations=100)]
@@ -156,6 +173,7 @@ def groups(cores):
     out = [Group("2r", 2, _timed(2, TWO_RANKS), SUMAC, PEERS, starts=10, cycles=6, bare=True)]
     out += [Group(f"{ranks}r", ranks, _timed(ranks, MORE_RANKS), SUMAC, PEERS, starts=2, cycles=6, bare=True)
             for ranks in (4, 8, 16) if ranks <= cores]
+    out += [group for ranks in (2, 4) for group in _rooted(ranks, cores)]
     out += [_oversubscribed(ranks) for ranks in (8, 16) if ranks > cores]
     out.append(Group("overlap", 2, (
         Cell("overlap-iallreduce-1MiB", "iallreduce", MIB, at_least=90, unit="%", limit=100, iterations=20),

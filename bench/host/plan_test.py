@@ -17,12 +17,15 @@ class Cells(unittest.TestCase):
         expected.update({f"alltoall-{size}-2r": 1.0 for size in ("64KiB", "1MiB")})
         expected.update({f"{kind}-{ranks}r": 2.5 for kind in ("barrier", "allreduce-8B") for ranks in (8, 16)})
         expected.update({"barrier-2r": 2.5, "allreduce-1MiB-8r": 1.5})
+        expected.update({f"{kind}-{size}-{ranks}r-stream": 1.0 for kind in P.ROOTED for size in ("8B", "1KiB", "4KiB", "32KiB") for ranks in (2, 4)})
         self.assertEqual({name: cell.faster for name, cell in ALL.items() if cell.faster}, expected)
         self.assertEqual(ALL["barrier-2r"].over_sm, 1.1)
         self.assertEqual((ALL["overlap-iallreduce-1MiB"].at_least, ALL["overlap-ialltoall-1MiB"].at_least,
                           ALL["overlap-iscatterv-1MiB"].at_least), (90, 90, 90))
         self.assertEqual((ALL["comm-create"].times_at_most, ALL["first-collective"].limit, ALL["first-collective"].unit), (2, 1, "ms"))
         self.assertEqual(ALL["off-cost"].band, (0.98, 1.02))
+        self.assertEqual({name: cell.above_at_most for name, cell in ALL.items() if cell.above_at_most},
+                         {f"{kind}-{size}-{ranks}r-late": 1.0 for kind in P.ROOTED for size in ("8B", "1KiB", "4KiB") for ranks in (2, 4)})
 
     def test_sixteen_cores_have_the_table_at_4_8_and_16_ranks_and_nothing_oversubscribed(self):
         groups = {group.name: group for group in P.groups(16)}
@@ -58,7 +61,9 @@ class Choice(unittest.TestCase):
     def test_one_case_all_of_a_kind_or_an_error_that_lists_them(self):
         self.assertEqual([c.name for g in P.choose(P.groups(2), "barrier-2r") for c in g.cells], ["barrier-2r"])
         self.assertEqual({c.name for g in P.choose(P.groups(2), "bcast*,comm-create") for c in g.cells},
-                         {"bcast-8B-2r", "bcast-1KiB-2r", "bcast-64KiB-2r", "bcast-1MiB-2r", "comm-create"})
+                         {"bcast-8B-2r", "bcast-1KiB-2r", "bcast-64KiB-2r", "bcast-1MiB-2r", "comm-create"} |
+                         {f"bcast-{size}-{ranks}r-{how}" for ranks in (2, 4) for how, sizes in (("stream", P.IN_A_ROW), ("late", P.LATE))
+                          for size in map(P.size_name, sizes)})
         with self.assertRaisesRegex(ValueError, r"no case 'allreduce-8b-2r': .*allreduce-8B-2r.* and \d+ others$"):
             P.choose(P.groups(2), "barrier-2r,allreduce-8b-2r")
 

@@ -21,6 +21,8 @@ def must_text(cell):
         words.append(f"<= {cell.at_most:g} {cell.unit}")
     if cell.times_at_most is not None:
         words.append(f"<= {cell.times_at_most:g} x the peer's time")
+    if cell.above_at_most is not None:
+        words.append(f"<= the best peer's + {cell.above_at_most:g} {cell.unit}")
     if cell.band is not None:
         words.append(f"{cell.band[0]}..{cell.band[1]}")
     if cell.gain is not None:
@@ -44,7 +46,19 @@ def judge(cell, group, results):
     ratio, spread = (pairs.ratio, pairs.interval) if pairs else (None, None)
     if cell.gain is not None and not mine.failures:
         return *gained(cell, group, results), best, ratio, spread
+    if cell.above_at_most is not None and not mine.failures:
+        best = results.fastest(cell.name, rivals)
+        return *compared_by_difference(cell, mine.value, results.value(cell.name, best) if best else None, best), best, None, None
     return *verdict(cell, mine, results.pairs.get((cell.name, P.OMPI5_SM)), best, ratio), best, ratio, spread
+
+
+def compared_by_difference(cell, mine, theirs, best):
+    """Returns verdict and reason of a cell whose times may be next to nothing, so that their ratio says little."""
+    if mine is None or theirs is None:
+        return V.OPEN, "not run" if mine is None else "no peer to compare with"
+    judged = V.Judgement()
+    judged.hold(mine - theirs <= cell.above_at_most, f"{number(mine)} {cell.unit}, {P.LABELS[best]} {number(theirs)}")
+    return judged.result()
 
 
 def gained(cell, group, results):

@@ -20,8 +20,8 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::bcast, "flat", "the root publishes, everybody copies", bcast_flat},
     {coll::Kind::allgather, "flat", "everybody publishes, everybody copies all", allgather_flat},
     {coll::Kind::allgatherv, "flat", "everybody publishes, everybody copies all", allgatherv_flat},
-    {coll::Kind::scatter, "flat", "the root publishes a cell for each, everybody copies its own", scatter_flat},
-    {coll::Kind::scatterv, "flat", "the root publishes a cell for each, everybody copies its own", scatterv_flat},
+    {coll::Kind::scatter, "flat", "the root writes the slots of all, everybody copies its own", scatter_flat},
+    {coll::Kind::scatterv, "flat", "the root writes the slots of all, everybody copies its own", scatterv_flat},
     {coll::Kind::alltoall, "flat", "everybody publishes its row, everybody copies its column", alltoall_flat},
     {coll::Kind::alltoallv, "flat", "everybody publishes its row, everybody copies its column", alltoallv_flat},
     {coll::Kind::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
@@ -193,7 +193,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set(coll::Kind::alltoallv, {{SIZE_MAX, "exchange"}});
   set(coll::Kind::gather, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   set(coll::Kind::gatherv, {{SIZE_MAX, "stream"}});
-  set_large(coll::Kind::scatter, one_round_of_rows, "stream", kScatterStreamMax);
+  set_large(coll::Kind::scatter, std::max(one_round_of_rows, kRootedMiddleBytes), "stream", kScatterStreamMax);
   set(coll::Kind::scatterv, {{SIZE_MAX, "stream"}});
   return tuning;
 }

@@ -4,7 +4,7 @@
 // In gatherv only the root knows all counts. It publishes the largest one with its first round, or the number of turns
 // with its first turn, and the others wait for that, because every member must count the same rounds and turns.
 #include "shm/block_shapes.hpp"
-#include "shm/rounds.hpp"
+#include "shm/rooted.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns/turns.hpp"
 
@@ -27,8 +27,8 @@ bool collect_round(Task& task, const Shape& shape) {
   Group& group = *task.group;
   if (task.phase == 1) {
     if (!Shape::kIsEven && task.offset == 0) {
-      if (!group.room(task.round, kLineRing)) return false;
-      Line& line = group.line(group.index(), task.round);
+      if (!rooted::room(group, task.round, 0)) return false;
+      Line& line = rooted::line(group, group.index(), task.round);
       line.word = task.own[0];
       publish(line, task.round, 0);
     }
@@ -37,9 +37,9 @@ bool collect_round(Task& task, const Shape& shape) {
   for (; task.peer < group.size(); ++task.peer) {
     const std::size_t bytes = coll::part_at(task.offset, shape.bytes(task.peer), group.eager_bytes());
     if (task.peer == group.index() || bytes == 0) continue;
-    if (!arrived(group.line(task.peer, task.round), task.round, bytes, task.polls)) return false;
+    if (!arrived(rooted::line(group, task.peer, task.round), task.round, bytes, task.polls)) return false;
     copy_bytes(out_bytes(*task.operation) + shape.offset(task.peer) + task.offset,
-               payload_of(group, task.peer, task.round, bytes), bytes);
+               rooted::payload(group, task.peer, task.round, bytes), bytes);
   }
   return true;
 }
@@ -50,15 +50,15 @@ bool give_round(Task& task) {
   const std::size_t bytes = coll::part_at(task.offset, task.operation->bytes, group.eager_bytes());
   if (task.phase == 1) {
     if (bytes != 0) {
-      if (!group.room(task.round, ring_for(bytes))) return false;
-      copy_in(group, payload_of(group, group.index(), task.round, bytes),
-              static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
-      publish(group.line(group.index(), task.round), task.round, bytes);
+      if (!rooted::room(group, task.round, bytes)) return false;
+      rooted::write(group, task.round, rooted::payload(group, group.index(), task.round, bytes),
+                    static_cast<const std::byte*>(task.operation->in) + task.offset, bytes);
+      rooted::publish_slot(group, group.index(), task.round, bytes);
     }
     task.phase = 2;
   }
   if (!Shape::kIsEven && task.offset == 0) {
-    const Line& line = group.line(task.operation->root, task.round);
+    const Line& line = rooted::line(group, task.operation->root, task.round);
     if (!arrived(line, task.round, 0, task.polls)) return false;
     task.own[0] = line.word;
   }

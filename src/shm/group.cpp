@@ -81,22 +81,32 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
   large_ = segment.at(at.large);
   large_stride_ = at.large_stride;
   large_bytes_ = shape.large_bytes;
+  rooted_ = segment.at(at.rooted);
   tuning_.keep_usable(*this);
   const Member& me = members_[static_cast<std::size_t>(index)];
   segment.entry(me.host_member).rank.store(me.rank, std::memory_order_relaxed);
 }
 
 bool Group::wait_done(std::uint64_t round) noexcept {
-  if (everyone_done_ >= round) return true;
+  if (everyone_done_ < round) look_at_done();
+  return everyone_done_ >= round;
+}
+
+void Group::look_at_done() noexcept {
   std::uint64_t least = round_;
   for (int m = 0; m < size_; ++m) {
     if (m == index_) continue;
     // An acquire load: that member's reads of the bytes that we will overwrite come before the number it stored.
     least = std::min(least, controls_[m].done.value.load(std::memory_order_acquire));
-    if (least < round) return false;
+    if (least <= everyone_done_) return;
   }
-  everyone_done_ = std::max(everyone_done_, least);
-  return true;
+  everyone_done_ = least;
+}
+
+bool Group::free_half(std::uint64_t round, std::size_t ring) noexcept {
+  look_at_done();
+  if (everyone_done_ + ring < round) half_free_at_ = std::max(half_free_at_, round - ring / 2);
+  return everyone_done_ >= half_free_at_ && everyone_done_ + ring >= round;
 }
 
 const ProcessName& Group::process(int member) const noexcept {

@@ -10,8 +10,8 @@
 // member knows:
 //   - A member that has seen every number r knows that all have entered r and hence completed r-1 (see_all). So kinds
 //     in which each waits for each (barrier, allreduce, allgather ...) never have to ask: two buffers would be enough.
-//   - In other kinds (bcast, reduce) some members run ahead, and room() reads the others' `done` counters, once in
-//     several rounds.
+//   - In rooted kinds (bcast, scatter, reduce, gather) the members that only write run ahead of those that read. Their
+//     rounds have longer rings (rooted.hpp), and room() reads the others' `done` counters when such a ring is full.
 // Every member stores `done` at the end of each round, also of rounds in which it published or read nothing.
 //
 // The caller must step only the oldest unfinished operation of a group, and in one thread at a time.
@@ -89,6 +89,10 @@ class Group {
     return eager_ + static_cast<std::size_t>(member) * eager_stride_ + stagger(member) +
            round % kEagerRing * eager_bytes_;
   }
+  /// A member's rings for rooted collectives (rooted.hpp).
+  RootedArea& rooted(int member) const noexcept {
+    return *reinterpret_cast<RootedArea*>(rooted_ + static_cast<std::size_t>(member) * kRootedStride + stagger(member));
+  }
   /// A member's own area of large_bytes() for the algorithms of large messages, and below how far those have come. The
   /// top of turns.hpp says which member may write to it and when.
   std::byte* large(int member) const noexcept {
@@ -119,10 +123,17 @@ class Group {
   bool room(std::uint64_t round, std::size_t ring) noexcept {
     return everyone_done_ + ring >= round || wait_done(round - ring);
   }
+  /// Does the same for a ring of rooted collectives. Once the ring is found full, its writer waits until half of it is
+  /// free: a writer that looked at `done` again for each buffer would take that line from the reader at each of its calls.
+  bool room_ahead(std::uint64_t round, std::size_t ring) noexcept {
+    return everyone_done_ + ring >= round || free_half(round, ring);
+  }
   /// Checks once whether every member has completed `round`, and remembers the newest round that all have completed.
   bool wait_done(std::uint64_t round) noexcept;
   /// Records that this member has seen every number of `round`.
   void see_all(std::uint64_t round) noexcept { everyone_done_ = round - 1; }
+  /// Did all members meet in the round before `round`, as far as this member knows?
+  bool met_before(std::uint64_t round) const noexcept { return everyone_done_ + 2 >= round; }
   /// Records that this member reads nothing of `round` any more and that its result is complete.
   void complete(std::uint64_t round) noexcept {
     // A release store: a member that sees the number may overwrite the bytes that we have read before.
@@ -169,6 +180,9 @@ class Group {
   void break_because(Errc code, const char* why) noexcept;
 
  private:
+  bool free_half(std::uint64_t round, std::size_t ring) noexcept;
+  /// Reads the others' counters and remembers the newest round that all have completed.
+  void look_at_done() noexcept;
   Life life(int member) const;
   /// After the break has been announced: waits until no member writes into this member's memory any more.
   void await_writers() const noexcept;
@@ -178,6 +192,7 @@ class Group {
   Control* controls_;
   std::uint64_t round_ = 0;
   std::uint64_t everyone_done_ = 0;
+  std::uint64_t half_free_at_ = 0;  ///< A full ring takes more once all have completed this round (room_ahead()).
   int size_;
   int index_;
   Errc broken_ = Errc::ok;
@@ -188,6 +203,7 @@ class Group {
   std::byte* large_;
   std::size_t large_stride_;
   std::size_t large_bytes_;
+  std::byte* rooted_;
   std::vector<std::uint16_t> others_;  ///< [size - 1]
   Tuning tuning_;
   Crowd crowd_;

@@ -55,6 +55,14 @@ inline std::byte* payload_of(const Group& group, int member, std::uint64_t round
   return bytes <= kInlineBytes ? group.line(member, round).payload : group.eager(member, round);
 }
 
+/// Prefetches lines that this member is about to write from the members that read them last. It is only a hint: a wrong
+/// guess costs little.
+inline void claim([[maybe_unused]] std::byte* at, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__x86_64__)
+  for (std::size_t done = 0; done < bytes; done += kCacheLine) asm volatile("prefetchw %0" ::"m"(at[done]));
+#endif
+}
+
 /// Copies into memory that other members read.
 inline void copy_in(Group& group, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   group.stores.wrote(bytes);
@@ -87,16 +95,11 @@ inline bool all_arrived(Task& task, std::size_t bytes) noexcept {
   return true;
 }
 
-/// Called while the others' numbers are awaited: prefetches the lines that this member will write in the next round (if
-/// that round has as many bytes) back from the members that read them last. No member reads them any more, because
-/// every member has completed the round before the last. It is only a hint: a wrong guess costs nothing.
-inline void claim_next([[maybe_unused]] const Group& group, [[maybe_unused]] std::uint64_t round,
-                       [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(__x86_64__)
+/// Called while the others' numbers are awaited: claims the lines that this member will write in the next round (if that
+/// round has as many bytes). No member reads them any more, because every member has completed the round before the last.
+inline void claim_next(const Group& group, std::uint64_t round, std::size_t bytes) noexcept {
   if (bytes <= kInlineBytes || group.stores.go_past() || group.polls() == waits::kCrowded.looks) return;
-  std::byte* const next = group.eager(group.index(), round + 1);
-  for (std::size_t at = 0; at < bytes; at += kCacheLine) asm volatile("prefetchw %0" ::"m"(next[at]));
-#endif
+  claim(group.eager(group.index(), round + 1), bytes);
 }
 
 /// Resets the algorithm's own fields to the values that it expects at its first step.

@@ -34,8 +34,15 @@ const coll::Fold& largest_double() {
 }  // namespace
 
 bool Comparison::takes(shm::Group& group, const coll::Operation& operation) {
-  coll::Decision& decision = all_[index_of(operation.kind)][class_of(operation.bytes)];
   on_trial_ = nullptr;
+  if (comes_in_rows(operation.kind, operation.bytes) && last_ == Call::at(group, operation.kind)) return true;
+  const bool is_ours = decide(group, operation);
+  if (!is_ours) last_ = Call::at(group, operation.kind);
+  return is_ours;
+}
+
+bool Comparison::decide(shm::Group& group, const coll::Operation& operation) {
+  coll::Decision& decision = all_[index_of(operation.kind)][class_of(operation.bytes)];
   if (decision.is_settled() && decision.count()) return decision.way() == kTeam;
   if (is_undecided_itself(group, operation)) return true;
   if (!has_areas_) shm::touch_own_area(group);

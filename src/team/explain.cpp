@@ -148,10 +148,12 @@ Choice choice_of(const sumac_team_t& team, const Operation& ask) {
 std::string about_next(const sumac_team_t& team, const Operation& ask) {
   using Decided = sumac::coll::Decision::Way;
   if (!is_compared(team, ask)) return "";
+  const char* const rows =
+      sumac::team::Comparison::comes_in_rows(ask.kind, ask.bytes) ? "; calls in a row stay in shared memory" : "";
   if (const auto* decision = comparison_of(team, ask))
-    return fmt::format("; 1 KiB took {:.1f} ns, by the next module {:.1f} ns", decision->median_ns(Decided::first),
-                       decision->median_ns(Decided::second));
-  return "; or by the next module, if the program's own calls are faster by it";
+    return fmt::format("; 1 KiB took {:.1f} ns, by the next module {:.1f} ns{}", decision->median_ns(Decided::first),
+                       decision->median_ns(Decided::second), rows);
+  return fmt::format("; or by the next module, if the program's own calls are faster by it{}", rows);
 }
 
 /// The reason why the tree does not take it as a whole.

@@ -189,11 +189,11 @@ int run_compared(sumac_team& team, const Operation& operation, const Choice& cho
   if (!team.comparison->takes(*team.island_group, operation)) return SUMAC_TEAM_PASS;
   if (choice.by_steps) {
     const int status = run_to_end(team, operation, choice);
-    if (status == SUMAC_TEAM_OK) team.comparison->done();
+    if (status == SUMAC_TEAM_OK) team.comparison->done(*team.island_group, operation.kind);
     return status;
   }
   if (sumac::shm::run(*team.island_group, operation) != Errc::ok) return broke(team);
-  team.comparison->done();
+  team.comparison->done(*team.island_group, operation.kind);
   return SUMAC_TEAM_OK;
 }
 

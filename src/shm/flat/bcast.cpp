@@ -1,6 +1,5 @@
-// The root publishes and goes on; the others copy. Several rounds fill the ring of eager buffers and so form a
-// pipeline.
-#include "shm/rounds.hpp"
+// The root publishes and goes on; the others copy. Several rounds fill a ring of buffers and so form a pipeline.
+#include "shm/rooted.hpp"
 #include "shm/steps.hpp"
 
 namespace sumac::shm {
@@ -14,13 +13,14 @@ Step bcast_flat(Task& task) {
       task.phase = 1;
     }
     const std::size_t bytes = std::min(operation.bytes - task.offset, group.eager_bytes());
-    std::byte* const shared = payload_of(group, operation.root, task.round, bytes);
+    std::byte* const shared = rooted::payload(group, operation.root, task.round, bytes);
+    Line& line = rooted::line(group, operation.root, task.round);
     if (group.index() == operation.root) {
-      if (!group.room(task.round, ring_for(bytes))) return Step::waiting;
-      copy_in(group, shared, out_bytes(operation) + task.offset, bytes);
-      publish(group.line(operation.root, task.round), task.round, bytes);
+      if (!rooted::room(group, task.round, bytes)) return Step::waiting;
+      rooted::write(group, task.round, shared, out_bytes(operation) + task.offset, bytes);
+      rooted::publish_slot(group, operation.root, task.round, bytes);
     } else {
-      if (!arrived(group.line(operation.root, task.round), task.round, bytes, task.polls)) return Step::waiting;
+      if (!arrived(line, task.round, bytes, task.polls)) return Step::waiting;
       copy_bytes(out_bytes(operation) + task.offset, shared, bytes);
     }
     if (end_round(task, bytes, operation.bytes)) return Step::done;

@@ -19,7 +19,8 @@ GroupLayout place(const Shape& shape, int size, std::size_t begin) noexcept {
   at.eager_stride = round_up(kEagerRing * at.eager_bytes, kPage) + kPage;  // The last page leaves room for stagger().
   at.large = at.eager + members * at.eager_stride;
   at.large_stride = shape.large_bytes == 0 ? 0 : round_up(shape.large_bytes, kPage) + kPage;
-  at.end = at.large + members * at.large_stride;
+  at.rooted = at.large + members * at.large_stride;
+  at.end = at.rooted + members * kRootedStride;
   return at;
 }
 

@@ -2,9 +2,10 @@
 // The layout of a segment. It is pure arithmetic, so every process that knows the shape computes the same offsets.
 //
 //   header | table of the host's members | group 0 | group 1 | ...
-//   a group: control lines of each member | inline lines of each | eager buffers of each | large area of each
+//   a group: control lines of each member | inline lines of each | eager buffers of each | large area of each |
+//            rooted area of each
 //
-// Everything that a member writes begins at a cache line of its own. A member's eager and large areas begin at pages of
+// Everything that a member writes begins at a cache line of its own. A member's eager, large and rooted areas begin at pages of
 // their own, so that the first touch allocates them on that member's NUMA node (in a memfd; a file in /dev/shm is reserved
 // as a whole by its creator). Several members' lines share a page, and touch_own_lines() decides who touches it first. Neighbours' areas begin at different
 // offsets within the page, because otherwise all members' buffers would compete for the same few sets of the cache.
@@ -30,6 +31,12 @@ inline constexpr std::size_t kLineRing = 8;
 inline constexpr std::size_t kEagerRing = 4;
 inline constexpr std::size_t kInlineBytes = 104;
 inline constexpr std::size_t kFirstLineBytes = 48;  ///< So many of them lie in the same cache line as the round number.
+/// The rings of a member's rooted area (rooted.hpp): lines, and buffers of two sizes. A longer message uses an eager buffer.
+/// The area takes at most 128 KiB. In a memfd the system allocates its pages when rooted collectives first write them.
+inline constexpr std::size_t kRootedRing = 64;
+inline constexpr std::size_t kRootedSmallBytes = 256;
+inline constexpr std::size_t kRootedMiddleRing = 24;
+inline constexpr std::size_t kRootedMiddleBytes = 4096;
 /// Monotone counters for algorithms that need more than one number per round, for example to pipeline chunks.
 inline constexpr std::size_t kCounters = 4;
 
@@ -48,6 +55,15 @@ static_assert(offsetof(Line, payload) + kFirstLineBytes == kCacheLine);
 
 struct alignas(kCacheLine) Counter {
   std::atomic<std::uint64_t> value;
+};
+
+/// One member's rings for rooted collectives.
+struct RootedArea {
+  Line lines[kRootedRing];
+  std::byte small[kRootedRing][kRootedSmallBytes];
+  /// Neighbours begin at different offsets within the page, because otherwise all buffers would compete for the same few
+  /// sets of the cache.
+  std::byte middle[kRootedMiddleRing][kRootedMiddleBytes + kCacheLine];
 };
 
 /// The most slices that a member's large area has (turns.hpp).
@@ -75,14 +91,17 @@ struct Shape {
 };
 
 struct GroupLayout {
-  std::size_t controls = 0, lines = 0, eager = 0, large = 0;  ///< Offsets in the segment.
-  std::size_t eager_stride = 0, large_stride = 0;             ///< The distance from one member's area to the next.
-  std::size_t eager_bytes = 0;  ///< From the shape, but at least one cache line for each member.
+  std::size_t controls = 0, lines = 0, eager = 0, large = 0, rooted = 0;  ///< Offsets in the segment.
+  std::size_t eager_stride = 0, large_stride = 0;  ///< The distance from one member's area to the next.
+  std::size_t eager_bytes = 0;                     ///< From the shape, but at least one cache line for each member.
   std::size_t end = 0;
 };
 
 constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept { return (value + to - 1) / to * to; }
 constexpr std::size_t stagger(int member) noexcept { return static_cast<std::size_t>(member % 16) * 256; }
+/// The distance from one member's rooted area to the next; the last page leaves room for stagger().
+inline constexpr std::size_t kRootedStride = round_up(sizeof(RootedArea), kPage) + kPage;
+static_assert(kRootedStride <= 128 * 1024);
 
 /// Returns the offset of group 0, after the header's page and the table of members.
 std::size_t groups_begin(const Shape& shape) noexcept;

@@ -27,7 +27,7 @@ namespace sumac::shm {
 
 enum class Backing : std::uint8_t { memfd, devshm };
 
-inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534834;  // "SUMACSH4": the number rises with the layout
+inline constexpr std::uint64_t kSegmentMagic = 0x53554d4143534835;  // "SUMACSH5": the number rises with the layout
 
 /// A process as other processes identify it. The kernel may use the number again; the start time tells the two apart.
 struct ProcessName {
