@@ -36,7 +36,7 @@ void NodeGroup::begin(GroupId group_id) {
   invited_.reset();
   answered_ = operations_ = streaming_operations_ = 0;
   unlocked_at_.reset();
-  kept_from_ = first_unanswered_ = Sequence{};
+  kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = Sequence{};
 }
 
 group_life::Limits NodeGroup::life_limits() const noexcept {
@@ -348,7 +348,7 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
   reserved_ = joined_.osts;
   // The new reservation is never larger than the one before.
   reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_per_ost, joined_.chunk_bytes, reproducible_);
-  kept_from_ = first_unanswered_ = joined_.low;
+  kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
   for (const Child& child : children_) {

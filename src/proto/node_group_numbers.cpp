@@ -43,6 +43,22 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   return {};
 }
 
+/// Returns the lowest rank that has contributed; kNoRank if none has.
+std::uint32_t lowest_in(const node_number::State& state) noexcept {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.origin; }) return s.origin;
+        return wire::kNoRank;
+      },
+      state);
+}
+
+/// Returns whether the number has been begun and some child has not contributed.
+bool lacks_children(const node_number::State& state) noexcept {
+  return std::holds_alternative<node_number::Collecting>(state) ||
+         std::holds_alternative<node_number::Relaying>(state) || std::holds_alternative<node_number::Unclosed>(state);
+}
+
 }  // namespace
 
 bool NodeGroup::decides(Coll coll) const noexcept {
@@ -53,7 +69,10 @@ bool NodeGroup::decides(Coll coll) const noexcept {
 }
 
 inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
-  if ((header.members != child.members || header.origin != child.lowest_rank) &&
+  // A child node passes the data of a prompt number's source on before all its members are in.
+  const bool is_ahead = child.role == wire::Role::node && prompt(header) && header.payload_bytes != 0 &&
+                        header.members < child.members && header.origin >= child.lowest_rank;
+  if ((header.members != child.members || header.origin != child.lowest_rank) && !is_ahead &&
       (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: origin and members differ from this connection's join";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
@@ -103,7 +122,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     return nullptr;
   }
   const std::uint32_t span = window(header);
-  switch (place(header.sequence, span, kept_from_, first_unanswered_)) {
+  switch (place(header.sequence, span, kept_from_, settled())) {
     case Place::late:
       if (!guard(Guard::late_number, true)) break;
       ++ctx_.stats.late_copies;
@@ -118,12 +137,16 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     return "contribute: it streams without the lock, and SUMAC_NODE_STREAMS groups stream already: raise it";
   Slot& at = slot(header.sequence);
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
-  if (std::holds_alternative<node_number::Collecting>(at.state))
-    event.differs = first_difference(at.agreed, header).field;
+  if (lacks_children(at.state)) event.differs = first_difference(at.agreed, header).field;
   if (is_partial) note_partial(at, event);
-  const bool was_open = !std::holds_alternative<node_number::AwaitingParent>(at.state) &&
-                        !std::holds_alternative<node_number::Answered>(at.state);
-  if (std::holds_alternative<node_number::Idle>(at.state)) at.opened_at = now;
+  if (prompt(header)) {
+    event.source = header.payload_bytes != 0;
+    event.ahead = header.members < child.members;
+  }
+  const bool is_new = std::holds_alternative<node_number::Idle>(at.state);
+  const bool was_open = is_new || lacks_children(at.state);
+  if (is_new) at.opened_at = now;
+  if (!seq_before(header.sequence, begun_)) begun_ = seq_next(header.sequence);
   if (header.coll == Coll::leave) child.leaving = true;
   const Outcome outcome = advance(at, event, event.child, &header, &frame, now);
   if (outcome != Outcome::nothing) {
@@ -131,7 +154,9 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     return nullptr;
   }
   if (group_life::verdict_of(life_) != nullptr) return nullptr;
-  const bool all_in = was_open && !std::holds_alternative<node_number::Collecting>(at.state);
+  const bool all_in = was_open && !lacks_children(at.state);
+  if (all_in) move_on();
+  send_closed_if_due();
   if (!all_in) return nullptr;
   ++child.came_last;
   child.kept_waiting += now - at.opened_at;
@@ -150,12 +175,17 @@ void NodeGroup::follow(Outcome outcome, const Slot& at, const AggHeader& header,
   }
   const Difference difference = first_difference(at.agreed, header);
   wire::TroubleBody body;
-  body.reason = wire::TroubleReason::disagree;
   body.field = difference.field;
   body.culprit = header.origin;
-  body.other = std::get<node_number::Collecting>(at.state).origin;
+  body.other = lowest_in(at.state);
+  if (body.other == wire::kNoRank) body.other = at.agreed.root;  // only the source has contributed, at another node
   body.culprit_value = difference.theirs;
   body.other_value = difference.mine;
+  disagree(body, now);
+}
+
+void NodeGroup::disagree(wire::TroubleBody body, Time now) {
+  body.reason = wire::TroubleReason::disagree;
   live(group_life::Trouble{{}, body, first_unanswered_}, now);
 }
 
@@ -183,6 +213,8 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
         if (coll == Coll::lock && header != nullptr)
           try_lock(at);                  // without a header the contribution is repeated: the slot is held already
         return send_number_up(at, now);  // send_up is always the last action
+      case Kind::relay: relay(at, *header); break;
+      case Kind::send_rest: send_rest(at); break;
       case Kind::answer_all:
       case Kind::forward: {
         if (coll == Coll::leave) return Outcome::left;
@@ -214,6 +246,7 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
         h.kind = wire::AggKind::result;
         h.origin = wire::kNoRank;
         h.members = 0;
+        h.closed = closed_;
         answer(child, at, h);
         break;
       }
@@ -326,6 +359,20 @@ NodeGroup::Outcome NodeGroup::send_number_up(Slot& at, Time now) {
   return Outcome::nothing;
 }
 
+/// The source's part goes up by itself: its members are fewer than this node's, so the parent counts this node later.
+void NodeGroup::relay(const Slot& at, const AggHeader& header) {
+  if (ctx_.parent) ctx_.data(ctx_.parent, header, at.data);
+}
+
+void NodeGroup::send_rest(const Slot& at) {
+  AggHeader h = at.agreed;
+  h.kind = wire::AggKind::contribute;
+  h.members = members_;
+  h.origin = lowest_rank_;
+  h.payload_bytes = 0;
+  if (ctx_.parent) ctx_.data(ctx_.parent, h, {});
+}
+
 /// All children have asked: unless one was denied below, the group takes a stream slot here, and returns it if one is
 /// denied above.
 void NodeGroup::try_lock(Slot& at) {
@@ -354,10 +401,12 @@ void NodeGroup::multicast(const Slot& at, const AggHeader& header) {
 
 /// at.data is the result: it goes to all children and is kept. After reordering, numbers may be answered out of order.
 void NodeGroup::answer_all(Slot& at, Time now) {
+  move_on();
   AggHeader h = at.agreed;
   h.kind = wire::AggKind::result;
   h.origin = wire::kNoRank;
   h.members = 0;
+  h.closed = told_ = closed_;
   if (at.listening && expected_ == group_size_) multicast(at, h);
   for (std::uint32_t child = 0; child < children_.size(); ++child)
     if (!children_[child].closed) answer(child, at, h);
@@ -373,12 +422,39 @@ void NodeGroup::answer_all(Slot& at, Time now) {
         ++(streaming ? job->streaming_operations : job->operations);
     }
   }
-  for (;;) {
-    Slot& next = slot(first_unanswered_);
-    if (next.sequence != first_unanswered_ || !std::holds_alternative<node_number::Answered>(next.state)) break;
-    first_unanswered_ = seq_next(first_unanswered_);
-  }
   if (!guard(Guard::kept_until_proof, true)) advance(at, node_number::Proven{}, 0, nullptr, nullptr, now);
+}
+
+/// Moves over the numbers that are answered, and at the group's root over those that are closed.
+void NodeGroup::move_on() {
+  const auto is_answered = [&](Sequence number, bool is_closed) {
+    const Slot& at = slot(number);
+    return at.sequence == number && (std::holds_alternative<node_number::Answered>(at.state) ||
+                                     (!is_closed && std::holds_alternative<node_number::Unclosed>(at.state)));
+  };
+  while (is_answered(first_unanswered_, false)) first_unanswered_ = seq_next(first_unanswered_);
+  if (expected_ != group_size_) return;
+  while (is_answered(closed_, true)) closed_ = seq_next(closed_);
+}
+
+void NodeGroup::send_closed() {
+  AggHeader h = ctx_.header(wire::AggKind::closed, id_, epoch_);
+  h.sequence = told_ = closed_;
+  for (const Child& child : children_)
+    if (!child.closed) ctx_.data(child.link, h, {});
+}
+
+/// Members wait for the closed count only when they run ahead: then it goes down without a result.
+void NodeGroup::send_closed_if_due() {
+  if (expected_ != group_size_ || !seq_before(told_, closed_)) return;
+  if (guard(Guard::closed_alone, seq_count(told_, begun_) >= closed_alone_from(joined_.osts, joined_.stream_window)))
+    send_closed();
+}
+
+void NodeGroup::closed(const AggHeader& header) {
+  if (is_late(header) || slots_.empty() || !seq_before(closed_, header.sequence)) return;
+  closed_ = header.sequence;
+  send_closed();
 }
 
 /// Every child has contributed `sequence`, so each has all results up to sequence - window.
@@ -399,6 +475,17 @@ void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
   ctx_.data(children_[child].link, header, {});
 }
 
+/// The result of a prompt number has come before any contribution from below.
+void NodeGroup::begin_ahead(Slot& at, const AggHeader& header, Time now) {
+  at.sequence = header.sequence;
+  at.agreed = header;
+  at.agreed.payload_bytes = 0;  // as in the contribution of a member without data
+  at.agreed.closed = {};
+  at.opened_at = now;
+  at.listening = false;
+  at.source = kNoChild;
+}
+
 NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
   if (header.coll == Coll::leave && (is<group_life::Passing>() || is<group_life::Departing>())) {
     end_by_answer(now);
@@ -410,18 +497,38 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     ++ctx_.stats.late_copies;
     return nullptr;
   }
+  if (seq_before(closed_, header.closed)) closed_ = header.closed;
   Slot& at = slot(header.sequence);
-  if (guard(Guard::result_expected, at.sequence != header.sequence) ||
-      !std::holds_alternative<node_number::AwaitingParent>(at.state)) {
+  if (prompt(header) && std::holds_alternative<node_number::Idle>(at.state) &&
+      !seq_before(header.sequence, first_unanswered_)) {
+    if (place(header.sequence, joined_.osts, kept_from_, settled()) == Place::beyond)
+      return "result: the number lies beyond the window";
+    begin_ahead(at, header, now);
+  }
+  const bool waits = std::holds_alternative<node_number::AwaitingParent>(at.state) ||
+                     std::holds_alternative<node_number::Relaying>(at.state) ||
+                     (prompt(header) && (std::holds_alternative<node_number::Idle>(at.state) ||
+                                         std::holds_alternative<node_number::Collecting>(at.state)));
+  if (guard(Guard::result_expected, at.sequence != header.sequence) || !waits) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }
-  if (first_difference(at.agreed, header).field != Field::none)
-    return "result: it does not match the contributed operation";
+  if (const Difference difference = first_difference(at.agreed, header); difference.field != Field::none) {
+    if (!prompt(header)) return "result: it does not match the contributed operation";
+    // The number was answered for members elsewhere that called something else than those below this node.
+    const std::uint32_t lowest = lowest_in(at.state);
+    disagree({.field = difference.field,
+              .culprit = lowest == wire::kNoRank ? at.agreed.origin : lowest,
+              .other = header.root,
+              .culprit_value = difference.mine,
+              .other_value = difference.theirs},
+             now);
+    return nullptr;
+  }
   if (wire::has_one_source(header) && header.count != 0 && (header.payload_bytes == 0) == (at.source == kNoChild))
     return "result: it has data that came from below, or lacks data that came from elsewhere";
   BufferRef kept = frame;
-  const Outcome outcome = advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
+  const Outcome outcome = advance(at, node_number::ParentResult{prompt(header)}, 0, &header, &kept, now);
   if (outcome != Outcome::nothing) follow(outcome, at, header, now);
   return nullptr;
 }

@@ -103,6 +103,7 @@ struct Waiting {
     header.kind = wire::AggKind::result;
     header.origin = wire::kNoRank;
     header.members = 0;
+    header.closed = seq_next(header.sequence);
   }
   ClientGroup& group() { return *world.groups[0]; }
   ClientLink& link() { return *world.clients[0]->client; }
@@ -172,6 +173,7 @@ TEST(Placing, a_place_is_named_once_the_result_before_is_complete_and_not_again)
   next.kind = wire::AggKind::result;
   next.origin = wire::kNoRank;
   next.members = 0;
+  next.closed = seq_next(next.sequence);
   EXPECT_TRUE(w.is_at(w.place(next, next.payload_bytes), 512));
 }
 

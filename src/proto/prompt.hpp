@@ -1,0 +1,27 @@
+#pragma once
+// This header belongs to src/proto alone: prompt numbers. In a bcast one member has the data, and nobody else needs to
+// wait for the others: a node answers such a number when the source's part is in, and counts the other members later.
+// So a number is *answered* before it is *closed* (contributed by every member), and the window counts numbers that are
+// not closed. This needs hops that keep the order of messages; on others a bcast is answered like an allreduce.
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "wire/agg.hpp"
+
+namespace sumac::proto {
+
+/// `resend_after` 0: the hop is reliable and keeps the order.
+constexpr bool is_prompt(const wire::AggHeader& h, Duration resend_after) noexcept {
+  return resend_after.count() == 0 && h.coll == wire::Coll::bcast && h.count != 0 &&
+         (h.flags & wire::kFlagStreaming) == 0;
+}
+
+/// The closed count goes down alone when it has grown and numbers begun reach this far beyond the count last sent. Half
+/// a window: riding on results alone, or a whole window, would leave members waiting for each other for ever; at once
+/// would be a message for each number.
+constexpr std::uint32_t closed_alone_from(std::uint32_t osts, std::uint32_t stream_window) noexcept {
+  const std::uint32_t window = stream_window == 0 ? osts : std::min(osts, stream_window);
+  return window / 2 + window % 2;
+}
+
+}  // namespace sumac::proto
