@@ -22,6 +22,7 @@
 #include "proto/membership.hpp"
 #include "proto/operation.hpp"
 #include "proto/prompt.hpp"
+#include "reduce/reduce.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -127,6 +128,7 @@ class ClientGroup {
     std::uint32_t in_flight = 0;
     Errc status = Errc::ok;
     bool ends_batch = false;  ///< This operation is the last one of its streaming lock.
+    reduce::Kernel kernel{};  ///< Adds the root's own part to the result of a reduce.
     bool is_let_go = false;   ///< Its memory is not the operation's any more.
   };
   struct Entry {
@@ -160,7 +162,13 @@ class ClientGroup {
   Errc result_of(Sequence number, const wire::AggHeader& header, const BufferRef& frame, Time now);
   Errc keep_ahead(const wire::AggHeader& header, const BufferRef& frame);
   Errc note_closed(Sequence closed);
-  bool prompt(const wire::AggHeader& header) const noexcept { return is_prompt(header, config_.resend_after); }
+  bool prompt(const wire::AggHeader& header) const noexcept {
+    return is_prompt(header, config_.resend_after, config_.group_size);
+  }
+  /// The root of a prompt reduce gets the sum of the others, and adds its own part itself.
+  bool adds_its_part(const wire::AggHeader& header) const noexcept {
+    return header.coll == wire::Coll::reduce && header.root == config_.rank && prompt(header);
+  }
   bool needs_result(const Record& record, const wire::AggHeader& header) const noexcept;
   void pump(Time now);  ///< Sends what the window has room for.
   void take_turns(Time now);

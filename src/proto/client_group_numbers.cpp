@@ -31,6 +31,8 @@ tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now)
   record = Record{};
   record.operation = bounded(operation);
   plan(record, shape_);
+  if (operation.coll == Coll::reduce && operation.root == config_.rank)
+    record.kernel = reduce::kernel_for(operation.op, operation.dtype, operation.tag_dtype);
   const OpId id{tail_++};
   proceed(now);
   return id;
@@ -128,6 +130,7 @@ AggHeader ClientGroup::contribution(Coll coll, Sequence number) const noexcept {
 AggHeader ClientGroup::fragment(const Record& record, Sequence number, const FragmentRange& range) const noexcept {
   AggHeader h = contribution(record.operation.coll, number);
   describe_fragment(record, range, h);
+  if (adds_its_part(h)) h.payload_bytes = 0;
   if (trial_.listening() && listens_to(record, range, h) && !prompt(h) && needs_result(record, h))
     h.flags |= wire::kFlagListening;
   return h;
@@ -220,6 +223,7 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   const Entry& at = entry(number);
   if (!std::holds_alternative<member_number::Sent>(at.state) || (at.header.flags & wire::kFlagListening) != 0)
     return {};
+  if (adds_its_part(at.header)) return {};  // the memory may still hold that part
   if (!answers(at, header) || header.payload_bytes == 0) return {};
   const Record& record = record_of(at);
   const Operation& operation = record.operation;
@@ -267,10 +271,13 @@ Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame,
 /// they are not part of the question.
 bool ClientGroup::answers(const Entry& entry, const AggHeader& header) const noexcept {
   const AggHeader& asked = entry.header;
+  // The result of a prompt reduce has data on the way to its root, and may have them elsewhere.
+  const bool has_no_use =
+      asked.coll == Coll::reduce && prompt(asked) && !adds_its_part(asked) && header.payload_bytes == 0;
   const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
   return header.coll == asked.coll && header.op == asked.op && header.dtype == asked.dtype &&
          header.count == asked.count && header.first == asked.first && (header.flags | open) == (asked.flags | open) &&
-         header.root == asked.root && header.payload_bytes == result_bytes(entry);
+         header.root == asked.root && (header.payload_bytes == result_bytes(entry) || has_no_use);
 }
 
 std::uint32_t ClientGroup::result_bytes(const Entry& at) const noexcept {
@@ -382,7 +389,11 @@ void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
                                   ? operation.src.data() + (from - operation.give.from) * record.element
                                   : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;
     std::byte* target = operation.dst.data() + (from - operation.keep.from) * record.element;
-    if (source != target) std::memmove(target, source, (to - from) * record.element);
+    if (adds_its_part(at.header))
+      record.kernel.combine(target, operation.src.data() + (from - operation.give.from) * record.element, source,
+                            to - from);
+    else if (source != target)
+      std::memmove(target, source, (to - from) * record.element);
   }
   at.stash.reset();
   --record.in_flight;

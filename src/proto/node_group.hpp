@@ -84,6 +84,9 @@ class NodeGroup {
     BufferSlice data;                 ///< The accumulator, then the result.
     bool listening = false;           ///< Some member below also takes the result by multicast.
     std::uint32_t source = kNoChild;  ///< The child that sent `data`, when one member alone contributes data.
+    // Of a prompt reduce: the children whose data are in, and the one that the root is or is below, once that is known.
+    ChildSet given;
+    std::uint32_t root_child = kNoChild;
   };
 
   struct Windows {
@@ -153,9 +156,14 @@ class NodeGroup {
   void answer(std::uint32_t child, const Slot& at, wire::AggHeader header);
   Outcome send_number_up(Slot& at, Time now);
   bool prompt(const wire::AggHeader& header) const noexcept {
-    return is_prompt(header, ctx_.config.limits.resend_after);
+    return is_prompt(header, ctx_.config.limits.resend_after, group_size_);
   }
-  void relay(const Slot& at, const wire::AggHeader& header);
+  bool is_ahead(const Child& child, const wire::AggHeader& header) const noexcept;
+  Flaw note_data(Slot& at, std::uint32_t child, const wire::AggHeader& header, node_number::Contribution& event);
+  std::uint32_t child_of_root(const wire::AggHeader& header) const noexcept;
+  void accumulate(Slot& at, const wire::AggHeader& header, BufferRef& frame);
+  bool gets_data(std::uint32_t child, const Slot& at) const noexcept;
+  void relay(Slot& at, const wire::AggHeader& header);
   void send_rest(const Slot& at);
   void begin_ahead(Slot& at, const wire::AggHeader& header, Time now);
   /// Every number before this one is answered here and contributed by every member.

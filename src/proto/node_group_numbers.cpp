@@ -36,9 +36,12 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if ((mine.flags | open) != (theirs.flags | open)) return at(Field::flags, mine.flags, theirs.flags);
   if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
   if (mine.meaning != theirs.meaning) return at(Field::meaning, mine.meaning, theirs.meaning);
-  // When the data come from one member, a second contribution with data is one too many.
-  const bool sizes_differ = wire::has_one_source(mine) ? mine.payload_bytes != 0 && theirs.payload_bytes != 0
-                                                       : mine.payload_bytes != theirs.payload_bytes;
+  // When the data come from one member, a second contribution with data is one too many. In a reduce the root's may have
+  // none.
+  const bool both_have = mine.payload_bytes != 0 && theirs.payload_bytes != 0;
+  const bool sizes_differ = wire::has_one_source(mine) ? both_have
+                                                       : mine.payload_bytes != theirs.payload_bytes &&
+                                                             (both_have || mine.coll != Coll::reduce);
   if (sizes_differ) return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
   return {};
 }
@@ -68,11 +71,16 @@ bool NodeGroup::decides(Coll coll) const noexcept {
   return group_root;
 }
 
+/// A child node sends the data of a prompt number before all its members are in: those of a bcast's source, or those of
+/// all members but the root of a reduce.
+bool NodeGroup::is_ahead(const Child& child, const AggHeader& header) const noexcept {
+  if (child.role != wire::Role::node || header.payload_bytes == 0 || header.members >= child.members || !prompt(header))
+    return false;
+  return header.origin >= child.lowest_rank && (header.coll == Coll::bcast || header.members + 1 == child.members);
+}
+
 inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
-  // A child node passes the data of a prompt number's source on before all its members are in.
-  const bool is_ahead = child.role == wire::Role::node && prompt(header) && header.payload_bytes != 0 &&
-                        header.members < child.members && header.origin >= child.lowest_rank;
-  if ((header.members != child.members || header.origin != child.lowest_rank) && !is_ahead &&
+  if ((header.members != child.members || header.origin != child.lowest_rank) && !is_ahead(child, header) &&
       (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: origin and members differ from this connection's join";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
@@ -139,10 +147,8 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
   if (lacks_children(at.state)) event.differs = first_difference(at.agreed, header).field;
   if (is_partial) note_partial(at, event);
-  if (prompt(header)) {
-    event.source = header.payload_bytes != 0;
-    event.ahead = header.members < child.members;
-  }
+  if (prompt(header) && event.differs == Field::none)
+    if (Flaw flaw = note_data(at, event.child, header, event); flaw != nullptr) return flaw;
   const bool is_new = std::holds_alternative<node_number::Idle>(at.state);
   const bool was_open = is_new || lacks_children(at.state);
   if (is_new) at.opened_at = now;
@@ -162,6 +168,42 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   child.kept_waiting += now - at.opened_at;
   ctx_.stats.slowest_child.add(now - at.opened_at);
   prove(header.sequence, span, now);
+  return nullptr;
+}
+
+/// Returns the child that is the root of this reduce, or has no other member below it.
+std::uint32_t NodeGroup::child_of_root(const AggHeader& header) const noexcept {
+  for (std::uint32_t child = 0; child < children_.size(); ++child)
+    if (children_[child].members == 1 && children_[child].lowest_rank == header.root) return child;
+  return kNoChild;
+}
+
+/// Notes which data of a prompt number a contribution brings, before the number's step.
+NodeGroup::Flaw NodeGroup::note_data(Slot& at, std::uint32_t child, const AggHeader& header,
+                                     node_number::Contribution& event) {
+  event.ahead = header.members < children_[child].members;
+  const bool has_data = header.payload_bytes != 0;
+  if (header.coll == Coll::bcast) {
+    event.completes = has_data;
+    return nullptr;
+  }
+  if (std::holds_alternative<node_number::Answered>(at.state) ||
+      std::holds_alternative<node_number::AwaitingParent>(at.state))
+    return nullptr;
+  if (std::holds_alternative<node_number::Idle>(at.state)) {
+    at.given = {};
+    at.root_child = child_of_root(header);
+  }
+  if (event.ahead && at.root_child != kNoChild) return "contribute: a reduce has one root";
+  const bool is_root = child == at.root_child, has_given = at.given.has(child);
+  if (has_data == (is_root || has_given))
+    return "contribute: only the root of a reduce keeps its part, all others give theirs once";
+  if (!has_data) return nullptr;
+  if (event.ahead) at.root_child = child;
+  at.given.add(child);
+  ChildSet known = at.given;
+  if (at.root_child != kNoChild) known.add(at.root_child);
+  event.completes = known.covers(child_set_);
   return nullptr;
 }
 
@@ -206,8 +248,9 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
           if (header->payload_bytes != 0) keep_source(at, child, *header, *frame);
         } else if ((header->flags & wire::kFlagReproducible) != 0) {
           add_partial(at, *header, *frame);
-        } else if (header->payload_bytes != 0)
-          at.kernel(at.data.data(), frame->data() + kHeaderBytes, header->payload_bytes / at.kernel.element_bytes());
+        } else if (header->payload_bytes != 0) {
+          accumulate(at, *header, *frame);
+        }
         break;
       case Kind::send_up:
         if (coll == Coll::lock && header != nullptr)
@@ -278,11 +321,21 @@ void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, Buf
   at.listening = (header.flags & wire::kFlagListening) != 0;
   if (at.listening) wire::say_listening(at.agreed, false);  // the flag belongs to this hop, not to the number
   at.data = {};
+  at.kernel = {};
   at.source = kNoChild;
   if (header.payload_bytes == 0) return;
   if (wire::has_one_source(header)) return keep_source(at, child, header, frame);
   at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
   if ((header.flags & wire::kFlagReproducible) != 0) return add_partial(at, header, frame);
+  at.data = BufferSlice(own(std::move(frame)), kHeaderBytes, header.payload_bytes);
+}
+
+void NodeGroup::accumulate(Slot& at, const AggHeader& header, BufferRef& frame) {
+  if (at.kernel)
+    return at.kernel(at.data.data(), frame.data() + kHeaderBytes, header.payload_bytes / at.kernel.element_bytes());
+  // The root of a reduce came first, without data.
+  at.agreed.payload_bytes = header.payload_bytes;
+  at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
   at.data = BufferSlice(own(std::move(frame)), kHeaderBytes, header.payload_bytes);
 }
 
@@ -359,9 +412,16 @@ NodeGroup::Outcome NodeGroup::send_number_up(Slot& at, Time now) {
   return Outcome::nothing;
 }
 
-/// The source's part goes up by itself: its members are fewer than this node's, so the parent counts this node later.
-void NodeGroup::relay(const Slot& at, const AggHeader& header) {
-  if (ctx_.parent) ctx_.data(ctx_.parent, header, at.data);
+/// The data of a prompt number go up by themselves: they are of fewer members than this node's, so the parent counts this
+/// node later. The sum of a reduce goes up without the root's part.
+void NodeGroup::relay(Slot& at, const AggHeader& header) {
+  AggHeader h = header;
+  if (header.coll == Coll::reduce) {
+    h.members = members_ - 1;
+    h.origin = lowest_rank_;
+  }
+  if (ctx_.parent) ctx_.data(ctx_.parent, h, at.data);
+  if (at.source == kNoChild) at.data.reset();
 }
 
 void NodeGroup::send_rest(const Slot& at) {
@@ -468,9 +528,15 @@ void NodeGroup::prove(Sequence sequence, std::uint32_t window, Time now) {
   }
 }
 
-/// Sends the result to one child; the child that the data came from gets an empty one.
+/// The child that the data came from gets an empty result, and so do those that the root of a reduce cannot be below.
+bool NodeGroup::gets_data(std::uint32_t child, const Slot& at) const noexcept {
+  if (at.agreed.coll == Coll::reduce && prompt(at.agreed) && at.root_child != kNoChild) return child == at.root_child;
+  return child != at.source;
+}
+
+/// Sends the result to one child.
 void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
-  if (child != at.source) return ctx_.data(children_[child].link, header, at.data);
+  if (gets_data(child, at)) return ctx_.data(children_[child].link, header, at.data);
   header.payload_bytes = 0;
   ctx_.data(children_[child].link, header, {});
 }
@@ -484,6 +550,9 @@ void NodeGroup::begin_ahead(Slot& at, const AggHeader& header, Time now) {
   at.opened_at = now;
   at.listening = false;
   at.source = kNoChild;
+  at.kernel = {};
+  at.given = {};
+  at.root_child = child_of_root(header);
 }
 
 NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {

@@ -22,11 +22,11 @@ Counting with(Counting before, const Contribution& e) {
   return before;
 }
 
-/// `first` is take or add; the last child to contribute sends the sum on, the source of a prompt number its data.
+/// `first` is take or add; the last child to contribute sends the sum on, the last data of a prompt number go on at once.
 Step collect(const Collecting& before, const Contribution& e, Kind first, Time now, const Limits& limits) {
   const Collecting after = with(before, e);
   const bool all_in = e.partial ? e.last : after.in.covers(limits.children);
-  if (!all_in && !e.source) return {after, {{first, e.child}}};
+  if (!all_in && !e.completes) return {after, {{first, e.child}}};
   if (!all_in && limits.decides)
     return {Unclosed{after.in, after.members, after.origin}, {{first, e.child}, {Kind::answer_all}}};
   if (!all_in) return {Relaying{after.in, after.members, after.origin}, {{first, e.child}, {Kind::relay}}};
@@ -37,7 +37,7 @@ Step collect(const Collecting& before, const Contribution& e, Kind first, Time n
 
 Step ignore(const State& state) { return {state, {{Kind::ignore}}}; }
 
-/// A contribution without data to a number whose data are known already. `closed` is the state when all are in.
+/// A contribution without data to a number whose data are in already. `closed` is the state when all are in.
 template <class S>
 Step count_in(const S& s, const Contribution& e, const State& closed, bool tells_parent, const Limits& limits) {
   if (guard(Guard::duplicate, s.in.has(e.child))) return ignore(s);

@@ -1,8 +1,8 @@
 #pragma once
 // One number at a node: it collects its children's contributions, passes one up (or answers, at the group's root),
 // passes the result down and keeps it until every child has shown that it has it. A prompt number (prompt.hpp) goes up
-// and is answered as soon as the source's part is in; the other children are counted afterwards. Pure: the engine moves
-// the bytes (node_group.cpp).
+// and is answered as soon as all its data are in; the other children are counted afterwards. Pure: the engine moves the
+// bytes (node_group.cpp).
 #include <cstdint>
 #include <variant>
 
@@ -22,7 +22,7 @@ struct Collecting {
   std::uint32_t origin = wire::kNoRank;  ///< The lowest rank among them.
   friend bool operator==(const Collecting&, const Collecting&) = default;
 };
-struct Relaying {  ///< Prompt: the source's part is on its way up, and some children have not contributed.
+struct Relaying {  ///< Prompt: the data are on their way up, and some children have not contributed.
   ChildSet in;
   std::uint32_t members = 0;
   std::uint32_t origin = wire::kNoRank;
@@ -53,8 +53,8 @@ struct Contribution {
   bool partial = false;                     ///< Reproducible: the sum of some of the child's members.
   bool repeated = false;                    ///< Reproducible: this partial sum has arrived already.
   bool last = false;                        ///< Reproducible: with this partial sum all members are in.
-  bool source = false;                      ///< Prompt: it has the data of the number's source.
-  bool ahead = false;  ///< Prompt: it has only those data; the child's members are counted by a later one.
+  bool completes = false;                   ///< Prompt: with it all data of the number are in.
+  bool ahead = false;  ///< Prompt: it has data only; the child's members are counted by a later one.
 };
 struct ParentResult {
   bool prompt = false;  ///< It may come before the children's contributions.
@@ -75,7 +75,7 @@ struct Action {
     take,        ///< This contribution's buffer becomes the accumulator, its header the agreed one.
     add,         ///< Add the contribution to the accumulator.
     send_up,     ///< Send the accumulator to the parent.
-    relay,       ///< Send the source's part to the parent; the count of members follows by send_rest.
+    relay,       ///< Send the data to the parent; the count of members follows by send_rest.
     send_rest,   ///< All children are in, and the data went before: send the count of members to the parent.
     answer_all,  ///< The accumulator is the result: send it to all children and keep it.
     forward,     ///< Send the parent's result to all children and keep it.

@@ -71,7 +71,8 @@ TEST(Placing, every_kind_gives_what_it_gives_by_frames) {
             else
               EXPECT_EQ(parts[rank].dst, by_frames[rank]);
           }
-          if (placing != Placing::never && count > 96) {
+          const bool is_added = coll == Coll::reduce && !streaming;  // the root adds its own part to the result
+          if (placing != Placing::never && count > 96 && !is_added) {
             EXPECT_GT(world.tree.placed, 0u);
           }
         }

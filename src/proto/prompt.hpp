@@ -1,8 +1,10 @@
 #pragma once
-// This header belongs to src/proto alone: prompt numbers. In a bcast one member has the data, and nobody else needs to
-// wait for the others: a node answers such a number when the source's part is in, and counts the other members later.
-// So a number is *answered* before it is *closed* (contributed by every member), and the window counts numbers that are
-// not closed. This needs hops that keep the order of messages; on others a bcast is answered like an allreduce.
+// This header belongs to src/proto alone: prompt numbers. In a bcast one member has the data, in a reduce one member gets
+// the sum, and nobody else needs to wait for the others: a node answers such a number when all data are in, and counts
+// the other members later. The data of a bcast are its source's; the root of a reduce keeps its own part and adds it to
+// the sum of the others. So a number is *answered* before it is *closed* (contributed by every member), and the window
+// counts numbers that are not closed. This needs hops that keep the order of messages; on others such a number is
+// answered like an allreduce.
 #include <algorithm>
 
 #include "base/clock.hpp"
@@ -10,10 +12,12 @@
 
 namespace sumac::proto {
 
-/// `resend_after` 0: the hop is reliable and keeps the order.
-constexpr bool is_prompt(const wire::AggHeader& h, Duration resend_after) noexcept {
-  return resend_after.count() == 0 && h.coll == wire::Coll::bcast && h.count != 0 &&
-         (h.flags & wire::kFlagStreaming) == 0;
+/// `resend_after` 0: the hop is reliable and keeps the order. A header names the root modulo 65536.
+constexpr bool is_prompt(const wire::AggHeader& h, Duration resend_after, std::uint32_t group_size) noexcept {
+  if (resend_after.count() != 0 || h.count == 0 || (h.flags & wire::kFlagStreaming) != 0) return false;
+  if (h.coll == wire::Coll::bcast) return true;
+  return h.coll == wire::Coll::reduce && (h.flags & wire::kFlagReproducible) == 0 && group_size > 1 &&
+         group_size <= 0x10000;
 }
 
 /// The closed count goes down alone when it has grown and numbers begun reach this far beyond the count last sent. Half

@@ -1,5 +1,6 @@
-// Prompt numbers: a bcast goes down as soon as its source's part is in, nobody waits for what it does not need, and the
-// window counts numbers that some member has not contributed (prompt.hpp).
+// Prompt numbers: a bcast goes down as soon as its source's part is in, a reduce to its root as soon as all others are;
+// nobody waits for what it does not need, and the window counts numbers that some member has not contributed
+// (prompt.hpp).
 #include "proto/prompt.hpp"
 
 #include <gtest/gtest.h>
@@ -70,7 +71,7 @@ TEST(Prompt, the_source_of_a_bcast_and_the_leaves_of_a_reduce_wait_for_nobody) {
   EXPECT_EQ(sum.dst, std::vector<std::int32_t>(4, 7));
   Call& root = post(world, calls, 1, Coll::reduce, 1, 1);
   world.tree.run();
-  EXPECT_EQ(completed(world, 1), 0) << "the root of a reduce waits for all";
+  EXPECT_EQ(completed(world, 1), 0) << "the root of a reduce waits for all others";
   post(world, calls, 2, Coll::bcast, 0);
   post(world, calls, 2, Coll::reduce, 1, 2);
   world.tree.run();
@@ -106,6 +107,77 @@ TEST(Prompt, data_wait_at_a_member_that_has_not_called) {
   }
   world.tree.run();
   EXPECT_TRUE(world.leaf.drops.empty() && world.root.drops.empty());
+}
+
+TEST(Prompt, the_sum_of_a_reduce_waits_at_its_root_and_the_root_adds_its_part) {
+  // The root is alone at the upper node, or below the lower one with another member.
+  for (const std::uint32_t root : {0u, 1u, 2u})
+    for (const bool in_place : {false, true}) {
+      SCOPED_TRACE(fmt::format("root {}{}", root, in_place ? ", in place" : ""));
+      TwoNodes world;
+      world.make_group();
+      std::deque<Call> calls;
+      for (std::int32_t i = 0; i < 3; ++i)
+        for (std::uint32_t rank = 0; rank < 3; ++rank)
+          if (rank != root) post(world, calls, rank, Coll::reduce, root, 10 * i + 1);
+      world.tree.run();
+      for (std::int32_t i = 0; i < 3; ++i) {
+        Call& call = calls.emplace_back(Coll::reduce, root, root, 100);
+        if (in_place) call.operation.dst = std::as_writable_bytes(std::span(call.src));
+        EXPECT_TRUE(world.groups[root]->post(call.operation, world.tree.now));
+        EXPECT_EQ(completed(world, root), 1) << "the sum of the others was there before it called";
+        EXPECT_EQ(in_place ? call.src : call.dst, std::vector<std::int32_t>(4, 100 + 2 * (10 * i + 1)));
+      }
+      world.tree.run();
+      EXPECT_TRUE(world.leaf.drops.empty() && world.root.drops.empty());
+    }
+}
+
+TEST(Prompt, a_root_that_calls_first_gets_the_sum_with_the_last_of_the_others) {
+  for (const std::uint32_t root : {0u, 1u, 2u}) {
+    TwoNodes world;
+    world.make_group();
+    std::deque<Call> calls;
+    Call& sum = post(world, calls, root, Coll::reduce, root, 100, 100);  // four fragments
+    world.tree.run();
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+      if (rank != root) {
+        EXPECT_EQ(completed(world, root), 0);
+        post(world, calls, rank, Coll::reduce, root, 1, 100);
+        world.tree.run();
+      }
+    EXPECT_EQ(completed(world, root), 1);
+    EXPECT_EQ(sum.dst, std::vector<std::int32_t>(100, 102));
+  }
+}
+
+TEST(Prompt, a_member_that_keeps_its_part_of_a_reduce_or_gives_it_as_the_root_is_no_honest_one) {
+  const struct {
+    const char* name;
+    std::uint32_t root;
+    bool has_data;
+  } rows[] = {{"a leaf without data", 1, false}, {"the root with data", 0, true}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    StandingGroup world(2);
+    wire::AggHeader h;
+    h.kind = AggKind::contribute;
+    h.tree_id = test::kTree;
+    h.group_id = world.group_id;
+    h.coll = Coll::reduce;
+    h.op = Op::sum;
+    h.dtype = Dtype::int32;
+    h.root = static_cast<std::uint16_t>(row.root);
+    h.count = 1;
+    h.flags = wire::kFlagFirst | wire::kFlagLast;
+    h.origin = 0;
+    h.members = 1;
+    const std::array<std::byte, 4> data{};
+    if (row.has_data) h.payload_bytes = 4;
+    world.tree.inject(*world.clients[0], world.clients[0]->up, h, std::span(data).first(h.payload_bytes));
+    world.tree.run();
+    EXPECT_EQ(world.node.drops.size(), 1u);
+  }
 }
 
 TEST(Prompt, a_larger_bcast_returns_when_its_source_has_the_answers_and_waits_for_no_member) {

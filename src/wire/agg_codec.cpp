@@ -22,6 +22,9 @@ bool in_range(Dtype dtype) noexcept { return static_cast<unsigned>(dtype) <= sta
 bool may_be_empty(const AggHeader& h) noexcept {
   if (h.kind == AggKind::skip) return true;
   if (has_one_source(h)) return true;  // only one member has data to contribute, and it needs none back
+  // The root of a reduce may keep its own part.
+  if (h.kind == AggKind::contribute && h.coll == Coll::reduce)
+    return (h.flags & (kFlagStreaming | kFlagReproducible)) == 0;
   return h.kind != AggKind::contribute && (h.coll == Coll::reduce || h.coll == Coll::reduce_scatter);
 }
 

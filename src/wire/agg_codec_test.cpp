@@ -214,7 +214,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
 }
 
 TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
-  const auto empty = [](AggKind kind, Coll coll, std::uint64_t count) {
+  const auto empty = [](AggKind kind, Coll coll, std::uint64_t count, std::uint16_t more_flags = 0) {
     AggHeader h;
     h.kind = kind;
     h.group_id = GroupId{1};
@@ -222,7 +222,7 @@ TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
     const bool reduces = coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter;
     h.op = reduces ? Op::sum : Op::null;
     h.dtype = Dtype::int32;
-    h.flags = kFlagFirst;
+    h.flags = kFlagFirst | more_flags;
     h.count = count;
     if (kind != AggKind::result) {
       h.origin = 0;
@@ -233,7 +233,8 @@ TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
   EXPECT_EQ(empty(AggKind::contribute, Coll::allreduce, 0), nullptr) << "size 0 is an operation too";
   EXPECT_NE(empty(AggKind::contribute, Coll::allreduce, 1), nullptr);
   EXPECT_NE(empty(AggKind::result, Coll::allreduce, 1), nullptr);
-  EXPECT_NE(empty(AggKind::contribute, Coll::reduce, 1), nullptr);
+  EXPECT_EQ(empty(AggKind::contribute, Coll::reduce, 1), nullptr) << "the root may keep its own part";
+  EXPECT_NE(empty(AggKind::contribute, Coll::reduce, 1, kFlagStreaming), nullptr);
   EXPECT_EQ(empty(AggKind::result, Coll::reduce, 1), nullptr);
   EXPECT_EQ(empty(AggKind::contribute, Coll::bcast, 1), nullptr);
   EXPECT_EQ(empty(AggKind::result, Coll::bcast, 1), nullptr);
