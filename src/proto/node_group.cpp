@@ -1,4 +1,4 @@
-// This file has the group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp, its memory
+// This file has the group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp and node_group_prompt.cpp, its memory
 // in node_group_memory.cpp.
 #include "proto/node_group.hpp"
 
@@ -386,8 +386,7 @@ void NodeGroup::retire() {
     if (ctx_.finished.size() == kFinishedKept) ctx_.finished.pop_front();
     ctx_.finished.push_back(view());
   }
-  ctx_.jobs.give_back(job_id_, reserved_);
-  reserved_ = 0;
+  ctx_.jobs.give_back(job_id_, std::exchange(reserved_, 0));
   const bool is_left_over = leave_over();
   release_memory();
   end_stream();

@@ -84,9 +84,9 @@ class NodeGroup {
     BufferSlice data;                 ///< The accumulator, then the result.
     bool listening = false;           ///< Some member below also takes the result by multicast.
     std::uint32_t source = kNoChild;  ///< The child that sent `data`, when one member alone contributes data.
-    // Of a prompt reduce: the children whose data are in, and the one that the root is or is below, once that is known.
-    ChildSet given;
-    std::uint32_t root_child = kNoChild;
+    // The next two belong to a prompt reduce.
+    ChildSet given;                       ///< The children whose data are in.
+    std::uint32_t root_child = kNoChild;  ///< The child that is the root or has it below, once that is known.
   };
 
   struct Windows {
