@@ -51,7 +51,7 @@ Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Ti
   switch (header.kind) {
     case AggKind::result: return result(header, frame, now);
     case AggKind::closed:
-      if (note_closed(header.sequence) != Errc::ok) return Errc::invalid;
+      if (note_closed(header.sequence, now) != Errc::ok) return Errc::invalid;
       proceed(now);
       return Errc::ok;
     case AggKind::invited:
@@ -214,7 +214,7 @@ void ClientGroup::send_leave() {
 /// Sends Leave if the caller asked for it and everything is complete.
 void ClientGroup::drain(Time now) {
   if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
-  if (owed_ != done_) return;                   // Leave states that this member has every result
+  if (owes_copies()) return;                    // Leave states that this member has every result that it gets
   if (!verdict_ && !room(shape_.osts)) return;  // it is a number of the window like any other
   live(membership::Drained{next_}, now);
 }

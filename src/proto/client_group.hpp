@@ -161,7 +161,7 @@ class ClientGroup {
   Errc result(const wire::AggHeader& header, const BufferRef& frame, Time now);
   Errc result_of(Sequence number, const wire::AggHeader& header, const BufferRef& frame, Time now);
   Errc keep_ahead(const wire::AggHeader& header, const BufferRef& frame);
-  Errc note_closed(Sequence closed);
+  Errc note_closed(Sequence closed, Time now);
   bool prompt(const wire::AggHeader& header) const noexcept {
     return is_prompt(header, config_.resend_after, config_.group_size);
   }
@@ -172,6 +172,7 @@ class ClientGroup {
   bool needs_result(const Record& record, const wire::AggHeader& header) const noexcept;
   void pump(Time now);  ///< Sends what the window has room for.
   void take_turns(Time now);
+  bool owes_copies() const noexcept;
   void tick_numbers(Time now);
   void go_without_lock(Record& record) const;
   bool room(std::uint32_t window) const noexcept;
@@ -191,6 +192,7 @@ class ClientGroup {
   void deliver(Entry& at, Sequence number, const BufferRef& frame);
 
   Entry& entry(Sequence number) noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
+  const Entry& entry(Sequence number) const noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
   Record& record_of(const Entry& e) noexcept { return records_[e.record % kOperationsMax]; }
 
   ClientGroupConfig config_;

@@ -173,7 +173,7 @@ Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time n
   }
   const Sequence number = header.sequence;
   if (ring_.empty() || guard(Guard::member_late, seq_before(number, owed_))) return Errc::ok;
-  if (note_closed(header.closed) != Errc::ok) return Errc::invalid;
+  if (note_closed(header.closed, now) != Errc::ok) return Errc::invalid;
   if (guard(Guard::member_late, seq_before(number, done_))) {
     const Errc taken = result_of(number, header, {}, now);  // the number needed no result of the link
     follow(now);
@@ -206,10 +206,15 @@ Errc ClientGroup::keep_ahead(const AggHeader& header, const BufferRef& frame) {
   return Errc::ok;
 }
 
-Errc ClientGroup::note_closed(Sequence closed) {
+Errc ClientGroup::note_closed(Sequence closed, Time now) {
   if (verdict_) return Errc::ok;                        // no more numbers are sent
   if (seq_before(next_, closed)) return Errc::invalid;  // this member has not contributed so far
-  if (seq_before(closed_, closed)) closed_ = closed;
+  if (!seq_before(closed_, closed)) return Errc::ok;
+  closed_ = closed;
+  for (Sequence number = owed_; seq_before(number, closed_); number = seq_next(number))
+    if (Entry& at = entry(number); prompt(at.header) && is_for_root_alone(at.header) && !adds_its_part(at.header))
+      advance(at, number, member_number::Closed{}, nullptr, now);
+  take_turns(now);
   return Errc::ok;
 }
 
@@ -295,6 +300,15 @@ void ClientGroup::follow(Time now) {
 void ClientGroup::proceed(Time now) {
   pump(now);
   drain(now);
+}
+
+/// Returns whether a link's copy of a multicast result is still to come.
+bool ClientGroup::owes_copies() const noexcept {
+  for (Sequence number = owed_; number != done_; number = seq_next(number))
+    if (const Entry& at = entry(number);
+        (at.header.flags & wire::kFlagListening) != 0 && !std::holds_alternative<member_number::Complete>(at.state))
+      return true;
+  return false;
 }
 
 void ClientGroup::take_turns(Time now) {

@@ -212,6 +212,7 @@ std::string node_numbers() {
       {"the last data, ahead of child 2", Contribution{.child = 2, .origin = 2, .completes = true, .ahead = true}},
       {"the parent's result", ParentResult{}},
       {"the parent's result of a prompt number", ParentResult{true}},
+      {"closed", Closed{}},
       {"condemned", Condemned{}},
       {"proven", Proven{}},
       {"timeout", Timeout{}}};
@@ -304,6 +305,7 @@ std::string member_numbers() {
                        {"room too early, no result needed", Room{false, false}},
                        {"its result in turn", Result{true}},
                        {"its result too early", Result{false}},
+                       {"closed", Closed{}},
                        {"by multicast in turn", Early{true}},
                        {"by multicast too early", Early{false}},
                        {"its turn", Turn{}},

@@ -36,6 +36,16 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return {s, Action::ignore};
           },
 
+          [&](const Stashed& s, const Closed&) -> Step {
+            return {Stashed{}, s.owed ? Action::settle : Action::ignore};
+          },
+          [&](const Owed&, const Closed&) -> Step {
+            return {Complete{}, Action::settle};
+          },
+          [&]<OneOf<Waiting, Sent, Complete> S>(const S& s, const Closed&) -> Step {
+            return {s, Action::ignore};
+          },
+
           // Any process may replay a datagram at any time: one that does not fit is no offence of the node.
           [&](const Sent& s, const Early& e) -> Step {
             if (guard(Guard::member_in_turn, !e.in_turn)) return {Stashed{true, s.resend_at}, Action::stash};

@@ -40,10 +40,11 @@ struct Result {
 struct Early {  ///< Its result came by multicast.
   bool in_turn = true;
 };
+struct Closed {};     ///< Every member has contributed, and the link brings no result.
 struct Turn {};       ///< All earlier numbers have become complete.
 struct Condemned {};  ///< A verdict: this number completes nowhere.
 struct Timeout {};
-using Event = std::variant<Room, Result, Early, Turn, Condemned, Timeout>;
+using Event = std::variant<Room, Result, Closed, Early, Turn, Condemned, Timeout>;
 
 struct Limits {
   Duration resend_after{0};

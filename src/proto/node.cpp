@@ -304,7 +304,7 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
       return group == nullptr ? late() : group->result(header, frame, now);
     case AggKind::closed:
       if (group == nullptr) return late();
-      group->closed(header);
+      group->closed(header, now);
       return nullptr;
     case AggKind::opened: return use_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
     case AggKind::invited:

@@ -351,7 +351,8 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
   kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
-  for (const Child& child : children_) {
+  for (Child& child : children_) {
+    child.told = told_;
     if (child.closed) continue;
     if (Link* link = child.role == wire::Role::client ? ctx_.links.find(child.link) : nullptr; link != nullptr)
       ctx_.allow(*link, may_be_unread());

@@ -43,7 +43,7 @@ class NodeGroup {
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
   void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
-  void closed(const wire::AggHeader& header);
+  void closed(const wire::AggHeader& header, Time now);
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
   void void_epoch(const wire::AggHeader& header, const wire::VoidBody& body, Time now);
   void parent_closed(Time now);
@@ -66,6 +66,7 @@ class NodeGroup {
     wire::Role role = wire::Role::client;
     std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
     std::uint32_t lowest_rank = 0, members = 0;
+    Sequence told{};  ///< The closed count last sent to it.
     bool closed = false;
     bool leaving = false;   ///< The child has contributed its Leave.
     bool departed = false;  ///< The child has left after the verdict.
@@ -163,6 +164,8 @@ class NodeGroup {
   std::uint32_t child_of_root(const wire::AggHeader& header) const noexcept;
   void accumulate(Slot& at, const wire::AggHeader& header, BufferRef& frame);
   bool gets_data(std::uint32_t child, const Slot& at) const noexcept;
+  bool gets_result(std::uint32_t child, const Slot& at) const noexcept;
+  void end_unanswered(Time now);
   void relay(Slot& at, const wire::AggHeader& header);
   void send_rest(const Slot& at);
   void begin_ahead(Slot& at, const wire::AggHeader& header, Time now);
@@ -219,7 +222,7 @@ class NodeGroup {
   Sequence kept_from_{}, first_unanswered_{};
   Sequence closed_{};  ///< The first number that is not closed: at the group's root by its children, elsewhere as the
                        ///< parent said.
-  // At the group's root: the closed count last sent, and the number after the last that anybody has begun.
+  // The closed count that every child has been sent, and the number after the last that anybody is known to have begun.
   Sequence told_{}, begun_{};
   std::uint64_t answered_ = 0, operations_ = 0, streaming_operations_ = 0;
 };

@@ -401,10 +401,17 @@ void NodeGroup::answer_all(Slot& at, Time now) {
   h.kind = wire::AggKind::result;
   h.origin = wire::kNoRank;
   h.members = 0;
-  h.closed = told_ = closed_;
+  h.closed = closed_;
   if (at.listening && expected_ == group_size_) multicast(at, h);
-  for (std::uint32_t child = 0; child < children_.size(); ++child)
-    if (!children_[child].closed) answer(child, at, h);
+  bool has_told_all = true;
+  for (std::uint32_t child = 0; child < children_.size(); ++child) {
+    const bool is_told = gets_result(child, at);
+    has_told_all = has_told_all && is_told;
+    if (!is_told || children_[child].closed) continue;
+    children_[child].told = closed_;
+    answer(child, at, h);
+  }
+  if (has_told_all) told_ = closed_;
   ctx_.stats.operation.add(now - at.opened_at);
   if (expected_ == group_size_) {
     ++answered_;
@@ -431,6 +438,11 @@ void NodeGroup::prove(Sequence sequence, std::uint32_t window, Time now) {
   }
 }
 
+bool NodeGroup::gets_result(std::uint32_t child, const Slot& at) const noexcept {
+  if (at.root_child == kNoChild || !is_for_root_alone(at.agreed) || !prompt(at.agreed)) return true;
+  return child == at.root_child;
+}
+
 /// The child that the data came from gets an empty result, and so do those that the root of a reduce cannot be below.
 bool NodeGroup::gets_data(std::uint32_t child, const Slot& at) const noexcept {
   if (at.agreed.coll == Coll::reduce && prompt(at.agreed) && at.root_child != kNoChild) return child == at.root_child;
@@ -455,6 +467,7 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     ++ctx_.stats.late_copies;
     return nullptr;
   }
+  if (!seq_before(header.sequence, begun_)) begun_ = seq_next(header.sequence);
   if (seq_before(closed_, header.closed)) closed_ = header.closed;
   Slot& at = slot(header.sequence);
   if (prompt(header) && std::holds_alternative<node_number::Idle>(at.state) &&
@@ -487,7 +500,12 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     return "result: it has data that came from below, or lacks data that came from elsewhere";
   BufferRef kept = frame;
   const Outcome outcome = advance(at, node_number::ParentResult{prompt(header)}, 0, &header, &kept, now);
-  if (outcome != Outcome::nothing) follow(outcome, at, header, now);
+  if (outcome != Outcome::nothing) {
+    follow(outcome, at, header, now);
+    return nullptr;
+  }
+  end_unanswered(now);
+  send_closed_if_due();
   return nullptr;
 }
 

@@ -102,20 +102,36 @@ void NodeGroup::move_on() {
 void NodeGroup::send_closed() {
   AggHeader h = ctx_.header(wire::AggKind::closed, id_, epoch_);
   h.sequence = told_ = closed_;
-  for (const Child& child : children_)
-    if (!child.closed) ctx_.data(child.link, h, {});
+  for (Child& child : children_) {
+    if (child.closed || !seq_before(child.told, closed_)) continue;
+    child.told = closed_;
+    ctx_.data(child.link, h, {});
+  }
 }
 
 /// Members wait for the closed count only when they run ahead: then it goes down without a result.
 void NodeGroup::send_closed_if_due() {
-  if (expected_ != group_size_ || !seq_before(told_, closed_)) return;
+  if (!seq_before(told_, closed_)) return;
   if (guard(Guard::closed_alone, seq_count(told_, begun_) >= closed_alone_from(joined_.osts, joined_.stream_window)))
     send_closed();
 }
 
-void NodeGroup::closed(const AggHeader& header) {
+/// Numbers that the parent has closed and whose result goes to other nodes alone are over here.
+void NodeGroup::end_unanswered(Time now) {
+  if (!seq_before(first_unanswered_, closed_)) return;
+  // Not even a parent that lies can make this loop longer than the ring.
+  const Sequence end = seq_next(
+      first_unanswered_, std::min(seq_count(first_unanswered_, closed_), static_cast<std::uint32_t>(slots_.size())));
+  for (Sequence number = first_unanswered_; seq_before(number, end); number = seq_next(number))
+    if (Slot& at = slot(number); at.sequence == number && is_for_root_alone(at.agreed) && prompt(at.agreed))
+      advance(at, node_number::Closed{}, 0, nullptr, nullptr, now);
+  move_on();
+}
+
+void NodeGroup::closed(const AggHeader& header, Time now) {
   if (is_late(header) || slots_.empty() || !seq_before(closed_, header.sequence)) return;
   closed_ = header.sequence;
+  end_unanswered(now);
   send_closed();
 }
 

@@ -95,6 +95,13 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
           [&](const Answered& s, const ParentResult&) -> Step { return ignore(s); },
 
+          [&](const AwaitingParent&, const Closed&) -> Step {
+            return {Answered{}, {}};
+          },
+          [&]<OneOf<Idle, Collecting, Relaying, Unclosed, Answered> S>(const S& s, const Closed&) -> Step {
+            return ignore(s);
+          },
+
           [&](const Idle& s, const Condemned&) -> Step { return ignore(s); },
           [&](const Collecting&, const Condemned&) -> Step {
             return {Idle{}, {{Kind::release}}};

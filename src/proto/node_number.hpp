@@ -59,10 +59,11 @@ struct Contribution {
 struct ParentResult {
   bool prompt = false;  ///< It may come before the children's contributions.
 };
+struct Closed {};     ///< Every member has contributed, and the result goes to others only.
 struct Condemned {};  ///< A verdict says that this number completes nowhere.
 struct Proven {};     ///< Every child has shown that it has the result.
 struct Timeout {};
-using Event = std::variant<Contribution, ParentResult, Condemned, Proven, Timeout>;
+using Event = std::variant<Contribution, ParentResult, Closed, Condemned, Proven, Timeout>;
 
 struct Limits {
   ChildSet children;         ///< All children of the group at this node.

@@ -20,6 +20,13 @@ constexpr bool is_prompt(const wire::AggHeader& h, Duration resend_after, std::u
          group_size <= 0x10000;
 }
 
+/// The result of such a reduce goes to its root only: nobody else waits for it, and the closed count tells the others that
+/// the number is over. Of several fragments the others wait for each, since their data are not copied.
+constexpr bool is_for_root_alone(const wire::AggHeader& h) noexcept {
+  constexpr std::uint16_t kWhole = wire::kFlagFirst | wire::kFlagLast;
+  return h.coll == wire::Coll::reduce && (h.flags & kWhole) == kWhole;
+}
+
 /// The closed count goes down alone when it has grown and numbers begun reach this far beyond the count last sent. Half
 /// a window: riding on results alone, or a whole window, would leave members waiting for each other for ever; at once
 /// would be a message for each number.
