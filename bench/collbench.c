@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include "bench/driver.h"
+#include "bench/measure.h"
 
 static MPI_Datatype mpi_type(bench_type type) {
   switch (type) {
@@ -50,6 +51,51 @@ static int call_reduce(const bench_call* a) {
   return MPI_Reduce(a->send, a->receive, (int)a->count, mpi_type(a->type), MPI_SUM, a->root, MPI_COMM_WORLD);
 }
 
+/* Calls in a row, as programs make them: no rank waits for another between two of them. */
+enum { kStreamCalls = 200, kLateCalls = 20 };
+static const int64_t kLateNs = 20 * 1000 * 1000;
+
+static int repeat(int (*call)(const bench_call*), const bench_call* a, int rotates) {
+  bench_call one = *a;
+  for (int i = 0; i < kStreamCalls; ++i) {
+    one.root = rotates ? (a->root + i) % a->ranks : a->root;
+    const int code = call(&one);
+    if (code != MPI_SUCCESS) return code;
+  }
+  return MPI_SUCCESS;
+}
+
+/* The first root has the data, and after its call every other rank has them in its receive buffer. */
+static int call_bcast_on(const bench_call* a, int root, int first_root) {
+  void* buffer = a->rank == first_root ? (void*)a->send : a->receive;
+  return MPI_Bcast(buffer, (int)a->count, mpi_type(a->type), root, MPI_COMM_WORLD);
+}
+
+static int call_bcast_stream(const bench_call* a) { return repeat(call_bcast, a, 0); }
+static int call_reduce_stream(const bench_call* a) { return repeat(call_reduce, a, 0); }
+static int call_reduce_rotating(const bench_call* a) { return repeat(call_reduce, a, 1); }
+
+static int call_bcast_rotating(const bench_call* a) {
+  for (int i = 0; i < kStreamCalls; ++i) {
+    const int code = call_bcast_on(a, (a->root + i) % a->ranks, a->root);
+    if (code != MPI_SUCCESS) return code;
+  }
+  return MPI_SUCCESS;
+}
+
+/* One rank comes late to each call: to a bcast the rank behind its root, to a reduce the root. */
+static int repeat_late(int (*call)(const bench_call*), const bench_call* a, int late) {
+  for (int i = 0; i < kLateCalls; ++i) {
+    if (a->rank == late) bench_sleep_until_ns(bench_now_ns() + kLateNs);
+    const int code = call(a);
+    if (code != MPI_SUCCESS) return code;
+  }
+  return MPI_SUCCESS;
+}
+
+static int call_bcast_late(const bench_call* a) { return repeat_late(call_bcast, a, (a->root + 1) % a->ranks); }
+static int call_reduce_late(const bench_call* a) { return repeat_late(call_reduce, a, a->root); }
+
 static int call_reduce_scatter_block(const bench_call* a) {
   return MPI_Reduce_scatter_block(a->send, a->receive, (int)a->block, mpi_type(a->type), MPI_SUM, MPI_COMM_WORLD);
 }
@@ -72,15 +118,21 @@ static int call_alltoallv(const bench_call* a) {
 
 /* The next collective is one more row and its call. */
 static const bench_collective kCollectives[] = {
-    {"barrier", kBenchNothing, call_barrier},
-    {"allreduce", kBenchAllSum, call_allreduce},
-    {"bcast", kBenchFromRoot, call_bcast},
-    {"reduce", kBenchToRoot, call_reduce},
-    {"reduce_scatter", kBenchSumPart, call_reduce_scatter},
-    {"allgather", kBenchGather, call_allgather},
-    {"reduce_scatter_block", kBenchSumPart, call_reduce_scatter_block},
-    {"alltoall", kBenchExchange, call_alltoall},
-    {"alltoallv", kBenchExchange, call_alltoallv},
+    {"barrier", kBenchNothing, call_barrier, 0},
+    {"allreduce", kBenchAllSum, call_allreduce, 0},
+    {"bcast", kBenchFromRoot, call_bcast, 0},
+    {"bcast-stream", kBenchFromRoot, call_bcast_stream, 0},
+    {"bcast-rotating", kBenchFromRoot, call_bcast_rotating, 0},
+    {"bcast-late", kBenchFromRoot, call_bcast_late, 1},
+    {"reduce", kBenchToRoot, call_reduce, 0},
+    {"reduce-stream", kBenchToRoot, call_reduce_stream, 0},
+    {"reduce-rotating", kBenchToRoot, call_reduce_rotating, 0},
+    {"reduce-late", kBenchToRoot, call_reduce_late, 1},
+    {"reduce_scatter", kBenchSumPart, call_reduce_scatter, 0},
+    {"allgather", kBenchGather, call_allgather, 0},
+    {"reduce_scatter_block", kBenchSumPart, call_reduce_scatter_block, 0},
+    {"alltoall", kBenchExchange, call_alltoall, 0},
+    {"alltoallv", kBenchExchange, call_alltoallv, 0},
 };
 
 static const char* explain(int code) {

@@ -189,13 +189,18 @@ static long run_cell(const cell* c) {
     if (wants_barrier(shape)) MPI_Barrier(MPI_COMM_WORLD);
     if (is_one_span(shape)) start_together();
     const int64_t cpu_before = bench_cpu_ns();
-    entered[i] = bench_now_ns();
+    const int64_t entered_ns = entered[i] = bench_now_ns();
     call_once(c->collective, &arguments, i, c->bytes);
-    left[i] = bench_now_ns();
+    const int64_t left_ns = left[i] = bench_now_ns();
     if (i >= c->warmup) cpu_ns += bench_cpu_ns() - cpu_before;
     // A bcast begins when the root enters it, and a reduce ends when the root leaves it; the other ranks' times do not count.
     if (shape == kBenchFromRoot && my_rank != arguments.root) entered[i] = 0;
     if (shape == kBenchToRoot && my_rank != arguments.root) left[i] = 0;
+    if (c->collective->waits) {
+      const int needs_nobody = (shape == kBenchFromRoot) == (my_rank == arguments.root);
+      entered[i] = needs_nobody ? entered_ns : 0;
+      left[i] = needs_nobody ? left_ns : 0;
+    }
     bench_mismatch wrong;
     if (check(c, pattern, &arguments, i, scratch, &wrong) == 0) continue;
     if (errors++ == 0)

@@ -33,6 +33,7 @@ typedef struct {
   const char* name;
   bench_shape shape;
   int (*call)(const bench_call* arguments); /**< 0: done; else a code for bench_program.explain. */
+  int waits; /**< Only the time of those counts who need nobody: of the root of bcast, of the other ranks of reduce. */
 } bench_collective;
 
 typedef struct {

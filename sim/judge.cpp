@@ -52,6 +52,13 @@ std::string Judgement::failure() const {
   return {};
 }
 
+bool Judgement::may_differ(std::size_t op) const {
+  if (!plan.ordered) return false;
+  const auto coll = session.plan->ops[op].coll;
+  const bool is_rooted = coll == wire::Coll::bcast || coll == wire::Coll::reduce;
+  return is_rooted || (plan.scenario == Scenario::disagree && is_victims() && op == plan.victim_op);
+}
+
 std::string Judgement::agreement(const Member& a, const Member& b) const {
   if (a.fate != b.fate) return fmt::format("one {}, the other {}", to_string(a.fate), to_string(b.fate));
   // A verdict from the number of Leave on fails nothing: a member with nothing else in flight may leave without
@@ -64,10 +71,14 @@ std::string Judgement::agreement(const Member& a, const Member& b) const {
   if (!unheard && !same(a.verdict, b.verdict)) return "different verdicts";
   // One member may have posted less when the verdict came; where both know an operation's end, they must agree.
   for (std::size_t op = 0; op < std::min(a.status.size(), b.status.size()); ++op)
-    if (a.status[op] != b.status[op])
+    if (a.status[op] != b.status[op] && !may_differ(op))
       return fmt::format("operation {} ended with {} here and {} there", op, sumac::to_string(a.status[op]),
                          sumac::to_string(b.status[op]));
-  const auto succeeded = [](const Member& m) { return std::count(m.status.begin(), m.status.end(), Errc::ok); };
+  const auto succeeded = [&](const Member& m) {
+    std::size_t count = 0;
+    for (std::size_t op = 0; op < m.status.size(); ++op) count += m.status[op] == Errc::ok && !may_differ(op) ? 1 : 0;
+    return count;
+  };
   if (succeeded(a) != succeeded(b)) return "different numbers of operations succeeded";
   return {};
 }
@@ -80,9 +91,10 @@ std::string Judgement::doubt(const Member& behind, const Member& ahead) const {
   const auto has = first_failed(behind), other_has = first_failed(ahead);
   if (std::find(behind.status.begin() + has, behind.status.end(), Errc::ok) != behind.status.end())
     return fmt::format("operation {} failed here, and a later one did not", has);
-  if (other_has > behind.posted)
-    return fmt::format("operation {} succeeded there without one that was never posted here", behind.posted);
-  if (other_has > has + behind.depth)
+  std::size_t needed = behind.posted;  // the first operation that could not succeed there without this member
+  while (needed < session.plan->ops.size() && may_differ(needed)) ++needed;
+  if (other_has > needed) return fmt::format("operation {} succeeded there, and it was never posted here", needed);
+  if (other_has > has + behind.depth && !plan.ordered)
     return fmt::format("{} operations succeeded there, {} here, with {} in flight", other_has, has, behind.depth);
   return {};
 }
@@ -95,7 +107,8 @@ std::string Judgement::expectation(const Member& first) const {
       if (!first.verdict) return "members disagreed, and no verdict came";
       if (first.verdict->body.reason != wire::TroubleReason::disagree)
         return "the verdict is not about the disagreement";
-      if (first.status.size() > plan.victim_op && first.status[plan.victim_op] == Errc::ok)
+      if (first.status.size() > plan.victim_op && first.status[plan.victim_op] == Errc::ok &&
+          !may_differ(plan.victim_op))
         return "the operation they disagreed on succeeded";
       return {};
     case Scenario::lost_standing:

@@ -20,6 +20,9 @@ struct Judgement {
 
  private:
   bool is_victims() const { return victim != nullptr && victim->session == &session; }
+  /// Whether an operation may succeed at one member and fail at another: a rooted one on ordered hops is over at a
+  /// member when that member has what it needs.
+  bool may_differ(std::size_t op) const;
   std::string agreement(const Member& a, const Member& b) const;
   /// When a node was lost the members may know different numbers as complete, but only numbers that all of them had in
   /// flight (docs/protocol.md, "When a node is lost").

@@ -43,6 +43,7 @@ struct Member {
   std::unique_ptr<proto::ClientGroup> group;
   std::uint32_t posted = 0, completed = 0, depth = 1;
   Time think_until{};
+  std::optional<std::uint32_t> differs_at;  ///< The operation at which it posted another one than planned.
   bool asked_to_listen = false;
   bool leaving = false;
   std::vector<Posted> buffers;  ///< [operation]: its buffers.

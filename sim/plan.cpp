@@ -48,6 +48,8 @@ OpPlan make_op(Random& r, const Plan& plan) {
   op.coll = kKinds[r.below(std::size(kKinds))];
   // An operation with a part for each member takes many numbers in a large group, so mostly small groups do it;
   // otherwise such a seed would contain little else.
+  constexpr Coll kRooted[] = {Coll::reduce, Coll::bcast};
+  if (plan.ordered && r.chance(0.5)) op.coll = kRooted[r.below(std::size(kRooted))];
   const bool by_parts = op.coll == Coll::reduce_scatter || op.coll == Coll::allgather;
   if (by_parts && plan.leaf.size() > 8 && !r.chance(0.05)) op.coll = Coll::allreduce;
   op.root = pick(r, 0, 63);
@@ -130,6 +132,8 @@ Plan make_plan(std::uint64_t seed) {
   plan.scenario = seed % 2 == 0 ? Scenario::clean : static_cast<Scenario>(1 + seed / 2 % others);
   make_tree(plan, r);
   make_faults(plan, r);
+  plan.ordered = Random(seed * 0xd1342543de82ef95ull + 5).chance(0.4);
+  if (plan.ordered) plan.faults = {.delay_max = plan.faults.delay_max};
 
   // Multicast has a generator of its own: the rest of a seed is the same with and without it.
   Random own(seed * 0x2545f4914f6cdd1dull + 3);
@@ -151,6 +155,7 @@ Plan make_plan(std::uint64_t seed) {
                  .stream_window_max = 16,
                  .resend_after = Millis(pick(r, 8, 30)),
                  .first_sequence = r.chance(0.5) ? Sequence{} : Sequence{0xFFFFFFFFu - pick(r, 0, 300)}};
+  if (plan.ordered) plan.limits.resend_after = Duration{0};
   for (std::size_t i = 0; i < plan.grant.job_key.size(); ++i)
     plan.grant.job_key[i] = static_cast<std::uint8_t>(plan.seed >> i % 8 * 8 ^ i);
   if (plan.scenario == Scenario::few_groups) plan.grant.quota.max_groups = 1;
@@ -234,11 +239,12 @@ std::string Plan::describe() const {
   std::string text = fmt::format(
       "seed {}: {}, {} ranks, {} nodes, depth {}, {} operations; loss {:.2f} duplicates {:.2f} reorder {:.2f} late "
       "copies {:.2f} ghosts {:.2f} "
-      "delay up to {} us\n  grant: {} OSTs, {} groups, stream window {}; first number {}; {}{}\n",
+      "delay up to {} us\n  grant: {} OSTs, {} groups, stream window {}; first number {}; {}{}{}\n",
       seed, to_string(scenario), leaf.size(), parent.size(), depth, operations(), faults.loss, faults.duplicate,
       faults.reorder, faults.late_copy, faults.ghost, std::chrono::duration_cast<Micros>(faults.delay_max).count(),
       grant.quota.osts, grant.quota.max_groups, grant.quota.stream_window, limits.first_sequence,
-      eager ? "eager" : "in turn", multicast ? fmt::format("; multicast, {:.2f} lost", faults.datagram_loss) : "");
+      eager ? "eager" : "in turn", ordered ? "; ordered hops" : "",
+      multicast ? fmt::format("; multicast, {:.2f} lost", faults.datagram_loss) : "");
   for (std::size_t track = 0; track < tracks.size(); ++track)
     for (std::size_t i = 0; i < tracks[track].size(); ++i)
       text += fmt::format("  track {} session {}: {} members, {} operations\n", track, i,

@@ -72,7 +72,9 @@ struct Plan {
   /// Tracks run side by side, the sessions of one track one after the other.
   std::vector<std::vector<SessionPlan>> tracks;
   bool multicast = false;  ///< The tree's nodes offer it, and most members listen.
-  bool eager = false;      ///< A track's next session begins while some members of the former still leave.
+  /// The hops lose nothing and keep the order, as tcp does, and no timer repeats anything: bcasts are answered early.
+  bool ordered = false;
+  bool eager = false;  ///< A track's next session begins while some members of the former still leave.
   // The special session, if the scenario has one.
   std::uint32_t victim_session = 0;  ///< Index of the special session in track 0.
   std::uint32_t victim = 0;          ///< Group rank of the special member.

@@ -381,7 +381,7 @@ class World {
     if (is(Scenario::disagree) && index == plan_.victim_op && victim_ != nullptr &&
         member.session == victim_->session &&
         (&member == victim_ || (plan_.more_victims && member.rank % 3 == plan_.victim % 3)))
-      op = another(op, random_, plan_);
+      op = another(op, random_, plan_), member.differs_at = index;
     op = possible(member, op);
     Posted& buffers = member.buffers[index];
     auto operation = make_operation(op, index, static_cast<std::uint32_t>(member.session->members.size()), member.rank);
@@ -415,7 +415,7 @@ class World {
     member.status.push_back(completion.status);
     Posted& buffers = member.buffers[index];
     auto& dst = buffers.in_place ? buffers.src : buffers.dst;
-    if (completion.status == Errc::ok) {
+    if (completion.status == Errc::ok && member.differs_at != index) {
       const OpPlan op = planned(member, index);
       auto& result = session.expected[index];
       const auto size = static_cast<std::uint32_t>(session.members.size());

@@ -50,8 +50,6 @@ std::vector<std::string> manager_of_one_run() {
   return unless_set("SUMAC_AM_DEFAULT_QUOTA_PERCENT", {"--default-quota-percent", "25"});
 }
 
-std::vector<std::string> node_of_one_run() { return unless_set("SUMAC_NODE_OST_COUNT", {"--ost-count", "8192"}); }
-
 Result<Commands> local_daemon_commands(const LocalPlaces& places) {
   const std::string bin = bin_directory(), manager = "unix:" + places.manager_socket;
   Commands commands = {
@@ -66,7 +64,6 @@ Result<Commands> local_daemon_commands(const LocalPlaces& places) {
   am.insert(am.end(), places.manager_options.begin(), places.manager_options.end());
   auto& node = commands[1].second;
   if (places.transport == "ucx") node.back() = device_of_environment();
-  node.insert(node.end(), places.node_options.begin(), places.node_options.end());
   if (!places.transport.empty()) node.insert(node.end(), {"--transport", places.transport});
   for (const auto& [program, command] : commands)
     if (::access(command[0].c_str(), X_OK) < 0)

@@ -15,14 +15,11 @@ struct LocalPlaces {
   std::string fabric, manager_socket, sharpd_socket;
   std::string transport;  ///< "tcp", "ucx"; empty: sharp_an's own default.
   std::vector<std::string> manager_options{};
-  std::vector<std::string> node_options{};
 };
 
-/// Options for daemons that serve only one `sumac run`: a job without a wish gets a quarter of the node, so that four
-/// may run side by side, and the node has OSTs for 16 operations in flight of each of its groups. Variables that the
-/// user has set remain.
+/// Options for a manager that serves only one `sumac run`: a job without a wish gets a quarter of the node, so that four
+/// may run side by side. Variables that the user has set remain.
 std::vector<std::string> manager_of_one_run();
-std::vector<std::string> node_of_one_run();
 
 /// Errc::invalid if one of the programs is not in this program's directory.
 Result<Commands> local_daemon_commands(const LocalPlaces& places);

@@ -35,6 +35,8 @@ class Case:
     over_limit: float = None  # Sumac must be at most this many times the limit
     over_bare: float = None  # ... and this many times bare
     share_min: float = None  # a share or a ratio must be at least this
+    over_peer: float = None  # ... and this many times the best of Open MPI's
+    over_peer_ms: float = None  # ... and this many ms more than that
     bare_share: float = None  # a rate must be at least this share of the bare one's
     unit: str = "ms"
     group: str = ""  # cases of a fabric with the same word are started together
@@ -55,6 +57,10 @@ class Case:
             parts.append(f"<= {self.over_limit:.2f} x limit")
         if self.over_bare:
             parts.append(f"<= {self.over_bare:.2f} x bare")
+        if self.over_peer:
+            parts.append(f"<= {self.over_peer:.2f} x Open MPI")
+        if self.over_peer_ms:
+            parts.append(f"<= Open MPI + {self.over_peer_ms:.0f} ms")
         if self.share_min:
             parts.append(f">= {self.share_min}" + (" and own checks pass" if self.unit == "share" else ""))
         if self.bare_share:
@@ -101,6 +107,11 @@ ALLREDUCE_NAMES = {1: "linear", 2: "nonoverlapping", 3: "recursive doubling", 4:
                    6: "Rabenseifner"}
 
 
+def base_of(collective):
+    """The MPI's own name of what a case calls: "bcast-stream" is many calls of bcast."""
+    return collective.split("-")[0]
+
+
 @dataclass(frozen=True)
 class Tuned:
     """One tuning of Open MPI: the number of an algorithm for each collective (None: Open MPI chooses), and their segment size."""
@@ -113,13 +124,13 @@ class Tuned:
     allgather: int = None
 
     def serves(self, collective):
-        return getattr(self, collective, None) is not None
+        return getattr(self, base_of(collective), None) is not None
 
     def cuts(self, collective):
         return self.segment and collective not in ("barrier", "allgather")
 
     def peer(self, collective):
-        name = f"Open MPI {collective} {getattr(self, collective)}"
+        name = f"Open MPI {base_of(collective)} {getattr(self, base_of(collective))}"
         return name + (f" segment {self.segment >> 10}K" if self.cuts(collective) else "")
 
     def flags(self):

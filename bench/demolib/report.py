@@ -20,6 +20,12 @@ def over_bare(case, results):
     return value / results.value(case.name, column) if column is not None and value is not None else None
 
 
+def best_open_mpi(results, name):
+    """The best of Open MPI's columns; None: it has no number."""
+    values = [cell.value for column, cell in results.of(name).items() if column.startswith("Open MPI") and cell.value is not None]
+    return min(values, default=None)
+
+
 def verdict(case, results):
     """Returns (verdict, why) of the case's limits. The verdict is open if there is no number to judge and nothing failed."""
     cell, notes = results.cell(case.name, "sumac"), results.notes.get(case.name, {})
@@ -35,7 +41,14 @@ def verdict(case, results):
     ratio = over_bare(case, results)
     if ratio is None and (case.over_bare is not None or case.bare_share is not None):
         return V.OPEN, "bare has no number to compare with"
+    peer = best_open_mpi(results, case.name)
+    if peer is None and (case.over_peer is not None or case.over_peer_ms is not None):
+        return V.OPEN, "Open MPI has no number to compare with"
     judged = V.Judgement()
+    if case.over_peer is not None:
+        judged.hold(value <= case.over_peer * peer, f"{value / peer:.2f} x Open MPI, allowed {case.over_peer:.2f}")
+    if case.over_peer_ms is not None:
+        judged.hold(value <= peer + case.over_peer_ms, f"{value - peer:.1f} ms more than Open MPI, allowed {case.over_peer_ms:.1f}")
     if case.share_min is not None:
         judged.hold(value >= case.share_min, f"{value:.3f} of {case.share_min}")
     if case.bare_share is not None:

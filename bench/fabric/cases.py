@@ -73,6 +73,12 @@ _SPAN = {"library": False, "peer_runs": 2}
 _SPAN_500US = {**_SPAN, "group": "spans", "over_bare": 1.25, "iterations": (100, 10), "peer_iterations": (30, 5), "chunk": 31232,
                "tuned": tuple(C.Tuned(bcast=bcast, reduce=reduce, allgather=allgather) for bcast, reduce, allgather in
                               ((1, 1, 1), (5, 4, 2), (6, 5, 3), (7, 6, 4), (8, 7, 5)))}
+# 200 calls in a row, and 20 of which one rank comes 20 ms late to each; a cell is the time of all of them. Nothing bare does that.
+_DEFAULTS = (("SHARP_COLL_JOB_QUOTA_OSTS", "0"), ("SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "0"))  # The window that a user has who asks for none.
+_ROW = {"library": False, "environment": _DEFAULTS, "kind": "rows", "limit": None, "group": "rows", "iterations": (7, 1), "peer_iterations": (5, 1), "peer_runs": 3,
+        "tuned": tuple(C.Tuned(bcast=bcast, reduce=reduce) for bcast, reduce in ((1, 1), (5, 4), (6, 5), (7, 6)))}
+_IN_A_ROW = {**_ROW, "over_peer": 1.0, "limit_why": "200 calls, until the last rank (the root) has the last result"}
+_LATE = {**_ROW, "over_peer_ms": 5.0, "limit_why": "20 calls, one rank late to each by 20 ms: what those wait who need nobody"}
 _STREAM = (C.Tuned(2, None), C.Tuned(3, None), C.Tuned(4, None), C.Tuned(5, None), C.Tuned(5, None, 64 << 10), C.Tuned(6, None))
 _16MIB = {"iterations": (5, 2), "peer_iterations": (3, 1)}
 _RAILS = (("HCOLL_MAIN_IB", "mlx5_0:1,mlx5_1:1"), ("SHARP_COLL_GROUPS_PER_COMM", "2"))
@@ -104,6 +110,8 @@ CASES = (
     FabricCase("bcast-64KiB-16h-500us", C.F_500US, "bcast", 64 << 10, limit_why="2 links up, 2 down, and M / rate",
                **span_bounds(4, 0.5, 64 << 10, 1000), **_SPAN_500US),
     FabricCase("reduce-8B-16h-500us", C.F_500US, "reduce", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 0.5, 8), **_SPAN_500US),
+    *(FabricCase(f"{kind}-64B-16h-500us-{form}", C.F_500US, f"{kind}-{form}", 64, **(_LATE if form == "late" else _IN_A_ROW))
+      for kind in ("bcast", "reduce") for form in ("stream", "rotating", "late")),
     FabricCase("allgather-1KiB-16h-500us", C.F_500US, "allgather", 16 << 10, limit_why="2 links up, 2 down, and 15 blocks / rate",
                **span_bounds(4, 0.5, 15 << 10, 1000, 1 << 10), **_SPAN_500US),
     FabricCase("reduce_scatter-16MiB-8h", C.F_STREAM, "reduce_scatter", 16 * MIB, limit_why="M / rate: whole vectors go up",

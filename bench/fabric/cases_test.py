@@ -81,6 +81,14 @@ class Verdicts(unittest.TestCase):
         (row,) = report.rows([case("client-cpu-4MiB")], results)
         self.assertEqual((row["over_bare"], row["over_bare_interval"]), (1.1, [1.1, 1.2]))
 
+    def test_a_row_of_calls_is_held_against_the_best_of_open_mpi(self):
+        peers = {"Open MPI default": 55.0, "Open MPI bcast 6": 50.0, "MPICH": 10.0}
+        self.assertEqual(self.judge("bcast-64B-16h-500us-stream", 50.0, **peers), V.PASS)
+        self.assertEqual(self.judge("bcast-64B-16h-500us-stream", 50.1, **peers), V.FAIL)
+        self.assertEqual(self.judge("bcast-64B-16h-500us-stream", 50.0), V.OPEN)
+        self.assertEqual(self.judge("reduce-64B-16h-500us-late", 5.2, **{"Open MPI default": 0.2}), V.PASS)
+        self.assertEqual(self.judge("reduce-64B-16h-500us-late", 5.3, **{"Open MPI default": 0.2}), V.FAIL)
+
     def test_a_ratio_has_a_least_value(self):
         self.assertEqual(self.judge("pipeline-2KiB", 7.2), V.PASS)
         self.assertEqual(self.judge("pipeline-2KiB", 7.1), V.FAIL)

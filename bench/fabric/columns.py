@@ -60,6 +60,10 @@ def calls(cases, form):
     return out + (sumac_ways(cases, form) if cases[0].library else [sumac_by_mpi(cases, form)])
 
 
+def rows(cases, form):
+    return [Peer(C.OMPI_DEFAULT, cases, form), *tuned_ways(cases, form), mpich.Mpich(cases, form), sumac_by_mpi(cases, form)]
+
+
 def parts(cases, form):
     """Open MPI's component of ours leaves these two to the next module: it is the library that is measured."""
     column, parameter, number = RING[cases[0].collective]
@@ -171,7 +175,7 @@ def run_starts(cases, form):
     return [start.RunStart(case) for case in cases]
 
 
-KINDS = {"calls": calls, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "overlap": hidden,
+KINDS = {"calls": calls, "rows": rows, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "overlap": hidden,
          "node": node, "memory": memory, "start": starts, "start-run": run_starts}
 
 

@@ -174,6 +174,7 @@ std::vector<std::byte> contribution(const Talk& talk, std::uint32_t child) {
 std::vector<std::byte> expected_result(const Talk& talk, GroupId group, std::uint32_t sequence) {
   AggHeader header = data_header(talk, group, sequence);
   header.kind = AggKind::result;
+  header.closed = seq_next(header.sequence);  // all children have contributed it, and none the next one
   std::vector<std::byte> frame(kFrameBytes + talk.bytes);
   store_frame(frame.data(), talk, header);
   std::vector<float> sum(talk.bytes / sizeof(float));

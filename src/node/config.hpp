@@ -66,7 +66,7 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("device"),
     option<&Config::transport>("SUMAC_NODE_TRANSPORT", "tcp", "How data travels; the whole tree uses the same.")
         .alias("transport"),
-    option<&Config::ost_count>("SUMAC_NODE_OST_COUNT", "512",
+    option<&Config::ost_count>("SUMAC_NODE_OST_COUNT", "32768",
                                "OSTs (operations in flight) held at once for all jobs, in each tree.")
         .alias("ost_count")
         .between(1, 65535),

@@ -50,6 +50,10 @@ Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Ti
   if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;
   switch (header.kind) {
     case AggKind::result: return result(header, frame, now);
+    case AggKind::closed:
+      if (note_closed(header.sequence, now) != Errc::ok) return Errc::invalid;
+      proceed(now);
+      return Errc::ok;
     case AggKind::invited:
       return with_body<wire::InvitedBody>(frame, [&](const wire::InvitedBody& body) {
         if (std::holds_alternative<membership::Joining>(life_)) invitation_ = body;
@@ -197,7 +201,7 @@ void ClientGroup::stand() {
             .chunk_bytes = joined_.chunk_bytes,
             .root_node = joined_.root_node,
             .reproducible = (joined_flags_ & wire::kFlagReproducible) != 0};
-  done_ = next_ = owed_ = joined_.low;
+  done_ = next_ = owed_ = closed_ = joined_.low;
   // The ring has twice the window, so that a number beyond it (which the window forbids) never shares a slot with one
   // in flight.
   ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
@@ -210,7 +214,8 @@ void ClientGroup::send_leave() {
 /// Sends Leave if the caller asked for it and everything is complete.
 void ClientGroup::drain(Time now) {
   if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
-  if (owed_ != done_) return;  // Leave states that this member has every result, and takes a number of the window
+  if (owes_copies()) return;                    // Leave states that this member has every result that it gets
+  if (!verdict_ && !room(shape_.osts)) return;  // it is a number of the window like any other
   live(membership::Drained{next_}, now);
 }
 
@@ -218,8 +223,9 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
   const bool takes_it = std::holds_alternative<membership::Standing>(life_) ||
                         (std::holds_alternative<membership::Departing>(life_) && !verdict_);
   if (takes_it) {
-    // The verdict's number must lie between the completed and the sent ones: the node cannot have answered more.
-    if (seq_before(header.sequence, done_) || seq_before(next_, header.sequence)) return Errc::invalid;
+    // The verdict's number cannot be one whose result has come, nor one that no member may contribute yet.
+    const Sequence end = seq_next(closed_, std::max(shape_.osts, shape_.stream_window));
+    if (seq_before(header.sequence, owed_) || seq_before(end, header.sequence)) return Errc::invalid;
     verdict_ = Verdict{header.sequence, body};
   }
   live(membership::VerdictCame{header.sequence}, now);
@@ -227,12 +233,14 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
   return Errc::ok;
 }
 
-/// The verdict takes effect when everything before its number is complete.
+/// The verdict takes effect when everything before its number is complete. Where the hop keeps the order that is at
+/// once: a result before the verdict's number that has not come belongs to another call than this member's.
 void ClientGroup::settle(Time now) {
   if (!verdict_ || settled_) return;
-  if (guard(Guard::verdict_in_turn, done_ != verdict_->first_failed)) return;
+  const bool has_all = config_.resend_after.count() == 0 || !seq_before(done_, verdict_->first_failed);
+  if (guard(Guard::verdict_in_turn, !has_all)) return;
   settled_ = true;
-  fail_from(verdict_->first_failed, Errc::verdict, now);
+  fail_from(done_, Errc::verdict, now);
   drain(now);
 }
 

@@ -21,6 +21,8 @@
 #include "proto/member_number.hpp"
 #include "proto/membership.hpp"
 #include "proto/operation.hpp"
+#include "proto/prompt.hpp"
+#include "reduce/reduce.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::proto {
@@ -62,7 +64,7 @@ class ClientGroup {
     return tail_ - head_;
   }  ///< Counts operations that are posted and not yet taken by next_completion().
 
-  void wake(Time now) { pump(now); }  ///< The caller has more of an operation's data ready.
+  void wake(Time now) { proceed(now); }  ///< The caller has more of an operation's data ready.
   /// This member cannot go on: the group ends for all members with a verdict that names this one. The report is sent
   /// once; no timer repeats it.
   void give_up();
@@ -113,17 +115,20 @@ class ClientGroup {
   const std::optional<wire::RefusedBody>& refusal() const noexcept { return refusal_; }
   /// Returns the reason why operations fail, in one line for people; empty while all is well. `names` as in describe().
   std::string why(std::span<const std::string> names = {}) const;
-  /// Counts numbers that were sent and whose result the link still owes: the node holds an OST for each.
+  /// Counts numbers that were sent and whose result the link still owes.
   std::uint32_t in_flight() const noexcept { return seq_count(owed_, next_); }
 
  private:
   ClientGroup(const ClientGroupConfig& config, Outbox& outbox, LinkId leaf)
       : config_(config), outbox_(outbox), leaf_(leaf) {}
 
+  static constexpr std::size_t kCopiesMax = 4u << 20;
+
   struct Record : Cutting {
     std::uint32_t in_flight = 0;
     Errc status = Errc::ok;
     bool ends_batch = false;  ///< This operation is the last one of its streaming lock.
+    reduce::Kernel kernel{};  ///< Adds the root's own part to the result of a reduce.
     bool is_let_go = false;   ///< Its memory is not the operation's any more.
   };
   struct Entry {
@@ -132,7 +137,8 @@ class ClientGroup {
     std::uint32_t elements = 0;  ///< Elements of this fragment, also when this member contributes none of them.
     bool is_ours = false;        ///< A lock or unlock number, which belongs to no operation of the caller.
     wire::AggHeader header{};    ///< The number's header as contributed.
-    BufferRef stash;
+    BufferRef copy;              ///< Its data, when they must outlive the operation.
+    BufferRef stash;             ///< A result that waits for earlier numbers, or for this member's call.
   };
 
   // client_group.cpp
@@ -153,7 +159,20 @@ class ClientGroup {
   // client_group_numbers.cpp
   /// `frame` is empty when the data already lie in the memory that place() returned.
   Errc result(const wire::AggHeader& header, const BufferRef& frame, Time now);
+  Errc result_of(Sequence number, const wire::AggHeader& header, const BufferRef& frame, Time now);
+  Errc keep_ahead(const wire::AggHeader& header, const BufferRef& frame);
+  Errc note_closed(Sequence closed, Time now);
+  bool prompt(const wire::AggHeader& header) const noexcept {
+    return is_prompt(header, config_.resend_after, config_.group_size);
+  }
+  /// The root of a prompt reduce gets the sum of the others, and adds its own part itself.
+  bool adds_its_part(const wire::AggHeader& header) const noexcept {
+    return header.coll == wire::Coll::reduce && header.root == config_.rank && prompt(header);
+  }
+  bool needs_result(const Record& record, const wire::AggHeader& header) const noexcept;
   void pump(Time now);  ///< Sends what the window has room for.
+  void take_turns(Time now);
+  bool owes_copies() const noexcept;
   void tick_numbers(Time now);
   void go_without_lock(Record& record) const;
   bool room(std::uint32_t window) const noexcept;
@@ -162,14 +181,18 @@ class ClientGroup {
   wire::AggHeader fragment(const Record& record, Sequence number, const FragmentRange& range) const noexcept;
   bool answers(const Entry& entry, const wire::AggHeader& header) const noexcept;
   void follow(Time now);
+  void proceed(Time now);
   void fail_from(Sequence number, Errc status, Time now);
   std::uint32_t result_bytes(const Entry& at) const noexcept;
   bool advance(Entry& at, Sequence number, const member_number::Event& event, const BufferRef* frame, Time now);
-  void send(const Entry& at, Time now);
+  void send(Entry& at, Time now);
+  Payload data_of(const Entry& at);
+  bool is_over_when_sent(Entry& at);
   void ask_again(const Entry& at, Time now);
   void deliver(Entry& at, Sequence number, const BufferRef& frame);
 
   Entry& entry(Sequence number) noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
+  const Entry& entry(Sequence number) const noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
   Record& record_of(const Entry& e) noexcept { return records_[e.record % kOperationsMax]; }
 
   ClientGroupConfig config_;
@@ -183,9 +206,10 @@ class ClientGroup {
   LockKeeper lock_{config_.lock_batch};
   std::optional<wire::InvitedBody> invitation_;
   ListenTrial trial_;
-  Sequence done_{};  ///< The first number that is not complete.
-  Sequence owed_{};  ///< The first number whose result the link owes; at most done_.
-  Sequence next_{};  ///< The next number to send.
+  Sequence done_{};    ///< The first number that is not complete.
+  Sequence owed_{};    ///< The first number whose result the link owes; at most done_.
+  Sequence closed_{};  ///< The first number that some member has not contributed, as far as the link has said.
+  Sequence next_{};    ///< The next number to send.
   std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
   membership::State life_;
   wire::JoinedBody joined_{};
@@ -193,6 +217,7 @@ class ClientGroup {
   bool settled_ = false;
   std::vector<Entry> ring_;
   std::array<Record, kOperationsMax> records_{};
+  BufferPool copies_{kCopiesMax};  ///< The parts of operations that are complete and not sent yet.
 };
 
 const char* to_string(ClientGroup::Phase phase) noexcept;

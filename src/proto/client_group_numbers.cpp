@@ -31,8 +31,10 @@ tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now)
   record = Record{};
   record.operation = bounded(operation);
   plan(record, shape_);
+  if (operation.coll == Coll::reduce && operation.root == config_.rank)
+    record.kernel = reduce::kernel_for(operation.op, operation.dtype, operation.tag_dtype);
   const OpId id{tail_++};
-  pump(now);
+  proceed(now);
   return id;
 }
 
@@ -64,6 +66,7 @@ void ClientGroup::pump(Time now) {
     if (!is_ready(record, range)) return;
     const Sequence number = std::exchange(next_, seq_next(next_));
     Entry& entry = this->entry(number);
+    const BufferRef ahead = std::exchange(entry.stash, {});
     entry.state = member_number::Waiting{};
     entry.record = cut_;
     entry.is_ours = false;
@@ -75,14 +78,43 @@ void ClientGroup::pump(Time now) {
       ++cut_;
       record.ends_batch = record.operation.streaming && lock_.streamed();
     }
-    advance(entry, number, member_number::Room{}, nullptr, now);
+    advance(entry, number, member_number::Room{!is_over_when_sent(entry), number == done_}, nullptr, now);
+    if (ahead) {
+      AggHeader header;
+      wire::load(header, ahead.data());
+      static_cast<void>(result_of(number, header, ahead, now));  // a mismatch brings the verdict
+    }
+    take_turns(now);
   }
 }
 
+/// Decides whether the number is complete when it is sent; then its data are copied, so that the user's buffer is free.
+bool ClientGroup::is_over_when_sent(Entry& at) {
+  const Record& record = record_of(at);
+  if (needs_result(record, at.header)) return false;
+  const auto data = data_of(at).bytes;
+  if (data.empty()) return true;
+  at.copy = copies_.acquire(data.size());
+  if (!at.copy) return false;  // without memory it waits like the others
+  std::memcpy(at.copy.data(), data.data(), data.size());
+  return true;
+}
+
+/// A bcast's source and a member that gets nothing of a reduce need nobody. That holds for operations of one fragment
+/// only: larger ones are not copied.
+bool ClientGroup::needs_result(const Record& record, const AggHeader& header) const noexcept {
+  constexpr std::uint16_t kWhole = wire::kFlagFirst | wire::kFlagLast;
+  if (config_.resend_after.count() != 0 || (header.flags & (kWhole | wire::kFlagStreaming)) != kWhole) return true;
+  if (header.coll == Coll::bcast) return !is_source(header);
+  return header.coll != Coll::reduce || record.operation.keep.size() != 0;
+}
+
 /// Returns whether one more number may be sent. The node infers from our numbers which results we have, and it counts
-/// only what it sent on our link.
+/// only what it sent on our link. Numbers that others have not contributed count too.
 bool ClientGroup::room(std::uint32_t window) const noexcept {
-  const std::uint32_t held = seq_count(guard(Guard::owed_window, true) ? owed_ : done_, next_);
+  Sequence from = guard(Guard::owed_window, true) ? owed_ : done_;
+  if (guard(Guard::closed_window, seq_before(closed_, from))) from = closed_;
+  const std::uint32_t held = seq_count(from, next_);
   return !guard(Guard::member_window, held >= window) && seq_count(owed_, next_) < ring_.size();
 }
 
@@ -98,7 +130,9 @@ AggHeader ClientGroup::contribution(Coll coll, Sequence number) const noexcept {
 AggHeader ClientGroup::fragment(const Record& record, Sequence number, const FragmentRange& range) const noexcept {
   AggHeader h = contribution(record.operation.coll, number);
   describe_fragment(record, range, h);
-  if (trial_.listening() && listens_to(record, range, h)) h.flags |= wire::kFlagListening;
+  if (adds_its_part(h)) h.payload_bytes = 0;
+  if (trial_.listening() && listens_to(record, range, h) && !prompt(h) && needs_result(record, h))
+    h.flags |= wire::kFlagListening;
   return h;
 }
 
@@ -108,7 +142,7 @@ Errc ClientGroup::ask_for_lock(Time now) {
   if (!takes_operations()) return why_not();
   if (shape_.stream_window == 0) return Errc::unsupported;
   lock_.ask();
-  pump(now);
+  proceed(now);
   return Errc::ok;
 }
 
@@ -138,20 +172,49 @@ Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time n
     return Errc::ok;
   }
   const Sequence number = header.sequence;
-  if (guard(Guard::member_late, ring_.empty() || seq_before(number, done_))) {
-    if (ring_.empty() || seq_before(number, owed_)) return Errc::ok;
-    // This is the link's copy of a multicast result.
-    advance(entry(number), number, member_number::Result{}, nullptr, now);
+  if (ring_.empty() || guard(Guard::member_late, seq_before(number, owed_))) return Errc::ok;
+  if (note_closed(header.closed, now) != Errc::ok) return Errc::invalid;
+  if (guard(Guard::member_late, seq_before(number, done_))) {
+    const Errc taken = result_of(number, header, {}, now);  // the number needed no result of the link
     follow(now);
-    return Errc::ok;
+    return taken;
   }
   if (verdict_ && !seq_before(number, verdict_->first_failed)) return Errc::ok;  // the number completes nowhere
-  if (!seq_before(number, next_)) return Errc::invalid;
-  Entry& entry = this->entry(number);
-  if (!answers(entry, header)) return Errc::invalid;
-  if (entry.header.coll == Coll::lock) entry.header.flags = header.flags;
-  if (!advance(entry, number, member_number::Result{number == done_}, &frame, now)) return Errc::invalid;
+  if (!seq_before(number, next_)) {
+    const Errc kept = keep_ahead(header, frame);
+    proceed(now);
+    return kept;
+  }
+  const Errc taken = result_of(number, header, frame, now);
   follow(now);
+  return taken;
+}
+
+Errc ClientGroup::result_of(Sequence number, const AggHeader& header, const BufferRef& frame, Time now) {
+  Entry& entry = this->entry(number);
+  // A prompt number may have been answered for a call that is not this member's: the verdict on that is on its way.
+  if (!answers(entry, header)) return prompt(header) ? Errc::ok : Errc::invalid;
+  if (entry.header.coll == Coll::lock) entry.header.flags = header.flags;
+  return advance(entry, number, member_number::Result{number == done_}, &frame, now) ? Errc::ok : Errc::invalid;
+}
+
+/// The result of a prompt number has come before this member's call: it is kept until then.
+Errc ClientGroup::keep_ahead(const AggHeader& header, const BufferRef& frame) {
+  if (!prompt(header) || !seq_before(header.sequence, seq_next(closed_, shape_.osts))) return Errc::invalid;
+  if (guard(Guard::kept_ahead, std::holds_alternative<membership::Standing>(life_)))
+    entry(header.sequence).stash = frame;
+  return Errc::ok;
+}
+
+Errc ClientGroup::note_closed(Sequence closed, Time now) {
+  if (verdict_) return Errc::ok;                        // no more numbers are sent
+  if (seq_before(next_, closed)) return Errc::invalid;  // this member has not contributed so far
+  if (!seq_before(closed_, closed)) return Errc::ok;
+  closed_ = closed;
+  for (Sequence number = owed_; seq_before(number, closed_); number = seq_next(number))
+    if (Entry& at = entry(number); prompt(at.header) && is_for_root_alone(at.header) && !adds_its_part(at.header))
+      advance(at, number, member_number::Closed{}, nullptr, now);
+  take_turns(now);
   return Errc::ok;
 }
 
@@ -165,6 +228,7 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   const Entry& at = entry(number);
   if (!std::holds_alternative<member_number::Sent>(at.state) || (at.header.flags & wire::kFlagListening) != 0)
     return {};
+  if (adds_its_part(at.header)) return {};  // the memory may still hold that part
   if (!answers(at, header) || header.payload_bytes == 0) return {};
   const Record& record = record_of(at);
   const Operation& operation = record.operation;
@@ -176,7 +240,7 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
 std::span<std::byte> ClientGroup::expect(AggHeader& header) noexcept {
   if (done_ == next_) return {};
   const Entry& at = entry(done_);
-  if (at.is_ours) return {};
+  if (at.is_ours || prompt(at.header)) return {};  // the closed count in its result is not known
   const Operation& operation = record_of(at).operation;
   const std::less<const std::byte*> before;
   const bool is_apart = !before(operation.dst.data(), operation.src.data() + operation.src.size()) ||
@@ -187,6 +251,7 @@ std::span<std::byte> ClientGroup::expect(AggHeader& header) noexcept {
   header.origin = wire::kNoRank;
   header.members = 0;
   header.payload_bytes = result_bytes(at);
+  header.closed = seq_next(header.sequence);
   return place(header);
 }
 
@@ -211,10 +276,13 @@ Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame,
 /// they are not part of the question.
 bool ClientGroup::answers(const Entry& entry, const AggHeader& header) const noexcept {
   const AggHeader& asked = entry.header;
+  // The result of a prompt reduce has data on the way to its root, and may have them elsewhere.
+  const bool has_no_use =
+      asked.coll == Coll::reduce && prompt(asked) && !adds_its_part(asked) && header.payload_bytes == 0;
   const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
   return header.coll == asked.coll && header.op == asked.op && header.dtype == asked.dtype &&
          header.count == asked.count && header.first == asked.first && (header.flags | open) == (asked.flags | open) &&
-         header.root == asked.root && header.payload_bytes == result_bytes(entry);
+         header.root == asked.root && (header.payload_bytes == result_bytes(entry) || has_no_use);
 }
 
 std::uint32_t ClientGroup::result_bytes(const Entry& at) const noexcept {
@@ -224,14 +292,31 @@ std::uint32_t ClientGroup::result_bytes(const Entry& at) const noexcept {
 
 /// Completes the later numbers that a result makes complete, and moves the window.
 void ClientGroup::follow(Time now) {
+  take_turns(now);
+  settle(now);
+  proceed(now);
+}
+
+void ClientGroup::proceed(Time now) {
+  pump(now);
+  drain(now);
+}
+
+/// Returns whether a link's copy of a multicast result is still to come.
+bool ClientGroup::owes_copies() const noexcept {
+  for (Sequence number = owed_; number != done_; number = seq_next(number))
+    if (const Entry& at = entry(number);
+        (at.header.flags & wire::kFlagListening) != 0 && !std::holds_alternative<member_number::Complete>(at.state))
+      return true;
+  return false;
+}
+
+void ClientGroup::take_turns(Time now) {
   while (done_ != next_ && std::holds_alternative<member_number::Stashed>(entry(done_).state)) {
     const Sequence turn = done_;
     advance(entry(turn), turn, member_number::Turn{}, nullptr, now);
   }
   while (owed_ != done_ && std::holds_alternative<member_number::Complete>(entry(owed_).state)) owed_ = seq_next(owed_);
-  settle(now);
-  pump(now);
-  drain(now);
 }
 
 void ClientGroup::fail_from(Sequence number, Errc status, Time now) {
@@ -263,6 +348,10 @@ bool ClientGroup::advance(Entry& at, Sequence number, const member_number::Event
     if (Multicast* all = outbox_.multicast(); all != nullptr) all->stopped_listening(leaf_, config_.group_id);
   switch (action) {
     case member_number::Action::send: send(at, now); return true;
+    case member_number::Action::send_and_deliver:
+      send(at, now);
+      deliver(at, number, {});
+      return true;
     case member_number::Action::stash: at.stash = *frame; return true;
     case member_number::Action::settle: return true;
     case member_number::Action::ask_again: ask_again(at, now); return true;
@@ -274,14 +363,16 @@ bool ClientGroup::advance(Entry& at, Sequence number, const member_number::Event
   return true;
 }
 
-void ClientGroup::send(const Entry& at, Time now) {
-  Payload data{};
-  if (at.header.payload_bytes != 0) {
-    const Record& record = record_of(at);
-    const auto from = (at.header.first - std::min(at.header.first, record.operation.give.from)) * record.element;
-    data = Payload{record.operation.src.subspan(from, at.header.payload_bytes)};
-  }
-  outbox_.send(leaf_, at.header, data);
+Payload ClientGroup::data_of(const Entry& at) {
+  if (at.header.payload_bytes == 0) return {};
+  const Record& record = record_of(at);
+  const auto from = (at.header.first - std::min(at.header.first, record.operation.give.from)) * record.element;
+  return {record.operation.src.subspan(from, at.header.payload_bytes)};
+}
+
+void ClientGroup::send(Entry& at, Time now) {
+  BufferRef copy = std::exchange(at.copy, {});
+  outbox_.send(leaf_, at.header, copy ? Payload{copy.bytes(), copy} : data_of(at));
   due_ = std::min(due_, resend_time(now, config_.resend_after));
 }
 
@@ -312,7 +403,11 @@ void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
                                   ? operation.src.data() + (from - operation.give.from) * record.element
                                   : frame.data() + wire::kAggHeaderBytes + (from - at.header.first) * record.element;
     std::byte* target = operation.dst.data() + (from - operation.keep.from) * record.element;
-    if (source != target) std::memmove(target, source, (to - from) * record.element);
+    if (adds_its_part(at.header))
+      record.kernel.combine(target, operation.src.data() + (from - operation.give.from) * record.element, source,
+                            to - from);
+    else if (source != target)
+      std::memmove(target, source, (to - from) * record.element);
   }
   at.stash.reset();
   --record.in_flight;

@@ -122,6 +122,7 @@ void ClientLink::on_message(BufferRef frame, Time now) {
     return drop("a node says welcome first (" + wire::describe(header) + ")", now);
   switch (header.kind) {
     case AggKind::result:
+    case AggKind::closed:
     case AggKind::invited:
     case AggKind::joined:
     case AggKind::verdict:

@@ -167,6 +167,12 @@ constexpr GuardText kGuards[] = {
     {"owed_again", "the link's copy is asked for although the result came by multicast"},
     {"multicast_life", "a datagram of another epoch or group does not belong to this group's life"},
     {"verdict_in_turn", "a verdict waits until everything before it is complete"},
+    {"ahead_counts_later", "data of a prompt number that go ahead are not taken for all members of their child"},
+    {"rest_goes_up", "a node whose children are all in after the answer tells its parent"},
+    {"answered_ahead", "a prompt result goes down before the children have contributed"},
+    {"closed_window", "a number that some member has not contributed counts in the window"},
+    {"closed_alone", "the closed count goes down alone when no result carries it in time"},
+    {"kept_ahead", "a member keeps a prompt result until its own call"},
 };
 static_assert(std::size(kGuards) == kGuardCount);
 }  // namespace

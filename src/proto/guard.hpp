@@ -53,6 +53,12 @@ enum class Guard : std::uint8_t {
   owed_again,          ///< The link's copy is asked for although the result came by multicast.
   multicast_life,      ///< A datagram of another epoch or group does not belong to this group's life.
   verdict_in_turn,     ///< A verdict waits until everything before it is complete.
+  ahead_counts_later,  ///< Data of a prompt number that go ahead are not taken for all members of their child.
+  rest_goes_up,        ///< A node whose children are all in after the answer tells its parent.
+  answered_ahead,      ///< A prompt result goes down before the children have contributed.
+  closed_window,       ///< A number that some member has not contributed counts in the window.
+  closed_alone,        ///< The closed count goes down alone when no result carries it in time.
+  kept_ahead,          ///< A member keeps a prompt result until its own call.
   count
 };
 inline constexpr std::size_t kGuardCount = static_cast<std::size_t>(Guard::count);

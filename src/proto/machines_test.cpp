@@ -31,21 +31,27 @@ ChildSet set_of(std::initializer_list<std::uint32_t> children) {
 
 std::string text(const node_number::State& state) {
   using namespace node_number;
-  return std::visit(overloaded{[](const Idle&) -> std::string { return "Idle"; },
-                               [](const Collecting& s) {
-                                 return fmt::format("Collecting({} in, {} members, origin {})", s.in.size(), s.members,
-                                                    s.origin);
-                               },
-                               [](const AwaitingParent& s) {
-                                 return fmt::format("AwaitingParent({} members, origin {}, again at {})", s.members,
-                                                    s.origin, text(s.resend_at));
-                               },
-                               [](const Answered&) -> std::string { return "Answered"; }},
-                    state);
+  return std::visit(
+      overloaded{[](const Idle&) -> std::string { return "Idle"; },
+                 [](const Collecting& s) {
+                   return fmt::format("Collecting({} in, {} members, origin {})", s.in.size(), s.members, s.origin);
+                 },
+                 [](const Relaying& s) {
+                   return fmt::format("Relaying({} in, {} members, origin {})", s.in.size(), s.members, s.origin);
+                 },
+                 [](const Unclosed& s) {
+                   return fmt::format("Unclosed({} in, {} members, origin {})", s.in.size(), s.members, s.origin);
+                 },
+                 [](const AwaitingParent& s) {
+                   return fmt::format("AwaitingParent({} members, origin {}, again at {})", s.members, s.origin,
+                                      text(s.resend_at));
+                 },
+                 [](const Answered&) -> std::string { return "Answered"; }},
+      state);
 }
 std::string text(const node_number::Action& action) {
-  static constexpr const char* kNames[] = {"take",       "add",    "send_up", "answer_all", "forward",
-                                           "answer_one", "report", "release", "ignore"};
+  static constexpr const char* kNames[] = {"take",    "add",        "send_up", "relay",   "send_rest", "answer_all",
+                                           "forward", "answer_one", "report",  "release", "ignore"};
   return kNames[static_cast<std::size_t>(action.kind)];
 }
 
@@ -116,8 +122,8 @@ std::string text(const member_number::State& state) {
   return name;
 }
 std::string text(member_number::Action action) {
-  static constexpr const char* kNames[] = {"send",    "stash",  "settle",  "ask_again",
-                                           "deliver", "forget", "offence", "ignore"};
+  static constexpr const char* kNames[] = {"send",    "send_and_deliver", "stash",   "settle", "ask_again",
+                                           "deliver", "forget",           "offence", "ignore"};
   return kNames[static_cast<std::size_t>(action)];
 }
 
@@ -188,6 +194,10 @@ std::string node_numbers() {
   const std::initializer_list<State> states = {Idle{},
                                                Collecting{set_of({0}), 1, 4},
                                                Collecting{set_of({0, 1}), 2, 4},
+                                               Relaying{},
+                                               Relaying{set_of({0, 1}), 2, 4},
+                                               Unclosed{},
+                                               Unclosed{set_of({0, 1}), 2, 4},
                                                AwaitingParent{3, 2, kEarlier},
                                                AwaitingParent{3, 2, kLater},
                                                Answered{}};
@@ -198,7 +208,11 @@ std::string node_numbers() {
       {"a partial sum of child 2", Contribution{.child = 2, .origin = 2, .partial = true}},
       {"the last partial sum", Contribution{.child = 2, .origin = 2, .partial = true, .last = true}},
       {"a partial sum of child 2 again", Contribution{.child = 2, .origin = 2, .partial = true, .repeated = true}},
+      {"the last data, by child 2", Contribution{.child = 2, .origin = 2, .completes = true}},
+      {"the last data, ahead of child 2", Contribution{.child = 2, .origin = 2, .completes = true, .ahead = true}},
       {"the parent's result", ParentResult{}},
+      {"the parent's result of a prompt number", ParentResult{true}},
+      {"closed", Closed{}},
       {"condemned", Condemned{}},
       {"proven", Proven{}},
       {"timeout", Timeout{}}};
@@ -287,8 +301,11 @@ std::string member_numbers() {
                       {Waiting{}, Sent{kEarlier}, Sent{kLater}, Stashed{}, Stashed{true, kEarlier},
                        Stashed{true, kLater}, Owed{kEarlier}, Owed{kLater}, Complete{}},
                       {{"room in the window", Room{}},
+                       {"room, no result needed", Room{false}},
+                       {"room too early, no result needed", Room{false, false}},
                        {"its result in turn", Result{true}},
                        {"its result too early", Result{false}},
+                       {"closed", Closed{}},
                        {"by multicast in turn", Early{true}},
                        {"by multicast too early", Early{false}},
                        {"its turn", Turn{}},

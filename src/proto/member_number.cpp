@@ -10,7 +10,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
   note_step(Machine::member_number, state.index(), event.index());
   return std::visit(
       overloaded{
-          [&](const Waiting&, const Room&) -> Step {
+          [&](const Waiting&, const Room& e) -> Step {
+            if (!e.needs_result && !e.in_turn) return {Stashed{true}, Action::send};
+            if (!e.needs_result) return {Owed{}, Action::send_and_deliver};
             return {Sent{resend_time(now, limits.resend_after)}, Action::send};
           },
           [&]<OneOf<Sent, Stashed, Owed, Complete> S>(const S& s, const Room&) -> Step {
@@ -31,6 +33,16 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return {Complete{}, Action::settle};
           },
           [&](const Complete& s, const Result&) -> Step {
+            return {s, Action::ignore};
+          },
+
+          [&](const Stashed& s, const Closed&) -> Step {
+            return {Stashed{}, s.owed ? Action::settle : Action::ignore};
+          },
+          [&](const Owed&, const Closed&) -> Step {
+            return {Complete{}, Action::settle};
+          },
+          [&]<OneOf<Waiting, Sent, Complete> S>(const S& s, const Closed&) -> Step {
             return {s, Action::ignore};
           },
 

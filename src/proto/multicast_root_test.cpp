@@ -75,9 +75,9 @@ TEST(Multicast, only_whole_small_operations_go_by_it) {
   sum.streaming = true;
   EXPECT_EQ(datagrams_of(sum, 16), 0u);
   EXPECT_EQ(datagrams_of({.coll = Coll::barrier}, 0), 1u);
-  EXPECT_EQ(datagrams_of({.coll = Coll::reduce, .op = Op::sum, .dtype = Dtype::int32, .count = 1}, 4), 1u);
-  EXPECT_EQ(datagrams_of({.coll = Coll::bcast, .dtype = Dtype::uint8, .count = 5, .root = 1}, 5), 1u);
-  EXPECT_EQ(world.hear(1, world.node.datagrams.back()), Heard::late) << "its own data";
+  EXPECT_EQ(datagrams_of({.coll = Coll::reduce, .op = Op::sum, .dtype = Dtype::int32, .count = 1}, 4), 0u);
+  EXPECT_EQ(datagrams_of({.coll = Coll::bcast, .dtype = Dtype::uint8, .count = 5, .root = 1}, 5), 0u)
+      << "it is answered before the root knows whether anybody listens";
   EXPECT_EQ(datagrams_of({.coll = Coll::refusal}, 0), 0u);
 }
 

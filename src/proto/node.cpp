@@ -302,6 +302,10 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
       ++ctx_.stats.messages_in;
       ctx_.stats.bytes_in += header.payload_bytes;
       return group == nullptr ? late() : group->result(header, frame, now);
+    case AggKind::closed:
+      if (group == nullptr) return late();
+      group->closed(header, now);
+      return nullptr;
     case AggKind::opened: return use_body<wire::OpenedBody>(frame, [&](const auto& body) { return opened(body); });
     case AggKind::invited:
       return use_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {

@@ -1,4 +1,4 @@
-// This file has the group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp, its memory
+// This file has the group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp and node_group_prompt.cpp, its memory
 // in node_group_memory.cpp.
 #include "proto/node_group.hpp"
 
@@ -36,7 +36,7 @@ void NodeGroup::begin(GroupId group_id) {
   invited_.reset();
   answered_ = operations_ = streaming_operations_ = 0;
   unlocked_at_.reset();
-  kept_from_ = first_unanswered_ = Sequence{};
+  kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = Sequence{};
 }
 
 group_life::Limits NodeGroup::life_limits() const noexcept {
@@ -348,10 +348,11 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
   reserved_ = joined_.osts;
   // The new reservation is never larger than the one before.
   reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_per_ost, joined_.chunk_bytes, reproducible_);
-  kept_from_ = first_unanswered_ = joined_.low;
+  kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   ++ctx_.stats.groups_formed;
-  for (const Child& child : children_) {
+  for (Child& child : children_) {
+    child.told = told_;
     if (child.closed) continue;
     if (Link* link = child.role == wire::Role::client ? ctx_.links.find(child.link) : nullptr; link != nullptr)
       ctx_.allow(*link, may_be_unread());
@@ -386,8 +387,7 @@ void NodeGroup::retire() {
     if (ctx_.finished.size() == kFinishedKept) ctx_.finished.pop_front();
     ctx_.finished.push_back(view());
   }
-  ctx_.jobs.give_back(job_id_, reserved_);
-  reserved_ = 0;
+  ctx_.jobs.give_back(job_id_, std::exchange(reserved_, 0));
   const bool is_left_over = leave_over();
   release_memory();
   end_stream();

@@ -12,6 +12,7 @@
 #include "proto/node_context.hpp"
 #include "proto/node_number.hpp"
 #include "proto/partial_sums.hpp"
+#include "proto/prompt.hpp"
 #include "proto/window.hpp"
 #include "reduce/reduce.hpp"
 
@@ -42,6 +43,7 @@ class NodeGroup {
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
   void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
+  void closed(const wire::AggHeader& header, Time now);
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
   void void_epoch(const wire::AggHeader& header, const wire::VoidBody& body, Time now);
   void parent_closed(Time now);
@@ -64,6 +66,7 @@ class NodeGroup {
     wire::Role role = wire::Role::client;
     std::uint32_t peer = 0;  ///< World rank of a client, node id of a node.
     std::uint32_t lowest_rank = 0, members = 0;
+    Sequence told{};  ///< The closed count last sent to it.
     bool closed = false;
     bool leaving = false;   ///< The child has contributed its Leave.
     bool departed = false;  ///< The child has left after the verdict.
@@ -82,6 +85,9 @@ class NodeGroup {
     BufferSlice data;                 ///< The accumulator, then the result.
     bool listening = false;           ///< Some member below also takes the result by multicast.
     std::uint32_t source = kNoChild;  ///< The child that sent `data`, when one member alone contributes data.
+    // The next two belong to a prompt reduce.
+    ChildSet given;                       ///< The children whose data are in.
+    std::uint32_t root_child = kNoChild;  ///< The child that is the root or has it below, once that is known.
   };
 
   struct Windows {
@@ -144,11 +150,30 @@ class NodeGroup {
   Outcome advance(Slot& at, const node_number::Event& event, std::uint32_t child, const wire::AggHeader* header,
                   BufferRef* frame, Time now);
   void follow(Outcome outcome, const Slot& at, const wire::AggHeader& header, Time now);
+  void disagree(wire::TroubleBody body, Time now);
   void pass_leave(LinkId from, const wire::AggHeader& leave, Time now);
   void take(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
   static void keep_source(Slot& at, std::uint32_t child, const wire::AggHeader& header, BufferRef& frame);
   void answer(std::uint32_t child, const Slot& at, wire::AggHeader header);
   Outcome send_number_up(Slot& at, Time now);
+  bool prompt(const wire::AggHeader& header) const noexcept {
+    return is_prompt(header, ctx_.config.limits.resend_after, group_size_);
+  }
+  bool is_ahead(const Child& child, const wire::AggHeader& header) const noexcept;
+  Flaw note_data(Slot& at, std::uint32_t child, const wire::AggHeader& header, node_number::Contribution& event);
+  std::uint32_t child_of_root(const wire::AggHeader& header) const noexcept;
+  void accumulate(Slot& at, const wire::AggHeader& header, BufferRef& frame);
+  bool gets_data(std::uint32_t child, const Slot& at) const noexcept;
+  bool gets_result(std::uint32_t child, const Slot& at) const noexcept;
+  void end_unanswered(Time now);
+  void relay(Slot& at, const wire::AggHeader& header);
+  void send_rest(const Slot& at);
+  void begin_ahead(Slot& at, const wire::AggHeader& header, Time now);
+  /// Every number before this one is answered here and contributed by every member.
+  Sequence settled() const noexcept { return seq_before(closed_, first_unanswered_) ? closed_ : first_unanswered_; }
+  void move_on();
+  void send_closed();
+  void send_closed_if_due();
   void answer_all(Slot& at, Time now);
   void multicast(const Slot& at, const wire::AggHeader& header);
   void try_lock(Slot& at);
@@ -195,6 +220,10 @@ class NodeGroup {
   BlockMap blocks_;
   std::uint32_t block_ = BlockMap::kNone;  ///< The block of the partial sum that is being handled.
   Sequence kept_from_{}, first_unanswered_{};
+  Sequence closed_{};  ///< The first number that is not closed: at the group's root by its children, elsewhere as the
+                       ///< parent said.
+  // The closed count that every child has been sent, and the number after the last that anybody is known to have begun.
+  Sequence told_{}, begun_{};
   std::uint64_t answered_ = 0, operations_ = 0, streaming_operations_ = 0;
 };
 

@@ -45,9 +45,10 @@ void NodeGroup::release_memory() noexcept {
   ctx_.release(job_id_, std::exchange(window_bytes_, 0), std::exchange(stream_bytes_, 0));
 }
 
-/// A member that contributes a number has the result of the number that lies a window before it.
+/// A member that has read the closed count c contributes at most the numbers before c + window. So no number from c +
+/// window on is closed, and none from c + 2 windows on is answered: only prompt numbers can be so far ahead.
 std::size_t NodeGroup::may_be_unread() const noexcept {
-  return joined_.osts * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.payload_per_ost) +
+  return 2 * joined_.osts * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.payload_per_ost) +
          joined_.stream_window * BufferPool::footprint(sizeof(wire::AggHeader) + joined_.chunk_bytes);
 }
 

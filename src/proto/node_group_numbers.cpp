@@ -36,11 +36,30 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if ((mine.flags | open) != (theirs.flags | open)) return at(Field::flags, mine.flags, theirs.flags);
   if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
   if (mine.meaning != theirs.meaning) return at(Field::meaning, mine.meaning, theirs.meaning);
-  // When the data come from one member, a second contribution with data is one too many.
-  const bool sizes_differ = wire::has_one_source(mine) ? mine.payload_bytes != 0 && theirs.payload_bytes != 0
-                                                       : mine.payload_bytes != theirs.payload_bytes;
+  // When the data come from one member, a second contribution with data is one too many. In a reduce the root's may have
+  // none.
+  const bool both_have = mine.payload_bytes != 0 && theirs.payload_bytes != 0;
+  const bool sizes_differ = wire::has_one_source(mine) ? both_have
+                                                       : mine.payload_bytes != theirs.payload_bytes &&
+                                                             (both_have || mine.coll != Coll::reduce);
   if (sizes_differ) return at(Field::payload_bytes, mine.payload_bytes, theirs.payload_bytes);
   return {};
+}
+
+/// Returns the lowest rank that has contributed; kNoRank if none has.
+std::uint32_t lowest_in(const node_number::State& state) noexcept {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.origin; }) return s.origin;
+        return wire::kNoRank;
+      },
+      state);
+}
+
+/// Returns whether the number has been begun and some child has not contributed.
+bool lacks_children(const node_number::State& state) noexcept {
+  return std::holds_alternative<node_number::Collecting>(state) ||
+         std::holds_alternative<node_number::Relaying>(state) || std::holds_alternative<node_number::Unclosed>(state);
 }
 
 }  // namespace
@@ -53,7 +72,7 @@ bool NodeGroup::decides(Coll coll) const noexcept {
 }
 
 inline NodeGroup::Flaw NodeGroup::check_contribution(const Child& child, const AggHeader& header) const noexcept {
-  if ((header.members != child.members || header.origin != child.lowest_rank) &&
+  if ((header.members != child.members || header.origin != child.lowest_rank) && !is_ahead(child, header) &&
       (header.flags & wire::kFlagReproducible) == 0)
     return "contribute: origin and members differ from this connection's join";
   const bool streaming = (header.flags & wire::kFlagStreaming) != 0;
@@ -103,7 +122,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     return nullptr;
   }
   const std::uint32_t span = window(header);
-  switch (place(header.sequence, span, kept_from_, first_unanswered_)) {
+  switch (place(header.sequence, span, kept_from_, settled())) {
     case Place::late:
       if (!guard(Guard::late_number, true)) break;
       ++ctx_.stats.late_copies;
@@ -118,12 +137,14 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     return "contribute: it streams without the lock, and SUMAC_NODE_STREAMS groups stream already: raise it";
   Slot& at = slot(header.sequence);
   node_number::Contribution event{.child = link.child_of[number_], .members = header.members, .origin = header.origin};
-  if (std::holds_alternative<node_number::Collecting>(at.state))
-    event.differs = first_difference(at.agreed, header).field;
+  if (lacks_children(at.state)) event.differs = first_difference(at.agreed, header).field;
   if (is_partial) note_partial(at, event);
-  const bool was_open = !std::holds_alternative<node_number::AwaitingParent>(at.state) &&
-                        !std::holds_alternative<node_number::Answered>(at.state);
-  if (std::holds_alternative<node_number::Idle>(at.state)) at.opened_at = now;
+  if (prompt(header) && event.differs == Field::none)
+    if (Flaw flaw = note_data(at, event.child, header, event); flaw != nullptr) return flaw;
+  const bool is_new = std::holds_alternative<node_number::Idle>(at.state);
+  const bool was_open = is_new || lacks_children(at.state);
+  if (is_new) at.opened_at = now;
+  if (!seq_before(header.sequence, begun_)) begun_ = seq_next(header.sequence);
   if (header.coll == Coll::leave) child.leaving = true;
   const Outcome outcome = advance(at, event, event.child, &header, &frame, now);
   if (outcome != Outcome::nothing) {
@@ -131,7 +152,9 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     return nullptr;
   }
   if (group_life::verdict_of(life_) != nullptr) return nullptr;
-  const bool all_in = was_open && !std::holds_alternative<node_number::Collecting>(at.state);
+  const bool all_in = was_open && !lacks_children(at.state);
+  if (all_in) move_on();
+  send_closed_if_due();
   if (!all_in) return nullptr;
   ++child.came_last;
   child.kept_waiting += now - at.opened_at;
@@ -150,12 +173,17 @@ void NodeGroup::follow(Outcome outcome, const Slot& at, const AggHeader& header,
   }
   const Difference difference = first_difference(at.agreed, header);
   wire::TroubleBody body;
-  body.reason = wire::TroubleReason::disagree;
   body.field = difference.field;
   body.culprit = header.origin;
-  body.other = std::get<node_number::Collecting>(at.state).origin;
+  body.other = lowest_in(at.state);
+  if (body.other == wire::kNoRank) body.other = at.agreed.root;  // only the source has contributed, at another node
   body.culprit_value = difference.theirs;
   body.other_value = difference.mine;
+  disagree(body, now);
+}
+
+void NodeGroup::disagree(wire::TroubleBody body, Time now) {
+  body.reason = wire::TroubleReason::disagree;
   live(group_life::Trouble{{}, body, first_unanswered_}, now);
 }
 
@@ -176,13 +204,16 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
           if (header->payload_bytes != 0) keep_source(at, child, *header, *frame);
         } else if ((header->flags & wire::kFlagReproducible) != 0) {
           add_partial(at, *header, *frame);
-        } else if (header->payload_bytes != 0)
-          at.kernel(at.data.data(), frame->data() + kHeaderBytes, header->payload_bytes / at.kernel.element_bytes());
+        } else if (header->payload_bytes != 0) {
+          accumulate(at, *header, *frame);
+        }
         break;
       case Kind::send_up:
         if (coll == Coll::lock && header != nullptr)
           try_lock(at);                  // without a header the contribution is repeated: the slot is held already
         return send_number_up(at, now);  // send_up is always the last action
+      case Kind::relay: relay(at, *header); break;
+      case Kind::send_rest: send_rest(at); break;
       case Kind::answer_all:
       case Kind::forward: {
         if (coll == Coll::leave) return Outcome::left;
@@ -214,6 +245,7 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
         h.kind = wire::AggKind::result;
         h.origin = wire::kNoRank;
         h.members = 0;
+        h.closed = closed_;
         answer(child, at, h);
         break;
       }
@@ -245,11 +277,21 @@ void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, Buf
   at.listening = (header.flags & wire::kFlagListening) != 0;
   if (at.listening) wire::say_listening(at.agreed, false);  // the flag belongs to this hop, not to the number
   at.data = {};
+  at.kernel = {};
   at.source = kNoChild;
   if (header.payload_bytes == 0) return;
   if (wire::has_one_source(header)) return keep_source(at, child, header, frame);
   at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
   if ((header.flags & wire::kFlagReproducible) != 0) return add_partial(at, header, frame);
+  at.data = BufferSlice(own(std::move(frame)), kHeaderBytes, header.payload_bytes);
+}
+
+void NodeGroup::accumulate(Slot& at, const AggHeader& header, BufferRef& frame) {
+  if (at.kernel)
+    return at.kernel(at.data.data(), frame.data() + kHeaderBytes, header.payload_bytes / at.kernel.element_bytes());
+  // The root of a reduce came first, without data.
+  at.agreed.payload_bytes = header.payload_bytes;
+  at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
   at.data = BufferSlice(own(std::move(frame)), kHeaderBytes, header.payload_bytes);
 }
 
@@ -354,13 +396,22 @@ void NodeGroup::multicast(const Slot& at, const AggHeader& header) {
 
 /// at.data is the result: it goes to all children and is kept. After reordering, numbers may be answered out of order.
 void NodeGroup::answer_all(Slot& at, Time now) {
+  move_on();
   AggHeader h = at.agreed;
   h.kind = wire::AggKind::result;
   h.origin = wire::kNoRank;
   h.members = 0;
+  h.closed = closed_;
   if (at.listening && expected_ == group_size_) multicast(at, h);
-  for (std::uint32_t child = 0; child < children_.size(); ++child)
-    if (!children_[child].closed) answer(child, at, h);
+  bool has_told_all = true;
+  for (std::uint32_t child = 0; child < children_.size(); ++child) {
+    const bool is_told = gets_result(child, at);
+    has_told_all = has_told_all && is_told;
+    if (!is_told || children_[child].closed) continue;
+    children_[child].told = closed_;
+    answer(child, at, h);
+  }
+  if (has_told_all) told_ = closed_;
   ctx_.stats.operation.add(now - at.opened_at);
   if (expected_ == group_size_) {
     ++answered_;
@@ -372,11 +423,6 @@ void NodeGroup::answer_all(Slot& at, Time now) {
       if (Job* job = ctx_.jobs.find(job_id_); job != nullptr)
         ++(streaming ? job->streaming_operations : job->operations);
     }
-  }
-  for (;;) {
-    Slot& next = slot(first_unanswered_);
-    if (next.sequence != first_unanswered_ || !std::holds_alternative<node_number::Answered>(next.state)) break;
-    first_unanswered_ = seq_next(first_unanswered_);
   }
   if (!guard(Guard::kept_until_proof, true)) advance(at, node_number::Proven{}, 0, nullptr, nullptr, now);
 }
@@ -392,9 +438,20 @@ void NodeGroup::prove(Sequence sequence, std::uint32_t window, Time now) {
   }
 }
 
-/// Sends the result to one child; the child that the data came from gets an empty one.
+bool NodeGroup::gets_result(std::uint32_t child, const Slot& at) const noexcept {
+  if (at.root_child == kNoChild || !is_for_root_alone(at.agreed) || !prompt(at.agreed)) return true;
+  return child == at.root_child;
+}
+
+/// The child that the data came from gets an empty result, and so do those that the root of a reduce cannot be below.
+bool NodeGroup::gets_data(std::uint32_t child, const Slot& at) const noexcept {
+  if (at.agreed.coll == Coll::reduce && prompt(at.agreed) && at.root_child != kNoChild) return child == at.root_child;
+  return child != at.source;
+}
+
+/// Sends the result to one child.
 void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
-  if (child != at.source) return ctx_.data(children_[child].link, header, at.data);
+  if (gets_data(child, at)) return ctx_.data(children_[child].link, header, at.data);
   header.payload_bytes = 0;
   ctx_.data(children_[child].link, header, {});
 }
@@ -410,19 +467,45 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     ++ctx_.stats.late_copies;
     return nullptr;
   }
+  if (!seq_before(header.sequence, begun_)) begun_ = seq_next(header.sequence);
+  if (seq_before(closed_, header.closed)) closed_ = header.closed;
   Slot& at = slot(header.sequence);
-  if (guard(Guard::result_expected, at.sequence != header.sequence) ||
-      !std::holds_alternative<node_number::AwaitingParent>(at.state)) {
+  if (prompt(header) && std::holds_alternative<node_number::Idle>(at.state) &&
+      !seq_before(header.sequence, first_unanswered_)) {
+    if (place(header.sequence, joined_.osts, kept_from_, settled()) == Place::beyond)
+      return "result: the number lies beyond the window";
+    begin_ahead(at, header, now);
+  }
+  const bool waits = std::holds_alternative<node_number::AwaitingParent>(at.state) ||
+                     std::holds_alternative<node_number::Relaying>(at.state) ||
+                     (prompt(header) && (std::holds_alternative<node_number::Idle>(at.state) ||
+                                         std::holds_alternative<node_number::Collecting>(at.state)));
+  if (guard(Guard::result_expected, at.sequence != header.sequence) || !waits) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }
-  if (first_difference(at.agreed, header).field != Field::none)
-    return "result: it does not match the contributed operation";
+  if (const Difference difference = first_difference(at.agreed, header); difference.field != Field::none) {
+    if (!prompt(header)) return "result: it does not match the contributed operation";
+    // The number was answered for members elsewhere that called something else than those below this node.
+    const std::uint32_t lowest = lowest_in(at.state);
+    disagree({.field = difference.field,
+              .culprit = lowest == wire::kNoRank ? at.agreed.origin : lowest,
+              .other = header.root,
+              .culprit_value = difference.mine,
+              .other_value = difference.theirs},
+             now);
+    return nullptr;
+  }
   if (wire::has_one_source(header) && header.count != 0 && (header.payload_bytes == 0) == (at.source == kNoChild))
     return "result: it has data that came from below, or lacks data that came from elsewhere";
   BufferRef kept = frame;
-  const Outcome outcome = advance(at, node_number::ParentResult{}, 0, &header, &kept, now);
-  if (outcome != Outcome::nothing) follow(outcome, at, header, now);
+  const Outcome outcome = advance(at, node_number::ParentResult{prompt(header)}, 0, &header, &kept, now);
+  if (outcome != Outcome::nothing) {
+    follow(outcome, at, header, now);
+    return nullptr;
+  }
+  end_unanswered(now);
+  send_closed_if_due();
   return nullptr;
 }
 

@@ -71,7 +71,8 @@ TEST(Placing, every_kind_gives_what_it_gives_by_frames) {
             else
               EXPECT_EQ(parts[rank].dst, by_frames[rank]);
           }
-          if (placing != Placing::never && count > 96) {
+          const bool is_added = coll == Coll::reduce && !streaming;  // the root adds its own part to the result
+          if (placing != Placing::never && count > 96 && !is_added) {
             EXPECT_GT(world.tree.placed, 0u);
           }
         }
@@ -103,6 +104,7 @@ struct Waiting {
     header.kind = wire::AggKind::result;
     header.origin = wire::kNoRank;
     header.members = 0;
+    header.closed = seq_next(header.sequence);
   }
   ClientGroup& group() { return *world.groups[0]; }
   ClientLink& link() { return *world.clients[0]->client; }
@@ -172,6 +174,7 @@ TEST(Placing, a_place_is_named_once_the_result_before_is_complete_and_not_again)
   next.kind = wire::AggKind::result;
   next.origin = wire::kNoRank;
   next.members = 0;
+  next.closed = seq_next(next.sequence);
   EXPECT_TRUE(w.is_at(w.place(next, next.payload_bytes), 512));
 }
 

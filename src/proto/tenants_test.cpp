@@ -27,7 +27,7 @@ TEST(Tenants, gives_each_job_a_share_of_the_memory_for_streaming) {
 TEST(Tenants, lets_a_member_leave_unread_what_its_windows_allow_and_nothing_when_its_groups_are_over) {
   StandingGroup world(2);
   const auto link = world.clients[0]->up.value;
-  const auto each = 8 * BufferPool::footprint(64 + 128) + 4 * BufferPool::footprint(64 + 512);
+  const auto each = 2 * 8 * BufferPool::footprint(64 + 128) + 4 * BufferPool::footprint(64 + 512);
   EXPECT_EQ(world.node.allowed.at(link), each);
   auto first = std::move(world.groups);
   world.make();

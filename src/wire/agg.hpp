@@ -46,6 +46,8 @@ enum class AggKind : std::uint8_t {
   void_epoch = 21,  ///< This epoch is over: ask for the next (VoidBody).
   welcome = 22,     ///< Answer to hello: the parent's identity, and the proof that it knows the key (WelcomeBody).
   invited = 23,     ///< The address where small results also come by multicast (InvitedBody). Sent before joined.
+  closed = 24,      ///< Every member has contributed all numbers before `sequence`. Results say so too: see
+                    ///< AggHeader::closed.
 };
 
 /// The use of a sequence number. All members must agree on it.
@@ -104,7 +106,7 @@ struct AggHeader {
                                    ///< partial sum.
   std::uint16_t meaning = 0;  ///< A packed Meaning (base/meaning.hpp) of the members' callers; 0: they say nothing.
   std::uint16_t reserved_16 = 0;
-  std::uint32_t reserved = 0;
+  Sequence closed{};  ///< result: the first number that some member has not contributed, as far as the sender knows.
 };
 static_assert(sizeof(AggHeader) == 64 && std::has_unique_object_representations_v<AggHeader>, "padding leaks memory");
 

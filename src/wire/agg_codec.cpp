@@ -11,7 +11,7 @@ namespace {
 
 bool known(AggKind kind) noexcept {
   const auto value = static_cast<unsigned>(kind);
-  return (value >= 1 && value <= 9) || (value >= 16 && value <= 23);
+  return (value >= 1 && value <= 9) || (value >= 16 && value <= 24);
 }
 
 /// null is a value of both enums and comes directly after the last real one.
@@ -22,6 +22,9 @@ bool in_range(Dtype dtype) noexcept { return static_cast<unsigned>(dtype) <= sta
 bool may_be_empty(const AggHeader& h) noexcept {
   if (h.kind == AggKind::skip) return true;
   if (has_one_source(h)) return true;  // only one member has data to contribute, and it needs none back
+  // The root of a reduce may keep its own part.
+  if (h.kind == AggKind::contribute && h.coll == Coll::reduce)
+    return (h.flags & (kFlagStreaming | kFlagReproducible)) == 0;
   return h.kind != AggKind::contribute && (h.coll == Coll::reduce || h.coll == Coll::reduce_scatter);
 }
 
@@ -122,7 +125,8 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   if ((h.flags & kFlagListening) != 0 && h.kind != AggKind::contribute)
     return "flag listening is set for a kind that brings no contribution";
   if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
-  if (h.reserved_16 != 0 || h.reserved != 0) return "reserved is not zero";
+  if (h.reserved_16 != 0) return "reserved is not zero";
+  if (h.closed != Sequence{} && h.kind != AggKind::result) return "closed is set for a kind that is no result";
   if (h.meaning != 0 && !carries_data(h.kind)) return "meaning is set for a kind without data";
   if (!carries_data(h.kind)) return flaw_of_control(h);
   return flaw_of_number(h, payload_max < kPayloadMax ? payload_max : kPayloadMax);

@@ -2,10 +2,10 @@
 // Decodes and encodes messages of the aggregation protocol. Decoding checks every field, so that no machine needs to
 // ask whether a peer is honest about sizes, enums or counts. The checks, per kind:
 //   all kinds          magic, version (hello, welcome, refused: any), known kind, known flags, reserved zero, root zero
-//                      but for reduce and bcast, payload_bytes = the bytes after the header
+//                      but for reduce and bcast, closed zero but for result, payload_bytes = the bytes after the header
 //   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members
 //                      zero, origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
-//                      open and opened, not zero for join, joined, trouble, verdict and void_epoch
+//                      open and opened, not zero for join, joined, trouble, verdict, void_epoch, invited and closed
 //   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank,
 //                      members zero
 //   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
@@ -81,7 +81,7 @@ std::string_view text_of(const NameBody& body) noexcept;
 void put_name(std::span<char> to, std::string_view text) noexcept;
 std::string_view text_of(std::span<const char> name) noexcept;
 
-/// Returns the bytes of the body that a kind carries; 0 for the kinds that carry user data.
+/// Returns the bytes of the body that a kind carries; 0 for closed, and for the kinds that carry user data.
 constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
   switch (kind) {
     case AggKind::hello: return sizeof(HelloBody);
@@ -97,6 +97,7 @@ constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
     case AggKind::verdict: return sizeof(TroubleBody);
     case AggKind::void_epoch: return sizeof(VoidBody);
     case AggKind::invited: return sizeof(InvitedBody);
+    case AggKind::closed:
     case AggKind::contribute:
     case AggKind::supply:
     case AggKind::skip:

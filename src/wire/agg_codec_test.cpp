@@ -115,7 +115,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"kind 0", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(0); }, "kind is unknown"},
       {"kind between up and down", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(10); }, "kind is unknown"},
       {"a name with a group", "name", [](auto& h) { h.group_id = GroupId{1}; }, "group_id"},
-      {"kind behind the last", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(24); }, "kind is unknown"},
+      {"kind behind the last", "contribute", [](auto& h) { h.kind = static_cast<AggKind>(25); }, "kind is unknown"},
       {"a contribution without group", "contribute", [](auto& h) { h.group_id = GroupId{0}; }, "group_id"},
       {"a hello with a group", "hello", [](auto& h) { h.group_id = GroupId{1}; }, "group_id"},
       {"a join without group", "join", [](auto& h) { h.group_id = GroupId{0}; }, "group_id"},
@@ -152,7 +152,10 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"denied where nothing is asked", "contribute", [](auto& h) { h.flags |= kFlagDenied; }, "flag denied"},
       {"a root of an allreduce", "contribute", [](auto& h) { h.root = 1; }, "root is set"},
       {"a root of a bcast", "contribute-bcast", [](auto& h) { h.root = 1; }, nullptr},
-      {"reserved", "contribute", [](auto& h) { h.reserved = 1; }, "reserved"},
+      {"closed of a contribution", "contribute", [](auto& h) { h.closed = Sequence{1}; }, "closed is set"},
+      {"closed of a result", "result", [](auto& h) { h.closed = Sequence{7}; }, nullptr},
+      {"closed with a body", "closed", [](auto& h) { h.payload_bytes = 8; }, "payload_bytes"},
+      {"closed of no group", "closed", [](auto& h) { h.group_id = GroupId{}; }, "group_id is zero"},
       {"reserved", "contribute", [](auto& h) { h.reserved_16 = 1; }, "reserved"},
       {"a meaning", "contribute", [](auto& h) { h.meaning = 0x8005; }, nullptr},
       {"a meaning of no data", "contribute-barrier", [](auto& h) { h.meaning = 0x8005; }, "has a meaning"},
@@ -211,7 +214,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
 }
 
 TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
-  const auto empty = [](AggKind kind, Coll coll, std::uint64_t count) {
+  const auto empty = [](AggKind kind, Coll coll, std::uint64_t count, std::uint16_t more_flags = 0) {
     AggHeader h;
     h.kind = kind;
     h.group_id = GroupId{1};
@@ -219,7 +222,7 @@ TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
     const bool reduces = coll == Coll::allreduce || coll == Coll::reduce || coll == Coll::reduce_scatter;
     h.op = reduces ? Op::sum : Op::null;
     h.dtype = Dtype::int32;
-    h.flags = kFlagFirst;
+    h.flags = kFlagFirst | more_flags;
     h.count = count;
     if (kind != AggKind::result) {
       h.origin = 0;
@@ -230,7 +233,8 @@ TEST(AggCodec, DataMayBeEmptyOnlyWhereTheCollectiveSaysSo) {
   EXPECT_EQ(empty(AggKind::contribute, Coll::allreduce, 0), nullptr) << "size 0 is an operation too";
   EXPECT_NE(empty(AggKind::contribute, Coll::allreduce, 1), nullptr);
   EXPECT_NE(empty(AggKind::result, Coll::allreduce, 1), nullptr);
-  EXPECT_NE(empty(AggKind::contribute, Coll::reduce, 1), nullptr);
+  EXPECT_EQ(empty(AggKind::contribute, Coll::reduce, 1), nullptr) << "the root may keep its own part";
+  EXPECT_NE(empty(AggKind::contribute, Coll::reduce, 1, kFlagStreaming), nullptr);
   EXPECT_EQ(empty(AggKind::result, Coll::reduce, 1), nullptr);
   EXPECT_EQ(empty(AggKind::contribute, Coll::bcast, 1), nullptr);
   EXPECT_EQ(empty(AggKind::result, Coll::bcast, 1), nullptr);

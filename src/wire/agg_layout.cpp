@@ -34,7 +34,7 @@ constexpr auto header_rows() {
       F(members, "up: members whose data are in it; down: 0"),
       F(meaning, "what the members' callers mean by the data (src/base/meaning.hpp), or 0"),
       F(reserved_16, "zero"),
-      F(reserved, "zero"),
+      F(closed, "result: the first number that some member has not contributed; else zero"),
   };
 }
 

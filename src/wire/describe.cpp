@@ -25,6 +25,7 @@ std::string_view to_string(AggKind kind) noexcept {
     case AggKind::verdict: return "verdict";
     case AggKind::void_epoch: return "void_epoch";
     case AggKind::invited: return "invited";
+    case AggKind::closed: return "closed";
   }
   return "?";
 }

@@ -136,6 +136,8 @@ std::vector<Sample> agg_samples() {
   invited.key = datagram_key();
   invited.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 255, 0, 7};
   invited.port = 5383;
+  AggHeader result = reduction(AggKind::result);
+  result.closed = Sequence{0x01020302};
   AggHeader denied = data(AggKind::result, Coll::lock);
   denied.flags = kFlagFirst | kFlagLast | kFlagDenied;
 
@@ -159,6 +161,7 @@ std::vector<Sample> agg_samples() {
       with_body("void_epoch-manager", control(AggKind::void_epoch, 0x00010007),
                 void_by_manager(NodeId{21}, "node an-leaf1 stays away, and tree 1 has changed for this job")),
       with_body("invited", control(AggKind::invited, 0x00010007), invited),
+      with_data("closed", control(AggKind::closed, 0x00010007), 0),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-listening", listening, 16),
       with_data("contribute-pairs", pairs, 24),
@@ -168,7 +171,7 @@ std::vector<Sample> agg_samples() {
       with_data("contribute-refusal", refusal, 0),
       with_data("supply", reduction(AggKind::supply), 16),
       with_data("skip", reduction(AggKind::skip), 0),
-      with_data("result", reduction(AggKind::result), 16),
+      with_data("result", result, 16),
       with_data("result-leave", data(AggKind::result, Coll::leave), 0),
       with_data("result-lock-denied", denied, 0),
   };

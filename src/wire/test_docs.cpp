@@ -35,6 +35,8 @@ constexpr KindRow kKinds[] = {
      "answer to hello: the parent's id and version, and its proof that it knows the key"},
     {AggKind::invited, "down", "InvitedBody",
      "the address at which the group's small results arrive by multicast as well; before joined"},
+    {AggKind::closed, "down", "none",
+     "every member has contributed all numbers before `sequence`; results carry it too"},
 };
 
 constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {

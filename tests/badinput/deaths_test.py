@@ -26,7 +26,7 @@ class Daemons(ground.Scenario):
         self.addCleanup(self.nothing_left)
         self.addCleanup(self.house.close)
 
-    ALL = {"SHARP_COLL_JOB_QUOTA_OSTS": "512", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "512"}
+    ALL = {"SHARP_COLL_JOB_QUOTA_OSTS": "32768", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "512"}
 
     def released(self, why):
         """The manager has taken the job's share back: the next job, which wants all of it, gets it."""
@@ -57,7 +57,7 @@ class Daemons(ground.Scenario):
         self.good_job(self.house)
         refused = self.house.client(BIN / "example-allreduce", "3", "1000", env=self.ALL)
         self.assertEqual(refused.code, 1, refused.text)
-        self.assertRegex(refused.err, "512 OSTs asked, 461 of 512 left: ranks of a former job still hold them: wait until they end, or ask for less")
+        self.assertRegex(refused.err, "32768 OSTs asked, 29492 of 32768 left: ranks of a former job still hold them: wait until they end, or ask for less")
         code, out, err = job.end()
         self.assertEqual((code, out.count("done after")), (0, 3), out + err)
         self.released("node node registered")

@@ -104,10 +104,10 @@ class Lab:
     def __call__(self, verb, *words, env=None, seconds=120):
         return start(self.command(verb, *words), env, seconds)
 
-    def up(self, *words):
+    def up(self, *words, env=None):
         # A test that is ended takes its lab down, since its `finally` runs then.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        done = self("up", self.fabric, *words)
+        done = self("up", self.fabric, *words, env=env)
         if done.code != 0:
             skip_or_fail(done.err.strip().splitlines()[-1] if done.err.strip() else "sumac lab up failed")
 
@@ -120,10 +120,11 @@ class OnLab(unittest.TestCase):
 
     lab: Lab
     up_words: tuple[str, ...] = ()
+    up_env: dict[str, str] | None = None
 
     @classmethod
     def setUpClass(cls):
-        cls.lab.up(*cls.up_words)
+        cls.lab.up(*cls.up_words, env=cls.up_env)
 
     @classmethod
     def tearDownClass(cls):

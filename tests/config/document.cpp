@@ -34,8 +34,8 @@ world rank 0 about the rest.
 **`sumac run`, `sumac up` and `sumac lab up`** hand their environment to the daemons they start, so `SUMAC_NODE_SPIN=0 sumac run ./client` works. Where
 `sumac run` starts daemons (`--tree`, HCOLL_ENABLE_SHARP from 1 to 4, or a program that is no MPI launcher) it sets for the program, unless it is
 set already, and prints: `SHARP_COLL_ENABLE_SAT=1`; for the tree also `HCOLL_ENABLE_SHARP=1`, `HCOLL_SHARP_NP=1`. Its manager and nodes serve this run alone: a job
-that asks for no number gets 128 groups with 16 OSTs each, a quarter of a node, so that four jobs may run at once (`--default-quota-percent 25`, `--ost-count 8192`, unless
-`SUMAC_AM_DEFAULT_QUOTA_PERCENT` or `SUMAC_NODE_OST_COUNT` is set).
+that asks for no number gets 128 groups with 64 OSTs each, a quarter of a node, so that four jobs may run at once (`--default-quota-percent 25`, unless
+`SUMAC_AM_DEFAULT_QUOTA_PERCENT` is set).
 )";
 
 /// Writes the hidden part of a table: options that are accepted and known, without effect.

@@ -127,7 +127,7 @@ struct Tree {
   void start(std::optional<DaemonProcess>& daemon, const std::string& name) {
     std::vector<std::string> arguments{"--name",      name,   "--manager",    manager,
                                        "--listen",    listen, "--stats-file", scratch.file(name + ".json"),
-                                       "--log-level", "3"};
+                                       "--log-level", "3",    "--ost-count",  "512"};
     arguments.insert(arguments.end(), node_options.begin(), node_options.end());
     daemon.emplace("sharp_an", with_tls(control::CertRole::node, name, arguments), scratch.file(name + ".log"));
   }

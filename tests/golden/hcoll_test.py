@@ -35,6 +35,7 @@ def lines_of(text):
 class Lines(case.OnLab):
     maxDiff = None
     lab = case.Lab("golden")
+    up_env = {"SUMAC_NODE_OST_COUNT": "512"}  # as the nodes had when the lines were recorded
 
     def check(self, level, ends_well):
         # Without multicast the group's address is zeros; with it a group of several nodes draws one. The expected lines

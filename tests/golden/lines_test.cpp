@@ -61,7 +61,12 @@ std::string said_of_a_refused_job(const Daemons& daemons, const Environment& env
       .err;
 }
 
-TEST_F(World, WhatAJobAskedForAndGot) {
+/// The lines were recorded with nodes of 512 OSTs.
+class Lines : public World {
+  Shape shape() const override { return two_leaves({{"SUMAC_NODE_OST_COUNT", "512"}}); }
+};
+
+TEST_F(Lines, WhatAJobAskedForAndGot) {
   const std::pair<const char*, Environment> cases[] = {
       {"default-51-51-128", {}},
       {"quota-128-8-256",
@@ -80,7 +85,7 @@ TEST_F(World, WhatAJobAskedForAndGot) {
   }
 }
 
-TEST_F(World, MoreCommunicatorsThanGroups) {
+TEST_F(Lines, MoreCommunicatorsThanGroups) {
   const auto job = new_job_id();
   const auto ended = run_pair(*daemons_, {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "1"}}, [&](Rank& rank) {
     auto* context = rank.init(job);
@@ -98,7 +103,7 @@ TEST(Stranger, AJobWithAHostThatNobodyKnowsIsRefusedByItsName) {
   expect_golden("refused-unknown-host", said_of_a_refused_job(daemons, {}));
 }
 
-TEST_F(World, AJobThatIsRefusedNamesTheLimitAndTheVariable) {
+TEST_F(Lines, AJobThatIsRefusedNamesTheLimitAndTheVariable) {
   const std::pair<const char*, Environment> cases[] = {
       {"refused-osts", {{"SHARP_COLL_JOB_QUOTA_OSTS", "600"}}},
       {"refused-groups", {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "600"}}},

@@ -51,7 +51,7 @@ def attack(rows, args):
     rows.add("f10 another user's default quota", "s until it is granted", seconds, 2.5)
     os.write(done, b"e")
     got = stranger.result(90)
-    rows.add("f10 what one user may hold", "OSTs of 512", got["osts"], 256)
+    rows.add("f10 what one user may hold", "OSTs of 32768", got["osts"], 16384)
     if args.long:
         rows.add("f10 the same user's default quota", "s until it is granted", got["seconds"], 31)
         rows.add("f10 links of a job that ended 30 s ago", "open", got["open"], 0)

@@ -52,7 +52,7 @@ def take_osts(path, go):
     held = []
     for share in (256, 128, 64, 32):
         try:
-            held.append(tenant.Job(path, os.getuid(), quota=tenant.Quota(osts=share, groups=share)))
+            held.append(tenant.Job(path, os.getuid(), quota=tenant.Quota(osts=64 * share, groups=share)))
             break
         except tenant.Refused:
             continue

@@ -81,11 +81,12 @@ class Job:
 
 def everything(path):
     """Returns a job with as many OSTs and groups as one user may have."""
-    for share in (512, 256, 128):
+    for part in (1, 2, 4):
+        osts, groups = 32768 // part, 512 // part
         try:
-            return Job(path, 7, quota=Quota(osts=share, groups=share))
+            return Job(path, 7, quota=Quota(osts=osts, groups=groups))
         except Refused as why:
-            print(f"{share} of 512 OSTs: {why}", flush=True)
+            print(f"{osts} OSTs and {groups} groups, 1/{part} of the node: {why}", flush=True)
     raise AssertionError("not even a quarter")
 
 

@@ -99,7 +99,7 @@ class Daemons(unittest.TestCase):
         self.assertEqual(node['sumac_node_slowest_child_seconds_count{tree="0"}'], came_last)
         waited = sum(group["waited_us"] for group in own["finished_groups"]) / 1e6
         self.assertAlmostEqual(node['sumac_node_slowest_child_seconds_sum{tree="0"}'], waited, delta=1e-3)
-        self.assertEqual(node['sumac_node_osts_max{tree="0"}'], 512)
+        self.assertEqual(node['sumac_node_osts_max{tree="0"}'], 32768)
         self.assertEqual(node["sumac_node_registered"], 1)
 
         manager = self.house.numbers("sharp_am")
@@ -202,7 +202,7 @@ class Daemons(unittest.TestCase):
         node = dict(zip(*(line.split() for line in done.stdout.replace("B/s IN", "BYTES").replace("WAIT P99", "WAIT").splitlines()
                           if line.startswith(("NODE ", "node ")))))
         self.assertEqual({key: node[key] for key in ("TREE", "OPS/s", "JOBS", "OSTS", "PARENT", "VERDICTS")},
-                         {"TREE": "0", "OPS/s": "0", "JOBS": "0", "OSTS": "0/512", "PARENT": "up", "VERDICTS": "0"})
+                         {"TREE": "0", "OPS/s": "0", "JOBS": "0", "OSTS": "0/32768", "PARENT": "up", "VERDICTS": "0"})
         self.assertRegex(done.stdout, r"\nlocalhost +0 +0 +\d+ +0 +0 +0 +\d+ +up\n")
 
     def test_sumac_top_says_what_is_wrong(self):

@@ -102,7 +102,7 @@ class Replay(unittest.TestCase):
         replayed = [line for line in lines.LINES if line.fate == self.fate]
         for hosts in dict.fromkeys(line.hosts for line in replayed):
             lab = case.Lab("pasted", HERE / hosts)
-            lab.up()
+            lab.up(env={"SUMAC_NODE_OST_COUNT": "512"})  # as the nodes had where the lines were recorded
             try:
                 for line in replayed:
                     if line.hosts == hosts:

@@ -236,10 +236,10 @@ class Cmd(unittest.TestCase):
 
     def test_tables(self):
         topology, trees, jobs, quotas = self.views()
-        self.assertRegex(topology, r"1 hosts in the fabric, 1 sharpds connected\nNODE +ID +PARENT +STATE .*\nnode +1 +- +root +up +tcp:127\.0\.0\.1:\d+ +512 +512\n")
+        self.assertRegex(topology, r"1 hosts in the fabric, 1 sharpds connected\nNODE +ID +PARENT +STATE .*\nnode +1 +- +root +up +tcp:127\.0\.0\.1:\d+ +32768 +512\n")
         self.assertRegex(trees, r"^tree 0 id \d+: root node\n  node\n$")
         self.assertEqual(jobs, "no job\n")
-        self.assertRegex(quotas, r"OSTs +0 +512\ngroups +0 +512\n")
+        self.assertRegex(quotas, r"OSTs +0 +32768\ngroups +0 +512\n")
         self.assertIn("default_quota_percent 10\n", quotas)
 
     def test_json(self):
@@ -249,7 +249,7 @@ class Cmd(unittest.TestCase):
         self.assertEqual(trees["nodes"], [{"id": 1, "name": "node", "parent": None, "registered": True}])
         self.assertEqual([(one["tree"], one["parent"]) for one in parts[0]], [(trees["trees"][0]["tree"], None)])
         self.assertEqual(jobs, {"jobs": []})
-        self.assertEqual((quotas["osts_granted"], quotas["osts_free"], quotas["users"]), (0, 512, []))
+        self.assertEqual((quotas["osts_granted"], quotas["osts_free"], quotas["users"]), (0, 32768, []))
 
     def test_wrong_words_and_no_manager(self):
         for words, status, says in (([], 2, "say what: topology, trees, jobs or quotas"), (["job"], 2, "there is no 'job': did you mean jobs?"),

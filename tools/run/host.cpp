@@ -59,7 +59,6 @@ Result<std::vector<launch::Daemon>> start_daemons(const Settings& settings, cons
     if (!own->device.empty()) words.insert(words.end(), {"--device", own->device});
     if (const auto transport = get(settings, "transport"); !transport.empty())
       words.insert(words.end(), {"--transport", transport});
-    for (auto& word : node_of_one_run()) words.push_back(std::move(word));
     commands.emplace_back("sharp_an", std::move(words));
   }
   commands.emplace_back("sharpd",

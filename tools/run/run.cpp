@@ -137,8 +137,7 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
                                          .manager_socket = directory + "/manager.sock",
                                          .sharpd_socket = directory + "/sharpd.sock",
                                          .transport = transport,
-                                         .manager_options = manager_of_one_run(),
-                                         .node_options = node_of_one_run()});
+                                         .manager_options = manager_of_one_run()});
   if (!commands) return tl::unexpected(commands.error());
   if (auto written = write_local_fabric(directory + "/fabric.yaml", "run"); !written) return written;
   for (const auto& [name, command] : *commands) {
