@@ -46,7 +46,7 @@ class Cells(unittest.TestCase):
     def test_names_are_used_once_and_bench_hosts_cells_are_not_means(self):
         names = [cell.name for group in P.groups(P.MPIS) for cell in group.cells]
         self.assertEqual(len(names), len(set(names)))
-        self.assertFalse([cell.name for group in H.groups(2) for cell in group.cells if cell.is_mean or cell.skipped is not None])
+        self.assertFalse([cell.name for group in H.groups(2) for cell in group.cells if cell.is_mean or (cell.skipped is not None and not cell.name.endswith("-late"))])
 
 
 class Choice(unittest.TestCase):
