@@ -13,8 +13,9 @@
 namespace sumac::client {
 namespace {
 
-constexpr std::size_t kPoolBytes = std::size_t{256} << 20;  ///< For received results; each is copied out and freed at
-                                                            ///< once.
+/// For received results. Each is copied out and freed at once, but for those of small bcasts that come before their call:
+/// at most a window for each group (7 MiB for 51 groups with 64 OSTs).
+constexpr std::size_t kPoolBytes = std::size_t{256} << 20;
 /// A shorter result arrives whole with one read, and is copied in less time than a second read takes.
 constexpr std::size_t kPlaceFrom = 8192;
 constexpr std::size_t kQueueBytes = std::size_t{1} << 40;  ///< Windows bound the queue, so no other limit is needed.

@@ -135,10 +135,12 @@ class ClientGroup {
     member_number::State state;
     std::uint32_t record = 0;
     std::uint32_t elements = 0;  ///< Elements of this fragment, also when this member contributes none of them.
-    bool is_ours = false;        ///< A lock or unlock number, which belongs to no operation of the caller.
-    wire::AggHeader header{};    ///< The number's header as contributed.
-    BufferRef copy;              ///< Its data, when they must outlive the operation.
-    BufferRef stash;             ///< A result that waits for earlier numbers, or for this member's call.
+    std::uint32_t element =
+        0;                 ///< Bytes of one. The operation may be over, and its record another's, before its result.
+    bool is_ours = false;  ///< A lock or unlock number, which belongs to no operation of the caller.
+    wire::AggHeader header{};  ///< The number's header as contributed.
+    BufferRef copy;            ///< Its data, when they must outlive the operation.
+    BufferRef stash;           ///< A result that waits for earlier numbers, or for this member's call.
   };
 
   // client_group.cpp

@@ -71,6 +71,7 @@ void ClientGroup::pump(Time now) {
     entry.record = cut_;
     entry.is_ours = false;
     entry.elements = range.elements;
+    entry.element = record.element;
     entry.header = fragment(record, number, range);
     record.sent += range.elements;
     ++record.in_flight;
@@ -281,13 +282,14 @@ bool ClientGroup::answers(const Entry& entry, const AggHeader& header) const noe
       asked.coll == Coll::reduce && prompt(asked) && !adds_its_part(asked) && header.payload_bytes == 0;
   const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
   return header.coll == asked.coll && header.op == asked.op && header.dtype == asked.dtype &&
-         header.count == asked.count && header.first == asked.first && (header.flags | open) == (asked.flags | open) &&
-         header.root == asked.root && (header.payload_bytes == result_bytes(entry) || has_no_use);
+         header.tag_dtype == asked.tag_dtype && header.meaning == asked.meaning && header.count == asked.count &&
+         header.first == asked.first && (header.flags | open) == (asked.flags | open) && header.root == asked.root &&
+         (header.payload_bytes == result_bytes(entry) || has_no_use);
 }
 
 std::uint32_t ClientGroup::result_bytes(const Entry& at) const noexcept {
   if (at.is_ours || is_source(at.header)) return 0;
-  return at.elements * records_[at.record % kOperationsMax].element;
+  return at.elements * at.element;
 }
 
 /// Completes the later numbers that a result makes complete, and moves the window.

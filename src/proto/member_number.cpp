@@ -42,7 +42,11 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Owed&, const Closed&) -> Step {
             return {Complete{}, Action::settle};
           },
-          [&]<OneOf<Waiting, Sent, Complete> S>(const S& s, const Closed&) -> Step {
+          // There was no memory for a copy, so the number waited for others who need it no more.
+          [&](const Sent&, const Closed&) -> Step {
+            return {Stashed{}, Action::settle};
+          },
+          [&]<OneOf<Waiting, Complete> S>(const S& s, const Closed&) -> Step {
             return {s, Action::ignore};
           },
 

@@ -165,7 +165,7 @@ class NodeGroup {
   void accumulate(Slot& at, const wire::AggHeader& header, BufferRef& frame);
   bool gets_data(std::uint32_t child, const Slot& at) const noexcept;
   bool gets_result(std::uint32_t child, const Slot& at) const noexcept;
-  void end_unanswered(Time now);
+  void end_unanswered(Time now, std::optional<Sequence> kept = {});
   void relay(Slot& at, const wire::AggHeader& header);
   void send_rest(const Slot& at);
   void begin_ahead(Slot& at, const wire::AggHeader& header, Time now);

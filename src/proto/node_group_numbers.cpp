@@ -140,7 +140,18 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   if (lacks_children(at.state)) event.differs = first_difference(at.agreed, header).field;
   if (is_partial) note_partial(at, event);
   if (prompt(header) && event.differs == Field::none)
-    if (Flaw flaw = note_data(at, event.child, header, event); flaw != nullptr) return flaw;
+    if (Flaw flaw = note_data(at, event.child, header, event); flaw != nullptr) {
+      if (child.role == wire::Role::client) return flaw;
+      // The members below a node choose their ranks and roots: two that both are the root are their group's fault and no
+      // fault of the node, whose link other jobs use too.
+      disagree({.field = Field::payload_bytes,
+                .culprit = header.origin,
+                .other = header.root,
+                .culprit_value = header.payload_bytes,
+                .other_value = 0},
+               now);
+      return nullptr;
+    }
   const bool is_new = std::holds_alternative<node_number::Idle>(at.state);
   const bool was_open = is_new || lacks_children(at.state);
   if (is_new) at.opened_at = now;
@@ -469,6 +480,8 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
   }
   if (!seq_before(header.sequence, begun_)) begun_ = seq_next(header.sequence);
   if (seq_before(closed_, header.closed)) closed_ = header.closed;
+  // The window follows the closed count, so numbers that end by it must not lag behind. This number has its own result.
+  end_unanswered(now, header.sequence);
   Slot& at = slot(header.sequence);
   if (prompt(header) && std::holds_alternative<node_number::Idle>(at.state) &&
       !seq_before(header.sequence, first_unanswered_)) {
@@ -476,10 +489,13 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
       return "result: the number lies beyond the window";
     begin_ahead(at, header, now);
   }
+  // The sum of a reduce has all data in: a parent that knows it before this node has passed its own up has made it up.
+  const bool may_lead =
+      prompt(header) &&
+      (std::holds_alternative<node_number::Idle>(at.state) ||
+       (std::holds_alternative<node_number::Collecting>(at.state) && (header.coll == Coll::bcast || at.given.empty())));
   const bool waits = std::holds_alternative<node_number::AwaitingParent>(at.state) ||
-                     std::holds_alternative<node_number::Relaying>(at.state) ||
-                     (prompt(header) && (std::holds_alternative<node_number::Idle>(at.state) ||
-                                         std::holds_alternative<node_number::Collecting>(at.state)));
+                     std::holds_alternative<node_number::Relaying>(at.state) || may_lead;
   if (guard(Guard::result_expected, at.sequence != header.sequence) || !waits) {
     ++ctx_.stats.late_copies;
     return nullptr;

@@ -116,14 +116,16 @@ void NodeGroup::send_closed_if_due() {
     send_closed();
 }
 
-/// Numbers that the parent has closed and whose result goes to other nodes alone are over here.
-void NodeGroup::end_unanswered(Time now) {
+/// Numbers that the parent has closed and whose result goes to other nodes alone are over here; but not `kept`, whose result
+/// has just come.
+void NodeGroup::end_unanswered(Time now, std::optional<Sequence> kept) {
   if (!seq_before(first_unanswered_, closed_)) return;
   // Not even a parent that lies can make this loop longer than the ring.
   const Sequence end = seq_next(
       first_unanswered_, std::min(seq_count(first_unanswered_, closed_), static_cast<std::uint32_t>(slots_.size())));
   for (Sequence number = first_unanswered_; seq_before(number, end); number = seq_next(number))
-    if (Slot& at = slot(number); at.sequence == number && is_for_root_alone(at.agreed) && prompt(at.agreed))
+    if (Slot& at = slot(number);
+        number != kept && at.sequence == number && is_for_root_alone(at.agreed) && prompt(at.agreed))
       advance(at, node_number::Closed{}, 0, nullptr, nullptr, now);
   move_on();
 }

@@ -118,7 +118,8 @@ struct Completion {
 };
 
 struct Verdict {
-  Sequence first_failed{};  ///< F: numbers below it complete at every member; F and later ones complete at none.
+  Sequence
+      first_failed{};  ///< F: numbers below it complete at every member that has called them; F and later ones at none that is not done.
   wire::VerdictBody body{};
 };
 

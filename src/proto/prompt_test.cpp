@@ -258,21 +258,28 @@ TEST(Prompt, members_that_differ_all_get_the_verdict_and_what_was_answered_stand
     Coll coll;
     std::uint32_t root;
     std::size_t count;
+    std::uint16_t meaning = 0;
   } rows[] = {{"another kind", Coll::allreduce, 0, 4},
               {"another root", Coll::bcast, 1, 4},
               {"itself the source", Coll::bcast, 2, 4},
-              {"another count", Coll::bcast, 0, 5}};
+              {"another count", Coll::bcast, 0, 5},
+              {"another type of the caller's", Coll::bcast, 0, 4, 0x8005}};
   for (const auto& row : rows)
     for (const bool early : {true, false}) {
       SCOPED_TRACE(fmt::format("{}, {} its data", row.name, early ? "before" : "after"));
       TwoNodes world;
       world.make_group();
       std::deque<Call> calls;
-      if (early) post(world, calls, 2, row.coll, row.root, 3, row.count);
+      const auto differ = [&] {
+        Call& call = calls.emplace_back(row.coll, 2, row.root, 3, row.count);
+        call.operation.meaning = row.meaning;
+        EXPECT_TRUE(world.groups[2]->post(call.operation, world.tree.now));
+      };
+      if (early) differ();
       post(world, calls, 0, Coll::bcast, 0, 7);
       EXPECT_EQ(completed(world, 0), 1) << "its part is posted";
       world.tree.run();
-      if (!early) post(world, calls, 2, row.coll, row.root, 3, row.count);
+      if (!early) differ();
       world.tree.run();
       for (std::uint32_t rank = 0; rank < 3; ++rank) {
         const auto& group = *world.groups[rank];
@@ -292,6 +299,87 @@ TEST(Prompt, members_that_differ_all_get_the_verdict_and_what_was_answered_stand
       world.tree.run();
       for (const auto& group : world.groups) EXPECT_EQ(group->phase(), ClientGroup::Phase::left);
     }
+}
+
+/// A message about the reduce of one number with the root `root`, as the leaf of two members would send or get it.
+wire::AggHeader about_reduce(const TwoNodes& world, AggKind kind, std::uint16_t root) {
+  wire::AggHeader h;
+  h.kind = kind;
+  h.tree_id = test::kTree;
+  h.group_id = world.groups[0]->config().group_id;
+  h.coll = Coll::reduce;
+  h.op = Op::sum;
+  h.dtype = Dtype::int32;
+  h.root = root;
+  h.count = 4;
+  h.flags = wire::kFlagFirst | wire::kFlagLast;
+  return h;
+}
+
+TEST(Prompt, two_roots_of_a_reduce_are_their_groups_fault_and_cost_no_node_its_link) {
+  // Rank 2 is at the upper node, and a member below the lower one says that it is rank 2 as well.
+  TwoNodes world;
+  world.make_group();
+  auto h = about_reduce(world, AggKind::contribute, 2);
+  h.origin = 0;
+  h.members = 1;
+  h.payload_bytes = 16;
+  const std::array<std::byte, 16> data{};
+  world.tree.inject(world.leaf, world.leaf.up, h, data);
+  world.tree.run();
+  EXPECT_TRUE(world.root.drops.empty()) << world.root.drops.front();
+  for (const auto& group : world.groups) EXPECT_TRUE(group->verdict());
+}
+
+TEST(Prompt, a_sum_that_a_parent_made_up_is_not_added_to) {
+  TwoNodes world;
+  world.make_group();
+  std::deque<Call> calls;
+  post(world, calls, 0, Coll::reduce, 2, 1);
+  world.tree.run();
+  world.tree.inject(world.root, world.leaf.up, about_reduce(world, AggKind::result, 2), {});
+  world.tree.run();
+  post(world, calls, 1, Coll::reduce, 2, 2);
+  Call& root = post(world, calls, 2, Coll::reduce, 2, 4);
+  world.tree.run();
+  EXPECT_EQ(root.dst, std::vector<std::int32_t>(4, 7));
+}
+
+TEST(Prompt, numbers_that_end_by_the_closed_count_do_not_hold_back_the_window_of_a_node) {
+  // Below one node are ranks 0 and 1, below the other rank 2, whose results of reduces to rank 0 never come.
+  test::TestTree tree;
+  auto &top = tree.add_node(100), &left = tree.add_node(101, false), &right = tree.add_node(102, false);
+  for (auto* node : {&top, &left, &right}) ASSERT_TRUE(node->node->grant(test::grant()));
+  tree.set_parent(left, top);
+  tree.set_parent(right, top);
+  std::vector<test::TestTree::End*> clients{&tree.add_client(left, 0), &tree.add_client(left, 1),
+                                            &tree.add_client(right, 2)};
+  tree.run();
+  auto groups = test::join_group(tree, clients, 1, [](ClientGroupConfig& config) {
+    config.path = {};
+    config.stream_window = config.chunk_bytes = 0;
+    config.path.entries[config.path.length++] =
+        config.rank < 2 ? wire::PathEntry{NodeId{101}, 2} : wire::PathEntry{NodeId{102}, 1};
+    config.path.entries[config.path.length++] = {NodeId{100}, 3};
+  });
+  std::deque<Call> calls;
+  const auto call = [&](std::uint32_t rank, Coll coll, std::uint32_t root) {
+    EXPECT_TRUE(groups[rank]->post(calls.emplace_back(coll, rank, root, 1).operation, tree.now));
+    tree.run();
+  };
+  const auto window = groups[0]->shape().osts, closed = window / 2 - 1;
+  for (std::uint32_t i = 0; i < closed; ++i)
+    for (const std::uint32_t rank : {1u, 2u, 0u}) call(rank, Coll::reduce, 0);
+  // Rank 0 runs ahead of all others up to the window's end, which only the closed count of this bcast's result tells the right node.
+  for (std::uint32_t i = 0; i + 2 < window; ++i) call(0, Coll::reduce, 2);
+  call(0, Coll::bcast, 0);
+  for (const auto* end : {&top, &left, &right, clients[0], clients[1], clients[2]})
+    EXPECT_TRUE(end->drops.empty()) << end->drops.front();
+  for (const std::uint32_t rank : {1u, 2u}) {
+    for (std::uint32_t i = 0; i + 2 < window; ++i) call(rank, Coll::reduce, 2);
+    call(rank, Coll::bcast, 0);
+  }
+  EXPECT_EQ(calls.back().dst, std::vector<std::int32_t>(4, 1));
 }
 
 TEST(Prompt, leave_waits_for_no_late_member_but_for_the_window) {
