@@ -64,6 +64,8 @@ template <class Shape>
 Slots slots_of(const Task& task) noexcept {
   const std::size_t most = task.group->eager_bytes();
   const std::size_t cell = Shape::kIsEven ? coll::part_at(task.offset, task.operation->bytes, most) : most;
+  if (cell == 0)
+    return {most, 0, 0};  // The root's blocks are longer than this member's: the rounds go on without data.
   if (!Shape::kIsEven || cell > kRootedSmallBytes / 2) return {cell, cell, 0};
   const std::size_t cells = kRootedSmallBytes >> std::bit_width(cell - 1);
   return {cell, cell * cells, static_cast<unsigned>(cells) - 1};
