@@ -22,7 +22,8 @@ const char* sumac_left_words(enum sumac_left why) {
 }
 
 static bool is_same(const sumac_left_calls_t* a, const sumac_left_calls_t* b) {
-  return a->coll == b->coll && a->why == b->why && 0 == strcmp(a->type, b->type) && 0 == strcmp(a->op, b->op);
+  return a->coll == b->coll && a->why == b->why && 0 == strcmp(a->type_name, b->type_name) &&
+         0 == strcmp(a->op_name, b->op_name);
 }
 
 static void add(const sumac_left_calls_t* one) {
@@ -58,8 +59,8 @@ static void print(const sumac_left_calls_t* row, const char* next) {
   } else if (row->bytes_max > 0) {
     snprintf(sizes, sizeof(sizes), " of %zu B", row->bytes_max);
   }
-  if ('\0' != row->type[0]) {
-    snprintf(types, sizeof(types), " (%s with %s)", row->type, row->op);
+  if ('\0' != row->type_name[0]) {
+    snprintf(types, sizeof(types), " (%s with %s)", row->type_name, row->op_name);
   }
   fprintf(stderr, "sumac: left to the %s: %s %" PRIu64 "%s%s: %s\n", next, sumac_coll_name(row->coll), row->calls,
           sizes, types, sumac_left_words((enum sumac_left)row->why));

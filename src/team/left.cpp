@@ -33,14 +33,15 @@ void LeftCalls::note(const coll::Operation& operation, sumac_left why) {
   sumac_left_calls_t one{};
   one.coll = static_cast<std::uint8_t>(operation.kind);
   one.why = static_cast<std::uint8_t>(why);
-  one.type = one.op = "";
+  one.type_name = one.op_name = "";
   if (const auto* fold = operation.fold; fold != nullptr) {
     const bool is_own = fold->op == Op::null;
-    one.type = fold->type_name != nullptr ? fold->type_name : is_own ? "a type" : to_string(fold->dtype).data();
-    one.op = fold->op_name != nullptr ? fold->op_name : is_own ? "an own operation" : to_string(fold->op).data();
+    one.type_name = fold->type_name != nullptr ? fold->type_name : is_own ? "a type" : to_string(fold->dtype).data();
+    one.op_name = fold->op_name != nullptr ? fold->op_name : is_own ? "an own operation" : to_string(fold->op).data();
   }
   auto row = std::ranges::find_if(rows_, [&](const sumac_left_calls_t& each) {
-    return each.coll == one.coll && each.why == one.why && is_same(each.type, one.type) && is_same(each.op, one.op);
+    return each.coll == one.coll && each.why == one.why && is_same(each.type_name, one.type_name) &&
+           is_same(each.op_name, one.op_name);
   });
   if (row == rows_.end()) {
     one.bytes_min = operation.bytes;

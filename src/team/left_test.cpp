@@ -63,11 +63,11 @@ TEST(Left, equal_calls_share_a_row) {
   EXPECT_EQ(others.calls, 3u);
   EXPECT_EQ(others.bytes_min, 16u);
   EXPECT_EQ(others.bytes_max, 64u);
-  EXPECT_STREQ(others.type, "MPI_LONG_DOUBLE");
-  EXPECT_STREQ(others.op, "MPI_SUM");
-  EXPECT_STREQ(calls.rows()[1].type, "int32") << "where the binding gives no names, those of the kernel";
-  EXPECT_STREQ(calls.rows()[1].op, "max");
-  EXPECT_STREQ(calls.rows()[2].type, "");
+  EXPECT_STREQ(others.type_name, "MPI_LONG_DOUBLE");
+  EXPECT_STREQ(others.op_name, "MPI_SUM");
+  EXPECT_STREQ(calls.rows()[1].type_name, "int32") << "where the binding gives no names, those of the kernel";
+  EXPECT_STREQ(calls.rows()[1].op_name, "max");
+  EXPECT_STREQ(calls.rows()[2].type_name, "");
 }
 
 }  // namespace
