@@ -23,11 +23,22 @@ class Examples(unittest.TestCase):
         before = set(os.listdir("/dev/shm"))
         self.addCleanup(lambda: self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set()))
 
-    def run_on_one_host(self, example, *arguments):
-        done = subprocess.run([*TORCHRUN, "--standalone", "--nproc-per-node", "4", ROOT / "examples/torch" / example, *FEW, *arguments],
+    def start(self, example, *arguments):
+        return subprocess.run([*TORCHRUN, "--standalone", "--nproc-per-node", "4", ROOT / "examples/torch" / example, *FEW, *arguments],
                               capture_output=True, text=True, timeout=280, check=False)
+
+    def run_on_one_host(self, example):
+        done = self.start(example)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def losses_of_gloo(self, example):
+        """Behind its last step a process of gloo's may abort while it ends ("terminate called without an active exception"; 1 of 4
+        runs on a busy machine with PyTorch 2.15, without Sumac). The losses are there by then."""
+        done = self.start(example, "--backend", "gloo")
+        found = losses(done.stdout)
+        self.assertEqual(len(found), 2, done.stderr)
+        return found
 
     def test_training_by_ddp_in_four_processes(self):
         said = self.run_on_one_host("train.py")
@@ -40,7 +51,7 @@ class Examples(unittest.TestCase):
         self.assertIn("0.8 of 3.2 million parameters in each of 4 processes, backend sumac", said)
         first, last = losses(said)
         self.assertLess(last, first)
-        for ours, theirs in zip((first, last), losses(self.run_on_one_host("fsdp.py", "--backend", "gloo")), strict=True):
+        for ours, theirs in zip((first, last), self.losses_of_gloo("fsdp.py"), strict=True):
             self.assertLessEqual(abs(ours - theirs), 1e-4)  # The last digit that is printed.
 
     def test_training_on_two_machines(self):
