@@ -439,7 +439,7 @@ enum sumac_left {
 /** Calls that were left for one reason, of one collective, type and operation. */
 typedef struct sumac_left_calls {
   uint8_t coll, why;               /* enum sumac_coll, enum sumac_left */
-  const char *type_name, *op_name; /* of the fold, "" unless it is a reduction */
+  const char *type_name, *op_name; /* "" unless it is a reduction */
   uint64_t calls;
   size_t bytes_min, bytes_max; /* as in sumac_call_t */
 } sumac_left_calls_t;
