@@ -24,7 +24,7 @@ inline constexpr int kMessageBytesMax = 8 << 20;
 inline constexpr int kStrangerMessageBytesMax = 64 << 10, kStrangerStreams = 4;
 /// The memory of gRPC for connections and what they bring: of all daemons (10,000 hosts have some tens of KiB each), and
 /// of all ordinary users. Beyond it gRPC ends streams.
-inline constexpr std::size_t kDaemonsMemory = std::size_t{1} << 30, kStrangersMemory = std::size_t{32} << 20;
+inline constexpr std::size_t kDaemonsMemory = std::size_t{1} << 30, kStrangersMemory = std::size_t{16} << 20;
 
 /// True for an address such as "unix:/run/sumac-am/am.sock".
 bool is_unix(std::string_view endpoint) noexcept;
