@@ -44,7 +44,8 @@ TEST(RunAhead, WritersReturnFromAWholeRingOfCallsBeforeAReaderEnters) {
   const struct {
     std::size_t bytes;
     int calls;
-  } rows[] = {{8, 64}, {24, 64}, {32, 64}, {48, 64}, {56, 64}, {104, 64}, {112, 64}, {256, 64}, {264, 24}, {1024, 24}, {4096, 24}};
+  } rows[] = {{8, 64},   {24, 64},  {32, 64},  {48, 64},   {56, 64},  {104, 64},
+              {112, 64}, {256, 64}, {264, 24}, {1024, 24}, {4096, 24}};
   for (const int n : {2, 4})
     for (const coll::Kind kind : kRooted)
       for (const auto& row : rows) {
