@@ -24,10 +24,8 @@ const Result<Sha256>& sha() noexcept {
     const auto library = Libcrypto::load();
     if (!library) return tl::unexpected(library.error());
     Sha256 sha;
-    (*library)->find("SHA256_Init", sha.begin);
-    (*library)->find("SHA256_Update", sha.add);
-    (*library)->find("SHA256_Final", sha.end);
-    if (sha.begin == nullptr || sha.add == nullptr || sha.end == nullptr)
+    const Libcrypto& in = **library;
+    if (!in.find("SHA256_Init", sha.begin) || !in.find("SHA256_Update", sha.add) || !in.find("SHA256_Final", sha.end))
       return tl::unexpected(Libcrypto::lacks("SHA-256"));
     return sha;
   }();

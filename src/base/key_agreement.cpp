@@ -31,20 +31,15 @@ const Result<Functions>& functions() {
     if (auto ready = prepare_hmac(); !ready) return tl::unexpected(ready.error());
     const auto library = Libcrypto::load();
     if (!library) return tl::unexpected(library.error());
-    Functions of{.context = (*library)->context()};
-    (*library)->find("EVP_PKEY_Q_keygen", of.draw);
-    (*library)->find("EVP_PKEY_free", of.release);
-    (*library)->find("EVP_PKEY_get_raw_public_key", of.shown);
-    (*library)->find("EVP_PKEY_new_raw_public_key_ex", of.read);
-    (*library)->find("EVP_PKEY_CTX_new_from_pkey", of.begin);
-    (*library)->find("EVP_PKEY_CTX_free", of.end);
-    (*library)->find("EVP_PKEY_derive_init", of.prepare);
-    (*library)->find("EVP_PKEY_derive_set_peer", of.set_peer);
-    (*library)->find("EVP_PKEY_derive", of.derive);
-    if (of.draw == nullptr || of.release == nullptr || of.shown == nullptr || of.read == nullptr ||
-        of.begin == nullptr || of.end == nullptr || of.prepare == nullptr || of.set_peer == nullptr ||
-        of.derive == nullptr || of.context == nullptr)
-      return tl::unexpected(Libcrypto::lacks("agreement on keys"));
+    const Libcrypto& in = **library;
+    Functions of{.context = in.context()};
+    const bool is_whole = of.context != nullptr && in.find("EVP_PKEY_Q_keygen", of.draw) &&
+                          in.find("EVP_PKEY_free", of.release) && in.find("EVP_PKEY_get_raw_public_key", of.shown) &&
+                          in.find("EVP_PKEY_new_raw_public_key_ex", of.read) &&
+                          in.find("EVP_PKEY_CTX_new_from_pkey", of.begin) && in.find("EVP_PKEY_CTX_free", of.end) &&
+                          in.find("EVP_PKEY_derive_init", of.prepare) &&
+                          in.find("EVP_PKEY_derive_set_peer", of.set_peer) && in.find("EVP_PKEY_derive", of.derive);
+    if (!is_whole) return tl::unexpected(Libcrypto::lacks("agreement on keys"));
     return of;
   }();
   return found;

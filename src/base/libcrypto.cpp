@@ -33,8 +33,7 @@ Result<const Libcrypto*> Libcrypto::load() {
 OSSL_LIB_CTX* Libcrypto::context() const noexcept {
   static OSSL_LIB_CTX* const made = [this]() -> OSSL_LIB_CTX* {
     decltype(&OSSL_LIB_CTX_new) make = nullptr;
-    find("OSSL_LIB_CTX_new", make);
-    return make == nullptr ? nullptr : make();
+    return find("OSSL_LIB_CTX_new", make) ? make() : nullptr;
   }();
   return made;
 }

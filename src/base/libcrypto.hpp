@@ -14,10 +14,11 @@ class Libcrypto {
   /// The error of a library without something that is needed.
   static Error lacks(const char* what);
 
-  /// Sets `function`, a pointer to a function, to the library's one of this name, or to nullptr if it has none.
+  /// Sets `function`, a pointer to a function, to the library's one of this name. Returns false if it has none.
   template <class Function>
-  void find(const char* name, Function*& function) const noexcept {
+  [[nodiscard]] bool find(const char* name, Function*& function) const noexcept {
     function = reinterpret_cast<Function*>(symbol(name));
+    return function != nullptr;
   }
   /// Returns a context of our own, in which the program's OpenSSL settings stay unchanged. It is made at the first call and
   /// loads a provider when it is first used, so whoever can do without it saves the time. nullptr: it could not be made.

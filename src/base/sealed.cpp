@@ -28,18 +28,13 @@ const Result<Functions>& functions() {
   static const Result<Functions> found = []() -> Result<Functions> {
     const auto library = Libcrypto::load();
     if (!library) return tl::unexpected(library.error());
+    const Libcrypto& in = **library;
     Functions of;
-    (*library)->find("EVP_CIPHER_fetch", of.fetch);
-    (*library)->find("EVP_CIPHER_CTX_new", of.begin);
-    (*library)->find("EVP_CIPHER_CTX_free", of.end);
-    (*library)->find("EVP_CIPHER_CTX_ctrl", of.control);
-    (*library)->find("EVP_CipherInit_ex2", of.prepare);
-    (*library)->find("EVP_CipherUpdate", of.update);
-    (*library)->find("EVP_CipherFinal_ex", of.finish);
-    auto* const context = (*library)->context();
-    const bool is_whole = context != nullptr && of.fetch != nullptr && of.begin != nullptr && of.end != nullptr &&
-                          of.control != nullptr && of.prepare != nullptr && of.update != nullptr &&
-                          of.finish != nullptr;
+    auto* const context = in.context();
+    const bool is_whole = context != nullptr && in.find("EVP_CIPHER_fetch", of.fetch) &&
+                          in.find("EVP_CIPHER_CTX_new", of.begin) && in.find("EVP_CIPHER_CTX_free", of.end) &&
+                          in.find("EVP_CIPHER_CTX_ctrl", of.control) && in.find("EVP_CipherInit_ex2", of.prepare) &&
+                          in.find("EVP_CipherUpdate", of.update) && in.find("EVP_CipherFinal_ex", of.finish);
     if (is_whole) of.cipher = of.fetch(context, kCipher, nullptr);
     if (of.cipher == nullptr) return tl::unexpected(Libcrypto::lacks(kCipher));
     return of;
