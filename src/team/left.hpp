@@ -20,6 +20,7 @@ class LeftCalls {
 
  private:
   std::vector<sumac_left_calls_t> rows_;
+  std::size_t last_ = 0;  ///< The row of the last call.
 };
 
 }  // namespace sumac::team
