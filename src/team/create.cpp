@@ -208,7 +208,8 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
   // Before the vote, because no rank uses the segment until all have voted.
   if (team_->segment && layout.has_domains())
     for (const Part& part : layout.parts())
-      shm::touch_own_lines(*team_->segment, static_cast<std::size_t>(part.group), part.index);
+      for (const int group : {part.group, part.down})
+        shm::touch_own_lines(*team_->segment, static_cast<std::size_t>(group), part.index);
   const int rc = vote(code, words, complaint);
   if (rc == SUMAC_TEAM_OK && team_->segment) team_->segment->all_attached();
   return rc;
@@ -310,27 +311,34 @@ void Maker::make_groups() {
   if (!team_->segment) return;
   const auto at = shm::layout_of(team_->segment->shape(), layout.groups.size());
   team_->board = reinterpret_cast<Board*>(team_->segment->at(at.lines));
-  const auto make = [&](const Part& part) {
+  const auto make_one = [&](const Part& part, int number) {
+    const auto index = static_cast<std::size_t>(number);
     std::vector<shm::Member> members;
-    for (const int r : layout.groups[static_cast<std::size_t>(part.group)].members)
+    for (const int r : layout.groups[index].members)
       members.push_back({layout.local_index(r), r, layout.domain_of[static_cast<std::size_t>(r)]});
     shm::TuningInput input{.size = static_cast<int>(members.size()),
                            .crowded = team_->shape.crowded,
                            .eager_bytes = team_->segment->shape().eager_bytes,
                            .large_bytes = team_->segment->shape().large_bytes};
-    auto& group = team_->groups[static_cast<std::size_t>(part.group)];
-    group = std::make_unique<shm::Group>(*team_->segment, static_cast<std::size_t>(part.group), std::move(members),
-                                         part.index, team_->waiting, shm::default_tuning(input));
-    const std::string no_copy = decide_copy(*group, layout.groups[static_cast<std::size_t>(part.group)].members, input);
+    auto& group = team_->groups[index];
+    group = std::make_unique<shm::Group>(*team_->segment, index, std::move(members), part.index, team_->waiting,
+                                         shm::default_tuning(input));
+    const std::string no_copy = decide_copy(*group, layout.groups[index].members, input);
     if (!team_->shape.crowded) group->stores.allow();
     group->set_tuning(tuning_for(input, *group, handle_, team_->uses_tuning_file, no_copy, team_->remarks));
-    if (&part == &layout.island_part) {
+    if (number == layout.island_part.group) {
       team_->island_input = input;
       team_->no_copy = no_copy;
     }
-    return group.get();
   };
-  if (layout.island_part) team_->island_group = make(layout.island_part);
+  const auto make = [&](const Part& part) {
+    make_one(part, part.group);
+    if (part.down != part.group) make_one(part, part.down);
+  };
+  if (layout.island_part) {
+    make(layout.island_part);
+    team_->island_group = team_->groups[static_cast<std::size_t>(layout.island_part.group)].get();
+  }
   for (const Part& part : layout.steps) make(part);
   std::sort(team_->remarks.begin(), team_->remarks.end());
   team_->remarks.erase(std::unique(team_->remarks.begin(), team_->remarks.end()), team_->remarks.end());

@@ -49,14 +49,16 @@ bool are_canonical(const std::vector<std::vector<int>>& islands) {
   return true;
 }
 
-/// Adds a group and records this rank's membership, if it has one.
+/// Adds a group, or one for each direction, and records this rank's membership, if it has one.
 Part add_group(Layout& layout, const std::vector<int>& members) {
+  const int first = static_cast<int>(layout.groups.size());
+  const int directions = layout.islands.size() > 1 ? 2 : 1;
+  for (int i = 0; i < directions; ++i) layout.groups.push_back({members});
   Part part;
-  if (std::binary_search(members.begin(), members.end(), layout.rank)) {
-    part.group = static_cast<int>(layout.groups.size());
-    part.index = index_in(members, layout.rank);
-  }
-  layout.groups.push_back({members});
+  if (!std::binary_search(members.begin(), members.end(), layout.rank)) return part;
+  part.group = first;
+  part.down = first + directions - 1;
+  part.index = index_in(members, layout.rank);
   return part;
 }
 

@@ -24,9 +24,12 @@ struct GroupPlan {
   std::vector<int> members;  ///< Team ranks, ascending.
 };
 
-/// This rank's membership in a group of its host.
+/// This rank's membership in a group of its host. In a team of several islands the same members have a second group, in
+/// which results come back: so the values of a younger operation may go up before the result of an older one is here, and each
+/// of the two groups still does one thing at a time, in the order of the operations.
 struct Part {
   int group = -1;  ///< Index in Layout::groups; -1: it is no member.
+  int down = -1;   ///< The group for results; `group` itself in a team of one island.
   int index = 0;
   bool of_leaders = false;  ///< A group of domains' leaders, which also represent the ranks of their domains.
 

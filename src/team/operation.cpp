@@ -1,4 +1,6 @@
-// Blocking calls, and the queue of posted operations, which are stepped strictly in their order.
+// Blocking calls, and the queue of posted operations. Their values go up in their order, and their results come back in their
+// order. In a team of one island nothing of an operation begins before the older one is done. Over several, those that
+// travel with others are under way together: what waits for other hosts does not hold up what is behind it.
 #include <algorithm>
 #include <new>
 
@@ -18,6 +20,9 @@ using sumac::team::Way;
 using sumac::team::Why;
 
 namespace {
+
+/// The most operations of a team that are under way at once: what the aggregation tree takes by default (W).
+constexpr int kUnderWayMax = 64;
 
 bool is_empty(const Operation& operation) { return sumac::coll::has_size(operation.kind) && operation.bytes == 0; }
 
@@ -50,50 +55,95 @@ void finish(sumac_team& team, sumac_op& op, int status) {
   if (done != nullptr && !is_freed) done(user, status);
 }
 
-/// Ends the oldest operation of a broken team. Returns true.
-[[gnu::cold]] bool give_up(sumac_team& team, sumac_op& op) {
+/// Ends the oldest operation of a broken team.
+[[gnu::cold]] void give_up(sumac_team& team, sumac_op& op) {
   if (op.has_begun) op.run.let_go();
   finish(team, op, SUMAC_TEAM_BROKEN);
-  return true;
 }
 
-/// Advances the oldest operation. Returns true if it ended.
-bool step_head(sumac_team& team) {
-  sumac_op* op = nullptr;
-  {
-    const ShortLock lock(team.queue_lock);
-    op = team.head;
-  }
-  if (op == nullptr) return false;
-  if (team.is_broken.load(std::memory_order_relaxed)) return give_up(team, *op);
-  if (team.is_apart && op->operation.fold != nullptr && op->operation.fold->in_mpi) {
-    team.awaits.store(SUMAC_AWAITS_MPI, std::memory_order_relaxed);
-    return false;
-  }
-  if (!op->has_begun) {
-    op->has_begun = true;
-    op->run.begin(team, op->operation, op->choice);
-  }
-  switch (op->run.advance()) {
-    case Step::done: finish(team, *op, SUMAC_TEAM_OK); return true;
-    case Step::failed: return give_up(team, *op);
-    case Step::waiting:
-      // Relaxed: the number orders nothing else, and only the holder of `turn` writes it.
-      if (op->run.has_moved())
-        team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      // Relaxed: a reader only learns how to wait. It finds the team itself by taking `turn`.
-      team.awaits.store(op->run.awaits(), std::memory_order_relaxed);
-      team.look_at_board();
-      return false;
-  }
-  return false;
+sumac_op* oldest(sumac_team& team, sumac_op** youngest = nullptr) {
+  const ShortLock lock(team.queue_lock);
+  if (youngest != nullptr) *youngest = team.tail;
+  return team.head;
 }
 
-/// Advances the posted operations in their order; returns how many ended.
+sumac_op* next_of(sumac_team& team, const sumac_op& op) {
+  const ShortLock lock(team.queue_lock);
+  return op.next;
+}
+
+/// Begins the operation if that has not happened, and advances it as far as Run::advance() goes. `awaits` is set if it waits.
+Step step_one(sumac_team& team, sumac_op& op, bool comes_down, unsigned& awaits) {
+  if (team.is_apart && op.operation.fold != nullptr && op.operation.fold->in_mpi) {
+    awaits = SUMAC_AWAITS_MPI;
+    return Step::waiting;
+  }
+  if (!op.has_begun) {
+    op.has_begun = true;
+    op.run.begin(team, op.operation, op.choice);
+  }
+  const Step step = op.run.advance(comes_down);
+  if (step != Step::waiting) return step;
+  // Relaxed: the number orders nothing else, and only the holder of `turn` writes it.
+  if (op.run.has_moved())
+    team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  awaits = op.run.awaits();
+  return step;
+}
+
+/// Returns the operation behind `op` if the two may be under way together now, else null.
+sumac_op* companion(sumac_team& team, const sumac_op& op) {
+  if (!op.travels_with_others || !op.has_begun || !op.run.has_gone_up()) return nullptr;
+  sumac_op* next = next_of(team, op);
+  return next != nullptr && next->travels_with_others ? next : nullptr;
+}
+
+/// Advances the operations behind the oldest one, each as far as it gets before the older ones are done. Returns the events
+/// that they wait for.
+unsigned step_companions(sumac_team& team, const sumac_op& head) {
+  unsigned awaited = 0;
+  const sumac_op* older = &head;
+  for (int under_way = 1; under_way < kUnderWayMax; ++under_way) {
+    sumac_op* const op = companion(team, *older);
+    if (op == nullptr) break;
+    unsigned awaits = 0;
+    // What is done, or has failed, ends in its order: the oldest one's next step finds a broken team.
+    (void)step_one(team, *op, false, awaits);
+    awaited |= op->run.has_come_back() ? 0 : awaits;
+    if (team.is_broken.load(std::memory_order_relaxed)) break;
+    older = op;
+  }
+  return awaited;
+}
+
+/// `youngest` was the youngest operation before they were stepped: one that was posted since may have something to do.
+void tell_awaits(sumac_team& team, unsigned awaits, const sumac_op* youngest) {
+  const ShortLock lock(team.queue_lock);
+  // Relaxed: a reader only learns how to wait. It finds the team itself by taking `turn`.
+  team.awaits.store(team.tail == youngest ? awaits : awaits | SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
+}
+
+/// Advances the posted operations; returns how many ended.
 int step_all(sumac_team& team) {
-  int finished = 0;
-  while (team.active.load(std::memory_order_relaxed) > 0 && step_head(team)) ++finished;
-  return finished;
+  for (int finished = 0;; ++finished) {
+    sumac_op* youngest = nullptr;
+    sumac_op* const head = oldest(team, &youngest);
+    if (head == nullptr) return finished;
+    if (team.is_broken.load(std::memory_order_relaxed)) {
+      give_up(team, *head);
+      continue;
+    }
+    unsigned awaits = 0;
+    switch (step_one(team, *head, true, awaits)) {
+      case Step::done: finish(team, *head, SUMAC_TEAM_OK); break;
+      case Step::failed: give_up(team, *head); break;
+      case Step::waiting:
+        awaits |= step_companions(team, *head);
+        tell_awaits(team, awaits, youngest);
+        team.look_at_board();
+        return finished;
+    }
+  }
 }
 
 /// A leader waits for other hosts: it looks a little if that has paid lately, then sleeps until something arrives,
@@ -157,7 +207,7 @@ int wait_out(sumac_team& team, const Run& run, IsOver is_over, std::uint32_t loo
 bool take_turn(sumac_team& team) {
   // Another thread may hold `turn` to advance the queue; it will give it back soon.
   wait_here(team, [&] { return team.turn.try_take(); });
-  while (team.active.load(std::memory_order_relaxed) > 0) wait_here(team, [&] { return step_head(team); });
+  while (team.active.load(std::memory_order_relaxed) > 0) wait_here(team, [&] { return step_all(team) > 0; });
   return !team.is_broken.load(std::memory_order_relaxed);
 }
 
@@ -283,6 +333,7 @@ int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
   op->team = team;
   op->operation = operation;
   op->choice = choice;
+  op->travels_with_others = Run::travels_with_others(*team, operation, choice);
   op->done = done;
   op->user = user;
   op->is_freed = op->has_begun = false;
@@ -303,7 +354,8 @@ int sumac_op_start(sumac_op_t* op) {
     if (!is_done) {
       op->status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
       op->next = nullptr;
-      if (team.head == nullptr) team.awaits.store(SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
+      if (team.head == nullptr || op->travels_with_others)
+        team.awaits.store(SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
       (team.tail == nullptr ? team.head : team.tail->next) = op;
       team.tail = op;
       team.active.fetch_add(1, std::memory_order_relaxed);
@@ -366,13 +418,16 @@ unsigned sumac_team_awaits(const sumac_team_t* team) {
 }
 
 bool sumac_team_sleep(sumac_team_t* team, int us) {
-  sumac_op* op = nullptr;
-  {
-    const ShortLock lock(team->queue_lock);
-    op = team->head;
+  sumac::coll::Across* across = nullptr;
+  // All that are under way must wait for other hosts, and for what the same sleep ends.
+  const sumac_op* op = oldest(*team);
+  for (int i = 0; op != nullptr && i < kUnderWayMax; ++i, op = companion(*team, *op)) {
+    if (i > 0 && op->has_begun && op->run.has_come_back()) continue;
+    if (!op->has_begun || !op->run.waits_across() || op->run.across() == nullptr) return false;
+    if (across != nullptr && op->run.across() != across) return false;
+    across = op->run.across();
   }
-  if (op == nullptr || !op->has_begun || !op->run.waits_across() || op->run.across() == nullptr) return false;
-  return op->run.across()->sleep(us) != Slept::impossible;
+  return across != nullptr && across->sleep(us) != Slept::impossible;
 }
 
 unsigned sumac_team_moves(const sumac_team_t* team) { return team->moves.load(std::memory_order_relaxed); }

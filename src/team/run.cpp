@@ -28,6 +28,13 @@ std::size_t as_size(std::int64_t number) { return static_cast<std::size_t>(numbe
 
 }  // namespace
 
+bool Run::travels_with_others(const sumac_team& team, const coll::Operation& operation, const Choice& choice) {
+  using enum coll::Kind;
+  const bool is_plain = operation.kind == barrier || operation.kind == allreduce || operation.kind == reduce ||
+                        operation.kind == bcast;
+  return is_plain && team.layout.islands.size() > 1 && choice.way != Way::pass && choice.sums != Sums::by_values;
+}
+
 void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice& choice) {
   team_ = &team;
   operation_ = &operation;
@@ -87,7 +94,21 @@ void Run::begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wid
   chunks_ = chunks.count;
   // Inside one host nothing advances while we wait, so a second chunk in flight gains nothing.
   set_depth(is_wide ? std::min<std::size_t>({team_->options->options.depth, chunks_, kDepthMax}) : 1);
-  if (plan_.uses_scratch && team_->scratch.size() < depth_ * chunk_step_) team_->scratch.resize(depth_ * chunk_step_);
+  if (plan_.uses_scratch) take_scratch(depth_ * chunk_step_);
+}
+
+void Run::take_scratch(std::size_t bytes) {
+  auto& spare = team_->spare_scratch;
+  if (!spare.empty()) {
+    scratch_ = std::move(spare.back());
+    spare.pop_back();
+  }
+  if (scratch_.size() < bytes) scratch_.resize(bytes);
+}
+
+/// Also behind a failure, because MPI may still write into it: then it lives as long as the team.
+void Run::give_scratch() {
+  if (!scratch_.empty()) team_->spare_scratch.push_back(std::exchange(scratch_, {}));
 }
 
 /// Gathers the blocks in the order of islands; if that is also the order in the user's buffer, they go there directly.
@@ -188,7 +209,7 @@ std::byte* Run::at(Where where, std::size_t chunk) const {
     case Where::none: return nullptr;
     case Where::user_in: return const_cast<std::byte*>(in_) + (in_ == nullptr ? 0 : chunk * chunk_step_);
     case Where::user_out: return out_ + chunk * chunk_step_;
-    case Where::scratch: return team_->scratch.data() + chunk % depth_ * chunk_step_;
+    case Where::scratch: return const_cast<std::byte*>(scratch_.data()) + chunk % depth_ * chunk_step_;
     case Where::stage: return stage_;
   }
   return nullptr;
@@ -349,6 +370,7 @@ void Run::let_go() {
     --flying_;
   }
   if (!std::exchange(direct_.is_done, true)) team_->own_across->let_go(direct_.request);
+  give_scratch();
 }
 
 void Run::unpack() {
@@ -366,7 +388,7 @@ void Run::unpack() {
     }
 }
 
-Step Run::advance() {
+Step Run::advance(bool comes_down) {
   Step step = Step::waiting;
   has_moved_ = false;
   for (;;) switch (at_) {
@@ -412,7 +434,10 @@ Step Run::advance() {
         at_ = At::after;
         break;
       case At::after:
-        if (chunk_ + 1 >= depth_ && !walk(plan_.after, chunk_ + 1 - depth_, step)) return step;
+        if (chunk_ + 1 >= depth_) {
+          if (!comes_down) return Step::waiting;
+          if (!walk(plan_.after, chunk_ + 1 - depth_, step)) return step;
+        }
         ++chunk_;
         at_ = chunk_ == chunks_ + depth_ - 1 ? At::direct_rest : At::before;
         break;
@@ -423,6 +448,7 @@ Step Run::advance() {
         break;
       case At::finish:
         unpack();
+        give_scratch();
         if (parcels_ != nullptr) parcels_->finish();
         at_ = At::done;
         break;

@@ -2,6 +2,9 @@
 // One collective and its progress through the schedule: begin() sets up the state machine and advance() steps it; it
 // never blocks. The same object serves blocking calls (on the stack) and nonblocking and persistent ones (in the
 // handle).
+//
+// Several may be under way in a team over hosts: a younger one begins once the older ones need no rank of the island any more on
+// their way up, and comes down when they are done.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -22,8 +25,16 @@ class Run {
  public:
   /// `operation` is kept by address. `choice` is not Way::pass.
   void begin(sumac_team& team, const coll::Operation& operation, const Choice& choice);
-  /// Returns `failed` once the team is broken; the team has the reason.
-  shm::Step advance();
+  /// Returns `failed` once the team is broken; the team has the reason. Unless `comes_down`, it stops before its result goes
+  /// to the ranks of the island, because an older operation's has not gone yet.
+  shm::Step advance(bool comes_down = true);
+  /// True if such an operation may be under way while others are: it goes between hosts and uses no memory of the team that
+  /// only one operation may use.
+  static bool travels_with_others(const sumac_team& team, const coll::Operation& operation, const Choice& choice);
+  /// It waits for an older operation before its result goes to the ranks of the island.
+  bool has_come_back() const noexcept { return at_ == At::after && has_gone_up(); }
+  /// Everything that it does inside the island on its way up is done.
+  bool has_gone_up() const noexcept { return chunk_ >= chunks_ || (chunk_ + 1 == chunks_ && at_ >= At::wait); }
   /// The team is broken, and the operation ends: its memory goes back to the caller.
   void let_go();
   /// The last advance() returned `waiting` but made progress.
@@ -59,6 +70,8 @@ class Run {
   /// Sets how many chunks may be in flight.
   void set_depth(std::size_t depth);
   void begin_chunks(std::size_t bytes, std::size_t element_bytes, bool is_wide);
+  void take_scratch(std::size_t bytes);
+  void give_scratch();
   void begin_gather();
   void place_blocks();
   void begin_parcels(const Choice& choice);
@@ -96,6 +109,7 @@ class Run {
   const std::byte* in_;
   std::byte* out_;
   std::byte* stage_;
+  std::vector<std::byte> scratch_;  ///< From the team's spare ones; empty in an operation that needs none.
   char nothing_[8];       ///< The data that a barrier moves.
   coll::Operation part_;  ///< The operation of the current phase inside the island.
   shm::Task task_;

@@ -33,15 +33,28 @@ Phase phase(const Part& part, coll::Kind kind, int root, Where in, Where out) {
   return {kind, part.group, root, in, out};
 }
 
+/// A phase behind the one between the islands.
+Phase phase_down(const Part& part, coll::Kind kind, int root, Where in, Where out) {
+  return {kind, part.down, root, in, out};
+}
+
 void go_across(Schedule& plan, coll::Kind kind, int root, Where in, Where out) {
   plan.goes_across = true;
   plan.across = {.kind = kind, .root = root, .in = in, .out = out};
 }
 
-Phase errand(const Part& part, coll::Kind kind, Errand what) {
-  Phase made = phase(part, kind, 0, Where::none, Where::none);
+Phase with(Errand what, Phase made) {
   made.errand = what;
   return made;
+}
+
+Phase errand(const Part& part, coll::Kind kind, Errand what) {
+  return with(what, phase(part, kind, 0, Where::none, Where::none));
+}
+
+/// The blocks from other islands go to their receivers.
+Phase deal(const Part& part) {
+  return with(Errand::deal, phase_down(part, coll::Kind::alltoallv, 0, Where::none, Where::none));
 }
 
 bool has_across(const Layout& layout) { return layout.islands.size() > 1 && layout.leads(); }
@@ -67,7 +80,7 @@ Schedule allreduce(const Layout& layout, const Chain& chain) {
   if (has_across(layout)) go_across(plan, coll::Kind::allreduce, 0, value, Where::user_out);
   for (std::size_t s = chain.count; s-- > 0;)
     if (plan.before.phases[s].kind == coll::Kind::reduce)
-      plan.after.add(phase(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
+      plan.after.add(phase_down(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
   return plan;
 }
 
@@ -99,7 +112,7 @@ Schedule reduce(const Layout& layout, const Chain& chain, int root) {
     const int at = root_index(layout, part, root);
     if (at < 0) continue;
     const Where out = receive(part.index == at);
-    plan.after.add(phase(part, coll::Kind::reduce, at, value, out));
+    plan.after.add(phase_down(part, coll::Kind::reduce, at, value, out));
     if (out != Where::none) value = out;
   }
   return plan;
@@ -119,7 +132,7 @@ Schedule reduce_in_order(const Layout& layout, int root) {
   if (has_across(layout))
     go_across(plan, coll::Kind::reduce, root_island, adds ? own : Where::user_in, is_here ? own : Where::none);
   const bool leads = layout.islands[static_cast<std::size_t>(root_island)].front() == root;
-  if (part && is_here && !leads) plan.after.add(phase(part, coll::Kind::bcast, 0, Where::none, own));
+  if (part && is_here && !leads) plan.after.add(phase_down(part, coll::Kind::bcast, 0, Where::none, own));
   return plan;
 }
 
@@ -132,7 +145,7 @@ Schedule bcast(const Layout& layout, const Chain& chain, int root) {
     go_across(plan, coll::Kind::bcast, layout.island_of[static_cast<std::size_t>(root)], Where::none, Where::user_out);
   for (std::size_t s = chain.count; s-- > 0;)
     if (root_index(layout, chain.parts[s], root) < 0)
-      plan.after.add(phase(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
+      plan.after.add(phase_down(chain.parts[s], coll::Kind::bcast, 0, Where::none, Where::user_out));
   return plan;
 }
 
@@ -157,7 +170,7 @@ Schedule schedule_allgather(const Layout& layout) {
   if (layout.island_part)
     plan.before.add(phase(layout.island_part, coll::Kind::allgatherv, 0, Where::user_in, Where::stage));
   if (has_across(layout)) go_across(plan, coll::Kind::allgatherv, 0, Where::stage, Where::stage);
-  if (layout.island_part) plan.after.add(phase(layout.island_part, coll::Kind::bcast, 0, Where::none, Where::stage));
+  if (layout.island_part) plan.after.add(phase_down(layout.island_part, coll::Kind::bcast, 0, Where::none, Where::stage));
   return plan;
 }
 
@@ -167,7 +180,7 @@ Schedule schedule_pairwise(const Layout& layout, bool with_counts) {
     if (with_counts) plan.before.add(errand(layout.island_part, coll::Kind::allgather, Errand::counts));
     plan.before.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::gather));
     plan.meanwhile.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::local));
-    plan.after.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::deal));
+    plan.after.add(deal(layout.island_part));
   }
   if (has_across(layout)) go_across(plan, coll::Kind::alltoallv, 0, Where::none, Where::none);
   return plan;
@@ -177,7 +190,7 @@ Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree) {
   Schedule plan;
   if (layout.island_part) {
     plan.before.add(errand(layout.island_part, coll::Kind::reduce, Errand::sum));
-    plan.after.add(errand(layout.island_part, coll::Kind::alltoallv, Errand::deal));
+    plan.after.add(deal(layout.island_part));
   }
   if (has_across(layout))
     go_across(plan, by_tree ? coll::Kind::allreduce : coll::Kind::alltoallv, 0, Where::none, Where::none);

@@ -8,7 +8,8 @@
 //   chunk 2                   before  across ...
 //
 // Every rank of an island runs the phases of all chunks in the same order, whether it leads or not, because a group
-// does one thing at a time: before(0), before(1), after(0), before(2), after(1), ... for two chunks in flight.
+// does one thing at a time. The phases before and those after have groups of their own, so younger operations overlap with older
+// ones in the same way (operation.cpp).
 //
 // The root of a reduction comes last inside its own island: its leader first receives the sum of the other islands,
 // then contributes that sum instead of its own values, so nothing moves twice. A broadcast is the same in reverse
@@ -21,7 +22,8 @@
 
 namespace sumac::team {
 
-/// The buffer of a phase's bytes. `scratch` has room for the chunks in flight, `stage` for all blocks of an allgather.
+/// The buffer of a phase's bytes. `scratch` has room for the chunks in flight of one operation, `stage` for all blocks of an
+/// allgather.
 enum class Where : std::uint8_t { none, user_in, user_out, scratch, stage };
 
 /// The purpose of a phase of a pairwise collective or of reduce_scatter_block; parcels.hpp knows where its blocks lie.

@@ -224,7 +224,7 @@ TEST(Layout, OneHundredFortyFourRanksOnTwoSocketHosts) {
   const auto all = layouts(places(4, 2, 18), "basesmsocket,basesmuma,p2p");
   EXPECT_EQ(all[0].words, "basesmsocket 8 x 18, basesmuma 4 x 2, p2p 1 x 4");
   EXPECT_EQ(all[37].island_members().front(), 36);
-  EXPECT_EQ(all[0].groups.size(), 4u) << "the host, its two sockets, and their leaders";
+  EXPECT_EQ(all[0].groups.size(), 8u) << "the host, its two sockets, and their leaders, each for both directions";
 }
 
 TEST(Layout, ATeamThatIsWiderThanItsLevelsIsRefused) {

@@ -329,7 +329,8 @@ typedef void (*sumac_op_done_t)(void* user, int status);
  *  @retval SUMAC_TEAM_PASS  *op_p is not set: the next module does it. */
 int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_t done, void* user, sumac_op_t** op_p);
 
-/** Posts it: it runs after all operations posted before, in the same order at every rank. (MPI lets ranks start
+/** Posts it behind all operations posted before, in the same order at every rank. Barriers, allreduces, reduces and broadcasts
+ *  over several hosts are under way together, up to 64 at once; they end in their order. (MPI lets ranks start
  *  persistent collectives in different orders: such a collective needs a team of its own.) It must not be active
  *  already. */
 int sumac_op_start(sumac_op_t* op);
@@ -353,7 +354,7 @@ int sumac_team_progress(sumac_team_t* team);
  *  sumac_team_run() has made that step. An operation whose fold is `in_mpi` stops before its first step. The team must have been made with `threads`. */
 int sumac_team_progress_apart(sumac_team_t* team);
 
-/** The events that the oldest posted operation waits for, as bits. */
+/** The events that the operations under way wait for, as bits. */
 enum sumac_awaits {
   SUMAC_AWAITS_LOOK = 1, /* ranks of this host, which wake nobody: look again */
   SUMAC_AWAITS_TREE = 2, /* messages of the tree: sumac_coll_wait_fd() becomes readable */
@@ -363,9 +364,9 @@ enum sumac_awaits {
 /** Returns these bits as the last thread that moved the team left them; 0 if nothing is posted. */
 unsigned sumac_team_awaits(const sumac_team_t* team);
 
-/** Sleeps at most `us` microseconds, or until something may have arrived from other hosts for the oldest posted operation.
+/** Sleeps at most `us` microseconds, or until something may have arrived from other hosts for the operations under way.
  *  Only the thread that moves the team calls it.
- *  @return True if it has slept; false where the operation waits for ranks of this host, or by a way that ends no sleep. */
+ *  @return True if it has slept; false where one of them waits for ranks of this host, or by a way that ends no sleep. */
 bool sumac_team_sleep(sumac_team_t* team, int us);
 
 /** A number that changes when a large posted operation has made progress without reaching its end. A caller that

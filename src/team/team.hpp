@@ -33,6 +33,7 @@ struct sumac_op {
   std::atomic<int> status{SUMAC_TEAM_OK};  ///< SUMAC_TEAM_PENDING while it is in the queue.
   bool is_freed = false;                   ///< The caller has freed it, so it is recycled when it is done.
   bool has_begun = false;
+  bool travels_with_others = false;  ///< Run::travels_with_others().
   sumac_op* next = nullptr;  ///< In the queue, or in the list of spare ones.
   sumac_op *list_next = nullptr, *list_previous = nullptr;
   sumac::team::Run run;
@@ -51,12 +52,12 @@ struct sumac_team {
   sumac::shm::Group* island_group = nullptr;
   std::atomic<std::uint32_t> active{0};  ///< Operations posted and not done.
   std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that made progress and were not the last.
-  std::atomic<std::uint32_t> awaits{0};  ///< The events that the oldest posted operation waits for (enum sumac_awaits).
+  std::atomic<std::uint32_t> awaits{0};  ///< The events that the operations under way wait for (enum sumac_awaits).
   sumac::team::Turn turn;
   bool is_apart = false;  ///< The holder of `turn` may not call the binding, which may be inside MPI in another thread.
   std::uint64_t run_counts[SUMAC_COLLS][SUMAC_WAYS] = {};  ///< Written only by the holder of `turn`.
 
-  // ---- Posted operations, in their order; guarded by queue_lock.
+  // ---- Posted operations, in their order; guarded by queue_lock. Those under way are the first ones.
   sumac::team::Turn queue_lock;
   sumac_op *head = nullptr, *tail = nullptr;
   sumac_op* all_ops = nullptr;
@@ -92,8 +93,10 @@ struct sumac_team {
 
   std::unique_ptr<sumac::team::Comparison> comparison;  ///< Made by the first call that needs it.
 
-  // ---- Room that only the oldest operation uses.
-  std::vector<std::byte> scratch, stage;
+  std::vector<std::vector<std::byte>> spare_scratch;  ///< Of operations that are done, for the next ones.
+
+  // ---- Room that only an operation uses which is under way alone.
+  std::vector<std::byte> stage;
   sumac::team::Row gather;                                     ///< The island's blocks, in the call's units.
   sumac::team::SmallRow gather_islands;                        ///< The islands, in bytes.
   sumac::PaidLately looking;                                   ///< Decides whether the leader looks before it sleeps.

@@ -79,6 +79,7 @@ class SlowAcross {
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
   std::uint64_t looks_least = 0;  ///< Each operation is polled so often before it moves.
+  std::uint64_t started_least = 0;  ///< None is done before this leader has started so many.
   int ranks = 0;                  ///< The size of the world.
   int directs = 0;                ///< Times that blocks went from rank to rank.
   int sleeps = 0;                 ///< Times that a rank slept on it.
@@ -269,6 +270,7 @@ class SlowAcross {
       post(*request);
     }
     if (request->looks > 0) return --request->looks, SUMAC_TEAM_PENDING;
+    if (number_ < started_least) return SUMAC_TEAM_PENDING;
     const coll::Operation& operation = *request->operation;
     const bool needs_root = operation.kind == coll::Kind::bcast;
     const bool needs_all = !needs_root && (operation.kind != coll::Kind::reduce || me_ == operation.root);

@@ -27,6 +27,8 @@ constexpr Duration kReportsAfter = Millis{100};
 constexpr Duration kReasonWithin = Millis{200};
 /// The sleeps of a thread that waits for another host, whose message ends them.
 constexpr Duration kDozeMost = Millis{5};
+/// So many operations are given to the team behind the oldest one, where they may travel together.
+constexpr std::size_t kHandedOverMax = 32;
 /// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
 constexpr std::size_t kAgreesFirst = 32 * 1024;
 
@@ -374,8 +376,8 @@ std::uint64_t Team::take_number() {
   return queue_.empty() ? numbers_.fetch_add(1, std::memory_order_relaxed) + 1 : 0;
 }
 
-/// Called by the holder of the turn when all earlier operations have ended here. So no rank of the host is further ahead in the
-/// roll than an operation may end before the others come.
+/// Called by the holder of the turn when all earlier operations have begun here and all but kHandedOverMax have ended. So no rank
+/// of the host is further ahead in the roll than its ring is long.
 void Team::begin(const Request& request, std::uint64_t number) {
   if (has_counts(request.call)) splits_.begin(request.call);
   roll_.begin(number, request.agreement);
@@ -446,6 +448,42 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
   return posted;
 }
 
+Result<bool> Team::hand_over(Posted& posted) {
+  const Request& request = posted.request;
+  const auto broken = [&](int status) { return tl::unexpected(failure(request, posted.number, status)); };
+  if (is_broken()) return broken(SUMAC_TEAM_BROKEN);
+  if (!std::exchange(posted.has_begun, true)) begin(request, posted.number);
+  if (agrees_first(request)) {
+    if (!all_have_begun(posted.number)) return false;
+    if (auto checked = check_first(request, posted.number); !checked) {
+      break_because(checked.error());
+      return broken(SUMAC_TEAM_BROKEN);
+    }
+  }
+  const int status = sumac_team_post(team_, &request.call, nullptr, nullptr, &posted.op);
+  if (status != SUMAC_TEAM_OK) return broken(status);
+  return true;
+}
+
+/// The team has the oldest operation, and gets those behind it, so that they may travel together. One that fails here ends with the
+/// team, when it is the oldest. One with counts is not begun before: the table of its sizes (splits.hpp) is one of two.
+void Team::hand_over_next() {
+  waits_for_here_ = false;
+  for (std::size_t i = 1; i < kHandedOverMax; ++i) {
+    std::shared_ptr<Posted> next;
+    {
+      const std::lock_guard guard(queue_lock_);
+      if (i >= queue_.size()) return;
+      next = queue_[i];
+    }
+    if (next->op != nullptr) continue;
+    if (has_counts(next->request.call)) return;
+    const auto is_given = hand_over(*next);
+    waits_for_here_ = is_given && !*is_given;
+    if (!is_given || !*is_given) return;
+  }
+}
+
 /// Advances the oldest operation. Returns nothing while it is not done, else how it ended.
 std::optional<std::optional<Error>> Team::step_head(Posted& head) {
   if (auto usable = check_usable(); !usable) return std::optional<Error>(usable.error());
@@ -458,17 +496,9 @@ std::optional<std::optional<Error>> Team::step_head(Posted& head) {
     if (head.op == nullptr) (void)sumac_team_check(team_);
   }
   if (head.op == nullptr) {
-    if (is_broken()) return broken(SUMAC_TEAM_BROKEN);
-    if (!std::exchange(head.has_begun, true)) begin(request, head.number);
-    if (agrees_first(request)) {
-      if (!all_have_begun(head.number)) return std::nullopt;
-      if (auto checked = check_first(request, head.number); !checked) {
-        break_because(checked.error());
-        return broken(SUMAC_TEAM_BROKEN);
-      }
-    }
-    const int status = sumac_team_post(team_, &request.call, nullptr, nullptr, &head.op);
-    if (status != SUMAC_TEAM_OK) return broken(status);
+    const auto is_given = hand_over(head);
+    if (!is_given) return std::optional<Error>(is_given.error());
+    if (!*is_given) return std::nullopt;
   }
   const int status = sumac_op_test(head.op);
   if (status == SUMAC_TEAM_PENDING) return std::nullopt;
@@ -501,6 +531,7 @@ bool Team::progress() {
       }
       const unsigned moves = sumac_team_moves(team_);
       ended = step_head(*head);
+      if (!ended && head->op != nullptr) hand_over_next();
       has_moved |= moves != sumac_team_moves(team_);
       if (!ended) return has_moved;
       const std::lock_guard guard(queue_lock_);
@@ -516,7 +547,7 @@ bool Team::progress() {
 bool Team::doze(Duration at_most) {
   if (inbox_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
   const std::unique_lock turn(turn_, std::try_to_lock);
-  return turn && sumac_team_sleep(team_, static_cast<int>(std::chrono::duration_cast<Micros>(at_most).count()));
+  return turn && !waits_for_here_ && sumac_team_sleep(team_, static_cast<int>(std::chrono::duration_cast<Micros>(at_most).count()));
 }
 
 Result<> Team::wait(Ticket& ticket, Duration limit) {
@@ -578,8 +609,10 @@ void Team::close(bool ends_at_ctrl_c) {
     const std::lock_guard guard(queue_lock_);
     const bool is_under_way = !queue_.empty() && queue_.front()->op != nullptr;
     if (ways_ != nullptr && !is_under_way) job = leave_tree(*ways_);
-    if (!queue_.empty())
+    if (!queue_.empty()) {
       sumac_team_break(team_, fmt::format("rank {} destroyed its process group in mid-operation", rank()).c_str());
+      (void)sumac_team_progress(team_);  // It lets go of the memory of all that are under way.
+    }
     left.swap(queue_);
     letters_.clear();
     queued_.store(0, std::memory_order_relaxed);

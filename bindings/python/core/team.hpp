@@ -95,8 +95,8 @@ class Team : public std::enable_shared_from_this<Team> {
     Request request;
     std::uint64_t number = 0;
     Watch watch;
-    bool has_begun = false;    ///< It is the oldest one, and the other ranks know of it.
-    sumac_op_t* op = nullptr;  ///< Set once it is under way.
+    bool has_begun = false;    ///< The other ranks of this host know of it.
+    sumac_op_t* op = nullptr;  ///< Set once the team has it.
   };
   struct LetterLimit {
     std::shared_ptr<Letter> letter;
@@ -130,6 +130,9 @@ class Team : public std::enable_shared_from_this<Team> {
   std::uint64_t take_number();
   void begin(const Request& request, std::uint64_t number);
   std::optional<std::optional<Error>> step_head(Posted& head);
+  /// Begins an operation and gives it to the team. Returns false while the others must come first; an error ends it.
+  Result<bool> hand_over(Posted& posted);
+  void hand_over_next();
   void look_at_letters(Time now);
   bool take_out(const std::shared_ptr<Letter>& letter);
   bool is_here(int other) const;
@@ -166,7 +169,8 @@ class Team : public std::enable_shared_from_this<Team> {
   std::deque<LetterLimit> letters_;
   std::atomic<int> queued_{0}, waiters_{0};
   std::atomic<std::uint64_t> numbers_{0};
-  Time looked_{};  ///< The last look of progress(), under the turn.
+  Time looked_{};               ///< The last look of progress(), under the turn.
+  bool waits_for_here_ = false;  ///< Under the turn: an operation waits for ranks of this host to begin it.
   std::atomic<std::int64_t> letters_looked_{0};
 
   mutable std::mutex failure_lock_;
