@@ -5,6 +5,8 @@
  *
  * Method: measure.h. Data and what counts as right: pattern.h. The loop: driver.c. */
 #include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bench/driver.h"
 #include "bench/measure.h"
@@ -96,6 +98,70 @@ static int repeat_late(int (*call)(const bench_call*), const bench_call* a, int 
 static int call_bcast_late(const bench_call* a) { return repeat_late(call_bcast, a, (a->root + 1) % a->ranks); }
 static int call_reduce_late(const bench_call* a) { return repeat_late(call_reduce, a, a->root); }
 
+/* Nonblocking calls that are posted one behind the other and waited for together, on one communicator or each on its own. Nothing
+ * blocking was ever called on those. */
+enum { kTogetherMax = 16 };
+typedef int (*post_call)(const bench_call* a, void* receive, MPI_Comm comm, MPI_Request* request);
+
+static int post_iallreduce(const bench_call* a, void* receive, MPI_Comm comm, MPI_Request* request) {
+  return MPI_Iallreduce(a->send, receive, (int)a->count, mpi_type(a->type), MPI_SUM, comm, request);
+}
+
+static int post_ibarrier(const bench_call* a, void* receive, MPI_Comm comm, MPI_Request* request) {
+  (void)a, (void)receive;
+  return MPI_Ibarrier(comm, request);
+}
+
+static int post_ibcast(const bench_call* a, void* receive, MPI_Comm comm, MPI_Request* request) {
+  void* buffer = a->rank == a->root ? (void*)a->send : receive;
+  return MPI_Ibcast(buffer, (int)a->count, mpi_type(a->type), a->root, comm, request);
+}
+
+static MPI_Comm own_communicator(int index) {
+  static MPI_Comm made[kTogetherMax];
+  static int count;
+  while (count <= index)
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &made[count++]) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 3);
+  return made[index];
+}
+
+/* A result of its own for each call but the first, which has the driver's; all must be equal. */
+static int together(post_call post, const bench_call* a, int calls, int apart) {
+  static char* results;
+  static size_t room;
+  int bytes = 0, code = MPI_SUCCESS;
+  if (a->count > 0) MPI_Type_size(mpi_type(a->type), &bytes);
+  const size_t each = a->count * (size_t)bytes;
+  if (room < each) {
+    free(results);
+    results = malloc(kTogetherMax * (room = each));
+    if (results == NULL) return MPI_ERR_NO_MEM;
+  }
+  MPI_Request requests[kTogetherMax];
+  for (int i = 0; i < calls && code == MPI_SUCCESS; ++i) {
+    void* const receive = i == 0 || each == 0 ? a->receive : results + (size_t)i * each;
+    code = post(a, receive, apart ? own_communicator(i) : MPI_COMM_WORLD, &requests[i]);
+  }
+  if (code == MPI_SUCCESS) code = MPI_Waitall(calls, requests, MPI_STATUSES_IGNORE);
+  const int has_result = post != post_ibcast || a->rank != a->root;
+  for (int i = 1; i < calls && code == MPI_SUCCESS && has_result && each > 0; ++i)
+    if (memcmp(a->receive, results + (size_t)i * each, each) != 0) code = MPI_ERR_OTHER;
+  return code;
+}
+
+#define TOGETHER(post, calls, apart, name) \
+  static int name(const bench_call* a) { return together(post, a, calls, apart); }
+TOGETHER(post_iallreduce, 1, 0, call_iallreduce)
+TOGETHER(post_iallreduce, 8, 0, call_iallreduce_8)
+TOGETHER(post_iallreduce, 16, 0, call_iallreduce_16)
+TOGETHER(post_iallreduce, 8, 1, call_iallreduce_8_apart)
+TOGETHER(post_ibarrier, 1, 0, call_ibarrier)
+TOGETHER(post_ibarrier, 8, 0, call_ibarrier_8)
+TOGETHER(post_ibarrier, 8, 1, call_ibarrier_8_apart)
+TOGETHER(post_ibcast, 1, 0, call_ibcast)
+TOGETHER(post_ibcast, 8, 0, call_ibcast_8)
+TOGETHER(post_ibcast, 8, 1, call_ibcast_8_apart)
+
 static int call_reduce_scatter_block(const bench_call* a) {
   return MPI_Reduce_scatter_block(a->send, a->receive, (int)a->block, mpi_type(a->type), MPI_SUM, MPI_COMM_WORLD);
 }
@@ -128,6 +194,16 @@ static const bench_collective kCollectives[] = {
     {"reduce-stream", kBenchToRoot, call_reduce_stream, 0},
     {"reduce-rotating", kBenchToRoot, call_reduce_rotating, 0},
     {"reduce-late", kBenchToRoot, call_reduce_late, 1},
+    {"iallreduce", kBenchAllSum, call_iallreduce, 0},
+    {"iallreduce-8", kBenchAllSum, call_iallreduce_8, 0},
+    {"iallreduce-16", kBenchAllSum, call_iallreduce_16, 0},
+    {"iallreduce-8-apart", kBenchAllSum, call_iallreduce_8_apart, 0},
+    {"ibarrier", kBenchNothing, call_ibarrier, 0},
+    {"ibarrier-8", kBenchNothing, call_ibarrier_8, 0},
+    {"ibarrier-8-apart", kBenchNothing, call_ibarrier_8_apart, 0},
+    {"ibcast", kBenchFromRoot, call_ibcast, 0},
+    {"ibcast-8", kBenchFromRoot, call_ibcast_8, 0},
+    {"ibcast-8-apart", kBenchFromRoot, call_ibcast_8_apart, 0},
     {"reduce_scatter", kBenchSumPart, call_reduce_scatter, 0},
     {"allgather", kBenchGather, call_allgather, 0},
     {"reduce_scatter_block", kBenchSumPart, call_reduce_scatter_block, 0},

@@ -57,8 +57,8 @@ class Results:
         self.notes.setdefault(case, {})[column] = words
 
     def bare(self, case):
-        """Returns the column of the better waiting method; None if neither ran."""
-        values = {c: self.value(case, c) for c in ("bare spin", "bare epoll") if self.value(case, c) is not None}
+        """Returns the column of the better bare way; None if none ran."""
+        values = {c: self.value(case, c) for c in self.of(case) if c.startswith("bare ") and self.value(case, c) is not None}
         best = max if case in self.rates else min
         return best(values, key=values.get) if values else None
 

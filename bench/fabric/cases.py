@@ -79,6 +79,13 @@ _ROW = {"library": False, "environment": _DEFAULTS, "kind": "rows", "limit": Non
         "tuned": tuple(C.Tuned(bcast=bcast, reduce=reduce) for bcast, reduce in ((1, 1), (5, 4), (6, 5), (7, 6)))}
 _IN_A_ROW = {**_ROW, "over_peer": 1.0, "limit_why": "200 calls, until the last rank (the root) has the last result"}
 _LATE = {**_ROW, "over_peer_ms": 5.0, "limit_why": "20 calls, one rank late to each by 20 ms: what those wait who need nobody"}
+# Nonblocking calls posted together, by MPI_COMM_WORLD or (-apart) each by a communicator of its own, beside one of them alone.
+_TOGETHER = {"library": False, "environment": _DEFAULTS, "kind": "together", "limit": None, "group": "together", "iterations": (40, 5),
+             "peer_iterations": (20, 3), "peer_runs": 3, "over_peer": 1.0, "limit_why": "until all of them are done; bare is one of them alone"}
+_TOGETHER_CASES = (("8-iallreduce-8B", "iallreduce-8", 8, 1.3), ("16-iallreduce-8B", "iallreduce-16", 8, 1.5), ("8-ibarrier", "ibarrier-8", 0, 1.3),
+                   ("8-ibcast-64B", "ibcast-8", 64, None), ("8-iallreduce-64KiB", "iallreduce-8", 64 << 10, None),
+                   ("8-iallreduce-8B-apart", "iallreduce-8-apart", 8, 1.3), ("8-ibarrier-apart", "ibarrier-8-apart", 0, 1.3),
+                   ("8-ibcast-64B-apart", "ibcast-8-apart", 64, None), ("8-iallreduce-64KiB-apart", "iallreduce-8-apart", 64 << 10, None))
 _STREAM = (C.Tuned(2, None), C.Tuned(3, None), C.Tuned(4, None), C.Tuned(5, None), C.Tuned(5, None, 64 << 10), C.Tuned(6, None))
 _16MIB = {"iterations": (5, 2), "peer_iterations": (3, 1)}
 _RAILS = (("HCOLL_MAIN_IB", "mlx5_0:1,mlx5_1:1"), ("SHARP_COLL_GROUPS_PER_COMM", "2"))
@@ -112,6 +119,8 @@ CASES = (
     FabricCase("reduce-8B-16h-500us", C.F_500US, "reduce", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 0.5, 8), **_SPAN_500US),
     *(FabricCase(f"{kind}-64B-16h-500us-{form}", C.F_500US, f"{kind}-{form}", 64, **(_LATE if form == "late" else _IN_A_ROW))
       for kind in ("bcast", "reduce") for form in ("stream", "rotating", "late")),
+    *(FabricCase(name.replace("-apart", "") + "-16h-500us" + ("-apart" if name.endswith("-apart") else ""), C.F_500US, collective, size,
+                 over_bare=over_one, **_TOGETHER) for name, collective, size, over_one in _TOGETHER_CASES),
     FabricCase("allgather-1KiB-16h-500us", C.F_500US, "allgather", 16 << 10, limit_why="2 links up, 2 down, and 15 blocks / rate",
                **span_bounds(4, 0.5, 15 << 10, 1000, 1 << 10), **_SPAN_500US),
     FabricCase("reduce_scatter-16MiB-8h", C.F_STREAM, "reduce_scatter", 16 * MIB, limit_why="M / rate: whole vectors go up",

@@ -5,7 +5,7 @@ import re
 from core.pairs import take_turns
 from demolib import cases as C
 from demolib import tally
-from demolib.ways import (Bare, Mpi, Tools, WayFailed, lib_flags, parse_results, run_mpi)
+from demolib.ways import (Bare, Mpi, Tools, WayFailed, lib_flags, parse_results, run_mpi, take)
 
 from . import local, mpich, overlap, start
 from .cases import pipeline_ms
@@ -62,6 +62,24 @@ def calls(cases, form):
 
 def rows(cases, form):
     return [Peer(C.OMPI_DEFAULT, cases, form), *tuned_ways(cases, form), mpich.Mpich(cases, form), sumac_by_mpi(cases, form)]
+
+
+class Together(Mpi):
+    """Each case, and one of its operations alone (as "bare") in the same start."""
+
+    def run(self, lab, tools, seconds):
+        alone = [type(case)(**{**case.__dict__, "collective": C.base_of(case.collective)}) for case in self.cases]
+        texts = dict.fromkeys(C.program_case(case, self.form) for case in (*alone, *self.cases))
+        out, _ = run_mpi(lab, self.cases[0].fabric.hosts, self.flags(tools),
+                         [tools.program(self.program), *(word for text in texts for word in ("--case", text))], seconds)
+        found = parse_results(out, self.program)
+        numbers, single = take(found, self.cases), take(found, alone)
+        return {(name, column): value for name in numbers for column, value in ((self.column, numbers[name]), ("bare one", single[name]))}
+
+
+def together(cases, form):
+    return [Peer(C.OMPI_DEFAULT, cases, form), mpich.Mpich(cases, form),
+            Together("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, cases[0].environment))]
 
 
 def parts(cases, form):
@@ -175,7 +193,7 @@ def run_starts(cases, form):
     return [start.RunStart(case) for case in cases]
 
 
-KINDS = {"calls": calls, "rows": rows, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "overlap": hidden,
+KINDS = {"calls": calls, "rows": rows, "together": together, "parts": parts, "striped": striped, "pipeline": pipeline, "client-cpu": client_cpu, "overlap": hidden,
          "node": node, "memory": memory, "start": starts, "start-run": run_starts}
 
 
