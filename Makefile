@@ -104,7 +104,7 @@ guard: setup-guard configure ## attacks on real daemons, one for each promise of
 	@cmake --build $(BUILD) -j $(JOBS) --target programs guard-programs
 	@python3 tests/guard/run.py --build $(BUILD) --out build/guard.json --case "$(CASE)" --before "$(BEFORE)"
 
-reports: setup-dev setup-bench setup-fuzz setup-python configure ## what people reported, each with the test that failed before (build/reports.json); CASE=name for some
+reports: setup-toolkit setup-bench setup-fuzz setup-python configure ## what people reported, each with the test that failed before (build/reports.json); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target all
 	@python3 tests/reports/reports.py --build $(BUILD) --out build/reports.json --case "$(CASE)"
 

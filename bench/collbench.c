@@ -162,6 +162,19 @@ TOGETHER(post_ibcast, 1, 0, call_ibcast)
 TOGETHER(post_ibcast, 8, 0, call_ibcast_8)
 TOGETHER(post_ibcast, 8, 1, call_ibcast_8_apart)
 
+/* The life of a communicator: made, used for some calls, and freed. */
+static int live(const bench_call* a, int calls) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int code = MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (int i = 0; i < calls && code == MPI_SUCCESS; ++i)
+    code = MPI_Allreduce(a->send, a->receive, (int)a->count, mpi_type(a->type), MPI_SUM, comm);
+  if (comm == MPI_COMM_NULL) return code;
+  const int freed = MPI_Comm_free(&comm);
+  return code != MPI_SUCCESS ? code : freed;
+}
+static int call_newcomm(const bench_call* a) { return live(a, 1); }
+static int call_newcomm_40(const bench_call* a) { return live(a, 40); }
+
 static int call_reduce_scatter_block(const bench_call* a) {
   return MPI_Reduce_scatter_block(a->send, a->receive, (int)a->block, mpi_type(a->type), MPI_SUM, MPI_COMM_WORLD);
 }
@@ -204,6 +217,8 @@ static const bench_collective kCollectives[] = {
     {"ibcast", kBenchFromRoot, call_ibcast, 0},
     {"ibcast-8", kBenchFromRoot, call_ibcast_8, 0},
     {"ibcast-8-apart", kBenchFromRoot, call_ibcast_8_apart, 0},
+    {"newcomm", kBenchAllSum, call_newcomm, 0},
+    {"newcomm-40", kBenchAllSum, call_newcomm_40, 0},
     {"reduce_scatter", kBenchSumPart, call_reduce_scatter, 0},
     {"allgather", kBenchGather, call_allgather, 0},
     {"reduce_scatter_block", kBenchSumPart, call_reduce_scatter_block, 0},

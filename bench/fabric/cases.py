@@ -86,6 +86,9 @@ _TOGETHER_CASES = (("8-iallreduce-8B", "iallreduce-8", 8, 1.3), ("16-iallreduce-
                    ("8-ibcast-64B", "ibcast-8", 64, None), ("8-iallreduce-64KiB", "iallreduce-8", 64 << 10, None),
                    ("8-iallreduce-8B-apart", "iallreduce-8-apart", 8, 1.3), ("8-ibarrier-apart", "ibarrier-8-apart", 0, 1.3),
                    ("8-ibcast-64B-apart", "ibcast-8-apart", 64, None), ("8-iallreduce-64KiB-apart", "iallreduce-8-apart", 64 << 10, None))
+# MPI_Comm_dup, 1 or 40 allreduces of 8 B, and MPI_Comm_free. With HCOLL_ENABLE_SHARP=3 a group would have to be there at once.
+_NEWCOMM = {"library": False, "environment": (*_DEFAULTS, ("HCOLL_ENABLE_SHARP", "1")), "kind": "rows", "limit": None, "group": "newcomm", "iterations": (15, 3),
+            "peer_iterations": (10, 2), "peer_runs": 3, "tuned": (C.Tuned(3), C.Tuned(2)), "limit_why": "until a rank is through, mean of all ranks"}
 _STREAM = (C.Tuned(2, None), C.Tuned(3, None), C.Tuned(4, None), C.Tuned(5, None), C.Tuned(5, None, 64 << 10), C.Tuned(6, None))
 _16MIB = {"iterations": (5, 2), "peer_iterations": (3, 1)}
 _RAILS = (("HCOLL_MAIN_IB", "mlx5_0:1,mlx5_1:1"), ("SHARP_COLL_GROUPS_PER_COMM", "2"))
@@ -121,6 +124,8 @@ CASES = (
       for kind in ("bcast", "reduce") for form in ("stream", "rotating", "late")),
     *(FabricCase(name.replace("-apart", "") + "-16h-500us" + ("-apart" if name.endswith("-apart") else ""), C.F_500US, collective, size,
                  over_bare=over_one, **_TOGETHER) for name, collective, size, over_one in _TOGETHER_CASES),
+    FabricCase("newcomm-16h-500us", C.F_500US, "newcomm", 8, over_peer=1.1, **_NEWCOMM),
+    FabricCase("newcomm-40-16h-500us", C.F_500US, "newcomm-40", 8, over_peer=1 / 1.5, **_NEWCOMM),
     FabricCase("allgather-1KiB-16h-500us", C.F_500US, "allgather", 16 << 10, limit_why="2 links up, 2 down, and 15 blocks / rate",
                **span_bounds(4, 0.5, 15 << 10, 1000, 1 << 10), **_SPAN_500US),
     FabricCase("reduce_scatter-16MiB-8h", C.F_STREAM, "reduce_scatter", 16 * MIB, limit_why="M / rate: whole vectors go up",

@@ -59,12 +59,6 @@ static int read_text(const struct hcoll_variable* variable, const char* text, st
 #define NUMBER(member, from, to) \
   .read = read_number, .offset = offsetof(struct hcoll_settings, member), .low = from, .high = to
 
-/* A team took 0.038 ms to make, and an allreduce of 8 B then 0.17 us in place of the MPI's 0.36 (2 ranks with a core each, a
- * virtual Xeon whose cache line takes 120 ns, 27 November 2026: rows `team-make-2r` and `comm-new-allreduce-8B-2r` of
- * bench/host). So 200 calls pay for a team there, and some 600 on an EPYC, whose MPI gains 0.1 us a call. After 600 calls
- * the making adds less than a fifth to what they took. */
-#define TEAM_AFTER "600"
-
 const struct hcoll_variable hcoll_variables[] = {
     /* The first one, because the others are not read if it is 0. */
     {.name = "SUMAC_ENABLE",
@@ -131,13 +125,17 @@ const struct hcoll_variable hcoll_variables[] = {
          "The thread sleeps while there is nothing to move.",
      NUMBER(progress_thread, 0, 1)},
     {.name = "SUMAC_TEAM_AFTER",
-     .default_text = TEAM_AFTER,
-     .legal = "a whole number from 0 to 1000000000",
+     .default_text = "auto",
+     .legal = "a whole number from 0 to 1000000000, or auto",
      .doc =
-         "The collectives of a communicator on one host that the MPI does before Sumac makes its team: as many as gain "
-         "what the making costs. 0: the first one makes it, as it always does for MPI_COMM_WORLD, a communicator over "
-         "several hosts or with a tree, a persistent collective, and with HCOLL_ENABLE_SHARP=3 or 4.",
-     NUMBER(team_after, 0, 1000000000)},
+         "The collectives of a communicator that the MPI does before Sumac makes its team. auto: as many as gain what "
+         "the making costs, 600 on one host, and over hosts the fewer the more hosts there are: 12 up to 4 hosts, 6 on "
+         "8, 4 on 16. 0: the first one makes it, as it always does for MPI_COMM_WORLD, a communicator on one host "
+         "with a tree, a persistent collective, and with HCOLL_ENABLE_SHARP=3 or 4.",
+     .read = read_choice,
+     .offset = offsetof(struct hcoll_settings, team_after),
+     .low = 0,
+     .high = 1000000000},
     {.name = "SUMAC_PROFILE",
      .default_text = "0",
      .legal = "0, 1 or 2",

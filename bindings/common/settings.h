@@ -28,7 +28,7 @@ struct hcoll_settings {
       allreduce_bytes_max; /* HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX; -1: group OSTs x payload, no limit with streaming */
   const char* devices;     /* HCOLL_MAIN_IB; the environment's own memory */
   int progress_thread;     /* SUMAC_PROGRESS_THREAD */
-  int team_after;          /* SUMAC_TEAM_AFTER */
+  int team_after;          /* SUMAC_TEAM_AFTER; -1: auto */
   int profile;             /* SUMAC_PROFILE */
   int last_line;           /* SUMAC_LAST_LINE; -1: auto */
   const char* trace;       /* SUMAC_TRACE; NULL: no trace. The environment's own memory */

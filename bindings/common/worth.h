@@ -18,7 +18,7 @@ extern "C" {
 
 /** Returns the number of collectives that the MPI does for a new communicator before its team is made: SUMAC_TEAM_AFTER;
  *  0 for MPI_COMM_WORLD, which lives as long as the program, where the level demands a group for every communicator, and
- *  where messages between hosts or a tree are to be gained. */
+ *  on one host where it has a tree. */
 uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int hosts, bool is_world);
 
 /** The longest text of sumac_spared_why(). */

@@ -64,7 +64,8 @@ def interposed_in_lab(settings):
 
 
 def places(with_lab):
-    """Open MPI crashes where a communicator or a type is freed early under what it does itself, so that is for places where it does nothing there."""
+    """Open MPI crashes where a communicator or a type is freed early under what it does itself, so that is for places where it does nothing there:
+    not between hosts, where types and operations that the tree has not are the MPI's."""
     made = []
     for threads in ((), ("threads",)):
         level = ", threads" if threads else ""
@@ -81,7 +82,7 @@ def places(with_lab):
         made.append(Place("interposed, mpich4, tree", lambda command, _: case.start([case.SUMAC, "run", "--tree", "mpiexec.mpich", "-n", 2, *command], None, SECONDS),
                           mpis.MPICH, ("careful", "hosts", "mild"), ("careful", "hosts", "mild"), lives=False))
     if with_lab:
-        made += [Place(f"component, lab, level {level}", component_in_lab(level), None, ("early", "hosts", "mild"), ("mild",)) for level in LAB_LEVELS]
+        made += [Place(f"component, lab, level {level}", component_in_lab(level), None, ("hosts", "mild"), ("mild",)) for level in LAB_LEVELS]
         if mpis.OPENMPI in mpis.ALL:
             made += [Place(f"interposed, openmpi4, lab, {name}", interposed_in_lab(settings), mpis.OPENMPI, ("hosts", "mild"), ("mild",))
                      for name, settings in (("leaders", between.LEADERS), ("tree", between.MAY_USE_THE_TREE))]
