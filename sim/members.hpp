@@ -71,11 +71,25 @@ inline wire::Nonce draw_nonce(Random& random) {
 struct Client : proto::Outbox {
   explicit Client(Network& n, EndId e) : network(n), end(e) {}
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override {
+    send_held();
     last_sent = header;
     network.send(end, to, header, data.bytes);
   }
+  /// Holds back as long as it may: a client that computes sends nothing.
+  void send_later(proto::LinkId to, const wire::AggHeader& header, std::uint32_t most) override {
+    held.push_back({to, header});
+    if (held.size() >= most) send_held();
+  }
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override {
+    send_held();
     network.send(end, to, header, body, surely);
+  }
+  /// Also called where the client waits for messages.
+  void send_held() {
+    for (const auto& [to, header] : std::exchange(held, {})) {
+      last_sent = header;
+      network.send(end, to, header, {});
+    }
   }
   void drop(proto::LinkId, const Error& why) override { dropped = why.context; }
 
@@ -91,6 +105,7 @@ struct Client : proto::Outbox {
   std::string dropped;  ///< The reason why the client itself gave its node up.
   std::uint64_t tokens = 0;
   wire::AggHeader last_sent{};
+  std::vector<std::pair<proto::LinkId, wire::AggHeader>> held;
 };
 
 inline bool is_listening(const Member* member) { return member->group && member->group->listening(); }

@@ -360,11 +360,11 @@ class World {
       }
       start_to_listen(member, plan_.seed);
       if (member.posted == plan.ops.size()) {
-        if (member.group->outstanding() != 0) return;
+        if (member.group->outstanding() != 0) return client.send_held();
         member.group->leave(now);
         continue;
       }
-      if (member.group->outstanding() >= member.depth) return;
+      if (member.group->outstanding() >= member.depth) return client.send_held();
       if (now < member.think_until) return;
       if (random_.chance(0.05)) {
         member.think_until = now + Micros(random_.between(0, 3000));

@@ -207,6 +207,7 @@ TreeLink& Context::link_of(net::ConnId conn) noexcept {
 }
 
 void Context::progress() {
+  send_held();
   is_busy_ = false;
   events_ = transport_->progress(*this);
   if (!broken_.empty())
@@ -217,6 +218,7 @@ void Context::progress() {
 }
 
 bool Context::arm() {
+  send_held();
   if (bell_.fd < 0) return transport_->arm();
   if (!watched_.empty()) drain();  // Posting alone may have ended an operation.
   bell_.is_wanted = !std::exchange(bell_.has_ended, false) && !is_busy_ && broken_.empty() && transport_->arm();
@@ -375,6 +377,7 @@ bool Context::sleep(std::span<const Request* const> requests, Duration at_most) 
   };
   {
     auto guard = lock();
+    send_held();
     if (!watched_.empty()) drain();  // Posting alone, or progress for another caller, may have ended it.
     if (one_is_over() || is_busy_ || !broken_.empty() || !transport_->arm()) return true;
     if (const Time due = transport_->next_due(); due != kNever)
@@ -411,6 +414,13 @@ void Context::queue(proto::LinkId to, std::span<const std::byte> head, const Pay
 void Context::send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) {
   const auto head = wire::encoded(header);
   queue(to, head, data);
+  send_held();
+}
+
+void Context::send_later(proto::LinkId to, const wire::AggHeader& header, std::uint32_t most) {
+  if (held_back_++ == 0) transport_->cork();
+  queue(to, wire::encoded(header), {});
+  if (held_back_ >= most) send_held();
 }
 
 void Context::send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) {
@@ -419,9 +429,11 @@ void Context::send_control(proto::LinkId to, const wire::AggHeader& header, std:
   std::copy(bytes.begin(), bytes.end(), head.begin());
   std::copy(body.begin(), body.end(), head.begin() + bytes.size());
   queue(to, std::span(head).first(bytes.size() + body.size()), {});
+  send_held();
 }
 
 void Context::drop(proto::LinkId link, const Error& why) {
+  send_held();
   SUMAC_ERROR(log_, "connection to the aggregation node ended: {}", why.context);
   transport_->close(net::ConnId{link.value}, true);
 }

@@ -66,6 +66,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::uint64_t next_token() { return std::uint64_t{number_of(world_rank_)} << 32 | ++tokens_; }
   /// True for the first communicator without a group: thousands may follow, and one line is enough.
   bool first_without_group() noexcept { return !std::exchange(without_group_, true); }
+  /// False once a group that was opened in an offer was of no use: some member could not take part (tree/offer.hpp).
+  bool opens_early() const noexcept { return opens_early_; }
+  void open_no_more_early() noexcept { opens_early_ = false; }
   Request* take_request() { return requests_.take(); }
   /// The caller has finished with the request: it returns to the pool, now or when the operation is over.
   void drop_request(Request& request) noexcept;
@@ -91,6 +94,10 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// Between the two calls messages are gathered: fewer system calls for an operation of many fragments.
   void cork() { transport_->cork(); }
   void uncork() { transport_->uncork(); }
+  /// Lets go what send_later() holds back.
+  void send_held() {
+    if (std::exchange(held_back_, 0) > 0) transport_->uncork();
+  }
   /// Called without the lock: sleeps at most so long while nothing can have happened to `requests`. Returns false if
   /// all are still pending.
   bool sleep(std::span<const Request* const> requests, Duration at_most);
@@ -108,6 +115,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
   // proto::Outbox, for the engines.
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
+  void send_later(proto::LinkId to, const wire::AggHeader& header, std::uint32_t most) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
   proto::Multicast* multicast() override { return listeners_.get(); }
@@ -198,6 +206,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   } bell_;
   std::uint32_t tokens_ = 0;
   bool without_group_ = false;
+  bool opens_early_ = true;
+  std::uint32_t held_back_ = 0;  ///< Messages that wait for another one; while there are some, the transport is corked.
   std::uint64_t sleeps_ = 0;
   CallerPolicy caller_looks_;                          ///< Decides which calls of look() do look.
   std::vector<std::unique_ptr<net::Waiter>> waiters_;  ///< The waiters that no call uses at the moment.

@@ -373,6 +373,8 @@ Payload ClientGroup::data_of(const Entry& at) {
 }
 
 void ClientGroup::send(Entry& at, Time now) {
+  if (prompt(at.header) && at.header.payload_bytes == 0 && !at.copy)
+    return outbox_.send_later(leaf_, at.header, held_back_most(shape_.osts));
   BufferRef copy = std::exchange(at.copy, {});
   outbox_.send(leaf_, at.header, copy ? Payload{copy.bytes(), copy} : data_of(at));
   due_ = std::min(due_, resend_time(now, config_.resend_after));

@@ -49,6 +49,9 @@ class Outbox {
   /// answered, or until the operation has failed (the shell then copies or forgets the queued data:
   /// Transport::detach()).
   virtual void send(LinkId to, const wire::AggHeader& header, const Payload& data) = 0;
+  /// Sends a contribution without data that only closes a number. It may be held back until another message goes on any link,
+  /// until `most` are held, or until there is nothing to read.
+  virtual void send_later(LinkId to, const wire::AggHeader& header, std::uint32_t /*most*/) { send(to, header, {}); }
   /// Sends all other kinds: a header and its body, already little-endian, at most 192 bytes. The implementation copies
   /// the body before it returns.
   virtual void send_control(LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) = 0;

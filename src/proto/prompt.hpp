@@ -35,4 +35,8 @@ constexpr std::uint32_t closed_alone_from(std::uint32_t osts, std::uint32_t stre
   return window / 2 + window % 2;
 }
 
+/// A member that has nothing to give to a prompt number only closes it, which nobody waits for before the window is full. It may
+/// hold back so many of its contributions: in a row of bcasts each would otherwise be a message by itself.
+constexpr std::uint32_t held_back_most(std::uint32_t osts) noexcept { return osts / 8; }
+
 }  // namespace sumac::proto
