@@ -45,45 +45,64 @@ static void say_what_pays(const struct sumac_join_spec* spec, struct sharp_coll_
   SUMAC_SAY("SHArP: communicator %s: for the tree: %s (allreduce: %s)", spec->team->name, kinds, text);
 }
 
-int sumac_tree_join(const struct sumac_join_spec* spec, struct sumac_joined* joined) {
-  memset(joined, 0, sizeof(*joined));
-  joined->no_tree = sumac_job_refusal(spec->settings, spec->hosts);
-  if (NULL == joined->no_tree && !sumac_job_stands()) {
-    joined->no_tree = "the job has none";
+/* Returns why the communicator has no tree whatever its members offer; the same at all ranks. */
+static const char* refusal(const struct hcoll_settings* settings, int hosts) {
+  const char* why = sumac_job_refusal(settings, hosts);
+  return NULL == why && !sumac_job_stands() ? "the job has none" : why;
+}
+
+void sumac_join_offer(const struct hcoll_settings* settings, int hosts, int leaders, int my_index, void* offer) {
+  memset(offer, 0, SUMAC_TREE_OFFER_BYTES);
+  if (my_index >= 0 && NULL == refusal(settings, hosts)) {
+    sumac_tree_offer(sumac_job_context(), (uint32_t)leaders, 0 == my_index, offer);
   }
+}
+
+/* Returns a status of libsharp_coll; negative: there is no group. */
+static int make_group(const struct sumac_join_spec* spec, struct sharp_coll_comm** group_p) {
+  int status = 1;
+  if (NULL != spec->offers) {
+    status = sumac_tree_group(sumac_job_context(), (uint32_t)spec->leaders->rank, (uint32_t)spec->leaders->size,
+                              spec->offers, group_p);
+  }
+  return 1 == status ? sumac_group_make(spec->leaders, group_p) : status;
+}
+
+int sumac_tree_join(const struct sumac_join_spec* spec, struct sumac_joined* joined, int64_t* agreed) {
+  memset(joined, 0, sizeof(*joined));
+  for (int i = 0; i < SUMAC_AGREED; ++i) {
+    agreed[i] = 0 == i ? 0 : INT64_MAX;
+  }
+  joined->no_tree = refusal(spec->settings, spec->hosts);
   if (NULL != joined->no_tree) {
     return 0;
   }
-  /* The leaders join the tree's group; every rank must know whether they could, and the limits. Status and limits
-   * travel together; the minimum of each holds for all ranks. */
-  int64_t agreed[1 + SUMAC_COLLS] = {0}, *limits = agreed + 1;
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    limits[coll] = INT64_MAX;
-  }
   if (NULL != spec->leaders) {
-    int status = sumac_group_make(spec->leaders, &joined->group);
+    int status = make_group(spec, &joined->group);
     agreed[0] = status < 0 ? status : 0;
     if (status >= 0) {
-      sumac_group_limits(spec->settings, joined->group, limits);
+      sumac_group_limits(spec->settings, joined->group, agreed + 1);
     }
   }
-  int rc = spec->team->min(spec->team->context, agreed, 1 + SUMAC_COLLS);
-  if (0 != rc) {
-    return rc;
+  joined->tree = sumac_tree_open(joined->group);
+  return NULL == joined->tree ? -1 : 0;
+}
+
+void sumac_tree_agreed(const struct sumac_join_spec* spec, const int64_t* agreed, struct sumac_joined* joined) {
+  if (NULL == joined->tree) {
+    return;
   }
   if (agreed[0] >= 0) {
-    joined->tree = sumac_tree_open(joined->group, limits, SUMAC_COLLS);
-    if (NULL == joined->tree) {
-      return -1;
-    }
-    say_what_pays(spec, joined->group, limits);
-    return 0;
+    sumac_tree_limit(joined->tree, agreed + 1, SUMAC_COLLS);
+    say_what_pays(spec, joined->group, agreed + 1);
+    return;
   }
-  sumac_tree_leave(joined);
-  joined->no_tree = "it has no group for this communicator";
-  joined->no_group = true;
+  sumac_tree_close(joined->tree);
+  if (NULL != joined->group) {
+    sumac_tree_give_up(joined->group);
+  }
+  *joined = (struct sumac_joined){.no_tree = "it has no group for this communicator", .no_group = true};
   say_no_group(spec, (int)agreed[0]);
-  return 0;
 }
 
 void sumac_tree_leave(struct sumac_joined* joined) {

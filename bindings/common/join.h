@@ -15,8 +15,9 @@ extern "C" {
 
 struct sumac_join_spec {
   int hosts;                                /* the number that the communicator spans */
-  const struct sumac_communicator* team;    /* all its ranks: `rank`, `name`, `min`, `abort` */
+  const struct sumac_communicator* team;    /* all its ranks: `rank`, `name`, `abort` */
   const struct sumac_communicator* leaders; /* as sumac_group_make() takes it; NULL at a rank that does not lead */
+  const void* const* offers;                /* [leaders] from sumac_join_offer(), in the order of leaders; NULL: none */
   const struct hcoll_settings* settings;
   const sumac_team_options_t* options;
 };
@@ -28,11 +29,22 @@ struct sumac_joined {
   bool no_group;                 /* the tree had no group for this communicator */
 };
 
-/** Joins the tree if the communicator asks for it and the job has one; collective over the team. If the tree has no
- *  group left, this prints it once in the job, or ends the job as HCOLL_ENABLE_SHARP demands.
- *  @param joined  Always set; release it with sumac_tree_leave().
- *  @return 0, also without a tree; else the code of `min`, or -1 if this rank is out of memory. */
-int sumac_tree_join(const struct sumac_join_spec* spec, struct sumac_joined* joined);
+/** Makes what a rank of a team to be says of itself, so that the group costs no exchange of its own.
+ *  @param leaders   Their number.
+ *  @param my_index  This rank's among them; -1: none.
+ *  @param offer     [SUMAC_TREE_OFFER_BYTES] */
+void sumac_join_offer(const struct hcoll_settings* settings, int hosts, int leaders, int my_index, void* offer);
+
+/** Joins the tree if the communicator asks for it and the job has one; collective over the team.
+ *  @param joined  Always set; release it with sumac_tree_leave(). It is of use after sumac_tree_agreed().
+ *  @param agreed  [SUMAC_AGREED] Set to this rank's numbers: the minimum of each over all ranks is for sumac_tree_agreed().
+ *  @return 0, also without a tree; -1 if this rank is out of memory. */
+int sumac_tree_join(const struct sumac_join_spec* spec, struct sumac_joined* joined, int64_t* agreed);
+
+/** Every rank has joined, or none has the tree. If the tree has no group left, this prints it once in the job, or ends the job
+ *  as HCOLL_ENABLE_SHARP demands.
+ *  @param agreed  The minima, the same at all ranks. */
+void sumac_tree_agreed(const struct sumac_join_spec* spec, const int64_t* agreed, struct sumac_joined* joined);
 
 /** Closes the tree's object, and posts the Leave of the group without waiting. */
 void sumac_tree_leave(struct sumac_joined* joined);

@@ -17,6 +17,7 @@ struct across {
   struct sumac_joined joined;        /* the tree's part */
   bool all_lead;                     /* then MPI's own collectives are better than ours around them, */
   bool carries_values;               /* but for those by which values travel that ranks add in one order */
+  bool leads;
   char error[512];
 };
 
@@ -234,24 +235,61 @@ static void keep_for_us(ompi_communicator_t* comm) {
   hcoll_leave_alone(comm);
 }
 
-static int join_tree(struct across* across, bool leads) {
+/* The common part gets this. `spec` refers to the two communicators. */
+struct join {
+  struct sumac_communicator team, leaders;
+  struct sumac_join_spec spec;
+};
+
+static void fill_join(const struct across* across, struct join* join) {
   hcoll_module_t* module = across->module;
-  const struct sumac_communicator team = hcoll_communicator(module);
-  struct sumac_communicator leaders = {0};
-  if (leads) {
-    leaders = NULL == across->leaders_comm ? team : hcoll_communicator_of_ours(across->leaders_comm);
+  join->team = hcoll_communicator(module);
+  join->leaders =
+      across->leads && NULL != across->leaders_comm ? hcoll_communicator_of_ours(across->leaders_comm) : join->team;
+  join->spec = (struct sumac_join_spec){.hosts = module->hosts,
+                                        .team = &join->team,
+                                        .leaders = across->leads ? &join->leaders : NULL,
+                                        .settings = &mca_coll_hcoll_component.settings,
+                                        .options = mca_coll_hcoll_component.options};
+}
+
+static int join_tree(struct across* across, const int* leaders, int leader_count, const char* all_offers,
+                     int64_t* agreed) {
+  const void** offers = malloc(sizeof(*offers) * (size_t)leader_count);
+  if (NULL == offers) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  const struct sumac_join_spec spec = {.hosts = module->hosts,
-                                       .team = &team,
-                                       .leaders = leads ? &leaders : NULL,
-                                       .settings = &mca_coll_hcoll_component.settings,
-                                       .options = mca_coll_hcoll_component.options};
-  int rc = sumac_tree_join(&spec, &across->joined);
-  module->no_group |= across->joined.no_group;
+  for (int i = 0; i < leader_count; ++i) {
+    offers[i] = all_offers + (size_t)leaders[i] * SUMAC_TREE_OFFER_BYTES;
+  }
+  struct join join;
+  fill_join(across, &join);
+  join.spec.offers = offers;
+  int rc = sumac_tree_join(&join.spec, &across->joined, agreed);
+  free(offers);
   return rc;
 }
 
-int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
+void hcoll_across_offer(void* context, const int* leaders, int leader_count, int my_index, void* offer) {
+  (void)leaders;
+  const hcoll_lane_t* lane = context;
+  sumac_join_offer(&mca_coll_hcoll_component.settings, lane->module->hosts, leader_count, my_index, offer);
+}
+
+int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* out) {
+  (void)context;
+  struct across* across = out->context;
+  struct join join;
+  fill_join(across, &join);
+  sumac_tree_agreed(&join.spec, agreed, &across->joined);
+  across->module->no_group |= across->joined.no_group;
+  out->tree = across->joined.tree;
+  out->no_tree = across->joined.no_tree;
+  return 0;
+}
+
+int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
+                      int64_t* agreed, sumac_across_t* out) {
   hcoll_lane_t* lane = context;
   hcoll_module_t* module = lane->module;
   lane->is_wide = true;
@@ -261,17 +299,17 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
   }
   across->module = module;
   across->all_lead = leader_count == module->size;
-  bool leads = my_index >= 0;
+  across->leads = my_index >= 0;
   int rc = OMPI_SUCCESS;
   across->carries_values = sumac_team_options_reproducible(mca_coll_hcoll_component.options);
   if (!across->all_lead || across->carries_values) {
-    rc = hcoll_leaders_make(module, leaders, leader_count, leads, &across->leaders_comm);
+    rc = hcoll_leaders_make(module, leaders, leader_count, across->leads, &across->leaders_comm);
     if (NULL != across->leaders_comm) {
       keep_for_us(across->leaders_comm);
     }
   }
   if (OMPI_SUCCESS == rc) {
-    rc = join_tree(across, leads);
+    rc = join_tree(across, leaders, leader_count, offers, agreed);
   }
   if (OMPI_SUCCESS == rc && NULL != across->joined.group) {
     sumac_tree_ranks(across->joined.group, leaders, (size_t)leader_count);
@@ -281,8 +319,6 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
     return rc;
   }
   *out = (sumac_across_t){.context = across,
-                          .tree = across->joined.tree,
-                          .no_tree = across->joined.no_tree,
                           .takes = takes,
                           .start = start,
                           .start_direct = start_direct,

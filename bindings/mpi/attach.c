@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bindings/common/explain.h"
+#include "client/tree/tree.h"
 #include "job.h"
 #include "ompi/runtime/mpiruntime.h"
 
@@ -57,7 +58,10 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   spec.threads = hcoll_threads;
   spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
   spec.name = module->comm->c_name;
+  spec.offer_across = hcoll_across_offer;
+  spec.offer_bytes = SUMAC_TREE_OFFER_BYTES;
   spec.open_across = hcoll_across_open;
+  spec.agree_across = hcoll_across_agree;
   spec.open_context = lane;
   return sumac_team_create(&spec, &lane->team, why, why_bytes);
 }

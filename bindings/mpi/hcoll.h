@@ -243,8 +243,11 @@ int hcoll_leaders_make(hcoll_module_t* module, const int* leaders, int count, bo
 
 /* ---- across.c ---- */
 
-/** Serves as spec.open_across; its context is the lane. */
-int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
+/* These serve as the functions of a team's spec; their context is the lane. */
+void hcoll_across_offer(void* context, const int* leaders, int leader_count, int my_index, void* offer);
+int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
+                      int64_t* agreed, sumac_across_t* across);
+int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* across);
 
 /* ---- folds.c ---- */
 

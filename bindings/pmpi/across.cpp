@@ -17,14 +17,18 @@
 namespace sumac::pmpi {
 namespace {
 
+bool carries_values() { return sumac_team_options_reproducible(library.options) != 0; }
+
 /// Our own communicators: messages of ours must not meet the program's.
 struct Across {
-  const Communicator* owner = nullptr;
-  MPI_Comm all = MPI_COMM_NULL;      ///< Every rank, with the program's numbers.
+  Communicator* owner = nullptr;
+  MPI_Comm all = MPI_COMM_NULL;      ///< Every rank, with the program's numbers; MPI_COMM_NULL if nothing goes by it.
   MPI_Comm leaders = MPI_COMM_NULL;  ///< The leaders; MPI_COMM_NULL at other ranks, and if every rank leads.
   /// True: the MPI's own collectives are better than ours around them, but for those by which values travel that ranks
   /// add in one order.
   bool all_lead = false;
+  std::vector<int> leader_ranks;
+  bool leads = false;
   sumac_joined joined{};
   std::string error;
 };
@@ -42,8 +46,7 @@ constexpr int kTagDirect = 1;
 /// Only sizes that an int counts.
 int takes(void* context, int coll, std::size_t bytes, const sumac_fold_t*) {
   const bool moves_values = coll == SUMAC_COLL_ALLGATHERV || coll == SUMAC_COLL_ALLTOALLV;
-  const bool serves = !static_cast<Across*>(context)->all_lead ||
-                      (moves_values && sumac_team_options_reproducible(library.options) != 0);
+  const bool serves = !static_cast<Across*>(context)->all_lead || (moves_values && carries_values());
   return serves && bytes <= INT_MAX ? 1 : 0;
 }
 
@@ -202,28 +205,45 @@ int make_communicators(Across& across, bool leads) {
   return mpi.Comm_split(across.all, leads ? 0 : MPI_UNDEFINED, owner.rank, &across.leaders);
 }
 
-int join_tree(Across& across, Communicator& owner, bool leads) {
-  const CommunicatorOfMpi team(across.all), leaders(leads && !across.all_lead ? across.leaders : across.all);
-  const sumac_join_spec spec{.hosts = owner.hosts,
+/// Calls `use` with what the common part has to know. `offers` is null where they have been used.
+template <class Use>
+auto with_spec(const Across& across, const std::vector<const void*>* offers, const Use& use) {
+  const MPI_Comm all = across.all == MPI_COMM_NULL ? across.owner->handle.load() : across.all;
+  const CommunicatorOfMpi team(all), leaders(across.leads && !across.all_lead ? across.leaders : all);
+  const sumac_join_spec spec{.hosts = across.owner->hosts,
                              .team = &team.record(),
-                             .leaders = leads ? &leaders.record() : nullptr,
+                             .leaders = across.leads ? &leaders.record() : nullptr,
+                             .offers = offers != nullptr ? offers->data() : nullptr,
                              .settings = &library.settings,
                              .options = library.options};
-  const int rc = sumac_tree_join(&spec, &across.joined);
-  owner.has_tree = across.joined.tree != nullptr;
-  owner.no_group = owner.no_group || across.joined.no_group;
-  return rc;
+  return use(spec);
+}
+
+int join_tree(Across& across, const void* all_offers, std::int64_t* agreed) {
+  std::vector<const void*> offers;
+  for (const int rank : across.leader_ranks)
+    offers.push_back(static_cast<const char*>(all_offers) +
+                     std::size_t{SUMAC_TREE_OFFER_BYTES} * static_cast<std::size_t>(rank));
+  return with_spec(across, &offers,
+                   [&](const sumac_join_spec& spec) { return sumac_tree_join(&spec, &across.joined, agreed); });
 }
 
 }  // namespace
 
-int open_across(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* out) {
-  Communicator& owner = *static_cast<Lane*>(context)->owner;
+void offer_across(void* context, const int*, int leader_count, int my_index, void* offer) {
+  const Communicator& owner = *static_cast<Lane*>(context)->owner;
+  sumac_join_offer(&library.settings, owner.hosts, leader_count, my_index, offer);
+}
+
+int open_across(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
+                std::int64_t* agreed, sumac_across_t* out) {
   auto across = std::make_unique<Across>();
-  across->owner = &owner;
-  across->all_lead = leader_count == owner.size;
-  int rc = make_communicators(*across, my_index >= 0);
-  if (rc == MPI_SUCCESS) rc = join_tree(*across, owner, my_index >= 0);
+  across->owner = static_cast<Lane*>(context)->owner;
+  across->all_lead = leader_count == across->owner->size;
+  across->leader_ranks.assign(leaders, leaders + leader_count);
+  across->leads = my_index >= 0;
+  int rc = across->all_lead && !carries_values() ? MPI_SUCCESS : make_communicators(*across, across->leads);
+  if (rc == MPI_SUCCESS) rc = join_tree(*across, offers, agreed);
   if (rc != MPI_SUCCESS) {
     close(across.release());
     return rc;
@@ -231,16 +251,31 @@ int open_across(void* context, const int* leaders, int leader_count, int my_inde
   if (across->joined.group != nullptr)
     sumac_tree_ranks(across->joined.group, leaders, static_cast<std::size_t>(leader_count));
   *out = {.context = across.get(),
-          .tree = across->joined.tree,
-          .no_tree = across->joined.no_tree,
           .takes = takes,
           .start = start,
-          .start_direct = start_direct,
+          .start_direct = across->all == MPI_COMM_NULL ? nullptr : start_direct,
           .test = test,
           .error = error,
           .close = close};
   (void)across.release();
   return 0;
+}
+
+int agree_across(void*, const std::int64_t* agreed, sumac_across_t* out) {
+  auto& across = *static_cast<Across*>(out->context);
+  with_spec(across, nullptr, [&](const sumac_join_spec& spec) { sumac_tree_agreed(&spec, agreed, &across.joined); });
+  Communicator& owner = *across.owner;
+  owner.has_tree = across.joined.tree != nullptr;
+  owner.no_group = owner.no_group || across.joined.no_group;
+  out->tree = across.joined.tree;
+  out->no_tree = across.joined.no_tree;
+  return 0;
+}
+
+bool needs_communicators(const Communicator& communicator) {
+  const bool all_lead = communicator.hosts == communicator.size || communicator.hosts == 1 ||
+                        sumac_team_options_leaders(library.options) == SUMAC_LEADERS_ALL;
+  return !all_lead || carries_values();
 }
 
 }  // namespace sumac::pmpi

@@ -18,6 +18,7 @@
 #include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/progress.hpp"
 #include "bindings/pmpi/tally.hpp"
+#include "client/tree/tree.h"
 
 namespace sumac::pmpi {
 
@@ -226,8 +227,13 @@ int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
   spec.name = communicator.name.c_str();
-  spec.open_across = kind == Kind::ordinary ? open_across : nullptr;
-  spec.open_context = &lane;
+  if (kind == Kind::ordinary) {
+    spec.offer_across = offer_across;
+    spec.offer_bytes = SUMAC_TREE_OFFER_BYTES;
+    spec.open_across = open_across;
+    spec.agree_across = agree_across;
+    spec.open_context = &lane;
+  }
   return sumac_team_create(&spec, &lane.team, why, why_bytes);
 }
 
@@ -240,7 +246,7 @@ bool idup_under_way(const Communicator& communicator, int& rc) {
 }
 
 int attach_first(Communicator& communicator) {
-  if (communicator.hosts > 1 || ranks_apart(communicator)) {
+  if ((communicator.hosts > 1 || ranks_apart(communicator)) && needs_communicators(communicator)) {
     int rc = MPI_SUCCESS;
     if (idup_under_way(communicator, rc) || rc != MPI_SUCCESS) return rc;  // The next blocking collective tries again.
   }

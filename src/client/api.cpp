@@ -17,7 +17,7 @@
 #include "base/c_text.hpp"
 #include "client/comm.hpp"
 #include "client/context.hpp"
-#include "client/handles.hpp"
+#include "client/handle_tables.hpp"
 #include "client/memory_registry.hpp"
 #include "client/options.hpp"
 #include "client/reduction.hpp"
@@ -30,26 +30,6 @@ namespace {
 
 using namespace sumac;
 using namespace sumac::client;
-
-using ContextTable = HandleTable<Context, sharp_coll_context, HandleKind::context>;
-using CommTable = HandleTable<Comm, sharp_coll_comm, HandleKind::comm>;
-
-struct Tables {
-  ContextTable contexts;
-  CommTable comms;
-};
-Tables* all_tables = nullptr;
-
-/// The tables live as long as the library, because some callers finalize in exit handlers, when static objects are gone
-/// already.
-Tables& tables() {
-  static Tables* const made = all_tables = new Tables;
-  return *made;
-}
-[[gnu::destructor]] void free_tables() { delete all_tables; }
-
-ContextTable& contexts() { return tables().contexts; }
-CommTable& comms() { return tables().comms; }
 
 /// The log of messages that have no context.
 Logger& process_log() {
@@ -270,10 +250,6 @@ std::uint64_t word_of(const sharp_coll_context* handle) { return reinterpret_cas
 
 }  // namespace
 
-namespace sumac::client {
-Comm* comm_of(const sharp_coll_comm* handle) noexcept { return comms().find(handle); }
-}  // namespace sumac::client
-
 extern "C" {
 
 int sharp_coll_init(struct sharp_coll_init_spec* spec, struct sharp_coll_context** ctx) {
@@ -349,23 +325,10 @@ int sharp_coll_comm_init(struct sharp_coll_context* ctx, struct sharp_coll_comm_
     if (spec->size > 1 && !context.has_oob()) return SHARP_COLL_EINVAL;
     auto made = Comm::make(context, *spec, context.oob_colls());
     if (made) {
-      *comm = comms().put(made->get());
-      if (*comm == nullptr) return SHARP_COLL_ENO_RESOURCE;
-      static_cast<void>(made->release());
-      return SHARP_COLL_SUCCESS;
+      *comm = give_handle(std::move(*made));
+      return *comm == nullptr ? SHARP_COLL_ENO_RESOURCE : SHARP_COLL_SUCCESS;
     }
-    const bool no_room = made.error().no_room;
-    // All members remember it, because one of them may be rank 0 of the next communicator.
-    const bool again = no_room && [&] {
-      auto guard = context.lock();
-      return !context.first_without_group();
-    }();
-    if (again || (spec->rank != 0 && made.error().status != SHARP_COLL_EOOB))
-      SUMAC_DEBUG(context.log(), "{}", made.error().text);
-    else if (no_room)
-      SUMAC_WARN(context.log(), "{} (said of the first communicator without a group)", made.error().text);
-    else
-      SUMAC_ERROR(context.log(), "{}", made.error().text);
+    tell_of_no_group(context, spec->rank == 0 || made.error().status == SHARP_COLL_EOOB, made.error());
     return made.error().status;
   });
 }

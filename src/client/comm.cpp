@@ -87,17 +87,37 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   // 3. Each member joins at its leaves; one that could not reports that.
   const auto joined = comm->join(notice.groups, world_ranks);
   if (auto all_joined = oob.agree(joined); !all_joined) {
-    auto guard = context.lock();
-    if (!comm->channels_.empty()) {
-      comm->leave(nullptr);
-      context.abandon(std::move(comm));
-    }
+    give_up(std::move(comm));
     return tl::unexpected(all_joined.error());
   }
-  auto guard = context.lock();
-  comm->settle_on_shape();
-  if (context.world_rank() == WorldRank{0}) comm->announce();
+  comm->settle();
   return comm;
+}
+
+Outcome<std::unique_ptr<Comm>> Comm::make_known(Context& context, std::uint32_t rank,
+                                                std::vector<WorldRank> world_ranks, const OpenedGroups& groups) {
+  std::unique_ptr<Comm> comm(new Comm(context, static_cast<std::uint32_t>(world_ranks.size()), rank));
+  comm->world_ranks_ = std::move(world_ranks);
+  if (auto joined = comm->join(groups, comm->world_ranks_); !joined) {
+    give_up(std::move(comm));
+    return tl::unexpected(joined.error());
+  }
+  comm->settle();
+  return comm;
+}
+
+void Comm::give_up(std::unique_ptr<Comm> comm) {
+  Context& context = comm->context_;
+  auto guard = context.lock();
+  if (comm->channels_.empty()) return;
+  comm->leave(nullptr);
+  context.abandon(std::move(comm));
+}
+
+void Comm::settle() {
+  auto guard = context_.lock();
+  settle_on_shape();
+  if (context_.world_rank() == WorldRank{0}) announce();
 }
 
 Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks) {
@@ -332,6 +352,20 @@ void Comm::fill(sumac_comm_info& info) const {
   info.depth = first.depth;
   info.groups = static_cast<std::uint32_t>(channels_.size());
   info.allreduce_bytes_max = static_cast<std::uint64_t>(topo::tree_bytes_max(ways_of(context_.job(), size_)));
+}
+
+void tell_of_no_group(Context& context, bool speaks, const Failure& failed) {
+  // All members remember it, because one of them may be rank 0 of the next communicator.
+  const bool again = failed.no_room && [&] {
+    auto guard = context.lock();
+    return !context.first_without_group();
+  }();
+  if (again || !speaks)
+    SUMAC_DEBUG(context.log(), "{}", failed.text);
+  else if (failed.no_room)
+    SUMAC_WARN(context.log(), "{} (said of the first communicator without a group)", failed.text);
+  else
+    SUMAC_ERROR(context.log(), "{}", failed.text);
 }
 
 bool destroy(std::unique_ptr<Comm> comm) {

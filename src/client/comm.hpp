@@ -29,6 +29,12 @@ class Comm {
   /// Collective over the members; see sharp_coll_comm_init(). Called without the lock.
   static Outcome<std::unique_ptr<Comm>> make(Context& context, const sharp_coll_comm_init_spec& spec,
                                              const sharp_coll_out_of_band_colls& oob_colls);
+  /// The same for members that know each other's world ranks and the groups already (tree/offer.hpp). It is not known whether
+  /// the others could join too: give_up() if not.
+  static Outcome<std::unique_ptr<Comm>> make_known(Context& context, std::uint32_t rank,
+                                                   std::vector<WorldRank> world_ranks, const OpenedGroups& groups);
+  /// Another member has not joined: nothing is waited for. Called without the lock.
+  static void give_up(std::unique_ptr<Comm> comm);
   ~Comm();
 
   Context& context() const { return context_; }
@@ -82,6 +88,7 @@ class Comm {
 
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
   Outcome<> join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks);
+  void settle();
   Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks);
   Outcome<> standing(const Channel& channel, Millis waited) const;
   Outcome<> take_stream_locks();
@@ -126,7 +133,8 @@ class Comm {
 /// communicator is kept aside. Returns false if operations of this member are under way.
 bool destroy(std::unique_ptr<Comm> comm);
 
-/// Finds the communicator behind a handle of the C interface. Null: no living communicator has this handle.
-Comm* comm_of(const sharp_coll_comm* handle) noexcept;
+/// Logs that a communicator has no group. `speaks`: this rank tells users, the others only say it in debug mode. Called without
+/// the lock.
+void tell_of_no_group(Context& context, bool speaks, const Failure& failed);
 
 }  // namespace sumac::client

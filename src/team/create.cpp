@@ -1,6 +1,7 @@
 // Makes a team. All exchange with other ranks is here: two allgathers (each rank's greeting, then whether it could
-// attach), and a third one where the leaders open a connection between hosts. Every decision depends only on the
-// results of the allgathers, so all ranks decide alike.
+// attach, and connect with other hosts). What connects leaders between hosts lets its own words travel with both, because
+// there each exchange takes as long as many calls. Every decision depends only on the results of the allgathers, so all
+// ranks decide alike.
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,7 +35,9 @@ static_assert(std::is_trivially_copyable_v<Greeting>);
 
 struct Vote {
   std::int32_t error;
-  char words[124];
+  std::int32_t is_across;  ///< It could not connect; another segment would be of no use.
+  std::int64_t agreed[SUMAC_AGREED];
+  char words[128];
 };
 
 static_assert(std::is_trivially_copyable_v<Vote>);
@@ -78,13 +81,17 @@ class Maker {
   int share_memory();
   int try_backing(shm::Backing backing, std::string& complaint);
   int compare_greetings();
-  int vote(Errc code, std::string_view words, std::string& complaint);
+  Vote attach(bool creates, const shm::Shape& shape);
+  int vote(Vote own, std::string& complaint);
   void tell_room();
   void weigh_memory();
   void weigh_processors();
   void make_groups();
   std::string decide_copy(shm::Group& group, const std::vector<int>& members, shm::TuningInput& input);
+  void find_leaders();
+  int greet(const Greeting& own);
   int open_across();
+  int agree_across();
   void set_direct();
   bool may_be_compared(coll::Kind kind) const;
 
@@ -93,6 +100,10 @@ class Maker {
   std::string& why_;
   std::unique_ptr<sumac_team> team_;
   std::vector<Greeting> greetings_;
+  std::vector<int> leaders_;  ///< The ranks that open_across() is to connect; empty if it is not called.
+  std::vector<std::byte> offers_;
+  std::int64_t agreed_[SUMAC_AGREED] = {};  ///< This rank's numbers, then the least of all ranks.
+  sumac_across_t across_{};
   bool has_segment_ = false;  ///< This host has a group at all.
 };
 
@@ -103,9 +114,10 @@ int Maker::make() {
   team_->user_context = spec_.progress_context;
   if (spec_.size < 2) return pass("a communicator of one rank has nobody to talk to");
   if (const int rc = lay_out(); rc != SUMAC_TEAM_OK) return rc;
+  find_leaders();
   if (const int rc = share_memory(); rc != SUMAC_TEAM_OK) return rc;
+  if (const int rc = agree_across(); rc != SUMAC_TEAM_OK) return rc;
   make_groups();
-  if (const int rc = open_across(); rc != SUMAC_TEAM_OK) return rc;
   set_direct();
   return SUMAC_TEAM_OK;
 }
@@ -183,8 +195,7 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
       copy_text(made.error().context, own.words, sizeof own.words);
     }
   }
-  greetings_.resize(static_cast<std::size_t>(spec_.size));
-  if (spec_.oob.allgather(spec_.oob.context, &own, greetings_.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
+  if (const int rc = greet(own); rc != SUMAC_TEAM_OK) return rc;
   if (const int rc = compare_greetings(); rc != SUMAC_TEAM_OK) return rc;
   for (int r = 0; r < spec_.size; ++r) {
     const Greeting& greeting = greetings_[static_cast<std::size_t>(r)];
@@ -193,26 +204,58 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
     return SUMAC_TEAM_PASS;
   }
 
-  Errc code = Errc::ok;
-  std::string words;
-  if (has_segment_ && !creates) {
-    const Greeting& creator = greetings_[static_cast<std::size_t>(layout.host_members.front())];
-    auto attached = shm::Segment::attach(creator.handle, shape, layout.local_index(layout.rank));
-    if (attached) {
-      team_->segment = std::make_unique<shm::Segment>(std::move(*attached));
-    } else {
-      code = attached.error().code;
-      words = attached.error().context;
-    }
+  Vote own_vote = attach(creates, shape);
+  if (open_across() != 0 && own_vote.error == 0) {
+    own_vote.error = static_cast<std::int32_t>(Errc::refused);
+    own_vote.is_across = 1;
+    copy_text("could not connect the leaders of the hosts", own_vote.words, sizeof own_vote.words);
   }
+  std::copy(std::begin(agreed_), std::end(agreed_), std::begin(own_vote.agreed));
   // Before the vote, because no rank uses the segment until all have voted.
   if (team_->segment && layout.has_domains())
     for (const Part& part : layout.parts())
       for (const int group : {part.group, part.down})
         shm::touch_own_lines(*team_->segment, static_cast<std::size_t>(group), part.index);
-  const int rc = vote(code, words, complaint);
+  const int rc = vote(own_vote, complaint);
   if (rc == SUMAC_TEAM_OK && team_->segment) team_->segment->all_attached();
   return rc;
+}
+
+/// The first exchange: the greetings, and behind each what the rank has to say to the others of its way between hosts.
+int Maker::greet(const Greeting& own) {
+  const std::size_t offer_bytes = leaders_.empty() ? 0 : spec_.offer_bytes, each = sizeof own + offer_bytes;
+  const auto ranks = static_cast<std::size_t>(spec_.size);
+  std::vector<std::byte> mine(each), all(each * ranks);
+  std::memcpy(mine.data(), &own, sizeof own);
+  // In a second attempt the way between hosts is open already.
+  if (offer_bytes > 0 && !team_->functions)
+    spec_.offer_across(spec_.open_context, leaders_.data(), static_cast<int>(leaders_.size()),
+                       team_->layout.leads() ? team_->layout.island() : -1, mine.data() + sizeof own);
+  if (spec_.oob.allgather(spec_.oob.context, mine.data(), all.data(), each) != 0) return SUMAC_TEAM_OOB;
+  greetings_.resize(ranks);
+  offers_.resize(ranks * offer_bytes);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    std::memcpy(static_cast<void*>(&greetings_[r]), all.data() + r * each, sizeof own);
+    if (offer_bytes > 0) std::memcpy(offers_.data() + r * offer_bytes, all.data() + r * each + sizeof own, offer_bytes);
+  }
+  return SUMAC_TEAM_OK;
+}
+
+/// Returns this rank's vote on the segment.
+Vote Maker::attach(bool creates, const shm::Shape& shape) {
+  Vote own;
+  std::memset(&own, 0, sizeof own);
+  if (!has_segment_ || creates) return own;
+  const Layout& layout = team_->layout;
+  const Greeting& creator = greetings_[static_cast<std::size_t>(layout.host_members.front())];
+  auto attached = shm::Segment::attach(creator.handle, shape, layout.local_index(layout.rank));
+  if (attached) {
+    team_->segment = std::make_unique<shm::Segment>(std::move(*attached));
+  } else {
+    own.error = static_cast<std::int32_t>(attached.error().code);
+    copy_text(attached.error().context, own.words, sizeof own.words);
+  }
+  return own;
 }
 
 int Maker::compare_greetings() {
@@ -231,18 +274,17 @@ int Maker::compare_greetings() {
   return SUMAC_TEAM_OK;
 }
 
-/// Returns OK if no rank has an error; else PASS and the first rank's text.
-int Maker::vote(Errc code, std::string_view words, std::string& complaint) {
-  Vote own;
-  std::memset(&own, 0, sizeof own);
-  own.error = static_cast<std::int32_t>(code);
-  copy_text(words, own.words, sizeof own.words);
+/// The second exchange. Returns OK if no rank has an error; else PASS and the first rank's text: in why_ where it is of no
+/// use to try again. Also finds the least of each number on which the ranks agree.
+int Maker::vote(Vote own, std::string& complaint) {
   std::vector<Vote> votes(static_cast<std::size_t>(spec_.size));
   if (spec_.oob.allgather(spec_.oob.context, &own, votes.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
+  for (const Vote& one : votes)
+    for (std::size_t i = 0; i < SUMAC_AGREED; ++i) agreed_[i] = std::min(agreed_[i], one.agreed[i]);
   for (int r = 0; r < spec_.size; ++r) {
     const Vote& one = votes[static_cast<std::size_t>(r)];
     if (one.error == 0) continue;
-    complaint = fmt::format("rank {}: {}", r, one.words);
+    (one.is_across != 0 ? why_ : complaint) = fmt::format("rank {}: {}", r, one.words);
     return SUMAC_TEAM_PASS;
   }
   return SUMAC_TEAM_OK;
@@ -361,24 +403,30 @@ std::string Maker::decide_copy(shm::Group& group, const std::vector<int>& member
   return words;
 }
 
+void Maker::find_leaders() {
+  if (team_->layout.islands.size() < 2 || spec_.open_across == nullptr) return;
+  for (const auto& island : team_->layout.islands) leaders_.push_back(island.front());
+}
+
+/// Opens the way between hosts, once. Returns 0, or what its function returned.
 int Maker::open_across() {
-  const Layout& layout = team_->layout;
-  if (layout.islands.size() < 2 || spec_.open_across == nullptr) return SUMAC_TEAM_OK;
-  std::vector<int> leaders;
-  for (const auto& island : layout.islands) leaders.push_back(island.front());
-  sumac_across_t functions{};
-  const int rc = spec_.open_across(spec_.open_context, leaders.data(), static_cast<int>(leaders.size()),
-                                   layout.leads() ? layout.island() : -1, &functions);
-  if (rc == 0) {
-    team_->functions = std::make_unique<OwnAcross>(functions);
-    team_->own_across = functions.network != nullptr ? network_of(functions.network) : team_->functions.get();
-    team_->tree = tree_of(functions.tree);
-    if (functions.no_tree != nullptr) team_->no_tree = functions.no_tree;
-  }
-  std::string complaint;
-  const int voted = vote(rc == 0 ? Errc::ok : Errc::refused, "could not connect the leaders of the hosts", complaint);
-  if (voted == SUMAC_TEAM_PASS) why_ = complaint;
-  return voted;
+  if (leaders_.empty() || team_->functions) return 0;
+  const int rc =
+      spec_.open_across(spec_.open_context, leaders_.data(), static_cast<int>(leaders_.size()),
+                        team_->layout.leads() ? team_->layout.island() : -1, offers_.data(), agreed_, &across_);
+  if (rc != 0) return rc;
+  team_->functions = std::make_unique<OwnAcross>(across_);
+  team_->own_across = across_.network != nullptr ? network_of(across_.network) : team_->functions.get();
+  return 0;
+}
+
+int Maker::agree_across() {
+  if (leaders_.empty()) return SUMAC_TEAM_OK;
+  if (spec_.agree_across != nullptr && spec_.agree_across(spec_.open_context, agreed_, &across_) != 0)
+    return pass("the leaders of the hosts could not agree on a way");
+  team_->tree = tree_of(across_.tree);
+  if (across_.no_tree != nullptr) team_->no_tree = across_.no_tree;
+  return SUMAC_TEAM_OK;
 }
 
 /// Finds the collectives that are one call on one group, for any size or from a size on, and those that are compared with
@@ -411,7 +459,8 @@ bool Maker::may_be_compared(coll::Kind kind) const {
 
 int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char* why, size_t why_bytes) {
   if (spec->struct_bytes != sizeof *spec || spec->size < 1 || spec->rank < 0 || spec->rank >= spec->size ||
-      spec->places == nullptr || spec->options == nullptr || spec->oob.allgather == nullptr)
+      spec->places == nullptr || spec->options == nullptr || spec->oob.allgather == nullptr ||
+      spec->offer_bytes > SUMAC_OFFER_BYTES_MAX || (spec->offer_bytes > 0) != (spec->offer_across != nullptr))
     return SUMAC_TEAM_INVALID;
   std::string words;
   sumac::team::Maker maker(*spec, words);

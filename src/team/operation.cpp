@@ -85,8 +85,7 @@ Step step_one(sumac_team& team, sumac_op& op, bool comes_down, unsigned& awaits)
   const Step step = op.run.advance(comes_down);
   if (step != Step::waiting) return step;
   // Relaxed: the number orders nothing else, and only the holder of `turn` writes it.
-  if (op.run.has_moved())
-    team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (op.run.has_moved()) team.moves.store(team.moves.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   awaits = op.run.awaits();
   return step;
 }
@@ -107,7 +106,7 @@ unsigned step_companions(sumac_team& team, const sumac_op& head) {
     sumac_op* const op = companion(team, *older);
     if (op == nullptr) break;
     unsigned awaits = 0;
-    // What is done, or has failed, ends in its order: the oldest one's next step finds a broken team.
+    // It ends in its order, also if it has failed: the oldest one's next step finds a broken team.
     (void)step_one(team, *op, false, awaits);
     awaited |= op->run.has_come_back() ? 0 : awaits;
     if (team.is_broken.load(std::memory_order_relaxed)) break;

@@ -30,8 +30,8 @@ std::size_t as_size(std::int64_t number) { return static_cast<std::size_t>(numbe
 
 bool Run::travels_with_others(const sumac_team& team, const coll::Operation& operation, const Choice& choice) {
   using enum coll::Kind;
-  const bool is_plain = operation.kind == barrier || operation.kind == allreduce || operation.kind == reduce ||
-                        operation.kind == bcast;
+  const bool is_plain =
+      operation.kind == barrier || operation.kind == allreduce || operation.kind == reduce || operation.kind == bcast;
   return is_plain && team.layout.islands.size() > 1 && choice.way != Way::pass && choice.sums != Sums::by_values;
 }
 

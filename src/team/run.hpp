@@ -110,8 +110,8 @@ class Run {
   std::byte* out_;
   std::byte* stage_;
   std::vector<std::byte> scratch_;  ///< From the team's spare ones; empty in an operation that needs none.
-  char nothing_[8];       ///< The data that a barrier moves.
-  coll::Operation part_;  ///< The operation of the current phase inside the island.
+  char nothing_[8];                 ///< The data that a barrier moves.
+  coll::Operation part_;            ///< The operation of the current phase inside the island.
   shm::Task task_;
   std::array<Flight, kDepthMax> flights_;
   Parcels* parcels_;  ///< For the collectives that have one, else null.

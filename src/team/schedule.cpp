@@ -170,7 +170,8 @@ Schedule schedule_allgather(const Layout& layout) {
   if (layout.island_part)
     plan.before.add(phase(layout.island_part, coll::Kind::allgatherv, 0, Where::user_in, Where::stage));
   if (has_across(layout)) go_across(plan, coll::Kind::allgatherv, 0, Where::stage, Where::stage);
-  if (layout.island_part) plan.after.add(phase_down(layout.island_part, coll::Kind::bcast, 0, Where::none, Where::stage));
+  if (layout.island_part)
+    plan.after.add(phase_down(layout.island_part, coll::Kind::bcast, 0, Where::none, Where::stage));
   return plan;
 }
 

@@ -256,6 +256,10 @@ typedef struct sumac_across {
   void (*close)(void* context);
 } sumac_across_t;
 
+/** The most bytes of a rank's offer, and the numbers on which open_across() lets all ranks agree. */
+#define SUMAC_OFFER_BYTES_MAX 256
+#define SUMAC_AGREED (1 + SUMAC_COLLS)
+
 typedef struct sumac_team_spec {
   size_t struct_bytes; /* sizeof(sumac_team_spec_t) */
   int rank;
@@ -272,17 +276,28 @@ typedef struct sumac_team_spec {
   int ranks_apart; /* every rank counts as a host of its own, so that a tree between hosts serves the ranks of one too */
   int host_ranks; /* processes of the whole job on this host, to choose between spinning and yielding; 0: this team's */
   const char* name; /* the communicator's name, for explain and errors; may be NULL */
-  /** Create calls it at every rank if ranks are on more than one host (or in several domains without basesmuma): it
-   *  makes the communicator or group of the leaders and fills `across`. `leaders` are ranks of the team, ascending;
-   *  `my_index` is -1 at a rank that leads nothing. Collective over the team: it may use MPI. Returns 0, or an error
-   *  at any rank: then there is no team. NULL: collectives of such teams pass through. */
-  int (*open_across)(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
+  /** Create calls these three at every rank if ranks are on more than one host (or in several domains without basesmuma).
+   *  `leaders` are ranks of the team, ascending; `my_index` is -1 at a rank that leads nothing. The first one writes what this
+   *  rank has to say to all others beforehand, which travels with create's own first exchange: `offer` has offer_bytes, at most
+   *  SUMAC_OFFER_BYTES_MAX. NULL: nothing. */
+  void (*offer_across)(void* context, const int* leaders, int leader_count, int my_index, void* offer);
+  size_t offer_bytes;
+  /** Makes the communicator or group of the leaders and fills `across`. Collective over the team: it may use MPI.
+   *  @param offers  [size][offer_bytes], by rank.
+   *  @param agreed  [SUMAC_AGREED] To be set: create's second exchange finds the minimum of each over all ranks.
+   *  @return 0, or an error at any rank: then there is no team. NULL: collectives of such teams pass through. */
+  int (*open_across)(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
+                     int64_t* agreed, sumac_across_t* across);
+  /** Every rank has opened. `agreed` has the minima, the same at all ranks. May set tree and no_tree of `across`. NULL: it has
+   *  nothing to do. Returns 0, or an error, which is the same at all ranks: then there is no team. */
+  int (*agree_across)(void* context, const int64_t* agreed, sumac_across_t* across);
   void* open_context;
   int has_no_next; /* 1: the caller has no collectives of its own (Python), so none are timed beside the team's */
 } sumac_team_spec_t;
 
-/** Makes a team: cuts the ranks into levels, makes one shared segment per host, and lets all ranks agree on whether
- *  the team exists. Collective; costs two allgathers of `oob` (more if a segment needs a second attempt).
+/** Makes a team: cuts the ranks into levels, makes one shared segment per host, connects the leaders, and lets all ranks agree on
+ *  whether the team exists. Collective; costs two allgathers of `oob` (more if a segment needs a second attempt), and
+ *  what the spec's functions do.
  *
  *  @param team_p  Set on SUMAC_TEAM_OK.
  *  @param why     Otherwise one line with the reason. On SUMAC_TEAM_OK mostly "", else a line for each fact that

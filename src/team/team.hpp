@@ -34,7 +34,7 @@ struct sumac_op {
   bool is_freed = false;                   ///< The caller has freed it, so it is recycled when it is done.
   bool has_begun = false;
   bool travels_with_others = false;  ///< Run::travels_with_others().
-  sumac_op* next = nullptr;  ///< In the queue, or in the list of spare ones.
+  sumac_op* next = nullptr;          ///< In the queue, or in the list of spare ones.
   sumac_op *list_next = nullptr, *list_previous = nullptr;
   sumac::team::Run run;
 };
@@ -93,7 +93,7 @@ struct sumac_team {
 
   std::unique_ptr<sumac::team::Comparison> comparison;  ///< Made by the first call that needs it.
 
-  std::vector<std::vector<std::byte>> spare_scratch;  ///< Of operations that are done, for the next ones.
+  std::vector<std::vector<std::byte>> spare_scratch;  ///< The room of operations that are done, for the next ones.
 
   // ---- Room that only an operation uses which is under way alone.
   std::vector<std::byte> stage;

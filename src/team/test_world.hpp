@@ -78,17 +78,17 @@ class SlowAcross {
   std::size_t tree_max = SIZE_MAX;     ///< but only up to this size, and only folds with a kernel.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
-  std::uint64_t looks_least = 0;  ///< Each operation is polled so often before it moves.
+  std::uint64_t looks_least = 0;    ///< Each operation is polled so often before it moves.
   std::uint64_t started_least = 0;  ///< None is done before this leader has started so many.
-  int ranks = 0;                  ///< The size of the world.
-  int directs = 0;                ///< Times that blocks went from rank to rank.
-  int sleeps = 0;                 ///< Times that a rank slept on it.
-  std::vector<int> looks;         ///< For each operation started: the polls before the first sleep on it.
-  bool sleeps_really = false;     ///< Otherwise a sleep only yields the core.
-  std::vector<int> slept_us;      ///< The durations asked for.
-  int in_vain = 0;                ///< So many sleeps find nothing before one does.
-  int tests = 0;                  ///< The number of all polls.
-  std::atomic<int> calls{0};      ///< The number of calls of the MPI's collectives among leaders.
+  int ranks = 0;                    ///< The size of the world.
+  int directs = 0;                  ///< Times that blocks went from rank to rank.
+  int sleeps = 0;                   ///< Times that a rank slept on it.
+  std::vector<int> looks;           ///< For each operation started: the polls before the first sleep on it.
+  bool sleeps_really = false;       ///< Otherwise a sleep only yields the core.
+  std::vector<int> slept_us;        ///< The durations asked for.
+  int in_vain = 0;                  ///< So many sleeps find nothing before one does.
+  int tests = 0;                    ///< The number of all polls.
+  std::atomic<int> calls{0};        ///< The number of calls of the MPI's collectives among leaders.
   std::atomic<int> by_others{0};  ///< The number of those that came from another thread than the maker of this object.
 
   sumac_across_t functions(int leaders, int me) {
@@ -330,11 +330,29 @@ class World {
     spec.progress = [](void* self) { ++static_cast<World*>(self)->hooks; };
     spec.progress_context = this;
     spec.name = "test";
-    spec.open_across = [](void* self, const int*, int leaders, int me, sumac_across_t* table) {
+    // Each rank tells its number, and all agree on the least of 100 + rank.
+    spec.offer_across = [](void* self, const int*, int, int, void* offer) {
+      std::memcpy(offer, &static_cast<World*>(self)->rank, sizeof(int));
+    };
+    spec.offer_bytes = sizeof(int);
+    spec.open_across = [](void* self, const int*, int leaders, int me, const void* offers, std::int64_t* agreed,
+                          sumac_across_t* table) {
       auto& world = *static_cast<World*>(self);
+      for (int r = 0; r < world.size; ++r) {
+        int said = -1;
+        std::memcpy(&said, static_cast<const std::byte*>(offers) + sizeof said * static_cast<std::size_t>(r),
+                    sizeof said);
+        if (said != r) std::abort();
+      }
       if (world.refuse_across) return -1;
+      for (int i = 0; i < SUMAC_AGREED; ++i) agreed[i] = 100 + world.rank;
       world.across.ranks = world.size;
       *table = world.across.functions(leaders, me);
+      return 0;
+    };
+    spec.agree_across = [](void*, const std::int64_t* agreed, sumac_across_t*) {
+      for (int i = 0; i < SUMAC_AGREED; ++i)
+        if (agreed[i] != 100) return -1;
       return 0;
     };
     spec.open_context = this;

@@ -46,7 +46,8 @@ class Row {
       const int status = sumac_op_test(ops_[i]);
       sumac_op_free(ops_[i]);
       if (!found.empty()) continue;
-      if (status != (i < count ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN)) found = fmt::format("operation {}: answer {}", i, status);
+      if (status != (i < count ? SUMAC_TEAM_OK : SUMAC_TEAM_BROKEN))
+        found = fmt::format("operation {}: answer {}", i, status);
       if (found.empty() && i < count)
         if (auto wrong = exercises_[i]->check(); !wrong.empty()) found = fmt::format("operation {}: {}", i, wrong);
     }
@@ -67,7 +68,8 @@ std::vector<shm::Ask> asks_of(int count, int size, std::uint64_t seed) {
   for (int i = 0; i < count; ++i) {
     const Kind kinds[] = {Kind::barrier, Kind::allreduce, Kind::reduce, Kind::bcast};
     const std::size_t sizes[] = {8, 64, 1000, 4500};
-    shm::Ask ask{.kind = kinds[random.below(4)], .root = static_cast<int>(random.below(static_cast<std::uint64_t>(size)))};
+    shm::Ask ask{.kind = kinds[random.below(4)],
+                 .root = static_cast<int>(random.below(static_cast<std::uint64_t>(size)))};
     ask.bytes = ask.kind == Kind::barrier ? 0 : sizes[random.below(4)];
     ask.seed = seed + static_cast<std::uint64_t>(i);
     asks.push_back(ask);
@@ -86,8 +88,8 @@ struct Case {
   bool by_tree;
   const char* steps;
 };
-constexpr Case kCases[] = {{"aabb", true, "never"},  {"aabb", false, "never"},     {"aaabcb", true, "never"},
-                           {"abc", true, "never"},   {"aaaabbbb", true, "always"}, {"aaaabbbb", false, "always"},
+constexpr Case kCases[] = {{"aabb", true, "never"}, {"aabb", false, "never"},     {"aaabcb", true, "never"},
+                           {"abc", true, "never"},  {"aaaabbbb", true, "always"}, {"aaaabbbb", false, "always"},
                            {"abab", false, "never"}};
 
 std::vector<sumac_place_t> places_on(std::string_view hosts) {
@@ -103,8 +105,8 @@ std::vector<sumac_place_t> places_on(std::string_view hosts) {
 TEST(Together, ThosePostedTogetherAreBetweenTheHostsAtOnce) {
   for (const Case& row : kCases) {
     const auto places = places_on(row.hosts);
-    const auto options = options_with(
-        {{"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_DEPTH", "8"}, {"SUMAC_TEAM_LEVELS", row.steps}});
+    const auto options =
+        options_with({{"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_DEPTH", "8"}, {"SUMAC_TEAM_LEVELS", row.steps}});
     for (const int count : {2, 8, 16}) {
       SCOPED_TRACE(fmt::format("{} operations on {}, tree {}, levels {}", count, row.hosts, row.by_tree, row.steps));
       EXPECT_EQ("", as_threads(static_cast<int>(places.size()), 5, [&](World& world) -> std::string {

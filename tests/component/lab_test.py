@@ -19,6 +19,7 @@ ON = {
     "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "1024",
     "SHARP_COLL_JOB_QUOTA_OSTS": "128",
     "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "8",
+    "SUMAC_TEAM_AFTER": "0",
 }
 
 
@@ -124,10 +125,10 @@ class WithTree(case.OnLab):
                 self.assertEqual(done.tally["tree"], done.tally["all"], done.text)
 
     def test_without_the_thread_a_rank_that_is_away_delays_all_others(self):
-        """So the test above can fail."""
+        """So the test above can fail. A small allreduce and the barrier behind it go up as they are posted, and need the rank no more."""
         done = run_away("tree", "1", settings={"SUMAC_PROGRESS_THREAD": "0"})
         self.assertEqual(done.code, 0, done.text)
-        self.assertEqual(done.out.count("nobody has the result"), 4, done.text)
+        self.assertEqual(done.out.count("nobody has the result"), 2, done.text)
 
     def test_a_thread_stops_in_front_of_an_operation_by_mpi(self):
         done = run_away("mixed", ranks=8, mpirun=("--oversubscribe", "--map-by", "node"))

@@ -40,7 +40,7 @@ class Lines(case.OnLab):
     def check(self, level, ends_well):
         # Without multicast the group's address is zeros; with it a group of several nodes draws one. The expected lines
         # were recorded when jobs asked for 128 bytes by default.
-        settings = {"HCOLL_ENABLE_SHARP": str(level), "SHARP_COLL_LOG_LEVEL": "3", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1",
+        settings = {"HCOLL_ENABLE_SHARP": str(level), "SHARP_COLL_LOG_LEVEL": "3", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "1", "SUMAC_TEAM_AFTER": "0",
                     "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST": "128", "SHARP_COLL_ENABLE_MCAST_TARGET": "0"}
         exported = [word for name in settings for word in ("-x", name)]
         done = self.lab("mpirun", "-n", "4", *case.TCP, *case.YIELD, *case.component_flags(), *exported, str(case.PROGRAMS / "churn"), "1", env=settings)

@@ -169,7 +169,7 @@ class Team : public std::enable_shared_from_this<Team> {
   std::deque<LetterLimit> letters_;
   std::atomic<int> queued_{0}, waiters_{0};
   std::atomic<std::uint64_t> numbers_{0};
-  Time looked_{};               ///< The last look of progress(), under the turn.
+  Time looked_{};                ///< The last look of progress(), under the turn.
   bool waits_for_here_ = false;  ///< Under the turn: an operation waits for ranks of this host to begin it.
   std::atomic<std::int64_t> letters_looked_{0};
 

@@ -1,5 +1,7 @@
 #include "bindings/python/core/way_across.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "bindings/common/join.h"
@@ -26,7 +28,7 @@ std::shared_ptr<Job> leave_tree(Ways& ways) {
 }
 
 /// Collective over the team.
-Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& ways) {
+Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& ways, std::int64_t* agreed) {
   auto found = Job::find(exchange, members, options);
   if (!found) return tl::unexpected(found.error());
   if (!found->job) {
@@ -45,13 +47,8 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
                              .options = options};
   {
     const TreeBound bound(exchange);
-    if (sumac_tree_join(&spec, &ways.tree) != 0) return fail(Errc::lost, "{}", team.error());
+    if (sumac_tree_join(&spec, &ways.tree, agreed) != 0) return fail(Errc::no_memory, "no memory for the tree");
   }
-  if (ways.tree.no_group && job->settings().level >= HCOLL_FORCE_COMM)
-    return fail(Errc::invalid,
-                "HCOLL_ENABLE_SHARP={} must have a group of the tree for each team, and there is none left",
-                job->settings().level);
-  if (ways.tree.no_tree != nullptr) ways.no_tree = ways.tree.no_tree;
   if (ways.tree.group != nullptr) {
     std::vector<std::string> names;
     for (const int rank : leaders) names.push_back(members.name(rank));
@@ -62,7 +59,7 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
   return {};
 }
 
-Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index) {
+Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index, std::int64_t* agreed) {
   std::unique_ptr<Ways> ways(new Ways{members});
   auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, letters);
   if (!made) {
@@ -71,15 +68,16 @@ Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, i
     return tl::unexpected(others ? made.error() : others.error());
   }
   ways->hosts = *std::move(made);
-  if (auto joined = join(leaders, my_index, *ways); !joined)
+  if (auto joined = join(leaders, my_index, *ways, agreed); !joined)
     // The others must read this before the groups here end, which wait until all members leave.
     return tl::unexpected(exchange.give_up(joined.error()));
   return ways;
 }
 
-int WayAcross::open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across) {
+int WayAcross::open(void* context, const int* leaders, int leader_count, int my_index, const void*,
+                    std::int64_t* agreed, sumac_across_t* across) {
   auto& self = *static_cast<WayAcross*>(context);
-  auto found = self.find({leaders, leaders + leader_count}, my_index);
+  auto found = self.find({leaders, leaders + leader_count}, my_index, agreed);
   if (!found) {
     // Before this returns, since the team's next exchange is another one than what the other ranks wait for.
     const Error why = self.exchange.give_up(found.error());
@@ -90,11 +88,32 @@ int WayAcross::open(void* context, const int* leaders, int leader_count, int my_
   auto ways = *std::move(found);
   coll::Across* const network = self.hosts = ways->hosts.get();
   across->network = reinterpret_cast<sumac_network_t*>(network);
-  across->tree = ways->tree.tree;
-  self.has_tree = across->tree != nullptr;
-  across->no_tree = ways->no_tree.c_str();
   across->close = [](void* owned) { delete static_cast<Ways*>(owned); };
   across->context = self.own_ways = ways.release();
+  return 0;
+}
+
+int WayAcross::agree(void* context, const std::int64_t* agreed, sumac_across_t* across) {
+  auto& self = *static_cast<WayAcross*>(context);
+  Ways& ways = *self.own_ways;
+  if (ways.job) {
+    Oob team(self.exchange, self.name);
+    const auto& settings = ways.job->settings();
+    const sumac_join_spec spec{
+        .hosts = self.members.hosts, .team = &team.record(), .settings = &settings, .options = self.options};
+    sumac_tree_agreed(&spec, agreed, &ways.tree);
+    if (ways.tree.no_group && settings.level >= HCOLL_FORCE_COMM) {
+      self.error =
+          Error{Errc::invalid,
+                fmt::format("HCOLL_ENABLE_SHARP={} must have a group of the tree for each team, and there is none left",
+                            settings.level)};
+      return -1;
+    }
+    if (ways.tree.no_tree != nullptr) ways.no_tree = ways.tree.no_tree;
+  }
+  across->tree = ways.tree.tree;
+  across->no_tree = ways.no_tree.c_str();
+  self.has_tree = across->tree != nullptr;
   return 0;
 }
 

@@ -14,7 +14,7 @@ namespace sumac::python {
 /// own end, which a caller that keeps it may put off. Returns the job, if there was one; it may end with this reference.
 std::shared_ptr<Job> leave_tree(struct Ways& ways);
 
-/// Given to sumac_team_create() as `open_context`, which calls open().
+/// Given to sumac_team_create() as `open_context`, which calls open() and agree().
 struct WayAcross {
   Exchange& exchange;
   const Members& members;
@@ -28,13 +28,16 @@ struct WayAcross {
 
   void set(sumac_team_spec_t& spec) {
     spec.open_across = &WayAcross::open;
+    spec.agree_across = &WayAcross::agree;
     spec.open_context = this;
   }
-  static int open(void* context, const int* leaders, int leader_count, int my_index, sumac_across_t* across);
+  static int open(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
+                  std::int64_t* agreed, sumac_across_t* across);
+  static int agree(void* context, const std::int64_t* agreed, sumac_across_t* across);
 
  private:
-  Result<std::unique_ptr<struct Ways>> find(const std::vector<int>& leaders, int my_index);
-  Result<> join(const std::vector<int>& leaders, int my_index, struct Ways& ways);
+  Result<std::unique_ptr<struct Ways>> find(const std::vector<int>& leaders, int my_index, std::int64_t* agreed);
+  Result<> join(const std::vector<int>& leaders, int my_index, struct Ways& ways, std::int64_t* agreed);
 };
 
 }  // namespace sumac::python

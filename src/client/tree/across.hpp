@@ -19,12 +19,15 @@ TreeLimits tree_limits(const Comm& comm);
 
 class TreeAcross final : public coll::Across {
  public:
-  /// `comm` is null at a rank that does not lead. All ranks of the team have agreed on `limits`.
-  TreeAcross(Comm* comm, const TreeLimits& limits) : comm_(comm), limits_(limits) {}
+  /// `comm` is null at a rank that does not lead. It takes nothing before limit().
+  explicit TreeAcross(Comm* comm) : comm_(comm) { limits_.fill(-1); }
   /// Drops operations that are still in flight.
   ~TreeAcross() override;
   TreeAcross(const TreeAcross&) = delete;
   TreeAcross& operator=(const TreeAcross&) = delete;
+
+  /// All ranks of the team have agreed on `limits`.
+  void limit(const TreeLimits& limits) noexcept { limits_ = limits; }
 
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
@@ -42,7 +45,7 @@ class TreeAcross final : public coll::Across {
   void over(Request& request);
 
   Comm* const comm_;
-  const TreeLimits limits_;
+  TreeLimits limits_;
   std::vector<const Request*> in_flight_;
   std::string error_;
 };

@@ -1,13 +1,18 @@
 #include <algorithm>
+#include <cstring>
 #include <new>
+#include <vector>
 
+#include "client/handle_tables.hpp"
 #include "client/options.hpp"
 #include "client/patience.hpp"
 #include "client/tree/across.hpp"
+#include "client/tree/offer.hpp"
 #include "client/tree/tree.h"
 #include "net/unix_seqpacket.hpp"
 
 using sumac::client::Comm;
+using sumac::client::Offer;
 using sumac::client::TreeAcross;
 using sumac::client::TreeLimits;
 
@@ -40,13 +45,53 @@ void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t ki
   std::copy_n(found.begin(), std::min(kinds, found.size()), limits);
 }
 
-sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t* limits, size_t kinds) {
+void sumac_tree_offer(struct sharp_coll_context* handle, uint32_t members, int opens, void* offer) {
+  std::memset(offer, 0, SUMAC_TREE_OFFER_BYTES);
+  sumac::client::Context* context = sumac::client::context_of(handle);
+  if (context == nullptr) return;
+  const Offer made = sumac::client::make_offer(*context, members, opens != 0);
+  std::memcpy(offer, &made, sizeof made);
+}
+
+int sumac_tree_group(struct sharp_coll_context* handle, uint32_t rank, uint32_t members, const void* const* offers,
+                     struct sharp_coll_comm** group_p) {
+  *group_p = nullptr;
+  std::vector<Offer> read(members);
+  for (uint32_t i = 0; i < members; ++i) std::memcpy(&read[i], offers[i], sizeof read[i]);
+  sumac::client::Context* context = sumac::client::context_of(handle);
+  if (!sumac::client::suffice(read)) {
+    if (context != nullptr && read.front().groups > 0) {
+      auto guard = context->lock();
+      context->open_no_more_early();
+    }
+    return 1;
+  }
+  if (context == nullptr) return SHARP_COLL_EINVAL;
+  auto made = sumac::client::join_by(*context, rank, read);
+  if (!made) {
+    // A member says itself what it alone knows; all of them hear that nothing is left.
+    sumac::client::tell_of_no_group(*context, rank == 0 || !made.error().no_room, made.error());
+    return made.error().status;
+  }
+  *group_p = sumac::client::give_handle(std::move(*made));
+  return *group_p == nullptr ? SHARP_COLL_ENO_RESOURCE : SHARP_COLL_SUCCESS;
+}
+
+void sumac_tree_give_up(struct sharp_coll_comm* group) {
+  if (auto comm = sumac::client::take_back(group)) Comm::give_up(std::move(comm));
+}
+
+sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group) {
   Comm* comm = sumac::client::comm_of(group);
   if (comm == nullptr && group != nullptr) return nullptr;
+  sumac::coll::Across* made = new (std::nothrow) TreeAcross(comm);
+  return reinterpret_cast<sumac_tree_t*>(made);
+}
+
+void sumac_tree_limit(sumac_tree_t* tree, const int64_t* limits, size_t kinds) {
   TreeLimits agreed{};
   std::copy_n(limits, std::min(kinds, agreed.size()), agreed.begin());
-  sumac::coll::Across* made = new (std::nothrow) TreeAcross(comm, agreed);
-  return reinterpret_cast<sumac_tree_t*>(made);
+  static_cast<TreeAcross*>(reinterpret_cast<sumac::coll::Across*>(tree))->limit(agreed);
 }
 
 namespace {

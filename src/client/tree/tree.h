@@ -11,6 +11,7 @@ extern "C" {
 #endif
 
 struct sharp_coll_comm;
+struct sharp_coll_context;
 typedef struct sumac_tree sumac_tree_t;
 
 /** Settings of the jobs that begin from now on. Not while a job begins.
@@ -38,10 +39,32 @@ int sumac_tree_has_sharpd(void);
  *  @param kinds   SUMAC_COLLS. */
 void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t kinds);
 
+/** The bytes of an offer, which the future members of a group exchange (offer.hpp). */
+#define SUMAC_TREE_OFFER_BYTES 64
+
+/** Makes this process's offer. Waits for the trees' roots if `opens`.
+ *  @param members  The number of members.
+ *  @param opens    1 at the member of rank 0.
+ *  @param offer    [SUMAC_TREE_OFFER_BYTES] */
+void sumac_tree_offer(struct sharp_coll_context* context, uint32_t members, int opens, void* offer);
+
+/** Joins the group that the offers make possible; collective over the members. All must agree afterwards whether each has
+ *  joined: where one has not, the others call sumac_tree_give_up().
+ *  @param offers   [members] Pointers to their offers, in the order of ranks.
+ *  @param group_p  Set on 0.
+ *  @return 0; negative: this member could not join, a status of libsharp_coll; 1, at every member: these offers do not
+ *          suffice, and sharp_coll_comm_init() finds out what can be had. */
+int sumac_tree_group(struct sharp_coll_context* context, uint32_t rank, uint32_t members, const void* const* offers,
+                     struct sharp_coll_comm** group_p);
+/** Ends a group that another member has not joined. It waits for nobody. */
+void sumac_tree_give_up(struct sharp_coll_comm* group);
+
 /** @param group   A living group of all leaders; NULL at a rank that does not lead. It must outlive the object.
- *  @param limits  [kinds], the agreed limits.
- *  @return NULL: out of memory, or the group is not ours. */
-sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group, const int64_t* limits, size_t kinds);
+ *  @return An object that takes nothing before sumac_tree_limit(). NULL: out of memory, or the group is not ours. */
+sumac_tree_t* sumac_tree_open(struct sharp_coll_comm* group);
+
+/** @param limits  [kinds], those that all ranks have agreed on. */
+void sumac_tree_limit(sumac_tree_t* tree, const int64_t* limits, size_t kinds);
 
 /** The names of the group's members in messages, if people know them by other ranks than the group's.
  *  @param names  [count], in the order of the group's ranks; copied. */
