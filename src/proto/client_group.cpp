@@ -223,14 +223,26 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
   const bool takes_it = std::holds_alternative<membership::Standing>(life_) ||
                         (std::holds_alternative<membership::Departing>(life_) && !verdict_);
   if (takes_it) {
-    // The verdict's number cannot be one whose result has come, nor one that no member may contribute yet.
+    // The verdict's number cannot be one that no member may contribute yet.
     const Sequence end = seq_next(closed_, std::max(shape_.osts, shape_.stream_window));
-    if (seq_before(header.sequence, owed_) || seq_before(end, header.sequence)) return Errc::invalid;
+    if (!may_fail_from(header.sequence) || seq_before(end, header.sequence)) return Errc::invalid;
     verdict_ = Verdict{header.sequence, body};
   }
   live(membership::VerdictCame{header.sequence}, now);
   settle(now);
   return Errc::ok;
+}
+
+/// A verdict's number cannot be one whose result has come. Only a bcast is answered by nodes below the group's root, which may
+/// hear of a trouble before they hear of the bcast: that one stands here.
+bool ClientGroup::may_fail_from(Sequence first) const noexcept {
+  if (!seq_before(first, owed_)) return true;
+  if (seq_count(first, owed_) > ring_.size() / 2) return false;
+  for (Sequence number = first; number != owed_; number = seq_next(number))
+    if (const AggHeader& asked = entry(number).header;
+        asked.sequence != number || asked.coll != wire::Coll::bcast || !prompt(asked))
+      return false;
+  return true;
 }
 
 /// The verdict takes effect when everything before its number is complete. Where the hop keeps the order that is at

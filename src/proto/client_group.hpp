@@ -155,6 +155,7 @@ class ClientGroup {
   void send_leave();
   Errc joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
   Errc judged(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
+  bool may_fail_from(Sequence first) const noexcept;
   void settle(Time now);
   void drain(Time now);
 

@@ -84,6 +84,7 @@ class NodeGroup {
     reduce::Kernel kernel{};
     BufferSlice data;                 ///< The accumulator, then the result.
     bool listening = false;           ///< Some member below also takes the result by multicast.
+    bool is_told = false;             ///< The result has gone to all children before the parent's answer.
     std::uint32_t source = kNoChild;  ///< The child that sent `data`, when one member alone contributes data.
     // The next two belong to a prompt reduce.
     ChildSet given;                       ///< The children whose data are in.
@@ -167,6 +168,8 @@ class NodeGroup {
   bool gets_result(std::uint32_t child, const Slot& at) const noexcept;
   void end_unanswered(Time now, std::optional<Sequence> kept = {});
   void relay(Slot& at, const wire::AggHeader& header);
+  void tell_below(Slot& at);
+  void tell_children(const Slot& at, const wire::AggHeader& header);
   void send_rest(const Slot& at);
   void begin_ahead(Slot& at, const wire::AggHeader& header, Time now);
   /// Every number before this one is answered here and contributed by every member.

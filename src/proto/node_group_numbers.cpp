@@ -221,9 +221,16 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
         break;
       case Kind::send_up:
         if (coll == Coll::lock && header != nullptr)
-          try_lock(at);                  // without a header the contribution is repeated: the slot is held already
-        return send_number_up(at, now);  // send_up is always the last action
-      case Kind::relay: relay(at, *header); break;
+          try_lock(at);  // without a header the contribution is repeated: the slot is held already
+        {
+          const Outcome outcome = send_number_up(at, now);
+          if (outcome == Outcome::nothing) tell_below(at);
+          return outcome;  // send_up is always the last action
+        }
+      case Kind::relay:
+        relay(at, *header);
+        tell_below(at);
+        break;
       case Kind::send_rest: send_rest(at); break;
       case Kind::answer_all:
       case Kind::forward: {
@@ -290,6 +297,7 @@ void NodeGroup::take(Slot& at, std::uint32_t child, const AggHeader& header, Buf
   at.data = {};
   at.kernel = {};
   at.source = kNoChild;
+  at.is_told = false;
   if (header.payload_bytes == 0) return;
   if (wire::has_one_source(header)) return keep_source(at, child, header, frame);
   at.kernel = reduce::kernel_for(header.op, header.dtype, header.tag_dtype);
@@ -414,15 +422,7 @@ void NodeGroup::answer_all(Slot& at, Time now) {
   h.members = 0;
   h.closed = closed_;
   if (at.listening && expected_ == group_size_) multicast(at, h);
-  bool has_told_all = true;
-  for (std::uint32_t child = 0; child < children_.size(); ++child) {
-    const bool is_told = gets_result(child, at);
-    has_told_all = has_told_all && is_told;
-    if (!is_told || children_[child].closed) continue;
-    children_[child].told = closed_;
-    answer(child, at, h);
-  }
-  if (has_told_all) told_ = closed_;
+  if (!at.is_told) tell_children(at, h);
   ctx_.stats.operation.add(now - at.opened_at);
   if (expected_ == group_size_) {
     ++answered_;
@@ -436,6 +436,18 @@ void NodeGroup::answer_all(Slot& at, Time now) {
     }
   }
   if (!guard(Guard::kept_until_proof, true)) advance(at, node_number::Proven{}, 0, nullptr, nullptr, now);
+}
+
+void NodeGroup::tell_children(const Slot& at, const AggHeader& header) {
+  bool has_told_all = true;
+  for (std::uint32_t child = 0; child < children_.size(); ++child) {
+    const bool is_told = gets_result(child, at);
+    has_told_all = has_told_all && is_told;
+    if (!is_told || children_[child].closed) continue;
+    children_[child].told = closed_;
+    answer(child, at, header);
+  }
+  if (has_told_all) told_ = closed_;
 }
 
 /// Every child has contributed `sequence`, so each has all results up to sequence - window.

@@ -64,6 +64,19 @@ void NodeGroup::relay(Slot& at, const AggHeader& header) {
   if (at.source == kNoChild) at.data.reset();
 }
 
+/// The data of a bcast came from below: then the other members below need not wait for them to go up and come back.
+void NodeGroup::tell_below(Slot& at) {
+  if (at.source == kNoChild || !prompt(at.agreed) || at.agreed.coll != Coll::bcast) return;
+  AggHeader h = at.agreed;
+  h.kind = wire::AggKind::result;
+  h.origin = wire::kNoRank;
+  h.members = 0;
+  h.closed = closed_;
+  tell_children(at, h);
+  at.is_told = true;
+  at.data.reset();
+}
+
 void NodeGroup::send_rest(const Slot& at) {
   AggHeader h = at.agreed;
   h.kind = wire::AggKind::contribute;
@@ -82,6 +95,7 @@ void NodeGroup::begin_ahead(Slot& at, const AggHeader& header, Time now) {
   at.opened_at = now;
   at.listening = false;
   at.source = kNoChild;
+  at.is_told = false;
   at.kernel = {};
   at.given = {};
   at.root_child = child_of_root(header);

@@ -251,6 +251,27 @@ TEST(Prompt, the_data_go_up_before_the_other_members_of_a_node_and_the_count_fol
   EXPECT_EQ(world.leaf.sent[3].payload_bytes, 0u);
 }
 
+TEST(Prompt, a_node_tells_its_children_a_bcast_from_below_and_that_stands_whatever_the_root_finds) {
+  TwoNodes world;
+  world.make_group();
+  std::deque<Call> calls;
+  post(world, calls, 2, Coll::allreduce, 0, 3);  // another call than that of the others
+  world.tree.run();
+  post(world, calls, 0, Coll::bcast, 0, 7);
+  Call& sibling = post(world, calls, 1, Coll::bcast, 0);
+  world.tree.run();
+  EXPECT_EQ(completed(world, 1), 1) << "its node had the data";
+  EXPECT_EQ(sibling.dst, std::vector<std::int32_t>(4, 7));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    ASSERT_TRUE(world.groups[rank]->verdict()) << rank;
+    EXPECT_EQ(world.groups[rank]->verdict()->first_failed, world.groups[2]->verdict()->first_failed);
+    world.groups[rank]->leave(world.tree.now);
+  }
+  EXPECT_TRUE(world.leaf.drops.empty() && world.root.drops.empty());
+  world.tree.run();
+  for (const auto& group : world.groups) EXPECT_EQ(group->phase(), ClientGroup::Phase::left);
+}
+
 TEST(Prompt, members_that_differ_all_get_the_verdict_and_what_was_answered_stands) {
   // The last member calls something else than the bcast that has been answered already.
   const struct {
