@@ -5,7 +5,7 @@
 #include "bench/host/world.h"
 
 typedef struct {
-  int row; /**< Its index in the table of kinds of cell.c. */
+  int row; /**< Its index in the table of kinds.h. */
   world_kind kind;
   int rank, ranks;
   world_arguments call;
