@@ -298,19 +298,21 @@ static long run_late(data_cell c, int total) {
 /* Filling 1 MiB and checking it take twice as long as the call. A rank that is through with that later than another would
  * count as the call's time, and where ranks share a core so would all that the others on it fill and check: so all begin
  * together, and of calls that would else be back to back nobody checks before all are out. */
-static long run_calls(const data_cell* c, int total) {
-  const world_kind kind = c->kind;
+static long run_calls(data_cell c, int total) {
+  const way how = kKinds[c.row].how;
   long errors = 0;
   for (int i = 0; i < total; ++i) {
-    data_fill(c, i);
-    align(c);
+    if (how == kFresh) data_take_place(&c, i);
+    data_fill(&c, i);
+    if (how == kCold) data_leave_caches();
+    align(&c);
     const int64_t start = ticks_fenced();
-    const int code = world_call(kind, &c->call);
+    const int code = world_call(c.kind, &c.call);
     const int64_t end = ticks_fenced();
     area_note(i, end - start);
-    must(code, kKinds[c->row].name);
-    if (kKinds[c->row].how == kBackToBack) area_align();
-    errors += data_check(c, i);
+    must(code, kKinds[c.row].name);
+    if (how == kBackToBack) area_align();
+    errors += data_check(&c, i);
   }
   return errors;
 }
@@ -445,10 +447,11 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
   c.kind = kKinds[c.row].kind;
   if (kinds_has_data(c.row)) {
     c.call.type = kinds_type(c.row, command->bytes), c.call.is_char = kinds_is_char(c.row);
+    c.call.form = kKinds[c.row].form;
     c.call.count = command->bytes / kinds_width(c.row, command->bytes);
-    if (!c.call.is_char)
+    if (!c.call.is_char && c.call.form != kPairs)
       c.pattern = data_pattern_for(c.call.type, data_is_pairwise(&c) ? c.ranks * c.ranks : c.ranks, c.call.count);
-    data_need_buffers(command->bytes * (size_t)c.ranks);
+    data_need_buffers(kKinds[c.row].how == kFresh ? data_places_bytes(&c) : data_block_bytes(&c) * (size_t)c.ranks);
     c.call.send = data_buffers.send, c.call.receive = data_buffers.receive;
   }
   *result = (cell_result){0};
@@ -463,7 +466,9 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
         break;
       }
       __attribute__((fallthrough));
-    case kAligned: errors = run_calls(&c, total); break;
+    case kAligned:
+    case kCold:
+    case kFresh: errors = run_calls(c, total); break;
     case kPost:
     case kPostBusy: errors = run_overlap(&c, command, ns_each, result); break;
     case kDup:
