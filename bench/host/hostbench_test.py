@@ -43,6 +43,7 @@ OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-all
 # OSU's reductions begin at one float, and its other collectives at one character.
 OSU = [P.Cell("", f"osu-{kind}", size) for kind in ("allreduce", "reduce") for size in (4, 8, 100000)]
 OSU += [P.Cell("", f"osu-{kind}", size) for kind in ("bcast", "allgather", "alltoall", "gather", "scatter") for size in (1, 8, 100001)]
+OSU += [P.Cell("", f"osu-{kind}", size) for kind in ("allgatherv", "alltoallv") for size in (128, 65536)]
 
 
 class Hostbench(unittest.TestCase):

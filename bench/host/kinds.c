@@ -25,6 +25,8 @@ const kind_row kKinds[] = {
     {"osu-reduce", kReduce, kOsu, kPlain},
     {"osu-allgather", kAllgather, kOsu, kPlain},
     {"osu-alltoall", kAlltoall, kOsu, kPlain},
+    {"osu-allgatherv", kAllgatherv, kOsu, kPlain},
+    {"osu-alltoallv", kAlltoallv, kOsu, kPlain},
     {"osu-gather", kGather, kOsu, kPlain},
     {"osu-scatter", kScatter, kOsu, kPlain},
     {"copies", kAlltoall, kCopies, kPlain},
@@ -69,7 +71,7 @@ size_t kinds_width(int kind, size_t bytes) {
   return kinds_is_char(kind) ? 1 : bench_type_bytes(kinds_type(kind, bytes));
 }
 
-/* What a size must be a multiple of. */
+/* A size must be a multiple of this. */
 static size_t unit_of(int kind, size_t bytes) {
   if (kKinds[kind].form == kVector) return kVectorRun;
   const int is_uneven = kKinds[kind].kind == kAllgatherv || kKinds[kind].kind == kAlltoallv;

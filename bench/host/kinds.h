@@ -1,4 +1,4 @@
-/* What hostbench can be asked for: collectives, each measured in one way. */
+/* The table of what hostbench can be asked for: collectives, each measured in one way. */
 #ifndef SUMAC_BENCH_HOST_KINDS_H
 #define SUMAC_BENCH_HOST_KINDS_H
 

@@ -22,7 +22,7 @@ typedef enum {
   kWorldKinds
 } world_kind;
 
-/** What the elements of a call are, and how they are added up. */
+/** The elements of a call, and the operation that adds them up. */
 typedef enum {
   kPlain,
   kVector, /**< Runs of kVectorRun bytes with as much between them, as one element of a derived type. */

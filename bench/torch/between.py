@@ -26,7 +26,7 @@ class Sum:
     """An allreduce of so many bytes."""
 
     more = ()
-    whose = "mean"  # Of the ranks' times.
+    whose = "mean"  # A turn takes the mean of the ranks' times; in "most" the largest.
 
     def __init__(self, torch, dist, groups, count_bytes):
         self.dist, self.groups, self.data = dist, groups, torch.empty(count_bytes // 4)
