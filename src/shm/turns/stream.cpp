@@ -12,7 +12,7 @@ Step bcast_stream(Task& task) {
   const coll::Operation& operation = *task.operation;
   Turns turns(task);
   const coll::Cut parts =
-      cut_into_turns(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), kCacheLine);
+      cut_one_way(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), kCacheLine);
   const bool root = group.index() == operation.root;
   if (task.phase == 0) turns.begin(parts.count);
   const auto move = [&] {
@@ -62,7 +62,9 @@ Step reduce_stream(Task& task) {
   const coll::Operation& operation = *task.operation;
   const int me = task.group->index();
   Turns turns(task);
-  const coll::Cut parts = fold_parts(*task.group, operation);
+  const coll::Cut parts =
+      cut_one_way(operation.bytes, turn_limit(*task.group, task.group->tuning().large.stream_turn_bytes),
+                  unit_for(operation.fold->element_bytes));
   if (task.phase == 0) turns.begin(parts.count);
   const auto move = [&] {
     if (me == operation.root) return fold_turn(task, turns, parts);
