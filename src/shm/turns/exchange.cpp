@@ -91,8 +91,9 @@ Step gather(Task& task, const Places& places) {
   Turns turns(task);
   const std::size_t largest = places.largest(task.group->size()), limit = turn_limit(*task.group);
   // With uneven blocks, who has a small one waits for the others' most of the time.
-  const coll::Cut parts =
-      Places::kIsEven ? cut_into_turns(largest, limit, kCacheLine) : cut_one_way(largest, limit, kCacheLine);
+  const coll::Cut parts = Places::kIsEven
+                              ? cut_into_turns(largest, limit, kCacheLine)
+                              : cut_one_way(largest, limit, task.group->tuning().large.one_way_turns, kCacheLine);
   if (task.phase == 0) turns.begin(parts.count);
   return exchange(task, turns, Gather<Places>{task, places, parts.step});
 }

@@ -18,7 +18,7 @@ TEST(OneWay, WhatWouldFitIntoOneTurnIsCutSoThatReadersBeginEarly) {
   constexpr std::size_t kKiB = 1024;
   const struct {
     const char* name;
-    std::size_t total, limit, step, count;
+    std::size_t total, limit, step, count, turns = 4;
   } rows[] = {
       {"one turn of the limit becomes four", 64 * kKiB, 64 * kKiB, 16 * kKiB, 4},
       {"less has fewer, since none is smaller than the least", 40 * kKiB, 64 * kKiB, 40 * kKiB / 3 / 64 * 64 + 64, 3},
@@ -26,11 +26,12 @@ TEST(OneWay, WhatWouldFitIntoOneTurnIsCutSoThatReadersBeginEarly) {
       {"a line more are two", kOneWayLeast + 64, 64 * kKiB, (kOneWayLeast + 64) / 128 * 64 + 64, 2},
       {"from four turns of the limit on, the limit decides", 1024 * kKiB, 64 * kKiB, 64 * kKiB, 16},
       {"as it does where it is below the least", 64 * kKiB, 2 * kKiB, 2 * kKiB, 32},
+      {"one turn is enough where ranks share cores", 64 * kKiB, 64 * kKiB, 64 * kKiB, 1, 1},
       {"nothing has no turn", 0, 64 * kKiB, 64, 0},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    const coll::Cut cut = cut_one_way(row.total, row.limit, kCacheLine);
+    const coll::Cut cut = cut_one_way(row.total, row.limit, row.turns, kCacheLine);
     EXPECT_EQ(row.count, cut.count);
     EXPECT_EQ(row.step, cut.step);
   }
@@ -47,10 +48,10 @@ struct Two {
 };
 
 /// Returns how many turns the operation took, or 0 if its result is wrong.
-std::uint64_t turns_of(const Ask& ask, std::string_view algorithm) {
+std::uint64_t turns_of(const Ask& ask, std::string_view algorithm, bool crowded = false) {
   const Shape shape{.members = 2, .group_sizes = {2}};
   Two two(shape);
-  Tuning tuning = tuning_for(shape, 2);
+  Tuning tuning = default_tuning({.size = 2, .crowded = crowded});
   if (!tuning.force(ask.kind, algorithm)) return 0;
   for (Group& group : two.groups) group.set_tuning(tuning);
   Exercise a(ask, 2, 0), b(ask, 2, 1);
@@ -71,6 +72,8 @@ TEST(OneWay, BroadcastsReductionsAndUnevenBlocksOfOneTurnTakeSeveral) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed)
     most = std::max(most, turns_of({.kind = coll::Kind::allgatherv, .bytes = bytes, .seed = seed}, "exchange"));
   EXPECT_EQ(4U, most);
+  EXPECT_EQ(1U, turns_of({.kind = coll::Kind::bcast, .bytes = bytes}, "stream", true))
+      << "each wait costs a switch of ranks";
   EXPECT_EQ(1U, turns_of({.kind = coll::Kind::allgather, .bytes = bytes}, "exchange")) << "both sides are busy anyway";
 }
 
