@@ -9,90 +9,12 @@
 
 #include "bench/host/copies.h"
 #include "bench/host/data.h"
+#include "bench/host/kinds.h"
 #include "bench/host/ticks.h"
 #include "bench/host/world.h"
 
-/* A call is measured in one of these ways. Back to back: ranks wait for each other anyway; large ones are aligned all the same (run_calls).
- * Aligned: an untimed barrier before each call, or a root would run ahead. Post: overlap with a sleep outside of the
- * library, or with arithmetic (post busy). Dup and first: communicators. Churn: a duplicate and a part of the communicator, each
- * made, used by four collectives and freed. New: many calls on a new communicator, together. Osu: the same buffers again and again,
- * as the programs osu_* measure. Stream: many rooted calls in a row without a barrier. Late: a partner comes late to each of
- * some rooted calls, and the ranks that need nobody note how long they are in them. Copies: no call at all but the copies that an alltoall or allgather can't do without (copies.h). */
-typedef enum { kBackToBack, kAligned, kPost, kPostBusy, kDup, kFirst, kChurn, kNew, kOsu, kCopies, kStream, kLate } way;
-
 /* The calls of kNew: so many that what a library does once is small beside them. */
 enum { kNewCalls = 100000 };
-
-static const struct {
-  const char* name;
-  world_kind kind;
-  way how;
-} kKinds[] = {
-    {"barrier", kBarrier, kBackToBack},
-    {"allreduce", kAllreduce, kBackToBack},
-    {"allgather", kAllgather, kBackToBack},
-    {"alltoall", kAlltoall, kBackToBack},
-    {"bcast", kBcast, kAligned},
-    {"reduce", kReduce, kAligned},
-    {"gather", kGather, kAligned},
-    {"scatter", kScatter, kAligned},
-    {"iallreduce", kAllreduce, kPost},
-    {"iallreduce-busy", kAllreduce, kPostBusy},
-    {"ialltoall", kAlltoall, kPost},
-    {"iscatterv", kScatterv, kPost},
-    {"dup", kBarrier, kDup},
-    {"first-barrier", kBarrier, kFirst},
-    {"first-allreduce", kAllreduce, kFirst},
-    {"churn", kBarrier, kChurn},
-    {"new-allreduce", kAllreduce, kNew},
-    {"osu-allreduce", kAllreduce, kOsu},
-    {"osu-bcast", kBcast, kOsu},
-    {"osu-reduce", kReduce, kOsu},
-    {"osu-allgather", kAllgather, kOsu},
-    {"osu-alltoall", kAlltoall, kOsu},
-    {"osu-gather", kGather, kOsu},
-    {"osu-scatter", kScatter, kOsu},
-    {"copies", kAlltoall, kCopies},
-    {"bcast-stream", kBcast, kStream},
-    {"reduce-stream", kReduce, kStream},
-    {"scatter-stream", kScatter, kStream},
-    {"gather-stream", kGather, kStream},
-    {"bcast-late", kBcast, kLate},
-    {"reduce-late", kReduce, kLate},
-    {"scatter-late", kScatter, kLate},
-    {"gather-late", kGather, kLate},
-};
-
-static int find(const char* name) {
-  for (int i = 0; i < (int)(sizeof kKinds / sizeof kKinds[0]); ++i)
-    if (strcmp(kKinds[i].name, name) == 0) return i;
-  return -1;
-}
-
-static int has_data(int kind) { return kKinds[kind].kind != kBarrier; }
-
-/* A single number is a double, as of a scalar product; a vector is float, as gradients and fields are. OSU's programs
- * sum floats and move characters. */
-static bench_type type_of(int kind, size_t bytes) {
-  return kKinds[kind].how != kOsu && bytes <= 64 ? kBenchDouble : kBenchFloat;
-}
-static int is_char(int kind) {
-  return kKinds[kind].how == kOsu && kKinds[kind].kind != kAllreduce && kKinds[kind].kind != kReduce;
-}
-static size_t width_of(int kind, size_t bytes) { return is_char(kind) ? 1 : bench_type_bytes(type_of(kind, bytes)); }
-
-const char* cell_refuses(const area_command* command) {
-  const int kind = find(command->kind);
-  if (kind < 0) return "no such collective";
-  const int total = command->iterations + command->warmup;
-  if (command->iterations < 1 || command->warmup < 0 || total > kAreaIterationsMax)
-    return "too many or too few iterations";
-  if (has_data(kind) == (command->bytes == 0)) return "a size where none belongs, or none where one does";
-  if (kKinds[kind].how == kCopies && (world_size() != 2 || command->bytes > kAreaCopyBytes))
-    return "copies are between two ranks, of at most 4 MiB";
-  if (has_data(kind) && command->bytes % width_of(kind, command->bytes) != 0) return "not a multiple of the type";
-  return NULL;
-}
 
 __attribute__((noreturn)) static void give_up(const char* what, int code) {
   fprintf(stderr, "hostbench: rank %d: %s: %s\n", world_rank(), what, world_explain(code));
@@ -376,19 +298,21 @@ static long run_late(data_cell c, int total) {
 /* Filling 1 MiB and checking it take twice as long as the call. A rank that is through with that later than another would
  * count as the call's time, and where ranks share a core so would all that the others on it fill and check: so all begin
  * together, and of calls that would else be back to back nobody checks before all are out. */
-static long run_calls(const data_cell* c, int total) {
-  const world_kind kind = c->kind;
+static long run_calls(data_cell c, int total) {
+  const way how = kKinds[c.row].how;
   long errors = 0;
   for (int i = 0; i < total; ++i) {
-    data_fill(c, i);
-    align(c);
+    if (how == kFresh) data_take_place(&c, i);
+    data_fill(&c, i);
+    if (how == kCold) data_leave_caches();
+    align(&c);
     const int64_t start = ticks_fenced();
-    const int code = world_call(kind, &c->call);
+    const int code = world_call(c.kind, &c.call);
     const int64_t end = ticks_fenced();
     area_note(i, end - start);
-    must(code, kKinds[c->row].name);
-    if (kKinds[c->row].how == kBackToBack) area_align();
-    errors += data_check(c, i);
+    must(code, kKinds[c.row].name);
+    if (how == kBackToBack) area_align();
+    errors += data_check(&c, i);
   }
   return errors;
 }
@@ -517,16 +441,17 @@ static long run_new(const data_cell* c, int total) {
 }
 
 void cell_run(const area_command* command, double ns_each, cell_result* result) {
-  data_cell c = {.row = find(command->kind), .rank = world_rank(), .ranks = world_size()};
+  data_cell c = {.row = kinds_find(command->kind), .rank = world_rank(), .ranks = world_size()};
   const int total = command->warmup + command->iterations;
   long verified = total;
   c.kind = kKinds[c.row].kind;
-  if (has_data(c.row)) {
-    c.call.type = type_of(c.row, command->bytes), c.call.is_char = is_char(c.row);
-    c.call.count = command->bytes / width_of(c.row, command->bytes);
-    if (!c.call.is_char)
+  if (kinds_has_data(c.row)) {
+    c.call.type = kinds_type(c.row, command->bytes), c.call.is_char = kinds_is_char(c.row);
+    c.call.form = kKinds[c.row].form;
+    c.call.count = command->bytes / kinds_width(c.row, command->bytes);
+    if (!c.call.is_char && c.call.form != kPairs)
       c.pattern = data_pattern_for(c.call.type, data_is_pairwise(&c) ? c.ranks * c.ranks : c.ranks, c.call.count);
-    data_need_buffers(command->bytes * (size_t)c.ranks);
+    data_need_buffers(kKinds[c.row].how == kFresh ? data_places_bytes(&c) : data_block_bytes(&c) * (size_t)c.ranks);
     c.call.send = data_buffers.send, c.call.receive = data_buffers.receive;
   }
   *result = (cell_result){0};
@@ -541,7 +466,9 @@ void cell_run(const area_command* command, double ns_each, cell_result* result) 
         break;
       }
       __attribute__((fallthrough));
-    case kAligned: errors = run_calls(&c, total); break;
+    case kAligned:
+    case kCold:
+    case kFresh: errors = run_calls(c, total); break;
     case kPost:
     case kPostBusy: errors = run_overlap(&c, command, ns_each, result); break;
     case kDup:

@@ -13,9 +13,6 @@ typedef struct {
   long verified, errors;       /**< Over all ranks. */
 } cell_result;
 
-/** @return NULL, or what is wrong with the command. */
-const char* cell_refuses(const area_command* command);
-
 /** Returns the cost of noting a duration, in ticks. It is taken off every duration. */
 double cell_stamp_ticks(int fenced);
 

@@ -15,6 +15,7 @@
 
 #include "bench/host/area.h"
 #include "bench/host/cell.h"
+#include "bench/host/kinds.h"
 #include "bench/host/ticks.h"
 #include "bench/host/world.h"
 
@@ -78,7 +79,7 @@ static int next_command(FILE* from, FILE* to, area_command* command) {
     *command = (area_command){.kind = ""};
     const char* wrong = "not KIND BYTES ITERATIONS WARMUP";
     if (sscanf(line, "%31s %zu %d %d", command->kind, &command->bytes, &command->iterations, &command->warmup) == 4)
-      wrong = cell_refuses(command);
+      wrong = kinds_refuse(command);
     if (wrong == NULL) return 1;
     line[strcspn(line, "\n")] = '\0';
     fprintf(to, "{\"refused\":\"%s\"}\n", wrong);

@@ -31,6 +31,11 @@ POSTED = ("iallreduce", "iallreduce-busy", "ialltoall", "iscatterv")
 TIMED = [P.Cell("", kind, size) for kind in ("allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter") for size in (8, 4096, 100000)]
 TIMED.append(P.Cell("", "barrier"))
 ROOTED = [P.Cell("", f"{kind}-{way}", size) for kind in P.ROOTED for way, size in (("stream", 8), ("stream", 4096), ("stream", 100000), ("late", 8), ("late", 4096))]
+# Both sizes of a block, a vector that is one run, and more memory than one place has.
+WIDE = [P.Cell("", kind, size) for kind in ("allgatherv", "alltoallv") for size in (1024, 65536)]
+WIDE += [P.Cell("", f"vector-{kind}", size) for kind in ("bcast", "allgather", "alltoall") for size in (64, 100032)]
+WIDE += [P.Cell("", f"{how}-allreduce", size) for how in ("cold", "fresh", "maxloc", "own") for size in (16, 100000)]
+WIDE.append(P.Cell("", "cold-bcast", 65536))
 OTHERS = [P.Cell("", kind, size) for kind in POSTED for size in (8, 100000)]
 OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-allreduce", 8), P.Cell("", "churn")]
 
@@ -38,6 +43,7 @@ OTHERS += [P.Cell("", "dup"), P.Cell("", "first-barrier"), P.Cell("", "first-all
 # OSU's reductions begin at one float, and its other collectives at one character.
 OSU = [P.Cell("", f"osu-{kind}", size) for kind in ("allreduce", "reduce") for size in (4, 8, 100000)]
 OSU += [P.Cell("", f"osu-{kind}", size) for kind in ("bcast", "allgather", "alltoall", "gather", "scatter") for size in (1, 8, 100001)]
+OSU += [P.Cell("", f"osu-{kind}", size) for kind in ("allgatherv", "alltoallv") for size in (128, 65536)]
 
 
 class Hostbench(unittest.TestCase):
@@ -74,6 +80,16 @@ class Hostbench(unittest.TestCase):
                     answer = running.ask(cell, SECONDS, 1)
                     self.assertEqual((answer["kind"], answer["bytes"], answer["errors"], answer["verified"]), (cell.kind, cell.bytes, 0, 2 * ranks))
 
+    def test_uneven_blocks_derived_types_pairs_own_operations_and_cold_caches(self):
+        for ranks in (2, 3):
+            with Running(HONEST, ranks, False, {}, SECONDS) as running:
+                for cell in WIDE:
+                    answer = running.ask(cell, SECONDS, 10)
+                    self.assertEqual((answer["kind"], answer["bytes"], answer["errors"], answer["verified"]), (cell.kind, cell.bytes, 0, 15 * ranks))
+                for cell, why in ((P.Cell("", "vector-bcast", 96), "multiple of the type"), (P.Cell("", "alltoallv", 256), "multiple of the type")):
+                    with self.assertRaisesRegex(ProgramFailed, why):
+                        running.ask(cell, SECONDS, 10)
+
     def test_many_calls_on_a_new_communicator(self):
         with Running(HONEST, 2, False, {}, SECONDS) as running:
             answer = running.ask(P.Cell("", "new-allreduce", 8), SECONDS, 1)
@@ -99,7 +115,9 @@ class Hostbench(unittest.TestCase):
                 running.ask(P.Cell("", "copies", 64 * P.KIB), SECONDS, 10)
 
     def test_wrong_results_are_found(self):
-        for lie, cell in (("sum", P.Cell("the sum", "allreduce", 1024)), ("barrier", P.Cell("the barrier", "barrier"))):
+        for lie, cell in (("sum", P.Cell("the sum", "allreduce", 1024)), ("barrier", P.Cell("the barrier", "barrier")),
+                          ("uneven", P.Cell("allgatherv", "allgatherv", 1024)), ("uneven", P.Cell("alltoallv", "alltoallv", 1024)),
+                          ("bcast", P.Cell("the vector", "vector-bcast", 1024)), ("maxloc", P.Cell("the place", "maxloc-allreduce", 1024))):
             liar = Started([*LAUNCH, "-x", f"LD_PRELOAD={BROKEN}", "-x", f"BROKEN_MPI={lie}", MPI])
             with self.assertRaisesRegex(ProgramFailed, f"results of {cell.name} were wrong"):
                 with Running(liar, 2, False, {}, SECONDS) as running:

@@ -138,6 +138,21 @@ def _rooted(ranks, cores):
             Group(f"late-{ranks}r", ranks, tuple(late), SUMAC, PEERS, starts=2, cycles=1, **where)]
 
 
+# Blocks of two sizes by turns (the larger one counts as the size; the other is a 128th), also in buffers that nobody writes between two calls, a vector type of runs of 64 B, MAXLOC of pairs of a
+# double and an int, an operation of the program's own, buffers that no call of the last 63 had, and caches that others have filled.
+WIDE = (("allgatherv", 64 * KIB), ("alltoallv", 32 * KIB), ("osu-allgatherv", 64 * KIB), ("osu-alltoallv", 32 * KIB), ("cold-allreduce", 8), ("cold-allreduce", 64 * KIB), ("cold-bcast", 64 * KIB),
+        ("vector-bcast", 64 * KIB), ("vector-allgather", 64 * KIB), ("vector-alltoall", 64 * KIB), ("fresh-allreduce", 64 * KIB),
+        ("maxloc-allreduce", 16), ("maxloc-allreduce", 64 * KIB), ("own-allreduce", 8), ("own-allreduce", 64 * KIB))
+
+
+def _wide(ranks, cores):
+    """What the cells with warm caches, even blocks, plain types and sums do not see."""
+    cells = [Cell(f"wide-{kind}-{size_name(size)}-{ranks}r", kind, size, faster=1.0, iterations=50 if kind.startswith("cold") else 100)
+             for kind, size in WIDE]
+    return Group(f"wide-{ranks}r", ranks, tuple(cells), SUMAC, PEERS, starts=3, cycles=6 if ranks <= cores else 3, pinned=ranks <= cores,
+                 options={} if ranks <= cores else {"yield": True})
+
+
 def _oversubscribed(ranks):
     cells = [Cell(f"barrier-{ranks}r", "barrier", faster=2.5, iterations=100),
              Cell(f"allreduce-8B-{ranks}r", "allreduce", 8, faster=2.5, iterations=100)]
@@ -174,6 +189,7 @@ def groups(cores):
     out += [Group(f"{ranks}r", ranks, _timed(ranks, MORE_RANKS), SUMAC, PEERS, starts=2, cycles=6, bare=True)
             for ranks in (4, 8, 16) if ranks <= cores]
     out += [group for ranks in (2, 4) for group in _rooted(ranks, cores)]
+    out += [_wide(ranks, cores) for ranks in (2, 4)]
     out += [_oversubscribed(ranks) for ranks in (8, 16) if ranks > cores]
     out.append(Group("overlap", 2, (
         Cell("overlap-iallreduce-1MiB", "iallreduce", MIB, at_least=90, unit="%", limit=100, iterations=20),

@@ -18,6 +18,10 @@ class Cells(unittest.TestCase):
         expected.update({f"{kind}-{ranks}r": 2.5 for kind in ("barrier", "allreduce-8B") for ranks in (8, 16)})
         expected.update({"barrier-2r": 2.5, "allreduce-1MiB-8r": 1.5})
         expected.update({f"{kind}-{size}-{ranks}r-stream": 1.0 for kind in P.ROOTED for size in ("8B", "1KiB", "4KiB", "32KiB") for ranks in (2, 4)})
+        expected.update({f"wide-{kind}-{ranks}r": 1.0 for ranks in (2, 4) for kind in (
+            "allgatherv-64KiB", "alltoallv-32KiB", "osu-allgatherv-64KiB", "osu-alltoallv-32KiB", "cold-allreduce-8B", "cold-allreduce-64KiB", "cold-bcast-64KiB", "vector-bcast-64KiB",
+            "vector-allgather-64KiB", "vector-alltoall-64KiB", "fresh-allreduce-64KiB", "maxloc-allreduce-16B", "maxloc-allreduce-64KiB",
+            "own-allreduce-8B", "own-allreduce-64KiB")})
         self.assertEqual({name: cell.faster for name, cell in ALL.items() if cell.faster}, expected)
         self.assertEqual(ALL["barrier-2r"].over_sm, 1.1)
         self.assertEqual((ALL["overlap-iallreduce-1MiB"].at_least, ALL["overlap-ialltoall-1MiB"].at_least,

@@ -11,8 +11,10 @@ from demolib.compiling import Absent, compile_once, first_of, run_quietly
 from . import plan as P
 
 HERE = Path(__file__).resolve().parent
-SOURCES = ["bench/host/hostbench.c", "bench/host/cell.c", "bench/host/area.c", "bench/host/copies.c", "bench/host/data.c", "bench/measure.c"]
-HEADERS = ["bench/host/area.h", "bench/host/cell.h", "bench/host/copies.h", "bench/host/data.h", "bench/host/ticks.h", "bench/host/world.h", "bench/measure.h", "bench/pattern.h"]
+SOURCES = ["bench/host/hostbench.c", "bench/host/cell.c", "bench/host/area.c", "bench/host/copies.c", "bench/host/data.c", "bench/host/kinds.c",
+           "bench/measure.c"]
+HEADERS = ["bench/host/area.h", "bench/host/cell.h", "bench/host/copies.h", "bench/host/data.h", "bench/host/kinds.h", "bench/host/ticks.h",
+           "bench/host/world.h", "bench/measure.h", "bench/pattern.h"]
 
 
 @dataclass

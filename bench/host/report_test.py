@@ -50,6 +50,8 @@ class Judging(unittest.TestCase):
             ("team-make-2r", 0.061, {"ompi4": 0.001}, V.FAIL),
             ("bcast-4KiB-2r-stream", 1.0, {"ompi4": 3.0, "mpich4": 1.0}, V.PASS),
             ("bcast-4KiB-2r-stream", 1.0, {"ompi4": 3.0, "mpich4": 0.99}, V.FAIL),
+            ("wide-alltoallv-32KiB-2r", 1.0, {"ompi4": 1.0, "mpich4": 3.0}, V.PASS),
+            ("wide-vector-alltoall-64KiB-4r", 1.0, {"ompi4": 0.99, "mpich4": 3.0}, V.FAIL),
             ("gather-8B-4r-late", 0.01, {"ompi4": 20.0, "mpich4": 0.0}, V.PASS),
             ("gather-8B-4r-late", 1.0, {"ompi4": 20.0, "mpich4": 0.0}, V.PASS),
             ("gather-8B-4r-late", 1.01, {"ompi4": 20.0, "mpich4": 0.0}, V.FAIL),

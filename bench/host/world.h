@@ -17,8 +17,25 @@ typedef enum {
   kGather,
   kScatter,
   kScatterv,
+  kAllgatherv, /**< Its blocks, and those of alltoallv, have two sizes: world_block_count(). */
+  kAlltoallv,
   kWorldKinds
 } world_kind;
+
+/** The elements of a call, and the operation that adds them up. */
+typedef enum {
+  kPlain,
+  kVector, /**< Runs of kVectorRun bytes with as much between them, as one element of a derived type. */
+  kPairs,  /**< A double and an int, of which MAXLOC chooses. */
+  kOwnSum  /**< Added up by an operation of the program's own. */
+} world_form;
+
+enum { kVectorRun = 64, kSmallPart = 128 };
+
+typedef struct {
+  double value;
+  int place;
+} world_pair;
 
 typedef struct {
   const void* send;
@@ -26,7 +43,14 @@ typedef struct {
   size_t count;  /**< Elements of one block: what one rank gives to one other. */
   bench_type type;
   int is_char; /**< Elements are single characters, whatever `type` is. */
+  world_form form;
 } world_arguments;
+
+/** Elements that `from` has for `to`, or (kAllgatherv) for all: by turns the whole count and a kSmallPart-th of it. */
+static inline size_t world_block_count(world_kind kind, const world_arguments* a, int from, int to) {
+  const int is_small = kind == kAllgatherv ? from % 2 == 0 : kind == kAlltoallv && (from + to) % 2 == 0;
+  return is_small ? a->count / kSmallPart : a->count;
+}
 
 /** This process's rank before the start, for pinning; -1 if the launcher does not say. */
 int world_early_rank(void);

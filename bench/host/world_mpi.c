@@ -52,8 +52,7 @@ void world_abort(void) {
   exit(3);
 }
 
-static MPI_Datatype mpi_type(const world_arguments* a) {
-  if (a->is_char) return MPI_CHAR;
+static MPI_Datatype plain_type(const world_arguments* a) {
   switch (a->type) {
     case kBenchInt32: return MPI_INT32_T;
     case kBenchInt64: return MPI_INT64_T;
@@ -64,18 +63,72 @@ static MPI_Datatype mpi_type(const world_arguments* a) {
   return MPI_DATATYPE_NULL;
 }
 
+/* A block, and as much room behind its last run as behind the others. The one that was used last is kept. */
+static MPI_Datatype vector_of(const world_arguments* a) {
+  static MPI_Datatype kept = MPI_DATATYPE_NULL;
+  static size_t kept_count;
+  static bench_type kept_type;
+  if (kept != MPI_DATATYPE_NULL && kept_count == a->count && kept_type == a->type) return kept;
+  if (kept != MPI_DATATYPE_NULL) MPI_Type_free(&kept);
+  const size_t width = bench_type_bytes(a->type), run = kVectorRun / width;
+  MPI_Datatype runs = MPI_DATATYPE_NULL;
+  if (MPI_Type_vector((int)(a->count / run), (int)run, (int)(2 * run), plain_type(a), &runs) != MPI_SUCCESS ||
+      MPI_Type_create_resized(runs, 0, (MPI_Aint)(2 * a->count * width), &kept) != MPI_SUCCESS ||
+      MPI_Type_commit(&kept) != MPI_SUCCESS || MPI_Type_free(&runs) != MPI_SUCCESS)
+    world_abort();
+  kept_count = a->count, kept_type = a->type;
+  return kept;
+}
+
+static MPI_Datatype mpi_type(const world_arguments* a) {
+  if (a->is_char) return MPI_CHAR;
+  if (a->form == kVector) return vector_of(a);
+  return a->form == kPairs ? MPI_DOUBLE_INT : plain_type(a);
+}
+
+static void add(void* in, void* sum, int* count, MPI_Datatype* type) {
+  if (*type == MPI_DOUBLE) {
+    for (int i = 0; i < *count; ++i) ((double*)sum)[i] += ((const double*)in)[i];
+  } else {
+    for (int i = 0; i < *count; ++i) ((float*)sum)[i] += ((const float*)in)[i];
+  }
+}
+
+static MPI_Op mpi_op(const world_arguments* a) {
+  static MPI_Op own = MPI_OP_NULL;
+  if (a->form == kPairs) return MPI_MAXLOC;
+  if (a->form != kOwnSum) return MPI_SUM;
+  if (own == MPI_OP_NULL && MPI_Op_create(add, 1, &own) != MPI_SUCCESS) world_abort();
+  return own;
+}
+
+/* Those of this rank's blocks; in an alltoallv what it has for another is as large as what it gets from there. */
+static void set_counts(world_kind kind, const world_arguments* a) {
+  const int rank = world_rank();
+  for (int i = 0, size = world_size(); i < size; ++i) {
+    counts[i] = (int)world_block_count(kind, a, i, rank);
+    displacements[i] = i * (int)a->count;
+  }
+}
+
 int world_call(world_kind kind, const world_arguments* a) {
-  const int count = (int)a->count;
+  const int count = a->form == kVector ? 1 : (int)a->count;
   const MPI_Datatype type = mpi_type(a);
   switch (kind) {
     case kBarrier: return MPI_Barrier(current);
-    case kAllreduce: return MPI_Allreduce(a->send, a->receive, count, type, MPI_SUM, current);
+    case kAllreduce: return MPI_Allreduce(a->send, a->receive, count, type, mpi_op(a), current);
     case kBcast: return MPI_Bcast(a->receive, count, type, 0, current);
-    case kReduce: return MPI_Reduce(a->send, a->receive, count, type, MPI_SUM, 0, current);
+    case kReduce: return MPI_Reduce(a->send, a->receive, count, type, mpi_op(a), 0, current);
     case kAllgather: return MPI_Allgather(a->send, count, type, a->receive, count, type, current);
     case kAlltoall: return MPI_Alltoall(a->send, count, type, a->receive, count, type, current);
     case kGather: return MPI_Gather(a->send, count, type, a->receive, count, type, 0, current);
     case kScatter: return MPI_Scatter(a->send, count, type, a->receive, count, type, 0, current);
+    case kAllgatherv:
+      set_counts(kind, a);
+      return MPI_Allgatherv(a->send, counts[world_rank()], type, a->receive, counts, displacements, type, current);
+    case kAlltoallv:
+      set_counts(kind, a);
+      return MPI_Alltoallv(a->send, counts, displacements, type, a->receive, counts, displacements, type, current);
     case kScatterv:
     case kWorldKinds: break;
   }

@@ -116,7 +116,7 @@ static void fold_in_pieces(const world_arguments* a) {
 int world_call(world_kind kind, const world_arguments* a) {
   const size_t bytes = a->count * bench_type_bytes(a->type);
   const size_t all = kind == kAlltoall || kind == kScatter ? bytes * (size_t)rank_count : bytes;
-  if (a->is_char) return ENOTSUP;
+  if (a->is_char || a->form != kPlain) return ENOTSUP;
   if (all > kSlotBytes) return E2BIG;
   number += 1;
   switch (kind) {
@@ -179,6 +179,8 @@ int world_call(world_kind kind, const world_arguments* a) {
       memcpy(a->receive, (const char*)data_of(0, all) + (size_t)my_rank * bytes, bytes);
       return 0;
     case kScatterv:
+    case kAllgatherv:
+    case kAlltoallv:
     case kWorldKinds: break;
   }
   return ENOTSUP;

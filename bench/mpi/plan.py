@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.cases import chosen
-from host.plan import KIB, MIB, Cell, Group, beside, size_name
+from host.plan import IN_A_ROW, KIB, LATE, MIB, ROOTED, Cell, Group, beside, size_name
 
 OPENMPI4, OPENMPI5, MPICH4, MPICH5, ABI, IMPI = MPIS = ("openmpi4", "openmpi5", "mpich4", "mpich5", "abi", "impi")
 LABELS = {OPENMPI4: "Open MPI 4.1", OPENMPI5: "Open MPI 5", MPICH4: "MPICH 4.0", MPICH5: "MPICH 5", ABI: "MPICH 5 libmpi_abi", IMPI: "Intel MPI 2021"}
@@ -57,6 +57,17 @@ def two_ranks(mpi):
     return Group(f"2r-{mpi}", 2, tuple(cells), with_sumac(mpi), (mpi,), starts=6, cycles=8)
 
 
+def rooted(mpi):
+    """Rooted calls in a row, and with a late partner, as bench-host has them."""
+    def some(form, sizes, **more):
+        names = {(kind, size): f"{kind}-{size_name(size)}-2r-{form}-{mpi}" for kind in ROOTED for size in sizes}
+        return tuple(MpiCell(name, f"{kind}-{form}", size, case=name, mpi=mpi, **more) for (kind, size), name in names.items())
+
+    return [Group(f"stream-2r-{mpi}", 2, some("stream", IN_A_ROW, faster=1.0, iterations=15), with_sumac(mpi), (mpi,), starts=3, cycles=6),
+            Group(f"late-2r-{mpi}", 2, some("late", LATE, above_at_most=1.0, unit="ms", iterations=3, skipped=1), with_sumac(mpi), (mpi,),
+                  starts=2, cycles=4)]
+
+
 def eight_ranks(mpi):
     least = 2.5 if mpi in YIELDING else None
     cells = (cell(mpi, 8, "barrier", 0, least, iterations=100), cell(mpi, 8, "allreduce", 8, least, iterations=100))
@@ -97,7 +108,7 @@ def osu(mpi):
 def groups(mpis):
     """Returns all groups for these MPIs."""
     out = [make(mpi) for make in (two_ranks, off_cost, eight_ranks) for mpi in mpis]
-    out += [group for mpi in mpis for group in churn(mpi)]
+    out += [group for make in (rooted, churn) for mpi in mpis for group in make(mpi)]
     return out + [osu(mpi) for mpi in mpis if mpi == OPENMPI4]
 
 

@@ -15,6 +15,10 @@ class Cells(unittest.TestCase):
             expected.update({f"{kind}-{size}-2r-{mpi}": 1.0 for kind in ("bcast", "reduce", "allgather", "alltoall")
                              for size in ("8B", "1KiB", "64KiB", "1MiB")})
             expected[f"comm-churn-2r-{mpi}"] = 1 / 1.15
+            expected.update({f"{kind}-{size}-2r-stream-{mpi}": 1.0 for kind in H.ROOTED for size in ("8B", "1KiB", "4KiB", "32KiB")})
+            late = {f"{kind}-{size}-2r-late-{mpi}": None for kind in H.ROOTED for size in ("8B", "1KiB", "4KiB")}
+            self.assertTrue(all((ALL[name][0].above_at_most, ALL[name][0].unit, ALL[name][0].skipped) == (1.0, "ms", 1) for name in late))
+            expected.update(late)
             self.assertEqual(found, expected)
 
     def test_the_library_of_another_build_takes_turns_where_a_library_is_on(self):

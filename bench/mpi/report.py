@@ -24,6 +24,8 @@ def failures(cell, results):
 
 
 def must_text(cell):
+    if cell.above_at_most is not None:
+        return f"<= the MPI's + {cell.above_at_most:g} {cell.unit}"
     if cell.faster is None:
         return "reported"
     return f"{cell.faster:g} x faster" if cell.faster >= 1 else f"<= {1 / cell.faster:.2f} x the MPI's time"
@@ -78,10 +80,11 @@ def undecided(groups, results):
 def row(cell, group, results):
     """Returns the entry of a case that has one cell."""
     pairs = pairs_of(cell, results)
-    word, why = missing([cell], results) or judged(cell, pairs)
+    ratio, spread = (pairs.ratio, pairs.interval) if cell.above_at_most is None else (None, None)
+    word, why = missing([cell], results) or (judged(cell, pairs) if cell.above_at_most is None else judged_by_difference(cell, results))
     return T.entry(
         cell.case, cell.unit, results.value(cell.name, column(cell)), {P.LABELS[cell.mpi]: results.value(cell.name, cell.mpi)}, None, None,
-        ranks=group.ranks, bytes=cell.bytes, ratio=pairs.ratio, ratio_interval=listed(pairs.interval), **V.keys(word, why, must_text(cell)),
+        ranks=group.ranks, bytes=cell.bytes, ratio=ratio, ratio_interval=listed(spread), **V.keys(word, why, must_text(cell)),
         **taken(group, [cell], results), **compared([cell], group, results))
 
 
@@ -106,6 +109,14 @@ def judged(cell, pairs):
     if cell.faster is not None:
         verdict.hold(pairs.ratio >= cell.faster, f"{pairs.ratio:.2f} x")
     return verdict.result(f"{pairs.ratio:.2f} x")
+
+
+def judged_by_difference(cell, results):
+    """Times that may be next to nothing are no ratio."""
+    mine, theirs = results.value(cell.name, column(cell)), results.value(cell.name, cell.mpi)
+    verdict = V.Judgement()
+    verdict.hold(mine - theirs <= cell.above_at_most, f"{number(mine)} {cell.unit}, {P.LABELS[cell.mpi]} {number(theirs)}")
+    return verdict.result()
 
 
 def taken(group, cells, results):

@@ -44,6 +44,8 @@ class Judging(unittest.TestCase):
             ("bcast-8B-2r-mpich4", [0.99] * 5, V.FAIL),
             ("comm-churn-2r-mpich4", [0.87] * 5, V.PASS),
             ("comm-churn-4r-openmpi4", [0.869] * 5, V.FAIL),
+            ("reduce-1KiB-2r-stream-abi", [1.0] * 5, V.PASS),
+            ("reduce-1KiB-2r-stream-abi", [0.99] * 5, V.FAIL),
             ("barrier-8r-openmpi5", [2.49] * 5, V.FAIL),
             ("barrier-8r-mpich5", [0.5] * 5, V.REPORTED),
             ("barrier-2r-impi", [9.0] * 4, V.OPEN),
@@ -55,6 +57,17 @@ class Judging(unittest.TestCase):
         )
         for case, ratios, verdict in rows:
             self.assertEqual(entry(case, ratios)["verdict"], verdict, (case, ratios))
+
+    def test_a_partner_who_comes_late_is_judged_by_the_difference(self):
+        case = "gather-8B-2r-late-impi"
+        group, cells = pick(case)
+        for ours, verdict in ((1.0, V.PASS), (1.01, V.FAIL)):
+            results = measured(cells, [0.01] * 5)
+            for name, value in ((report.column(cells[0]), ours), ("impi", 0.0)):
+                results.cell(case, name).values[:] = [value] * 5
+            (found,) = report.rows([group], results, [case])
+            self.assertEqual((found["verdict"], found["unit"], found["must"]), (verdict, "ms", "<= the MPI's + 1 ms"))
+            self.assertEqual(report.undecided([group], results), [], "no ratio to hold a limit")
 
     def test_another_build_is_compared_and_judged_apart(self):
         for theirs, ok in ((0.98, True), (0.96, False)):

@@ -26,6 +26,7 @@ class Sum:
     """An allreduce of so many bytes."""
 
     more = ()
+    whose = "mean"  # A turn takes the mean of the ranks' times; in "most" the largest.
 
     def __init__(self, torch, dist, groups, count_bytes):
         self.dist, self.groups, self.data = dist, groups, torch.empty(count_bytes // 4)
@@ -42,10 +43,66 @@ class Sum:
             raise WrongResult(name)
 
 
+class Together:
+    """Allreduces of so many bytes that are posted one behind the other and waited for at the end. "one" is one of them alone, by Sumac."""
+
+    more = ("one",)
+    whose = "mean"
+    count = 8
+
+    def __init__(self, torch, dist, groups, count_bytes):
+        self.sums = [Sum(torch, dist, {**groups, "one": groups["sumac"]}, count_bytes) for _ in range(self.count)]
+
+    def of(self, name):
+        return self.sums[:1] if name == "one" else self.sums
+
+    def prepare(self, name, turn):
+        for index, one in enumerate(self.of(name)):
+            one.prepare(name, turn + index)
+
+    def run(self, name):
+        posted = [one.dist.all_reduce(one.data, group=one.groups[name], async_op=True) for one in self.of(name)]
+        for work in posted:
+            work.wait()
+
+    def check(self, name, turn):
+        for index, one in enumerate(self.of(name)):
+            one.check(name, turn + index)
+
+
+class Together16(Together):
+    """Twice as many."""
+
+    count = 16
+
+
+class Row:
+    """Eight broadcasts of so many bytes one after another, until the last rank has the last."""
+
+    more = ()
+    whose = "most"
+
+    def __init__(self, torch, dist, groups, count_bytes):
+        self.dist, self.groups, self.data = dist, groups, [torch.empty(count_bytes // 4) for _ in range(8)]
+
+    def prepare(self, _name, turn):
+        for index, data in enumerate(self.data):
+            data.fill_(turn + index if self.dist.get_rank() == 0 else -1)
+
+    def run(self, name):
+        for data in self.data:
+            self.dist.broadcast(data, 0, group=self.groups[name])
+
+    def check(self, name, turn):
+        if not all(bool((data == turn + index).all()) for index, data in enumerate(self.data)):
+            raise WrongResult(name)
+
+
 class Step:
     """A training step by DDP, of a model whose gradients have so many bytes. "alone" is the step without the exchange."""
 
     more = ("alone",)
+    whose = "mean"
 
     def __init__(self, torch, dist, groups, count_bytes):
         self.torch, self.dist = torch, dist
@@ -77,19 +134,22 @@ class Step:
                 raise WrongResult("the gradients differ")
 
 
-KINDS = {"allreduce": Sum, "ddp": Step}
+KINDS = {"allreduce": Sum, "ddp": Step, "8-async-allreduce": Together, "16-async-allreduce": Together16, "8-broadcast-row": Row}
 
 
 def timed(work, name, turn, torch, dist):
-    """Runs it once, and returns the mean over ranks in ms."""
+    """Runs it once, and returns the mean over ranks, or the most, in ms."""
     work.prepare(name, turn)
     dist.barrier()
     began = time.perf_counter()
     work.run(name)
-    mean = torch.tensor([time.perf_counter() - began])
+    took = torch.tensor([(time.perf_counter() - began) * 1e3])
     work.check(name, turn)
-    dist.all_reduce(mean)
-    return mean.item() / dist.get_world_size() * 1e3
+    if work.whose == "most":
+        dist.all_reduce(took, op=dist.ReduceOp.MAX)
+        return took.item()
+    dist.all_reduce(took)
+    return took.item() / dist.get_world_size()
 
 
 def member(rank, size, folder, kind, count_bytes, turns):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-SUMAC, GLOO, NOTHING, ALONE, COMPONENT = "sumac", "gloo", "nothing", "alone", "component"
+SUMAC, GLOO, NOTHING, ALONE, ONE, COMPONENT = "sumac", "gloo", "nothing", "alone", "one", "component"
 LABELS = {SUMAC: "sumac", GLOO: "gloo", NOTHING: "a backend that does nothing", COMPONENT: "the MPI component"}
 SIZES = {"8B": 8, "64KiB": 64 << 10, "4MiB": 4 << 20, "32MiB": 32 << 20}
 
@@ -74,18 +74,35 @@ class Between:
     over_limit: float | None = None  # The most that our time may be of it.
     alone_share_max: float | None = None  # The most that a step without its exchange may take of gloo's step; else the case is void.
 
+    over_one: float | None = None  # The most that several operations may take of the time of one of them.
+    beside: str | None = None  # The case than which this one may be no slower.
+
     def must(self):
         """For people."""
         words = ["no slower than gloo" if self.faster == 1 else f"{self.faster:g} x faster than gloo"]
         if self.over_limit:
             words.append(f"<= {self.over_limit:g} x {self.limit_is}")
+        if self.over_one:
+            words.append(f"<= {self.over_one:g} x one alone")
+        if self.beside:
+            words.append(f"no slower than {self.beside}")
         return ", ".join(words)
+
+
+def _small(what, count_bytes, size="", beside=False, **more):
+    """Operations that travel together, by the tree and by messages. At 100 Mbit/s so few bytes take next to nothing beside the 500 us of a link."""
+    name = f"{what}{size}-8h-500us"
+    without = f"{name}-nonodes"
+    return (Between(without, what, "fabric-8h-100mbit.yaml", count_bytes, 30, False, **more),
+            Between(name, what, "fabric-8h-100mbit.yaml", count_bytes, 30, True, beside=without if beside else None, **more))
 
 
 BETWEEN = (Between("allreduce-64MiB-8h", "allreduce", "demo-8h-stream.yaml", LARGE, 5, True, 1.4, LARGE / RATE, "line rate", 1.08),
            Between("allreduce-64MiB-8h-nonodes", "allreduce", "demo-8h-stream.yaml", LARGE, 5, False, 1, 2 * 7 / 8 * LARGE / RATE, "the ring's bound", 1.2),
            Between("allreduce-8B-16h-500us-nonodes", "allreduce", "demo-16h-500us.yaml", 8, 40),
-           Between("ddp-step-8h", "ddp", "demo-8h-stream.yaml", LARGE, 5, True, 1.5, alone_share_max=0.1))
+           Between("ddp-step-8h", "ddp", "demo-8h-stream.yaml", LARGE, 5, True, 1.5, alone_share_max=0.1),
+           *_small("8-async-allreduce", 8, "-8B", over_one=1.3), *_small("16-async-allreduce", 8, "-8B", over_one=1.5),
+           *_small("8-broadcast-row", 256, beside=True))
 IDLE_SHARE_MAX = 0.01
 LOSS_MAX = 1e-6
 

@@ -56,6 +56,36 @@ class Plan(unittest.TestCase):
                     results.pair(name, P.GLOO).add(turn, gloo / ours)
                 self.assertEqual(report.between(case, results)["verdict"], word)
 
+    def test_operations_that_travel_together(self):
+        names = [case.name for case in P.BETWEEN]
+        for what in ("8-async-allreduce-8B", "16-async-allreduce-8B", "8-broadcast-row"):
+            tree, messages = (P.BETWEEN[names.index(f"{what}-8h-500us{nodes}")] for nodes in ("", "-nonodes"))
+            self.assertEqual((tree.nodes, messages.nodes, tree.faster, tree.bytes), (True, False, 1, messages.bytes))
+            self.assertEqual(messages.beside, None)
+            self.assertLess(names.index(messages.name), names.index(tree.name), "the row beside which it is judged comes first")
+        for name, ours, gloo, one, word in (("8-async-allreduce-8B-8h-500us", 3.9, 60, 3, "pass"), ("8-async-allreduce-8B-8h-500us", 4.0, 60, 3, "FAIL"),
+                                            ("16-async-allreduce-8B-8h-500us-nonodes", 4.5, 120, 3, "pass"),
+                                            ("16-async-allreduce-8B-8h-500us-nonodes", 4.6, 120, 3, "FAIL"),
+                                            ("8-async-allreduce-8B-8h-500us", 3.9, 3.8, 3, "FAIL")):
+            with self.subTest(name=name, ours=ours, gloo=gloo):
+                self.assertEqual(self.small(name, ours, gloo, one)["verdict"], word)
+
+    def test_broadcasts_by_the_tree_are_no_slower_than_by_messages(self):
+        for ours, messages, word in ((4.0, 4.0, "pass"), (4.1, 4.0, "FAIL"), (4.0, None, "open")):
+            with self.subTest(ours=ours, messages=messages):
+                self.assertEqual(self.small("8-broadcast-row-8h-500us", ours, 30, None, messages)["verdict"], word)
+
+    def small(self, name, ours, gloo, one, messages=None):
+        case, results = next(case for case in P.BETWEEN if case.name == name), Results()
+        for turn in range(3):
+            for backend, value in ((P.SUMAC, ours), (P.GLOO, gloo), (P.ONE, one)):
+                if value is not None:
+                    results.cell(name, backend).values.append(value)
+            results.pair(name, P.GLOO).add(turn, gloo / ours)
+        if messages is not None:
+            results.cell(case.beside, P.SUMAC).values.append(messages)
+        return report.between(case, results)
+
     def test_a_suite_passes_with_a_reason_for_each_exception(self):
         found = {(f"test_{i}", 3): ({"outcome": "passed"}, {"outcome": "passed"}) for i in range(39)}
         found["test_of_gpus", 3] = ({"outcome": "failed"}, None)

@@ -56,7 +56,15 @@ def between(case, results):
         judged.hold((pairs.interval[1] if pairs.interval else pairs.ratio) >= case.faster, f"{pairs.ratio:.2f} x faster than gloo")
         if case.over_limit:
             judged.hold(mine.value <= case.over_limit * case.limit_ms, f"{mine.value / case.limit_ms:.2f} x {case.limit_is}")
+        if case.over_one:
+            more["one_ms"] = one = results.value(case.name, P.ONE)
+            judged.hold(mine.value <= case.over_one * one, f"{mine.value / one:.2f} x one alone")
+        other = results.value(case.beside, P.SUMAC) if case.beside else None
+        if other is not None:
+            judged.hold(mine.value <= other, f"{mine.value / other:.2f} x {case.beside}")
         word, why = judged.result()
+        if case.beside and other is None and word == V.PASS:
+            word, why = V.OPEN, f"{case.beside} was not run"
         if case.alone_share_max:
             more["alone_ms"] = alone
             if alone > case.alone_share_max * gloo:

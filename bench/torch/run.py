@@ -115,9 +115,8 @@ def ddp_loss(case, size):
     return report.limited(case, "ratio", apart, 0 if size == 2 else P.LOSS_MAX, failure, ranks=size)
 
 
-def between_hosts(case, build):
-    """Sumac beside gloo on lab hosts, and beside the case's bound where it has one."""
-    results = Results()
+def between_hosts(case, build, results):
+    """Sumac beside gloo on lab hosts, and beside the case's bound, one operation alone or an earlier case of `results` where it has one."""
     try:
         took = between.measure(build, case, 280)
         for name, values in took.items():
@@ -167,7 +166,8 @@ def main():
     os.environ["SUMAC_HOME"] = str(arguments.build.resolve())  # A tree of the job's own is of this build.
     entries = collectives([cell for cell in P.cells() if cell.name in names], arguments.minutes)
     entries += [other(case) for case in P.OTHERS if case in names]
-    entries += [between_hosts(case, arguments.build) for case in P.BETWEEN if case.name in names]
+    results = Results()
+    entries += [between_hosts(case, arguments.build, results) for case in P.BETWEEN if case.name in names]
     lines, status = report.table(entries), 0
     if measure.before:
         words, status = B.summary([one for one in entries if "before" in one])

@@ -156,6 +156,8 @@ Tuning default_tuning(const TuningInput& input) noexcept {
     for (const auto& [bytes_max, name] : rows) *at++ = {bytes_max, find_algorithm(kind, name)};
     std::fill(at, to.end(), Tuning::Row{SIZE_MAX, (at - 1)->algorithm});
   };
+  // A reader that waits for the next turn gives its core away, and has to be scheduled once more.
+  if (input.crowded) tuning.large.one_way_turns = 1;
   const std::size_t one_round = input.eager_bytes;
   const std::size_t one_round_of_rows = input.eager_bytes / static_cast<std::size_t>(std::max(input.size, 1));
   const bool has_two_ways = input.single_copy && may_copy_once(input);

@@ -49,6 +49,7 @@ struct LargeTuning {
   std::size_t reduce_turn_bytes = 64 * 1024;    ///< Bytes of the vector in one turn of `blocks`.
   std::size_t stream_turn_bytes = 64 * 1024;    ///< Bytes of the vector in one turn of `stream`.
   std::size_t exchange_turn_bytes = 64 * 1024;  ///< Bytes of a member's slice in one turn of `exchange`.
+  std::size_t one_way_turns = 4;  ///< Data that go one way only are cut into so many turns at least (turns.hpp).
   std::size_t single_piece_bytes = 256 * 1024;  ///< Bytes that `single` copies in one step, of a share or of a block.
   std::size_t pairs_turn_bytes = 128 * 1024;    ///< Bytes of the vector in one turn of `pairs`.
   std::size_t fold_bytes = 32 * 1024;           ///< Bytes of the sums in one step of a fold; at most coll::kSpareBytes.

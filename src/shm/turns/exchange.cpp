@@ -15,11 +15,17 @@ constexpr std::size_t kWordBytes = kCacheLine;  // A whole line, so that cells a
 
 /// The common part of alltoall and alltoallv, allgather and allgatherv. `Shape` knows the layout of the buffers:
 ///   fill(turn, slice)         copies this member's part of the turn from the caller's buffer into its slice
+///   keep(turn)                copies what it sends to itself; nobody waits for that
 ///   take(member, turn, slice) copies from another's slice into the caller's buffer
 template <class Shape>
 Step exchange(Task& task, Turns& turns, Shape&& shape) {
   const auto others = static_cast<std::uint64_t>(task.group->size() - 1);
-  const auto fill = [&] { return turns.fill([&](std::uint64_t turn, std::byte* slice) { shape.fill(turn, slice); }); };
+  const auto fill = [&] {
+    const std::uint64_t turn = turns.filled();
+    if (!turns.fill([&](std::uint64_t, std::byte* slice) { shape.fill(turn, slice); })) return false;
+    if (!task.operation->in_place()) shape.keep(turn);
+    return true;
+  };
   const auto take = [&] {
     const std::uint64_t turn = turns.taken();
     // In place, the bytes that arrive replace the bytes that this member sends, so those must already be in the slice.
@@ -58,24 +64,36 @@ struct Gather {
   std::size_t step;
 
   void fill(std::uint64_t turn, std::byte* slice) const noexcept {
-    const int me = task.group->index();
     const std::size_t offset = turn * step;
-    const std::size_t bytes = coll::part_at(offset, at.bytes(me), step);
-    std::byte* const result = out_bytes(*task.operation) + at.offset(me) + offset;
-    if (task.operation->in_place()) return copy_in(*task.group, slice, result, bytes);
-    copy_in(*task.group, slice, in_bytes(*task.operation) + offset, bytes);
-    copy_bytes(result, in_bytes(*task.operation) + offset, bytes);
+    copy_in(*task.group, slice, task.operation->in_place() ? result(turn) : in_bytes(*task.operation) + offset,
+            own(turn));
+  }
+  void keep(std::uint64_t turn) const noexcept {
+    copy_bytes(result(turn), in_bytes(*task.operation) + turn * step, own(turn));
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     const std::size_t offset = turn * step;
     copy_bytes(out_bytes(*task.operation) + at.offset(m) + offset, slice, coll::part_at(offset, at.bytes(m), step));
+  }
+
+ private:
+  /// This member's own part of the turn.
+  std::size_t own(std::uint64_t turn) const noexcept {
+    return coll::part_at(turn * step, at.bytes(task.group->index()), step);
+  }
+  std::byte* result(std::uint64_t turn) const noexcept {
+    return out_bytes(*task.operation) + at.offset(task.group->index()) + turn * step;
   }
 };
 
 template <class Places>
 Step gather(Task& task, const Places& places) {
   Turns turns(task);
-  const coll::Cut parts = cut_into_turns(places.largest(task.group->size()), turn_limit(*task.group), kCacheLine);
+  const std::size_t largest = places.largest(task.group->size()), limit = turn_limit(*task.group);
+  // With uneven blocks, who has a small one waits for the others' most of the time.
+  const coll::Cut parts = Places::kIsEven
+                              ? cut_into_turns(largest, limit, kCacheLine)
+                              : cut_one_way(largest, limit, task.group->tuning().large.one_way_turns, kCacheLine);
   if (task.phase == 0) turns.begin(parts.count);
   return exchange(task, turns, Gather<Places>{task, places, parts.step});
 }
@@ -95,9 +113,12 @@ struct Rows {
       copy_in(*task.group, slice + static_cast<std::size_t>(m) * cell, in + at.to.offset(m) + offset,
               coll::part_at(offset, at.to.bytes(m), cell));
     }
-    if (task.operation->in_place()) return;
-    copy_bytes(out_bytes(*task.operation) + at.from.offset(me) + offset, in + at.to.offset(me) + offset,
-               coll::part_at(offset, at.to.bytes(me), cell));
+  }
+  void keep(std::uint64_t turn) const noexcept {
+    const int me = task.group->index();
+    const std::size_t offset = turn * cell;
+    copy_bytes(out_bytes(*task.operation) + at.from.offset(me) + offset,
+               in_bytes(*task.operation) + at.to.offset(me) + offset, coll::part_at(offset, at.to.bytes(me), cell));
   }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     const std::size_t offset = turn * cell;
@@ -117,6 +138,7 @@ struct CountedRows {
     if (turn == 0) std::memcpy(slice, &needed, sizeof needed);
     rows.fill(turn, slice + kWordBytes);
   }
+  void keep(std::uint64_t turn) const noexcept { rows.keep(turn); }
   void take(int m, std::uint64_t turn, const std::byte* slice) const noexcept {
     std::uint64_t needed = 0;
     if (turn == 0) std::memcpy(&needed, slice, sizeof needed);

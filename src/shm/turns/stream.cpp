@@ -7,12 +7,20 @@
 
 namespace sumac::shm {
 
+namespace {
+
+coll::Cut one_way_parts(const Group& group, std::size_t bytes, std::size_t unit) noexcept {
+  const LargeTuning& large = group.tuning().large;
+  return cut_one_way(bytes, turn_limit(group, large.stream_turn_bytes), large.one_way_turns, unit);
+}
+
+}  // namespace
+
 Step bcast_stream(Task& task) {
   Group& group = *task.group;
   const coll::Operation& operation = *task.operation;
   Turns turns(task);
-  const coll::Cut parts =
-      cut_into_turns(operation.bytes, turn_limit(group, group.tuning().large.stream_turn_bytes), kCacheLine);
+  const coll::Cut parts = one_way_parts(group, operation.bytes, kCacheLine);
   const bool root = group.index() == operation.root;
   if (task.phase == 0) turns.begin(parts.count);
   const auto move = [&] {
@@ -62,7 +70,7 @@ Step reduce_stream(Task& task) {
   const coll::Operation& operation = *task.operation;
   const int me = task.group->index();
   Turns turns(task);
-  const coll::Cut parts = fold_parts(*task.group, operation);
+  const coll::Cut parts = one_way_parts(*task.group, operation.bytes, unit_for(operation.fold->element_bytes));
   if (task.phase == 0) turns.begin(parts.count);
   const auto move = [&] {
     if (me == operation.root) return fold_turn(task, turns, parts);

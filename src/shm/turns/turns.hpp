@@ -49,6 +49,13 @@ constexpr coll::Cut cut_into_turns(std::size_t total, std::size_t limit, std::si
   return coll::cut(total, {.most = limit, .unit = unit, .is_even = true});
 }
 
+/// The same for data that go one way only: a member that reads can begin once the first turn is written, and until then has
+/// nothing to do. So what would fit into fewer turns is cut into `turns`, but into none smaller than the least.
+inline constexpr std::size_t kOneWayLeast = 16 * 1024;
+constexpr coll::Cut cut_one_way(std::size_t total, std::size_t limit, std::size_t turns, std::size_t unit) noexcept {
+  return cut_into_turns(total, std::min(limit, std::max(total / turns, kOneWayLeast)), unit);
+}
+
 /// An operation's position in the sequence of turns: a view of Operation::own. The turns of one operation count from 0.
 class Turns {
  public:
