@@ -10,9 +10,9 @@ from . import reading
 from .apps import APPS
 
 PRINTED = {
-    "petsc-cg": ("Norm of error 5.14909e-05 iterations 497\nKSPSolve               1 1.0 6.8729e-01 1.0 4.91e+08 1.0 9.9e+02\n",
-                 ["Norm of error 5.14909e-05 iterations 497"], 0.68729),
-    "petsc-multigrid": ("Residual norm 9.89654e-05\nKSPSolve               1 1.0 2.1e+00 1.0\n", ["Residual norm 9.89654e-05"], 2.1),
+    "petsc-cg": ("Norm of error 5.14909e-05 iterations 497\n[0] 0.5 Event begin: KSPSolve\n[0] 0.6 \tEvent begin: MatMult\n[0] 1.25 Event end: KSPSolve\n",
+                 ["Norm of error 5.14909e-05 iterations 497"], 0.75),
+    "petsc-multigrid": ("Residual norm 9.89654e-05\n[0] 0.5 Event begin: KSPSolve\n[0] 2.5 Event end: KSPSolve\n", ["Residual norm 9.89654e-05"], 2.0),
     "lammps": ("     299    1.6275226   -4.7215411            0   -2.2814492    5.9072014 \n"
                "Loop time of 0.543318 on 2 procs for 300 steps with 2048 atoms\nPair    | 0.12053    | 0.24404\n",
                ["299 1.6275226 -4.7215411 0 -2.2814492 5.9072014"], 0.543318),
@@ -34,7 +34,7 @@ class Reading(unittest.TestCase):
             if app.name in PRINTED:
                 text, lines, seconds = PRINTED[app.name]
                 self.assertEqual(reading.found(app.results, text, "result"), lines, app.name)
-                self.assertEqual(reading.seconds(app.seconds, text), seconds, app.name)
+                self.assertEqual(reading.seconds(app.seconds, text, app.clock), seconds, app.name)
 
     def test_a_program_that_prints_nothing_failed(self):
         for read in (lambda: reading.found((r"^RESULT .*$",), "nothing\n", "result"), lambda: reading.seconds(r"^SECONDS ([\d.]+)$", "")):

@@ -82,7 +82,7 @@ class Turn:
         """Returns (seconds, lines of results)."""
         app = self.case.app
         output, text = self.start(lab, tools, column, tuple(self.tuning.flags()) if column == TUNED else ())
-        seconds = reading.seconds(app.seconds, text) if app.seconds else output.wall
+        seconds = reading.seconds(app.seconds, text, app.clock) if app.seconds else output.wall
         if column == SUMAC:
             self.tally = tally.read(output.err) or self.tally
         print(f"{column.removeprefix('Open MPI ')} {seconds:.2f} s;", end=" ", flush=True)

@@ -9,7 +9,8 @@ static void write_set(hid_t file, hid_t transfer, int set, int rank, int ranks, 
   char name[32];
   snprintf(name, sizeof name, "set%d", set);
   hsize_t total = n * (hsize_t)ranks, first = (hsize_t)rank, step = (hsize_t)ranks;
-  hid_t space = H5Screate_simple(1, &total, NULL), memory = H5Screate_simple(1, &n, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t space = H5Screate_simple(1, &total, NULL), memory = H5Screate_simple(1, &n, NULL),
+        layout = H5Pcreate(H5P_DATASET_CREATE);
   if (set % 2) H5Pset_chunk(layout, 1, &n);
   hid_t data_set = H5Dcreate(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
   for (hsize_t i = 0; i < n; i++) data[i] = set + (double)((hsize_t)rank * n + i);
@@ -22,7 +23,8 @@ static double read_set(hid_t file, hid_t transfer, int set, int rank, int ranks,
   char name[32];
   snprintf(name, sizeof name, "set%d", set);
   hsize_t first = n * (hsize_t)((rank + 1) % ranks);
-  hid_t data_set = H5Dopen(file, name, H5P_DEFAULT), space = H5Dget_space(data_set), memory = H5Screate_simple(1, &n, NULL);
+  hid_t data_set = H5Dopen(file, name, H5P_DEFAULT), space = H5Dget_space(data_set),
+        memory = H5Screate_simple(1, &n, NULL);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &n, NULL);
   if (H5Dread(data_set, H5T_NATIVE_DOUBLE, memory, space, transfer, data) < 0) MPI_Abort(MPI_COMM_WORLD, 1);
   double sum = 0;

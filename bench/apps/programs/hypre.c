@@ -16,7 +16,8 @@ static HYPRE_ParCSRMatrix laplacian(int n, HYPRE_Int first, HYPRE_Int last) {
     const struct {
       int inside;
       HYPRE_Int column;
-    } sides[] = {{x > 0, i - 1}, {x < n - 1, i + 1}, {y > 0, i - n}, {y < n - 1, i + n}, {z > 0, i - n * n}, {z < n - 1, i + n * n}};
+    } sides[] = {{x > 0, i - 1},     {x < n - 1, i + 1}, {y > 0, i - n},
+                 {y < n - 1, i + n}, {z > 0, i - n * n}, {z < n - 1, i + n * n}};
     HYPRE_Int columns[7] = {i}, count = 1;
     double values[7] = {6};
     for (int side = 0; side < 6; side++)
@@ -60,7 +61,8 @@ static void solve(int rank, HYPRE_ParCSRMatrix matrix, HYPRE_ParVector right, HY
   HYPRE_BoomerAMGSetNumSweeps(multigrid, 1);
   HYPRE_BoomerAMGSetTol(multigrid, 0); /* a preconditioner: one cycle */
   HYPRE_BoomerAMGSetMaxIter(multigrid, 1);
-  HYPRE_PCGSetPrecond(gradients, (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSolve, (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSetup, multigrid);
+  HYPRE_PCGSetPrecond(gradients, (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSolve, (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSetup,
+                      multigrid);
   HYPRE_ParCSRPCGSetup(gradients, matrix, right, x);
   HYPRE_ParCSRPCGSolve(gradients, matrix, right, x);
   HYPRE_Int iterations;

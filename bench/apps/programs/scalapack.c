@@ -14,12 +14,13 @@ void Cblacs_gridinfo(int context, int* rows, int* columns, int* row, int* column
 void Cblacs_gridexit(int context);
 void Cblacs_exit(int keep);
 int numroc_(const int* n, const int* block, const int* place, const int* first, const int* places);
-void descinit_(int* desc, const int* m, const int* n, const int* mb, const int* nb, const int* r, const int* c, const int* context,
-               const int* lld, int* info);
-void pdgesv_(const int* n, const int* nrhs, double* a, const int* ia, const int* ja, const int* desca, int* pivots, double* b,
-             const int* ib, const int* jb, const int* descb, int* info);
-void pdsyev_(const char* job, const char* half, const int* n, double* a, const int* ia, const int* ja, const int* desca, double* w,
-             double* z, const int* iz, const int* jz, const int* descz, double* work, const int* lwork, int* info);
+void descinit_(int* desc, const int* m, const int* n, const int* mb, const int* nb, const int* r, const int* c,
+               const int* context, const int* lld, int* info);
+void pdgesv_(const int* n, const int* nrhs, double* a, const int* ia, const int* ja, const int* desca, int* pivots,
+             double* b, const int* ib, const int* jb, const int* descb, int* info);
+void pdsyev_(const char* job, const char* half, const int* n, double* a, const int* ia, const int* ja, const int* desca,
+             double* w, double* z, const int* iz, const int* jz, const int* descz, double* work, const int* lwork,
+             int* info);
 
 static const int kZero = 0, kOne = 1, kNb = kBlock;
 static int grid, rows, columns, row, column;
@@ -31,7 +32,8 @@ struct part {
 };
 
 static struct part make_part(int m, int n) {
-  struct part p = {.rows = numroc_(&m, &kNb, &row, &kZero, &rows), .columns = numroc_(&n, &kNb, &column, &kZero, &columns)};
+  struct part p = {.rows = numroc_(&m, &kNb, &row, &kZero, &rows),
+                   .columns = numroc_(&n, &kNb, &column, &kZero, &columns)};
   p.stride = p.rows > 1 ? p.rows : 1;
   int info;
   descinit_(p.desc, &m, &n, &kNb, &kNb, &kZero, &kZero, &grid, &p.stride, &info);
@@ -48,7 +50,8 @@ static void solve(int rank, int n, int turn) {
   int* pivots = calloc((size_t)(a.stride + kBlock), sizeof(int));
   for (int j = 0; j < a.columns; j++)
     for (int i = 0; i < a.rows; i++)
-      *at(&a, i, j) = sin(1.0 * global_row(i) * n + global_column(j) + turn) + (global_row(i) == global_column(j) ? 3 : 0);
+      *at(&a, i, j) =
+          sin(1.0 * global_row(i) * n + global_column(j) + turn) + (global_row(i) == global_column(j) ? 3 : 0);
   for (int j = 0; j < b.columns; j++)
     for (int i = 0; i < b.rows; i++) *at(&b, i, j) = 1 + global_row(i) % 7;
   int info;
