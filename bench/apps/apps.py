@@ -66,7 +66,7 @@ APPS = (
         {HOST: {"grid": 120, "values": 6}, LAB: {"grid": 40, "values": 4}}, bits=BITS, tolerance=1e-7, must={LAB: 1.5}),
     App("lammps", "LAMMPS's melt, energies after each step", Installed("lmp"),
         ("-in", f"{inputs.INPUTS}/melt.lammps", "-log", "none", "-var", "cells", "{cells}", "-var", "steps", "{steps}"),
-        {HOST: {"cells": 10, "steps": 800}, LAB: {"cells": 8, "steps": 200}, "16h-5ms": {"cells": 8, "steps": 60}}, (r"^ +\d+(?: +-?[\d.]+){5} *$",),
+        {HOST: {"cells": 10, "steps": 800}, LAB: {"cells": 8, "steps": 150}, "16h-5ms": {"cells": 8, "steps": 40}}, (r"^ +\d+(?: +-?[\d.]+){5} *$",),
         r"^Loop time of ([\d.]+) on", dump="atoms.dump", tolerance=1e-6, must={LAB: 1.45}),
     App("quantum-espresso", "Quantum ESPRESSO, self-consistent field of silicon", Installed("pw.x"), ("-in", "silicon.pw"),
         {HOST: {"ecut": 24, "points": 6}, LAB: {"ecut": 16, "points": 2}, "16h-5ms": {"ecut": 12, "points": 1}}, (r"^!.*total energy.*$",),
