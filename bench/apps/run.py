@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from apps import picture, report  # noqa: E402
 from apps.cases import CASES, Form  # noqa: E402
-from apps.turns import Turns  # noqa: E402
+from apps.turns import RUN_S, Turns  # noqa: E402
 from core.clock import clock  # noqa: E402
 from core.table import write  # noqa: E402
 from demolib import running  # noqa: E402
@@ -62,8 +62,9 @@ def main():
     parser.add_argument("--app", metavar="APP,...", default="", help="these programs only, names or patterns as 'petsc-*'; --list names them")
     parser.add_argument("--place", metavar="PLACE,...", default="", help="at these places only: 2r, 4r, 16h-500us, 16h-5ms")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"turns of each case (default {PAIRS})")
+    parser.add_argument("--seconds", type=float, default=RUN_S, help=f"the most that one run may take (default {RUN_S:.0f}); more where the machine is busy")
     parser.add_argument("--list", action="store_true", help="the cases, and what must hold")
-    parser.add_argument("--quick", action="store_true", help="one turn of each: whether it works, not how fast it is")
+    parser.add_argument("--quick", action="store_true", help="one turn of each without tuned algorithms: whether it works, not how fast it is")
     arguments = parser.parse_args()
     if arguments.pairs < 1:
         sys.exit(f"bench-apps: --pairs {arguments.pairs}: at least 1")
@@ -74,7 +75,7 @@ def main():
         return 0
     tools, started = Tools(arguments.build), time.monotonic()
     running.need("bench-apps", tools, arguments.build, NEEDED)
-    turns = Turns(arguments.out.resolve().parent / "apps", arguments.quick)
+    turns = Turns(arguments.out.resolve().parent / "apps", arguments.quick, arguments.seconds)
     results = measure(cases, arguments, turns, tools)
     entries = [report.entry(case, results, turns.of(case)) for case in cases]
     lines, notes = report.table(entries), footnotes(results, time.monotonic() - started)

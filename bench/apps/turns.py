@@ -28,8 +28,8 @@ class Turn:
 
     column, guess_s = SUMAC, 40.0
 
-    def __init__(self, case, folder, quick=False):
-        self.cases, self.case, self.folder, self.quick = [case], case, folder / case.name, quick
+    def __init__(self, case, folder, quick=False, limit_s=RUN_S):
+        self.cases, self.case, self.folder, self.quick, self.limit_s = [case], case, folder / case.name, quick, limit_s
         self.argv, self.turn = None, 0
         self.tuning, self.share, self.share_sumac, self.tally, self.same_bits = None, None, None, None, None
         self.ratios, self.failures = {}, {}
@@ -75,7 +75,7 @@ class Turn:
         words = {**self.size, "folder": folder, "backend": "sumac" if column == SUMAC else "gloo", "where": "lab" if place.fabric.root else "host"}
         argv = [str(word).format(**words) for word in (*self.argv, *more_words)]
         more = {**app.variables, **({"PYTHONPATH": str(tools.build / "python")} if app.torch else {}), **(variables or {})}
-        output = place.run(lab, tools, Start(argv, folder, RUN_S, mca, more, column == SUMAC and not app.torch, self.case.place.ranks))
+        output = place.run(lab, tools, Start(argv, folder, self.limit_s, mca, more, column == SUMAC and not app.torch, self.case.place.ranks))
         return output, output.out + ((folder / app.reads).read_text() if app.reads else "")
 
     def timed(self, lab, tools, column):
@@ -106,19 +106,20 @@ class Turn:
         if self.case.app.torch:
             return
         print("looks:", end=" ", flush=True)
-        self.tuning = self.best_tuning(lab, tools)
         try:
             self.share = self.profiled(lab, tools, LEFT)
-            self.share_sumac = self.profiled(lab, tools, {})
+            if not self.quick:
+                self.tuning = self.best_tuning(lab, tools)
+                self.share_sumac = self.profiled(lab, tools, {})
             self.same_bits = self.compare_bits(lab, tools) if self.case.app.shows_bits else None
         except WayFailed as failure:
             self.fail(SUMAC, f"in the first look: {failure}")
-        print(f"collectives {percent(self.share)}, with Sumac {percent(self.share_sumac)}"
+        print(f"collectives {percent(self.share)}{'' if self.quick else f', with Sumac {percent(self.share_sumac)}'}"
               f"{'' if self.same_bits is None else ', same bits' if self.same_bits else ''}; in turns:", end=" ", flush=True)
 
     def best_tuning(self, lab, tools):
         seconds = {}
-        for tuning in TUNINGS[:1] if self.quick else TUNINGS:
+        for tuning in TUNINGS:
             self.tuning = tuning
             try:
                 seconds[tuning] = self.timed(lab, tools, TUNED)[0]
@@ -154,12 +155,12 @@ def percent(share):
 class Turns:
     """Makes the turns of all cases, each once: a case that is measured again goes on where it was."""
 
-    def __init__(self, folder, quick=False):
-        self.folder, self.quick, self.made = folder, quick, {}
+    def __init__(self, folder, quick=False, limit_s=RUN_S):
+        self.folder, self.quick, self.limit_s, self.made = folder, quick, limit_s, {}
 
     def of(self, case):
         if case.name not in self.made:
-            self.made[case.name] = Turn(case, self.folder, self.quick)
+            self.made[case.name] = Turn(case, self.folder, self.quick, self.limit_s)
         return self.made[case.name]
 
     def __call__(self, cases, _form):

@@ -53,7 +53,7 @@ SCRIPT = ("import os, sys; print('RESULT', os.environ['NUMBER']); print('SECONDS
 
 
 def turn_at(place, folder, **more):
-    return Turn(case_of(App("a", "a test", Python(), ("-c", SCRIPT), {"host": {}}, **more), place), Path(folder), quick=True)
+    return Turn(case_of(App("a", "a test", Python(), ("-c", SCRIPT), {"host": {}}, **more), place), Path(folder))
 
 
 TOOLS = types.SimpleNamespace(build=Path("/nonesuch"))
