@@ -35,8 +35,9 @@ def objects(comm):
     counts = list(range(1, size + 1))
     gathered = np.zeros(sum(counts), dtype="f4")
     comm.Allgatherv(np.full(rank + 1, rank, dtype="f4"), [gathered, (counts, None), MPI.FLOAT])
-    sums = [np.empty(5, dtype="i4") for _ in range(10)]
-    MPI.Request.Waitall([comm.Iallreduce(np.full(5, i + rank, dtype="i4"), out) for i, out in enumerate(sums)])
+    # mpi4py 3.1 keeps no array alive that a pending operation reads.
+    parts, sums = [np.full(5, i + rank, dtype="i4") for i in range(10)], [np.empty(5, dtype="i4") for _ in range(10)]
+    MPI.Request.Waitall([comm.Iallreduce(part, out) for part, out in zip(parts, sums)])
     return [comm.allgather({"rank": rank})[-1], comm.bcast({"from": list(range(10))} if rank == 0 else None),
             comm.scatter([("to", i) for i in range(size)] if rank == 0 else None), comm.alltoall([(rank, i) for i in range(size)])[-1],
             comm.allreduce((rank * 7 % 5, rank), op=MPI.MAXLOC), half.allreduce(rank), int(most[0]), float(gathered.sum()),
