@@ -50,6 +50,9 @@ class Cases(unittest.TestCase):
         for file in (HERE / "inputs").iterdir():
             self.assertIn(file.name, words)
 
+    def test_words_of_a_preparation_may_be_numbers(self):
+        inputs.in_folder(HERE, ["test", 2, "-eq", 2], "test")
+
     def test_the_squarest_cut_of_a_plane(self):
         self.assertEqual([inputs.squarest(ranks) for ranks in (2, 4, 6, 16)], [(2, 1), (2, 2), (3, 2), (4, 4)])
 

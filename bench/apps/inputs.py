@@ -25,7 +25,7 @@ def filled(name):
 def in_folder(folder, command, what, environment=None):
     """Runs one program of a preparation there."""
     words = [f"{name}={value}" for name, value in (environment or {}).items()]
-    run_quietly(["env", "-C", folder, "OMP_NUM_THREADS=1", *words, *command], PREPARE_S, what)
+    run_quietly(["env", "-C", folder, "OMP_NUM_THREADS=1", *words, *map(str, command)], PREPARE_S, what)
 
 
 def water(folder, _ranks, _size):

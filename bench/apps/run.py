@@ -35,15 +35,17 @@ class Named:
 
 
 def measure(cases, arguments, turns, tools):
-    """Measures all cases, then those again that are still open."""
+    """Measures all cases, then those again that are still open and for which there is time."""
+    until = time.monotonic() + 60 * arguments.minutes
     form, folder = Form("quick" if arguments.quick else "usual", 1 if arguments.quick else arguments.pairs), arguments.out.resolve().parent
-    results = running.measure("bench-apps", cases, form, turns, tools, folder, keeps=True)
+    results = running.measure("bench-apps", cases, form, turns, tools, folder, keeps=True, budget_s=60 * arguments.minutes)
     for _ in range(0 if arguments.quick else ROUNDS):
         still = [case for case in cases if report.is_open(case, results)]
-        if not still or results.interrupted:
+        left_s = until - time.monotonic()
+        if not still or results.interrupted or left_s <= 0:
             break
         print(f"{len(still)} open cases again", flush=True)
-        running.measure("bench-apps", still, form, turns, tools, folder, keeps=True, results=results)
+        running.measure("bench-apps", still, form, turns, tools, folder, keeps=True, budget_s=left_s, enough=0, results=results)
     return results
 
 
@@ -51,7 +53,8 @@ def footnotes(results, seconds):
     return [
         "Seconds of one run, by the program's own clock where it has one; median. Open MPI / Sumac: the median of the ratios of neighbours in turns.",
         "collectives: the share of the ranks' time without Sumac, by SUMAC_PROFILE with every call left to Open MPI. Results were compared in each turn.",
-        f"This machine: {running.machine(results)}; {clock(seconds)} min in all{', interrupted' if results.interrupted else ''}.",
+        f"This machine: {running.machine(results)}; {clock(seconds)} min in all{', interrupted' if results.interrupted else ''}"
+        + (f", {results.left_out} turns left out for time." if results.left_out else "."),
     ]
 
 
@@ -62,6 +65,8 @@ def main():
     parser.add_argument("--app", metavar="APP,...", default="", help="these programs only, names or patterns as 'petsc-*'; --list names them")
     parser.add_argument("--place", metavar="PLACE,...", default="", help="at these places only: 2r, 4r, 16h-500us, 16h-5ms")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"turns of each case (default {PAIRS})")
+    parser.add_argument("--minutes", type=float, default=240, help="in which all must be done: from the fourth turn on turns are left out rather than "
+                        "taking longer (default 240)")
     parser.add_argument("--seconds", type=float, default=RUN_S, help=f"the most that one run may take (default {RUN_S:.0f}); more where the machine is busy")
     parser.add_argument("--list", action="store_true", help="the cases, and what must hold")
     parser.add_argument("--quick", action="store_true", help="one turn of each without tuned algorithms: whether it works, not how fast it is")
