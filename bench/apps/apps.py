@@ -78,7 +78,7 @@ APPS = (
     App("mumps", "MUMPS, factors and solutions of a sparse matrix", Compiled("mumps", ("-ldmumps",)), ("{grid}", "{repeats}"),
         {HOST: {"grid": 200, "repeats": 4}, LAB: {"grid": 50, "repeats": 2}}, bits=BITS, tolerance=1e-8, must={LAB: 1.05}),
     App("fftw", "FFTW's planner, and transforms of a cube", Compiled("fftw", ("-lfftw3_mpi", "-lfftw3")), ("{edge}", "{repeats}"),
-        {HOST: {"edge": 96, "repeats": 12}, LAB: {"edge": 32, "repeats": 10}}, bits=BITS, tolerance=1e-8, must={LAB: 1.05}),
+        {HOST: {"edge": 96, "repeats": 12}, LAB: {"edge": 32, "repeats": 5}}, bits=BITS, tolerance=1e-8, must={LAB: 1.05}),
     App("hdf5", "HDF5, data sets that all ranks write together", Compiled("hdf5", packages=("hdf5-openmpi",)), ("{sets}", "{elements}"),
         {HOST: {"sets": 40, "elements": 20000}, LAB: {"sets": 10, "elements": 1024}}, bits=BITS),
     App("hypre", "hypre, conjugate gradients with algebraic multigrid", Compiled("hypre", ("-lHYPRE",), includes=("/usr/include/hypre",)),
