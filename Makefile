@@ -15,6 +15,7 @@ BEFORE ?=
 WITHOUT ?=
 WERROR ?=
 MPI ?=
+APP ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
@@ -25,7 +26,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help setup setup-dev setup-bench setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-apps bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -66,6 +67,10 @@ lab: setup configure ## bring up the emulated fabric FABRIC=file.yaml and hold i
 bench: setup configure ## the demo's cases and others in long form, and whether what must hold does (build/bench.json, an hour)
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/demo.py --build $(BUILD) --out build/bench.json --full
+
+bench-apps: setup-apps setup-python configure ## real programs, timed without Sumac, with Open MPI's best algorithms and with Sumac (build/apps.json, 4 hours); APP=name for one
+	@cmake --build $(BUILD) -j $(JOBS) --target programs py_torch py_core
+	@python3 bench/apps/run.py --build $(BUILD) --out build/apps.json --app "$(APP)"
 
 bench-host: setup-bench configure ## shared memory against every MPI, inside this host (build/host.json); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
@@ -189,6 +194,9 @@ setup-dev: ## the same and what the tests need
 
 setup-bench: ## packages for bench-host: the peers that Debian has
 	@packaging/install packaging/apt.txt packaging/apt-bench.txt
+
+setup-apps: ## the programs that bench-apps times (2 GB)
+	@packaging/install packaging/apt.txt packaging/apt-apps.txt
 
 setup-fuzz: ## the same and what fuzz needs
 	@packaging/install packaging/apt.txt packaging/apt-fuzz.txt

@@ -6,6 +6,7 @@
     make bench-fabric    && python3 docs/paste.py fabric build/fabric.txt         docs/performance.md; runs of some cases each make one table
     make bench-mpi       && python3 docs/paste.py mpi build/mpi.json              docs/performance.md; the ratios of what every MPI has
     make bench-torch     && python3 docs/paste.py torch build/torch.txt           docs/performance.md
+    make bench-apps      && python3 docs/paste.py apps build/apps.txt             docs/performance.md, and the picture beside it
     make bench-crossover && python3 docs/paste.py crossover build/crossover.txt   docs/crossover.md
 """
 
@@ -66,6 +67,11 @@ def torch(arguments):
     put(ROOT / "docs" / "performance.md", "torch", arguments.file.read_text().strip())
 
 
+def apps(arguments):
+    put(ROOT / "docs" / "performance.md", "apps", f"{arguments.file.read_text().strip()}\n\n![times as fast with Sumac](apps.svg)")
+    shutil.copyfile(arguments.file.with_suffix(".svg"), ROOT / "docs" / "apps.svg")
+
+
 def crossover(arguments):
     put(ROOT / "docs" / "crossover.md", "measured", markdown([arguments.file]))
 
@@ -73,7 +79,7 @@ def crossover(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables = parser.add_subparsers(metavar="TABLE", required=True)
-    for paste in (demo, host, fabric, mpi, torch, crossover):
+    for paste in (demo, host, fabric, mpi, torch, apps, crossover):
         table = tables.add_parser(paste.__name__)
         table.set_defaults(paste=paste)
         if paste is fabric:

@@ -121,10 +121,11 @@ def run_step(step, lab, tools, results, progress):
     for (case, column), words in getattr(step.way, "notes", {}).items():
         results.note(case, column, words)
     units = {case.name: case.unit for case in step.way.cases}
-    words = ", ".join(f"{case}{' before' if column == 'before' else ''}: "
+    several = len({column for _, column in numbers}) > 1
+    words = ", ".join(f"{case}{f' {column}' if several or column == 'before' else ''}: "
                       f"{number(median(value) if isinstance(value, list) else value, units.get(case, 'ms'))}"
                       for (case, column), value in numbers.items())
-    progress.done(step, words or "passed its own checks")
+    progress.done(step, words or ("no time" if getattr(step.way, "failures", {}) else "passed its own checks"))
 
 
 def is_out_of_the_race(step, results):
@@ -229,11 +230,11 @@ def measure_groups(cases, form, ways, tools, log_folder, results, budget_s=None,
         results.busy[fabric.name] = watch.words()
 
 
-def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None, enough=ENOUGH_RUNS):
+def measure(program, cases, form, ways, tools, log_folder, keeps=False, budget_s=None, enough=ENOUGH_RUNS, results=None):
     """Everything, with progress; leaves the program with one line if the lab does not come up or somebody interrupts. With `keeps`
-    what was measured until then is given back instead, marked `interrupted`."""
+    what was measured until then is given back instead, marked `interrupted`. `results` of earlier runs of the same cases get more numbers."""
     end_as_by_ctrl_c()
-    results = new_results(cases)
+    results = results or new_results(cases)
     print(f"{form.name} form: {len(cases)} cases; {machine(results)}")
     try:
         measure_groups(cases, form, ways, tools, log_folder, results, budget_s, enough)
