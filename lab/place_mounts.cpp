@@ -50,6 +50,9 @@ Result<> write_hosts_file(const Plan& plan) {
   for (const auto& place : plan.places) file << ip_text(plan.first_port_of(place).ip) << ' ' << place.name << '\n';
   file.close();
   if (!file) return fail(Errc::io, "write {}: the lab host's /run is full or not writable", path);
+  // A small root has no such file, and nothing can be mounted over it then. An empty one says as much as none.
+  const UniqueFd below{::open("/etc/hosts", O_RDONLY | O_CREAT | O_CLOEXEC, 0644)};
+  if (!below) return fail_errno("make /etc/hosts, which this machine has not");
   return bind_over(path, "/etc/hosts");
 }
 

@@ -58,6 +58,8 @@ void sumac_join_offer(const struct hcoll_settings* settings, int hosts, int lead
   }
 }
 
+void sumac_join_drop_offer(void) { sumac_tree_drop_offer(sumac_job_context()); }
+
 /* Returns a status of libsharp_coll; negative: there is no group. */
 static int make_group(const struct sumac_join_spec* spec, struct sharp_coll_comm** group_p) {
   int status = 1;

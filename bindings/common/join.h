@@ -35,6 +35,9 @@ struct sumac_joined {
  *  @param offer     [SUMAC_TREE_OFFER_BYTES] */
 void sumac_join_offer(const struct hcoll_settings* settings, int hosts, int leaders, int my_index, void* offer);
 
+/** The offer came to nothing: there will be no team. */
+void sumac_join_drop_offer(void);
+
 /** Joins the tree if the communicator asks for it and the job has one; collective over the team.
  *  @param joined  Always set; release it with sumac_tree_leave(). It is of use after sumac_tree_agreed().
  *  @param agreed  [SUMAC_AGREED] Set to this rank's numbers: the minimum of each over all ranks is for sumac_tree_agreed().

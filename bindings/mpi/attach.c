@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bindings/common/explain.h"
-#include "client/tree/tree.h"
+#include "bindings/common/join.h"
 #include "job.h"
 #include "ompi/runtime/mpiruntime.h"
 
@@ -38,6 +38,11 @@ void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
   sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
+static void drop_offer(void* context) {
+  (void)context;
+  sumac_join_drop_offer();
+}
+
 static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
   hcoll_module_t* module = lane->module;
   int rc = hcoll_presence_places(module->comm, places);
@@ -60,6 +65,7 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   spec.name = module->comm->c_name;
   spec.offer_across = hcoll_across_offer;
   spec.offer_bytes = SUMAC_TREE_OFFER_BYTES;
+  spec.drop_offer = drop_offer;
   spec.open_across = hcoll_across_open;
   spec.agree_across = hcoll_across_agree;
   spec.open_context = lane;

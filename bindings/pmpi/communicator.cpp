@@ -10,6 +10,7 @@
 
 #include "bindings/common/explain.h"
 #include "bindings/common/job.h"
+#include "bindings/common/join.h"
 #include "bindings/common/say.h"
 #include "bindings/common/worth.h"
 #include "bindings/pmpi/across.hpp"
@@ -230,6 +231,7 @@ int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
   if (kind == Kind::ordinary) {
     spec.offer_across = offer_across;
     spec.offer_bytes = SUMAC_TREE_OFFER_BYTES;
+    spec.drop_offer = [](void*) { sumac_join_drop_offer(); };
     spec.open_across = open_across;
     spec.agree_across = agree_across;
     spec.open_context = &lane;

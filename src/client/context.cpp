@@ -213,6 +213,7 @@ void Context::progress() {
   if (!broken_.empty())
     for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why);
   if (!watched_.empty()) drain();
+  send_held();  // A message that waited for another one must not keep those back that others wait for.
   // This pass has taken the events that the sleeping thread was to be woken by: its descriptor must be armed again.
   if (bell_.is_wanted && !transport_->arm()) ring_bell();
 }

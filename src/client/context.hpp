@@ -66,7 +66,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::uint64_t next_token() { return std::uint64_t{number_of(world_rank_)} << 32 | ++tokens_; }
   /// True for the first communicator without a group: thousands may follow, and one line is enough.
   bool first_without_group() noexcept { return !std::exchange(without_group_, true); }
-  /// False once a group that was opened in an offer was of no use: some member could not take part (tree/offer.hpp).
+  /// False once an offer could not open a group, or the group that it had opened was of no use (tree/offer.hpp).
   bool opens_early() const noexcept { return opens_early_; }
   void open_no_more_early() noexcept { opens_early_ = false; }
   Request* take_request() { return requests_.take(); }

@@ -47,6 +47,8 @@ class Across {
   virtual Progress start(const Operation& operation, void*& request) = 0;
   /// Moves the request on. The request no longer exists if the result is not `pending`.
   virtual Progress test(void* request) = 0;
+  /// Does the same right behind another test() or peek(), which has looked for messages: so this one need not.
+  virtual Progress peek(void* request) { return test(request); }
 
   /// The team is broken, so the memory of this operation goes back to its owner: nobody reads or writes it any more, and
   /// the request no longer exists. The other members learn of it. MPI's own collectives can't be ended, and what carries

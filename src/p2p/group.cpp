@@ -142,11 +142,13 @@ coll::Across::Progress Group::start_direct(const coll::Operation& o, void*& requ
 }
 
 coll::Across::Progress Group::test(void* request) {
-  const auto progress = engine_->test(request);
+  const auto progress = peek(request);
   if (progress != Progress::pending) return progress;
   look();
-  return engine_->test(request);
+  return peek(request);
 }
+
+coll::Across::Progress Group::peek(void* request) { return engine_->test(request); }
 
 void Group::let_go(void* request) {
   engine_->fail({Errc::lost, fmt::format("{} has given up an operation", name_of(config_.rank))});

@@ -70,6 +70,7 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   bool adds_canonically(coll::Kind) const noexcept override { return config_.reproducible; }
   Progress start(const coll::Operation& operation, void*& request) override;
   Progress test(void* request) override;
+  Progress peek(void* request) override;
   /// The group fails at all members.
   void let_go(void* request) override;
   bool has_direct() const noexcept override { return true; }

@@ -234,13 +234,14 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
 }
 
 /// A verdict's number cannot be one whose result has come. Only a bcast is answered by nodes below the group's root, which may
-/// hear of a trouble before they hear of the bcast: that one stands here.
+/// hear of a trouble before it hears of the bcast: that one stands here, and so do prompt numbers behind it, which the root may
+/// answer before it.
 bool ClientGroup::may_fail_from(Sequence first) const noexcept {
   if (!seq_before(first, owed_)) return true;
   if (seq_count(first, owed_) > ring_.size() / 2) return false;
   for (Sequence number = first; number != owed_; number = seq_next(number))
     if (const AggHeader& asked = entry(number).header;
-        asked.sequence != number || asked.coll != wire::Coll::bcast || !prompt(asked))
+        asked.sequence != number || !prompt(asked) || (number == first && asked.coll != wire::Coll::bcast))
       return false;
   return true;
 }

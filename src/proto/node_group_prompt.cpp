@@ -74,7 +74,6 @@ void NodeGroup::tell_below(Slot& at) {
   h.closed = closed_;
   tell_children(at, h);
   at.is_told = true;
-  at.data.reset();
 }
 
 void NodeGroup::send_rest(const Slot& at) {

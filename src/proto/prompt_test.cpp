@@ -272,6 +272,33 @@ TEST(Prompt, a_node_tells_its_children_a_bcast_from_below_and_that_stands_whatev
   for (const auto& group : world.groups) EXPECT_EQ(group->phase(), ClientGroup::Phase::left);
 }
 
+TEST(Prompt, a_verdict_may_name_a_bcast_that_stands_though_a_later_reduce_is_over_too) {
+  // The root of both is late: the sum of the others waits for it, while its own node tells it the bcast at once.
+  for (const std::size_t count : {std::size_t{4}, std::size_t{64}}) {
+    SCOPED_TRACE(count);
+    TwoNodes world;
+    world.make_group();
+    std::deque<Call> calls;
+    for (const std::uint32_t rank : {1u, 2u}) {
+      post(world, calls, rank, Coll::bcast, 0);
+      post(world, calls, rank, Coll::reduce, 0, 1, count);
+    }
+    world.tree.run();
+    post(world, calls, 0, Coll::bcast, 0, 7);
+    post(world, calls, 0, Coll::reduce, 0, 1, count);
+    world.tree.run_to(world.leaf);
+    world.tree.run_to(*world.clients[0]);
+    world.tree.run_to(*world.clients[1]);
+    EXPECT_EQ(completed(world, 0), 2);
+    world.tree.cut(world.clients[2]->up);  // The root has not heard of the bcast when it gives its verdict.
+    world.tree.run();
+    for (const std::uint32_t rank : {0u, 1u}) {
+      EXPECT_TRUE(world.groups[rank]->verdict()) << rank;
+      EXPECT_TRUE(world.clients[rank]->drops.empty()) << "the node broke no rule";
+    }
+  }
+}
+
 TEST(Prompt, members_that_differ_all_get_the_verdict_and_what_was_answered_stands) {
   // The last member calls something else than the bcast that has been answered already.
   const struct {

@@ -101,7 +101,7 @@ class Maker {
   std::unique_ptr<sumac_team> team_;
   std::vector<Greeting> greetings_;
   std::vector<int> leaders_;  ///< The ranks that open_across() is to connect; empty if it is not called.
-  std::vector<std::byte> offers_;
+  std::vector<std::byte> own_offer_, offers_;
   std::int64_t agreed_[SUMAC_AGREED] = {};  ///< This rank's numbers, then the least of all ranks.
   sumac_across_t across_{};
   bool has_segment_ = false;  ///< This host has a group at all.
@@ -115,7 +115,10 @@ int Maker::make() {
   if (spec_.size < 2) return pass("a communicator of one rank has nobody to talk to");
   if (const int rc = lay_out(); rc != SUMAC_TEAM_OK) return rc;
   find_leaders();
-  if (const int rc = share_memory(); rc != SUMAC_TEAM_OK) return rc;
+  if (const int rc = share_memory(); rc != SUMAC_TEAM_OK) {
+    if (!own_offer_.empty() && !team_->functions && spec_.drop_offer != nullptr) spec_.drop_offer(spec_.open_context);
+    return rc;
+  }
   if (const int rc = agree_across(); rc != SUMAC_TEAM_OK) return rc;
   make_groups();
   set_direct();
@@ -205,7 +208,7 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
   }
 
   Vote own_vote = attach(creates, shape);
-  if (open_across() != 0 && own_vote.error == 0) {
+  if (open_across() != 0) {
     own_vote.error = static_cast<std::int32_t>(Errc::refused);
     own_vote.is_across = 1;
     copy_text("could not connect the leaders of the hosts", own_vote.words, sizeof own_vote.words);
@@ -227,10 +230,13 @@ int Maker::greet(const Greeting& own) {
   const auto ranks = static_cast<std::size_t>(spec_.size);
   std::vector<std::byte> mine(each), all(each * ranks);
   std::memcpy(mine.data(), &own, sizeof own);
-  // In a second attempt the way between hosts is open already.
-  if (offer_bytes > 0 && !team_->functions)
+  // A second attempt makes the same offer.
+  if (own_offer_.size() < offer_bytes) {
+    own_offer_.resize(offer_bytes);
     spec_.offer_across(spec_.open_context, leaders_.data(), static_cast<int>(leaders_.size()),
-                       team_->layout.leads() ? team_->layout.island() : -1, mine.data() + sizeof own);
+                       team_->layout.leads() ? team_->layout.island() : -1, own_offer_.data());
+  }
+  std::copy(own_offer_.begin(), own_offer_.end(), mine.begin() + sizeof own);
   if (spec_.oob.allgather(spec_.oob.context, mine.data(), all.data(), each) != 0) return SUMAC_TEAM_OOB;
   greetings_.resize(ranks);
   offers_.resize(ranks * offer_bytes);
@@ -281,12 +287,14 @@ int Maker::vote(Vote own, std::string& complaint) {
   if (spec_.oob.allgather(spec_.oob.context, &own, votes.data(), sizeof own) != 0) return SUMAC_TEAM_OOB;
   for (const Vote& one : votes)
     for (std::size_t i = 0; i < SUMAC_AGREED; ++i) agreed_[i] = std::min(agreed_[i], one.agreed[i]);
-  for (int r = 0; r < spec_.size; ++r) {
-    const Vote& one = votes[static_cast<std::size_t>(r)];
-    if (one.error == 0) continue;
-    (one.is_across != 0 ? why_ : complaint) = fmt::format("rank {}: {}", r, one.words);
-    return SUMAC_TEAM_PASS;
-  }
+  // First what no second attempt mends: all ranks must make it, or none.
+  for (const bool is_across : {true, false})
+    for (int r = 0; r < spec_.size; ++r) {
+      const Vote& one = votes[static_cast<std::size_t>(r)];
+      if (one.error == 0 || (one.is_across != 0) != is_across) continue;
+      (is_across ? why_ : complaint) = fmt::format("rank {}: {}", r, one.words);
+      return SUMAC_TEAM_PASS;
+    }
   return SUMAC_TEAM_OK;
 }
 

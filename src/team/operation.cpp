@@ -23,6 +23,12 @@ namespace {
 
 /// The most operations of a team that are under way at once: what the aggregation tree takes by default (W).
 constexpr int kUnderWayMax = 64;
+/// The most chunks of theirs, half of what the tree lets be outstanding.
+constexpr int kChunksMax = 256;
+
+int under_way_max(const sumac_team& team) {
+  return std::min(kUnderWayMax, kChunksMax / static_cast<int>(team.options->options.depth));
+}
 
 bool is_empty(const Operation& operation) { return sumac::coll::has_size(operation.kind) && operation.bytes == 0; }
 
@@ -102,13 +108,13 @@ sumac_op* companion(sumac_team& team, const sumac_op& op) {
 unsigned step_companions(sumac_team& team, const sumac_op& head) {
   unsigned awaited = 0;
   const sumac_op* older = &head;
-  for (int under_way = 1; under_way < kUnderWayMax; ++under_way) {
+  for (int under_way = 1; under_way < under_way_max(team); ++under_way) {
     sumac_op* const op = companion(team, *older);
     if (op == nullptr) break;
     unsigned awaits = 0;
     // It ends in its order, also if it has failed: the oldest one's next step finds a broken team.
     (void)step_one(team, *op, false, awaits);
-    awaited |= op->run.has_come_back() ? 0 : awaits;
+    awaited |= op->has_begun && op->run.has_come_back() ? 0 : awaits;
     if (team.is_broken.load(std::memory_order_relaxed)) break;
     older = op;
   }
@@ -420,7 +426,7 @@ bool sumac_team_sleep(sumac_team_t* team, int us) {
   sumac::coll::Across* across = nullptr;
   // All that are under way must wait for other hosts, and for what the same sleep ends.
   const sumac_op* op = oldest(*team);
-  for (int i = 0; op != nullptr && i < kUnderWayMax; ++i, op = companion(*team, *op)) {
+  for (int i = 0; op != nullptr && i < under_way_max(*team); ++i, op = companion(*team, *op)) {
     if (i > 0 && op->has_begun && op->run.has_come_back()) continue;
     if (!op->has_begun || !op->run.waits_across() || op->run.across() == nullptr) return false;
     if (across != nullptr && op->run.across() != across) return false;

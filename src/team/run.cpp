@@ -343,20 +343,25 @@ unsigned Run::awaits() const noexcept {
   }
 }
 
+coll::Across::Progress Run::poll(coll::Across& across, void* request) {
+  bool& has_looked = &across == team_->tree ? team_->has_looked.tree : team_->has_looked.own;
+  return std::exchange(has_looked, true) ? across.peek(request) : across.test(request);
+}
+
 bool Run::poll_across() {
   // Oldest first, in the order in which they were started.
   const std::size_t oldest = chunk_ + 1 >= depth_ ? chunk_ + 1 - depth_ : 0;
   for (std::size_t c = oldest; c <= chunk_ && c < chunks_ && !is_out_of_reach(); ++c) {
     Flight& flight = flights_[c % depth_];
     if (flight.is_done) continue;
-    const Progress progress = across_->test(flight.request);
+    const Progress progress = poll(*across_, flight.request);
     if (progress == Progress::pending) continue;
     flight.is_done = has_moved_ = true;
     --flying_;
     if (!is_well(*across_, progress, "a collective among the leaders failed")) return false;
   }
   if (direct_.is_done || team_->is_apart) return true;
-  const Progress progress = team_->own_across->test(direct_.request);
+  const Progress progress = poll(*team_->own_across, direct_.request);
   direct_.is_done = progress != Progress::pending;
   return is_well(*team_->own_across, progress, "blocks between ranks of two hosts were lost");
 }
@@ -391,6 +396,7 @@ void Run::unpack() {
 Step Run::advance(bool comes_down) {
   Step step = Step::waiting;
   has_moved_ = false;
+  if (comes_down) team_->has_looked = {};
   for (;;) switch (at_) {
       case At::direct:
         step = shm::advance(task_);

@@ -91,6 +91,8 @@ class Run {
   /// Polls all operations between hosts, so that they go on while shared memory is waited for. Returns false if one
   /// failed.
   bool poll_across();
+  /// Only the first poll of a pass over the operations under way looks for messages.
+  coll::Across::Progress poll(coll::Across& across, void* request);
   void unpack();
 
   sumac_team* team_;

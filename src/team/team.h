@@ -282,6 +282,8 @@ typedef struct sumac_team_spec {
    *  SUMAC_OFFER_BYTES_MAX. NULL: nothing. */
   void (*offer_across)(void* context, const int* leaders, int leader_count, int my_index, void* offer);
   size_t offer_bytes;
+  /** There will be no team, and open_across() was not called: what the offer reserved is of no use. NULL: nothing. */
+  void (*drop_offer)(void* context);
   /** Makes the communicator or group of the leaders and fills `across`. Collective over the team: it may use MPI.
    *  @param offers  [size][offer_bytes], by rank.
    *  @param agreed  [SUMAC_AGREED] To be set: create's second exchange finds the minimum of each over all ranks.

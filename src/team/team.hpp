@@ -95,6 +95,11 @@ struct sumac_team {
 
   std::vector<std::vector<std::byte>> spare_scratch;  ///< The room of operations that are done, for the next ones.
 
+  /// The ways between hosts that were looked at since the oldest operation began its last step.
+  struct {
+    bool tree = false, own = false;
+  } has_looked;
+
   // ---- Room that only an operation uses which is under way alone.
   std::vector<std::byte> stage;
   sumac::team::Row gather;                                     ///< The island's blocks, in the call's units.

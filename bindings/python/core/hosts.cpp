@@ -101,12 +101,18 @@ coll::Across::Progress Hosts::start_direct(const coll::Operation& operation, voi
   return noted(everyone(), progress, request);
 }
 
-coll::Across::Progress Hosts::test(void* request) {
+coll::Across::Progress Hosts::ask(void* request, Progress (p2p::Group::*how)(void*)) {
   const auto found = under_way_.find(request);
   const auto held = hold(*found->second);
-  const Progress progress = found->second->test(request);
+  const Progress progress = (found->second->*how)(request);
   if (progress != Progress::pending) under_way_.erase(found);
   return progress;
+}
+
+coll::Across::Progress Hosts::test(void* request) { return ask(request, &p2p::Group::test); }
+/// The two groups have connections of their own, and an operation of either may have been looked at before.
+coll::Across::Progress Hosts::peek(void* request) {
+  return under_way_.find(request)->second == leaders_.get() ? ask(request, &p2p::Group::peek) : test(request);
 }
 
 void Hosts::let_go(void* request) {

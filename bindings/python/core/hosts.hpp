@@ -30,6 +30,7 @@ class Hosts final : public coll::Across {
   bool adds_canonically(coll::Kind kind) const noexcept override;
   Progress start(const coll::Operation& operation, void*& request) override;
   Progress test(void* request) override;
+  Progress peek(void* request) override;
   void let_go(void* request) override;
   bool has_direct() const noexcept override { return true; }
   Progress start_direct(const coll::Operation& operation, void*& request) override;
@@ -50,6 +51,7 @@ class Hosts final : public coll::Across {
  private:
   Hosts() = default;
   Progress noted(p2p::Group& group, Progress progress, void* request);
+  Progress ask(void* request, Progress (p2p::Group::*how)(void*));
   std::unique_lock<std::mutex> hold(const p2p::Group& group) const;
 
   std::unique_ptr<p2p::Group> leaders_;  ///< Null at a rank that does not lead.

@@ -22,9 +22,9 @@ using Agreement = wire::PeerTerms;
 std::string to_string(const Agreement& agreement);
 
 struct alignas(64) RollRing {
-  /// As many as a rank may have begun that another one has not: the 64 that shared memory lets a root run ahead, and those that
-  /// it has begun behind the oldest one that has not ended (team.cpp).
-  static constexpr std::size_t kEntries = 128;
+  /// As many as a rank may have begun that another one has not: the 64 that shared memory lets a rank run ahead in each of a team's
+  /// two directions, and those that it has begun behind the oldest one that has not ended (team.cpp).
+  static constexpr std::size_t kEntries = 256;
   struct Entry {
     std::atomic<std::uint64_t> number;
     std::atomic<std::uint64_t> bytes;

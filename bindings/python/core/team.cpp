@@ -164,6 +164,20 @@ Result<> Team::check_all(const Agreement& own, std::uint64_t number) const {
   return {};
 }
 
+/// Compares the operations that are under way before this one, which all ranks of the host have begun: until they end nobody else
+/// has done so, and ranks that differ there would read each other's rounds wrongly here.
+Result<> Team::check_older(std::uint64_t number) {
+  std::uint64_t oldest = number;
+  {
+    const std::lock_guard guard(queue_lock_);
+    if (!queue_.empty()) oldest = queue_.front()->number;
+  }
+  for (std::uint64_t one = oldest; one < number; ++one)
+    if (const auto own = roll_.read(index_, one))
+      if (auto checked = check_all(*own, one); !checked) return checked;
+  return {};
+}
+
 /// For an operation that all ranks of the host have begun and whose data has not moved.
 Result<> Team::check_first(const Request& request, std::uint64_t number) const {
   if (auto checked = check_all(request.agreement, number); !checked) return checked;
@@ -366,18 +380,22 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
 Result<bool> Team::hand_over(Posted& posted) {
   const Request& request = posted.request;
   const auto broken = [&](int status) { return tl::unexpected(failure(request, posted.number, status)); };
+  if (posted.refusal) return tl::unexpected(*posted.refusal);
   if (is_broken()) return broken(SUMAC_TEAM_BROKEN);
   if (!std::exchange(posted.has_begun, true)) begin(request, posted.number);
   if (agrees_first(request)) {
     if (!all_have_begun(posted.number)) return false;
-    if (auto checked = check_first(request, posted.number); !checked) {
+    auto checked = check_older(posted.number);
+    if (checked) checked = check_first(request, posted.number);
+    if (!checked) {
       break_because(checked.error());
       return broken(SUMAC_TEAM_BROKEN);
     }
   }
   const int status = sumac_team_post(team_, &request.call, nullptr, nullptr, &posted.op);
-  if (status != SUMAC_TEAM_OK) return broken(status);
-  return true;
+  if (status == SUMAC_TEAM_OK) return true;
+  posted.refusal = failure(request, posted.number, status);
+  return tl::unexpected(*posted.refusal);
 }
 
 /// The team has the oldest operation, and gets those behind it, so that they may travel together. One that fails here ends with the
@@ -391,7 +409,7 @@ void Team::hand_over_next() {
       if (i >= queue_.size()) return;
       next = queue_[i];
     }
-    if (next->op != nullptr) continue;
+    if (next->op != nullptr || next->refusal) continue;
     if (has_counts(next->request.call)) return;
     const auto is_given = hand_over(*next);
     waits_for_here_ = is_given && !*is_given;

@@ -95,8 +95,9 @@ class Team : public std::enable_shared_from_this<Team> {
     Request request;
     std::uint64_t number = 0;
     Watch watch;
-    bool has_begun = false;    ///< The other ranks of this host know of it.
-    sumac_op_t* op = nullptr;  ///< Set once the team has it.
+    bool has_begun = false;        ///< The other ranks of this host know of it.
+    sumac_op_t* op = nullptr;      ///< Set once the team has it.
+    std::optional<Error> refusal;  ///< The team has not taken it, for this reason.
   };
   struct LetterLimit {
     std::shared_ptr<Letter> letter;
@@ -114,6 +115,7 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<> check_usable() const;
   Result<> check_agreement(const Agreement& own, std::uint64_t number, int index) const;
   Result<> check_all(const Agreement& own, std::uint64_t number) const;
+  Result<> check_older(std::uint64_t number);
   Result<> check_first(const Request& request, std::uint64_t number) const;
   Result<> check_latest() const;
   Result<> verify(const Agreement& own, std::uint64_t number);

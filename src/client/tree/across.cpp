@@ -153,14 +153,15 @@ void TreeAcross::over(Request& request) {
 }
 
 coll::Across::Progress TreeAcross::test(void* handle) {
+  const Progress progress = peek(handle);
+  if (progress != Progress::pending) return progress;
+  comm_->context().look();
+  return peek(handle);
+}
+
+coll::Across::Progress TreeAcross::peek(void* handle) {
   auto& request = *static_cast<Request*>(handle);
-  auto& context = comm_->context();
-  const auto is_pending = [&] {
-    auto guard = context.lock();
-    return request.state == Request::State::pending;
-  };
-  if (is_pending()) context.look();
-  auto guard = context.lock();
+  auto guard = comm_->context().lock();
   if (request.state == Request::State::pending) return Progress::pending;
   const bool is_done = request.state == Request::State::complete;
   if (!is_done)

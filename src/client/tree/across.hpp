@@ -35,6 +35,7 @@ class TreeAcross final : public coll::Across {
   bool adds_canonically(coll::Kind) const noexcept override { return true; }
   Progress start(const coll::Operation& operation, void*& request) override;
   Progress test(void* request) override;
+  Progress peek(void* request) override;
   void let_go(void* request) override;
   Sleep sleep(int us) override;
   std::string_view error() const noexcept override { return error_; }

@@ -53,6 +53,13 @@ void sumac_tree_offer(struct sharp_coll_context* handle, uint32_t members, int o
   std::memcpy(offer, &made, sizeof made);
 }
 
+void sumac_tree_drop_offer(struct sharp_coll_context* handle) {
+  sumac::client::Context* context = sumac::client::context_of(handle);
+  if (context == nullptr) return;
+  auto guard = context->lock();
+  context->open_no_more_early();
+}
+
 int sumac_tree_group(struct sharp_coll_context* handle, uint32_t rank, uint32_t members, const void* const* offers,
                      struct sharp_coll_comm** group_p) {
   *group_p = nullptr;
@@ -60,10 +67,7 @@ int sumac_tree_group(struct sharp_coll_context* handle, uint32_t rank, uint32_t 
   for (uint32_t i = 0; i < members; ++i) std::memcpy(&read[i], offers[i], sizeof read[i]);
   sumac::client::Context* context = sumac::client::context_of(handle);
   if (!sumac::client::suffice(read)) {
-    if (context != nullptr && read.front().groups > 0) {
-      auto guard = context->lock();
-      context->open_no_more_early();
-    }
+    if (read.front().groups > 0) sumac_tree_drop_offer(handle);
     return 1;
   }
   if (context == nullptr) return SHARP_COLL_EINVAL;

@@ -26,9 +26,13 @@ Offer make_offer(Context& context, std::uint32_t members, bool opens) {
     opens_early = context.opens_early();
   }
   if (!opens || !opens_early || offer.unusable != 0 || groups_wanted(context) > Offer::kGroupsMax) return offer;
-  // A failure is told by the long way, which tries again and names the reason for all.
   const auto opened = open_groups(context, members, 0);
-  if (!opened) return offer;
+  if (!opened) {
+    // The long way tries again, and names the reason for all.
+    auto guard = context.lock();
+    context.open_no_more_early();
+    return offer;
+  }
   offer.groups = opened->count;
   std::copy_n(opened->group.begin(), opened->count, offer.group.begin());
   return offer;

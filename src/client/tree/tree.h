@@ -48,6 +48,9 @@ void sumac_tree_limits(struct sharp_coll_comm* group, int64_t* limits, size_t ki
  *  @param offer    [SUMAC_TREE_OFFER_BYTES] */
 void sumac_tree_offer(struct sharp_coll_context* context, uint32_t members, int opens, void* offer);
 
+/** An offer came to nothing. The process opens no group beforehand any more: each that is not joined is lost for the job. */
+void sumac_tree_drop_offer(struct sharp_coll_context* context);
+
 /** Joins the group that the offers make possible; collective over the members. All must agree afterwards whether each has
  *  joined: where one has not, the others call sumac_tree_give_up().
  *  @param offers   [members] Pointers to their offers, in the order of ranks.
