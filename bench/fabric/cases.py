@@ -83,9 +83,7 @@ _LATE = {**_ROW, "over_peer_ms": 5.0, "limit_why": "20 calls, one rank late to e
 _TOGETHER = {"library": False, "environment": _DEFAULTS, "kind": "together", "limit": None, "group": "together", "iterations": (40, 5),
              "peer_iterations": (20, 3), "peer_runs": 3, "over_peer": 1.0, "limit_why": "until all of them are done; bare is one of them alone"}
 _TOGETHER_CASES = (("8-iallreduce-8B", "iallreduce-8", 8, 1.3), ("16-iallreduce-8B", "iallreduce-16", 8, 1.5), ("8-ibarrier", "ibarrier-8", 0, 1.3),
-                   ("8-ibcast-64B", "ibcast-8", 64, None), ("8-iallreduce-64KiB", "iallreduce-8", 64 << 10, None),
-                   ("8-iallreduce-8B-apart", "iallreduce-8-apart", 8, 1.3), ("8-ibarrier-apart", "ibarrier-8-apart", 0, 1.3),
-                   ("8-ibcast-64B-apart", "ibcast-8-apart", 64, None), ("8-iallreduce-64KiB-apart", "iallreduce-8-apart", 64 << 10, None))
+                   ("8-ibcast-64B", "ibcast-8", 64, None), ("8-iallreduce-64KiB", "iallreduce-8", 64 << 10, None))
 # MPI_Comm_dup, 1 or 40 allreduces of 8 B, and MPI_Comm_free. With HCOLL_ENABLE_SHARP=3 a group would have to be there at once.
 _NEWCOMM = {"library": False, "environment": (*_DEFAULTS, ("HCOLL_ENABLE_SHARP", "1")), "kind": "rows", "limit": None, "group": "newcomm", "iterations": (15, 3),
             "peer_iterations": (10, 2), "peer_runs": 3, "tuned": (C.Tuned(3), C.Tuned(2)), "limit_why": "until a rank is through, mean of all ranks"}
@@ -122,8 +120,8 @@ CASES = (
     FabricCase("reduce-8B-16h-500us", C.F_500US, "reduce", 8, limit_why="2 links up, 2 down", **latency_bounds(4, 0.5, 8), **_SPAN_500US),
     *(FabricCase(f"{kind}-64B-16h-500us-{form}", C.F_500US, f"{kind}-{form}", 64, **(_LATE if form == "late" else _IN_A_ROW))
       for kind in ("bcast", "reduce") for form in ("stream", "rotating", "late")),
-    *(FabricCase(name.replace("-apart", "") + "-16h-500us" + ("-apart" if name.endswith("-apart") else ""), C.F_500US, collective, size,
-                 over_bare=over_one, **_TOGETHER) for name, collective, size, over_one in _TOGETHER_CASES),
+    *(FabricCase(f"{name}-16h-500us{apart}", C.F_500US, f"{collective}{apart}", size, over_bare=over_one, **_TOGETHER)
+      for apart in ("", "-apart") for name, collective, size, over_one in _TOGETHER_CASES if not apart or name.startswith("8-")),
     FabricCase("newcomm-16h-500us", C.F_500US, "newcomm", 8, over_peer=1.1, **_NEWCOMM),
     FabricCase("newcomm-40-16h-500us", C.F_500US, "newcomm-40", 8, over_peer=1 / 1.5, **_NEWCOMM),
     FabricCase("allgather-1KiB-16h-500us", C.F_500US, "allgather", 16 << 10, limit_why="2 links up, 2 down, and 15 blocks / rate",

@@ -65,7 +65,7 @@ static int make_group(const struct sumac_join_spec* spec, struct sharp_coll_comm
   int status = 1;
   if (NULL != spec->offers) {
     status = sumac_tree_group(sumac_job_context(), (uint32_t)spec->leaders->rank, (uint32_t)spec->leaders->size,
-                              spec->offers, group_p);
+                              spec->offers, spec->leader_ranks, group_p);
   }
   return 1 == status ? sumac_group_make(spec->leaders, group_p) : status;
 }

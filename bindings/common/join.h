@@ -17,7 +17,8 @@ struct sumac_join_spec {
   int hosts;                                /* the number that the communicator spans */
   const struct sumac_communicator* team;    /* all its ranks: `rank`, `name`, `abort` */
   const struct sumac_communicator* leaders; /* as sumac_group_make() takes it; NULL at a rank that does not lead */
-  const void* const* offers;                /* [leaders] from sumac_join_offer(), in the order of leaders; NULL: none */
+  const void* offers;                       /* [ranks of the team] from sumac_join_offer(); NULL: none */
+  const int* leader_ranks;                  /* [leaders] their ranks in the team; needed for offers only */
   const struct hcoll_settings* settings;
   const sumac_team_options_t* options;
 };

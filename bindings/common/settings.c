@@ -59,6 +59,9 @@ static int read_text(const struct hcoll_variable* variable, const char* text, st
 #define NUMBER(member, from, to) \
   .read = read_number, .offset = offsetof(struct hcoll_settings, member), .low = from, .high = to
 
+#define CHOICE(member, from, to) \
+  .read = read_choice, .offset = offsetof(struct hcoll_settings, member), .low = from, .high = to
+
 const struct hcoll_variable hcoll_variables[] = {
     /* The first one, because the others are not read if it is 0. */
     {.name = "SUMAC_ENABLE",
@@ -111,10 +114,7 @@ const struct hcoll_variable hcoll_variables[] = {
          "under `sumac run`, with the interposed library, and where rank 0 has a variable that begins with SUMAC_, "
          "HCOLL_ or OMPI_MCA_coll_hcoll_. Without any of these the component prints no warnings either, and makes "
          "MPI_COMM_WORLD's team at its first blocking collective instead of in MPI_Init.",
-     .read = read_choice,
-     .offset = offsetof(struct hcoll_settings, last_line),
-     .low = 0,
-     .high = 1},
+     CHOICE(last_line, 0, 1)},
     {.name = "SUMAC_PROGRESS_THREAD",
      .default_text = "0",
      .legal = "0 or 1",
@@ -132,10 +132,7 @@ const struct hcoll_variable hcoll_variables[] = {
          "the making costs, 600 on one host, and over hosts the fewer the more hosts there are: 12 up to 4 hosts, 6 on "
          "8, 4 on 16. 0: the first one makes it, as it always does for MPI_COMM_WORLD, a communicator on one host "
          "with a tree, a persistent collective, and with HCOLL_ENABLE_SHARP=3 or 4.",
-     .read = read_choice,
-     .offset = offsetof(struct hcoll_settings, team_after),
-     .low = 0,
-     .high = 1000000000},
+     CHOICE(team_after, 0, 1000000000)},
     {.name = "SUMAC_PROFILE",
      .default_text = "0",
      .legal = "0, 1 or 2",

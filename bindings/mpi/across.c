@@ -253,21 +253,12 @@ static void fill_join(const struct across* across, struct join* join) {
                                         .options = mca_coll_hcoll_component.options};
 }
 
-static int join_tree(struct across* across, const int* leaders, int leader_count, const char* all_offers,
-                     int64_t* agreed) {
-  const void** offers = malloc(sizeof(*offers) * (size_t)leader_count);
-  if (NULL == offers) {
-    return OMPI_ERR_OUT_OF_RESOURCE;
-  }
-  for (int i = 0; i < leader_count; ++i) {
-    offers[i] = all_offers + (size_t)leaders[i] * SUMAC_TREE_OFFER_BYTES;
-  }
+static int join_tree(struct across* across, const int* leaders, const void* offers, int64_t* agreed) {
   struct join join;
   fill_join(across, &join);
   join.spec.offers = offers;
-  int rc = sumac_tree_join(&join.spec, &across->joined, agreed);
-  free(offers);
-  return rc;
+  join.spec.leader_ranks = leaders;
+  return sumac_tree_join(&join.spec, &across->joined, agreed);
 }
 
 void hcoll_across_offer(void* context, const int* leaders, int leader_count, int my_index, void* offer) {
@@ -309,7 +300,7 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
     }
   }
   if (OMPI_SUCCESS == rc) {
-    rc = join_tree(across, leaders, leader_count, offers, agreed);
+    rc = join_tree(across, leaders, offers, agreed);
   }
   if (OMPI_SUCCESS == rc && NULL != across->joined.group) {
     sumac_tree_ranks(across->joined.group, leaders, (size_t)leader_count);

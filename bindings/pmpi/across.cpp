@@ -27,7 +27,6 @@ struct Across {
   /// True: the MPI's own collectives are better than ours around them, but for those by which values travel that ranks
   /// add in one order.
   bool all_lead = false;
-  std::vector<int> leader_ranks;
   bool leads = false;
   sumac_joined joined{};
   std::string error;
@@ -205,27 +204,24 @@ int make_communicators(Across& across, bool leads) {
   return mpi.Comm_split(across.all, leads ? 0 : MPI_UNDEFINED, owner.rank, &across.leaders);
 }
 
-/// Calls `use` with what the common part has to know. `offers` is null where they have been used.
+/// Calls `use` with what the common part has to know.
 template <class Use>
-auto with_spec(const Across& across, const std::vector<const void*>* offers, const Use& use) {
+auto with_spec(const Across& across, const Use& use) {
   const MPI_Comm all = across.all == MPI_COMM_NULL ? across.owner->handle.load() : across.all;
   const CommunicatorOfMpi team(all), leaders(across.leads && !across.all_lead ? across.leaders : all);
-  const sumac_join_spec spec{.hosts = across.owner->hosts,
+  return use(sumac_join_spec{.hosts = across.owner->hosts,
                              .team = &team.record(),
                              .leaders = across.leads ? &leaders.record() : nullptr,
-                             .offers = offers != nullptr ? offers->data() : nullptr,
                              .settings = &library.settings,
-                             .options = library.options};
-  return use(spec);
+                             .options = library.options});
 }
 
-int join_tree(Across& across, const void* all_offers, std::int64_t* agreed) {
-  std::vector<const void*> offers;
-  for (const int rank : across.leader_ranks)
-    offers.push_back(static_cast<const char*>(all_offers) +
-                     std::size_t{SUMAC_TREE_OFFER_BYTES} * static_cast<std::size_t>(rank));
-  return with_spec(across, &offers,
-                   [&](const sumac_join_spec& spec) { return sumac_tree_join(&spec, &across.joined, agreed); });
+int join_tree(Across& across, const int* leaders, const void* offers, std::int64_t* agreed) {
+  return with_spec(across, [&](sumac_join_spec spec) {
+    spec.offers = offers;
+    spec.leader_ranks = leaders;
+    return sumac_tree_join(&spec, &across.joined, agreed);
+  });
 }
 
 }  // namespace
@@ -240,10 +236,9 @@ int open_across(void* context, const int* leaders, int leader_count, int my_inde
   auto across = std::make_unique<Across>();
   across->owner = static_cast<Lane*>(context)->owner;
   across->all_lead = leader_count == across->owner->size;
-  across->leader_ranks.assign(leaders, leaders + leader_count);
   across->leads = my_index >= 0;
   int rc = across->all_lead && !carries_values() ? MPI_SUCCESS : make_communicators(*across, across->leads);
-  if (rc == MPI_SUCCESS) rc = join_tree(*across, offers, agreed);
+  if (rc == MPI_SUCCESS) rc = join_tree(*across, leaders, offers, agreed);
   if (rc != MPI_SUCCESS) {
     close(across.release());
     return rc;
@@ -263,7 +258,7 @@ int open_across(void* context, const int* leaders, int leader_count, int my_inde
 
 int agree_across(void*, const std::int64_t* agreed, sumac_across_t* out) {
   auto& across = *static_cast<Across*>(out->context);
-  with_spec(across, nullptr, [&](const sumac_join_spec& spec) { sumac_tree_agreed(&spec, agreed, &across.joined); });
+  with_spec(across, [&](const sumac_join_spec& spec) { sumac_tree_agreed(&spec, agreed, &across.joined); });
   Communicator& owner = *across.owner;
   owner.has_tree = across.joined.tree != nullptr;
   owner.no_group = owner.no_group || across.joined.no_group;

@@ -44,12 +44,10 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   // 1. Is every member well, and what is its world rank? (comm_init_spec.group_world_ranks is garbage in real clients.)
   Card card;
   card.world_rank = context.world_rank();
+  card.unusable = closed_trees(context);
   {
     auto guard = context.lock();
-    context.progress();  // A connection may have ended while the program did something else.
     const auto& links = context.links();
-    for (std::size_t tree = 0; tree < links.size(); ++tree)
-      if (links[tree]->closed()) card.unusable |= TreeMask{1} << tree;
     if (std::ranges::all_of(links, [](const auto& link) { return link->closed(); }))
       card.report = Report::of(
           failure(SHARP_COLL_ECONN_TREE, "connection to the aggregation node: {}", links.front()->why_closed()));

@@ -38,6 +38,20 @@ Outcome<> read(const Asked& asked, const TreeLink& link, Millis waited) {
 
 }  // namespace
 
+TreeMask closed_trees(Context& context) {
+  auto guard = context.lock();
+  context.progress();  // A connection may have ended while the program did something else.
+  TreeMask closed = 0;
+  const auto& links = context.links();
+  for (std::size_t tree = 0; tree < links.size(); ++tree)
+    if (links[tree]->closed()) closed |= TreeMask{1} << tree;
+  return closed;
+}
+
+std::size_t groups_wanted(const Context& context, std::size_t trees) {
+  return std::clamp<std::size_t>(context.config().groups_per_comm, trees, kChannelsMax);
+}
+
 Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeMask unusable) {
   std::vector<Asked> asked;
   const auto& links = context.links();
@@ -48,8 +62,7 @@ Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeM
       if ((unusable >> tree & 1) == 0) trees.push_back(tree);
     if (trees.empty())
       return failure(SHARP_COLL_ECONN_TREE, "no tree of the job is reached by all members of the communicator");
-    const auto wanted = std::clamp<std::size_t>(context.config().groups_per_comm, trees.size(), kChannelsMax);
-    for (std::size_t i = 0; i < wanted; ++i) {
+    for (std::size_t i = 0; i < groups_wanted(context, trees.size()); ++i) {
       asked.push_back({trees[i % trees.size()], context.next_token(), {}});
       links[asked.back().tree]->engine().open(asked.back().token, members, monotonic_now());
     }

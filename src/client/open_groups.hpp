@@ -26,6 +26,12 @@ struct OpenedGroups {
 /// Bit i: some member cannot use tree i of the job.
 using TreeMask = std::uint64_t;
 
+/// Returns the trees that this process does not reach any more. Called without the lock.
+TreeMask closed_trees(Context& context);
+
+/// Returns how many groups a communicator gets that reaches so many trees.
+std::size_t groups_wanted(const Context& context, std::size_t trees);
+
 /// Returns at least one group, or the first failure. If only some trees have a group left, the communicator uses those,
 /// and the log says so. Called without the lock.
 Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeMask unusable);

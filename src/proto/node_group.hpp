@@ -168,6 +168,7 @@ class NodeGroup {
   bool gets_result(std::uint32_t child, const Slot& at) const noexcept;
   void end_unanswered(Time now, std::optional<Sequence> kept = {});
   void relay(Slot& at, const wire::AggHeader& header);
+  wire::AggHeader result_header(const Slot& at) const noexcept;
   void tell_below(Slot& at);
   void tell_children(const Slot& at, const wire::AggHeader& header);
   void send_rest(const Slot& at);

@@ -219,14 +219,13 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
           accumulate(at, *header, *frame);
         }
         break;
-      case Kind::send_up:
+      case Kind::send_up: {
         if (coll == Coll::lock && header != nullptr)
           try_lock(at);  // without a header the contribution is repeated: the slot is held already
-        {
-          const Outcome outcome = send_number_up(at, now);
-          if (outcome == Outcome::nothing) tell_below(at);
-          return outcome;  // send_up is always the last action
-        }
+        const Outcome outcome = send_number_up(at, now);
+        if (outcome == Outcome::nothing) tell_below(at);
+        return outcome;  // send_up is always the last action
+      }
       case Kind::relay:
         relay(at, *header);
         tell_below(at);
@@ -259,12 +258,7 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
       }
       case Kind::answer_one: {
         ++ctx_.stats.resends;
-        AggHeader h = at.agreed;
-        h.kind = wire::AggKind::result;
-        h.origin = wire::kNoRank;
-        h.members = 0;
-        h.closed = closed_;
-        answer(child, at, h);
+        answer(child, at, result_header(at));
         break;
       }
       case Kind::report: return Outcome::disagreement;
@@ -416,11 +410,7 @@ void NodeGroup::multicast(const Slot& at, const AggHeader& header) {
 /// at.data is the result: it goes to all children and is kept. After reordering, numbers may be answered out of order.
 void NodeGroup::answer_all(Slot& at, Time now) {
   move_on();
-  AggHeader h = at.agreed;
-  h.kind = wire::AggKind::result;
-  h.origin = wire::kNoRank;
-  h.members = 0;
-  h.closed = closed_;
+  const AggHeader h = result_header(at);
   if (at.listening && expected_ == group_size_) multicast(at, h);
   if (!at.is_told) tell_children(at, h);
   ctx_.stats.operation.add(now - at.opened_at);
@@ -436,6 +426,15 @@ void NodeGroup::answer_all(Slot& at, Time now) {
     }
   }
   if (!guard(Guard::kept_until_proof, true)) advance(at, node_number::Proven{}, 0, nullptr, nullptr, now);
+}
+
+AggHeader NodeGroup::result_header(const Slot& at) const noexcept {
+  AggHeader h = at.agreed;
+  h.kind = wire::AggKind::result;
+  h.origin = wire::kNoRank;
+  h.members = 0;
+  h.closed = closed_;
+  return h;
 }
 
 void NodeGroup::tell_children(const Slot& at, const AggHeader& header) {

@@ -67,12 +67,7 @@ void NodeGroup::relay(Slot& at, const AggHeader& header) {
 /// The data of a bcast came from below: then the other members below need not wait for them to go up and come back.
 void NodeGroup::tell_below(Slot& at) {
   if (at.source == kNoChild || !prompt(at.agreed) || at.agreed.coll != Coll::bcast) return;
-  AggHeader h = at.agreed;
-  h.kind = wire::AggKind::result;
-  h.origin = wire::kNoRank;
-  h.members = 0;
-  h.closed = closed_;
-  tell_children(at, h);
+  tell_children(at, result_header(at));
   at.is_told = true;
 }
 

@@ -468,7 +468,7 @@ bool Maker::may_be_compared(coll::Kind kind) const {
 int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char* why, size_t why_bytes) {
   if (spec->struct_bytes != sizeof *spec || spec->size < 1 || spec->rank < 0 || spec->rank >= spec->size ||
       spec->places == nullptr || spec->options == nullptr || spec->oob.allgather == nullptr ||
-      spec->offer_bytes > SUMAC_OFFER_BYTES_MAX || (spec->offer_bytes > 0) != (spec->offer_across != nullptr))
+      (spec->offer_bytes > 0) != (spec->offer_across != nullptr))
     return SUMAC_TEAM_INVALID;
   std::string words;
   sumac::team::Maker maker(*spec, words);

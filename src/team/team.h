@@ -256,8 +256,7 @@ typedef struct sumac_across {
   void (*close)(void* context);
 } sumac_across_t;
 
-/** The most bytes of a rank's offer, and the numbers on which open_across() lets all ranks agree. */
-#define SUMAC_OFFER_BYTES_MAX 256
+/** The numbers on which open_across() lets all ranks agree. */
 #define SUMAC_AGREED (1 + SUMAC_COLLS)
 
 typedef struct sumac_team_spec {
@@ -278,8 +277,8 @@ typedef struct sumac_team_spec {
   const char* name; /* the communicator's name, for explain and errors; may be NULL */
   /** Create calls these three at every rank if ranks are on more than one host (or in several domains without basesmuma).
    *  `leaders` are ranks of the team, ascending; `my_index` is -1 at a rank that leads nothing. The first one writes what this
-   *  rank has to say to all others beforehand, which travels with create's own first exchange: `offer` has offer_bytes, at most
-   *  SUMAC_OFFER_BYTES_MAX. NULL: nothing. */
+   *  rank has to say to all others beforehand, which travels with create's own first exchange: `offer` has offer_bytes.
+   *  NULL: nothing. */
   void (*offer_across)(void* context, const int* leaders, int leader_count, int my_index, void* offer);
   size_t offer_bytes;
   /** There will be no team, and open_across() was not called: what the offer reserved is of no use. NULL: nothing. */

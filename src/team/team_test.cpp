@@ -446,6 +446,17 @@ TEST(Team, WhereTheLeadersFindNoWayThereIsNoTeam) {
             }));
 }
 
+TEST(Team, AnOfferThatComesToNothingIsDroppedAtEveryRank) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({}), others = options_with({{"SUMAC_TEAM_CHUNK", "3k"}});
+  EXPECT_EQ("", as_threads(4, 9, [&](World& world) -> std::string {
+              sumac_team_t* team = world.create(world.spec(places, as_c(world.rank == 2 ? others : options)));
+              if (team != nullptr) return "there is a team";
+              return world.dropped_offers == 1 ? ""
+                                               : fmt::format("{} offers dropped: {}", world.dropped_offers, world.why);
+            }));
+}
+
 /// Counts the mappings of segments only, because an allocator's own come and go.
 std::size_t mapped_segments() {
   std::ifstream maps("/proc/self/maps");

@@ -312,6 +312,7 @@ class World {
   Duration in_oob{};  ///< The time spent in the out-of-band functions, waiting for the others included.
   int hooks = 0;
   bool refuse_across = false;
+  int dropped_offers = 0;
   std::string why;  ///< The text of the last create.
 
   void meet() { ::pthread_barrier_wait(&common.barrier); }
@@ -335,6 +336,7 @@ class World {
       std::memcpy(offer, &static_cast<World*>(self)->rank, sizeof(int));
     };
     spec.offer_bytes = sizeof(int);
+    spec.drop_offer = [](void* self) { ++static_cast<World*>(self)->dropped_offers; };
     spec.open_across = [](void* self, const int*, int leaders, int me, const void* offers, std::int64_t* agreed,
                           sumac_across_t* table) {
       auto& world = *static_cast<World*>(self);

@@ -102,6 +102,20 @@ std::vector<sumac_place_t> places_on(std::string_view hosts) {
   return places;
 }
 
+/// Makes a team as `world` says, and posts and waits: the first `right` of them end well, and the others fail.
+std::string run_row(World& world, const std::vector<sumac_place_t>& places, const OptionsHandle& options,
+                    const std::vector<shm::Ask>& asks, std::size_t right) {
+  sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+  if (team == nullptr) return world.why;
+  Row operations(asks, world);
+  std::string fault = operations.post(team);
+  if (fault.empty()) fault = operations.wait(team);
+  if (fault.empty()) fault = operations.fault(right);
+  world.meet();
+  sumac_team_destroy(team);
+  return fault;
+}
+
 TEST(Together, ThosePostedTogetherAreBetweenTheHostsAtOnce) {
   for (const Case& row : kCases) {
     const auto places = places_on(row.hosts);
@@ -113,15 +127,7 @@ TEST(Together, ThosePostedTogetherAreBetweenTheHostsAtOnce) {
                   const auto asks = asks_of(count, world.size, 300 + static_cast<std::uint64_t>(count));
                   world.across.has_tree = row.by_tree;
                   world.across.started_least = chunks_of(asks);
-                  sumac_team_t* team = world.create(world.spec(places, as_c(options)));
-                  if (team == nullptr) return world.why;
-                  Row operations(asks, world);
-                  std::string fault = operations.post(team);
-                  if (fault.empty()) fault = operations.wait(team);
-                  if (fault.empty()) fault = operations.fault(asks.size());
-                  world.meet();
-                  sumac_team_destroy(team);
-                  return fault;
+                  return run_row(world, places, options, asks, asks.size());
                 }));
     }
   }
@@ -155,20 +161,25 @@ TEST(Together, OthersAreUnderWayAlone) {
   const auto options = options_with({});
   EXPECT_EQ("", as_threads(4, 7, [&](World& world) -> std::string {
               world.across.looks_least = 50;
-              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
-              if (team == nullptr) return world.why;
               std::vector<shm::Ask> asks;
               for (const Kind kind : {Kind::barrier, Kind::allgather, Kind::bcast, Kind::alltoall, Kind::allreduce,
                                       Kind::allgatherv, Kind::reduce_scatter_block, Kind::reduce})
                 for (std::uint64_t i = 0; i < 2; ++i)
                   asks.push_back({.kind = kind, .bytes = kind == Kind::barrier ? 0u : 256u, .root = 3, .seed = 40 + i});
-              Row operations(asks, world);
-              std::string fault = operations.post(team);
-              if (fault.empty()) fault = operations.wait(team);
-              if (fault.empty()) fault = operations.fault(asks.size());
-              world.meet();
-              sumac_team_destroy(team);
-              return fault;
+              return run_row(world, places, options, asks, asks.size());
+            }));
+}
+
+TEST(Together, SoManyAreUnderWayThatTheirChunksAreWhatTheTreeTakes) {
+  const auto places = places_on("aabb");
+  const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}, {"SUMAC_TEAM_DEPTH", "16"}});
+  EXPECT_EQ("", as_threads(4, 9, [&](World& world) -> std::string {
+              world.across.has_tree = true;
+              world.across.looks_least = 400;
+              const std::vector<shm::Ask> asks(40, {.kind = Kind::allreduce, .bytes = 16 * 1024, .seed = 9});
+              if (auto fault = run_row(world, places, options, asks, asks.size()); !fault.empty()) return fault;
+              const int most = world.across.most_in_flight;
+              return most <= 256 ? "" : fmt::format("{} chunks in flight", most);
             }));
 }
 
@@ -178,17 +189,9 @@ TEST(Together, AFailureEndsAllThatAreUnderWay) {
   EXPECT_EQ("", as_threads(4, 8, [&](World& world) -> std::string {
               world.across.has_tree = true;
               world.across.started_least = 8;
-              world.across.fail_at = 3;
-              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
-              if (team == nullptr) return world.why;
-              Row operations(std::vector<shm::Ask>(8, {.kind = Kind::allreduce, .bytes = 8, .seed = 9}), world);
-              std::string fault = operations.post(team);
-              if (fault.empty()) fault = operations.wait(team);
-              // Number 3 fails at the first look, before any is done.
-              if (fault.empty()) fault = operations.fault(0);
-              world.meet();
-              sumac_team_destroy(team);
-              return fault;
+              world.across.fail_at = 3;  // It fails at the first look, before any is done.
+              return run_row(world, places, options,
+                             std::vector<shm::Ask>(8, {.kind = Kind::allreduce, .bytes = 8, .seed = 9}), 0);
             }));
 }
 

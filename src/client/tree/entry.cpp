@@ -60,11 +60,15 @@ void sumac_tree_drop_offer(struct sharp_coll_context* handle) {
   context->open_no_more_early();
 }
 
-int sumac_tree_group(struct sharp_coll_context* handle, uint32_t rank, uint32_t members, const void* const* offers,
-                     struct sharp_coll_comm** group_p) {
+int sumac_tree_group(struct sharp_coll_context* handle, uint32_t rank, uint32_t members, const void* offers,
+                     const int* ranks, struct sharp_coll_comm** group_p) {
   *group_p = nullptr;
   std::vector<Offer> read(members);
-  for (uint32_t i = 0; i < members; ++i) std::memcpy(&read[i], offers[i], sizeof read[i]);
+  for (uint32_t i = 0; i < members; ++i)
+    std::memcpy(
+        &read[i],
+        static_cast<const char*>(offers) + std::size_t{SUMAC_TREE_OFFER_BYTES} * static_cast<std::size_t>(ranks[i]),
+        sizeof read[i]);
   sumac::client::Context* context = sumac::client::context_of(handle);
   if (!sumac::client::suffice(read)) {
     if (read.front().groups > 0) sumac_tree_drop_offer(handle);

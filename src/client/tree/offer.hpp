@@ -3,8 +3,8 @@
 // costs one more trip, and not three exchanges of its own. Each member tells its world rank, and the one of rank 0 the groups that it
 // has opened beforehand.
 //
-// Where a member can't take part, or rank 0 has no group, all members see it and go the long way together: Comm::make(), which
-// finds out what can still be had, and names who can not.
+// All members see where one can't take part, or rank 0 has no group. Then they go the long way together: Comm::make() finds out
+// what can still be had, and names who can not.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace sumac::client {
 struct Offer {
   static constexpr std::size_t kGroupsMax = 4;  ///< A job with more groups for each communicator goes the long way.
 
-  std::uint32_t is_well = 0;  ///< Some tree of the job is reached.
+  std::uint32_t is_made = 0;  ///< The member has a job.
   std::uint32_t groups = 0;   ///< Rank 0 has opened so many.
   WorldRank world_rank{};
   std::uint32_t reserved = 0;

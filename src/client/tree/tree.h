@@ -53,12 +53,13 @@ void sumac_tree_drop_offer(struct sharp_coll_context* context);
 
 /** Joins the group that the offers make possible; collective over the members. All must agree afterwards whether each has
  *  joined: where one has not, the others call sumac_tree_give_up().
- *  @param offers   [members] Pointers to their offers, in the order of ranks.
+ *  @param offers   [most of `ranks` + 1][SUMAC_TREE_OFFER_BYTES] The offers of a larger team's ranks.
+ *  @param ranks    [members] The members' ranks in it, in their order.
  *  @param group_p  Set on 0.
  *  @return 0; negative: this member could not join, a status of libsharp_coll; 1, at every member: these offers do not
  *          suffice, and sharp_coll_comm_init() finds out what can be had. */
-int sumac_tree_group(struct sharp_coll_context* context, uint32_t rank, uint32_t members, const void* const* offers,
-                     struct sharp_coll_comm** group_p);
+int sumac_tree_group(struct sharp_coll_context* context, uint32_t rank, uint32_t members, const void* offers,
+                     const int* ranks, struct sharp_coll_comm** group_p);
 /** Ends a group that another member has not joined. It waits for nobody. */
 void sumac_tree_give_up(struct sharp_coll_comm* group);
 
