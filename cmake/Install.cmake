@@ -55,5 +55,6 @@ function(sumac_install)
                 ${CMAKE_SOURCE_DIR}/packaging/monitoring/prometheus.yml
           DESTINATION share/sumac/monitoring)
   install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/doc/sumac)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION share/doc/sumac FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+  # The second folder has the pages made from the code (the target `reference`).
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_BINARY_DIR}/docs DESTINATION share/doc/sumac FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 endfunction()

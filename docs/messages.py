@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/messages.md: each error and log line that is written in the code, by program, with its remedy from messages.yaml.
+"""Writes the page messages.md: each error and log line that is written in the code, by program, with its remedy from messages.yaml.
 
 The messages are literals of the calls that report them (`fail`, `complain`, SUMAC_WARN and their kin, `raise`), so the code is the
 table. A placeholder becomes `…`. messages.yaml has the remedies, each with the piece of text by which a message is recognised.
-usage: docs/messages.py [--write]     without --write it checks, as the test docs.messages does
+usage: docs/messages.py [--write FILE]     without --write it prints the page; either way it names remedies without a message and messages without one
 """
 import argparse
 import ast
@@ -15,7 +15,7 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE, REMEDIES = ROOT / "docs/messages.md", ROOT / "docs/messages.yaml"
+REMEDIES = ROOT / "docs/messages.yaml"
 
 # Each program, the beginnings of the paths of its sources, and a sentence on where its lines appear. The first that fits counts.
 PROGRAMS = [
@@ -196,7 +196,7 @@ HEAD = """# Messages, and what to do
 Errors and log lines as they are written in the code, by the program that reports them. `…` stands for a name, a number or a reason. One printed line often joins several
 messages, from the outermost inwards: `join tree 7: connect an-3: no answer in 2000 ms`; search for its last part first.
 
-Generated from the sources and from `docs/messages.yaml`, which has the remedies, by `make docs`; a test compares. [Troubleshooting](troubleshooting.md) goes the other way, from what you see to its cause.
+Made from the sources and from `docs/messages.yaml`, which has the remedies. [Troubleshooting](troubleshooting.md) goes the other way, from what you see to its cause.
 
 ## Words of the operating system
 
@@ -252,14 +252,16 @@ def faults() -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write docs/messages.md")
-    arguments_ = parser.parse_args()
-    found, text = faults(), page()
-    if arguments_.write:
-        PAGE.write_text(text, encoding="utf-8")
-    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
-        found.append("docs/messages.md is not what the code has: run `python3 docs/messages.py --write` (or `make docs`)")
-    print("\n".join(found) if found else f"{sum(map(len, collect().values()))} messages, {len(remedies())} pieces of text with a remedy")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE", help="write the page there, and print how many messages it has")
+    options = parser.parse_args()
+    found = faults()
+    if options.write:
+        options.write.parent.mkdir(parents=True, exist_ok=True)
+        options.write.write_text(page(), encoding="utf-8")
+        print(f"{sum(map(len, collect().values()))} messages, {len(remedies())} pieces of text with a remedy")
+    else:
+        print(page(), end="")
+    print("\n".join(found), file=sys.stderr, end="\n" if found else "")
     return 1 if found else 0
 
 

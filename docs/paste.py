@@ -2,12 +2,12 @@
 """Pastes what a benchmark wrote between its markers in the documentation.
 
     make demo            && python3 docs/paste.py demo build/demo.txt             README.md, and the picture beside it
-    make bench-host      && python3 docs/paste.py host build/host.json            docs/performance.md; --machine 16 for another one's table
-    make bench-fabric    && python3 docs/paste.py fabric build/fabric.txt         docs/performance.md; runs of some cases each make one table
-    make bench-mpi       && python3 docs/paste.py mpi build/mpi.json              docs/performance.md; the ratios of what every MPI has
-    make bench-torch     && python3 docs/paste.py torch build/torch.txt           docs/performance.md
-    make bench-apps      && python3 docs/paste.py apps build/apps.txt             docs/performance.md, and the picture beside it
-    make bench-crossover && python3 docs/paste.py crossover build/crossover.txt   docs/crossover.md
+    make bench-host      && python3 docs/paste.py host build/host.json            docs/results/host.md; --machine 16 for another one's table
+    make bench-fabric    && python3 docs/paste.py fabric build/fabric.txt         docs/results/fabric.md; runs of some cases each make one table
+    make bench-mpi       && python3 docs/paste.py mpi build/mpi.json              docs/results/mpi.md; the ratios of what every MPI has
+    make bench-torch     && python3 docs/paste.py torch build/torch.txt           docs/results/torch.md
+    make bench-apps      && python3 docs/paste.py apps build/apps.txt             docs/results/apps.md, and the picture beside it
+    make bench-crossover && python3 docs/paste.py crossover build/crossover.txt   docs/results/crossover.md
 """
 
 import argparse
@@ -18,6 +18,7 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "results"
 sys.path.insert(0, str(ROOT / "bench"))
 from host import report  # noqa: E402
 from mpi import report as mpi_report  # noqa: E402
@@ -52,28 +53,28 @@ def host(arguments):
     words = arguments.file.with_suffix(".txt").read_text().split("\n\n", 1)
     if len(words) == 2:
         lines += ["", *[f"{line}  " for line in words[1].strip().splitlines()]]
-    put(ROOT / "docs" / "performance.md", f"host-{arguments.machine}", "\n".join(lines))
+    put(RESULTS / "host.md", f"host-{arguments.machine}", "\n".join(lines))
 
 
 def fabric(arguments):
-    put(ROOT / "docs" / "performance.md", "fabric", markdown(arguments.files))
+    put(RESULTS / "fabric.md", "fabric", markdown(arguments.files))
 
 
 def mpi(arguments):
-    put(ROOT / "docs" / "performance.md", "mpi", "\n".join(mpi_report.by_mpi(json.loads(arguments.file.read_text()))))
+    put(RESULTS / "mpi.md", "mpi", "\n".join(mpi_report.by_mpi(json.loads(arguments.file.read_text()))))
 
 
 def torch(arguments):
-    put(ROOT / "docs" / "performance.md", "torch", arguments.file.read_text().strip())
+    put(RESULTS / "torch.md", "torch", arguments.file.read_text().strip())
 
 
 def apps(arguments):
-    put(ROOT / "docs" / "performance.md", "apps", f"{arguments.file.read_text().strip()}\n\n![times as fast with Sumac](apps.svg)")
+    put(RESULTS / "apps.md", "apps", f"{arguments.file.read_text().strip()}\n\n![times as fast with Sumac](../apps.svg)")
     shutil.copyfile(arguments.file.with_suffix(".svg"), ROOT / "docs" / "apps.svg")
 
 
 def crossover(arguments):
-    put(ROOT / "docs" / "crossover.md", "measured", markdown([arguments.file]))
+    put(RESULTS / "crossover.md", "measured", markdown([arguments.file]))
 
 
 def main():
@@ -87,7 +88,7 @@ def main():
         else:
             table.add_argument("file", type=pathlib.Path)
         if paste is host:
-            table.add_argument("--machine", default="2", help="whose table in performance.md: 2 (cores; the default), 2-xeon, 16")
+            table.add_argument("--machine", default="2", help="whose table in docs/results/host.md: 2 (cores; the default), 2-xeon, 16")
     arguments = parser.parse_args()
     arguments.paste(arguments)
 

@@ -16,7 +16,7 @@ import tokenize
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 15
 FILE_LINES_MAX = 600
-CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto"}
+CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto", ".js"}
 
 
 def files() -> list[str]:
@@ -46,7 +46,7 @@ def is_text(path: str) -> bool:
 def check_readme() -> list[str]:
     """Every folder with a target, and those of documents and scripts, says in 15 lines what lives there."""
     folders = {str(pathlib.PurePath(f).parent) for f in FILES if f.endswith("/CMakeLists.txt")}
-    folders |= {f for f in ("docs", "docs/adr", "cmake", "packaging", "tests") if (ROOT / f).is_dir()}
+    folders |= {f for f in ("docs/adr", "cmake", "packaging", "tests") if (ROOT / f).is_dir()}
     found = []
     for folder in sorted(folders):
         readme = f"{folder}/README.md"
@@ -75,7 +75,9 @@ def check_length() -> list[str]:
 
 
 def check_dead() -> list[str]:
-    """Each source is named in a CMakeLists.txt above it; each header is public, named there too, or included by another file."""
+    """Each source is named in a CMakeLists.txt above it; each header is public, named there too, or included by another file.
+
+    A module of JavaScript is imported by another one, or started by a page (.html, .yml) beside it; what it exports is imported."""
     sources = [f for f in FILES if f.endswith((".cpp", ".hpp", ".c", ".h", ".proto"))]
     includes: dict[str, set[str]] = {}
     for path in sources:
@@ -98,6 +100,37 @@ def check_dead() -> list[str]:
                 found.append(f"{path}: nothing includes it: delete it")
         else:
             found.append(f"{path}: in no CMakeLists.txt: add it to its folder's target, or delete it")
+    return found + dead_modules(FILES, text)
+
+
+IMPORT = re.compile(r"^import\s*(?:\{(?P<names>[^}]*)\}\s*from\s*)?['\"](?P<path>\./[^'\"]+)['\"]", re.MULTILINE)
+EXPORT = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|class|const|let)\s+(\w+)", re.MULTILINE)
+EXPORTS = re.compile(r"^export\s*\{([^}]*)\}", re.MULTILINE)
+
+
+def dead_modules(paths: list[str], read) -> list[str]:
+    """Modules of JavaScript that nothing starts, names that are imported and not there, and names that are exported for nobody."""
+    modules = [f for f in paths if f.endswith(".js")]
+    exported = {f: set(EXPORT.findall(read(f))) | {name.strip() for names in EXPORTS.findall(read(f)) for name in names.split(",") if name.strip()} for f in modules}
+    started = {match for f in paths if f.endswith((".html", ".yml")) for match in re.findall(r"[\w-]+\.js", read(f))}
+    used: dict[str, set[str]] = {}
+    found = []
+    for path in modules:
+        for match in IMPORT.finditer(read(path)):
+            target = str(pathlib.PurePosixPath(path).parent / match["path"][2:])
+            names = {name.split(" as ")[0].strip() for name in (match["names"] or "").split(",") if name.strip()}
+            used.setdefault(target, set()).update(names)
+            found += [f"{path}: imports {name} of {target}, which exports no such name" for name in sorted(names - exported.get(target, set()))]
+            body = IMPORT.sub("", read(path))
+            for name in (match["names"] or "").split(","):
+                own = name.split(" as ")[-1].strip()
+                if own and not re.search(rf"(?<![\w$])(?<!(?<!\.\.)\.){re.escape(own)}(?![\w$])", body):
+                    found.append(f"{path}: imports {own} and does not use it")
+    for path in modules:
+        if path not in used and pathlib.PurePosixPath(path).name not in started:
+            found.append(f"{path}: nothing imports or starts it: delete it")
+        found += [f"{path}: exports {name}, which no other module imports" for name in sorted(exported[path] - used.get(path, set()))
+                  if pathlib.PurePosixPath(path).name not in started]
     return found
 
 
@@ -175,6 +208,9 @@ def check_promises() -> list[str]:
 
 # A string, a character or a comment, whichever begins first; the quote in 1'000 begins no character.
 C_TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL)
+# The same in JavaScript, which has strings in single quotes and templates, and regular expressions where a value may stand.
+JS_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`|(?<=[(,=:!&|?{};])\s*/(?![/*])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\\\n])+/'
+                      r"|(?P<comment>//[^\n]*|/\*.*?\*/)", re.DOTALL)
 HASH_TOKEN = re.compile(r"""(?<![^\s(;])'[^'\n]*'|"(?:\\.|[^"\\\n])*"|(?<!\S)(?P<comment>#(?!!)[^\n]*)""")
 SHEBANG = re.compile(r"#!\s*(?:/usr)?/bin/(?:env )?(?P<program>python3?|(?:ba|da)?sh)\b")
 
@@ -188,6 +224,8 @@ def comments(path: str) -> list[tuple[int, int, str]]:
         return [(*t.start, t.string) for t in tokens if t.type == tokenize.COMMENT]
     if pure.suffix in {".cpp", ".hpp", ".c", ".h", ".cu", ".proto"}:
         token = C_TOKEN
+    elif pure.suffix == ".js":
+        token = JS_TOKEN
     elif pure.suffix in {".cmake", ".sh"} or pure.name == "CMakeLists.txt" or shebang:
         token = HASH_TOKEN
     else:

@@ -1,4 +1,4 @@
-// Where everything stands, in units of the drawing: pure. A block is a leaf switch with its hosts in columns below it. The other
+// Computes the positions of everything, in units of the drawing: pure. A block is a leaf switch with its hosts in columns below it. The other
 // switches of a plane stand above the blocks by their distance from the hosts; every second plane stands below, upside down. Many
 // blocks wrap into rows, so that all of it has about the shape of the canvas (`aspect`: width by height).
 
@@ -70,7 +70,7 @@ export function layout(fabric, aspect = 1.9) {
   const lift = above.some((at) => level[at] === 0) ? 1 : 0;
   const topLevels = above.length ? lift + Math.max(0, ...above.map((at) => level[at])) : 0;
 
-  // What is wide and flat gets more room between its levels.
+  // A wide and flat fabric gets more space between its levels.
   const levelsBelow = below.length ? 1 + Math.max(0, ...below.map((at) => level[at])) : 0;
   const spare = wrapped ? 0 : (total / aspect - tallest - 100) / Math.max(1, topLevels + levelsBelow);
   const kLevel = Math.min(kLevelMost, Math.max(kLevelLeast, spare));

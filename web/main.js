@@ -163,7 +163,7 @@ const some = (names, all) => `${names.slice(0, 3).join(', ')}${all > 3 ? ` and $
 
 function figure(name, value, about, kind = '') { return { name, value, about, kind }; }
 
-/** How many of all that the fabric has are there, and the names of some that are not. */
+/** Returns the figure of what is there of all that the fabric has, with the names of some that are missing. */
 function presence(name, all, there, missing, good, without, kind) {
   return there < all ? figure(name, `${count(there)} of ${count(all)}`, `${without}: ${some(missing, all - there)}`, kind) : figure(name, count(all), good);
 }

@@ -1,8 +1,8 @@
 // Tables: everything that the canvas draws, as text. Rows are changed in place, so that focus and scroll position stay.
-import { age, by, clock, count, delay, make, many, rate, say, show } from './dom.js';
+import { age, clock, count, delay, make, many, rate, say, show } from './dom.js';
 import { treeColor } from './colors.js';
 
-const kRows = 100; // of one page of a long table
+export const kRows = 100; // Rows of one page of a long table.
 
 export const kindWords = {
   job_granted: 'granted', job_refused: 'refused', job_ended: 'ended', job_released: 'released', rank_died: 'rank died', node_registered: 'node',
@@ -181,4 +181,3 @@ export function jobRow(job, now) {
     treeNames(job.trees), count(job.quota.osts), count(job.quota.groups), `${count(job.quota.payload_per_ost)} B`, job.holder];
 }
 
-export { kRows, by };

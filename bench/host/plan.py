@@ -1,4 +1,4 @@
-"""What is compared: cells, what must hold in each, and who is started together. See docs/performance.md for the method."""
+"""What is compared: cells, what must hold in each, and who is started together. See docs/results/host.md for the method."""
 
 from dataclasses import dataclass, field
 
@@ -118,7 +118,7 @@ TWO_RANKS = {
     "gather": GATHER_AND_SCATTER,
     "scatter": GATHER_AND_SCATTER,
 }
-# If there are the cores for it, the same is measured without a target: docs/performance.md has the record.
+# If there are the cores for it, the same is measured without a target: docs/results/host.md has the record.
 MORE_RANKS = {kind: dict.fromkeys(sizes) for kind, sizes in TWO_RANKS.items()}
 
 

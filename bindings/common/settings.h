@@ -1,5 +1,5 @@
 /* The variables of all bindings, and the component's parameters. A table of settings.c declares each one once: its
- * name, default, parser and meaning. docs/config.md is written from the same tables. */
+ * name, default, parser and meaning. docs/reference.md is written from the same tables. */
 #ifndef SUMAC_BINDINGS_SETTINGS_H
 #define SUMAC_BINDINGS_SETTINGS_H
 

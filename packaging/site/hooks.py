@@ -1,4 +1,5 @@
 """What mkdocs calls while it builds the site: adds the pages that lie outside docs/, and gives each page the text that pages.py makes."""
+import os
 import pathlib
 import re
 import sys
@@ -10,10 +11,11 @@ import pages  # noqa: E402
 
 
 def on_files(files, config):
-    """Adds the files outside docs/ that pages link to, and those that the added ones link to."""
+    """Adds the pages made from the code, from the folder SUMAC_REFERENCE, and the files outside docs/ that pages link to, and those that the added ones link to."""
     docs = pathlib.Path(config["docs_dir"])
-    for name, new in pages.RENAMED.items():
-        files.append(File.generated(config, new, content=(docs / name).read_text(encoding="utf-8")))
+    made = pathlib.Path(os.environ["SUMAC_REFERENCE"])
+    for name in pages.MADE.values():
+        files.append(File.generated(config, name, content=(made / name).read_text(encoding="utf-8")))
     waiting = [(f"docs/{page.relative_to(docs)}", page.read_text(encoding="utf-8")) for page in sorted(docs.rglob("*.md"))]
     seen = set()
     while waiting:
@@ -38,8 +40,7 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, **_):
     if page.file.src_uri.startswith("repository/"):
         return markdown
-    name = next((old for old, new in pages.RENAMED.items() if new == page.file.src_uri), page.file.src_uri)
     # The site draws no mermaid, whose script is large; the same arrows are a picture beside it.
     markdown = re.sub(r"<!-- arrows:begin.*?-->\n```mermaid.*?```\n<!-- arrows:end -->", "![folders and their arrows](architecture.svg)", markdown,
                       flags=re.DOTALL)
-    return pages.lists(pages.relink(f"docs/{name}", markdown))
+    return pages.lists(pages.relink(f"docs/{page.file.src_uri}", markdown))

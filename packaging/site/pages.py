@@ -2,7 +2,7 @@
 
 - A list may follow a paragraph without a blank line, and its inner lists be indented by two or three blanks: Markdown of the
   repository has that, Python's Markdown wants a blank line and four blanks.
-- docs/README.md, the list of all pages, becomes `pages`, since `index` is the page to start at.
+- docs/reference.md names the pages that are made from the code: a link to one of its headings leads to that page.
 - A link out of docs/ leads to a copy of that file in the site: it works without a network and for the very version.
 """
 import pathlib
@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^\s*(```|~~~)")
 ITEM = re.compile(r"^(\s*)([-*]|\d+\.) ")
-RENAMED = {"README.md": "pages.md"}  # name in docs/ -> name in the site
+# Heading of docs/reference.md -> the page made from the code (target `reference` of CMake, BUILD/docs).
+MADE = {"options": "config.md", "messages": "messages.md", "types": "types.md", "wire": "wire.md", "published-command-lines": "pasted.md"}
 LANGUAGES = {".py": "python", ".c": "c", ".cpp": "cpp", ".hpp": "cpp", ".yaml": "yaml", ".cmake": "cmake"}
 
 
@@ -56,7 +57,7 @@ def place(path):
     """The name in the site of a file of the repository."""
     path = str(path)
     if path.startswith("docs/"):
-        return RENAMED.get(path[5:], path[5:])
+        return path[5:]
     if (ROOT / path).is_dir():
         return f"repository/{path}/index.md"
     if path.endswith((".svg", ".png")):
@@ -73,6 +74,8 @@ def relink(path, text):
         if re.match(r"[a-z][a-z+.-]*:|/", found[2]) or not target:
             return found[0]
         there = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        if there == "docs/reference.md" and anchor in MADE:
+            there, anchor = f"docs/{MADE[anchor]}", ""
         return f"{found[1]}{posixpath.relpath(place(there), here or '.')}{'#' + anchor if anchor else ''}{found[3]}"
 
     return "\n".join(line if code else LINK.sub(one, line) for line, code in outside_fences(text)) + "\n"

@@ -225,7 +225,7 @@ std::string dump(std::type_identity_t<std::span<const Option<Config>>> table, co
   return text;
 }
 
-/// Returns the rows of a Markdown table with the head `| name | default | legal | meaning |`, for docs/config.md.
+/// Returns the rows of a Markdown table with the head `| name | default | legal | meaning |`, for the page of options (docs/reference.md).
 template <class Config>
 std::string document(std::type_identity_t<std::span<const Option<Config>>> table, bool hidden = false) {
   std::string text = "| name | default | legal | meaning |\n|---|---|---|---|\n";

@@ -35,7 +35,7 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_TLS_KEY", "The same: its private key."},
     {"SUMAC_UPDATE_DOCS", "Tests of generated documents write them instead of comparing (`make docs`)."},
     {"SUMAC_UPDATE_GOLDEN", "Tests of the machines' table of states and events write it instead of comparing."},
-    {"SUMAC_WRITE_GOLDEN", "Tests of the messages' bytes, and of docs/wire.md, write them instead of comparing."},
+    {"SUMAC_WRITE_GOLDEN", "Tests of the messages' bytes write them instead of comparing."},
 };
 
 constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE", "SUMAC_REPRODUCIBLE"};

@@ -1,6 +1,6 @@
 #pragma once
 // The twelve datatypes and twelve operations of the SHARP interface, with its numbers (which travel on the wire and
-// through the C ABI), and their legal combinations. docs/types.md shows the table; a test compares it with legal().
+// through the C ABI), and their legal combinations. The page of types (docs/reference.md) is made from legal().
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

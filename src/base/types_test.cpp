@@ -1,11 +1,6 @@
 #include "base/types.hpp"
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 namespace sumac {
 namespace {
@@ -47,47 +42,6 @@ TEST(Types, ElementsOfBothPairLayouts) {
   EXPECT_EQ(element_bytes(Dtype::int32, Op::maxloc, Dtype::float32), 0U);
   EXPECT_EQ(element_bytes(Dtype::float16, Op::maxloc, Dtype::float16), 0U);
   EXPECT_EQ(element_bytes(Dtype::float16, Op::lor), 0U);
-}
-
-/// Returns the table of legal combinations as Markdown, the generated part of docs/types.md.
-std::string legal_table_markdown() {
-  std::string text = "| type | number | bytes |";
-  for (unsigned o = 0; o < kOpCount; ++o) text += fmt::format(" {} ({}) |", to_string(static_cast<Op>(o)), o);
-  text += "\n|---|---|---|";
-  for (unsigned o = 0; o < kOpCount; ++o) text += "---|";
-  text += '\n';
-  for (unsigned d = 0; d < kDtypeCount; ++d) {
-    const auto dtype = static_cast<Dtype>(d);
-    text += fmt::format("| {} | {} | {} |", to_string(dtype), d, width(dtype));
-    for (unsigned o = 0; o < kOpCount; ++o) {
-      const auto op = static_cast<Op>(o);
-      std::string_view cell = "no";
-      if (legal(dtype, op)) cell = "yes";
-      text += fmt::format(" {} |", cell);
-    }
-    text += '\n';
-  }
-  return text;
-}
-
-TEST(Types, TheDocumentShowsThisTable) {
-  const std::string path = std::string(SUMAC_SOURCE_DIR) + "/docs/types.md";
-  const std::string begin = "<!-- generated: begin -->\n", end = "<!-- generated: end -->\n";
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << "cannot read " << path;
-  std::ostringstream stream;
-  stream << file.rdbuf();
-  std::string text = stream.str();
-  const auto from = text.find(begin), to = text.find(end);
-  ASSERT_TRUE(from != std::string::npos && to != std::string::npos && from < to) << path << " lost its markers";
-  const auto first = from + begin.size();
-  if (std::getenv("SUMAC_UPDATE_DOCS") != nullptr) {
-    text.replace(first, to - first, legal_table_markdown());
-    std::ofstream(path) << text;
-    return;
-  }
-  EXPECT_EQ(text.substr(first, to - first), legal_table_markdown())
-      << "stale: SUMAC_UPDATE_DOCS=1 base_test --gtest_filter='Types.*' writes it anew";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Reductions of vectors of any legal type and operation (base/types.hpp; docs/types.md defines each). Look the kernel
+// Reductions of vectors of any legal type and operation (base/types.hpp; docs/reference.md defines each). Look the kernel
 // up once per operation, then apply it to any number of fragments; neither allocates, locks or fails.
 //
 //   const Kernel kernel = kernel_for(op, dtype, tag);

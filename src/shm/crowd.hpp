@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that share cores (docs/adr/0037). To yield a core costs 1.3 us (Linux 6.18, EPYC), as much as polling a flag a
+// Ranks that share cores (docs/adr/0081). To yield a core costs 1.3 us (Linux 6.18, EPYC), as much as polling a flag a
 // hundred times. So the cost is how often a core changes hands and how many ranks it has to serve, and both depend on
 // where the ranks run:
 //   - Of k ranks on a core, the last to arrive sees the others' numbers without a switch. If all ranks it still waits

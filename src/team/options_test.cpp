@@ -114,7 +114,7 @@ TEST(Options, ThoseOfCollectivesThatPassThroughAnywayAreKnownAndChangeNothing) {
     SCOPED_TRACE(variable);
     const auto* option = std::ranges::find(kOptions, variable, &Option<Options>::name);
     ASSERT_NE(option, std::end(kOptions));
-    EXPECT_TRUE(option->is_hidden) << "docs/config.md has it among those without effect";
+    EXPECT_TRUE(option->is_hidden) << "the page of options has it among those without effect";
     EXPECT_EQ(read({{variable, "1"}}).why, "");
     EXPECT_EQ((std::array<bool, coll::kKinds>{}), options_with({{variable, "1"}}).options.disabled);
   }

@@ -45,7 +45,7 @@ enum sumac_team_status {
 /* ---- options ---- */
 
 /** Reads the environment variables of this layer: HCOLL_SBGP, HCOLL_BCOL, HCOLL_ML_DISABLE_<COLL>, SUMAC_EXPLAIN,
- *  SUMAC_TUNING_FILE, SUMAC_SHM_*, SUMAC_TEAM_* (src/team/options.hpp is the table; docs/config.md is made from it).
+ *  SUMAC_TUNING_FILE, SUMAC_SHM_*, SUMAC_TEAM_* (src/team/options.hpp is the table; the page of options, docs/reference.md, is made from it).
  *
  *  @param options_p   Set on SUMAC_TEAM_OK; freed with sumac_team_options_free(), after the last team made with it.
  *  @param why         On failure one sentence that names the variable and its legal values. On success it may hold a
@@ -99,7 +99,7 @@ typedef struct sumac_fold {
 
 /** A pair of type and operation with the numbers of sharp_coll.h (enum sharp_datatype, sharp_reduce_op); `tag` is the
  *  tag's type of MINLOC and MAXLOC, else SHARP_DTYPE_NULL.
- *  @retval SUMAC_TEAM_INVALID  The combination is not legal (docs/types.md). */
+ *  @retval SUMAC_TEAM_INVALID  The combination is not legal (docs/reference.md). */
 int sumac_fold_standard(sumac_fold_t* fold, int dtype, int op, int tag);
 
 /** A function of the caller's own, for types without a kernel here (long double, complex product). It must be

@@ -6,7 +6,7 @@
 // themselves as much as in a ring.
 //
 // The functions take plain numbers and return seconds, for the payload only, without headers and computing. Selection,
-// `sumac fabric bounds`, the table of docs/crossover.md and the tests all use them.
+// `sumac fabric bounds`, the table of docs/results/bounds.md and the tests all use them.
 #include <cstdint>
 #include <span>
 #include <string>

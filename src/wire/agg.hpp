@@ -1,7 +1,7 @@
 #pragma once
 // One hop of the aggregation tree: the messages from a child to its parent (up) and from a parent to its child (down).
 // A message is an AggHeader of 64 bytes, little-endian, followed by `payload_bytes` of payload: user data of
-// Contribute, Supply and Result, or one of the bodies below. docs/wire.md lists every byte; docs/protocol.md says when
+// Contribute, Supply and Result, or one of the bodies below. The page wire.md (docs/reference.md) lists every byte; docs/protocol.md says when
 // each message is sent.
 #include <array>
 #include <cstddef>
@@ -144,7 +144,7 @@ constexpr std::size_t element_of(const T& operation) noexcept {
   return 0;
 }
 
-/// True for floating-point sums and products: only their bits depend on the order of adding (docs/types.md).
+/// True for floating-point sums and products: only their bits depend on the order of adding (docs/reference.md).
 template <class T>
 constexpr bool order_matters(const T& operation) noexcept {
   return (operation.op == Op::sum || operation.op == Op::prod) && is_float(operation.dtype) && operation.count != 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Each struct of the wire is described here byte by byte, once: docs/wire.md, the dump for people and the byte order of
+// Each struct of the wire is described here byte by byte, once: the page wire.md, the dump for people and the byte order of
 // big-endian hosts all use these rows, so none of them can drift from the struct.
 #include <array>
 #include <bit>

@@ -94,9 +94,8 @@ std::string section(std::string_view title, std::size_t size, std::span<const Fi
 std::string wire_markdown() {
   std::string text =
       "# Bytes on the wire\n\n"
-      "Generated from `src/wire/*_layout.cpp` by the test `wire_test` (`SUMAC_WRITE_GOLDEN=1` writes it anew); don't "
-      "edit. All numbers\n"
-      "are little-endian. Receivers check that a field marked as zero is zero. [protocol.md](protocol.md) has "
+      "Made from the rows of `src/wire/*_layout.cpp`. All numbers are little-endian. Receivers check that a field "
+      "marked as zero is zero. [protocol.md](protocol.md) has "
       "the order of the messages.\n\n"
       "# The aggregation protocol\n\nA message is an AggHeader and `payload_bytes` of payload: user data, or one of "
       "the bodies.\n\n"

@@ -3,7 +3,7 @@
 
 namespace sumac::wire {
 
-/// Returns the intended content of docs/wire.md, made from the layout rows, so that it cannot be out of date.
+/// Returns the page of all bytes, wire.md, made from the layout rows (`make site` writes it).
 std::string wire_markdown();
 
 }  // namespace sumac::wire

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kHead = R"(# Options
 
-Generated from the option tables in the code by the test `config_test` (`make docs` writes it anew); don't edit.
+Made from the option tables in the code.
 
 **Daemons** (`sharp_am`, `sharp_an`, `sharpd`). Each option has a variable of the environment (upper case below) and a key (lower case).
 The key is an option of the command line, `--log-level 4` or `--log_level=4`, and a line of a configuration file, which `-O FILE` reads:

@@ -3,7 +3,10 @@
 
 namespace sumac::tests {
 
-/// Returns the intended content of docs/config.md, made from the option tables, so that it cannot be out of date.
+/// Returns the page of all options, config.md, made from the option tables.
 std::string config_markdown();
+
+/// Returns the page of types and operations, types.md, made from legal().
+std::string types_markdown();
 
 }  // namespace sumac::tests

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What pages say about speed is what the tables of docs/performance.md say, and each table of measurements has its date."""
+"""What pages say about speed is what the tables of docs/results say, and each table of measurements has its date."""
 
 import pathlib
 import re
@@ -7,12 +7,14 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PERFORMANCE = (ROOT / "docs/performance.md").read_text()
+RESULTS = sorted((ROOT / "docs/results").glob("*.md"))
+TABLES = "\n".join(page.read_text() for page in RESULTS)
 DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
 
 def table(name):
     """Returns {case: {column: text}} of a pasted table."""
-    text = re.search(rf"<!-- {name}:begin -->\n(.*?)<!-- {name}:end -->", PERFORMANCE, re.DOTALL).group(1)
+    text = re.search(rf"<!-- {name}:begin -->\n(.*?)<!-- {name}:end -->", TABLES, re.DOTALL).group(1)
     lines = [[cell.strip().strip("*") for cell in line.strip("|\n ").split("|")] for line in text.splitlines() if line.startswith("|")]
     return {line[0]: dict(zip(lines[0], line)) for line in lines[2:]}
 
@@ -52,12 +54,13 @@ class Claims(unittest.TestCase):
                 self.assertIn(line[5].split()[0], (row["payload limit"], row["wire limit"]), case)
 
     def test_each_table_of_measurements_has_its_date(self):
-        for page in ("README.md", "docs/performance.md", "docs/crossover.md"):
-            text = (ROOT / page).read_text()
+        self.assertGreater(len(RESULTS), 5)
+        for page in (ROOT / "README.md", *RESULTS):
+            text = page.read_text()
             for begin in re.finditer(r"<!-- ([\w-]+):begin -->\n(\S)", text):
                 if begin.group(2) != "|":
                     continue  # no table: not measured yet, or the output of a command
-                section = text[text.rfind("\n## ", 0, begin.start()):begin.start()]
+                section = text[max(0, text.rfind("\n## ", 0, begin.start())):begin.start()]
                 self.assertRegex(section, DATE, f"{page}: the table {begin.group(1)}")
 
 

@@ -26,11 +26,12 @@ class Pages(unittest.TestCase):
     def test_links(self):
         rows = (
             ("between pages", "docs/start/mpi.md", "[x](../tools.md#a)", "[x](../tools.md#a)"),
-            ("the list of all pages has another name", "docs/index.md", "[x](README.md)", "[x](pages.md)"),
+            ("a page that is made from the code", "docs/start/mpi.md", "[x](../reference.md#options)", "[x](../config.md)"),
+            ("the list of those pages", "docs/index.md", "[x](reference.md)", "[x](reference.md)"),
             ("out of docs/", "docs/security.md", "[x](../SECURITY.md)", "[x](repository/SECURITY.md)"),
             ("a file that is no page", "docs/start/client.md", "[x](../../examples/allreduce.c)", "[x](../repository/examples/allreduce.c.md)"),
             ("a folder", "docs/fabric.md", "[x](../lab/fabrics)", "[x](repository/lab/fabrics/index.md)"),
-            ("from a copy back into docs/", "README.md", "![x](docs/pieces.svg) [y](docs/README.md)", "![x](../pieces.svg) [y](../pages.md)"),
+            ("from a copy back into docs/", "README.md", "![x](docs/pieces.svg) [y](docs/reference.md#wire)", "![x](../pieces.svg) [y](../wire.md)"),
             ("elsewhere, and on the page itself", "docs/index.md", "[x](https://example.org) [y](#here)", "[x](https://example.org) [y](#here)"),
         )
         for name, path, text, found in rows:

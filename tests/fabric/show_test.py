@@ -69,7 +69,7 @@ class Bounds(unittest.TestCase):
         """SUMAC_UPDATE_DOCS=1 writes the table."""
         text = "\n".join(f"```\n$ sumac fabric bounds lab/fabrics/{name}.yaml\n"
                          f"{self.bounds(ROOT / 'lab/fabrics' / (name + '.yaml'))}```\n" for name in self.FILES)
-        path = ROOT / "docs/crossover.md"
+        path = ROOT / "docs/results/bounds.md"
         before, rest = path.read_text().split("<!-- bounds:begin -->\n")
         written, after = rest.split("<!-- bounds:end -->")
         if os.environ.get("SUMAC_UPDATE_DOCS"):

@@ -189,5 +189,5 @@ def adds_1000(port, tree_id, heard, group, chain, job, end, go):
 
 
 def pair_key(own, tree_id, child, parent):
-    """Returns the key of a node and its parent, made from the parent's own (docs/wire.md)."""
+    """Returns the key of a node and its parent, made from the parent's own (docs/reference.md)."""
     return hmac.digest(own, b"sumac pair v1  \n" + struct.pack("<III", tree_id, child, parent), "sha256")[:16]

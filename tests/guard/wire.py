@@ -1,4 +1,4 @@
-"""Bytes of the tcp transport (src/net/tcp_frame.hpp) and of hop messages (docs/wire.md), for links that no real library would make."""
+"""Bytes of the tcp transport (src/net/tcp_frame.hpp) and of hop messages (docs/reference.md), for links that no real library would make."""
 
 import collections
 import encodings.idna  # noqa: F401  pylint: disable=unused-import  # sockets need it, and a stranger may not read where it lies
@@ -47,7 +47,7 @@ def hello(job_id=0, nonce=bytes(16), role=CLIENT, number=0, version=1, options=0
 
 
 def proof(key, tree_id, hello_body, welcome_body, address, side=b"sumac child v1 \n"):
-    """Returns the body of a proof (docs/wire.md): the child sends it to show that it knows the key."""
+    """Returns the body of a proof (docs/reference.md): the child sends it to show that it knows the key."""
     said = welcome_body[:16] + bytes(32) + welcome_body[48:]
     return hmac.digest(key, side + struct.pack("<I", tree_id) + hello_body + said + address.encode(), "sha256")
 

@@ -11,7 +11,7 @@ import case  # noqa: E402  pylint: disable=wrong-import-position
 
 PROGRAMS = case.BUILD / "tests" / "host"
 ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-# Two ranks with dear cache lines use single copy for large messages (ADR 0043); here every machine uses it for every
+# Two ranks with dear cache lines use single copy for large messages (ADR 0081); here every machine uses it for every
 # size.
 SINGLE_COPIED = ("allreduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv")
 SINGLE_COPY = {f"SUMAC_SHM_{coll.upper()}": "single" for coll in SINGLE_COPIED}

@@ -23,7 +23,8 @@ lib/sumac/bench/demolib/tally.py
 include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h
 share/sumac/fabrics/test-4h.yaml share/sumac/examples/allreduce.c
 share/sumac/monitoring/alerts.yml share/sumac/monitoring/dashboard.json share/sumac/monitoring/prometheus.yml
-share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md
+share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md share/doc/sumac/docs/reference.md share/doc/sumac/docs/wire.md
+share/doc/sumac/docs/types.md share/doc/sumac/docs/pasted.md
 """.split()
 # A program that is built without the sanitizer cannot load a library that is built with it.
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The command lines that published texts paste, as they stand there (line ends joined), and what becomes of each. docs/pasted.md is written
+"""The command lines that published texts paste, as they stand there (line ends joined), and what becomes of each. The page pasted.md (docs/reference.md) is written
 from this table (page.py)."""
 
 import dataclasses

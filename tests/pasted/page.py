@@ -1,11 +1,18 @@
-"""Writes docs/pasted.md from the table of command lines."""
+"""Writes the page of published command lines from their table: prints it, or writes it to a file.
 
-import lines
+usage: tests/pasted/page.py [FILE]
+"""
+
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+import lines  # noqa: E402
 
 HEAD = """# Command lines that published texts paste
 
 People paste command lines from slides and pages about SHARP, HCOLL and XCCL. This page lists each of them as it stands there, and what becomes of it with Sumac. It is
-written from `tests/pasted/lines.py` and compared by a test (`SUMAC_UPDATE_DOCS=1 python3 tests/pasted/texts_test.py` writes it).
+made from `tests/pasted/lines.py`.
 
 - *Replayed* lines run unchanged behind `sumac lab` on emulated hosts, which have the names, ports and numbers of ranks that the line wants: a fabric file in
   `tests/pasted` (or `lab/fabrics`) names them, and each host of the lab answers with that name. `make test` replays the lines with 8 ranks, `make pasted` also those with
@@ -37,3 +44,10 @@ def text():
                 fate += f" on {line.hosts.split('/')[-1]}"
             parts.append(f"| `{cell(line.text)}` | {line.place} | {fate}{': ' + cell(line.note) if line.note else ''} |\n")
     return "".join(parts)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        pathlib.Path(sys.argv[1]).write_text(text(), encoding="utf-8")
+    else:
+        print(text(), end="")

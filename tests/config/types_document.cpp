@@ -1,26 +1,19 @@
-# Datatypes and operations
+#include <fmt/core.h>
 
-The numbers are those of the SHARP interface: they travel on the wire and through the C ABI. The table is written by
-`SUMAC_UPDATE_DOCS=1 build/dev/tests/base_test --gtest_filter='Types.*'` from `legal()` in `src/base/types.hpp`, and
-the same test fails when the two differ.
+#include "base/types.hpp"
+#include "tests/config/document.hpp"
 
-<!-- generated: begin -->
-| type | number | bytes | max (0) | min (1) | sum (2) | prod (3) | land (4) | band (5) | lor (6) | bor (7) | lxor (8) | bxor (9) | maxloc (10) | minloc (11) |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-| uint32 | 0 | 4 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-| int32 | 1 | 4 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-| uint64 | 2 | 8 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-| int64 | 3 | 8 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-| float32 | 4 | 4 | yes | yes | yes | yes | no | no | no | no | no | no | yes | yes |
-| float64 | 5 | 8 | yes | yes | yes | yes | no | no | no | no | no | no | yes | yes |
-| uint16 | 6 | 2 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-| int16 | 7 | 2 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-| float16 | 8 | 2 | yes | yes | yes | yes | no | no | no | no | no | no | yes | yes |
-| bfloat16 | 9 | 2 | yes | yes | yes | yes | no | no | no | no | no | no | yes | yes |
-| uint8 | 10 | 1 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-| int8 | 11 | 1 | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes | yes |
-<!-- generated: end -->
+namespace sumac::tests {
+namespace {
 
+constexpr const char* kHead = R"(# Datatypes and operations
+
+The numbers are those of the SHARP interface: they travel on the wire and through the C ABI. The table is made from `legal()` in
+`src/base/types.hpp`.
+
+)";
+
+constexpr const char* kMeanings = R"(
 `maxloc` and `minloc` work on pairs (value, tag), which lie in one of two layouts.
 
 - A tag type is given: the value, then directly the tag, without padding. The tag is an integer of any of the eight types, or a
@@ -43,3 +36,23 @@ the same test fails when the two differ.
   lowest tag. A floating-point tag -0 is lower than +0, and a NaN as a tag is lower or higher than all numbers by its sign.
 
 So each operation but floating-point `sum` and `prod` gives the same bits in every order of the operands.
+)";
+
+}  // namespace
+
+std::string types_markdown() {
+  std::string text = fmt::format("{}| type | number | bytes |", kHead);
+  for (unsigned o = 0; o < kOpCount; ++o) text += fmt::format(" {} ({}) |", to_string(static_cast<Op>(o)), o);
+  text += "\n|---|---|---|";
+  for (unsigned o = 0; o < kOpCount; ++o) text += "---|";
+  text += '\n';
+  for (unsigned d = 0; d < kDtypeCount; ++d) {
+    const auto dtype = static_cast<Dtype>(d);
+    text += fmt::format("| {} | {} | {} |", to_string(dtype), d, width(dtype));
+    for (unsigned o = 0; o < kOpCount; ++o) text += legal(dtype, static_cast<Op>(o)) ? " yes |" : " no |";
+    text += '\n';
+  }
+  return text + kMeanings;
+}
+
+}  // namespace sumac::tests

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Tests how tests/tidy.py reads JavaScript: its comments, and modules or names that nobody uses."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.dont_write_bytecode = True
+import tidy  # noqa: E402
+
+
+class JavaScript(unittest.TestCase):
+    def comments(self, text):
+        return [match["comment"] for match in tidy.JS_TOKEN.finditer(text) if match["comment"]]
+
+    def test_comments(self):
+        rows = (
+            ("a line and a block", "a(); // One.\n/* Two. */", ["// One.", "/* Two. */"]),
+            ("not in a string or a template", "a('//', \"/* x */\", `// ${b}`);", []),
+            ("not in a regular expression", "a = /[/]\\/\\//.test(b);", []),
+            ("a quote in a regular expression opens no string", "a(/'/); // One.", ["// One."]),
+            ("a division is none", "a = b / 2; // One.\nc = d / 3;", ["// One."]),
+        )
+        for name, text, found in rows:
+            with self.subTest(name):
+                self.assertEqual(self.comments(text), found)
+
+    def dead(self, **files):
+        texts = {f"w/{name.replace('_', '.')}": text for name, text in files.items()}
+        return tidy.dead_modules(list(texts), texts.get)
+
+    def test_modules(self):
+        page = '<script type="module" src="a.js"></script>'
+        self.assertEqual(self.dead(a_js="import { b } from './b.js';\nuse(...b());\n", b_js="export function b() {}\n", i_html=page), [])
+        self.assertEqual(self.dead(a_js="import './b.js';\n", b_js="", i_html=page), [])
+        rows = (
+            ("a name that is not there", "import { c } from './b.js';\nc();\n", "const c = 1;\n", "exports no such name"),
+            ("an import that is not used", "import { b } from './b.js';\n", "export const b = 1;\n", "does not use it"),
+            ("a field of that name is no use", "import { b } from './b.js';\nx.b();\n", "export const b = 1;\n", "does not use it"),
+            ("an export for nobody", "import { b } from './b.js';\nb();\n", "const d = 1;\nexport const b = 1;\nexport { d };\n", "exports d, which no other"),
+            ("a module for nobody", "", "", "nothing imports or starts it"),
+        )
+        for name, a, b, words in rows:
+            with self.subTest(name):
+                found = self.dead(a_js=a, b_js=b, i_html=page)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(words, found[0])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
