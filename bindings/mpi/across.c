@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/common/join.h"
 #include "job.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
+#include "rank/join.h"
 
 struct across {
   hcoll_module_t* module;

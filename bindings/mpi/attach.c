@@ -1,5 +1,5 @@
 /* A blocking or persistent collective makes a communicator's team, once the communicator is worth one
- * (bindings/common/worth.h). comm_query cannot, because MPI_Comm_idup asks for modules from inside progress, where nothing
+ * (src/rank/worth.h). comm_query cannot, because MPI_Comm_idup asks for modules from inside progress, where nothing
  * may block. A nonblocking collective cannot either, because it must not wait for other ranks: the next module does those
  * that come before, at every rank, since all ranks call the same collectives in the same order. Only MPI_COMM_WORLD of a
  * single host has its team from MPI_Init on. */
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/common/explain.h"
-#include "bindings/common/join.h"
 #include "job.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "rank/explain.h"
+#include "rank/join.h"
 
 bool hcoll_threads;
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bindings/common/failure.h"
 #include "hcoll.h"
 #include "ompi/errhandler/errcode.h"
+#include "rank/failure.h"
 
 /* One reason mostly holds for many communicators, so it is looked up first. Codes live until MPI_Finalize: a program
  * that goes on failing for ever new reasons finally gets MPI_ERR_OTHER. */

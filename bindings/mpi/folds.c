@@ -2,10 +2,10 @@
  * for the pair it is used, else (long double, complex product, Fortran's LOGICAL, ...) Open MPI's own function of
  * three buffers. A user's operation gets a fold for each call, which Open MPI calls as the language of its function
  * demands. */
-#include "bindings/common/fold.h"
+#include "rank/fold.h"
 
-#include "bindings/common/predefined.h"
 #include "hcoll.h"
+#include "rank/predefined.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "bindings/common/worth.h"
+#include "rank/worth.h"
 #include "requests.h"
 
 /* A larger buffer is not kept for the next call. */

@@ -1,6 +1,6 @@
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
- *   component.c  Open MPI opens it: the settings (bindings/common) and the team's options are read, presence.c
+ *   component.c  Open MPI opens it: the settings (src/rank) and the team's options are read, presence.c
  *                publishes with MPI's start-up data
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, if there is to be one; the component's close ends it
@@ -30,9 +30,9 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
-#include "bindings/common/say.h"
-#include "bindings/common/settings.h"
-#include "bindings/common/tally.h"
+#include "rank/say.h"
+#include "rank/settings.h"
+#include "rank/tally.h"
 #include "shim/series.h"
 #include "team/team.h"
 

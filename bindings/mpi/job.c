@@ -1,16 +1,16 @@
-/* Open MPI's side of the tree's job: its communicators as bindings/common sees them, its progress, and the moment at
+/* Open MPI's side of the tree's job: its communicators as src/rank sees them, its progress, and the moment at
  * which MPI_Finalize begins. */
 #include "job.h"
 
 #include <stdlib.h>
 
-#include "bindings/common/binomial.h"
 #include "ompi/attribute/attribute.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
+#include "rank/binomial.h"
 #include "watch.h"
 
 /* The functions of a module's communicator. */

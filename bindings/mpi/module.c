@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bindings/common/worth.h"
 #include "job.h"
+#include "rank/worth.h"
 #include "watch.h"
 
 static void construct(hcoll_module_t* module) {

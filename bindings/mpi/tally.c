@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/common/explain.h"
 #include "hcoll.h"
+#include "rank/explain.h"
 
 /* The modules of living communicators, and below the sum of those that are gone. */
 static struct enlisted {

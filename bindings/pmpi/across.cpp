@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "bindings/common/join.h"
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/folds.hpp"
 #include "bindings/pmpi/job.hpp"
+#include "rank/join.h"
 
 namespace sumac::pmpi {
 namespace {

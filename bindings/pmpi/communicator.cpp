@@ -8,11 +8,6 @@
 #include <new>
 #include <string>
 
-#include "bindings/common/explain.h"
-#include "bindings/common/job.h"
-#include "bindings/common/join.h"
-#include "bindings/common/say.h"
-#include "bindings/common/worth.h"
 #include "bindings/pmpi/across.hpp"
 #include "bindings/pmpi/errors.hpp"
 #include "bindings/pmpi/idups.hpp"
@@ -20,6 +15,11 @@
 #include "bindings/pmpi/progress.hpp"
 #include "bindings/pmpi/tally.hpp"
 #include "client/tree/tree.h"
+#include "rank/explain.h"
+#include "rank/job.h"
+#include "rank/join.h"
+#include "rank/say.h"
+#include "rank/worth.h"
 
 namespace sumac::pmpi {
 

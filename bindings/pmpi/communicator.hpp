@@ -1,5 +1,5 @@
 #pragma once
-// The record of a communicator holds its team, once it is worth one (bindings/common/worth.h). It hangs at an attribute of the communicator, so MPI_Comm_free lets go of it; a small cache in front of the attribute makes the way to it
+// The record of a communicator holds its team, once it is worth one (src/rank/worth.h). It hangs at an attribute of the communicator, so MPI_Comm_free lets go of it; a small cache in front of the attribute makes the way to it
 // short. A request of ours that is posted, and a persistent one until it is freed, holds the record too: MPI lets a program
 // free a communicator under them.
 //
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "bindings/common/tally.h"
 #include "bindings/pmpi/lane.hpp"
 #include "bindings/pmpi/library.hpp"
+#include "rank/tally.h"
 
 namespace sumac::pmpi {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <mutex>
 
-#include "bindings/common/failure.h"
-#include "bindings/common/say.h"
 #include "bindings/pmpi/communicator.hpp"
+#include "rank/failure.h"
+#include "rank/say.h"
 
 namespace sumac::pmpi {
 

@@ -3,8 +3,8 @@
 // MPI_Error_string returns the reason.
 #include <string>
 
-#include "bindings/common/profile_table.h"
 #include "bindings/pmpi/mpi.hpp"
+#include "rank/profile_table.h"
 
 namespace sumac::pmpi {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "bindings/common/fold.h"
-#include "bindings/common/predefined.h"
 #include "bindings/pmpi/functions.hpp"
+#include "rank/fold.h"
+#include "rank/predefined.h"
 #include "sharp/api/sharp_coll.h"
 
 namespace sumac::pmpi {

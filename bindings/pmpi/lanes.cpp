@@ -3,9 +3,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "bindings/common/say.h"
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
+#include "rank/say.h"
 
 namespace sumac::pmpi {
 namespace {

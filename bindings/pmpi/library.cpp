@@ -11,9 +11,6 @@
 
 #include "base/bytes.hpp"
 #include "base/siphash.hpp"
-#include "bindings/common/job.h"
-#include "bindings/common/place.h"
-#include "bindings/common/say.h"
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/folds.hpp"
 #include "bindings/pmpi/job.hpp"
@@ -23,6 +20,9 @@
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/tally.hpp"
 #include "bindings/pmpi/watch.hpp"
+#include "rank/job.h"
+#include "rank/place.h"
+#include "rank/say.h"
 
 namespace sumac::pmpi {
 

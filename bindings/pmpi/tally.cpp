@@ -2,10 +2,10 @@
 
 #include <mutex>
 
-#include "bindings/common/explain.h"
-#include "bindings/common/job.h"
-#include "bindings/common/tally.h"
 #include "bindings/pmpi/communicator.hpp"
+#include "rank/explain.h"
+#include "rank/job.h"
+#include "rank/tally.h"
 
 namespace sumac::pmpi {
 namespace {

@@ -14,10 +14,10 @@
 #include <thread>
 #include <utility>
 
-#include "bindings/common/job.h"
-#include "bindings/common/say.h"
 #include "bindings/pmpi/active.hpp"
 #include "bindings/pmpi/library.hpp"
+#include "rank/job.h"
+#include "rank/say.h"
 #include "sharp/api/sumac_ext.h"
 
 namespace sumac::pmpi {

@@ -3,9 +3,9 @@
 // is read, which every collective reads anyway (Library::plain).
 #include <cstdint>
 
-#include "bindings/common/profile.h"
 #include "bindings/pmpi/library.hpp"
 #include "bindings/pmpi/types.hpp"
+#include "rank/profile.h"
 
 namespace sumac::pmpi {
 
