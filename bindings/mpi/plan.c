@@ -79,8 +79,8 @@ enum hcoll_planned hcoll_plan_reduction(hcoll_module_t* module, struct hcoll_pla
     plan->call.out = keeps ? rbuf : NULL;
     plan->call.bytes = (size_t)count * fold->mpi_bytes;
     plan->call.fold = &fold->fold;
-  } else if (hcoll_fold_make(&plan->own, module->ordinary.team, coll, dtype, op)) {
-    const size_t blocks = SUMAC_COLL_REDUCE_SCATTER_BLOCK == coll ? (size_t)module->size : 1;
+  } else if (hcoll_fold_make(&plan->own, module->record.ordinary.team, coll, dtype, op)) {
+    const size_t blocks = SUMAC_COLL_REDUCE_SCATTER_BLOCK == coll ? (size_t)module->record.size : 1;
     plan_own(plan, from, rbuf, keeps, blocks * (size_t)count, (size_t)count);
   } else {
     return HCOLL_NOT_OURS;
@@ -93,7 +93,7 @@ enum hcoll_planned hcoll_plan_reduction(hcoll_module_t* module, struct hcoll_pla
 enum hcoll_planned hcoll_plan_equal_blocks(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf,
                                            int scount, ompi_datatype_t* sdtype, int sblocks, void* rbuf, int rcount,
                                            ompi_datatype_t* rdtype, int own) {
-  size_t bytes = (size_t)rcount * rdtype->super.size, blocks = (size_t)module->size;
+  size_t bytes = (size_t)rcount * rdtype->super.size, blocks = (size_t)module->record.size;
   plan->call.bytes = bytes;
   if (0 == bytes) {
     return HCOLL_NOTHING;

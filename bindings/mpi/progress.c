@@ -36,7 +36,7 @@
 
 static struct {
   pthread_mutex_t lock; /* guards all members below */
-  hcoll_lane_t* active; /* lanes with a posted request */
+  sumac_lane_t* active; /* lanes with a posted request */
   unsigned changes;     /* counts the times that a lane left that list */
   bool in_mpi;          /* the callback is in MPI's progress */
   bool inside;          /* a call of it is running */
@@ -117,7 +117,7 @@ static void ring_bell(void) {
 /* Called with the lock held: the events that the active teams wait for. */
 static unsigned all_await(void) {
   unsigned awaits = 0;
-  for (const hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
+  for (const sumac_lane_t* lane = progress.active; NULL != lane; lane = lane->next_active) {
     awaits |= sumac_team_awaits(lane->team);
   }
   return awaits;
@@ -148,7 +148,7 @@ static int callback(void) {
   }
   progress.inside = true;
   int moved = 0;
-  for (hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
+  for (sumac_lane_t* lane = progress.active; NULL != lane; lane = lane->next_active) {
     moved += sumac_team_progress(lane->team);
   }
   const bool waits = NULL != progress.active && 0 == moved;
@@ -180,7 +180,7 @@ static int64_t now_us(void) {
 static bool visit_all(int looks) {
   bool has_moved = false;
   unsigned changes = progress.changes;
-  for (hcoll_lane_t* lane = progress.active; NULL != lane; lane = lane->active_next) {
+  for (sumac_lane_t* lane = progress.active; NULL != lane; lane = lane->next_active) {
     if (0 == (sumac_team_awaits(lane->team) & ~(unsigned)SUMAC_AWAITS_MPI)) {
       continue;
     }
@@ -298,10 +298,10 @@ static void start_thread(void) {
   }
 }
 
-void hcoll_progress_enter(hcoll_lane_t* lane) {
+void hcoll_progress_enter(sumac_lane_t* lane) {
   hcoll_lock(&progress.lock);
   if (1 == ++lane->posted) {
-    lane->active_next = progress.active;
+    lane->next_active = progress.active;
     progress.active = lane;
   }
   progress.idle_calls = 0;
@@ -313,17 +313,17 @@ void hcoll_progress_enter(hcoll_lane_t* lane) {
 }
 
 /* Called with the lock held. */
-static void unlist(hcoll_lane_t* lane) {
-  for (hcoll_lane_t** at = &progress.active; NULL != *at; at = &(*at)->active_next) {
+static void unlist(sumac_lane_t* lane) {
+  for (sumac_lane_t** at = &progress.active; NULL != *at; at = &(*at)->next_active) {
     if (*at == lane) {
-      *at = lane->active_next;
+      *at = lane->next_active;
       ++progress.changes;
       return;
     }
   }
 }
 
-void hcoll_progress_leave(hcoll_lane_t* lane) {
+void hcoll_progress_leave(sumac_lane_t* lane) {
   hcoll_lock(&progress.lock);
   if (0 == --lane->posted) {
     unlist(lane);
@@ -344,7 +344,7 @@ void hcoll_progress_kick(void) {
   }
 }
 
-void hcoll_progress_forget(hcoll_lane_t* lane) {
+void hcoll_progress_forget(sumac_lane_t* lane) {
   hcoll_lock(&progress.lock);
   if (lane->posted > 0) {
     lane->posted = 0;

@@ -71,7 +71,7 @@ void hcoll_request_drop(hcoll_request_t* request) {
   free(request->arrays);
   request->arrays = NULL;
   if (request->super.super.req_persistent) {
-    hcoll_lane_give(request->lane);
+    sumac_lane_give(request->lane);
   }
   OMPI_REQUEST_FINI(&request->super.super);
   give(request);
@@ -145,8 +145,8 @@ static bool keep_arrays(hcoll_request_t* request, int blocks) {
   return true;
 }
 
-hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan* plan, bool persistent) {
-  const hcoll_module_t* module = lane->module;
+hcoll_request_t* hcoll_request_make(sumac_lane_t* lane, const struct hcoll_plan* plan, bool persistent) {
+  const hcoll_module_t* module = hcoll_module_of(lane->record);
   hcoll_request_t* request = take();
   if (NULL == request) {
     return NULL;
@@ -176,7 +176,7 @@ hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan*
     request->user_op = plan->own.op;
     OBJ_RETAIN(request->user_op);
   }
-  if (!keep_arrays(request, module->size)) {
+  if (!keep_arrays(request, module->record.size)) {
     hcoll_request_drop(request);
     return NULL;
   }
@@ -199,12 +199,12 @@ void hcoll_request_on_done(void* user, int status) {
 
 void hcoll_request_finish(hcoll_request_t* request) {
   ompi_request_t* mpi = &request->super.super;
-  hcoll_lane_t* lane = request->lane;
+  sumac_lane_t* lane = request->lane;
   mpi->req_status.MPI_ERROR = MPI_SUCCESS;
   if (SUMAC_TEAM_OK == request->status) {
     hcoll_plan_unpack(&request->plan);
   } else {
-    mpi->req_status.MPI_ERROR = hcoll_failed(lane, request->plan.call.coll, request->status);
+    mpi->req_status.MPI_ERROR = sumac_lane_failed(lane, request->plan.call.coll, request->status);
   }
   hcoll_progress_leave(lane); /* before MPI knows, because a waiting program may free the communicator next */
   ompi_request_complete(mpi, true);

@@ -67,15 +67,15 @@ struct watch {
 static void read_counts(const hcoll_module_t* module, int coll, uint64_t ways[SUMAC_WAYS],
                         uint64_t passed[SUMAC_WHYS]) {
   memset(ways, 0, sizeof(uint64_t) * SUMAC_WAYS);
-  memcpy(passed, module->passed[coll], sizeof(uint64_t) * SUMAC_WHYS);
-  if (NULL != module->ordinary.team) {
-    sumac_team_ways(module->ordinary.team, coll, ways);
+  memcpy(passed, module->record.passed[coll], sizeof(uint64_t) * SUMAC_WHYS);
+  if (NULL != module->record.ordinary.team) {
+    sumac_team_ways(module->record.ordinary.team, coll, ways);
   }
 }
 
 static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, int form, const void* caller) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  const bool is_alone = 1 == module->size && !OMPI_COMM_IS_INTER(module->comm);
+  const bool is_alone = 1 == module->record.size && !OMPI_COMM_IS_INTER(module->comm);
   watch->kind = !is_of_program(caller, coll, form) ? OWN : hcoll_watches() && !is_alone ? MEASURED : PLAIN;
   watch->module = module;
   watch->call = (struct sumac_profile_call){.coll = coll, .form = form};
@@ -88,8 +88,8 @@ static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, 
   if (coll < SUMAC_COLLS) {
     read_counts(module, coll, watch->ways, watch->passed);
   }
-  if (OWN == watch->kind && NULL != module->ordinary.team) {
-    sumac_team_notes_left(module->ordinary.team, false);
+  if (OWN == watch->kind && NULL != module->record.ordinary.team) {
+    sumac_team_notes_left(module->record.ordinary.team, false);
   }
   watch->call.start_ns = sumac_profile_now();
 }
@@ -103,7 +103,7 @@ static int way_of(const struct watch* watch, ompi_request_t* const* request) {
     if (NULL != *request && OBJ_CLASS(hcoll_request_t) == ((const opal_object_t*)*request)->obj_class) {
       return SUMAC_WAY_HOST;
     }
-    return HCOLL_TEAM == watch->module->state && 0 == call->bytes ? SUMAC_PROFILE_NO_DATA : SUMAC_WAY_PASS;
+    return SUMAC_LIFE_TEAM == watch->module->record.life && 0 == call->bytes ? SUMAC_PROFILE_NO_DATA : SUMAC_WAY_PASS;
   }
   uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS], passed_on = 0;
   read_counts(watch->module, call->coll, ways, passed);
@@ -120,8 +120,8 @@ static int way_of(const struct watch* watch, ompi_request_t* const* request) {
 static void uncount(const struct watch* watch) {
   hcoll_module_t* module = watch->module;
   const int coll = watch->call.coll;
-  if (NULL != module->ordinary.team) {
-    sumac_team_notes_left(module->ordinary.team, true);
+  if (NULL != module->record.ordinary.team) {
+    sumac_team_notes_left(module->record.ordinary.team, true);
   }
   if (coll >= SUMAC_COLLS) {
     return;
@@ -129,9 +129,9 @@ static void uncount(const struct watch* watch) {
   uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS];
   read_counts(module, coll, ways, passed);
   for (int way = 0; way < SUMAC_WAYS; ++way) {
-    module->uncounted[coll][way] += ways[way] - watch->ways[way];
+    module->record.uncounted[coll][way] += ways[way] - watch->ways[way];
   }
-  memcpy(module->passed[coll], watch->passed, sizeof(watch->passed));
+  memcpy(module->record.passed[coll], watch->passed, sizeof(watch->passed));
 }
 
 static void ends(struct watch* watch, ompi_request_t* const* request) {
@@ -150,8 +150,8 @@ static uint64_t bytes_of(const ompi_datatype_t* type, int count) {
   return count > 0 ? (uint64_t)count * type->super.size : 0;
 }
 
-static int own_size(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->size; }
-static int own_rank(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->rank; }
+static int own_size(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->record.size; }
+static int own_rank(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->record.rank; }
 
 static int peers(ompi_communicator_t* comm) {
   return OMPI_COMM_IS_INTER(comm) ? ompi_comm_remote_size(comm) : ompi_comm_size(comm);
@@ -310,7 +310,7 @@ void hcoll_watch_begin(hcoll_module_t* world) {
   const struct sumac_profile_spec spec = {.world = hcoll_communicator(world),
                                           .settings = &mca_coll_hcoll_component.settings,
                                           .host = ompi_process_info.nodename,
-                                          .hosts = world->hosts,
+                                          .hosts = world->record.hosts,
                                           .next = "next module"};
   sumac_profile_begin(&spec);
 }

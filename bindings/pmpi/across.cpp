@@ -227,14 +227,14 @@ int join_tree(Across& across, const int* leaders, const void* offers, std::int64
 }  // namespace
 
 void offer_across(void* context, const int*, int leader_count, int my_index, void* offer) {
-  const Communicator& owner = *static_cast<Lane*>(context)->owner;
+  const Communicator& owner = owner_of(*static_cast<Lane*>(context));
   sumac_join_offer(&library.settings, owner.hosts, leader_count, my_index, offer);
 }
 
 int open_across(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
                 std::int64_t* agreed, sumac_across_t* out) {
   auto across = std::make_unique<Across>();
-  across->owner = static_cast<Lane*>(context)->owner;
+  across->owner = &owner_of(*static_cast<Lane*>(context));
   across->all_lead = leader_count == across->owner->size;
   across->leads = my_index >= 0;
   int rc = across->all_lead && !carries_values() ? MPI_SUCCESS : make_communicators(*across, across->leads);

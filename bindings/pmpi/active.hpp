@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "bindings/pmpi/lane.hpp"
+#include "bindings/pmpi/communicator.hpp"
 
 namespace sumac::pmpi {
 

@@ -18,7 +18,6 @@
 #include "bindings/pmpi/presence.hpp"
 #include "bindings/pmpi/progress.hpp"
 #include "bindings/pmpi/requests.hpp"
-#include "bindings/pmpi/tally.hpp"
 #include "bindings/pmpi/watch.hpp"
 #include "rank/job.h"
 #include "rank/place.h"
@@ -133,7 +132,8 @@ void begin() {
 }
 
 void end() {
-  print_tally();
+  // Rank 0 alone decides of the last line: mpirun takes the shell's variables to its own host alone, so ranks may have others.
+  sumac_records_tally(&runtime, &CommunicatorOfMpi(MPI_COMM_WORLD).record(), library.settings.last_line != 0);
   if (library.watches) end_watch();
   library.on = library.plain = library.direct = false;
   end_progress();

@@ -118,7 +118,7 @@ void settle(const Communicator& communicator) {
   const auto is_posted = [&] {
     const std::lock_guard guard(active.lock);
     for (const Lane* lane = active.first; lane != nullptr; lane = lane->next_active)
-      if (lane->owner == &communicator) return true;
+      if (lane->record == &communicator) return true;
     return false;
   };
   for (unsigned looks = 0; is_posted(); ++looks) {

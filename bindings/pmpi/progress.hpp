@@ -3,10 +3,10 @@
 // and otherwise by a thread of our own (thread.hpp), since a program may stay in any call of MPI, or outside, for as long
 // as it likes.
 
+#include "bindings/pmpi/communicator.hpp"
+
 namespace sumac::pmpi {
 
-struct Communicator;
-struct Lane;
 struct Request;
 
 /// True while an operation is posted whose end the MPI does not know of.

@@ -10,7 +10,6 @@
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
 #include "bindings/pmpi/job.hpp"
-#include "bindings/pmpi/lanes.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
 
@@ -50,7 +49,8 @@ int cancel(void*, int) { return MPI_SUCCESS; }  // MPI does not allow it for col
 /// Called by the thread that moves the team.
 void on_done(void* user, int status) {
   auto& request = *static_cast<Request*>(user);
-  if (status != SUMAC_TEAM_OK) request.code = failed(*request.lane, request.plan.call.coll, status);
+  if (status != SUMAC_TEAM_OK)
+    request.code = sumac_lane_failed(request.lane, static_cast<sumac_coll>(request.plan.call.coll), status);
   report_done(request);
 }
 
@@ -129,14 +129,14 @@ int lend_handle(Request* request, MPI_Request* handle) {
 
 void Request::take(Lane& used) {
   lane = &used;
-  hold(*used.owner);
+  hold(owner_of(used));
 }
 
 void Request::let_go() {
   if (lane != nullptr && library.on) {
     if (op != nullptr) sumac_op_free(op);
-    if (is_persistent) give_lane(*lane);
-    pmpi::let_go(*lane->owner);
+    if (is_persistent) sumac_lane_give(lane);
+    pmpi::let_go(owner_of(*lane));
   }
   op = nullptr;
   lane = nullptr;
@@ -172,11 +172,11 @@ int keep_data(Request& request, const Communicator& communicator) {
 
 int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   request->take(lane);
-  if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
+  if (const int rc = keep_data(*request, owner_of(lane)); rc != MPI_SUCCESS) return discard(request, rc);
   if (const int rc = mpi.Grequest_start(query, release, cancel, request, &request->handle); rc != MPI_SUCCESS)
     return discard(request, rc);
   const MPI_Request made = request->handle;
-  const bool by_tree = lane.owner->hosts > 1 || lane.owner->has_tree;
+  const bool by_tree = lane.record->hosts > 1 || owner_of(lane).has_tree;
   if (by_tree) share_job();
   enter_progress(lane);
   const int status = sumac_team_post(lane.team, &request->plan.call, on_done, request, &request->op);
@@ -189,7 +189,8 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   }
   leave_progress_once(lane);
   passed = status == SUMAC_TEAM_PASS;
-  const int rc = passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status);
+  const int rc =
+      passed ? MPI_SUCCESS : sumac_lane_failed(&lane, static_cast<sumac_coll>(request->plan.call.coll), status);
   MPI_Request unused = made;
   request->let_go();
   (void)mpi.Grequest_complete(made);
@@ -200,11 +201,13 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
 int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   request->is_persistent = true;
   request->take(lane);
-  if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
+  if (const int rc = keep_data(*request, owner_of(lane)); rc != MPI_SUCCESS) return discard(request, rc);
   const int status = sumac_op_create(lane.team, &request->plan.call, on_done, request, &request->op);
   if (status != SUMAC_TEAM_OK) {
     passed = status == SUMAC_TEAM_PASS;
-    return discard(request, passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status));
+    return discard(request, passed
+                                ? MPI_SUCCESS
+                                : sumac_lane_failed(&lane, static_cast<sumac_coll>(request->plan.call.coll), status));
   }
   return lend_handle(request, handle);
 }
@@ -279,7 +282,7 @@ void finish(Request& request) {
   }
   // The request is complete before anything_posted() is false: a thread that sees nothing posted waits in the MPI, and
   // MPICH 5 ends a program that waits there for a generalized request that nobody has completed.
-  Communicator& owner = *lane.owner;
+  Communicator& owner = owner_of(lane);
   hold(owner);
   request.let_go();
   (void)mpi.Grequest_complete(request.handle);  // The program may free the request at once.

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <vector>
 
-#include "bindings/pmpi/lane.hpp"
+#include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/plan.hpp"
 
 namespace sumac::pmpi {

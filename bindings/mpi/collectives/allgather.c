@@ -4,7 +4,7 @@
 static enum hcoll_planned plan_allgather(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
                                          ompi_datatype_t* sdtype, void* rbuf, int rcount, ompi_datatype_t* rdtype) {
   hcoll_plan_begin(plan, SUMAC_COLL_ALLGATHER);
-  return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, 1, rbuf, rcount, rdtype, module->rank);
+  return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, 1, rbuf, rcount, rdtype, module->record.rank);
 }
 
 static int allgather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,

@@ -5,9 +5,9 @@ static enum hcoll_planned plan_allgatherv(hcoll_module_t* module, struct hcoll_p
                                           ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* displs,
                                           ompi_datatype_t* rdtype) {
   hcoll_plan_begin(plan, SUMAC_COLL_ALLGATHERV);
-  size_t own = (size_t)rcounts[module->rank] * rdtype->super.size;
+  size_t own = (size_t)rcounts[module->record.rank] * rdtype->super.size;
   plan->call.out =
-      hcoll_plan_blocks(plan, &plan->receive, &plan->call.out_blocks, rbuf, rcounts, displs, module->size, rdtype);
+      hcoll_plan_blocks(plan, &plan->receive, &plan->call.out_blocks, rbuf, rcounts, displs, module->record.size, rdtype);
   if (MPI_IN_PLACE != sbuf) {
     plan->call.in =
         0 == own ? hcoll_plan_no_data : hcoll_plan_row(plan, &plan->send, sbuf, (size_t)scount, sdtype, own);

@@ -4,7 +4,7 @@
 static enum hcoll_planned plan_alltoall(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
                                         ompi_datatype_t* sdtype, void* rbuf, int rcount, ompi_datatype_t* rdtype) {
   hcoll_plan_begin(plan, SUMAC_COLL_ALLTOALL);
-  return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, module->size, rbuf, rcount, rdtype, 0);
+  return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, module->record.size, rbuf, rcount, rdtype, 0);
 }
 
 static int alltoall(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,

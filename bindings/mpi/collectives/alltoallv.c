@@ -5,7 +5,7 @@ static enum hcoll_planned plan_alltoallv(hcoll_module_t* module, struct hcoll_pl
                                          const int* scounts, const int* sdispls, ompi_datatype_t* sdtype, void* rbuf,
                                          const int* rcounts, const int* rdispls, ompi_datatype_t* rdtype) {
   hcoll_plan_begin(plan, SUMAC_COLL_ALLTOALLV);
-  int size = module->size;
+  int size = module->record.size;
   sumac_call_t* call = &plan->call;
   call->out = hcoll_plan_blocks(plan, &plan->receive, &call->out_blocks, rbuf, rcounts, rdispls, size, rdtype);
   if (MPI_IN_PLACE != sbuf) {

@@ -9,7 +9,7 @@ static enum hcoll_planned plan_bcast(hcoll_module_t* module, struct hcoll_plan* 
   if (0 == plan->call.bytes) {
     return HCOLL_NOTHING;
   }
-  bool is_root = root == module->rank;
+  bool is_root = root == module->record.rank;
   struct hcoll_side* side = is_root ? &plan->send : &plan->receive;
   plan->call.out = hcoll_plan_row(plan, side, buffer, (size_t)count, dtype, plan->call.bytes);
   plan->shared = is_root ? HCOLL_OUT_IS_IN : HCOLL_APART;

@@ -6,8 +6,8 @@ static enum hcoll_planned plan_gather(hcoll_module_t* module, struct hcoll_plan*
                                       int root) {
   hcoll_plan_begin(plan, SUMAC_COLL_GATHER);
   plan->call.root = root;
-  if (root == module->rank) {
-    return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, 1, rbuf, rcount, rdtype, module->rank);
+  if (root == module->record.rank) {
+    return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, 1, rbuf, rcount, rdtype, module->record.rank);
   }
   plan->call.bytes = (size_t)scount * sdtype->super.size;
   if (0 == plan->call.bytes) {
@@ -72,8 +72,8 @@ static enum hcoll_planned plan_gatherv(hcoll_module_t* module, struct hcoll_plan
   hcoll_plan_begin(plan, SUMAC_COLL_GATHERV);
   sumac_call_t* call = &plan->call;
   call->root = root;
-  if (root == module->rank) {
-    call->out = hcoll_plan_blocks(plan, &plan->receive, &call->out_blocks, rbuf, rcounts, displs, module->size, rdtype);
+  if (root == module->record.rank) {
+    call->out = hcoll_plan_blocks(plan, &plan->receive, &call->out_blocks, rbuf, rcounts, displs, module->record.size, rdtype);
     call->bytes = (size_t)rcounts[root] * rdtype->super.size;
     if (MPI_IN_PLACE == sbuf) {
       plan->shared = HCOLL_IN_IS_OUT;

@@ -4,7 +4,7 @@
 static enum hcoll_planned plan_reduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
                                       int count, ompi_datatype_t* dtype, ompi_op_t* op, int root) {
   enum hcoll_planned planned =
-      hcoll_plan_reduction(module, plan, SUMAC_COLL_REDUCE, sbuf, rbuf, root == module->rank, count, dtype, op);
+      hcoll_plan_reduction(module, plan, SUMAC_COLL_REDUCE, sbuf, rbuf, root == module->record.rank, count, dtype, op);
   plan->call.root = root;
   return planned;
 }

@@ -6,8 +6,8 @@ static enum hcoll_planned plan_scatter(hcoll_module_t* module, struct hcoll_plan
                                        int root) {
   hcoll_plan_begin(plan, SUMAC_COLL_SCATTER);
   sumac_call_t* call = &plan->call;
-  bool is_root = root == module->rank;
-  size_t blocks = (size_t)module->size;
+  bool is_root = root == module->record.rank;
+  size_t blocks = (size_t)module->record.size;
   call->root = root;
   call->bytes = is_root ? (size_t)scount * sdtype->super.size : (size_t)rcount * rdtype->super.size;
   if (0 == call->bytes) {
@@ -80,8 +80,8 @@ static enum hcoll_planned plan_scatterv(hcoll_module_t* module, struct hcoll_pla
   hcoll_plan_begin(plan, SUMAC_COLL_SCATTERV);
   sumac_call_t* call = &plan->call;
   call->root = root;
-  if (root == module->rank) {
-    call->in = hcoll_plan_blocks(plan, &plan->send, &call->in_blocks, sbuf, scounts, displs, module->size, sdtype);
+  if (root == module->record.rank) {
+    call->in = hcoll_plan_blocks(plan, &plan->send, &call->in_blocks, sbuf, scounts, displs, module->record.size, sdtype);
     call->bytes = (size_t)scounts[root] * sdtype->super.size;
     if (MPI_IN_PLACE == rbuf) {
       plan->shared = HCOLL_OUT_IS_IN;
