@@ -123,10 +123,13 @@ struct sumac_runtime hcoll_runtime = {.next = "next module",
                                       .name = name_of,
                                       .make_team = make_team,
                                       .common_bits = common_bits,
-                                      .leave = hcoll_progress_forget};
+                                      .entered = hcoll_progress_entered,
+                                      .moved = hcoll_progress_moved,
+                                      .no_thread = hcoll_progress_no_thread};
 
 int hcoll_attach_first(hcoll_module_t* module) {
   hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
+  hcoll_runtime.threads = hcoll_threads;
   hcoll_folds_fill();
   return sumac_record_attach(&module->record);
 }

@@ -68,16 +68,16 @@ int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct 
   request->super.super.req_state = OMPI_REQUEST_ACTIVE;
   hcoll_plan_pack(&request->plan);
   *request_p = &request->super.super;
-  hcoll_progress_enter(lane);
+  sumac_progress_enter(lane);
   int status = sumac_team_post(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
   if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
     if (module->is_wide) {
       (void)sumac_team_progress(lane->team); /* This rank sends its part before the program computes. */
     }
-    hcoll_progress_kick();
+    sumac_progress_kick();
     return MPI_SUCCESS;
   }
-  hcoll_progress_leave(lane);
+  sumac_progress_leave_once(lane);
   hcoll_request_drop(request);
   *request_p = MPI_REQUEST_NULL;
   return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : sumac_lane_failed(lane, plan->call.coll, status);

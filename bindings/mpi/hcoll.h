@@ -29,6 +29,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
+#include "rank/progress.h"
 #include "rank/record.h"
 #include "rank/say.h"
 #include "rank/settings.h"
@@ -235,19 +236,10 @@ static inline void hcoll_fold_moved(struct hcoll_fold* fold) { fold->fold.contex
 
 /* ---- progress.c ---- */
 
-struct hcoll_request;
-
-/** Called before a request of `lane` is posted. Afterwards MPI's progress moves it, and the progress thread if there
- *  is one. */
-void hcoll_progress_enter(sumac_lane_t* lane);
-/** Called when a request is complete, or could not be posted. */
-void hcoll_progress_leave(sumac_lane_t* lane);
-/** Called when a request is posted: wakes the progress thread, if there is one. */
-void hcoll_progress_kick(void);
-/** Puts a finished operation on the list of those that MPI's progress will complete. Any thread may call it. */
-void hcoll_progress_done(struct hcoll_request* request);
-/** Called before a lane's team is destroyed: afterwards no thread is inside it or enters it. */
-void hcoll_progress_forget(sumac_lane_t* lane);
+/** These serve as the functions of hcoll_runtime. */
+void hcoll_progress_entered(void);
+void hcoll_progress_moved(bool is_posted);
+void hcoll_progress_no_thread(const char* why);
 /** Ends the progress thread. */
 void hcoll_progress_end(void);
 /** Serves as spec.progress. */

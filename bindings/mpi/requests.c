@@ -11,7 +11,7 @@ static void construct(hcoll_request_t* request) {
   request->user_op = NULL;
   request->memory = NULL;
   request->arrays = NULL;
-  request->next_done = NULL;
+  request->next_unused = NULL;
 }
 
 OBJ_CLASS_INSTANCE(hcoll_request_t, ompi_coll_base_nbc_request_t, construct, NULL);
@@ -24,7 +24,7 @@ static hcoll_request_t* take(void) {
   hcoll_lock(&lock);
   hcoll_request_t* request = unused;
   if (NULL != request) {
-    unused = request->next_done;
+    unused = request->next_unused;
   }
   hcoll_unlock(&lock);
   return NULL != request ? request : OBJ_NEW(hcoll_request_t);
@@ -32,14 +32,14 @@ static hcoll_request_t* take(void) {
 
 static void give(hcoll_request_t* request) {
   hcoll_lock(&lock);
-  request->next_done = unused;
+  request->next_unused = unused;
   unused = request;
   hcoll_unlock(&lock);
 }
 
 void hcoll_requests_end(void) {
   while (NULL != unused) {
-    hcoll_request_t* next = unused->next_done;
+    hcoll_request_t* next = unused->next_unused;
     OBJ_RELEASE(unused);
     unused = next;
   }
@@ -99,12 +99,12 @@ static int request_start(size_t count, ompi_request_t** requests) {
     mpi->req_status = ompi_status_empty;
     mpi->req_complete = REQUEST_PENDING;
     hcoll_plan_pack(&request->plan);
-    hcoll_progress_enter(request->lane);
+    sumac_progress_enter(request->lane);
     int status = sumac_op_start(request->op);
     if (SUMAC_TEAM_OK != status) {
       hcoll_request_on_done(request, status);
     }
-    hcoll_progress_kick();
+    sumac_progress_kick();
   }
   return OMPI_SUCCESS;
 }
@@ -194,7 +194,7 @@ hcoll_request_t* hcoll_request_make(sumac_lane_t* lane, const struct hcoll_plan*
 void hcoll_request_on_done(void* user, int status) {
   hcoll_request_t* request = user;
   request->status = status;
-  hcoll_progress_done(request);
+  sumac_progress_done(&request->done);
 }
 
 void hcoll_request_finish(hcoll_request_t* request) {
@@ -206,6 +206,6 @@ void hcoll_request_finish(hcoll_request_t* request) {
   } else {
     mpi->req_status.MPI_ERROR = sumac_lane_failed(lane, request->plan.call.coll, request->status);
   }
-  hcoll_progress_leave(lane); /* before MPI knows, because a waiting program may free the communicator next */
+  sumac_progress_leave_once(lane); /* before MPI knows, because a waiting program may free the communicator next */
   ompi_request_complete(mpi, true);
 }

@@ -16,7 +16,8 @@ typedef struct hcoll_request {
   void* memory;              /* plan.memory, which we free */
   int* arrays;               /* our copy of the v-forms' counts and displacements */
   int status;                /* the team's status, once done */
-  struct hcoll_request* next_done;
+  struct sumac_done done;
+  struct hcoll_request* next_unused;
 } hcoll_request_t;
 OBJ_CLASS_DECLARATION(hcoll_request_t);
 

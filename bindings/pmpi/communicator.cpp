@@ -247,7 +247,9 @@ const sumac_runtime runtime{.next = "MPI",
                             .name = write_name,
                             .make_team = make_team,
                             .common_bits = common_bits,
-                            .leave = [](Lane* lane) { leave_progress(*lane); }};
+                            .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
+                            .last_resort = true,
+                            .no_thread = say_no_thread};
 
 std::string name_of(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";

@@ -12,6 +12,7 @@
 #include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "rank/progress.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -51,7 +52,7 @@ void on_done(void* user, int status) {
   auto& request = *static_cast<Request*>(user);
   if (status != SUMAC_TEAM_OK)
     request.code = sumac_lane_failed(request.lane, static_cast<sumac_coll>(request.plan.call.coll), status);
-  report_done(request);
+  sumac_progress_done(&request);
 }
 
 void keep(const void*& array, std::size_t bytes, std::int64_t*& next) {
@@ -178,16 +179,16 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   const MPI_Request made = request->handle;
   const bool by_tree = lane.record->hosts > 1 || owner_of(lane).has_tree;
   if (by_tree) share_job();
-  enter_progress(lane);
+  sumac_progress_enter(&lane);
   const int status = sumac_team_post(lane.team, &request->plan.call, on_done, request, &request->op);
   if (status == SUMAC_TEAM_OK) [[likely]] {
     *handle = made;
     // This rank sends its part before the program computes, and without waiting for the thread to get a core.
     if (by_tree) (void)sumac_team_progress(lane.team);
-    kick_progress();
+    sumac_progress_kick();
     return MPI_SUCCESS;
   }
-  leave_progress_once(lane);
+  sumac_progress_leave_once(&lane);
   passed = status == SUMAC_TEAM_PASS;
   const int rc =
       passed ? MPI_SUCCESS : sumac_lane_failed(&lane, static_cast<sumac_coll>(request->plan.call.coll), status);
@@ -246,10 +247,10 @@ int start_persistent(Request& request) {
   if (request.is_done) return MPI_SUCCESS;
   if (request.plan.packs())
     if (const int rc = request.plan.pack_again(); rc != MPI_SUCCESS) return rc;
-  enter_progress(*request.lane);
+  sumac_progress_enter(request.lane);
   const int status = sumac_op_start(request.op);
   if (status != SUMAC_TEAM_OK) on_done(&request, status);
-  kick_progress();
+  sumac_progress_kick();
   return MPI_SUCCESS;
 }
 
@@ -276,17 +277,17 @@ void finish(Request& request) {
   if (request.code == MPI_SUCCESS && request.plan.packs()) request.code = request.plan.unpack();
   Lane& lane = *request.lane;
   if (request.is_persistent) {
-    leave_progress_once(lane);
+    sumac_progress_leave_once(&lane);
     request.is_done = true;
     return;
   }
-  // The request is complete before anything_posted() is false: a thread that sees nothing posted waits in the MPI, and
+  // The request is complete before sumac_progress_is_posted() is false: a thread that sees nothing posted waits in the MPI, and
   // MPICH 5 ends a program that waits there for a generalized request that nobody has completed.
   Communicator& owner = owner_of(lane);
   hold(owner);
   request.let_go();
   (void)mpi.Grequest_complete(request.handle);  // The program may free the request at once.
-  leave_progress_once(lane);
+  sumac_progress_leave_once(&lane);
   let_go(owner);
 }
 

@@ -9,10 +9,11 @@
 
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/plan.hpp"
+#include "rank/progress.h"
 
 namespace sumac::pmpi {
 
-struct Request {
+struct Request : sumac_done {
   explicit Request(sumac_coll coll) : plan(coll) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
@@ -36,8 +37,7 @@ struct Request {
   bool is_the_mpis = false;  ///< Persistent, and the MPI does it: see note_the_mpis().
   bool is_active = false;    ///< Persistent: between MPI_Start and its completion by the program.
   std::atomic<bool> is_done{false};
-  int code = MPI_SUCCESS;        ///< MPI_Wait returns it.
-  Request* next_done = nullptr;  ///< In progress.cpp's stack.
+  int code = MPI_SUCCESS;  ///< MPI_Wait returns it.
 };
 
 /// Takes what the plan refers to into the request's own hands. Returns an MPI error code.

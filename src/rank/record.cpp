@@ -6,6 +6,7 @@
 #include "rank/error_codes.h"
 #include "rank/explain.h"
 #include "rank/job.h"
+#include "rank/progress.h"
 #include "rank/say.h"
 #include "rank/worth.h"
 
@@ -31,7 +32,7 @@ void add(sumac_tally& sum, const sumac_record& record) {
 
 void end_lane(sumac_lane& lane) {
   if (lane.team == nullptr) return;
-  lane.record->runtime->leave(&lane);
+  sumac_progress_leave(&lane);
   sumac_team_destroy(lane.team);  // This closes the tree's group too: its Leave is only posted.
   lane.team = nullptr;
 }

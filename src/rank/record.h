@@ -56,8 +56,15 @@ struct sumac_runtime {
   int (*make_team)(sumac_lane_t* lane, char* why, size_t why_bytes);
   /** Sets `*all` to the bits that every rank has in `mine`; collective. Returns an error code. */
   int (*common_bits)(struct sumac_record* record, uint32_t mine, uint32_t* all);
-  /** Called before a lane's team is destroyed: afterwards no thread is inside it or enters it. */
-  void (*leave)(sumac_lane_t* lane);
+  /* For progress.h. */
+  bool threads;     /* several threads may call at the same time, the program's or our own; else no lock is taken */
+  bool last_resort; /* our thread also exists without SUMAC_PROGRESS_THREAD */
+  /** Called with the lock held, before an operation is posted and after each move with whether anything is posted. NULL: the
+   *  front end needs no such notice. */
+  void (*entered)(void);
+  void (*moved)(bool is_posted);
+  /** Prints that there is no thread of our own, and why. */
+  void (*no_thread)(const char* why);
 };
 
 /** Zeroed with `runtime`, `rank`, `size` and `hosts` set: a communicator without a team. */
