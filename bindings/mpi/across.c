@@ -59,7 +59,7 @@ static ompi_datatype_t* unit_type(struct across_request* request, int which, siz
 }
 
 /* Returns the address that Open MPI's functions are given for elements of a user's type. */
-static char* elements_at(const void* data, const struct hcoll_fold* pair) { return (char*)data - pair->true_lb; }
+static char* elements_at(const void* data, const struct sumac_pair* pair) { return (char*)data - pair->true_lb; }
 
 /* Every leader must pass the same arguments to Open MPI, even where only one of them knows a fact. MPI takes
  * MPI_IN_PLACE from all ranks of an allreduce or from none, and Open MPI's choice of an algorithm depends on it. A
@@ -69,7 +69,7 @@ static char* elements_at(const void* data, const struct hcoll_fold* pair) { retu
 static int start_next(struct across* across, const sumac_call_t* call, struct across_request* request) {
   ompi_communicator_t* comm = across->leaders_comm;
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
-  const struct hcoll_fold* pair = (const struct hcoll_fold*)call->fold; /* `fold` is its first member */
+  const struct sumac_pair* pair = (const struct sumac_pair*)call->fold; /* `fold` is its first member */
   const bool in_place = NULL == call->in || call->in == call->out;
   ompi_datatype_t* byte = &ompi_mpi_byte.dt;
   int count = NULL == call->fold ? 0 : (int)(call->bytes / call->fold->element_bytes);
@@ -80,12 +80,13 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
       if (!in_place) {
         memcpy(call->out, call->in, call->bytes);
       }
-      return coll->coll_iallreduce(MPI_IN_PLACE, elements_at(call->out, pair), count, pair->type, pair->op, comm, out,
-                                   coll->coll_iallreduce_module);
+      return coll->coll_iallreduce(MPI_IN_PLACE, elements_at(call->out, pair), count, (ompi_datatype_t*)pair->type,
+                                   (ompi_op_t*)pair->op, comm, out, coll->coll_iallreduce_module);
     case SUMAC_COLL_REDUCE:
       return coll->coll_ireduce(in_place ? MPI_IN_PLACE : elements_at(call->in, pair),
-                                NULL == call->out ? NULL : elements_at(call->out, pair), count, pair->type, pair->op,
-                                call->root, comm, out, coll->coll_ireduce_module);
+                                NULL == call->out ? NULL : elements_at(call->out, pair), count,
+                                (ompi_datatype_t*)pair->type, (ompi_op_t*)pair->op, call->root, comm, out,
+                                coll->coll_ireduce_module);
     case SUMAC_COLL_BCAST:
       return coll->coll_ibcast(call->out, (int)call->bytes, byte, call->root, comm, out, coll->coll_ibcast_module);
     case SUMAC_COLL_ALLGATHERV:

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "ompi/errhandler/errcode.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "plan.h"
 #include "rank/explain.h"
 #include "rank/join.h"
 
@@ -87,7 +88,7 @@ static int make_team(sumac_lane_t* lane, char* why, size_t why_bytes) {
 /* A team notices that a rank has died, Open MPI does not. */
 static int common_bits(struct sumac_record* record, uint32_t mine, uint32_t* all) {
   hcoll_module_t* module = hcoll_module_of(record);
-  const struct hcoll_fold* fold = hcoll_fold_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
+  const struct sumac_pair* fold = hcoll_fold_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
   const sumac_call_t call = {
       .coll = SUMAC_COLL_ALLREDUCE, .in = &mine, .out = all, .bytes = sizeof(mine), .fold = &fold->fold};
   sumac_team_notes_left(record->ordinary.team, false);
@@ -122,6 +123,7 @@ struct sumac_runtime hcoll_runtime = {.next = "next module",
                                       .error_no_memory = OMPI_ERR_OUT_OF_RESOURCE,
                                       .name = name_of,
                                       .make_team = make_team,
+                                      .packing = {hcoll_pack, hcoll_unpack},
                                       .common_bits = common_bits,
                                       .entered = hcoll_progress_entered,
                                       .moved = hcoll_progress_moved,

@@ -5,7 +5,7 @@
 #include "requests.h"
 
 /* For a reduction with a user's operation or type that no team can do. */
-static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) {
+static int leave_to_next(hcoll_module_t* module, const struct sumac_plan* plan) {
   hcoll_count_passed(module, plan->call.coll, SUMAC_WHY_FUNCTION);
   return HCOLL_TO_NEXT;
 }
@@ -30,7 +30,7 @@ int hcoll_attached_late(hcoll_module_t* module, enum sumac_coll coll, bool now) 
   return HCOLL_TO_NEXT;
 }
 
-int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan) {
+int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct sumac_plan* plan) {
   if (HCOLL_NOTHING == planned) {
     return MPI_SUCCESS;
   }
@@ -41,17 +41,15 @@ int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct 
   if (NULL == memory) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  hcoll_plan_use(plan, memory);
-  hcoll_plan_pack(plan);
-  int rc = hcoll_run_call(module, &plan->call);
-  if (MPI_SUCCESS == rc) {
-    hcoll_plan_unpack(plan);
-  }
+  sumac_plan_use(plan, memory);
+  int rc = sumac_plan_pack(plan, &hcoll_runtime.packing);
+  rc = MPI_SUCCESS == rc ? hcoll_run_call(module, &plan->call) : rc;
+  rc = MPI_SUCCESS == rc ? sumac_plan_unpack(plan, &hcoll_runtime.packing) : rc;
   sumac_record_trim(&module->record);
   return rc;
 }
 
-int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p) {
   sumac_lane_t* lane = &module->record.ordinary;
   if (HCOLL_NOTHING == planned) {
@@ -66,7 +64,7 @@ int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct 
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   request->super.super.req_state = OMPI_REQUEST_ACTIVE;
-  hcoll_plan_pack(&request->plan);
+  (void)sumac_plan_pack(&request->plan, &hcoll_runtime.packing);
   *request_p = &request->super.super;
   sumac_progress_enter(lane);
   int status = sumac_team_post(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
@@ -83,7 +81,7 @@ int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct 
   return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : sumac_lane_failed(lane, plan->call.coll, status);
 }
 
-static int make_in(sumac_lane_t* lane, const struct hcoll_plan* plan, ompi_request_t** request_p) {
+static int make_in(sumac_lane_t* lane, const struct sumac_plan* plan, ompi_request_t** request_p) {
   hcoll_request_t* request = hcoll_request_make(lane, plan, true);
   if (NULL == request) {
     sumac_lane_give(lane);
@@ -98,7 +96,7 @@ static int make_in(sumac_lane_t* lane, const struct hcoll_plan* plan, ompi_reque
   return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : sumac_lane_failed(lane, plan->call.coll, status);
 }
 
-int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p) {
   if (HCOLL_NOTHING == planned) {
     return ompi_request_persistent_noop_create(request_p);

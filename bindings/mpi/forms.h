@@ -63,22 +63,22 @@ static inline int hcoll_passed(hcoll_module_t* module, int rc) {
 }
 
 /** Completes hcoll_run() if a side is packed or there is nothing to run. */
-int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan);
+int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct sumac_plan* plan);
 
-static inline int hcoll_run(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan) {
-  if (OPAL_UNLIKELY(HCOLL_PLANNED != planned || hcoll_plan_packs(plan))) {
+static inline int hcoll_run(hcoll_module_t* module, enum hcoll_planned planned, struct sumac_plan* plan) {
+  if (OPAL_UNLIKELY(HCOLL_PLANNED != planned || 0 != plan->memory_bytes)) {
     return hcoll_run_packed(module, planned, plan);
   }
   return hcoll_run_call(module, &plan->call);
 }
 
 /** Posts to the team; MPI's progress or the progress thread moves the operation. `*request_p` is set on MPI_SUCCESS. */
-int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p);
 
 /** Makes an operation that MPI_Start starts again and again, in a lane of its own (lanes.c). `*request_p` is set on
  *  MPI_SUCCESS. */
-int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p);
 
 #endif

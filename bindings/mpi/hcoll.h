@@ -8,7 +8,7 @@
  *   across.c     sends between hosts: by the tree, or by MPI's own collectives among the leaders
  *   leaders.c    makes the communicator that those collectives need
  *   collectives/ MPI's functions, a file for each collective. They plan, and forms.c runs, posts or makes the plan;
- *                plan.c and pack.c describe the data, folds.c has the reductions, requests.c and progress.c move
+ *                plan.c describes the data, folds.c has the reductions, requests.c and progress.c move
  *                nonblocking operations, watch.c measures the program's calls if a profile is wanted
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; data that communicators share is guarded
@@ -201,27 +201,18 @@ int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* acr
 
 /* ---- folds.c ---- */
 
-/** A pair of MPI type and operation: predefined, in the table, or the program's own, in a plan. */
-struct hcoll_fold {
-  sumac_fold_t fold;
-  /* The size of one MPI element in an array; 0: no such pair. A complex element has two elements of `fold` in it. */
-  uint32_t mpi_bytes;
-  ompi_datatype_t* type; /* one element of `fold` for MPI */
-  ompi_op_t* op;         /* the operation on it */
-  ptrdiff_t true_lb;     /* the data of an element begin so many bytes behind the address that MPI gets */
-};
-extern struct hcoll_fold hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
+extern struct sumac_pair hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
 
 /** Fills the table once. */
 void hcoll_folds_fill(void);
 
 /** Returns NULL for a user's operation, a derived type, or a pair that MPI does not have. The result depends only on
  *  type and operation, so it is the same at all ranks. */
-static inline const struct hcoll_fold* hcoll_fold_of(const ompi_datatype_t* type, const ompi_op_t* op) {
+static inline const struct sumac_pair* hcoll_fold_of(const ompi_datatype_t* type, const ompi_op_t* op) {
   if (OPAL_UNLIKELY(!(type->super.flags & OMPI_DATATYPE_FLAG_PREDEFINED) || !(op->o_flags & OMPI_OP_FLAGS_INTRINSIC))) {
     return NULL;
   }
-  const struct hcoll_fold* fold = &hcoll_folds[type->id][op->op_type];
+  const struct sumac_pair* fold = &hcoll_folds[type->id][op->op_type];
   return OPAL_LIKELY(fold->mpi_bytes) ? fold : NULL;
 }
 
@@ -229,11 +220,8 @@ static inline const struct hcoll_fold* hcoll_fold_of(const ompi_datatype_t* type
  *  it: a pair that MPI does not have, elements that reach into each other or are too large for the team, an operation
  *  that does not commute where the team does not keep the order of ranks. All ranks agree, because MPI demands the same
  *  type and operation of them. */
-bool hcoll_fold_make(struct hcoll_fold* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
+bool hcoll_fold_make(struct sumac_pair* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
                      ompi_op_t* op);
-/** Called when `fold` has been copied from another place: its function finds it by its address. */
-static inline void hcoll_fold_moved(struct hcoll_fold* fold) { fold->fold.context = fold; }
-
 /* ---- progress.c ---- */
 
 /** These serve as the functions of hcoll_runtime. */

@@ -86,10 +86,10 @@ int start_collective(const Across& across, const sumac_call_t& call, Pending& pe
     case SUMAC_COLL_BARRIER: return mpi.Ibarrier(comm, request);
     case SUMAC_COLL_ALLREDUCE:
       if (!in_place) std::memcpy(call.out, call.in, call.bytes);
-      return mpi.Iallreduce(MPI_IN_PLACE, shifted(call.out, *fold), count, fold->type, fold->op, comm, request);
+      return mpi.Iallreduce(MPI_IN_PLACE, shifted(call.out, *fold), count, type_of(*fold), op_of(*fold), comm, request);
     case SUMAC_COLL_REDUCE:
-      return mpi.Ireduce(in_place ? MPI_IN_PLACE : shifted(call.in, *fold), shifted(call.out, *fold), count, fold->type,
-                         fold->op, call.root, comm, request);
+      return mpi.Ireduce(in_place ? MPI_IN_PLACE : shifted(call.in, *fold), shifted(call.out, *fold), count,
+                         type_of(*fold), op_of(*fold), call.root, comm, request);
     case SUMAC_COLL_BCAST: return mpi.Ibcast(call.out, bytes, MPI_BYTE, call.root, comm, request);
     case SUMAC_COLL_ALLGATHERV:
       return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, ints(call.out_blocks.counts),

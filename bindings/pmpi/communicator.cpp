@@ -12,6 +12,7 @@
 #include "bindings/pmpi/idups.hpp"
 #include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/types.hpp"
 #include "client/tree/tree.h"
 #include "rank/job.h"
 #include "rank/join.h"
@@ -247,6 +248,7 @@ const sumac_runtime runtime{.next = "MPI",
                             .name = write_name,
                             .make_team = make_team,
                             .common_bits = common_bits,
+                            .packing = {pack, unpack},
                             .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
                             .last_resort = true,
                             .no_thread = say_no_thread};

@@ -55,43 +55,18 @@ void on_done(void* user, int status) {
   sumac_progress_done(&request);
 }
 
-void keep(const void*& array, std::size_t bytes, std::int64_t*& next) {
-  if (array == nullptr) return;
-  std::memcpy(next, array, bytes);
-  array = next;
-  next += (bytes + sizeof *next - 1) / sizeof *next;
-}
-
-/// Programs free their counts when the call returns: MPI forbids it, but the MPIs read them in the call.
-void keep_arrays(Request& request, std::size_t blocks) {
-  auto& call = request.plan.call;
-  if (call.in_blocks.counts == nullptr && call.out_blocks.counts == nullptr) return;
-  request.sized.resize(8 * blocks);
-  std::int64_t* next = request.sized.data();
-  for (auto* each : {&call.in_blocks, &call.out_blocks}) {
-    const std::size_t bytes = blocks * (each->is_wide != 0 ? sizeof(std::int64_t) : sizeof(int));
-    keep(each->counts, bytes, next);
-    keep(each->displacements, bytes, next);
-  }
-  for (auto* side : {&request.plan.send, &request.plan.receive})
-    if (side->is_packed) {
-      keep(side->sized.counts, blocks * side->sized.bytes_each(), next);
-      keep(side->sized.displacements, blocks * side->sized.bytes_each(), next);
-    }
-}
-
 /// The program may free a derived type before the end.
-int keep_type(MPI_Datatype& type, MPI_Datatype& held) {
-  const int rc = mpi.Type_dup(type, &held);
-  if (rc == MPI_SUCCESS) type = held;
+int keep_type(std::uintptr_t& type, MPI_Datatype& held) {
+  const int rc = mpi.Type_dup(handle_from<MPI_Datatype>(type), &held);
+  if (rc == MPI_SUCCESS) type = bits_of(held);
   return rc;
 }
 
 int keep_fold(Request& request) {
-  Fold& fold = request.plan.fold;
-  if (request.plan.call.fold != &fold.fold) return MPI_SUCCESS;  // An entry of the table.
-  request.held_op = fold.op;
-  hold_op(fold.op);
+  Fold& fold = request.plan.own;
+  if (!sumac_plan_is_own(&request.plan)) return MPI_SUCCESS;  // An entry of the table.
+  request.held_op = op_of(fold);
+  hold_op(request.held_op);
   return keep_type(fold.type, request.held[2]);
 }
 
@@ -159,11 +134,14 @@ Request::~Request() {
 
 int keep_data(Request& request, const Communicator& communicator) {
   Plan& plan = request.plan;
-  keep_arrays(request, static_cast<std::size_t>(communicator.size));
+  if (sumac_plan_has_numbers(&plan)) {
+    request.numbers.resize(SUMAC_PLAN_NUMBERS(communicator.size));
+    sumac_plan_keep_numbers(&plan, communicator.size, request.numbers.data());
+  }
   int at = 0;
   for (auto* side : {&plan.send, &plan.receive})
     if (side->is_packed && (side == &plan.receive || request.is_persistent))
-      if (const int rc = keep_type(side->type.handle, request.held[at++]); rc != MPI_SUCCESS) return rc;
+      if (const int rc = keep_type(side->layout.type, request.held[at++]); rc != MPI_SUCCESS) return rc;
   if (const int rc = keep_fold(request); rc != MPI_SUCCESS) return rc;
   if (!plan.packs()) return MPI_SUCCESS;
   request.memory = std::aligned_alloc(64, plan.memory_bytes);

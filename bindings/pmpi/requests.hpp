@@ -29,10 +29,10 @@ struct Request : sumac_done {
   Lane* lane = nullptr;
   sumac_op_t* op = nullptr;
   MPI_Request handle{};
-  void* memory = nullptr;           ///< Packed data.
-  std::vector<std::int64_t> sized;  ///< Our copy of counts and displacements: some programs free theirs at once.
-  MPI_Datatype held[3] = {};        ///< Duplicates of types that the program may free before the end.
-  MPI_Op held_op{};                 ///< The program's own operation.
+  void* memory = nullptr;             ///< Packed data.
+  std::vector<std::int64_t> numbers;  ///< Our copy of counts and displacements: some programs free theirs at once.
+  MPI_Datatype held[3] = {};          ///< Duplicates of types that the program may free before the end.
+  MPI_Op held_op{};                   ///< The program's own operation.
   bool is_persistent = false;
   bool is_the_mpis = false;  ///< Persistent, and the MPI does it: see note_the_mpis().
   bool is_active = false;    ///< Persistent: between MPI_Start and its completion by the program.

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "rank/communicator.h"
+#include "rank/plan.h"
 #include "rank/settings.h"
 #include "rank/tally.h"
 #include "team/team.h"
@@ -56,6 +57,7 @@ struct sumac_runtime {
   int (*make_team)(sumac_lane_t* lane, char* why, size_t why_bytes);
   /** Sets `*all` to the bits that every rank has in `mine`; collective. Returns an error code. */
   int (*common_bits)(struct sumac_record* record, uint32_t mine, uint32_t* all);
+  struct sumac_packing packing;
   /* For progress.h. */
   bool threads;     /* several threads may call at the same time, the program's or our own; else no lock is taken */
   bool last_resort; /* our thread also exists without SUMAC_PROGRESS_THREAD */
