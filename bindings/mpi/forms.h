@@ -76,7 +76,7 @@ static inline int hcoll_run(hcoll_module_t* module, enum hcoll_planned planned, 
 int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p);
 
-/** Makes an operation that MPI_Start starts again and again, in a lane of its own (lanes.c). `*request_p` is set on
+/** Makes an operation that MPI_Start starts again and again, in a lane of its own (rank/record.h). `*request_p` is set on
  *  MPI_SUCCESS. */
 int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p);
