@@ -61,17 +61,8 @@ struct watch {
   enum { PLAIN, MEASURED, OWN } kind; /* OWN: Open MPI's */
   hcoll_module_t* module;
   struct sumac_profile_call call;
-  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS]; /* before the call */
+  struct sumac_counted before;
 };
-
-static void read_counts(const hcoll_module_t* module, int coll, uint64_t ways[SUMAC_WAYS],
-                        uint64_t passed[SUMAC_WHYS]) {
-  memset(ways, 0, sizeof(uint64_t) * SUMAC_WAYS);
-  memcpy(passed, module->record.passed[coll], sizeof(uint64_t) * SUMAC_WHYS);
-  if (NULL != module->record.ordinary.team) {
-    sumac_team_ways(module->record.ordinary.team, coll, ways);
-  }
-}
 
 static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, int form, const void* caller) {
   hcoll_module_t* module = (hcoll_module_t*)base;
@@ -86,7 +77,7 @@ static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, 
     return;
   }
   if (coll < SUMAC_COLLS) {
-    read_counts(module, coll, watch->ways, watch->passed);
+    watch->before = sumac_record_counted(&module->record, coll);
   }
   if (OWN == watch->kind && NULL != module->record.ordinary.team) {
     sumac_team_notes_left(module->record.ordinary.team, false);
@@ -105,15 +96,7 @@ static int way_of(const struct watch* watch, ompi_request_t* const* request) {
     }
     return SUMAC_LIFE_TEAM == watch->module->record.life && 0 == call->bytes ? SUMAC_PROFILE_NO_DATA : SUMAC_WAY_PASS;
   }
-  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS], passed_on = 0;
-  read_counts(watch->module, call->coll, ways, passed);
-  for (int way = 0; way < SUMAC_WAYS; ++way) {
-    ways[way] -= watch->ways[way];
-  }
-  for (int why = 0; why < SUMAC_WHYS; ++why) {
-    passed_on += passed[why] - watch->passed[why];
-  }
-  return sumac_profile_way_of(ways, passed_on, call->coll, call->bytes);
+  return sumac_record_way_since(&watch->module->record, call->coll, call->bytes, &watch->before);
 }
 
 /* Takes a call of Open MPI's own out of what the last line counts. */
@@ -126,12 +109,11 @@ static void uncount(const struct watch* watch) {
   if (coll >= SUMAC_COLLS) {
     return;
   }
-  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS];
-  read_counts(module, coll, ways, passed);
+  const struct sumac_counted now = sumac_record_counted(&module->record, coll);
   for (int way = 0; way < SUMAC_WAYS; ++way) {
-    module->record.uncounted[coll][way] += ways[way] - watch->ways[way];
+    module->record.uncounted[coll][way] += now.ways[way] - watch->before.ways[way];
   }
-  memcpy(module->record.passed[coll], watch->passed, sizeof(watch->passed));
+  memcpy(module->record.passed[coll], watch->before.passed, sizeof(watch->before.passed));
 }
 
 static void ends(struct watch* watch, ompi_request_t* const* request) {

@@ -1,11 +1,13 @@
 #include "rank/record.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 
 #include "rank/error_codes.h"
 #include "rank/explain.h"
 #include "rank/job.h"
+#include "rank/profile.h"
 #include "rank/progress.h"
 #include "rank/say.h"
 #include "rank/worth.h"
@@ -72,6 +74,21 @@ void sumac_records_tally(const sumac_runtime* runtime, const sumac_communicator*
   const int rc = world->sum(world->context, reinterpret_cast<std::int64_t*>(&sum), SUMAC_TALLY_NUMBERS);
   if (rc == 0 && world->rank == 0 && prints)
     sumac_tally_print(&sum, sumac_job_id(), runtime->settings->level != HCOLL_OFF, runtime->next);
+}
+
+sumac_counted sumac_record_counted(const sumac_record* record, int coll) {
+  sumac_counted counted{};
+  std::copy_n(record->passed[coll], SUMAC_WHYS, counted.passed);
+  if (record->ordinary.team != nullptr) sumac_team_ways(record->ordinary.team, coll, counted.ways);
+  return counted;
+}
+
+int sumac_record_way_since(const sumac_record* record, int coll, std::uint64_t bytes, const sumac_counted* before) {
+  auto now = sumac_record_counted(record, coll);
+  std::uint64_t passed = 0;
+  for (int way = 0; way < SUMAC_WAYS; ++way) now.ways[way] -= before->ways[way];
+  for (int why = 0; why < SUMAC_WHYS; ++why) passed += now.passed[why] - before->passed[why];
+  return sumac_profile_way_of(now.ways, passed, coll, bytes);
 }
 
 void sumac_record_explain_none(const sumac_record* record, const char* why) {

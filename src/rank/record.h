@@ -121,6 +121,15 @@ void sumac_lane_give(sumac_lane_t* lane);
 /** Returns the error code for a team's failure, and prints the reason once. */
 int sumac_lane_failed(sumac_lane_t* lane, enum sumac_coll coll, int status);
 
+/** The calls of one collective that a record has counted so far. */
+struct sumac_counted {
+  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS];
+};
+struct sumac_counted sumac_record_counted(const struct sumac_record* record, int coll);
+/** Returns the way of a profile (rank/profile_table.h) that a call of so many bytes took. */
+int sumac_record_way_since(const struct sumac_record* record, int coll, uint64_t bytes,
+                           const struct sumac_counted* before);
+
 /** Prints the line at MPI_Finalize if `prints` is true at rank 0, and what SUMAC_EXPLAIN=1 adds at the end; collective.
  *  @param world  MPI_COMM_WORLD: `rank`, `sum`. */
 void sumac_records_tally(const struct sumac_runtime* runtime, const struct sumac_communicator* world, bool prints);
