@@ -29,7 +29,7 @@ PROGRAMS = [
     ("sharp_an", ["src/node/", "src/proto/", "src/reduce/"], "In the node's log: stderr, or `--log-file`. Refusals also reach the ranks."),
     ("sharpd", ["src/hostd/"], "In sharpd's log: stderr, or `--log-file`. Refusals also reach the program that asked."),
     ("libsharp_coll", ["src/client/"], "On stderr of the program, after `[host:rank:pid - file:line] LEVEL`; `SHARP_COLL_LOG_LEVEL` says how much."),
-    ("MPI programs", ["bindings/common/", "bindings/mpi/", "bindings/pmpi/", "src/team/", "src/shm/", "src/machine/"],
+    ("MPI programs", ["src/rank/", "bindings/mpi/", "bindings/pmpi/", "src/team/", "src/shm/", "src/machine/"],
      "On stderr of the program, after `[host:pid:rank][file:line:function]`, or as a reason in what `SUMAC_EXPLAIN=1` prints."),
     ("Python package", ["bindings/python/"], "As an exception, or on stderr after `sumac:`."),
     ("Several programs", ["src/base/", "src/wire/", "src/net/", "src/control/", "src/http/", "src/multicast/", "src/p2p/", "src/coll/"],
@@ -41,7 +41,7 @@ PROGRAMS.insert(4, (TOOLS, ["tools/sharp/"], "On stderr, after the tool's name."
 # Their functions return the words of a table.
 TABLES = {"src/client/status.cpp"}
 # A new message of these sources needs a remedy, unless it says itself what to do (SAYS): people meet them with nobody to ask.
-ASKED = ("tools/", "bindings/common/", "bindings/python/", "src/client/session.cpp", "src/client/devices.cpp", "src/client/job.cpp")
+ASKED = ("tools/", "src/rank/", "bindings/python/", "src/client/session.cpp", "src/client/devices.cpp", "src/client/job.cpp")
 
 CALLS = re.compile(r"\b(fail|fail_errno|failure|failed|refused?|complain|stop|warn|warnings\.push_back|remarks\.push_back|SUMAC_SAY"
                    r"|SUMAC_(?:FATAL|ERROR|WARN|INFO|LOG|LOG_IN)|Say|Failure|Error|print|fprintf|snprintf|value_error|type_error|runtime_error)"

@@ -17,6 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 15
 FILE_LINES_MAX = 600
 CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto", ".js"}
+# Files of one name in bindings/mpi and bindings/pmpi. What a shell must have: its presence among the ranks, its progress, its
+# collectives' names. The others are to move to src/rank; none may come back.
+TWINS = {"presence", "progress", "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce",
+         "reduce_scatter_block", "scatter", "across", "folds", "forms", "job", "plan", "requests", "watch"}
 
 
 def files() -> list[str]:
@@ -140,6 +144,18 @@ def allowed_arrows() -> dict[str, set[str]]:
     return {name: set(uses.replace('"', "").split()) for name, uses in rows}
 
 
+def room_of(path: str, rooms: dict[str, set[str]]) -> str:
+    """Returns the row of the table that a file or the target of an #include belongs to: bindings/python/core/ is `python_core`; "": none."""
+    parts = pathlib.PurePath(path).parts[:-1]
+    if parts[:2] == ("bindings", "python"):
+        names = ["_".join(parts[1:3]), *parts[2:3]]
+    elif parts[:1] in (("src",), ("bindings",)):
+        names = list(parts[1:2])
+    else:
+        names = list(parts[:1])
+    return next((name for name in names if name in rooms), "")
+
+
 def check_includes() -> list[str]:
     """An #include is an arrow as well: a header-only use would slip through CMake's table."""
     allowed = allowed_arrows()
@@ -147,15 +163,25 @@ def check_includes() -> list[str]:
     for path in FILES:
         pure = pathlib.PurePath(path)
         # A test, a helper of tests (test_*) or a fuzzer may stand on more than the library beside it; CMake checks what it links.
-        if pure.suffix not in {".cpp", ".hpp"} or pure.stem.endswith(("_test", "_fuzz")) or pure.stem.startswith("test_"):
+        if pure.suffix not in {".cpp", ".hpp", ".c", ".h"} or pure.stem.endswith(("_test", "_fuzz")) or pure.stem.startswith("test_"):
             continue
-        folder = pure.parts[1] if pure.parts[0] == "src" and len(pure.parts) > 2 else pure.parts[0]
-        if folder not in allowed:
+        folder = room_of(path, allowed)
+        if not folder:
             continue
-        for name in re.findall(r'^\s*#\s*include\s+"(?:src/)?([a-z]+)/', text(path), re.MULTILINE):
-            if name in allowed and name != folder and name not in allowed[folder]:
+        for target in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text(path), re.MULTILINE):
+            name = room_of(target, allowed)
+            if name and name != folder and name not in allowed[folder]:
                 found.append(f"{path}: includes {name}/, which {folder} must not use (table in cmake/Sumac.cmake)")
     return sorted(set(found))
+
+
+def check_twins() -> list[str]:
+    """What both MPI front ends need is in src/rank, once: a file of one name in both is a copy that nobody meant to keep."""
+    def stems(folder: str) -> set[str]:
+        return {pathlib.PurePath(f).stem for f in FILES if f.startswith(folder) and pathlib.PurePath(f).suffix in {".c", ".h", ".cpp", ".hpp"}}
+    both = stems("bindings/mpi/") & stems("bindings/pmpi/")
+    return ([f"bindings/mpi and bindings/pmpi both have {name}: move what they share to src/rank" for name in sorted(both - TWINS)]
+            + [f"{name} is no twin any more: take it out of TWINS" for name in sorted(TWINS - both)])
 
 
 def check_paths() -> list[str]:

@@ -1,4 +1,4 @@
-"""Reads what SUMAC_PROFILE and SUMAC_TRACE give (bindings/common/profile_table.c, trace.c), and compares it with what a program counted.
+"""Reads what SUMAC_PROFILE and SUMAC_TRACE give (src/rank/profile_table.c, trace.c), and compares it with what a program counted.
 
 A program counts for itself and prints "counted: RANK FUNCTION CALLS BYTES" lines (tests/mpi/counted.c)."""
 

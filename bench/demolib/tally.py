@@ -1,4 +1,4 @@
-"""Reads the line that Sumac's component prints at MPI_Finalize (bindings/common/tally.c). This is the only place that reads it:
+"""Reads the line that Sumac's component prints at MPI_Finalize (src/rank/tally.cpp). This is the only place that reads it:
   sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory 40 (bcast 40); next module 3 (reduce 3: 3 too large)
 """
 

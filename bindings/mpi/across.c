@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/common/join.h"
 #include "job.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
+#include "rank/join.h"
 
 struct across {
   hcoll_module_t* module;
@@ -59,7 +59,7 @@ static ompi_datatype_t* unit_type(struct across_request* request, int which, siz
 }
 
 /* Returns the address that Open MPI's functions are given for elements of a user's type. */
-static char* elements_at(const void* data, const struct hcoll_fold* pair) { return (char*)data - pair->true_lb; }
+static char* elements_at(const void* data, const struct sumac_pair* pair) { return (char*)data - pair->true_lb; }
 
 /* Every leader must pass the same arguments to Open MPI, even where only one of them knows a fact. MPI takes
  * MPI_IN_PLACE from all ranks of an allreduce or from none, and Open MPI's choice of an algorithm depends on it. A
@@ -69,7 +69,7 @@ static char* elements_at(const void* data, const struct hcoll_fold* pair) { retu
 static int start_next(struct across* across, const sumac_call_t* call, struct across_request* request) {
   ompi_communicator_t* comm = across->leaders_comm;
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
-  const struct hcoll_fold* pair = (const struct hcoll_fold*)call->fold; /* `fold` is its first member */
+  const struct sumac_pair* pair = (const struct sumac_pair*)call->fold; /* `fold` is its first member */
   const bool in_place = NULL == call->in || call->in == call->out;
   ompi_datatype_t* byte = &ompi_mpi_byte.dt;
   int count = NULL == call->fold ? 0 : (int)(call->bytes / call->fold->element_bytes);
@@ -80,12 +80,13 @@ static int start_next(struct across* across, const sumac_call_t* call, struct ac
       if (!in_place) {
         memcpy(call->out, call->in, call->bytes);
       }
-      return coll->coll_iallreduce(MPI_IN_PLACE, elements_at(call->out, pair), count, pair->type, pair->op, comm, out,
-                                   coll->coll_iallreduce_module);
+      return coll->coll_iallreduce(MPI_IN_PLACE, elements_at(call->out, pair), count, (ompi_datatype_t*)pair->type,
+                                   (ompi_op_t*)pair->op, comm, out, coll->coll_iallreduce_module);
     case SUMAC_COLL_REDUCE:
       return coll->coll_ireduce(in_place ? MPI_IN_PLACE : elements_at(call->in, pair),
-                                NULL == call->out ? NULL : elements_at(call->out, pair), count, pair->type, pair->op,
-                                call->root, comm, out, coll->coll_ireduce_module);
+                                NULL == call->out ? NULL : elements_at(call->out, pair), count,
+                                (ompi_datatype_t*)pair->type, (ompi_op_t*)pair->op, call->root, comm, out,
+                                coll->coll_ireduce_module);
     case SUMAC_COLL_BCAST:
       return coll->coll_ibcast(call->out, (int)call->bytes, byte, call->root, comm, out, coll->coll_ibcast_module);
     case SUMAC_COLL_ALLGATHERV:
@@ -136,8 +137,8 @@ static int start_messages(struct across* across, const sumac_call_t* call, struc
   if (NULL == in_unit || NULL == out_unit) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  for (int i = 1; i < module->size; ++i) {
-    int peer = (module->rank - i + module->size) % module->size;
+  for (int i = 1; i < module->record.size; ++i) {
+    int peer = (module->record.rank - i + module->record.size) % module->record.size;
     size_t count = (size_t)sumac_block_count(to, peer);
     if (0 == count) {
       continue;
@@ -150,8 +151,8 @@ static int start_messages(struct across* across, const sumac_call_t* call, struc
     }
     ++request->count;
   }
-  for (int i = 1; i < module->size; ++i) {
-    int peer = (module->rank + i) % module->size;
+  for (int i = 1; i < module->record.size; ++i) {
+    int peer = (module->record.rank + i) % module->record.size;
     size_t count = (size_t)sumac_block_count(from, peer);
     if (0 == count) {
       continue;
@@ -169,7 +170,7 @@ static int start_messages(struct across* across, const sumac_call_t* call, struc
 
 static int start_direct(void* context, const sumac_call_t* call, void** request_p) {
   struct across* across = context;
-  size_t most = 2 * (size_t)across->module->size;
+  size_t most = 2 * (size_t)across->module->record.size;
   struct across_request* request = calloc(1, sizeof(*request) + most * sizeof(request->messages[0]));
   if (NULL == request) {
     snprintf(across->error, sizeof(across->error), "out of memory");
@@ -246,7 +247,7 @@ static void fill_join(const struct across* across, struct join* join) {
   join->team = hcoll_communicator(module);
   join->leaders =
       across->leads && NULL != across->leaders_comm ? hcoll_communicator_of_ours(across->leaders_comm) : join->team;
-  join->spec = (struct sumac_join_spec){.hosts = module->hosts,
+  join->spec = (struct sumac_join_spec){.hosts = module->record.hosts,
                                         .team = &join->team,
                                         .leaders = across->leads ? &join->leaders : NULL,
                                         .settings = &mca_coll_hcoll_component.settings,
@@ -263,8 +264,8 @@ static int join_tree(struct across* across, const int* leaders, const void* offe
 
 void hcoll_across_offer(void* context, const int* leaders, int leader_count, int my_index, void* offer) {
   (void)leaders;
-  const hcoll_lane_t* lane = context;
-  sumac_join_offer(&mca_coll_hcoll_component.settings, lane->module->hosts, leader_count, my_index, offer);
+  const sumac_lane_t* lane = context;
+  sumac_join_offer(&mca_coll_hcoll_component.settings, lane->record->hosts, leader_count, my_index, offer);
 }
 
 int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* out) {
@@ -273,7 +274,7 @@ int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* out
   struct join join;
   fill_join(across, &join);
   sumac_tree_agreed(&join.spec, agreed, &across->joined);
-  across->module->no_group |= across->joined.no_group;
+  across->module->record.no_group |= across->joined.no_group;
   out->tree = across->joined.tree;
   out->no_tree = across->joined.no_tree;
   return 0;
@@ -281,15 +282,16 @@ int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* out
 
 int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
                       int64_t* agreed, sumac_across_t* out) {
-  hcoll_lane_t* lane = context;
-  hcoll_module_t* module = lane->module;
-  lane->is_wide = true;
+  sumac_lane_t* lane = context;
+  hcoll_module_t* module = hcoll_module_of(lane->record);
+  module->is_wide = true;
+  module->record.lanes_end = true; /* a lane would need leaders of its own */
   struct across* across = calloc(1, sizeof(*across));
   if (NULL == across) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   across->module = module;
-  across->all_lead = leader_count == module->size;
+  across->all_lead = leader_count == module->record.size;
   across->leads = my_index >= 0;
   int rc = OMPI_SUCCESS;
   across->carries_values = sumac_team_options_reproducible(mca_coll_hcoll_component.options);

@@ -1,17 +1,20 @@
 /* A blocking or persistent collective makes a communicator's team, once the communicator is worth one
- * (bindings/common/worth.h). comm_query cannot, because MPI_Comm_idup asks for modules from inside progress, where nothing
+ * (src/rank/worth.h). comm_query cannot, because MPI_Comm_idup asks for modules from inside progress, where nothing
  * may block. A nonblocking collective cannot either, because it must not wait for other ranks: the next module does those
  * that come before, at every rank, since all ranks call the same collectives in the same order. Only MPI_COMM_WORLD of a
  * single host has its team from MPI_Init on. */
 #include "hcoll.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/common/explain.h"
-#include "bindings/common/join.h"
 #include "job.h"
+#include "ompi/errhandler/errcode.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "plan.h"
+#include "rank/explain.h"
+#include "rank/join.h"
 
 bool hcoll_threads;
 
@@ -43,8 +46,8 @@ static void drop_offer(void* context) {
   sumac_join_drop_offer();
 }
 
-static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
-  hcoll_module_t* module = lane->module;
+static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
+  hcoll_module_t* module = hcoll_module_of(lane->record);
   int rc = hcoll_presence_places(module->comm, places);
   if (OMPI_SUCCESS != rc) {
     return SUMAC_TEAM_NO_MEMORY;
@@ -52,10 +55,10 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   sumac_team_spec_t spec;
   memset(&spec, 0, sizeof(spec));
   spec.struct_bytes = sizeof(spec);
-  spec.rank = module->rank;
-  spec.size = module->size;
+  spec.rank = module->record.rank;
+  spec.size = module->record.size;
   spec.places = places;
-  spec.ranks_apart = 1 == module->hosts && sumac_job_serves(&mca_coll_hcoll_component.settings, 1);
+  spec.ranks_apart = 1 == module->record.hosts && sumac_job_serves(&mca_coll_hcoll_component.settings, 1);
   spec.options = mca_coll_hcoll_component.options;
   spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = hcoll_drive_mpi;
@@ -72,41 +75,63 @@ static int make_team(hcoll_lane_t* lane, sumac_place_t* places, char* why, size_
   return sumac_team_create(&spec, &lane->team, why, why_bytes);
 }
 
-int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes) {
-  sumac_place_t* places = malloc(sizeof(*places) * (size_t)lane->module->size);
+static int make_team(sumac_lane_t* lane, char* why, size_t why_bytes) {
+  sumac_place_t* places = malloc(sizeof(*places) * (size_t)lane->record->size);
   if (NULL == places) {
     return SUMAC_TEAM_NO_MEMORY;
   }
-  int status = make_team(lane, places, why, why_bytes);
+  int status = make_team_at(lane, places, why, why_bytes);
   free(places);
   return status;
 }
 
-int hcoll_attach_first(hcoll_module_t* module) {
-  module->state = HCOLL_STARTING;
-  hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
-  hcoll_folds_fill();
-  module->ordinary.module = module;
-  char why[1024] = "";
-  int status = hcoll_team_make(&module->ordinary, why, sizeof(why));
-  switch (status) {
-    case SUMAC_TEAM_OK:
-      module->state = HCOLL_TEAM;
-      sumac_say_each_once(why, 0 == module->rank);
-      if (0 == module->rank) {
-        sumac_explain_team(mca_coll_hcoll_component.options, module->ordinary.team);
-      }
-      return OMPI_SUCCESS;
-    case SUMAC_TEAM_PASS:
-      module->state = HCOLL_PASS;
-      sumac_say_once(why, 0 == module->rank);
-      if (0 == module->rank) {
-        hcoll_explain_none(module->comm, why);
-      }
-      return OMPI_SUCCESS;
-    default:
-      module->state = HCOLL_PASS;
-      SUMAC_SAY("no team for communicator %s: %s", module->comm->c_name, why);
-      return hcoll_error_code(why);
+/* A team notices that a rank has died, Open MPI does not. */
+static int common_bits(struct sumac_record* record, uint32_t mine, uint32_t* all) {
+  hcoll_module_t* module = hcoll_module_of(record);
+  const struct sumac_pair* fold = hcoll_fold_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
+  const sumac_call_t call = {
+      .coll = SUMAC_COLL_ALLREDUCE, .in = &mine, .out = all, .bytes = sizeof(mine), .fold = &fold->fold};
+  sumac_team_notes_left(record->ordinary.team, false);
+  int status = sumac_team_run(record->ordinary.team, &call), rc = OMPI_SUCCESS;
+  sumac_team_notes_left(record->ordinary.team, true);
+  if (SUMAC_TEAM_PASS == status) {
+    rc = module->next.allreduce(&mine, all, 1, &ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op, module->comm,
+                                module->next.allreduce_module);
+  } else if (SUMAC_TEAM_OK != status) {
+    rc = sumac_lane_failed(&record->ordinary, SUMAC_COLL_ALLREDUCE, status);
   }
+  record->uncounted[SUMAC_COLL_ALLREDUCE][SUMAC_TEAM_PASS == status ? SUMAC_WAY_PASS : SUMAC_WAY_HOST] += 1;
+  return rc;
+}
+
+static bool add_error(const char* words, int* code) {
+  *code = ompi_mpi_errcode_add(MPI_ERR_OTHER);
+  (void)ompi_mpi_errnum_add_string(*code, words, MPI_MAX_ERROR_STRING);
+  return true;
+}
+
+static void name_of(const struct sumac_record* record, char name[SUMAC_NAME_BYTES]) {
+  snprintf(name, SUMAC_NAME_BYTES, "%s", hcoll_module_of(record)->comm->c_name);
+}
+
+struct sumac_runtime hcoll_runtime = {.next = "next module",
+                                      .settings = &mca_coll_hcoll_component.settings,
+                                      .options = &mca_coll_hcoll_component.options,
+                                      .add_error = add_error,
+                                      .error_bytes_max = MPI_MAX_ERROR_STRING,
+                                      .error_other = MPI_ERR_OTHER,
+                                      .error_no_memory = OMPI_ERR_OUT_OF_RESOURCE,
+                                      .name = name_of,
+                                      .make_team = make_team,
+                                      .packing = {hcoll_pack, hcoll_unpack},
+                                      .common_bits = common_bits,
+                                      .entered = hcoll_progress_entered,
+                                      .moved = hcoll_progress_moved,
+                                      .no_thread = hcoll_progress_no_thread};
+
+int hcoll_attach_first(hcoll_module_t* module) {
+  hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
+  hcoll_runtime.threads = hcoll_threads;
+  hcoll_folds_fill();
+  return sumac_record_attach(&module->record);
 }

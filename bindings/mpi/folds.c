@@ -2,10 +2,10 @@
  * for the pair it is used, else (long double, complex product, Fortran's LOGICAL, ...) Open MPI's own function of
  * three buffers. A user's operation gets a fold for each call, which Open MPI calls as the language of its function
  * demands. */
-#include "bindings/common/fold.h"
+#include "rank/fold.h"
 
-#include "bindings/common/predefined.h"
 #include "hcoll.h"
+#include "rank/predefined.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "ompi/datatype/ompi_datatype_internal.h"
 #include "sharp/api/sharp_coll.h"
 
-struct hcoll_fold hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
+struct sumac_pair hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
 
 static ompi_predefined_op_t* const ops[OMPI_OP_NUM_OF_TYPES] = {
     [OMPI_OP_MAX] = &ompi_mpi_op_max,   [OMPI_OP_MIN] = &ompi_mpi_op_min,       [OMPI_OP_SUM] = &ompi_mpi_op_sum,
@@ -31,10 +31,10 @@ static const int sharp_ops[OMPI_OP_NUM_OF_TYPES] = {
 /* Computes out = a op b as Open MPI's collectives do. The order of the operands is kept, so that every rank gets the
  * same bits. */
 static void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count) {
-  const struct hcoll_fold* pair = fold->context;
+  const struct sumac_pair* pair = fold->context;
   while (count > 0) {
     size_t now = count < INT_MAX ? count : INT_MAX;
-    ompi_3buff_op_reduce(pair->op, (void*)a, (void*)b, out, (int)now, pair->type);
+    ompi_3buff_op_reduce((ompi_op_t*)pair->op, (void*)a, (void*)b, out, (int)now, (ompi_datatype_t*)pair->type);
     a = (const char*)a + now * fold->element_bytes;
     b = (const char*)b + now * fold->element_bytes;
     out = (char*)out + now * fold->element_bytes;
@@ -60,21 +60,21 @@ static bool has_kernel(sumac_fold_t* fold, const ompi_datatype_t* type, int op, 
 }
 
 static void fill_pair(ompi_datatype_t* type, int op, size_t size, size_t extent) {
-  struct hcoll_fold* pair = &hcoll_folds[type->id][op];
+  struct sumac_pair* pair = &hcoll_folds[type->id][op];
   int in_table = ompi_op_ddt_map[type->id];
   if (in_table < 0 || NULL == ops[op]->op.o_func.intrinsic.fns[in_table]) {
     return; /* MPI does not have this pair */
   }
-  pair->type = type;
-  pair->op = &ops[op]->op;
-  pair->mpi_bytes = (uint32_t)extent; /* includes padding */
+  pair->type = (uintptr_t)type;
+  pair->op = (uintptr_t)&ops[op]->op;
+  pair->mpi_bytes = extent; /* includes padding */
   if (has_kernel(&pair->fold, type, op, size, extent)) {
     if (SUMAC_COMPLEX_NUMBERS == rows[type->id].values) {
-      pair->type = 4 == pair->fold.element_bytes ? &ompi_mpi_float.dt : &ompi_mpi_double.dt;
+      pair->type = (uintptr_t)(4 == pair->fold.element_bytes ? &ompi_mpi_float.dt : &ompi_mpi_double.dt);
     }
     return;
   }
-  if (NULL == pair->op->o_3buff_intrinsic.fns[in_table] ||
+  if (NULL == ops[op]->op.o_3buff_intrinsic.fns[in_table] ||
       SUMAC_TEAM_OK != sumac_fold_custom(&pair->fold, extent, fold_by_mpi, pair)) {
     pair->mpi_bytes = 0;
   }
@@ -112,15 +112,16 @@ void hcoll_folds_fill(void) {
 
 /* A user's function finds the data of an element true_lb bytes behind its address. */
 static void reduce_local(const void* context, const void* in, void* inout, int count) {
-  const struct hcoll_fold* own = context;
-  ompi_op_reduce(own->op, (char*)in - own->true_lb, (char*)inout - own->true_lb, count, own->type);
+  const struct sumac_pair* own = context;
+  ompi_op_reduce((ompi_op_t*)own->op, (char*)in - own->true_lb, (char*)inout - own->true_lb, count,
+                 (ompi_datatype_t*)own->type);
 }
 
 static void fold_by_user(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count) {
   sumac_fold_by_local(fold, out, a, b, count, reduce_local);
 }
 
-bool hcoll_fold_make(struct hcoll_fold* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
+bool hcoll_fold_make(struct sumac_pair* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
                      ompi_op_t* op) {
   const ptrdiff_t extent = type->super.ub - type->super.lb, true_extent = type->super.true_ub - type->super.true_lb;
   /* A predefined operation takes predefined types only. A function in Java is bound to the thread that made it. */
@@ -129,7 +130,11 @@ bool hcoll_fold_make(struct hcoll_fold* fold, const sumac_team_t* team, enum sum
       (!ompi_op_is_commute(op) && !sumac_team_keeps_order(team))) {
     return false;
   }
-  *fold = (struct hcoll_fold){.mpi_bytes = (uint32_t)extent, .type = type, .op = op, .true_lb = type->super.true_lb};
+  *fold = (struct sumac_pair){.mpi_bytes = (size_t)extent,
+                              .type = (uintptr_t)type,
+                              .op = (uintptr_t)op,
+                              .true_lb = type->super.true_lb,
+                              .true_extent = true_extent};
   if (SUMAC_TEAM_OK != sumac_fold_custom(&fold->fold, (size_t)extent, fold_by_user, fold)) {
     return false;
   }

@@ -2,55 +2,19 @@
 
 #include <stdlib.h>
 
-#include "bindings/common/worth.h"
 #include "requests.h"
 
-/* A larger buffer is not kept for the next call. */
-#define SCRATCH_KEPT_MAX ((size_t)16 << 20)
-
-static void* scratch_of(hcoll_module_t* module, size_t bytes) {
-  if (module->scratch_bytes < bytes) {
-    void* grown = aligned_alloc(64, bytes);
-    if (NULL == grown) {
-      return NULL;
-    }
-    free(module->scratch);
-    module->scratch = grown;
-    module->scratch_bytes = bytes;
-  }
-  return module->scratch;
-}
-
-static void trim_scratch(hcoll_module_t* module) {
-  if (module->scratch_bytes > SCRATCH_KEPT_MAX) {
-    free(module->scratch);
-    module->scratch = NULL;
-    module->scratch_bytes = 0;
-  }
-}
-
 /* For a reduction with a user's operation or type that no team can do. */
-static int leave_to_next(hcoll_module_t* module, const struct hcoll_plan* plan) {
+static int leave_to_next(hcoll_module_t* module, const struct sumac_plan* plan) {
   hcoll_count_passed(module, plan->call.coll, SUMAC_WHY_FUNCTION);
   return HCOLL_TO_NEXT;
 }
 
-/* With SUMAC_EXPLAIN=1 one rank prints why a communicator that calls a collective has no team yet. */
-static void explain_spared(hcoll_module_t* module) {
-  if (module->explained || 0 != module->rank || module->internal) {
-    return;
-  }
-  module->explained = true;
-  char why[SUMAC_SPARED_WHY_BYTES];
-  sumac_spared_why(module->spared, why);
-  hcoll_explain_none(module->comm, why);
-}
-
 int hcoll_attached_late(hcoll_module_t* module, enum sumac_coll coll, bool now) {
-  if (HCOLL_FRESH == module->state) {
-    if (!now && module->spared > 0) {
-      explain_spared(module);
-      --module->spared;
+  if (SUMAC_LIFE_FRESH == module->record.life) {
+    if (!now && module->record.spared > 0) {
+      sumac_record_explain_spared(&module->record);
+      --module->record.spared;
       hcoll_count_passed(module, coll, SUMAC_WHY_SPARED);
       return HCOLL_TO_NEXT;
     }
@@ -59,37 +23,35 @@ int hcoll_attached_late(hcoll_module_t* module, enum sumac_coll coll, bool now) 
       return rc;
     }
   }
-  if (HCOLL_TEAM == module->state) {
+  if (SUMAC_LIFE_TEAM == module->record.life) {
     return HCOLL_TO_TEAM;
   }
   hcoll_count_passed(module, coll, SUMAC_WHY_NO_TEAM);
   return HCOLL_TO_NEXT;
 }
 
-int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct hcoll_plan* plan) {
+int hcoll_run_packed(hcoll_module_t* module, enum hcoll_planned planned, struct sumac_plan* plan) {
   if (HCOLL_NOTHING == planned) {
     return MPI_SUCCESS;
   }
   if (HCOLL_NOT_OURS == planned) {
     return leave_to_next(module, plan);
   }
-  void* memory = scratch_of(module, plan->memory_bytes);
+  void* memory = sumac_record_scratch(&module->record, plan->memory_bytes);
   if (NULL == memory) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
-  hcoll_plan_use(plan, memory);
-  hcoll_plan_pack(plan);
-  int rc = hcoll_run_call(module, &plan->call);
-  if (MPI_SUCCESS == rc) {
-    hcoll_plan_unpack(plan);
-  }
-  trim_scratch(module);
+  sumac_plan_use(plan, memory);
+  int rc = sumac_plan_pack(plan, &hcoll_runtime.packing);
+  rc = MPI_SUCCESS == rc ? hcoll_run_call(module, &plan->call) : rc;
+  rc = MPI_SUCCESS == rc ? sumac_plan_unpack(plan, &hcoll_runtime.packing) : rc;
+  sumac_record_trim(&module->record);
   return rc;
 }
 
-int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p) {
-  hcoll_lane_t* lane = &module->ordinary;
+  sumac_lane_t* lane = &module->record.ordinary;
   if (HCOLL_NOTHING == planned) {
     *request_p = &ompi_request_empty;
     return MPI_SUCCESS;
@@ -102,27 +64,27 @@ int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct 
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   request->super.super.req_state = OMPI_REQUEST_ACTIVE;
-  hcoll_plan_pack(&request->plan);
+  (void)sumac_plan_pack(&request->plan, &hcoll_runtime.packing);
   *request_p = &request->super.super;
-  hcoll_progress_enter(lane);
+  sumac_progress_enter(lane);
   int status = sumac_team_post(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
   if (OPAL_LIKELY(SUMAC_TEAM_OK == status)) {
-    if (lane->is_wide) {
+    if (module->is_wide) {
       (void)sumac_team_progress(lane->team); /* This rank sends its part before the program computes. */
     }
-    hcoll_progress_kick();
+    sumac_progress_kick();
     return MPI_SUCCESS;
   }
-  hcoll_progress_leave(lane);
+  sumac_progress_leave_once(lane);
   hcoll_request_drop(request);
   *request_p = MPI_REQUEST_NULL;
-  return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : hcoll_failed(lane, plan->call.coll, status);
+  return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : sumac_lane_failed(lane, plan->call.coll, status);
 }
 
-static int make_in(hcoll_lane_t* lane, const struct hcoll_plan* plan, ompi_request_t** request_p) {
+static int make_in(sumac_lane_t* lane, const struct sumac_plan* plan, ompi_request_t** request_p) {
   hcoll_request_t* request = hcoll_request_make(lane, plan, true);
   if (NULL == request) {
-    hcoll_lane_give(lane);
+    sumac_lane_give(lane);
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   int status = sumac_op_create(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);
@@ -131,10 +93,10 @@ static int make_in(hcoll_lane_t* lane, const struct hcoll_plan* plan, ompi_reque
     return MPI_SUCCESS;
   }
   hcoll_request_drop(request);
-  return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : hcoll_failed(lane, plan->call.coll, status);
+  return SUMAC_TEAM_PASS == status ? HCOLL_TO_NEXT : sumac_lane_failed(lane, plan->call.coll, status);
 }
 
-int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct hcoll_plan* plan,
+int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct sumac_plan* plan,
                ompi_request_t** request_p) {
   if (HCOLL_NOTHING == planned) {
     return ompi_request_persistent_noop_create(request_p);
@@ -143,7 +105,7 @@ int hcoll_make(hcoll_module_t* module, enum hcoll_planned planned, const struct 
     return leave_to_next(module, plan);
   }
   int rc;
-  hcoll_lane_t* lane = hcoll_lane_take(module, &rc);
+  sumac_lane_t* lane = sumac_lane_take(&module->record, &rc);
   if (NULL != lane) {
     return make_in(lane, plan, request_p);
   }

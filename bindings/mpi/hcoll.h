@@ -1,16 +1,15 @@
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
- *   component.c  Open MPI opens it: the settings (bindings/common) and the team's options are read, presence.c
+ *   component.c  Open MPI opens it: the settings (src/rank) and the team's options are read, presence.c
  *                publishes with MPI's start-up data
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, if there is to be one; the component's close ends it
  *   attach.c     a collective makes its communicator's team (src/team), and all ranks agree whether it exists
  *   across.c     sends between hosts: by the tree, or by MPI's own collectives among the leaders
  *   leaders.c    makes the communicator that those collectives need
- *   lanes.c      makes a team for each persistent collective, because each rank may start them in another order
  *   collectives/ MPI's functions, a file for each collective. They plan, and forms.c runs, posts or makes the plan;
- *                plan.c and pack.c describe the data, folds.c has the reductions, requests.c and progress.c move
- *                nonblocking operations, tally.c counts, watch.c measures the program's calls if a profile is wanted
+ *                plan.c describes the data, folds.c has the reductions, requests.c and progress.c move
+ *                nonblocking operations, watch.c measures the program's calls if a profile is wanted
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; data that communicators share is guarded
  * in the file that holds it. */
@@ -30,9 +29,10 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
-#include "bindings/common/say.h"
-#include "bindings/common/settings.h"
-#include "bindings/common/tally.h"
+#include "rank/progress.h"
+#include "rank/record.h"
+#include "rank/say.h"
+#include "rank/settings.h"
 #include "shim/series.h"
 #include "team/team.h"
 
@@ -145,55 +145,22 @@ struct hcoll_next {
 #undef HCOLL_NEXT_ONE
 };
 
-enum hcoll_state {
-  HCOLL_TEAM,     /* the team exists */
-  HCOLL_FRESH,    /* not yet */
-  HCOLL_STARTING, /* inside the one that makes it: collectives that it calls itself pass through */
-  HCOLL_PASS      /* left to the next module */
-};
-
-/** A team runs its operations in one order, the same at all ranks. MPI demands that blocking and nonblocking
- *  collectives are called in one order, so they share a team; persistent ones may be started in any order, so each
- *  has a team of its own (lanes.c). */
-typedef struct hcoll_lane {
-  struct hcoll_module* module;
-  sumac_team_t* team;
-  bool is_wide; /* it has leaders that communicate between hosts */
-  /* The list in progress.c of lanes with a posted request. */
-  struct hcoll_lane* active_next;
-  int posted;   /* requests not complete yet */
-  int visitors; /* threads of progress.c that are inside the team now */
-} hcoll_lane_t;
-
-/** The most persistent collectives of one communicator that have a lane at a time; the next module does any others. */
-#define HCOLL_LANES_MAX 16
-
 typedef struct hcoll_module {
   mca_coll_base_module_t super;
-  enum hcoll_state state;
-  hcoll_lane_t ordinary;     /* for blocking and nonblocking collectives */
+  struct sumac_record record;
   ompi_communicator_t* comm; /* without a reference count: the communicator owns us */
-  int rank, size;
-  uint32_t spared;   /* collectives that the next module still does before the team is made (worth.h) */
-  bool world;        /* it belongs to MPI_COMM_WORLD and holds the job */
-  bool internal;     /* it belongs to a communicator that no program sees: nothing is counted */
-  bool watches_only; /* it passes everything on, and is there for the profile alone */
-  bool explained;    /* SUMAC_EXPLAIN=1 has said why there is no team yet */
-  bool broken;       /* an operation failed and the reason was printed */
-  bool no_group;     /* the tree had no group for this communicator */
-  bool ended;        /* the communicator has ended, and its team with it; the module may outlive both */
-  int hosts;
-  void* scratch; /* packed data of blocking collectives, kept from one call to the next */
-  size_t scratch_bytes;
-  uint64_t passed[SUMAC_COLLS][SUMAC_WHYS];
-  uint64_t uncounted[SUMAC_COLLS][SUMAC_WAYS]; /* the ordinary team's calls by Open MPI itself, and by us */
+  bool world;                /* it belongs to MPI_COMM_WORLD and holds the job */
+  bool internal;             /* it belongs to a communicator that no program sees: nothing is counted */
+  bool watches_only;         /* it passes everything on, and is there for the profile alone */
+  bool is_wide;              /* its ordinary team has leaders that communicate between hosts */
+  bool ended;                /* the communicator has ended, and its team with it; the module may outlive both */
   struct hcoll_next next;
-  /* The members of lanes.c. */
-  hcoll_lane_t* lanes[HCOLL_LANES_MAX]; /* the lanes made so far */
-  _Atomic uint32_t lanes_taken;         /* a bit for each lane that a request of this rank uses */
-  bool lanes_end;                       /* no more lanes can be made */
 } hcoll_module_t;
 OBJ_CLASS_DECLARATION(hcoll_module_t);
+
+static inline hcoll_module_t* hcoll_module_of(const struct sumac_record* record) {
+  return (hcoll_module_t*)((char*)record - offsetof(hcoll_module_t, record));
+}
 
 mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* priority);
 /** Marks a communicator that no program sees, so that it never has a team. */
@@ -203,35 +170,18 @@ void hcoll_leave_alone(ompi_communicator_t* comm);
 
 /** Makes the team of a communicator that has none yet; collective over it. */
 int hcoll_attach_first(hcoll_module_t* module);
-/** Makes a lane's team; collective. Returns a status of src/team. */
-int hcoll_team_make(hcoll_lane_t* lane, char* why, size_t why_bytes);
+/** Open MPI as src/rank sees it. */
+extern struct sumac_runtime hcoll_runtime;
 
-/** With SUMAC_EXPLAIN=1 one rank prints why the communicator has no team. */
+/** With SUMAC_EXPLAIN=1 one rank prints why the communicator has no module. */
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why);
 
 /** Counts a call that the next module does without asking the team. */
 static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum sumac_why why) {
-  if (HCOLL_STARTING != module->state) {
-    ++module->passed[coll][why];
+  if (SUMAC_LIFE_STARTING != module->record.life) {
+    ++module->record.passed[coll][why];
   }
 }
-
-/* ---- errors.c ---- */
-
-/** Returns a code in class MPI_ERR_OTHER whose MPI_Error_string is `words`, cut to MPI's limit. */
-int hcoll_error_code(const char* words);
-/** Returns the MPI error code for a team's failure, and prints the reason once. */
-int hcoll_failed(hcoll_lane_t* lane, enum sumac_coll coll, int status);
-
-/* ---- lanes.c ---- */
-
-/** Returns a lane for a persistent collective that is being made, the same one at all ranks; collective. NULL: there
- *  is none at any rank, or `*rc_p` is an error. */
-hcoll_lane_t* hcoll_lane_take(hcoll_module_t* module, int* rc_p);
-/** Releases a lane whose request this rank has freed. Any thread may call it. */
-void hcoll_lane_give(hcoll_lane_t* lane);
-/** Ends the teams of all lanes. */
-void hcoll_lanes_end(hcoll_module_t* module);
 
 /* ---- leaders.c ---- */
 
@@ -251,27 +201,18 @@ int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* acr
 
 /* ---- folds.c ---- */
 
-/** A pair of MPI type and operation: predefined, in the table, or the program's own, in a plan. */
-struct hcoll_fold {
-  sumac_fold_t fold;
-  /* The size of one MPI element in an array; 0: no such pair. A complex element has two elements of `fold` in it. */
-  uint32_t mpi_bytes;
-  ompi_datatype_t* type; /* one element of `fold` for MPI */
-  ompi_op_t* op;         /* the operation on it */
-  ptrdiff_t true_lb;     /* the data of an element begin so many bytes behind the address that MPI gets */
-};
-extern struct hcoll_fold hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
+extern struct sumac_pair hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
 
 /** Fills the table once. */
 void hcoll_folds_fill(void);
 
 /** Returns NULL for a user's operation, a derived type, or a pair that MPI does not have. The result depends only on
  *  type and operation, so it is the same at all ranks. */
-static inline const struct hcoll_fold* hcoll_fold_of(const ompi_datatype_t* type, const ompi_op_t* op) {
+static inline const struct sumac_pair* hcoll_fold_of(const ompi_datatype_t* type, const ompi_op_t* op) {
   if (OPAL_UNLIKELY(!(type->super.flags & OMPI_DATATYPE_FLAG_PREDEFINED) || !(op->o_flags & OMPI_OP_FLAGS_INTRINSIC))) {
     return NULL;
   }
-  const struct hcoll_fold* fold = &hcoll_folds[type->id][op->op_type];
+  const struct sumac_pair* fold = &hcoll_folds[type->id][op->op_type];
   return OPAL_LIKELY(fold->mpi_bytes) ? fold : NULL;
 }
 
@@ -279,26 +220,14 @@ static inline const struct hcoll_fold* hcoll_fold_of(const ompi_datatype_t* type
  *  it: a pair that MPI does not have, elements that reach into each other or are too large for the team, an operation
  *  that does not commute where the team does not keep the order of ranks. All ranks agree, because MPI demands the same
  *  type and operation of them. */
-bool hcoll_fold_make(struct hcoll_fold* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
+bool hcoll_fold_make(struct sumac_pair* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
                      ompi_op_t* op);
-/** Called when `fold` has been copied from another place: its function finds it by its address. */
-static inline void hcoll_fold_moved(struct hcoll_fold* fold) { fold->fold.context = fold; }
-
 /* ---- progress.c ---- */
 
-struct hcoll_request;
-
-/** Called before a request of `lane` is posted. Afterwards MPI's progress moves it, and the progress thread if there
- *  is one. */
-void hcoll_progress_enter(hcoll_lane_t* lane);
-/** Called when a request is complete, or could not be posted. */
-void hcoll_progress_leave(hcoll_lane_t* lane);
-/** Called when a request is posted: wakes the progress thread, if there is one. */
-void hcoll_progress_kick(void);
-/** Puts a finished operation on the list of those that MPI's progress will complete. Any thread may call it. */
-void hcoll_progress_done(struct hcoll_request* request);
-/** Called before a lane's team is destroyed: afterwards no thread is inside it or enters it. */
-void hcoll_progress_forget(hcoll_lane_t* lane);
+/** These serve as the functions of hcoll_runtime. */
+void hcoll_progress_entered(void);
+void hcoll_progress_moved(bool is_posted);
+void hcoll_progress_no_thread(const char* why);
 /** Ends the progress thread. */
 void hcoll_progress_end(void);
 /** Serves as spec.progress. */
@@ -313,13 +242,5 @@ void hcoll_drive_mpi_never_again(void);
 #define HCOLL_OFFER(name) void hcoll_offer_##name(mca_coll_base_module_t* module);
 HCOLL_EACH_COLL(HCOLL_OFFER)
 #undef HCOLL_OFFER
-
-/* ---- tally.c ---- */
-
-void hcoll_tally_enlist(hcoll_module_t* module);
-/** Called before its team is destroyed. */
-void hcoll_tally_delist(hcoll_module_t* module);
-/** Collective over MPI_COMM_WORLD, as the first thing in MPI_Finalize: rank 0 prints how many calls went which way. */
-void hcoll_tally_print(hcoll_module_t* world, uint64_t job_id);
 
 #endif

@@ -1,16 +1,16 @@
-/* Open MPI's side of the tree's job: its communicators as bindings/common sees them, its progress, and the moment at
+/* Open MPI's side of the tree's job: its communicators as src/rank sees them, its progress, and the moment at
  * which MPI_Finalize begins. */
 #include "job.h"
 
 #include <stdlib.h>
 
-#include "bindings/common/binomial.h"
 #include "ompi/attribute/attribute.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
+#include "rank/binomial.h"
 #include "watch.h"
 
 /* The functions of a module's communicator. */
@@ -58,8 +58,11 @@ static int world_receive(void* context, void* buffer, int bytes, int peer) {
 }
 
 static struct sumac_messages world_messages(hcoll_module_t* world) {
-  return (struct sumac_messages){
-      .context = world, .rank = world->rank, .size = world->size, .send = world_send, .receive = world_receive};
+  return (struct sumac_messages){.context = world,
+                                 .rank = world->record.rank,
+                                 .size = world->record.size,
+                                 .send = world_send,
+                                 .receive = world_receive};
 }
 
 static int world_bcast(void* context, void* buffer, int bytes, int root) {
@@ -77,8 +80,8 @@ static void abort_module(void* context) { abort_communicator(((hcoll_module_t*)c
 
 struct sumac_communicator hcoll_communicator(hcoll_module_t* module) {
   return (struct sumac_communicator){.context = module,
-                                     .rank = module->rank,
-                                     .size = module->size,
+                                     .rank = module->record.rank,
+                                     .size = module->record.size,
                                      .name = module->comm->c_name,
                                      .bcast = module->world ? world_bcast : next_bcast,
                                      .barrier = next_barrier,
@@ -126,7 +129,8 @@ static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)extra;
   hcoll_module_t* world = value;
   if (!world->watches_only && hcoll_presence_wish().last_line) {
-    hcoll_tally_print(world, sumac_job_id());
+    const struct sumac_communicator ranks = hcoll_communicator(world);
+    sumac_records_tally(&hcoll_runtime, &ranks, true);
   }
   if (hcoll_watches()) {
     sumac_profile_end();
@@ -170,13 +174,13 @@ bool hcoll_mpi_yields(void) {
 
 int hcoll_job_begin(hcoll_module_t* world) {
   const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
-  if (NULL != sumac_job_refusal(settings, world->hosts)) {
+  if (NULL != sumac_job_refusal(settings, world->record.hosts)) {
     return OMPI_SUCCESS;
   }
   /* Open MPI acts on mpi_yield_when_idle at the end of MPI_Init. The exchanges below are before it, and where ranks share
    * cores each of them would wait for the time slices of those that spin. */
   (void)opal_progress_set_yield_when_idle(hcoll_mpi_yields());
-  sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->size);
+  sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->record.size);
   int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
   if (OMPI_SUCCESS == rc) {
     const struct sumac_job_spec spec = {.world = hcoll_communicator(world),

@@ -1,10 +1,10 @@
-/* The aggregation tree from the component's side: bindings/common/job.h does what needs no Open MPI. */
+/* The aggregation tree from the component's side: src/rank/job.h does what needs no Open MPI. */
 #ifndef SUMAC_MPI_JOB_H
 #define SUMAC_MPI_JOB_H
 
-#include "bindings/common/communicator.h"
-#include "bindings/common/job.h"
 #include "hcoll.h"
+#include "rank/communicator.h"
+#include "rank/job.h"
 
 /** Makes MPI_Finalize print the last line and the profile first of all, while all of MPI still works. */
 int hcoll_finalize_watch(hcoll_module_t* world);

@@ -4,14 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bindings/common/worth.h"
 #include "job.h"
+#include "rank/worth.h"
 #include "watch.h"
 
 static void construct(hcoll_module_t* module) {
   char* own = (char*)module + sizeof(module->super);
   memset(own, 0, sizeof(*module) - sizeof(module->super));
-  module->state = HCOLL_FRESH;
+  module->record.runtime = &hcoll_runtime;
+  module->record.life = SUMAC_LIFE_FRESH;
 }
 
 static void release(mca_coll_base_module_t** module) {
@@ -27,17 +28,8 @@ static void end(hcoll_module_t* module) {
     return;
   }
   module->ended = true;
-  hcoll_progress_forget(&module->ordinary);
-  hcoll_tally_delist(module);
-  hcoll_lanes_end(module);
-  if (NULL != module->ordinary.team) {
-    sumac_team_destroy(module->ordinary.team); /* this closes the tree's group too: its Leave is only posted */
-    module->ordinary.team = NULL;
-  }
-  module->state = HCOLL_PASS;
-  free(module->scratch);
-  module->scratch = NULL;
-  module->scratch_bytes = 0;
+  sumac_record_delist(&module->record);
+  sumac_record_end(&module->record);
 }
 
 /* Open MPI calls this when the communicator ends, once for each function that it had from us. The team ends here and not
@@ -85,7 +77,7 @@ static int begin_world(hcoll_module_t* world) {
     rc = hcoll_job_begin(world); /* without the tree we go on: shared memory needs no daemon */
     /* MPI_Init may block, so this team also serves programs that never block. A program that did not ask for us has it at
      * its first blocking collective, because it may have none: then MPI_Init must cost it nothing. */
-    if (OMPI_SUCCESS == rc && wish.asked && 1 == world->hosts && !sumac_job_stands()) {
+    if (OMPI_SUCCESS == rc && wish.asked && 1 == world->record.hosts && !sumac_job_stands()) {
       rc = hcoll_attach_first(world);
     }
   }
@@ -107,12 +99,14 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
     HCOLL_EACH_LEFT(SAVE)
   }
   module->comm = comm;
-  module->rank = ompi_comm_rank(comm);
-  module->size = ompi_comm_size(comm);
+  module->record.rank = ompi_comm_rank(comm);
+  module->record.size = ompi_comm_size(comm);
   int rc = module->world ? begin_world(module) : OMPI_SUCCESS;
-  module->spared = sumac_calls_before_team(&mca_coll_hcoll_component.settings, module->hosts, module->world);
+  module->record.spared =
+      sumac_calls_before_team(&mca_coll_hcoll_component.settings, module->record.hosts, module->world);
   if (OMPI_SUCCESS == rc) {
-    hcoll_tally_enlist(module);
+    module->record.is_counted = 0 == module->record.rank && !module->internal && !module->watches_only;
+    sumac_record_enlist(&module->record);
   }
   return rc;
 }
@@ -154,7 +148,7 @@ static hcoll_module_t* new_module(ompi_communicator_t* comm, int hosts) {
     return NULL;
   }
   module->world = comm == &ompi_mpi_comm_world.comm;
-  module->hosts = hosts;
+  module->record.hosts = hosts;
   module->super.coll_module_enable = enable;
   module->super.coll_module_disable = disable;
 #define OFFER(name) hcoll_offer_##name(&module->super);
@@ -172,7 +166,7 @@ static mca_coll_base_module_t* watch_only(ompi_communicator_t* comm, int hosts, 
     return NULL;
   }
   module->watches_only = true;
-  module->state = HCOLL_PASS;
+  module->record.life = SUMAC_LIFE_PASS;
   *priority = mca_coll_hcoll_component.priority;
   return &module->super;
 }
@@ -200,7 +194,8 @@ void hcoll_leave_alone(ompi_communicator_t* comm) {
   if (OBJ_CLASS(hcoll_module_t) == base->super.obj_class) {
     hcoll_module_t* module = (hcoll_module_t*)base;
     module->internal = true;
-    module->state = HCOLL_PASS;
+    module->record.is_counted = false;
+    module->record.life = SUMAC_LIFE_PASS;
   }
 }
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/common/job.h"
-#include "bindings/common/place.h"
 #include "ompi/proc/proc.h"
+#include "rank/job.h"
+#include "rank/place.h"
 
 #define PRESENCE_MAGIC 0x53554d43u /* "SUMC" */
 #define PRESENCE_VERSION 4

@@ -10,8 +10,8 @@ static void construct(hcoll_request_t* request) {
   request->types[0] = request->types[1] = request->types[2] = NULL;
   request->user_op = NULL;
   request->memory = NULL;
-  request->arrays = NULL;
-  request->next_done = NULL;
+  request->numbers = NULL;
+  request->next_unused = NULL;
 }
 
 OBJ_CLASS_INSTANCE(hcoll_request_t, ompi_coll_base_nbc_request_t, construct, NULL);
@@ -24,7 +24,7 @@ static hcoll_request_t* take(void) {
   hcoll_lock(&lock);
   hcoll_request_t* request = unused;
   if (NULL != request) {
-    unused = request->next_done;
+    unused = request->next_unused;
   }
   hcoll_unlock(&lock);
   return NULL != request ? request : OBJ_NEW(hcoll_request_t);
@@ -32,20 +32,21 @@ static hcoll_request_t* take(void) {
 
 static void give(hcoll_request_t* request) {
   hcoll_lock(&lock);
-  request->next_done = unused;
+  request->next_unused = unused;
   unused = request;
   hcoll_unlock(&lock);
 }
 
 void hcoll_requests_end(void) {
   while (NULL != unused) {
-    hcoll_request_t* next = unused->next_done;
+    hcoll_request_t* next = unused->next_unused;
     OBJ_RELEASE(unused);
     unused = next;
   }
 }
 
-static void hold(hcoll_request_t* request, int at, ompi_datatype_t* type) {
+static void hold(hcoll_request_t* request, int at, uintptr_t handle) {
+  ompi_datatype_t* type = (ompi_datatype_t*)handle;
   OMPI_DATATYPE_RETAIN(type);
   request->types[at] = type;
 }
@@ -68,10 +69,10 @@ void hcoll_request_drop(hcoll_request_t* request) {
   }
   free(request->memory);
   request->memory = NULL;
-  free(request->arrays);
-  request->arrays = NULL;
+  free(request->numbers);
+  request->numbers = NULL;
   if (request->super.super.req_persistent) {
-    hcoll_lane_give(request->lane);
+    sumac_lane_give(request->lane);
   }
   OMPI_REQUEST_FINI(&request->super.super);
   give(request);
@@ -98,55 +99,31 @@ static int request_start(size_t count, ompi_request_t** requests) {
     mpi->req_state = OMPI_REQUEST_ACTIVE;
     mpi->req_status = ompi_status_empty;
     mpi->req_complete = REQUEST_PENDING;
-    hcoll_plan_pack(&request->plan);
-    hcoll_progress_enter(request->lane);
+    (void)sumac_plan_pack(&request->plan, &hcoll_runtime.packing);
+    sumac_progress_enter(request->lane);
     int status = sumac_op_start(request->op);
     if (SUMAC_TEAM_OK != status) {
       hcoll_request_on_done(request, status);
     }
-    hcoll_progress_kick();
+    sumac_progress_kick();
   }
   return OMPI_SUCCESS;
 }
 
-/* Copies `array` to our memory at `*next_p`, and returns where it lies there. */
-static const int* keep(const int* array, int blocks, int** next_p) {
-  if (NULL == array) {
-    return NULL;
+static bool keep_numbers(hcoll_request_t* request, int blocks) {
+  if (!sumac_plan_has_numbers(&request->plan)) {
+    return true;
   }
-  int* ours = *next_p;
-  memcpy(ours, array, sizeof(int) * (size_t)blocks);
-  *next_p += blocks;
-  return ours;
-}
-
-/* MPI demands that counts and displacements stay until the end (3.1, 5.12), but Open MPI's own collectives read them
- * in the call, and programs rely on that: mpi4py 4 frees them when the call returns. */
-static bool keep_arrays(hcoll_request_t* request, int blocks) {
-  sumac_call_t* call = &request->plan.call;
-  if (NULL == call->in_blocks.counts && NULL == call->out_blocks.counts) {
-    return true; /* not a v-form */
-  }
-  request->arrays = malloc(8 * sizeof(int) * (size_t)blocks);
-  if (NULL == request->arrays) {
+  request->numbers = malloc(sizeof(int64_t) * SUMAC_PLAN_NUMBERS(blocks));
+  if (NULL == request->numbers) {
     return false;
   }
-  int* next = request->arrays;
-  sumac_blocks_t* both[] = {&call->in_blocks, &call->out_blocks};
-  struct hcoll_side* sides[] = {&request->plan.send, &request->plan.receive};
-  for (int i = 0; i < 2; ++i) {
-    both[i]->counts = keep(both[i]->counts, blocks, &next); /* ints: nothing is packed yet */
-    both[i]->displacements = keep(both[i]->displacements, blocks, &next);
-    if (sides[i]->is_packed) { /* otherwise the side is not set */
-      sides[i]->counts = keep(sides[i]->counts, blocks, &next);
-      sides[i]->displacements = keep(sides[i]->displacements, blocks, &next);
-    }
-  }
+  sumac_plan_keep_numbers(&request->plan, blocks, request->numbers);
   return true;
 }
 
-hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan* plan, bool persistent) {
-  const hcoll_module_t* module = lane->module;
+hcoll_request_t* hcoll_request_make(sumac_lane_t* lane, const struct sumac_plan* plan, bool persistent) {
+  const hcoll_module_t* module = hcoll_module_of(lane->record);
   hcoll_request_t* request = take();
   if (NULL == request) {
     return NULL;
@@ -166,27 +143,27 @@ hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan*
   hcoll_plan_copy(&request->plan, plan);
   request->status = SUMAC_TEAM_OK;
   if (plan->send.is_packed) {
-    hold(request, 0, plan->send.type);
+    hold(request, 0, plan->send.layout.type);
   }
   if (plan->receive.is_packed) {
-    hold(request, 1, plan->receive.type);
+    hold(request, 1, plan->receive.layout.type);
   }
-  if (hcoll_plan_is_own(plan)) {
+  if (sumac_plan_is_own(plan)) {
     hold(request, 2, plan->own.type);
-    request->user_op = plan->own.op;
+    request->user_op = (ompi_op_t*)plan->own.op;
     OBJ_RETAIN(request->user_op);
   }
-  if (!keep_arrays(request, module->size)) {
+  if (!keep_numbers(request, module->record.size)) {
     hcoll_request_drop(request);
     return NULL;
   }
-  if (hcoll_plan_packs(plan)) {
+  if (0 != plan->memory_bytes) {
     request->memory = aligned_alloc(64, plan->memory_bytes);
     if (NULL == request->memory) {
       hcoll_request_drop(request);
       return NULL;
     }
-    hcoll_plan_use(&request->plan, request->memory);
+    sumac_plan_use(&request->plan, request->memory);
   }
   return request;
 }
@@ -194,18 +171,18 @@ hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan*
 void hcoll_request_on_done(void* user, int status) {
   hcoll_request_t* request = user;
   request->status = status;
-  hcoll_progress_done(request);
+  sumac_progress_done(&request->done);
 }
 
 void hcoll_request_finish(hcoll_request_t* request) {
   ompi_request_t* mpi = &request->super.super;
-  hcoll_lane_t* lane = request->lane;
+  sumac_lane_t* lane = request->lane;
   mpi->req_status.MPI_ERROR = MPI_SUCCESS;
   if (SUMAC_TEAM_OK == request->status) {
-    hcoll_plan_unpack(&request->plan);
+    (void)sumac_plan_unpack(&request->plan, &hcoll_runtime.packing);
   } else {
-    mpi->req_status.MPI_ERROR = hcoll_failed(lane, request->plan.call.coll, request->status);
+    mpi->req_status.MPI_ERROR = sumac_lane_failed(lane, request->plan.call.coll, request->status);
   }
-  hcoll_progress_leave(lane); /* before MPI knows, because a waiting program may free the communicator next */
+  sumac_progress_leave_once(lane); /* before MPI knows, because a waiting program may free the communicator next */
   ompi_request_complete(mpi, true);
 }

@@ -8,20 +8,21 @@
 
 typedef struct hcoll_request {
   ompi_coll_base_nbc_request_t super; /* MPI's upper layer keeps operations and types in it */
-  hcoll_lane_t* lane;
+  sumac_lane_t* lane;
   sumac_op_t* op;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   ompi_datatype_t* types[3]; /* the types of packed sides and of a user's operation, held until the request ends */
   ompi_op_t* user_op;        /* held as long */
   void* memory;              /* plan.memory, which we free */
-  int* arrays;               /* our copy of the v-forms' counts and displacements */
+  int64_t* numbers;          /* our copy of the v-forms' counts and displacements */
   int status;                /* the team's status, once done */
-  struct hcoll_request* next_done;
+  struct sumac_done done;
+  struct hcoll_request* next_unused;
 } hcoll_request_t;
 OBJ_CLASS_DECLARATION(hcoll_request_t);
 
 /** Makes a request for `plan`, not posted yet. It holds a reference to the communicator. */
-hcoll_request_t* hcoll_request_make(hcoll_lane_t* lane, const struct hcoll_plan* plan, bool persistent);
+hcoll_request_t* hcoll_request_make(sumac_lane_t* lane, const struct sumac_plan* plan, bool persistent);
 /** Returns it to the list; it must not be posted. */
 void hcoll_request_drop(hcoll_request_t* request);
 /** MPI's progress calls it when the operation has ended. */

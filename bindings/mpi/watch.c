@@ -61,21 +61,12 @@ struct watch {
   enum { PLAIN, MEASURED, OWN } kind; /* OWN: Open MPI's */
   hcoll_module_t* module;
   struct sumac_profile_call call;
-  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS]; /* before the call */
+  struct sumac_counted before;
 };
-
-static void read_counts(const hcoll_module_t* module, int coll, uint64_t ways[SUMAC_WAYS],
-                        uint64_t passed[SUMAC_WHYS]) {
-  memset(ways, 0, sizeof(uint64_t) * SUMAC_WAYS);
-  memcpy(passed, module->passed[coll], sizeof(uint64_t) * SUMAC_WHYS);
-  if (NULL != module->ordinary.team) {
-    sumac_team_ways(module->ordinary.team, coll, ways);
-  }
-}
 
 static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, int form, const void* caller) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  const bool is_alone = 1 == module->size && !OMPI_COMM_IS_INTER(module->comm);
+  const bool is_alone = 1 == module->record.size && !OMPI_COMM_IS_INTER(module->comm);
   watch->kind = !is_of_program(caller, coll, form) ? OWN : hcoll_watches() && !is_alone ? MEASURED : PLAIN;
   watch->module = module;
   watch->call = (struct sumac_profile_call){.coll = coll, .form = form};
@@ -86,10 +77,10 @@ static void begins(struct watch* watch, mca_coll_base_module_t* base, int coll, 
     return;
   }
   if (coll < SUMAC_COLLS) {
-    read_counts(module, coll, watch->ways, watch->passed);
+    watch->before = sumac_record_counted(&module->record, coll);
   }
-  if (OWN == watch->kind && NULL != module->ordinary.team) {
-    sumac_team_notes_left(module->ordinary.team, false);
+  if (OWN == watch->kind && NULL != module->record.ordinary.team) {
+    sumac_team_notes_left(module->record.ordinary.team, false);
   }
   watch->call.start_ns = sumac_profile_now();
 }
@@ -103,35 +94,26 @@ static int way_of(const struct watch* watch, ompi_request_t* const* request) {
     if (NULL != *request && OBJ_CLASS(hcoll_request_t) == ((const opal_object_t*)*request)->obj_class) {
       return SUMAC_WAY_HOST;
     }
-    return HCOLL_TEAM == watch->module->state && 0 == call->bytes ? SUMAC_PROFILE_NO_DATA : SUMAC_WAY_PASS;
+    return SUMAC_LIFE_TEAM == watch->module->record.life && 0 == call->bytes ? SUMAC_PROFILE_NO_DATA : SUMAC_WAY_PASS;
   }
-  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS], passed_on = 0;
-  read_counts(watch->module, call->coll, ways, passed);
-  for (int way = 0; way < SUMAC_WAYS; ++way) {
-    ways[way] -= watch->ways[way];
-  }
-  for (int why = 0; why < SUMAC_WHYS; ++why) {
-    passed_on += passed[why] - watch->passed[why];
-  }
-  return sumac_profile_way_of(ways, passed_on, call->coll, call->bytes);
+  return sumac_record_way_since(&watch->module->record, call->coll, call->bytes, &watch->before);
 }
 
 /* Takes a call of Open MPI's own out of what the last line counts. */
 static void uncount(const struct watch* watch) {
   hcoll_module_t* module = watch->module;
   const int coll = watch->call.coll;
-  if (NULL != module->ordinary.team) {
-    sumac_team_notes_left(module->ordinary.team, true);
+  if (NULL != module->record.ordinary.team) {
+    sumac_team_notes_left(module->record.ordinary.team, true);
   }
   if (coll >= SUMAC_COLLS) {
     return;
   }
-  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS];
-  read_counts(module, coll, ways, passed);
+  const struct sumac_counted now = sumac_record_counted(&module->record, coll);
   for (int way = 0; way < SUMAC_WAYS; ++way) {
-    module->uncounted[coll][way] += ways[way] - watch->ways[way];
+    module->record.uncounted[coll][way] += now.ways[way] - watch->before.ways[way];
   }
-  memcpy(module->passed[coll], watch->passed, sizeof(watch->passed));
+  memcpy(module->record.passed[coll], watch->before.passed, sizeof(watch->before.passed));
 }
 
 static void ends(struct watch* watch, ompi_request_t* const* request) {
@@ -150,8 +132,8 @@ static uint64_t bytes_of(const ompi_datatype_t* type, int count) {
   return count > 0 ? (uint64_t)count * type->super.size : 0;
 }
 
-static int own_size(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->size; }
-static int own_rank(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->rank; }
+static int own_size(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->record.size; }
+static int own_rank(const mca_coll_base_module_t* base) { return ((const hcoll_module_t*)base)->record.rank; }
 
 static int peers(ompi_communicator_t* comm) {
   return OMPI_COMM_IS_INTER(comm) ? ompi_comm_remote_size(comm) : ompi_comm_size(comm);
@@ -310,7 +292,7 @@ void hcoll_watch_begin(hcoll_module_t* world) {
   const struct sumac_profile_spec spec = {.world = hcoll_communicator(world),
                                           .settings = &mca_coll_hcoll_component.settings,
                                           .host = ompi_process_info.nodename,
-                                          .hosts = world->hosts,
+                                          .hosts = world->record.hosts,
                                           .next = "next module"};
   sumac_profile_begin(&spec);
 }

@@ -3,8 +3,8 @@
 #ifndef SUMAC_MPI_WATCH_H
 #define SUMAC_MPI_WATCH_H
 
-#include "bindings/common/profile.h"
 #include "hcoll.h"
+#include "rank/profile.h"
 
 static inline bool hcoll_watches(void) {
   return hcoll_on() && sumac_profile_wanted(&mca_coll_hcoll_component.settings);

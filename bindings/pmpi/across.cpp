@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "bindings/common/join.h"
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/folds.hpp"
 #include "bindings/pmpi/job.hpp"
+#include "rank/join.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -86,10 +86,10 @@ int start_collective(const Across& across, const sumac_call_t& call, Pending& pe
     case SUMAC_COLL_BARRIER: return mpi.Ibarrier(comm, request);
     case SUMAC_COLL_ALLREDUCE:
       if (!in_place) std::memcpy(call.out, call.in, call.bytes);
-      return mpi.Iallreduce(MPI_IN_PLACE, shifted(call.out, *fold), count, fold->type, fold->op, comm, request);
+      return mpi.Iallreduce(MPI_IN_PLACE, shifted(call.out, *fold), count, type_of(*fold), op_of(*fold), comm, request);
     case SUMAC_COLL_REDUCE:
-      return mpi.Ireduce(in_place ? MPI_IN_PLACE : shifted(call.in, *fold), shifted(call.out, *fold), count, fold->type,
-                         fold->op, call.root, comm, request);
+      return mpi.Ireduce(in_place ? MPI_IN_PLACE : shifted(call.in, *fold), shifted(call.out, *fold), count,
+                         type_of(*fold), op_of(*fold), call.root, comm, request);
     case SUMAC_COLL_BCAST: return mpi.Ibcast(call.out, bytes, MPI_BYTE, call.root, comm, request);
     case SUMAC_COLL_ALLGATHERV:
       return mpi.Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, call.out, ints(call.out_blocks.counts),
@@ -227,14 +227,14 @@ int join_tree(Across& across, const int* leaders, const void* offers, std::int64
 }  // namespace
 
 void offer_across(void* context, const int*, int leader_count, int my_index, void* offer) {
-  const Communicator& owner = *static_cast<Lane*>(context)->owner;
+  const Communicator& owner = owner_of(*static_cast<Lane*>(context));
   sumac_join_offer(&library.settings, owner.hosts, leader_count, my_index, offer);
 }
 
 int open_across(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
                 std::int64_t* agreed, sumac_across_t* out) {
   auto across = std::make_unique<Across>();
-  across->owner = static_cast<Lane*>(context)->owner;
+  across->owner = &owner_of(*static_cast<Lane*>(context));
   across->all_lead = leader_count == across->owner->size;
   across->leads = my_index >= 0;
   int rc = across->all_lead && !carries_values() ? MPI_SUCCESS : make_communicators(*across, across->leads);

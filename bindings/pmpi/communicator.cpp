@@ -8,18 +8,16 @@
 #include <new>
 #include <string>
 
-#include "bindings/common/explain.h"
-#include "bindings/common/job.h"
-#include "bindings/common/join.h"
-#include "bindings/common/say.h"
-#include "bindings/common/worth.h"
 #include "bindings/pmpi/across.hpp"
-#include "bindings/pmpi/errors.hpp"
 #include "bindings/pmpi/idups.hpp"
 #include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/progress.hpp"
-#include "bindings/pmpi/tally.hpp"
+#include "bindings/pmpi/types.hpp"
 #include "client/tree/tree.h"
+#include "rank/job.h"
+#include "rank/join.h"
+#include "rank/say.h"
+#include "rank/worth.h"
 
 namespace sumac::pmpi {
 
@@ -29,9 +27,9 @@ std::array<std::atomic<Communicator*>, kCached> cache{};
 
 namespace {
 
-std::mutex records_lock;  ///< Guards the two lists.
+std::mutex unused_lock;
 /// Never destroyed: a leak checker at the program's end finds the records here.
-std::vector<Communicator*>&living = *new std::vector<Communicator*>, &unused = *new std::vector<Communicator*>;
+std::vector<Communicator*>& unused = *new std::vector<Communicator*>;
 int key = MPI_KEYVAL_INVALID;
 
 /// Returns the members' ranks in MPI_COMM_WORLD; MPI_UNDEFINED for one of another MPI_COMM_WORLD.
@@ -63,14 +61,9 @@ std::vector<sumac_place_t> places_of(MPI_Comm comm, int size) {
   return places;
 }
 
-void explain_none(const Communicator& communicator, const std::string& why) {
-  if (communicator.rank == 0)
-    sumac_explain_none(library.options, name_of(communicator.handle.load()).c_str(), communicator.size, why.c_str());
-}
-
-void leave(Communicator& communicator, const std::string& why) {
-  communicator.life = Life::pass;
-  explain_none(communicator, why);
+void leave(Communicator& communicator, const char* why) {
+  communicator.life = SUMAC_LIFE_PASS;
+  sumac_record_explain_none(&communicator, why);
 }
 
 /// True for rank 0 of the group whose rank 0 comes first in MPI_COMM_WORLD. If the other group is of another job, each job
@@ -97,7 +90,7 @@ void look_at(Communicator& communicator) {
     return leave(communicator, "it is an intercommunicator");
   }
   if (communicator.size < 2) {
-    communicator.life = Life::pass;  // Each process has MPI_COMM_SELF: nothing is said of such ones.
+    communicator.life = SUMAC_LIFE_PASS;  // Each process has MPI_COMM_SELF: nothing is said of such ones.
     return;
   }
   communicator.is_counted = communicator.rank == 0;
@@ -112,38 +105,11 @@ void look_at(Communicator& communicator) {
 }
 
 void reset(Communicator& communicator) {
+  static_cast<sumac_record&>(communicator) = {.runtime = &runtime, .rank = -1, .hosts = 1};
   communicator.handle.store(MPI_Comm{});
-  communicator.name.clear();
+  communicator.own_name.clear();
   communicator.users = 0;
-  communicator.life = Life::fresh;
-  communicator.rank = -1;
-  communicator.size = 0;
-  communicator.hosts = 1;
-  communicator.spared = 0;
-  communicator.is_explained = false;
-  communicator.ordinary = {.owner = &communicator};
-  communicator.is_broken = communicator.has_tree = communicator.no_group = communicator.lanes_end = false;
-  communicator.is_counted = false;
-  communicator.lanes.clear();
-  communicator.lanes_taken = 0;
-  std::memset(communicator.passed, 0, sizeof communicator.passed);
-  std::free(communicator.scratch);
-  communicator.scratch = nullptr;
-  communicator.scratch_bytes = 0;
-}
-
-void end_lane(Lane& lane) {
-  if (lane.team == nullptr) return;
-  leave_progress(lane);
-  sumac_team_destroy(lane.team);
-  lane.team = nullptr;
-}
-
-/// Local: other ranks may still be in their last collective.
-void destroy(Communicator& communicator) {
-  end_lane(communicator.ordinary);
-  for (auto& lane : communicator.lanes)
-    if (lane) end_lane(*lane);
+  communicator.has_tree = false;
 }
 
 /// Called by MPI_Comm_free and MPI_Comm_disconnect.
@@ -162,31 +128,33 @@ int not_copied(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
-Communicator* new_record() {
-  if (!unused.empty()) {
-    Communicator* record = unused.back();
-    unused.pop_back();
-    return record;
-  }
-  return new (std::nothrow) Communicator;
+Communicator* take_record() {
+  const std::lock_guard guard(unused_lock);
+  if (unused.empty()) return new (std::nothrow) Communicator;
+  Communicator* record = unused.back();
+  unused.pop_back();
+  return record;
+}
+
+/// Ends what hangs at a record, and keeps the record for another communicator.
+void give_record(Communicator& communicator) {
+  sumac_record_delist(&communicator);
+  sumac_record_end(&communicator);
+  reset(communicator);
+  const std::lock_guard guard(unused_lock);
+  unused.push_back(&communicator);
 }
 
 Communicator* make(MPI_Comm comm) {
-  Communicator* made = nullptr;
-  {
-    const std::lock_guard guard(records_lock);
-    made = new_record();
-    if (made == nullptr) return nullptr;
-    reset(*made);
-    made->users = 1;
-    living.push_back(made);
-  }
+  Communicator* made = take_record();
+  if (made == nullptr) return nullptr;
+  reset(*made);
+  made->users = 1;
   made->handle.store(comm);
   look_at(*made);
+  sumac_record_enlist(made);
   if (mpi.Comm_set_attr(comm, key, made) == MPI_SUCCESS) return made;
-  const std::lock_guard guard(records_lock);
-  std::erase(living, made);
-  unused.push_back(made);
+  give_record(*made);
   return nullptr;
 }
 
@@ -207,36 +175,35 @@ bool ranks_apart(const Communicator& communicator) {
   return communicator.hosts == 1 && sumac_job_serves(&library.settings, 1);
 }
 
-enum class Kind : std::uint8_t { ordinary, persistent };
-
-int make_team(Lane& lane, Kind kind, char* why, std::size_t why_bytes) {
-  Communicator& communicator = *lane.owner;
+int make_team(Lane* lane, char* why, std::size_t why_bytes) {
+  Communicator& communicator = owner_of(*lane);
+  const bool is_ordinary = lane == &communicator.ordinary;
   const MPI_Comm comm = communicator.handle.load();
   auto places = places_of(comm, communicator.size);
   (void)number_hosts(places);
-  communicator.name = name_of(comm);
+  communicator.own_name = name_of(comm);
   sumac_team_spec_t spec{};
   spec.struct_bytes = sizeof spec;
   spec.rank = communicator.rank;
   spec.size = communicator.size;
   spec.places = places.data();
-  spec.ranks_apart = kind == Kind::ordinary && ranks_apart(communicator) ? 1 : 0;
+  spec.ranks_apart = is_ordinary && ranks_apart(communicator) ? 1 : 0;
   spec.options = library.options;
   spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = drive;
   spec.threads = 1;  // Our own thread moves what is posted while the program's is elsewhere.
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
-  spec.name = communicator.name.c_str();
-  if (kind == Kind::ordinary) {
+  spec.name = communicator.own_name.c_str();
+  if (is_ordinary) {
     spec.offer_across = offer_across;
     spec.offer_bytes = SUMAC_TREE_OFFER_BYTES;
     spec.drop_offer = [](void*) { sumac_join_drop_offer(); };
     spec.open_across = open_across;
     spec.agree_across = agree_across;
-    spec.open_context = &lane;
+    spec.open_context = lane;
   }
-  return sumac_team_create(&spec, &lane.team, why, why_bytes);
+  return sumac_team_create(&spec, &lane->team, why, why_bytes);
 }
 
 /// A communicator of the leaders can't be made while an MPI_Comm_idup is under way at some rank: the MPI makes
@@ -252,28 +219,39 @@ int attach_first(Communicator& communicator) {
     int rc = MPI_SUCCESS;
     if (idup_under_way(communicator, rc) || rc != MPI_SUCCESS) return rc;  // The next blocking collective tries again.
   }
-  communicator.life = Life::starting;
-  char why[1024] = "";
-  const int status = make_team(communicator.ordinary, Kind::ordinary, why, sizeof why);
-  switch (status) {
-    case SUMAC_TEAM_OK:
-      communicator.life = Life::team;
-      sumac_say_each_once(why, communicator.rank == 0);
-      if (communicator.rank == 0) sumac_explain_team(library.options, communicator.ordinary.team);
-      return MPI_SUCCESS;
-    case SUMAC_TEAM_PASS:
-      communicator.life = Life::pass;
-      sumac_say_once(why, communicator.rank == 0);
-      explain_none(communicator, why);
-      return MPI_SUCCESS;
-    default:
-      communicator.life = Life::pass;
-      SUMAC_SAY("no team for communicator %s: %s", name_of(communicator.handle.load()).c_str(), why);
-      return error_code(why);
-  }
+  return sumac_record_attach(&communicator);
+}
+
+int common_bits(sumac_record* record, std::uint32_t mine, std::uint32_t* all) {
+  return mpi.Allreduce(&mine, all, 1, MPI_UINT32_T, MPI_BAND, static_cast<Communicator*>(record)->handle.load());
+}
+
+bool add_error(const char* words, int* code) {
+  if (mpi.Add_error_code(MPI_ERR_OTHER, code) != MPI_SUCCESS) return false;
+  (void)mpi.Add_error_string(*code, words);
+  return true;
+}
+
+void write_name(const sumac_record* record, char name[SUMAC_NAME_BYTES]) {
+  std::snprintf(name, SUMAC_NAME_BYTES, "%s", name_of(static_cast<const Communicator&>(*record)).c_str());
 }
 
 }  // namespace
+
+const sumac_runtime runtime{.next = "MPI",
+                            .settings = &library.settings,
+                            .options = &library.options,
+                            .add_error = add_error,
+                            .error_bytes_max = MPI_MAX_ERROR_STRING,
+                            .error_other = MPI_ERR_OTHER,
+                            .error_no_memory = MPI_ERR_NO_MEM,
+                            .name = write_name,
+                            .make_team = make_team,
+                            .common_bits = common_bits,
+                            .packing = {pack, unpack},
+                            .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
+                            .last_resort = true,
+                            .no_thread = say_no_thread};
 
 std::string name_of(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";
@@ -284,23 +262,13 @@ std::string name_of(MPI_Comm comm) {
 
 std::string name_of(const Communicator& communicator) {
   const MPI_Comm comm = communicator.handle.load();
-  return comm == MPI_Comm{} ? communicator.name : name_of(comm);
+  return comm == MPI_Comm{} ? communicator.own_name : name_of(comm);
 }
 
 void hold(Communicator& communicator) { ++communicator.users; }
 
 void let_go(Communicator& communicator) {
-  if (--communicator.users > 0) return;
-  add_to_tally(communicator);
-  destroy(communicator);
-  reset(communicator);
-  const std::lock_guard guard(records_lock);
-  std::erase(living, &communicator);
-  unused.push_back(&communicator);
-}
-
-int make_lane_team(Lane& lane, char* why, std::size_t why_bytes) {
-  return make_team(lane, Kind::persistent, why, why_bytes);
+  if (--communicator.users == 0) give_record(communicator);
 }
 
 bool make_keys() { return mpi.Comm_create_keyval(not_copied, forget, &key, nullptr) == MPI_SUCCESS; }
@@ -315,16 +283,8 @@ Communicator* find_slowly(MPI_Comm comm) {
   return found;
 }
 
-void explain_spared(Communicator& communicator) {
-  if (communicator.is_explained || !library.explains) return;
-  communicator.is_explained = true;
-  char why[SUMAC_SPARED_WHY_BYTES];
-  sumac_spared_why(communicator.spared, why);
-  explain_none(communicator, why);
-}
-
 int attach(Communicator& communicator) {
-  return communicator.life == Life::fresh ? attach_first(communicator) : MPI_SUCCESS;
+  return communicator.life == SUMAC_LIFE_FRESH ? attach_first(communicator) : MPI_SUCCESS;
 }
 
 void begin_world() {
@@ -333,14 +293,6 @@ void begin_world() {
   if (world != nullptr && world->hosts == 1) (void)attach(*world);
 }
 
-void drop_communicators() {
-  const std::lock_guard guard(records_lock);
-  for (Communicator* each : living) destroy(*each);
-}
-
-void each_communicator(void (*visit)(Communicator&, void*), void* context) {
-  const std::lock_guard guard(records_lock);
-  for (Communicator* each : living) visit(*each, context);
-}
+void drop_communicators() { sumac_records_each(sumac_record_end); }
 
 }  // namespace sumac::pmpi

@@ -1,5 +1,5 @@
 #pragma once
-// The record of a communicator holds its team, once it is worth one (bindings/common/worth.h). It hangs at an attribute of the communicator, so MPI_Comm_free lets go of it; a small cache in front of the attribute makes the way to it
+// The record of a communicator holds its team (rank/record.h). It hangs at an attribute of the communicator, so MPI_Comm_free lets go of it; a small cache in front of the attribute makes the way to it
 // short. A request of ours that is posted, and a persistent one until it is freed, holds the record too: MPI lets a program
 // free a communicator under them.
 //
@@ -12,41 +12,24 @@
 #include <string>
 #include <vector>
 
-#include "bindings/common/tally.h"
-#include "bindings/pmpi/lane.hpp"
 #include "bindings/pmpi/library.hpp"
+#include "rank/record.h"
 
 namespace sumac::pmpi {
 
-enum class Life : std::uint8_t {
-  fresh,     ///< No team yet.
-  starting,  ///< Inside the collective that makes it.
-  team,
-  pass,  ///< The MPI does everything.
-};
-
-struct Communicator {
+struct Communicator : sumac_record {
   /// None once the program has freed it, because the MPI gives the handle to another communicator at once.
   std::atomic<MPI_Comm> handle{};
-  std::string name;           ///< Its name when its last team was made, for what fails after the program has freed it.
+  std::string own_name;       ///< Its name when its last team was made, for what fails after the program has freed it.
   std::atomic<int> users{0};  ///< The program, and each request that refers to a lane.
-  Life life = Life::fresh;
-  int rank = -1, size = 0, hosts = 1;
-  std::uint32_t spared = 0;   ///< Collectives that the MPI still does before the team is made (worth.h).
-  bool is_explained = false;  ///< SUMAC_EXPLAIN=1 has said why there is no team yet.
-  /// For blocking and nonblocking collectives: MPI orders them all.
-  Lane ordinary;
-  bool is_counted = false;  ///< Exactly one rank counts the calls of a communicator, none those of one rank.
-  bool is_broken = false;   ///< The reason was printed.
-  bool has_tree = false;    ///< The tree may carry some of its collectives between hosts.
-  bool no_group = false;    ///< The tree had no group for it.
-  std::vector<std::unique_ptr<Lane>> lanes;  ///< For persistent collectives (lanes.cpp).
-  std::atomic<std::uint32_t> lanes_taken{0};
-  bool lanes_end = false;
-  std::uint64_t passed[SUMAC_COLLS][SUMAC_WHYS] = {};  ///< Calls that the MPI does without a team being asked.
-  void* scratch = nullptr;  ///< Packed data of blocking collectives, kept from one call to the next.
-  std::size_t scratch_bytes = 0;
+  bool has_tree = false;      ///< The tree may carry some of its collectives between hosts.
 };
+
+using Lane = sumac_lane;
+inline Communicator& owner_of(const Lane& lane) { return static_cast<Communicator&>(*lane.record); }
+
+/// The program's MPI as src/rank sees it.
+extern const sumac_runtime runtime;
 
 /// Makes the keys of the attributes. False if the MPI refuses.
 bool make_keys();
@@ -82,21 +65,11 @@ inline Communicator* find(MPI_Comm comm) {
 
 /// Makes the team if there is none yet. Collective. Returns an MPI error code.
 int attach(Communicator& communicator);
-/// With SUMAC_EXPLAIN=1: one rank prints, once, why the communicator has no team yet.
-void explain_spared(Communicator& communicator);
-
-/// Makes the team of a lane for a persistent collective, with shared memory alone. Collective. Returns a status of
-/// src/team.
-int make_lane_team(Lane& lane, char* why, std::size_t why_bytes);
-
 /// True if the program has revoked the communicator, at this rank or at another one: then the MPI has every call, and its
 /// error.
 bool is_revoked(Communicator& communicator);
 
 std::string name_of(MPI_Comm comm);
 std::string name_of(const Communicator& communicator);
-
-/// Calls `visit` for every living record.
-void each_communicator(void (*visit)(Communicator&, void*), void* context);
 
 }  // namespace sumac::pmpi

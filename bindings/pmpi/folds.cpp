@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "bindings/common/fold.h"
-#include "bindings/common/predefined.h"
 #include "bindings/pmpi/functions.hpp"
+#include "rank/fold.h"
+#include "rank/predefined.h"
 #include "sharp/api/sharp_coll.h"
 
 namespace sumac::pmpi {
@@ -62,7 +62,7 @@ void list_columns() {
 void reduce_local(const void* context, const void* in, void* inout, int count) {
   const auto* pair = static_cast<const Fold*>(context);
   (void)mpi.Reduce_local(static_cast<const char*>(in) - pair->true_lb, static_cast<char*>(inout) - pair->true_lb, count,
-                         pair->type, pair->op);
+                         type_of(*pair), op_of(*pair));
 }
 
 void fold_by_mpi(const sumac_fold_t* fold, void* out, const void* a, const void* b, std::size_t count) {
@@ -75,12 +75,12 @@ void fill_pair(const Row& row, std::size_t op, Fold& fold) {
   MPI_Aint lower = 0, extent = 0;
   (void)mpi.Type_size(row.type, &size);
   (void)mpi.Type_get_extent(row.type, &lower, &extent);
-  fold.type = row.type;
-  fold.op = columns[op].op;
+  fold.type = bits_of(row.type);
+  fold.op = bits_of(columns[op].op);
   fold.mpi_bytes = static_cast<std::size_t>(extent);
   if (sumac_predefined_fold(&fold.fold, row.values, columns[op].sharp, static_cast<std::size_t>(size),
                             fold.mpi_bytes)) {
-    if (row.values == SUMAC_COMPLEX_NUMBERS) fold.type = fold.fold.element_bytes == 4 ? MPI_FLOAT : MPI_DOUBLE;
+    if (row.values == SUMAC_COMPLEX_NUMBERS) fold.type = bits_of(fold.fold.element_bytes == 4 ? MPI_FLOAT : MPI_DOUBLE);
     return;
   }
   if (sumac_fold_custom(&fold.fold, fold.mpi_bytes, fold_by_mpi, &fold) != SUMAC_TEAM_OK) fold.mpi_bytes = 0;
@@ -130,8 +130,8 @@ bool make_fold(const Type& type, MPI_Op op, Fold& fold, bool& commutes) {
   if (mpi.Op_commutative(op, &answer) != MPI_SUCCESS) return false;
   if (!type.is_orderly || type.size == 0) return false;
   commutes = answer != 0;
-  fold.type = type.handle.load(std::memory_order_relaxed);
-  fold.op = op;
+  fold.type = bits_of(type.handle.load(std::memory_order_relaxed));
+  fold.op = bits_of(op);
   fold.true_lb = type.true_lb;
   fold.true_extent = type.true_extent;
   fold.mpi_bytes = static_cast<std::size_t>(type.extent);

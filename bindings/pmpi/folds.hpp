@@ -8,14 +8,9 @@
 
 namespace sumac::pmpi {
 
-struct Fold {
-  sumac_fold_t fold{};  ///< The first member: a leader finds `type` and `op` from it.
-  std::size_t mpi_bytes =
-      0;                ///< One MPI element in an array; 0: there is no such pair. Two `fold` elements if complex.
-  MPI_Datatype type{};  ///< One element of `fold` for MPI.
-  MPI_Op op{};
-  std::ptrdiff_t true_lb = 0, true_extent = 0;  ///< These measure the data in one element of a derived type.
-};
+using Fold = sumac_pair;
+inline MPI_Datatype type_of(const Fold& fold) { return handle_from<MPI_Datatype>(fold.type); }
+inline MPI_Op op_of(const Fold& fold) { return handle_from<MPI_Op>(fold.op); }
 
 /// Fills the table; once, after the functions were found.
 void fill_folds();

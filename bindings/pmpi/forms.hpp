@@ -6,7 +6,6 @@
 
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
-#include "bindings/pmpi/lanes.hpp"
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/watch.hpp"
 
@@ -22,7 +21,7 @@ Communicator* with_team_slowly(Communicator& communicator, sumac_coll coll, Make
 inline Communicator* with_team(MPI_Comm comm, sumac_coll coll, int& rc, Makes makes = Makes::if_worth) {
   Communicator* communicator = find(comm);
   if (communicator == nullptr) return nullptr;
-  if (communicator->life == Life::team) [[likely]]
+  if (communicator->life == SUMAC_LIFE_TEAM) [[likely]]
     return communicator;
   return with_team_slowly(*communicator, coll, makes, rc);
 }
@@ -80,7 +79,7 @@ int blocking(sumac_coll coll, MPI_Comm comm, const MakePlan& make_plan, const Ne
 Lane* lane_for_post(MPI_Comm comm, sumac_coll coll);
 /// Returns whether a nonblocking call may be posted to the lane's team: our thread must be able to move it to its end.
 inline bool may_be_posted(const Lane& lane, const sumac_call_t& call) {
-  return lane.owner->hosts == 1 || sumac_team_goes_apart(lane.team, &call);
+  return lane.record->hosts == 1 || sumac_team_goes_apart(lane.team, &call);
 }
 /// A nonblocking collective without data is done when it begins. Returns an MPI error code.
 int post_nothing(MPI_Request* handle);
@@ -91,14 +90,14 @@ int serve_nonblocking(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const
   Lane* lane = lane_for_post(comm, coll);
   if (lane == nullptr) return counted(comm, next());
   auto request = std::make_unique<Request>(coll);
-  switch (make_plan(*lane->owner, request->plan)) {
+  switch (make_plan(owner_of(*lane), request->plan)) {
     case Planned::run: break;
     case Planned::nothing: return post_nothing(handle);
-    case Planned::not_ours: ++lane->owner->passed[coll][SUMAC_WHY_FUNCTION]; return next();
+    case Planned::not_ours: ++lane->record->passed[coll][SUMAC_WHY_FUNCTION]; return next();
     case Planned::wrong: return next();
   }
   if (!may_be_posted(*lane, request->plan.call)) {
-    ++lane->owner->passed[coll][SUMAC_WHY_HOSTS];
+    ++lane->record->passed[coll][SUMAC_WHY_HOSTS];
     return next();
   }
   bool passed = false;
@@ -134,7 +133,7 @@ int serve_persistent(sumac_coll coll, MPI_Comm comm, MPI_Request* handle, const 
     case Planned::not_ours: ++communicator->passed[coll][SUMAC_WHY_FUNCTION]; return next();
     case Planned::wrong: return next();
   }
-  Lane* lane = take_lane(*communicator, rc);
+  Lane* lane = sumac_lane_take(communicator, &rc);
   if (lane == nullptr) {
     if (rc != MPI_SUCCESS) return raise(comm, rc, function_of(coll, SUMAC_FORM_PERSISTENT));
     ++communicator->passed[coll][SUMAC_WHY_ORDER];

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "bindings/common/job.h"
-#include "bindings/common/say.h"
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "rank/job.h"
+#include "rank/say.h"
 #include "sharp/api/sumac_ext.h"
 
 namespace sumac::pmpi {

@@ -2,12 +2,12 @@
 // The tree's job, from MPI_Init to MPI_Finalize, and the MPI as the common part of the bindings sees it.
 #include <string>
 
-#include "bindings/common/communicator.h"
 #include "bindings/pmpi/library.hpp"
+#include "rank/communicator.h"
 
 namespace sumac::pmpi {
 
-/// A communicator of the MPI behind the record of bindings/common.
+/// A communicator of the MPI behind the record of src/rank.
 class CommunicatorOfMpi {
  public:
   explicit CommunicatorOfMpi(MPI_Comm comm);

@@ -11,9 +11,6 @@
 
 #include "base/bytes.hpp"
 #include "base/siphash.hpp"
-#include "bindings/common/job.h"
-#include "bindings/common/place.h"
-#include "bindings/common/say.h"
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/folds.hpp"
 #include "bindings/pmpi/job.hpp"
@@ -21,8 +18,10 @@
 #include "bindings/pmpi/presence.hpp"
 #include "bindings/pmpi/progress.hpp"
 #include "bindings/pmpi/requests.hpp"
-#include "bindings/pmpi/tally.hpp"
 #include "bindings/pmpi/watch.hpp"
+#include "rank/job.h"
+#include "rank/place.h"
+#include "rank/say.h"
 
 namespace sumac::pmpi {
 
@@ -133,7 +132,8 @@ void begin() {
 }
 
 void end() {
-  print_tally();
+  // Rank 0 alone decides of the last line: mpirun takes the shell's variables to its own host alone, so ranks may have others.
+  sumac_records_tally(&runtime, &CommunicatorOfMpi(MPI_COMM_WORLD).record(), library.settings.last_line != 0);
   if (library.watches) end_watch();
   library.on = library.plain = library.direct = false;
   end_progress();

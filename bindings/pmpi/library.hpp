@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "bindings/common/settings.h"
 #include "bindings/pmpi/functions.hpp"
+#include "rank/settings.h"
 #include "team/team.h"
 
 namespace sumac::pmpi {

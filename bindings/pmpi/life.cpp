@@ -6,6 +6,7 @@
 #include "bindings/pmpi/entry.hpp"
 #include "bindings/pmpi/idups.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "rank/progress.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -23,7 +24,7 @@ int after_init(int rc) {
 
 /// Unlike MPI_Comm_free it waits for what the program has posted there.
 int disconnect(MPI_Comm* comm) {
-  if (library.on && anything_posted())
+  if (library.on && sumac_progress_is_posted())
     if (const Communicator* communicator = find(*comm); communicator != nullptr) settle(*communicator);
   return mpi.Comm_disconnect(comm);
 }

@@ -37,6 +37,14 @@ std::uintptr_t bits_of(Handle handle) noexcept {
     return static_cast<std::uint32_t>(handle);
 }
 
+template <class Handle>
+Handle handle_from(std::uintptr_t bits) noexcept {
+  if constexpr (sizeof(Handle) == sizeof(void*))
+    return reinterpret_cast<Handle>(bits);
+  else
+    return static_cast<Handle>(bits);
+}
+
 }  // namespace sumac::pmpi
 
 #if defined(OPEN_MPI)

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "bindings/common/place.h"
-#include "bindings/common/say.h"
 #include "bindings/pmpi/library.hpp"
 #include "machine/memory_host.hpp"
+#include "rank/place.h"
+#include "rank/say.h"
 
 namespace sumac::pmpi {
 namespace {

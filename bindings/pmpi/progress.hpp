@@ -1,26 +1,14 @@
 #pragma once
 // Moves posted operations: inside the calls of MPI that complete requests, while a team waits in a blocking collective,
-// and otherwise by a thread of our own (thread.hpp), since a program may stay in any call of MPI, or outside, for as long
+// and otherwise by a thread of our own (rank/progress.h), since a program may stay in any call of MPI, or outside, for as long
 // as it likes.
+
+#include "bindings/pmpi/communicator.hpp"
 
 namespace sumac::pmpi {
 
-struct Communicator;
-struct Lane;
-struct Request;
-
-/// True while an operation is posted whose end the MPI does not know of.
-bool anything_posted() noexcept;
-
-/// Called before an operation of the lane is posted, and once for each when its end is reported or it was not posted.
-void enter_progress(Lane& lane);
-void leave_progress_once(Lane& lane);
-/// Called before a lane's team is destroyed: afterwards no thread is inside it or enters it.
-void leave_progress(Lane& lane);
-/// Called after a post.
-void kick_progress();
-/// Puts a finished operation on the list of those that advance() reports. Any thread may call it.
-void report_done(Request& request);
+/// Serves as `no_thread` of the runtime.
+void say_no_thread(const char* why);
 
 /// Moves every lane, and reports what is done to the MPI. Called by the program's threads alone.
 void advance();

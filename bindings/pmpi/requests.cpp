@@ -10,9 +10,9 @@
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
 #include "bindings/pmpi/job.hpp"
-#include "bindings/pmpi/lanes.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "rank/progress.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -50,47 +50,23 @@ int cancel(void*, int) { return MPI_SUCCESS; }  // MPI does not allow it for col
 /// Called by the thread that moves the team.
 void on_done(void* user, int status) {
   auto& request = *static_cast<Request*>(user);
-  if (status != SUMAC_TEAM_OK) request.code = failed(*request.lane, request.plan.call.coll, status);
-  report_done(request);
-}
-
-void keep(const void*& array, std::size_t bytes, std::int64_t*& next) {
-  if (array == nullptr) return;
-  std::memcpy(next, array, bytes);
-  array = next;
-  next += (bytes + sizeof *next - 1) / sizeof *next;
-}
-
-/// Programs free their counts when the call returns: MPI forbids it, but the MPIs read them in the call.
-void keep_arrays(Request& request, std::size_t blocks) {
-  auto& call = request.plan.call;
-  if (call.in_blocks.counts == nullptr && call.out_blocks.counts == nullptr) return;
-  request.sized.resize(8 * blocks);
-  std::int64_t* next = request.sized.data();
-  for (auto* each : {&call.in_blocks, &call.out_blocks}) {
-    const std::size_t bytes = blocks * (each->is_wide != 0 ? sizeof(std::int64_t) : sizeof(int));
-    keep(each->counts, bytes, next);
-    keep(each->displacements, bytes, next);
-  }
-  for (auto* side : {&request.plan.send, &request.plan.receive})
-    if (side->is_packed) {
-      keep(side->sized.counts, blocks * side->sized.bytes_each(), next);
-      keep(side->sized.displacements, blocks * side->sized.bytes_each(), next);
-    }
+  if (status != SUMAC_TEAM_OK)
+    request.code = sumac_lane_failed(request.lane, static_cast<sumac_coll>(request.plan.call.coll), status);
+  sumac_progress_done(&request);
 }
 
 /// The program may free a derived type before the end.
-int keep_type(MPI_Datatype& type, MPI_Datatype& held) {
-  const int rc = mpi.Type_dup(type, &held);
-  if (rc == MPI_SUCCESS) type = held;
+int keep_type(std::uintptr_t& type, MPI_Datatype& held) {
+  const int rc = mpi.Type_dup(handle_from<MPI_Datatype>(type), &held);
+  if (rc == MPI_SUCCESS) type = bits_of(held);
   return rc;
 }
 
 int keep_fold(Request& request) {
-  Fold& fold = request.plan.fold;
-  if (request.plan.call.fold != &fold.fold) return MPI_SUCCESS;  // An entry of the table.
-  request.held_op = fold.op;
-  hold_op(fold.op);
+  Fold& fold = request.plan.own;
+  if (!sumac_plan_is_own(&request.plan)) return MPI_SUCCESS;  // An entry of the table.
+  request.held_op = op_of(fold);
+  hold_op(request.held_op);
   return keep_type(fold.type, request.held[2]);
 }
 
@@ -129,14 +105,14 @@ int lend_handle(Request* request, MPI_Request* handle) {
 
 void Request::take(Lane& used) {
   lane = &used;
-  hold(*used.owner);
+  hold(owner_of(used));
 }
 
 void Request::let_go() {
   if (lane != nullptr && library.on) {
     if (op != nullptr) sumac_op_free(op);
-    if (is_persistent) give_lane(*lane);
-    pmpi::let_go(*lane->owner);
+    if (is_persistent) sumac_lane_give(lane);
+    pmpi::let_go(owner_of(*lane));
   }
   op = nullptr;
   lane = nullptr;
@@ -158,11 +134,14 @@ Request::~Request() {
 
 int keep_data(Request& request, const Communicator& communicator) {
   Plan& plan = request.plan;
-  keep_arrays(request, static_cast<std::size_t>(communicator.size));
+  if (sumac_plan_has_numbers(&plan)) {
+    request.numbers.resize(SUMAC_PLAN_NUMBERS(communicator.size));
+    sumac_plan_keep_numbers(&plan, communicator.size, request.numbers.data());
+  }
   int at = 0;
   for (auto* side : {&plan.send, &plan.receive})
     if (side->is_packed && (side == &plan.receive || request.is_persistent))
-      if (const int rc = keep_type(side->type.handle, request.held[at++]); rc != MPI_SUCCESS) return rc;
+      if (const int rc = keep_type(side->layout.type, request.held[at++]); rc != MPI_SUCCESS) return rc;
   if (const int rc = keep_fold(request); rc != MPI_SUCCESS) return rc;
   if (!plan.packs()) return MPI_SUCCESS;
   request.memory = std::aligned_alloc(64, plan.memory_bytes);
@@ -172,24 +151,25 @@ int keep_data(Request& request, const Communicator& communicator) {
 
 int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   request->take(lane);
-  if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
+  if (const int rc = keep_data(*request, owner_of(lane)); rc != MPI_SUCCESS) return discard(request, rc);
   if (const int rc = mpi.Grequest_start(query, release, cancel, request, &request->handle); rc != MPI_SUCCESS)
     return discard(request, rc);
   const MPI_Request made = request->handle;
-  const bool by_tree = lane.owner->hosts > 1 || lane.owner->has_tree;
+  const bool by_tree = lane.record->hosts > 1 || owner_of(lane).has_tree;
   if (by_tree) share_job();
-  enter_progress(lane);
+  sumac_progress_enter(&lane);
   const int status = sumac_team_post(lane.team, &request->plan.call, on_done, request, &request->op);
   if (status == SUMAC_TEAM_OK) [[likely]] {
     *handle = made;
     // This rank sends its part before the program computes, and without waiting for the thread to get a core.
     if (by_tree) (void)sumac_team_progress(lane.team);
-    kick_progress();
+    sumac_progress_kick();
     return MPI_SUCCESS;
   }
-  leave_progress_once(lane);
+  sumac_progress_leave_once(&lane);
   passed = status == SUMAC_TEAM_PASS;
-  const int rc = passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status);
+  const int rc =
+      passed ? MPI_SUCCESS : sumac_lane_failed(&lane, static_cast<sumac_coll>(request->plan.call.coll), status);
   MPI_Request unused = made;
   request->let_go();
   (void)mpi.Grequest_complete(made);
@@ -200,11 +180,13 @@ int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
 int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
   request->is_persistent = true;
   request->take(lane);
-  if (const int rc = keep_data(*request, *lane.owner); rc != MPI_SUCCESS) return discard(request, rc);
+  if (const int rc = keep_data(*request, owner_of(lane)); rc != MPI_SUCCESS) return discard(request, rc);
   const int status = sumac_op_create(lane.team, &request->plan.call, on_done, request, &request->op);
   if (status != SUMAC_TEAM_OK) {
     passed = status == SUMAC_TEAM_PASS;
-    return discard(request, passed ? MPI_SUCCESS : failed(lane, request->plan.call.coll, status));
+    return discard(request, passed
+                                ? MPI_SUCCESS
+                                : sumac_lane_failed(&lane, static_cast<sumac_coll>(request->plan.call.coll), status));
   }
   return lend_handle(request, handle);
 }
@@ -243,10 +225,10 @@ int start_persistent(Request& request) {
   if (request.is_done) return MPI_SUCCESS;
   if (request.plan.packs())
     if (const int rc = request.plan.pack_again(); rc != MPI_SUCCESS) return rc;
-  enter_progress(*request.lane);
+  sumac_progress_enter(request.lane);
   const int status = sumac_op_start(request.op);
   if (status != SUMAC_TEAM_OK) on_done(&request, status);
-  kick_progress();
+  sumac_progress_kick();
   return MPI_SUCCESS;
 }
 
@@ -273,17 +255,17 @@ void finish(Request& request) {
   if (request.code == MPI_SUCCESS && request.plan.packs()) request.code = request.plan.unpack();
   Lane& lane = *request.lane;
   if (request.is_persistent) {
-    leave_progress_once(lane);
+    sumac_progress_leave_once(&lane);
     request.is_done = true;
     return;
   }
-  // The request is complete before anything_posted() is false: a thread that sees nothing posted waits in the MPI, and
+  // The request is complete before sumac_progress_is_posted() is false: a thread that sees nothing posted waits in the MPI, and
   // MPICH 5 ends a program that waits there for a generalized request that nobody has completed.
-  Communicator& owner = *lane.owner;
+  Communicator& owner = owner_of(lane);
   hold(owner);
   request.let_go();
   (void)mpi.Grequest_complete(request.handle);  // The program may free the request at once.
-  leave_progress_once(lane);
+  sumac_progress_leave_once(&lane);
   let_go(owner);
 }
 

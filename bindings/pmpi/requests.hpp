@@ -7,12 +7,13 @@
 #include <atomic>
 #include <vector>
 
-#include "bindings/pmpi/lane.hpp"
+#include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/plan.hpp"
+#include "rank/progress.h"
 
 namespace sumac::pmpi {
 
-struct Request {
+struct Request : sumac_done {
   explicit Request(sumac_coll coll) : plan(coll) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
@@ -28,16 +29,15 @@ struct Request {
   Lane* lane = nullptr;
   sumac_op_t* op = nullptr;
   MPI_Request handle{};
-  void* memory = nullptr;           ///< Packed data.
-  std::vector<std::int64_t> sized;  ///< Our copy of counts and displacements: some programs free theirs at once.
-  MPI_Datatype held[3] = {};        ///< Duplicates of types that the program may free before the end.
-  MPI_Op held_op{};                 ///< The program's own operation.
+  void* memory = nullptr;             ///< Packed data.
+  std::vector<std::int64_t> numbers;  ///< Our copy of counts and displacements: some programs free theirs at once.
+  MPI_Datatype held[3] = {};          ///< Duplicates of types that the program may free before the end.
+  MPI_Op held_op{};                   ///< The program's own operation.
   bool is_persistent = false;
   bool is_the_mpis = false;  ///< Persistent, and the MPI does it: see note_the_mpis().
   bool is_active = false;    ///< Persistent: between MPI_Start and its completion by the program.
   std::atomic<bool> is_done{false};
-  int code = MPI_SUCCESS;        ///< MPI_Wait returns it.
-  Request* next_done = nullptr;  ///< In progress.cpp's stack.
+  int code = MPI_SUCCESS;  ///< MPI_Wait returns it.
 };
 
 /// Takes what the plan refers to into the request's own hands. Returns an MPI error code.

@@ -10,12 +10,12 @@ namespace {
 constexpr const char* kWhy = "the communicator was revoked";
 
 void give_up(Communicator& communicator) {
-  if (communicator.life == Life::team) {
+  if (communicator.life == SUMAC_LIFE_TEAM) {
     sumac_team_break(communicator.ordinary.team, kWhy);
     for (const auto& lane : communicator.lanes)
       if (lane && lane->team != nullptr) sumac_team_break(lane->team, kWhy);
   }
-  communicator.life = Life::pass;
+  communicator.life = SUMAC_LIFE_PASS;
 }
 
 int revoke(MPI_Comm comm) {

@@ -140,56 +140,60 @@ Type* known(MPI_Datatype type) {
 }
 
 /// MPI counts elements and bytes of packed data as int: so many elements at a time.
-std::size_t elements_at_once(const Layout& type) {
+std::size_t elements_at_once(const sumac_layout& type) {
   constexpr std::size_t kBytes = std::size_t{1} << 30;
   return std::max<std::size_t>(1, std::min<std::size_t>(INT_MAX, kBytes / std::max<std::size_t>(type.size, 1)));
 }
 
 /// A type whose elements begin at their data. MPICH 4.0 refuses MPI_BOTTOM, which is null, as a buffer of MPI_Pack and
 /// MPI_Unpack, though types of absolute addresses need it; ROMIO broadcasts such a type whenever a file is opened.
-int moved_to_data(const Layout& type, Layout& moved) {
+int moved_to_data(const sumac_layout& type, sumac_layout& moved) {
   const int one = 1;
   const auto back = static_cast<MPI_Aint>(-type.true_lb);
   moved = type;
-  const int rc = mpi.Type_create_hindexed(1, &one, &back, type.handle, &moved.handle);
-  return rc != MPI_SUCCESS ? rc : mpi.Type_commit(&moved.handle);
+  MPI_Datatype made{};
+  int rc = mpi.Type_create_hindexed(1, &one, &back, handle_from<MPI_Datatype>(type.type), &made);
+  if (rc == MPI_SUCCESS) rc = mpi.Type_commit(&made);
+  moved.type = bits_of(made);
+  return rc;
 }
 
 /// Calls `convert` with the user's buffer and type, or with others for the same data if the buffer is MPI_BOTTOM. Where
 /// there are no elements, null is only an address that nobody reads.
 template <class Convert>
-int off_bottom(const void* user, std::size_t count, const Layout& type, const Convert& convert) {
+int off_bottom(const void* user, std::size_t count, const sumac_layout& type, const Convert& convert) {
   if (user != nullptr || count == 0) [[likely]]
     return convert(static_cast<char*>(const_cast<void*>(user)), type);
-  Layout moved;
+  sumac_layout moved;
   if (const int rc = moved_to_data(type, moved); rc != MPI_SUCCESS) return rc;
   const int rc = convert(static_cast<char*>(nullptr) + type.true_lb, moved);
-  (void)mpi.Type_free(&moved.handle);
+  auto made = handle_from<MPI_Datatype>(moved.type);
+  (void)mpi.Type_free(&made);
   return rc;
 }
 
-int pack_at(const char* user, std::size_t count, const Layout& type, void* bytes) {
+int pack_at(const char* user, std::size_t count, const sumac_layout& type, void* bytes) {
   const std::size_t most = elements_at_once(type);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(count - done, most);
     int position = 0;
-    const int rc = mpi.Pack(user + static_cast<std::ptrdiff_t>(done) * type.extent, static_cast<int>(now), type.handle,
-                            static_cast<char*>(bytes) + done * type.size, static_cast<int>(now * type.size), &position,
-                            MPI_COMM_SELF);
+    const int rc = mpi.Pack(user + static_cast<std::ptrdiff_t>(done) * type.extent, static_cast<int>(now),
+                            handle_from<MPI_Datatype>(type.type), static_cast<char*>(bytes) + done * type.size,
+                            static_cast<int>(now * type.size), &position, MPI_COMM_SELF);
     if (rc != MPI_SUCCESS) return rc;
     done += now;
   }
   return MPI_SUCCESS;
 }
 
-int unpack_at(const void* bytes, char* user, std::size_t count, const Layout& type) {
+int unpack_at(const void* bytes, char* user, std::size_t count, const sumac_layout& type) {
   const std::size_t most = elements_at_once(type);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(count - done, most);
     int position = 0;
     const int rc = mpi.Unpack(static_cast<const char*>(bytes) + done * type.size, static_cast<int>(now * type.size),
                               &position, user + static_cast<std::ptrdiff_t>(done) * type.extent, static_cast<int>(now),
-                              type.handle, MPI_COMM_SELF);
+                              handle_from<MPI_Datatype>(type.type), MPI_COMM_SELF);
     if (rc != MPI_SUCCESS) return rc;
     done += now;
   }
@@ -208,12 +212,14 @@ const Type* find_type_slowly(MPI_Datatype type) {
   return found;
 }
 
-int pack(const void* user, std::size_t count, const Layout& type, void* bytes) {
-  return off_bottom(user, count, type, [&](char* at, const Layout& of) { return pack_at(at, count, of, bytes); });
+int pack(const void* user, std::size_t count, const sumac_layout* layout, void* bytes) {
+  return off_bottom(user, count, *layout,
+                    [&](char* at, const sumac_layout& of) { return pack_at(at, count, of, bytes); });
 }
 
-int unpack(const void* bytes, void* user, std::size_t count, const Layout& type) {
-  return off_bottom(user, count, type, [&](char* at, const Layout& of) { return unpack_at(bytes, at, count, of); });
+int unpack(const void* bytes, void* user, std::size_t count, const sumac_layout* layout) {
+  return off_bottom(user, count, *layout,
+                    [&](char* at, const sumac_layout& of) { return unpack_at(bytes, at, count, of); });
 }
 
 }  // namespace sumac::pmpi

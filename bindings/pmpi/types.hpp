@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "bindings/pmpi/mpi.hpp"
+#include "rank/plan.h"
 
 namespace sumac::pmpi {
 
@@ -45,18 +46,13 @@ inline char* data_at(const void* buffer, const Type& type) {
 }
 
 /// The facts that packing needs of a type: a request may hold a duplicate of a type that the program has freed.
-struct Layout {
-  MPI_Datatype handle{};
-  std::size_t size = 0;
-  std::ptrdiff_t extent = 0, true_lb = 0;
-};
-inline Layout layout_of(const Type& type) {
-  return {type.handle.load(std::memory_order_relaxed), type.size, type.extent, type.true_lb};
+inline sumac_layout layout_of(const Type& type) {
+  return {bits_of(type.handle.load(std::memory_order_relaxed)), type.size, type.extent, type.true_lb};
 }
 
-/// Copies `count` elements from the user's layout to bytes that follow each other. Returns an MPI error code.
-int pack(const void* user, std::size_t count, const Layout& type, void* bytes);
-int unpack(const void* bytes, void* user, std::size_t count, const Layout& type);
+/// These serve as the functions of the runtime's `packing`.
+int pack(const void* user, std::size_t count, const sumac_layout* layout, void* bytes);
+int unpack(const void* bytes, void* user, std::size_t count, const sumac_layout* layout);
 
 /// Makes the key by which a type tells that it is freed. False if the MPI refuses.
 bool make_type_key();

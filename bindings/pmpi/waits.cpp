@@ -18,7 +18,7 @@ namespace sumac::pmpi {
 namespace {
 
 /// True if the MPI's own function does not do.
-bool concerns_us() { return library.on && (anything_posted() || persistent_exist() || idups_noted()); }
+bool concerns_us() { return library.on && (sumac_progress_is_posted() || persistent_exist() || idups_noted()); }
 
 /// Asks the MPI whether its persistent collective has ended. This drives the MPI.
 void look_at(Request& request) {
@@ -221,7 +221,7 @@ int wait_all(int count, MPI_Request* array, MPI_Status* statuses) {
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (anything_posted() || requests.ours_pending()) return test_all(requests, statuses, rc);
+    if (sumac_progress_is_posted() || requests.ours_pending()) return test_all(requests, statuses, rc);
     rc = wait_all_in_mpi(requests, statuses);
     return true;
   });
@@ -233,7 +233,7 @@ int wait_any(int count, MPI_Request* array, int* index, MPI_Status* status) {
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (anything_posted() || requests.ours_active()) return test_any(requests, index, status, rc);
+    if (sumac_progress_is_posted() || requests.ours_active()) return test_any(requests, index, status, rc);
     rc = wait_any_in_mpi(requests, index, status);
     return true;
   });
@@ -245,7 +245,7 @@ int wait_some(int count, MPI_Request* array, int* done, int* indices, MPI_Status
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (anything_posted() || requests.ours_active()) return test_some(requests, done, indices, statuses, rc);
+    if (sumac_progress_is_posted() || requests.ours_active()) return test_some(requests, done, indices, statuses, rc);
     rc = wait_some_in_mpi(requests, done, indices, statuses);
     return true;
   });
@@ -277,7 +277,8 @@ int wait_one(MPI_Request* request, MPI_Status* status) {
   Request* listed = persistent_exist() ? find_persistent(*request) : nullptr;
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (anything_posted() || (listed != nullptr && is_ours(*listed))) return test_one(request, listed, status, rc);
+    if (sumac_progress_is_posted() || (listed != nullptr && is_ours(*listed)))
+      return test_one(request, listed, status, rc);
     rc = mpi.Wait(request, status);
     if (listed != nullptr && rc == MPI_SUCCESS) listed->is_active = false;
     return true;

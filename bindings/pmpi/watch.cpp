@@ -10,12 +10,6 @@ namespace {
 /// An MPI may make one of its collectives of others by their public names.
 thread_local bool is_inside = false;
 
-std::uint64_t passed_of(const Communicator& communicator, int coll) {
-  std::uint64_t passed = 0;
-  for (const std::uint64_t count : communicator.passed[coll]) passed += count;
-  return passed;
-}
-
 }  // namespace
 
 Watch::Watch(int coll, sumac_form form, MPI_Comm comm) : comm_(comm) {
@@ -39,10 +33,7 @@ Watch::~Watch() {
 void Watch::begin(std::uint64_t bytes) {
   call_.bytes = bytes;
   const Communicator* communicator = call_.coll < SUMAC_COLLS ? find(comm_) : nullptr;
-  if (communicator != nullptr) {
-    passed_ = passed_of(*communicator, call_.coll);
-    if (communicator->ordinary.team != nullptr) sumac_team_ways(communicator->ordinary.team, call_.coll, ways_);
-  }
+  if (communicator != nullptr) before_ = sumac_record_counted(communicator, call_.coll);
   call_.start_ns = sumac_profile_now();
 }
 
@@ -54,11 +45,7 @@ int Watch::way(const MPI_Request* request) const {
     if (ours == nullptr || ours->is_the_mpis) return SUMAC_WAY_PASS;
     return ours->op != nullptr ? static_cast<int>(SUMAC_WAY_HOST) : static_cast<int>(SUMAC_PROFILE_NO_DATA);
   }
-  std::uint64_t ways[SUMAC_WAYS] = {};
-  if (communicator->ordinary.team != nullptr) sumac_team_ways(communicator->ordinary.team, call_.coll, ways);
-  for (int i = 0; i < SUMAC_WAYS; ++i) ways[i] -= ways_[i];
-  const std::uint64_t passed = passed_of(*communicator, call_.coll) - passed_;
-  return sumac_profile_way_of(ways, passed, call_.coll, call_.bytes);
+  return sumac_record_way_since(communicator, call_.coll, call_.bytes, &before_);
 }
 
 void Watch::end(const MPI_Request* request) const {

@@ -3,9 +3,10 @@
 // is read, which every collective reads anyway (Library::plain).
 #include <cstdint>
 
-#include "bindings/common/profile.h"
 #include "bindings/pmpi/library.hpp"
 #include "bindings/pmpi/types.hpp"
+#include "rank/profile.h"
+#include "rank/record.h"
 
 namespace sumac::pmpi {
 
@@ -38,7 +39,7 @@ class Watch {
   bool counts_ = false;
   Shape shape_;
   sumac_profile_call call_{};
-  std::uint64_t ways_[SUMAC_WAYS] = {}, passed_ = 0;  ///< The counters before the call.
+  sumac_counted before_{};
 };
 
 /// Does `call`, and counts it.

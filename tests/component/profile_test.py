@@ -11,7 +11,7 @@ import case
 from demolib import profile
 
 COUNTED = case.PROGRAMS / "counted"
-EVENTS_MAX = 1 << 18  # bindings/common/trace.h
+EVENTS_MAX = 1 << 18  # src/rank/trace.h
 MPIRUN = ["mpirun", "--oversubscribe", *case.YIELD] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 FULL = (1, 0, "full")  # Open MPI ends calls without data before a component hears of them.
 

@@ -7,11 +7,11 @@
 
 #include "base/our_variables.hpp"
 #include "base/types.hpp"
-#include "bindings/common/settings.h"
 #include "client/options.hpp"
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
 #include "node/config.hpp"
+#include "rank/settings.h"
 #include "team/options.hpp"
 #include "tests/config/document.hpp"
 

@@ -1,11 +1,11 @@
 #include "tests/config/document.hpp"
 
 #include "base/our_variables.hpp"
-#include "bindings/common/settings.h"
 #include "client/options.hpp"
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
 #include "node/config.hpp"
+#include "rank/settings.h"
 #include "team/options.hpp"
 
 namespace sumac::tests {

@@ -14,7 +14,9 @@ EVENTS, DEPTH = 1 << 18, 256  # recorder.c
 LEFT = 1 << 63
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The rooms from the lowest to the highest, in the order of the table; the bindings lie above all of them.
-ROOMS = [*re.findall(r"^set\(SUMAC_MAY_(\w+)", (ROOT / "cmake" / "Sumac.cmake").read_text(encoding="utf-8"), re.MULTILINE), "mpi"]
+BINDINGS = {"mpi", "pmpi", "python_core", "numpy", "torch"}
+TABLE = re.findall(r"^set\(SUMAC_MAY_(\w+)", (ROOT / "cmake" / "Sumac.cmake").read_text(encoding="utf-8"), re.MULTILINE)
+ROOMS = [*(room for room in TABLE if room not in BINDINGS), "mpi"]
 TRANSPARENT = {"base", "wire", "coll"}
 LOOK = "net::TcpTransport::progress"
 WAITING = ("hcoll_drive_mpi", "net::TcpTransport::arm", "client::TreeAcross::sleep", "shm::RankWait::", "net::Waiter::", "node::Shard::wait", "proto::Node::next_due",

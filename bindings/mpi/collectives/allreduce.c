@@ -1,7 +1,7 @@
 /* MPI_Allreduce, MPI_Iallreduce, MPIX_Allreduce_init. */
 #include "../forms.h"
 
-static enum hcoll_planned plan_allreduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
+static enum hcoll_planned plan_allreduce(hcoll_module_t* module, struct sumac_plan* plan, const void* sbuf, void* rbuf,
                                          int count, ompi_datatype_t* dtype, ompi_op_t* op) {
   return hcoll_plan_reduction(module, plan, SUMAC_COLL_ALLREDUCE, sbuf, rbuf, true, count, dtype, op);
 }
@@ -16,14 +16,14 @@ static bool is_like_mpis_own(int count, const ompi_datatype_t* dtype, const ompi
 /* For a user's operation. */
 static __attribute__((noinline)) int run_planned(hcoll_module_t* module, const void* sbuf, void* rbuf, int count,
                                                  ompi_datatype_t* dtype, ompi_op_t* op) {
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   return hcoll_run(module, plan_allreduce(module, &plan, sbuf, rbuf, count, dtype, op), &plan);
 }
 
 /* Predefined operations need no plan, as the barrier, because neither side is packed. */
 static inline int run_allreduce(hcoll_module_t* module, const void* sbuf, void* rbuf, int count, ompi_datatype_t* dtype,
                                 ompi_op_t* op) {
-  const struct hcoll_fold* fold = hcoll_fold_of(dtype, op);
+  const struct sumac_pair* fold = hcoll_fold_of(dtype, op);
   if (OPAL_UNLIKELY(NULL == fold)) {
     return run_planned(module, sbuf, rbuf, count, dtype, op);
   }
@@ -53,7 +53,7 @@ static int allreduce(const void* sbuf, void* rbuf, int count, ompi_datatype_t* d
 static int iallreduce(const void* sbuf, void* rbuf, int count, ompi_datatype_t* dtype, ompi_op_t* op,
                       struct ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   if (is_like_mpis_own(count, dtype, op)) { /* these are not counted either */
     return module->next.iallreduce(sbuf, rbuf, count, dtype, op, comm, request, module->next.iallreduce_module);
   }
@@ -70,7 +70,7 @@ static int allreduce_init(const void* sbuf, void* rbuf, int count, ompi_datatype
                           struct ompi_communicator_t* comm, struct ompi_info_t* info, ompi_request_t** request,
                           mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached_now(module, SUMAC_COLL_ALLREDUCE);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_allreduce(module, &plan, sbuf, rbuf, count, dtype, op), &plan, request);

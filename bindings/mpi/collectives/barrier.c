@@ -1,9 +1,9 @@
 /* MPI_Barrier, MPI_Ibarrier, MPIX_Barrier_init. */
 #include "../forms.h"
 
-static enum hcoll_planned plan_barrier(hcoll_module_t* module, struct hcoll_plan* plan) {
+static enum hcoll_planned plan_barrier(hcoll_module_t* module, struct sumac_plan* plan) {
   (void)module;
-  hcoll_plan_begin(plan, SUMAC_COLL_BARRIER);
+  sumac_plan_begin(plan, SUMAC_COLL_BARRIER);
   return HCOLL_PLANNED;
 }
 
@@ -20,7 +20,7 @@ static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* bas
 
 static int ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_may_post(module, SUMAC_COLL_BARRIER);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_post(module, plan_barrier(module, &plan), &plan, request);
@@ -31,7 +31,7 @@ static int ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request, 
 static int barrier_init(struct ompi_communicator_t* comm, struct ompi_info_t* info, ompi_request_t** request,
                         mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached_now(module, SUMAC_COLL_BARRIER);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_barrier(module, &plan), &plan, request);

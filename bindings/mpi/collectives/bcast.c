@@ -1,25 +1,25 @@
 /* MPI_Bcast, MPI_Ibcast, MPIX_Bcast_init. */
 #include "../forms.h"
 
-static enum hcoll_planned plan_bcast(hcoll_module_t* module, struct hcoll_plan* plan, void* buffer, int count,
+static enum hcoll_planned plan_bcast(hcoll_module_t* module, struct sumac_plan* plan, void* buffer, int count,
                                      ompi_datatype_t* dtype, int root) {
-  hcoll_plan_begin(plan, SUMAC_COLL_BCAST);
+  sumac_plan_begin(plan, SUMAC_COLL_BCAST);
   plan->call.bytes = (size_t)count * dtype->super.size;
   plan->call.root = root;
   if (0 == plan->call.bytes) {
     return HCOLL_NOTHING;
   }
-  bool is_root = root == module->rank;
-  struct hcoll_side* side = is_root ? &plan->send : &plan->receive;
-  plan->call.out = hcoll_plan_row(plan, side, buffer, (size_t)count, dtype, plan->call.bytes);
-  plan->shared = is_root ? HCOLL_OUT_IS_IN : HCOLL_APART;
+  bool is_root = root == module->record.rank;
+  struct sumac_side* side = is_root ? &plan->send : &plan->receive;
+  plan->call.out = hcoll_plan_row(plan, side, buffer, (size_t)count, dtype);
+  plan->shared = is_root ? SUMAC_OUT_IS_IN : SUMAC_SIDES_APART;
   return HCOLL_PLANNED;
 }
 
 static int bcast(void* buffer, int count, ompi_datatype_t* dtype, int root, struct ompi_communicator_t* comm,
                  mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached(module, SUMAC_COLL_BCAST);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_bcast(module, &plan, buffer, count, dtype, root), &plan);
@@ -32,7 +32,7 @@ static int bcast(void* buffer, int count, ompi_datatype_t* dtype, int root, stru
 static int ibcast(void* buffer, int count, ompi_datatype_t* dtype, int root, struct ompi_communicator_t* comm,
                   ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_may_post(module, SUMAC_COLL_BCAST);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_post(module, plan_bcast(module, &plan, buffer, count, dtype, root), &plan, request);
@@ -45,7 +45,7 @@ static int ibcast(void* buffer, int count, ompi_datatype_t* dtype, int root, str
 static int bcast_init(void* buffer, int count, ompi_datatype_t* dtype, int root, struct ompi_communicator_t* comm,
                       struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached_now(module, SUMAC_COLL_BCAST);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_bcast(module, &plan, buffer, count, dtype, root), &plan, request);

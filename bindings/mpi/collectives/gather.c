@@ -1,26 +1,26 @@
 /* MPI_Gather and MPI_Gatherv, with their I and _init forms. */
 #include "../forms.h"
 
-static enum hcoll_planned plan_gather(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
+static enum hcoll_planned plan_gather(hcoll_module_t* module, struct sumac_plan* plan, const void* sbuf, int scount,
                                       ompi_datatype_t* sdtype, void* rbuf, int rcount, ompi_datatype_t* rdtype,
                                       int root) {
-  hcoll_plan_begin(plan, SUMAC_COLL_GATHER);
+  sumac_plan_begin(plan, SUMAC_COLL_GATHER);
   plan->call.root = root;
-  if (root == module->rank) {
-    return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, 1, rbuf, rcount, rdtype, module->rank);
+  if (root == module->record.rank) {
+    return hcoll_plan_equal_blocks(module, plan, sbuf, scount, sdtype, 1, rbuf, rcount, rdtype, module->record.rank);
   }
   plan->call.bytes = (size_t)scount * sdtype->super.size;
   if (0 == plan->call.bytes) {
     return HCOLL_NOTHING;
   }
-  plan->call.in = hcoll_plan_row(plan, &plan->send, sbuf, (size_t)scount, sdtype, plan->call.bytes);
+  plan->call.in = hcoll_plan_row(plan, &plan->send, sbuf, (size_t)scount, sdtype);
   return HCOLL_PLANNED;
 }
 
 static int gather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,
                   ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached(module, SUMAC_COLL_GATHER);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_gather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype, root), &plan);
@@ -34,7 +34,7 @@ static int igather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* 
                    ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm, ompi_request_t** request,
                    mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_may_post(module, SUMAC_COLL_GATHER);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_post(module, plan_gather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype, root), &plan,
@@ -49,7 +49,7 @@ static int gather_init(const void* sbuf, int scount, ompi_datatype_t* sdtype, vo
                        ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm, struct ompi_info_t* info,
                        ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached_now(module, SUMAC_COLL_GATHER);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_gather(module, &plan, sbuf, scount, sdtype, rbuf, rcount, rdtype, root), &plan,
@@ -66,17 +66,18 @@ void hcoll_offer_gather(mca_coll_base_module_t* module) {
   module->coll_gather_init = gather_init;
 }
 
-static enum hcoll_planned plan_gatherv(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, int scount,
+static enum hcoll_planned plan_gatherv(hcoll_module_t* module, struct sumac_plan* plan, const void* sbuf, int scount,
                                        ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* displs,
                                        ompi_datatype_t* rdtype, int root) {
-  hcoll_plan_begin(plan, SUMAC_COLL_GATHERV);
+  sumac_plan_begin(plan, SUMAC_COLL_GATHERV);
   sumac_call_t* call = &plan->call;
   call->root = root;
-  if (root == module->rank) {
-    call->out = hcoll_plan_blocks(plan, &plan->receive, &call->out_blocks, rbuf, rcounts, displs, module->size, rdtype);
+  if (root == module->record.rank) {
+    call->out =
+        hcoll_plan_blocks(plan, &plan->receive, &call->out_blocks, rbuf, rcounts, displs, module->record.size, rdtype);
     call->bytes = (size_t)rcounts[root] * rdtype->super.size;
     if (MPI_IN_PLACE == sbuf) {
-      plan->shared = HCOLL_IN_IS_OUT;
+      plan->shared = SUMAC_IN_IS_OUT;
       call->in = call->out;
       if (plan->receive.is_packed) {
         plan->send = plan->receive; /* all blocks: those of others are packed needlessly, and overwritten on receive */
@@ -86,8 +87,7 @@ static enum hcoll_planned plan_gatherv(hcoll_module_t* module, struct hcoll_plan
   } else {
     call->bytes = (size_t)scount * sdtype->super.size;
   }
-  call->in = 0 == call->bytes ? hcoll_plan_no_data
-                              : hcoll_plan_row(plan, &plan->send, sbuf, (size_t)scount, sdtype, call->bytes);
+  call->in = 0 == call->bytes ? sumac_plan_no_data : hcoll_plan_row(plan, &plan->send, sbuf, (size_t)scount, sdtype);
   return HCOLL_PLANNED;
 }
 
@@ -95,7 +95,7 @@ static int gatherv(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* 
                    const int* displs, ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm,
                    mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached(module, SUMAC_COLL_GATHERV);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_gatherv(module, &plan, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root),
@@ -110,7 +110,7 @@ static int igatherv(const void* sbuf, int scount, ompi_datatype_t* sdtype, void*
                     const int* displs, ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm,
                     ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_may_post(module, SUMAC_COLL_GATHERV);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_post(module, plan_gatherv(module, &plan, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root),
@@ -125,7 +125,7 @@ static int gatherv_init(const void* sbuf, int scount, ompi_datatype_t* sdtype, v
                         const int* displs, ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm,
                         struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached_now(module, SUMAC_COLL_GATHERV);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_gatherv(module, &plan, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root),

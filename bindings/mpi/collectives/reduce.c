@@ -1,10 +1,10 @@
 /* MPI_Reduce, MPI_Ireduce, MPIX_Reduce_init. */
 #include "../forms.h"
 
-static enum hcoll_planned plan_reduce(hcoll_module_t* module, struct hcoll_plan* plan, const void* sbuf, void* rbuf,
+static enum hcoll_planned plan_reduce(hcoll_module_t* module, struct sumac_plan* plan, const void* sbuf, void* rbuf,
                                       int count, ompi_datatype_t* dtype, ompi_op_t* op, int root) {
   enum hcoll_planned planned =
-      hcoll_plan_reduction(module, plan, SUMAC_COLL_REDUCE, sbuf, rbuf, root == module->rank, count, dtype, op);
+      hcoll_plan_reduction(module, plan, SUMAC_COLL_REDUCE, sbuf, rbuf, root == module->record.rank, count, dtype, op);
   plan->call.root = root;
   return planned;
 }
@@ -12,7 +12,7 @@ static enum hcoll_planned plan_reduce(hcoll_module_t* module, struct hcoll_plan*
 static int reduce(const void* sbuf, void* rbuf, int count, ompi_datatype_t* dtype, ompi_op_t* op, int root,
                   struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached(module, SUMAC_COLL_REDUCE);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_run(module, plan_reduce(module, &plan, sbuf, rbuf, count, dtype, op, root), &plan);
@@ -25,7 +25,7 @@ static int reduce(const void* sbuf, void* rbuf, int count, ompi_datatype_t* dtyp
 static int ireduce(const void* sbuf, void* rbuf, int count, ompi_datatype_t* dtype, ompi_op_t* op, int root,
                    struct ompi_communicator_t* comm, ompi_request_t** request, mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_may_post(module, SUMAC_COLL_REDUCE);
   if (OPAL_LIKELY(HCOLL_TO_TEAM == rc)) {
     rc = hcoll_post(module, plan_reduce(module, &plan, sbuf, rbuf, count, dtype, op, root), &plan, request);
@@ -39,7 +39,7 @@ static int reduce_init(const void* sbuf, void* rbuf, int count, ompi_datatype_t*
                        struct ompi_communicator_t* comm, struct ompi_info_t* info, ompi_request_t** request,
                        mca_coll_base_module_t* base) {
   hcoll_module_t* module = (hcoll_module_t*)base;
-  struct hcoll_plan plan;
+  struct sumac_plan plan;
   int rc = hcoll_attached_now(module, SUMAC_COLL_REDUCE);
   if (HCOLL_TO_TEAM == rc) {
     rc = hcoll_make(module, plan_reduce(module, &plan, sbuf, rbuf, count, dtype, op, root), &plan, request);

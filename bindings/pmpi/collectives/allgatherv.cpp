@@ -9,17 +9,18 @@ template <class Count, class Displacement>
 Planned plan_allgatherv(const Communicator& team, Plan& plan, const void* in, Count in_count, MPI_Datatype in_type,
                         void* out, const Count* counts, const Displacement* displacements, MPI_Datatype out_type) {
   const Type* receives = find_type(out_type);
-  Sized sized;
+  sumac_blocks_t sized;
   if (receives == nullptr || !sized_of(team, counts, displacements, sized)) return Planned::wrong;
-  const std::size_t own = static_cast<std::size_t>(sized.count(team.rank)) * receives->size;
+  const std::size_t own = static_cast<std::size_t>(sumac_block_count(&sized, team.rank)) * receives->size;
   plan.call.out = plan_blocks(plan, plan.receive, plan.call.out_blocks, out, sized, team.size, *receives);
   if (in != MPI_IN_PLACE) {
     const Type* sends = find_type(in_type);
     if (sends == nullptr || in_count < 0) return Planned::wrong;
-    plan.call.in = own == 0 ? kNoData : plan_row(plan, plan.send, in, static_cast<std::size_t>(in_count), *sends);
+    plan.call.in =
+        own == 0 ? sumac_plan_no_data : plan_row(plan, plan.send, in, static_cast<std::size_t>(in_count), *sends);
     return Planned::run;
   }
-  plan.shared = Plan::Shared::in_is_out;
+  plan.shared = SUMAC_IN_IS_OUT;
   plan.call.in = plan.call.out;
   if (plan.receive.is_packed) plan.send = plan.receive;  // All blocks; those of others are overwritten.
   return Planned::run;

@@ -10,12 +10,12 @@ Planned plan_alltoallv(const Communicator& team, Plan& plan, const void* in, con
                        const Displacement* in_displacements, MPI_Datatype in_type, void* out, const Count* out_counts,
                        const Displacement* out_displacements, MPI_Datatype out_type) {
   const Type* receives = find_type(out_type);
-  Sized sized;
+  sumac_blocks_t sized;
   if (receives == nullptr || !sized_of(team, out_counts, out_displacements, sized)) return Planned::wrong;
   auto& call = plan.call;
   call.out = plan_blocks(plan, plan.receive, call.out_blocks, out, sized, team.size, *receives);
   if (in == MPI_IN_PLACE) {
-    plan.shared = Plan::Shared::in_is_out;
+    plan.shared = SUMAC_IN_IS_OUT;
     call.in = call.out;
     call.in_blocks = call.out_blocks;
     if (plan.receive.is_packed) plan.send = plan.receive;
@@ -25,7 +25,7 @@ Planned plan_alltoallv(const Communicator& team, Plan& plan, const void* in, con
   if (sends == nullptr || !sized_of(team, in_counts, in_displacements, sized)) return Planned::wrong;
   call.in = plan_blocks(plan, plan.send, call.in_blocks, in, sized, team.size, *sends);
   if (!plan.send.is_packed && (call.in == nullptr || call.in == call.out))
-    call.in = kNoData;  // Legal only if this rank sends nothing.
+    call.in = sumac_plan_no_data;  // Legal only if this rank sends nothing.
   return Planned::run;
 }
 

@@ -13,7 +13,7 @@ Planned plan_bcast(const Communicator& team, Plan& plan, void* buffer, MPI_Count
   if (plan.call.bytes == 0) return Planned::nothing;
   const bool is_root = root == team.rank;
   plan.call.out = plan_row(plan, is_root ? plan.send : plan.receive, buffer, static_cast<std::size_t>(count), *type);
-  if (is_root) plan.shared = Plan::Shared::out_is_in;
+  if (is_root) plan.shared = SUMAC_OUT_IS_IN;
   return Planned::run;
 }
 

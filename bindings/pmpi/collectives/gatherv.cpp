@@ -14,12 +14,12 @@ Planned plan_gatherv(const Communicator& team, Plan& plan, const void* in, Count
   call.root = root;
   if (root == team.rank) {
     const Type* receives = find_type(out_type);
-    Sized sized;
+    sumac_blocks_t sized;
     if (receives == nullptr || !sized_of(team, counts, displacements, sized)) return Planned::wrong;
     call.out = plan_blocks(plan, plan.receive, call.out_blocks, out, sized, team.size, *receives);
-    call.bytes = static_cast<std::size_t>(sized.count(root)) * receives->size;
+    call.bytes = static_cast<std::size_t>(sumac_block_count(&sized, root)) * receives->size;
     if (in == MPI_IN_PLACE) {
-      plan.shared = Plan::Shared::in_is_out;
+      plan.shared = SUMAC_IN_IS_OUT;
       call.in = call.out;
       if (plan.receive.is_packed) plan.send = plan.receive;  // All blocks; those of others are overwritten.
       return Planned::run;
@@ -28,7 +28,8 @@ Planned plan_gatherv(const Communicator& team, Plan& plan, const void* in, Count
   const Type* sends = find_type(in_type);
   if (sends == nullptr || in_count < 0) return Planned::wrong;
   if (root != team.rank) call.bytes = static_cast<std::size_t>(in_count) * sends->size;
-  call.in = call.bytes == 0 ? kNoData : plan_row(plan, plan.send, in, static_cast<std::size_t>(in_count), *sends);
+  call.in =
+      call.bytes == 0 ? sumac_plan_no_data : plan_row(plan, plan.send, in, static_cast<std::size_t>(in_count), *sends);
   return Planned::run;
 }
 

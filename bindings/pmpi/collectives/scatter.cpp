@@ -21,7 +21,7 @@ Planned plan_scatter(const Communicator& team, Plan& plan, const void* in, MPI_C
     call.in =
         plan_row(plan, plan.send, in, static_cast<std::size_t>(team.size) * static_cast<std::size_t>(in_count), *sends);
   if (in_place) {
-    plan.shared = Plan::Shared::out_is_in;
+    plan.shared = SUMAC_OUT_IS_IN;
     call.out = const_cast<void*>(call.in);
     return Planned::run;
   }

@@ -14,12 +14,12 @@ Planned plan_scatterv(const Communicator& team, Plan& plan, const void* in, cons
   call.root = root;
   if (root == team.rank) {
     const Type* sends = find_type(in_type);
-    Sized sized;
+    sumac_blocks_t sized;
     if (sends == nullptr || !sized_of(team, counts, displacements, sized)) return Planned::wrong;
     call.in = plan_blocks(plan, plan.send, call.in_blocks, in, sized, team.size, *sends);
-    call.bytes = static_cast<std::size_t>(sized.count(root)) * sends->size;
+    call.bytes = static_cast<std::size_t>(sumac_block_count(&sized, root)) * sends->size;
     if (out == MPI_IN_PLACE) {
-      plan.shared = Plan::Shared::out_is_in;
+      plan.shared = SUMAC_OUT_IS_IN;
       call.out = const_cast<void*>(call.in);
       return Planned::run;
     }

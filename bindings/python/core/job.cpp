@@ -9,13 +9,13 @@
 #include <mutex>
 #include <set>
 
-#include "bindings/common/job.h"
-#include "bindings/common/say.h"
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/tree_bound.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "client/tree/tree.h"
+#include "rank/job.h"
+#include "rank/say.h"
 
 namespace sumac::python {
 namespace {

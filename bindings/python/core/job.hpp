@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "bindings/common/settings.h"
 #include "bindings/python/core/hosts.hpp"
 #include "bindings/python/core/local_job.hpp"
 #include "bindings/python/core/members.hpp"
 #include "bindings/python/core/store.hpp"
+#include "rank/settings.h"
 #include "team/team.h"
 
 namespace sumac::python {

@@ -1,9 +1,9 @@
 #pragma once
-// An exchange over the store, as the parts of bindings/common see the ranks of a communicator.
+// An exchange over the store, as the parts of src/rank see the ranks of a communicator.
 #include <string>
 
-#include "bindings/common/communicator.h"
 #include "bindings/python/core/store.hpp"
+#include "rank/communicator.h"
 
 namespace sumac::python {
 

@@ -3,11 +3,11 @@
 
 #include <cstdio>
 
-#include "bindings/common/explain.h"
 #include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/way_across.hpp"
 #include "bindings/python/core/worker.hpp"
+#include "rank/explain.h"
 
 namespace sumac::python {
 

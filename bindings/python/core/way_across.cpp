@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "bindings/common/join.h"
 #include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/tree_bound.hpp"
+#include "rank/join.h"
 
 namespace sumac::python {
 

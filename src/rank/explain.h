@@ -1,0 +1,28 @@
+/* The lines for SUMAC_EXPLAIN=1. One rank of a communicator calls the first two functions. */
+#ifndef SUMAC_RANK_EXPLAIN_H
+#define SUMAC_RANK_EXPLAIN_H
+
+#include "team/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Prints why a communicator has no team, if the user asked for explanations and this process has not printed this reason.
+ *  @param name  The communicator's name; "": it has none. */
+void sumac_explain_none(const sumac_team_options_t* options, const char* name, int size, const char* why);
+
+/** Prints what a new team will do, if the user asked for explanations: a table, or one line if this process has printed
+ *  the same table for an earlier communicator. */
+void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t* team);
+
+/** Every rank calls it at the end, after it has added its teams to the tally: prints the number of further communicators
+ *  without a team, by reason, and what was left to the MPI (left.h), if the user asked for explanations.
+ *  @param next  The name of the software that did the calls: "next module", "MPI". */
+void sumac_explain_end(const sumac_team_options_t* options, const char* next);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+/* SUMAC_PROFILE and SUMAC_TRACE: each rank counts its own calls (profile_table.h) and keeps the last ones (trace.h), and
+ * at MPI_Finalize rank 0 prints the sums. A binding brings its MPI, notes the time around each call of the program, and
+ * reports the call. If both variables are off, nothing here is called but sumac_profile_wanted(). */
+#ifndef SUMAC_RANK_PROFILE_H
+#define SUMAC_RANK_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rank/communicator.h"
+#include "rank/profile_table.h"
+#include "rank/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sumac_profile_spec {
+  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `min`, `sum`. It is copied; its context must live
+   *  until sumac_profile_end(). */
+  struct sumac_communicator world;
+  const struct hcoll_settings* settings;
+  const char* host; /* this rank's; copied */
+  int hosts;
+  const char* next; /* the name of the software that does the calls which are passed on: "next module", "MPI" */
+};
+
+static inline bool sumac_profile_wanted(const struct hcoll_settings* settings) {
+  return 0 != settings->profile || NULL != settings->trace;
+}
+
+/** Begins to count; collective over the world, in MPI_Init. */
+void sumac_profile_begin(const struct sumac_profile_spec* spec);
+
+/** The clock of all times here. */
+int64_t sumac_profile_now(void);
+
+/** A call of the program that has returned. */
+struct sumac_profile_call {
+  int coll, form, way; /* enum sumac_profile_coll, sumac_form, sumac_profile_way */
+  uint64_t bytes;
+  int64_t start_ns;
+};
+/** True if the communicators' names are of use. */
+bool sumac_profile_traces(void);
+/** Counts a call that ends now. Any thread may call it.
+ *  @param communicator  Its name; "": it has none. */
+void sumac_profile_add(const struct sumac_profile_call* call, const char* communicator);
+
+/** Returns the way of a call that has returned, from what was counted since it began.
+ *  @param ways    What each way of the communicator's team counted for this collective. [SUMAC_WAYS]
+ *  @param passed  The calls that the binding passed on. */
+int sumac_profile_way_of(const uint64_t ways[SUMAC_WAYS], uint64_t passed, int coll, uint64_t bytes);
+
+/** Prints the profile and writes the trace; collective over the world, in MPI_Finalize. */
+void sumac_profile_end(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,163 @@
+#include "rank/record.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+
+#include "rank/error_codes.h"
+#include "rank/explain.h"
+#include "rank/job.h"
+#include "rank/profile.h"
+#include "rank/progress.h"
+#include "rank/say.h"
+#include "rank/worth.h"
+
+namespace {
+
+/// A larger buffer is not kept for the next call.
+constexpr std::size_t kScratchKeptMax = std::size_t{16} << 20;
+
+std::mutex lock;  ///< Guards the list and the sum.
+sumac_record* living = nullptr;
+sumac_tally gone{};
+
+void add(sumac_tally& sum, const sumac_record& record) {
+  sumac_tally_add_team(&sum, record.ordinary.team, record.rank);
+  for (const sumac_lane* lane : record.lanes)
+    if (lane != nullptr) sumac_tally_add_team(&sum, lane->team, record.rank);
+  if (!record.is_counted) return;
+  sum.no_group += record.no_group ? 1 : 0;
+  for (int coll = 0; coll < SUMAC_COLLS; ++coll)
+    for (int way = 0; way < SUMAC_WAYS; ++way) sum.teams.calls[coll][way] -= record.uncounted[coll][way];
+  sumac_tally_add_passed(&sum, record.passed);
+}
+
+void end_lane(sumac_lane& lane) {
+  if (lane.team == nullptr) return;
+  sumac_progress_leave(&lane);
+  sumac_team_destroy(lane.team);  // This closes the tree's group too: its Leave is only posted.
+  lane.team = nullptr;
+}
+
+}  // namespace
+
+void sumac_record_enlist(sumac_record* record) {
+  const std::lock_guard guard(lock);
+  record->next_living = living;
+  living = record;
+}
+
+void sumac_record_delist(sumac_record* record) {
+  const std::lock_guard guard(lock);
+  for (sumac_record** at = &living; *at != nullptr; at = &(*at)->next_living) {
+    if (*at != record) continue;
+    add(gone, *record);
+    *at = record->next_living;
+    return;
+  }
+}
+
+void sumac_records_each(void (*visit)(sumac_record*)) {
+  const std::lock_guard guard(lock);
+  for (sumac_record* each = living; each != nullptr; each = each->next_living) visit(each);
+}
+
+void sumac_records_tally(const sumac_runtime* runtime, const sumac_communicator* world, bool prints) {
+  sumac_tally sum;
+  {
+    const std::lock_guard guard(lock);
+    sum = gone;
+    for (const sumac_record* each = living; each != nullptr; each = each->next_living) add(sum, *each);
+  }
+  sumac_explain_end(*runtime->options, runtime->next);
+  // Sums of int64_t and of uint64_t have the same bits.
+  const int rc = world->sum(world->context, reinterpret_cast<std::int64_t*>(&sum), SUMAC_TALLY_NUMBERS);
+  if (rc == 0 && world->rank == 0 && prints)
+    sumac_tally_print(&sum, sumac_job_id(), runtime->settings->level != HCOLL_OFF, runtime->next);
+}
+
+sumac_counted sumac_record_counted(const sumac_record* record, int coll) {
+  sumac_counted counted{};
+  std::copy_n(record->passed[coll], SUMAC_WHYS, counted.passed);
+  if (record->ordinary.team != nullptr) sumac_team_ways(record->ordinary.team, coll, counted.ways);
+  return counted;
+}
+
+int sumac_record_way_since(const sumac_record* record, int coll, std::uint64_t bytes, const sumac_counted* before) {
+  auto now = sumac_record_counted(record, coll);
+  std::uint64_t passed = 0;
+  for (int way = 0; way < SUMAC_WAYS; ++way) now.ways[way] -= before->ways[way];
+  for (int why = 0; why < SUMAC_WHYS; ++why) passed += now.passed[why] - before->passed[why];
+  return sumac_profile_way_of(now.ways, passed, coll, bytes);
+}
+
+void sumac_record_explain_none(const sumac_record* record, const char* why) {
+  if (record->rank != 0 || sumac_team_options_explain(*record->runtime->options) == 0) return;
+  char name[SUMAC_NAME_BYTES];
+  record->runtime->name(record, name);
+  sumac_explain_none(*record->runtime->options, name, record->size, why);
+}
+
+void sumac_record_explain_spared(sumac_record* record) {
+  if (record->is_explained) return;
+  record->is_explained = true;
+  char why[SUMAC_SPARED_WHY_BYTES];
+  sumac_spared_why(record->spared, why);
+  sumac_record_explain_none(record, why);
+}
+
+int sumac_record_attach(sumac_record* record) {
+  record->life = SUMAC_LIFE_STARTING;
+  record->ordinary.record = record;
+  char why[1024] = "", name[SUMAC_NAME_BYTES];
+  const int status = record->runtime->make_team(&record->ordinary, why, sizeof why);
+  switch (status) {
+    case SUMAC_TEAM_OK:
+      record->life = SUMAC_LIFE_TEAM;
+      sumac_say_each_once(why, record->rank == 0);
+      if (record->rank == 0) sumac_explain_team(*record->runtime->options, record->ordinary.team);
+      return 0;
+    case SUMAC_TEAM_PASS:
+      record->life = SUMAC_LIFE_PASS;
+      sumac_say_once(why, record->rank == 0);
+      sumac_record_explain_none(record, why);
+      return 0;
+    default:
+      record->life = SUMAC_LIFE_PASS;
+      record->runtime->name(record, name);
+      SUMAC_SAY("no team for communicator %s: %s", name, why);
+      return sumac_error_code(record->runtime, why);
+  }
+}
+
+void sumac_record_end(sumac_record* record) {
+  end_lane(record->ordinary);
+  for (sumac_lane*& lane : record->lanes) {
+    if (lane == nullptr) continue;
+    end_lane(*lane);
+    delete lane;
+    lane = nullptr;
+  }
+  record->life = SUMAC_LIFE_PASS;
+  std::free(record->scratch);
+  record->scratch = nullptr;
+  record->scratch_bytes = 0;
+}
+
+void* sumac_record_scratch(sumac_record* record, std::size_t bytes) {
+  if (record->scratch_bytes < bytes) {
+    void* grown = std::aligned_alloc(64, bytes);
+    if (grown == nullptr) return nullptr;
+    std::free(record->scratch);
+    record->scratch = grown;
+    record->scratch_bytes = bytes;
+  }
+  return record->scratch;
+}
+
+void sumac_record_trim(sumac_record* record) {
+  if (record->scratch_bytes <= kScratchKeptMax) return;
+  std::free(record->scratch);
+  record->scratch = nullptr;
+  record->scratch_bytes = 0;
+}

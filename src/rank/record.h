@@ -1,0 +1,141 @@
+/* The record of a communicator, which each MPI front end keeps: its team once it has one, the teams of its persistent
+ * collectives, and what the last line counts. A front end puts it into an object of its own. */
+#ifndef SUMAC_RANK_RECORD_H
+#define SUMAC_RANK_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rank/communicator.h"
+#include "rank/plan.h"
+#include "rank/settings.h"
+#include "rank/tally.h"
+#include "team/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sumac_record;
+
+/** A team runs its operations in one order, the same at all ranks. MPI demands that blocking and nonblocking collectives
+ *  are called in one order, so they share a team. Persistent ones are matched by the order in which they were made, and each
+ *  rank starts them in its own order; so each has a team of its own while it lives (docs/adr/0046). A lane is such a team. */
+typedef struct sumac_lane {
+  struct sumac_record* record;
+  sumac_team_t* team;
+  struct sumac_lane* next_active; /* the list of lanes with posted operations */
+  int posted;                     /* operations that are not done */
+  int visitors;                   /* threads that are inside the team now */
+} sumac_lane_t;
+
+/** The most persistent collectives of one communicator that have a lane at a time; the MPI does any others. */
+#define SUMAC_LANES_MAX 16
+
+enum sumac_life {
+  SUMAC_LIFE_FRESH,    /* no team yet */
+  SUMAC_LIFE_STARTING, /* inside the collective that makes one: collectives that it calls itself pass through */
+  SUMAC_LIFE_TEAM,
+  SUMAC_LIFE_PASS /* the MPI does everything */
+};
+
+/** The room for a communicator's name, with its end. */
+#define SUMAC_NAME_BYTES 256
+
+/** The MPI below a front end, one for each process. */
+struct sumac_runtime {
+  const char* next; /* its name in lines for users: "next module", "MPI" */
+  const struct hcoll_settings* settings;
+  sumac_team_options_t* const* options;
+  /** Adds an error code in class MPI_ERR_OTHER with this text. Returns false if the MPI refuses. */
+  bool (*add_error)(const char* words, int* code);
+  size_t error_bytes_max;           /* the longest text of an error code, with its end */
+  int error_other, error_no_memory; /* MPI_ERR_OTHER, MPI_ERR_NO_MEM */
+  void (*name)(const struct sumac_record* record, char name[SUMAC_NAME_BYTES]);
+  /** Makes the team of a lane; collective. Returns a status of src/team, and in `why` the reason if there is none. */
+  int (*make_team)(sumac_lane_t* lane, char* why, size_t why_bytes);
+  /** Sets `*all` to the bits that every rank has in `mine`; collective. Returns an error code. */
+  int (*common_bits)(struct sumac_record* record, uint32_t mine, uint32_t* all);
+  struct sumac_packing packing;
+  /* For progress.h. */
+  bool threads;     /* several threads may call at the same time, the program's or our own; else no lock is taken */
+  bool last_resort; /* our thread also exists without SUMAC_PROGRESS_THREAD */
+  /** Called with the lock held, before an operation is posted and after each move with whether anything is posted. NULL: the
+   *  front end needs no such notice. */
+  void (*entered)(void);
+  void (*moved)(bool is_posted);
+  /** Prints that there is no thread of our own, and why. */
+  void (*no_thread)(const char* why);
+};
+
+/** Zeroed with `runtime`, `rank`, `size` and `hosts` set: a communicator without a team. */
+struct sumac_record {
+  const struct sumac_runtime* runtime;
+  enum sumac_life life;
+  int rank, size, hosts;
+  uint32_t spared;       /* collectives that the MPI still does before the team is made (worth.h) */
+  bool is_explained;     /* SUMAC_EXPLAIN=1 has said why there is no team yet */
+  bool is_counted;       /* this rank, and no other one, counts the communicator's calls */
+  bool is_broken;        /* an operation failed and the reason was printed */
+  bool no_group;         /* the tree had no group for this communicator */
+  bool lanes_end;        /* no more lanes can be made */
+  uint32_t lanes_taken;  /* a bit for each lane that a request of this rank uses; any thread may change it */
+  sumac_lane_t ordinary; /* for blocking and nonblocking collectives */
+  sumac_lane_t* lanes[SUMAC_LANES_MAX]; /* the lanes made so far */
+  void* scratch;                        /* packed data of blocking collectives, kept from one call to the next */
+  size_t scratch_bytes;
+  uint64_t passed[SUMAC_COLLS][SUMAC_WHYS];    /* calls that the MPI does without a team being asked */
+  uint64_t uncounted[SUMAC_COLLS][SUMAC_WAYS]; /* the ordinary team's calls by the MPI itself, and by us */
+  struct sumac_record* next_living;
+};
+
+/** Lists a record whose calls the last line counts. */
+void sumac_record_enlist(struct sumac_record* record);
+/** Takes it off the list, and adds what it counted to the sum of those that are gone. */
+void sumac_record_delist(struct sumac_record* record);
+/** Calls `visit` for every record of the list. */
+void sumac_records_each(void (*visit)(struct sumac_record* record));
+
+/** Makes the team of a communicator that has none yet; collective over it. Returns an error code: success, also where the
+ *  communicator has no team then. */
+int sumac_record_attach(struct sumac_record* record);
+/** With SUMAC_EXPLAIN=1 rank 0 prints, once, why the communicator has no team yet. */
+void sumac_record_explain_spared(struct sumac_record* record);
+/** With SUMAC_EXPLAIN=1 rank 0 prints why the communicator has no team. */
+void sumac_record_explain_none(const struct sumac_record* record, const char* why);
+/** Destroys the teams and the memory. It is local: other ranks may still be in their last collective. */
+void sumac_record_end(struct sumac_record* record);
+
+/** Returns memory for the packed data of one blocking collective; NULL: there is none. sumac_record_trim() follows the
+ *  collective. */
+void* sumac_record_scratch(struct sumac_record* record, size_t bytes);
+void sumac_record_trim(struct sumac_record* record);
+
+/** Returns a lane for a persistent collective that is being made, the same one at all ranks; collective. NULL: there is none
+ *  at any rank, or `*rc_p` is an error. */
+sumac_lane_t* sumac_lane_take(struct sumac_record* record, int* rc_p);
+/** Releases a lane whose request this rank has freed. Any thread may call it. */
+void sumac_lane_give(sumac_lane_t* lane);
+
+/** Returns the error code for a team's failure, and prints the reason once. */
+int sumac_lane_failed(sumac_lane_t* lane, enum sumac_coll coll, int status);
+
+/** The calls of one collective that a record has counted so far. */
+struct sumac_counted {
+  uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS];
+};
+struct sumac_counted sumac_record_counted(const struct sumac_record* record, int coll);
+/** Returns the way of a profile (rank/profile_table.h) that a call of so many bytes took. */
+int sumac_record_way_since(const struct sumac_record* record, int coll, uint64_t bytes,
+                           const struct sumac_counted* before);
+
+/** Prints the line at MPI_Finalize if `prints` is true at rank 0, and what SUMAC_EXPLAIN=1 adds at the end; collective.
+ *  @param world  MPI_COMM_WORLD: `rank`, `sum`. */
+void sumac_records_tally(const struct sumac_runtime* runtime, const struct sumac_communicator* world, bool prints);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+/* When a communicator gets its team. Making one costs the time of many calls: a program that makes communicators in a loop
+ * and uses each a few times would pay more than it gains. So the MPI does the first calls of a communicator, and the next
+ * blocking one makes the team.
+ *
+ * All ranks must decide alike without a message: a binding counts the blocking and nonblocking collectives that reach it,
+ * which MPI demands in the same order of all ranks, and nothing that a rank alone knows. */
+#ifndef SUMAC_RANK_WORTH_H
+#define SUMAC_RANK_WORTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rank/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Returns the number of collectives that the MPI does for a new communicator before its team is made: SUMAC_TEAM_AFTER;
+ *  0 for MPI_COMM_WORLD, which lives as long as the program, where the level demands a group for every communicator, and
+ *  on one host where it has a tree. */
+uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int hosts, bool is_world);
+
+/** The longest text of sumac_spared_why(). */
+#define SUMAC_SPARED_WHY_BYTES 160
+/** Writes why a communicator has no team yet, for sumac_explain_none(). */
+void sumac_spared_why(uint32_t spared, char* why);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
