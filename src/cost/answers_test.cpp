@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/test_golden.hpp"
+#include "cost/bounds.hpp"
 #include "p2p/choose.hpp"
-#include "topo/bounds.hpp"
 
 namespace sumac::cost {
 namespace {
 
-namespace bounds = sumac::topo;
 using coll::Kind;
 
 constexpr Kind kKinds[] = {Kind::barrier,
@@ -43,7 +42,8 @@ std::string p2p_answers() {
           out += fmt::format("p2p {} {} ranks{} {}:", network.name, size, reproducible ? " reproducible" : "",
                              to_string(kind));
           for (const std::uint64_t bytes : {8u, 16u << 10, 17u << 10, 1u << 20}) {
-            const auto all = candidates({kind, bytes}, {.size = size, .reproducible = reproducible}, network.costs);
+            const auto all =
+                p2p::candidates({kind, bytes}, {.size = size, .reproducible = reproducible}, network.costs);
             out += fmt::format(" {} {:.9g}", to_string(all[0].algorithm), all[0].seconds);
           }
           out += '\n';
@@ -57,9 +57,9 @@ std::string tree_answers() {
     for (const std::uint64_t rate : {60'000'000ull, 10'000'000'000ull})
       for (const std::uint64_t hop_ns : {30'000ull, 1'000'000ull})
         for (const std::uint32_t rails : {1u, 2u}) {
-          bounds::WaysFabric fabric;
+          WaysFabric fabric;
           fabric.hosts = hosts, fabric.port_rate_bits_per_s = rate, fabric.hop_delay_ns = hop_ns, fabric.rails = rails;
-          const std::pair<const char*, bounds::WaysFabric> ways[] = {
+          const std::pair<const char*, WaysFabric> ways[] = {
               {"none", fabric},
               {"switches", with_nodes_at_switches(fabric)},
               {"1 spare", with_spare_hosts(fabric, 1)},
@@ -71,7 +71,7 @@ std::string tree_answers() {
             out += fmt::format("tree {} hosts {} bit/s {} ns {} rails, {}:", hosts, rate, hop_ns, rails, name);
             for (const Kind kind : kKinds) {
               const auto most = tree_bytes_max(way, kind);
-              out += most == bounds::kNoLimit ? " any" : fmt::format(" {}", most);
+              out += most == kNoLimit ? " any" : fmt::format(" {}", most);
             }
             const auto line = tree_line(way);
             out += fmt::format(" | {:.9g} {:.9g} | {}\n", line.fixed_s, line.per_byte_s, explain(way));
