@@ -131,6 +131,12 @@ TEST(Homes, GiveTheSameAnswersToAThousandQuestions) {
   }
 }
 
+TEST(Homes, ALinkCarriesWholeBytesInATime) {
+  EXPECT_EQ(bytes_within(20'000, 1'000'000'000), 2500u);
+  EXPECT_EQ(bytes_within(1, 7), 0u);
+  EXPECT_EQ(bytes_within(2'000'000'000, 400'000'000'000), 100'000'000'000u) << "more bits than 64 hold on the way";
+}
+
 TEST(Homes, AddingAndWakingCountWhereAMachineHasFiguresForThem) {
   const auto method = ring(8, 800);
   EXPECT_EQ(method.sums, 700) << "a member adds what lies with the others";

@@ -43,6 +43,9 @@ Line line(const Method& of_one_byte, const Machine& machine) {
 }
 
 double byte_seconds(double bits_per_s) { return bits_per_s > 0 ? 8 / bits_per_s : 0; }
+std::uint64_t bytes_within(std::uint64_t ns, std::uint64_t bits_per_s) {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(bits_per_s) * ns / 8 / 1'000'000'000);
+}
 std::uint32_t rounds(std::uint32_t n) { return n <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1)); }
 double others(std::uint32_t n) { return n <= 1 ? 0 : (n - 1.0) / n; }
 

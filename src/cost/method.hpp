@@ -43,6 +43,8 @@ double seconds(const Method& method, const Machine& machine, double first_bytes 
 Line line(const Method& of_one_byte, const Machine& machine);
 /// The time of a byte at this rate. 0: the rate is not known.
 double byte_seconds(double bits_per_s);
+/// Returns the whole bytes that a link of this rate carries in this time.
+std::uint64_t bytes_within(std::uint64_t ns, std::uint64_t bits_per_s);
 /// Rounds of halving or doubling among n members.
 std::uint32_t rounds(std::uint32_t n);
 /// The part of a vector that lies with the other members.
