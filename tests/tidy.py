@@ -285,6 +285,48 @@ def check_words() -> list[str]:
     return found
 
 
+# The arithmetic of a method: rounds among members, the part of a vector on a link, the time of bytes at a rate.
+COST = re.compile(r"log2\s*\(|\bbit_(?:width|length)\b|2(?:\.0)? \* \((?:[\w.]*\.)?(?:n|size|hosts|ranks|members)_? ?- 1(?:\.0)?\)"
+                  r"|\((?:[\w.]*\.)?(?:n|size|hosts|ranks|members)_? - 1(?:\.0)?\)? ?/ ?(?:[\w.]*\.)?(?:n|size|hosts|ranks|members)_?\b|\b8(?:\.0|e\d+)? / [^;,]*(?:rate|bits_per_s)"
+                  r"|\* 8(?:\.0)? / \(?[\w.>-]*rate|8 \* \w+ / \(?[\w.>-]*rate|8 \* \([^()]*\) / \(?[\w.>-]*rate|\* \w+ / 8 / 1'000")
+COST_EXCEPTIONS = {
+    "src/coll/canonical_fold.hpp": "the depth of a stack of partial sums, not a time",
+    "src/shm/single/decisions.hpp": "classes of sizes that share a decision",
+    "src/shm/stores.cpp": "classes of sizes that share a decision",
+    "src/shm/stores.hpp": "classes of sizes that share a decision",
+    "src/shm/scatter.cpp": "the number of cells in a buffer of a power of two",
+    "src/team/comparison.hpp": "classes of sizes that share a decision",
+    "src/base/log2_histogram.hpp": "classes of times in a histogram",
+    "lab/virtual_fabric.cpp": "an emulated link plays its rate; no method is computed",
+    "bench/demolib/cases.py": "the time of bytes on one link: the bare yardstick that methods are held against",
+    "bench/fabric/cases.py": "the headers on one link: no method sends them, so `sumac fabric bounds` leaves them out",
+}
+
+
+def check_cost() -> list[str]:
+    """What a method costs is computed in src/cost alone: who needs it asks there, a bench by `sumac fabric bounds --json`."""
+    found, used = [], set()
+    for path in FILES:
+        pure = pathlib.PurePath(path)
+        is_test = pure.stem.endswith(("_test", "_fuzz", "_tests")) or pure.stem.startswith("test_")
+        if pure.parts[0] not in {"src", "bindings", "tools", "bench", "lab", "sim"} or is_test or path.startswith("src/cost/"):
+            continue
+        if pure.suffix not in {".cpp", ".hpp", ".c", ".h", ".py"}:
+            continue
+        lines = text(path).splitlines()
+        for line, column, words in comments(path):
+            lines[line - 1] = lines[line - 1][:column]
+            for more in range(line, line + words.count("\n")):
+                lines[more] = ""
+        for number, line in enumerate(lines, 1):
+            if not COST.search(line):
+                continue
+            used.add(path)
+            if path not in COST_EXCEPTIONS:
+                found.append(f"{path}:{number}: the cost of a method stands in src/cost: {line.strip()[:80]}")
+    return found + [f"tests/tidy.py: COST_EXCEPTIONS names {path}, which needs none" for path in sorted(COST_EXCEPTIONS.keys() - used)]
+
+
 def run_tool(tool: str, arguments: list[str]) -> list[str]:
     try:
         done = subprocess.run([tool, *arguments], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)

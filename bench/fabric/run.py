@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from core import before  # noqa: E402
+from core import before, bounds  # noqa: E402
 from core.clock import clock  # noqa: E402
 from core.table import write  # noqa: E402
 from demolib import cases as C  # noqa: E402
@@ -20,7 +20,7 @@ from demolib.running import machine  # noqa: E402
 from demolib.ways import Tools, sumac_environment  # noqa: E402
 from fabric import table  # noqa: E402
 from fabric.before import BeforeTools, with_before  # noqa: E402
-from fabric.cases import CASES, FabricCase  # noqa: E402
+from fabric.cases import CASES, FabricCase, with_bounds  # noqa: E402
 from fabric.columns import columns  # noqa: E402
 
 NEEDED = ("sumac", "sharp_am", "sharp_an", "sharpd", "collbench", "sharp-client", "sharp-memory", "baretree", "cacheline", "mpi-start")
@@ -53,6 +53,12 @@ def sized(cases, arguments):
                     "pairs": case.pairs and 3}
         return {"runs": runs, "peer_runs": peer_runs}
     return [FabricCase(**{**case.__dict__, **one(case)}) for case in cases]
+
+
+def bounded(cases, tools):
+    """The cases with the limits that depend on a method, which the tool computes."""
+    sumac = tools.program("sumac")
+    return [with_bounds(case, bounds.of_fabric(sumac, f"{case.fabric.name}.yaml")) if case.bound else case for case in cases]
 
 
 def footnotes(started, results):
@@ -96,6 +102,7 @@ def main():
     form = form_of("full" if arguments.full else "quick" if arguments.quick else "usual")
     tools, started = Tools(arguments.build), time.monotonic()
     running.need("bench-fabric", tools, arguments.build, NEEDED)
+    cases = bounded(cases, tools)
     if arguments.before:
         tools.before = BeforeTools(arguments.before, tools)
         running.need("bench-fabric", tools.before, arguments.before, NEEDED_BEFORE)

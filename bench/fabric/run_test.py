@@ -11,7 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from demolib import testing  # noqa: E402
+from demolib.ways import Tools  # noqa: E402
 from fabric.cases import CASES  # noqa: E402
+from fabric.run import bounded  # noqa: E402
 
 BUILD, CASE = Path(sys.argv[1]), "barrier-16h-500us"
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +46,14 @@ class Run(unittest.TestCase):
             bound_ms = (tree["fixed_s"] + case.size * tree["per_byte_s"]) * 1e3
             # The tool also counts a rank's own block, and it adds the delay to rows whose limit is only bytes / rate.
             self.assertLess(abs(case.limit / bound_ms - 1), 0.01, name)
+
+    def test_limits_of_a_method_are_its_own_numbers(self):
+        limits = {case.name: case.limit for case in bounded([case for case in CASES if case.bound], Tools(BUILD))}
+        expected = {"allgather-16MiB-8h": 671.0886 * 7 / 8, "allreduce-16MiB-8h-2rails": 1677.7216, "allreduce-16MiB-8h-8spare": 2236.9621,
+                    "allreduce-16MiB-8h-onhosts": 2236.9621 * 14 / 8}
+        self.assertEqual(limits.keys(), expected.keys())
+        for name, limit in expected.items():
+            self.assertAlmostEqual(limits[name], limit, 3)
 
     def test_the_list_names_what_must_hold(self):
         out, _ = self.start("/nonesuch", "--list").communicate(timeout=60)

@@ -185,7 +185,7 @@ int main(int argc, char** argv) {
       }
     }
     const double us = median_of_means(*group, ours, size), bare_us = median_of_means(*group, theirs, size);
-    const double bound = rate > 0 ? 2.0 * (size - 1) / size * static_cast<double>(bytes) * 8 / rate * 1e6 : 0;
+    const double bound = cost::ring(size, static_cast<double>(bytes)).bytes * cost::byte_seconds(rate) * 1e6;
     if (rank == 0)
       fmt::print("{{\"bytes\": {}, \"us\": {:.1f}, \"bare_us\": {}, \"ring_bound_us\": {:.1f}, \"choice\": \"{}\"}}\n",
                  bytes, us, with_bare ? fmt::format("{:.1f}", bare_us) : "null", bound,

@@ -17,6 +17,7 @@ from pathlib import Path
 # Behind PyTorch's folder: this one has a folder of the same name.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from core import before as B  # noqa: E402
+from core import bounds as limits  # noqa: E402
 from core import verdict as V  # noqa: E402
 from core.cells import Results  # noqa: E402
 from core.table import entry, write  # noqa: E402
@@ -117,6 +118,9 @@ def ddp_loss(case, size):
 
 def between_hosts(case, build, results):
     """Sumac beside gloo on lab hosts, and beside the case's bound, one operation alone or an earlier case of `results` where it has one."""
+    if case.bound:
+        bounds = limits.of_fabric(build / "bin" / "sumac", case.fabric)
+        case = replace(case, limit_ms=limits.stream_ms(bounds, (case.bound,), case.bytes))
     try:
         took = between.measure(build, case, 280)
         for name, values in took.items():

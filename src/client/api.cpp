@@ -546,7 +546,7 @@ int sumac_comm_query_info(struct sharp_coll_comm* comm, struct sumac_comm_info* 
 int sumac_comm_explain(struct sharp_coll_comm* comm, char* text, size_t text_bytes) {
   put_text(nullptr, text, text_bytes);
   return with_comm(comm, [&](Context& context, Comm& group) {
-    put_text(std::make_shared<const std::string>(topo::explain(ways_of(context.job(), group.size()))), text,
+    put_text(std::make_shared<const std::string>(cost::explain(ways_of(context.job(), group.size()))), text,
              text_bytes);
     return SHARP_COLL_SUCCESS;
   });

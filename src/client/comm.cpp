@@ -245,9 +245,9 @@ void Comm::announce() const {
                                     group.config().group_id));
   }
   const auto& job = context_.job();
-  if (const auto ways = ways_of(job, size_); topo::tree_bytes_max(ways) != topo::kNoLimit)
+  if (const auto ways = ways_of(job, size_); cost::tree_bytes_max(ways) != cost::kNoLimit)
     SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
-               channels_.front().group->config().group_id, topo::explain(ways));
+               channels_.front().group->config().group_id, cost::explain(ways));
   if (job.settings.enable_sat && job.granted.quota.stream_window > 0 && shape_.stream_window == 0)
     SUMAC_WARN(context_.log(),
                "group {:x}: no node memory is left for a streaming window, so its large operations go in small "
@@ -349,7 +349,7 @@ void Comm::fill(sumac_comm_info& info) const {
   info.root_node = number_of(shape_.root_node);
   info.depth = first.depth;
   info.groups = static_cast<std::uint32_t>(channels_.size());
-  info.allreduce_bytes_max = static_cast<std::uint64_t>(topo::tree_bytes_max(ways_of(context_.job(), size_)));
+  info.allreduce_bytes_max = static_cast<std::uint64_t>(cost::tree_bytes_max(ways_of(context_.job(), size_)));
 }
 
 void tell_of_no_group(Context& context, bool speaks, const Failure& failed) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "coll/cut.hpp"
+#include "cost/method.hpp"
 
 namespace sumac::client {
 namespace {
@@ -60,15 +61,12 @@ std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint
   std::uint64_t fastest = 0;
   for (const auto& channel : channels) fastest = std::max(fastest, channel.rate_bits_per_s);
   if (fastest == 0) return std::max<std::uint64_t>(1, chunk_bytes);
-  const auto bytes =
-      static_cast<std::uint64_t>(static_cast<unsigned __int128>(fastest) * kMessageCostNs / 8 / 1'000'000'000);
+  const auto bytes = cost::bytes_within(kMessageCostNs, fastest);
   return std::clamp<std::uint64_t>(bytes, kCacheLine, std::max<std::uint64_t>(kCacheLine, chunk_bytes));
 }
 
 ChunkRule chunk_rule(const ChunkPath& path, std::uint32_t window, std::size_t groups) {
-  const auto carried_in = [&](std::uint64_t ns) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(path.rate_bits_per_s) * ns / 8 / 1'000'000'000);
-  };
+  const auto carried_in = [&](std::uint64_t ns) { return cost::bytes_within(ns, path.rate_bits_per_s); };
   // Half a window is on its way up and down while the other half is being handled.
   return {carried_in(kChunkCostNs * groups), carried_in(2 * path.delay_ns) / std::max(1u, window / 2),
           2 * path.connections * kTrainBytes / std::max(1u, window)};

@@ -9,112 +9,64 @@ namespace sumac::p2p {
 namespace {
 
 using coll::Kind;
+using cost::Method;
 
 /// The ring is chosen where bounds differ by less: it has one flow on each link in each direction, so it keeps its
 /// bound where switches are narrower than the sum of their ports, or their buffers small.
 constexpr double kSameBound = 1.05;
 
-/// A bound: trips one after the other, further messages at the busiest member, bytes on its link, and those of them that
-/// members send across each other's ways.
-struct Bound {
-  double trips = 0, messages = 0, bytes = 0, mesh_bytes = 0;
-  /// `first_bytes`: the part of a trip's message that arrives only as fast as a short message does.
-  double at(const Costs& costs, double first_bytes) const {
-    const double late_s = first_bytes * std::max(0.0, costs.short_byte_s - costs.per_byte_s);
-    return trips * (costs.trip_s + late_s) + messages * costs.message_s + bytes * costs.per_byte_s +
-           mesh_bytes * std::max(costs.mesh_byte_s, costs.per_byte_s);
-  }
-};
-
-class Bounds {
- public:
-  Bounds(const Question& question, const Limits& limits)
-      : n_(limits.size), bytes_(static_cast<double>(question.bytes)), rounds_(std::bit_width(limits.size - 1)) {}
-
-  /// The last rank has the smallest blocks of the canonical tree, so it sends the most messages.
-  Bound doubling() const {
-    Bound bound;
-    coll::RankBlock mine{n_ - 1, 1};
-    for (auto other = sibling(mine, n_); other; other = sibling(mine, n_)) {
-      const double sends = static_cast<double>(coll::divide_up(other->count, mine.count));
-      bound.trips += 1;
-      bound.messages += sends - 1;
-      bound.mesh_bytes += sends * bytes_;
-      mine = joined(mine, *other);
-    }
-    return bound;
-  }
-  Bound rounds_with(double bytes) const { return {rounds_, 0, bytes}; }
-  /// One member sends to all or receives from all, so its own link is the narrowest.
-  Bound star(double bytes) const { return {1, n_ - 2.0, bytes}; }
-  Bound mesh(double bytes) const { return {1, n_ - 2.0, 0, bytes}; }
-  Bound around(double times, double bytes) const { return {times * (n_ - 1), 0, bytes}; }
-  double others() const { return (n_ - 1.0) / n_; }
-  double rounds() const { return rounds_; }
-  double all_but_one() const { return n_ - 1.0; }
-  double bytes() const { return bytes_; }
-
- private:
-  std::uint32_t n_;
-  double bytes_, rounds_;
-};
-
-Bound operator*(double times, Bound bound) {
-  return {times * bound.trips, times * bound.messages, times * bound.bytes, times * bound.mesh_bytes};
-}
-
 struct Ways {
-  std::array<std::pair<Algorithm, Bound>, kAlgorithms> ways;
+  std::array<std::pair<Algorithm, Method>, kAlgorithms> ways;
   std::size_t count = 0;
-  void add(Algorithm algorithm, Bound bound) { ways[count++] = {algorithm, bound}; }
+  void add(Algorithm algorithm, Method method) { ways[count++] = {algorithm, method}; }
 };
 
 Ways ways_of(const Question& question, const Limits& limits) {
-  const Bounds b(question, limits);
+  const std::uint32_t n = limits.size;
   const bool may_ring = question.commutes && !limits.reproducible;
-  const double m = b.bytes();
+  const auto m = static_cast<double>(question.bytes);
   Ways ways;
   switch (question.kind) {
     case Kind::barrier:
-      ways.add(Algorithm::doubling, b.rounds_with(0));
-      ways.add(Algorithm::exchange, b.mesh(0));
+      ways.add(Algorithm::doubling, cost::dissemination(n));
+      ways.add(Algorithm::exchange, cost::exchange(n, 0));
       break;
     case Kind::allreduce:
-      if (may_ring) ways.add(Algorithm::ring, b.around(2, 2 * b.others() * m));
-      ways.add(Algorithm::doubling, b.doubling());
-      ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m));
-      ways.add(Algorithm::blocks, 2 * b.mesh(b.others() * m));
+      if (may_ring) ways.add(Algorithm::ring, cost::ring(n, m));
+      ways.add(Algorithm::doubling, cost::canonical_doubling(n, m));
+      ways.add(Algorithm::exchange, cost::exchange(n, m));
+      ways.add(Algorithm::blocks, cost::blocks(n, m));
       break;
     case Kind::reduce:
-      ways.add(Algorithm::binomial, b.rounds_with(b.rounds() * m));
-      ways.add(Algorithm::exchange, b.star(b.all_but_one() * m));
+      ways.add(Algorithm::binomial, cost::binomial(n, m));
+      ways.add(Algorithm::exchange, cost::star(n, m));
       break;
     case Kind::bcast:
-      ways.add(Algorithm::ring, b.around(1, m));
-      ways.add(Algorithm::binomial, b.rounds_with(b.rounds() * m));
-      ways.add(Algorithm::exchange, b.star(b.all_but_one() * m));
+      ways.add(Algorithm::ring, cost::chain(n, m));
+      ways.add(Algorithm::binomial, cost::binomial(n, m));
+      ways.add(Algorithm::exchange, cost::star(n, m));
       break;
     case Kind::allgather:
-      ways.add(Algorithm::ring, b.around(1, b.all_but_one() * m));
-      ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m));
+      ways.add(Algorithm::ring, cost::ring_of_blocks(n, m));
+      ways.add(Algorithm::exchange, cost::exchange(n, m));
       break;
     case Kind::allgatherv:
-      ways.add(Algorithm::ring, b.around(1, b.others() * m));
-      ways.add(Algorithm::exchange, b.mesh(b.others() * m));
+      ways.add(Algorithm::ring, cost::ring_of_blocks(n, m / n));
+      ways.add(Algorithm::exchange, cost::exchange(n, m / n));
       break;
     case Kind::reduce_scatter_block:
-      if (may_ring) ways.add(Algorithm::ring, b.around(1, b.all_but_one() * m));
-      ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m));
+      if (may_ring) ways.add(Algorithm::ring, cost::ring_of_sums(n, m));
+      ways.add(Algorithm::exchange, cost::exchange(n, m));
       break;
     case Kind::gather:
     case Kind::scatter:
-      ways.add(Algorithm::binomial, b.rounds_with(b.all_but_one() * m));
-      ways.add(Algorithm::exchange, b.star(b.all_but_one() * m));
+      ways.add(Algorithm::binomial, cost::binomial_of_blocks(n, m));
+      ways.add(Algorithm::exchange, cost::star(n, m));
       break;
     case Kind::alltoall:
     case Kind::alltoallv:
     case Kind::gatherv:
-    case Kind::scatterv: ways.add(Algorithm::exchange, b.mesh(b.all_but_one() * m)); break;
+    case Kind::scatterv: ways.add(Algorithm::exchange, cost::exchange(n, m)); break;
   }
   return ways;
 }
@@ -127,11 +79,11 @@ double message_bytes(const Question& question, const Limits& limits, Algorithm a
   return is_shared ? m / limits.size : m;
 }
 
-double seconds_of(const std::pair<Algorithm, Bound>& way, const Question& question, const Limits& limits,
+double seconds_of(const std::pair<Algorithm, Method>& way, const Question& question, const Limits& limits,
                   const Costs& costs) {
   const double message = message_bytes(question, limits, way.first), longest = static_cast<double>(limits.eager_max);
   const bool asks = way.first == Algorithm::ring || message > longest;
-  return way.second.at(costs, std::min(message, longest)) + (asks ? costs.trip_s : 0);
+  return cost::seconds(way.second, costs, std::min(message, longest)) + (asks ? costs.trip_s : 0);
 }
 
 std::string time_text(double seconds) {

@@ -9,6 +9,7 @@
 
 #include "coll/operation.hpp"
 #include "coll/patterns/pattern.hpp"
+#include "cost/method.hpp"
 
 namespace sumac::p2p {
 
@@ -24,16 +25,7 @@ inline constexpr int kAlgorithms = 5;
 std::string_view to_string(Algorithm algorithm) noexcept;
 
 /// The network as the members measured it together.
-struct Costs {
-  double trip_s = 30e-6;          ///< From a send to the receiver's next action.
-  double message_s = 5e-6;        ///< Each further message that a member sends and receives at the same time.
-  double per_byte_s = 1.0 / 1e9;  ///< The time of a byte on one member's link.
-  /// The same when all members send to all at once: longer where switches are narrower than the sum of their ports.
-  double mesh_byte_s = 1.0 / 1e9;
-  /// The time of a byte of a short message that others wait for. It is longer than per_byte_s where switches store a
-  /// frame before they send it on, and no less.
-  double short_byte_s = 1.0 / 1e9;
-};
+using Costs = cost::Machine;
 
 struct Limits {
   std::uint32_t size = 1;

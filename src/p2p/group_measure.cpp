@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "cost/fit.hpp"
 #include "p2p/group.hpp"
 #include "reduce/reduce.hpp"
 
@@ -17,7 +18,6 @@ constexpr int kInARow = 8, kBatches = 3;
 /// One round of a ring moves so many bytes over each link: enough to be longer than a trip at the rates where it
 /// matters which algorithm is chosen.
 constexpr std::size_t kStreamBytes = 1u << 20;
-constexpr double kLeastMessage = 0.2e-6, kLeastTrip = 1e-6, kLeastByte = 1e-12;
 
 coll::Fold fold_max() {
   coll::Fold fold;
@@ -60,33 +60,34 @@ Result<double> Group::timed(const coll::Operation& operation, Algorithm algorith
 Result<> Group::measure() {
   const std::uint32_t n = config_.size;
   if (n == 1) return {};
-  const auto rounds = static_cast<double>(std::bit_width(n - 1));
+  cost::Timings timings{.members = n, .rate_bits_per_s = members_.rate_bits_per_s};
   const auto in_rounds = timed({.kind = coll::Kind::barrier}, Algorithm::doubling, kInARow);
   if (!in_rounds) return tl::unexpected(in_rounds.error());
+  timings.barrier_in_rounds = *in_rounds;
   const auto at_once = timed({.kind = coll::Kind::barrier}, Algorithm::exchange, kInARow);
   if (!at_once) return tl::unexpected(at_once.error());
-  const double trip = std::max(kLeastTrip, *in_rounds / rounds);
-  std::array<double, 5> mine{trip, n > 2 ? std::max(kLeastMessage, (*at_once - trip) / (n - 2)) : kLeastMessage};
+  timings.barrier_at_once = *at_once;
   std::vector<std::byte> blocks(std::max<std::size_t>(kStreamBytes / (n - 1), 64) * n);
-  const auto bytes = static_cast<double>(blocks.size() / n * (n - 1));
   const coll::Operation stream{.kind = coll::Kind::allgather, .out = blocks.data(), .bytes = blocks.size() / n};
+  timings.block = static_cast<double>(stream.bytes);
   if (members_.rate_bits_per_s == 0) {
     const auto in_ring = timed(stream, Algorithm::ring, 1);
     if (!in_ring) return tl::unexpected(in_ring.error());
-    mine[2] = std::max(kLeastByte, (*in_ring - n * trip) / bytes);
-  } else {
-    mine[2] = 8 / static_cast<double>(members_.rate_bits_per_s);
+    timings.ring = *in_ring;
   }
   const auto in_mesh = timed(stream, Algorithm::exchange, 1);
   if (!in_mesh) return tl::unexpected(in_mesh.error());
-  mine[4] = std::max(mine[2], (*in_mesh - 2 * trip - (n - 2) * mine[1]) / bytes);
+  timings.mesh = *in_mesh;
   const coll::Fold fold = fold_max();
   std::vector<double> vector(eager_max_ / sizeof(double));
   const coll::Operation longest{
       .kind = coll::Kind::allreduce, .out = vector.data(), .bytes = vector.size() * sizeof(double), .fold = &fold};
   const auto in_long_rounds = timed(longest, Algorithm::doubling, kInARow);
   if (!in_long_rounds) return tl::unexpected(in_long_rounds.error());
-  mine[3] = std::max(mine[2], (*in_long_rounds / rounds - trip) / static_cast<double>(longest.bytes));
+  timings.longest = static_cast<double>(longest.bytes);
+  timings.doubling_of_longest = *in_long_rounds;
+  const Costs own = cost::fitted(timings);
+  std::array<double, 5> mine{own.trip_s, own.message_s, own.per_byte_s, own.short_byte_s, own.mesh_byte_s};
   const coll::Operation agree{.kind = coll::Kind::allreduce, .out = mine.data(), .bytes = sizeof mine, .fold = &fold};
   if (auto done = run(agree, Algorithm::doubling); !done) return done;
   costs_ = {

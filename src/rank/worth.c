@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cost/worth.h"
 #include "rank/job.h"
 
 /* A team took 0.038 ms to make, and an allreduce of 8 B then 0.17 us in place of the MPI's 0.36 (2 ranks with a core each, a
@@ -11,21 +12,6 @@
  * the making adds less than a fifth to what they took. */
 enum { CALLS_ON_ONE_HOST = 600 };
 
-/* Between hosts delay decides, and the unit is a message from one far host to another. Making a team takes 12 of them, one
- * behind the other: two exchanges among all of log2(hosts) each, the tree's group, and its members' joining. A collective
- * of the MPI takes log2(hosts), by the tree it takes as long as one. What the making took is not measured: ranks that decide
- * by a time would have to agree on it, which costs another exchange. */
-enum { MESSAGES_OF_MAKING = 12 };
-
-static uint32_t calls_over_hosts(int hosts) {
-  uint32_t rounds = 0;
-  while (rounds < 31 && (1 << rounds) < hosts) {
-    ++rounds;
-  }
-  uint32_t gained = rounds > 1 ? rounds - 1 : 1;
-  return (MESSAGES_OF_MAKING + gained - 1) / gained;
-}
-
 uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int hosts, bool is_world) {
   if (is_world || (1 == hosts && sumac_job_serves(settings, hosts)) || settings->level >= HCOLL_FORCE_COMM) {
     return 0;
@@ -33,7 +19,7 @@ uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int host
   if (settings->team_after >= 0) {
     return (uint32_t)settings->team_after;
   }
-  return hosts > 1 ? calls_over_hosts(hosts) : CALLS_ON_ONE_HOST;
+  return hosts > 1 ? sumac_cost_calls_that_pay((uint32_t)hosts) : CALLS_ON_ONE_HOST;
 }
 
 void sumac_spared_why(uint32_t spared, char* why) {

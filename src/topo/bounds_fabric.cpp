@@ -7,8 +7,9 @@
 
 namespace sumac::topo {
 
-WaysFabric ways_fabric(const Fabric& fabric, std::span<const AggregationTree> trees, std::span<const JobTree> jobs) {
-  WaysFabric ways;
+cost::WaysFabric ways_fabric(const Fabric& fabric, std::span<const AggregationTree> trees,
+                             std::span<const JobTree> jobs) {
+  cost::WaysFabric ways;
   std::set<std::uint32_t> member_nodes;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto numbers = numbers_of(fabric, trees[i], jobs[i]);
@@ -17,7 +18,7 @@ WaysFabric ways_fabric(const Fabric& fabric, std::span<const AggregationTree> tr
       if (std::ranges::find(jobs[i].hosts, trees[i].nodes[at.node].host) != jobs[i].hosts.end())
         member_nodes.insert(at.node);
   }
-  ways.hop_delay_ns = hop_delay_of(ways.trees);
+  ways.hop_delay_ns = cost::hop_delay_of(ways.trees);
   ways.nodes_on_member_hosts = static_cast<std::uint32_t>(member_nodes.size());
   if (jobs.empty()) return ways;
   ways.hosts = static_cast<std::uint32_t>(jobs.front().hosts.size());

@@ -26,7 +26,7 @@ Fabric star(unsigned spares = 0) {
   return fabric;
 }
 
-WaysFabric ways_on_first_eight(const Fabric& fabric) {
+cost::WaysFabric ways_on_first_eight(const Fabric& fabric) {
   const auto trees = build_trees(fabric, tree_options(fabric));
   EXPECT_TRUE(trees) << trees.error().context;
   std::vector<std::uint32_t> hosts(8);
@@ -50,7 +50,7 @@ void place_nodes(Fabric& fabric, unsigned first_host, unsigned count) {
   fabric.trees = count;
 }
 
-void expect_like(const WaysFabric& read, const WaysFabric& formula) {
+void expect_like(const cost::WaysFabric& read, const cost::WaysFabric& formula) {
   EXPECT_EQ(read.hosts, 8u);
   EXPECT_EQ(read.port_rate_bits_per_s, formula.port_rate_bits_per_s);
   EXPECT_NEAR(tree_line(read).per_byte_s, tree_line(formula).per_byte_s, 1e-3 * tree_line(formula).per_byte_s);
@@ -58,8 +58,8 @@ void expect_like(const WaysFabric& read, const WaysFabric& formula) {
   EXPECT_NEAR(ring_line(read).at(1 << 20), ring_line(formula).at(1 << 20), 1e-9);
 }
 
-WaysFabric eight() {
-  WaysFabric fabric;
+cost::WaysFabric eight() {
+  cost::WaysFabric fabric;
   fabric.hosts = 8;
   fabric.port_rate_bits_per_s = kRate;
   fabric.hop_delay_ns = 100'000;
@@ -72,7 +72,7 @@ TEST(BoundsFabric, NodesInSwitches) {
   node.name = "an";
   node.place.at_switch = "s1";
   fabric.nodes = {node};
-  expect_like(ways_on_first_eight(fabric), with_nodes_at_switches(eight()));
+  expect_like(ways_on_first_eight(fabric), cost::with_nodes_at_switches(eight()));
 }
 
 TEST(BoundsFabric, SpareHosts) {
@@ -82,7 +82,7 @@ TEST(BoundsFabric, SpareHosts) {
     place_nodes(fabric, 9, m);
     const auto ways = ways_on_first_eight(fabric);
     EXPECT_EQ(ways.nodes_on_member_hosts, 0u);
-    expect_like(ways, with_spare_hosts(eight(), m));
+    expect_like(ways, cost::with_spare_hosts(eight(), m));
   }
 }
 
@@ -93,7 +93,7 @@ TEST(BoundsFabric, NodesOnTheHostsThemselves) {
     place_nodes(fabric, 1, m);
     const auto ways = ways_on_first_eight(fabric);
     EXPECT_EQ(ways.nodes_on_member_hosts, m);
-    expect_like(ways, with_nodes_on_hosts(eight(), m));
+    expect_like(ways, cost::with_nodes_on_hosts(eight(), m));
   }
 }
 
@@ -112,7 +112,7 @@ TEST(BoundsFabric, ATreeForEachOfTwoRails) {
   EXPECT_EQ(ways.rails, 2u);
   auto formula = eight();
   formula.rails = 2;
-  expect_like(ways, with_nodes_at_switches(formula));
+  expect_like(ways, cost::with_nodes_at_switches(formula));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // `sumac fabric bounds FILE` prints the least time of an allreduce by each method, on the hosts and trees of a fabric
 // file, and for other positions of the nodes; then the least times of the other kinds on these hosts and trees. The same
-// function decides at run time (src/topo/bounds.hpp).
+// function decides at run time (src/cost/bounds.hpp).
 #include "tools/fabric/bounds.hpp"
 
 #include <fmt/core.h>
@@ -12,8 +12,8 @@ namespace sumac::tools {
 namespace {
 
 using coll::Kind;
-using topo::Line;
-using topo::WaysFabric;
+using cost::Line;
+using cost::WaysFabric;
 
 constexpr std::array<std::uint64_t, 5> kSizes = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
 
@@ -39,29 +39,29 @@ void row(const std::string& name, const Line& line, const std::string& last = ""
 }
 
 void trees(const std::string& name, const WaysFabric& fabric, Kind kind = Kind::allreduce) {
-  const auto most = topo::tree_bytes_max(fabric, kind);
-  row(name, topo::tree_line(fabric),
-      most == topo::kNoLimit ? "any size" : "up to " + topo::bytes_text(static_cast<std::uint64_t>(most)));
+  const auto most = cost::tree_bytes_max(fabric, kind);
+  row(name, cost::tree_line(fabric),
+      most == cost::kNoLimit ? "any size" : "up to " + cost::bytes_text(static_cast<std::uint64_t>(most)));
 }
 
 void head(const std::string& of_what) {
   fmt::print("least time of {}, payload alone\n  {:<40}", of_what, "");
-  for (const auto bytes : kSizes) fmt::print("{:>11}", topo::bytes_text(bytes));
+  for (const auto bytes : kSizes) fmt::print("{:>11}", cost::bytes_text(bytes));
   fmt::print("  at least as fast as the hosts alone\n");
 }
 
 nlohmann::json json(const Line& line) { return {{"fixed_s", line.fixed_s}, {"per_byte_s", line.per_byte_s}}; }
 
 nlohmann::json json_bytes_max(const WaysFabric& ways, Kind kind) {
-  const auto most = topo::tree_bytes_max(ways, kind);
-  return most == topo::kNoLimit ? nlohmann::json() : nlohmann::json(most);
+  const auto most = cost::tree_bytes_max(ways, kind);
+  return most == cost::kNoLimit ? nlohmann::json() : nlohmann::json(most);
 }
 
 std::string count(std::size_t n, const std::string& what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 }  // namespace
 
-void print_bounds(const std::string& name, const topo::WaysFabric& ways) {
+void print_bounds(const std::string& name, const cost::WaysFabric& ways) {
   const auto rate = ways.port_rate_bits_per_s == 0
                         ? std::string("no known rate")
                         : fmt::format("{:g} Mbit/s", static_cast<double>(ways.port_rate_bits_per_s) / 1e6);
@@ -72,43 +72,43 @@ void print_bounds(const std::string& name, const topo::WaysFabric& ways) {
   const auto these =
       fmt::format("this file's {}{}", count(ways.trees.size(), "tree"), shared == 0 ? "" : ", nodes on its hosts");
   trees(these, ways);
-  trees("a tree per port, nodes at switches", topo::with_nodes_at_switches(ways));
+  trees("a tree per port, nodes at switches", cost::with_nodes_at_switches(ways));
   const auto n = ways.hosts;
   for (const auto m : {1u, n / 2, n})
     if (m > 0 && (m == 1 || m == n || (m > 1 && m < n)))
-      trees(fmt::format("{} as nodes", count(m, "spare host")), topo::with_spare_hosts(ways, m));
+      trees(fmt::format("{} as nodes", count(m, "spare host")), cost::with_spare_hosts(ways, m));
   for (const auto m : {1u, n})
     if (m > 0)
-      trees(fmt::format("nodes on {}", m == n ? "all hosts" : "one of the hosts"), topo::with_nodes_on_hosts(ways, m));
-  row("no tree: ring", topo::ring_line(ways));
-  row("no tree: recursive halving, doubling", topo::halving_line(ways));
-  row("no tree: recursive doubling", topo::doubling_line(ways));
-  row("no tree: all to one and back", topo::linear_line(ways));
-  fmt::print("\n{}\n", topo::explain(ways));
+      trees(fmt::format("nodes on {}", m == n ? "all hosts" : "one of the hosts"), cost::with_nodes_on_hosts(ways, m));
+  row("no tree: ring", cost::ring_line(ways));
+  row("no tree: recursive halving, doubling", cost::halving_line(ways));
+  row("no tree: recursive doubling", cost::doubling_line(ways));
+  row("no tree: all to one and back", cost::linear_line(ways));
+  fmt::print("\n{}\n", cost::explain(ways));
   for (const auto& [kind, words] : kOthers) {
     fmt::print("\n");
     head(words);
     trees(these, ways, kind);
-    for (const auto& own : topo::own_ways(ways, kind)) row(fmt::format("no tree: {}", own.name), own.line);
+    for (const auto& own : cost::own_ways(ways, kind)) row(fmt::format("no tree: {}", own.name), own.line);
   }
 }
 
-void print_bounds_json(const std::string& name, const topo::WaysFabric& ways) {
+void print_bounds_json(const std::string& name, const cost::WaysFabric& ways) {
   nlohmann::json kinds;
   for (const Kind kind : kKindsOfJson) {
     auto& of_kind = kinds[std::string(to_string(kind))];
-    of_kind = {{"tree", json(topo::tree_line(ways))}, {"tree_bytes_max", json_bytes_max(ways, kind)}};
-    for (const auto& own : topo::own_ways(ways, kind)) of_kind["own"][own.name] = json(own.line);
+    of_kind = {{"tree", json(cost::tree_line(ways))}, {"tree_bytes_max", json_bytes_max(ways, kind)}};
+    for (const auto& own : cost::own_ways(ways, kind)) of_kind["own"][own.name] = json(own.line);
   }
   const nlohmann::json out{
       {"fabric", name},
       {"hosts", ways.hosts},
       {"trees", ways.trees.size()},
-      {"tree", json(topo::tree_line(ways))},
-      {"ring", json(topo::ring_line(ways))},
-      {"halving", json(topo::halving_line(ways))},
-      {"doubling", json(topo::doubling_line(ways))},
-      {"linear", json(topo::linear_line(ways))},
+      {"tree", json(cost::tree_line(ways))},
+      {"ring", json(cost::ring_line(ways))},
+      {"halving", json(cost::halving_line(ways))},
+      {"doubling", json(cost::doubling_line(ways))},
+      {"linear", json(cost::linear_line(ways))},
       {"tree_bytes_max", json_bytes_max(ways, Kind::allreduce)},
       {"kinds", kinds},
   };

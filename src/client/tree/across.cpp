@@ -47,9 +47,7 @@ TreeLimits tree_limits(const Comm& comm) {
   const std::int64_t in_flight = in_flight_max(comm), one_message = comm.shape().payload_per_ost;
   for (const auto& row : coll::kCollectives) {
     auto& limit = limits[index_of(row.kind)];
-    // For an operation that fits into one message the delay decides, and there the tree is faster.
-    limit =
-        is_on_tree(row.kind) ? std::min(in_flight, std::max(one_message, topo::tree_bytes_max(fabric, row.kind))) : -1;
+    limit = is_on_tree(row.kind) ? cost::tree_limit(fabric, row.kind, one_message, in_flight) : -1;
   }
   return limits;
 }

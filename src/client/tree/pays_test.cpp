@@ -26,13 +26,13 @@ JobTree tree_of(std::uint64_t rate, std::uint64_t delay_ns, std::uint32_t member
 TEST(TreePays, AtSwitchesAtAnySizeOnOneSpareHostUpToACrossover) {
   const auto at_switches = ways_of(job_of(60'000'000, 8, {tree_of(0, 50'000)}), 8);
   EXPECT_EQ(at_switches.hop_delay_ns, 100'000u);
-  EXPECT_EQ(topo::tree_bytes_max(at_switches), topo::kNoLimit);
+  EXPECT_EQ(cost::tree_bytes_max(at_switches), cost::kNoLimit);
   const auto spare = ways_of(job_of(60'000'000, 8, {tree_of(7'500'000, 100'000)}), 8);
   EXPECT_EQ(spare.hop_delay_ns, 100'000u);
-  EXPECT_GT(topo::tree_bytes_max(spare), 0);
-  EXPECT_LT(topo::tree_bytes_max(spare), 1000);
+  EXPECT_GT(cost::tree_bytes_max(spare), 0);
+  EXPECT_LT(cost::tree_bytes_max(spare), 1000);
   const std::vector<JobTree> all(8, tree_of(7'500'000, 100'000));
-  EXPECT_EQ(topo::tree_bytes_max(ways_of(job_of(60'000'000, 8, all), 8)), topo::kNoLimit);
+  EXPECT_EQ(cost::tree_bytes_max(ways_of(job_of(60'000'000, 8, all), 8)), cost::kNoLimit);
 }
 
 TEST(TreePays, ACommunicatorSpansNoMoreHostsThanItHasMembers) {
@@ -42,7 +42,7 @@ TEST(TreePays, ACommunicatorSpansNoMoreHostsThanItHasMembers) {
 }
 
 TEST(TreePays, NothingIsDecidedWhereTheFabricSaysNothing) {
-  EXPECT_EQ(topo::tree_bytes_max(ways_of(job_of(0, 8, {tree_of(0, 0)}), 8)), topo::kNoLimit);
+  EXPECT_EQ(cost::tree_bytes_max(ways_of(job_of(0, 8, {tree_of(0, 0)}), 8)), cost::kNoLimit);
   Job bare = job_of(0, 0, {tree_of(0, 0)});
   bare.granted.rails = 0;
   EXPECT_EQ(ways_of(bare, 4).rails, 1u);

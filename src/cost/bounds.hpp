@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "coll/collective.hpp"
+#include "cost/method.hpp"
 
-namespace sumac::topo {
+namespace sumac::cost {
 
 struct TreeBound {
   /// Rate of a vector through the tree in each direction, when nothing else uses its links. 0: the nodes are at
@@ -38,11 +39,8 @@ struct WaysFabric {
 /// root on a host is as far.
 std::uint64_t hop_delay_of(std::span<const TreeBound> trees);
 
-/// A time that grows linearly with the bytes: `fixed_s` + `per_byte_s` x bytes.
-struct Line {
-  double fixed_s = 0, per_byte_s = 0;
-  double at(std::uint64_t bytes) const { return fixed_s + per_byte_s * static_cast<double>(bytes); }
-};
+/// The links of the hosts as a machine, for the payload alone: messages, adding and waking count for nothing.
+Machine machine_of(const WaysFabric& fabric);
 
 /// The time over all trees, each with a stripe in proportion to its rate. {0, 0} without trees: then they bound
 /// nothing.
@@ -82,6 +80,9 @@ inline constexpr std::int64_t kNoLimit = INT64_MAX;
 /// always win, or the known numbers do not decide. Every kind passes a tree as an allreduce does: one vector over each
 /// link, in each direction.
 std::int64_t tree_bytes_max(const WaysFabric& fabric, coll::Kind kind = coll::Kind::allreduce);
+/// Returns the threshold: the largest operation of this kind that selection gives to the tree. For one that fits into
+/// one message the delay decides, and there the tree is faster; more than `in_flight` it cannot hold.
+std::int64_t tree_limit(const WaysFabric& fabric, coll::Kind kind, std::int64_t one_message, std::int64_t in_flight);
 
 /// Returns one line for people: "16 MiB: trees 8948 ms, ring of 8 hosts 3915 ms; beyond 12 KiB the hosts' own
 /// algorithms are faster, recursive doubling first".
@@ -90,4 +91,4 @@ std::string explain(const WaysFabric& fabric);
 /// Returns "128 B", "12 KiB" or "16 MiB", rounded for people.
 std::string bytes_text(std::uint64_t bytes);
 
-}  // namespace sumac::topo
+}  // namespace sumac::cost

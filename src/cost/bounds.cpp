@@ -1,30 +1,24 @@
-#include "topo/bounds.hpp"
+#include "cost/bounds.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
-namespace sumac::topo {
+namespace sumac::cost {
 namespace {
 
 constexpr std::uint64_t kLarge = std::uint64_t{16} << 20;  ///< The size that explain() compares.
 constexpr double kEqual = 1.001;  ///< Nodes on all hosts take exactly the time of a ring: rounding must not make them
                                   ///< differ.
 
-double per_byte(double bits_per_s) { return bits_per_s > 0 ? 8 / bits_per_s : 0; }
-double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
-
-/// Rounds of halving or doubling among n.
-unsigned rounds(std::uint32_t n) { return n <= 1 ? 0 : static_cast<unsigned>(std::bit_width(n - 1)); }
+double in_seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 double rails_of(const WaysFabric& fabric) { return std::max(1u, fabric.rails); }
 double port_rate(const WaysFabric& fabric) { return static_cast<double>(fabric.port_rate_bits_per_s); }
 
 /// Returns the seconds for each byte of a vector that passes this tree alone.
 double alone(const WaysFabric& fabric, const TreeBound& tree) {
-  return std::max(per_byte(static_cast<double>(tree.rate_bits_per_s)), per_byte(port_rate(fabric)));
+  return std::max(byte_seconds(static_cast<double>(tree.rate_bits_per_s)), byte_seconds(port_rate(fabric)));
 }
 
 }  // namespace
@@ -45,14 +39,14 @@ Line tree_line(const WaysFabric& fabric) {
   if (fabric.trees.empty()) return {};
   double speed = 0;  // bytes per second through all trees
   std::uint32_t member_parts = 0;
-  Line line;
+  Line found;
   for (const auto& tree : fabric.trees) {
     const double cost = alone(fabric, tree);
     if (cost > 0) speed += 1 / cost;
     member_parts += tree.member_nodes;
-    line.fixed_s = std::max(line.fixed_s, 2 * seconds(tree.delay_ns));
+    found.fixed_s = std::max(found.fixed_s, 2 * in_seconds(tree.delay_ns));
   }
-  if (speed == 0) return line;
+  if (speed == 0) return found;
   // A node that has a part in several trees carries them all over its one link.
   const double parts = fabric.nodes_on_member_hosts == 0
                            ? 1
@@ -62,37 +56,29 @@ Line tree_line(const WaysFabric& fabric) {
     const auto& tree = fabric.trees[i];
     const double share = 1 / alone(fabric, tree) / speed;
     rail_share[i % rail_share.size()] += share;
-    double cost = share * per_byte(static_cast<double>(tree.rate_bits_per_s));
+    double cost = share * byte_seconds(static_cast<double>(tree.rate_bits_per_s));
     // The host whose port the node shares sends the other stripes to the other trees over the same port.
-    if (tree.member_nodes > 0) cost = parts * cost + (1 - share) * per_byte(port_rate(fabric) * rails_of(fabric));
-    line.per_byte_s = std::max(line.per_byte_s, cost);
+    if (tree.member_nodes > 0) cost = parts * cost + (1 - share) * byte_seconds(port_rate(fabric) * rails_of(fabric));
+    found.per_byte_s = std::max(found.per_byte_s, cost);
   }
   for (const double share : rail_share)
-    line.per_byte_s = std::max(line.per_byte_s, share * per_byte(port_rate(fabric)));
-  return line;
+    found.per_byte_s = std::max(found.per_byte_s, share * byte_seconds(port_rate(fabric)));
+  return found;
 }
 
-Line halving_line(const WaysFabric& fabric) {
-  const double n = std::max(1u, fabric.hosts);
-  return {2 * rounds(fabric.hosts) * seconds(fabric.hop_delay_ns),
-          2 * (n - 1) / n * per_byte(port_rate(fabric) * rails_of(fabric))};
+Machine machine_of(const WaysFabric& fabric) {
+  const double byte = byte_seconds(port_rate(fabric) * rails_of(fabric));
+  return {.trip_s = in_seconds(fabric.hop_delay_ns),
+          .message_s = 0,
+          .per_byte_s = byte,
+          .mesh_byte_s = byte,
+          .short_byte_s = byte};
 }
 
-Line ring_line(const WaysFabric& fabric) {
-  auto line = halving_line(fabric);
-  line.fixed_s = 2 * (std::max(1u, fabric.hosts) - 1) * seconds(fabric.hop_delay_ns);
-  return line;
-}
-
-Line doubling_line(const WaysFabric& fabric) {
-  return {rounds(fabric.hosts) * seconds(fabric.hop_delay_ns),
-          rounds(fabric.hosts) * per_byte(port_rate(fabric) * rails_of(fabric))};
-}
-
-Line linear_line(const WaysFabric& fabric) {
-  if (fabric.hosts <= 1) return {};
-  return {2 * seconds(fabric.hop_delay_ns), 2 * (fabric.hosts - 1.0) * per_byte(port_rate(fabric) * rails_of(fabric))};
-}
+Line halving_line(const WaysFabric& fabric) { return line(halving(fabric.hosts, 1), machine_of(fabric)); }
+Line ring_line(const WaysFabric& fabric) { return line(ring(fabric.hosts, 1), machine_of(fabric)); }
+Line doubling_line(const WaysFabric& fabric) { return line(doubling(fabric.hosts, 1), machine_of(fabric)); }
+Line linear_line(const WaysFabric& fabric) { return line(to_one_and_back(fabric.hosts, 1), machine_of(fabric)); }
 
 WaysFabric with_spare_hosts(WaysFabric fabric, std::uint32_t spares) {
   const auto rate = fabric.port_rate_bits_per_s * std::max(1u, fabric.rails) / std::max(1u, fabric.hosts);
@@ -118,10 +104,8 @@ WaysFabric with_nodes_at_switches(WaysFabric fabric) {
 
 std::vector<OwnWay> own_ways(const WaysFabric& fabric, coll::Kind kind) {
   using coll::Kind;
-  const double n = std::max(1u, fabric.hosts), hop = seconds(fabric.hop_delay_ns);
-  const double byte = per_byte(port_rate(fabric) * rails_of(fabric));
-  // A scatter or a gather moves these bytes, in as many steps as a tree of hosts has levels.
-  const Line share{rounds(fabric.hosts) * hop, (n - 1) / n * byte};
+  const std::uint32_t n = fabric.hosts;
+  const Machine machine = machine_of(fabric);
   switch (kind) {
     case Kind::allreduce:
       return {{"recursive halving", halving_line(fabric)},
@@ -129,13 +113,13 @@ std::vector<OwnWay> own_ways(const WaysFabric& fabric, coll::Kind kind) {
               {"all to one and back", linear_line(fabric)}};
     case Kind::bcast:
     case Kind::reduce:
-      return {{"a chain of hosts", {(n - 1) * hop, byte}},
-              {"a binomial tree of hosts", doubling_line(fabric)},
-              {"one host for all", {hop, (n - 1) * byte}},
-              {"scatter and gather", {2 * share.fixed_s, 2 * share.per_byte_s}}};
+      return {{"a chain of hosts", line(chain(n, 1), machine)},
+              {"a binomial tree of hosts", line(binomial(n, 1), machine)},
+              {"one host for all", line(star(n, 1), machine)},
+              {"scatter and gather", line(2 * half(n, 1), machine)}};
     case Kind::allgather:
-    case Kind::allgatherv: return {{"recursive doubling", share}};
-    case Kind::reduce_scatter_block: return {{"recursive halving", share}};
+    case Kind::allgatherv: return {{"recursive doubling", line(half(n, 1), machine)}};
+    case Kind::reduce_scatter_block: return {{"recursive halving", line(half(n, 1), machine)}};
     default: return {};
   }
 }
@@ -150,12 +134,12 @@ struct Crossover {
 
 Crossover crossover(const WaysFabric& fabric, coll::Kind kind) {
   if (fabric.hosts < 2 || fabric.trees.empty() || fabric.port_rate_bits_per_s == 0) return {};
-  const Line tree = tree_line(fabric);
+  const Line by_tree = tree_line(fabric);
   double most = static_cast<double>(kNoLimit);
   const char* to = "";
   for (const auto& [name, own] : own_ways(fabric, kind)) {
-    if (tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // the tree may lose in delay but not in bytes
-    const double here = std::max(0.0, (own.fixed_s - tree.fixed_s) / (tree.per_byte_s - own.per_byte_s));
+    if (by_tree.per_byte_s <= own.per_byte_s * kEqual) continue;  // the tree may lose in delay but not in bytes
+    const double here = std::max(0.0, (own.fixed_s - by_tree.fixed_s) / (by_tree.per_byte_s - own.per_byte_s));
     if (here >= most) continue;
     most = here;
     to = name;
@@ -167,6 +151,10 @@ Crossover crossover(const WaysFabric& fabric, coll::Kind kind) {
 }  // namespace
 
 std::int64_t tree_bytes_max(const WaysFabric& fabric, coll::Kind kind) { return crossover(fabric, kind).bytes; }
+
+std::int64_t tree_limit(const WaysFabric& fabric, coll::Kind kind, std::int64_t one_message, std::int64_t in_flight) {
+  return std::min(in_flight, std::max(one_message, tree_bytes_max(fabric, kind)));
+}
 
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -188,4 +176,4 @@ std::string explain(const WaysFabric& fabric) {
                      bytes_text(static_cast<std::uint64_t>(most)), to);
 }
 
-}  // namespace sumac::topo
+}  // namespace sumac::cost

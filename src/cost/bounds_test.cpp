@@ -1,9 +1,9 @@
 // The bound of each method is compared with its well-known closed form.
-#include "topo/bounds.hpp"
+#include "cost/bounds.hpp"
 
 #include <gtest/gtest.h>
 
-namespace sumac::topo {
+namespace sumac::cost {
 namespace {
 
 constexpr std::uint64_t k16MiB = std::uint64_t{16} << 20;
@@ -147,4 +147,4 @@ TEST(Bounds, AreSaidWithTheNumbers) {
 }
 
 }  // namespace
-}  // namespace sumac::topo
+}  // namespace sumac::cost
