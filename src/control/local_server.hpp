@@ -33,7 +33,7 @@ class LocalServer {
   LocalServer& operator=(const LocalServer&) = delete;
 
   /// The limits of open connections: of one ordinary user, and of all ordinary users together.
-  static constexpr std::size_t kStrangerConnections = 64, kAllStrangersConnections = 512;
+  static constexpr std::size_t kStrangerConnections = 16, kAllStrangersConnections = 128;
 
  private:
   /// The server for the callers of one user.
