@@ -1,9 +1,9 @@
 """Helpers of the attacks: rows of results, daemons that end with the program, and strangers: functions that run as another user.
     import common
     def attack(rows, args):
-        house = common.House("f14")
+        house = common.House("sharpd-places")
         got = common.Stranger(knock, str(house.socket)).result()
-        rows.add("f14 strangers served", "of 10", got, 0)
+        rows.add("sharpd-places: strangers served", "of 10", got, 0)
     common.main(attack, __doc__)
 """
 

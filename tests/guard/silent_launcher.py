@@ -22,9 +22,9 @@ def attack(rows, _args):
         said = process.communicate(timeout=LIMIT + 5)[1]
     except subprocess.TimeoutExpired:
         said = "nothing"
-    rows.add("f20 sumac run waits for the launcher", "s", round(time.monotonic() - began, 1), LIMIT)
-    rows.add("f20 it does not say what happened", "lines", int(SAYS not in said), 0)
-    rows.add("f20 processes left", "processes", len(common.ground.marked()), 0)
+    rows.add("silent-launcher: sumac run waits for the launcher", "s", round(time.monotonic() - began, 1), LIMIT)
+    rows.add("silent-launcher: it does not say what happened", "lines", int(SAYS not in said), 0)
+    rows.add("silent-launcher: processes left", "processes", len(common.ground.marked()), 0)
 
 
 common.main(attack, __doc__)
