@@ -21,8 +21,8 @@ parser.add_argument("--tries", type=int, default=20)
 parser.add_argument("--out", type=pathlib.Path)
 ARGS = parser.parse_args()
 os.environ["SUMAC_BUILD"] = str(ARGS.build.resolve())
-sys.path.insert(0, str(ROOT / "tests" / "badinput"))
-import ground  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.append(str(ROOT / "tests"))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
 
 MEDIAN_MAX, MOST_MAX = 4.0, 6.0
 

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import tally
+from core import tally
+
 from .cases import OMPI_DEFAULT, program_case
 from .lab import Deadline, LabError, wait_readable, end, last_words, run
 

@@ -13,7 +13,7 @@ import sys
 from core import table as T
 from core import verdict as V
 from demolib.compiling import SOURCE, Absent, compile_once
-from demolib.tally import read as read_tally
+from core.tally import read as read_tally
 
 from . import mpis, plan as P
 

@@ -2,6 +2,7 @@
 ranks of a job are on another, so an address of the first host alone would fail."""
 
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -9,8 +10,9 @@ import subprocess
 import sys
 import unittest
 
-import ground
-from ground import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import case  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def ip(words):
@@ -106,6 +108,7 @@ if __name__ == "__main__":
         if not shutil.which("ip") or subprocess.run([*words, "true"], capture_output=True).returncode != 0:
             case.skip_or_fail("no network namespace can be made here, or `ip` is not there")
             sys.exit(77)
+        ground.sweep()  # the program that follows makes a folder of its own
         os.execvp(words[0], [*words, sys.executable, __file__, "--inside"])
     sys.argv.remove("--inside")
     ground.main()

@@ -10,10 +10,12 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import unittest
 
-import ground
-from ground import BIN, SCRATCH, case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, SCRATCH, case  # noqa: E402  pylint: disable=wrong-import-position
 
 SUMAC = BIN / "sumac"
 FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"

@@ -12,8 +12,9 @@ import sys
 import tempfile
 import unittest
 
-import ground
-from ground import BIN, SCRATCH, case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, SCRATCH, case  # noqa: E402  pylint: disable=wrong-import-position
 
 MPIRUN = ["mpirun", "--oversubscribe", *ground.ROOT]
 SUMAC = BIN / "sumac"

@@ -7,10 +7,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import unittest
 
-import ground
-from ground import BIN, SCRATCH
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, SCRATCH  # noqa: E402  pylint: disable=wrong-import-position
 
 DAEMONS = ("sharp_am", "sharp_an", "sharpd")
 

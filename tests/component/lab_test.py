@@ -3,13 +3,16 @@ nothing left. Each level of HCOLL_ENABLE_SHARP must keep its promise, with and w
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 lab = case.Lab("component")
 

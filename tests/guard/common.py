@@ -34,8 +34,8 @@ def build_of(words):
 
 
 os.environ["SUMAC_BUILD"] = build_of(sys.argv)
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "badinput"))
-import ground  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
 
 case = ground.case
 until = ground.until

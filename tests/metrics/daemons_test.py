@@ -16,8 +16,8 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "badinput"))
-import ground  # noqa: E402
+sys.path.append(str(ROOT / "tests"))
+from harness import ground  # noqa: E402
 import promtool  # noqa: E402
 
 PROGRAM = ground.case.BUILD / "tests" / "guard" / "handshake-cost"
