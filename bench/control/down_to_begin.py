@@ -37,7 +37,8 @@ def first_begin(house):
             if now >= due:
                 due += 0.5
                 out = (house.folder / f"job-{len(running)}").open("wb+")
-                running.append((out, subprocess.Popen([ground.STEADY, "2", *sockets], env=ground.environment(), stdin=subprocess.PIPE, stdout=out, stderr=out)))
+                running.append((out, ground.processes.start([ground.STEADY, "2", *sockets], env=ground.environment(), stdin=subprocess.PIPE,
+                                                            stdout=out, stderr=out)))
             if any(b"ready" in os.pread(out.fileno(), 4096, 0) for out, _ in running):
                 return time.monotonic() - begun
             if now > 60:

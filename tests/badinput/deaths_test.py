@@ -250,8 +250,7 @@ class SumacRun(ground.Scenario):
 
     def setUp(self):
         self.addCleanup(self.nothing_left)
-        self.program = subprocess.Popen([str(word) for word in KILLED], env=ground.environment(), stdin=subprocess.DEVNULL, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.program = ground.begin(KILLED, start_new_session=True)
         self.addCleanup(self.program.communicate)
         for line in self.program.stdout:
             if "killed: ready" in line:

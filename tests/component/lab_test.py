@@ -239,7 +239,7 @@ class NodeDies(unittest.TestCase):
 
     def test_in_the_middle_every_rank_fails_with_the_reason(self):
         words, settings = command("killed")
-        job = subprocess.Popen(lab.command(*words), env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        job = case.processes.start(lab.command(*words), env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             line = job.stdout.readline()
             while line and "killed: ready" not in line:

@@ -204,8 +204,7 @@ def begun(function, *words, uid=UID):
 
 def try_program(command, at_once=1, seconds=5):
     """Starts the program so many times, and ends those that do not end by themselves."""
-    tries = [subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              preexec_fn=ground.dies_with_us) for _ in range(at_once)]
+    tries = [ground.processes.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(at_once)]
     end = time.monotonic() + seconds
     for process in tries:
         try:

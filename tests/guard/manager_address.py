@@ -72,8 +72,8 @@ def at_the_port(rows, seconds):
     assert "with mutual TLS" in house.log("sharp_am")
     house.kill("sharp_am")
     with open(theirs / "log", "wb") as log:
-        stranger = subprocess.Popen([common.BIN / "sharp_am", "--fabric", fabric, "--listen", house.manager, "--tls-dir", theirs / "pki"],
-                                    stdout=log, stderr=log, env=common.ground.environment(), **common.AS_STRANGER)
+        stranger = common.ground.processes.start([common.BIN / "sharp_am", "--fabric", fabric, "--listen", house.manager, "--tls-dir",
+                                                 theirs / "pki"], stdout=log, stderr=log, env=common.ground.environment(), **common.AS_STRANGER)
     time.sleep(seconds)  # the time that the stranger has; we wait for nothing here
     assert stranger.poll() is None, (theirs / "log").read_text()
     rows.add("manager-address: daemons that registered with a stranger", "lines", (theirs / "log").read_text().count(" registered"), 0)

@@ -105,8 +105,7 @@ def attack(rows, _args):
 
     lock = common.begun(hold_lock, str(house.folder))
     command = [common.BIN / "sharpd", "--host", "localhost", "--manager", house.manager, "--socket", house.socket, "--ready-fd", "1"]
-    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          env=common.ground.environment(), preexec_fn=common.ground.dies_with_us) as process:
+    with common.ground.processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=common.ground.environment()) as process:
         said = process.stdout.readline()
         process.kill()
     rows.add("sharpd-places: kept from starting by a stranger's lock", "daemons", int(said != b"ready\n"), 0)

@@ -16,8 +16,7 @@ def attack(rows, _args):
     launcher.chmod(0o755)
     command = [common.BIN / "sumac", "run", "--hosts", "a", "--address", "127.0.0.1", "--launcher", launcher, "true"]
     began = time.monotonic()
-    process = subprocess.Popen([str(word) for word in command], env=common.ground.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True, preexec_fn=common.ground.dies_with_us)
+    process = common.ground.processes.start(command, env=common.ground.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         said = process.communicate(timeout=LIMIT + 5)[1]
     except subprocess.TimeoutExpired:

@@ -11,6 +11,8 @@ import unittest
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 from core import tally  # noqa: E402  pylint: disable=wrong-import-position
 
+from . import processes  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import  # for those who import case
+
 BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
 SUMAC = BUILD / "bin" / "sumac"
 PROGRAMS = BUILD / "tests" / "mpi"

@@ -38,6 +38,11 @@ def start(command, env=None, seconds=60):
     return case.start(command, {**SETTINGS, **(env or {})}, seconds)
 
 
+def begin(command, env=None, **options):
+    """Starts the command with our mark in its environment, its outputs in pipes; returns its Popen."""
+    return processes.start(command, env=environment(env), text=True, stdout=processes.PIPE, stderr=processes.PIPE, **options)
+
+
 def until(condition, what, seconds=30):
     """Waits for the condition, up to a bound that only a failure reaches."""
     end = time.monotonic() + seconds

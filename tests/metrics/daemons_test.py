@@ -170,8 +170,8 @@ class Daemons(unittest.TestCase):
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
             with open(pathlib.Path(folder, "log"), "wb") as log:
-                server = subprocess.Popen([program, f"--config.file={config}", f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"],
-                                          stdout=log, stderr=log, env=ground.environment(), preexec_fn=ground.dies_with_us)
+                server = ground.processes.start([program, f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
+                                                f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log, env=ground.environment())
             try:
                 def up():
                     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
