@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 from demolib import testing
+from demolib.lab import start as start_process
 
 BUILD, CASE = Path(sys.argv[1]), "barrier-16h-500us"
 DEMO = [sys.executable, "-B", str(Path(__file__).with_name("demo.py")), "--build", str(BUILD)]
@@ -24,8 +25,8 @@ def lab_answers(pid):
 
 class Demo(unittest.TestCase):
     def start(self, folder, *words):
-        return subprocess.Popen([*DEMO, "--out", f"{folder}/demo.json", "--quick", *words], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+        return start_process([*DEMO, "--out", f"{folder}/demo.json", "--quick", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True)
 
     def test_one_case_fills_its_row_and_takes_the_lab_down(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -34,6 +34,13 @@ def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
 
 # More failures than this are no accident of a busy machine.
 UNSTEADY_MAX = 3
+SLOWEST = 10
+
+
+def slowest(report: pathlib.Path) -> list[tuple[float, str]]:
+    """Returns the tests that took longest, the longest first: (seconds, name)."""
+    took = [(float(case.get("time", 0)), case.get("name", "?")) for case in ElementTree.parse(report).getroot().iter("testcase")]
+    return sorted(took, reverse=True)[:SLOWEST]
 
 
 def ctest(build: str, jobs: str, extra: list[str]) -> tuple[int, pathlib.Path]:
@@ -61,6 +68,7 @@ def main() -> int:
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
         return code or 1
     passed, failed, skipped = count(report)
+    longest = slowest(report)
     unsteady: list[str] = []
     if 0 < len(failed) <= UNSTEADY_MAX and not args.strict:
         print(f"again, alone: {', '.join(failed)}", flush=True)
@@ -69,6 +77,10 @@ def main() -> int:
         unsteady = [name for name in failed if name not in still]
         passed += len(unsteady)
         failed = still
+    if passed + len(failed) > SLOWEST:
+        print(f"the {SLOWEST} slowest tests, of {passed + len(failed)}:")
+        for seconds, name in longest:
+            print(f"{seconds:7.1f} s  {name}")
     for word, names in (("skipped", skipped), ("unsteady", unsteady), ("failed", failed)):
         for name in names:
             print(f"{word}: {name}")

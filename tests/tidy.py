@@ -16,6 +16,7 @@ import tokenize
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 15
 FILE_LINES_MAX = 600
+STARTERS_MAX = 9
 CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto", ".js"}
 # Files of one name in bindings/mpi and bindings/pmpi. What a shell must have: its presence among the ranks, its progress, its
 # collectives' names. The others are to move to src/rank; none may come back.
@@ -76,6 +77,15 @@ def check_length() -> list[str]:
         if lines > limit:
             found.append(f"{path}: {lines} lines, at most {limit}: what second idea moved in?")
     return found
+
+
+def check_starters() -> list[str]:
+    """Tests and benches start processes by tests/harness/processes.py: the few others are installed, or start the tests themselves."""
+    starting = [path for path in FILES if path.startswith(("tests/", "bench/")) and path.endswith(".py")
+                and path != "tests/tidy.py" and "subprocess.Popen(" in text(path)]
+    if len(starting) <= STARTERS_MAX:
+        return []
+    return [f"{len(starting)} files call subprocess.Popen, at most {STARTERS_MAX}: call harness.processes.start instead: {', '.join(starting)}"]
 
 
 def check_dead() -> list[str]:

@@ -3,7 +3,8 @@
 The first turn also looks: which algorithms are the best, how much of the time collectives take, and whether the bits are the same."""
 
 from demolib import cases as C
-from demolib import profile, tally
+from core import tally
+from demolib import profile
 from demolib.compiling import Absent
 from demolib.ways import NotBuilt, WayFailed
 

@@ -21,8 +21,8 @@ parser.add_argument("--tries", type=int, default=20)
 parser.add_argument("--out", type=pathlib.Path)
 ARGS = parser.parse_args()
 os.environ["SUMAC_BUILD"] = str(ARGS.build.resolve())
-sys.path.insert(0, str(ROOT / "tests" / "badinput"))
-import ground  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.append(str(ROOT / "tests"))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
 
 MEDIAN_MAX, MOST_MAX = 4.0, 6.0
 
@@ -37,7 +37,8 @@ def first_begin(house):
             if now >= due:
                 due += 0.5
                 out = (house.folder / f"job-{len(running)}").open("wb+")
-                running.append((out, subprocess.Popen([ground.STEADY, "2", *sockets], env=ground.environment(), stdin=subprocess.PIPE, stdout=out, stderr=out)))
+                running.append((out, ground.processes.start([ground.STEADY, "2", *sockets], env=ground.environment(), stdin=subprocess.PIPE,
+                                                            stdout=out, stderr=out)))
             if any(b"ready" in os.pread(out.fileno(), 4096, 0) for out, _ in running):
                 return time.monotonic() - begun
             if now > 60:

@@ -1,12 +1,16 @@
 """One emulated fabric: up, programs inside it, its drop counters, down. The work is `sumac lab`'s; here is how it is called."""
 
-import ctypes
 import json
 import os
 import select
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
+from harness.processes import end, start  # noqa: E402  pylint: disable=wrong-import-position
 
 
 class LabError(Exception):
@@ -26,25 +30,6 @@ def last_words(text):
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("-----")]
     own = [line for line in lines if line.startswith(("sumac", "collbench", "sharp-client", "baretree", "sharp_"))]
     return (own or lines or ["no message"])[-1][:300]
-
-
-def end(process, grace=3.0):
-    """Ends a child of ours, politely first, and reaps it."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(grace)
-        except subprocess.TimeoutExpired:
-            process.kill()
-    process.wait()
-    for pipe in (process.stdout, process.stderr):
-        if pipe:
-            pipe.close()
-
-
-def _die_with_parent():
-    """Runs in the child: `up --foreground` goes when this script is killed outright, and the lab with it."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 class Lab:
@@ -83,8 +68,7 @@ class Lab:
         arguments = ["up", "--foreground", self.fabric_file] + (["--bare"] if self.bare else []) + (["--share", str(self.share)] if self.share else [])
         self.log = open(self.log_path, "w+b")
         # Its own process group: Ctrl-C reaches us, and we take the lab down after the programs inside it.
-        self.holder = subprocess.Popen(self.command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=self.log, start_new_session=True, preexec_fn=_die_with_parent)
+        self.holder = start(self.command(*arguments), stdout=subprocess.PIPE, stderr=self.log, start_new_session=True)
         try:
             self._wait_until_up(Deadline(60))
         except BaseException:
@@ -125,8 +109,7 @@ def wait_readable(pipe, seconds):
 
 def run(command, seconds, cwd=None):
     """(exit status, stdout, stderr) of a program, ended after `seconds`; status None: it had to be ended."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, cwd=cwd, start_new_session=True)
+    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, start_new_session=True)
     try:
         out, err = process.communicate(timeout=seconds)
         return process.returncode, out, err

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import tally
+from core import tally
+
 from .cases import OMPI_DEFAULT, program_case
-from .lab import Deadline, LabError, wait_readable, end, last_words, run
+from .lab import Deadline, end, LabError, last_words, run, start as start_process, wait_readable
 
 # Both sides of every comparison: one transport, and 16 ranks on few cores must yield (spinning ones are 20 x slower).
 BOTH_SIDES = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
@@ -140,9 +141,8 @@ class Bare:
         at = lab.nodes()
         with contextlib.ExitStack() as stack:
             def start(place, *arguments):
-                process = subprocess.Popen(lab.exec_command(place, [program, *arguments, *common]), text=True,
-                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                           start_new_session=True)
+                process = start_process(lab.exec_command(place, [program, *arguments, *common]), text=True, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, start_new_session=True)
                 stack.callback(end, process)
                 return process
 

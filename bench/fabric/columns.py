@@ -4,7 +4,7 @@ import re
 
 from core.pairs import take_turns
 from demolib import cases as C
-from demolib import tally
+from core import tally
 from demolib.ways import (Bare, Mpi, Tools, WayFailed, lib_flags, parse_results, run_mpi, take)
 
 from . import local, mpich, overlap, start

@@ -6,7 +6,7 @@ import subprocess
 
 from demolib import cases as C
 from demolib.compiling import Absent, compile_once, first_of
-from demolib.lab import Deadline, end, last_words, wait_readable
+from demolib.lab import Deadline, end, last_words, start as start_process, wait_readable
 from demolib.ways import NotBuilt, WayFailed, parse_results, take
 
 SOURCES = ["bench/collbench.c", "bench/driver.c", "bench/measure.c", "bench/pattern.c"]
@@ -45,8 +45,7 @@ class Mpich:
     def output(self, command, seconds):
         """What it printed. From 8 hosts on its ranks do not come out of MPI_Finalize here (MPICH 4.0.2 over UCX's tcp, more ranks than
         cores): when all results are there, it is ended."""
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, start_new_session=True, cwd=os.sep)
+        process = start_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd=os.sep)
         deadline, out = Deadline(seconds), b""
         try:
             while len(parse_results(whole_lines(out), "collbench")) < len(self.cases):

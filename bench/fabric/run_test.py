@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from demolib import testing  # noqa: E402
+from demolib.lab import start as start_process  # noqa: E402
 from demolib.ways import Tools  # noqa: E402
 from fabric.cases import CASES  # noqa: E402
 from fabric.run import bounded  # noqa: E402
@@ -22,8 +23,7 @@ RUN = [sys.executable, "-B", str(Path(__file__).with_name("run.py")), "--build",
 
 class Run(unittest.TestCase):
     def start(self, folder, *words):
-        return subprocess.Popen([*RUN, "--out", f"{folder}/fabric.json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True)
+        return start_process([*RUN, "--out", f"{folder}/fabric.json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def test_one_case_fills_its_row(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,13 @@
 """One started program (running hostbench), asked cell by cell. It sleeps between its turns."""
 
 import contextlib
-import ctypes
 import json
 import os
 import select
-import signal
 import subprocess
 import tempfile
 
-from demolib.lab import Deadline, end, last_words
+from demolib.lab import Deadline, end, last_words, start as start_process
 
 
 class ProgramFailed(Exception):
@@ -18,10 +16,6 @@ class ProgramFailed(Exception):
 
 class TooSlow(ProgramFailed):
     """No answer in time. It may be alive, but nothing more can be asked of it."""
-
-
-def _die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG: launchers take their ranks with them
 
 
 class Running:
@@ -48,9 +42,7 @@ class Running:
             argv = [*argv, "--ranks", str(self.ranks), "--area", f"{here}/{self.area}", "--commands", f"{here}/{command_read}",
                     "--replies", f"{here}/{reply_write}", *(["--pin"] if self.pinned else [])]
             try:
-                self.process = subprocess.Popen([str(word) for word in argv], env=environment, stdin=subprocess.DEVNULL,
-                                                stdout=self.errors, stderr=self.errors, start_new_session=True,
-                                                preexec_fn=_die_with_parent)
+                self.process = start_process(argv, env=environment, stdout=self.errors, stderr=self.errors, start_new_session=True)
                 undo.callback(end, self.process)
                 self.buffer = b""
                 self.hello = self._read(self.seconds)

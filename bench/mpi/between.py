@@ -5,7 +5,7 @@ from demolib import cases as C
 from demolib import report, running
 from demolib.compiling import Absent, compile_once
 from demolib.lab import LabError, last_words, run
-from demolib.tally import read as read_tally
+from core.tally import read as read_tally
 from demolib.ways import BOTH_SIDES, Bare, NotBuilt, Tools, WayFailed, parse_results, sumac_environment, take
 from fabric.cases import FabricCase, latency_bounds
 from fabric.columns import BOTH_WAITS

@@ -28,11 +28,11 @@ def cases():
 
 
 def component_tests(build):
-    """Returns the modules case and shmem_test of tests/component, for this build."""
+    """Returns tests/harness/case.py and tests/component/shmem_test.py, for this build."""
     os.environ["SUMAC_BUILD"] = str(build.resolve())
     if str(SOURCE / "tests" / "component") not in sys.path:
-        sys.path.insert(0, str(SOURCE / "tests" / "component"))
-    import case  # pylint: disable=import-outside-toplevel
+        sys.path += [str(SOURCE / "tests"), str(SOURCE / "tests" / "component")]
+    from harness import case  # pylint: disable=import-outside-toplevel
     import shmem_test  # pylint: disable=import-outside-toplevel
     return case, shmem_test
 

@@ -16,7 +16,7 @@ from core.clock import clock as clock_text, end_as_by_ctrl_c  # noqa: E402
 from core.stolen import Stolen  # noqa: E402
 from core.table import write  # noqa: E402
 from core.verdict import complain  # noqa: E402
-from demolib import tally  # noqa: E402
+from core import tally  # noqa: E402
 from demolib.cases import OMPI_DEFAULT  # noqa: E402
 from demolib.compiling import Absent  # noqa: E402
 from host import measuring  # noqa: E402

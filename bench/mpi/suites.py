@@ -12,8 +12,9 @@ import sys
 
 from core import table as T
 from core import verdict as V
+from core.tally import read as read_tally
 from demolib.compiling import SOURCE, Absent, compile_once
-from demolib.tally import read as read_tally
+from demolib.lab import start as start_process
 
 from . import mpis, plan as P
 
@@ -156,8 +157,8 @@ class Suites:
         """Returns "" if the program succeeds; the reason otherwise."""
         launcher, environment = found.start(ranks, {"yield": ranks > 2}, self.settings(found, column))
         argv = [str(word) for word in [*launcher, *words]]
-        with subprocess.Popen(argv, env=environment, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, start_new_session=True) as process:
+        with start_process(argv, env=environment, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           start_new_session=True) as process:
             try:
                 text, _ = process.communicate(timeout=CASES_LIMIT_S)
             except subprocess.TimeoutExpired:

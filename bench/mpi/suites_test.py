@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 from core import verdict as V
+from demolib.lab import start as start_process
 from mpi import plan as P, suites
 
 
@@ -105,7 +106,7 @@ class Modules(unittest.TestCase):
 
 class Silence(unittest.TestCase):
     def listen(self, script, silent_s):
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, start_new_session=True) as process:
+        with start_process([sys.executable, "-c", script], stdout=subprocess.PIPE, start_new_session=True) as process:
             return (*suites.mpi4py_suite.listen(process, silent_s), process.returncode)
 
     def test_what_ends_is_heard_to_its_last_word(self):

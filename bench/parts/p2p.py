@@ -10,7 +10,8 @@ import pathlib
 import subprocess
 import sys
 
-import p2p_start
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import p2p_start  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def main():

@@ -5,6 +5,8 @@ import subprocess
 import threading
 import time
 
+from demolib.lab import start as start_process
+
 
 @dataclasses.dataclass
 class Ended:
@@ -15,7 +17,7 @@ class Ended:
 
 def run(commands, seconds):
     """Runs one command for each rank to its end; returns their outcomes in the order of ranks. Past the time all are killed."""
-    members = [subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    members = [start_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                for command in commands]
     timer = threading.Timer(seconds, lambda: [member.kill() for member in members])
     timer.start()

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log_file.hpp"
+#include "base/test_folder.hpp"
 
 namespace sumac {
 namespace {
@@ -145,9 +146,8 @@ std::vector<std::string> lines_of(const std::string& path) {
 }
 
 TEST(Log, AReopenedFileHasEveryLineOnceWhileThreadsWrite) {
-  char folder[] = "/tmp/sumac_log_test_XXXXXX";
-  ASSERT_NE(::mkdtemp(folder), nullptr);
-  const std::string path = std::string(folder) + "/log", moved = path + ".1";
+  const TestFolder folder("log");
+  const std::string path = folder.file("log"), moved = path + ".1";
   {
     auto sink = file_sink(path);
     ASSERT_TRUE(sink);
@@ -170,27 +170,22 @@ TEST(Log, AReopenedFileHasEveryLineOnceWhileThreadsWrite) {
   lines.insert(lines.end(), now.begin(), now.end());
   ASSERT_EQ(lines.size(), 2001U);
   for (std::size_t i = 0; i < 2000; ++i) EXPECT_TRUE(lines[i].ends_with(fmt::format("INFO {}", i))) << lines[i];
-  ::unlink(path.c_str());
-  ::unlink(moved.c_str());
-  ::rmdir(folder);
 }
 
 TEST(Log, AFileThatCannotBeReopenedIsAnErrorAndTheOldOneIsWrittenOn) {
-  char folder[] = "/tmp/sumac_log_test_XXXXXX";
-  ASSERT_NE(::mkdtemp(folder), nullptr);
-  const std::string path = std::string(folder) + "/log", away = std::string(folder) + "-away";
+  const TestFolder own("log");
+  const std::string folder = own.file("here"), away = own.file("away"), path = folder + "/log";
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
   auto sink = file_sink(path);
   ASSERT_TRUE(sink);
   Logger log(Logger::Form::library, LogLevel::info, *sink);
-  ASSERT_EQ(::rename(folder, away.c_str()), 0);
+  ASSERT_EQ(::rename(folder.c_str(), away.c_str()), 0);
   const auto done = reopen(*sink);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().context, "cannot open log file " + path + ": No such file or directory");
   SUMAC_INFO(log, "goes on");
   EXPECT_EQ(lines_of(away + "/log").size(), 1U);
   EXPECT_TRUE(reopen(descriptor_sink(STDERR_FILENO))) << "no file: nothing to open";
-  ::unlink((away + "/log").c_str());
-  ::rmdir(away.c_str());
 }
 
 TEST(Log, AFileThatCannotBeOpenedIsAnError) {

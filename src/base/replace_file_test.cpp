@@ -11,18 +11,14 @@
 #include <functional>
 #include <sstream>
 
+#include "base/test_folder.hpp"
+
 namespace sumac {
 namespace {
 
 namespace fs = std::filesystem;
 
 struct ReplaceFile : testing::Test {
-  ReplaceFile() {
-    char name[] = "/tmp/sumac_replace_test_XXXXXX";
-    folder = ::mkdtemp(name);
-    path = folder + "/stats.json";
-  }
-  ~ReplaceFile() override { fs::remove_all(folder); }
   static std::string text_of(const std::string& file) {
     std::ifstream in(file);
     std::stringstream text;
@@ -30,7 +26,8 @@ struct ReplaceFile : testing::Test {
     return text.str();
   }
   std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {})); }
-  std::string folder, path;
+  const TestFolder own{"replace"};
+  const std::string folder = own.path, path = own.file("stats.json");
 };
 
 TEST_F(ReplaceFile, makes_it_and_replaces_it_as_a_whole) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/fd.hpp"
+#include "base/test_folder.hpp"
 
 namespace sumac {
 namespace {
@@ -19,10 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr uid_t kOther = 65534;
 
-struct Ground {
-  std::string path = "/tmp/sumac-socket-directory-XXXXXX";
-  Ground() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-  ~Ground() { fs::remove_all(path); }
+struct Ground : TestFolder {
+  Ground() : TestFolder("socket-directory") {}
   /// Makes one directory: given "a/b", the directory b inside a.
   void make(const std::string& name, mode_t mode, uid_t owner = ::geteuid()) const {
     const auto full = path + "/" + name;
@@ -100,8 +99,9 @@ TEST(SocketDirectory, a_client_believes_root_itself_and_who_has_the_directory_fr
   EXPECT_THAT(check_listener(path, kOther).error().context, HasSubstr("/tmp, above it, is not root's alone"));
 
   // /run belongs to root alone; a service usually has its directory /run/NAME, which belongs to the daemon's user.
-  std::string run = "/run/sumac-socket-directory-XXXXXX";
-  if (::mkdtemp(run.data()) == nullptr) GTEST_SKIP() << "no /run to write";
+  if (::access("/run", W_OK) != 0) GTEST_SKIP() << "no /run to write";
+  const TestFolder below_run("socket-directory", "/run");
+  const std::string& run = below_run.path;
   EXPECT_EQ(::chmod(run.c_str(), 0755), 0);
   EXPECT_FALSE(check_listener(run + "/am.sock", kOther)) << "the directory is not that user's";
   EXPECT_EQ(::chown(run.c_str(), kOther, kOther), 0);
@@ -109,7 +109,6 @@ TEST(SocketDirectory, a_client_believes_root_itself_and_who_has_the_directory_fr
   EXPECT_FALSE(check_listener(run + "/am.sock", kOther - 1));
   EXPECT_EQ(::chmod(run.c_str(), 0777), 0);
   EXPECT_FALSE(check_listener(run + "/am.sock", kOther));
-  fs::remove_all(run);
 }
 
 TEST(SocketDirectory, the_kernel_names_the_other_end) {

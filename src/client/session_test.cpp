@@ -10,6 +10,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/test_folder.hpp"
 #include "client/job.hpp"
 #include "client/test_grant.hpp"
 #include "wire/host_codec.hpp"
@@ -25,8 +26,6 @@ using wire::HostKind;
 class Peer {
  public:
   explicit Peer(std::function<void(Peer&)> script) {
-    char dir[] = "/tmp/sumac-session-XXXXXX";
-    dir_ = ::mkdtemp(dir);
     listener_ = UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -39,12 +38,8 @@ class Peer {
       fd_.reset();
     });
   }
-  ~Peer() {
-    thread_.join();
-    ::unlink(path().c_str());
-    ::rmdir(dir_.c_str());
-  }
-  std::string path() const { return dir_ + "/sharpd.sock"; }
+  ~Peer() { thread_.join(); }
+  std::string path() const { return folder_.file("sharpd.sock"); }
   wire::HostMessage hear() {
     std::array<std::byte, 2048> bytes;
     const auto n = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
@@ -73,7 +68,7 @@ class Peer {
   }
 
  private:
-  std::string dir_;
+  const TestFolder folder_{"session"};
   UniqueFd listener_, fd_;
   std::thread thread_;
 };

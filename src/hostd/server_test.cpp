@@ -13,6 +13,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/test_folder.hpp"
 #include "base/unix_address.hpp"
 #include "control/life.hpp"
 #include "manager/test_manager.hpp"
@@ -25,10 +26,9 @@ using manager::TestManager;
 using testing::HasSubstr;
 using wire::HostKind;
 
-struct Directory {
-  std::string path = testing::TempDir() + "sumac-hostd-XXXXXX";
-  Directory() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-  ~Directory() { EXPECT_EQ(::rmdir(path.c_str()), 0) << "the socket file is still there"; }
+struct Directory : TestFolder {
+  Directory() : TestFolder("hostd") {}
+  ~Directory() { EXPECT_TRUE(std::filesystem::is_empty(path)) << "the socket file is still there"; }
 };
 
 /// Runs sharpd's loop in a thread, with its socket in a directory of its own.

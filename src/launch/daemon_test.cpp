@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/fd.hpp"
+#include "base/test_folder.hpp"
 #include "launch/log_file.hpp"
 
 namespace sumac::launch {
@@ -16,17 +17,14 @@ namespace {
 
 class DaemonTest : public testing::Test {
  protected:
-  DaemonTest() { EXPECT_NE(::mkdtemp(directory_.data()), nullptr); }
-  ~DaemonTest() override { std::filesystem::remove_all(directory_); }
-
-  std::string log() const { return directory_ + "/log"; }
+  std::string log() const { return folder_.file("log"); }
   /// The script reads its own arguments from $1 on: "--ready-fd 3".
   Launch script(const std::string& text) const {
     return {.name = "sharp_x", .command = {"/bin/sh", "-c", text, "sharp_x"}, .log = log()};
   }
 
  private:
-  std::string directory_ = testing::TempDir() + "sumac-launch-XXXXXX";
+  const TestFolder folder_{"launch"};
 };
 
 TEST_F(DaemonTest, IsThereOnceItIsReady) {

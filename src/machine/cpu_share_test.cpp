@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.hpp"
+
 namespace sumac::machine {
 namespace {
 
@@ -14,13 +16,6 @@ namespace fs = std::filesystem;
 /// A tree of cgroup files in a temporary directory, with the process's own /proc files beside it.
 class CgroupTree : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "sumac-cgroup-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   void write(const std::string& path, const std::string& text) {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
@@ -38,7 +33,8 @@ class CgroupTree : public ::testing::Test {
     return "31 23 0:29 " + group + " " + (root_ / "v1").string() + " rw - cgroup cgroup rw,cpu,cpuacct";
   }
 
-  fs::path root_;
+  const TestFolder folder_{"cgroup"};
+  const fs::path root_ = folder_.path;
   std::string mountinfo_ = "23 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
 };
 

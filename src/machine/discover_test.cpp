@@ -8,6 +8,8 @@
 #include <fstream>
 #include <set>
 
+#include "base/test_folder.hpp"
+
 namespace sumac::machine {
 namespace {
 
@@ -25,21 +27,10 @@ class Variable {
   const char* name_;
 };
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "sumac-machine-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name) << text << '\n';
-  }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
+/// Files of sysfs: each ends with a newline.
+struct Folder : TestFolder {
+  Folder() : TestFolder("machine") {}
+  void write(const std::string& name, const std::string& text) const { TestFolder::write(name, text + '\n'); }
 };
 
 TEST(Discover, synthetic_machines) {
@@ -92,10 +83,10 @@ TEST(Discover, an_asymmetric_machine_from_a_file) {
     hwloc_bitmap_set(kept, 6);
     ASSERT_EQ(hwloc_topology_restrict(topology, kept, 0), 0);
     hwloc_bitmap_free(kept);
-    ASSERT_EQ(hwloc_topology_export_xml(topology, (folder / "machine.xml").c_str(), 0), 0);
+    ASSERT_EQ(hwloc_topology_export_xml(topology, (folder.file("machine.xml")).c_str(), 0), 0);
     hwloc_topology_destroy(topology);
   }
-  const Variable xml("HWLOC_XMLFILE", folder / "machine.xml");
+  const Variable xml("HWLOC_XMLFILE", folder.file("machine.xml"));
   const auto machine = discover();
   ASSERT_TRUE(machine) << machine.error().context;
   EXPECT_TRUE(machine->is_described);
@@ -152,7 +143,7 @@ TEST(Sysfs, sockets_nodes_cores_and_caches) {
   for (const bool with_new_names : {true, false}) {
     const Folder folder;
     write_sysfs(folder, with_new_names);
-    const auto machine = read_sysfs(folder / "", {});
+    const auto machine = read_sysfs(folder.file(""), {});
     ASSERT_TRUE(machine) << machine.error().context;
     EXPECT_EQ(
         machine->cpus,
@@ -183,7 +174,7 @@ TEST(Sysfs, a_process_reads_its_own_cpus_and_means_the_same_by_them) {
   for (const auto& row : rows) {
     CpuMask allowed;
     for (const auto cpu : row.cpus) allowed.set(static_cast<std::size_t>(cpu));
-    const auto machine = read_sysfs(folder / "", allowed);
+    const auto machine = read_sysfs(folder.file(""), allowed);
     if (row.cpus.front() == 5) {
       EXPECT_FALSE(machine);
       continue;
@@ -198,12 +189,12 @@ TEST(Sysfs, what_is_missing_is_unknown) {
   const Folder folder;
   folder.write("cpu/online", "0-1");
   folder.write("cpu/cpu1/topology/physical_package_id", "-1");
-  const auto machine = read_sysfs(folder / "", {});
+  const auto machine = read_sysfs(folder.file(""), {});
   ASSERT_TRUE(machine) << machine.error().context;
   EXPECT_EQ(machine->cpus, (std::vector<topo::Cpu>{{0, -1, 0, 0}, {1, -1, 0, 1}}));
   for (const char* list : {"", "x", "3-1", "0-99999", "1,,2"}) {
     folder.write("cpu/online", list);
-    const auto none = read_sysfs(folder / "", {});
+    const auto none = read_sysfs(folder.file(""), {});
     ASSERT_FALSE(none) << list;
     EXPECT_NE(none.error().context.find("online"), std::string::npos);
   }

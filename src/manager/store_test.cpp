@@ -12,15 +12,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.hpp"
+
 namespace sumac::manager {
 namespace {
 
 using testing::HasSubstr;
 
-struct StateDirectory {
-  std::string path = testing::TempDir() + "sumac-state-XXXXXX";
-  StateDirectory() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-  ~StateDirectory() { std::filesystem::remove_all(path); }
+struct StateDirectory : TestFolder {
+  StateDirectory() : TestFolder("state") {}
   std::string file() const { return path + "/" + Store::kFileName; }
 };
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/test_folder.hpp"
 #include "base/unix_address.hpp"
 #include "control/test_pki.hpp"
 #include "http/test_client.hpp"
@@ -70,17 +71,6 @@ std::string get(std::uint16_t port, std::string_view request = kRequest) {
   say(fd, request);
   return rest_of(fd);
 }
-
-struct Folder {
-  std::string path = testing::TempDir() + "sumac-metrics-XXXXXX";
-  Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-  ~Folder() { EXPECT_EQ(std::system(("rm -r '" + path + "'").c_str()), 0); }
-  std::string file(const std::string& name, const std::string& text, mode_t mode = 0600) const {
-    std::ofstream(path + "/" + name) << text;
-    EXPECT_EQ(::chmod((path + "/" + name).c_str(), mode), 0);
-    return path + "/" + name;
-  }
-};
 
 TEST(Exporter, no_address_opens_no_port_and_starts_no_thread) {
   const auto none = Exporter::start({}, [] {});
@@ -159,9 +149,9 @@ TEST(Exporter, a_request_at_the_end_of_the_daemon_is_harmless) {
 }
 
 TEST(Exporter, a_token_is_demanded_where_one_is_set) {
-  Folder folder;
+  const TestFolder folder("metrics");
   const std::string token = "0123456789abcdef0123";
-  Loop loop({.listen = "127.0.0.1:0", .token = folder.file("token", token + "\n")});
+  Loop loop({.listen = "127.0.0.1:0", .token = folder.write("token", token + "\n")});
   const auto with = [&](const std::string& line) {
     return get(loop.port(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + line + "\r\n");
   };
@@ -176,7 +166,7 @@ TEST(Exporter, a_token_is_demanded_where_one_is_set) {
 }
 
 TEST(Exporter, a_unix_socket_serves_and_goes_with_the_daemon) {
-  Folder folder;
+  const TestFolder folder("metrics");
   const auto path = folder.path + "/run/metrics.sock";
   const auto get_there = [&] {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -223,11 +213,11 @@ std::string get_by_tls(std::uint16_t port, const std::string& ca, const std::str
 }
 
 TEST(Exporter, other_machines_come_by_tls_with_the_token) {
-  Folder folder;
+  const TestFolder folder("metrics");
   const control::TestPki pki, other;
   const auto files = pki.files(control::CertRole::manager, "am");
   const std::string token = "0123456789abcdef0123";
-  Loop loop({.listen = "0.0.0.0:0", .cert = files.cert, .key = files.key, .token = folder.file("token", token)});
+  Loop loop({.listen = "0.0.0.0:0", .cert = files.cert, .key = files.key, .token = folder.write("token", token)});
   const auto bearer = "Authorization: Bearer " + token + "\r\n";
   // A client that never ends its handshake.
   const auto slow = connect_to(loop.port());
@@ -250,7 +240,7 @@ TEST(Exporter, says_when_the_certificate_ends_and_what_the_process_uses) {
 }
 
 TEST(Exporter, a_key_that_can_not_be_used_is_told_with_its_option) {
-  Folder folder;
+  const TestFolder folder("metrics");
   const control::TestPki pki;
   const auto files = pki.files(control::CertRole::manager, "am"), second = pki.files(control::CertRole::manager, "bm");
   const struct {
@@ -260,7 +250,7 @@ TEST(Exporter, a_key_that_can_not_be_used_is_told_with_its_option) {
   } rows[] = {
       {"a key that others can read", files.cert, pki.file("open.key", "x", 0644), "--metrics-key"},
       {"another certificate's key", files.cert, second.key, "--metrics-key"},
-      {"no certificate", folder.file("none.crt", "x"), files.key, "--metrics-cert"},
+      {"no certificate", folder.write("none.crt", "x"), files.key, "--metrics-cert"},
       {"no file", folder.path + "/nowhere.crt", files.key, "--metrics-cert"},
   };
   for (const auto& row : rows) {
@@ -272,9 +262,9 @@ TEST(Exporter, a_key_that_can_not_be_used_is_told_with_its_option) {
 }
 
 TEST(Exporter, an_address_that_can_not_be_used_is_told_with_the_remedy) {
-  Folder folder;
+  const TestFolder folder("metrics");
   Loop taken({.listen = "127.0.0.1:0"});
-  const auto good_token = folder.file("token", "0123456789abcdef\n");
+  const auto good_token = folder.write("token", "0123456789abcdef\n");
   const struct {
     const char* name;
     Options options;
@@ -304,15 +294,15 @@ TEST(Exporter, an_address_that_can_not_be_used_is_told_with_the_remedy) {
        Errc::io,
        "--metrics-token"},
       {"a token that others can read",
-       {.listen = "127.0.0.1:0", .token = folder.file("open", "0123456789abcdef", 0644)},
+       {.listen = "127.0.0.1:0", .token = folder.write("open", "0123456789abcdef", 0644)},
        Errc::denied,
        "chmod 600 it"},
       {"a short token",
-       {.listen = "127.0.0.1:0", .token = folder.file("short", "secret\n")},
+       {.listen = "127.0.0.1:0", .token = folder.write("short", "secret\n")},
        Errc::invalid,
        "openssl rand -hex 32"},
       {"a path that is too long", {.listen = "unix:/" + std::string(200, 'x')}, Errc::invalid, "at most 107 bytes"},
-      {"a file that is no socket", {.listen = "unix:" + folder.file("file", "x")}, Errc::exists, "no socket"},
+      {"a file that is no socket", {.listen = "unix:" + folder.write("file", "x")}, Errc::exists, "no socket"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

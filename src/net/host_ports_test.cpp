@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.hpp"
+
 namespace sumac::net {
 namespace {
 
@@ -16,17 +18,12 @@ namespace fs = std::filesystem;
 /// A sysfs of our own, which is removed with the test.
 class Sysfs : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "sumac-sysfs-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(root_); }
   void write(const fs::path& file, const std::string& text) const {
     fs::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text << "\n";
   }
-  fs::path root_;
+  const TestFolder folder_{"sysfs"};
+  const fs::path root_ = folder_.path;
 };
 
 const fs::path kAdapters = "class/infiniband";

@@ -15,6 +15,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/test_folder.hpp"
 #include "net/unix_path.hpp"
 #include "wire/host_codec.hpp"
 
@@ -37,12 +38,6 @@ class Notes : public HostServerEvents {
 
 class Seqpacket : public testing::Test {
  protected:
-  Seqpacket() {
-    char name[] = "/tmp/sumac-test-XXXXXX";
-    directory = mkdtemp(name);
-    path = directory + "/sub/sharpd.sock";
-  }
-  ~Seqpacket() override { std::filesystem::remove_all(directory); }
   HostServer listen() {
     auto server = HostServer::listen(path);
     if (!server) throw std::runtime_error(server.error().context);
@@ -61,7 +56,8 @@ class Seqpacket : public testing::Test {
   static wire::HostMessage attach(std::uint32_t rank) {
     return wire::host_message(wire::HostKind::attach, wire::AttachBody{WorldRank{rank}, rank + 1, 0, 0});
   }
-  std::string directory, path;
+  const TestFolder folder{"seqpacket"};
+  const std::string directory = folder.path, path = directory + "/sub/sharpd.sock";
   Notes notes;
 };
 

@@ -32,18 +32,19 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 }  // namespace
 
 #ifndef __clang_analyzer__  // The analyzer would take each `new` for a leaked malloc.
-void* operator new(std::size_t bytes) { return counted(bytes, 1); }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, 1); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+// Inlining one of a pair alone would make gcc take them for a mismatched pair.
+[[gnu::noinline]] void* operator new(std::size_t bytes) { return counted(bytes, 1); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, 1); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
-void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 #endif
 
 // Every lock of the C and C++ libraries ends here. Sanitizers replace these functions by their own.

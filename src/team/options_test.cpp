@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.hpp"
 #include "machine/discover.hpp"
 #include "machine/fingerprint.hpp"
 #include "team/options_handle.hpp"
@@ -131,9 +132,8 @@ TEST(Options, APrimitiveThatAnotherOneStandsInForIsARemarkAndNoError) {
 }
 
 TEST(Options, ATuningFileThatIsNotUsedIsARemarkAndNoError) {
-  char folder[] = "/tmp/sumac-options-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder), nullptr);
-  const std::string path = std::string(folder) + "/tuning.json";
+  const TestFolder folder("options");
+  const std::string path = folder.file("tuning.json");
   const Read missing = read({{"SUMAC_TUNING_FILE", path}});
   EXPECT_EQ(missing.status, SUMAC_TEAM_OK);
   EXPECT_NE(missing.why.find("no such file"), std::string::npos) << missing.why;
@@ -153,7 +153,6 @@ TEST(Options, ATuningFileThatIsNotUsedIsARemarkAndNoError) {
   const Read good = read({{"SUMAC_TUNING_FILE", path}});
   EXPECT_EQ(good.why, "");
   EXPECT_EQ(good.status, SUMAC_TEAM_OK);
-  std::filesystem::remove_all(folder);
 }
 
 std::vector<std::string>& said() {

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.hpp"
+
 namespace sumac::team {
 namespace {
 
@@ -17,18 +19,8 @@ const TuningFile kFile{"a machine",
                         {"allreduce", 8, false, 0, "other"},
                         {"bcast", 2, true, 1024, "flat"}}};
 
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/sumac-tuning-XXXXXX";
-    path = ::mkdtemp(name);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
-
 TEST(TuningFile, ComesBackAsItWasWritten) {
-  const Folder folder;
+  const TestFolder folder("tuning");
   const std::string path = folder.path + "/new/folders/tuning.json";
   ASSERT_TRUE(save_tuning(path, kFile));
   const auto back = load_tuning(path, "a machine");
@@ -51,7 +43,7 @@ TEST(TuningFile, EveryHalfOfItIsRefused) {
 }
 
 TEST(TuningFile, WhatIsNotOursIsRefusedInOneLine) {
-  const Folder folder;
+  const TestFolder folder("tuning");
   const std::string path = folder.path + "/tuning.json";
   const std::string good = print_tuning(kFile);
   std::string edited = good;

@@ -2,6 +2,7 @@
 ranks of a job are on another, so an address of the first host alone would fail."""
 
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -9,8 +10,9 @@ import subprocess
 import sys
 import unittest
 
-import ground
-from ground import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import case  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def ip(words):
@@ -21,7 +23,7 @@ class TwoHosts(ground.Scenario):
     """This process is on the first host; each test makes its network, and the second host's."""
 
     def setUp(self):
-        self.other = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.other = ground.processes.start(["unshare", "--net", "cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         ground.until(lambda: os.readlink(f"/proc/{self.other.pid}/ns/net") != os.readlink("/proc/self/ns/net"), "a second namespace")
         self.there = ["nsenter", f"--net=/proc/{self.other.pid}/ns/net"]
         self.addCleanup(self.end)
@@ -92,8 +94,8 @@ class TwoHosts(ground.Scenario):
         self.addCleanup(house.close)
         log = open(house.folder / "sharp_an.log", "wb")
         self.addCleanup(log.close)
-        early = subprocess.Popen([ground.BIN / "sharp_an", "--name", "node", "--manager", "10.77.0.1:6126", "--allow-insecure", "--log-level", "3"],
-                                 env=ground.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=ground.dies_with_us)
+        early = ground.processes.start([ground.BIN / "sharp_an", "--name", "node", "--manager", "10.77.0.1:6126", "--allow-insecure",
+                                       "--log-level", "3"], env=ground.environment(), stdout=log, stderr=log)
         house.processes["sharp_an"] = early
         house.says("sharp_an", r"no way to the manager at 10\.77\.0\.1:6126 yet: 10\.77\.0\.1: no way: Network is unreachable; trying again")
         self.cable("10.77.0.2/24", "10.77.0.1/24")
@@ -106,6 +108,7 @@ if __name__ == "__main__":
         if not shutil.which("ip") or subprocess.run([*words, "true"], capture_output=True).returncode != 0:
             case.skip_or_fail("no network namespace can be made here, or `ip` is not there")
             sys.exit(77)
+        ground.sweep()  # the program that follows makes a folder of its own
         os.execvp(words[0], [*words, sys.executable, __file__, "--inside"])
     sys.argv.remove("--inside")
     ground.main()

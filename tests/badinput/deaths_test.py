@@ -7,10 +7,12 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import unittest
 
-import ground
-from ground import BIN, case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, case  # noqa: E402  pylint: disable=wrong-import-position
 
 SUMAC = BIN / "sumac"
 KILLED = [SUMAC, "run", "--tree", "mpirun", "--oversubscribe", *ground.ROOT, "-n", "2", case.PROGRAMS / "killed"]
@@ -248,8 +250,7 @@ class SumacRun(ground.Scenario):
 
     def setUp(self):
         self.addCleanup(self.nothing_left)
-        self.program = subprocess.Popen([str(word) for word in KILLED], env=ground.environment(), stdin=subprocess.DEVNULL, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.program = ground.begin(KILLED, start_new_session=True)
         self.addCleanup(self.program.communicate)
         for line in self.program.stdout:
             if "killed: ready" in line:

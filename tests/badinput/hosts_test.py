@@ -7,10 +7,12 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import unittest
 
-import ground
-from ground import BIN, SCRATCH, case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, SCRATCH, case  # noqa: E402  pylint: disable=wrong-import-position
 
 SUMAC = BIN / "sumac"
 FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
@@ -97,8 +99,8 @@ class Words(ground.Scenario):
         self.nothing_left()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             with self.subTest(number):
-                process = subprocess.Popen([SUMAC, "run", *words, "cat"], env=ground.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                           stderr=subprocess.DEVNULL, text=True)
+                process = ground.processes.start([SUMAC, "run", *words, "cat"], env=ground.environment(), stdin=subprocess.PIPE,
+                                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
                 process.stdin.write("begun\n")
                 process.stdin.flush()
                 self.assertEqual(process.stdout.readline(), "begun\n")
@@ -114,8 +116,7 @@ class Lab(ground.Scenario):
 
     @classmethod
     def setUpClass(cls):
-        cls.holder = subprocess.Popen([str(word) for word in (SUMAC, "lab", "up", FABRIC, "--name", ground.MARK, "--foreground", "--bare", "--share", ROOT)],
-                                      env=ground.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        cls.holder = ground.begin((SUMAC, "lab", "up", FABRIC, "--name", ground.MARK, "--foreground", "--bare", "--share", ROOT))
         for line in cls.holder.stdout:
             if " is up" in line:
                 break
@@ -206,8 +207,7 @@ class Lab(ground.Scenario):
     def begun(self, *more):
         """Starts `sumac run` with a program that goes on until its standard input ends; returns once the program runs."""
         words = (SUMAC, "lab", "exec", "--name", ground.MARK, "h1", "--", SUMAC, "run", "--hosts", "h1,h2,h3", "--launcher", RSH, *more, "cat")
-        process = subprocess.Popen([str(word) for word in words], env=ground.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+        process = ground.begin(words, stdin=subprocess.PIPE)
         process.stdin.write("begun\n")
         process.stdin.flush()
         self.assertEqual(process.stdout.readline(), "begun\n")

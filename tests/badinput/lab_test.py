@@ -9,11 +9,12 @@ import pathlib
 import re
 import signal
 import socket
-import subprocess
+import sys
 import unittest
 
-import ground
-from ground import BIN, SCRATCH, case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, SCRATCH, case  # noqa: E402  pylint: disable=wrong-import-position
 
 SUMAC = BIN / "sumac"
 FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-4h.yaml"
@@ -48,9 +49,7 @@ class Lab(ground.Scenario):
 
     def setUp(self):
         self.addCleanup(self.nothing_left)
-        self.holder = subprocess.Popen([str(word) for word in (SUMAC, "lab", "up", FABRIC, "--name", ground.MARK, "--foreground", *self.bare)],
-                                       env=ground.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       text=True, start_new_session=True)
+        self.holder = ground.begin((SUMAC, "lab", "up", FABRIC, "--name", ground.MARK, "--foreground", *self.bare), start_new_session=True)
         self.addCleanup(self.holder.communicate)
         self.addCleanup(lab, "down")
         for line in self.holder.stdout:
@@ -60,8 +59,7 @@ class Lab(ground.Scenario):
 
     def start_killed(self):
         """Starts an MPI job on the hosts that adds up until it cannot."""
-        job = subprocess.Popen(mpirun("killed"), env=ground.environment(ON), stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, start_new_session=True)
+        job = ground.begin(mpirun("killed"), env=ON, start_new_session=True)
         self.addCleanup(job.communicate)
         for line in job.stdout:
             if "killed: ready" in line:
@@ -215,7 +213,8 @@ class Machines(ground.Scenario):
         for part in dict.fromkeys(parts):
             (root / part).mkdir(parents=True)
         mounts = "for part in $1; do mount --rbind /$part $0/$part; done; shift; exec chroot \"$0\" \"$@\""
-        done = ground.start(["unshare", "--mount", "sh", "-c", mounts, root, " ".join(dict.fromkeys(parts)), SUMAC, "lab", "up", FABRIC, "--name", ground.MARK, "--bare"])
+        done = ground.start(["unshare", "--mount", "sh", "-c", mounts, root, " ".join(dict.fromkeys(parts)), SUMAC, "lab", "up", FABRIC, "--name",
+                            ground.MARK, "--bare"])
         self.assertEqual(done.code, 1, done.text)
         self.one_line(done.err, "/ is no mount point, as in a plain chroot", "mount --bind ROOT ROOT")
         self.nothing_left()

@@ -7,9 +7,11 @@ import re
 import signal
 import socket
 import struct
+import sys
 import unittest
 
-import ground
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
 
 SEED = 20181
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "corpus"

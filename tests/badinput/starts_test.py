@@ -7,13 +7,13 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import unittest
 
-import ground
-from ground import BIN, SCRATCH, case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, SCRATCH, case  # noqa: E402  pylint: disable=wrong-import-position
 
 MPIRUN = ["mpirun", "--oversubscribe", *ground.ROOT]
 SUMAC = BIN / "sumac"
@@ -39,7 +39,8 @@ class SumacRun(ground.Scenario):
                 done = run_words(words, SLURM_STEP_NUM_TASKS="2", SLURM_PROCID=task, SLURM_JOB_NODELIST="n[1-2]")
                 self.assertEqual(len(re.findall(says, done.err)), lines, done.text)
                 self.assertEqual(done.code == 0, words[-1] == "true", done.text)
-        done = ground.start([*MPIRUN, "-n", "2", SUMAC, "run", "--tree", case.PROGRAMS / "churn", "2"], {"SUMAC_LAST_LINE": "1", "SUMAC_TEAM_AFTER": "0"})
+        done = ground.start([*MPIRUN, "-n", "2", SUMAC, "run", "--tree", case.PROGRAMS / "churn", "2"], {"SUMAC_LAST_LINE": "1",
+                            "SUMAC_TEAM_AFTER": "0"})
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.err.count("the MPI launcher has started it as one of 2 tasks"), 1, done.text)
         self.assertIn("churn: 2 rounds passed", done.out)
@@ -56,8 +57,7 @@ class SumacRun(ground.Scenario):
         (SCRATCH / "resolv.conf").write_text("nameserver 127.0.0.53\noptions timeout:20 attempts:3\n")
         (SCRATCH / "nsswitch.conf").write_text("hosts: dns\n")
         mounts = f"mount --bind {SCRATCH}/resolv.conf /etc/resolv.conf && mount --bind {SCRATCH}/nsswitch.conf /etc/nsswitch.conf && exec \"$@\""
-        process = subprocess.Popen([str(word) for word in ("unshare", "--mount", "sh", "-c", mounts, "-", SUMAC, "run", "--hosts", "no-such-host.example", "true")],
-                                   env=ground.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = ground.begin(("unshare", "--mount", "sh", "-c", mounts, "-", SUMAC, "run", "--hosts", "no-such-host.example", "true"))
         silent.settimeout(30)
         try:
             silent.recv(512)  # It has asked, and waits for the answer.
@@ -100,7 +100,8 @@ class SumacRun(ground.Scenario):
         programs = folder / "bin"
         shutil.copytree(BIN, programs, ignore=lambda _, names: [name for name in names if name != "sumac"])
         folder.chmod(0o755)
-        done = ground.start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", programs / "sumac", "run", "true"], {"TMPDIR": str(folder)})
+        done = ground.start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", programs / "sumac", "run", "true"],
+                            {"TMPDIR": str(folder)})
         self.assertEqual(done.code, 1, done.text)
         self.one_line(done.err, str(folder), "Permission denied", "set TMPDIR")
 
@@ -151,8 +152,8 @@ class Ports(ground.Scenario):
         self.addCleanup(self.nothing_left)
         self.addCleanup(house.close)
         log = open(house.folder / "twin.log", "wb")
-        twin = subprocess.Popen([BIN / "sharp_an", "--name", "node", "--manager", house.manager, "--listen", "127.0.0.1:0"],
-                                env=ground.environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        twin = ground.processes.start([BIN / "sharp_an", "--name", "node", "--manager", house.manager, "--listen", "127.0.0.1:0"],
+                                      env=ground.environment(), stdout=log, stderr=log)
         try:
             house.says("twin", r"node node is registered already, by pid \d+ at \S+: stop one of the two")
             self.good_job(house)

@@ -7,10 +7,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import unittest
 
-import ground
-from ground import BIN, SCRATCH
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.ground import BIN, SCRATCH  # noqa: E402  pylint: disable=wrong-import-position
 
 DAEMONS = ("sharp_am", "sharp_an", "sharpd")
 
@@ -97,7 +99,7 @@ class Up(ground.Scenario):
         self.assertFalse(self.folder.exists())
 
     def test_two_at_once_start_one_of_each(self):
-        both = [subprocess.Popen([BIN / "sumac", "up"], env=ground.environment(self.env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        both = [ground.begin([BIN / "sumac", "up"], env=self.env)
                 for _ in range(2)]
         said = [each.communicate(timeout=60)[1] for each in both]
         self.assertEqual([each.returncode for each in both], [0, 0], said)
@@ -123,7 +125,7 @@ class Up(ground.Scenario):
     def test_killed_in_the_middle_leaves_nothing_that_down_does_not_find(self):
         for number in (signal.SIGKILL, signal.SIGINT):
             programs = self.half("exec sleep 1000")
-            up = subprocess.Popen([programs / "sumac", "up"], env=ground.environment(self.env), stderr=subprocess.DEVNULL)
+            up = ground.processes.start([programs / "sumac", "up"], env=ground.environment(self.env), stderr=subprocess.DEVNULL)
             ground.until((self.folder / "private" / "sharp_an.pid").exists, "the node is on record")
             up.send_signal(number)
             up.wait(30)

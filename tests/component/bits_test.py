@@ -2,10 +2,12 @@
 
 import pathlib
 import re
+import sys
 import tempfile
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 EIGHT_HOSTS = (("h[1-2]:", "h[1-4]:"), ("h[3-4]:", "h[5-8]:"))
 # Hosts and ranks of each: one laptop, 2 x 4, 8 x 1, and hosts that are no nodes of the canonical tree.

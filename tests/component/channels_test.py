@@ -3,9 +3,11 @@ each port if the case states them."""
 
 import pathlib
 import re
+import sys
 import tempfile
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 FABRICS = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics"
 

@@ -3,13 +3,16 @@ nothing left. Each level of HCOLL_ENABLE_SHARP must keep its promise, with and w
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 lab = case.Lab("component")
 
@@ -236,7 +239,7 @@ class NodeDies(unittest.TestCase):
 
     def test_in_the_middle_every_rank_fails_with_the_reason(self):
         words, settings = command("killed")
-        job = subprocess.Popen(lab.command(*words), env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        job = case.processes.start(lab.command(*words), env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             line = job.stdout.readline()
             while line and "killed: ready" not in line:

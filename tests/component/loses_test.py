@@ -2,9 +2,11 @@
 rates (docs/crossover.md), or from the user's setting."""
 
 import pathlib
+import sys
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "test-1spare.yaml"
 SETTINGS = {

@@ -3,10 +3,12 @@ discarded; on a network without multicast everything goes on without it."""
 
 import pathlib
 import re
+import sys
 import tempfile
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 CALLS = 400
 SETTINGS = {

@@ -9,7 +9,8 @@ import sys
 import tempfile
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 from demolib import profile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pmpi"))

@@ -5,11 +5,13 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 MPIRUN = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 
@@ -400,7 +402,7 @@ class Hygiene(unittest.TestCase):
 
     def test_a_rank_that_is_killed_ends_the_job(self):
         command = [case.SUMAC, "run", *MPIRUN, "-n", "3", case.PROGRAMS / "killed"]
-        with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL) as job:
+        with case.processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
             try:
                 line = job.stdout.readline()
                 while line and "killed: ready" not in line:
@@ -427,7 +429,7 @@ class OneHost(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             marker = pathlib.Path(scratch) / "environment"
             command = [case.SUMAC, "run", "sh", "-c", f"env > {marker}.part; mv {marker}.part {marker}; exec sleep 60"]
-            child = subprocess.Popen([str(word) for word in command], stderr=subprocess.DEVNULL)
+            child = case.processes.start(command, stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + 30
             while not marker.exists() and time.monotonic() < deadline and child.poll() is None:
                 time.sleep(0.02)

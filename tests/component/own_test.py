@@ -5,9 +5,11 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 MPIRUN = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 TWO_SOCKETS = {"HWLOC_SYNTHETIC": "package:2 core:2 pu:1"}

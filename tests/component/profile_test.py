@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import re
+import sys
 import tempfile
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 from demolib import profile
 
 COUNTED = case.PROGRAMS / "counted"

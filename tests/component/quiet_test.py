@@ -3,10 +3,12 @@ variable asks."""
 
 import os
 import pathlib
+import sys
 import tempfile
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 MPIRUN = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 FOUND = ["--mca", "mca_base_component_path", f"{case.BUILD}/lib/openmpi:SYSTEM_DEFAULT"]

@@ -2,10 +2,13 @@
 OpenSHMEM makes MPI collectives of them (scoll/mpi). They are counted in the line of MPI_Finalize."""
 
 import os
+import pathlib
 import shutil
+import sys
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 from demolib import profile
 
 OSHRUN = ["oshrun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])

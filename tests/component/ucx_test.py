@@ -1,9 +1,12 @@
 """The same programs run over the ucx backend: nodes offer it, clients follow, results are right, and no peer speaks tcp by mistake. UCX has
 tcp alone here: in the lab by UCX_TLS=tcp and its one device, under `sumac run` on loopback."""
 
+import pathlib
+import sys
 import unittest
 
-import case
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 import lab_test as fabric
 import one_host_test as one_host
 

@@ -2,17 +2,16 @@
 that process alone. The lab is held by a child of this process, so that nothing outlives it."""
 
 import contextlib
-import ctypes
 import json
 import os
 import pathlib
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+from harness import folders, processes  # noqa: E402  pylint: disable=wrong-import-position
+
 FABRIC = ROOT / "lab" / "fabrics" / "test-4h.yaml"
 HOSTS = ["h1", "h2", "h3", "h4"]
 MANAGER = "manager:6126"
@@ -31,27 +30,24 @@ class Unavailable(Exception):
     """This machine can't run a lab; the text has the reason."""
 
 
-def dies_with_us():
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
 class Lab:
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.sumac = self.build / "bin" / "sumac"
         self.fabric = FABRIC
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sumac-doctor-", dir="/tmp"))
+        self.scratch = folders.Folder("sumac-doctor-", "/tmp")
+        self.folder = self.scratch.path
         self.name = self.folder.name
         self.state = {"sumac": str(self.sumac), "lab": self.name, "silent": [], "before": {}, "program": {}}
         (self.folder / "launcher.py").write_text(LAUNCHER)
         self.daemons = []
-        self.holder = subprocess.Popen([self.sumac, "lab", "up", FABRIC, "--name", self.name, "--share", self.folder, "--foreground"], text=True,
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=dies_with_us)
+        self.holder = processes.start([self.sumac, "lab", "up", FABRIC, "--name", self.name, "--share", self.folder, "--foreground"],
+                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for line in self.holder.stdout:
             if " is up" in line:
                 return
         text = self.holder.communicate()[1].strip()
-        shutil.rmtree(self.folder)
+        self.scratch.remove()
         if "run as root, or permit user namespaces" in text:
             raise Unavailable(text)
         raise AssertionError(f"the lab did not come up: {text}")
@@ -61,7 +57,7 @@ class Lab:
             self.stop(daemon)
         subprocess.run([self.sumac, "lab", "down", "--name", self.name], capture_output=True, check=False, timeout=60)
         self.holder.communicate(timeout=60)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.scratch.remove()
 
     def command(self, place, words):
         return [str(word) for word in (self.sumac, "lab", "exec", "--name", self.name, place, "--", *words)]
@@ -75,8 +71,7 @@ class Lab:
 
     def start(self, place, words, says):
         """Starts a daemon on a host, and returns when its output has the words `says`."""
-        daemon = subprocess.Popen(self.command(place, words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  preexec_fn=dies_with_us)
+        daemon = processes.start(self.command(place, words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.daemons.append(daemon)
         heard = ""
         for line in daemon.stdout:

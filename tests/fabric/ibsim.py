@@ -11,6 +11,9 @@ import sys
 import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import processes  # noqa: E402  pylint: disable=wrong-import-position
+
 TOOLS = ("ibsim", "ibsim-run", "opensm", "ibnetdiscover")
 NODE = "Mellanox Technologies Aggregation Node"
 # packaging/unpack installs opensm here without its service.
@@ -124,8 +127,8 @@ def discover(net, routing):
         environment = os.environ | {"PATH": PATH, "IBSIM_SOCKNAME": f"sumac-{os.getpid()}-{place.name}", "SIM_HOST": first,
                                     "OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder}
         log = open(place / "ibsim.log", "wb")
-        simulator = subprocess.Popen(["ibsim", "-s", "-n", "net"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log,
-                                     stderr=log, start_new_session=True)
+        simulator = processes.start(["ibsim", "-s", "-n", "net"], cwd=folder, env=environment, stdout=log, stderr=log,
+                                    start_new_session=True)
         try:
             deadline = time.monotonic() + 30
             while "Network simulator ready" not in (place / "ibsim.log").read_text(errors="replace"):

@@ -15,6 +15,9 @@ import unittest
 import ibsim
 from program import SUMAC
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import processes  # noqa: E402  pylint: disable=wrong-import-position
+
 BIN = SUMAC.parent
 
 
@@ -27,15 +30,11 @@ class House:
         self.running = []
 
     def start(self, program, name, *words):
-        heard, said = os.pipe()
-        log = open(self.folder / f"{name}.log", "wb")
-        command = [str(word) for word in (BIN / program, *words, "--ready-fd", said)]
-        self.running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[said]))
-        os.close(said)
-        log.close()
-        with os.fdopen(heard, "rb") as ready:
-            if ready.read() != b"ready\n":
-                raise AssertionError(f"{name}: {self.log(name)}")
+        with open(self.folder / f"{name}.log", "wb") as log:
+            process, ready = processes.start_ready([BIN / program, *words], stdout=log, stderr=log)
+        self.running.append(process)
+        if not ready:
+            raise AssertionError(f"{name}: {self.log(name)}")
         return self.running[-1]
 
     def log(self, name):

@@ -9,8 +9,8 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "component"))
-import case  # noqa: E402
+sys.path.append(str(HERE.parent))
+from harness import case  # noqa: E402
 
 MASKS = [
     (re.compile(r"^\[[^\[\]:]+:0:\d+ - \w+\.cpp:\d+\]"), "[HOST:0:PID - FILE:LINE]"),

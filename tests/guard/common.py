@@ -1,9 +1,9 @@
 """Helpers of the attacks: rows of results, daemons that end with the program, and strangers: functions that run as another user.
     import common
     def attack(rows, args):
-        house = common.House("f14")
+        house = common.House("sharpd-places")
         got = common.Stranger(knock, str(house.socket)).result()
-        rows.add("f14 strangers served", "of 10", got, 0)
+        rows.add("sharpd-places: strangers served", "of 10", got, 0)
     common.main(attack, __doc__)
 """
 
@@ -34,8 +34,8 @@ def build_of(words):
 
 
 os.environ["SUMAC_BUILD"] = build_of(sys.argv)
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "badinput"))
-import ground  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
 
 case = ground.case
 until = ground.until
@@ -204,8 +204,7 @@ def begun(function, *words, uid=UID):
 
 def try_program(command, at_once=1, seconds=5):
     """Starts the program so many times, and ends those that do not end by themselves."""
-    tries = [subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              preexec_fn=ground.dies_with_us) for _ in range(at_once)]
+    tries = [ground.processes.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(at_once)]
     end = time.monotonic() + seconds
     for process in tries:
         try:

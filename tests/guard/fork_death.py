@@ -1,5 +1,5 @@
 """Ranks that have forked are killed: their children hold copies of all descriptors, and the others must learn of the death nevertheless.
-Recipe of finding 17: a rank forks a sleeper and is killed. Children are made by fork(), by the plain system call (which no library
+A rank forks a sleeper and is killed. Children are made by fork(), by the plain system call (which no library
 notices, so that only sharpd can report the death), by threads, and by children; each time two survivors wait in an operation."""
 
 import subprocess
@@ -21,7 +21,7 @@ def attack(rows, args):
     heard = [ms for of_kind in times.values() for ms in of_kind]
     if len(heard) < count:
         print(done.stdout)
-    rows.add("fork-death (f17): deaths without a verdict", f"of {count}", count - len(heard), 0)
+    rows.add("fork-death: deaths without a verdict", f"of {count}", count - len(heard), 0)
     rows.add("fork-death: worst time to the verdict", "ms", max(heard, default=float("nan")), LIMIT_MS)
     print("worst by kind, ms: " + ", ".join(f"{kind} {max(ms):.1f}" for kind, ms in sorted(times.items())))
 

@@ -6,7 +6,6 @@ import os
 import re
 import select
 import signal
-import subprocess
 import sys
 import time
 
@@ -83,7 +82,7 @@ def frozen(transport, node):
 def false_verdicts(transport, seconds):
     house = Tree(f"load-{transport}", transport)
     steady = ground.Steady(RANKS, HERE, house.sockets)
-    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=ground.dies_with_us) for _ in range(8)]
+    load = [common.ground.processes.start([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
     ended = lines_until(steady.process, 1, seconds)
     for one in load:
         one.kill()

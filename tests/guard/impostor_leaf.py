@@ -60,7 +60,7 @@ def attack(rows, args):
     heard, believed = listener.result(seconds + 60)
     rows.add("impostor-leaf: ranks that came to him, none", f"0 of {2 * RANKS - 1}", int(not heard), 0)
     rows.add("impostor-leaf: ranks that took him for the leaf", f"of {len(heard)}", believed, 0)
-    rows.add("f02 ranks that told an impostor their job's key", f"of {len(heard)}", sum(job.key.hex() in said for job in (wrong, held) for _, said in heard), 0)
+    rows.add("impostor-leaf: ranks that told an impostor their job's key", f"of {len(heard)}", sum(job.key.hex() in said for job in (wrong, held) for _, said in heard), 0)
     rows.add("impostor-leaf: wrong sums of ranks that began there", "lines", wrong.lines().count("WRONG"), 0)
     house.stand("an-leaf")
     common.until(lambda: "connected to the parent an-root" in house.log("an-leaf").rsplit("listens on", 1)[1], "the leaf is back")

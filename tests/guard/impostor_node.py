@@ -83,7 +83,7 @@ def attack(rows, args):
     own, root = key_of(house.manager, "an-root", house.ports["an-root"])
     child = struct.unpack_from("<I", bytes.fromhex(heard[0][1]), 28)[0]
     keys = [own, impostor.pair_key(own, heard[0][0], child, root)]
-    rows.add("f02 keys in what the child told an impostor", f"of {len(keys)}", sum(any(key.hex() in said for _, said in heard) for key in keys), 0)
+    rows.add("impostor-node: keys in what the child told an impostor", f"of {len(keys)}", sum(any(key.hex() in said for _, said in heard) for key in keys), 0)
     house.stand("an-root")
     found = common.until(lambda: common.re.findall(r"tree 1: id 0x([0-9a-f]+), this node is its root", house.log("an-root")), "the root stands again")
     tree_id, said = int(found[-1], 16), [words for _, words in heard[:5]]
@@ -93,7 +93,7 @@ def attack(rows, args):
     common.until(lambda: "connected to the parent an-root" in house.log("an-leaf")[-4000:], "the honest child is back")
     key = impostor.pair_key(own, tree_id, 77, root)
     impostor.must_pass(house.ports["an-root"], tree_id, said[0], wire.NODE, 77, JOB, key.hex())
-    rows.add("f02 a sum that an impostor changed as node 77", "is off by", changed_sum(house, tree_id, said), 0)
+    rows.add("impostor-node: a sum that an impostor changed as node 77", "is off by", changed_sum(house, tree_id, said), 0)
     done = house.job()
     rows.add("impostor-node: an honest job failed afterwards", "exit status", done.code, 0)
     house.close()

@@ -6,8 +6,8 @@ import pathlib
 import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
-import case  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 PROGRAMS = case.BUILD / "tests" / "host"
 ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []

@@ -137,8 +137,8 @@ def main() -> int:
     build = pathlib.Path(args.build).resolve()
     python, tests = install(build / "mpi4py")
     os.environ["SUMAC_BUILD"] = str(build)
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "component"))
-    import case  # pylint: disable=import-outside-toplevel
+    sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+    from harness import case  # pylint: disable=import-outside-toplevel
 
     for module, why in MODULES_LEFT_OUT.items():
         print(f"mpi4py: left out: {module}: {why}", flush=True)

@@ -19,7 +19,7 @@ bin/sumac bin/sharp_am bin/sharp_an bin/sharpd bin/sharp_cmd share/man/man8/shar
 lib/libsharp_coll.so lib/libsharp_coll.so.4 lib/libsharp_coll.so.5 lib/libsharp_coll.so.5.0.0 lib/libsharp.so lib/libsharp.so.5
 lib/pkgconfig/sharp.pc lib/sumac/examples/example-allreduce
 lib/sumac/bench/sumac-bench lib/sumac/bench/compare/__main__.py lib/sumac/bench/compare/results.py lib/sumac/bench/core/pairs.py
-lib/sumac/bench/demolib/tally.py
+lib/sumac/bench/core/tally.py
 include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h
 share/sumac/fabrics/test-4h.yaml share/sumac/examples/allreduce.c
 share/sumac/monitoring/alerts.yml share/sumac/monitoring/dashboard.json share/sumac/monitoring/prometheus.yml

@@ -16,8 +16,8 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "badinput"))
-import ground  # noqa: E402
+sys.path.append(str(ROOT / "tests"))
+from harness import ground  # noqa: E402
 import promtool  # noqa: E402
 
 PROGRAM = ground.case.BUILD / "tests" / "guard" / "handshake-cost"
@@ -170,8 +170,8 @@ class Daemons(unittest.TestCase):
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
             with open(pathlib.Path(folder, "log"), "wb") as log:
-                server = subprocess.Popen([program, f"--config.file={config}", f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"],
-                                          stdout=log, stderr=log, env=ground.environment(), preexec_fn=ground.dies_with_us)
+                server = ground.processes.start([program, f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
+                                                f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log, env=ground.environment())
             try:
                 def up():
                     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

@@ -6,9 +6,9 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-import case  # noqa: E402
+from harness import case  # noqa: E402
 from parts import p2p_start  # noqa: E402
 
 FABRIC = pathlib.Path(__file__).resolve().parents[2] / "lab" / "fabrics" / "fabric-8h-onhosts.yaml"

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "badinput"))
-import ground  # noqa: E402
+sys.path.append(str(ROOT / "tests"))
+from harness import ground  # noqa: E402
 
 import yaml  # noqa: E402
 

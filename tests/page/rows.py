@@ -29,8 +29,8 @@ def row(**fields):
 def played(hosts, leaves, jobs, spines=4, trees=2):
     """A cluster without processes of its own but the manager; returns the manager's endpoint."""
     words = {"hosts": hosts, "leaves": leaves, "jobs": jobs, "spines": spines, "trees": trees}
-    process = subprocess.Popen([BENCH, "--play", "--am", AM, *(str(word) for name, value in words.items() for word in (f"--{name}", value))], text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=cluster.ground.dies_with_us)
+    process = cluster.ground.processes.start([BENCH, "--play", "--am", AM, *(str(word) for name, value in words.items() for word in (f"--{name}",
+                                             value))], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         said = json.loads(process.stdout.readline() or "{}")
         if said.get("running") != jobs:

@@ -6,8 +6,8 @@ import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "component"))
-import case  # noqa: E402
+sys.path.append(str(HERE.parent))
+from harness import case  # noqa: E402
 import impi  # noqa: E402
 import texts  # noqa: E402
 

@@ -10,8 +10,8 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "component"))
-import case  # noqa: E402
+sys.path.append(str(HERE.parent))
+from harness import case  # noqa: E402
 import lines  # noqa: E402
 import texts  # noqa: E402
 
@@ -140,7 +140,7 @@ class Utilities(unittest.TestCase):
             subprocess.run(["sh", "-c", script], env=os.environ | {"HPCX_SHARP_DIR": name}, check=True, timeout=30)
             heard, said = os.pipe()
             command = [case.BUILD / "bin" / "sharp_am", "-O", folder / "conf" / "sharp_am.conf", "--listen", f"unix:{name}/am.sock", "--ready-fd", said]
-            with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=[said]) as manager:
+            with case.processes.start(command, stderr=subprocess.PIPE, text=True, pass_fds=[said]) as manager:
                 os.close(said)
                 with os.fdopen(heard, "rb") as ready:
                     is_ready = ready.read() == b"ready\n"

@@ -61,8 +61,7 @@ def mpich_words(each):
 def until(words, command, seconds):
     """Runs a program until it has printed `words` and the library its last line, and then ends it. Between hosts the ranks of MPICH 4.0.2 do
     not always come out of MPI_Finalize, also without Sumac."""
-    process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True)
+    process = case.processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     deadline, texts = Deadline(seconds), {process.stdout: b"", process.stderr: b""}
     reading = list(texts)
     try:

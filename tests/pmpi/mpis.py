@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
-import case  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = case.BUILD / "tests" / "pmpi"

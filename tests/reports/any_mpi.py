@@ -11,8 +11,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "component")]
-import case  # noqa: E402  pylint: disable=wrong-import-position
+sys.path += [str(ROOT / "bench"), str(ROOT / "tests")]
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 from mpi import mpis, plan  # noqa: E402  pylint: disable=wrong-import-position
 
 PEERS = ROOT / "build" / "host-peers"  # As bench-host and bench-mpi.

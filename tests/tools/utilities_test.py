@@ -6,8 +6,12 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import processes  # noqa: E402  pylint: disable=wrong-import-position
 
 BIN = pathlib.Path(os.environ["SUMAC_BUILD"]) / "bin"
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
@@ -334,8 +338,8 @@ class Doctor(unittest.TestCase):
             os.chmod(folder, 0o755)
             os.chmod(fifo, 0o666)
             for user in (None, 65534) if os.geteuid() == 0 else (None,):
-                with subprocess.Popen(["/usr/bin/python3", "-c", imitation, "--name", "n", "--tls-cert", fifo, "--tls-key", "/etc/passwd", "-O", fifo],
-                                      stdout=subprocess.PIPE, user=user) as process:
+                with processes.start(["/usr/bin/python3", "-c", imitation, "--name", "n", "--tls-cert", fifo, "--tls-key", "/etc/passwd",
+                                     "-O", fifo], stdout=subprocess.PIPE, user=user) as process:
                     try:
                         process.stdout.readline()
                         done = run(BIN / "sumac", "doctor", "--json")
@@ -350,8 +354,8 @@ class Doctor(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
             os.symlink(shutil.which("su"), f"{folder}/sharpd")
-            with subprocess.Popen([f"{folder}/sharpd", "root", "--", "--manager=127.0.0.1:9"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, user=65534, group=65534, extra_groups=[], start_new_session=True) as process:
+            with processes.start([f"{folder}/sharpd", "root", "--", "--manager=127.0.0.1:9"], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, user=65534, group=65534, extra_groups=[], start_new_session=True) as process:
                 try:
                     self.assertIn(b"assword", process.stdout.read1())  # It waits for one, as root.
                     done = run(BIN / "sumac", "doctor", "--json")
@@ -379,9 +383,9 @@ class Doctor(unittest.TestCase):
             fabric.write_text("name: t\nswitches: [s]\nhosts: {h: {leaf: s}}\nnodes: {an: {switch: s}}\n")
             self.assertEqual(run(BIN / "sumac", "pki", "init", pki, "--fabric", fabric).returncode, 0)
             read, write = os.pipe()
-            with log.open("w") as stderr, subprocess.Popen(
-                    [BIN / "sharp_am", "--fabric", fabric, "--listen", "127.0.0.1:0", "--tls-dir", pki, "--ready-fd", str(write)],
-                    stdin=subprocess.DEVNULL, stderr=stderr, pass_fds=[write]) as manager:
+            with log.open("w") as stderr, processes.start(
+                    [BIN / "sharp_am", "--fabric", fabric, "--listen", "127.0.0.1:0", "--tls-dir", pki, "--ready-fd", write],
+                    stderr=stderr, pass_fds=[write]) as manager:
                 try:
                     os.close(write)
                     self.assertTrue(os.read(read, 16), "sharp_am is ready")

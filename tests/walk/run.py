@@ -15,7 +15,7 @@ import records
 import rooms
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "component"))
+sys.path.append(str(ROOT / "tests"))
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- walk:begin (make walk) -->\n", "<!-- walk:end -->\n"
 HAND_OVERS_MAX, CALLS_BACK_MAX = 24, 4
@@ -34,7 +34,7 @@ manager: {switch: s1}
 
 def trace(build, folder):
     """Runs the program once; its rings and windows lie in `folder` then."""
-    import case  # reads SUMAC_BUILD when it is imported
+    from harness import case  # reads SUMAC_BUILD when it is imported
 
     fabric = folder / "walk.yaml"
     fabric.write_text(FABRIC)

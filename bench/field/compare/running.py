@@ -12,7 +12,7 @@ import time
 
 from core.clock import clock
 from core.pairs import take_turns
-from demolib import tally
+from core import tally
 
 SIDE_NAMES = {"sumac": "with Sumac", "mpi": "without"}
 

@@ -51,12 +51,12 @@ def status(endpoint):
 
 
 def attack(rows, _args):
-    house = common.house_with_open_manager("f16")
-    rows.add("f16: streams that a stranger holds", f"of {STREAMS}", common.Stranger(streams, house.manager).result(), LIMIT)
-    rows.add("f16: answers beyond 10 a second", f"of {ASKED}", common.Stranger(status, house.manager).result(), 0)
-    rows.add("f16: an honest job failed", "exit status", house.job().code, 0)
+    house = common.house_with_open_manager("manager-limits")
+    rows.add("manager-limits: streams that a stranger holds", f"of {STREAMS}", common.Stranger(streams, house.manager).result(), LIMIT)
+    rows.add("manager-limits: answers beyond 10 a second", f"of {ASKED}", common.Stranger(status, house.manager).result(), 0)
+    rows.add("manager-limits: an honest job failed", "exit status", house.job().code, 0)
     asked = [common.ground.start([common.BIN / "sharp_cmd", "jobs", "--manager", house.manager]).code for _ in range(20)]
-    rows.add("f16: root was not answered", "of 20", sum(code != 0 for code in asked), 0)
+    rows.add("manager-limits: root was not answered", "of 20", sum(code != 0 for code in asked), 0)
     house.close()
 
 

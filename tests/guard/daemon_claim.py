@@ -66,12 +66,12 @@ def tries(endpoint, rounds):
 def attack(rows, args):
     rounds = 40 if args.long else 13
     for name, listen in (("a unix socket", None), ("TCP in clear text", "127.0.0.1:0")):
-        house = common.House("f01-" + ("tcp" if listen else "unix"), listen=listen, fabric=FABRIC, node=False, sharpd=False)
+        house = common.House("daemon-claim-" + ("tcp" if listen else "unix"), listen=listen, fabric=FABRIC, node=False, sharpd=False)
         made = common.Stranger(tries, house.manager, rounds).result(120)
         assert made >= 200, made
         house.start_node()  # an honest node registers after all of them: their calls have been handled
-        rows.add(f"f01: node registered by a stranger, {name}", f"of {made} tries", house.log("sharp_am").count("node absent registered"), 0)
-        rows.add(f"f01: honest node turned away, {name}", "nodes", int("node node registered" not in house.log("sharp_am")), 0)
+        rows.add(f"daemon-claim: node registered by a stranger, {name}", f"of {made} tries", house.log("sharp_am").count("node absent registered"), 0)
+        rows.add(f"daemon-claim: honest node turned away, {name}", "nodes", int("node node registered" not in house.log("sharp_am")), 0)
         house.close()
 
 

@@ -50,7 +50,7 @@ def tree_id_of(house):
 def attack(rows, args):
     count = CROWD if args.long else 1200
     common.many_descriptors(3 * CROWD)
-    house = common.House("f09", descriptors=2 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
+    house = common.House("silent-connections", descriptors=2 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
     greeting = wire.greeting()
     tree_id = tree_id_of(house)
     said = {
@@ -62,8 +62,8 @@ def attack(rows, args):
     for name, words in said.items():
         crowd = common.begun(hold, house.node_port, count, words.hex())
         done = house.job()
-        rows.add(f"f09 {name}: an honest job failed", "exit status", done.code, 0)
-        rows.add(f"f09 {name}: of {count} there after {PATIENCE} s", "links", crowd.result(PATIENCE + 60), 0)
+        rows.add(f"silent-connections: {name}: an honest job failed", "exit status", done.code, 0)
+        rows.add(f"silent-connections: {name}: of {count} there after {PATIENCE} s", "links", crowd.result(PATIENCE + 60), 0)
     house.close()
 
 

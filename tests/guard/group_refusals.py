@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finding 8: a peer without a key makes the tree's root remember refusals, for jobs that do not exist. An ordinary user asks for thousands
+"""A peer without a key makes the tree's root remember refusals, for jobs that do not exist. An ordinary user asks for thousands
 of groups: of jobs that were never begun, without a key, and of a job of the user's own, which has no group left. The answers that the
 root remembers for another user's groups stay, a job that begins later gets its groups, and the node's memory does not grow."""
 
@@ -70,7 +70,7 @@ def past(member, token):
 
 def attack(rows, args):
     opens = 10 * OPENS if args.long else OPENS
-    house = common.House("f08")
+    house = common.House("group-refusals")
     node, job = house.processes["sharp_an"], tenant.Job(house.socket, 9)
     member = job.member()
     answers = {token: past(member, token) for token in TOKENS}
@@ -82,16 +82,16 @@ def attack(rows, args):
     common.Stranger(ask_for, house.node_port, job.tree_id, 3, warm).result()
     before = common.memory_of(node)
     taken = common.Stranger(ask_for, house.node_port, job.tree_id, LATER, opens).result(120)
-    print(f"f08: {taken} of {opens} Opens without a key were answered", flush=True)
-    rows.add("f08 answers to others pushed out, without a key", f"of {len(answers)}", changed(), 0)
+    print(f"group-refusals: {taken} of {opens} Opens without a key were answered", flush=True)
+    rows.add("group-refusals: answers to others pushed out, without a key", f"of {len(answers)}", changed(), 0)
     common.Stranger(ask_for, house.node_port, job.tree_id, LATER, EACH).result()  # the last token that was refused
     late = tenant.Job(house.socket, LATER).member()
-    rows.add("f08 groups of a later job refused beforehand", f"of {len(TOKENS)}", sum(late.open(token, 1) == 0 for token in TOKENS), 0)
-    rows.add("f08 memory of the node, grown", "bytes", max(0, common.memory_of(node) - before), GROWTH)
+    rows.add("group-refusals: groups of a later job refused beforehand", f"of {len(TOKENS)}", sum(late.open(token, 1) == 0 for token in TOKENS), 0)
+    rows.add("group-refusals: memory of the node, grown", "bytes", max(0, common.memory_of(node) - before), GROWTH)
     refused = common.Stranger(ask_as_tenant, str(house.socket), OPENS).result(120)
-    print(f"f08: {refused} of {OPENS} Opens of a job without a group left", flush=True)
-    rows.add("f08 answers to others pushed out, by another job", f"of {len(answers)}", changed(), 0)
-    rows.add("f08 an honest job failed", "exit status", house.job().code, 0)
+    print(f"group-refusals: {refused} of {OPENS} Opens of a job without a group left", flush=True)
+    rows.add("group-refusals: answers to others pushed out, by another job", f"of {len(answers)}", changed(), 0)
+    rows.add("group-refusals: an honest job failed", "exit status", house.job().code, 0)
     house.close()
 
 

@@ -1,8 +1,7 @@
-"""Common ground of the bad-input scenarios and of the attacks in tests/guard: daemons of their own, a job that goes on meanwhile, and a
+"""Common ground of tests with real daemons: daemons of their own, a job that goes on meanwhile, and a
 search for leftovers. Every process that a scenario starts inherits a mark in its environment and a TMPDIR of its own, so that its
 leftovers are found anywhere, and other programs' processes or files are not mistaken for them."""
 
-import ctypes
 import os
 import pathlib
 import re
@@ -11,26 +10,22 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "component"))
-import case  # noqa: E402
+from . import case, folders, processes
+from .processes import dies_with_us
 
 BIN = case.BUILD / "bin"
 STEADY = case.BUILD / "tests" / "badinput" / "steady"
 MARK = f"sumac-badinput-{os.getpid()}"
-SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="sumac-bad-", dir="/tmp"))
+SCRATCH = folders.Folder("sumac-bad-", "/tmp").path
 TMPDIR = SCRATCH / "tmp"
 SETTINGS = {"BADINPUT_MARK": MARK, "TMPDIR": str(TMPDIR)}
 ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
 SHM_BEFORE = set(os.listdir("/dev/shm"))
 MOUNTS_BEFORE = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
 TMPDIR.mkdir()
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-PR_SET_PDEATHSIG = 1
 
 FABRIC = "name: t\nswitches: [s]\nhosts: {localhost: {leaf: s}}\nnodes: {node: {switch: s}}\n"
 
@@ -41,6 +36,11 @@ def environment(more=None):
 
 def start(command, env=None, seconds=60):
     return case.start(command, {**SETTINGS, **(env or {})}, seconds)
+
+
+def begin(command, env=None, **options):
+    """Starts the command with our mark in its environment, its outputs in pipes; returns its Popen."""
+    return processes.start(command, env=environment(env), text=True, stdout=processes.PIPE, stderr=processes.PIPE, **options)
 
 
 def until(condition, what, seconds=30):
@@ -92,11 +92,6 @@ def signal_group(process, number):
     os.killpg(process.pid, number)
 
 
-def dies_with_us():
-    """Runs in a child that is about to become another program: the child ends when we do, also when we are killed."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 class House:
     """A manager, a node and a sharpd, each on a port or socket of its own on this machine. `listen` is the manager's address, am.sock in
     the folder by default; over TCP they talk in clear text unless `clear_text` is False. `words`: more options of a program, by its
@@ -139,21 +134,16 @@ class House:
     def start(self, program, *words, name=None):
         """Returns when the daemon reports that it is ready. `name` tells several of one program apart."""
         name = name or program
-        heard, said = os.pipe()
 
         def prepare():
-            dies_with_us()
             if self.descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
 
-        command = [str(word) for word in (*self.under.get(program, ()), self.programs / program, *words, *self.words.get(program, ()), "--ready-fd", said)]
+        command = [*self.under.get(program, ()), self.programs / program, *words, *self.words.get(program, ())]
         with open(self.folder / f"{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
-                                                       pass_fds=[said], preexec_fn=prepare)
-        os.close(said)
-        with os.fdopen(heard, "rb") as ready:
-            if ready.read() != b"ready\n":
-                raise AssertionError(f"{name} does not get ready:\n{self.log(name)}")
+            self.processes[name], ready = processes.start_ready(command, death=signal.SIGKILL, prepare=prepare, stdout=log, stderr=log, env=environment())
+        if not ready:
+            raise AssertionError(f"{name} does not get ready:\n{self.log(name)}")
 
     def log(self, program):
         return read(self.folder / f"{program}.log").decode(errors="replace")
@@ -214,8 +204,9 @@ class Steady:
     constructor does not wait for it."""
 
     def __init__(self, ranks, env, sockets=(), ready=True):
-        self.process = subprocess.Popen([str(STEADY), str(ranks), *map(str, sockets)], env=environment(env), text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # It has ranks of its own, which a death by signal would leave alone: the end of its standard input ends it when we do.
+        self.process = processes.start([STEADY, ranks, *sockets], death=None, env=environment(env), text=True, stdin=processes.PIPE,
+                                       stdout=processes.PIPE, stderr=processes.PIPE)
         self.pids, self.head = {}, ""
         for line in self.process.stdout:
             self.head += line

@@ -52,8 +52,8 @@ def attack(rows, _args):
         assert done.returncode != 0, done
         said += done.stderr
     calls, got = stranger.result()
-    rows.add("f05: descriptors that a stranger was handed", f"of {calls} calls", got, 0)
-    rows.add("f05: calls that do not name the stranger", "of 3", 3 - said.count(f"user {common.UID} listens at"), 0)
+    rows.add("lab-name: descriptors that a stranger was handed", f"of {calls} calls", got, 0)
+    rows.add("lab-name: calls that do not name the stranger", "of 3", 3 - said.count(f"user {common.UID} listens at"), 0)
 
 
 common.main(attack, __doc__)

@@ -16,15 +16,14 @@ def attack(rows, _args):
     launcher.chmod(0o755)
     command = [common.BIN / "sumac", "run", "--hosts", "a", "--address", "127.0.0.1", "--launcher", launcher, "true"]
     began = time.monotonic()
-    process = subprocess.Popen([str(word) for word in command], env=common.ground.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True, preexec_fn=common.ground.dies_with_us)
+    process = common.ground.processes.start(command, env=common.ground.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         said = process.communicate(timeout=LIMIT + 5)[1]
     except subprocess.TimeoutExpired:
         said = "nothing"
-    rows.add("f20 sumac run waits for the launcher", "s", round(time.monotonic() - began, 1), LIMIT)
-    rows.add("f20 it does not say what happened", "lines", int(SAYS not in said), 0)
-    rows.add("f20 processes left", "processes", len(common.ground.marked()), 0)
+    rows.add("silent-launcher: sumac run waits for the launcher", "s", round(time.monotonic() - began, 1), LIMIT)
+    rows.add("silent-launcher: it does not say what happened", "lines", int(SAYS not in said), 0)
+    rows.add("silent-launcher: processes left", "processes", len(common.ground.marked()), 0)
 
 
 common.main(attack, __doc__)

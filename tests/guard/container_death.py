@@ -1,5 +1,5 @@
 """Ranks of one host are in containers of their own, and one of them dies: the kernel reports its end to no process outside its PID
-namespace. Recipe of finding 19: three ranks share memory, two of them in new PID namespaces (unshare); one of these ends in the middle
+namespace. Three ranks share memory, two of them in new PID namespaces (unshare); one of these ends in the middle
 of the job. The others, in any namespace, must name it instead of waiting for ever; with memory by memfd and by /dev/shm."""
 
 import os
@@ -26,7 +26,7 @@ def attack(rows, args):
         if done.returncode != 0 or "[  PASSED  ] 1 test." not in done.stdout:
             print(done.stdout)
             waiting += 1
-    rows.add("f19 deaths in another PID namespace unseen", f"of {rounds} jobs", waiting, 0)
+    rows.add("container-death: deaths in another PID namespace unseen", f"of {rounds} jobs", waiting, 0)
 
 
 common.main(attack, __doc__)

@@ -74,7 +74,7 @@ def hold_lock(folder, go):
 
 def attack(rows, _args):
     common.many_descriptors(8192)  # sharpd inherits our limit of descriptors
-    house = common.House("f14", manager=False, node=False, sharpd=False)
+    house = common.House("sharpd-places", manager=False, node=False, sharpd=False)
     house.start_sharpd()
     crowd = common.begun(hold_and_wait, str(house.socket))
     turned_away = 0
@@ -87,8 +87,8 @@ def attack(rows, _args):
                 pass
             except ConnectionError:
                 turned_away += 1
-    rows.add(f"f14 {CROWD} of a user: another user's turned away", "of 10", turned_away, 0)
-    rows.add(f"f14 silent ones still there after {SILENCE} s", "clients", crowd.result(100), 0)
+    rows.add(f"sharpd-places: {CROWD} of a user: another user's turned away", "of 10", turned_away, 0)
+    rows.add(f"sharpd-places: silent ones still there after {SILENCE} s", "clients", crowd.result(100), 0)
     many = common.begun(depart, str(house.socket), range(DEPARTED))
     one = common.begun(depart, str(house.socket), [CROWD - 1], uid=OTHER)
     before = house.descriptors_of("sharpd")
@@ -98,18 +98,17 @@ def attack(rows, _args):
         untold = 0
     except AssertionError:
         untold = 1
-    rows.add(f"f14 {DEPARTED} departed ranks of a user: another's death is not told", "ranks", untold, 0)
-    rows.add("f14 descriptors held for departed ranks of a user", "descriptors", before, 400)
+    rows.add(f"sharpd-places: {DEPARTED} departed ranks of a user: another's death is not told", "ranks", untold, 0)
+    rows.add("sharpd-places: descriptors held for departed ranks of a user", "descriptors", before, 400)
     many.end()
     house.kill("sharpd")
 
     lock = common.begun(hold_lock, str(house.folder))
     command = [common.BIN / "sharpd", "--host", "localhost", "--manager", house.manager, "--socket", house.socket, "--ready-fd", "1"]
-    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          env=common.ground.environment(), preexec_fn=common.ground.dies_with_us) as process:
+    with common.ground.processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=common.ground.environment()) as process:
         said = process.stdout.readline()
         process.kill()
-    rows.add("f14 kept from starting by a stranger's lock", "daemons", int(said != b"ready\n"), 0)
+    rows.add("sharpd-places: kept from starting by a stranger's lock", "daemons", int(said != b"ready\n"), 0)
     lock.end()
 
 

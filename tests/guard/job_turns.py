@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finding 13: jobs are not treated fairly. 60 connections of one job ask for groups without end while another job asks for one; 16 groups
+"""Jobs take unequal turns at a node. 60 connections of one job ask for groups without end while another job asks for one; 16 groups
 of a job with a tenth of the quota leave the next job's window whole; and only as many groups may stream as the node has stream slots."""
 
 import os
@@ -88,26 +88,26 @@ def streams(path, number, groups, window, contribute):
 
 
 def attack(rows, args):
-    house = common.House("f13", words={"sharp_an": ["--memory", "64MiB"]})
+    house = common.House("job-turns", words={"sharp_an": ["--memory", "64MiB"]})
     quiet = opens(house, 0.2)
     end, done = os.pipe()
     stranger = common.begun(flood, str(house.socket), end)
     waited = opens(house, 10 if args.long else 2)
     os.write(done, b"e")
-    print(f"f13: {stranger.result()} questions of the flood; alone {1e3 * statistics.median(quiet):.2f} ms, "
+    print(f"job-turns: {stranger.result()} questions of the flood; alone {1e3 * statistics.median(quiet):.2f} ms, "
           f"beside it median {1e3 * statistics.median(waited):.2f}, longest {1e3 * max(waited):.1f} ms", flush=True)
-    rows.add("f13 another job's Open beside a flood", "s, the longest", max(waited), 0.5)
+    rows.add("job-turns: another job's Open beside a flood", "s, the longest", max(waited), 0.5)
     house.close()
     house = common.House("f13w", words={"sharp_an": ["--memory", "64MiB"]})
     first, _, kept = streams(house.socket, 11, 16, 16, False)
     second, _, more = streams(house.socket, 12, 1, 16, False)
-    print(f"f13: windows {first}, then {second}", flush=True)
-    rows.add("f13 chunks that the next job's window lacks", "of 16", 16 - second[0], 0)
+    print(f"job-turns: windows {first}, then {second}", flush=True)
+    rows.add("job-turns: chunks that the next job's window lacks", "of 16", 16 - second[0], 0)
     house.close()
     del kept, more
     house = common.House("f13s", words={"sharp_an": ["--streams", "2"]})
     _, streamed, kept = streams(house.socket, 13, 5, 2, True)
-    rows.add("f13 groups that stream without a place", "of 3", max(0, streamed - 2), 0)
+    rows.add("job-turns: groups that stream without a place", "of 3", max(0, streamed - 2), 0)
     del kept
     house.close()
 

@@ -1,4 +1,4 @@
-"""Helpers of the component's tests: they start programs under `sumac run` on this machine, or on the hosts of a lab."""
+"""How tests start programs: they start programs under `sumac run` on this machine, or on the hosts of a lab."""
 
 import os
 import pathlib
@@ -8,8 +8,10 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-from demolib import tally  # noqa: E402
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+from core import tally  # noqa: E402  pylint: disable=wrong-import-position
+
+from . import processes  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import  # for those who import case
 
 BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve()
 SUMAC = BUILD / "bin" / "sumac"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finding 12: a header alone, the begin of a frame, takes the whole buffer. At a node with chunks of 1 MiB an ordinary user makes 1,072
+"""A header alone, the begin of a frame, takes the whole buffer. At a node with chunks of 1 MiB an ordinary user makes 1,072
 connections of 24 bytes each: the greeting, and the header of a message of 1 MiB, or smaller near the end, whose rest never comes. Then
 the user does the same after the proofs of an own job, as often as the node accepts it. Meanwhile a hello is answered."""
 
@@ -45,7 +45,7 @@ def begin_as_tenant(path, count, end, go):
             members.append(job.member(rank))
             members[-1].link.socket.sendall(BEGUN[rank])
     except OSError as why:
-        print(f"f12: member {len(members)}: {why}", flush=True)
+        print(f"frame-headers: member {len(members)}: {why}", flush=True)
     os.write(go, b"!")
     os.read(end, 1)
     return len(members)
@@ -65,17 +65,17 @@ def answered(job):
 
 def attack(rows, _args):
     common.many_descriptors(3 * CROWD)
-    house = common.House("f12", descriptors=4 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
+    house = common.House("frame-headers", descriptors=4 * CROWD, words={"sharp_an": ["--chunk-max", "1MiB"]})
     job = tenant.Job(house.socket, 9)
     end, done = os.pipe()
     for name, crowd, where in (("strangers", begin, house.node_port), ("members of another user's job", begin_as_tenant, str(house.socket))):
         stranger = common.begun(crowd, where, CROWD, end)
-        rows.add(f"f12 hello beside begun messages of {name}", "s until it is answered", answered(job), 2.0)
+        rows.add(f"frame-headers: hello beside begun messages of {name}", "s until it is answered", answered(job), 2.0)
         os.write(done, b"e")
-        print(f"f12: {stranger.result()} of {CROWD} {name}", flush=True)
+        print(f"frame-headers: {stranger.result()} of {CROWD} {name}", flush=True)
     bound = int(re.findall(r"memory: at most (\d+) bytes", house.log("sharp_an"))[-1])
-    rows.add("f12 the node's memory", "bytes", common.memory_of(house.processes["sharp_an"], "VmHWM"), bound)
-    rows.add("f12 an honest job failed", "exit status", house.job().code, 0)
+    rows.add("frame-headers: the node's memory", "bytes", common.memory_of(house.processes["sharp_an"], "VmHWM"), bound)
+    rows.add("frame-headers: an honest job failed", "exit status", house.job().code, 0)
     house.close()
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finding 11: unread results fill a node's memory, and other jobs stand still. At a node with 64 MiB an ordinary user's job makes one group
+"""Unread results fill a node's memory, and other jobs stand still. At a node with 64 MiB an ordinary user's job makes one group
 after the other, each of two members: both contribute chunks of 64 KiB, one of them never reads. Then another user's two honest members
 add up 10 chunks."""
 
@@ -75,7 +75,7 @@ def honest(path, chunks=10, seconds=6):
         member.join(group, rank, 2, osts=1, window=job.window, chunk=CHUNK)
     windows = [member.joined() for member in members]
     if None in windows or windows[0][1] == 0:
-        print(f"f11: another job's group got {windows}", flush=True)
+        print(f"unread-results: another job's group got {windows}", flush=True)
         return 0
     end, done = time.monotonic() + seconds, 0
     try:
@@ -88,20 +88,20 @@ def honest(path, chunks=10, seconds=6):
                 break
             done += 1
     except OSError as why:
-        print(f"f11: chunk {done}: {why}", flush=True)
+        print(f"unread-results: chunk {done}: {why}", flush=True)
     return done
 
 
 def attack(rows, _args):
-    house = common.House("f11", words={"sharp_an": ["--memory", "64MiB"]})
+    house = common.House("unread-results", words={"sharp_an": ["--memory", "64MiB"]})
     end, done = os.pipe()
     stranger = common.begun(fill, str(house.socket), end)
     added = honest(house.socket)
-    rows.add("f11 another job's chunks that stood still", "of 10", 10 - added, 0)
+    rows.add("unread-results: another job's chunks that stood still", "of 10", 10 - added, 0)
     os.write(done, b"e")
-    print(f"f11: {stranger.result()} of {GROUPS} groups stood", flush=True)
+    print(f"unread-results: {stranger.result()} of {GROUPS} groups stood", flush=True)
     gave_up = house.log("sharp_an").count("of results unread, more than its windows allow")
-    rows.add("f11 members that read nothing and kept their links", "members", int(gave_up == 0), 0)
+    rows.add("unread-results: members that read nothing and kept their links", "members", int(gave_up == 0), 0)
     house.close()
 
 

@@ -59,7 +59,7 @@ def job_of_a_user(rows):
         return
     run = pathlib.Path(tempfile.mkdtemp(prefix="sumac-guard-", dir="/run"))
     os.chmod(run, 0o755)
-    house = Services("f06", run)
+    house = Services("service-units", run)
     try:
         house.start_manager()
         house.start_node()
@@ -67,12 +67,12 @@ def job_of_a_user(rows):
         env = common.ground.environment({"SHARP_COLL_SHARPD_SOCKET_NAME": str(house.socket), "TMPDIR": "/tmp"})
         done = subprocess.run([common.BIN / "example-allreduce", "3", "1000"], capture_output=True, text=True, check=False, env=env, timeout=60,
                               **common.AS_STRANGER)
-        rows.add("f06: a user's job under three daemons' users", "exit status", done.returncode, 0)
+        rows.add("service-units: a user's job under three daemons' users", "exit status", done.returncode, 0)
         assert done.returncode == 0, done.stdout + done.stderr + house.log("sharp_am") + house.log("sharpd")
         house.kill("sharp_an")
         stranger = subprocess.run([common.BIN / "sharp_an", "--name", "node", "--manager", house.manager, "--listen", "127.0.0.1:0"],
                                   capture_output=True, text=True, check=False, timeout=60, env=env, **common.AS_STRANGER)
-        rows.add("f06: a user's sharp_an served", "nodes", int("may run daemons here" not in stranger.stderr), 0)
+        rows.add("service-units: a user's sharp_an served", "nodes", int("may run daemons here" not in stranger.stderr), 0)
     finally:
         house.close()
         shutil.rmtree(run)
@@ -86,11 +86,11 @@ def attack(rows, _args):
         for name in DAEMONS:
             os.symlink(common.BIN / name, prefix / "bin" / name)
         for name in DAEMONS:
-            rows.add(f"f06: exposure of {name}.service", "of 10", exposure(root, prefix, name), LIMIT)
+            rows.add(f"service-units: exposure of {name}.service", "of 10", exposure(root, prefix, name), LIMIT)
             unit = (root / f"etc/systemd/system/{name}.service").read_text(encoding="utf-8")
-            rows.add(f"f06: {name} runs as root", "services", int(f"User=sumac-{name.removeprefix('sharp_')}\n" not in unit), 0)
-            rows.add(f"f06: {name} stays down after some starts that failed", "services", int("StartLimitIntervalSec=0\n" not in unit.split("[Service]")[0]), 0)
-            rows.add(f"f06: {name} leaves a core with its keys", "services", int("LimitCORE=0\n" not in unit), 0)
+            rows.add(f"service-units: {name} runs as root", "services", int(f"User=sumac-{name.removeprefix('sharp_')}\n" not in unit), 0)
+            rows.add(f"service-units: {name} stays down after some starts that failed", "services", int("StartLimitIntervalSec=0\n" not in unit.split("[Service]")[0]), 0)
+            rows.add(f"service-units: {name} leaves a core with its keys", "services", int("LimitCORE=0\n" not in unit), 0)
     job_of_a_user(rows)
 
 

@@ -85,7 +85,7 @@ def lines_about(log, words, since):
 
 
 def attack(rows, _args):
-    house = common.house_with_open_manager("f15")
+    house = common.house_with_open_manager("log-flood")
     # An ordinary user starts a daemon of the same name, as often as possible.
     daemon = [str(common.BIN / "sharp_an"), "--name", "node", "--manager", house.manager, "--listen", "127.0.0.1:0"]
     minutes = [time.monotonic()]
@@ -102,21 +102,21 @@ def attack(rows, _args):
         before = len(house.log(program))
         sent = common.Stranger(function, *words).result(100)
         lines = lines_about(house.log(program), told, before)
-        rows.add(f"f15 {name}: lines about {sent} strangers", "lines", lines, limit())
-        rows.add(f"f15 {name}: no line at all", "daemons", int(sent > 0 and lines == 0), 0)
+        rows.add(f"log-flood: {name}: lines about {sent} strangers", "lines", lines, limit())
+        rows.add(f"log-flood: {name}: no line at all", "daemons", int(sent > 0 and lines == 0), 0)
 
     before = len(house.log("sharp_am"))
     sent = common.Stranger(unreadable_at_manager, house.manager).result(100)
-    rows.add(f"f15 manager: bytes about {sent} names of no text", "bytes", len(house.log("sharp_am")) - before, 1000)
+    rows.add(f"log-flood: manager: bytes about {sent} names of no text", "bytes", len(house.log("sharp_am")) - before, 1000)
 
     before = {program: len(house.log(program)) for program in ("sharp_am", "sharpd")}
     sent = common.Stranger(refused_begins, str(house.socket)).result(100)
     for program, allowed in (("sharp_am", 4), ("sharpd", 3)):
-        rows.add(f"f15 {program}: lines about {sent} jobs that were refused", "lines", lines_about(house.log(program), "job", before[program]), allowed)
-    rows.add("f15 no job was refused", "users", int(sent == 0), 0)
+        rows.add(f"log-flood: {program}: lines about {sent} jobs that were refused", "lines", lines_about(house.log(program), "job", before[program]), allowed)
+    rows.add("log-flood: no job was refused", "users", int(sent == 0), 0)
 
-    moved = common.House("f15-moved", node=False, sharpd=False,
-                         words={program: ["--log-file", f"{common.ground.SCRATCH}/f15-moved/{program}.log"] for program in ("sharp_am", "sharp_an", "sharpd")})
+    moved = common.House("log-flood-moved", node=False, sharpd=False,
+                         words={program: ["--log-file", f"{common.ground.SCRATCH}/log-flood-moved/{program}.log"] for program in ("sharp_am", "sharp_an", "sharpd")})
     moved.start_node()
     moved.start_sharpd()
     for program in ("sharp_am", "sharp_an", "sharpd"):
@@ -128,7 +128,7 @@ def attack(rows, _args):
             missing = 0
         except AssertionError:
             missing = 1
-        rows.add(f"f15 {program} writes on to a log that was moved away", "files", missing, 0)
+        rows.add(f"log-flood: {program} writes on to a log that was moved away", "files", missing, 0)
 
 
 common.main(attack, __doc__)

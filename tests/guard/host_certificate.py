@@ -37,14 +37,14 @@ def attack(rows, _args):
     files = {"sharp_am": "manager-am", "sharp_an": "node-node", "sharpd": "host-localhost"}
     words = {program: ("--tls-ca", pki / "ca.crt", "--tls-cert", pki / f"{stem}.crt", "--tls-key", pki / f"{stem}.key")
              for program, stem in files.items()}
-    house = common.House("f04", listen="127.0.0.1:0", words=words, fabric=FABRIC, clear_text=False)
+    house = common.House("host-certificate", listen="127.0.0.1:0", words=words, fabric=FABRIC, clear_text=False)
     what, _ = begins(house.manager, pki, ["broken", "localhost"], 1)
-    rows.add("f04: a job on the caller's own host refused", "jobs", int(what != GRANTED), 0)
+    rows.add("host-certificate: a job on the caller's own host refused", "jobs", int(what != GRANTED), 0)
     what, text = begins(house.manager, pki, ["localhost"], 2)
-    rows.add("f04: jobs begun on others' hosts only", "of 1", int(what == GRANTED), 0)
+    rows.add("host-certificate: jobs begun on others' hosts only", "of 1", int(what == GRANTED), 0)
     if what == REFUSED:
         assert "host broken is none of the job's hosts" in text, text
-    rows.add("f04: an honest job failed", "exit status", house.job().code, 0)
+    rows.add("host-certificate: an honest job failed", "exit status", house.job().code, 0)
     house.close()
 
 

@@ -48,7 +48,7 @@ class Terminal:
 
 def attack(rows, _args):
     recorder.dpkg_or_skip()
-    root = recorder.Root("f22")
+    root = recorder.Root("announced-packages")
     setup = ("make", "setup")
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
@@ -57,14 +57,14 @@ def attack(rows, _args):
     stopped.sees("Ctrl-C")
     stopped.press(b"\x03")
     code = stopped.ended()
-    rows.add("f22 Ctrl-C did not stop it", "runs", int(code == 0), 0)
-    rows.add("f22 calls of apt-get in spite of Ctrl-C", "calls", len(root.calls("apt-get")), 0)
+    rows.add("announced-packages: Ctrl-C did not stop it", "runs", int(code == 0), 0)
+    rows.add("announced-packages: calls of apt-get in spite of Ctrl-C", "calls", len(root.calls("apt-get")), 0)
 
     goes_on = Terminal(root, *setup)
     goes_on.sees("Ctrl-C")
-    rows.add("f22 calls of apt-get before anybody could stop it", "calls", len(root.calls("apt-get")), 0)
+    rows.add("announced-packages: calls of apt-get before anybody could stop it", "calls", len(root.calls("apt-get")), 0)
     goes_on.press(b"\n")
-    rows.add("f22 Enter did not let it go on", "runs", int(goes_on.ended() != 0 or not root.calls("apt-get")), 0)
+    rows.add("announced-packages: Enter did not let it go on", "runs", int(goes_on.ended() != 0 or not root.calls("apt-get")), 0)
 
     for name, more in (("in CI", {"CI": "true"}), ("without a terminal", None)):
         root.record.write_text("")
@@ -74,7 +74,7 @@ def attack(rows, _args):
             done = root.run(*setup)
             code, said = done.returncode, done.stderr
         waited = code != 0 or not root.calls("apt-get") or "Ctrl-C" in said
-        rows.add(f"f22 waits {name}", "runs", int(waited), 0)
+        rows.add(f"announced-packages: waits {name}", "runs", int(waited), 0)
 
 
 common.main(attack, __doc__)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finding 10: members of a job that is over keep its resources. An ordinary user takes the whole share of one user, joins a group, ends the
+"""Members of a job that is over keep its resources. An ordinary user takes the whole share of one user, joins a group, ends the
 process so that sharpd notices, and keeps the connection to the node. Another user's job must get its default quota at once, the same
 user's after at most 30 s (long form); by then the node has closed the connection too."""
 
@@ -40,7 +40,7 @@ def still_open(member):
 
 
 def attack(rows, args):
-    house = common.House("f10")
+    house = common.House("ended-job-resources")
     heard, tell = os.pipe()
     end, done = os.pipe()
     stranger = common.Stranger(hold, str(house.socket), tell, end, args.long)
@@ -48,13 +48,13 @@ def attack(rows, args):
     if os.read(heard, 1) != b"h":
         stranger.result()
     seconds = tenant.granted_after(house.socket, 9, time.monotonic(), patience=0)
-    rows.add("f10 another user's default quota", "s until it is granted", seconds, 2.5)
+    rows.add("ended-job-resources: another user's default quota", "s until it is granted", seconds, 2.5)
     os.write(done, b"e")
     got = stranger.result(90)
-    rows.add("f10 what one user may hold", "OSTs of 32768", got["osts"], 16384)
+    rows.add("ended-job-resources: what one user may hold", "OSTs of 32768", got["osts"], 16384)
     if args.long:
-        rows.add("f10 the same user's default quota", "s until it is granted", got["seconds"], 31)
-        rows.add("f10 links of a job that ended 30 s ago", "open", got["open"], 0)
+        rows.add("ended-job-resources: the same user's default quota", "s until it is granted", got["seconds"], 31)
+        rows.add("ended-job-resources: links of a job that ended 30 s ago", "open", got["open"], 0)
     house.close()
 
 

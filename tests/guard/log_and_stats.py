@@ -28,7 +28,7 @@ def attack(rows, _args):
     victim = common.ground.SCRATCH / "victim"
     victim.write_text("precious")
     stats = shared / "stats.json"
-    house = common.house_with_open_manager("f07", sharpd=False, words={"sharp_an": ["--stats-file", stats]})
+    house = common.house_with_open_manager("log-and-stats", sharpd=False, words={"sharp_an": ["--stats-file", stats]})
     for kind in ("link", "file"):
         common.Stranger(plant, str(stats), str(victim), kind).result()
         before = house.log("sharp_an").count("--stats-file")
@@ -37,7 +37,7 @@ def attack(rows, _args):
         former = "precious" if kind == "link" else "theirs"
         common.until(lambda target=target, former=former, before=before: target.read_text() != former
                      or house.log("sharp_an").count("--stats-file") > before, "the node has tried", 20)
-        rows.add(f"f07 --stats-file writes through or over a stranger's {kind}", "files", int(target.read_text() != former), 0)
+        rows.add(f"log-and-stats: --stats-file writes through or over a stranger's {kind}", "files", int(target.read_text() != former), 0)
         stats.unlink()
     house.processes["sharp_an"].send_signal(signal.SIGUSR1)
     common.until(stats.exists, "the statistics are written where nobody is in the way", 20)
@@ -50,12 +50,12 @@ def attack(rows, _args):
                        stdin=subprocess.DEVNULL, capture_output=True, timeout=3, check=False, preexec_fn=common.ground.dies_with_us)
     except subprocess.TimeoutExpired:
         pass  # the node runs, and has begun its log
-    rows.add("f07 --log-file writes through a stranger's link", "files", int(victim.read_bytes() != before), 0)
+    rows.add("log-and-stats: --log-file writes through a stranger's link", "files", int(victim.read_bytes() != before), 0)
 
     command = [str(common.BIN / "sharp_an"), "--name", NAME, "--manager", house.manager, "--listen", "127.0.0.1:0"]
     common.Stranger(common.try_program, command).result()
     log = (house.folder / "sharp_am.log").read_bytes()
-    rows.add("f07 C1 controls of a stranger in the manager's log", "bytes", sum(log.count(bytes([0xC2, byte])) for byte in range(0x80, 0xA0)), 0)
+    rows.add("log-and-stats: C1 controls of a stranger in the manager's log", "bytes", sum(log.count(bytes([0xC2, byte])) for byte in range(0x80, 0xA0)), 0)
 
 
 common.main(attack, __doc__)
