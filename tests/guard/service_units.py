@@ -39,19 +39,7 @@ class Services(common.House):
 
     def start(self, program, *words):
         uid = USERS[program]
-        changed = common.ground.dies_with_us
-
-        def become():  # ground.House.start() calls this in the child
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
-            changed()
-
-        common.ground.dies_with_us = become
-        try:
-            super().start(program, *words)
-        finally:
-            common.ground.dies_with_us = changed
+        super().start(program, *words, user=uid, group=uid, extra_groups=[])
 
 
 def job_of_a_user(rows):

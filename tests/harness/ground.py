@@ -131,8 +131,8 @@ class House:
         self.start("sharp_an", "--name", name, "--manager", self.manager, "--listen", "127.0.0.1:0", "--log-level", "3", *self.clear_text)
         self.node_port = int(re.findall(r"listens on tcp:127\.0\.0\.1:(\d+)", self.log("sharp_an"))[-1])
 
-    def start(self, program, *words, name=None):
-        """Returns when the daemon reports that it is ready. `name` tells several of one program apart."""
+    def start(self, program, *words, name=None, **options):
+        """Returns when the daemon reports that it is ready. `name` tells several of one program apart; the options are Popen's (user)."""
         name = name or program
 
         def prepare():
@@ -141,7 +141,8 @@ class House:
 
         command = [*self.under.get(program, ()), self.programs / program, *words, *self.words.get(program, ())]
         with open(self.folder / f"{name}.log", "ab") as log:
-            self.processes[name], ready = processes.start_ready(command, death=signal.SIGKILL, prepare=prepare, stdout=log, stderr=log, env=environment())
+            self.processes[name], ready = processes.start_ready(command, death=signal.SIGKILL, prepare=prepare, stdout=log, stderr=log,
+                                                                    env=environment(), **options)
         if not ready:
             raise AssertionError(f"{name} does not get ready:\n{self.log(name)}")
 
