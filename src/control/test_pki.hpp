@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.hpp"
 #include "control/pki.hpp"
 #include "control/tls.hpp"
 
@@ -34,24 +35,16 @@ inline std::array<CertificateTime, 5> certificate_times() {
   }};
 }
 
-struct TestPki {
-  std::string path = testing::TempDir() + "sumac-pki-XXXXXX";
+struct TestPki : TestFolder {
   CertAndKey authority;
 
-  explicit TestPki(const Validity& when = Validity::days(2)) {
-    EXPECT_NE(::mkdtemp(path.data()), nullptr);
+  explicit TestPki(const Validity& when = Validity::days(2)) : TestFolder("pki") {
     authority = make_authority("test", when).value();
     file("ca.crt", authority.certificate);
   }
-  ~TestPki() { std::filesystem::remove_all(path); }
-  TestPki(const TestPki&) = delete;
-  TestPki& operator=(const TestPki&) = delete;
 
   std::string file(const std::string& name, const std::string& text, unsigned mode = 0600) const {
-    const auto full = path + "/" + name;
-    std::ofstream(full) << text;
-    EXPECT_EQ(::chmod(full.c_str(), mode), 0);
-    return full;
+    return write(name, text, mode);
   }
   /// Returns the files of a daemon or person with a certificate of this authority.
   TlsFiles files(CertRole role, const std::string& name, const Validity& when = Validity::days(1),

@@ -1,21 +1,15 @@
 #pragma once
 // For tests: a service that returns the identity of its caller, in a server on a socket in a directory of its own.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-
+#include "base/test_folder.hpp"
 #include "control/control.grpc.pb.h"
 #include "control/endpoint.hpp"
 
 namespace sumac::control {
 
-struct TestDirectory {
-  std::string path = "/tmp/sumac-control-XXXXXX";
-  TestDirectory() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-  ~TestDirectory() { std::filesystem::remove_all(path); }
-  TestDirectory(const TestDirectory&) = delete;
-  TestDirectory& operator=(const TestDirectory&) = delete;
+struct TestDirectory : TestFolder {
+  TestDirectory() : TestFolder("control") {}
 };
 
 class WhoService final : public v1::Manager::CallbackService {

@@ -14,16 +14,15 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/test_folder.hpp"
 #include "launch/daemon.hpp"
 #include "launch/log_file.hpp"
 
 namespace sumac::tests {
 
 /// A directory for one test's sockets, logs and files.
-struct Scratch {
-  std::string path = testing::TempDir() + "sumac-daemons-XXXXXX";
-  Scratch() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-  ~Scratch() { EXPECT_EQ(std::system(("rm -r '" + path + "'").c_str()), 0); }
+struct Scratch : TestFolder {
+  Scratch() : TestFolder("daemons") {}
   std::string file(const std::string& name, const std::string& text = {}) const {
     if (!text.empty()) std::ofstream(path + "/" + name) << text;
     return path + "/" + name;

@@ -54,9 +54,6 @@ std::string fabric_text(const Shape& shape, std::vector<std::string>& hosts, std
 }  // namespace
 
 Daemons::Daemons(const Shape& shape) {
-  char dir[] = "/tmp/sumac-client-XXXXXX";
-  if (::mkdtemp(dir) == nullptr) throw std::runtime_error("mkdtemp");
-  dir_ = dir;
   std::vector<std::string> nodes;
   std::ofstream(dir_ + "/fabric.yaml") << fabric_text(shape, hosts_, nodes);
   if (!shape.stranger.empty()) hosts_.push_back(shape.stranger);
@@ -78,8 +75,6 @@ Daemons::Daemons(const Shape& shape) {
 Daemons::~Daemons() {
   for (auto daemon = daemons_.rbegin(); daemon != daemons_.rend(); ++daemon) daemon->signal(SIGTERM);
   for (auto& daemon : daemons_) daemon.wait();
-  std::error_code ignored;
-  std::filesystem::remove_all(dir_, ignored);
 }
 
 void Daemons::start(const std::string& name, std::vector<std::string> command, const Environment& environment) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_folder.hpp"
 #include "launch/daemon.hpp"
 
 namespace sumac::client::test {
@@ -49,7 +50,8 @@ class Daemons {
  private:
   void start(const std::string& name, std::vector<std::string> command, const Environment& environment);
   std::string log_of(const std::string& name) const;
-  std::string dir_;
+  const TestFolder folder_{"client"};
+  const std::string dir_ = folder_.path;
   std::vector<std::string> hosts_;
   std::vector<launch::Daemon> daemons_;  ///< In the order of starting; one that was ended stays.
 };
