@@ -124,9 +124,10 @@ static void fold_by_user(const sumac_fold_t* fold, void* out, const void* a, con
 bool hcoll_fold_make(struct sumac_pair* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
                      ompi_op_t* op) {
   const ptrdiff_t extent = type->super.ub - type->super.lb, true_extent = type->super.true_ub - type->super.true_lb;
-  /* A predefined operation takes predefined types only. A function in Java is bound to the thread that made it. */
+  /* Data that lie over each other are no result. A predefined operation takes predefined types only. A function in Java is bound to the thread that made it. */
   if (0 != (op->o_flags & (OMPI_OP_FLAGS_INTRINSIC | OMPI_OP_FLAGS_JAVA_FUNC)) || 0 == type->super.size ||
-      extent <= 0 || true_extent > extent || (size_t)extent > sumac_team_element_bytes_max(team, coll) ||
+      extent <= 0 || true_extent > extent || (size_t)true_extent < type->super.size ||
+      (size_t)extent > sumac_team_element_bytes_max(team, coll) ||
       (!ompi_op_is_commute(op) && !sumac_team_keeps_order(team))) {
     return false;
   }

@@ -64,7 +64,11 @@ int hcoll_post(hcoll_module_t* module, enum hcoll_planned planned, const struct 
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   request->super.super.req_state = OMPI_REQUEST_ACTIVE;
-  (void)sumac_plan_pack(&request->plan, &hcoll_runtime.packing);
+  int rc = sumac_plan_pack(&request->plan, &hcoll_runtime.packing);
+  if (MPI_SUCCESS != rc) {
+    hcoll_request_drop(request);
+    return rc;
+  }
   *request_p = &request->super.super;
   sumac_progress_enter(lane);
   int status = sumac_team_post(lane->team, &request->plan.call, hcoll_request_on_done, request, &request->op);

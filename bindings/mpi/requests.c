@@ -96,10 +96,13 @@ static int request_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     hcoll_request_t* request = (hcoll_request_t*)requests[i];
     ompi_request_t* mpi = requests[i];
+    int rc = sumac_plan_pack(&request->plan, &hcoll_runtime.packing);
+    if (MPI_SUCCESS != rc) {
+      return rc;
+    }
     mpi->req_state = OMPI_REQUEST_ACTIVE;
     mpi->req_status = ompi_status_empty;
     mpi->req_complete = REQUEST_PENDING;
-    (void)sumac_plan_pack(&request->plan, &hcoll_runtime.packing);
     sumac_progress_enter(request->lane);
     int status = sumac_op_start(request->op);
     if (SUMAC_TEAM_OK != status) {
@@ -177,12 +180,9 @@ void hcoll_request_on_done(void* user, int status) {
 void hcoll_request_finish(hcoll_request_t* request) {
   ompi_request_t* mpi = &request->super.super;
   sumac_lane_t* lane = request->lane;
-  mpi->req_status.MPI_ERROR = MPI_SUCCESS;
-  if (SUMAC_TEAM_OK == request->status) {
-    (void)sumac_plan_unpack(&request->plan, &hcoll_runtime.packing);
-  } else {
-    mpi->req_status.MPI_ERROR = sumac_lane_failed(lane, request->plan.call.coll, request->status);
-  }
+  mpi->req_status.MPI_ERROR = SUMAC_TEAM_OK == request->status
+                                  ? sumac_plan_unpack(&request->plan, &hcoll_runtime.packing)
+                                  : sumac_lane_failed(lane, request->plan.call.coll, request->status);
   sumac_progress_leave_once(lane); /* before MPI knows, because a waiting program may free the communicator next */
   ompi_request_complete(mpi, true);
 }

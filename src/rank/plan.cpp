@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 const char sumac_plan_no_data[1] = {};
 
@@ -71,12 +70,21 @@ std::size_t reach(const sumac_plan& plan) {
   return (plan.send.count - 1) * plan.own.mpi_bytes + static_cast<std::size_t>(plan.own.true_extent);
 }
 
-/// Copies the data alone: what lies in the gaps of the user's buffer is the user's.
+/// Copies the data alone: what lies in the gaps of the user's buffer is the user's. An element's data are no longer than its
+/// extent, so there is always room for one.
 int return_with_gaps(const sumac_plan& plan, const sumac_packing& mpi) {
   const sumac_side& side = plan.receive;
-  std::vector<char> bytes(side.count * side.layout.size);
-  const int rc = mpi.pack(packed(plan, side) - plan.own.true_lb, side.count, &side.layout, bytes.data());
-  return rc != 0 ? rc : mpi.unpack(bytes.data(), side.user, side.count, &side.layout);
+  char data[SUMAC_ELEMENT_BYTES_MAX];
+  const std::size_t most = sizeof data / side.layout.size;
+  for (std::size_t done = 0; done < side.count;) {
+    const std::size_t now = std::min(most, side.count - done);
+    const auto at = static_cast<std::ptrdiff_t>(done) * side.layout.extent;
+    int rc = mpi.pack(packed(plan, side) - plan.own.true_lb + at, now, &side.layout, data);
+    if (rc == 0) rc = mpi.unpack(data, side.user + at, now, &side.layout);
+    if (rc != 0) return rc;
+    done += now;
+  }
+  return 0;
 }
 
 void keep(const void*& array, std::size_t bytes, std::int64_t*& next) {

@@ -92,6 +92,21 @@ TEST_F(RankPlan, AUsersElementsKeepTheirDistance) {
   EXPECT_EQ(out, "x_y_") << "the gaps are the user's";
 }
 
+TEST_F(RankPlan, MoreElementsWithGapsThanFitAtOnceReturnAsFew) {
+  constexpr std::size_t kCount = 2 * SUMAC_ELEMENT_BYTES_MAX + 3;
+  std::string in(2 * kCount, '.'), out(2 * kCount, '_'), expected = out;
+  begin(SUMAC_COLL_ALLREDUCE);
+  plan_.own = {.fold = {}, .mpi_bytes = 2, .type = 1, .op = 1, .true_lb = 0, .true_extent = 1};
+  sumac_plan_pack_with_gaps(&plan_, in.data(), kCount, out.data(), kCount, &kSpaced);
+  use();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    expected[2 * i] = static_cast<char>('a' + i % 26);
+    static_cast<char*>(plan_.call.out)[2 * i] = expected[2 * i];
+  }
+  ASSERT_EQ(sumac_plan_unpack(&plan_, &kPacking), 0);
+  EXPECT_EQ(out, expected);
+}
+
 TEST_F(RankPlan, NumbersOutliveTheCallersArrays) {
   std::vector<int> counts{1, 2}, displacements{0, 4};
   std::vector<std::int64_t> numbers(SUMAC_PLAN_NUMBERS(2));
