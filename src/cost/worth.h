@@ -1,4 +1,4 @@
-/* This header is C, because some bindings are: the number of collectives that pay for making a team over hosts. */
+/* This header is C, because src/rank/worth.c is: it computes the number of collectives that pay for a team over hosts. */
 #ifndef SUMAC_COST_WORTH_H
 #define SUMAC_COST_WORTH_H
 

@@ -21,7 +21,7 @@ constexpr const char* kMeanings = R"(
 - No tag type (packet version 0): C's struct of the value and an `int`, so `MPI_SHORT_INT`, `MPI_2INT`, `MPI_FLOAT_INT`,
   `MPI_LONG_INT` and `MPI_DOUBLE_INT` lie in memory like this. Its padding is zero in the result.
 
-## What the operations mean
+## Rules of the operations
 
 - Integer `sum` and `prod` wrap to the width of the type. `land`, `lor` and `lxor` give 0 or 1 of the same type.
 - `float16` and `bfloat16` are added and multiplied exactly and rounded once to nearest even, at every step.

@@ -23,7 +23,7 @@ class Links(unittest.TestCase):
         order = (SCRIPT.parent / "mkdocs.yml").read_text(encoding="utf-8")
         for page in sorted((links.ROOT / "docs").rglob("*.md")):
             name = str(page.relative_to(links.ROOT / "docs"))
-            if (not name.startswith("adr/") or name == "adr/README.md"):
+            if not name.startswith("adr/") or name == "adr/README.md":
                 self.assertIn(f" {name}\n", order, "give the page a line under `nav` of packaging/site/mkdocs.yml")
 
     def test_sources_with_faults(self):
