@@ -2,6 +2,7 @@
 
 import re
 
+from core.pairs import take_turns
 from demolib import cases as C
 from demolib.ways import Mpi, Tools, WayFailed, run_mpi
 
@@ -12,6 +13,7 @@ from . import grid
 ALGORITHMS = ((C.Tuned(1), 0, 4 << 10), (C.Tuned(2), 0, 4 << 10), (C.Tuned(3), 0, 64 << 10), (C.Tuned(4), 4 << 10, 1 << 62),
               (C.Tuned(5, None, 64 << 10), 1 << 20, 1 << 62), (C.Tuned(6), 4 << 10, 1 << 62))
 RING = C.Tuned(4).peer("allreduce")
+IN_TURNS = "in turns"
 # With SUMAC_EXPLAIN=1 the component says this of a communicator that has a group: all kinds that are for the tree.
 FOR_THE_TREE = re.compile(r"communicator MPI_COMM_WORLD: for the tree: [^(\n]*?\ballreduce (?:of any size|up to (\d+) bytes)")
 
@@ -62,12 +64,38 @@ def peers(cases, form):
             yield Mpi(tuned.peer("allreduce"), served, form, flags=lambda _, t=tuned: t.flags())
 
 
+def tree(cases, form):
+    """The tree, whatever it costs."""
+    forced = tree_settings(cases[0].fabric) + (("HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX", "inf"),)
+    return Mpi("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, forced))
+
+
+class InTurns:
+    """The tree and the hosts' best algorithm, one beside the other in one lab: for a cell that one number each does not decide."""
+
+    column, guess_s = IN_TURNS, 8.0
+
+    def __init__(self, case, algorithm, form):
+        tuned = next(tuned for tuned, _, _ in ALGORITHMS if tuned.peer("allreduce") == algorithm)
+        self.cases, self.ratios = [case], {}
+        self.ways = (tree([case], form), Mpi(algorithm, [shorter(case)], form, flags=lambda _: tuned.flags()))
+
+    def run(self, lab, tools, seconds):
+        name = self.cases[0].name
+
+        def once(way):
+            return lambda: next(iter(way.run(lab, tools, seconds).values()))
+
+        both = list(take_turns(2, *map(once, self.ways)))
+        self.ratios = {(name, IN_TURNS): [by_tree / by_hosts for by_tree, by_hosts in both]}
+        return {(name, column): list(values) for column, values in zip(("sumac", self.ways[1].column), zip(*both))}
+
+
 def columns(cases, form):
     """Where the nodes are is nothing to Open MPI: its own algorithms run once for a number of hosts and a round trip."""
     cases = [case for case in cases if not case.left_out]
     one = cases[0].fabric
-    forced = tree_settings(one) + (("HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX", "inf"),)
-    out = [Mpi("sumac", cases, form, flags=lambda tools: Tools.sumac_flags(tools, forced))]
+    out = [tree(cases, form)]
     if one.round_trip_us != grid.FLOOR_US:
         out.append(Choice(cases, form))
     return out + (list(peers(cases, form)) if one.place == "switch" else [])

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from core.table import entry
 
 from . import grid
-from .columns import RING
+from .columns import IN_TURNS, RING
 
 EVEN = 1.10  # nearer to one another than this, either choice is right
+NEAR = 1.30  # nearer than this, one number for each way decides nothing: they are measured in turns
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,29 @@ def floors(cells, results):
     return out
 
 
-def verdict(cell, tree, own, chose, floor):
-    """(verdict, why). Judged is only what the links decide: each side's bound is more than what the machine takes for the same."""
+def verdict(cell, tree, own, chose, floor, turns=None):
+    """(verdict, why). Judged is only what the links decide: each side's bound is more than what the machine takes for the same.
+    `turns`: the tree's time over the hosts', where the two were measured in turns."""
     if tree is None or own is None or not chose:
         return "", "no number for " + ("the tree" if tree is None else "the hosts" if own is None else "the selection")
     for name, bound, machine in (("tree", cell.limit, floor[0]), ("hosts", cell.hosts_limit, floor[1])):
         if machine is None or machine > bound:
             return "cores", f"{name}: the machine takes {machine or 0:.2f} ms by itself, the links {bound:.2f}"
+    if turns is not None and turns.interval is not None:
+        low, high = turns.interval
+        won = "tree" if high < 1 else "hosts" if low > 1 else ""
+        why = f"tree {tree:.2f} ms, hosts {own:.2f} ms, in {len(turns.values)} turns {turns.ratio:.2f} ({low:.2f}..{high:.2f}), chosen: {chose}"
+        return ("even" if not won or EVEN >= max(turns.ratio, 1 / turns.ratio) else "right" if won == chose else "wrong"), why
     if max(tree, own) <= EVEN * min(tree, own):
         return "even", f"tree {tree:.2f} ms, hosts {own:.2f} ms"
     won = "tree" if tree < own else "hosts"
     return ("right" if won == chose else "wrong"), f"tree {tree:.2f} ms, hosts {own:.2f} ms, chosen: {chose}"
+
+
+def undecided(rows):
+    """The cells whose choice looks wrong, by less than two numbers can tell."""
+    return [row for row in rows if row.verdict == "wrong" and row.tree is not None and row.own is not None
+            and max(row.tree, row.own) <= NEAR * min(row.tree, row.own)]
 
 
 def judge(cells, results):
@@ -74,7 +87,8 @@ def judge(cells, results):
         if cell.left_out:
             word, why = "", f"left out: {cell.left_out}"
         else:
-            word, why = verdict(cell, tree, times.get(best), chose, floor.get((one.hosts, cell.size), (None, None)))
+            word, why = verdict(cell, tree, times.get(best), chose, floor.get((one.hosts, cell.size), (None, None)),
+                                results.pairs.get((cell.name, IN_TURNS)))
         failures = results.cells.get(cell.name, {}).get("sumac")
         if failures and failures.failures:
             word, why = "wrong", failures.failures[0]

@@ -2,6 +2,7 @@ import unittest
 from pathlib import Path
 
 from core.cells import Results
+from core.pairs import Pairs
 
 from . import grid, judging, table
 
@@ -45,6 +46,22 @@ class Verdicts(unittest.TestCase):
                 ("no word of the selection", 2.0, 4.0, "", (0.1, 0.1), "")):
             with self.subTest(name):
                 self.assertEqual(judged(tree, own, chose, floor)[0].verdict, word)
+
+    def test_in_turns_the_interval_decides(self):
+        cell = next(one for one in cells() if one.fabric.round_trip_us == 500 and one.size == 4 << 10)
+        for ratios, chose, word in (([1.25, 1.31, 1.2, 1.27, 1.22, 1.3], "tree", "wrong"), ([1.25, 1.31, 1.2, 1.27, 1.22, 1.3], "hosts", "right"),
+                                    ([0.8, 1.3, 0.9, 1.4, 1.2, 0.7], "tree", "even"), ([0.7, 0.75, 0.72, 0.74, 0.7, 0.71], "tree", "right"),
+                                    ([1.05, 1.06, 1.05, 1.07, 1.06, 1.05], "tree", "even"), ([1.3], "tree", "wrong")):
+            with self.subTest(chose=chose, word=word, ratios=ratios):
+                turns = Pairs()
+                for start, ratio in enumerate(ratios):
+                    turns.add(start, ratio)
+                self.assertEqual(judging.verdict(cell, 2.5, 2.0, chose, (0.1, 0.1), turns)[0], word)
+
+    def test_only_a_choice_that_looks_wrong_by_little_is_measured_again(self):
+        for tree, own, chose, again in ((2.5, 2.0, "tree", True), (2.7, 2.0, "tree", False), (2.5, 2.0, "hosts", False), (2.1, 2.0, "tree", False)):
+            with self.subTest(tree=tree, own=own, chose=chose):
+                self.assertEqual(bool(judging.undecided([judged(tree, own, chose)[0]])), again)
 
     def test_a_tree_that_failed_is_no_even_match(self):
         _, results = judged(2.0, 4.0, "tree")

@@ -6,6 +6,7 @@ emulated on this machine (`sumac lab`), so what the cores take is measured too, 
 than its bound is shown and not judged."""
 
 import argparse
+import dataclasses
 import fnmatch
 import json
 import subprocess
@@ -18,7 +19,7 @@ from core.cases import chosen  # noqa: E402
 from core.clock import clock  # noqa: E402
 from core.table import write  # noqa: E402
 from crossover import grid, judging, table  # noqa: E402
-from crossover.columns import columns  # noqa: E402
+from crossover.columns import InTurns, columns  # noqa: E402
 from demolib import cases as C  # noqa: E402
 from demolib import running  # noqa: E402
 from demolib.running import machine  # noqa: E402
@@ -26,6 +27,7 @@ from demolib.ways import Tools, sumac_environment  # noqa: E402
 
 NEEDED = ("sumac", "sharp_am", "sharp_an", "sharpd", "collbench", "cacheline")
 PROGRAM = "bench-crossover"
+TURNS = 5  # starts of a lab's job for each cell that is measured in turns, two pairs each
 
 
 class CrossForm(C.Form):
@@ -62,7 +64,8 @@ def cells_of(tools, folder, spots):
 
 def remember(path, results):
     path.write_text(json.dumps({"cells": {case: {column: [cell.values, cell.failures] for column, cell in columns_.items()}
-                                          for case, columns_ in results.cells.items()}, "notes": results.notes}))
+                                          for case, columns_ in results.cells.items()}, "notes": results.notes,
+                                "turns": [[*key, list(pairs.starts.values())] for key, pairs in results.pairs.items()]}))
 
 
 def recall(path, results):
@@ -76,6 +79,25 @@ def recall(path, results):
             if not cell.values and not cell.failures:
                 cell.values, cell.failures = values, failures
         results.notes[case] = {**old["notes"].get(case, {}), **results.notes.get(case, {})}
+    for case, column, starts in old["turns"]:
+        for start, ratios in enumerate(starts) if (case, column) not in results.pairs else ():
+            for ratio in ratios:
+                results.pair(case, column).add(start, ratio)
+
+
+def decide(cells, results, form, tools, folder):
+    """Measures the undecided cells again, both ways in turns on the cell's own fabric."""
+    algorithms = {row.cell.name: row.algorithm for row in judging.undecided(judging.judge(cells, results))}
+    again = [cell for cell in cells if cell.name in algorithms]
+    if not again or results.interrupted:
+        return
+    print(f"{len(again)} cells within {(judging.NEAR - 1) * 100:.0f} % of one another, measured again in turns")
+    alone = [dataclasses.replace(cell, group=cell.name) for cell in again]
+    turns = running.measure(PROGRAM, alone, CrossForm(**{**form.__dict__, "runs": TURNS}),
+                            lambda cases, form: [InTurns(cases[0], algorithms[cases[0].name], form)], tools, folder, keeps=True)
+    results.interrupted = turns.interrupted
+    for (case, column), pairs in turns.pairs.items():
+        results.pairs[case, column] = pairs
 
 
 def footnotes(started, results, rows):
@@ -86,7 +108,7 @@ def footnotes(started, results, rows):
         f"ms, and how many times its bound that is. Ports of {grid.RATE_MBIT} Mbit/s; medians; every result was verified. hosts alone: the "
         "fastest of Open MPI's allreduce algorithms 1 to 6, its number in brackets, against the least bound of hosts without a tree.",
         "Behind each time of a tree: what the selection chose. **bold**: the tree was faster than the hosts alone by more than 10 %; "
-        "`=`: within 10 %; `~`: the cores take longer than the links, not judged; WRONG: the slower way was chosen.",
+        "`=`: within 10 %, or in turns the interval of the ratio contains 1; `~`: the cores take longer than the links, not judged; WRONG: the slower way was chosen.",
         table.sums(rows)[1],
         *([f"Left out ({'; '.join(left_out)}); 16 MiB at other round trips than 500 us, where delay is no matter."] if left_out else []),
         f"This machine: {machine(results)}; {clock(time.monotonic() - started)} min in all. Sumac ran with {env}.",
@@ -122,6 +144,7 @@ def main():
     raw = folder / "crossover" / "raw.json"
     if arguments.add:
         recall(raw, results)
+    decide(cells, results, form, tools, folder)
     remember(raw, results)
 
     rows = judging.judge(cells, results)
