@@ -3,7 +3,7 @@
 #include <string>
 
 #include "bindings/pmpi/mpi.hpp"
-#include "rank/profile_table.h"
+#include "rank/profile.h"
 
 namespace sumac::pmpi {
 

@@ -1,4 +1,4 @@
-/* SUMAC_PROFILE and SUMAC_TRACE: each rank counts its own calls (profile_table.h) and keeps the last ones (trace.h), and
+/* SUMAC_PROFILE and SUMAC_TRACE: each rank counts its own calls (profile_table.hpp) and keeps the last ones (trace.hpp), and
  * at MPI_Finalize rank 0 prints the sums. A binding brings its MPI, notes the time around each call of the program, and
  * reports the call. If both variables are off, nothing here is called but sumac_profile_wanted(). */
 #ifndef SUMAC_RANK_PROFILE_H
@@ -8,12 +8,35 @@
 #include <stdint.h>
 
 #include "rank/communicator.h"
-#include "rank/profile_table.h"
 #include "rank/settings.h"
+#include "team/team.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** The collectives of a profile: those of a team with their numbers (enum sumac_coll), and those that every binding
+ *  leaves to the MPI. */
+enum sumac_profile_coll {
+  SUMAC_PROFILE_REDUCE_SCATTER = SUMAC_COLLS,
+  SUMAC_PROFILE_SCAN,
+  SUMAC_PROFILE_EXSCAN,
+  SUMAC_PROFILE_ALLTOALLW,
+  SUMAC_PROFILE_COLLS
+};
+
+enum sumac_form { SUMAC_FORM_BLOCKING, SUMAC_FORM_NONBLOCKING, SUMAC_FORM_PERSISTENT, SUMAC_FORMS };
+
+/** The ways of a profile: those of a team with their numbers (enum sumac_way), and one more. */
+enum sumac_profile_way {
+  SUMAC_PROFILE_NO_DATA = SUMAC_WAYS, /* the call had nothing to move, so it ended at once */
+  SUMAC_PROFILE_WAYS
+};
+
+/** Writes the name of the MPI's function in lower case, without its prefix: "iallreduce", "allreduce_init". */
+void sumac_profile_name(int coll, int form, char name[40]);
+/** Returns "shared memory"; `next` is the name of the software that does the calls which are passed on. */
+const char* sumac_profile_way_name(int way, const char* next);
 
 struct sumac_profile_spec {
   /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `min`, `sum`. It is copied; its context must live

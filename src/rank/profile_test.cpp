@@ -1,40 +1,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
-#include "rank/profile.h"
+#include "rank/profile_table.hpp"
 
+namespace sumac::rank {
 namespace {
 
 using testing::HasSubstr;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-std::string printed(const sumac_profile& profile) {
-  char* text = nullptr;
-  std::size_t bytes = 0;
-  std::FILE* out = open_memstream(&text, &bytes);
-  sumac_profile_print(&profile, out);
-  std::fclose(out);
-  std::string copy(text, bytes);
-  std::free(text);
-  return copy;
-}
-
 struct Table : testing::Test {
-  std::unique_ptr<sumac_profile_table> table = std::make_unique<sumac_profile_table>();
-  sumac_profile_row rows[SUMAC_PROFILE_ROWS_MAX] = {};
-  sumac_profile_cell left_out{};
-  int left_out_rows = 0;
+  std::unique_ptr<ProfileTable> table = std::make_unique<ProfileTable>();
 
   void count(int coll, int form, int way, std::uint64_t bytes, std::int64_t ns) {
-    sumac_profile_count(table.get(), coll, form, way, bytes, ns);
+    table->count(coll, form, way, bytes, ns);
   }
-  int find_rows() { return sumac_profile_rows(table.get(), rows, SUMAC_PROFILE_ROWS_MAX, &left_out, &left_out_rows); }
 };
 
 TEST_F(Table, each_size_has_the_first_class_that_holds_it) {
@@ -60,7 +44,7 @@ TEST_F(Table, each_size_has_the_first_class_that_holds_it) {
                {UINT64_MAX, "> 16 MiB"}};
   for (const auto& size : sizes) {
     SCOPED_TRACE(size.bytes);
-    EXPECT_STREQ(sumac_profile_class_name(sumac_profile_class(size.bytes)), size.name);
+    EXPECT_STREQ(size_class_name(size_class_of(size.bytes)), size.name);
   }
 }
 
@@ -69,11 +53,11 @@ TEST_F(Table, every_kind_of_call_has_a_cell_of_its_own) {
     for (int form = 0; form < SUMAC_FORMS; ++form)
       for (int way = 0; way < SUMAC_PROFILE_WAYS; ++way) count(coll, form, way, 100, 1);
   std::size_t found = 0;
-  for (std::size_t i = 0; i < SUMAC_PROFILE_CELLS; ++i) {
-    const auto kind = sumac_profile_kind_of(i);
+  for (std::size_t i = 0; i < kProfileCells; ++i) {
+    const auto kind = profile_kind_of(i);
     const auto& cell = table->cells[kind.coll][kind.form][kind.size_class][kind.way];
     EXPECT_EQ(&cell, &table->cells[0][0][0][0] + i);
-    EXPECT_EQ(cell.calls, kind.size_class == sumac_profile_class(100) ? 1 : 0);
+    EXPECT_EQ(cell.calls, kind.size_class == size_class_of(100) ? 1 : 0);
     found += static_cast<std::size_t>(cell.calls);
   }
   EXPECT_EQ(found, std::size_t{SUMAC_PROFILE_COLLS} * SUMAC_FORMS * SUMAC_PROFILE_WAYS);
@@ -101,41 +85,46 @@ TEST_F(Table, rows_are_sorted_by_time_and_the_others_are_summed_up) {
   // 13 collectives and two size classes are 26 rows, with 1 ms to 26 ms.
   for (int i = 0; i < 26; ++i)
     count(i % 13, SUMAC_FORM_BLOCKING, SUMAC_WAY_HOST, i < 13 ? 8 : 1000, ((i * 7) % 26 + 1) * kMs);
-  ASSERT_EQ(find_rows(), SUMAC_PROFILE_ROWS_MAX);
-  for (int i = 0; i < SUMAC_PROFILE_ROWS_MAX; ++i) EXPECT_EQ(rows[i].sum.ns, (26 - i) * kMs);
-  EXPECT_EQ(left_out_rows, 6);
-  EXPECT_EQ(left_out.calls, 6);
-  EXPECT_EQ(left_out.ns, (1 + 2 + 3 + 4 + 5 + 6) * kMs);
-  EXPECT_EQ(sumac_profile_total(table.get()).ns, 351 * kMs);
+  const auto found = profile_rows(*table, kProfileRowsMax);
+  ASSERT_EQ(found.rows.size(), kProfileRowsMax);
+  for (std::size_t i = 0; i < kProfileRowsMax; ++i) EXPECT_EQ(found.rows[i].sum.ns, (26 - static_cast<int>(i)) * kMs);
+  EXPECT_EQ(found.left_out_rows, 6u);
+  EXPECT_EQ(found.left_out.calls, 6);
+  EXPECT_EQ(found.left_out.ns, (1 + 2 + 3 + 4 + 5 + 6) * kMs);
+  EXPECT_EQ(table->total().ns, 351 * kMs);
 }
 
 TEST_F(Table, a_row_adds_up_calls_bytes_and_time) {
   count(SUMAC_COLL_BCAST, SUMAC_FORM_BLOCKING, SUMAC_WAY_TREE, 65, 3);
   count(SUMAC_COLL_BCAST, SUMAC_FORM_BLOCKING, SUMAC_WAY_TREE, 512, 4);
-  ASSERT_EQ(find_rows(), 1);
-  EXPECT_EQ(rows[0].sum.calls, 2);
-  EXPECT_EQ(rows[0].sum.bytes, 577);
-  EXPECT_EQ(rows[0].sum.ns, 7);
-  EXPECT_EQ(left_out_rows, 0);
+  const auto found = profile_rows(*table, kProfileRowsMax);
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0].sum.calls, 2);
+  EXPECT_EQ(found.rows[0].sum.bytes, 577);
+  EXPECT_EQ(found.rows[0].sum.ns, 7);
+  EXPECT_EQ(found.left_out_rows, 0u);
 }
 
 TEST_F(Table, the_printed_table_is_aligned_and_has_units) {
   for (int i = 0; i < 40000; ++i) count(SUMAC_COLL_ALLREDUCE, SUMAC_FORM_BLOCKING, SUMAC_WAY_HOST, 8, 30000);
   count(SUMAC_COLL_REDUCE_SCATTER_BLOCK, SUMAC_FORM_PERSISTENT, SUMAC_WAY_LEADERS, 3 << 20, 800 * kMs);
   count(SUMAC_COLL_BARRIER, SUMAC_FORM_NONBLOCKING, SUMAC_WAY_PASS, 0, 950);
-  static sumac_profile profile{};
+  Profile profile;
   profile.ranks = 4;
   profile.hosts = 2;
   profile.wall_ns_max = 12345 * kMs;
   profile.wall_ns_sum = 40000 * kMs;
   profile.ns_min = 400 * kMs;
-  profile.slowest = {.ns = 600 * kMs, .rank = 3, .host = "node7"};
-  profile.total = sumac_profile_total(table.get());
-  profile.row_count = sumac_profile_rows(table.get(), profile.rows, 20, &profile.left_out, &profile.left_out_rows);
-  for (int i = 0; i < profile.row_count; ++i)
-    profile.rows[i].slowest = {.ns = (i + 1) * 10 * kMs, .rank = i, .host = "node1"};
+  profile.slowest = {600 * kMs, 3, "node7"};
+  profile.total = table->total();
+  static_cast<ProfileRows&>(profile) = profile_rows(*table, kProfileRowsMax);
+  int rank = 0;
+  for (auto& row : profile.rows) {
+    row.slowest = {(rank + 1) * 10 * kMs, rank, "node1"};
+    ++rank;
+  }
   profile.next = "next module";
-  EXPECT_EQ(printed(profile),
+  EXPECT_EQ(to_string(profile),
             "sumac: profile: 4 ranks on 2 hosts, 12.3 s from MPI_Init to MPI_Finalize\n"
             "  in collectives: 2.00 s of all ranks together, 5.0 % of their time\n"
             "  a rank: least 400 ms, mean 500 ms, most 600 ms (rank 3 on node7)\n"
@@ -153,20 +142,20 @@ TEST_F(Table, the_printed_table_is_aligned_and_has_units) {
 
 TEST_F(Table, exact_numbers_are_printed_if_asked_for) {
   count(SUMAC_COLL_BCAST, SUMAC_FORM_BLOCKING, SUMAC_WAY_HOST, 1234567, 10);
-  static sumac_profile profile{};
+  Profile profile;
   profile.ranks = profile.hosts = 1;
-  profile.total = sumac_profile_total(table.get());
-  profile.row_count = sumac_profile_rows(table.get(), profile.rows, 1, &profile.left_out, &profile.left_out_rows);
+  profile.total = table->total();
+  static_cast<ProfileRows&>(profile) = profile_rows(*table, 1);
   profile.is_exact = true;
-  EXPECT_THAT(printed(profile), HasSubstr(" 1234567 B "));
+  EXPECT_THAT(to_string(profile), HasSubstr(" 1234567 B "));
 }
 
 TEST_F(Table, a_job_without_calls_says_so) {
-  static sumac_profile profile{};
+  Profile profile;
   profile.ranks = 2;
   profile.hosts = 1;
-  EXPECT_THAT(printed(profile), HasSubstr("2 ranks on 1 host,"));
-  EXPECT_THAT(printed(profile), HasSubstr("\n  no collective was called\n"));
+  EXPECT_THAT(to_string(profile), HasSubstr("2 ranks on 1 host,"));
+  EXPECT_THAT(to_string(profile), HasSubstr("\n  no collective was called\n"));
 }
 
 TEST(ProfileWay, is_the_one_whose_counter_rose) {
@@ -183,3 +172,4 @@ TEST(ProfileWay, is_the_one_whose_counter_rose) {
 }
 
 }  // namespace
+}  // namespace sumac::rank

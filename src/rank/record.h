@@ -126,7 +126,7 @@ struct sumac_counted {
   uint64_t ways[SUMAC_WAYS], passed[SUMAC_WHYS];
 };
 struct sumac_counted sumac_record_counted(const struct sumac_record* record, int coll);
-/** Returns the way of a profile (rank/profile_table.h) that a call of so many bytes took. */
+/** Returns the way of a profile (rank/profile.h) that a call of so many bytes took. */
 int sumac_record_way_since(const struct sumac_record* record, int coll, uint64_t bytes,
                            const struct sumac_counted* before);
 

@@ -1,4 +1,4 @@
-/* The variables of all bindings, and the component's parameters. A table of settings.c declares each one once: its
+/* The variables of all bindings, and the component's parameters. A table of settings.cpp declares each one once: its
  * name, default, parser and meaning. docs/reference.md is written from the same tables. */
 #ifndef SUMAC_RANK_SETTINGS_H
 #define SUMAC_RANK_SETTINGS_H
@@ -34,20 +34,20 @@ struct hcoll_settings {
   const char* trace;       /* SUMAC_TRACE; NULL: no trace. The environment's own memory */
 };
 
+#ifdef __cplusplus
 /** One environment variable. */
 struct hcoll_variable {
-  const char* name; /* if it ends in "_": every name with that prefix */
-  const char* alias;
+  const char *name, *alias;
   const char* default_text; /* the value if it is unset */
   const char* legal;
   const char* doc;
-  /* Stores the value in `settings` at `offset`. Returns 0, or -1 if `text` is not legal. */
-  int (*read)(const struct hcoll_variable* variable, const char* text, struct hcoll_settings* settings);
-  size_t offset;
-  long low, high;
+  /* Stores the value in `settings`. Returns false if `text` is not legal. */
+  bool (*read)(const hcoll_variable& variable, const char* text, hcoll_settings& settings);
+  int low, high;
 };
 extern const struct hcoll_variable hcoll_variables[];
 extern const size_t hcoll_variable_count;
+#endif
 
 /** One MCA parameter: `--mca coll_hcoll_<name>`. */
 struct hcoll_parameter {

@@ -18,8 +18,8 @@
 // a team of their own: they are counted when they are made, because the next module starts them.
 #include "rank/tally.h"
 
-#include <cinttypes>
-#include <cstdarg>
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <string>
 
@@ -32,27 +32,6 @@ namespace {
 void add(std::uint64_t* sum, const std::uint64_t* one, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += one[i];
 }
-
-/// A head, and parts separated by semicolons.
-class Line {
- public:
-  __attribute__((format(printf, 2, 3))) void put(const char* format, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    std::vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    text_ += text;
-  }
-  void end_head() { head_ = text_.size(); }
-  bool has_parts() const { return text_.size() > head_; }
-  void begin_part() { text_ += has_parts() ? "; " : ""; }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-  std::size_t head_ = 0;
-};
 
 /// Calls that were passed on, except early and persistent ones, and those over several hosts.
 struct Why {
@@ -71,48 +50,40 @@ std::uint64_t passed(const sumac_tally& sum, sumac_why why) {
   return all;
 }
 
-/// Prints "shared memory 40 (bcast 30, reduce 10" without the bracket's end. `calls_of` is a function of a collective. Returns
-/// false if there are no calls: then nothing is printed.
+/// Returns "shared memory 40 (bcast 30, reduce 10" without the bracket's end; "" if there are no calls. `calls_of` is a
+/// function of a collective.
 template <class CallsOf>
-bool put_calls(Line& line, const char* name, const CallsOf& calls_of) {
+std::string calls_text(const char* name, const CallsOf& calls_of) {
   std::uint64_t all = 0;
-  for (int coll = 0; coll < SUMAC_COLLS; ++coll) all += calls_of(coll);
-  if (all == 0) return false;
-  line.begin_part();
-  line.put("%s %" PRIu64, name, all);
-  const char* separator = " (";
+  std::string each;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
-    if (calls_of(coll) == 0) continue;
-    line.put("%s%s %" PRIu64, separator, sumac_coll_name(coll), calls_of(coll));
-    separator = ", ";
+    const std::uint64_t calls = calls_of(coll);
+    all += calls;
+    if (calls > 0) each += fmt::format("{}{} {}", each.empty() ? "" : ", ", sumac_coll_name(coll), calls);
   }
-  return true;
+  return all == 0 ? "" : fmt::format("{} {} ({}", name, all, each);
 }
 
-bool put_way(Line& line, const sumac_tally& sum, sumac_way way, const char* name) {
-  const bool any = put_calls(line, name, [&](int coll) { return sum.teams.calls[coll][way]; });
-  line.put("%s", any ? ")" : "");
-  return any;
+std::string way_text(const sumac_tally& sum, sumac_way way, const char* name) {
+  const auto text = calls_text(name, [&](int coll) { return sum.teams.calls[coll][way]; });
+  return text.empty() ? text : text + ")";
 }
 
-/// Prints "next module 6 (bcast 6: 5 too large, 1 with a user's operation or type)".
-void put_next(Line& line, const sumac_tally& sum, const char* next) {
-  const bool any = put_calls(line, next, [&](int coll) {
+/// Returns "next module 6 (bcast 6: 5 too large, 1 with a user's operation or type)".
+std::string next_text(const sumac_tally& sum, const char* next) {
+  const auto text = calls_text(next, [&](int coll) {
     std::uint64_t calls = sum.teams.calls[coll][SUMAC_WAY_PASS];
     for (const auto& each : kWhys) calls += sum.passed[coll][each.why];
     return calls;
   });
-  if (!any) return;
-  const char* separator = ": ";
-  const auto put_reason = [&](std::uint64_t calls, const char* words) {
-    if (calls == 0) return;
-    line.put("%s%" PRIu64 " %s", separator, calls, words);
-    separator = ", ";
+  std::string reasons;
+  const auto add_reason = [&](std::uint64_t calls, const char* words) {
+    if (calls > 0) reasons += fmt::format("{}{} {}", reasons.empty() ? ": " : ", ", calls, words);
   };
   for (int why = 0; why < SUMAC_LEFTS; ++why)
-    put_reason(sum.teams.left[why], sumac_left_words(static_cast<sumac_left>(why)));
-  for (const auto& each : kWhys) put_reason(passed(sum, each.why), each.words);
-  line.put(")");
+    add_reason(sum.teams.left[why], sumac_left_words(static_cast<sumac_left>(why)));
+  for (const auto& each : kWhys) add_reason(passed(sum, each.why), each.words);
+  return text.empty() ? text : text + reasons + ")";
 }
 
 }  // namespace
@@ -133,37 +104,29 @@ void sumac_tally_add_passed(sumac_tally* sum, const std::uint64_t passed_on[SUMA
 }
 
 void sumac_tally_print(const sumac_tally* sum, std::uint64_t job_id, bool tree_wanted, const char* next) {
-  Line line;
-  if (job_id > 0)
-    line.put("sumac: job %" PRIu64 ": ", job_id);
-  else
-    line.put("%s", tree_wanted ? "sumac: without a tree: " : "sumac: collectives: ");
-  line.end_head();
-  if (!put_way(line, *sum, SUMAC_WAY_TREE, "tree") && job_id > 0) line.put("tree 0");
-  put_way(line, *sum, SUMAC_WAY_HOST, "shared memory");
-  put_way(line, *sum, SUMAC_WAY_LEADERS, "shared memory and leaders");
-  put_next(line, *sum, next);
-  if (const auto early = passed(*sum, SUMAC_WHY_EARLY); early > 0) {
-    line.begin_part();
-    line.put("nonblocking before the first blocking call %" PRIu64, early);
-  }
-  if (const auto hosts = passed(*sum, SUMAC_WHY_HOSTS); hosts > 0) {
-    line.begin_part();
-    line.put("nonblocking over several hosts by the %s %" PRIu64, next, hosts);
-  }
-  if (const auto order = passed(*sum, SUMAC_WHY_ORDER); order > 0) {
-    line.begin_part();
-    line.put("persistent ones made by the %s %" PRIu64, next, order);
-  }
-  if (sum->no_group > 0) {
-    line.begin_part();
-    line.put("communicators without a group of the tree %" PRIu64 " (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more)",
-             sum->no_group);
-  }
-  if (sum->teams.closed > 0) {
-    line.begin_part();
-    line.put("memory closed to single copy %" PRIu64, sum->teams.closed);
-  }
-  if (!line.has_parts()) line.put("no collective was called");
-  std::fprintf(stderr, "%s\n", line.text().c_str());
+  std::string line = job_id > 0    ? fmt::format("sumac: job {}: ", job_id)
+                     : tree_wanted ? "sumac: without a tree: "
+                                   : "sumac: collectives: ";
+  bool has_parts = false;
+  const auto put = [&](const std::string& part) {
+    if (part.empty()) return;
+    line += (has_parts ? "; " : "") + part;
+    has_parts = true;
+  };
+  const auto put_count = [&](std::uint64_t count, const std::string& words, const char* advice = "") {
+    if (count > 0) put(fmt::format("{} {}{}", words, count, advice));
+  };
+  const auto tree = way_text(*sum, SUMAC_WAY_TREE, "tree");
+  put(tree.empty() && job_id > 0 ? "tree 0" : tree);
+  put(way_text(*sum, SUMAC_WAY_HOST, "shared memory"));
+  put(way_text(*sum, SUMAC_WAY_LEADERS, "shared memory and leaders"));
+  put(next_text(*sum, next));
+  put_count(passed(*sum, SUMAC_WHY_EARLY), "nonblocking before the first blocking call");
+  put_count(passed(*sum, SUMAC_WHY_HOSTS), fmt::format("nonblocking over several hosts by the {}", next));
+  put_count(passed(*sum, SUMAC_WHY_ORDER), fmt::format("persistent ones made by the {}", next));
+  put_count(sum->no_group, "communicators without a group of the tree",
+            " (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more)");
+  put_count(sum->teams.closed, "memory closed to single copy");
+  if (!has_parts) line += "no collective was called";
+  std::fprintf(stderr, "%s\n", line.c_str());
 }
