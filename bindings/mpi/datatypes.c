@@ -18,7 +18,7 @@ static void fill(void) {
   const uintptr_t ops[SUMAC_OPS] = {SUMAC_PREDEFINED_OPS(OP)};
 #undef OP
   memset(hcoll_rows, SUMAC_ROWS, sizeof(hcoll_rows));
-  for (int row = SUMAC_ROWS - 1; row >= 0; --row) { /* of two names of one type the first one counts */
+  for (int row = SUMAC_ROWS - 1; row >= 0; --row) { /* the first of two names of one type counts */
     const int id = 0 == types[row] ? 0 : ((const ompi_datatype_t*)types[row])->id;
     if (id > 0 && id < OMPI_DATATYPE_MAX_PREDEFINED) {
       hcoll_rows[id] = (uint8_t)row;

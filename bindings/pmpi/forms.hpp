@@ -29,7 +29,7 @@ int serve_blocking(sumac_coll coll, MPI_Comm comm, const sumac_arguments& given,
 /// A collective that is always the MPI's has a number behind those of teams.
 constexpr bool is_left(int coll) { return coll >= SUMAC_COLLS; }
 
-/// Where a profile measures each call, or another profiling library has called us.
+/// The same if a profile measures each call, or another profiling library has called us.
 template <class Next, class... Arguments>
 int blocking(int coll, MPI_Comm comm, const sumac_arguments& given, Next next, Arguments... arguments) {
   const auto serve = [&] {

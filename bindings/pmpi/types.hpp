@@ -35,7 +35,7 @@ inline const Type* find_type(MPI_Datatype type) {
 
 /// These serve as the functions of the runtime.
 const sumac_layout* layout_of(std::uintptr_t type, sumac_layout* room);
-int hold_type(std::uintptr_t* type);  ///< By a duplicate.
+int hold_type(std::uintptr_t* type);  ///< Makes a duplicate.
 void release_type(std::uintptr_t type);
 int pack(const void* user, std::size_t count, const sumac_layout* layout, void* bytes);
 int unpack(const void* bytes, void* user, std::size_t count, const sumac_layout* layout);

@@ -82,7 +82,7 @@ int keep_data(sumac_request& request, const sumac_record& record) {
     if (rc == 0) *held++ = type;
     return rc;
   };
-  for (auto* side : {&plan.send, &plan.receive})  // What is sent once is packed already when the call returns.
+  for (auto* side : {&plan.send, &plan.receive})  // Data sent once are packed when the call returns.
     if (side->is_packed && (side == &plan.receive || request.is_persistent))
       if (const int rc = hold(side->layout.type); rc != 0) return rc;
   if (sumac_plan_is_own(&plan)) {

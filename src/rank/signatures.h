@@ -8,9 +8,9 @@
 #include "rank/profile.h"
 
 /** Calls X(Z, Name, name, number, signature) for each collective that teams do. */
-#define SUMAC_EACH_COLLECTIVE(X, Z)                      \
-  SUMAC_EACH_BARRIER(X, Z)    \
-  SUMAC_EACH_ALLREDUCE(X, Z) \
+#define SUMAC_EACH_COLLECTIVE(X, Z) \
+  SUMAC_EACH_BARRIER(X, Z)          \
+  SUMAC_EACH_ALLREDUCE(X, Z)        \
   SUMAC_EACH_PLANNED(X, Z)
 /** The same for the two whose blocking form has a shorter way (forms.h), and for the others. */
 #define SUMAC_EACH_BARRIER(X, Z) X(Z, Barrier, barrier, SUMAC_COLL_BARRIER, NOTHING)
