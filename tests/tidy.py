@@ -19,9 +19,8 @@ FILE_LINES_MAX = 600
 STARTERS_MAX = 9
 CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto", ".js"}
 # Files of one name in bindings/mpi and bindings/pmpi. What a shell must have: its presence among the ranks, its progress, its
-# collectives' names. The others are to move to src/rank; none may come back.
-TWINS = {"presence", "progress", "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce",
-         "reduce_scatter_block", "scatter", "across", "folds", "forms", "job", "plan", "requests", "watch"}
+# requests. The others are to move to src/rank; none may come back.
+TWINS = {"presence", "progress", "across", "job", "requests", "watch"}
 
 
 def files() -> list[str]:

@@ -284,7 +284,7 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
                       int64_t* agreed, sumac_across_t* out) {
   sumac_lane_t* lane = context;
   hcoll_module_t* module = hcoll_module_of(lane->record);
-  module->is_wide = true;
+  module->record.is_wide = true;
   module->record.lanes_end = true; /* a lane would need leaders of its own */
   struct across* across = calloc(1, sizeof(*across));
   if (NULL == across) {

@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datatypes.h"
 #include "job.h"
 #include "ompi/errhandler/errcode.h"
 #include "ompi/runtime/mpiruntime.h"
-#include "plan.h"
 #include "rank/explain.h"
 #include "rank/join.h"
+#include "requests.h"
 
 bool hcoll_threads;
 
@@ -88,9 +89,9 @@ static int make_team(sumac_lane_t* lane, char* why, size_t why_bytes) {
 /* A team notices that a rank has died, Open MPI does not. */
 static int common_bits(struct sumac_record* record, uint32_t mine, uint32_t* all) {
   hcoll_module_t* module = hcoll_module_of(record);
-  const struct sumac_pair* fold = hcoll_fold_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
+  const struct sumac_pair* pair = hcoll_pair_of(&ompi_mpi_uint32_t.dt, &ompi_mpi_op_band.op);
   const sumac_call_t call = {
-      .coll = SUMAC_COLL_ALLREDUCE, .in = &mine, .out = all, .bytes = sizeof(mine), .fold = &fold->fold};
+      .coll = SUMAC_COLL_ALLREDUCE, .in = &mine, .out = all, .bytes = sizeof(mine), .fold = &pair->fold};
   sumac_team_notes_left(record->ordinary.team, false);
   int status = sumac_team_run(record->ordinary.team, &call), rc = OMPI_SUCCESS;
   sumac_team_notes_left(record->ordinary.team, true);
@@ -114,6 +115,8 @@ static void name_of(const struct sumac_record* record, char name[SUMAC_NAME_BYTE
   snprintf(name, SUMAC_NAME_BYTES, "%s", hcoll_module_of(record)->comm->c_name);
 }
 
+static int attach(struct sumac_record* record) { return hcoll_attach_first(hcoll_module_of(record)); }
+
 struct sumac_runtime hcoll_runtime = {.next = "next module",
                                       .settings = &mca_coll_hcoll_component.settings,
                                       .options = &mca_coll_hcoll_component.options,
@@ -123,8 +126,25 @@ struct sumac_runtime hcoll_runtime = {.next = "next module",
                                       .error_no_memory = OMPI_ERR_OUT_OF_RESOURCE,
                                       .name = name_of,
                                       .make_team = make_team,
-                                      .packing = {hcoll_pack, hcoll_unpack},
                                       .common_bits = common_bits,
+                                      .attach = attach,
+                                      .in_place = MPI_IN_PLACE,
+                                      .root = MPI_ROOT,
+                                      .proc_null = MPI_PROC_NULL,
+                                      .handle_bytes = sizeof(MPI_Datatype),
+                                      .layout = hcoll_layout,
+                                      .packing = {hcoll_pack, hcoll_unpack},
+                                      .op_kind = hcoll_op_kind,
+                                      .own_in_mpi = true,
+                                      .reduce_local = hcoll_reduce_local,
+                                      .moves_in_mpi = true,
+                                      .request_new = hcoll_request_new,
+                                      .request_begin = hcoll_request_begin,
+                                      .request_drop = hcoll_request_drop,
+                                      .hold_type = hcoll_hold_type,
+                                      .release_type = hcoll_release_type,
+                                      .hold_op = hcoll_hold_op,
+                                      .release_op = hcoll_release_op,
                                       .entered = hcoll_progress_entered,
                                       .moved = hcoll_progress_moved,
                                       .no_thread = hcoll_progress_no_thread};
@@ -132,6 +152,6 @@ struct sumac_runtime hcoll_runtime = {.next = "next module",
 int hcoll_attach_first(hcoll_module_t* module) {
   hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
   hcoll_runtime.threads = hcoll_threads;
-  hcoll_folds_fill();
+  hcoll_pairs_fill();
   return sumac_record_attach(&module->record);
 }

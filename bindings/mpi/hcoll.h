@@ -7,9 +7,9 @@
  *   attach.c     a collective makes its communicator's team (src/team), and all ranks agree whether it exists
  *   across.c     sends between hosts: by the tree, or by MPI's own collectives among the leaders
  *   leaders.c    makes the communicator that those collectives need
- *   collectives/ MPI's functions, a file for each collective. They plan, and forms.c runs, posts or makes the plan;
- *                plan.c describes the data, folds.c has the reductions, requests.c and progress.c move
- *                nonblocking operations, watch.c measures the program's calls if a profile is wanted
+ *   calls.c      MPI's functions, each described and handed to rank/forms.h
+ *   datatypes.c  Open MPI's datatypes and operations; requests.c and progress.c move nonblocking operations, watch.c
+ *                measures the program's calls if a profile is wanted
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; data that communicators share is guarded
  * in the file that holds it. */
@@ -33,6 +33,7 @@
 #include "rank/record.h"
 #include "rank/say.h"
 #include "rank/settings.h"
+#include "rank/signatures.h"
 #include "shim/series.h"
 #include "team/team.h"
 
@@ -107,28 +108,11 @@ void hcoll_presence_forget(void);
 
 /* ---- module.c ---- */
 
+#define HCOLL_NAME(X, Name, name, coll, S) X(name)
 /** Every function that we replace, in its three forms. */
-#define HCOLL_EACH_COLL(X) \
-  X(barrier)               \
-  X(allreduce)             \
-  X(reduce)                \
-  X(bcast)                 \
-  X(allgather)             \
-  X(allgatherv)            \
-  X(alltoall)              \
-  X(alltoallv)             \
-  X(reduce_scatter_block)  \
-  X(gather)                \
-  X(gatherv)               \
-  X(scatter)               \
-  X(scatterv)
-
+#define HCOLL_EACH_COLL(X) SUMAC_EACH_COLLECTIVE(HCOLL_NAME, X)
 /** The collectives that are always the next module's: with SUMAC_PROFILE they have functions of ours to be counted. */
-#define HCOLL_EACH_LEFT(X) \
-  X(reduce_scatter)        \
-  X(scan)                  \
-  X(exscan)                \
-  X(alltoallw)
+#define HCOLL_EACH_LEFT(X) SUMAC_EACH_LEFT(HCOLL_NAME, X)
 
 /** The functions that were selected before us: they do the calls that we pass on. */
 struct hcoll_next {
@@ -152,7 +136,6 @@ typedef struct hcoll_module {
   bool world;                /* it belongs to MPI_COMM_WORLD and holds the job */
   bool internal;             /* it belongs to a communicator that no program sees: nothing is counted */
   bool watches_only;         /* it passes everything on, and is there for the profile alone */
-  bool is_wide;              /* its ordinary team has leaders that communicate between hosts */
   bool ended;                /* the communicator has ended, and its team with it; the module may outlive both */
   struct hcoll_next next;
 } hcoll_module_t;
@@ -176,13 +159,6 @@ extern struct sumac_runtime hcoll_runtime;
 /** With SUMAC_EXPLAIN=1 one rank prints why the communicator has no module. */
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why);
 
-/** Counts a call that the next module does without asking the team. */
-static inline void hcoll_count_passed(hcoll_module_t* module, enum sumac_coll coll, enum sumac_why why) {
-  if (SUMAC_LIFE_STARTING != module->record.life) {
-    ++module->record.passed[coll][why];
-  }
-}
-
 /* ---- leaders.c ---- */
 
 /** True while this thread makes a communicator for our own use. */
@@ -199,29 +175,6 @@ int hcoll_across_open(void* context, const int* leaders, int leader_count, int m
                       int64_t* agreed, sumac_across_t* across);
 int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* across);
 
-/* ---- folds.c ---- */
-
-extern struct sumac_pair hcoll_folds[OMPI_DATATYPE_MAX_PREDEFINED][OMPI_OP_NUM_OF_TYPES];
-
-/** Fills the table once. */
-void hcoll_folds_fill(void);
-
-/** Returns NULL for a user's operation, a derived type, or a pair that MPI does not have. The result depends only on
- *  type and operation, so it is the same at all ranks. */
-static inline const struct sumac_pair* hcoll_fold_of(const ompi_datatype_t* type, const ompi_op_t* op) {
-  if (OPAL_UNLIKELY(!(type->super.flags & OMPI_DATATYPE_FLAG_PREDEFINED) || !(op->o_flags & OMPI_OP_FLAGS_INTRINSIC))) {
-    return NULL;
-  }
-  const struct sumac_pair* fold = &hcoll_folds[type->id][op->op_type];
-  return OPAL_LIKELY(fold->mpi_bytes) ? fold : NULL;
-}
-
-/** Fills `fold` for a user's operation, on a predefined type or a derived one. Returns false if the next module does
- *  it: a pair that MPI does not have, elements that reach into each other or are too large for the team, an operation
- *  that does not commute where the team does not keep the order of ranks. All ranks agree, because MPI demands the same
- *  type and operation of them. */
-bool hcoll_fold_make(struct sumac_pair* fold, const sumac_team_t* team, enum sumac_coll coll, ompi_datatype_t* type,
-                     ompi_op_t* op);
 /* ---- progress.c ---- */
 
 /** These serve as the functions of hcoll_runtime. */
@@ -236,11 +189,9 @@ void hcoll_drive_mpi(void* context);
 bool hcoll_mpi_yields(void);
 void hcoll_drive_mpi_never_again(void);
 
-/* ---- collectives/ ---- */
+/* ---- calls.c ---- */
 
-/** Each of these puts a collective's three functions into a new module. */
-#define HCOLL_OFFER(name) void hcoll_offer_##name(mca_coll_base_module_t* module);
-HCOLL_EACH_COLL(HCOLL_OFFER)
-#undef HCOLL_OFFER
+/** Puts our functions into a new module. */
+void hcoll_offer(mca_coll_base_module_t* module);
 
 #endif

@@ -151,10 +151,7 @@ static hcoll_module_t* new_module(ompi_communicator_t* comm, int hosts) {
   module->record.hosts = hosts;
   module->super.coll_module_enable = enable;
   module->super.coll_module_disable = disable;
-#define OFFER(name) hcoll_offer_##name(&module->super);
-  HCOLL_EACH_COLL(OFFER)
-#undef OFFER
-  hcoll_watch(&module->super);
+  hcoll_offer(&module->super);
   return module;
 }
 

@@ -40,8 +40,8 @@ void hcoll_drive_mpi_never_again(void) { atomic_store(&mpi_is_gone, true); }
 static int inform_mpi(struct sumac_done* done) {
   int finished = 0;
   while (NULL != done) {
-    struct sumac_done* next = done->next; /* once MPI knows, the request may be freed or posted again */
-    hcoll_request_finish((hcoll_request_t*)((char*)done - offsetof(hcoll_request_t, done)));
+    struct sumac_done* next = done->next;              /* once MPI knows, the request may be freed or posted again */
+    hcoll_request_finish((struct sumac_request*)done); /* its first member */
     done = next;
     ++finished;
   }

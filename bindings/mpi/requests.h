@@ -3,32 +3,27 @@
 #ifndef SUMAC_MPI_REQUESTS_H
 #define SUMAC_MPI_REQUESTS_H
 
+#include "hcoll.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
-#include "plan.h"
+#include "rank/requests.h"
 
 typedef struct hcoll_request {
   ompi_coll_base_nbc_request_t super; /* MPI's upper layer keeps operations and types in it */
-  sumac_lane_t* lane;
-  sumac_op_t* op;
-  struct sumac_plan plan;
-  ompi_datatype_t* types[3]; /* the types of packed sides and of a user's operation, held until the request ends */
-  ompi_op_t* user_op;        /* held as long */
-  void* memory;              /* plan.memory, which we free */
-  int64_t* numbers;          /* our copy of the v-forms' counts and displacements */
-  int status;                /* the team's status, once done */
-  struct sumac_done done;
+  struct sumac_request ours;
   struct hcoll_request* next_unused;
 } hcoll_request_t;
 OBJ_CLASS_DECLARATION(hcoll_request_t);
 
-/** Makes a request for `plan`, not posted yet. It holds a reference to the communicator. */
-hcoll_request_t* hcoll_request_make(sumac_lane_t* lane, const struct sumac_plan* plan, bool persistent);
-/** Returns it to the list; it must not be posted. */
-void hcoll_request_drop(hcoll_request_t* request);
+static inline ompi_request_t* hcoll_request_of(struct sumac_request* ours) {
+  return &((hcoll_request_t*)((char*)ours - offsetof(hcoll_request_t, ours)))->super.super;
+}
+
+/** These serve as the functions of hcoll_runtime. A request holds a reference to the communicator. */
+struct sumac_request* hcoll_request_new(struct sumac_record* record, bool is_persistent);
+int hcoll_request_begin(struct sumac_request* ours);
+void hcoll_request_drop(struct sumac_request* ours);
 /** MPI's progress calls it when the operation has ended. */
-void hcoll_request_finish(hcoll_request_t* request);
-/** Serves as the team's sumac_op_done_t. */
-void hcoll_request_on_done(void* request, int status);
+void hcoll_request_finish(struct sumac_request* ours);
 /** Frees the list of unused requests. */
 void hcoll_requests_end(void);
 

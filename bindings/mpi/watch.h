@@ -3,6 +3,8 @@
 #ifndef SUMAC_MPI_WATCH_H
 #define SUMAC_MPI_WATCH_H
 
+#include <stdatomic.h>
+
 #include "hcoll.h"
 #include "rank/profile.h"
 
@@ -10,8 +12,25 @@ static inline bool hcoll_watches(void) {
   return hcoll_on() && sumac_profile_wanted(&mca_coll_hcoll_component.settings);
 }
 
-/** Wraps the functions of a new module. */
-void hcoll_watch(mca_coll_base_module_t* module);
+/** One call of a function of ours. */
+struct hcoll_watch {
+  enum { HCOLL_WATCH_PLAIN, HCOLL_WATCH_MEASURED, HCOLL_WATCH_OWN } kind; /* OWN: Open MPI's */
+  hcoll_module_t* module;
+  struct sumac_profile_call call;
+  struct sumac_counted before;
+};
+
+extern const void* _Atomic hcoll_watch_usual[SUMAC_PROFILE_COLLS][SUMAC_FORMS];
+/** True if a call from there needs neither of the functions below. */
+static inline bool hcoll_watch_needs_nothing(const void* caller, int coll, int form) {
+  return caller == atomic_load_explicit(&hcoll_watch_usual[coll][form], memory_order_relaxed);
+}
+/** Returns true if the call is measured: then hcoll_watch_counts() follows. */
+bool hcoll_watch_begins(struct hcoll_watch* watch, mca_coll_base_module_t* base, int coll, int form,
+                        const void* caller);
+void hcoll_watch_counts(struct hcoll_watch* watch, uint64_t bytes);
+/** @param request  NULL: the call is a blocking one. */
+void hcoll_watch_ends(struct hcoll_watch* watch, ompi_request_t* const* request);
 
 /** Begins to count; collective over MPI_COMM_WORLD, in MPI_Init. */
 void hcoll_watch_begin(hcoll_module_t* world);

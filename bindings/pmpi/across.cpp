@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "bindings/pmpi/communicator.hpp"
-#include "bindings/pmpi/folds.hpp"
 #include "bindings/pmpi/job.hpp"
 #include "rank/join.h"
 
@@ -31,6 +30,10 @@ struct Across {
   sumac_joined joined{};
   std::string error;
 };
+
+using Fold = sumac_pair;
+MPI_Datatype type_of(const Fold& fold) { return handle_from<MPI_Datatype>(fold.type); }
+MPI_Op op_of(const Fold& fold) { return handle_from<MPI_Op>(fold.op); }
 
 struct Pending {
   std::vector<MPI_Request> requests;
@@ -235,6 +238,7 @@ int open_across(void* context, const int* leaders, int leader_count, int my_inde
                 std::int64_t* agreed, sumac_across_t* out) {
   auto across = std::make_unique<Across>();
   across->owner = &owner_of(*static_cast<Lane*>(context));
+  across->owner->is_wide = true;
   across->all_lead = leader_count == across->owner->size;
   across->leads = my_index >= 0;
   int rc = across->all_lead && !carries_values() ? MPI_SUCCESS : make_communicators(*across, across->leads);

@@ -11,7 +11,9 @@
 #include "bindings/pmpi/across.hpp"
 #include "bindings/pmpi/idups.hpp"
 #include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/types.hpp"
 #include "client/tree/tree.h"
 #include "rank/job.h"
@@ -109,7 +111,6 @@ void reset(Communicator& communicator) {
   communicator.handle.store(MPI_Comm{});
   communicator.own_name.clear();
   communicator.users = 0;
-  communicator.has_tree = false;
 }
 
 /// Called by MPI_Comm_free and MPI_Comm_disconnect.
@@ -214,7 +215,9 @@ bool idup_under_way(const Communicator& communicator, int& rc) {
   return any != 0;
 }
 
-int attach_first(Communicator& communicator) {
+/// Collective. Returns an MPI error code.
+int attach(sumac_record* record) {
+  auto& communicator = static_cast<Communicator&>(*record);
   if ((communicator.hosts > 1 || ranks_apart(communicator)) && needs_communicators(communicator)) {
     int rc = MPI_SUCCESS;
     if (idup_under_way(communicator, rc) || rc != MPI_SUCCESS) return rc;  // The next blocking collective tries again.
@@ -248,7 +251,23 @@ const sumac_runtime runtime{.next = "MPI",
                             .name = write_name,
                             .make_team = make_team,
                             .common_bits = common_bits,
+                            .attach = attach,
+                            .is_revoked = is_revoked,
+                            .in_place = MPI_IN_PLACE,
+                            .root = MPI_ROOT,
+                            .proc_null = MPI_PROC_NULL,
+                            .handle_bytes = sizeof(MPI_Datatype),
+                            .layout = layout_of,
                             .packing = {pack, unpack},
+                            .op_kind = op_kind,
+                            .reduce_local = reduce_local,
+                            .request_new = new_request,
+                            .request_begin = begin_request,
+                            .request_drop = drop_request,
+                            .hold_type = hold_type,
+                            .release_type = release_type,
+                            .hold_op = hold_op,
+                            .release_op = release_op,
                             .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
                             .last_resort = true,
                             .no_thread = say_no_thread};
@@ -283,14 +302,10 @@ Communicator* find_slowly(MPI_Comm comm) {
   return found;
 }
 
-int attach(Communicator& communicator) {
-  return communicator.life == SUMAC_LIFE_FRESH ? attach_first(communicator) : MPI_SUCCESS;
-}
-
 void begin_world() {
   begin_job();
   Communicator* world = find(MPI_COMM_WORLD);
-  if (world != nullptr && world->hosts == 1) (void)attach(*world);
+  if (world != nullptr && world->hosts == 1 && world->life == SUMAC_LIFE_FRESH) (void)attach(world);
 }
 
 void drop_communicators() { sumac_records_each(sumac_record_end); }

@@ -22,7 +22,6 @@ struct Communicator : sumac_record {
   std::atomic<MPI_Comm> handle{};
   std::string own_name;       ///< Its name when its last team was made, for what fails after the program has freed it.
   std::atomic<int> users{0};  ///< The program, and each request that refers to a lane.
-  bool has_tree = false;      ///< The tree may carry some of its collectives between hosts.
 };
 
 using Lane = sumac_lane;
@@ -63,11 +62,9 @@ inline Communicator* find(MPI_Comm comm) {
   return find_slowly(comm);
 }
 
-/// Makes the team if there is none yet. Collective. Returns an MPI error code.
-int attach(Communicator& communicator);
 /// True if the program has revoked the communicator, at this rank or at another one: then the MPI has every call, and its
 /// error.
-bool is_revoked(Communicator& communicator);
+bool is_revoked(sumac_record* record);
 
 std::string name_of(MPI_Comm comm);
 std::string name_of(const Communicator& communicator);

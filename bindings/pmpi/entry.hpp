@@ -2,103 +2,55 @@
 // A function of MPI that this library interposes, under both of its names (functions.hpp says why).
 #include "bindings/pmpi/library.hpp"
 
-#define SUMAC_PMPI_EXPORT extern "C" __attribute__((visibility("default")))
+namespace sumac::pmpi {
 
 /// Any function may be a program's first: one that uses sessions never calls MPI_Init.
-#define SUMAC_PMPI_FIND()                                       \
-  do {                                                          \
-    if (!sumac::pmpi::functions_found) [[unlikely]]             \
-      sumac::pmpi::find_functions(__builtin_return_address(0)); \
-  } while (false)
+[[gnu::always_inline]] inline void find_first() {
+  if (!functions_found) [[unlikely]]
+    find_functions(__builtin_return_address(0));
+}
 
-/// The last arguments are the function's body.
-#define SUMAC_PMPI_NAMES(name, parameters, arguments, ...)                                    \
-  static int do_##name parameters{__VA_ARGS__} SUMAC_PMPI_EXPORT int PMPI_##name parameters { \
-    SUMAC_PMPI_FIND();                                                                        \
-    return do_##name arguments;                                                               \
-  }                                                                                           \
-  SUMAC_PMPI_EXPORT int MPI_##name parameters {                                               \
-    SUMAC_PMPI_FIND();                                                                        \
-    const auto theirs = sumac::pmpi::behind.name;                                             \
-    if (theirs != nullptr) [[unlikely]]                                                       \
-      return theirs arguments;                                                                \
-    return do_##name arguments;                                                               \
-  }
+}  // namespace sumac::pmpi
 
-/// A blocking collective. Programs wait for it, so the usual case keeps the arguments in registers: one flag, then the
-/// team. A library that is off passes the call on after four looks.
-#define SUMAC_PMPI_BLOCKING(name, parameters, arguments, served, ...)     \
-  static int serve_##name parameters { served }                           \
-  [[gnu::noinline, gnu::cold]] static int do_##name parameters{           \
-      __VA_ARGS__} SUMAC_PMPI_EXPORT int PMPI_##name parameters {         \
-    if (sumac::pmpi::library.plain) [[likely]]                            \
-      return serve_##name arguments;                                      \
-    SUMAC_PMPI_FIND();                                                    \
-    if (!sumac::pmpi::library.on) return sumac::pmpi::mpi.name arguments; \
-    return do_##name arguments;                                           \
-  }                                                                       \
-  SUMAC_PMPI_EXPORT int MPI_##name parameters {                           \
-    if (sumac::pmpi::library.direct) [[likely]]                           \
-      return serve_##name arguments;                                      \
-    SUMAC_PMPI_FIND();                                                    \
-    const auto theirs = sumac::pmpi::behind.name;                         \
-    if (theirs != nullptr) return theirs arguments;                       \
-    if (!sumac::pmpi::library.on) return sumac::pmpi::mpi.name arguments; \
-    return do_##name arguments;                                           \
-  }
+/// The one macro here that hides a `return`. The last arguments are what the function returns.
+#define SUMAC_PMPI_FUNCTION(head, name, parameters, ...) \
+  head name parameters { return __VA_ARGS__; }
 
-/// The body of such a call in the usual case: nothing of it is called, all is one function.
-#define SUMAC_PMPI_SERVE(coll, function, arguments, make_plan)                                                    \
-  using namespace sumac::pmpi;                                                                                    \
-  return serve_blocking(                                                                                          \
-      coll, comm, [&](const Communicator& team, Plan& plan) __attribute__((always_inline)) { return make_plan; }, \
-      [&]() __attribute__((always_inline)) { return mpi.function arguments; });
+#define SUMAC_PMPI_EXPORT extern "C" __attribute__((visibility("default"))) int
+/// A name that leaves the library.
+#define SUMAC_PMPI_NAME(name, parameters, ...) \
+  SUMAC_PMPI_FUNCTION(SUMAC_PMPI_EXPORT, name, parameters, (sumac::pmpi::find_first(), __VA_ARGS__))
 
-/// The body of a blocking, nonblocking or persistent form: the plan is made by the function make_plan. BYTES is a macro of
-/// the collective's file: the bytes of the call for a profile, by `on` (watch.hpp).
-#define SUMAC_PMPI_FORM(form, coll, function, arguments, make_plan, ...)                      \
-  using namespace sumac::pmpi;                                                                \
-  return form(                                                                                \
-      coll, comm, __VA_ARGS__[&](const Communicator& team, Plan& plan) { return make_plan; }, \
-      [&] { return mpi.function arguments; },                                                 \
-      [&]([[maybe_unused]] const Shape& on) -> std::uint64_t { return BYTES; });
+#define SUMAC_PMPI_NAMES(name, parameters, arguments, ...)                                                          \
+  SUMAC_PMPI_FUNCTION(static int, do_##name, parameters, __VA_ARGS__)                                               \
+  SUMAC_PMPI_NAME(PMPI_##name, parameters, do_##name arguments)                                                     \
+  SUMAC_PMPI_NAME(MPI_##name, parameters,                                                                           \
+                  __builtin_expect(sumac::pmpi::behind.name != nullptr, false) ? sumac::pmpi::behind.name arguments \
+                                                                               : do_##name arguments)
 
-/// A collective in all forms, with the macros PARAMETERS(Count, Displacement), ARGUMENTS, PLAN and BYTES of its file.
-#define SUMAC_PMPI_ALL_FORMS(Name, name, coll)                                                                         \
-  SUMAC_PMPI_BLOCKING(Name, (PARAMETERS(int, int), MPI_Comm comm), (ARGUMENTS, comm),                                  \
-                      SUMAC_PMPI_SERVE(coll, Name, (ARGUMENTS, comm), PLAN),                                           \
-                      SUMAC_PMPI_FORM(blocking, coll, Name, (ARGUMENTS, comm), PLAN))                                  \
-  SUMAC_PMPI_NAMES(I##name, (PARAMETERS(int, int), MPI_Comm comm, MPI_Request * request), (ARGUMENTS, comm, request),  \
-                   SUMAC_PMPI_FORM(nonblocking, coll, I##name, (ARGUMENTS, comm, request), PLAN, request, ))           \
-  SUMAC_PMPI_PERSISTENT_FORM(Name##_init, (PARAMETERS(int, int), MPI_Comm comm, MPI_Info info, MPI_Request * request), \
-                             (ARGUMENTS, comm, info, request), coll)                                                   \
-  SUMAC_PMPI_LARGE_FORMS(Name, name, coll)
+/// A blocking collective. Programs wait for it, so the usual case, `served`, keeps the arguments in registers: one flag, then
+/// the team. A library that is off passes the call on after four looks.
+#define SUMAC_PMPI_BLOCKING(name, parameters, arguments, served, ...)                           \
+  SUMAC_PMPI_FUNCTION(static int, serve_##name, parameters, served)                             \
+  SUMAC_PMPI_FUNCTION(__attribute__((noinline, cold)) static int, do_##name, parameters,        \
+                      !sumac::pmpi::library.on ? sumac::pmpi::mpi.name arguments : __VA_ARGS__) \
+  SUMAC_PMPI_FUNCTION(SUMAC_PMPI_EXPORT, PMPI_##name, parameters,                               \
+                      __builtin_expect(sumac::pmpi::library.plain, true)                        \
+                          ? serve_##name arguments                                              \
+                          : (sumac::pmpi::find_first(), do_##name arguments))                   \
+  SUMAC_PMPI_FUNCTION(                                                                          \
+      SUMAC_PMPI_EXPORT, MPI_##name, parameters,                                                \
+      __builtin_expect(sumac::pmpi::library.direct, true)                                       \
+          ? serve_##name arguments                                                              \
+          : (sumac::pmpi::find_first(),                                                         \
+             sumac::pmpi::behind.name != nullptr ? sumac::pmpi::behind.name arguments : do_##name arguments))
 
-#define SUMAC_PMPI_PERSISTENT_BODY(name, parameters, arguments, coll) \
-  SUMAC_PMPI_NAMES(name, parameters, arguments, SUMAC_PMPI_FORM(persistent, coll, name, arguments, PLAN, request, ))
-
-// Open MPI 4.1 has the persistent forms under names of its own.
+/// A persistent collective. Open MPI 4.1 has them under names of its own.
 #if defined(OPEN_MPI)
-#define SUMAC_PMPI_PERSISTENT_FORM(name, parameters, arguments, coll)           \
-  SUMAC_PMPI_PERSISTENT_BODY(name, parameters, arguments, coll)                 \
-  SUMAC_PMPI_EXPORT int PMPIX_##name parameters { return do_##name arguments; } \
-  SUMAC_PMPI_EXPORT int MPIX_##name parameters { return do_##name arguments; }
+#define SUMAC_PMPI_PERSISTENT_NAMES(name, parameters, arguments, ...)              \
+  SUMAC_PMPI_NAMES(name, parameters, arguments, __VA_ARGS__)                       \
+  SUMAC_PMPI_EXPORT PMPIX_##name parameters __attribute__((alias("PMPI_" #name))); \
+  SUMAC_PMPI_EXPORT MPIX_##name parameters __attribute__((alias("PMPI_" #name)));
 #else
-#define SUMAC_PMPI_PERSISTENT_FORM(name, parameters, arguments, coll) \
-  SUMAC_PMPI_PERSISTENT_BODY(name, parameters, arguments, coll)
-#endif
-
-#if defined(SUMAC_PMPI_HAS_LARGE)
-#define SUMAC_PMPI_LARGE_FORMS(Name, name, coll)                                                                     \
-  SUMAC_PMPI_BLOCKING(Name##_c, (PARAMETERS(MPI_Count, MPI_Aint), MPI_Comm comm), (ARGUMENTS, comm),                 \
-                      SUMAC_PMPI_SERVE(coll, Name##_c, (ARGUMENTS, comm), PLAN),                                     \
-                      SUMAC_PMPI_FORM(blocking, coll, Name##_c, (ARGUMENTS, comm), PLAN))                            \
-  SUMAC_PMPI_NAMES(I##name##_c, (PARAMETERS(MPI_Count, MPI_Aint), MPI_Comm comm, MPI_Request * request),             \
-                   (ARGUMENTS, comm, request),                                                                       \
-                   SUMAC_PMPI_FORM(nonblocking, coll, I##name##_c, (ARGUMENTS, comm, request), PLAN, request, ))     \
-  SUMAC_PMPI_PERSISTENT_BODY(Name##_init_c,                                                                          \
-                             (PARAMETERS(MPI_Count, MPI_Aint), MPI_Comm comm, MPI_Info info, MPI_Request * request), \
-                             (ARGUMENTS, comm, info, request), coll)
-#else
-#define SUMAC_PMPI_LARGE_FORMS(Name, name, coll)
+#define SUMAC_PMPI_PERSISTENT_NAMES SUMAC_PMPI_NAMES
 #endif

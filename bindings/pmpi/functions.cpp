@@ -133,10 +133,10 @@ void fill() {
   take(optional.Request_get_status_any, "PMPI_Request_get_status_any");
   take(optional.Request_get_status_some, "PMPI_Request_get_status_some");
 #if defined(OPEN_MPI)
-#define SUMAC_PMPI_TAKE(name) \
-  if (mpi.name == nullptr) take(mpi.name, "PMPIX_" #name);
-  SUMAC_PMPI_PERSISTENT(SUMAC_PMPI_TAKE)
-  SUMAC_PMPI_LEFT_PERSISTENT_FORMS(SUMAC_PMPI_TAKE)
+#define SUMAC_PMPI_TAKE(X, Name, name, coll, S) \
+  if (mpi.Name##_init == nullptr) take(mpi.Name##_init, "PMPIX_" #Name "_init");
+  SUMAC_EACH_COLLECTIVE(SUMAC_PMPI_TAKE, )
+  SUMAC_EACH_LEFT(SUMAC_PMPI_TAKE, )
 #undef SUMAC_PMPI_TAKE
 #endif
 #define SUMAC_PMPI_TAKE(name) take_behind(behind.name, "MPI_" #name, mpi.name);

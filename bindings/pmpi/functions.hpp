@@ -5,46 +5,26 @@
 // a profiling library that was loaded before us. A profiling library behind us has an MPI_X too; then our MPI_X calls
 // that one, which calls our PMPI_X. So every profiling library sees every call, wherever it stands.
 #include "bindings/pmpi/mpi.hpp"
+#include "rank/signatures.h"
 
 namespace sumac::pmpi {
 
+/// The collectives, in the forms that this ABI has. Teams do most of them; the others are interposed to be counted.
+#define SUMAC_PMPI_FORMS(X, Name, name, coll, S) X(Name) X(I##name) X(Name##_init)
+#if defined(SUMAC_PMPI_HAS_LARGE)
+#define SUMAC_PMPI_FORMS_WITH_DATA(X, Name, name, coll, S) \
+  SUMAC_PMPI_FORMS(X, Name, name, coll, S) X(Name##_c) X(I##name##_c) X(Name##_init_c)
+#else
+#define SUMAC_PMPI_FORMS_WITH_DATA SUMAC_PMPI_FORMS
+#endif
+#define SUMAC_PMPI_COLLECTIVES(X)                     \
+  SUMAC_EACH_BARRIER(SUMAC_PMPI_FORMS, X)             \
+  SUMAC_EACH_ALLREDUCE(SUMAC_PMPI_FORMS_WITH_DATA, X) \
+  SUMAC_EACH_PLANNED(SUMAC_PMPI_FORMS_WITH_DATA, X)   \
+  SUMAC_EACH_LEFT(SUMAC_PMPI_FORMS_WITH_DATA, X)
+
 // clang-format off
-/// The collectives of the table in their blocking form; each has a nonblocking and a persistent form besides.
-#define SUMAC_PMPI_COLLECTIVES(X)                                                                                     \
-  X(Barrier) X(Allreduce) X(Reduce) X(Bcast) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)                      \
-  X(Reduce_scatter_block) X(Gather) X(Gatherv) X(Scatter) X(Scatterv)
-#define SUMAC_PMPI_NONBLOCKING(X)                                                                                     \
-  X(Ibarrier) X(Iallreduce) X(Ireduce) X(Ibcast) X(Iallgather) X(Iallgatherv) X(Ialltoall) X(Ialltoallv)              \
-  X(Ireduce_scatter_block) X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv)
-#define SUMAC_PMPI_PERSISTENT(X)                                                                                      \
-  X(Barrier_init) X(Allreduce_init) X(Reduce_init) X(Bcast_init) X(Allgather_init) X(Allgatherv_init)                 \
-  X(Alltoall_init) X(Alltoallv_init) X(Reduce_scatter_block_init) X(Gather_init) X(Gatherv_init) X(Scatter_init)      \
-  X(Scatterv_init)
-#ifdef SUMAC_PMPI_HAS_LARGE
-#define SUMAC_PMPI_LARGE(X)                                                                                           \
-  X(Allreduce_c) X(Reduce_c) X(Bcast_c) X(Allgather_c) X(Allgatherv_c) X(Alltoall_c) X(Alltoallv_c)                   \
-  X(Reduce_scatter_block_c) X(Gather_c) X(Gatherv_c) X(Scatter_c) X(Scatterv_c)                                       \
-  X(Iallreduce_c) X(Ireduce_c) X(Ibcast_c) X(Iallgather_c) X(Iallgatherv_c) X(Ialltoall_c) X(Ialltoallv_c)            \
-  X(Ireduce_scatter_block_c) X(Igather_c) X(Igatherv_c) X(Iscatter_c) X(Iscatterv_c)                                  \
-  X(Allreduce_init_c) X(Reduce_init_c) X(Bcast_init_c) X(Allgather_init_c) X(Allgatherv_init_c) X(Alltoall_init_c)    \
-  X(Alltoallv_init_c) X(Reduce_scatter_block_init_c) X(Gather_init_c) X(Gatherv_init_c) X(Scatter_init_c)             \
-  X(Scatterv_init_c)
-#else
-#define SUMAC_PMPI_LARGE(X)
-#endif
-/// The collectives that are always the MPI's: they are interposed to be counted.
-#define SUMAC_PMPI_LEFT_PLAIN(X)                                                                                      \
-  X(Reduce_scatter) X(Scan) X(Exscan) X(Alltoallw) X(Ireduce_scatter) X(Iscan) X(Iexscan) X(Ialltoallw)
-#define SUMAC_PMPI_LEFT_PERSISTENT_FORMS(X)                                                                           \
-  X(Reduce_scatter_init) X(Scan_init) X(Exscan_init) X(Alltoallw_init)
-#ifdef SUMAC_PMPI_HAS_LARGE
-#define SUMAC_PMPI_LEFT_LARGE(X)                                                                                      \
-  X(Reduce_scatter_c) X(Scan_c) X(Exscan_c) X(Alltoallw_c) X(Ireduce_scatter_c) X(Iscan_c) X(Iexscan_c)               \
-  X(Ialltoallw_c) X(Reduce_scatter_init_c) X(Scan_init_c) X(Exscan_init_c) X(Alltoallw_init_c)
-#else
-#define SUMAC_PMPI_LEFT_LARGE(X)
-#endif
-/// So are these, for waits.cpp.
+/// These are interposed for waits.cpp.
 #if !defined(OPEN_MPI)
 #define SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)                                                                            \
   X(Neighbor_allgather_init) X(Neighbor_allgatherv_init) X(Neighbor_alltoall_init) X(Neighbor_alltoallv_init)         \
@@ -71,15 +51,9 @@ namespace sumac::pmpi {
   X(Type_set_attr) X(Type_size) X(Unpack)
 // clang-format on
 
-#define SUMAC_PMPI_INTERPOSED(X)      \
-  SUMAC_PMPI_COLLECTIVES(X)           \
-  SUMAC_PMPI_NONBLOCKING(X)           \
-  SUMAC_PMPI_PERSISTENT(X)            \
-  SUMAC_PMPI_LARGE(X)                 \
-  SUMAC_PMPI_LEFT_PLAIN(X)            \
-  SUMAC_PMPI_LEFT_PERSISTENT_FORMS(X) \
-  SUMAC_PMPI_LEFT_LARGE(X)            \
-  SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)  \
+#define SUMAC_PMPI_INTERPOSED(X)     \
+  SUMAC_PMPI_COLLECTIVES(X)          \
+  SUMAC_PMPI_NEIGHBORS_PERSISTENT(X) \
   SUMAC_PMPI_LIFE(X)
 
 /// Functions that an MPI may lack and that the mpi.h of this ABI need not declare: a communicator is revoked (User-Level

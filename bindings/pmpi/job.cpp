@@ -7,7 +7,6 @@
 #include "bindings/pmpi/progress.hpp"
 #include "rank/job.h"
 #include "rank/say.h"
-#include "sharp/api/sumac_ext.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -67,8 +66,6 @@ void begin_job() {
                             .watch_leaves = watch_leaves};
   if (sumac_job_begin(&spec) != 0) SUMAC_SAY("the tree's job could not begin: there is no random number");
 }
-
-void share_job() { (void)sumac_coll_enable_threads(sumac_job_context()); }
 
 void reap_job() {
   if (any_leaves.load(std::memory_order_relaxed)) (void)sumac_job_reap();

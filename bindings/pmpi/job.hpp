@@ -23,9 +23,6 @@ class CommunicatorOfMpi {
 
 /// Begins the tree's job if the user wants it and there are enough hosts. Collective over MPI_COMM_WORLD.
 void begin_job();
-/// Lets our own thread use the tree beside the program's threads. Called before the first post of an operation that the tree
-/// carries.
-void share_job();
 /// Frees groups that have left, if there may be any.
 void reap_job();
 /// Ends the job without a call of MPI.

@@ -12,8 +12,8 @@
 #include "base/bytes.hpp"
 #include "base/siphash.hpp"
 #include "bindings/pmpi/communicator.hpp"
-#include "bindings/pmpi/folds.hpp"
 #include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/places.hpp"
 #include "bindings/pmpi/presence.hpp"
 #include "bindings/pmpi/progress.hpp"
@@ -122,7 +122,7 @@ void begin() {
   if (!find_places()) return stay_off("the positions of the ranks could not be exchanged", Say::always);
   (void)mpi.Comm_group(MPI_COMM_WORLD, &library.group);
   library.yields = mpi_yields();
-  fill_folds();
+  fill_pairs();
   library.on = make_keys() && make_type_key() && begin_progress();
   if (!library.on) return;
   begin_world();

@@ -22,6 +22,17 @@ int after_init(int rc) {
   return rc;
 }
 
+int finalize() {
+  if (library.on) end();
+  return mpi.Finalize();
+}
+
+int idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+  const int rc = mpi.Comm_idup(comm, made, request);
+  if (rc == MPI_SUCCESS && library.on) note_idup(*request);
+  return rc;
+}
+
 /// Unlike MPI_Comm_free it waits for what the program has posted there.
 int disconnect(MPI_Comm* comm) {
   if (library.on && sumac_progress_is_posted())
@@ -36,11 +47,10 @@ int disconnect(MPI_Comm* comm) {
 extern "C" __attribute__((visibility("default"))) const char sumac_mpi_interposed = 1;
 
 SUMAC_PMPI_NAMES(Init, (int* argc, char*** argv), (argc, argv),
-                 return sumac::pmpi::after_init(sumac::pmpi::mpi.Init(argc, argv));)
+                 sumac::pmpi::after_init(sumac::pmpi::mpi.Init(argc, argv)))
 SUMAC_PMPI_NAMES(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided),
-                 return sumac::pmpi::after_init(sumac::pmpi::mpi.Init_thread(argc, argv, required, provided));)
-SUMAC_PMPI_NAMES(Finalize, (), (), if (sumac::pmpi::library.on) sumac::pmpi::end(); return sumac::pmpi::mpi.Finalize();)
+                 sumac::pmpi::after_init(sumac::pmpi::mpi.Init_thread(argc, argv, required, provided)))
+SUMAC_PMPI_NAMES(Finalize, (), (), sumac::pmpi::finalize())
 SUMAC_PMPI_NAMES(Comm_idup, (MPI_Comm comm, MPI_Comm* made, MPI_Request* request), (comm, made, request),
-                 const int rc = sumac::pmpi::mpi.Comm_idup(comm, made, request);
-                 if (rc == MPI_SUCCESS && sumac::pmpi::library.on) sumac::pmpi::note_idup(*request); return rc;)
-SUMAC_PMPI_NAMES(Comm_disconnect, (MPI_Comm * comm), (comm), return sumac::pmpi::disconnect(comm);)
+                 sumac::pmpi::idup(comm, made, request))
+SUMAC_PMPI_NAMES(Comm_disconnect, (MPI_Comm * comm), (comm), sumac::pmpi::disconnect(comm))

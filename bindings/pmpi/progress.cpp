@@ -24,7 +24,7 @@ void advance() {
   (void)sumac_progress_move();
   for (sumac_done* done = sumac_progress_take_done(); done != nullptr;) {
     sumac_done* next = done->next;  // Once the MPI knows, the request may be gone.
-    finish(static_cast<Request&>(*done));
+    finish(static_cast<Request&>(*reinterpret_cast<sumac_request*>(done)));  // Its first member.
     done = next;
   }
 }

@@ -1,18 +1,12 @@
 #include "bindings/pmpi/requests.hpp"
 
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/errors.hpp"
-#include "bindings/pmpi/job.hpp"
-#include "bindings/pmpi/ops.hpp"
-#include "bindings/pmpi/progress.hpp"
-#include "rank/progress.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -37,7 +31,7 @@ int query(void* state, MPI_Status* status) {
   (void)mpi.Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
-  return static_cast<Request*>(state)->code;
+  return state == nullptr ? MPI_SUCCESS : static_cast<Request*>(state)->code;
 }
 
 int release(void* state) {
@@ -47,32 +41,11 @@ int release(void* state) {
 
 int cancel(void*, int) { return MPI_SUCCESS; }  // MPI does not allow it for collectives.
 
-/// Called by the thread that moves the team.
-void on_done(void* user, int status) {
-  auto& request = *static_cast<Request*>(user);
-  if (status != SUMAC_TEAM_OK)
-    request.code = sumac_lane_failed(request.lane, static_cast<sumac_coll>(request.plan.call.coll), status);
-  sumac_progress_done(&request);
-}
-
-/// The program may free a derived type before the end.
-int keep_type(std::uintptr_t& type, MPI_Datatype& held) {
-  const int rc = mpi.Type_dup(handle_from<MPI_Datatype>(type), &held);
-  if (rc == MPI_SUCCESS) type = bits_of(held);
-  return rc;
-}
-
-int keep_fold(Request& request) {
-  Fold& fold = request.plan.own;
-  if (!sumac_plan_is_own(&request.plan)) return MPI_SUCCESS;  // An entry of the table.
-  request.held_op = op_of(fold);
-  hold_op(request.held_op);
-  return keep_type(fold.type, request.held[2]);
-}
-
-int discard(Request* request, int rc) {
-  delete request;
-  return rc;
+/// MPI_Ibarrier on MPI_COMM_SELF would be a request that is done, too, but some MPIs give every such request the same
+/// handle.
+int post_nothing(MPI_Request* handle) {
+  const int rc = mpi.Grequest_start(query, release, cancel, nullptr, handle);
+  return rc == MPI_SUCCESS ? mpi.Grequest_complete(*handle) : rc;
 }
 
 int take_handle(MPI_Request& handle) {
@@ -93,113 +66,70 @@ void list(Request* request) {
   persistent_count = static_cast<int>(persistent.size());
 }
 
-/// Gives a persistent request its handle, and lists it.
-int lend_handle(Request* request, MPI_Request* handle) {
-  if (const int rc = take_handle(request->handle); rc != MPI_SUCCESS) return discard(request, rc);
+}  // namespace
+
+Request::Request(Communicator& of, bool persistent) : owner(&of) {
+  sumac_request_begin(this, &of, persistent);
+  hold(of);
+}
+
+void Request::let_go() {
+  if (owner == nullptr) return;
+  if (library.on) {
+    sumac_request_end(this);
+    pmpi::let_go(*owner);
+  } else {
+    sumac_request_forget(this);
+  }
+  owner = nullptr;
+}
+
+Request::~Request() { let_go(); }
+
+sumac_request* new_request(sumac_record* record, bool is_persistent) {
+  return new (std::nothrow) Request(static_cast<Communicator&>(*record), is_persistent);
+}
+
+int begin_request(sumac_request* request) {
+  auto& ours = static_cast<Request&>(*request);
+  const int rc = mpi.Grequest_start(query, release, cancel, &ours, &ours.handle);
+  ours.is_begun = rc == MPI_SUCCESS;
+  return rc;
+}
+
+void drop_request(sumac_request* request) {
+  auto* ours = static_cast<Request*>(request);
+  if (!ours->is_begun) {
+    delete ours;
+    return;
+  }
+  ours->let_go();
+  MPI_Request unused = ours->handle;
+  (void)mpi.Grequest_complete(unused);
+  (void)mpi.Request_free(&unused);  // This calls release().
+}
+
+int begun(sumac_request* made, MPI_Request* handle) {
+  if (made == nullptr) return post_nothing(handle);
+  *handle = static_cast<Request*>(made)->handle;
+  return MPI_SUCCESS;
+}
+
+int list_persistent(sumac_request* made, Communicator& communicator, MPI_Request* handle) {
+  auto* request = made != nullptr ? static_cast<Request*>(made) : new Request(communicator, true);
+  if (const int rc = take_handle(request->handle); rc != MPI_SUCCESS) {
+    delete request;
+    return rc;
+  }
   list(request);
   *handle = request->handle;
   return MPI_SUCCESS;
 }
 
-}  // namespace
-
-void Request::take(Lane& used) {
-  lane = &used;
-  hold(owner_of(used));
-}
-
-void Request::let_go() {
-  if (lane != nullptr && library.on) {
-    if (op != nullptr) sumac_op_free(op);
-    if (is_persistent) sumac_lane_give(lane);
-    pmpi::let_go(owner_of(*lane));
-  }
-  op = nullptr;
-  lane = nullptr;
-  for (MPI_Datatype& type : held)
-    if (type != MPI_Datatype{}) {
-      if (library.on) (void)mpi.Type_free(&type);
-      type = MPI_Datatype{};
-    }
-  if (held_op != MPI_Op{}) {
-    if (library.on) release_op(held_op);
-    held_op = MPI_Op{};
-  }
-}
-
-Request::~Request() {
-  let_go();
-  std::free(memory);
-}
-
-int keep_data(Request& request, const Communicator& communicator) {
-  Plan& plan = request.plan;
-  if (sumac_plan_has_numbers(&plan)) {
-    request.numbers.resize(SUMAC_PLAN_NUMBERS(communicator.size));
-    sumac_plan_keep_numbers(&plan, communicator.size, request.numbers.data());
-  }
-  int at = 0;
-  for (auto* side : {&plan.send, &plan.receive})
-    if (side->is_packed && (side == &plan.receive || request.is_persistent))
-      if (const int rc = keep_type(side->layout.type, request.held[at++]); rc != MPI_SUCCESS) return rc;
-  if (const int rc = keep_fold(request); rc != MPI_SUCCESS) return rc;
-  if (!plan.packs()) return MPI_SUCCESS;
-  request.memory = std::aligned_alloc(64, plan.memory_bytes);
-  if (request.memory == nullptr) return MPI_ERR_NO_MEM;
-  return plan.pack_into(request.memory);
-}
-
-int post(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
-  request->take(lane);
-  if (const int rc = keep_data(*request, owner_of(lane)); rc != MPI_SUCCESS) return discard(request, rc);
-  if (const int rc = mpi.Grequest_start(query, release, cancel, request, &request->handle); rc != MPI_SUCCESS)
-    return discard(request, rc);
-  const MPI_Request made = request->handle;
-  const bool by_tree = lane.record->hosts > 1 || owner_of(lane).has_tree;
-  if (by_tree) share_job();
-  sumac_progress_enter(&lane);
-  const int status = sumac_team_post(lane.team, &request->plan.call, on_done, request, &request->op);
-  if (status == SUMAC_TEAM_OK) [[likely]] {
-    *handle = made;
-    // This rank sends its part before the program computes, and without waiting for the thread to get a core.
-    if (by_tree) (void)sumac_team_progress(lane.team);
-    sumac_progress_kick();
-    return MPI_SUCCESS;
-  }
-  sumac_progress_leave_once(&lane);
-  passed = status == SUMAC_TEAM_PASS;
-  const int rc =
-      passed ? MPI_SUCCESS : sumac_lane_failed(&lane, static_cast<sumac_coll>(request->plan.call.coll), status);
-  MPI_Request unused = made;
-  request->let_go();
-  (void)mpi.Grequest_complete(made);
-  (void)mpi.Request_free(&unused);  // This calls release().
-  return rc;
-}
-
-int make_persistent(Request* request, Lane& lane, MPI_Request* handle, bool& passed) {
-  request->is_persistent = true;
-  request->take(lane);
-  if (const int rc = keep_data(*request, owner_of(lane)); rc != MPI_SUCCESS) return discard(request, rc);
-  const int status = sumac_op_create(lane.team, &request->plan.call, on_done, request, &request->op);
-  if (status != SUMAC_TEAM_OK) {
-    passed = status == SUMAC_TEAM_PASS;
-    return discard(request, passed
-                                ? MPI_SUCCESS
-                                : sumac_lane_failed(&lane, static_cast<sumac_coll>(request->plan.call.coll), status));
-  }
-  return lend_handle(request, handle);
-}
-
-int make_persistent_nothing(Request* request, MPI_Request* handle) {
-  request->is_persistent = true;
-  return lend_handle(request, handle);
-}
-
 int note_the_mpis(int rc, const MPI_Request* handle) {
   if (rc != MPI_SUCCESS || kTestsPersistent || !library.on) return rc;
-  auto* request = new Request(SUMAC_COLL_BARRIER);
-  request->is_persistent = request->is_the_mpis = true;
+  auto* request = new Request();
+  request->is_the_mpis = true;
   request->handle = *handle;
   list(request);
   return rc;
@@ -222,14 +152,7 @@ int start_persistent(Request& request) {
   }
   request.is_done = request.op == nullptr;
   request.code = MPI_SUCCESS;
-  if (request.is_done) return MPI_SUCCESS;
-  if (request.plan.packs())
-    if (const int rc = request.plan.pack_again(); rc != MPI_SUCCESS) return rc;
-  sumac_progress_enter(request.lane);
-  const int status = sumac_op_start(request.op);
-  if (status != SUMAC_TEAM_OK) on_done(&request, status);
-  sumac_progress_kick();
-  return MPI_SUCCESS;
+  return request.is_done ? MPI_SUCCESS : sumac_request_start(&request);
 }
 
 int free_persistent(Request& request) {
@@ -252,7 +175,7 @@ void free_handles() {
 }
 
 void finish(Request& request) {
-  if (request.code == MPI_SUCCESS && request.plan.packs()) request.code = request.plan.unpack();
+  request.code = sumac_request_result(&request);
   Lane& lane = *request.lane;
   if (request.is_persistent) {
     sumac_progress_leave_once(&lane);

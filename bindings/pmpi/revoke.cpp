@@ -29,7 +29,8 @@ int revoke(MPI_Comm comm) {
 
 }  // namespace
 
-bool is_revoked(Communicator& communicator) {
+bool is_revoked(sumac_record* record) {
+  auto& communicator = static_cast<Communicator&>(*record);
   int revoked = 0;
   if (optional.Comm_is_revoked == nullptr ||
       optional.Comm_is_revoked(communicator.handle.load(), &revoked) != MPI_SUCCESS || revoked == 0)
@@ -40,11 +41,5 @@ bool is_revoked(Communicator& communicator) {
 
 }  // namespace sumac::pmpi
 
-SUMAC_PMPI_EXPORT int PMPIX_Comm_revoke(MPI_Comm comm) {
-  SUMAC_PMPI_FIND();
-  return sumac::pmpi::revoke(comm);
-}
-SUMAC_PMPI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
-  SUMAC_PMPI_FIND();
-  return sumac::pmpi::revoke(comm);
-}
+SUMAC_PMPI_NAME(PMPIX_Comm_revoke, (MPI_Comm comm), sumac::pmpi::revoke(comm))
+SUMAC_PMPI_NAME(MPIX_Comm_revoke, (MPI_Comm comm), sumac::pmpi::revoke(comm))

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "bindings/pmpi/folds.hpp"
 #include "bindings/pmpi/functions.hpp"
+#include "bindings/pmpi/ops.hpp"
 
 namespace sumac::pmpi {
 
@@ -45,20 +45,20 @@ int not_copied(MPI_Datatype, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
-bool measure(MPI_Datatype type, Type& record) {
+bool measure(MPI_Datatype type, sumac_layout& layout) {
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   int size = 0;
   if (mpi.Type_size(type, &size) != MPI_SUCCESS || size == MPI_UNDEFINED || size < 0) return false;
   if (mpi.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return false;
   if (mpi.Type_get_true_extent(type, &true_lower, &true_extent) != MPI_SUCCESS) return false;
-  record.size = static_cast<std::size_t>(size);
-  record.extent = extent;
-  record.true_lb = true_lower;
-  record.is_dense = true_extent == size;
-  record.true_extent = true_extent;
-  record.is_flat = record.is_dense && extent == size;
-  record.has_gaps = !record.is_flat;
-  record.is_orderly = extent > 0 && true_extent <= extent;
+  layout = {.type = bits_of(type),
+            .size = static_cast<std::size_t>(size),
+            .extent = extent,
+            .true_lb = true_lower,
+            .true_extent = true_extent,
+            .row = -1,
+            .is_dense = true_extent == size,
+            .is_flat = true_extent == size && extent == size};
   return true;
 }
 
@@ -102,19 +102,15 @@ bool is_named(MPI_Datatype type) {
 
 Type* make(MPI_Datatype type) {
   const bool is_predefined = is_named(type);
-  Type measured;
-  if (!measure(type, measured)) return nullptr;
+  sumac_layout layout;
+  if (!measure(type, layout)) return nullptr;
+  if (is_predefined)
+    layout.row = row_of(type);
+  else if (layout.is_dense && !keeps_order(type))
+    layout.is_dense = layout.is_flat = false;
   const std::lock_guard guard(lock);
   Type* record = new_record();
-  record->size = measured.size;
-  record->extent = measured.extent;
-  record->true_lb = measured.true_lb;
-  record->true_extent = measured.true_extent;
-  record->has_gaps = measured.has_gaps;
-  record->is_orderly = measured.is_orderly;
-  record->is_dense = measured.is_dense && (is_predefined || keeps_order(type));
-  record->is_flat = record->is_dense && measured.is_flat;
-  record->row = is_predefined ? fold_row(type) : -1;
+  record->layout = layout;
   record->handle.store(type);
   if (is_predefined)
     named.push_back(record);
@@ -210,6 +206,23 @@ const Type* find_type_slowly(MPI_Datatype type) {
   if (found == nullptr) found = make(type);
   if (found != nullptr) detail::types[detail::type_at(type)].store(found, std::memory_order_release);
   return found;
+}
+
+const sumac_layout* layout_of(std::uintptr_t type, sumac_layout*) {
+  const Type* known = find_type(handle_from<MPI_Datatype>(type));
+  return known == nullptr ? nullptr : &known->layout;
+}
+
+int hold_type(std::uintptr_t* type) {
+  MPI_Datatype held{};
+  const int rc = mpi.Type_dup(handle_from<MPI_Datatype>(*type), &held);
+  if (rc == MPI_SUCCESS) *type = bits_of(held);
+  return rc;
+}
+
+void release_type(std::uintptr_t type) {
+  auto held = handle_from<MPI_Datatype>(type);
+  (void)mpi.Type_free(&held);
 }
 
 int pack(const void* user, std::size_t count, const sumac_layout* layout, void* bytes) {

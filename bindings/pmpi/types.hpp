@@ -1,6 +1,5 @@
 #pragma once
-// The facts about a datatype, kept from one call to the next. A team moves bytes: an element of a type
-// without gaps is used where it lies, any other is packed.
+// The facts about a datatype, kept from one call to the next.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,13 +11,7 @@ namespace sumac::pmpi {
 
 struct Type {
   std::atomic<MPI_Datatype> handle{};
-  std::size_t size = 0;  ///< Bytes of data in one element.
-  std::ptrdiff_t extent = 0, true_lb = 0, true_extent = 0;
-  bool is_dense = false;    ///< One element lies without a gap, in the order of its signature, from true_lb on.
-  bool is_flat = false;     ///< So do several elements one after the other.
-  bool has_gaps = true;     ///< Several elements leave gaps, whatever their order is.
-  bool is_orderly = false;  ///< Elements do not reach into each other.
-  int row = -1;             ///< In the table of folds, for a predefined type that reductions know.
+  sumac_layout layout{};
 };
 
 /// Returns null for a type that the MPI does not know; it finds the mistake by itself when the call is passed on.
@@ -40,17 +33,10 @@ inline const Type* find_type(MPI_Datatype type) {
   return find_type_slowly(type);
 }
 
-/// Returns the address of the first byte of data.
-inline char* data_at(const void* buffer, const Type& type) {
-  return static_cast<char*>(const_cast<void*>(buffer)) + type.true_lb;
-}
-
-/// The facts that packing needs of a type: a request may hold a duplicate of a type that the program has freed.
-inline sumac_layout layout_of(const Type& type) {
-  return {bits_of(type.handle.load(std::memory_order_relaxed)), type.size, type.extent, type.true_lb};
-}
-
-/// These serve as the functions of the runtime's `packing`.
+/// These serve as the functions of the runtime.
+const sumac_layout* layout_of(std::uintptr_t type, sumac_layout* room);
+int hold_type(std::uintptr_t* type);  ///< Makes a duplicate.
+void release_type(std::uintptr_t type);
 int pack(const void* user, std::size_t count, const sumac_layout* layout, void* bytes);
 int unpack(const void* bytes, void* user, std::size_t count, const sumac_layout* layout);
 

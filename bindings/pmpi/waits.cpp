@@ -414,13 +414,10 @@ int get_status_some(int count, const MPI_Request* array, int* done, int* indices
 }  // namespace
 }  // namespace sumac::pmpi
 
-// clang-format off
-#define SUMAC_PMPI_REQUESTS(name, parameters, arguments, ours)     \
-  SUMAC_PMPI_NAMES(name, parameters, arguments,                    \
-                   if (!sumac::pmpi::concerns_us()) [[likely]]     \
-                     return sumac::pmpi::mpi.name arguments;       \
-                   return sumac::pmpi::ours arguments;)
-// clang-format on
+#define SUMAC_PMPI_REQUESTS(name, parameters, arguments, ours)                                       \
+  SUMAC_PMPI_NAMES(name, parameters, arguments,                                                      \
+                   __builtin_expect(sumac::pmpi::concerns_us(), false) ? sumac::pmpi::ours arguments \
+                                                                       : sumac::pmpi::mpi.name arguments)
 
 SUMAC_PMPI_REQUESTS(Wait, (MPI_Request * request, MPI_Status* status), (request, status), wait_one)
 SUMAC_PMPI_REQUESTS(Waitall, (int count, MPI_Request* requests, MPI_Status* statuses), (count, requests, statuses),
@@ -443,17 +440,13 @@ SUMAC_PMPI_REQUESTS(Request_get_status, (MPI_Request request, int* flag, MPI_Sta
                     get_status)
 
 /// An MPI of an earlier version has no such function, and then no program calls it.
-// clang-format off
-#define SUMAC_PMPI_LOOKS(name, parameters, arguments, ours)                                        \
-  static int do_##name parameters {                                                                \
-    if (sumac::pmpi::optional.name == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;               \
-    if (!sumac::pmpi::concerns_us()) [[likely]]                                                    \
-      return sumac::pmpi::optional.name arguments;                                                 \
-    return sumac::pmpi::ours arguments;                                                            \
-  }                                                                                                \
-  SUMAC_PMPI_EXPORT int PMPI_##name parameters { SUMAC_PMPI_FIND(); return do_##name arguments; }  \
-  SUMAC_PMPI_EXPORT int MPI_##name parameters { SUMAC_PMPI_FIND(); return do_##name arguments; }
-// clang-format on
+#define SUMAC_PMPI_LOOKS(name, parameters, arguments, ours)                                 \
+  SUMAC_PMPI_FUNCTION(static int, do_##name, parameters,                                    \
+                      sumac::pmpi::optional.name == nullptr ? MPI_ERR_UNSUPPORTED_OPERATION \
+                      : sumac::pmpi::concerns_us()          ? sumac::pmpi::ours arguments   \
+                                                            : sumac::pmpi::optional.name arguments)  \
+  SUMAC_PMPI_NAME(PMPI_##name, parameters, do_##name arguments)                             \
+  SUMAC_PMPI_NAME(MPI_##name, parameters, do_##name arguments)
 
 SUMAC_PMPI_LOOKS(Request_get_status_all, (int count, const MPI_Request* requests, int* flag, MPI_Status* statuses),
                  (count, requests, flag, statuses), get_status_all)

@@ -55,12 +55,6 @@ void Watch::end(const MPI_Request* request) const {
   sumac_profile_add(&call, name.c_str());
 }
 
-std::uint64_t bytes_of(MPI_Datatype type, MPI_Count count) {
-  if (count <= 0) return 0;
-  const Type* known = find_type(type);
-  return known == nullptr ? 0 : known->size * static_cast<std::uint64_t>(count);
-}
-
 void begin_watch(const char* host) {
   static CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until MPI_Finalize.
   const sumac_profile_spec spec{

@@ -15,4 +15,4 @@ int test_window(MPI_Win window, int* flag) {
 }  // namespace
 }  // namespace sumac::pmpi
 
-SUMAC_PMPI_NAMES(Win_test, (MPI_Win window, int* flag), (window, flag), return sumac::pmpi::test_window(window, flag);)
+SUMAC_PMPI_NAMES(Win_test, (MPI_Win window, int* flag), (window, flag), sumac::pmpi::test_window(window, flag))

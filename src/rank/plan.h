@@ -16,11 +16,17 @@
 extern "C" {
 #endif
 
-/** A datatype of the MPI, as far as packing needs it. */
+struct sumac_record;
+struct sumac_runtime;
+
+/** The facts about a datatype of the MPI. */
 struct sumac_layout {
   uintptr_t type; /* the MPI's handle */
   size_t size;    /* bytes of data in one element */
-  ptrdiff_t extent, true_lb;
+  ptrdiff_t extent, true_lb, true_extent;
+  int row;       /* its row in fold.h's table, for a predefined type that reductions know; else -1 */
+  bool is_dense; /* one element lies without a gap, in the order of its signature, from true_lb on */
+  bool is_flat;  /* so do several elements one after the other */
 };
 
 /** A pair of type and operation: of the front end's table, or the program's own, in a plan. */
@@ -30,6 +36,7 @@ struct sumac_pair {
       mpi_bytes;  /* one MPI element in an array; 0: no such pair. A complex element has two elements of `fold` in it */
   uintptr_t type; /* the MPI's handle for one element of `fold` */
   uintptr_t op;   /* and for the operation on it */
+  const struct sumac_runtime* runtime; /* the MPI, whose function does it where there is no kernel */
   ptrdiff_t true_lb;     /* the data of an element begin so many bytes behind the address that the MPI gets, */
   ptrdiff_t true_extent; /* and are so long */
 };

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "rank/communicator.h"
+#include "rank/fold.h"
 #include "rank/plan.h"
 #include "rank/settings.h"
 #include "rank/tally.h"
@@ -18,6 +19,7 @@ extern "C" {
 #endif
 
 struct sumac_record;
+struct sumac_request;
 
 /** A team runs its operations in one order, the same at all ranks. MPI demands that blocking and nonblocking collectives
  *  are called in one order, so they share a team. Persistent ones are matched by the order in which they were made, and each
@@ -57,7 +59,34 @@ struct sumac_runtime {
   int (*make_team)(sumac_lane_t* lane, char* why, size_t why_bytes);
   /** Sets `*all` to the bits that every rank has in `mine`; collective. Returns an error code. */
   int (*common_bits)(struct sumac_record* record, uint32_t mine, uint32_t* all);
+  /** Makes the communicator's team if it may have one now; collective. Returns an error code. */
+  int (*attach)(struct sumac_record* record);
+  /** True if the program has revoked the communicator: then the MPI has every call, and its error. NULL: it can't. */
+  bool (*is_revoked)(struct sumac_record* record);
+
+  /* Its constants and its types. */
+  const void* in_place; /* MPI_IN_PLACE */
+  int root, proc_null;  /* MPI_ROOT, MPI_PROC_NULL */
+  size_t handle_bytes;  /* the size of an MPI_Datatype */
+  /** Returns the facts about a type, in `room` or in memory that outlives the call. NULL: it is none. */
+  const struct sumac_layout* (*layout)(uintptr_t type, struct sumac_layout* room);
   struct sumac_packing packing;
+  /** Returns the column of a predefined operation in fold.h's table, or one of enum sumac_op_kind. */
+  int (*op_kind)(uintptr_t op);
+  bool own_in_mpi; /* the program's operations are called by its own threads alone */
+  void (*reduce_local)(const void* in, void* inout, int count, uintptr_t type, uintptr_t op);
+
+  /* For requests.h. */
+  bool moves_in_mpi; /* every call of the MPI moves what is posted; else only what needs no step by the MPI is posted */
+  struct sumac_request* (*request_new)(struct sumac_record* record, bool is_persistent); /* NULL: there is no memory */
+  int (*request_begin)(struct sumac_request* request); /* called before it is posted. Returns an error code */
+  void (*request_drop)(struct sumac_request* request); /* after it was made, and begun or not, but not posted */
+  /** A program may free a type, or its operation, before the end: they hold `*type`, or what replaces it. */
+  int (*hold_type)(uintptr_t* type);
+  void (*release_type)(uintptr_t type);
+  void (*hold_op)(uintptr_t op);
+  void (*release_op)(uintptr_t op);
+
   /* For progress.h. */
   bool threads;     /* several threads may call at the same time, the program's or our own; else no lock is taken */
   bool last_resort; /* our thread also exists without SUMAC_PROGRESS_THREAD */
@@ -78,6 +107,9 @@ struct sumac_record {
   bool is_explained;     /* SUMAC_EXPLAIN=1 has said why there is no team yet */
   bool is_counted;       /* this rank, and no other one, counts the communicator's calls */
   bool is_broken;        /* an operation failed and the reason was printed */
+  bool is_wide;          /* the ordinary team has leaders that communicate between hosts */
+  bool has_tree;         /* the tree may carry some of its collectives */
+  bool team_passed;      /* the team has just left a blocking call to the MPI */
   bool no_group;         /* the tree had no group for this communicator */
   bool lanes_end;        /* no more lanes can be made */
   uint32_t lanes_taken;  /* a bit for each lane that a request of this rank uses; any thread may change it */

@@ -5,8 +5,7 @@
 #if !defined(OPEN_MPI)
 
 #define SUMAC_PMPI_NEIGHBOR(name, parameters, arguments) \
-  SUMAC_PMPI_NAMES(name, parameters, arguments,          \
-                   return sumac::pmpi::note_the_mpis(sumac::pmpi::mpi.name arguments, request);)
+  SUMAC_PMPI_NAMES(name, parameters, arguments, sumac::pmpi::note_the_mpis(sumac::pmpi::mpi.name arguments, request))
 #define TO_ALL(Count) \
   (const void* in, Count in_count, MPI_Datatype in_type, void* out, Count out_count, MPI_Datatype out_type, COMMON)
 #define COMMON MPI_Comm comm, MPI_Info info, MPI_Request *request
