@@ -20,7 +20,7 @@ STARTERS_MAX = 9
 CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto", ".js"}
 # Files of one name in bindings/mpi and bindings/pmpi. What a shell must have: its presence among the ranks, its progress, its
 # requests. The others are to move to src/rank; none may come back.
-TWINS = {"presence", "progress", "across", "job", "requests", "watch"}
+TWINS = {"presence", "progress", "job", "requests", "watch"}
 
 
 def files() -> list[str]:

@@ -13,8 +13,8 @@
 #include "job.h"
 #include "ompi/errhandler/errcode.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "rank/across.h"
 #include "rank/explain.h"
-#include "rank/join.h"
 #include "requests.h"
 
 bool hcoll_threads;
@@ -42,11 +42,6 @@ void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
   sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
-static void drop_offer(void* context) {
-  (void)context;
-  sumac_join_drop_offer();
-}
-
 static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
   hcoll_module_t* module = hcoll_module_of(lane->record);
   int rc = hcoll_presence_places(module->comm, places);
@@ -67,12 +62,7 @@ static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, si
   spec.threads = hcoll_threads;
   spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
   spec.name = module->comm->c_name;
-  spec.offer_across = hcoll_across_offer;
-  spec.offer_bytes = SUMAC_TREE_OFFER_BYTES;
-  spec.drop_offer = drop_offer;
-  spec.open_across = hcoll_across_open;
-  spec.agree_across = hcoll_across_agree;
-  spec.open_context = lane;
+  sumac_across_set(&spec, lane);
   return sumac_team_create(&spec, &lane->team, why, why_bytes);
 }
 
@@ -145,6 +135,7 @@ struct sumac_runtime hcoll_runtime = {.next = "next module",
                                       .release_type = hcoll_release_type,
                                       .hold_op = hcoll_hold_op,
                                       .release_op = hcoll_release_op,
+                                      .between = &hcoll_between,
                                       .entered = hcoll_progress_entered,
                                       .moved = hcoll_progress_moved,
                                       .no_thread = hcoll_progress_no_thread};

@@ -5,7 +5,7 @@
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
  *   job.c        MPI_COMM_WORLD's module begins the tree's job, if there is to be one; the component's close ends it
  *   attach.c     a collective makes its communicator's team (src/team), and all ranks agree whether it exists
- *   across.c     sends between hosts: by the tree, or by MPI's own collectives among the leaders
+ *   between.c    Open MPI's functions between hosts, for rank/across.h
  *   leaders.c    makes the communicator that those collectives need
  *   calls.c      MPI's functions, each described and handed to rank/forms.h
  *   datatypes.c  Open MPI's datatypes and operations; requests.c and progress.c move nonblocking operations, watch.c
@@ -167,13 +167,10 @@ extern _Thread_local bool hcoll_making_ours;
  *  NULL at a rank that does not lead. */
 int hcoll_leaders_make(hcoll_module_t* module, const int* leaders, int count, bool leads, ompi_communicator_t** made_p);
 
-/* ---- across.c ---- */
+/* ---- between.c ---- */
 
-/* These serve as the functions of a team's spec; their context is the lane. */
-void hcoll_across_offer(void* context, const int* leaders, int leader_count, int my_index, void* offer);
-int hcoll_across_open(void* context, const int* leaders, int leader_count, int my_index, const void* offers,
-                      int64_t* agreed, sumac_across_t* across);
-int hcoll_across_agree(void* context, const int64_t* agreed, sumac_across_t* across);
+/** This serves as `between` of hcoll_runtime. */
+extern const struct sumac_between hcoll_between;
 
 /* ---- progress.c ---- */
 

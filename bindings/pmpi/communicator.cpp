@@ -8,16 +8,14 @@
 #include <new>
 #include <string>
 
-#include "bindings/pmpi/across.hpp"
 #include "bindings/pmpi/idups.hpp"
 #include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/types.hpp"
-#include "client/tree/tree.h"
+#include "rank/across.h"
 #include "rank/job.h"
-#include "rank/join.h"
 #include "rank/say.h"
 #include "rank/worth.h"
 
@@ -196,14 +194,7 @@ int make_team(Lane* lane, char* why, std::size_t why_bytes) {
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
   spec.name = communicator.own_name.c_str();
-  if (is_ordinary) {
-    spec.offer_across = offer_across;
-    spec.offer_bytes = SUMAC_TREE_OFFER_BYTES;
-    spec.drop_offer = [](void*) { sumac_join_drop_offer(); };
-    spec.open_across = open_across;
-    spec.agree_across = agree_across;
-    spec.open_context = lane;
-  }
+  if (is_ordinary) sumac_across_set(&spec, lane);
   return sumac_team_create(&spec, &lane->team, why, why_bytes);
 }
 
@@ -218,7 +209,7 @@ bool idup_under_way(const Communicator& communicator, int& rc) {
 /// Collective. Returns an MPI error code.
 int attach(sumac_record* record) {
   auto& communicator = static_cast<Communicator&>(*record);
-  if ((communicator.hosts > 1 || ranks_apart(communicator)) && needs_communicators(communicator)) {
+  if ((communicator.hosts > 1 || ranks_apart(communicator)) && sumac_across_needs_communicators(&communicator)) {
     int rc = MPI_SUCCESS;
     if (idup_under_way(communicator, rc) || rc != MPI_SUCCESS) return rc;  // The next blocking collective tries again.
   }
@@ -268,6 +259,7 @@ const sumac_runtime runtime{.next = "MPI",
                             .release_type = release_type,
                             .hold_op = hold_op,
                             .release_op = release_op,
+                            .between = &between,
                             .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
                             .last_resort = true,
                             .no_thread = say_no_thread};

@@ -29,6 +29,8 @@ inline Communicator& owner_of(const Lane& lane) { return static_cast<Communicato
 
 /// The program's MPI as src/rank sees it.
 extern const sumac_runtime runtime;
+/// Its functions between hosts (rank/across.h).
+extern const sumac_between between;
 
 /// Makes the keys of the attributes. False if the MPI refuses.
 bool make_keys();

@@ -168,32 +168,17 @@ int off_bottom(const void* user, std::size_t count, const sumac_layout& type, co
   return rc;
 }
 
-int pack_at(const char* user, std::size_t count, const sumac_layout& type, void* bytes) {
+/// Calls `convert(user, elements, bytes, size)` for as many elements at a time as an int can count.
+template <class Convert>
+int in_parts(char* user, std::size_t count, const sumac_layout& type, char* bytes, const Convert& convert) {
   const std::size_t most = elements_at_once(type);
-  for (std::size_t done = 0; done < count;) {
+  int rc = MPI_SUCCESS;
+  for (std::size_t done = 0; done < count && rc == MPI_SUCCESS; done += most) {
     const std::size_t now = std::min(count - done, most);
-    int position = 0;
-    const int rc = mpi.Pack(user + static_cast<std::ptrdiff_t>(done) * type.extent, static_cast<int>(now),
-                            handle_from<MPI_Datatype>(type.type), static_cast<char*>(bytes) + done * type.size,
-                            static_cast<int>(now * type.size), &position, MPI_COMM_SELF);
-    if (rc != MPI_SUCCESS) return rc;
-    done += now;
+    rc = convert(user + static_cast<std::ptrdiff_t>(done) * type.extent, static_cast<int>(now),
+                 bytes + done * type.size, static_cast<int>(now * type.size));
   }
-  return MPI_SUCCESS;
-}
-
-int unpack_at(const void* bytes, char* user, std::size_t count, const sumac_layout& type) {
-  const std::size_t most = elements_at_once(type);
-  for (std::size_t done = 0; done < count;) {
-    const std::size_t now = std::min(count - done, most);
-    int position = 0;
-    const int rc = mpi.Unpack(static_cast<const char*>(bytes) + done * type.size, static_cast<int>(now * type.size),
-                              &position, user + static_cast<std::ptrdiff_t>(done) * type.extent, static_cast<int>(now),
-                              handle_from<MPI_Datatype>(type.type), MPI_COMM_SELF);
-    if (rc != MPI_SUCCESS) return rc;
-    done += now;
-  }
-  return MPI_SUCCESS;
+  return rc;
 }
 
 }  // namespace
@@ -226,13 +211,22 @@ void release_type(std::uintptr_t type) {
 }
 
 int pack(const void* user, std::size_t count, const sumac_layout* layout, void* bytes) {
-  return off_bottom(user, count, *layout,
-                    [&](char* at, const sumac_layout& of) { return pack_at(at, count, of, bytes); });
+  return off_bottom(user, count, *layout, [&](char* at, const sumac_layout& of) {
+    return in_parts(at, count, of, static_cast<char*>(bytes), [&](const char* from, int elements, char* to, int size) {
+      int position = 0;
+      return mpi.Pack(from, elements, handle_from<MPI_Datatype>(of.type), to, size, &position, MPI_COMM_SELF);
+    });
+  });
 }
 
 int unpack(const void* bytes, void* user, std::size_t count, const sumac_layout* layout) {
-  return off_bottom(user, count, *layout,
-                    [&](char* at, const sumac_layout& of) { return unpack_at(bytes, at, count, of); });
+  auto* const begin = static_cast<char*>(const_cast<void*>(bytes));
+  return off_bottom(user, count, *layout, [&](char* at, const sumac_layout& of) {
+    return in_parts(at, count, of, begin, [&](char* to, int elements, const char* from, int size) {
+      int position = 0;
+      return mpi.Unpack(from, size, &position, to, elements, handle_from<MPI_Datatype>(of.type), MPI_COMM_SELF);
+    });
+  });
 }
 
 }  // namespace sumac::pmpi

@@ -216,40 +216,50 @@ int wait_some_in_mpi(Requests& requests, int* done, int* indices, MPI_Status* st
   return rc;
 }
 
-int wait_all(int count, MPI_Request* array, MPI_Status* statuses) {
+/// Waits for requests of an array by `test`, and by `in_mpi` once nothing of ours is left in it: `is_ours_left` says so.
+template <class IsLeft, class Test, class InMpi>
+int wait_in(int count, MPI_Request* array, const IsLeft& is_ours_left, const Test& test, const InMpi& in_mpi) {
   const IdupWatch watch(count, array);
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   wait_until([&] {
-    if (sumac_progress_is_posted() || requests.ours_pending()) return test_all(requests, statuses, rc);
-    rc = wait_all_in_mpi(requests, statuses);
+    if (sumac_progress_is_posted() || is_ours_left(requests)) return test(requests, rc);
+    rc = in_mpi(requests);
     return true;
   });
   return rc;
+}
+
+/// Tests requests of an array once.
+template <class Test>
+int test_in(int count, MPI_Request* array, bool& done, const Test& test) {
+  const IdupWatch watch(count, array);
+  Requests requests(count, array);
+  int rc = MPI_SUCCESS;
+  advance();
+  done = test(requests, rc);
+  return rc;
+}
+
+bool ours_active(const Requests& requests) { return requests.ours_active(); }
+bool ours_pending(const Requests& requests) { return requests.ours_pending(); }
+
+int wait_all(int count, MPI_Request* array, MPI_Status* statuses) {
+  return wait_in(
+      count, array, ours_pending, [&](Requests& all, int& rc) { return test_all(all, statuses, rc); },
+      [&](Requests& all) { return wait_all_in_mpi(all, statuses); });
 }
 
 int wait_any(int count, MPI_Request* array, int* index, MPI_Status* status) {
-  const IdupWatch watch(count, array);
-  Requests requests(count, array);
-  int rc = MPI_SUCCESS;
-  wait_until([&] {
-    if (sumac_progress_is_posted() || requests.ours_active()) return test_any(requests, index, status, rc);
-    rc = wait_any_in_mpi(requests, index, status);
-    return true;
-  });
-  return rc;
+  return wait_in(
+      count, array, ours_active, [&](Requests& all, int& rc) { return test_any(all, index, status, rc); },
+      [&](Requests& all) { return wait_any_in_mpi(all, index, status); });
 }
 
 int wait_some(int count, MPI_Request* array, int* done, int* indices, MPI_Status* statuses) {
-  const IdupWatch watch(count, array);
-  Requests requests(count, array);
-  int rc = MPI_SUCCESS;
-  wait_until([&] {
-    if (sumac_progress_is_posted() || requests.ours_active()) return test_some(requests, done, indices, statuses, rc);
-    rc = wait_some_in_mpi(requests, done, indices, statuses);
-    return true;
-  });
-  return rc;
+  return wait_in(
+      count, array, ours_active, [&](Requests& all, int& rc) { return test_some(all, done, indices, statuses, rc); },
+      [&](Requests& all) { return wait_some_in_mpi(all, done, indices, statuses); });
 }
 
 bool test_persistent(Request& listed, MPI_Status* status, int& rc) {
@@ -296,31 +306,25 @@ int test_once(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int test_all_once(int count, MPI_Request* array, int* flag, MPI_Status* statuses) {
-  const IdupWatch watch(count, array);
-  Requests requests(count, array);
-  int rc = MPI_SUCCESS;
-  advance();
-  *flag = test_all(requests, statuses, rc) ? 1 : 0;
+  bool done = false;
+  const int rc = test_in(count, array, done, [&](Requests& all, int& code) { return test_all(all, statuses, code); });
+  *flag = done ? 1 : 0;
   return rc;
 }
 
 int test_any_once(int count, MPI_Request* array, int* index, int* flag, MPI_Status* status) {
-  const IdupWatch watch(count, array);
-  Requests requests(count, array);
-  int rc = MPI_SUCCESS;
-  advance();
-  *flag = test_any(requests, index, status, rc) ? 1 : 0;
-  if (*flag == 0) *index = MPI_UNDEFINED;
+  bool done = false;
+  const int rc =
+      test_in(count, array, done, [&](Requests& all, int& code) { return test_any(all, index, status, code); });
+  *flag = done ? 1 : 0;
+  if (!done) *index = MPI_UNDEFINED;
   return rc;
 }
 
 int test_some_once(int count, MPI_Request* array, int* done, int* indices, MPI_Status* statuses) {
-  const IdupWatch watch(count, array);
-  Requests requests(count, array);
-  int rc = MPI_SUCCESS;
-  advance();
-  (void)test_some(requests, done, indices, statuses, rc);
-  return rc;
+  bool any = false;
+  return test_in(count, array, any,
+                 [&](Requests& all, int& code) { return test_some(all, done, indices, statuses, code); });
 }
 
 int start(MPI_Request* request) {

@@ -19,6 +19,7 @@ extern "C" {
 #endif
 
 struct sumac_record;
+struct sumac_between;
 struct sumac_request;
 
 /** A team runs its operations in one order, the same at all ranks. MPI demands that blocking and nonblocking collectives
@@ -86,6 +87,8 @@ struct sumac_runtime {
   void (*release_type)(uintptr_t type);
   void (*hold_op)(uintptr_t op);
   void (*release_op)(uintptr_t op);
+
+  const struct sumac_between* between; /* across.h */
 
   /* For progress.h. */
   bool threads;     /* several threads may call at the same time, the program's or our own; else no lock is taken */

@@ -14,8 +14,9 @@ NAMES = {
     "buffer": {"in", "out", "data", "buffer", "send", "receive", "sbuf", "rbuf"},
 }
 LEAST = 3  # so many of them make a record
-# Records that the product may have; one of them is the terms that ranks compare, in messages and in a host's memory (wire/peer.hpp).
-MOST = 7
+# Records that the product may have; one of them is the terms that ranks compare, in messages and in a host's memory (wire/peer.hpp), and
+# one a call in MPI's own terms, with its handles, at both MPI doors (rank/arguments.h).
+MOST = 8
 OPENING = re.compile(r"\b(?:struct|class)\s+(?:alignas\([^)]*\)\s*)?([A-Za-z_]\w*)?[^;{}()=]*\{")
 
 
