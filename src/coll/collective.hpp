@@ -25,8 +25,9 @@ enum class Kind : std::uint8_t {
   gatherv,
   scatter,
   scatterv,
+  scan,
 };
-inline constexpr int kKinds = 13;
+inline constexpr int kKinds = 14;
 
 /// The data that one rank contributes to a collective, or receives from it.
 enum class Share : std::uint8_t {
@@ -49,6 +50,8 @@ struct Collective {
   bool has_levels = false;    ///< True if shared memory can do it socket by socket.
   /// True if two ranks may have a block for each other that no third rank sees: across hosts it is an alltoallv.
   bool is_pairwise = false;
+  /// True if a rank keeps the reduction of the ranks up to it: the canonical fold of those (canonical.hpp).
+  bool is_prefix = false;
   /// The number of the wire::Coll by which the tree does it; 0 if the tree has no such collective.
   std::uint8_t wire = 0;
 };
@@ -68,6 +71,7 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::gatherv, .name = "gatherv", .variable = "GATHERV", .gives = Share::block, .keeps = Share::sized_blocks, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::scatter, .name = "scatter", .variable = "SCATTER", .gives = Share::blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::scatterv, .name = "scatterv", .variable = "SCATTERV", .gives = Share::sized_blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
+    {.kind = Kind::scan, .name = "scan", .variable = "SCAN", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .waits_for_all = false, .is_prefix = true},
 }};
 // clang-format on
 

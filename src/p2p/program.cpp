@@ -4,6 +4,7 @@
 #include "coll/patterns/binomial.hpp"
 #include "coll/patterns/doubling.hpp"
 #include "coll/patterns/pairwise.hpp"
+#include "coll/patterns/prefix.hpp"
 #include "coll/patterns/ring.hpp"
 #include "p2p/choose.hpp"
 
@@ -99,6 +100,7 @@ void write_pattern(coll::Pattern& p, coll::Member me, const coll::Operation& o, 
       return put_linear_scatter(p, me, root, o.bytes,
                                 is_root ? extents(o.in_blocks, me.size) : std::vector<Extent>(me.size),
                                 in_place && is_root, cutting);
+    case Kind::scan: return put_scan(p, me, o.bytes, in_place, cutting);
   }
 }
 

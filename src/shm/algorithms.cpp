@@ -27,6 +27,7 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
     {coll::Kind::gather, "flat", "everybody publishes, the root copies", gather_flat},
     {coll::Kind::gatherv, "flat", "everybody publishes, the root copies", gatherv_flat},
+    {coll::Kind::scan, "flat", "everybody publishes, everybody folds those up to it", scan_flat},
 
     {coll::Kind::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
     {coll::Kind::allreduce, "pairs", "the later of two halves adds both, everybody copies the sum", allreduce_pairs, turns_fit},
@@ -43,6 +44,7 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::gatherv, "stream", "everybody copies in chunk by chunk, the root copies out", gatherv_stream, turns_fit},
     {coll::Kind::scatter, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatter_stream, turns_fit},
     {coll::Kind::scatterv, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatterv_stream, turns_fit},
+    {coll::Kind::scan, "stream", "everybody publishes the sum of a block of members, and adds those before its own", scan_stream, turns_fit},
 
     {coll::Kind::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
     {coll::Kind::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
@@ -197,6 +199,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set(coll::Kind::gatherv, {{SIZE_MAX, "stream"}});
   set_large(coll::Kind::scatter, std::max(one_round_of_rows, kRootedMiddleBytes), "stream", kScatterStreamMax);
   set(coll::Kind::scatterv, {{SIZE_MAX, "stream"}});
+  set(coll::Kind::scan, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   return tuning;
 }
 

@@ -89,7 +89,8 @@ class Exercise {
     const std::size_t units = bytes_ / 4;
     return 4 * (kind == 0 ? 0 : kind == 1 ? units : mix.next() % (units + 1));
   }
-  Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole) const {
+  /// The fold of the first `members`.
+  Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole, int members) const {
     const Reduction& r = kReductions[ask_.reduction];
     // Folds the members from `begin` to `end` along the canonical tree.
     const std::function<Bytes(int, int)> fold = [&](int begin, int end) -> Bytes {
@@ -104,7 +105,7 @@ class Exercise {
       reduce::reference_reduce(r.op, r.dtype, Dtype::null, sum.data(), part.data(), bytes / fold_.element_bytes);
       return sum;
     };
-    return fold(0, size_);
+    return fold(0, members);
   }
   void v_blocks(std::vector<int>& counts, std::vector<int>& displacements, const auto& bytes_of) {
     int at = 3;  // There is a gap in front, there are gaps between, and the order is backwards: MPI allows any order.
@@ -141,12 +142,17 @@ class Exercise {
       case coll::Kind::reduce:
         in_ = data(me_, -1, bytes_);
         out_bytes = bytes_;
-        if (ask_.kind == coll::Kind::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_);
+        if (ask_.kind == coll::Kind::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_, size_);
+        break;
+      case coll::Kind::scan:
+        in_ = data(me_, -1, bytes_);
+        out_bytes = bytes_;
+        result = folded(-1, 0, bytes_, bytes_, me_ + 1);
         break;
       case coll::Kind::reduce_scatter_block:
         in_ = data(me_, -1, n * bytes_);
         out_bytes = ask_.in_place ? n * bytes_ : bytes_;
-        result = folded(-1, my * bytes_, bytes_, n * bytes_);
+        result = folded(-1, my * bytes_, bytes_, n * bytes_, size_);
         break;
       case coll::Kind::bcast:
         in_ = data(ask_.root, -1, bytes_);

@@ -24,8 +24,9 @@ bool OrderedSum::can_gather(const sumac_team& team) noexcept {
 
 /// An exchange is worth its second step where it saves more bytes than one chunk has.
 bool OrderedSum::can_exchange() const noexcept {
-  return whole_ * ranks_ > team_.options->options.chunk.count && team_.shape.exchange_max > 0 &&
-         team_.own_across->has_direct() && team_.own_across->takes(Kind::alltoallv, 0, nullptr);
+  return !coll::collective(operation_->kind).is_prefix && whole_ * ranks_ > team_.options->options.chunk.count &&
+         team_.shape.exchange_max > 0 && team_.own_across->has_direct() &&
+         team_.own_across->takes(Kind::alltoallv, 0, nullptr);
 }
 
 void OrderedSum::begin(const coll::Operation& operation) {
@@ -141,9 +142,13 @@ void OrderedSum::give() {
   start(step);
 }
 
+int OrderedSum::operands() const noexcept {
+  return coll::collective(operation_->kind).is_prefix ? team_.layout.rank + 1 : static_cast<int>(ranks_);
+}
+
 void OrderedSum::add(std::byte* out, std::size_t bytes, const std::byte* values, std::size_t stride) {
   const coll::Fold& fold = *operation_->fold;
-  const auto ranks = static_cast<int>(ranks_);
+  const int ranks = operands();
   const std::size_t step = std::max(kAddedBytes / fold.element_bytes * fold.element_bytes, fold.element_bytes);
   std::byte* const spare = spare_.need(coll::spare_buffers(ranks) * step);
   for (std::size_t at = 0; at < bytes; at += step)

@@ -67,6 +67,7 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
   switch (step.coll) {
     case Coll::barrier: break;
     case Coll::allreduce:
+    case Coll::scan:
       in_.emplace(step, one, false, in_key);
       out_.emplace(step, one, false, out_key);
       break;
@@ -139,11 +140,11 @@ void Exercise::put_own(Side& side, std::size_t side_block, std::size_t block) {
     side.image->put(side.offset(side_block, i), datum(rank_, block, i).bytes);
 }
 
-void Exercise::expect_reduced(std::size_t block) {
+void Exercise::expect_reduced(std::size_t block, int ranks, std::size_t count) {
   const auto fold = operation(step_.operation).fold;
-  for (std::size_t i = 0; i < step_.count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     auto result = datum(0, block, i);
-    for (int from = 1; from < size_; ++from)
+    for (int from = 1; from < ranks; ++from)
       combine(type(step_.type).kind, fold, result.bytes, datum(from, block, i).bytes);
     out_->image->expect(out_->offset(0, i), result.bytes);
   }
@@ -161,7 +162,11 @@ void Exercise::fill(int start) {
     case Coll::allreduce:
     case Coll::reduce:
       put_own(*source, 0, 0);
-      if (is_out_significant_) expect_reduced(0);
+      if (is_out_significant_) expect_reduced(0, size_, step_.count);
+      break;
+    case Coll::scan:
+      put_own(*source, 0, 0);
+      expect_reduced(0, rank_ + 1, step_.count);
       break;
     case Coll::bcast:
       if (rank_ == root_) put_own(*out_, 0, 0);
@@ -184,7 +189,7 @@ void Exercise::fill(int start) {
       break;
     case Coll::reduce_scatter_block:
       for (std::size_t to = 0; to < size; ++to) put_own(*source, to, to);
-      expect_reduced(rank);
+      expect_reduced(rank, size_, step_.count);
       if (is_in_place)  // the standard leaves the other blocks undefined
         for (std::size_t to = 1; to < size; ++to)
           for (std::size_t i = 0; i < step_.count; ++i) out_->image->ignore(out_->offset(to, i));

@@ -11,6 +11,7 @@
 #include "coll/patterns/binomial.hpp"
 #include "coll/patterns/doubling.hpp"
 #include "coll/patterns/pairwise.hpp"
+#include "coll/patterns/prefix.hpp"
 #include "coll/patterns/ring.hpp"
 
 namespace sumac::coll {
@@ -270,6 +271,24 @@ TEST(Patterns, TheRingHasTheSameBitsEverywhere) {
   }
   ASSERT_TRUE(run.run());
   for (std::uint32_t r = 1; r < 7; ++r) EXPECT_EQ(run[r].out, run[0].out);
+}
+
+TEST(Patterns, ScansAddTheMembersUpToEachAlongTheCanonicalTree) {
+  for (const Add& add : {kFloat, kCompose})
+    each_case(false, [&](const Case& c) {
+      Stage run(
+          c.bytes + c.size, c.size, [&](Pattern& p, Member me) { put_scan(p, me, c.bytes, c.in_place, kCutting); },
+          add);
+      std::vector<Bytes> data;
+      for (std::uint32_t r = 0; r < c.size; ++r) {
+        data.push_back(data_of(r, c.bytes, &kFloat));
+        run[r].in_place = c.in_place;
+        (c.in_place ? run[r].out : run[r].in) = data[r];
+        run[r].out.resize(c.bytes);
+      }
+      ASSERT_TRUE(run.run());
+      for (std::uint32_t r = 0; r < c.size; ++r) ASSERT_EQ(run[r].out, canonical(data, 0, r + 1, add)) << "rank " << r;
+    });
 }
 
 TEST(Patterns, ReducesAddAlongTheCanonicalTreeWhoeverIsRoot) {
