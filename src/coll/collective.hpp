@@ -26,8 +26,9 @@ enum class Kind : std::uint8_t {
   scatter,
   scatterv,
   scan,
+  exscan,
 };
-inline constexpr int kKinds = 14;
+inline constexpr int kKinds = 15;
 
 /// The data that one rank contributes to a collective, or receives from it.
 enum class Share : std::uint8_t {
@@ -50,7 +51,7 @@ struct Collective {
   bool has_levels = false;    ///< True if shared memory can do it socket by socket.
   /// True if two ranks may have a block for each other that no third rank sees: across hosts it is an alltoallv.
   bool is_pairwise = false;
-  /// True if a rank keeps the reduction of the ranks up to it: the canonical fold of those (canonical.hpp).
+  /// True if a rank keeps the reduction of the ranks up to it, or before it: the canonical fold of those (canonical.hpp).
   bool is_prefix = false;
   /// The number of the wire::Coll by which the tree does it; 0 if the tree has no such collective.
   std::uint8_t wire = 0;
@@ -72,6 +73,7 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::scatter, .name = "scatter", .variable = "SCATTER", .gives = Share::blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::scatterv, .name = "scatterv", .variable = "SCATTERV", .gives = Share::sized_blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::scan, .name = "scan", .variable = "SCAN", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .waits_for_all = false, .is_prefix = true},
+    {.kind = Kind::exscan, .name = "exscan", .variable = "EXSCAN", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .waits_for_all = false, .is_prefix = true},
 }};
 // clang-format on
 
@@ -91,6 +93,9 @@ constexpr bool has_block(Kind kind, int root, int from, int to) noexcept {
   const bool root_keeps = row.keeps == Share::blocks || row.keeps == Share::sized_blocks;
   return !row.has_root || (root_keeps ? to : from) == root;
 }
+
+/// The number of the first ranks whose values a rank keeps of a scan or exscan.
+constexpr int prefix_of(Kind kind, int rank) noexcept { return kind == Kind::exscan ? rank : rank + 1; }
 
 /// True if Operation::bytes gives the amount of data, the same at every member. The v-forms have it in their blocks.
 constexpr bool has_size(Kind kind) noexcept {

@@ -58,7 +58,8 @@ Ways ways_of(const Question& question, const Limits& limits) {
       if (may_ring) ways.add(Algorithm::ring, cost::ring_of_sums(n, m));
       ways.add(Algorithm::exchange, cost::exchange(n, m));
       break;
-    case Kind::scan: ways.add(Algorithm::doubling, cost::canonical_doubling(n, m)); break;
+    case Kind::scan:
+    case Kind::exscan: ways.add(Algorithm::doubling, cost::canonical_doubling(n, m)); break;
     case Kind::gather:
     case Kind::scatter:
       ways.add(Algorithm::binomial, cost::binomial_of_blocks(n, m));

@@ -101,6 +101,7 @@ void write_pattern(coll::Pattern& p, coll::Member me, const coll::Operation& o, 
                                 is_root ? extents(o.in_blocks, me.size) : std::vector<Extent>(me.size),
                                 in_place && is_root, cutting);
     case Kind::scan: return put_scan(p, me, o.bytes, in_place, cutting);
+    case Kind::exscan: return put_exscan(p, me, o.bytes, in_place, cutting);
   }
 }
 

@@ -64,7 +64,8 @@ class Exercise {
     switch (kind) {
       case Kind::barrier: o.bytes = 0; return mine;
       case Kind::allreduce:
-      case Kind::scan: put(mine, vector_of(me), words, in_place); break;
+      case Kind::scan:
+      case Kind::exscan: put(mine, vector_of(me), words, in_place); break;
       case Kind::reduce: put(mine, vector_of(me), is_root ? words : 0, in_place && is_root); break;
       case Kind::bcast: mine.out = is_root ? vector_of(me) : std::vector<Word>(words); break;
       case Kind::allgather:
@@ -168,6 +169,7 @@ class Exercise {
       case Kind::barrier: return {};
       case Kind::allreduce: return differs(sum(0, words, &Exercise::vector_of), 0);
       case Kind::scan: return differs(sum_of({0, me + 1}, 0, words, &Exercise::vector_of), 0);
+      case Kind::exscan: return me == 0 ? "" : differs(sum_of({0, me}, 0, words, &Exercise::vector_of), 0);
       case Kind::reduce: return is_root ? differs(sum(0, words, &Exercise::vector_of), 0) : "";
       case Kind::bcast: return differs(vector_of(root), 0);
       case Kind::reduce_scatter_block: return differs(sum(me * words, words, &Exercise::long_vector_of), 0);

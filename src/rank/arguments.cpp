@@ -8,6 +8,7 @@
 
 namespace {
 
+using sumac::coll::Kind;
 using sumac::coll::Share;
 
 /// A plan under way.
@@ -95,6 +96,10 @@ sumac_planned plan_reduction(Making& making) {
   if (count == 0) return SUMAC_PLANNED_NOTHING;
   const void* from = making.in_place() ? making.arguments.out : making.arguments.in;
   void* to = making.row.has_root && !making.is_root() ? nullptr : making.arguments.out;
+  if (making.row.kind == Kind::exscan && making.record.rank == 0) {  // It gets nothing, and its buffer may be anything.
+    to = nullptr;
+    plan.call.out = const_cast<char*>(sumac_plan_no_data);
+  }
   const bool is_own = pair == &plan.own;
   // Elements without holes are used where they lie, whatever the order of their parts is: only the user's function looks
   // into them.
@@ -105,7 +110,7 @@ sumac_planned plan_reduction(Making& making) {
   }
   const std::ptrdiff_t offset = is_own ? type.true_lb : 0;
   plan.call.in = static_cast<const char*>(from) + offset;
-  plan.call.out = to == nullptr ? nullptr : static_cast<char*>(to) + offset;
+  if (to != nullptr) plan.call.out = static_cast<char*>(to) + offset;
   return SUMAC_PLANNED;
 }
 
@@ -282,7 +287,6 @@ struct Side {
 
 sumac_planned sumac_plan_make(const sumac_record* record, sumac_plan* plan, sumac_coll coll,
                               const sumac_arguments* arguments) {
-  using sumac::coll::Kind;
   const auto kind = static_cast<Kind>(coll);
   Making making{*record, *plan, *arguments, sumac::coll::collective(kind), {}, {}};
   sumac_plan_begin(plan, coll);

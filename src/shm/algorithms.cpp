@@ -28,6 +28,7 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::gather, "flat", "everybody publishes, the root copies", gather_flat},
     {coll::Kind::gatherv, "flat", "everybody publishes, the root copies", gatherv_flat},
     {coll::Kind::scan, "flat", "everybody publishes, everybody folds those up to it", scan_flat},
+    {coll::Kind::exscan, "flat", "everybody publishes, everybody folds those before it", exscan_flat},
 
     {coll::Kind::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
     {coll::Kind::allreduce, "pairs", "the later of two halves adds both, everybody copies the sum", allreduce_pairs, turns_fit},
@@ -45,6 +46,7 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::scatter, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatter_stream, turns_fit},
     {coll::Kind::scatterv, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatterv_stream, turns_fit},
     {coll::Kind::scan, "stream", "everybody publishes the sum of a block of members, and adds those before its own", scan_stream, turns_fit},
+    {coll::Kind::exscan, "stream", "everybody publishes the sum of a block of members, and adds those before it", exscan_stream, turns_fit},
 
     {coll::Kind::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
     {coll::Kind::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
@@ -200,6 +202,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set_large(coll::Kind::scatter, std::max(one_round_of_rows, kRootedMiddleBytes), "stream", kScatterStreamMax);
   set(coll::Kind::scatterv, {{SIZE_MAX, "stream"}});
   set(coll::Kind::scan, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
+  set(coll::Kind::exscan, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   return tuning;
 }
 

@@ -20,6 +20,7 @@ Step gatherv_flat(Task& task);
 Step scatter_flat(Task& task);
 Step scatterv_flat(Task& task);
 Step scan_flat(Task& task);
+Step exscan_flat(Task& task);
 
 // These send large messages through the members' large areas (turns.hpp): in any group with room for them, for any
 // size.
@@ -40,6 +41,7 @@ Step gatherv_stream(Task& task);
 Step scatter_stream(Task& task);
 Step scatterv_stream(Task& task);
 Step scan_stream(Task& task);
+Step exscan_stream(Task& task);
 
 // These copy once between processes, in groups where agree_on_single_copy() succeeded.
 bool single_copy_agreed(const Group& group) noexcept;

@@ -145,9 +145,11 @@ class Exercise {
         if (ask_.kind == coll::Kind::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_, size_);
         break;
       case coll::Kind::scan:
+      case coll::Kind::exscan:
         in_ = data(me_, -1, bytes_);
         out_bytes = bytes_;
-        result = folded(-1, 0, bytes_, bytes_, me_ + 1);
+        if (const int members = coll::prefix_of(ask_.kind, me_); members > 0)
+          result = folded(-1, 0, bytes_, bytes_, members);
         break;
       case coll::Kind::reduce_scatter_block:
         in_ = data(me_, -1, n * bytes_);
@@ -236,7 +238,7 @@ class Exercise {
                 ? static_cast<std::ptrdiff_t>(my * bytes_)
                 : 0,
             in_);
-        if (ask_.kind == coll::Kind::reduce_scatter_block) expected_ = out_;
+        if (ask_.kind == coll::Kind::reduce_scatter_block || ask_.kind == coll::Kind::exscan) expected_ = out_;
       }
       std::copy(result.begin(), result.end(), expected_.begin());
     }

@@ -143,12 +143,14 @@ void OrderedSum::give() {
 }
 
 int OrderedSum::operands() const noexcept {
-  return coll::collective(operation_->kind).is_prefix ? team_.layout.rank + 1 : static_cast<int>(ranks_);
+  const bool is_prefix = coll::collective(operation_->kind).is_prefix;
+  return is_prefix ? coll::prefix_of(operation_->kind, team_.layout.rank) : static_cast<int>(ranks_);
 }
 
 void OrderedSum::add(std::byte* out, std::size_t bytes, const std::byte* values, std::size_t stride) {
   const coll::Fold& fold = *operation_->fold;
   const int ranks = operands();
+  if (ranks == 0) return;
   const std::size_t step = std::max(kAddedBytes / fold.element_bytes * fold.element_bytes, fold.element_bytes);
   std::byte* const spare = spare_.need(coll::spare_buffers(ranks) * step);
   for (std::size_t at = 0; at < bytes; at += step)

@@ -74,7 +74,9 @@ bool Prefix::arrived(std::size_t chunk) {
 void Prefix::returned(std::size_t chunk) {
   const std::size_t bytes = bytes_of(chunk);
   const std::byte* const own = layout_.island_part ? out(chunk) : in(chunk);
-  if (mine() != 0) {
+  if (operation_->kind == coll::Kind::exscan && layout_.leads()) {
+    if (mine() != 0) copy_bytes(out(chunk), before(chunk), bytes);
+  } else if (mine() != 0) {
     operation_->fold->combine(out(chunk), before(chunk), own, bytes / operation_->fold->element_bytes);
   } else if (own != out(chunk)) {
     copy_bytes(out(chunk), own, bytes);

@@ -1,11 +1,11 @@
 #pragma once
-// A scan over several islands whose ranks follow each other: island 0 has the lowest ranks, island 1 the next ones. It is
+// A scan or exscan over several islands whose ranks follow each other: island 0 has the lowest ranks, island 1 the next ones. It is
 // cut into chunks, which overlap:
 //
 //   sum       island -> leader: the island's sum; the last island's is of no use to others
 //   across    the leaders exchange the islands' sums (allgatherv), and each adds those of the islands before its own
-//   local     meanwhile: the scan inside the island
-//   deal      leader -> members: the sum of the islands before, which each adds to its own scan
+//   local     meanwhile: the scan or exscan inside the island
+//   deal      leader -> members: the sum of the islands before, which each adds to its own scan; the first member has no exscan of its own
 //
 // The sums of all islands cross, one vector for each: less than what the ranks of a host send together where a scan goes
 // from rank to rank by doubling, as long as a host has more ranks than there are hosts for each doubling.

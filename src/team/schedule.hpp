@@ -83,7 +83,7 @@ Schedule schedule_pairwise(const Layout& layout, bool with_counts);
 /// block from the leader.
 Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree);
 
-/// For scan over several islands whose ranks follow each other (prefix.hpp).
+/// For scan and exscan over several islands whose ranks follow each other (prefix.hpp).
 Schedule schedule_prefix(const Layout& layout, coll::Kind kind);
 
 }  // namespace sumac::team

@@ -33,6 +33,7 @@ namespace sumac::tests {
 #define MPI_IScatter MPI_Iscatter
 #define MPI_IScatterv MPI_Iscatterv
 #define MPI_IScan MPI_Iscan
+#define MPI_IExscan MPI_Iexscan
 
 int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
   switch (coll) {
@@ -67,6 +68,7 @@ int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
       IN_EVERY_FORM(Scatterv, a.in.address, a.in.counts, a.in.displacements, a.in.type, a.out.address, a.out.units,
                     a.out.type, a.root, a.comm);
     case Coll::scan: IN_EVERY_FORM(Scan, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
+    case Coll::exscan: IN_EVERY_FORM(Exscan, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
   }
   return MPI_ERR_INTERN;
 }

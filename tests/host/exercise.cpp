@@ -68,6 +68,7 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
     case Coll::barrier: break;
     case Coll::allreduce:
     case Coll::scan:
+    case Coll::exscan:
       in_.emplace(step, one, false, in_key);
       out_.emplace(step, one, false, out_key);
       break;
@@ -165,8 +166,9 @@ void Exercise::fill(int start) {
       if (is_out_significant_) expect_reduced(0, size_, step_.count);
       break;
     case Coll::scan:
+    case Coll::exscan:
       put_own(*source, 0, 0);
-      expect_reduced(0, rank_ + 1, step_.count);
+      if (const int ranks = coll::prefix_of(step_.coll, rank_); ranks > 0) expect_reduced(0, ranks, step_.count);
       break;
     case Coll::bcast:
       if (rank_ == root_) put_own(*out_, 0, 0);

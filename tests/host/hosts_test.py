@@ -6,7 +6,7 @@ import common
 from common import case
 
 
-BLOCKS = ("--only", "alltoall,alltoallv,reduce_scatter_block,gather,gatherv,scatter,scatterv,scan")
+BLOCKS = ("--only", "alltoall,alltoallv,reduce_scatter_block,gather,gatherv,scatter,scatterv,scan,exscan")
 
 
 class Hosts(case.OnLab):

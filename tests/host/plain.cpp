@@ -56,6 +56,7 @@ unsigned Plain::right(int block, unsigned call) const {
   const unsigned sum = sum_of(size_, call);
   if (coll_ == Coll::allreduce || coll_ == Coll::reduce_scatter_block) return sum;
   if (coll_ == Coll::scan) return sum_of(rank_ + 1, call);
+  if (coll_ == Coll::exscan) return rank_ == 0 ? ~call : sum_of(rank_, call);
   if (coll_ == Coll::reduce) return rank_ == 0 ? sum : ~call;
   if (coll::collective(coll_).is_pairwise && !coll::has_block(coll_, 0, block, rank_)) return ~call;
   return coll_ == Coll::bcast ? call : static_cast<unsigned>(block) + call;

@@ -91,7 +91,7 @@ static void every_collective(int count) {
   ALL(Reduce_scatter_block, reduce_scatter_block, all, sent, got, count, MPI_INT, MPI_SUM, comm);
   LEFT(Reduce_scatter, reduce_scatter, every, sent, got, lengths, MPI_INT, MPI_SUM, comm);
   ALL(Scan, scan, one, sent, got, count, MPI_INT, MPI_SUM, comm);
-  LEFT(Exscan, exscan, one, sent, got, count, MPI_INT, MPI_SUM, comm);
+  ALL(Exscan, exscan, one, sent, got, count, MPI_INT, MPI_SUM, comm);
   ALL(Gather, gather, one, sent, count, MPI_INT, got, count, MPI_INT, root, comm);
   ALL(Gatherv, gatherv, own, sent, lengths[rank], MPI_INT, got, lengths, begins, MPI_INT, root, comm);
   ALL(Scatter, scatter, one, sent, count, MPI_INT, got, count, MPI_INT, root, comm);

@@ -274,21 +274,29 @@ TEST(Patterns, TheRingHasTheSameBitsEverywhere) {
 }
 
 TEST(Patterns, ScansAddTheMembersUpToEachAlongTheCanonicalTree) {
-  for (const Add& add : {kFloat, kCompose})
-    each_case(false, [&](const Case& c) {
-      Stage run(
-          c.bytes + c.size, c.size, [&](Pattern& p, Member me) { put_scan(p, me, c.bytes, c.in_place, kCutting); },
-          add);
-      std::vector<Bytes> data;
-      for (std::uint32_t r = 0; r < c.size; ++r) {
-        data.push_back(data_of(r, c.bytes, &kFloat));
-        run[r].in_place = c.in_place;
-        (c.in_place ? run[r].out : run[r].in) = data[r];
-        run[r].out.resize(c.bytes);
-      }
-      ASSERT_TRUE(run.run());
-      for (std::uint32_t r = 0; r < c.size; ++r) ASSERT_EQ(run[r].out, canonical(data, 0, r + 1, add)) << "rank " << r;
-    });
+  for (const std::uint32_t left_out : {0u, 1u})  // An exscan leaves the member itself out.
+    for (const Add& add : {kFloat, kCompose})
+      each_case(false, [&](const Case& c) {
+        Stage run(
+            c.bytes + c.size, c.size,
+            [&](Pattern& p, Member me) {
+              (left_out == 0 ? put_scan : put_exscan)(p, me, c.bytes, c.in_place, kCutting);
+            },
+            add);
+        std::vector<Bytes> data;
+        for (std::uint32_t r = 0; r < c.size; ++r) {
+          data.push_back(data_of(r, c.bytes, &kFloat));
+          run[r].in_place = c.in_place;
+          (c.in_place ? run[r].out : run[r].in) = data[r];
+          run[r].out.resize(c.bytes);
+        }
+        ASSERT_TRUE(run.run());
+        for (std::uint32_t r = 0; r < c.size; ++r)
+          ASSERT_EQ(run[r].out, r + 1 > left_out ? canonical(data, 0, r + 1 - left_out, add)
+                                : c.in_place     ? data[r]
+                                                 : Bytes(c.bytes))
+              << "rank " << r;
+      });
 }
 
 TEST(Patterns, ReducesAddAlongTheCanonicalTreeWhoeverIsRoot) {

@@ -15,9 +15,10 @@ class Prefix {
   Prefix(Pattern& pattern, Member me, std::uint64_t at, std::uint64_t bytes)
       : pattern_(pattern), me_(me), bytes_(bytes), out_{Area::out, static_cast<std::int64_t>(at)} {}
 
-  /// `own` is not the memory of the result.
-  void put(const Value& own) {
-    Value block = own, result = own;  // The sums of this member's block, and of its members up to this one.
+  /// `own` is not the memory of the result, of which it is no part if `is_exclusive`.
+  void put(const Value& own, bool is_exclusive) {
+    Value block = own,
+          result = is_exclusive ? Value{} : own;  // The sums of this member's block, and of its members up to this one.
     RankBlock mine{me_.rank, 1};
     for (auto other = sibling(mine, me_.size); other; other = sibling(mine, me_.size)) {
       const RankBlock both = joined(mine, *other);
@@ -31,7 +32,8 @@ class Prefix {
       }
       mine = both;
     }
-    if (result.at.area != Area::out) pattern_.copy(out_, result.at, bytes_, result.made);
+    if (result.at.area != Area::out && result.at.area != Area::none)
+      pattern_.copy(out_, result.at, bytes_, result.made);
   }
 
  private:
@@ -54,12 +56,14 @@ class Prefix {
   }
   /// The sum of the block before goes to the result, and to the sum of both blocks where that one is needed.
   Value add_lower(std::uint32_t peer, Value& block, const Value& result, bool is_last) {
+    const bool is_first = result.at.area == Area::none;
+    if (is_last && is_first) return {out_, pattern_.receive(peer, out_, bytes_)};
     if (is_last) return add(peer, result, out_, true);
     pattern_.send(peer, block.at, bytes_, block.made);
     const Part arrives = pattern_.work(bytes_);
     const Value lower{arrives, pattern_.receive(peer, arrives, bytes_)};
     block = combine(lower, block, pattern_.work(bytes_));
-    return combine(lower, result, out_);
+    return is_first ? lower : combine(lower, result, out_);
   }
 
   Pattern& pattern_;
@@ -70,8 +74,11 @@ class Prefix {
 
 }  // namespace
 
-void put_scan(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place, const Cutting& cutting) {
-  if (me.size == 1 && in_place) return;
+namespace {
+
+void put_prefix(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place, bool is_exclusive,
+                const Cutting& cutting) {
+  if (me.size == 1 && (in_place || is_exclusive)) return;
   const Cut segments = cutting.of(bytes);
   for (std::uint64_t k = 0; k < segments.count; ++k) {
     Value own{Part{Area::in, 0} + segments.from(k)};
@@ -79,8 +86,18 @@ void put_scan(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place, c
       const Part copy = pattern.work(segments.size(k));
       own = {copy, pattern.copy(copy, own.at, segments.size(k))};
     }
-    Prefix(pattern, me, segments.from(k), segments.size(k)).put(own);
+    Prefix(pattern, me, segments.from(k), segments.size(k)).put(own, is_exclusive);
   }
+}
+
+}  // namespace
+
+void put_scan(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place, const Cutting& cutting) {
+  put_prefix(pattern, me, bytes, in_place, false, cutting);
+}
+
+void put_exscan(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place, const Cutting& cutting) {
+  put_prefix(pattern, me, bytes, in_place, true, cutting);
 }
 
 }  // namespace sumac::coll

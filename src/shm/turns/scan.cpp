@@ -2,6 +2,7 @@
 // (coll/canonical.hpp) for each bit of r, the largest first:
 //
 //   13 = 8 + 4 + 1   [0, 8)  [8, 12)  [12]      scan of member 13 = [0, 8) + ([8, 12) + (12 + own))
+//                                              exscan = [0, 8) + ([8, 12) + 12)
 //
 // A member adds these blocks to its own values, the nearest first. Once it has added those of the lowest bits of r that are
 // set without a gap, it has the sum of the largest canonical block that ends with it, and publishes that one: [12, 14) at
@@ -17,8 +18,13 @@ namespace {
 
 class Scan {
  public:
-  explicit Scan(Task& task) noexcept
-      : group_(*task.group), call_(*task.operation), turns_(task), me_(group_.index()), parts_(cut(group_, call_)) {
+  Scan(Task& task, bool is_exclusive) noexcept
+      : group_(*task.group),
+        call_(*task.operation),
+        turns_(task),
+        me_(group_.index()),
+        is_exclusive_(is_exclusive),
+        parts_(cut(group_, call_)) {
     const auto before = static_cast<unsigned>(me_);
     near_ = static_cast<std::size_t>(std::countr_one(before));
     for (unsigned left = before; left != 0; left &= left - 1) blocks_[count_++] = static_cast<std::uint8_t>(left - 1);
@@ -65,26 +71,46 @@ class Scan {
     const std::uint64_t turn = turns_.filled();
     if (is_last() || turn == turns_.count() || !turns_.free(turn) || !have_arrived(turn, 0, near_)) return false;
     return turns_.fill([&](std::uint64_t, std::byte* slice) {
-      copy_in(group_, slice, add(turn, 0, near_, in_bytes(call_) + offset(turn)), bytes(turn));
+      const std::byte* const own = in_bytes(call_) + offset(turn);
+      if (is_exclusive_ && near_ > 0) return add_own(turn, own, slice);
+      copy_in(group_, slice, add(turn, 0, near_, own), bytes(turn));
     });
+  }
+  /// The same where the member's own values are no part of its result.
+  void add_own(std::uint64_t turn, const std::byte* own, std::byte* slice) {
+    alignas(kCacheLine) std::byte sum[coll::kSpareBytes];
+    const std::size_t step = fold_step(std::min(group_.tuning().large.fold_bytes, coll::kSpareBytes), 1, *call_.fold);
+    for (std::size_t at = 0; at < bytes(turn); at += step) {
+      const std::size_t now = std::min(step, bytes(turn) - at);
+      const std::byte* right = own + at;
+      for (std::size_t i = 0; i < near_; ++i, right = sum)
+        call_.fold->combine(sum, turns_.slice(blocks_[i], turn) + at, right, now / call_.fold->element_bytes);
+      copy_in(group_, slice + at, sum, now);
+    }
   }
 
   bool take() {
     const std::uint64_t turn = turns_.taken();
     if (turn == turns_.filled() && !is_last()) return false;
-    const std::size_t first = is_last() ? 0 : near_;
+    const std::size_t first = is_last() || is_exclusive_ ? 0 : near_;
     if (!have_arrived(turn, first, count_)) return false;
     std::byte* const out = out_bytes(call_) + offset(turn);
-    const std::byte* const sum = add(turn, first, count_, first == 0 ? in_bytes(call_) + offset(turn) : out);
-    if (sum != out) copy_bytes(out, sum, bytes(turn));
+    if (const std::byte* const sum = result(turn, first); sum != nullptr && sum != out)
+      copy_bytes(out, sum, bytes(turn));
     turns_.has_taken();
     return true;
+  }
+  /// Returns where the result lies once the blocks from `first` on are added; null: there is none.
+  const std::byte* result(std::uint64_t turn, std::size_t first) {
+    if (is_exclusive_) return count_ == 0 ? nullptr : add(turn, 1, count_, turns_.slice(blocks_[0], turn));
+    return add(turn, first, count_, (first == 0 ? in_bytes(call_) : out_bytes(call_)) + offset(turn));
   }
 
   Group& group_;
   const coll::Operation& call_;
   Turns turns_;
   int me_;
+  bool is_exclusive_;
   coll::Cut parts_;
   std::size_t near_ = 0, count_ = 0;
   /// The members that publish the blocks before this member, the nearest block first.
@@ -94,6 +120,7 @@ static_assert(kMembersMax <= 256, "a member's number has at most 8 bits");
 
 }  // namespace
 
-Step scan_stream(Task& task) { return Scan(task).step(task); }
+Step scan_stream(Task& task) { return Scan(task, false).step(task); }
+Step exscan_stream(Task& task) { return Scan(task, true).step(task); }
 
 }  // namespace sumac::shm
