@@ -27,8 +27,9 @@ enum class Kind : std::uint8_t {
   scatterv,
   scan,
   exscan,
+  reduce_scatter,
 };
-inline constexpr int kKinds = 15;
+inline constexpr int kKinds = 16;
 
 /// The data that one rank contributes to a collective, or receives from it.
 enum class Share : std::uint8_t {
@@ -37,7 +38,7 @@ enum class Share : std::uint8_t {
   block,         ///< The data is one block of Operation::bytes.
   blocks,        ///< One block of Operation::bytes for each rank, or from each rank.
   sized_blocks,  ///< The same as `blocks`, with counts and displacements (Blocks).
-  own_of_sized,  ///< The data is the rank's own one of the sized blocks.
+  own_of_sized,  ///< The data is the rank's own one of the sized blocks. If a vector is given, they follow each other in it.
 };
 
 struct Collective {
@@ -74,6 +75,7 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::scatterv, .name = "scatterv", .variable = "SCATTERV", .gives = Share::sized_blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::scan, .name = "scan", .variable = "SCAN", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .waits_for_all = false, .is_prefix = true},
     {.kind = Kind::exscan, .name = "exscan", .variable = "EXSCAN", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .waits_for_all = false, .is_prefix = true},
+    {.kind = Kind::reduce_scatter, .name = "reduce_scatter", .variable = "REDUCE_SCATTER", .gives = Share::vector, .keeps = Share::own_of_sized, .reduces = true},
 }};
 // clang-format on
 

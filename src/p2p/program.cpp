@@ -30,6 +30,16 @@ std::vector<Extent> even(std::uint64_t bytes, std::uint32_t size) {
   return found;
 }
 
+std::vector<Extent> in_a_row(const coll::Blocks& blocks, std::uint32_t size) {
+  std::vector<Extent> found(size);
+  std::int64_t at = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    found[i] = {at, blocks.bytes(static_cast<int>(i))};
+    at += static_cast<std::int64_t>(found[i].bytes);
+  }
+  return found;
+}
+
 coll::Cutting cutting_of(const coll::Operation& o, Algorithm algorithm, std::uint32_t size) {
   coll::Cutting cutting{.most = kMessageMax, .unit = o.fold != nullptr ? o.fold->element_bytes : 1};
   if (algorithm == Algorithm::ring) {
@@ -84,8 +94,10 @@ void write_pattern(coll::Pattern& p, coll::Member me, const coll::Operation& o, 
       return;
     }
     case Kind::reduce_scatter_block:
-      return by_exchange ? put_exchange_reduce_scatter(p, me, o.bytes, in_place, cutting)
+      return by_exchange ? put_exchange_reduce_scatter(p, me, even(o.bytes, me.size), in_place, cutting)
                          : put_ring_reduce_scatter(p, me, o.bytes, in_place, cutting);
+    case Kind::reduce_scatter:
+      return put_exchange_reduce_scatter(p, me, in_a_row(o.in_blocks, me.size), in_place, cutting);
     case Kind::gather:
       if (!by_exchange) return put_binomial_gather(p, me, root, o.bytes, in_place && is_root, cutting);
       return put_linear_gather(p, me, root, o.bytes, even(o.bytes, me.size), in_place && is_root, cutting);

@@ -156,6 +156,20 @@ class Exercise {
         out_bytes = ask_.in_place ? n * bytes_ : bytes_;
         result = folded(-1, my * bytes_, bytes_, n * bytes_, size_);
         break;
+      case coll::Kind::reduce_scatter: {
+        std::size_t begin = 0;
+        for (int m = 0; m < size_; ++m) {
+          in_counts_.push_back(static_cast<int>(uneven(m, 0) / fold_.element_bytes));
+          if (m == me_) begin = out_bytes;
+          out_bytes += static_cast<std::size_t>(in_counts_.back()) * fold_.element_bytes;
+        }
+        bytes_ = out_bytes;
+        const std::size_t own = static_cast<std::size_t>(in_counts_[my]) * fold_.element_bytes;
+        in_ = data(me_, -1, bytes_);
+        if (!ask_.in_place) out_bytes = own;
+        result = folded(-1, begin, own, bytes_, size_);
+        break;
+      }
       case coll::Kind::bcast:
         in_ = data(ask_.root, -1, bytes_);
         out_bytes = bytes_;
@@ -238,10 +252,12 @@ class Exercise {
                 ? static_cast<std::ptrdiff_t>(my * bytes_)
                 : 0,
             in_);
-        if (ask_.kind == coll::Kind::reduce_scatter_block || ask_.kind == coll::Kind::exscan) expected_ = out_;
+        if (row.reduces && !row.has_root && ask_.kind != coll::Kind::allreduce) expected_ = out_;
       }
       std::copy(result.begin(), result.end(), expected_.begin());
     }
+    if (ask_.kind == coll::Kind::reduce_scatter)
+      operation_.in_blocks = {in_counts_.data(), nullptr, fold_.element_bytes};
     if (ask_.kind == coll::Kind::scatterv && me_ == ask_.root) {
       operation_.in_blocks = blocks_of(in_counts_, in_displacements_, in_wide_);
       for (int m = 0; m < size_; ++m) put(in_, operation_.in_blocks.offset(m), data(me_, m, uneven(me_, m)));

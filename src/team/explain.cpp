@@ -59,7 +59,7 @@ Inside inside_of(const sumac_team_t& team, Kind kind, std::size_t bytes, const C
     if (part == Kind::allgather) part = Kind::allgatherv;
     if (sumac::coll::collective(part).is_pairwise) part = Kind::alltoallv;
     if (part == Kind::reduce_scatter_block) bytes *= static_cast<std::size_t>(team.layout.size);
-    if (part == Kind::allreduce || part == Kind::barrier || part == Kind::reduce_scatter_block ||
+    if (part == Kind::allreduce || part == Kind::barrier || sumac::team::scatters_sums(part) ||
         sumac::coll::collective(part).is_prefix)
       part = Kind::reduce;
     bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);
@@ -172,7 +172,7 @@ std::string about_tree(const sumac_team_t& team, const Operation& ask, const Cho
 
 /// Names the algorithm by which leaders carry it, where they have several.
 std::string about_leaders(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
-  const bool is_vector = sumac::coll::collective(ask.kind).gives == sumac::coll::Share::vector;
+  const bool is_vector = sumac::coll::collective(ask.kind).keeps == sumac::coll::Share::vector;
   const Kind started = sumac::team::started_across(ask.kind);
   // Pairwise kinds and blocks of sums go from leader to leader, and values by an allgatherv of another size.
   const bool goes_as_itself = is_vector || started == Kind::barrier || started == Kind::allgatherv;

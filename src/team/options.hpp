@@ -107,7 +107,6 @@ inline constexpr std::array kLevels{
 
 inline constexpr std::array kOthers{
     other("HCOLL_ML_DISABLE_ALLTOALLW"),
-    other("HCOLL_ML_DISABLE_REDUCE_SCATTER"),
 };
 
 inline constexpr std::array kRest{

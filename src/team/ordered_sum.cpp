@@ -57,7 +57,7 @@ Step OrderedSum::advance() {
         break;
       case At::exchange:
         add_block();
-        if (operation_->kind == Kind::reduce_scatter_block) return Step::done;
+        if (scatters_sums(operation_->kind)) return Step::done;
         give();
         break;
       case At::give: return Step::done;
@@ -81,12 +81,12 @@ void OrderedSum::gather_next() {
 }
 
 /// Adds what this rank's result has of the gathered part. A result in place overwrites only values that have been
-/// gathered: of reduce_scatter_block it begins at the first one.
+/// gathered: of a reduce_scatter it begins at the first one.
 void OrderedSum::add_gathered() {
-  const auto me = static_cast<std::size_t>(team_.layout.rank);
   const std::size_t bytes = call_.bytes;
   std::size_t begin = 0, end = whole_;  // The values that the result is made of.
-  if (operation_->kind == Kind::reduce_scatter_block) begin = me * operation_->bytes, end = begin + operation_->bytes;
+  const int me = team_.layout.rank;
+  if (scatters_sums(operation_->kind)) begin = begin_of_block(me), end = begin + bytes_of_block(me);
   if (operation_->kind == Kind::reduce && team_.layout.rank != operation_->root) return;
   const std::size_t from = std::max(begin, offset_), to = std::min(end, offset_ + bytes);
   if (from >= to) return;
@@ -101,6 +101,8 @@ void OrderedSum::exchange() {
   for (std::size_t r = 0; r < ranks_; ++r) {
     const std::size_t begin = std::min(r * each, elements);
     blocks_.set(r, std::min(each, elements - begin), begin);
+    const int rank = static_cast<int>(r);
+    if (scatters_sums(operation_->kind)) blocks_.set(r, bytes_of_block(rank) / element, begin_of_block(rank) / element);
   }
   const auto own = static_cast<std::size_t>(blocks_.counts[static_cast<std::size_t>(team_.layout.rank)]);
   own_ = own * element;
@@ -140,6 +142,15 @@ void OrderedSum::give() {
     step.in = coll::kInPlace;
   }
   start(step);
+}
+
+std::size_t OrderedSum::begin_of_block(int rank) const {
+  return operation_->kind == Kind::reduce_scatter ? coll::begin_in_a_row(operation_->in_blocks, rank)
+                                                  : static_cast<std::size_t>(rank) * operation_->bytes;
+}
+
+std::size_t OrderedSum::bytes_of_block(int rank) const {
+  return operation_->kind == Kind::reduce_scatter ? operation_->in_blocks.bytes(rank) : operation_->bytes;
 }
 
 int OrderedSum::operands() const noexcept {

@@ -76,31 +76,31 @@ TEST_P(OrderedSums, HaveTheBitsOfTheCanonicalTree) {
   const auto places = places_for(placement());
   const auto options = options_with(
       {{"SUMAC_REPRODUCIBLE", "1"}, {"SUMAC_TEAM_CHUNK", "2k"}, {"SUMAC_TEAM_ALLTOALL_MAX", network().alltoall_max}});
-  EXPECT_EQ(
-      "", as_threads(static_cast<int>(places.size()), 11, [&](World& world) -> std::string {
-        world.across.has_tree = network().has_tree;
-        world.across.adds_canonically = network().adds_canonically;
-        sumac_team_t* team = world.create(world.spec(places, as_c(options)));
-        if (team == nullptr) return world.why;
-        std::string fault;
-        std::uint64_t seed = 0;
-        for (const Kind kind : {Kind::allreduce, Kind::reduce, Kind::reduce_scatter_block, Kind::scan, Kind::exscan})
-          for (const std::size_t bytes : {std::size_t{8}, std::size_t{264}, std::size_t{5000}})
-            for (const bool in_place : {false, true})
-              for (const std::size_t reduction : kFloats) {
-                const Ask ask{.kind = kind,
-                              .bytes = bytes,
-                              .root = static_cast<int>(seed % places.size()),
-                              .in_place = in_place,
-                              .reduction = reduction,
-                              .seed = ++seed};
-                // A rank that stopped here would leave the others waiting.
-                std::string said = run_one(team, ask, world, seed % 3 == 0);
-                if (fault.empty()) fault = std::move(said);
-              }
-        sumac_team_destroy(team);
-        return fault;
-      }));
+  EXPECT_EQ("", as_threads(static_cast<int>(places.size()), 11, [&](World& world) -> std::string {
+              world.across.has_tree = network().has_tree;
+              world.across.adds_canonically = network().adds_canonically;
+              sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+              if (team == nullptr) return world.why;
+              std::string fault;
+              std::uint64_t seed = 0;
+              for (const Kind kind : {Kind::allreduce, Kind::reduce, Kind::reduce_scatter_block, Kind::scan,
+                                      Kind::exscan, Kind::reduce_scatter})
+                for (const std::size_t bytes : {std::size_t{8}, std::size_t{264}, std::size_t{5000}})
+                  for (const bool in_place : {false, true})
+                    for (const std::size_t reduction : kFloats) {
+                      const Ask ask{.kind = kind,
+                                    .bytes = bytes,
+                                    .root = static_cast<int>(seed % places.size()),
+                                    .in_place = in_place,
+                                    .reduction = reduction,
+                                    .seed = ++seed};
+                      // A rank that stopped here would leave the others waiting.
+                      std::string said = run_one(team, ask, world, seed % 3 == 0);
+                      if (fault.empty()) fault = std::move(said);
+                    }
+              sumac_team_destroy(team);
+              return fault;
+            }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Everywhere, OrderedSums,

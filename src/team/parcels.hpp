@@ -1,5 +1,5 @@
 #pragma once
-// Collectives whose results differ from rank to rank: alltoall(v), reduce_scatter_block and scan over several islands.
+// Collectives whose results differ from rank to rank: alltoall(v), reduce_scatter(_block) and scan over several islands.
 // A schedule lists their phases; a Parcels knows where the blocks of each phase lie and does the work between phases:
 // sorting at the leader, adding up, packing and unpacking. Run calls it in this order, for each chunk:
 //

@@ -65,8 +65,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
     begin_gather();
     return;
   }
-  if (coll::collective(kind).is_pairwise || coll::collective(kind).is_prefix ||
-      kind == coll::Kind::reduce_scatter_block) {
+  if (coll::collective(kind).is_pairwise || coll::collective(kind).is_prefix || scatters_sums(kind)) {
     begin_parcels(choice);
     return;
   }
@@ -166,7 +165,7 @@ void Run::begin_parcels(const Choice& choice) {
     parcels_ = team_->prefix.get();
     return;
   }
-  if (operation_->kind != coll::Kind::reduce_scatter_block) {
+  if (!scatters_sums(operation_->kind)) {
     plan_ = schedule_pairwise(layout, !coll::has_size(operation_->kind));
     if (!team_->exchange) team_->exchange = std::make_unique<Exchange>(layout, team_->shape.exchange_max);
     team_->exchange->begin(*operation_);
@@ -178,7 +177,8 @@ void Run::begin_parcels(const Choice& choice) {
   }
   plan_ = schedule_reduce_scatter_block(layout, choice.way == Way::tree);
   if (!team_->reduce_scatter) team_->reduce_scatter = std::make_unique<ReduceScatter>(layout);
-  const std::size_t whole = operation_->bytes * as_size(layout.size);
+  const bool is_even = operation_->kind == coll::Kind::reduce_scatter_block;
+  const std::size_t whole = is_even ? operation_->bytes * as_size(layout.size) : operation_->bytes;
   chunks_ =
       team_->reduce_scatter->begin(*operation_, choice.way == Way::tree, team_->chunk_wanted(across_, whole), depth);
   set_depth(team_->reduce_scatter->depth());

@@ -23,8 +23,7 @@ std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
 bool keeps_canonical_order(const Shape& shape, const Question& question) {
   // The sum of all islands before one is in general no node of a scan's tree.
   if (!shape.is_canonical || coll::collective(question.kind).is_prefix) return false;
-  const bool leaders_add =
-      question.across == Across::next && shape.island_size_max > 1 && question.kind == coll::Kind::reduce_scatter_block;
+  const bool leaders_add = question.across == Across::next && shape.island_size_max > 1 && scatters_sums(question.kind);
   return question.adds_canonically || leaders_add;
 }
 

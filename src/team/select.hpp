@@ -39,9 +39,15 @@ enum class Why : std::uint8_t {
 };
 
 /// Returns what carriers between hosts start for a collective: an allgather is an allgatherv there, since islands have
-/// blocks of different sizes, and so are the islands' sums of a scan.
+/// blocks of different sizes, and so are the islands' sums of a scan. Leaders do a reduce_scatter as a
+/// reduce_scatter_block.
 constexpr coll::Kind started_across(coll::Kind kind) noexcept {
+  if (kind == coll::Kind::reduce_scatter) return coll::Kind::reduce_scatter_block;
   return kind == coll::Kind::allgather || coll::collective(kind).is_prefix ? coll::Kind::allgatherv : kind;
+}
+/// True if each rank keeps a block of the sum.
+constexpr bool scatters_sums(coll::Kind kind) noexcept {
+  return started_across(kind) == coll::Kind::reduce_scatter_block;
 }
 /// The fold that goes with it: none if the carrier does not add.
 constexpr const coll::Fold* fold_across(coll::Kind kind, const coll::Fold* fold) noexcept {

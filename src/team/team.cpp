@@ -48,7 +48,7 @@ Across sumac_team::who_takes(Kind kind, std::size_t bytes, const Fold* fold) con
   if (row.is_pairwise && !has_size(kind) && !own_across->has_direct()) return Across::none;
   if (!own_across->takes(started, bytes, fold)) return Across::none;
   const std::size_t piece = options->options.chunk.count;
-  const bool goes_in_pieces = row.gives == sumac::coll::Share::vector && bytes > piece;
+  const bool goes_in_pieces = row.keeps == sumac::coll::Share::vector && bytes > piece;
   return tree != nullptr && goes_in_pieces && tree->takes(started, piece, fold) ? Across::tree : Across::next;
 }
 
@@ -63,7 +63,8 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
                       (fold == nullptr || order_matters(*fold));
   if ((question.in_order || sumac::coll::collective(kind).is_prefix) && own_across != nullptr) {
     const auto* carrier = question.across == Across::tree ? tree : own_across;
-    question.adds_canonically = question.across != Across::none && carrier->adds_canonically(kind);
+    question.adds_canonically =
+        question.across != Across::none && carrier->adds_canonically(sumac::team::started_across(kind));
     question.values_can_travel = sumac::team::OrderedSum::can_gather(*this);
   }
   return sumac::team::choose(shape, question);

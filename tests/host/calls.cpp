@@ -34,6 +34,7 @@ namespace sumac::tests {
 #define MPI_IScatterv MPI_Iscatterv
 #define MPI_IScan MPI_Iscan
 #define MPI_IExscan MPI_Iexscan
+#define MPI_IReduce_scatter MPI_Ireduce_scatter
 
 int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
   switch (coll) {
@@ -69,6 +70,8 @@ int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
                     a.out.type, a.root, a.comm);
     case Coll::scan: IN_EVERY_FORM(Scan, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
     case Coll::exscan: IN_EVERY_FORM(Exscan, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
+    case Coll::reduce_scatter:
+      IN_EVERY_FORM(Reduce_scatter, a.in.address, a.out.address, a.in.counts, a.out.type, a.operation, a.comm);
   }
   return MPI_ERR_INTERN;
 }

@@ -17,7 +17,10 @@ Layout::Shape draw_shape(const Step& step, bool is_v, std::uint64_t key) {
     // it, and they are wrong for data that begin behind the address.
     using enum Layout::Shape;
     constexpr Layout::Shape kShapes[] = {strided, pairs, swapped, shifted};
-    return kShapes[mix(step.key, 42) % (operation(step.operation).commutes ? 4 : 3)];
+    const bool commutes = operation(step.operation).commutes;
+    // Counts of any parity.
+    if (step.coll == Coll::reduce_scatter) return commutes && mix(step.key, 42) % 2 == 0 ? shifted : strided;
+    return kShapes[mix(step.key, 42) % (commutes ? 4 : 3)];
   }
   return static_cast<Layout::Shape>(mix(key, 1) % (is_v ? 3 : Layout::kShapes));
 }
@@ -98,6 +101,11 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
       in_.emplace(step, all, false, in_key);
       out_.emplace(step, step.in_place ? all : one, false, out_key);
       break;
+    case Coll::reduce_scatter:
+      for (int rank = 0; rank < size_; ++rank) to[static_cast<std::size_t>(rank)] = count_of(rank, 0);
+      in_.emplace(step, to, false, in_key);
+      out_.emplace(step, step.in_place ? to : std::vector<std::size_t>{count_of(rank_, 0)}, false, out_key);
+      break;
     case Coll::gather:
     case Coll::gatherv:
       is_out_significant_ = rank_ == root_;
@@ -114,7 +122,7 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
 }
 
 std::size_t Exercise::count_of(int from, int to) const {
-  if (!is_v_form(step_.coll)) return step_.count;
+  if (!is_v_form(step_.coll) && step_.coll != Coll::reduce_scatter) return step_.count;
   auto a = static_cast<std::uint64_t>(from), b = static_cast<std::uint64_t>(to);
   if (!coll::has_block(step_.coll, root_, from, to)) return 0;
   if (step_.coll == Coll::allgatherv) b = 0;  // the count is the same for every receiver
@@ -196,6 +204,17 @@ void Exercise::fill(int start) {
         for (std::size_t to = 1; to < size; ++to)
           for (std::size_t i = 0; i < step_.count; ++i) out_->image->ignore(out_->offset(to, i));
       break;
+    case Coll::reduce_scatter: {
+      std::size_t all = 0;
+      for (std::size_t to = 0; to < size; ++to) {
+        put_own(*source, to, to);
+        all += in_->block_counts[to];
+      }
+      const std::size_t own = in_->block_counts[rank];
+      expect_reduced(rank, size_, own);
+      for (std::size_t i = own; is_in_place && i < all; ++i) out_->image->ignore(out_->offset(0, i));
+      break;
+    }
     case Coll::gather:
     case Coll::gatherv:
       put_own(*source, is_in_place ? rank : 0, 0);

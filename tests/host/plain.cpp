@@ -54,7 +54,7 @@ unsigned Plain::right(int block, unsigned call) const {
     return static_cast<unsigned>(ranks * (ranks - 1) / 2) + static_cast<unsigned>(ranks) * each;
   };
   const unsigned sum = sum_of(size_, call);
-  if (coll_ == Coll::allreduce || coll_ == Coll::reduce_scatter_block) return sum;
+  if (coll_ == Coll::allreduce || coll_ == Coll::reduce_scatter_block || coll_ == Coll::reduce_scatter) return sum;
   if (coll_ == Coll::scan) return sum_of(rank_ + 1, call);
   if (coll_ == Coll::exscan) return rank_ == 0 ? ~call : sum_of(rank_, call);
   if (coll_ == Coll::reduce) return rank_ == 0 ? sum : ~call;
