@@ -112,6 +112,9 @@ void data_fill(const data_cell* c, int iteration) {
     case kBcast:
       if (c->rank == 0) put(c, 0, iteration, receive);
       return;
+    case kReduceScatter:
+      for (int to = 0; to < c->ranks; ++to) put(c, c->rank, iteration, data_block(send, c, to));
+      return;
     case kScatter:
     case kScatterv:
       if (c->rank != 0) return;
@@ -140,11 +143,19 @@ static int sum_differs(const data_cell* c, int iteration, const void* got) {
   return bench_pattern_check(c->pattern, iteration, got, NULL) != 0;
 }
 
+/* The sum of the first ranks. */
+static int prefix_differs(const data_cell* c, int iteration, int ranks, const void* got) {
+  return bench_pattern_check(data_pattern_for(c->call.type, ranks, c->call.count), iteration, got, NULL) != 0;
+}
+
 int data_check(const data_cell* c, int iteration) {
   const void* receive = c->call.receive;
   int wrong = 0;
   switch (c->kind) {
     case kBarrier: return 0;
+    case kScan: return prefix_differs(c, iteration, c->rank + 1, receive);
+    case kExscan: return c->rank > 0 && prefix_differs(c, iteration, c->rank, receive);
+    case kReduceScatter:
     case kAllreduce: return sum_differs(c, iteration, receive);
     case kReduce: return c->rank == 0 && sum_differs(c, iteration, receive);
     case kBcast: return differs(c, 0, iteration, receive);

@@ -140,7 +140,8 @@ def _rooted(ranks, cores):
 
 # Blocks of two sizes by turns (the larger one counts as the size; the other is a 128th), also in buffers that nobody writes between two calls, a vector type of runs of 64 B, MAXLOC of pairs of a
 # double and an int, an operation of the program's own, buffers that no call of the last 63 had, and caches that others have filled.
-WIDE = (("allgatherv", 64 * KIB), ("alltoallv", 32 * KIB), ("osu-allgatherv", 64 * KIB), ("osu-alltoallv", 32 * KIB), ("cold-allreduce", 8), ("cold-allreduce", 64 * KIB), ("cold-bcast", 64 * KIB),
+WIDE = (("allgatherv", 64 * KIB), ("alltoallv", 32 * KIB), *((kind, size) for kind in ("scan", "exscan", "reduce_scatter") for size in (8, 64 * KIB)),
+        ("osu-allgatherv", 64 * KIB), ("osu-alltoallv", 32 * KIB), ("cold-allreduce", 8), ("cold-allreduce", 64 * KIB), ("cold-bcast", 64 * KIB),
         ("vector-bcast", 64 * KIB), ("vector-allgather", 64 * KIB), ("vector-alltoall", 64 * KIB), ("fresh-allreduce", 64 * KIB),
         ("maxloc-allreduce", 16), ("maxloc-allreduce", 64 * KIB), ("own-allreduce", 8), ("own-allreduce", 64 * KIB))
 

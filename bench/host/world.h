@@ -19,6 +19,9 @@ typedef enum {
   kScatterv,
   kAllgatherv, /**< Its blocks, and those of alltoallv, have two sizes: world_block_count(). */
   kAlltoallv,
+  kScan,
+  kExscan,
+  kReduceScatter, /**< Blocks of equal length: those of uneven length take as long as their sum. */
   kWorldKinds
 } world_kind;
 

@@ -129,6 +129,11 @@ int world_call(world_kind kind, const world_arguments* a) {
     case kAlltoallv:
       set_counts(kind, a);
       return MPI_Alltoallv(a->send, counts, displacements, type, a->receive, counts, displacements, type, current);
+    case kScan: return MPI_Scan(a->send, a->receive, count, type, mpi_op(a), current);
+    case kExscan: return MPI_Exscan(a->send, a->receive, count, type, mpi_op(a), current);
+    case kReduceScatter:
+      set_counts(kind, a);
+      return MPI_Reduce_scatter(a->send, a->receive, counts, type, mpi_op(a), current);
     case kScatterv:
     case kWorldKinds: break;
   }

@@ -25,8 +25,11 @@ enum class Kind : std::uint8_t {
   gatherv,
   scatter,
   scatterv,
+  scan,
+  exscan,
+  reduce_scatter,
 };
-inline constexpr int kKinds = 13;
+inline constexpr int kKinds = 16;
 
 /// The data that one rank contributes to a collective, or receives from it.
 enum class Share : std::uint8_t {
@@ -35,7 +38,7 @@ enum class Share : std::uint8_t {
   block,         ///< The data is one block of Operation::bytes.
   blocks,        ///< One block of Operation::bytes for each rank, or from each rank.
   sized_blocks,  ///< The same as `blocks`, with counts and displacements (Blocks).
-  own_of_sized,  ///< The data is the rank's own one of the sized blocks.
+  own_of_sized,  ///< The data is the rank's own one of the sized blocks. If a vector is given, they follow each other in it.
 };
 
 struct Collective {
@@ -49,6 +52,8 @@ struct Collective {
   bool has_levels = false;    ///< True if shared memory can do it socket by socket.
   /// True if two ranks may have a block for each other that no third rank sees: across hosts it is an alltoallv.
   bool is_pairwise = false;
+  /// True if a rank keeps the reduction of the ranks up to it, or before it: the canonical fold of those (canonical.hpp).
+  bool is_prefix = false;
   /// The number of the wire::Coll by which the tree does it; 0 if the tree has no such collective.
   std::uint8_t wire = 0;
 };
@@ -68,6 +73,9 @@ inline constexpr std::array<Collective, kKinds> kCollectives{{
     {.kind = Kind::gatherv, .name = "gatherv", .variable = "GATHERV", .gives = Share::block, .keeps = Share::sized_blocks, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::scatter, .name = "scatter", .variable = "SCATTER", .gives = Share::blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
     {.kind = Kind::scatterv, .name = "scatterv", .variable = "SCATTERV", .gives = Share::sized_blocks, .keeps = Share::block, .has_root = true, .waits_for_all = false, .is_pairwise = true},
+    {.kind = Kind::scan, .name = "scan", .variable = "SCAN", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .waits_for_all = false, .is_prefix = true},
+    {.kind = Kind::exscan, .name = "exscan", .variable = "EXSCAN", .gives = Share::vector, .keeps = Share::vector, .reduces = true, .waits_for_all = false, .is_prefix = true},
+    {.kind = Kind::reduce_scatter, .name = "reduce_scatter", .variable = "REDUCE_SCATTER", .gives = Share::vector, .keeps = Share::own_of_sized, .reduces = true},
 }};
 // clang-format on
 
@@ -87,6 +95,9 @@ constexpr bool has_block(Kind kind, int root, int from, int to) noexcept {
   const bool root_keeps = row.keeps == Share::blocks || row.keeps == Share::sized_blocks;
   return !row.has_root || (root_keeps ? to : from) == root;
 }
+
+/// The number of the first ranks whose values a rank keeps of a scan or exscan.
+constexpr int prefix_of(Kind kind, int rank) noexcept { return kind == Kind::exscan ? rank : rank + 1; }
 
 /// True if Operation::bytes gives the amount of data, the same at every member. The v-forms have it in their blocks.
 constexpr bool has_size(Kind kind) noexcept {

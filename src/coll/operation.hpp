@@ -73,6 +73,13 @@ struct Blocks {
 /// contributes nothing and is not in place passes any other address.
 inline constexpr const void* kInPlace = nullptr;
 
+/// Returns where block `i` begins if the blocks follow each other, in bytes.
+inline std::size_t begin_in_a_row(const Blocks& blocks, int i) {
+  std::size_t begin = 0;
+  for (int before = 0; before < i; ++before) begin += blocks.bytes(before);
+  return begin;
+}
+
 struct Operation {
   Kind kind = Kind::barrier;
   /// A packed Meaning (base/meaning.hpp) of the caller's, the same at every member; 0: none. It goes with the data between hosts.
@@ -85,7 +92,9 @@ struct Operation {
   /// of the member's own block; for the other v-forms it is 0.
   std::size_t bytes = 0;
   const Fold* fold = nullptr;  ///< Set for reductions. `bytes` is a multiple of fold->element_bytes.
-  Blocks in_blocks{};          ///< Set for alltoallv and, at the root, for scatterv.
+  /// Set for alltoallv and, at the root, for scatterv. For reduce_scatter its counts are set, the same at every member: the blocks
+  /// follow each other.
+  Blocks in_blocks{};
   /// Set for allgatherv (with the same counts at every member), alltoallv and, at the root, for gatherv.
   Blocks out_blocks{};
 

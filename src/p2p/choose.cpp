@@ -58,6 +58,9 @@ Ways ways_of(const Question& question, const Limits& limits) {
       if (may_ring) ways.add(Algorithm::ring, cost::ring_of_sums(n, m));
       ways.add(Algorithm::exchange, cost::exchange(n, m));
       break;
+    case Kind::reduce_scatter: ways.add(Algorithm::exchange, cost::exchange(n, m / n)); break;
+    case Kind::scan:
+    case Kind::exscan: ways.add(Algorithm::doubling, cost::canonical_doubling(n, m)); break;
     case Kind::gather:
     case Kind::scatter:
       ways.add(Algorithm::binomial, cost::binomial_of_blocks(n, m));
@@ -75,6 +78,7 @@ Ways ways_of(const Question& question, const Limits& limits) {
 double message_bytes(const Question& question, const Limits& limits, Algorithm algorithm) {
   const auto m = static_cast<double>(question.bytes);
   const bool is_shared = algorithm == Algorithm::blocks || question.kind == Kind::allgatherv ||
+                         question.kind == Kind::reduce_scatter ||
                          (algorithm == Algorithm::ring && question.kind == Kind::allreduce);
   return is_shared ? m / limits.size : m;
 }

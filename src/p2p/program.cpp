@@ -4,6 +4,7 @@
 #include "coll/patterns/binomial.hpp"
 #include "coll/patterns/doubling.hpp"
 #include "coll/patterns/pairwise.hpp"
+#include "coll/patterns/prefix.hpp"
 #include "coll/patterns/ring.hpp"
 #include "p2p/choose.hpp"
 
@@ -26,6 +27,16 @@ std::vector<Extent> extents(const coll::Blocks& blocks, std::uint32_t size) {
 std::vector<Extent> even(std::uint64_t bytes, std::uint32_t size) {
   std::vector<Extent> found(size);
   for (std::uint32_t i = 0; i < size; ++i) found[i] = {static_cast<std::int64_t>(i * bytes), bytes};
+  return found;
+}
+
+std::vector<Extent> in_a_row(const coll::Blocks& blocks, std::uint32_t size) {
+  std::vector<Extent> found(size);
+  std::int64_t at = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    found[i] = {at, blocks.bytes(static_cast<int>(i))};
+    at += static_cast<std::int64_t>(found[i].bytes);
+  }
   return found;
 }
 
@@ -83,8 +94,10 @@ void write_pattern(coll::Pattern& p, coll::Member me, const coll::Operation& o, 
       return;
     }
     case Kind::reduce_scatter_block:
-      return by_exchange ? put_exchange_reduce_scatter(p, me, o.bytes, in_place, cutting)
+      return by_exchange ? put_exchange_reduce_scatter(p, me, even(o.bytes, me.size), in_place, cutting)
                          : put_ring_reduce_scatter(p, me, o.bytes, in_place, cutting);
+    case Kind::reduce_scatter:
+      return put_exchange_reduce_scatter(p, me, in_a_row(o.in_blocks, me.size), in_place, cutting);
     case Kind::gather:
       if (!by_exchange) return put_binomial_gather(p, me, root, o.bytes, in_place && is_root, cutting);
       return put_linear_gather(p, me, root, o.bytes, even(o.bytes, me.size), in_place && is_root, cutting);
@@ -99,6 +112,8 @@ void write_pattern(coll::Pattern& p, coll::Member me, const coll::Operation& o, 
       return put_linear_scatter(p, me, root, o.bytes,
                                 is_root ? extents(o.in_blocks, me.size) : std::vector<Extent>(me.size),
                                 in_place && is_root, cutting);
+    case Kind::scan: return put_scan(p, me, o.bytes, in_place, cutting);
+    case Kind::exscan: return put_exscan(p, me, o.bytes, in_place, cutting);
   }
 }
 

@@ -63,7 +63,9 @@ class Exercise {
     using coll::Kind;
     switch (kind) {
       case Kind::barrier: o.bytes = 0; return mine;
-      case Kind::allreduce: put(mine, vector_of(me), words, in_place); break;
+      case Kind::allreduce:
+      case Kind::scan:
+      case Kind::exscan: put(mine, vector_of(me), words, in_place); break;
       case Kind::reduce: put(mine, vector_of(me), is_root ? words : 0, in_place && is_root); break;
       case Kind::bcast: mine.out = is_root ? vector_of(me) : std::vector<Word>(words); break;
       case Kind::allgather:
@@ -107,6 +109,13 @@ class Exercise {
       case Kind::reduce_scatter_block:
         mine.in = long_vector_of(me);
         mine.out.resize(words);
+        if (in_place) mine.out = std::move(mine.in), mine.in.clear();
+        break;
+      case Kind::reduce_scatter:
+        for (std::uint32_t i = 0; i < size_; ++i) mine.in_counts.push_back(static_cast<int>(count_of(i)));
+        mine.in = uneven_vector_of(me);
+        o.bytes = mine.in.size() * sizeof(Word);
+        mine.out.resize(count_of(me));
         if (in_place) mine.out = std::move(mine.in), mine.in.clear();
         break;
       case Kind::gather:
@@ -166,9 +175,12 @@ class Exercise {
     switch (kind) {
       case Kind::barrier: return {};
       case Kind::allreduce: return differs(sum(0, words, &Exercise::vector_of), 0);
+      case Kind::scan: return differs(sum_of({0, me + 1}, 0, words, &Exercise::vector_of), 0);
+      case Kind::exscan: return me == 0 ? "" : differs(sum_of({0, me}, 0, words, &Exercise::vector_of), 0);
       case Kind::reduce: return is_root ? differs(sum(0, words, &Exercise::vector_of), 0) : "";
       case Kind::bcast: return differs(vector_of(root), 0);
       case Kind::reduce_scatter_block: return differs(sum(me * words, words, &Exercise::long_vector_of), 0);
+      case Kind::reduce_scatter: return differs(sum(begin_of(me), count_of(me), &Exercise::uneven_vector_of), 0);
       case Kind::scatter:
       case Kind::scatterv: return in_place && is_root ? "" : differs(block(root, me, own_count(me)), 0);
       default: break;
@@ -217,6 +229,13 @@ class Exercise {
   }
   std::vector<Word> vector_of(std::uint32_t rank) const { return block(rank, 0, words); }
   std::vector<Word> long_vector_of(std::uint32_t rank) const { return block(rank, 0, words * size_); }
+
+  std::uint64_t begin_of(std::uint32_t rank) const {
+    std::uint64_t begin = 0;
+    for (std::uint32_t i = 0; i < rank; ++i) begin += count_of(i);
+    return begin;
+  }
+  std::vector<Word> uneven_vector_of(std::uint32_t rank) const { return block(rank, 0, begin_of(size_)); }
 
   std::vector<Word> sum(std::uint64_t from, std::uint64_t count,
                         std::vector<Word> (Exercise::*data)(std::uint32_t) const) const {

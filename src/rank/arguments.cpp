@@ -8,6 +8,7 @@
 
 namespace {
 
+using sumac::coll::Kind;
 using sumac::coll::Share;
 
 /// A plan under way.
@@ -82,30 +83,57 @@ sumac_planned scatter_in_place(sumac_plan& plan) {
   return SUMAC_PLANNED;
 }
 
+/// The elements that a rank gives to a reduction, and those that it keeps.
+struct Elements {
+  std::size_t given = 0, kept = 0;
+};
+/// Returns false if the counts are wrong.
+bool count_elements(const Making& making, Elements& elements) {
+  const auto count = static_cast<std::size_t>(making.arguments.out_count);
+  elements = {making.row.gives == Share::blocks ? count * making.size() : count, count};
+  if (making.row.keeps != Share::own_of_sized) return true;
+  if (making.arguments.out_blocks.counts == nullptr) return false;
+  for (int i = 0; i < making.record.size; ++i) {
+    const std::int64_t block = sumac_block_count(&making.arguments.out_blocks, i);
+    if (block < 0) return false;
+    elements.given += static_cast<std::size_t>(block);
+    if (i == making.record.rank) elements.kept = static_cast<std::size_t>(block);
+  }
+  return true;
+}
+
 sumac_planned plan_reduction(Making& making) {
-  if (!making.receives()) return SUMAC_PLANNED_WRONG;
+  Elements elements;
+  if (!making.receives() || !count_elements(making, elements)) return SUMAC_PLANNED_WRONG;
   sumac_plan& plan = making.plan;
   const sumac_layout& type = *making.out_type;
   const sumac_pair* pair =
       sumac_pair_of(&making.record, &plan.own, static_cast<sumac_coll>(plan.call.coll), &type, making.arguments.op);
   if (pair == nullptr) return SUMAC_PLANNED_NOT_OURS;
-  const auto count = static_cast<std::size_t>(making.arguments.out_count);
+  const bool gives_vector = making.row.gives == Share::vector;
   plan.call.fold = &pair->fold;
-  plan.call.bytes = count * pair->mpi_bytes;
-  if (count == 0) return SUMAC_PLANNED_NOTHING;
+  plan.call.bytes = (gives_vector ? elements.given : elements.kept) * pair->mpi_bytes;
+  if (elements.given == 0) return SUMAC_PLANNED_NOTHING;
+  if (making.row.keeps == Share::own_of_sized)
+    plan.call.in_blocks = {making.arguments.out_blocks.counts, nullptr, pair->mpi_bytes,
+                           making.arguments.out_blocks.is_wide};
   const void* from = making.in_place() ? making.arguments.out : making.arguments.in;
   void* to = making.row.has_root && !making.is_root() ? nullptr : making.arguments.out;
+  // A rank that gets nothing may have any buffer.
+  if (elements.kept == 0 || (making.row.kind == Kind::exscan && making.record.rank == 0)) {
+    to = nullptr;
+    plan.call.out = const_cast<char*>(sumac_plan_no_data);
+  }
   const bool is_own = pair == &plan.own;
   // Elements without holes are used where they lie, whatever the order of their parts is: only the user's function looks
   // into them.
   if (is_own && (type.extent != static_cast<std::ptrdiff_t>(type.size) || type.true_extent != type.extent)) {
-    sumac_plan_pack_with_gaps(&plan, from, making.row.gives == Share::blocks ? count * making.size() : count, to, count,
-                              &type);
+    sumac_plan_pack_with_gaps(&plan, from, elements.given, to, elements.kept, &type);
     return SUMAC_PLANNED;
   }
   const std::ptrdiff_t offset = is_own ? type.true_lb : 0;
   plan.call.in = static_cast<const char*>(from) + offset;
-  plan.call.out = to == nullptr ? nullptr : static_cast<char*>(to) + offset;
+  if (to != nullptr) plan.call.out = static_cast<char*>(to) + offset;
   return SUMAC_PLANNED;
 }
 
@@ -282,7 +310,6 @@ struct Side {
 
 sumac_planned sumac_plan_make(const sumac_record* record, sumac_plan* plan, sumac_coll coll,
                               const sumac_arguments* arguments) {
-  using sumac::coll::Kind;
   const auto kind = static_cast<Kind>(coll);
   Making making{*record, *plan, *arguments, sumac::coll::collective(kind), {}, {}};
   sumac_plan_begin(plan, coll);
@@ -315,7 +342,7 @@ std::uint64_t sumac_bytes_of(const sumac_runtime* runtime, int coll, const sumac
     case SUMAC_COLL_REDUCE:
     case SUMAC_COLL_BCAST: return arguments->root == runtime->proc_null ? 0 : out.at(on->rank);
     case SUMAC_COLL_REDUCE_SCATTER_BLOCK:
-    case SUMAC_PROFILE_REDUCE_SCATTER: return out.of_all(on->size);
+    case SUMAC_COLL_REDUCE_SCATTER: return out.of_all(on->size);
     // In an intercommunicator the root's own side has no data at its other ranks.
     case SUMAC_COLL_GATHER:
     case SUMAC_COLL_GATHERV:

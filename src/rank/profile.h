@@ -17,13 +17,7 @@ extern "C" {
 
 /** The collectives of a profile: those of a team with their numbers (enum sumac_coll), and those that every binding
  *  leaves to the MPI. */
-enum sumac_profile_coll {
-  SUMAC_PROFILE_REDUCE_SCATTER = SUMAC_COLLS,
-  SUMAC_PROFILE_SCAN,
-  SUMAC_PROFILE_EXSCAN,
-  SUMAC_PROFILE_ALLTOALLW,
-  SUMAC_PROFILE_COLLS
-};
+enum sumac_profile_coll { SUMAC_PROFILE_ALLTOALLW = SUMAC_COLLS, SUMAC_PROFILE_COLLS };
 
 enum sumac_form { SUMAC_FORM_BLOCKING, SUMAC_FORM_NONBLOCKING, SUMAC_FORM_PERSISTENT, SUMAC_FORMS };
 

@@ -18,9 +18,6 @@ constexpr const char* kClassNames[kSizeClasses] = {"0 B",        "<= 64 B",  "<=
 
 const char* coll_name(int coll) {
   switch (coll) {
-    case SUMAC_PROFILE_REDUCE_SCATTER: return "reduce_scatter";
-    case SUMAC_PROFILE_SCAN: return "scan";
-    case SUMAC_PROFILE_EXSCAN: return "exscan";
     case SUMAC_PROFILE_ALLTOALLW: return "alltoallw";
     default: return sumac_coll_name(coll);
   }

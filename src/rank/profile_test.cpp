@@ -70,9 +70,9 @@ TEST_F(Table, functions_have_the_names_that_mpi_gives_them) {
   } functions[] = {{SUMAC_COLL_ALLREDUCE, SUMAC_FORM_BLOCKING, "allreduce"},
                    {SUMAC_COLL_BARRIER, SUMAC_FORM_NONBLOCKING, "ibarrier"},
                    {SUMAC_COLL_REDUCE_SCATTER_BLOCK, SUMAC_FORM_PERSISTENT, "reduce_scatter_block_init"},
-                   {SUMAC_PROFILE_REDUCE_SCATTER, SUMAC_FORM_BLOCKING, "reduce_scatter"},
-                   {SUMAC_PROFILE_SCAN, SUMAC_FORM_NONBLOCKING, "iscan"},
-                   {SUMAC_PROFILE_EXSCAN, SUMAC_FORM_BLOCKING, "exscan"},
+                   {SUMAC_COLL_REDUCE_SCATTER, SUMAC_FORM_BLOCKING, "reduce_scatter"},
+                   {SUMAC_COLL_SCAN, SUMAC_FORM_NONBLOCKING, "iscan"},
+                   {SUMAC_COLL_EXSCAN, SUMAC_FORM_BLOCKING, "exscan"},
                    {SUMAC_PROFILE_ALLTOALLW, SUMAC_FORM_PERSISTENT, "alltoallw_init"}};
   for (const auto& function : functions) {
     char name[40];

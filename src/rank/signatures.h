@@ -26,13 +26,12 @@
   X(Z, Gather, gather, SUMAC_COLL_GATHER, BLOCKS_AT_ROOT)                                 \
   X(Z, Gatherv, gatherv, SUMAC_COLL_GATHERV, TO_SIZED_AT_ROOT)                            \
   X(Z, Scatter, scatter, SUMAC_COLL_SCATTER, BLOCKS_AT_ROOT)                              \
-  X(Z, Scatterv, scatterv, SUMAC_COLL_SCATTERV, FROM_SIZED_AT_ROOT)
+  X(Z, Scatterv, scatterv, SUMAC_COLL_SCATTERV, FROM_SIZED_AT_ROOT)                       \
+  X(Z, Scan, scan, SUMAC_COLL_SCAN, SUMS)                                                 \
+  X(Z, Exscan, exscan, SUMAC_COLL_EXSCAN, SUMS)                                           \
+  X(Z, Reduce_scatter, reduce_scatter, SUMAC_COLL_REDUCE_SCATTER, SUMS_OF_SIZED)
 /** The same for those that are always the MPI's: front ends have them to count them in a profile. */
-#define SUMAC_EACH_LEFT(X, Z)                                                       \
-  X(Z, Reduce_scatter, reduce_scatter, SUMAC_PROFILE_REDUCE_SCATTER, SUMS_OF_SIZED) \
-  X(Z, Scan, scan, SUMAC_PROFILE_SCAN, SUMS)                                        \
-  X(Z, Exscan, exscan, SUMAC_PROFILE_EXSCAN, SUMS)                                  \
-  X(Z, Alltoallw, alltoallw, SUMAC_PROFILE_ALLTOALLW, SIZED_OF_TYPES)
+#define SUMAC_EACH_LEFT(X, Z) X(Z, Alltoallw, alltoallw, SUMAC_PROFILE_ALLTOALLW, SIZED_OF_TYPES)
 
 #define SUMAC_BLOCKS(counts, displacements) \
   { counts, displacements, 0, sizeof *(counts) == sizeof(int64_t) }

@@ -25,14 +25,18 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::alltoall, "flat", "everybody publishes its row, everybody copies its column", alltoall_flat},
     {coll::Kind::alltoallv, "flat", "everybody publishes its row, everybody copies its column", alltoallv_flat},
     {coll::Kind::reduce_scatter_block, "flat", "everybody publishes, everybody folds its block", reduce_scatter_block_flat},
+    {coll::Kind::reduce_scatter, "flat", "everybody publishes, everybody folds its block", reduce_scatter_flat},
     {coll::Kind::gather, "flat", "everybody publishes, the root copies", gather_flat},
     {coll::Kind::gatherv, "flat", "everybody publishes, the root copies", gatherv_flat},
+    {coll::Kind::scan, "flat", "everybody publishes, everybody folds those up to it", scan_flat},
+    {coll::Kind::exscan, "flat", "everybody publishes, everybody folds those before it", exscan_flat},
 
     {coll::Kind::allreduce, "blocks", "everybody folds its block of all vectors, everybody copies all blocks", allreduce_blocks, turns_fit},
     {coll::Kind::allreduce, "pairs", "the later of two halves adds both, everybody copies the sum", allreduce_pairs, turns_fit},
     {coll::Kind::allreduce, "stream", "everybody copies in chunk by chunk, and folds all", allreduce_stream, turns_fit},
     {coll::Kind::reduce, "blocks", "everybody folds its block of all vectors, the root copies all blocks", reduce_blocks, turns_fit},
     {coll::Kind::reduce_scatter_block, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_block_blocks, turns_fit},
+    {coll::Kind::reduce_scatter, "blocks", "everybody folds its block, chunk by chunk", reduce_scatter_blocks, turns_fit},
     {coll::Kind::reduce, "stream", "everybody copies in chunk by chunk, the root folds", reduce_stream, turns_fit},
     {coll::Kind::bcast, "stream", "the root copies in chunk by chunk, everybody copies out", bcast_stream, turns_fit},
     {coll::Kind::allgather, "exchange", "everybody copies in chunk by chunk, and copies out all others", allgather_exchange, turns_fit},
@@ -43,6 +47,8 @@ constexpr Algorithm kAlgorithms[] = {
     {coll::Kind::gatherv, "stream", "everybody copies in chunk by chunk, the root copies out", gatherv_stream, turns_fit},
     {coll::Kind::scatter, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatter_stream, turns_fit},
     {coll::Kind::scatterv, "stream", "the root copies in chunk by chunk, everybody copies its own out", scatterv_stream, turns_fit},
+    {coll::Kind::scan, "stream", "everybody publishes the sum of a block of members, and adds those before its own", scan_stream, turns_fit},
+    {coll::Kind::exscan, "stream", "everybody publishes the sum of a block of members, and adds those before it", exscan_stream, turns_fit},
 
     {coll::Kind::allreduce, "single", "everybody folds its share of all vectors where they are, and writes it to all", allreduce_single, single_copy_agreed},
     {coll::Kind::bcast, "single", "everybody reads the root's memory; of two both copy half", bcast_single, single_copy_agreed},
@@ -120,7 +126,7 @@ std::size_t element_bytes_max(coll::Kind kind, int members, std::size_t large_by
   // The smallest groups have the smallest slices.
   const std::size_t slice = large_bytes / kSlicesMax / kCacheLine * kCacheLine;
   const std::size_t room = slice == 0 ? Shape{}.eager_bytes : std::min(Shape{}.eager_bytes, slice);
-  const bool has_cells = kind == coll::Kind::reduce_scatter_block;
+  const bool has_cells = kind == coll::Kind::reduce_scatter_block || kind == coll::Kind::reduce_scatter;
   const std::size_t element = has_cells ? room / static_cast<std::size_t>(members) : room;
   return std::max(kCacheLine, std::min(element, coll::folded_element_max(members)));
 }
@@ -176,6 +182,7 @@ Tuning default_tuning(const TuningInput& input) noexcept {
     set(coll::Kind::allreduce, {{input.crowded ? one_round : one_round / 2, "flat"}, {SIZE_MAX, "blocks"}});
   }
   set(coll::Kind::reduce_scatter_block, {{one_round_of_rows, "flat"}, {SIZE_MAX, "blocks"}});
+  set(coll::Kind::reduce_scatter, {{one_round, "flat"}, {SIZE_MAX, "blocks"}});
   // Two ranks share the work best if one copies and leaves; with more ranks, a root that folds everything keeps the
   // others waiting.
   if (input.size <= 2) {
@@ -197,6 +204,8 @@ Tuning default_tuning(const TuningInput& input) noexcept {
   set(coll::Kind::gatherv, {{SIZE_MAX, "stream"}});
   set_large(coll::Kind::scatter, std::max(one_round_of_rows, kRootedMiddleBytes), "stream", kScatterStreamMax);
   set(coll::Kind::scatterv, {{SIZE_MAX, "stream"}});
+  set(coll::Kind::scan, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
+  set(coll::Kind::exscan, {{one_round, "flat"}, {SIZE_MAX, "stream"}});
   return tuning;
 }
 

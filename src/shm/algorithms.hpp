@@ -84,7 +84,7 @@ std::size_t selection_bytes(const coll::Operation& operation, int group_size) no
 
 /// The largest element that every algorithm of a reduction can fold, in any group of at most `members` whose segment has
 /// at least `large_bytes`. No algorithm cuts an element, so it must fit into an eager buffer and into a slice (turns.hpp);
-/// in a reduce_scatter_block, so must one for each member. Elements of one cache line always fit.
+/// in a reduce_scatter or reduce_scatter_block, so must one for each member. Elements of one cache line always fit.
 std::size_t element_bytes_max(coll::Kind kind, int members, std::size_t large_bytes) noexcept;
 
 /// The input of default_tuning(), which is good without measurements; `crowded` means more ranks than cores.

@@ -15,10 +15,13 @@ Step allgatherv_flat(Task& task);
 Step alltoall_flat(Task& task);
 Step alltoallv_flat(Task& task);
 Step reduce_scatter_block_flat(Task& task);
+Step reduce_scatter_flat(Task& task);
 Step gather_flat(Task& task);
 Step gatherv_flat(Task& task);
 Step scatter_flat(Task& task);
 Step scatterv_flat(Task& task);
+Step scan_flat(Task& task);
+Step exscan_flat(Task& task);
 
 // These send large messages through the members' large areas (turns.hpp): in any group with room for them, for any
 // size.
@@ -27,6 +30,7 @@ Step allreduce_blocks(Task& task);
 Step allreduce_pairs(Task& task);
 Step reduce_blocks(Task& task);
 Step reduce_scatter_block_blocks(Task& task);
+Step reduce_scatter_blocks(Task& task);
 Step reduce_stream(Task& task);
 Step bcast_stream(Task& task);
 Step allreduce_stream(Task& task);
@@ -38,6 +42,8 @@ Step gather_stream(Task& task);
 Step gatherv_stream(Task& task);
 Step scatter_stream(Task& task);
 Step scatterv_stream(Task& task);
+Step scan_stream(Task& task);
+Step exscan_stream(Task& task);
 
 // These copy once between processes, in groups where agree_on_single_copy() succeeded.
 bool single_copy_agreed(const Group& group) noexcept;

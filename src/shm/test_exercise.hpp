@@ -89,7 +89,8 @@ class Exercise {
     const std::size_t units = bytes_ / 4;
     return 4 * (kind == 0 ? 0 : kind == 1 ? units : mix.next() % (units + 1));
   }
-  Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole) const {
+  /// The fold of the first `members`.
+  Bytes folded(int receiver, std::size_t skip, std::size_t bytes, std::size_t whole, int members) const {
     const Reduction& r = kReductions[ask_.reduction];
     // Folds the members from `begin` to `end` along the canonical tree.
     const std::function<Bytes(int, int)> fold = [&](int begin, int end) -> Bytes {
@@ -104,7 +105,7 @@ class Exercise {
       reduce::reference_reduce(r.op, r.dtype, Dtype::null, sum.data(), part.data(), bytes / fold_.element_bytes);
       return sum;
     };
-    return fold(0, size_);
+    return fold(0, members);
   }
   void v_blocks(std::vector<int>& counts, std::vector<int>& displacements, const auto& bytes_of) {
     int at = 3;  // There is a gap in front, there are gaps between, and the order is backwards: MPI allows any order.
@@ -141,13 +142,34 @@ class Exercise {
       case coll::Kind::reduce:
         in_ = data(me_, -1, bytes_);
         out_bytes = bytes_;
-        if (ask_.kind == coll::Kind::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_);
+        if (ask_.kind == coll::Kind::allreduce || me_ == ask_.root) result = folded(-1, 0, bytes_, bytes_, size_);
+        break;
+      case coll::Kind::scan:
+      case coll::Kind::exscan:
+        in_ = data(me_, -1, bytes_);
+        out_bytes = bytes_;
+        if (const int members = coll::prefix_of(ask_.kind, me_); members > 0)
+          result = folded(-1, 0, bytes_, bytes_, members);
         break;
       case coll::Kind::reduce_scatter_block:
         in_ = data(me_, -1, n * bytes_);
         out_bytes = ask_.in_place ? n * bytes_ : bytes_;
-        result = folded(-1, my * bytes_, bytes_, n * bytes_);
+        result = folded(-1, my * bytes_, bytes_, n * bytes_, size_);
         break;
+      case coll::Kind::reduce_scatter: {
+        std::size_t begin = 0;
+        for (int m = 0; m < size_; ++m) {
+          in_counts_.push_back(static_cast<int>(uneven(m, 0) / fold_.element_bytes));
+          if (m == me_) begin = out_bytes;
+          out_bytes += static_cast<std::size_t>(in_counts_.back()) * fold_.element_bytes;
+        }
+        bytes_ = out_bytes;
+        const std::size_t own = static_cast<std::size_t>(in_counts_[my]) * fold_.element_bytes;
+        in_ = data(me_, -1, bytes_);
+        if (!ask_.in_place) out_bytes = own;
+        result = folded(-1, begin, own, bytes_, size_);
+        break;
+      }
       case coll::Kind::bcast:
         in_ = data(ask_.root, -1, bytes_);
         out_bytes = bytes_;
@@ -230,10 +252,12 @@ class Exercise {
                 ? static_cast<std::ptrdiff_t>(my * bytes_)
                 : 0,
             in_);
-        if (ask_.kind == coll::Kind::reduce_scatter_block) expected_ = out_;
+        if (row.reduces && !row.has_root && ask_.kind != coll::Kind::allreduce) expected_ = out_;
       }
       std::copy(result.begin(), result.end(), expected_.begin());
     }
+    if (ask_.kind == coll::Kind::reduce_scatter)
+      operation_.in_blocks = {in_counts_.data(), nullptr, fold_.element_bytes};
     if (ask_.kind == coll::Kind::scatterv && me_ == ask_.root) {
       operation_.in_blocks = blocks_of(in_counts_, in_displacements_, in_wide_);
       for (int m = 0; m < size_; ++m) put(in_, operation_.in_blocks.offset(m), data(me_, m, uneven(me_, m)));

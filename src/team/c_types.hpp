@@ -44,7 +44,8 @@ static_assert(is_row(SUMAC_COLL_BARRIER, coll::Kind::barrier) && is_row(SUMAC_CO
               is_row(SUMAC_COLL_REDUCE_SCATTER_BLOCK, coll::Kind::reduce_scatter_block) &&
               is_row(SUMAC_COLL_GATHER, coll::Kind::gather) && is_row(SUMAC_COLL_GATHERV, coll::Kind::gatherv) &&
               is_row(SUMAC_COLL_SCATTER, coll::Kind::scatter) && is_row(SUMAC_COLL_SCATTERV, coll::Kind::scatterv) &&
-              SUMAC_COLLS == coll::kKinds);
+              is_row(SUMAC_COLL_SCAN, coll::Kind::scan) && is_row(SUMAC_COLL_EXSCAN, coll::Kind::exscan) &&
+              is_row(SUMAC_COLL_REDUCE_SCATTER, coll::Kind::reduce_scatter) && SUMAC_COLLS == coll::kKinds);
 
 inline const coll::Operation& operation_of(const sumac_call_t& call) {
   return reinterpret_cast<const coll::Operation&>(call);

@@ -136,6 +136,7 @@ int Maker::lay_out() {
     shape.island_size_max = std::max(shape.island_size_max, static_cast<int>(island.size()));
   shape.has_steps = team_->layout.has_steps;
   shape.is_canonical = team_->layout.is_canonical;
+  shape.is_contiguous = team_->layout.is_contiguous;
   shape.has_next = spec_.has_no_next == 0;
   shape.exchange_max = exchange_limit(handle_.options.alltoall_max.count, shape.island_size_max, team_->layout.size);
   has_segment_ = !team_->layout.groups.empty();

@@ -59,7 +59,9 @@ Inside inside_of(const sumac_team_t& team, Kind kind, std::size_t bytes, const C
     if (part == Kind::allgather) part = Kind::allgatherv;
     if (sumac::coll::collective(part).is_pairwise) part = Kind::alltoallv;
     if (part == Kind::reduce_scatter_block) bytes *= static_cast<std::size_t>(team.layout.size);
-    if (part == Kind::allreduce || part == Kind::barrier || part == Kind::reduce_scatter_block) part = Kind::reduce;
+    if (part == Kind::allreduce || part == Kind::barrier || sumac::team::scatters_sums(part) ||
+        sumac::coll::collective(part).is_prefix)
+      part = Kind::reduce;
     bytes = std::min<std::size_t>(bytes, team.options->options.chunk.count);
   }
   const auto& group = *team.island_group;
@@ -122,6 +124,7 @@ std::string why_inside(const sumac_team_t& team, const Inside& inside) {
 
 /// Returns the bytes that travel between hosts.
 std::size_t across_bytes(const sumac_team_t& team, const Operation& ask) {
+  if (sumac::coll::collective(ask.kind).is_prefix) return ask.bytes * team.layout.islands.size();
   const bool of_all =
       ask.kind == Kind::allgather || ask.kind == Kind::allgatherv || ask.kind == Kind::reduce_scatter_block;
   return of_all ? ask.bytes * static_cast<std::size_t>(team.layout.size) : ask.bytes;
@@ -160,7 +163,8 @@ std::string about_next(const sumac_team_t& team, const Operation& ask) {
 std::string about_tree(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
   if (team.tree == nullptr || choice.why == sumac::team::Why::disabled) return "";
   const Kind started = sumac::team::started_across(ask.kind);
-  const std::string why = team.tree->why_not(started, across_bytes(team, ask), ask.fold);
+  const std::string why =
+      team.tree->why_not(started, across_bytes(team, ask), sumac::team::fold_across(ask.kind, ask.fold));
   if (why.empty()) return "";
   if (choice.way != Way::tree) return fmt::format("; not by the tree: {}", why);
   return fmt::format("; in pieces of {} B, since as a whole: {}", team.options->options.chunk.count, why);
@@ -168,14 +172,14 @@ std::string about_tree(const sumac_team_t& team, const Operation& ask, const Cho
 
 /// Names the algorithm by which leaders carry it, where they have several.
 std::string about_leaders(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
-  const bool is_vector = sumac::coll::collective(ask.kind).gives == sumac::coll::Share::vector;
+  const bool is_vector = sumac::coll::collective(ask.kind).keeps == sumac::coll::Share::vector;
   const Kind started = sumac::team::started_across(ask.kind);
   // Pairwise kinds and blocks of sums go from leader to leader, and values by an allgatherv of another size.
   const bool goes_as_itself = is_vector || started == Kind::barrier || started == Kind::allgatherv;
   if (choice.way != Way::leaders || choice.sums == sumac::team::Sums::by_values || !goes_as_itself) return "";
   std::size_t bytes = across_bytes(team, ask);
   if (is_vector) bytes = std::min(bytes, team.chunk_wanted(team.own_across, bytes));
-  const auto algorithm = team.own_across->algorithm(started, bytes, ask.fold);
+  const auto algorithm = team.own_across->algorithm(started, bytes, sumac::team::fold_across(ask.kind, ask.fold));
   return algorithm.empty() ? "" : fmt::format(" by \"{}\"", algorithm);
 }
 

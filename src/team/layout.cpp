@@ -36,6 +36,12 @@ void find_islands(const topo::Hierarchy& hierarchy, Layout& layout) {
   }
 }
 
+bool are_contiguous(const std::vector<std::vector<int>>& islands) {
+  return std::ranges::all_of(islands, [](const auto& each) {
+    return static_cast<std::size_t>(each.back() - each.front()) + 1 == each.size();
+  });
+}
+
 /// True if each island is a block of the same power of two of ranks, but for the last, which may be cut at the end.
 bool are_canonical(const std::vector<std::vector<int>>& islands) {
   const std::size_t each = islands.front().size();
@@ -119,6 +125,7 @@ Result<Layout> lay_out(std::span<const topo::Place> given, std::span<const topo:
   for (const auto host : hierarchy->host_of) layout.host_of.push_back(static_cast<int>(host));
   find_islands(*hierarchy, layout);
   layout.is_canonical = are_canonical(layout.islands);
+  layout.is_contiguous = are_contiguous(layout.islands);
   for (int r = 0; r < layout.size; ++r) layout.domain_leader_of.push_back(r);
 
   for (int r = 0; r < layout.size; ++r)

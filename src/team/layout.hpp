@@ -54,8 +54,9 @@ struct Layout {
   /// Each island's ranks are a node of the canonical tree over all ranks, and the tree over the islands is the rest of
   /// it. So sums of the islands' sums have the bits of a sum over all ranks.
   bool is_canonical = false;
-  std::string words;         ///< The result of topo::describe().
-  std::string domain_words;  ///< For explain: "cut by NUMA node: 8 domains".
+  bool is_contiguous = false;  ///< The ranks of each island follow each other.
+  std::string words;           ///< The result of topo::describe().
+  std::string domain_words;    ///< For explain: "cut by NUMA node: 8 domains".
 
   int island() const { return island_of[static_cast<std::size_t>(rank)]; }
   const std::vector<int>& island_members() const { return islands[static_cast<std::size_t>(island())]; }

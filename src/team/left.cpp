@@ -25,9 +25,10 @@ sumac_left why_left(Why why, const coll::Across* tree, const coll::Operation& op
   if (why == Why::next_is_faster) return SUMAC_LEFT_FASTER;
   if (why == Why::no_hierarchy || why == Why::too_many_bytes) return SUMAC_LEFT_SIZE;
   const auto kind = started_across(operation.kind);
-  const auto* usual = operation.fold == nullptr ? nullptr : &usual_fold();
-  if (tree == nullptr || !tree->takes(kind, 0, usual)) return SUMAC_LEFT_COLL;
-  return tree->takes(kind, 0, operation.fold) ? SUMAC_LEFT_SIZE : SUMAC_LEFT_TYPE;
+  const auto* fold = fold_across(operation.kind, operation.fold);
+  const auto* usual = fold == nullptr ? nullptr : &usual_fold();
+  if (why == Why::scattered || tree == nullptr || !tree->takes(kind, 0, usual)) return SUMAC_LEFT_COLL;
+  return tree->takes(kind, 0, fold) ? SUMAC_LEFT_SIZE : SUMAC_LEFT_TYPE;
 }
 
 void LeftCalls::note(const coll::Operation& operation, sumac_left why) {

@@ -107,9 +107,6 @@ inline constexpr std::array kLevels{
 
 inline constexpr std::array kOthers{
     other("HCOLL_ML_DISABLE_ALLTOALLW"),
-    other("HCOLL_ML_DISABLE_REDUCE_SCATTER"),
-    other("HCOLL_ML_DISABLE_SCAN"),
-    other("HCOLL_ML_DISABLE_EXSCAN"),
 };
 
 inline constexpr std::array kRest{

@@ -110,7 +110,7 @@ TEST(Options, EachCollectiveIsSwitchedOffByItsOwnNameAlone) {
 }
 
 TEST(Options, ThoseOfCollectivesThatPassThroughAnywayAreKnownAndChangeNothing) {
-  for (const char* name : {"ALLTOALLW", "REDUCE_SCATTER", "SCAN", "EXSCAN"}) {
+  for (const char* name : {"ALLTOALLW"}) {
     const std::string variable = std::string("HCOLL_ML_DISABLE_") + name;
     SCOPED_TRACE(variable);
     const auto* option = std::ranges::find(kOptions, variable, &Option<Options>::name);

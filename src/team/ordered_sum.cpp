@@ -24,8 +24,9 @@ bool OrderedSum::can_gather(const sumac_team& team) noexcept {
 
 /// An exchange is worth its second step where it saves more bytes than one chunk has.
 bool OrderedSum::can_exchange() const noexcept {
-  return whole_ * ranks_ > team_.options->options.chunk.count && team_.shape.exchange_max > 0 &&
-         team_.own_across->has_direct() && team_.own_across->takes(Kind::alltoallv, 0, nullptr);
+  return !coll::collective(operation_->kind).is_prefix && whole_ * ranks_ > team_.options->options.chunk.count &&
+         team_.shape.exchange_max > 0 && team_.own_across->has_direct() &&
+         team_.own_across->takes(Kind::alltoallv, 0, nullptr);
 }
 
 void OrderedSum::begin(const coll::Operation& operation) {
@@ -56,7 +57,7 @@ Step OrderedSum::advance() {
         break;
       case At::exchange:
         add_block();
-        if (operation_->kind == Kind::reduce_scatter_block) return Step::done;
+        if (scatters_sums(operation_->kind)) return Step::done;
         give();
         break;
       case At::give: return Step::done;
@@ -80,12 +81,12 @@ void OrderedSum::gather_next() {
 }
 
 /// Adds what this rank's result has of the gathered part. A result in place overwrites only values that have been
-/// gathered: of reduce_scatter_block it begins at the first one.
+/// gathered: of a reduce_scatter it begins at the first one.
 void OrderedSum::add_gathered() {
-  const auto me = static_cast<std::size_t>(team_.layout.rank);
   const std::size_t bytes = call_.bytes;
   std::size_t begin = 0, end = whole_;  // The values that the result is made of.
-  if (operation_->kind == Kind::reduce_scatter_block) begin = me * operation_->bytes, end = begin + operation_->bytes;
+  const int me = team_.layout.rank;
+  if (scatters_sums(operation_->kind)) begin = begin_of_block(me), end = begin + bytes_of_block(me);
   if (operation_->kind == Kind::reduce && team_.layout.rank != operation_->root) return;
   const std::size_t from = std::max(begin, offset_), to = std::min(end, offset_ + bytes);
   if (from >= to) return;
@@ -100,6 +101,8 @@ void OrderedSum::exchange() {
   for (std::size_t r = 0; r < ranks_; ++r) {
     const std::size_t begin = std::min(r * each, elements);
     blocks_.set(r, std::min(each, elements - begin), begin);
+    const int rank = static_cast<int>(r);
+    if (scatters_sums(operation_->kind)) blocks_.set(r, bytes_of_block(rank) / element, begin_of_block(rank) / element);
   }
   const auto own = static_cast<std::size_t>(blocks_.counts[static_cast<std::size_t>(team_.layout.rank)]);
   own_ = own * element;
@@ -141,9 +144,24 @@ void OrderedSum::give() {
   start(step);
 }
 
+std::size_t OrderedSum::begin_of_block(int rank) const {
+  return operation_->kind == Kind::reduce_scatter ? coll::begin_in_a_row(operation_->in_blocks, rank)
+                                                  : static_cast<std::size_t>(rank) * operation_->bytes;
+}
+
+std::size_t OrderedSum::bytes_of_block(int rank) const {
+  return operation_->kind == Kind::reduce_scatter ? operation_->in_blocks.bytes(rank) : operation_->bytes;
+}
+
+int OrderedSum::operands() const noexcept {
+  const bool is_prefix = coll::collective(operation_->kind).is_prefix;
+  return is_prefix ? coll::prefix_of(operation_->kind, team_.layout.rank) : static_cast<int>(ranks_);
+}
+
 void OrderedSum::add(std::byte* out, std::size_t bytes, const std::byte* values, std::size_t stride) {
   const coll::Fold& fold = *operation_->fold;
-  const auto ranks = static_cast<int>(ranks_);
+  const int ranks = operands();
+  if (ranks == 0) return;
   const std::size_t step = std::max(kAddedBytes / fold.element_bytes * fold.element_bytes, fold.element_bytes);
   std::byte* const spare = spare_.need(coll::spare_buffers(ranks) * step);
   for (std::size_t at = 0; at < bytes; at += step)

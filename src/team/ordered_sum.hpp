@@ -3,9 +3,9 @@
 // between the hosts does not add along it: the values travel, and the ranks add them. Ranks may lie on hosts in any
 // order.
 //
-//   small   every rank gets all values and adds those of its result
+//   small   every rank gets all values and adds those of its result; a scan of any size
 //   large   every rank gets its block of all vectors and adds it (an alltoallv); then the sums go to those who need
-//           them: to all (an allgatherv), to the root (a gatherv), or to nobody else (reduce_scatter_block)
+//           them: to all (an allgatherv), to the root (a gatherv), or to nobody else (reduce_scatter, reduce_scatter_block)
 //
 // Each step is a collective of the team, so it uses shared memory inside the hosts. A team has one object of this class,
 // since only its oldest operation moves.
@@ -47,8 +47,11 @@ class OrderedSum {
   void exchange();
   void add_block();
   void give();
-  /// Adds `bytes` of the values of all ranks, which begin `stride` bytes after each other.
+  /// Adds `bytes` of the values of the ranks that this rank's result is made of, which begin `stride` bytes after each other.
   void add(std::byte* out, std::size_t bytes, const std::byte* values, std::size_t stride);
+  int operands() const noexcept;
+  std::size_t begin_of_block(int rank) const;
+  std::size_t bytes_of_block(int rank) const;
 
   sumac_team& team_;
   const coll::Operation* operation_ = nullptr;

@@ -83,7 +83,8 @@ TEST_P(OrderedSums, HaveTheBitsOfTheCanonicalTree) {
               if (team == nullptr) return world.why;
               std::string fault;
               std::uint64_t seed = 0;
-              for (const Kind kind : {Kind::allreduce, Kind::reduce, Kind::reduce_scatter_block})
+              for (const Kind kind : {Kind::allreduce, Kind::reduce, Kind::reduce_scatter_block, Kind::scan,
+                                      Kind::exscan, Kind::reduce_scatter})
                 for (const std::size_t bytes : {std::size_t{8}, std::size_t{264}, std::size_t{5000}})
                   for (const bool in_place : {false, true})
                     for (const std::size_t reduction : kFloats) {

@@ -1,11 +1,12 @@
 #pragma once
-// Collectives whose blocks differ from receiver to receiver: alltoall(v) and reduce_scatter_block over several islands.
+// Collectives whose results differ from rank to rank: alltoall(v), reduce_scatter(_block) and scan over several islands.
 // A schedule lists their phases; a Parcels knows where the blocks of each phase lie and does the work between phases:
 // sorting at the leader, adding up, packing and unpacking. Run calls it in this order, for each chunk:
 //
 //   needs(), fill()               before each phase of shared memory
 //   fill_across(), arrived()      leaders: before their collective starts, and after it is done
-// //   finish()                      once, when all chunks are done
+//   returned()                    behind the last phase
+//   finish()                      once, when all chunks are done
 //
 // A team has one of each kind, since only its oldest operation moves; their memory stays from one operation to the
 // next.
@@ -28,6 +29,7 @@ class Parcels {
   virtual void fill_across(std::size_t chunk, coll::Operation& operation) = 0;
   /// Returns false if the senders have other sizes in mind than the receivers here.
   virtual bool arrived(std::size_t chunk) = 0;
+  virtual void returned(std::size_t /*chunk*/) {}
   virtual void finish() {}
 };
 

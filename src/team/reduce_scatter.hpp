@@ -1,7 +1,7 @@
 #pragma once
-// Reduce_scatter_block over several islands. The vector of P blocks is reordered by islands and cut into chunks of
-// columns: chunk c is the bytes [c * step, ...) of every block. So each chunk is a whole reduce_scatter with equal work
-// for every rank, and chunks overlap.
+// Reduce_scatter and reduce_scatter_block over several islands. The vector of P blocks is reordered by islands and cut into
+// chunks of columns: chunk c is the bytes [c * step, ...) of every block that is so long. So each chunk is a whole
+// reduce_scatter with work for every rank, and chunks overlap.
 //
 //   sum           computes the island's sum of the chunk, at its leader
 //   across        either every leader sends each other leader the part that its island receives (alltoallv: each byte
@@ -30,19 +30,22 @@ class ReduceScatter final : public Parcels {
   bool arrived(std::size_t chunk) override;
 
  private:
-  std::size_t bytes_of(std::size_t chunk) const;
+  /// The bytes of a rank's block in the chunk, and of all blocks of an island.
+  std::size_t bytes_of(std::size_t chunk, int rank) const;
+  std::size_t island_bytes(std::size_t chunk, std::size_t island) const;
+  std::size_t chunk_bytes(std::size_t chunk) const;
   const std::byte* pack(std::size_t chunk, std::byte* to) const;
   std::byte* sums(std::size_t chunk);
   std::byte* parts(std::size_t chunk);
-  std::size_t island_size(std::size_t island) const { return layout_.islands[island].size(); }
+  std::size_t mine() const { return static_cast<std::size_t>(layout_.island()); }
 
   const Layout& layout_;
   const std::size_t ranks_, members_, me_;
-  std::size_t first_;       ///< The number of ranks before this island's, in the order of islands.
   std::size_t spread_ = 0;  ///< The most blocks that a leader has in one chunk: its own sums, or the parts that arrive.
   bool in_order_ = true;    ///< The order of islands is that of ranks.
 
   const coll::Operation* operation_ = nullptr;
+  std::vector<std::size_t> begins_;  ///< [ranks + 1] Where the ranks' blocks begin in the vector.
   bool by_tree_ = false;
   std::size_t step_ = 0, chunks_ = 0, depth_ = 1;
   const std::byte* in_ = nullptr;

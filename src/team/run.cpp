@@ -65,7 +65,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
     begin_gather();
     return;
   }
-  if (coll::collective(kind).is_pairwise || kind == coll::Kind::reduce_scatter_block) {
+  if (coll::collective(kind).is_pairwise || coll::collective(kind).is_prefix || scatters_sums(kind)) {
     begin_parcels(choice);
     return;
   }
@@ -155,7 +155,17 @@ void Run::begin_gather() {
 
 void Run::begin_parcels(const Choice& choice) {
   const Layout& layout = team_->layout;
-  if (operation_->kind != coll::Kind::reduce_scatter_block) {
+  const std::size_t depth = std::min<std::size_t>(team_->options->options.depth, kDepthMax);
+  if (coll::collective(operation_->kind).is_prefix) {
+    plan_ = schedule_prefix(layout, operation_->kind);
+    if (!team_->prefix) team_->prefix = std::make_unique<Prefix>(layout);
+    const std::size_t sums = operation_->bytes * layout.islands.size();
+    chunks_ = team_->prefix->begin(*operation_, team_->chunk_wanted(across_, sums), depth);
+    set_depth(team_->prefix->depth());
+    parcels_ = team_->prefix.get();
+    return;
+  }
+  if (!scatters_sums(operation_->kind)) {
     plan_ = schedule_pairwise(layout, !coll::has_size(operation_->kind));
     if (!team_->exchange) team_->exchange = std::make_unique<Exchange>(layout, team_->shape.exchange_max);
     team_->exchange->begin(*operation_);
@@ -167,9 +177,10 @@ void Run::begin_parcels(const Choice& choice) {
   }
   plan_ = schedule_reduce_scatter_block(layout, choice.way == Way::tree);
   if (!team_->reduce_scatter) team_->reduce_scatter = std::make_unique<ReduceScatter>(layout);
-  const std::size_t whole = operation_->bytes * as_size(layout.size);
-  chunks_ = team_->reduce_scatter->begin(*operation_, choice.way == Way::tree, team_->chunk_wanted(across_, whole),
-                                         std::min<std::size_t>(team_->options->options.depth, kDepthMax));
+  const bool is_even = operation_->kind == coll::Kind::reduce_scatter_block;
+  const std::size_t whole = is_even ? operation_->bytes * as_size(layout.size) : operation_->bytes;
+  chunks_ =
+      team_->reduce_scatter->begin(*operation_, choice.way == Way::tree, team_->chunk_wanted(across_, whole), depth);
   set_depth(team_->reduce_scatter->depth());
   parcels_ = team_->reduce_scatter.get();
 }
@@ -443,6 +454,7 @@ Step Run::advance(bool comes_down) {
         if (chunk_ + 1 >= depth_) {
           if (!comes_down) return Step::waiting;
           if (!walk(plan_.after, chunk_ + 1 - depth_, step)) return step;
+          if (parcels_ != nullptr) parcels_->returned(chunk_ + 1 - depth_);
         }
         ++chunk_;
         at_ = chunk_ == chunks_ + depth_ - 1 ? At::direct_rest : At::before;

@@ -198,4 +198,15 @@ Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree) {
   return plan;
 }
 
+Schedule schedule_prefix(const Layout& layout, coll::Kind kind) {
+  Schedule plan;
+  if (layout.island_part) {
+    plan.before.add(errand(layout.island_part, coll::Kind::reduce, Errand::sum));
+    plan.meanwhile.add(errand(layout.island_part, kind, Errand::local));
+    plan.after.add(with(Errand::deal, phase_down(layout.island_part, coll::Kind::bcast, 0, Where::none, Where::none)));
+  }
+  if (has_across(layout)) go_across(plan, coll::Kind::allgatherv, 0, Where::none, Where::none);
+  return plan;
+}
+
 }  // namespace sumac::team

@@ -26,14 +26,14 @@ namespace sumac::team {
 /// allgather.
 enum class Where : std::uint8_t { none, user_in, user_out, scratch, stage };
 
-/// The purpose of a phase of a pairwise collective or of reduce_scatter_block; parcels.hpp knows where its blocks lie.
+/// The purpose of a phase whose buffers parcels.hpp knows.
 enum class Errand : std::uint8_t {
   none,
   counts,  ///< v-forms: each member publishes how much it sends to, and receives from, each rank through the leader.
   gather,  ///< Blocks for other islands go to the leader.
-  local,   ///< Blocks that stay on the island go from member to member.
+  local,   ///< Blocks that stay on the island go from member to member; the scan inside it.
   sum,     ///< The island's sum goes to the leader.
-  deal,    ///< Blocks from the other islands go from the leader to their receivers.
+  deal,    ///< Blocks from the other islands, or their sum, go from the leader to their receivers.
 };
 
 /// One call on a group of the segment, or among the leaders of the islands.
@@ -82,5 +82,8 @@ Schedule schedule_pairwise(const Layout& layout, bool with_counts);
 /// every leader adds up its island's part, or (`by_tree`) all leaders get the whole sum; then each member gets its
 /// block from the leader.
 Schedule schedule_reduce_scatter_block(const Layout& layout, bool by_tree);
+
+/// For scan and exscan over several islands whose ranks follow each other (prefix.hpp).
+Schedule schedule_prefix(const Layout& layout, coll::Kind kind);
 
 }  // namespace sumac::team

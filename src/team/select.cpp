@@ -21,9 +21,9 @@ std::pair<bool, Why> step_choice(const Shape& shape, const Question& question) {
 /// True if the usual way over several islands adds along the canonical tree of the team's ranks: then islands are nodes
 /// of it, and either the carrier goes on along the tree or the leaders add islands' sums themselves.
 bool keeps_canonical_order(const Shape& shape, const Question& question) {
-  if (!shape.is_canonical) return false;
-  const bool leaders_add =
-      question.across == Across::next && shape.island_size_max > 1 && question.kind == coll::Kind::reduce_scatter_block;
+  // The sum of all islands before one is in general no node of a scan's tree.
+  if (!shape.is_canonical || coll::collective(question.kind).is_prefix) return false;
+  const bool leaders_add = question.across == Across::next && shape.island_size_max > 1 && scatters_sums(question.kind);
   return question.adds_canonically || leaders_add;
 }
 
@@ -38,6 +38,10 @@ Choice choose_way(const Shape& shape, const Question& question) {
   if (shape.islands == 1) return {Way::host, by_steps, why_steps};
   if (question.in_order && !keeps_canonical_order(shape, question)) {
     if (!question.values_can_travel) return {Way::pass, false, Why::no_across};
+    return {Way::leaders, false, Why::by_values, Sums::by_values};
+  }
+  if (coll::collective(question.kind).is_prefix && !shape.is_contiguous) {
+    if (shape.has_next || !question.values_can_travel) return {Way::pass, false, Why::scattered};
     return {Way::leaders, false, Why::by_values, Sums::by_values};
   }
   const bool is_pairwise = coll::collective(question.kind).is_pairwise;
@@ -86,6 +90,7 @@ std::string_view words_for(Why why) {
     case Why::nothing_inside: return "one rank per host and no tree for it: nothing is left to do here";
     case Why::by_values:
       return "the ranks exchange their values and add them along one tree, for the same bits in any way";
+    case Why::scattered: return "the ranks of a host do not follow each other";
     case Why::too_many_bytes: return "more bytes than an int can count";
   }
   return "?";

@@ -34,22 +34,34 @@ enum class Why : std::uint8_t {
   no_across,
   nothing_inside,  ///< One rank per island and MPI's own collective between them: that is what the next module does.
   by_values,       ///< A sum whose bits must not vary, and what is between the hosts adds in an order of its own.
+  scattered,  ///< A scan where the ranks of a host do not follow each other: its sum is no part of anyone's result.
   too_many_bytes,  ///< The counts in bytes do not fit into an int.
 };
 
 /// Returns what carriers between hosts start for a collective: an allgather is an allgatherv there, since islands have
-/// blocks of different sizes.
+/// blocks of different sizes, and so are the islands' sums of a scan. Leaders do a reduce_scatter as a
+/// reduce_scatter_block.
 constexpr coll::Kind started_across(coll::Kind kind) noexcept {
-  return kind == coll::Kind::allgather ? coll::Kind::allgatherv : kind;
+  if (kind == coll::Kind::reduce_scatter) return coll::Kind::reduce_scatter_block;
+  return kind == coll::Kind::allgather || coll::collective(kind).is_prefix ? coll::Kind::allgatherv : kind;
+}
+/// True if each rank keeps a block of the sum.
+constexpr bool scatters_sums(coll::Kind kind) noexcept {
+  return started_across(kind) == coll::Kind::reduce_scatter_block;
+}
+/// The fold that goes with it: none if the carrier does not add.
+constexpr const coll::Fold* fold_across(coll::Kind kind, const coll::Fold* fold) noexcept {
+  return coll::collective(started_across(kind)).reduces ? fold : nullptr;
 }
 
 struct Shape {
   int islands = 1;
   int island_size_max = 1;
-  bool has_steps = false;     ///< The island has several domains.
-  bool is_canonical = false;  ///< Layout::is_canonical.
-  bool has_next = true;       ///< There is a next module that does what the team passes on.
-  bool crowded = false;       ///< There are more ranks than processors on the host.
+  bool has_steps = false;      ///< The island has several domains.
+  bool is_canonical = false;   ///< Layout::is_canonical.
+  bool is_contiguous = false;  ///< Layout::is_contiguous.
+  bool has_next = true;        ///< There is a next module that does what the team passes on.
+  bool crowded = false;        ///< There are more ranks than processors on the host.
   /// The largest block of an alltoall(v) that goes through the islands' leaders; 0: none. exchange_limit() computes it.
   std::size_t exchange_max = 0;
 };

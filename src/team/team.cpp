@@ -42,12 +42,13 @@ void sumac_team::look_at_board() {
 /// Asks the tree first: for the whole operation, then for the chunks in which leaders would send it.
 Across sumac_team::who_takes(Kind kind, std::size_t bytes, const Fold* fold) const {
   const Kind started = sumac::team::started_across(kind);
+  fold = sumac::team::fold_across(kind, fold);
   if (tree != nullptr && tree->takes(started, bytes, fold)) return Across::tree;
   const sumac::coll::Collective& row = sumac::coll::collective(kind);
   if (row.is_pairwise && !has_size(kind) && !own_across->has_direct()) return Across::none;
   if (!own_across->takes(started, bytes, fold)) return Across::none;
   const std::size_t piece = options->options.chunk.count;
-  const bool goes_in_pieces = row.gives == sumac::coll::Share::vector && bytes > piece;
+  const bool goes_in_pieces = row.keeps == sumac::coll::Share::vector && bytes > piece;
   return tree != nullptr && goes_in_pieces && tree->takes(started, piece, fold) ? Across::tree : Across::next;
 }
 
@@ -60,9 +61,10 @@ Choice sumac_team::choose(Kind kind, std::size_t bytes, std::size_t across_bytes
   if (own_across != nullptr && !question.disabled) question.across = who_takes(kind, across_bytes, fold);
   question.in_order = options->options.reproducible && sumac::coll::collective(kind).reduces &&
                       (fold == nullptr || order_matters(*fold));
-  if (question.in_order && own_across != nullptr) {
+  if ((question.in_order || sumac::coll::collective(kind).is_prefix) && own_across != nullptr) {
     const auto* carrier = question.across == Across::tree ? tree : own_across;
-    question.adds_canonically = question.across != Across::none && carrier->adds_canonically(kind);
+    question.adds_canonically =
+        question.across != Across::none && carrier->adds_canonically(sumac::team::started_across(kind));
     question.values_can_travel = sumac::team::OrderedSum::can_gather(*this);
   }
   return sumac::team::choose(shape, question);
@@ -81,6 +83,7 @@ Choice sumac_team::choose(const Operation& operation) const {
   std::size_t bytes = has_size(operation.kind) ? operation.bytes : 0, across_bytes = bytes;
   if (operation.kind == Kind::allgather || operation.kind == Kind::reduce_scatter_block)
     across_bytes = operation.bytes * static_cast<std::size_t>(layout.size);
+  if (sumac::coll::collective(operation.kind).is_prefix) across_bytes = operation.bytes * layout.islands.size();
   if (operation.kind == Kind::allgatherv) {
     std::int64_t units = 0;
     std::int64_t largest = 0;

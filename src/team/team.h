@@ -130,6 +130,9 @@ enum sumac_coll {
   SUMAC_COLL_GATHERV,
   SUMAC_COLL_SCATTER,
   SUMAC_COLL_SCATTERV,
+  SUMAC_COLL_SCAN,
+  SUMAC_COLL_EXSCAN,
+  SUMAC_COLL_REDUCE_SCATTER,
   SUMAC_COLLS
 };
 
@@ -167,12 +170,16 @@ static inline int64_t sumac_block_displacement(const sumac_blocks_t* blocks, int
  *  gatherv                own block           by out_blocks (root only)       of the own block
  *  scatter                size blocks (root)  own block                       of one block
  *  scatterv               by in_blocks (root) own block                       of the own block
+ *  scan, exscan           the vector          the vector                      of the vector
+ *  reduce_scatter         the vector          own block                       of the vector (in_blocks has the sizes)
  *
  *  Reductions: bytes is a multiple of fold->element_bytes. In place, in MPI's sense, is `in == NULL` or `in == out`:
  *  then `out` holds the vector, the own block at its offset, or all blocks. Use it only where MPI permits it (reduce,
  *  gather(v) and scatter(v): at the root, and for a scatter(v) only as `out == in`). allgatherv: the counts are the same
  *  at every rank, displacements may differ. The memory behind the pointers must not change until the collective is
- *  done. */
+ *  done. A scan at rank r is the reduction of ranks 0 to r, an exscan that of the ranks
+ *  before r: rank 0's `out` stays as it is. The blocks of a reduce_scatter follow each other, so only their counts are
+ *  read, which are the same at every rank. */
 typedef struct sumac_call {
   uint8_t coll;     /* enum sumac_coll */
   uint16_t meaning; /* 0, or what the ranks of several hosts must agree on beside this: base/meaning.hpp */

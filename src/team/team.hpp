@@ -17,6 +17,7 @@
 #include "team/options_handle.hpp"
 #include "team/ordered_sum.hpp"
 #include "team/own_across.hpp"
+#include "team/prefix.hpp"
 #include "team/reduce_scatter.hpp"
 #include "team/run.hpp"
 #include "team/select.hpp"
@@ -108,6 +109,7 @@ struct sumac_team {
   sumac::Rhythm drives;                                        ///< Decides when MPI is driven between such sleeps.
   std::unique_ptr<sumac::team::Exchange> exchange;             ///< Made by the first operation that needs it.
   std::unique_ptr<sumac::team::ReduceScatter> reduce_scatter;  ///< Made by the first operation that needs it.
+  std::unique_ptr<sumac::team::Prefix> prefix;                 ///< Made by the first operation that needs it.
   std::unique_ptr<sumac::team::OrderedSum> ordered_sum;        ///< Made by the first operation that needs it.
 
   // ---- The end of it.

@@ -197,7 +197,7 @@ class HalfACore(BadInput):
 class Deaths(BadInput):
     """One rank gets SIGKILL from a timer, in an arbitrary instruction of the collective."""
 
-    COLLECTIVES = ["barrier", "allreduce", "reduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block", "gather", "gatherv", "scatter", "scatterv"]
+    COLLECTIVES = ["barrier", "allreduce", "reduce", "bcast", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block", "gather", "gatherv", "scatter", "scatterv", "scan", "exscan", "reduce_scatter"]
 
     def die(self, collective, size, form, victim=1, ranks=3, settings=None):
         micros = 50_000 + 1000 * (len(collective) * 7 + size % 97)

@@ -32,6 +32,9 @@ namespace sumac::tests {
 #define MPI_IGatherv MPI_Igatherv
 #define MPI_IScatter MPI_Iscatter
 #define MPI_IScatterv MPI_Iscatterv
+#define MPI_IScan MPI_Iscan
+#define MPI_IExscan MPI_Iexscan
+#define MPI_IReduce_scatter MPI_Ireduce_scatter
 
 int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
   switch (coll) {
@@ -65,6 +68,10 @@ int call(Coll coll, Form form, const Arguments& a, MPI_Request* request) {
     case Coll::scatterv:
       IN_EVERY_FORM(Scatterv, a.in.address, a.in.counts, a.in.displacements, a.in.type, a.out.address, a.out.units,
                     a.out.type, a.root, a.comm);
+    case Coll::scan: IN_EVERY_FORM(Scan, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
+    case Coll::exscan: IN_EVERY_FORM(Exscan, a.in.address, a.out.address, a.out.units, a.out.type, a.operation, a.comm);
+    case Coll::reduce_scatter:
+      IN_EVERY_FORM(Reduce_scatter, a.in.address, a.out.address, a.in.counts, a.out.type, a.operation, a.comm);
   }
   return MPI_ERR_INTERN;
 }

@@ -17,7 +17,10 @@ Layout::Shape draw_shape(const Step& step, bool is_v, std::uint64_t key) {
     // it, and they are wrong for data that begin behind the address.
     using enum Layout::Shape;
     constexpr Layout::Shape kShapes[] = {strided, pairs, swapped, shifted};
-    return kShapes[mix(step.key, 42) % (operation(step.operation).commutes ? 4 : 3)];
+    const bool commutes = operation(step.operation).commutes;
+    // Counts of any parity.
+    if (step.coll == Coll::reduce_scatter) return commutes && mix(step.key, 42) % 2 == 0 ? shifted : strided;
+    return kShapes[mix(step.key, 42) % (commutes ? 4 : 3)];
   }
   return static_cast<Layout::Shape>(mix(key, 1) % (is_v ? 3 : Layout::kShapes));
 }
@@ -67,6 +70,8 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
   switch (step.coll) {
     case Coll::barrier: break;
     case Coll::allreduce:
+    case Coll::scan:
+    case Coll::exscan:
       in_.emplace(step, one, false, in_key);
       out_.emplace(step, one, false, out_key);
       break;
@@ -96,6 +101,11 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
       in_.emplace(step, all, false, in_key);
       out_.emplace(step, step.in_place ? all : one, false, out_key);
       break;
+    case Coll::reduce_scatter:
+      for (int rank = 0; rank < size_; ++rank) to[static_cast<std::size_t>(rank)] = count_of(rank, 0);
+      in_.emplace(step, to, false, in_key);
+      out_.emplace(step, step.in_place ? to : std::vector<std::size_t>{count_of(rank_, 0)}, false, out_key);
+      break;
     case Coll::gather:
     case Coll::gatherv:
       is_out_significant_ = rank_ == root_;
@@ -112,7 +122,7 @@ Exercise::Exercise(const Step& step, MPI_Comm comm) : step_(step), comm_(comm) {
 }
 
 std::size_t Exercise::count_of(int from, int to) const {
-  if (!is_v_form(step_.coll)) return step_.count;
+  if (!is_v_form(step_.coll) && step_.coll != Coll::reduce_scatter) return step_.count;
   auto a = static_cast<std::uint64_t>(from), b = static_cast<std::uint64_t>(to);
   if (!coll::has_block(step_.coll, root_, from, to)) return 0;
   if (step_.coll == Coll::allgatherv) b = 0;  // the count is the same for every receiver
@@ -139,11 +149,11 @@ void Exercise::put_own(Side& side, std::size_t side_block, std::size_t block) {
     side.image->put(side.offset(side_block, i), datum(rank_, block, i).bytes);
 }
 
-void Exercise::expect_reduced(std::size_t block) {
+void Exercise::expect_reduced(std::size_t block, int ranks, std::size_t count) {
   const auto fold = operation(step_.operation).fold;
-  for (std::size_t i = 0; i < step_.count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     auto result = datum(0, block, i);
-    for (int from = 1; from < size_; ++from)
+    for (int from = 1; from < ranks; ++from)
       combine(type(step_.type).kind, fold, result.bytes, datum(from, block, i).bytes);
     out_->image->expect(out_->offset(0, i), result.bytes);
   }
@@ -161,7 +171,12 @@ void Exercise::fill(int start) {
     case Coll::allreduce:
     case Coll::reduce:
       put_own(*source, 0, 0);
-      if (is_out_significant_) expect_reduced(0);
+      if (is_out_significant_) expect_reduced(0, size_, step_.count);
+      break;
+    case Coll::scan:
+    case Coll::exscan:
+      put_own(*source, 0, 0);
+      if (const int ranks = coll::prefix_of(step_.coll, rank_); ranks > 0) expect_reduced(0, ranks, step_.count);
       break;
     case Coll::bcast:
       if (rank_ == root_) put_own(*out_, 0, 0);
@@ -184,11 +199,22 @@ void Exercise::fill(int start) {
       break;
     case Coll::reduce_scatter_block:
       for (std::size_t to = 0; to < size; ++to) put_own(*source, to, to);
-      expect_reduced(rank);
+      expect_reduced(rank, size_, step_.count);
       if (is_in_place)  // the standard leaves the other blocks undefined
         for (std::size_t to = 1; to < size; ++to)
           for (std::size_t i = 0; i < step_.count; ++i) out_->image->ignore(out_->offset(to, i));
       break;
+    case Coll::reduce_scatter: {
+      std::size_t all = 0;
+      for (std::size_t to = 0; to < size; ++to) {
+        put_own(*source, to, to);
+        all += in_->block_counts[to];
+      }
+      const std::size_t own = in_->block_counts[rank];
+      expect_reduced(rank, size_, own);
+      for (std::size_t i = own; is_in_place && i < all; ++i) out_->image->ignore(out_->offset(0, i));
+      break;
+    }
     case Coll::gather:
     case Coll::gatherv:
       put_own(*source, is_in_place ? rank : 0, 0);

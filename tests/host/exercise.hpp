@@ -46,7 +46,8 @@ class Exercise {
   };
   Element datum(int from, std::size_t block, std::size_t i) const;
   void put_own(Side& side, std::size_t side_block, std::size_t block);
-  void expect_reduced(std::size_t block);
+  /// Expects the reduction of the first `ranks`: `count` elements.
+  void expect_reduced(std::size_t block, int ranks, std::size_t count);
 
   Step step_;
   MPI_Comm comm_;

@@ -6,7 +6,7 @@ import common
 from common import case
 
 
-BLOCKS = ("--only", "alltoall,alltoallv,reduce_scatter_block,gather,gatherv,scatter,scatterv")
+BLOCKS = ("--only", "alltoall,alltoallv,reduce_scatter_block,gather,gatherv,scatter,scatterv,scan,exscan,reduce_scatter")
 
 
 class Hosts(case.OnLab):

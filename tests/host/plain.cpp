@@ -50,8 +50,13 @@ int Plain::run(Form form) {
 
 /// Returns the right result when every rank r sends r + call.
 unsigned Plain::right(int block, unsigned call) const {
-  const unsigned sum = static_cast<unsigned>(size_ * (size_ - 1) / 2) + static_cast<unsigned>(size_) * call;
-  if (coll_ == Coll::allreduce || coll_ == Coll::reduce_scatter_block) return sum;
+  const auto sum_of = [](int ranks, unsigned each) {
+    return static_cast<unsigned>(ranks * (ranks - 1) / 2) + static_cast<unsigned>(ranks) * each;
+  };
+  const unsigned sum = sum_of(size_, call);
+  if (coll_ == Coll::allreduce || coll_ == Coll::reduce_scatter_block || coll_ == Coll::reduce_scatter) return sum;
+  if (coll_ == Coll::scan) return sum_of(rank_ + 1, call);
+  if (coll_ == Coll::exscan) return rank_ == 0 ? ~call : sum_of(rank_, call);
   if (coll_ == Coll::reduce) return rank_ == 0 ? sum : ~call;
   if (coll::collective(coll_).is_pairwise && !coll::has_block(coll_, 0, block, rank_)) return ~call;
   return coll_ == Coll::bcast ? call : static_cast<unsigned>(block) + call;

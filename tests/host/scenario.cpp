@@ -21,7 +21,9 @@ constexpr std::size_t kCaseBytesMax = 2U << 20;  ///< The most bytes in all bloc
 
 bool reduces(Coll coll) { return coll::collective(coll).reduces; }
 /// True if a rank, or the root alone, has blocks of several others in its buffers.
-bool has_blocks(Coll coll) { return coll != Coll::barrier && coll::collective(coll).gives != coll::Share::vector; }
+bool has_blocks(Coll coll) {
+  return coll != Coll::barrier && (coll::collective(coll).gives != coll::Share::vector || coll == Coll::reduce_scatter);
+}
 
 std::size_t draw_count(Random& random, Coll coll, std::size_t width, std::size_t ranks) {
   const std::size_t blocks = has_blocks(coll) ? ranks : 1;

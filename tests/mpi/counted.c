@@ -89,9 +89,9 @@ static void every_collective(int count) {
   LEFT(Alltoallw, alltoallw, all, sent, lengths, byte_begins, types, got, lengths, byte_begins, types, comm);
   for (int i = 0; i < size; ++i) lengths[i] = count > 0 ? count - i % 2 : 0;
   ALL(Reduce_scatter_block, reduce_scatter_block, all, sent, got, count, MPI_INT, MPI_SUM, comm);
-  LEFT(Reduce_scatter, reduce_scatter, every, sent, got, lengths, MPI_INT, MPI_SUM, comm);
-  LEFT(Scan, scan, one, sent, got, count, MPI_INT, MPI_SUM, comm);
-  LEFT(Exscan, exscan, one, sent, got, count, MPI_INT, MPI_SUM, comm);
+  ALL(Reduce_scatter, reduce_scatter, every, sent, got, lengths, MPI_INT, MPI_SUM, comm);
+  ALL(Scan, scan, one, sent, got, count, MPI_INT, MPI_SUM, comm);
+  ALL(Exscan, exscan, one, sent, got, count, MPI_INT, MPI_SUM, comm);
   ALL(Gather, gather, one, sent, count, MPI_INT, got, count, MPI_INT, root, comm);
   ALL(Gatherv, gatherv, own, sent, lengths[rank], MPI_INT, got, lengths, begins, MPI_INT, root, comm);
   ALL(Scatter, scatter, one, sent, count, MPI_INT, got, count, MPI_INT, root, comm);

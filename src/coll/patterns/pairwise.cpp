@@ -1,5 +1,7 @@
 #include "coll/patterns/pairwise.hpp"
 
+#include <algorithm>
+
 namespace sumac::coll {
 namespace {
 
@@ -54,15 +56,16 @@ class CanonicalSum {
 
 /// Receives a block of all members' vectors into work memory, segment by segment, and adds it to `to`. Returns the steps
 /// after which the segments are there. `own` is this member's operand, `before` as in CanonicalSum.
-std::vector<std::uint32_t> put_sums(Pattern& pattern, Member me, Part own, std::uint64_t bytes, Part to,
+std::vector<std::uint32_t> put_sums(Pattern& pattern, Member me, Operand own, std::uint64_t bytes, Part to,
                                     std::uint32_t before, const Cutting& cutting) {
   std::vector<Part> memory(me.size);
-  for (std::uint32_t i = 0; i < me.size; ++i) memory[i] = i == me.rank ? own : pattern.work(bytes);
+  for (std::uint32_t i = 0; i < me.size; ++i) memory[i] = i == me.rank ? own.part : pattern.work(bytes);
   const Cut segments = cutting.of(bytes);
   std::vector<std::uint32_t> sums;
   std::vector<Operand> operands(me.size);
   for (std::uint64_t k = 0; k < segments.count; ++k) {
-    for (std::uint32_t i = 0; i < me.size; ++i) operands[i] = {memory[i] + segments.from(k), kNoStep};
+    for (std::uint32_t i = 0; i < me.size; ++i)
+      operands[i] = {memory[i] + segments.from(k), i == me.rank ? own.ready : kNoStep};
     for (std::uint32_t s = 1; s < me.size; ++s) {
       auto& operand = operands[sumac::coll::before(me, s)];
       operand.ready = pattern.receive(sumac::coll::before(me, s), operand.part, segments.size(k));
@@ -100,7 +103,7 @@ void put_exchange_allreduce(Pattern& pattern, Member me, std::uint64_t bytes, bo
       const auto leaves = pattern.send(next_to(me, s), in_at(segments.from(k)), segments.size(k));
       if (in_place) sent = pattern.join(sent, leaves);
     }
-  if (me.size > 1 || !in_place) put_sums(pattern, me, in_at(0), bytes, out_at(0), sent, cutting);
+  if (me.size > 1 || !in_place) put_sums(pattern, me, {in_at(0)}, bytes, out_at(0), sent, cutting);
 }
 
 void put_blocks_allreduce(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place, const Cutting& cutting) {
@@ -114,7 +117,7 @@ void put_blocks_allreduce(Pattern& pattern, Member me, std::uint64_t bytes, bool
   for (std::uint32_t s = 1; s < me.size; ++s)
     put_sends(pattern, next_to(me, s), in_at(begin(next_to(me, s))), size(next_to(me, s)), cutting);
   const Part own = out_at(begin(me.rank));
-  const auto sums = put_sums(pattern, me, in_at(begin(me.rank)), size(me.rank), own, kNoStep, cutting);
+  const auto sums = put_sums(pattern, me, {in_at(begin(me.rank))}, size(me.rank), own, kNoStep, cutting);
   const Cut segments = cutting.of(size(me.rank));
   for (std::uint64_t k = 0; k < segments.count; ++k)
     for (std::uint32_t s = 1; s < me.size; ++s)
@@ -129,15 +132,25 @@ void put_blocks_allreduce(Pattern& pattern, Member me, std::uint64_t bytes, bool
   }
 }
 
-void put_exchange_reduce_scatter(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place,
+void put_exchange_reduce_scatter(Pattern& pattern, Member me, std::span<const Extent> blocks, bool in_place,
                                  const Cutting& cutting) {
-  pattern.meets_all = bytes > 0;
+  // A member without a block waits for nobody.
+  pattern.meets_all = std::ranges::all_of(blocks, [](const Extent& each) { return each.bytes > 0; });
   std::uint32_t sent = kNoStep;
   for (std::uint32_t s = 1; s < me.size; ++s) {
-    const auto leaves = put_sends(pattern, next_to(me, s), in_at(next_to(me, s) * bytes), bytes, cutting);
+    const Extent& block = blocks[next_to(me, s)];
+    if (block.bytes == 0) continue;
+    const auto leaves = put_sends(pattern, next_to(me, s), {Area::in, block.at}, block.bytes, cutting);
     if (in_place) sent = pattern.join(sent, leaves);
   }
-  if (me.size > 1 || !in_place) put_sums(pattern, me, in_at(me.rank * bytes), bytes, out_at(0), sent, cutting);
+  const Extent& mine = blocks[me.rank];
+  if (mine.bytes == 0 || (me.size == 1 && in_place)) return;
+  Operand own{{Area::in, mine.at}};
+  if (in_place && mine.at > 0 && static_cast<std::uint64_t>(mine.at) < mine.bytes) {  // The sum lies over a part of it.
+    own.part = pattern.work(mine.bytes);
+    own.ready = pattern.copy(own.part, {Area::in, mine.at}, mine.bytes);
+  }
+  put_sums(pattern, me, own, mine.bytes, out_at(0), sent, cutting);
 }
 
 void put_exchange_reduce(Pattern& pattern, Member me, std::uint32_t root, std::uint64_t bytes, bool in_place,
@@ -145,7 +158,7 @@ void put_exchange_reduce(Pattern& pattern, Member me, std::uint32_t root, std::u
   if (me.rank != root) {
     put_sends(pattern, root, in_at(0), bytes, cutting);
   } else if (me.size > 1 || !in_place) {
-    put_sums(pattern, me, in_at(0), bytes, out_at(0), kNoStep, cutting);
+    put_sums(pattern, me, {in_at(0)}, bytes, out_at(0), kNoStep, cutting);
   }
 }
 

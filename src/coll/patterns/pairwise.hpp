@@ -16,8 +16,8 @@ void put_exchange_allreduce(Pattern& pattern, Member me, std::uint64_t bytes, bo
 /// Every member adds one block of all vectors and sends the sum to all: 2 (n - 1) / n of the vector on each link.
 void put_blocks_allreduce(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place, const Cutting& cutting);
 
-/// `bytes` is the size of one member's block. `in_place`: `out` is the beginning of `in`.
-void put_exchange_reduce_scatter(Pattern& pattern, Member me, std::uint64_t bytes, bool in_place,
+/// `blocks` are the members' blocks in `in`. `in_place`: `out` is the beginning of `in`.
+void put_exchange_reduce_scatter(Pattern& pattern, Member me, std::span<const Extent> blocks, bool in_place,
                                  const Cutting& cutting);
 
 /// All send their vector to the root, which adds.

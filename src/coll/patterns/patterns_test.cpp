@@ -11,6 +11,7 @@
 #include "coll/patterns/binomial.hpp"
 #include "coll/patterns/doubling.hpp"
 #include "coll/patterns/pairwise.hpp"
+#include "coll/patterns/prefix.hpp"
 #include "coll/patterns/ring.hpp"
 
 namespace sumac::coll {
@@ -272,6 +273,32 @@ TEST(Patterns, TheRingHasTheSameBitsEverywhere) {
   for (std::uint32_t r = 1; r < 7; ++r) EXPECT_EQ(run[r].out, run[0].out);
 }
 
+TEST(Patterns, ScansAddTheMembersUpToEachAlongTheCanonicalTree) {
+  for (const std::uint32_t left_out : {0u, 1u})  // An exscan leaves the member itself out.
+    for (const Add& add : {kFloat, kCompose})
+      each_case(false, [&](const Case& c) {
+        Stage run(
+            c.bytes + c.size, c.size,
+            [&](Pattern& p, Member me) {
+              (left_out == 0 ? put_scan : put_exscan)(p, me, c.bytes, c.in_place, kCutting);
+            },
+            add);
+        std::vector<Bytes> data;
+        for (std::uint32_t r = 0; r < c.size; ++r) {
+          data.push_back(data_of(r, c.bytes, &kFloat));
+          run[r].in_place = c.in_place;
+          (c.in_place ? run[r].out : run[r].in) = data[r];
+          run[r].out.resize(c.bytes);
+        }
+        ASSERT_TRUE(run.run());
+        for (std::uint32_t r = 0; r < c.size; ++r)
+          ASSERT_EQ(run[r].out, r + 1 > left_out ? canonical(data, 0, r + 1 - left_out, add)
+                                : c.in_place     ? data[r]
+                                                 : Bytes(c.bytes))
+              << "rank " << r;
+      });
+}
+
 TEST(Patterns, ReducesAddAlongTheCanonicalTreeWhoeverIsRoot) {
   using Put = void (*)(Pattern&, Member, std::uint32_t, std::uint64_t, bool, const Cutting&);
   for (const Put put : {put_binomial_reduce, put_exchange_reduce})
@@ -296,7 +323,10 @@ TEST(Patterns, ReduceScattersGiveEachItsBlock) {
   for (const bool is_ring : {false, true})
     each_case(false, [&](const Case& c) {
       const auto build = [&](Pattern& p, Member me) {
-        (is_ring ? put_ring_reduce_scatter : put_exchange_reduce_scatter)(p, me, c.bytes, c.in_place, kCutting);
+        if (is_ring) return put_ring_reduce_scatter(p, me, c.bytes, c.in_place, kCutting);
+        std::vector<Extent> blocks;
+        for (std::uint32_t r = 0; r < c.size; ++r) blocks.push_back({static_cast<std::int64_t>(r * c.bytes), c.bytes});
+        put_exchange_reduce_scatter(p, me, blocks, c.in_place, kCutting);
       };
       const Add& add = is_ring ? kSum : kFloat;
       Stage run(c.bytes, c.size, build, add);
@@ -312,6 +342,31 @@ TEST(Patterns, ReduceScattersGiveEachItsBlock) {
       for (std::uint32_t r = 0; r < c.size; ++r)
         ASSERT_EQ(std::memcmp(run[r].out.data(), sum.data() + r * c.bytes, c.bytes), 0) << "rank " << r;
     });
+}
+
+TEST(Patterns, ReduceScattersHaveBlocksOfAnyLength) {
+  each_case(false, [&](const Case& c) {
+    std::vector<Extent> blocks;
+    std::uint64_t all = 0;
+    for (std::uint32_t r = 0; r < c.size; ++r) {  // In place, long blocks behind short ones lie over their own sums.
+      blocks.push_back({static_cast<std::int64_t>(all), r % 3 == 0 ? 8 : r % 3 == 1 ? c.bytes : 0});
+      all += blocks.back().bytes;
+    }
+    Stage run(
+        c.bytes, c.size,
+        [&](Pattern& p, Member me) { put_exchange_reduce_scatter(p, me, blocks, c.in_place, kCutting); }, kFloat);
+    std::vector<Bytes> data;
+    for (std::uint32_t r = 0; r < c.size; ++r) {
+      data.push_back(data_of(r, all, &kFloat));
+      run[r].in_place = c.in_place;
+      (c.in_place ? run[r].out : run[r].in) = data[r];
+      if (!c.in_place) run[r].out.resize(blocks[r].bytes);
+    }
+    ASSERT_TRUE(run.run());
+    const Bytes sum = canonical(data, 0, c.size, kFloat);
+    for (std::uint32_t r = 0; r < c.size; ++r)
+      ASSERT_EQ(std::memcmp(run[r].out.data(), sum.data() + blocks[r].at, blocks[r].bytes), 0) << "rank " << r;
+  });
 }
 
 TEST(Patterns, BcastsReachAll) {

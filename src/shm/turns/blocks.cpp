@@ -1,8 +1,10 @@
 // Reductions of large vectors: every member owns a block. Each member publishes its part of the blocks that the others
 // own (its part of its own block is folded directly from the input), folds its own block, and publishes
-// the result for the members that need it: all (allreduce), the root (reduce), or no other (reduce_scatter_block).
+// the result for the members that need it: all (allreduce), the root (reduce), or no other (reduce_scatter,
+// reduce_scatter_block).
 // Exactly one member folds each element, so all members get the same bits. The result of a block lies in its owner's
 // slice, at the position where the owner's own contribution would be.
+#include "shm/block_shapes.hpp"
 #include "shm/steps.hpp"
 #include "shm/turns/turns.hpp"
 
@@ -19,6 +21,8 @@ struct Block {
 /// Cuts the vector into sections of one turn each, and each section into the members' blocks.
 class VectorBlocks {
  public:
+  static constexpr bool kMoves = false;  ///< In place, a result lies where its block does or before all of it.
+
   VectorBlocks(const Group& group, const coll::Operation& operation) noexcept
       : total_(operation.bytes),
         members_(static_cast<std::size_t>(group.size())),
@@ -43,6 +47,8 @@ class VectorBlocks {
 /// For reduce_scatter_block: the members' blocks follow each other in the input, and a turn uses a part of each.
 class GivenBlocks {
  public:
+  static constexpr bool kMoves = false;
+
   GivenBlocks(const Group& group, const coll::Operation& operation) noexcept
       : total_(operation.bytes),
         parts_(cut_into_turns(
@@ -59,6 +65,31 @@ class GivenBlocks {
 
  private:
   std::size_t total_;
+  coll::Cut parts_;
+};
+
+/// The same for reduce_scatter, whose blocks differ in length. A turn uses a part of each that is long enough.
+class UnevenParts {
+ public:
+  static constexpr bool kMoves = true;  ///< In place, a result may lie over another part of its block.
+
+  UnevenParts(const Group& group, const coll::Operation& operation) noexcept
+      : blocks_(operation.in_blocks),
+        parts_(cut_into_turns(
+            UnevenBlocks{blocks_}.largest(group.size()),
+            turn_limit(group, group.tuning().large.reduce_turn_bytes) / static_cast<std::size_t>(group.size()),
+            unit_for(operation.fold->element_bytes))) {}
+
+  std::size_t turns() const noexcept { return parts_.count; }
+  Block block(std::uint64_t turn, int member) const noexcept {
+    const std::size_t offset = turn * parts_.step;
+    return {static_cast<std::size_t>(member) * parts_.step, coll::begin_in_a_row(blocks_, member) + offset,
+            coll::part_at(offset, blocks_.bytes(member), parts_.step)};
+  }
+  std::size_t in_output(std::uint64_t turn, const Block&) const noexcept { return turn * parts_.step; }
+
+ private:
+  const coll::Blocks& blocks_;
   coll::Cut parts_;
 };
 
@@ -99,12 +130,14 @@ class BlockFold {
   bool fill() {
     return turns_.fill([&](std::uint64_t turn, std::byte* slice) {
       for (int m = 0; m < members_; ++m) {
-        if (m == me_) continue;
+        if (m == me_ && !copies_own()) continue;
         if (const Block block = layout_.block(turn, m); block.bytes != 0)
           copy_in(group_, slice + block.in_slice, in_ + block.in_input, block.bytes);
       }
     });
   }
+
+  bool copies_own() const noexcept { return Layout::kMoves && call_.in_place(); }
 
   bool fold() {
     const std::uint64_t turn = turns_.folded();
@@ -119,7 +152,7 @@ class BlockFold {
   void fold_block(std::uint64_t turn, const Block& block) {
     fold_pieces(group_, call_, block.bytes, part_.keeps ? out_ + layout_.in_output(turn, block) : nullptr,
                 part_.tells ? turns_.slice(me_, turn) + block.in_slice : nullptr, [&](int m) -> const std::byte* {
-                  return m == me_ ? in_ + block.in_input : turns_.slice(m, turn) + block.in_slice;
+                  return m == me_ && !copies_own() ? in_ + block.in_input : turns_.slice(m, turn) + block.in_slice;
                 });
   }
 
@@ -164,6 +197,10 @@ Step allreduce_blocks(Task& task) {
 Step reduce_blocks(Task& task) {
   const bool root = task.group->index() == task.operation->root;
   return run_blocks<VectorBlocks>(task, {.keeps = root, .tells = !root, .collects = root});
+}
+
+Step reduce_scatter_blocks(Task& task) {
+  return run_blocks<UnevenParts>(task, {.keeps = true, .tells = false, .collects = false});
 }
 
 Step reduce_scatter_block_blocks(Task& task) {
