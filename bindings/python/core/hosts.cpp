@@ -25,7 +25,7 @@ Result<Blob> exchanged(Exchange& exchange, const std::vector<int>& members, std:
 }
 
 Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& members, const std::vector<int>& ranks,
-                                             bool is_reproducible, p2p::LetterEvents* letters) {
+                                             bool is_reproducible, p2p::MessageEvents* messages) {
   const auto own = std::find(ranks.begin(), ranks.end(), members.rank);
   if (own == ranks.end()) {
     if (auto done = exchanged(exchange, {}, {}); !done) return tl::unexpected(done.error());
@@ -38,7 +38,7 @@ Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& 
   config.reproducible = is_reproducible;
   config.connect_within = std::min(config.connect_within, std::chrono::ceil<Millis>(exchange.left()));
   config.check = [&exchange] { return exchange.check(); };
-  if (ranks.size() == members.all.size()) config.letters = letters;
+  if (ranks.size() == members.all.size()) config.messages = messages;
   config.host_name = members.all[static_cast<std::size_t>(members.rank)].host;
   // A rank that computes for an hour is not dead; whoever waits for it has a limit, and the kernel notices a dead machine.
   config.silent_after = std::chrono::hours(24 * 365);
@@ -51,15 +51,15 @@ Result<std::unique_ptr<p2p::Group>> group_of(Exchange& exchange, const Members& 
 }  // namespace
 
 Result<std::unique_ptr<Hosts>> Hosts::make(Exchange& exchange, const Members& members, const std::vector<int>& leaders,
-                                           bool is_reproducible, p2p::LetterEvents* letters) {
+                                           bool is_reproducible, p2p::MessageEvents* messages) {
   std::unique_ptr<Hosts> made(new Hosts);
-  auto among_leaders = group_of(exchange, members, leaders, is_reproducible, letters);
+  auto among_leaders = group_of(exchange, members, leaders, is_reproducible, messages);
   if (!among_leaders) return tl::unexpected(among_leaders.error());
   made->leaders_ = std::move(*among_leaders);
   if (static_cast<int>(leaders.size()) == members.size()) return made;
   std::vector<int> everyone(static_cast<std::size_t>(members.size()));
   for (int rank = 0; rank < members.size(); ++rank) everyone[static_cast<std::size_t>(rank)] = rank;
-  auto among_all = group_of(exchange, members, everyone, is_reproducible, letters);
+  auto among_all = group_of(exchange, members, everyone, is_reproducible, messages);
   if (!among_all) return tl::unexpected(among_all.error());
   made->all_ = std::move(*among_all);
   return made;
@@ -141,7 +141,7 @@ bool Hosts::begin_to_leave() {
   if (!under_way_.empty()) return false;
   if (leaders_) leaders_->begin_to_leave();
   const std::lock_guard guard(lock_);
-  if (everyone().letters() != nullptr) everyone().letters()->close();
+  if (everyone().messages() != nullptr) everyone().messages()->close();
   everyone().begin_to_leave();
   return true;
 }

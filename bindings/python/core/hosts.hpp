@@ -18,11 +18,11 @@ namespace sumac::python {
 
 class Hosts final : public coll::Across {
  public:
-  /// Collective over all ranks of the store. `leaders` are ranks, ascending. `letters` gets those of the group of all
+  /// Collective over all ranks of the store. `leaders` are ranks, ascending. `messages` gets those of the group of all
   /// ranks, and outlives it; null: there are none.
   static Result<std::unique_ptr<Hosts>> make(Exchange& exchange, const Members& members,
                                              const std::vector<int>& leaders, bool is_reproducible,
-                                             p2p::LetterEvents* letters);
+                                             p2p::MessageEvents* messages);
 
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
@@ -37,10 +37,10 @@ class Hosts final : public coll::Across {
   Sleep sleep(int us) override;
   std::string_view error() const noexcept override;
 
-  /// The group of all ranks, whose letters any thread may move: it holds lock().
+  /// The group of all ranks, whose messages any thread may move: it holds lock().
   p2p::Group& everyone() const noexcept { return all_ ? *all_ : *leaders_; }
   std::mutex& lock() const noexcept { return lock_; }
-  /// This rank's team is over: the others read it, and no letter comes any more. Until the end staying() can be asked.
+  /// This rank's team is over: the others read it, and no message comes any more. Until the end staying() can be asked.
   /// Returns false while an operation is under way, whose memory only the end gives back; then nothing happens.
   bool begin_to_leave();
   /// The other ranks whose teams are not over; empty if that is not known.

@@ -61,7 +61,7 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
 
 Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index, std::int64_t* agreed) {
   std::unique_ptr<Ways> ways(new Ways{members});
-  auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, letters);
+  auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, messages);
   if (!made) {
     // A connection that another rank has closed says less than that rank's reason.
     auto others = exchange.check();

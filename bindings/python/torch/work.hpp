@@ -65,7 +65,7 @@ class TeamWork final : public c10d::Work {
   /// Its ticket calls `ending->end()`. None: it is done.
   void follow(std::shared_ptr<python::Ticket> ticket) { ticket_ = std::move(ticket); }
   void follow(std::shared_ptr<Promised> promised) { promised_ = std::move(promised); }
-  std::shared_ptr<python::Letter> letter;  ///< Set for a message; that of a receive knows its sender.
+  std::shared_ptr<python::Message> message;  ///< Set for a message; that of a receive knows its sender.
 
   bool isCompleted() override { return is_done(); }
   bool isSuccess() const override { return is_done() && !ending_->exception(); }

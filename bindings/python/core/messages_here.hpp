@@ -3,7 +3,7 @@
 // counters. A message is a header (tag and length) and its bytes; one that is longer than the ring flows through it.
 //
 // A receiver reads a pipe only while it waits for something that may come out of it. A message with another tag that
-// comes out first is kept in the inbox until somebody asks for it, so that two sides that use tags in different orders do
+// comes out first is kept in the matcher until somebody asks for it, so that two sides that use tags in different orders do
 // not lock.
 #include <cstddef>
 #include <cstdint>
@@ -12,26 +12,26 @@
 #include <mutex>
 #include <vector>
 
-#include "bindings/python/core/inbox.hpp"
+#include "bindings/python/core/matcher.hpp"
 
 namespace sumac::python {
 
-class Mail {
+class MessagesHere {
  public:
   static std::size_t ring_bytes(int ranks) noexcept;
   static std::size_t bytes_for(int ranks) noexcept;
 
-  /// `memory` holds bytes_for(here.size()) zeros at first, and outlives the mail. `here` are the ranks of this host, and
+  /// `memory` holds bytes_for(here.size()) zeros at first, and outlives the messages_here. `here` are the ranks of this host, and
   /// this one is here[index].
-  Mail(std::byte* memory, const std::vector<int>& here, int index, Inbox& inbox);
+  MessagesHere(std::byte* memory, const std::vector<int>& here, int index, Matcher& matcher);
 
-  void send(std::shared_ptr<Letter> letter);
-  /// Moves what can move, and ends letters. Returns false if nothing moved.
+  void send(std::shared_ptr<Message> message);
+  /// Moves what can move, and ends messages. Returns false if nothing moved.
   bool progress();
-  /// Takes the letter out, unless it is done: its memory is not used any more. Returns false if it is done, or waits in
-  /// the inbox.
-  bool withdraw(const std::shared_ptr<Letter>& letter);
-  /// Ends all letters that are sent or arriving.
+  /// Takes the message out, unless it is done: its memory is not used any more. Returns false if it is done, or waits in
+  /// the matcher.
+  bool withdraw(const std::shared_ptr<Message>& message);
+  /// Ends all messages that are sent or arriving.
   void fail(const Error& why);
 
  private:
@@ -41,20 +41,20 @@ class Mail {
     bool is_known = false;  ///< The header has been read.
     std::uint32_t tag = 0;
     std::size_t bytes = 0, moved = 0;
-    std::shared_ptr<Letter> letter;  ///< Its receiver; none: it is kept.
+    std::shared_ptr<Message> message;  ///< Its receiver; none: it is kept.
     std::vector<std::byte> kept;
   };
   struct Peer {
-    std::deque<std::shared_ptr<Letter>> out;
+    std::deque<std::shared_ptr<Message>> out;
     Arriving arriving;
   };
-  using Ended = Inbox::Ended;
+  using Ended = Matcher::Ended;
 
   Pipe& pipe(int from, int to) const noexcept;
   bool push(int to, Ended& ended);
   bool pull(int from, Ended& ended);
   bool is_wanted(int from) const;
-  /// The counters of a pipe can't be those of a rank of ours. Ends all letters to and from that peer.
+  /// The counters of a pipe can't be those of a rank of ours. Ends all messages to and from that peer.
   bool broken(int peer, Ended& ended);
   void arrived(int from, Ended& ended);
 
@@ -63,7 +63,7 @@ class Mail {
   std::byte* memory_ = nullptr;
   std::vector<int> here_;
   int index_ = 0, ranks_ = 0;
-  Inbox& inbox_;
+  Matcher& matcher_;
   std::size_t ring_ = 0, stride_ = 0;
   mutable std::mutex lock_;  ///< Guards all below.
   std::vector<Peer> peers_;
