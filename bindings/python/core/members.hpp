@@ -7,13 +7,14 @@
 
 #include "base/result.hpp"
 #include "bindings/python/core/store.hpp"
+#include "shm/segment/segment.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
 
 struct Member {
-  std::string host;       ///< The host's name, for people.
-  std::int64_t pid = 0;   ///< 0: its process numbers are not those of this rank (another PID namespace).
+  std::string host;  ///< The host's name, for people.
+  shm::ProcessName process;
   sumac_place_t place{};  ///< The host's number counts from 0 in the order of ranks.
 };
 

@@ -2,15 +2,7 @@
 
 #include <algorithm>
 
-#include "base/copy.hpp"
-
 namespace sumac::python {
-
-struct MessagesHere::Pipe {
-  alignas(64) std::atomic<std::uint64_t> written;
-  alignas(64) std::atomic<std::uint64_t> read;
-  alignas(64) std::byte ring[1];  ///< ring_bytes() of them.
-};
 
 namespace {
 
@@ -19,20 +11,6 @@ struct Header {
   std::uint32_t tag;
   std::uint32_t unused;
 };
-
-constexpr std::size_t kPipeBytes = 128;  ///< Two counters, each in a line of its own.
-
-void copy_in(std::byte* ring, std::size_t size, std::uint64_t at, const std::byte* from, std::size_t bytes) {
-  const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
-  copy_bytes(ring + at % size, from, first);
-  copy_bytes(ring, from + first, bytes - first);
-}
-
-void copy_out(std::byte* to, const std::byte* ring, std::size_t size, std::uint64_t at, std::size_t bytes) {
-  const std::size_t first = std::min<std::size_t>(bytes, size - at % size);
-  copy_bytes(to, ring + at % size, first);
-  copy_bytes(to + first, ring, bytes - first);
-}
 
 /// A message that goes on with memory of its own, and that nobody waits for.
 std::shared_ptr<Message> copy_of(const Message& message) {
@@ -50,32 +28,8 @@ std::shared_ptr<Message> copy_of(const Message& message) {
 
 }  // namespace
 
-// The pipes of all pairs together stay below 64 MiB; pages are taken only where bytes flow.
-std::size_t MessagesHere::ring_bytes(int ranks) noexcept {
-  constexpr std::size_t kAll = std::size_t{64} << 20, kMost = std::size_t{128} << 10, kLeast = std::size_t{4} << 10;
-  const auto pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
-  std::size_t ring = kMost;
-  while (ring > kLeast && ring * pairs > kAll) ring /= 2;
-  return ring;
-}
-
-std::size_t MessagesHere::bytes_for(int ranks) noexcept {
-  return static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks) * (kPipeBytes + ring_bytes(ranks));
-}
-
 MessagesHere::MessagesHere(std::byte* memory, const std::vector<int>& here, int index, Matcher& matcher)
-    : memory_(memory),
-      here_(here),
-      index_(index),
-      ranks_(static_cast<int>(here.size())),
-      matcher_(matcher),
-      ring_(ring_bytes(ranks_)),
-      stride_(kPipeBytes + ring_),
-      peers_(here.size()) {}
-
-MessagesHere::Pipe& MessagesHere::pipe(int from, int to) const noexcept {
-  return *reinterpret_cast<Pipe*>(memory_ + static_cast<std::size_t>(from * ranks_ + to) * stride_);
-}
+    : here_(here), matcher_(matcher), pipes_(memory, static_cast<int>(here.size()), index), peers_(here.size()) {}
 
 void MessagesHere::send(std::shared_ptr<Message> message) {
   const auto at = std::ranges::find(here_, message->peer) - here_.begin();
@@ -89,7 +43,7 @@ bool MessagesHere::progress() {
   {
     const std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard) return false;  // Another thread moves it.
-    for (int peer = 0; peer < ranks_; ++peer) {
+    for (int peer = 0; peer < static_cast<int>(here_.size()); ++peer) {
       has_moved |= push(peer, ended);
       has_moved |= pull(peer, ended);
     }
@@ -103,26 +57,20 @@ bool MessagesHere::push(int to, Ended& ended) {
   bool has_moved = false;
   while (!out.empty()) {
     Message& message = *out.front();
-    Pipe& through = pipe(index_, to);
-    std::uint64_t at = through.written.load(std::memory_order_relaxed);  // Only we store it.
-    // An acquire load: the reader has copied the bytes that we overwrite.
-    const std::uint64_t unread = at - through.read.load(std::memory_order_acquire);
-    if (unread > ring_) return broken(to, ended);
-    std::size_t room = ring_ - unread;
+    auto room = pipes_.room(to);
+    if (!room) return broken(to, ended);
     if (!message.has_header) {
-      if (room < sizeof(Header)) return has_moved;
+      if (*room < sizeof(Header)) return has_moved;
       const Header header{message.bytes, message.tag, 0};
-      copy_in(through.ring, ring_, at, reinterpret_cast<const std::byte*>(&header), sizeof header);
-      at += sizeof header;
-      room -= sizeof header;
+      pipes_.put(to, std::as_bytes(std::span(&header, 1)));
+      *room -= sizeof header;
       message.has_header = has_moved = true;
     }
-    const std::size_t part = std::min(room, message.bytes - message.moved);
-    copy_in(through.ring, ring_, at, message.data + message.moved, part);
+    const std::size_t part = std::min(*room, message.bytes - message.moved);
+    pipes_.put(to, {message.data + message.moved, part});
     message.moved += part;
     has_moved |= part > 0;
-    // A release store: a reader that sees the number sees the bytes. Test: MessagesHere.* under TSan.
-    through.written.store(at + part, std::memory_order_release);
+    pipes_.publish(to);
     if (message.moved < message.bytes) return has_moved;
     ended.emplace_back(std::move(out.front()), std::nullopt);
     out.pop_front();
@@ -139,17 +87,13 @@ bool MessagesHere::pull(int from, Ended& ended) {
   Arriving& arriving = peers_[static_cast<std::size_t>(from)].arriving;
   bool has_moved = false;
   while (is_wanted(from)) {
-    Pipe& through = pipe(from, index_);
-    std::uint64_t at = through.read.load(std::memory_order_relaxed);  // Only we store it.
-    // An acquire load pairs with push().
-    std::size_t there = through.written.load(std::memory_order_acquire) - at;
-    if (there > ring_) return broken(from, ended);
+    auto there = pipes_.filled(from);
+    if (!there) return broken(from, ended);
     if (!arriving.is_known) {
-      if (there < sizeof(Header)) return has_moved;
+      if (*there < sizeof(Header)) return has_moved;
       Header header{};
-      copy_out(reinterpret_cast<std::byte*>(&header), through.ring, ring_, at, sizeof header);
-      at += sizeof header;
-      there -= sizeof header;
+      pipes_.take(from, std::as_writable_bytes(std::span(&header, 1)));
+      *there -= sizeof header;
       arriving = {.is_known = true,
                   .tag = header.tag,
                   .bytes = header.bytes,
@@ -158,13 +102,12 @@ bool MessagesHere::pull(int from, Ended& ended) {
       if (!arriving.message || arriving.message->bytes != header.bytes) arriving.kept.resize(header.bytes);
       has_moved = true;
     }
-    const std::size_t part = std::min(there, arriving.bytes - arriving.moved);
+    const std::size_t part = std::min(*there, arriving.bytes - arriving.moved);
     std::byte* const to = arriving.kept.empty() && arriving.message ? arriving.message->data : arriving.kept.data();
-    copy_out(to + arriving.moved, through.ring, ring_, at, part);
+    pipes_.take(from, {to + arriving.moved, part});
     arriving.moved += part;
     has_moved |= part > 0;
-    // A release store: the writer may overwrite what we have copied.
-    through.read.store(at + part, std::memory_order_release);
+    pipes_.release(from);
     if (arriving.moved < arriving.bytes) return has_moved;
     arrived(from, ended);
   }

@@ -1,6 +1,5 @@
 #pragma once
-// Messages from rank to rank inside a host. Each pair of ranks has a pipe in each direction: a ring of bytes with two
-// counters. A message is a header (tag and length) and its bytes; one that is longer than the ring flows through it.
+// Messages from rank to rank inside a host, through pipes (shm/pipes.hpp): each is a header (tag and length) and its bytes.
 //
 // A receiver reads a pipe only while it waits for something that may come out of it. A message with another tag that
 // comes out first is kept in the matcher until somebody asks for it, so that two sides that use tags in different orders do
@@ -13,15 +12,13 @@
 #include <vector>
 
 #include "bindings/python/core/matcher.hpp"
+#include "shm/pipes.hpp"
 
 namespace sumac::python {
 
 class MessagesHere {
  public:
-  static std::size_t ring_bytes(int ranks) noexcept;
-  static std::size_t bytes_for(int ranks) noexcept;
-
-  /// `memory` holds bytes_for(here.size()) zeros at first, and outlives the messages_here. `here` are the ranks of this host, and
+  /// `memory` holds shm::Pipes::bytes_for(here.size()) zeros at first, and outlives the messages_here. `here` are the ranks of this host, and
   /// this one is here[index].
   MessagesHere(std::byte* memory, const std::vector<int>& here, int index, Matcher& matcher);
 
@@ -35,7 +32,6 @@ class MessagesHere {
   void fail(const Error& why);
 
  private:
-  struct Pipe;
   /// The message that is coming out of a pipe.
   struct Arriving {
     bool is_known = false;  ///< The header has been read.
@@ -50,7 +46,6 @@ class MessagesHere {
   };
   using Ended = Matcher::Ended;
 
-  Pipe& pipe(int from, int to) const noexcept;
   bool push(int to, Ended& ended);
   bool pull(int from, Ended& ended);
   bool is_wanted(int from) const;
@@ -60,12 +55,10 @@ class MessagesHere {
 
   int rank_of(int index) const noexcept { return here_[static_cast<std::size_t>(index)]; }
 
-  std::byte* memory_ = nullptr;
   std::vector<int> here_;
-  int index_ = 0, ranks_ = 0;
   Matcher& matcher_;
-  std::size_t ring_ = 0, stride_ = 0;
   mutable std::mutex lock_;  ///< Guards all below.
+  shm::Pipes pipes_;
   std::vector<Peer> peers_;
 };
 

@@ -18,7 +18,6 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "bindings/python/core/block.hpp"
 #include "bindings/python/core/call_log.hpp"
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/members.hpp"
@@ -27,6 +26,7 @@
 #include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
 #include "bindings/python/core/ticket.hpp"
+#include "shm/segment/block.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
@@ -145,7 +145,7 @@ class Team : public std::enable_shared_from_this<Team> {
   Members members_;
   TeamSettings settings_;
   int index_ = 0;  ///< The position of this rank among those of its host.
-  Block block_;
+  shm::Block block_;
   CallLog call_log_;
   Splits splits_;
   Matcher matcher_;

@@ -6,6 +6,7 @@
 #include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/way_across.hpp"
+#include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "rank/explain.h"
 
@@ -38,7 +39,14 @@ Result<> Team::build(Exchange& exchange) {
 Result<> Team::share(Exchange& exchange) {
   const int here = static_cast<int>(members_.here.size());
   const std::size_t log = CallLog::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
-  auto block = Block::share(exchange, members_, log + splits + MessagesHere::bytes_for(here));
+  const auto exchanged = [&](const std::string& own) -> Result<std::vector<std::string>> {
+    auto all = exchange.allgather(bytes_of_text(own));
+    if (!all) return tl::unexpected(all.error());
+    std::vector<std::string> texts;
+    for (const Bytes& one : *all) texts.push_back(printable(text_of(one)));
+    return texts;
+  };
+  auto block = shm::Block::share(exchanged, rank(), members_.here.front(), log + splits + shm::Pipes::bytes_for(here));
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
   index_ = members_.index_here();

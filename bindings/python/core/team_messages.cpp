@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "bindings/python/core/life.hpp"
 #include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/worker.hpp"
+#include "shm/segment/liveness.hpp"
 
 namespace sumac::python {
 
@@ -107,9 +107,9 @@ void Team::look_at_messages(Time now) {
                         std::chrono::duration_cast<Seconds>(waited).count(), other));
       else if (is_here(peer)) {
         const Member& member = members_.all[static_cast<std::size_t>(peer)];
-        if (has_ended(member.pid))
-          over.emplace_back(one.message,
-                            Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other, member.pid)});
+        if (shm::look_at(member.process) == shm::Life::dead)
+          over.emplace_back(one.message, Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other,
+                                                                       member.process.pid)});
       }
     }
   }

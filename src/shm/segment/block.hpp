@@ -1,18 +1,23 @@
 #pragma once
-// Memory that the ranks of one host share, beside the team's own segment: zeros at first, without a name once all have
-// it, gone with the last process.
+// Memory that the ranks of one host share, beside a team's segment: zeros at first, without a name once all have it, gone
+// with the last process. It takes pages only where something is written.
 #include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "base/result.hpp"
-#include "bindings/python/core/members.hpp"
-#include "bindings/python/core/store.hpp"
 
-namespace sumac::python {
+namespace sumac::shm {
 
 class Block {
  public:
-  /// Collective over all ranks; those of a host share one block. If any rank cannot have it, all get the reason.
-  static Result<Block> share(Exchange& exchange, const Members& members, std::size_t bytes);
+  /// Returns the text of each rank, by rank. Collective.
+  using Exchange = std::function<Result<std::vector<std::string>>(const std::string& own)>;
+
+  /// Collective over all ranks of the exchange; those of a host share one block, which the rank `creator` makes. If any rank
+  /// cannot have it, all get the reason.
+  static Result<Block> share(const Exchange& exchange, int rank, int creator, std::size_t bytes);
 
   Block() = default;
   Block(Block&& other) noexcept;
@@ -24,10 +29,9 @@ class Block {
 
  private:
   Block(std::byte* data, std::size_t bytes) noexcept : data_(data), bytes_(bytes) {}
-  static Result<Block> map(int fd, std::size_t bytes);
 
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::shm
