@@ -54,14 +54,6 @@ class MessageEvents {
   ~MessageEvents() = default;
 };
 
-/// A message between this member and another one, as far as it has come.
-struct Message {
-  std::uint32_t number = 0;
-  void* cookie = nullptr;  ///< Null: it was withdrawn.
-  std::uint64_t moved = 0;
-  std::uint32_t parts = 0;
-};
-
 class Messages {
  public:
   struct Settings {
@@ -112,12 +104,19 @@ class Messages {
   void fail(const Error& why);
 
  private:
-  struct Out : Message {
+  /// A message between this member and another one, as far as it has come.
+  struct Transfer {
+    std::uint32_t number = 0;
+    void* cookie = nullptr;  ///< Null: it was withdrawn.
+    std::uint64_t moved = 0;
+    std::uint32_t parts = 0;
+  };
+  struct Out : Transfer {
     std::uint32_t tag = 0;
     std::span<const std::byte> bytes;
     std::vector<std::byte> own;
   };
-  struct In : Message {
+  struct In : Transfer {
     std::uint64_t bytes = 0;
     std::byte* memory = nullptr;  ///< Null: its bytes are forgotten.
   };

@@ -388,7 +388,7 @@ TEST(Team, MessagesFindTheirReceivers) {
   const auto texts = as_ranks(3, [](Team& team) -> std::string {
     // Each rank sends to each other one, large messages first, and receives them in another order, by tag.
     std::vector<std::vector<int>> out, in;
-    std::vector<std::shared_ptr<Message>> messages;
+    std::vector<std::shared_ptr<p2p::Message>> messages;
     for (int to = 0; to < 3; ++to) {
       if (to == team.rank()) continue;
       for (const std::uint32_t tag : {1u, 2u, 3u}) {
@@ -431,7 +431,7 @@ TEST(Team, AMessageThatNobodySendsEndsAtItsLimitAndTheNextOneComes) {
       const auto waited = team.wait(*sent, Duration::max());
       return waited ? "" : waited.error().context;
     }
-    const auto message = team.receive(Message::kAnyone, 5, &got, sizeof got, Seconds{60}, nullptr);
+    const auto message = team.receive(p2p::Message::kAnyone, 5, &got, sizeof got, Seconds{60}, nullptr);
     if (auto waited = team.wait(*message, Duration::max()); !waited) return waited.error().context;
     return got == 7 && message->peer == 1 ? "" : "wrong message";
   });

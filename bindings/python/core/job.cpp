@@ -55,7 +55,7 @@ Job::~Job() {
   sumac_tree_settings(nullptr, 0);
 }
 
-void Job::keep(std::shared_ptr<Hosts> hosts, const Members& members) {
+void Job::keep(std::shared_ptr<p2p::TeamGroups> hosts, const Members& members) {
   const std::lock_guard guard(lock_);
   std::erase_if(left_, [](const Left& one) { return one.hosts->staying().empty(); });
   left_.push_back({std::move(hosts), members});

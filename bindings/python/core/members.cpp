@@ -59,11 +59,7 @@ int Members::index_here() const noexcept {
   return static_cast<int>(std::find(here.begin(), here.end(), rank) - here.begin());
 }
 
-std::string Members::name(int which) const {
-  return fmt::format("rank {} (host {})", which, all[static_cast<std::size_t>(which)].host);
-}
-
-std::string Members::names(const std::vector<int>& ranks) const {
+std::string Members::named(const std::vector<int>& ranks) const {
   constexpr std::size_t kNamed = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + name(ranks[i]);
@@ -92,6 +88,7 @@ Result<Members> meet(Exchange& exchange) {
     const auto at = hosts.try_emplace(greeting.host_hash, static_cast<int>(hosts.size())).first;
     greeting.place.host = at->second;
     members.all.push_back({printable(greeting.host), greeting.process, greeting.place});
+    members.names.push_back(fmt::format("rank {} (host {})", rank, members.all.back().host));
     if (greeting.host_hash == own.host_hash) members.here.push_back(rank);
   }
   members.hosts = static_cast<int>(hosts.size());

@@ -232,7 +232,7 @@ void Team::look(const Request& request, std::uint64_t number, Watch& watch) {
   const auto who = [&] {
     const auto late = missing(number);
     return late.empty() ? std::string("all ranks have begun it")
-                        : fmt::format("{} {} not begun it", members_.names(late), late.size() == 1 ? "has" : "have");
+                        : fmt::format("{} {} not begun it", members_.named(late), late.size() == 1 ? "has" : "have");
   };
   if (waited > request.limit)
     return break_because(
@@ -531,7 +531,7 @@ Result<> Team::destroy() {
 void Team::close(bool ends_at_ctrl_c) {
   if (forks_ != forks() || is_closed_.exchange(true)) return;
   const Error why{Errc::interrupted, "the process group was destroyed before this was done"};
-  Matcher::Ended ended;
+  p2p::Matcher::Ended ended;
   matcher_.fail([](int) { return true; }, why, ended);
   matcher_.conclude(ended);
   if (here_messages_) here_messages_->fail(why);

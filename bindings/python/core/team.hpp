@@ -18,14 +18,14 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/ticket.hpp"
 #include "bindings/python/core/call_log.hpp"
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/members.hpp"
-#include "bindings/python/core/messages_between.hpp"
 #include "bindings/python/core/messages_here.hpp"
 #include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
-#include "bindings/python/core/ticket.hpp"
+#include "p2p/messages_between.hpp"
 #include "shm/segment/block.hpp"
 #include "team/team.h"
 
@@ -60,15 +60,15 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<> run(const Request& request);
   std::shared_ptr<Ticket> post(const Request& request, std::function<void(const Error*)> then);
   /// `tag` is the caller's. Messages of `data` and `bytes` must stay until the ticket is done.
-  std::shared_ptr<Message> send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
-                                std::function<void(const Error*)> then);
-  /// `from` may be Message::kAnyone; the message's `peer` says who it was.
-  std::shared_ptr<Message> receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
-                                   std::function<void(const Error*)> then);
+  std::shared_ptr<p2p::Message> send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
+                                     std::function<void(const Error*)> then);
+  /// `from` may be p2p::Message::kAnyone; the message's `peer` says who it was.
+  std::shared_ptr<p2p::Message> receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
+                                        std::function<void(const Error*)> then);
   /// Moves the team until the ticket is done, then returns its error. Errc::timeout after `limit`: it goes on.
   Result<> wait(Ticket& ticket, Duration limit);
   /// Ends a message with Errc::interrupted, unless it is done.
-  void withdraw(const std::shared_ptr<Message>& message);
+  void withdraw(const std::shared_ptr<p2p::Message>& message);
 
   /// Moves what was posted; returns false if nothing moved.
   bool progress();
@@ -100,7 +100,7 @@ class Team : public std::enable_shared_from_this<Team> {
     std::optional<Error> refusal;  ///< The team has not taken it, for this reason.
   };
   struct MessageLimit {
-    std::shared_ptr<Message> message;
+    std::shared_ptr<p2p::Message> message;
     Time began{};
     Duration limit;
     bool has_said = false;
@@ -136,11 +136,11 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<bool> hand_over(Posted& posted);
   void hand_over_next();
   void look_at_messages(Time now);
-  bool take_out(const std::shared_ptr<Message>& message);
+  bool take_out(const std::shared_ptr<p2p::Message>& message);
   bool is_here(int other) const;
   bool only_waits_for(const Ticket& ticket) const;
-  std::shared_ptr<Message> post_message(std::shared_ptr<Message> message, Duration limit);
-  std::shared_ptr<Message> refused_message(const std::shared_ptr<Message>& message, Error why);
+  std::shared_ptr<p2p::Message> post_message(std::shared_ptr<p2p::Message> message, Duration limit);
+  std::shared_ptr<p2p::Message> refused_message(const std::shared_ptr<p2p::Message>& message, Error why);
 
   Members members_;
   TeamSettings settings_;
@@ -148,13 +148,13 @@ class Team : public std::enable_shared_from_this<Team> {
   shm::Block block_;
   CallLog call_log_;
   Splits splits_;
-  Matcher matcher_;
+  p2p::Matcher matcher_;
   std::unique_ptr<MessagesHere> here_messages_;
-  std::unique_ptr<MessagesBetween> between_;  ///< Null where all ranks are on this host.
-  struct Ways* ways_ = nullptr;               ///< Owned by `team_`; null where all ranks are on this host.
-  bool has_tree_ = false;                     ///< Some operations go by the tree.
-  sumac_team_t* team_ = nullptr;              ///< nullptr: a team of one.
-  unsigned forks_ = 0;                        ///< The forks of this process before the team was made.
+  std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.
+  struct Ways* ways_ = nullptr;                    ///< Owned by `team_`; null where all ranks are on this host.
+  bool has_tree_ = false;                          ///< Some operations go by the tree.
+  sumac_team_t* team_ = nullptr;                   ///< nullptr: a team of one.
+  unsigned forks_ = 0;                             ///< The forks of this process before the team was made.
 
   std::mutex turn_;  ///< Held by the thread that moves `team_`.
   /// The blocking call under way, for look_in_run(): set and read by the holder of the turn.

@@ -84,7 +84,7 @@ Result<> Team::create(Exchange& exchange) {
   spec.host_ranks = static_cast<int>(members_.here.size());
   spec.name = settings_.name.c_str();
   spec.has_no_next = 1;
-  if (members_.hosts > 1) between_ = std::make_unique<MessagesBetween>(members_, matcher_, numbers_);
+  if (members_.hosts > 1) between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, numbers_);
   WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);

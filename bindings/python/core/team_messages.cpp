@@ -10,19 +10,19 @@
 
 namespace sumac::python {
 
-std::shared_ptr<Message> Team::refused_message(const std::shared_ptr<Message>& message, Error why) {
+std::shared_ptr<p2p::Message> Team::refused_message(const std::shared_ptr<p2p::Message>& message, Error why) {
   message->end(std::move(why));
   return message;
 }
 
 /// True if nothing moves but a message with another host: then its arrival ends a sleep.
 bool Team::only_waits_for(const Ticket& ticket) const {
-  const auto* message = dynamic_cast<const Message*>(&ticket);
+  const auto* message = dynamic_cast<const p2p::Message*>(&ticket);
   if (!between_ || message == nullptr || queued_.load(std::memory_order_relaxed) > 0) return false;
-  return message->asked == Message::kAnyone ? members_.here.size() == 1 : !is_here(message->asked);
+  return message->asked == p2p::Message::kAnyone ? members_.here.size() == 1 : !is_here(message->asked);
 }
 
-std::shared_ptr<Message> Team::post_message(std::shared_ptr<Message> message, Duration limit) {
+std::shared_ptr<p2p::Message> Team::post_message(std::shared_ptr<p2p::Message> message, Duration limit) {
   message->peer = message->asked;
   matcher_.begin();
   if (message->sends) {
@@ -45,9 +45,9 @@ std::shared_ptr<Message> Team::post_message(std::shared_ptr<Message> message, Du
   return message;
 }
 
-std::shared_ptr<Message> Team::send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
-                                    std::function<void(const Error*)> then) {
-  auto message = std::make_shared<Message>();
+std::shared_ptr<p2p::Message> Team::send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
+                                         std::function<void(const Error*)> then) {
+  auto message = std::make_shared<p2p::Message>();
   message->then = std::move(then);
   if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
   if (to < 0 || to >= size() || !here_messages_)
@@ -61,12 +61,12 @@ std::shared_ptr<Message> Team::send(int to, std::uint32_t tag, const void* data,
   return post_message(std::move(message), limit);
 }
 
-std::shared_ptr<Message> Team::receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
-                                       std::function<void(const Error*)> then) {
-  auto message = std::make_shared<Message>();
+std::shared_ptr<p2p::Message> Team::receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
+                                            std::function<void(const Error*)> then) {
+  auto message = std::make_shared<p2p::Message>();
   message->then = std::move(then);
   if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
-  if (from < Message::kAnyone || from >= size() || !here_messages_)
+  if (from < p2p::Message::kAnyone || from >= size() || !here_messages_)
     return refused_message(
         message, {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
   message->asked = from;
@@ -77,11 +77,11 @@ std::shared_ptr<Message> Team::receive(int from, std::uint32_t tag, void* data, 
 }
 
 /// A receive leaves the matcher only for the messages_here or for messages_between, so this order misses none.
-bool Team::take_out(const std::shared_ptr<Message>& message) {
+bool Team::take_out(const std::shared_ptr<p2p::Message>& message) {
   return matcher_.withdraw(message) || here_messages_->withdraw(message) || (between_ && between_->withdraw(message));
 }
 
-void Team::withdraw(const std::shared_ptr<Message>& message) {
+void Team::withdraw(const std::shared_ptr<p2p::Message>& message) {
   if (here_messages_ && take_out(message))
     matcher_.conclude(message, Error{Errc::interrupted, "the message was withdrawn"});
 }
@@ -91,14 +91,14 @@ void Team::look_at_messages(Time now) {
   const std::int64_t count = now.time_since_epoch().count();
   std::int64_t last = messages_looked_.load(std::memory_order_relaxed);
   if (count - last < kLookEvery.count() || !messages_looked_.compare_exchange_strong(last, count)) return;
-  std::vector<std::pair<std::shared_ptr<Message>, Error>> over;
+  std::vector<std::pair<std::shared_ptr<p2p::Message>, Error>> over;
   {
     const std::lock_guard guard(queue_lock_);
     std::erase_if(messages_, [](const auto& one) { return one.message->is_done(); });
     for (auto& one : messages_) {
       const Duration waited = now - one.began;
       const int peer = one.message->asked;
-      const std::string other = peer == Message::kAnyone ? "any rank" : members_.name(peer);
+      const std::string other = peer == p2p::Message::kAnyone ? "any rank" : members_.name(peer);
       if (waited > one.limit)
         over.emplace_back(one.message, Error{Errc::timeout, fmt::format("rank {}: timed out after {}: message with {}",
                                                                         rank(), milliseconds(one.limit), other)});

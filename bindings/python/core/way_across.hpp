@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "bindings/python/core/hosts.hpp"
 #include "bindings/python/core/job.hpp"
+#include "p2p/team_groups.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
@@ -22,7 +22,7 @@ struct WayAcross {
   const char* name;                        ///< The team's.
   p2p::MessageEvents* messages = nullptr;  ///< Gets those from ranks of other hosts.
   std::optional<Error> error{};            ///< Why there is no way.
-  Hosts* hosts = nullptr;                  ///< Set once there is a way; the team owns it.
+  p2p::TeamGroups* hosts = nullptr;        ///< Set once there is a way; the team owns it.
   struct Ways* own_ways = nullptr;         ///< The same.
   bool has_tree = false;                   ///< One of them is the tree.
 

@@ -40,7 +40,7 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
     return;
   }
   std::vector<char> words(static_cast<std::size_t>(size_));
-  std::vector<std::shared_ptr<python::Message>> messages;
+  std::vector<std::shared_ptr<p2p::Message>> messages;
   for (int rank = 1; rank < size_; ++rank)
     messages.push_back(team_->receive(rank, tag, &words[static_cast<std::size_t>(rank)], 1, within, nullptr));
   std::vector<int> failed;
@@ -50,7 +50,7 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
   if (!failed.empty())
     raise({Errc::timeout, fmt::format("[Rank 0]: {} {} failed to pass monitoredBarrier in {} ms: {}",
                                       failed.size() == 1 ? "Rank" : "Ranks", fmt::join(failed, ", "), waited_ms,
-                                      team_->members().names(failed))});
+                                      team_->members().named(failed))});
   for (int rank = 1; rank < size_; ++rank)
     if (auto sent = team_->wait(*team_->send(rank, tag, &word, 1, within, nullptr), Duration::max()); !sent)
       raise(sent.error());
@@ -100,7 +100,7 @@ SumacBackend::Work SumacBackend::recv(Tensors& tensors, int from, int tag) {
 }
 
 SumacBackend::Work SumacBackend::recvAnysource(Tensors& tensors, int tag) {
-  return receive(tensors, python::Message::kAnyone, tag, c10d::OpType::RECVANYSOURCE);
+  return receive(tensors, p2p::Message::kAnyone, tag, c10d::OpType::RECVANYSOURCE);
 }
 
 }  // namespace sumac::torch_backend

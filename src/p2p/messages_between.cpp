@@ -1,11 +1,11 @@
-#include "bindings/python/core/messages_between.hpp"
+#include "p2p/messages_between.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <thread>
 
-namespace sumac::python {
+namespace sumac::p2p {
 namespace {
 
 /// Numbers of operations travel with 32 bits.
@@ -13,31 +13,31 @@ bool is_at_least(std::uint32_t a, std::uint32_t b) noexcept { return static_cast
 
 }  // namespace
 
-MessagesBetween::MessagesBetween(const Members& members, Matcher& matcher, const std::atomic<std::uint64_t>& numbers)
-    : members_(members),
+MessagesBetween::MessagesBetween(const Ranks& ranks, Matcher& matcher, const std::atomic<std::uint64_t>& numbers)
+    : ranks_(ranks),
       matcher_(matcher),
       numbers_(numbers),
-      begun_(static_cast<std::size_t>(members.size())),
-      has_left_(static_cast<std::size_t>(members.size())),
-      asks_(static_cast<std::size_t>(members.size())) {}
+      begun_(static_cast<std::size_t>(ranks.size())),
+      has_left_(static_cast<std::size_t>(ranks.size())),
+      asks_(static_cast<std::size_t>(ranks.size())) {}
 
 bool MessagesBetween::is_elsewhere(int rank) const {
-  return !std::binary_search(members_.here.begin(), members_.here.end(), rank);
+  return !std::binary_search(ranks_.here.begin(), ranks_.here.end(), rank);
 }
 
 Error MessagesBetween::gone(int peer) const {
-  return {Errc::lost, fmt::format("rank {}: {} has left the process group", members_.rank, members_.name(peer))};
+  return {Errc::lost, fmt::format("rank {}: {} has left the process group", ranks_.rank, ranks_.name(peer))};
 }
 
 Error MessagesBetween::cut_off() const {
-  return {failure_->code, fmt::format("rank {}: {}", members_.rank, failure_->context)};
+  return {failure_->code, fmt::format("rank {}: {}", ranks_.rank, failure_->context)};
 }
 
 // ---- the team's side
 
 void MessagesBetween::send(const std::shared_ptr<Message>& message) {
   {
-    const std::lock_guard guard(hosts_->lock());
+    const std::lock_guard guard(groups_->lock());
     under_way_.emplace(message.get(), message);
     const bool is_posted = messages().post(static_cast<std::uint32_t>(message->peer), message->tag,
                                            {message->data, message->bytes}, message.get());
@@ -51,7 +51,7 @@ void MessagesBetween::send(const std::shared_ptr<Message>& message) {
 
 void MessagesBetween::fetch(const std::shared_ptr<Message>& message, const Matcher::Kept& offer) {
   {
-    const std::lock_guard guard(hosts_->lock());
+    const std::lock_guard guard(groups_->lock());
     const auto peer = static_cast<std::uint32_t>(message->peer);
     if (message->bytes != offer.size) {
       messages().drop(peer, *offer.offer);
@@ -66,7 +66,7 @@ void MessagesBetween::fetch(const std::shared_ptr<Message>& message, const Match
 }
 
 void MessagesBetween::release(int from) {
-  const std::lock_guard guard(hosts_->lock());
+  const std::lock_guard guard(groups_->lock());
   messages().release(static_cast<std::uint32_t>(from));
 }
 
@@ -77,15 +77,15 @@ void MessagesBetween::check(const std::shared_ptr<Message>& message) {
   const bool is_gone = peer != Message::kAnyone && has_left_[static_cast<std::size_t>(peer)].load();
   const bool is_cut_off = has_failed_.load() && (peer == Message::kAnyone || is_elsewhere(peer));
   if ((!is_gone && !is_cut_off) || !matcher_.withdraw(message)) return;
-  const std::unique_lock guard(hosts_->lock());
+  const std::unique_lock guard(groups_->lock());
   ended_.emplace_back(message, is_gone ? gone(peer) : cut_off());
 }
 
 bool MessagesBetween::step() {
-  const std::unique_lock guard(hosts_->lock(), std::try_to_lock);
+  const std::unique_lock guard(groups_->lock(), std::try_to_lock);
   if (!guard) return false;  // Another thread moves it.
-  const bool has_moved = hosts_->everyone().move() > 0;
-  for (int peer = 0; peer < members_.size(); ++peer)
+  const bool has_moved = groups_->everyone().move() > 0;
+  for (int peer = 0; peer < ranks_.size(); ++peer)
     // Behind the messages that fill its window may come the one that somebody waits for.
     if (messages().is_stuck(static_cast<std::uint32_t>(peer)) && matcher_.is_wanted(peer))
       messages().extend(static_cast<std::uint32_t>(peer));
@@ -96,7 +96,7 @@ bool MessagesBetween::step() {
 void MessagesBetween::conclude() {
   Matcher::Ended ended;
   {
-    const std::unique_lock guard(hosts_->lock(), std::try_to_lock);
+    const std::unique_lock guard(groups_->lock(), std::try_to_lock);
     if (!guard) return;  // The next one does it.
     ended.swap(ended_);
   }
@@ -104,24 +104,24 @@ void MessagesBetween::conclude() {
 }
 
 bool MessagesBetween::await_message(Duration at_most) {
-  const std::unique_lock guard(hosts_->lock(), std::try_to_lock);
+  const std::unique_lock guard(groups_->lock(), std::try_to_lock);
   if (!guard || !ended_.empty()) return false;
   const auto us = std::chrono::duration_cast<Micros>(at_most).count();
-  return hosts_->everyone().await_message(static_cast<int>(us)) != coll::Across::Sleep::impossible;
+  return groups_->everyone().await_message(static_cast<int>(us)) != coll::Across::Sleep::impossible;
 }
 
 bool MessagesBetween::withdraw(const std::shared_ptr<Message>& message) {
-  const std::lock_guard guard(hosts_->lock());
+  const std::lock_guard guard(groups_->lock());
   if (under_way_.erase(message.get()) == 0) return false;
   (void)messages().withdraw(message.get());  // After a failure it has none.
   return true;
 }
 
 void MessagesBetween::close(const Error& why) {
-  if (hosts_ == nullptr) return;  // The team was not made.
+  if (groups_ == nullptr) return;  // The team was not made.
   Matcher::Ended ended;
   {
-    const std::lock_guard guard(hosts_->lock());
+    const std::lock_guard guard(groups_->lock());
     messages().close();
     ended.swap(ended_);
     for (auto& [cookie, message] : under_way_) ended.emplace_back(message, why);
@@ -133,8 +133,8 @@ void MessagesBetween::close(const Error& why) {
 // ---- operations
 
 void MessagesBetween::ask(std::uint64_t number) {
-  const std::lock_guard guard(hosts_->lock());
-  for (int peer = 0; peer < members_.size(); ++peer)
+  const std::lock_guard guard(groups_->lock());
+  for (int peer = 0; peer < ranks_.size(); ++peer)
     if (is_elsewhere(peer))
       messages().note(static_cast<std::uint32_t>(peer), kAsks, static_cast<std::uint32_t>(number));
 }
@@ -160,13 +160,13 @@ void MessagesBetween::answer_asks() {
 }
 
 void MessagesBetween::break_because(const Error& why) {
-  const std::lock_guard guard(hosts_->lock());
-  hosts_->break_because(why);
+  const std::lock_guard guard(groups_->lock());
+  groups_->break_because(why);
 }
 
 std::optional<Error> MessagesBetween::failure() const {
   if (!has_failed_.load()) return std::nullopt;
-  const std::lock_guard guard(hosts_->lock());
+  const std::lock_guard guard(groups_->lock());
   return failure_;
 }
 
@@ -196,8 +196,8 @@ bool MessagesBetween::on_arrived(std::uint32_t peer, std::uint32_t tag, std::spa
   return true;
 }
 
-p2p::MessageEvents::Answer MessagesBetween::on_offer(std::uint32_t peer, std::uint32_t number, std::uint32_t tag,
-                                                     std::uint64_t bytes) {
+MessageEvents::Answer MessagesBetween::on_offer(std::uint32_t peer, std::uint32_t number, std::uint32_t tag,
+                                                std::uint64_t bytes) {
   Matcher::Kept unexpected{tag, bytes, {}, number};
   auto message = matcher_.claim_or_keep(static_cast<int>(peer), unexpected);
   if (!message) return {};
@@ -242,9 +242,9 @@ void MessagesBetween::on_left(std::uint32_t peer) {
 void MessagesBetween::on_failed(const Error& why) {
   failure_ = why;
   has_failed_.store(true);
-  for (int peer = 0; peer < members_.size(); ++peer)
+  for (int peer = 0; peer < ranks_.size(); ++peer)
     if (is_elsewhere(peer)) end_with(peer, cut_off());
   matcher_.fail([&](int from) { return from == Message::kAnyone || is_elsewhere(from); }, cut_off(), ended_);
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

@@ -1,11 +1,11 @@
-#include "bindings/python/core/matcher.hpp"
+#include "p2p/matcher.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-namespace sumac::python {
+namespace sumac::p2p {
 
 Error wrong_size(const Message& message, std::uint64_t bytes) {
   return {Errc::invalid, fmt::format("the message has {} B and the receiver's buffer {} B", bytes, message.bytes)};
@@ -96,4 +96,4 @@ void Matcher::conclude(const std::shared_ptr<Message>& message, std::optional<Er
   message->end(std::move(why));
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

@@ -1,7 +1,8 @@
 #pragma once
-// The way between hosts: groups of src/p2p, which need no MPI and no daemon. One group has a rank of each host and carries
-// a team's operations among its leaders; where a host has several ranks, another one has all ranks and carries large
-// blocks from rank to rank.
+// A team's way between hosts, which needs no MPI and no daemon. One group has a rank of each host and carries a team's
+// operations among its leaders; where a host has several ranks, another one has all ranks and carries large blocks from
+// rank to rank.
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,20 +10,29 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "bindings/python/core/members.hpp"
-#include "bindings/python/core/store.hpp"
 #include "coll/across.hpp"
 #include "p2p/group.hpp"
+#include "p2p/ranks.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 
-class Hosts final : public coll::Across {
+struct TeamConfig {
+  const Ranks& ranks;
+  const std::vector<int>& leaders;  ///< Ranks, ascending.
+  std::string host_name;
+  bool reproducible = false;
+  /// Collects one blob of each rank, by rank; it is called by every rank of the team for each of the two groups. As in GroupConfig.
+  std::function<Result<std::vector<std::vector<std::byte>>>(std::span<const std::byte> mine)> exchange;
+  Millis connect_within;
+  std::function<Result<>()> check;
+  /// Gets the messages of the group of all ranks, and outlives it; null: there are none.
+  MessageEvents* messages = nullptr;
+};
+
+class TeamGroups final : public coll::Across {
  public:
-  /// Collective over all ranks of the store. `leaders` are ranks, ascending. `messages` gets those of the group of all
-  /// ranks, and outlives it; null: there are none.
-  static Result<std::unique_ptr<Hosts>> make(Exchange& exchange, const Members& members,
-                                             const std::vector<int>& leaders, bool is_reproducible,
-                                             p2p::MessageEvents* messages);
+  /// Collective over the team.
+  static Result<std::unique_ptr<TeamGroups>> make(const TeamConfig& team);
 
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
@@ -38,7 +48,7 @@ class Hosts final : public coll::Across {
   std::string_view error() const noexcept override;
 
   /// The group of all ranks, whose messages any thread may move: it holds lock().
-  p2p::Group& everyone() const noexcept { return all_ ? *all_ : *leaders_; }
+  Group& everyone() const noexcept { return all_ ? *all_ : *leaders_; }
   std::mutex& lock() const noexcept { return lock_; }
   /// This rank's team is over: the others read it, and no message comes any more. Until the end staying() can be asked.
   /// Returns false while an operation is under way, whose memory only the end gives back; then nothing happens.
@@ -49,15 +59,15 @@ class Hosts final : public coll::Across {
   void break_because(const Error& why);
 
  private:
-  Hosts() = default;
-  Progress noted(p2p::Group& group, Progress progress, void* request);
-  Progress ask(void* request, Progress (p2p::Group::*how)(void*));
-  std::unique_lock<std::mutex> hold(const p2p::Group& group) const;
+  TeamGroups() = default;
+  Progress noted(Group& group, Progress progress, void* request);
+  Progress ask(void* request, Progress (Group::*how)(void*));
+  std::unique_lock<std::mutex> hold(const Group& group) const;
 
-  std::unique_ptr<p2p::Group> leaders_;  ///< Null at a rank that does not lead.
-  std::unique_ptr<p2p::Group> all_;      ///< Null where every rank leads: then `leaders_` has all ranks.
-  std::unordered_map<void*, p2p::Group*> under_way_;
+  std::unique_ptr<Group> leaders_;  ///< Null at a rank that does not lead.
+  std::unique_ptr<Group> all_;      ///< Null where every rank leads: then `leaders_` has all ranks.
+  std::unordered_map<void*, Group*> under_way_;
   mutable std::mutex lock_;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

@@ -1,6 +1,6 @@
 #pragma once
-// The receives of a team that wait, and the messages that came before their receive: from ranks of this host (messages_here.hpp)
-// and of others (messages_between.hpp). A receive from anyone takes the first message from any of them.
+// The receives of a team that wait, and the messages that came before their receive: from other hosts
+// (messages_between.hpp), and from this one by the user's own means. A receive from anyone takes the first message from any of them.
 //
 // It also counts the messages that are not over, and ends them: without a lock of ours, since the poster may call again.
 #include <atomic>
@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/python/core/ticket.hpp"
+#include "base/ticket.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 
 /// One message that is sent or received.
 struct Message : Ticket {
@@ -84,4 +84,4 @@ class Matcher {
 std::optional<Error> give(Message& message, std::span<const std::byte> bytes);
 Error wrong_size(const Message& message, std::uint64_t bytes);
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

@@ -9,19 +9,18 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bindings/python/core/hosts.hpp"
-#include "bindings/python/core/matcher.hpp"
-#include "bindings/python/core/members.hpp"
+#include "p2p/matcher.hpp"
+#include "p2p/team_groups.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 
-class MessagesBetween final : public p2p::MessageEvents {
+class MessagesBetween final : public MessageEvents {
  public:
   /// `numbers` is the number of the latest collective that this rank has begun. All arguments outlive it.
-  MessagesBetween(const Members& members, Matcher& matcher, const std::atomic<std::uint64_t>& numbers);
+  MessagesBetween(const Ranks& ranks, Matcher& matcher, const std::atomic<std::uint64_t>& numbers);
 
   /// Before it nothing can be sent, and what comes is kept.
-  void bind(Hosts& hosts) { hosts_ = &hosts; }
+  void bind(TeamGroups& groups) { groups_ = &groups; }
 
   void send(const std::shared_ptr<Message>& message);
   /// Fetches the bytes of a kept offer.
@@ -64,7 +63,7 @@ class MessagesBetween final : public p2p::MessageEvents {
   void on_left(std::uint32_t peer) override;
   void on_failed(const Error& why) override;
 
-  p2p::Messages& messages() const { return *hosts_->everyone().messages(); }
+  Messages& messages() const { return *groups_->everyone().messages(); }
   bool is_elsewhere(int rank) const;
   void over(void* cookie);
   void end_with(int peer, const Error& why);
@@ -72,10 +71,10 @@ class MessagesBetween final : public p2p::MessageEvents {
   Error cut_off() const;
   void answer_asks();
 
-  const Members& members_;
+  const Ranks& ranks_;
   Matcher& matcher_;
   const std::atomic<std::uint64_t>& numbers_;
-  Hosts* hosts_ = nullptr;
+  TeamGroups* groups_ = nullptr;
   std::vector<std::atomic<std::uint32_t>> begun_;  ///< The latest operation that each rank is known to have begun.
   std::vector<std::atomic<bool>> has_left_;
   std::atomic<bool> has_failed_{false};
@@ -88,4 +87,4 @@ class MessagesBetween final : public p2p::MessageEvents {
   std::optional<Error> failure_;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p
