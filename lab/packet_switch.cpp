@@ -294,11 +294,11 @@ void PacketSwitch::sleep() {
   const auto due = fabric_.deadline_ns();
   if (streaming_) {
     const auto next = wrote_at_ns_ + kCoalesceNs;
-    doze(std::max(std::min(due, read_by), next));
+    sleep_until(std::max(std::min(due, read_by), next));
     return;
   }
   const auto wake_at = std::min(due, read_by) - lead_ns_;
-  if (doze(wake_at)) {
+  if (sleep_until(wake_at)) {
     const auto overslept = std::clamp<std::int64_t>(now_ns() - wake_at, 0, kLeadNsMax);
     lead_ns_ += (overslept - lead_ns_) / 8;
   }
@@ -308,7 +308,7 @@ void PacketSwitch::sleep() {
 }
 
 /// Sleeps until then; returns false if there was no time left, or something came first.
-bool PacketSwitch::doze(std::int64_t until_ns) {
+bool PacketSwitch::sleep_until(std::int64_t until_ns) {
   const auto wait = until_ns - now_ns();
   if (wait <= 0) return false;
   pollfd fds[2] = {{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};

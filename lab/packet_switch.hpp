@@ -52,7 +52,7 @@ class PacketSwitch {
   bool address(Frame& frame, std::size_t from, const std::uint8_t* mac) const;
   void write_due();
   void sleep();
-  bool doze(std::int64_t until_ns);
+  bool sleep_until(std::int64_t until_ns);
 
   Plan plan_;
   VirtualFabric fabric_;

@@ -17,7 +17,7 @@ struct LocalPlaces {
   std::vector<std::string> manager_options{};
 };
 
-/// Options for a manager that serves only one `sumac run`: a job without a wish gets a quarter of the node, so that four
+/// Options for a manager that serves only one `sumac run`: a job without a request gets a quarter of the node, so that four
 /// may run side by side. Variables that the user has set remain.
 std::vector<std::string> manager_of_one_run();
 

@@ -40,37 +40,37 @@ constexpr const char* kUsage =
 
 constexpr int kAuthorityDays = 3650, kDays = 825;
 
-struct Wish {
+struct Command {
   std::string verb, fabric, cluster = "sumac";
   int days = 0;
   bool renew = false;
   std::vector<std::string> words;
 };
 
-Result<Wish> parse(const Arguments& arguments) {
-  Wish wish;
-  wish.verb = arguments[0];
+Result<Command> parse(const Arguments& arguments) {
+  Command command;
+  command.verb = arguments[0];
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const auto& word = arguments[i];
-    if (word == "--renew" && wish.verb == "issue") {
-      wish.renew = true;
-    } else if (word == "--days" || ((word == "--fabric" || word == "--cluster") && wish.verb == "init")) {
+    if (word == "--renew" && command.verb == "issue") {
+      command.renew = true;
+    } else if (word == "--days" || ((word == "--fabric" || word == "--cluster") && command.verb == "init")) {
       if (++i == arguments.size()) return fail(Errc::invalid, "{} needs a value", word);
       const auto& value = arguments[i];
-      if (word == "--fabric") wish.fabric = value;
-      if (word == "--cluster") wish.cluster = value;
+      if (word == "--fabric") command.fabric = value;
+      if (word == "--cluster") command.cluster = value;
       if (word != "--days") continue;
       const char* const value_end = value.data() + value.size();
-      const auto read = std::from_chars(value.data(), value_end, wish.days);
-      if (read.ec != std::errc{} || read.ptr != value_end || wish.days < 1 || wish.days > 36500)
+      const auto read = std::from_chars(value.data(), value_end, command.days);
+      if (read.ec != std::errc{} || read.ptr != value_end || command.days < 1 || command.days > 36500)
         return fail(Errc::invalid, "--days {}: a number of 1 to 36500", value);
     } else if (word.starts_with("-")) {
-      return fail(Errc::invalid, "{}: no such option of `pki {}`: see `sumac pki --help`", word, wish.verb);
+      return fail(Errc::invalid, "{}: no such option of `pki {}`: see `sumac pki --help`", word, command.verb);
     } else {
-      wish.words.push_back(word);
+      command.words.push_back(word);
     }
   }
-  return wish;
+  return command;
 }
 
 Result<> create(const std::string& path, const std::string& text, mode_t mode) {
@@ -127,13 +127,13 @@ Result<> own_directory(const std::string& path) {
   return {};
 }
 
-Result<> init(const Wish& wish) {
-  if (wish.words.size() != 1) return fail(Errc::invalid, "init takes one directory: see `sumac pki --help`");
-  const auto& directory = wish.words[0];
+Result<> init(const Command& command) {
+  if (command.words.size() != 1) return fail(Errc::invalid, "init takes one directory: see `sumac pki --help`");
+  const auto& directory = command.words[0];
   // All errors are detected before anything is created.
   std::vector<Identity> all{{CertRole::manager, "am"}, {CertRole::admin, "admin"}};
-  if (!wish.fabric.empty()) {
-    auto fabric = load_fabric(wish.fabric);
+  if (!command.fabric.empty()) {
+    auto fabric = load_fabric(command.fabric);
     if (!fabric) return tl::unexpected(fabric.error());
     for (const auto& node : fabric->nodes) all.push_back({CertRole::node, node.name});
     for (const auto& host : fabric->hosts) all.push_back({CertRole::host, host.name});
@@ -142,8 +142,8 @@ Result<> init(const Wish& wish) {
     if (!control::is_certificate_name(who.name))
       return fail(Errc::invalid, "{} '{}': a certificate's name has letters, digits, '.', '-' and '_', at most 63",
                   to_string(who.role), who.name);
-  auto authority =
-      control::make_authority(wish.cluster, control::Validity::days(wish.days != 0 ? wish.days : kAuthorityDays));
+  auto authority = control::make_authority(command.cluster,
+                                           control::Validity::days(command.days != 0 ? command.days : kAuthorityDays));
   if (!authority) return tl::unexpected(authority.error());
   if (auto own = own_directory(directory); !own) return own;
   for (const char* name : {"/ca.crt", "/ca.key"})
@@ -175,7 +175,7 @@ Result<> init(const Wish& wish) {
     if (count > 0)
       fmt::print("made {0} of {1}: {2}-NAME.crt and {2}-NAME.key\n", count, kind.word, to_string(kind.role));
   }
-  if (wish.fabric.empty())
+  if (command.fabric.empty())
     fmt::print(
         "next: sumac pki issue {0} node NAME..., sumac pki issue {0} host NAME..., with names as in the fabric file\n",
         directory);
@@ -185,20 +185,20 @@ Result<> init(const Wish& wish) {
   return {};
 }
 
-Result<> issue_all(const Wish& wish) {
-  if (wish.words.size() < 3)
+Result<> issue_all(const Command& command) {
+  if (command.words.size() < 3)
     return fail(Errc::invalid, "issue takes a directory, a role and names: see `sumac pki --help`");
-  const auto& directory = wish.words[0];
-  auto role = control::parse_role(wish.words[1]);
+  const auto& directory = command.words[0];
+  auto role = control::parse_role(command.words[1]);
   if (!role) return tl::unexpected(role.error());
   auto certificate = read(directory + "/ca.crt"), key = read(directory + "/ca.key");
   for (const auto* text : {&certificate, &key})
     if (!*text)
       return fail(Errc::not_found, "{}: `sumac pki init {}` makes an authority", text->error().context, directory);
   const CertAndKey authority{*certificate, *key};
-  for (std::size_t i = 2; i < wish.words.size(); ++i) {
-    const Identity who{*role, wish.words[i]};
-    if (auto made = issue(directory, authority, who, wish.days != 0 ? wish.days : kDays, wish.renew); !made)
+  for (std::size_t i = 2; i < command.words.size(); ++i) {
+    const Identity who{*role, command.words[i]};
+    if (auto made = issue(directory, authority, who, command.days != 0 ? command.days : kDays, command.renew); !made)
       return made;
     fmt::print("made {0}.crt and {0}.key\n", stem_of(directory, who));
   }
@@ -208,15 +208,15 @@ Result<> issue_all(const Wish& wish) {
   return {};
 }
 
-Result<> show(const Wish& wish) {
-  if (wish.words.size() != 1) return fail(Errc::invalid, "show takes one directory: see `sumac pki --help`");
+Result<> show(const Command& command) {
+  if (command.words.size() != 1) return fail(Errc::invalid, "show takes one directory: see `sumac pki --help`");
   std::vector<std::string> paths;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(wish.words[0], error))
+  for (const auto& entry : fs::directory_iterator(command.words[0], error))
     if (entry.path().extension() == ".crt") paths.push_back(entry.path().string());
-  if (error) return fail(Errc::io, "{}: {}", wish.words[0], error.message());
+  if (error) return fail(Errc::io, "{}: {}", command.words[0], error.message());
   if (paths.empty())
-    return fail(Errc::not_found, "{}: no certificate here: `sumac pki init` makes some", wish.words[0]);
+    return fail(Errc::not_found, "{}: no certificate here: `sumac pki init` makes some", command.words[0]);
   std::sort(paths.begin(), paths.end());
   for (const auto& path : paths) {
     const auto text = read(path);
@@ -236,17 +236,17 @@ int pki_command(const Arguments& arguments) {
     fmt::print("{}", kUsage);
     return arguments.empty() ? 2 : 0;
   }
-  const auto wish = parse(arguments);
-  if (!wish) return complain("pki: " + wish.error().context, 2);
+  const auto command = parse(arguments);
+  if (!command) return complain("pki: " + command.error().context, 2);
   Result<> done;
-  if (wish->verb == "init")
-    done = init(*wish);
-  else if (wish->verb == "issue")
-    done = issue_all(*wish);
-  else if (wish->verb == "show")
-    done = show(*wish);
+  if (command->verb == "init")
+    done = init(*command);
+  else if (command->verb == "issue")
+    done = issue_all(*command);
+  else if (command->verb == "show")
+    done = show(*command);
   else
-    return complain(fmt::format("pki: no '{}': see `sumac pki --help`", wish->verb), 2);
+    return complain(fmt::format("pki: no '{}': see `sumac pki --help`", command->verb), 2);
   return done ? 0 : complain("pki: " + done.error().context);
 }
 

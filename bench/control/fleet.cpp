@@ -232,19 +232,19 @@ SimJob& Fleet::begin(std::size_t host, std::size_t host_count, std::uint32_t ost
   job.id = ++last_job_;
   job.host = host;
   job.ticket = ++last_ticket_;
-  control::v1::JobBegin wish;
-  wish.set_job_id(job.id);
-  wish.set_world_size(static_cast<std::uint32_t>(host_count));
-  for (std::size_t i = 0; i < host_count; ++i) wish.add_hosts(fmt::format("h{}", (host + i) % hosts_.size()));
-  wish.mutable_quota()->set_osts(osts);
-  wish.mutable_quota()->set_max_groups(groups);
-  wish.mutable_quota()->set_num_trees(trees_ == 1 ? 0 : 1 + static_cast<std::uint32_t>(last_job_) % trees_);
-  wish.set_uid(uid);
-  wish.set_holder(fmt::format("h{} pid 1 uid {}", host, uid));
+  control::v1::JobBegin request;
+  request.set_job_id(job.id);
+  request.set_world_size(static_cast<std::uint32_t>(host_count));
+  for (std::size_t i = 0; i < host_count; ++i) request.add_hosts(fmt::format("h{}", (host + i) % hosts_.size()));
+  request.mutable_quota()->set_osts(osts);
+  request.mutable_quota()->set_max_groups(groups);
+  request.mutable_quota()->set_num_trees(trees_ == 1 ? 0 : 1 + static_cast<std::uint32_t>(last_job_) % trees_);
+  request.set_uid(uid);
+  request.set_holder(fmt::format("h{} pid 1 uid {}", host, uid));
   job.asked_at = monotonic_now();
   job_of_ticket_[job.ticket] = job.id;
   auto& kept = jobs_[job.id] = job;
-  act(host, hosts_[host].uplink->begin(job.ticket, std::move(wish), job.asked_at));
+  act(host, hosts_[host].uplink->begin(job.ticket, std::move(request), job.asked_at));
   return kept;
 }
 

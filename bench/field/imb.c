@@ -76,33 +76,33 @@ static void name_known(const char* name, const char* word, size_t length, int is
 }
 
 /* Adds the first `length` letters of a word. @return -1: `error` has the reason. */
-static int add(const char* name, field_imb_wish* wish, const char* word, size_t length, char* error,
+static int add(const char* name, field_imb_command* command, const char* word, size_t length, char* error,
                size_t error_bytes) {
   char copy[kNameMost];
   field_imb_benchmark one = {0};
   if (length < sizeof copy) {
     memcpy(copy, word, length), copy[length] = '\0';
-    one.kind = field_find_imb(copy, wish->is_nonblocking, &one.is_pure);
+    one.kind = field_find_imb(copy, command->is_nonblocking, &one.is_pure);
   }
-  if (one.kind == NULL) return name_known(name, word, length, wish->is_nonblocking, error, error_bytes), -1;
-  for (int i = 0; i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i)
-    if (strcasecmp(kNames[wish->is_nonblocking][i], copy) == 0) one.name = kNames[wish->is_nonblocking][i];
-  for (int i = 0; i < wish->count; ++i)
-    if (wish->benchmarks[i].name == one.name)
+  if (one.kind == NULL) return name_known(name, word, length, command->is_nonblocking, error, error_bytes), -1;
+  for (int i = 0; i < kFieldImbMost && kNames[command->is_nonblocking][i] != NULL; ++i)
+    if (strcasecmp(kNames[command->is_nonblocking][i], copy) == 0) one.name = kNames[command->is_nonblocking][i];
+  for (int i = 0; i < command->count; ++i)
+    if (command->benchmarks[i].name == one.name)
       return snprintf(error, error_bytes, "%s: %s is named twice: name each benchmark once", name, one.name), -1;
-  wish->benchmarks[wish->count++] = one;
+  command->benchmarks[command->count++] = one;
   return 0;
 }
 
 /* Adds the names of a word, which commas join. */
-static int add_all(const char* name, field_imb_wish* wish, const char* word, char* error, size_t error_bytes) {
+static int add_all(const char* name, field_imb_command* command, const char* word, char* error, size_t error_bytes) {
   for (const char* at = word;; ++at) {
     const size_t length = strcspn(at, ",");
     if (length == 0)
       return snprintf(error, error_bytes, "%s: \"%.*s\" has an empty name: give names with one comma between them",
                       name, kNameMost, word),
              -1;
-    if (add(name, wish, at, length, error, error_bytes) != 0) return -1;
+    if (add(name, command, at, length, error, error_bytes) != 0) return -1;
     at += length;
     if (*at == '\0') return 0;
   }
@@ -115,8 +115,8 @@ static int parse_real(const char* text, double* value) {
 }
 
 /* Reads N, N,MB or N,MB,N: the third number is for benchmarks that are no collectives. */
-static int parse_iterations(const char* text, field_imb_wish* wish) {
-  long unused, *const numbers[] = {&wish->iterations, &wish->volume_mb, &unused};
+static int parse_iterations(const char* text, field_imb_command* command) {
+  long unused, *const numbers[] = {&command->iterations, &command->volume_mb, &unused};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
     char part[32];
     const size_t length = strcspn(text, ",");
@@ -129,16 +129,16 @@ static int parse_iterations(const char* text, field_imb_wish* wish) {
   return -1;
 }
 
-static int take(field_imb_wish* wish, const char* option, const char* value) {
+static int take(field_imb_command* command, const char* option, const char* value) {
   long number = 0;
   if (strcmp(option, "-npmin") == 0) {
     if (field_parse_number(value, 1, &number) != 0) return -1;
-    return wish->ranks_min = (int)number, 0;
+    return command->ranks_min = (int)number, 0;
   }
-  if (strcmp(option, "-iter") == 0) return parse_iterations(value, wish);
-  if (strcmp(option, "-time") == 0) return parse_real(value, &wish->seconds);
-  if (strcmp(option, "-mem") == 0) return parse_real(value, &wish->memory_gb);
-  return field_parse_exponents(value, &wish->exponent_min, &wish->exponent_max);
+  if (strcmp(option, "-iter") == 0) return parse_iterations(value, command);
+  if (strcmp(option, "-time") == 0) return parse_real(value, &command->seconds);
+  if (strcmp(option, "-mem") == 0) return parse_real(value, &command->memory_gb);
+  return field_parse_exponents(value, &command->exponent_min, &command->exponent_max);
 }
 
 _Static_assert(kFieldNumberMost == 1000000000, "the lines below name it");
@@ -159,44 +159,45 @@ static const char* values_of(const char* word) {
   return NULL;
 }
 
-int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wish, char* error, size_t error_bytes) {
-  *wish = (field_imb_wish){.is_nonblocking = strcmp(name, "IMB-NBC") == 0,
-                           .ranks_min = 2,
-                           .iterations = 1000,
-                           .volume_mb = 40,
-                           .seconds = 10,
-                           .memory_gb = 1,
-                           .exponent_min = 0,
-                           .exponent_max = 22};
+int field_imb_parse(const char* name, int argc, char** argv, field_imb_command* command, char* error,
+                    size_t error_bytes) {
+  *command = (field_imb_command){.is_nonblocking = strcmp(name, "IMB-NBC") == 0,
+                                 .ranks_min = 2,
+                                 .iterations = 1000,
+                                 .volume_mb = 40,
+                                 .seconds = 10,
+                                 .memory_gb = 1,
+                                 .exponent_min = 0,
+                                 .exponent_max = 22};
   for (int i = 1; i < argc; ++i) {
     const char* word = argv[i];
     const char* takes = values_of(word);
     if (takes != NULL) {
       if (i + 1 == argc) return snprintf(error, error_bytes, "%s: %s needs a value: give %s", name, word, takes), -1;
-      if (take(wish, word, argv[++i]) != 0)
+      if (take(command, word, argv[++i]) != 0)
         return snprintf(error, error_bytes, "%s: %s %s: give %s", name, word, argv[i], takes), -1;
     } else if (strcmp(word, "-check") == 0) {
-      wish->is_checked = 1;
+      command->is_checked = 1;
     } else if (strcmp(word, "-list") == 0) {
-      wish->list = 1;
+      command->list = 1;
     } else if (strcmp(word, "-help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
-      wish->help = 1;
+      command->help = 1;
     } else if (word[0] == '-') {
       return snprintf(error, error_bytes, "%s: no option %s: see `sumac bench %s -help`", name, word, name), -1;
-    } else if (add_all(name, wish, word, error, error_bytes) != 0) {
+    } else if (add_all(name, command, word, error, error_bytes) != 0) {
       return -1;
     }
   }
-  for (int i = 0; wish->count == 0 && i < kFieldImbMost && kNames[wish->is_nonblocking][i] != NULL; ++i) {
-    field_imb_benchmark* one = &wish->benchmarks[i];
-    one->name = kNames[wish->is_nonblocking][i];
-    one->kind = field_find_imb(one->name, wish->is_nonblocking, &one->is_pure);
+  for (int i = 0; command->count == 0 && i < kFieldImbMost && kNames[command->is_nonblocking][i] != NULL; ++i) {
+    field_imb_benchmark* one = &command->benchmarks[i];
+    one->name = kNames[command->is_nonblocking][i];
+    one->kind = field_find_imb(one->name, command->is_nonblocking, &one->is_pure);
   }
-  while (wish->count < kFieldImbMost && wish->benchmarks[wish->count].kind != NULL) ++wish->count;
+  while (command->count < kFieldImbMost && command->benchmarks[command->count].kind != NULL) ++command->count;
   return 0;
 }
 
-static void print_first_lines(const char* name, int argc, char** argv, const field_imb_wish* wish) {
+static void print_first_lines(const char* name, int argc, char** argv, const field_imb_command* command) {
   static const char kRule[] = "#----------------------------------------------------------------\n";
   struct utsname machine;
   int version, subversion;
@@ -204,7 +205,7 @@ static void print_first_lines(const char* name, int argc, char** argv, const fie
   uname(&machine);
   MPI_Get_version(&version, &subversion);
   printf("%s#    Sumac %s, in the form of Intel(R) MPI Benchmarks, %s part\n%s", kRule, SUMAC_VERSION,
-         wish->is_nonblocking ? "MPI-NBC" : "MPI-1", kRule);
+         command->is_nonblocking ? "MPI-NBC" : "MPI-1", kRule);
   printf("# Date                  : %s", ctime(&now));
   printf("# Machine               : %s\n# System                : %s\n", machine.machine, machine.sysname);
   printf("# Release               : %s\n# Version               : %s\n", machine.release, machine.version);
@@ -212,11 +213,11 @@ static void print_first_lines(const char* name, int argc, char** argv, const fie
          subversion, name);
   for (int i = 1; i < argc; ++i) printf(" %s", argv[i]);
   printf(" \n\n# Minimum message length in bytes:   0\n# Maximum message length in bytes:   %d\n#\n",
-         1 << wish->exponent_max);
+         1 << command->exponent_max);
   printf(
       "# MPI_Datatype                   :   MPI_BYTE \n# MPI_Datatype for reductions    :   MPI_FLOAT \n"
       "# MPI_Op                         :   MPI_SUM  \n# \n# \n\n# List of Benchmarks to run:\n\n");
-  for (int i = 0; i < wish->count; ++i) printf("# %s\n", wish->benchmarks[i].name);
+  for (int i = 0; i < command->count; ++i) printf("# %s\n", command->benchmarks[i].name);
 }
 
 typedef struct {
@@ -226,7 +227,7 @@ typedef struct {
 /* One table: a benchmark with some of the ranks. */
 typedef struct {
   char name[kNameMost]; /* For messages: "IMB-MPI1 Allreduce". */
-  const field_imb_wish* wish;
+  const field_imb_command* command;
   const field_imb_benchmark* benchmark;
   MPI_Comm comm;
   int members, ranks;
@@ -235,8 +236,8 @@ typedef struct {
 } table;
 
 static int has_size(const table* t) { return t->benchmark->kind->gives != kFieldNothing; }
-static int overlaps(const table* t) { return t->wish->is_nonblocking && !t->benchmark->is_pure; }
-static int has_defects(const table* t) { return t->wish->is_checked && has_size(t); }
+static int overlaps(const table* t) { return t->command->is_nonblocking && !t->benchmark->is_pure; }
+static int has_defects(const table* t) { return t->command->is_checked && has_size(t); }
 
 static void print_rule(const table* t) {
   const int columns = (has_size(t) ? 1 : 0) + 1 + (overlaps(t) ? 4 : 3) + has_defects(t);
@@ -285,15 +286,15 @@ static void print_row(const table* t, const field_cell* cell, const field_result
   fflush(stdout);
 }
 
-static int iterations_of(const field_imb_wish* wish, size_t bytes) {
-  const long fitting = bytes == 0 ? wish->iterations : (wish->volume_mb << 20) / (long)bytes;
+static int iterations_of(const field_imb_command* command, size_t bytes) {
+  const long fitting = bytes == 0 ? command->iterations : (command->volume_mb << 20) / (long)bytes;
   const long least = fitting < 1 ? 1 : fitting;
-  return (int)(least < wish->iterations ? least : wish->iterations);
+  return (int)(least < command->iterations ? least : command->iterations);
 }
 
 /* @return -1: this size and the larger ones are left out. */
 static int measure_row(const table* t, size_t bytes) {
-  const int iterations = iterations_of(t->wish, bytes), part = iterations / kWarmupPart;
+  const int iterations = iterations_of(t->command, bytes), part = iterations / kWarmupPart;
   const field_cell cell = {.name = t->name,
                            .options = &kOptions,
                            .kind = t->benchmark->kind,
@@ -301,11 +302,11 @@ static int measure_row(const table* t, size_t bytes) {
                            .bytes = bytes,
                            .iterations = iterations,
                            .warmup = part > kWarmupLeast ? part : kWarmupLeast,
-                           .is_checked = t->wish->is_checked,
+                           .is_checked = t->command->is_checked,
                            .overlaps = overlaps(t),
                            .is_pure = t->benchmark->is_pure,
-                           .seconds_max = t->wish->seconds,
-                           .memory_max = t->wish->memory_gb * (double)(1 << 30)};
+                           .seconds_max = t->command->seconds,
+                           .memory_max = t->command->memory_gb * (double)(1 << 30)};
   int rank;
   MPI_Comm_rank(t->comm, &rank);
   field_result result;
@@ -323,7 +324,7 @@ static void measure_table(const table* t) {
   MPI_Comm_rank(t->comm, &rank);
   if (rank == 0 && !t->as_json) print_head(t);
   int status = measure_row(t, 0);
-  for (int exponent = t->wish->exponent_min; has_size(t) && status == 0 && exponent <= t->wish->exponent_max;
+  for (int exponent = t->command->exponent_min; has_size(t) && status == 0 && exponent <= t->command->exponent_max;
        ++exponent) {
     const size_t bytes = (size_t)1 << exponent;
     if (t->benchmark->kind->reduces && bytes < sizeof(float)) continue;
@@ -334,7 +335,7 @@ static void measure_table(const table* t) {
 /* The first ranks, -npmin of them and then twice as many each time, have a communicator, while the others wait in a barrier
  * of MPI_COMM_WORLD; at last all ranks use MPI_COMM_WORLD itself. */
 static void measure_tables(table t, int rank) {
-  for (t.members = t.wish->ranks_min; t.members < t.ranks; t.members *= 2) {
+  for (t.members = t.command->ranks_min; t.members < t.ranks; t.members *= 2) {
     MPI_Comm_split(MPI_COMM_WORLD, rank < t.members ? 0 : MPI_UNDEFINED, rank, &t.comm);
     if (t.comm != MPI_COMM_NULL) {
       measure_table(&t);
@@ -347,16 +348,17 @@ static void measure_tables(table t, int rank) {
   measure_table(&t);
 }
 
-int field_imb_run(const char* name, int argc, char** argv, const field_imb_wish* wish, int as_json) {
+int field_imb_run(const char* name, int argc, char** argv, const field_imb_command* command, int as_json) {
   int rank, ranks;
   tally all = {0, 0};
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (rank == 0 && !as_json) print_first_lines(name, argc, argv, wish);
-  if (wish->is_nonblocking) field_calibrate();
+  if (rank == 0 && !as_json) print_first_lines(name, argc, argv, command);
+  if (command->is_nonblocking) field_calibrate();
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < wish->count; ++i) {
-    table one = {.wish = wish, .benchmark = &wish->benchmarks[i], .ranks = ranks, .as_json = as_json, .all = &all};
+  for (int i = 0; i < command->count; ++i) {
+    table one = {
+        .command = command, .benchmark = &command->benchmarks[i], .ranks = ranks, .as_json = as_json, .all = &all};
     snprintf(one.name, sizeof one.name, "%s %s", name, one.benchmark->name);
     measure_tables(one, rank);
   }

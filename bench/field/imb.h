@@ -25,15 +25,16 @@ typedef struct {
   double seconds, memory_gb;
   int exponent_min, exponent_max;
   int is_checked, help, list;
-} field_imb_wish;
+} field_imb_command;
 
 /** Reads the words after "IMB-MPI1" or "IMB-NBC". @return 0; -1: `error` names the word and the remedy. */
-int field_imb_parse(const char* name, int argc, char** argv, field_imb_wish* wish, char* error, size_t error_bytes);
+int field_imb_parse(const char* name, int argc, char** argv, field_imb_command* command, char* error,
+                    size_t error_bytes);
 void field_imb_help(const char* name);
 void field_imb_list(int is_nonblocking);
 
 /** Measures and prints, on every rank. @return the exit status: 1: wrong data; 2: nothing could be measured. */
-int field_imb_run(const char* name, int argc, char** argv, const field_imb_wish* wish, int as_json);
+int field_imb_run(const char* name, int argc, char** argv, const field_imb_command* command, int as_json);
 
 #ifdef __cplusplus
 }

@@ -27,11 +27,11 @@ static void print_list(void) {
 typedef struct {
   const char* name;
   int is_imb;
-  field_osu_wish osu;
-  field_imb_wish imb;
-} wish;
+  field_osu_command osu;
+  field_imb_command imb;
+} command;
 
-static int parse(int argc, char** argv, wish* w, char* error, size_t error_bytes) {
+static int parse(int argc, char** argv, command* w, char* error, size_t error_bytes) {
   const char* slash = strrchr(argv[0], '/');
   w->name = slash == NULL ? argv[0] : slash + 1;
   w->is_imb = strcmp(w->name, "IMB-MPI1") == 0 || strcmp(w->name, "IMB-NBC") == 0;
@@ -40,7 +40,7 @@ static int parse(int argc, char** argv, wish* w, char* error, size_t error_bytes
 }
 
 /* @return 1 if a text was all that was asked for. */
-static int print_texts(const wish* w) {
+static int print_texts(const command* w) {
   if (w->is_imb && w->imb.help) return field_imb_help(w->name), 1;
   if (w->is_imb && w->imb.list) return field_imb_list(w->imb.is_nonblocking), 1;
   if (!w->is_imb && w->osu.help) return field_osu_help(w->name), 1;
@@ -48,7 +48,7 @@ static int print_texts(const wish* w) {
   return 0;
 }
 
-static int too_few(const wish* w, int ranks, char* error, size_t error_bytes) {
+static int too_few(const command* w, int ranks, char* error, size_t error_bytes) {
   const int least = w->is_imb ? w->imb.ranks_min : 2;
   if (ranks >= least) return 0;
   return snprintf(error, error_bytes, "%s needs at least %d ranks%s, and there are %d: give a larger -n", w->name,
@@ -56,7 +56,7 @@ static int too_few(const wish* w, int ranks, char* error, size_t error_bytes) {
 }
 
 static int only_parse(int argc, char** argv) {
-  static wish w;
+  static command w;
   char error[1024];
   const int ranks = atoi(argv[0]);
   int is_wrong = parse(argc - 1, argv + 1, &w, error, sizeof error) != 0;
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   if (argc == 0 || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
     return fputs(kHelp, argc == 0 ? stderr : stdout), argc == 0 ? 2 : 0;
 
-  static wish w;
+  static command w;
   char error[1024] = "";
   int rank, ranks, status = 0;
   MPI_Init(NULL, NULL);

@@ -39,26 +39,26 @@ void field_osu_help(const char* name) {
       name);
 }
 
-static int take(field_osu_wish* wish, int letter, const char* value) {
+static int take(field_osu_command* command, int letter, const char* value) {
   switch (letter) {
-    case 'm': return field_parse_sizes(value, &wish->bytes_min, &wish->bytes_max);
+    case 'm': return field_parse_sizes(value, &command->bytes_min, &command->bytes_max);
     case 'M': {
       size_t unused = 1;
-      return field_parse_sizes(value, &unused, &wish->memory_max);
+      return field_parse_sizes(value, &unused, &command->memory_max);
     }
     case 'i':
-      if (field_parse_number(value, 1, &wish->iterations) != 0) return -1;
-      wish->iterations_large = wish->iterations;
+      if (field_parse_number(value, 1, &command->iterations) != 0) return -1;
+      command->iterations_large = command->iterations;
       return 0;
     case 'x':
-      if (field_parse_number(value, 0, &wish->warmup) != 0) return -1;
-      wish->warmup_large = wish->warmup;
+      if (field_parse_number(value, 0, &command->warmup) != 0) return -1;
+      command->warmup_large = command->warmup;
       return 0;
-    case 't': return field_parse_number(value, 0, &wish->tests);
-    case 'f': return wish->is_full = 1, 0;
-    case 'c': return wish->is_checked = 1, 0;
-    case 'h': return wish->help = 1, 0;
-    default: return wish->version = 1, 0;
+    case 't': return field_parse_number(value, 0, &command->tests);
+    case 'f': return command->is_full = 1, 0;
+    case 'c': return command->is_checked = 1, 0;
+    case 'h': return command->help = 1, 0;
+    default: return command->version = 1, 0;
   }
 }
 
@@ -86,22 +86,23 @@ static void name_option(const char* name, int letter, const char* word, char* er
     snprintf(error, error_bytes, "%s: no option %s: see `sumac bench %s -h`", name, option, name);
 }
 
-int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wish, char* error, size_t error_bytes) {
-  *wish = (field_osu_wish){.bytes_min = 1,
-                           .bytes_max = (size_t)1 << 20,
-                           .memory_max = (size_t)512 << 20,
-                           .iterations = 1000,
-                           .iterations_large = 100,
-                           .warmup = 200,
-                           .warmup_large = 10};
-  wish->kind = field_find_osu(name, &wish->is_nonblocking);
-  if (wish->kind == NULL) return name_known(name, error, error_bytes), -1;
+int field_osu_parse(const char* name, int argc, char** argv, field_osu_command* command, char* error,
+                    size_t error_bytes) {
+  *command = (field_osu_command){.bytes_min = 1,
+                                 .bytes_max = (size_t)1 << 20,
+                                 .memory_max = (size_t)512 << 20,
+                                 .iterations = 1000,
+                                 .iterations_large = 100,
+                                 .warmup = 200,
+                                 .warmup_large = 10};
+  command->kind = field_find_osu(name, &command->is_nonblocking);
+  if (command->kind == NULL) return name_known(name, error, error_bytes), -1;
   int letter;
   opterr = 0;
   optind = 0;  // getopt begins anew
   while ((letter = getopt_long(argc, argv, ":m:i:x:fcM:t:hv", kLong, NULL)) != -1) {
     if (letter == ':' || letter == '?') return name_option(name, letter, argv[optind - 1], error, error_bytes), -1;
-    if (take(wish, letter, optarg) == 0) continue;
+    if (take(command, letter, optarg) == 0) continue;
     if (letter == 'm' || letter == 'M')
       return snprintf(error, error_bytes, "%s: -%c %s: give sizes such as 8, 4:64K or 1M, from 1 to 1G", name, letter,
                       optarg),
@@ -112,65 +113,66 @@ int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wis
   }
   if (optind < argc)
     return snprintf(error, error_bytes, "%s: %s is no option: see `sumac bench %s -h`", name, argv[optind], name), -1;
-  if (wish->is_checked && wish->kind->gives == kFieldNothing)
+  if (command->is_checked && command->kind->gives == kFieldNothing)
     return snprintf(error, error_bytes, "%s: -c: a barrier has no data to check: leave -c out", name), -1;
-  const size_t element = wish->kind->reduces ? sizeof(float) : 1;
-  if (wish->bytes_min < element) wish->bytes_min = element;
-  if (wish->bytes_max < wish->bytes_min)
+  const size_t element = command->kind->reduces ? sizeof(float) : 1;
+  if (command->bytes_min < element) command->bytes_min = element;
+  if (command->bytes_max < command->bytes_min)
     return snprintf(error, error_bytes, "%s: -m: the largest size must have room for one element of %zu bytes", name,
                     element),
            -1;
   // Whole elements: a row has the size that is sent.
-  wish->bytes_min -= wish->bytes_min % element;
+  command->bytes_min -= command->bytes_min % element;
   return 0;
 }
 
-static int has_size(const field_osu_wish* wish) { return wish->kind->gives != kFieldNothing; }
+static int has_size(const field_osu_command* command) { return command->kind->gives != kFieldNothing; }
 
-void field_osu_title(const field_osu_wish* wish) {
-  if (wish->is_nonblocking)
-    printf("# OSU MPI Non-blocking %s Latency Test v%s\n", wish->kind->osu_nonblocking_title, SUMAC_VERSION "-sumac");
+void field_osu_title(const field_osu_command* command) {
+  if (command->is_nonblocking)
+    printf("# OSU MPI Non-blocking %s Latency Test v%s\n", command->kind->osu_nonblocking_title,
+           SUMAC_VERSION "-sumac");
   else
-    printf("# OSU MPI %s Latency Test v%s\n", wish->kind->osu_title, SUMAC_VERSION "-sumac");
+    printf("# OSU MPI %s Latency Test v%s\n", command->kind->osu_title, SUMAC_VERSION "-sumac");
 }
 
 static void print_names(const char* const* names) {
   for (; *names != NULL; ++names) printf("%*s", kWidth, *names);
 }
 
-static void print_head(const field_osu_wish* wish) {
+static void print_head(const field_osu_command* command) {
   static const char* const kFull[] = {
       "Compute(us)", "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)", "Pure Comm.(us)", "Overlap(%)", NULL};
   static const char* const kShort[] = {"Compute(us)", "Pure Comm.(us)", "Overlap(%)", NULL};
   printf("\n");
-  field_osu_title(wish);
-  if (wish->is_nonblocking) {
+  field_osu_title(command);
+  if (command->is_nonblocking) {
     printf("# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n");
-    if (has_size(wish)) printf("%-10s", "# Size");
+    if (has_size(command)) printf("%-10s", "# Size");
     printf("%*s", kWidth, "Overall(us)");
-    print_names(wish->is_full ? kFull : kShort);
+    print_names(command->is_full ? kFull : kShort);
   } else {
-    if (has_size(wish))
+    if (has_size(command))
       printf("%-10s%*s", "# Size", kWidth, "Avg Latency(us)");
     else
       printf("# Avg Latency(us)");
-    if (wish->is_full) printf("%*s%*s%12s", kWidth, "Min Latency(us)", kWidth, "Max Latency(us)", "Iterations");
+    if (command->is_full) printf("%*s%*s%12s", kWidth, "Min Latency(us)", kWidth, "Max Latency(us)", "Iterations");
   }
-  if (wish->is_checked) printf("%*s", kWidth, "Validation");
+  if (command->is_checked) printf("%*s", kWidth, "Validation");
   printf("\n");
   fflush(stdout);
 }
 
 static void print_time(int width, double us) { printf("%*.2f", width, us); }
 
-static void print_row(const field_osu_wish* wish, const field_cell* cell, const field_result* result) {
+static void print_row(const field_osu_command* command, const field_cell* cell, const field_result* result) {
   const field_range pure = FIELD_RANGE(result, pure);
-  if (has_size(wish)) printf("%-10zu", cell->bytes);
-  if (wish->is_nonblocking) {
+  if (has_size(command)) printf("%-10zu", cell->bytes);
+  if (command->is_nonblocking) {
     const double overall = FIELD_RANGE(result, overall).mean, compute = FIELD_RANGE(result, compute).mean;
     print_time(kWidth, overall);
     print_time(kWidth, compute);
-    if (wish->is_full) {
+    if (command->is_full) {
       print_time(kWidth, FIELD_RANGE(result, post).mean);
       print_time(kWidth, FIELD_RANGE(result, test).mean);
       print_time(kWidth, FIELD_RANGE(result, wait).mean);
@@ -179,38 +181,38 @@ static void print_row(const field_osu_wish* wish, const field_cell* cell, const 
     print_time(kWidth, field_overlap(overall, compute, pure.mean));
   } else {
     // OSU's program for barriers has this column one narrower.
-    print_time(has_size(wish) ? kWidth : kWidth - 1, pure.mean);
-    if (wish->is_full) printf("%*.2f%*.2f%12d", kWidth, pure.least, kWidth, pure.greatest, result->iterations);
+    print_time(has_size(command) ? kWidth : kWidth - 1, pure.mean);
+    if (command->is_full) printf("%*.2f%*.2f%12d", kWidth, pure.least, kWidth, pure.greatest, result->iterations);
   }
-  if (wish->is_checked) printf("%*s", kWidth, result->errors == 0 ? "Pass" : "Fail");
+  if (command->is_checked) printf("%*s", kWidth, result->errors == 0 ? "Pass" : "Fail");
   printf("\n");
   fflush(stdout);
 }
 
-int field_osu_run(const char* name, const field_osu_wish* wish, int as_json) {
+int field_osu_run(const char* name, const field_osu_command* command, int as_json) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (wish->is_nonblocking) field_calibrate();
-  if (rank == 0 && !as_json) print_head(wish);
+  if (command->is_nonblocking) field_calibrate();
+  if (rank == 0 && !as_json) print_head(command);
   int rows = 0, any_wrong = 0;
-  const size_t first = has_size(wish) ? wish->bytes_min : 0, last = has_size(wish) ? wish->bytes_max : 0;
+  const size_t first = has_size(command) ? command->bytes_min : 0, last = has_size(command) ? command->bytes_max : 0;
   for (size_t bytes = first; bytes <= last; bytes = bytes == 0 ? 1 : bytes * 2) {
     const int is_large = bytes > kLargeBytes;
     field_cell cell = {.name = name,
                        .options = &kOptions,
-                       .kind = wish->kind,
+                       .kind = command->kind,
                        .comm = MPI_COMM_WORLD,
                        .bytes = bytes,
-                       .iterations = (int)(is_large ? wish->iterations_large : wish->iterations),
-                       .warmup = (int)(is_large ? wish->warmup_large : wish->warmup),
-                       .is_checked = wish->is_checked,
-                       .overlaps = wish->is_nonblocking,
-                       .tests = (int)wish->tests,
-                       .memory_max = (double)wish->memory_max};
+                       .iterations = (int)(is_large ? command->iterations_large : command->iterations),
+                       .warmup = (int)(is_large ? command->warmup_large : command->warmup),
+                       .is_checked = command->is_checked,
+                       .overlaps = command->is_nonblocking,
+                       .tests = (int)command->tests,
+                       .memory_max = (double)command->memory_max};
     field_result result;
     if (field_measure(&cell, &result) != 0) break;
     if (rank == 0 && as_json) field_print_json(&cell, &result);
-    if (rank == 0 && !as_json) print_row(wish, &cell, &result);
+    if (rank == 0 && !as_json) print_row(command, &cell, &result);
     any_wrong |= result.errors != 0;
     ++rows;
     field_result_end(&result);

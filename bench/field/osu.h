@@ -15,15 +15,16 @@ typedef struct {
   long iterations, iterations_large, warmup, warmup_large; /**< "Large" is above 8 KiB. */
   long tests;
   int is_full, is_checked, help, version;
-} field_osu_wish;
+} field_osu_command;
 
 /** Reads the words after a name such as "osu_allreduce". @return 0; -1: `error` names the word and the remedy. */
-int field_osu_parse(const char* name, int argc, char** argv, field_osu_wish* wish, char* error, size_t error_bytes);
+int field_osu_parse(const char* name, int argc, char** argv, field_osu_command* command, char* error,
+                    size_t error_bytes);
 void field_osu_help(const char* name);
-void field_osu_title(const field_osu_wish* wish);
+void field_osu_title(const field_osu_command* command);
 
 /** Measures and prints, on every rank. @return the exit status: 1: wrong data; 2: no size fits. */
-int field_osu_run(const char* name, const field_osu_wish* wish, int as_json);
+int field_osu_run(const char* name, const field_osu_command* command, int as_json);
 
 #ifdef __cplusplus
 }

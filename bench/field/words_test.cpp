@@ -21,18 +21,20 @@ std::vector<char*> argv_of(std::vector<std::string>& words) {
   return result;
 }
 
-std::string osu_error(std::vector<std::string> words, field_osu_wish* wish) {
+std::string osu_error(std::vector<std::string> words, field_osu_command* command) {
   char error[512] = "";
   auto argv = argv_of(words);
-  return field_osu_parse(argv[0], static_cast<int>(words.size()), argv.data(), wish, error, sizeof error) == 0 ? ""
-                                                                                                               : error;
+  return field_osu_parse(argv[0], static_cast<int>(words.size()), argv.data(), command, error, sizeof error) == 0
+             ? ""
+             : error;
 }
 
-std::string imb_error(std::vector<std::string> words, field_imb_wish* wish) {
+std::string imb_error(std::vector<std::string> words, field_imb_command* command) {
   char error[512] = "";
   auto argv = argv_of(words);
-  return field_imb_parse(argv[0], static_cast<int>(words.size()), argv.data(), wish, error, sizeof error) == 0 ? ""
-                                                                                                               : error;
+  return field_imb_parse(argv[0], static_cast<int>(words.size()), argv.data(), command, error, sizeof error) == 0
+             ? ""
+             : error;
 }
 
 TEST(FieldWords, Sizes) {
@@ -69,20 +71,20 @@ TEST(FieldWords, Exponents) {
 }
 
 TEST(FieldWords, OsuDefaultsAndOptions) {
-  field_osu_wish wish;
-  ASSERT_EQ(osu_error({"osu_iallreduce", "-f", "-c", "-i", "7", "-x", "0", "-t", "3"}, &wish), "");
-  EXPECT_TRUE(wish.is_nonblocking && wish.is_full && wish.is_checked);
-  EXPECT_EQ(wish.bytes_min, 4U);  // a float
-  EXPECT_EQ(wish.iterations + wish.iterations_large, 14);
-  EXPECT_EQ(wish.warmup + wish.warmup_large, 0);
-  EXPECT_EQ(wish.tests, 3);
-  ASSERT_EQ(osu_error({"osu_bcast", "--message-size", "16:32", "--iterations=3"}, &wish), "");
-  EXPECT_EQ(wish.bytes_min + wish.bytes_max, 48U);
-  EXPECT_EQ(wish.iterations, 3);
-  ASSERT_EQ(osu_error({"osu_bcast"}, &wish), "");
-  EXPECT_EQ(wish.bytes_min, 1U);
-  EXPECT_EQ(wish.iterations_large, 100);
-  EXPECT_NE(osu_error({"osu_allreduce", "-m", "2"}, &wish).find("one element of 4 bytes"), std::string::npos);
+  field_osu_command command;
+  ASSERT_EQ(osu_error({"osu_iallreduce", "-f", "-c", "-i", "7", "-x", "0", "-t", "3"}, &command), "");
+  EXPECT_TRUE(command.is_nonblocking && command.is_full && command.is_checked);
+  EXPECT_EQ(command.bytes_min, 4U);  // a float
+  EXPECT_EQ(command.iterations + command.iterations_large, 14);
+  EXPECT_EQ(command.warmup + command.warmup_large, 0);
+  EXPECT_EQ(command.tests, 3);
+  ASSERT_EQ(osu_error({"osu_bcast", "--message-size", "16:32", "--iterations=3"}, &command), "");
+  EXPECT_EQ(command.bytes_min + command.bytes_max, 48U);
+  EXPECT_EQ(command.iterations, 3);
+  ASSERT_EQ(osu_error({"osu_bcast"}, &command), "");
+  EXPECT_EQ(command.bytes_min, 1U);
+  EXPECT_EQ(command.iterations_large, 100);
+  EXPECT_NE(osu_error({"osu_allreduce", "-m", "2"}, &command).find("one element of 4 bytes"), std::string::npos);
 }
 
 TEST(FieldWords, WrongWordsAreNamedWithWhatIsAllowed) {
@@ -112,8 +114,8 @@ TEST(FieldWords, WrongWordsAreNamedWithWhatIsAllowed) {
       {{"IMB-NBC", "-fast"}, "IMB-NBC: no option -fast: see `sumac bench IMB-NBC -help`"},
   };
   for (const auto& row : rows) {
-    field_osu_wish osu;
-    field_imb_wish imb;
+    field_osu_command osu;
+    field_imb_command imb;
     EXPECT_EQ(row.words[0] == "osu_bcast" ? osu_error(row.words, &osu) : imb_error(row.words, &imb), row.error);
   }
 }
@@ -129,37 +131,37 @@ TEST(FieldWords, SizesOfSumsAreWholeFloats) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
-    field_osu_wish wish;
-    ASSERT_EQ(osu_error({row.name, "-m", row.sizes}, &wish), "");
-    EXPECT_EQ(wish.bytes_min, row.least);
+    field_osu_command command;
+    ASSERT_EQ(osu_error({row.name, "-m", row.sizes}, &command), "");
+    EXPECT_EQ(command.bytes_min, row.least);
   }
 }
 
 TEST(FieldWords, IntelsBenchmarks) {
-  field_imb_wish wish;
-  ASSERT_EQ(imb_error({"IMB-NBC", "ibcast_PURE,Iallreduce", "-iter", "20,8,3", "-npmin", "4"}, &wish), "");
-  ASSERT_EQ(wish.count, 2);
-  EXPECT_STREQ(wish.benchmarks[0].name, "Ibcast_pure");
-  EXPECT_TRUE(wish.benchmarks[0].is_pure);
-  EXPECT_STREQ(wish.benchmarks[1].name, "Iallreduce");
-  EXPECT_EQ(wish.iterations * 100 + wish.volume_mb, 2008);
-  EXPECT_EQ(wish.ranks_min, 4);
-  ASSERT_EQ(imb_error({"IMB-MPI1"}, &wish), "");
-  EXPECT_EQ(wish.count, kFieldKinds);
-  ASSERT_EQ(imb_error({"IMB-NBC"}, &wish), "");
-  EXPECT_EQ(wish.count, 2 * kFieldKinds);
-  for (const char* wrong : {"-npmin", "Ibcast"}) EXPECT_NE(imb_error({"IMB-MPI1", wrong}, &wish), "") << wrong;
+  field_imb_command command;
+  ASSERT_EQ(imb_error({"IMB-NBC", "ibcast_PURE,Iallreduce", "-iter", "20,8,3", "-npmin", "4"}, &command), "");
+  ASSERT_EQ(command.count, 2);
+  EXPECT_STREQ(command.benchmarks[0].name, "Ibcast_pure");
+  EXPECT_TRUE(command.benchmarks[0].is_pure);
+  EXPECT_STREQ(command.benchmarks[1].name, "Iallreduce");
+  EXPECT_EQ(command.iterations * 100 + command.volume_mb, 2008);
+  EXPECT_EQ(command.ranks_min, 4);
+  ASSERT_EQ(imb_error({"IMB-MPI1"}, &command), "");
+  EXPECT_EQ(command.count, kFieldKinds);
+  ASSERT_EQ(imb_error({"IMB-NBC"}, &command), "");
+  EXPECT_EQ(command.count, 2 * kFieldKinds);
+  for (const char* wrong : {"-npmin", "Ibcast"}) EXPECT_NE(imb_error({"IMB-MPI1", wrong}, &command), "") << wrong;
 }
 
 TEST(FieldWords, NamesJoinedByCommas) {
-  field_imb_wish all, wish;
+  field_imb_command all, command;
   ASSERT_EQ(imb_error({"IMB-NBC"}, &all), "");
   std::string names;
   for (const auto& one : all.benchmarks) names += (names.empty() ? "" : ",") + std::string(one.name);
   ASSERT_GT(names.size(), 255U);
-  ASSERT_EQ(imb_error({"IMB-NBC", names}, &wish), "");
-  ASSERT_EQ(wish.count, all.count);
-  for (int i = 0; i < wish.count; ++i) EXPECT_STREQ(wish.benchmarks[i].name, all.benchmarks[i].name);
+  ASSERT_EQ(imb_error({"IMB-NBC", names}, &command), "");
+  ASSERT_EQ(command.count, all.count);
+  for (int i = 0; i < command.count; ++i) EXPECT_STREQ(command.benchmarks[i].name, all.benchmarks[i].name);
   const struct {
     const char* name;
     std::vector<std::string> words;
@@ -177,7 +179,7 @@ TEST(FieldWords, NamesJoinedByCommas) {
     SCOPED_TRACE(row.name);
     auto words = row.words;
     words.insert(words.begin(), "IMB-MPI1");
-    const auto error = imb_error(words, &wish);
+    const auto error = imb_error(words, &command);
     EXPECT_NE(error.find(row.part), std::string::npos) << error;
   }
 }

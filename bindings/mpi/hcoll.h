@@ -56,7 +56,7 @@ static inline bool hcoll_on(void) {
 }
 /** Rank 0 of MPI_COMM_WORLD wants this, and all ranks follow it, because mpirun takes the shell's variables to its own
  *  host alone. */
-struct hcoll_wish {
+struct hcoll_reporting {
   bool last_line; /* the line at MPI_Finalize */
   bool asked;     /* its environment asks for Sumac: hcoll_is_asked_for() */
 };
@@ -100,8 +100,8 @@ struct hcoll_shape {
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
 /** Returns the members' positions, with hosts numbered in the order of ranks. All of them must be present. */
 int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
-/** Returns rank 0's wish once MPI_COMM_WORLD was looked up: nothing, if rank 0 lacks the component. */
-struct hcoll_wish hcoll_presence_wish(void);
+/** Returns what rank 0 reports once MPI_COMM_WORLD was looked up: nothing, if rank 0 lacks the component. */
+struct hcoll_reporting hcoll_presence_reporting(void);
 /** Returns the number that rank 0 drew for the tree's job; 0: it could draw none. All members must be present. */
 uint64_t hcoll_presence_job_id(void);
 void hcoll_presence_forget(void);

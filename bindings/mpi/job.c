@@ -128,7 +128,7 @@ void hcoll_abort(ompi_communicator_t* comm) {
 static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)extra;
   hcoll_module_t* world = value;
-  if (!world->watches_only && hcoll_presence_wish().last_line) {
+  if (!world->watches_only && hcoll_presence_reporting().last_line) {
     const struct sumac_communicator ranks = hcoll_communicator(world);
     sumac_records_tally(&hcoll_runtime, &ranks, true);
   }

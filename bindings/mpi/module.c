@@ -71,13 +71,13 @@ OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
   SAVE_ONE(name##_init)
 
 static int begin_world(hcoll_module_t* world) {
-  const struct hcoll_wish wish = hcoll_presence_wish();
-  int rc = wish.last_line || hcoll_watches() ? hcoll_finalize_watch(world) : OMPI_SUCCESS;
+  const struct hcoll_reporting reporting = hcoll_presence_reporting();
+  int rc = reporting.last_line || hcoll_watches() ? hcoll_finalize_watch(world) : OMPI_SUCCESS;
   if (OMPI_SUCCESS == rc && !world->watches_only) {
     rc = hcoll_job_begin(world); /* without the tree we go on: shared memory needs no daemon */
     /* MPI_Init may block, so this team also serves programs that never block. A program that did not ask for us has it at
      * its first blocking collective, because it may have none: then MPI_Init must cost it nothing. */
-    if (OMPI_SUCCESS == rc && wish.asked && 1 == world->record.hosts && !sumac_job_stands()) {
+    if (OMPI_SUCCESS == rc && reporting.asked && 1 == world->record.hosts && !sumac_job_stands()) {
       rc = hcoll_attach_first(world);
     }
   }

@@ -24,7 +24,7 @@ struct presence {
   int32_t team_after;
   int64_t allreduce_bytes_max;
   uint64_t team_options; /* the signature of the team's options */
-  /* Each rank's own; rank 0's wish counts for all. */
+  /* Each rank's own; rank 0's counts for all. */
   int32_t last_line, asked;
   uint32_t host; /* the number of the host, as MPI's launcher counts nodes */
   int32_t socket, numa, core;
@@ -34,7 +34,7 @@ struct presence {
 enum known { UNKNOWN = 0, PRESENT, ABSENT, DIFFERS };
 struct entry {
   enum known known;
-  struct hcoll_wish wish;
+  struct hcoll_reporting reporting;
   uint32_t host;
   int32_t socket, numa, core;
   uint64_t job_id;
@@ -109,7 +109,7 @@ static struct entry look_up(const opal_process_name_t* name) {
     entry.known = judge(data, size);
     if (PRESENT == entry.known) {
       const struct presence* theirs = data;
-      entry.wish = (struct hcoll_wish){0 != theirs->last_line, 0 != theirs->asked};
+      entry.reporting = (struct hcoll_reporting){0 != theirs->last_line, 0 != theirs->asked};
       entry.host = theirs->host;
       entry.socket = theirs->socket;
       entry.numa = theirs->numa;
@@ -226,14 +226,14 @@ int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places) {
   return OMPI_SUCCESS;
 }
 
-struct hcoll_wish hcoll_presence_wish(void) {
-  struct hcoll_wish wish = {false, false};
+struct hcoll_reporting hcoll_presence_reporting(void) {
+  struct hcoll_reporting reporting = {false, false};
   pthread_mutex_lock(&entries_lock);
   if (entry_count > 0 && PRESENT == entries[0].known) {
-    wish = entries[0].wish;
+    reporting = entries[0].reporting;
   }
   pthread_mutex_unlock(&entries_lock);
-  return wish;
+  return reporting;
 }
 
 uint64_t hcoll_presence_job_id(void) {

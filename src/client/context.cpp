@@ -119,12 +119,12 @@ Outcome<> Context::draw_tokens() {
 }
 
 Outcome<> Context::find_devices(const char* program, const std::string& host) {
-  const DeviceWishes wishes{config_.devices, program == nullptr ? "" : program, host, config_.net_device};
+  const DeviceRequests requests{config_.devices, program == nullptr ? "" : program, host, config_.net_device};
   devices_ = {};
-  if (!names_devices(wishes)) return {};  // Then it does not matter which ports there are.
+  if (!names_devices(requests)) return {};  // Then it does not matter which ports there are.
   const auto ports = net::host_ports();
   if (!ports) return failure(SHARP_COLL_EDEV, "{}", ports.error().context);
-  auto found = client::find_devices(wishes, *ports);
+  auto found = client::find_devices(requests, *ports);
   if (!found) return tl::unexpected(found.error());
   devices_ = *std::move(found);
   return {};
@@ -186,9 +186,9 @@ void Context::announce_trees() const {
       SUMAC_DEBUG(log_, "tree idx:{} by {}", job_.trees[i].body.tree_index,
                   devices_.ports[static_cast<std::size_t>(ports_[i].port)].name);
   }
-  if (job_.trees.size() < config_.trees_wished())
+  if (job_.trees.size() < config_.trees_requested())
     SUMAC_INFO(log_, "{} of {} trees granted: no more of them reach all hosts of the job and have room",
-               job_.trees.size(), config_.trees_wished());
+               job_.trees.size(), config_.trees_requested());
   if (job_.settings.enable_sat && job_.granted.quota.stream_window == 0)
     SUMAC_WARN(log_,
                "SHARP_COLL_ENABLE_SAT=1, but no streaming was granted: large operations go in fragments of {} bytes; "

@@ -20,11 +20,11 @@ struct Origin {
   std::string_view who;
 };
 
-Origin first_of(const DeviceWishes& wishes) {
+Origin first_of(const DeviceRequests& requests) {
   for (const auto& origin :
-       {Origin{wishes.variable, "SHARP_COLL_IB_DEV_LIST"},
-        Origin{wishes.program, "ib_dev_list (the program's, or HCOLL_MAIN_IB)"},
-        Origin{wishes.host, "ib_dev of this host's sharpd"}, Origin{wishes.network, "SUMAC_NET_DEVICE"}})
+       {Origin{requests.variable, "SHARP_COLL_IB_DEV_LIST"},
+        Origin{requests.program, "ib_dev_list (the program's, or HCOLL_MAIN_IB)"},
+        Origin{requests.host, "ib_dev of this host's sharpd"}, Origin{requests.network, "SUMAC_NET_DEVICE"}})
     if (!origin.list.empty()) return origin;
   return {};
 }
@@ -71,15 +71,15 @@ std::string DeviceList::names() const {
   return text;
 }
 
-bool names_devices(const DeviceWishes& wishes) {
-  const auto list = first_of(wishes).list;
+bool names_devices(const DeviceRequests& requests) {
+  const auto list = first_of(requests).list;
   return !list.empty() && list != kAny;
 }
 
-Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net::HostPort> ports) {
+Outcome<DeviceList> find_devices(const DeviceRequests& requests, std::span<const net::HostPort> ports) {
   DeviceList list;
-  if (!names_devices(wishes)) return list;
-  const Origin origin = first_of(wishes);
+  if (!names_devices(requests)) return list;
+  const Origin origin = first_of(requests);
   list.origin = fmt::format("{}={}", origin.who, origin.list);
   std::vector<std::string> written;
   for (auto rest = std::optional(origin.list); rest;) {

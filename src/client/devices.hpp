@@ -36,17 +36,17 @@ struct DeviceList {
 
 /// The sources of a list; the first that is not empty counts, and "any" leaves the choice to the system whatever the
 /// others say.
-struct DeviceWishes {
+struct DeviceRequests {
   std::string_view variable;  ///< SHARP_COLL_IB_DEV_LIST
   std::string_view program;   ///< sharp_coll_config.ib_dev_list
   std::string_view host;      ///< From sharpd.
   std::string_view network;   ///< SUMAC_NET_DEVICE
 };
 /// Returns false if no source names a device, so the system chooses.
-bool names_devices(const DeviceWishes& wishes);
+bool names_devices(const DeviceRequests& requests);
 /// SHARP_COLL_EDEV: a name that is no device of this host (the text lists those that are), a device named twice, or a
 /// port that the device does not have.
-Outcome<DeviceList> find_devices(const DeviceWishes& wishes, std::span<const net::HostPort> ports);
+Outcome<DeviceList> find_devices(const DeviceRequests& requests, std::span<const net::HostPort> ports);
 
 /// `leads[tree][port]` says whether that port leads to the tree. Returns for each tree the index of the port that the
 /// channel uses; -1 if none leads there.

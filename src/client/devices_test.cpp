@@ -75,7 +75,7 @@ TEST(Devices, WhatIsWrongIsNamedWithWhatThereIs) {
 
 TEST(Devices, ThePersonsListGoesBeforeTheProgramsAndThatBeforeTheHosts) {
   const struct {
-    DeviceWishes wishes;
+    DeviceRequests requests;
     const char* names;
   } rows[] = {
       {{.variable = "eth0", .program = "nosuch", .host = "nosuch", .network = "nosuch"}, "eth0"},
@@ -87,10 +87,10 @@ TEST(Devices, ThePersonsListGoesBeforeTheProgramsAndThatBeforeTheHosts) {
       {{}, ""},
   };
   for (const auto& row : rows) {
-    const auto found = find_devices(row.wishes, kPorts);
+    const auto found = find_devices(row.requests, kPorts);
     ASSERT_TRUE(found) << found.error().text;
     EXPECT_EQ(found->names(), row.names);
-    EXPECT_EQ(names_devices(row.wishes), !found->empty());
+    EXPECT_EQ(names_devices(row.requests), !found->empty());
   }
   EXPECT_EQ(find_devices({.host = "nosuch"}, kPorts).error().text.find("ib_dev of this host's sharpd=nosuch: "), 0u);
 }

@@ -96,7 +96,7 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
                  .max_groups = config.quota_max_groups,
                  .max_qps = config.quota_max_qps != 0 ? config.quota_max_qps : hosts.most_ranks(),
                  .max_group_channels = channels,
-                 .num_trees = config.trees_wished(),
+                 .num_trees = config.trees_requested(),
                  .features = SHARP_FEATURE_LLT | (config.enable_sat ? std::uint64_t{SHARP_FEATURE_SAT} : 0) |
                              (config.reproducible ? std::uint64_t{SHARP_FEATURE_REPRODUCIBLE} : 0)};
   begin.world_size = static_cast<std::uint32_t>(hellos.size());

@@ -95,14 +95,14 @@ TEST(Job, AnyCutIsNoticed) {
 
 TEST(Job, OstsOfAGroupAreItsShareAtLeastTwo) {
   const struct {
-    std::uint32_t osts, groups, wish, expected;
+    std::uint32_t osts, groups, request, expected;
   } rows[] = {{128, 8, 0, 16}, {51, 51, 0, 2}, {51, 0, 0, 51}, {1, 1, 0, 1}, {128, 8, 8, 8}, {128, 8, 500, 128}};
   for (const auto& row : rows) {
     Job job;
     job.granted.quota.osts = row.osts;
     job.granted.quota.max_groups = row.groups;
-    job.settings.osts_per_group = row.wish;
-    EXPECT_EQ(job.group_osts(), row.expected) << row.osts << " " << row.groups << " " << row.wish;
+    job.settings.osts_per_group = row.request;
+    EXPECT_EQ(job.group_osts(), row.expected) << row.osts << " " << row.groups << " " << row.request;
   }
 }
 

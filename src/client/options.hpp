@@ -53,7 +53,7 @@ struct ClientConfig {
       ignored_job_req_exclusive_lock_mode, ignored_num_coll_group_resource_alloc_threshold,
       ignored_job_member_list_type, ignored_enable_gpu_direct_rdma, ignored_enable_pci_relaxed_ordering;
 
-  std::uint32_t trees_wished() const { return quota_num_trees != 0 ? quota_num_trees : groups_per_comm; }
+  std::uint32_t trees_requested() const { return quota_num_trees != 0 ? quota_num_trees : groups_per_comm; }
 };
 
 std::span<const Option<ClientConfig>> client_options();

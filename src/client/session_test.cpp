@@ -159,9 +159,9 @@ TEST(Session, AManagerThatDoesNotGrantReproducibleSumsEndsTheJobBeforeItBegins) 
     p.welcome();
     const auto begin = p.hear();
     EXPECT_EQ(begin.header.kind, HostKind::job_begin);
-    wire::JobBeginBody wish;
-    wire::load(wish, begin.body.data());
-    EXPECT_EQ(wish.quota.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
+    wire::JobBeginBody request;
+    wire::load(request, begin.body.data());
+    EXPECT_EQ(request.quota.features, SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE);
     EXPECT_EQ(p.hear().header.kind, HostKind::job_host);
     test::Answer answer{.job_id = JobId{99}};  // The answer of a manager that does not know the feature.
     for (auto& tree : answer.trees) tree.host_leaf.resize(1);
@@ -204,9 +204,9 @@ TEST(Session, AGrantIsReadWholeWithListsOverSeveralMessages) {
   ASSERT_TRUE(session);
   std::vector<std::string> hosts;
   for (std::uint32_t i = 0; i < kHosts; ++i) hosts.push_back(fmt::format("host{}", i));
-  wire::JobBeginBody wish;
-  wish.world_size = wish.host_count = kHosts;
-  const auto granted = session->begin_job(JobId{99}, wish, hosts, 5s);
+  wire::JobBeginBody request;
+  request.world_size = request.host_count = kHosts;
+  const auto granted = session->begin_job(JobId{99}, request, hosts, 5s);
   ASSERT_TRUE(granted) << granted.error().text;
   const auto sent = answer.messages();
   ASSERT_EQ(granted->size(), sent.size());
@@ -232,9 +232,9 @@ TEST(Session, RefusalsSpeakTheWordsUsersKnow) {
     });
     auto session = attach(peer);
     ASSERT_TRUE(session);
-    wire::JobBeginBody wish;
-    wish.world_size = wish.host_count = 1;
-    const auto granted = session->begin_job(JobId{5}, wish, {"node1"}, 5s);
+    wire::JobBeginBody request;
+    request.world_size = request.host_count = 1;
+    const auto granted = session->begin_job(JobId{5}, request, {"node1"}, 5s);
     ASSERT_FALSE(granted);
     EXPECT_EQ(granted.error().status, SHARP_COLL_EJOB_CREATE);
     EXPECT_THAT(granted.error().text, HasSubstr(row.text));
@@ -254,9 +254,9 @@ TEST(Session, AListOutOfOrderIsNotBelieved) {
   {
     auto session = attach(peer);
     ASSERT_TRUE(session);
-    wire::JobBeginBody wish;
-    wish.world_size = wish.host_count = 1;
-    const auto granted = session->begin_job(JobId{5}, wish, {"node1"}, 5s);
+    wire::JobBeginBody request;
+    request.world_size = request.host_count = 1;
+    const auto granted = session->begin_job(JobId{5}, request, {"node1"}, 5s);
     ASSERT_FALSE(granted);
     EXPECT_THAT(granted.error().text, HasSubstr("job_node"));
   }

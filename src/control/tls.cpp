@@ -183,9 +183,9 @@ Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, std::op
   auto self = identity_in(certificate.get());
   if (!self) return within(cert_layer, self.error());
   if (role && (self->role != *role || (!name.empty() && self->name != name))) {
-    const auto wish = name.empty() ? fmt::format("{} NAME", to_string(*role)) : describe({*role, std::string(name)});
+    const auto expected = name.empty() ? fmt::format("{} NAME", to_string(*role)) : describe({*role, std::string(name)});
     return fail(Errc::denied, "{}: it is for {}, this is {}: `sumac pki issue DIR {}` makes the right one", cert_layer,
-                describe(*self), wish, wish);
+                describe(*self), expected, expected);
   }
   if (auto good = verify(texts.ca, certificate.get(), self->role, ca_layer, cert_layer); !good)
     return tl::unexpected(good.error());

@@ -84,10 +84,10 @@ class World {
 
   Ticket begin(std::size_t id, std::uint64_t job_id, std::uint32_t osts = 0, std::uint32_t groups = 0) {
     const Ticket ticket = ++last_ticket_;
-    auto wish = manager::test_begin(job_id);
-    wish.mutable_quota()->set_osts(osts);
-    wish.mutable_quota()->set_max_groups(groups);
-    act(id, sharpds_.at(id).uplink->begin(ticket, wish, now_));
+    auto request = manager::test_begin(job_id);
+    request.mutable_quota()->set_osts(osts);
+    request.mutable_quota()->set_max_groups(groups);
+    act(id, sharpds_.at(id).uplink->begin(ticket, request, now_));
     return ticket;
   }
   void end(std::size_t id, Ticket ticket) { act(id, sharpds_.at(id).uplink->end(ticket, now_)); }

@@ -22,7 +22,7 @@ struct Line {
   Uplink uplink{{.host = "h1", .manager = "am:1", .life = 5}};
   Time now = at(Seconds(1));
 
-  control::v1::JobBegin wish(std::uint64_t job_id) {
+  control::v1::JobBegin request(std::uint64_t job_id) {
     control::v1::JobBegin begin;
     begin.set_job_id(job_id);
     return begin;
@@ -44,7 +44,7 @@ struct Line {
   void hold() {
     uplink.tick(now);
     up();
-    uplink.begin(1, wish(7), now);
+    uplink.begin(1, request(7), now);
     ASSERT_EQ(only<Answer>(grant(1)).size(), 1u);
   }
   UplinkActions pass(Duration time) {
@@ -65,7 +65,7 @@ TEST(Uplink, registers_at_once_and_renews_what_it_holds_every_two_seconds) {
   EXPECT_EQ(first[0].first.register_().jobs_size(), 0);
   line.up();
   EXPECT_TRUE(line.pass(Seconds(20)).empty()) << "who holds nothing says nothing";
-  line.uplink.begin(1, line.wish(7), line.now);
+  line.uplink.begin(1, line.request(7), line.now);
   line.grant(1);
   const auto renewed = only<SendUp>(line.pass(Seconds(8)));
   EXPECT_GE(renewed.size(), 4u);
@@ -145,7 +145,7 @@ TEST(Uplink, a_begin_without_answer_is_asked_again_with_its_ticket) {
   Line line;
   line.uplink.tick(line.now);
   line.up();
-  EXPECT_EQ(only<SendUp>(line.uplink.begin(1, line.wish(7), line.now)).size(), 1u);
+  EXPECT_EQ(only<SendUp>(line.uplink.begin(1, line.request(7), line.now)).size(), 1u);
   line.lost();
   const auto again = only<OpenStream>(line.uplink.tick(line.now));
   EXPECT_FALSE(again[0].first.register_().jobs(0).granted());
@@ -159,19 +159,19 @@ TEST(Uplink, a_begin_without_answer_is_asked_again_with_its_ticket) {
 TEST(Uplink, without_any_manager_a_begin_is_refused_with_the_first_failure) {
   Line line;
   line.uplink.tick(line.now);
-  line.uplink.begin(1, line.wish(7), line.now);
+  line.uplink.begin(1, line.request(7), line.now);
   const auto answers = only<Answer>(line.lost());
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].why.code, Errc::lost);
   EXPECT_THAT(answers[0].why.context, HasSubstr("connection refused"));
-  EXPECT_EQ(only<OpenStream>(line.uplink.begin(2, line.wish(8), line.now)).size(), 1u) << "asks now, not in a while";
+  EXPECT_EQ(only<OpenStream>(line.uplink.begin(2, line.request(8), line.now)).size(), 1u) << "asks now, not in a while";
 }
 
 TEST(Uplink, a_begin_waits_for_a_manager_that_restarts_but_not_for_ever) {
   Line line;
   line.hold();
   line.lost();
-  line.uplink.begin(2, line.wish(8), line.now);
+  line.uplink.begin(2, line.request(8), line.now);
   EXPECT_TRUE(only<Answer>(line.lost()).empty());
   line.pass(Seconds(4));
   EXPECT_TRUE(only<Answer>(line.lost()).empty()) << "4 s: a restart may take that";
@@ -184,7 +184,7 @@ TEST(Uplink, a_begin_waits_for_a_manager_that_restarts_but_not_for_ever) {
 TEST(Uplink, a_manager_that_takes_a_begin_and_says_nothing_is_given_up) {
   Line line;
   line.uplink.tick(line.now);
-  line.uplink.begin(1, line.wish(7), line.now);
+  line.uplink.begin(1, line.request(7), line.now);
   const auto answers = only<Answer>(line.pass(Seconds(15)));
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].why.code, Errc::timeout);
@@ -226,7 +226,7 @@ TEST(Uplink, a_job_that_the_manager_does_not_know_any_more_is_over) {
 TEST(Uplink, a_manager_of_another_version_refuses_and_nobody_waits_for_it) {
   Line line;
   line.hold();
-  line.uplink.begin(2, line.wish(8), line.now);
+  line.uplink.begin(2, line.request(8), line.now);
   const auto answers = only<Answer>(line.lost(Errc::unsupported));
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].ticket, 2u);

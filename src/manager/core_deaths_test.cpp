@@ -25,8 +25,8 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
     SCOPED_TRACE(row.name);
     World world;
     world.up();
-    const auto wish = test_begin(7);
-    const auto granted = world.begin_and_ack(100, wish);
+    const auto request = test_begin(7);
+    const auto granted = world.begin_and_ack(100, request);
     ASSERT_TRUE(granted && granted->has_granted());
     auto who = test_host(200);
     who.set_host(row.host);
@@ -34,7 +34,7 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
     control::v1::RankDied word;
     word.set_job_id(7);
     word.set_world_rank(3);
-    word.set_uid(wish.uid());
+    word.set_uid(request.uid());
     word.set_job_key(granted->granted().job_key());
     word.set_who("h1 pid 4711");
     if (row.change) row.change(word);

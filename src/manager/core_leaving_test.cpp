@@ -91,9 +91,9 @@ TEST(Core, numbers_that_ranks_of_an_ended_job_hold_go_to_no_other_job_when_trees
   World world({.user = {.share_max_percent = 50}});
   world.up();
   world.ranks_leave = false;
-  const auto numbers_of = [&](const control::v1::JobBegin& wish) {
+  const auto numbers_of = [&](const control::v1::JobBegin& request) {
     std::set<std::uint32_t> numbers;
-    for (const auto& to : only<ToNode>(world.begin(100, wish)))
+    for (const auto& to : only<ToNode>(world.begin(100, request)))
       for (const auto& range : to.message.grant().numbers())
         for (auto n = range.first(); n < range.first() + range.count(); ++n) numbers.insert(n);
     for (const StreamId node : {1u, 2u}) world.ack(node);
@@ -123,12 +123,12 @@ struct Lapsed : World {
   Lapsed() {
     up();
     ranks_leave = false;
-    EXPECT_TRUE(begin_and_ack(100, wish).has_value());
+    EXPECT_TRUE(begin_and_ack(100, request).has_value());
     actions = pass(Seconds(10));
     for (const auto& to : only<ToNode>(actions)) revokes.emplace_back(to.stream, to.message.sequence());
   }
   std::size_t jobs() const { return nlohmann::json::parse(core.status_json(now)).at("jobs_total").get<std::size_t>(); }
-  const control::v1::JobBegin wish = test_begin(1);
+  const control::v1::JobBegin request = test_begin(1);
   Actions actions;
   std::vector<std::pair<StreamId, std::uint64_t>> revokes;
 };
@@ -144,11 +144,11 @@ TEST(Core, a_lease_that_is_renewed_while_nodes_still_hold_the_job_goes_on) {
     Actions back;
     if (by_register) {
       world.core.host_stream_ended(100, world.now);
-      back = world.note(world.core.host_registers(101, test_host(100, {world.wish}), world.now));
+      back = world.note(world.core.host_registers(101, test_host(100, {world.request}), world.now));
       EXPECT_EQ(only<ToHost>(back).at(0).message.registered().gone_size(), 0);
     } else {
       control::v1::Renew renew;
-      renew.add_tickets(world.wish.ticket());
+      renew.add_tickets(world.request.ticket());
       back = world.note(world.core.host_renews(100, renew, world.now));
     }
     EXPECT_EQ(only<ToNode>(back).size(), 3u) << "those that have forgotten it get the grant again, the others too";
@@ -170,7 +170,7 @@ TEST(Core, a_lease_that_nobody_renews_ends_the_job_with_the_reason_when_the_last
   EXPECT_EQ(answers[0].message.ended().why(),
             "h1 pid 1 uid 0 has not renewed it for 8000 ms: its sharpd or its host is gone");
   control::v1::Renew renew;
-  renew.add_tickets(world.wish.ticket());
+  renew.add_tickets(world.request.ticket());
   EXPECT_TRUE(only<ToNode>(world.core.host_renews(100, renew, world.now)).empty());
   EXPECT_EQ(world.jobs(), 0u);
 }

@@ -38,13 +38,13 @@ struct World {
 
   /// Returns the numbers that the nodes receive for the job, or nothing if it was refused.
   std::optional<Numbers> begin(std::uint64_t job, std::uint32_t groups, const std::vector<std::string>& hosts) {
-    auto wish = test_begin(job, hosts);
-    wish.mutable_quota()->set_max_groups(groups);
-    wish.mutable_quota()->set_osts(1);
+    auto request = test_begin(job, hosts);
+    request.mutable_quota()->set_max_groups(groups);
+    request.mutable_quota()->set_osts(1);
     // Each job belongs to another user, so that the limits of one user play no part.
-    wish.set_uid(static_cast<std::uint32_t>(job));
+    request.set_uid(static_cast<std::uint32_t>(job));
     std::optional<Numbers> found;
-    for (const auto& action : core.job_begins(hosts.front() == "h1" ? kSharpd : kSharpdOfH3, wish, kNow)) {
+    for (const auto& action : core.job_begins(hosts.front() == "h1" ? kSharpd : kSharpdOfH3, request, kNow)) {
       const auto* to = std::get_if<ToNode>(&action);
       if (to == nullptr || !to->message.has_grant()) continue;
       const auto& said = to->message.grant().numbers();

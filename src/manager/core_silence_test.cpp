@@ -31,8 +31,8 @@ struct SilenceWorld : World {
   /// The nodes that get the grant of a new job on all hosts; they acknowledge it.
   std::set<StreamId> nodes_of(std::uint64_t job) {
     std::set<StreamId> nodes;
-    const auto wish = test_begin(job);
-    for (const auto& to : only<ToNode>(begin(100, wish)))
+    const auto request = test_begin(job);
+    for (const auto& to : only<ToNode>(begin(100, request)))
       if (to.message.has_grant()) nodes.insert(to.stream);
     bool granted = false;
     for (const auto stream : nodes)
@@ -67,8 +67,8 @@ TEST(Silence, new_jobs_go_without_a_silent_leaf_and_running_ones_go_on) {
 
 TEST(Silence, a_job_that_is_beginning_begins_again_without_the_silent_leaf) {
   SilenceWorld world;
-  const auto wish = test_begin(1);
-  world.begin(100, wish);
+  const auto request = test_begin(1);
+  world.begin(100, request);
   world.ack(kRoot);
   world.ack(kLeaf1);
   const auto without = world.say(kRoot, kLeaf2, Neighbour::SILENT);

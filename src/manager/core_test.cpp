@@ -75,9 +75,9 @@ TEST(Core, a_begin_that_can_not_be_granted_is_refused_and_says_why) {
     World world;
     world.up();
     if (row.before) row.before(world);
-    auto wish = test_begin(7);
-    if (row.change) row.change(wish);
-    const auto actions = world.begin(200, wish);
+    auto request = test_begin(7);
+    if (row.change) row.change(request);
+    const auto actions = world.begin(200, request);
     const auto answers = answers_in(actions);
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].message.refused().status(), kStatusJobError);
@@ -144,15 +144,15 @@ TEST(Core, a_link_that_comes_up_late_completes_the_begin) {
 TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
   World world;
   world.up();
-  auto wish = test_begin(1);
-  wish.mutable_quota()->set_osts(300);
-  wish.mutable_quota()->set_max_groups(8);
-  ASSERT_TRUE(world.begin_and_ack(100, wish)->has_granted());
-  wish.set_job_id(2);
-  wish.set_ticket(2);
-  EXPECT_THAT(world.begin_and_ack(101, wish)->refused().text(), HasSubstr("212 of 512 are free"));
-  wish.mutable_quota()->set_osts(212);
-  ASSERT_TRUE(world.begin_and_ack(101, wish)->has_granted());
+  auto request = test_begin(1);
+  request.mutable_quota()->set_osts(300);
+  request.mutable_quota()->set_max_groups(8);
+  ASSERT_TRUE(world.begin_and_ack(100, request)->has_granted());
+  request.set_job_id(2);
+  request.set_ticket(2);
+  EXPECT_THAT(world.begin_and_ack(101, request)->refused().text(), HasSubstr("212 of 512 are free"));
+  request.mutable_quota()->set_osts(212);
+  ASSERT_TRUE(world.begin_and_ack(101, request)->has_granted());
 
   const auto ended = world.end(100, test_begin(1));
   EXPECT_EQ(only<ToNode>(ended).size(), 3u);
@@ -160,9 +160,9 @@ TEST(Core, what_is_granted_is_never_granted_twice_and_comes_back_at_the_end) {
   const auto again = world.core.job_ends(100, test_end(test_begin(1)), world.now);
   EXPECT_TRUE(only<ToNode>(again).empty()) << "an end that is said twice releases nothing a second time";
   EXPECT_TRUE(answers_in(again)[0].message.has_ended()) << "and has the same answer";
-  wish.set_job_id(1);
-  wish.mutable_quota()->set_osts(300);
-  EXPECT_TRUE(world.begin_and_ack(102, wish)->has_granted());
+  request.set_job_id(1);
+  request.mutable_quota()->set_osts(300);
+  EXPECT_TRUE(world.begin_and_ack(102, request)->has_granted());
 }
 
 TEST(Core, a_job_whose_owner_died_is_released_at_once) {
@@ -311,18 +311,18 @@ TEST(Core, one_user_is_bound_and_another_is_not) {
   rules.user = {.jobs_max = 1, .share_max_percent = 50};
   World world(rules);
   world.up();
-  auto wish = test_begin(1);
-  wish.set_uid(1000);
-  wish.mutable_quota()->set_osts(257);
-  EXPECT_THAT(world.begin_and_ack(100, wish)->refused().text(), HasSubstr("may hold 256 (50 % of 512)"));
-  wish.mutable_quota()->set_osts(256);
-  ASSERT_TRUE(world.begin_and_ack(100, wish)->has_granted());
+  auto request = test_begin(1);
+  request.set_uid(1000);
+  request.mutable_quota()->set_osts(257);
+  EXPECT_THAT(world.begin_and_ack(100, request)->refused().text(), HasSubstr("may hold 256 (50 % of 512)"));
+  request.mutable_quota()->set_osts(256);
+  ASSERT_TRUE(world.begin_and_ack(100, request)->has_granted());
   auto second = test_begin(2);
   second.set_uid(1000);
   EXPECT_THAT(world.begin_and_ack(100, second)->refused().text(), HasSubstr("user 1000 runs 1 jobs, the limit is 1"));
   second.set_uid(1001);
   EXPECT_TRUE(world.begin_and_ack(100, second)->has_granted());
-  world.end(100, wish);
+  world.end(100, request);
   auto third = test_begin(3);
   third.set_uid(1000);
   EXPECT_TRUE(world.begin_and_ack(100, third)->has_granted());

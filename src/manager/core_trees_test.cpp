@@ -200,12 +200,12 @@ struct World {
 
   const HostDown& begin(std::uint64_t job_id, std::uint32_t trees = 1, std::uint32_t osts = 0,
                         std::vector<std::string> hosts = {"h1", "h2", "h3", "h4"}) {
-    auto wish = test_begin(job_id, std::move(hosts));
-    wish.set_ticket(job_id);
-    wish.mutable_quota()->set_num_trees(trees);
-    wish.mutable_quota()->set_osts(osts);
-    wish.mutable_quota()->set_max_groups(osts == 0 ? 0 : 8);
-    run(core->job_begins(1, wish, now));
+    auto request = test_begin(job_id, std::move(hosts));
+    request.set_ticket(job_id);
+    request.mutable_quota()->set_num_trees(trees);
+    request.mutable_quota()->set_osts(osts);
+    request.mutable_quota()->set_max_groups(osts == 0 ? 0 : 8);
+    run(core->job_begins(1, request, now));
     return answers[job_id];
   }
   std::set<std::string> holders(std::uint64_t job_id) const {
@@ -262,13 +262,13 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
   std::uint64_t job = 0;
   for (const auto& row : rows) {
     SCOPED_TRACE(row.devices);
-    auto wish = test_begin(++job);
-    wish.set_ticket(job);
-    wish.mutable_quota()->set_num_trees(2);
-    wish.mutable_quota()->set_osts(8);
-    wish.mutable_quota()->set_max_groups(2);
-    wish.set_devices(row.devices);
-    world.run(world.core->job_begins(1, wish, world.now));
+    auto request = test_begin(++job);
+    request.set_ticket(job);
+    request.mutable_quota()->set_num_trees(2);
+    request.mutable_quota()->set_osts(8);
+    request.mutable_quota()->set_max_groups(2);
+    request.set_devices(row.devices);
+    world.run(world.core->job_begins(1, request, world.now));
     ASSERT_TRUE(world.answers[job].has_granted()) << world.answers[job].refused().text();
     std::vector<std::string> leaves;
     for (const auto& tree : world.answers[job].granted().trees())
@@ -281,14 +281,14 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
   fabric.hosts[3].rails[0].device = "mlx5_0";
   World other(fabric);
   other.up();
-  auto wish = test_begin(1);
-  wish.set_devices("mlx5_0:1");
-  other.run(other.core->job_begins(1, wish, other.now));
-  EXPECT_EQ(other.answers[wish.ticket()].refused().text(),
+  auto request = test_begin(1);
+  request.set_devices("mlx5_0:1");
+  other.run(other.core->job_begins(1, request, other.now));
+  EXPECT_EQ(other.answers[request.ticket()].refused().text(),
             "ports mlx5_0:1 of host h4 reach no tree: name ports that do, or none");
-  wish.set_devices("mlx5_0:x");
-  other.run(other.core->job_begins(1, wish, other.now));
-  EXPECT_THAT(other.answers[wish.ticket()].refused().text(), HasSubstr("port x is no number"));
+  request.set_devices("mlx5_0:x");
+  other.run(other.core->job_begins(1, request, other.now));
+  EXPECT_THAT(other.answers[request.ticket()].refused().text(), HasSubstr("port x is no number"));
 }
 
 TEST(Trees, jobs_with_one_tree_are_spread_over_all) {

@@ -33,9 +33,9 @@ TEST(CoreView, a_page_that_has_nothing_gets_every_part_and_later_what_changed) {
 TEST(CoreView, jobs_come_with_their_shares_and_their_user) {
   World world;
   world.up();
-  auto wish = test_begin(7, {"h1", "h4"});
-  wish.set_uid(1001);
-  ASSERT_TRUE(world.begin_and_ack(100, wish));
+  auto request = test_begin(7, {"h1", "h4"});
+  request.set_uid(1001);
+  ASSERT_TRUE(world.begin_and_ack(100, request));
   const auto running = world.core.snapshot({}, world.now);
   ASSERT_EQ(running.jobs.size(), 1u);
   const auto& job = *running.jobs[0].job;
@@ -49,7 +49,7 @@ TEST(CoreView, jobs_come_with_their_shares_and_their_user) {
   ASSERT_EQ(running.users.size(), 1u);
   EXPECT_EQ(running.users[0].osts, job.quota.osts);
   EXPECT_EQ(std::ranges::count(*running.sharpds, true), 1);
-  world.end(100, wish);
+  world.end(100, request);
   const auto over = world.core.snapshot(running.version, world.now);
   EXPECT_EQ(count(over, EventKind::job_ended), 1u);
   EXPECT_TRUE(over.jobs.empty());

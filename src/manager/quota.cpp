@@ -7,30 +7,30 @@ namespace sumac::manager {
 namespace {
 
 struct Pool {
-  std::string_view what;           ///< "OSTs"
-  std::string_view wish_variable;  ///< The variable that the job's owner sets.
-  std::string_view node_variable;  ///< The variable that the operator sets.
+  std::string_view what;            ///< "OSTs"
+  std::string_view quota_variable;  ///< The variable that the job's owner sets.
+  std::string_view node_variable;   ///< The variable that the operator sets.
 };
 constexpr Pool kOsts{"OSTs", "SHARP_COLL_JOB_QUOTA_OSTS", "SUMAC_NODE_OST_COUNT"};
 constexpr Pool kGroups{"groups", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "SUMAC_NODE_GROUP_COUNT"};
 
-Result<std::uint32_t> take(const Pool& pool, std::uint32_t wish, std::uint32_t percent, std::uint32_t capacity,
+Result<std::uint32_t> take(const Pool& pool, std::uint32_t request, std::uint32_t percent, std::uint32_t capacity,
                            std::uint32_t used) {
   const auto share = static_cast<std::uint32_t>(std::uint64_t{capacity} * percent / 100);
-  const std::uint32_t asked = wish != 0 ? wish : std::max(share, 1u);
+  const std::uint32_t asked = request != 0 ? request : std::max(share, 1u);
   const std::uint32_t free = capacity - std::min(used, capacity);
   if (asked <= free) return asked;
   if (asked > capacity)
     return fail(Errc::invalid, "{} {} asked, a node has {}: lower {}, or raise {} at the nodes", asked, pool.what,
-                capacity, pool.wish_variable, pool.node_variable);
+                capacity, pool.quota_variable, pool.node_variable);
   if (free == 0)
     return fail(Errc::exhausted,
                 "{} {} asked, all {} are held by other jobs: wait for one to end, or raise {} at the nodes", asked,
                 pool.what, capacity, pool.node_variable);
   return fail(Errc::exhausted, "{} {} asked{}, {} of {} are free: set {} to {} or less, or wait for another job to end",
               asked, pool.what,
-              wish != 0 ? "" : fmt::format(" (SUMAC_AM_DEFAULT_QUOTA_PERCENT of sharp_am is {})", percent), free,
-              capacity, pool.wish_variable, free);
+              request != 0 ? "" : fmt::format(" (SUMAC_AM_DEFAULT_QUOTA_PERCENT of sharp_am is {})", percent), free,
+              capacity, pool.quota_variable, free);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ TEST(Quota, what_a_job_gets) {
     wire::Quota asked;
     std::uint32_t osts, groups, payload, window;
   } rows[] = {
-      {"no wish on an idle tree: ten percent", {}, {}, 51, 51, 1024, 0},
-      {"the wish of the demo on an idle tree", {}, {128, 1024, 8, 0, 0, 0, 0, 0, kFeatureSat}, 128, 8, 1024, 16},
+      {"no request on an idle tree: ten percent", {}, {}, 51, 51, 1024, 0},
+      {"the request of the demo on an idle tree", {}, {128, 1024, 8, 0, 0, 0, 0, 0, kFeatureSat}, 128, 8, 1024, 16},
       {"everything", {}, {512, 128, 512}, 512, 512, 128, 0},
       {"the last ones", {500, 511}, {12, 0, 1}, 12, 1, 1024, 0},
-      {"the smallest wish", {}, {1, 0, 1, 1, 1, 1}, 1, 1, 1024, 0},
+      {"the smallest request", {}, {1, 0, 1, 1, 1, 1}, 1, 1, 1024, 0},
       {"the tenth default job", {459, 459}, {}, 51, 51, 1024, 0},
   };
   for (const auto& row : rows) {
@@ -89,7 +89,7 @@ TEST(Quota, a_refusal_says_what_was_short_and_what_to_change) {
        Errc::invalid,
        "SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST must be 0 or 128 to 1024"},
       {"a payload above the most", {}, {1, 1025, 1}, Errc::invalid, "1025 bytes asked"},
-      {"a wish near the end of its type", {1, 1}, {0xFFFFFFFFu}, Errc::invalid, "a node has 512"},
+      {"a request near the end of its type", {1, 1}, {0xFFFFFFFFu}, Errc::invalid, "a node has 512"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

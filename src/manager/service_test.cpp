@@ -18,14 +18,14 @@ using testing::HasSubstr;
 
 /// A sharpd with one job.
 struct Job {
-  Job(Manager::Stub& stub, const JobBegin& wish) : stream(stub.Host(&context)), begin(wish) {
+  Job(Manager::Stub& stub, const JobBegin& request) : stream(stub.Host(&context)), begin(request) {
     static std::atomic<std::uint64_t> life = 0;
     HostUp up;
     *up.mutable_register_() = test_host(++life);
     stream->Write(up);
     HostDown registered;
     EXPECT_TRUE(stream->Read(&registered) && registered.has_registered());
-    *up.mutable_begin() = wish;
+    *up.mutable_begin() = request;
     stream->Write(up);
     EXPECT_TRUE(stream->Read(&answer));
   }

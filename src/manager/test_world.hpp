@@ -47,8 +47,8 @@ struct World {
     }
     return actions;
   }
-  Actions end(StreamId stream, const control::v1::JobBegin& wish) {
-    return note(core.job_ends(stream, test_end(wish), now));
+  Actions end(StreamId stream, const control::v1::JobBegin& request) {
+    return note(core.job_ends(stream, test_end(request), now));
   }
   Actions add(StreamId stream, const std::string& name, std::uint32_t osts = 512) {
     return note(core.node_registers(stream, test_register(name, osts), now));
@@ -66,9 +66,9 @@ struct World {
     link(2);
     link(3);
   }
-  Actions begin(StreamId stream, const control::v1::JobBegin& wish) {
+  Actions begin(StreamId stream, const control::v1::JobBegin& request) {
     if (hosts.insert(stream).second) core.host_registers(stream, test_host(stream), now);
-    return note(core.job_begins(stream, wish, now));
+    return note(core.job_begins(stream, request, now));
   }
   /// Lets virtual time pass, and calls the core as often as it asks for that.
   Actions pass(Duration time) {
@@ -80,11 +80,12 @@ struct World {
     return all;
   }
   Actions ack(StreamId stream) { return note(core.node_acks(stream, sent[stream], now)); }
-  std::optional<control::v1::HostDown> begin_and_ack(StreamId stream, const control::v1::JobBegin& wish);
+  std::optional<control::v1::HostDown> begin_and_ack(StreamId stream, const control::v1::JobBegin& request);
 };
 
-inline std::optional<control::v1::HostDown> World::begin_and_ack(StreamId stream, const control::v1::JobBegin& wish) {
-  auto all = begin(stream, wish);
+inline std::optional<control::v1::HostDown> World::begin_and_ack(StreamId stream,
+                                                                 const control::v1::JobBegin& request) {
+  auto all = begin(stream, request);
   for (const StreamId node : {1u, 2u, 3u})
     for (auto& action : ack(node)) all.push_back(std::move(action));
   const auto answers = answers_in(all);

@@ -24,11 +24,11 @@ constexpr std::uint32_t kUnexpectedPerOperation = 4;
 
 Engine::Engine(const EngineConfig& config, Carrier& carrier, BufferPool& pool)
     : config_(config), carrier_(carrier), pool_(pool), peers_(config.size) {
-  if (config.letters == nullptr) return;
-  letters_ = std::make_unique<Letters>(
-      Letters::Settings{config.size, config.eager_max, config.part_max}, carrier, pool, *config.letters,
+  if (config.messages == nullptr) return;
+  messages_ = std::make_unique<Messages>(
+      Messages::Settings{config.size, config.eager_max, config.part_max}, carrier, pool, *config.messages,
       [this](std::uint32_t peer, PeerKind kind, std::uint32_t sequence, std::uint32_t index, const Payload& body) {
-        return send_letter(peer, kind, sequence, index, body);
+        return send_user_message(peer, kind, sequence, index, body);
       });
 }
 
@@ -167,8 +167,8 @@ Errc Engine::send(std::uint32_t peer, const PeerHeader& h, const Payload& body) 
   return sent;
 }
 
-Errc Engine::send_letter(std::uint32_t peer, PeerKind kind, std::uint32_t sequence, std::uint32_t index,
-                         const Payload& body) {
+Errc Engine::send_user_message(std::uint32_t peer, PeerKind kind, std::uint32_t sequence, std::uint32_t index,
+                               const Payload& body) {
   PeerHeader h = header(kind);
   h.sequence = sequence;
   h.index = index;
@@ -346,21 +346,22 @@ void Engine::on_message(std::uint32_t peer, const BufferRef& frame) {
       break;
     }
     case PeerKind::leave: on_leave(peer); break;
-    case PeerKind::letter:
+    case PeerKind::message:
     case PeerKind::offer:
     case PeerKind::take:
     case PeerKind::part:
     case PeerKind::credit:
-    case PeerKind::note: on_letter(peer, h, frame); break;
+    case PeerKind::note: on_user_message(peer, h, frame); break;
     case PeerKind::hello:
     case PeerKind::welcome:
     case PeerKind::proof: malformed(peer, "the handshake is over"); break;
   }
 }
 
-void Engine::on_letter(std::uint32_t peer, const PeerHeader& h, const BufferRef& frame) {
-  const char* what = letters_ == nullptr ? "this group carries no letters"
-                                         : letters_->on_message(peer, h, frame.bytes().subspan(wire::kPeerHeaderBytes));
+void Engine::on_user_message(std::uint32_t peer, const PeerHeader& h, const BufferRef& frame) {
+  const char* what = messages_ == nullptr
+                         ? "this group carries no messages"
+                         : messages_->on_message(peer, h, frame.bytes().subspan(wire::kPeerHeaderBytes));
   if (what != nullptr && !failure_) malformed(peer, what);
 }
 
@@ -418,9 +419,9 @@ std::span<std::byte> Engine::on_head(std::uint32_t peer, std::span<const std::by
   if (wire::decode_peer(head, payload, static_cast<std::uint32_t>(kMessageMax), h) != Errc::ok ||
       h.group != config_.group)
     return refuse("its header is wrong");
-  if (h.kind == PeerKind::part && payload > config_.eager_max && letters_ != nullptr) {
+  if (h.kind == PeerKind::part && payload > config_.eager_max && messages_ != nullptr) {
     const char* what = nullptr;
-    const auto memory = letters_->on_head(peer, h, &what);
+    const auto memory = messages_->on_head(peer, h, &what);
     return what == nullptr ? memory : refuse(what);
   }
   // Short ones come whole: they may be early.
@@ -443,7 +444,7 @@ std::span<std::byte> Engine::on_head(std::uint32_t peer, std::span<const std::by
 }
 
 void Engine::on_placed(std::uint32_t peer) {
-  if (!failure_ && letters_ != nullptr && letters_->on_placed(peer)) return;
+  if (!failure_ && messages_ != nullptr && messages_->on_placed(peer)) return;
   Running* running = std::exchange(peers_[peer].placing, nullptr);
   if (failure_ || running == nullptr) return;
   Lane& lane = *running->in_from(peer);
@@ -459,7 +460,7 @@ void Engine::on_writable(std::uint32_t peer) {
   if (failure_) return;
   if (has_asks_) answer_asks();
   pump_peer(peer);
-  if (!failure_ && letters_ != nullptr) letters_->pump(peer);
+  if (!failure_ && messages_ != nullptr) messages_->pump(peer);
 }
 
 }  // namespace sumac::p2p

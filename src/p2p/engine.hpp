@@ -17,7 +17,7 @@
 #include "base/payload.hpp"
 #include "base/result.hpp"
 #include "coll/across.hpp"
-#include "p2p/letters.hpp"
+#include "p2p/messages.hpp"
 #include "p2p/running.hpp"
 
 namespace sumac::p2p {
@@ -49,8 +49,8 @@ struct EngineConfig {
   /// After this time without an end a member asks the others how far they are: an operation that they have ended, or
   /// called differently, would never end here.
   Duration ask_after = Seconds{1};
-  LetterEvents* letters = nullptr;       ///< Null: the group carries no letters.
-  std::uint64_t part_max = kMessageMax;  ///< The bytes of one part of a letter.
+  MessageEvents* messages = nullptr;     ///< Null: the group carries no messages.
+  std::uint64_t part_max = kMessageMax;  ///< The bytes of one part of a message.
   std::function<std::string(std::uint32_t)> name = [](std::uint32_t peer) { return fmt::format("rank {}", peer); };
 };
 
@@ -82,7 +82,7 @@ class Engine {
   /// True if the member has reported that it sends nothing more.
   bool has_left(std::uint32_t peer) const noexcept { return peers_[peer].has_left; }
 
-  Letters* letters() noexcept { return letters_.get(); }
+  Messages* messages() noexcept { return messages_.get(); }
 
   bool is_idle() const noexcept { return live_.empty(); }
   std::size_t live() const noexcept { return live_.size(); }  ///< Operations under way.
@@ -132,9 +132,9 @@ class Engine {
   wire::PeerHeader header(wire::PeerKind kind) const;
   Errc send(std::uint32_t peer, const wire::PeerHeader& header, const Payload& body = {});
   bool is_before_window(std::uint32_t peer, std::uint32_t sequence);
-  Errc send_letter(std::uint32_t peer, wire::PeerKind kind, std::uint32_t sequence, std::uint32_t index,
-                   const Payload& body);
-  void on_letter(std::uint32_t peer, const wire::PeerHeader& header, const BufferRef& frame);
+  Errc send_user_message(std::uint32_t peer, wire::PeerKind kind, std::uint32_t sequence, std::uint32_t index,
+                         const Payload& body);
+  void on_user_message(std::uint32_t peer, const wire::PeerHeader& header, const BufferRef& frame);
 
   void run(Running& running);
   void pump_out(Running& running, Lane& lane);
@@ -166,7 +166,7 @@ class Engine {
   Carrier& carrier_;
   BufferPool& pool_;
   std::vector<Peer> peers_;
-  std::unique_ptr<Letters> letters_;
+  std::unique_ptr<Messages> messages_;
   std::vector<std::unique_ptr<Running>> records_;
   std::vector<Running*> spare_, live_;  ///< `live_` is in the order of starting.
   std::vector<Unexpected> unexpected_;

@@ -89,7 +89,7 @@ void Engine::on_leave(std::uint32_t peer) {
     if (waits_for(*running, peer))
       return fail({Errc::lost, fmt::format("operation {}: {} has left the group while {} still waits for its message",
                                            running->sequence, config_.name(peer), text_of(running->terms))});
-  if (letters_ != nullptr) letters_->on_left(peer);
+  if (messages_ != nullptr) messages_->on_left(peer);
 }
 
 void Engine::settle(Time now) {
@@ -103,7 +103,7 @@ void Engine::settle(Time now) {
   if (leaving_ > 0)
     for (std::uint32_t peer = 0; peer < config_.size && !failure_; ++peer) sweep(peer);
   if (!live_.empty() && !failure_) ask(now);
-  if (letters_ != nullptr && !failure_) letters_->settle();
+  if (messages_ != nullptr && !failure_) messages_->settle();
 }
 
 Time Engine::next_due() const {
@@ -183,7 +183,7 @@ void Engine::fail(Error why) {
   }
   leaving_ = 0;
   carrier_.on_failed();
-  if (letters_ != nullptr) letters_->fail(*failure_);
+  if (messages_ != nullptr) messages_->fail(*failure_);
 }
 
 std::size_t Engine::early_bytes() const noexcept {

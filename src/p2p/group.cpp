@@ -28,8 +28,8 @@ std::uint64_t eager_max_of(std::uint32_t size) {
   return std::clamp<std::uint64_t>(share, kEagerLeast, kEagerMax);
 }
 
-std::size_t pool_bytes(std::uint32_t size, std::uint64_t eager_max, bool has_letters) {
-  const std::uint64_t messages = kEarlyMessages + (has_letters ? kLettersAhead : 0);
+std::size_t pool_bytes(std::uint32_t size, std::uint64_t eager_max, bool has_messages) {
+  const std::uint64_t messages = kEarlyMessages + (has_messages ? kMessagesAhead : 0);
   return kOtherMemory + std::size_t{size} * messages * BufferPool::footprint(wire::kPeerHeaderBytes + eager_max);
 }
 
@@ -43,7 +43,7 @@ std::string own_host_name() {
 Group::Group(GroupConfig config, std::uint64_t eager_max)
     : config_(std::move(config)),
       eager_max_(eager_max),
-      pool_(pool_bytes(config_.size, eager_max, config_.letters != nullptr)),
+      pool_(pool_bytes(config_.size, eager_max, config_.messages != nullptr)),
       conns_(config_.size),
       sent_(config_.size) {}
 
@@ -155,9 +155,9 @@ void Group::let_go(void* request) {
   static_cast<void>(engine_->test(request));
 }
 
-coll::Across::Sleep Group::sleep(int us) { return engine_->is_idle() ? Sleep::impossible : doze(us); }
+coll::Across::Sleep Group::sleep(int us) { return engine_->is_idle() ? Sleep::impossible : await_message(us); }
 
-coll::Across::Sleep Group::doze(int us) {
+coll::Across::Sleep Group::await_message(int us) {
   if (engine_->failure()) return Sleep::impossible;
   const Time until = deadline_after(monotonic_now(), Micros{us});
   while (look() == 0) {
@@ -185,7 +185,7 @@ std::size_t Group::look() {
   heard_ += events;
   if (engine_ == nullptr) return events;
   // A send that is over brings no event of the transport, but it may end an operation, or let the next part go.
-  const auto parts = [this] { return letters() != nullptr ? letters()->parts_left() : 0; };
+  const auto parts = [this] { return messages() != nullptr ? messages()->parts_left() : 0; };
   const std::size_t live = engine_->live(), before = parts();
   engine_->settle(monotonic_now());
   return events + (live - engine_->live()) + (parts() - before);

@@ -44,8 +44,8 @@ struct GroupConfig {
   /// The members' names in messages, in the order of ranks, if people know them by other ranks than the group's. Empty:
   /// "rank 1 (host n2)".
   std::vector<std::string> names{};
-  /// The user of letters, which outlives the group. Null: the group carries none.
-  LetterEvents* letters = nullptr;
+  /// The user of messages, which outlives the group. Null: the group carries none.
+  MessageEvents* messages = nullptr;
 };
 
 /// make() asks so often whether it is to end.
@@ -83,12 +83,12 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   /// One line for people: the algorithm for such an operation, its least time and those of the others. `bytes` as in
   /// takes().
   std::string explain(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const;
-  // ---- letters, beside the operations
-  Letters* letters() noexcept { return engine_->letters(); }
+  // ---- messages, beside the operations
+  Messages* messages() noexcept { return engine_->messages(); }
   /// Moves what has come, and what can be sent. Returns the number of events.
   std::size_t move() { return look(); }
   /// Sleeps at most `us` microseconds, until something has come; also where no operation is under way.
-  Sleep doze(int us);
+  Sleep await_message(int us);
   /// Ends the group for all its members; they read the reason. Nothing happens if it has failed before.
   void break_because(Error why) { engine_->fail(std::move(why)); }
 

@@ -63,7 +63,7 @@ Result<> Group::connect() {
                                                   .size = config_.size,
                                                   .group = members_.group,
                                                   .eager_max = eager_max_,
-                                                  .letters = config_.letters,
+                                                  .messages = config_.messages,
                                                   .name = [this](std::uint32_t rank) { return name_of(rank); }},
                                      carrier, pool_);
   for (std::uint32_t peer = 0; peer < config_.size; ++peer) {

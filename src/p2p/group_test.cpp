@@ -135,15 +135,15 @@ TEST(Group, BlocksBetweenTwoMembersNeedNoThird) {
   });
 }
 
-/// Takes every letter as it comes.
-class Desk final : public LetterEvents {
+/// Takes every message as it comes.
+class Receiver final : public MessageEvents {
  public:
   std::vector<std::vector<std::byte>> come;
   std::size_t sent = 0, received = 0;
   std::string failed;
 
  private:
-  bool on_letter(std::uint32_t, std::uint32_t, std::span<const std::byte> bytes) override {
+  bool on_arrived(std::uint32_t, std::uint32_t, std::span<const std::byte> bytes) override {
     come.emplace_back(bytes.begin(), bytes.end());
     ++received;
     return true;
@@ -158,8 +158,8 @@ class Desk final : public LetterEvents {
   void on_failed(const Error& why) override { failed = why.context; }
 };
 
-TEST(Group, LettersComeBesideOperationsAndTheLongOnesStraightIntoTheirMemory) {
-  std::vector<Desk> desks(2);
+TEST(Group, MessagesComeBesideOperationsAndTheLongOnesStraightIntoTheirMemory) {
+  std::vector<Receiver> receivers(2);
   each_member(
       2,
       [&](Group& group, std::uint32_t rank) {
@@ -170,34 +170,34 @@ TEST(Group, LettersComeBesideOperationsAndTheLongOnesStraightIntoTheirMemory) {
         const auto before = group.stats().placed;
         for (const std::size_t size : sizes) {
           out.emplace_back(size, static_cast<std::byte>(rank + 1));
-          ASSERT_TRUE(group.letters()->post(1 - rank, 0, out.back(), &desks[rank]));
+          ASSERT_TRUE(group.messages()->post(1 - rank, 0, out.back(), &receivers[rank]));
         }
         const Operation operation{.kind = Kind::allreduce, .out = data.data(), .bytes = data.size() * 8, .fold = &fold};
         ASSERT_EQ(run(group, operation), Progress::done) << group.error();
-        const Desk& desk = desks[rank];
-        while ((desk.sent < std::size(sizes) || desk.received < std::size(sizes)) && desk.failed.empty())
-          (void)group.doze(10000);
-        ASSERT_EQ(desk.failed, "");
+        const Receiver& receiver = receivers[rank];
+        while ((receiver.sent < std::size(sizes) || receiver.received < std::size(sizes)) && receiver.failed.empty())
+          (void)group.await_message(10000);
+        ASSERT_EQ(receiver.failed, "");
         for (std::size_t i = 0; i < std::size(sizes); ++i)
-          EXPECT_EQ(desk.come[i], std::vector<std::byte>(sizes[i], static_cast<std::byte>(2 - rank)));
+          EXPECT_EQ(receiver.come[i], std::vector<std::byte>(sizes[i], static_cast<std::byte>(2 - rank)));
         EXPECT_GE(group.stats().placed - before, 5000000 / kMessageMax);
         // A member may leave only when the other has everything, as at the end of any group.
         ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::done) << group.error();
       },
-      [&](GroupConfig& config) { config.letters = &desks[config.rank]; });
+      [&](GroupConfig& config) { config.messages = &receivers[config.rank]; });
 }
 
 TEST(Group, TheOthersReadWhyAMemberBreaksIt) {
-  std::vector<Desk> desks(3);
+  std::vector<Receiver> receivers(3);
   each_member(
       3,
       [&](Group& group, std::uint32_t rank) {
         if (rank == 1) return group.break_because({Errc::timeout, "rank 5 has lost its patience"});
         ASSERT_EQ(run(group, {.kind = Kind::barrier}), Progress::failed);
         EXPECT_EQ(group.error(), "rank 5 has lost its patience");
-        EXPECT_EQ(desks[rank].failed, "rank 5 has lost its patience");
+        EXPECT_EQ(receivers[rank].failed, "rank 5 has lost its patience");
       },
-      [&](GroupConfig& config) { config.letters = &desks[config.rank]; });
+      [&](GroupConfig& config) { config.messages = &receivers[config.rank]; });
 }
 
 TEST(Group, MembersThatDisagreeAreToldAtEveryMember) {

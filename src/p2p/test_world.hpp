@@ -21,8 +21,8 @@ class World {
     std::uint64_t eager_max = 200;
     std::uint32_t window = 4;
     Duration delay_max = Micros{500};
-    Duration lost_after = Millis{50};      ///< A crash is noticed within this time.
-    std::vector<LetterEvents*> letters{};  ///< The user at each member; empty: groups without letters.
+    Duration lost_after = Millis{50};        ///< A crash is noticed within this time.
+    std::vector<MessageEvents*> messages{};  ///< The user at each member; empty: groups without messages.
     std::uint64_t part_max = 1000;
   };
 
@@ -36,7 +36,7 @@ class World {
                                                      .group = 7,
                                                      .eager_max = plan.eager_max,
                                                      .window = plan.window,
-                                                     .letters = plan.letters.empty() ? nullptr : plan.letters[rank],
+                                                     .messages = plan.messages.empty() ? nullptr : plan.messages[rank],
                                                      .part_max = plan.part_max},
                                         carrier, pool_);
     }

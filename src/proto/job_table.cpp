@@ -114,8 +114,8 @@ Job* JobTable::find_active(JobId job_id) noexcept {
   return job == nullptr || guard(Guard::revoked, job->revoked) ? nullptr : job;
 }
 
-std::uint32_t JobTable::reserve(Job& job, std::uint32_t wish) noexcept {
-  std::uint32_t osts = wish;
+std::uint32_t JobTable::reserve(Job& job, std::uint32_t request) noexcept {
+  std::uint32_t osts = request;
   if (guard(Guard::pool, osts > job.osts_free)) osts = job.osts_free;
   job.osts_free -= osts;
   return osts;

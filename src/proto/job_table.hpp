@@ -38,9 +38,9 @@ class JobTable {
   bool may_speak(NodeId child_node, std::uint32_t number) const noexcept;
   /// Returns the job if it may begin something new: it is granted and not revoked.
   Job* find_active(JobId job_id) noexcept;
-  /// Reserves OSTs for one group: at most `wish` (a job divides its pool among its groups as it likes), 0 if the pool
+  /// Reserves OSTs for one group: at most `request` (a job divides its pool among its groups as it likes), 0 if the pool
   /// is empty.
-  std::uint32_t reserve(Job& job, std::uint32_t wish) noexcept;
+  std::uint32_t reserve(Job& job, std::uint32_t request) noexcept;
   void give_back(JobId job_id, std::uint32_t osts) noexcept;
   /// Returns the job's part of the memory for streaming, in proportion to its OSTs and groups.
   std::size_t stream_share(const Job& job) const noexcept;

@@ -115,7 +115,7 @@ class NodeGroup {
   void choose_multicast();
   /// Returns the memory that the group held, then reserves as large a window as there is room for; returns those
   /// windows.
-  Windows reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
+  Windows reserve_memory(Windows request, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
   void release_memory() noexcept;
   std::size_t may_be_unread() const noexcept;  ///< The bytes of this group's results that one member may leave unread.
   bool leave_over();

@@ -12,7 +12,7 @@ std::size_t NodeGroup::bytes(std::uint32_t osts, std::uint32_t stream_window) no
 
 /// The memory is reserved before the group stands, as OSTs are: the node can always hold what it has promised, so it
 /// never waits in the middle of an operation.
-NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload, std::uint32_t chunk,
+NodeGroup::Windows NodeGroup::reserve_memory(Windows request, std::uint32_t payload, std::uint32_t chunk,
                                              bool reproducible) noexcept {
   release_memory();
   if (!ctx_.leftovers.empty()) ctx_.reap();
@@ -23,7 +23,7 @@ NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload
   const std::uint32_t sums = reproducible ? sums_max(expected_, group_size_) : 1;
   const std::size_t of_ost = number_bytes(payload, sums), of_chunk = number_bytes(chunk, sums);
   Windows got;
-  got.osts = fits(wish.osts, of_ost, limits.window_bytes - ctx_.stats.window_bytes);
+  got.osts = fits(request.osts, of_ost, limits.window_bytes - ctx_.stats.window_bytes);
   window_bytes_ = got.osts * of_ost;
   const std::size_t left = limits.window_bytes - ctx_.stats.window_bytes - window_bytes_;
   Job* job = ctx_.jobs.find(job_id_);
@@ -32,7 +32,7 @@ NodeGroup::Windows NodeGroup::reserve_memory(Windows wish, std::uint32_t payload
     const std::size_t share = std::max(ctx_.jobs.stream_share(*job), of_chunk);  // one chunk fits in any case
     room = std::min(room, share - std::min(share, job->stream_bytes));
   }
-  got.stream = fits(wish.stream, of_chunk, room);
+  got.stream = fits(request.stream, of_chunk, room);
   stream_bytes_ = got.stream * of_chunk;
   if (job != nullptr) job->stream_bytes += stream_bytes_;
   window_bytes_ += stream_bytes_;

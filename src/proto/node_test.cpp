@@ -214,7 +214,7 @@ TEST(Node, grants_nothing_twice) {
       << "a revoked job without groups is gone";
 }
 
-TEST(Node, gives_a_group_the_osts_it_wishes_and_takes_them_back) {
+TEST(Node, gives_a_group_the_osts_it_requests_and_takes_them_back) {
   StandingGroup world(2, {}, test::grant(32, 4));
   EXPECT_EQ(world.groups[0]->shape().osts, 8u);
   EXPECT_EQ(world.node.node->jobs()[0].osts_free, 24u);
@@ -225,9 +225,9 @@ TEST(Node, gives_a_group_the_osts_it_wishes_and_takes_them_back) {
   EXPECT_EQ(world.node.node->jobs()[0].groups_used, 0u);
 }
 
-TEST(Node, gives_a_group_what_it_wishes_as_far_as_the_jobs_pool_goes) {
+TEST(Node, gives_a_group_what_it_requests_as_far_as_the_jobs_pool_goes) {
   StandingGroup world(2, {}, test::grant(32, 4));
-  world.wish = 30;  // the first group has taken 8 of 32 OSTs
+  world.request = 30;  // the first group has taken 8 of 32 OSTs
   const auto first = std::move(world.groups);
   world.make();
   EXPECT_EQ(world.groups[0]->shape().osts, 24u);

@@ -1,5 +1,5 @@
 #pragma once
-// An operation as a member posts it to its group, and the terms of the group: the member's wishes, the agreed values,
+// An operation as a member posts it to its group, and the terms of the group: the member's requests, the agreed values,
 // and how an operation or the group ends.
 #include <algorithm>
 #include <cstdint>
@@ -23,8 +23,8 @@ struct ClientGroupConfig {
   WorldRank world_rank{};
   std::uint32_t group_size = 0;
   GroupPath path{};
-  std::uint32_t osts = 0;             ///< Wish: the most for this group; the node may grant less.
-  std::uint32_t stream_window = 0;    ///< Wish; 0: no streaming.
+  std::uint32_t osts = 0;             ///< Request: the most for this group; the node may grant less.
+  std::uint32_t stream_window = 0;    ///< Request; 0: no streaming.
   std::uint32_t payload_per_ost = 0;  ///< Granted bytes of one OST.
   std::uint32_t chunk_bytes = 0;      ///< Granted bytes of one streaming chunk.
   /// Streaming operations per streaming lock; 0: without locks; kLockForEver: held until the group ends. All members
@@ -36,7 +36,7 @@ struct ClientGroupConfig {
   Duration resend_after{0};           ///< 0: no timer repeats anything (tcp, ucx).
 };
 
-/// The default wish of a member: the job's pool shared evenly among its groups, at least 2.
+/// The default request of a member: the job's pool shared evenly among its groups, at least 2.
 constexpr std::uint32_t ost_share(std::uint32_t job_osts, std::uint32_t max_groups) noexcept {
   const std::uint32_t share = max_groups == 0 ? 0 : job_osts / max_groups;
   return share < 2 ? 2 : share;

@@ -299,7 +299,7 @@ struct GroupExtras {
 /// One node, and a group of `size` clients on it that stands already.
 struct StandingGroup {
   explicit StandingGroup(std::uint32_t size, NodeLimits limits = {}, JobGrant job = grant(), GroupExtras with = {})
-      : extras(with), wish(ost_share(job.quota.osts, job.quota.max_groups)), node(tree.add_node(100, true, limits)) {
+      : extras(with), request(ost_share(job.quota.osts, job.quota.max_groups)), node(tree.add_node(100, true, limits)) {
     node.invitation = with.invitation;
     if (auto granted = node.node->grant(job); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
@@ -315,7 +315,7 @@ struct StandingGroup {
       if (groups[rank]) clients[rank]->client->detach(*groups[rank]);  // a test may have moved the group out
     groups.clear();
     groups = join_group(tree, clients, ++tokens, [&](ClientGroupConfig& config) {
-      config.osts = wish;
+      config.osts = request;
       config.pipeline_depth = extras.pipeline_depth;
       change(config);
     });
@@ -323,7 +323,7 @@ struct StandingGroup {
   }
 
   GroupExtras extras;
-  std::uint32_t wish;
+  std::uint32_t request;
   TestTree tree;
   TestTree::End& node;
   std::vector<TestTree::End*> clients;

@@ -39,12 +39,12 @@ struct Common {
     std::byte data[kLeadersMax][kSlotBytes];
   };
   Slot slots[kSlots];
-  /// From rank to rank: a mailbox of one block, full while `length` is not 0.
-  struct Mail {
+  /// From rank to rank: a slot of one block, full while `length` is not 0.
+  struct Slot {
     std::atomic<std::uint64_t> length;
     std::byte data[kMailBytes];
   };
-  Mail mail[kRanksMax][kRanksMax];
+  Slot slots[kRanksMax][kRanksMax];
   std::atomic<std::uint64_t> notes[64];  ///< For the tests themselves.
 };
 
@@ -188,21 +188,21 @@ class SlowAcross {
     return 0;
   }
   bool send_one(const coll::Operation& operation, int to) {
-    Common::Mail& box = common_.mail[rank_][to];
-    if (box.length.load(std::memory_order_acquire) != 0) return false;
+    Common::Slot& slot = common_.slots[rank_][to];
+    if (slot.length.load(std::memory_order_acquire) != 0) return false;
     const std::size_t bytes = operation.in_blocks.bytes(to);
     if (bytes > kMailBytes) std::abort();
-    std::memcpy(box.data, static_cast<const std::byte*>(operation.in) + operation.in_blocks.offset(to), bytes);
-    box.length.store(bytes, std::memory_order_release);
+    std::memcpy(slot.data, static_cast<const std::byte*>(operation.in) + operation.in_blocks.offset(to), bytes);
+    slot.length.store(bytes, std::memory_order_release);
     return true;
   }
   bool get_one(const coll::Operation& operation, int from) {
-    Common::Mail& box = common_.mail[from][rank_];
-    const std::uint64_t length = box.length.load(std::memory_order_acquire);
+    Common::Slot& slot = common_.slots[from][rank_];
+    const std::uint64_t length = slot.length.load(std::memory_order_acquire);
     if (length == 0) return false;
     if (length != operation.out_blocks.bytes(from)) std::abort();
-    std::memcpy(static_cast<std::byte*>(operation.out) + operation.out_blocks.offset(from), box.data, length);
-    box.length.store(0, std::memory_order_release);
+    std::memcpy(static_cast<std::byte*>(operation.out) + operation.out_blocks.offset(from), slot.data, length);
+    slot.length.store(0, std::memory_order_release);
     return true;
   }
   int test_direct(Request* request) {

@@ -135,7 +135,7 @@ TEST(Docs, EveryKindAndByteIsInThePage) {
   SUMAC_SECTION(HostHeader);
   SUMAC_SECTION(PeerHeader);
   SUMAC_SECTION(AbortBody);
-  SUMAC_SECTION(LetterBody);
+  SUMAC_SECTION(MessageBody);
 #undef SUMAC_SECTION
 }
 

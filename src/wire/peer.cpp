@@ -15,8 +15,8 @@ constexpr auto header_rows() {
       F(kind, "PeerKind, table above"),
       F(group, "the group's number, the same at all members"),
       F(sequence,
-        "number of the operation; letter, offer, take, part: of the letter from sender to receiver; credit: "
-        "of the first letter that may not come yet; note: any; else 0"),
+        "number of the operation; message, offer, take, part: of the message from sender to receiver; credit: "
+        "of the first message that may not come yet; note: any; else 0"),
       F(index,
         "data: number of the message from this sender to this receiver in the operation; ready: how many "
         "may come; ask: 1 begun, 2 ended; take: 1 send it, 2 drop it; part: number of the part; note: its word; else "
@@ -42,9 +42,9 @@ constexpr auto abort_rows() {
   return std::array{F(code, "the kind of error"), F(text, "the reason, filled up with zeros")};
 }
 
-constexpr auto letter_rows() {
-  using Self = LetterBody;
-  return std::array{F(bytes, "the letter's size"), F(tag, "the sender's word; a receive asks for one"),
+constexpr auto message_rows() {
+  using Self = MessageBody;
+  return std::array{F(bytes, "the message's size"), F(tag, "the sender's word; a receive asks for one"),
                     F(reserved, "zero")};
 }
 
@@ -60,12 +60,12 @@ const char* flaw_of_size(const PeerHeader& h, std::uint32_t payload_max) noexcep
     case PeerKind::hello: return exactly(sizeof(HelloBody));
     case PeerKind::welcome: return exactly(sizeof(WelcomeBody));
     case PeerKind::proof: return exactly(sizeof(ProofBody));
-    case PeerKind::letter:
-      if (h.payload_bytes < sizeof(LetterBody)) return "payload_bytes is not the size of this kind's body";
+    case PeerKind::message:
+      if (h.payload_bytes < sizeof(MessageBody)) return "payload_bytes is not the size of this kind's body";
       [[fallthrough]];
     case PeerKind::data:
     case PeerKind::part: return h.payload_bytes <= payload_max ? nullptr : "the payload is longer than any message";
-    case PeerKind::offer: return exactly(sizeof(LetterBody));
+    case PeerKind::offer: return exactly(sizeof(MessageBody));
     case PeerKind::abort: return exactly(sizeof(AbortBody));
     case PeerKind::ready:
     case PeerKind::ask:
@@ -82,11 +82,11 @@ const char* flaw_of_size(const PeerHeader& h, std::uint32_t payload_max) noexcep
 
 SUMAC_LAYOUT(PeerHeader, header_rows)
 SUMAC_LAYOUT(AbortBody, abort_rows)
-SUMAC_LAYOUT(LetterBody, letter_rows)
+SUMAC_LAYOUT(MessageBody, message_rows)
 
 std::string_view to_string(PeerKind kind) noexcept {
   constexpr std::string_view kNames[] = {"hello", "welcome", "proof", "data", "ready", "ask",    "tell", "abort",
-                                         "leave", "letter",  "offer", "take", "part",  "credit", "note"};
+                                         "leave", "message", "offer", "take", "part",  "credit", "note"};
   const auto index = static_cast<std::size_t>(kind) - 1;
   return index < std::size(kNames) ? kNames[index] : "?";
 }
@@ -101,7 +101,7 @@ const char* flaw(const PeerHeader& h, std::size_t payload, std::uint32_t payload
     if (h.terms != PeerTerms{}) return "the message names an operation";
     if (h.kind == PeerKind::take && h.index != kTakeSend && h.index != kTakeDrop)
       return "take: index is neither 1 nor 2";
-    if (h.kind >= PeerKind::letter) {
+    if (h.kind >= PeerKind::message) {
       const bool has_index = h.kind == PeerKind::take || h.kind == PeerKind::part || h.kind == PeerKind::note;
       return h.index == 0 || has_index ? nullptr : "index is not zero";
     }
@@ -116,10 +116,10 @@ const char* flaw(const PeerHeader& h, std::size_t payload, std::uint32_t payload
   return nullptr;
 }
 
-const char* flaw(const LetterBody& body, PeerKind kind, std::size_t payload) noexcept {
+const char* flaw(const MessageBody& body, PeerKind kind, std::size_t payload) noexcept {
   if (body.reserved != 0) return "a reserved field is not zero";
-  if (kind == PeerKind::letter && body.bytes != payload - sizeof(LetterBody))
-    return "the letter's size is not its bytes'";
+  if (kind == PeerKind::message && body.bytes != payload - sizeof(MessageBody))
+    return "the message's size is not its bytes'";
   return nullptr;
 }
 

@@ -18,11 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   fuzz::must(to_string(h.kind) != "?", "its kind is known");
   fuzz::must(h.payload_bytes == payload && payload <= kPayloadMax, "its size is right");
-  if (h.kind == PeerKind::letter || h.kind == PeerKind::offer) {
-    LetterBody body;
+  if (h.kind == PeerKind::message || h.kind == PeerKind::offer) {
+    MessageBody body;
     load(body, reinterpret_cast<const std::byte*>(data) + kPeerHeaderBytes);
     if (flaw(body, h.kind, payload) == nullptr)
-      fuzz::must(h.kind == PeerKind::offer || body.bytes + sizeof body == payload, "a short letter has all its bytes");
+      fuzz::must(h.kind == PeerKind::offer || body.bytes + sizeof body == payload, "a short message has all its bytes");
   }
   std::array<std::byte, kPeerHeaderBytes> again{};
   store(again.data(), h);

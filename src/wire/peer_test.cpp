@@ -46,10 +46,10 @@ TEST(Peer, EachWrongFieldIsRefusedWithItsName) {
       {"direct", [](PeerHeader& h) { h.terms.direct = 2; }, 24},
       {"ask", [](PeerHeader& h) { h.kind = PeerKind::ask, h.payload_bytes = 0, h.index = 3; }, 0},
       {"take", [](PeerHeader& h) { h.kind = PeerKind::take, h.payload_bytes = 0, h.index = 3; }, 0},
-      {"payload_bytes", [](PeerHeader& h) { h.kind = PeerKind::letter, h.payload_bytes = 15; }, 15},
+      {"payload_bytes", [](PeerHeader& h) { h.kind = PeerKind::message, h.payload_bytes = 15; }, 15},
       {"payload_bytes", [](PeerHeader& h) { h.kind = PeerKind::offer; }, 24},
       {"payload", [](PeerHeader& h) { h.kind = PeerKind::part, h.payload_bytes = kPayloadMax + 1; }, kPayloadMax + 1},
-      {"index", [](PeerHeader& h) { h.kind = PeerKind::letter, h.index = 1; }, 24},
+      {"index", [](PeerHeader& h) { h.kind = PeerKind::message, h.index = 1; }, 24},
       {"names an operation", [](PeerHeader& h) { h.kind = PeerKind::part, h.terms.root = 1; }, 24},
       {"names an operation", [](PeerHeader& h) { h.kind = PeerKind::tell, h.payload_bytes = 0, h.terms = {}; }, 0},
   };
@@ -66,13 +66,13 @@ TEST(Peer, EachWrongFieldIsRefusedWithItsName) {
   }
 }
 
-TEST(Peer, TheBodyOfALetterIsChecked) {
-  EXPECT_EQ(flaw(LetterBody{.bytes = 8, .tag = 3}, PeerKind::letter, 24), nullptr);
-  EXPECT_EQ(flaw(LetterBody{.bytes = 0}, PeerKind::letter, 16), nullptr);
-  EXPECT_EQ(flaw(LetterBody{.bytes = 1u << 30}, PeerKind::offer, 16), nullptr);
-  EXPECT_NE(flaw(LetterBody{.bytes = 9}, PeerKind::letter, 24), nullptr);
-  EXPECT_NE(flaw(LetterBody{.bytes = 8, .reserved = 1}, PeerKind::letter, 24), nullptr);
-  EXPECT_NE(flaw(LetterBody{.bytes = 8, .reserved = 1}, PeerKind::offer, 16), nullptr);
+TEST(Peer, TheBodyOfAMessageIsChecked) {
+  EXPECT_EQ(flaw(MessageBody{.bytes = 8, .tag = 3}, PeerKind::message, 24), nullptr);
+  EXPECT_EQ(flaw(MessageBody{.bytes = 0}, PeerKind::message, 16), nullptr);
+  EXPECT_EQ(flaw(MessageBody{.bytes = 1u << 30}, PeerKind::offer, 16), nullptr);
+  EXPECT_NE(flaw(MessageBody{.bytes = 9}, PeerKind::message, 24), nullptr);
+  EXPECT_NE(flaw(MessageBody{.bytes = 8, .reserved = 1}, PeerKind::message, 24), nullptr);
+  EXPECT_NE(flaw(MessageBody{.bytes = 8, .reserved = 1}, PeerKind::offer, 16), nullptr);
 }
 
 }  // namespace

@@ -220,13 +220,13 @@ std::vector<Sample> peer_samples() {
                  .element_bytes = 12,
                  .bytes = 24};
     }
-    if (kind >= PeerKind::letter) h.sequence = 5;
+    if (kind >= PeerKind::message) h.sequence = 5;
     if (kind == PeerKind::take || kind == PeerKind::part || kind == PeerKind::note) h.index = 1;
     Sample made{"peer-" + std::string(to_string(kind)), std::vector<std::byte>(sizeof h + payload)};
     store(made.bytes.data(), h);
     for (std::size_t i = 0; i < payload; ++i) made.bytes[sizeof h + i] = static_cast<std::byte>(i);
-    if (kind == PeerKind::letter || kind == PeerKind::offer)
-      store(made.bytes.data() + sizeof h, LetterBody{.bytes = kind == PeerKind::letter ? 8u : 1u << 20, .tag = 7});
+    if (kind == PeerKind::message || kind == PeerKind::offer)
+      store(made.bytes.data() + sizeof h, MessageBody{.bytes = kind == PeerKind::message ? 8u : 1u << 20, .tag = 7});
     return made;
   };
   return {sample(PeerKind::hello, sizeof(HelloBody)),
@@ -238,8 +238,8 @@ std::vector<Sample> peer_samples() {
           sample(PeerKind::tell, 0),
           sample(PeerKind::abort, sizeof(AbortBody)),
           sample(PeerKind::leave, 0),
-          sample(PeerKind::letter, sizeof(LetterBody) + 8),
-          sample(PeerKind::offer, sizeof(LetterBody)),
+          sample(PeerKind::message, sizeof(MessageBody) + 8),
+          sample(PeerKind::offer, sizeof(MessageBody)),
           sample(PeerKind::take, 0),
           sample(PeerKind::part, 24),
           sample(PeerKind::credit, 0),

@@ -66,11 +66,11 @@ constexpr std::pair<PeerKind, std::string_view> kPeerKinds[] = {
     {PeerKind::tell, "the answer"},
     {PeerKind::abort, "the group is broken; AbortBody"},
     {PeerKind::leave, "the sender has ended all its operations and sends nothing more"},
-    {PeerKind::letter, "a short letter; LetterBody and user data"},
-    {PeerKind::offer, "a long letter, whose bytes wait at the sender; LetterBody"},
-    {PeerKind::take, "answer to an offer: there is memory for the letter, or nobody wants it"},
-    {PeerKind::part, "the next bytes of a letter that was taken; user data, 256 KiB but for the last part"},
-    {PeerKind::credit, "the receiver may send letters with lower numbers than `sequence`"},
+    {PeerKind::message, "a short message; MessageBody and user data"},
+    {PeerKind::offer, "a long message, whose bytes wait at the sender; MessageBody"},
+    {PeerKind::take, "answer to an offer: there is memory for the message, or nobody wants it"},
+    {PeerKind::part, "the next bytes of a message that was taken; user data, 256 KiB but for the last part"},
+    {PeerKind::credit, "the receiver may send messages with lower numbers than `sequence`"},
     {PeerKind::note, "for the receiver's user: a word and a number, `index` and `sequence`"},
 };
 
@@ -152,7 +152,7 @@ std::string wire_markdown() {
     text += fmt::format("| {} | {} | {} |\n", static_cast<int>(kind), to_string(kind), meaning);
   text += section("PeerHeader", sizeof(PeerHeader), layout<PeerHeader>());
   text += section("AbortBody", sizeof(AbortBody), layout<AbortBody>());
-  text += section("LetterBody", sizeof(LetterBody), layout<LetterBody>());
+  text += section("MessageBody", sizeof(MessageBody), layout<MessageBody>());
 
   text +=
       "\n# Frames of the tcp transport\n\nEach message above travels over tcp as one data frame. The connector's first "

@@ -52,9 +52,9 @@ class Loses(case.OnLab):
         self.assertNotIn("for the tree: ", said)
 
     def test_whoever_wants_the_tree_all_the_same_gets_it(self):
-        for wish in ({"HCOLL_ENABLE_SHARP": "4"}, {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "inf"}, {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "4096"}):
-            with self.subTest(wish=wish):
-                went, said = self.sums(4096, **wish)
+        for request in ({"HCOLL_ENABLE_SHARP": "4"}, {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "inf"}, {"HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "4096"}):
+            with self.subTest(request=request):
+                went, said = self.sums(4096, **request)
                 self.assertEqual(went, (CALLS, 0), said)
 
 

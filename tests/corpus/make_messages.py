@@ -37,8 +37,8 @@ VERSION = 1  # kControlVersion
 node = [message((1, VERSION), (2, name), (3, message((2, "tcp:10.0.0.1:7000"))), (4, 512), (5, 512), (6, 1024), (8, 1 << 40))
         for name in ("an-root", "an-leaf1", "an-leaf2")]
 host = message((1, VERSION), (2, "h1"), (3, 9))
-wish = message((1, 128), (2, 256), (3, 8))
-begin = message((1, 3), (2, 42), (3, 3), (4, "h1"), (4, "h2"), (4, "h3"), (5, wish), (6, "h1 pid 1 uid 0"), (7, 1000))
+request = message((1, 128), (2, 256), (3, 8))
+begin = message((1, 3), (2, 42), (3, 3), (4, "h1"), (4, "h2"), (4, "h3"), (5, request), (6, "h1 pid 1 uid 0"), (7, 1000))
 end = message((1, 3), (2, 42))
 renew = message((1, b"\x03\xeb\x07"))
 up = message((1, 1))

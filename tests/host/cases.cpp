@@ -158,7 +158,7 @@ class Run {
   std::vector<std::size_t> pending_again_;
 };
 
-struct Wishes {
+struct Command {
   std::uint64_t seed = 1, cases = 1500, from = 0, patience_s = 120;
   std::optional<std::uint64_t> one;
   bool is_verbose = false, is_tame = false;
@@ -175,19 +175,19 @@ bool is_alone(MPI_Comm comm) {
   return comm != MPI_COMM_NULL && MPI_Comm_size(comm, &size) == MPI_SUCCESS && size == 1;
 }
 
-void run_case(std::uint64_t seed, const World& world, Communicators& communicators, const Wishes& wishes) {
-  const Scenario scenario = draw_scenario(seed, world.size, wishes.is_tame, wishes.only);
+void run_case(std::uint64_t seed, const World& world, Communicators& communicators, const Command& command) {
+  const Scenario scenario = draw_scenario(seed, world.size, command.is_tame, command.only);
   const std::string name = name_of(scenario, world);
   std::snprintf(now_running, sizeof now_running, "host-cases: rank %d hangs in %s\n", world.rank, name.c_str());
-  ::alarm(static_cast<unsigned>(wishes.patience_s));
-  if (wishes.is_verbose && world.rank == 0) {
+  ::alarm(static_cast<unsigned>(command.patience_s));
+  if (command.is_verbose && world.rank == 0) {
     fmt::print("{}\n", name);
     std::fflush(stdout);
   }
   const MPI_Comm comm = communicators.get(scenario.where, seed);
-  if (wishes.is_not_alone && is_alone(comm)) return;
+  if (command.is_not_alone && is_alone(comm)) return;
   const auto is_persistent = [](const Step& step) { return step.form == Form::persistent; };
-  if (wishes.is_not_persistent && std::ranges::any_of(scenario.steps, is_persistent)) return;
+  if (command.is_not_persistent && std::ranges::any_of(scenario.steps, is_persistent)) return;
   if (comm != MPI_COMM_NULL) Run(scenario, world, comm).all();
 }
 
@@ -214,47 +214,47 @@ std::vector<Coll> collectives(std::string_view list) {
   return found;
 }
 
-std::optional<Wishes> read_arguments(int argc, char** argv) {
-  Wishes wishes;
+std::optional<Command> read_arguments(int argc, char** argv) {
+  Command command;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--verbose") {
-      wishes.is_verbose = true;
+      command.is_verbose = true;
       continue;
     }
     if (word == "--tame") {
-      wishes.is_tame = true;
+      command.is_tame = true;
       continue;
     }
     if (word == "--not-alone") {
-      wishes.is_not_alone = true;
+      command.is_not_alone = true;
       continue;
     }
     if (word == "--not-persistent") {
-      wishes.is_not_persistent = true;
+      command.is_not_persistent = true;
       continue;
     }
     if (word == "--only") {
-      if (i + 1 < argc) wishes.only = collectives(argv[++i]);
-      if (wishes.only.empty()) return std::nullopt;
+      if (i + 1 < argc) command.only = collectives(argv[++i]);
+      if (command.only.empty()) return std::nullopt;
       continue;
     }
     const auto value = i + 1 < argc ? number(argv[++i]) : std::nullopt;
     if (!value) return std::nullopt;
     if (word == "--seed")
-      wishes.seed = *value;
+      command.seed = *value;
     else if (word == "--cases")
-      wishes.cases = *value;
+      command.cases = *value;
     else if (word == "--from")
-      wishes.from = *value;
+      command.from = *value;
     else if (word == "--patience")
-      wishes.patience_s = *value;
+      command.patience_s = *value;
     else if (word == "--case")
-      wishes.one = *value;
+      command.one = *value;
     else
       return std::nullopt;
   }
-  return wishes;
+  return command;
 }
 
 }  // namespace
@@ -263,8 +263,8 @@ std::optional<Wishes> read_arguments(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace sumac::tests;
   MPI_Init(&argc, &argv);
-  const auto wishes = read_arguments(argc, argv);
-  if (!wishes) {
+  const auto command = read_arguments(argc, argv);
+  if (!command) {
     fmt::print(stderr,
                "usage: host-cases [--seed N] [--cases N] [--case SEED] [--only COLLECTIVE,...] [--verbose] [--tame] "
                "[--not-alone] [--not-persistent] [--from N] [--patience SECONDS]\n");
@@ -279,16 +279,16 @@ int main(int argc, char** argv) {
   const double begin = MPI_Wtime();
   {
     Communicators communicators;
-    for (std::uint64_t i = wishes->one ? 0 : wishes->from; i < (wishes->one ? 1 : wishes->cases); ++i) {
+    for (std::uint64_t i = command->one ? 0 : command->from; i < (command->one ? 1 : command->cases); ++i) {
       world.number = i;
-      run_case(wishes->one ? *wishes->one : mix(wishes->seed, i), world, communicators, *wishes);
+      run_case(command->one ? *command->one : mix(command->seed, i), world, communicators, *command);
     }
   }
   free_tables();
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0)
-    fmt::print("host-cases: {} cases on {} ranks right, seed {}, {:.1f} s\n", wishes->one ? 1 : wishes->cases,
-               world.size, wishes->seed, MPI_Wtime() - begin);
+    fmt::print("host-cases: {} cases on {} ranks right, seed {}, {:.1f} s\n", command->one ? 1 : command->cases,
+               world.size, command->seed, MPI_Wtime() - begin);
   std::fflush(stdout);  // Some MPIs do not come out of MPI_Finalize.
   MPI_Finalize();
   return 0;

@@ -50,7 +50,7 @@ constexpr char kHelp[] =
     "                      With --hosts: the directory on each host\n"
     "  --json              facts and findings for programs (docs/tools.md)\n";
 
-struct Wish {
+struct Command {
   bool json = false;
   std::map<std::string, std::string> values;
   std::string get(const std::string& option) const {
@@ -59,8 +59,8 @@ struct Wish {
   }
 };
 
-Result<Wish> parse(const Arguments& arguments) {
-  Wish wish;
+Result<Command> parse(const Arguments& arguments) {
+  Command command;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto word = arguments[i];
     std::optional<std::string> value;
@@ -69,35 +69,35 @@ Result<Wish> parse(const Arguments& arguments) {
       word.resize(equals);
     }
     if (word == "--json" && !value) {
-      wish.json = true;
+      command.json = true;
     } else if (word == "--manager" || word == "--hosts" || word == "--hostfile" || word == "--launcher" ||
                word == "--fabric" || word == "--timeout" || word == "--tls-dir") {
       if (!value && i + 1 == arguments.size()) return fail(Errc::invalid, "{} needs a value", word);
-      wish.values[word] = value ? *value : arguments[++i];
-      if (wish.values[word].empty()) return fail(Errc::invalid, "{} needs a value", word);
+      command.values[word] = value ? *value : arguments[++i];
+      if (command.values[word].empty()) return fail(Errc::invalid, "{} needs a value", word);
     } else {
       return fail(Errc::invalid, "unexpected argument '{}': see `sumac doctor --help`", arguments[i]);
     }
   }
-  return wish;
+  return command;
 }
 
-Result<Strings> hosts_of(const Wish& wish) {
-  const bool list = !wish.get("--hosts").empty(), file = !wish.get("--hostfile").empty();
+Result<Strings> hosts_of(const Command& command) {
+  const bool list = !command.get("--hosts").empty(), file = !command.get("--hostfile").empty();
   if (list && file) return fail(Errc::invalid, "--hosts and --hostfile: give one of them");
   for (const char* option : {"--launcher", "--timeout"})
-    if (!list && !file && !wish.get(option).empty())
+    if (!list && !file && !command.get(option).empty())
       return fail(Errc::invalid, "{} is for several hosts: give --hosts or --hostfile too", option);
   if (!list && !file) return Strings();
-  const auto entries = list ? parse_host_list(wish.get("--hosts")) : read_hostfile(wish.get("--hostfile"));
+  const auto entries = list ? parse_host_list(command.get("--hosts")) : read_hostfile(command.get("--hostfile"));
   if (!entries) return tl::unexpected(entries.error());
   Strings names;
   for (const auto& entry : *entries) names.push_back(entry.name);
   return names;
 }
 
-Result<Duration> limit_of(const Wish& wish) {
-  const auto text = wish.get("--timeout");
+Result<Duration> limit_of(const Command& command) {
+  const auto text = command.get("--timeout");
   if (text.empty()) return Seconds(30);
   int seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -133,10 +133,10 @@ bool is_bad(const Findings& findings) {
   return false;
 }
 
-int examine_here(const Wish& wish, const Fabric& fabric) {
-  Wanted wanted{.cluster = fabric.read.has_value() || !wish.get("--manager").empty(),
-                .manager = wish.get("--manager").empty() ? fabric.manager() : wish.get("--manager"),
-                .tls_dir = wish.get("--tls-dir"),
+int examine_here(const Command& command, const Fabric& fabric) {
+  Wanted wanted{.cluster = fabric.read.has_value() || !command.get("--manager").empty(),
+                .manager = command.get("--manager").empty() ? fabric.manager() : command.get("--manager"),
+                .tls_dir = command.get("--tls-dir"),
                 .names = fabric.hosts(),
                 .peers = peers_of(fabric.hosts(), 0)};
   Report report{.facts = collect(wanted)};
@@ -144,7 +144,7 @@ int examine_here(const Wish& wish, const Fabric& fabric) {
   if (fabric.read)
     for (auto& each : judge_fabric(*fabric.read, fabric.file, {known_as(report.facts)}))
       report.findings.push_back(std::move(each));
-  fmt::print("{}", wish.json ? text_of(to_json(report), 2) + "\n" : page_of_host(report.findings));
+  fmt::print("{}", command.json ? text_of(to_json(report), 2) + "\n" : page_of_host(report.findings));
   return is_bad(report.findings) ? 1 : 0;
 }
 
@@ -165,21 +165,22 @@ nlohmann::json to_json(const std::vector<HostAnswer>& hosts, const Findings& bet
           {"findings", doctor::to_json(between)}};
 }
 
-int examine_hosts(const Wish& wish, const Fabric& fabric, const Strings& hosts, Duration limit) {
-  const auto launcher = wish.get("--launcher"), tls_dir = wish.get("--tls-dir");
-  const auto answers = ask_hosts({.hosts = hosts,
-                                  .launcher = launcher.empty() ? kSsh : launcher,
-                                  .manager = wish.get("--manager").empty() ? fabric.manager() : wish.get("--manager"),
-                                  .tls_dir = tls_dir.empty() ? tls_dir : std::filesystem::absolute(tls_dir).string(),
-                                  .fabric_hosts = fabric.hosts(),
-                                  .limit = limit});
+int examine_hosts(const Command& command, const Fabric& fabric, const Strings& hosts, Duration limit) {
+  const auto launcher = command.get("--launcher"), tls_dir = command.get("--tls-dir");
+  const auto answers =
+      ask_hosts({.hosts = hosts,
+                 .launcher = launcher.empty() ? kSsh : launcher,
+                 .manager = command.get("--manager").empty() ? fabric.manager() : command.get("--manager"),
+                 .tls_dir = tls_dir.empty() ? tls_dir : std::filesystem::absolute(tls_dir).string(),
+                 .fabric_hosts = fabric.hosts(),
+                 .limit = limit});
   auto between = compare(answers);
   if (fabric.read) {
     Strings names;
     for (const auto& host : answers) names.push_back(host.report ? known_as(host.report->facts) : host.name);
     for (auto& each : judge_fabric(*fabric.read, fabric.file, names)) between.push_back(std::move(each));
   }
-  fmt::print("{}", wish.json ? text_of(to_json(answers, between), 2) + "\n" : page_of_hosts(answers, between));
+  fmt::print("{}", command.json ? text_of(to_json(answers, between), 2) + "\n" : page_of_hosts(answers, between));
   bool bad = is_bad(between);
   for (const auto& host : answers) bad |= host.report && is_bad(host.report->findings);
   return bad ? 1 : 0;
@@ -190,15 +191,15 @@ int examine_hosts(const Wish& wish, const Fabric& fabric, const Strings& hosts, 
 int doctor_command(const Arguments& arguments) {
   for (const auto& word : arguments)
     if (word == "--help" || word == "-h") return fmt::print("{}", kHelp), 0;
-  const auto wish = parse(arguments);
-  if (!wish) return complain("doctor: " + wish.error().context, 2);
-  const auto hosts = hosts_of(*wish);
+  const auto command = parse(arguments);
+  if (!command) return complain("doctor: " + command.error().context, 2);
+  const auto hosts = hosts_of(*command);
   if (!hosts) return complain("doctor: " + hosts.error().context, 2);
-  const auto limit = limit_of(*wish);
+  const auto limit = limit_of(*command);
   if (!limit) return complain("doctor: " + limit.error().context, 2);
-  Fabric fabric{.file = wish->get("--fabric")};
+  Fabric fabric{.file = command->get("--fabric")};
   if (!fabric.file.empty()) fabric.read = load_fabric(fabric.file);
-  return hosts->empty() ? examine_here(*wish, fabric) : examine_hosts(*wish, fabric, *hosts, *limit);
+  return hosts->empty() ? examine_here(*command, fabric) : examine_hosts(*command, fabric, *hosts, *limit);
 }
 
 }  // namespace sumac::tools

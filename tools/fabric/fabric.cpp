@@ -37,7 +37,7 @@ constexpr const char* kUsage =
     "  --dot              for graphviz: sumac fabric show FILE --dot | dot -Tsvg > fabric.svg\n"
     "  --json             for programs: fixed part and part per byte of each way of these hosts, in seconds\n";
 
-struct Wish {
+struct Command {
   std::string verb;  ///< "show" or "bounds".
   std::string file;
   std::string root_guids;
@@ -57,42 +57,42 @@ Result<std::uint32_t> count(const std::string& verb, const std::string& option, 
   return value;
 }
 
-Result<Wish> parse(const Arguments& arguments) {
-  Wish wish;
-  wish.verb = arguments[0];
-  const auto& verb = wish.verb;
+Result<Command> parse(const Arguments& arguments) {
+  Command command;
+  command.verb = arguments[0];
+  const auto& verb = command.verb;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const auto& word = arguments[i];
     if (word == "--dot" && verb == "show") {
-      wish.dot = true;
+      command.dot = true;
     } else if (word == "--json" && verb == "bounds") {
-      wish.json = true;
+      command.json = true;
     } else if (word == "--trees" || word == "--radix" || word == "--root-guids" || word == "--hosts") {
       if (++i == arguments.size()) return fail(Errc::invalid, "fabric {}: {} needs a value", verb, word);
       const auto& value = arguments[i];
       if (word == "--root-guids") {
-        wish.root_guids = value;
+        command.root_guids = value;
       } else if (word == "--hosts") {
         for (std::size_t begin = 0; begin <= value.size();) {
           const auto end = std::min(value.find(',', begin), value.size());
-          wish.hosts.push_back(value.substr(begin, end - begin));
+          command.hosts.push_back(value.substr(begin, end - begin));
           begin = end + 1;
         }
       } else {
         auto number = word == "--trees" ? count(verb, word, value, 1, 1024) : count(verb, word, value, 0, 65'535);
         if (!number) return tl::unexpected(number.error());
-        (word == "--trees" ? wish.trees : wish.radix) = *number;
+        (word == "--trees" ? command.trees : command.radix) = *number;
       }
-    } else if (word.starts_with("-") || !wish.file.empty()) {
+    } else if (word.starts_with("-") || !command.file.empty()) {
       return fail(Errc::invalid, "fabric {}: '{}' is not understood: see `sumac fabric help`", verb, word);
     } else {
-      wish.file = word;
+      command.file = word;
     }
   }
-  if (wish.dot && !wish.hosts.empty())
+  if (command.dot && !command.hosts.empty())
     return fail(Errc::invalid, "fabric show: --dot draws whole trees: leave out --hosts");
-  if (wish.file.empty()) return fail(Errc::invalid, "fabric {}: name a fabric file, like fabric.yaml", verb);
-  return wish;
+  if (command.file.empty()) return fail(Errc::invalid, "fabric {}: name a fabric file, like fabric.yaml", verb);
+  return command;
 }
 
 Result<std::vector<std::uint32_t>> indices(const Fabric& fabric, const std::vector<std::string>& names) {
@@ -252,36 +252,36 @@ void print_dot(const Fabric& fabric, const std::vector<AggregationTree>& trees) 
   fmt::print("}}\n");
 }
 
-Result<> show(const Wish& wish) {
-  auto fabric = load_fabric(wish.file);
+Result<> show(const Command& command) {
+  auto fabric = load_fabric(command.file);
   if (!fabric) return tl::unexpected(fabric.error());
-  if (!wish.root_guids.empty())
-    if (auto ok = use_root_guids(*fabric, wish.root_guids); !ok) return ok;
-  auto hosts = indices(*fabric, wish.hosts);
+  if (!command.root_guids.empty())
+    if (auto ok = use_root_guids(*fabric, command.root_guids); !ok) return ok;
+  auto hosts = indices(*fabric, command.hosts);
   if (!hosts) return tl::unexpected(hosts.error());
   auto options = topo::tree_options(*fabric);
-  if (wish.trees) options.count = *wish.trees;
-  if (wish.radix) options.radix = *wish.radix;
+  if (command.trees) options.count = *command.trees;
+  if (command.radix) options.radix = *command.radix;
   auto trees = topo::build_trees(*fabric, options);
-  if (!trees) return within(wish.file, trees.error());
-  if (wish.dot) {
+  if (!trees) return within(command.file, trees.error());
+  if (command.dot) {
     print_dot(*fabric, *trees);
     return {};
   }
-  if (wish.verb == "bounds" && hosts->empty())
+  if (command.verb == "bounds" && hosts->empty())
     for (std::uint32_t i = 0; i < fabric->hosts.size(); ++i)
       if (fabric->hosts[i].compute) hosts->push_back(i);
-  if (wish.verb == "bounds" && hosts->empty()) return fail(Errc::not_found, "{}: no host gets ranks", wish.file);
+  if (command.verb == "bounds" && hosts->empty()) return fail(Errc::not_found, "{}: no host gets ranks", command.file);
   std::vector<topo::JobTree> jobs;
   if (!hosts->empty())
     for (const auto& tree : *trees) {
       auto job = topo::prune(*fabric, tree, *hosts);
-      if (!job) return within(wish.file, job.error());
+      if (!job) return within(command.file, job.error());
       jobs.push_back(std::move(*job));
     }
-  if (wish.verb == "bounds") {
+  if (command.verb == "bounds") {
     const auto ways = topo::ways_fabric(*fabric, *trees, jobs);
-    if (wish.json)
+    if (command.json)
       print_bounds_json(fabric->name, ways);
     else
       print_bounds(fabric->name, ways);
@@ -312,9 +312,9 @@ int fabric_command(const Arguments& arguments) {
     fmt::print("{}", kUsage);
     return 0;
   }
-  auto wish = parse(arguments);
-  if (!wish) return complain(wish.error().context, 2);
-  if (auto shown = show(*wish); !shown) return complain(shown.error().context);
+  auto command = parse(arguments);
+  if (!command) return complain(command.error().context, 2);
+  if (auto shown = show(*command); !shown) return complain(shown.error().context);
   return 0;
 }
 

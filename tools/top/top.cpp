@@ -32,7 +32,7 @@ constexpr const char* kHelp =
     "MEDIAN and P99 are times of an operation at the node, WAIT P99 the wait for its slowest child: upper bounds,\n"
     "exact to a factor of two. Exit status 0: printed. 1: an endpoint does not answer (--once). 2: wrong usage.\n";
 
-struct Wishes {
+struct Command {
   bool once = false, help = false;
   int interval = 1;
   std::string token_file;
@@ -40,33 +40,33 @@ struct Wishes {
   std::vector<std::string> endpoints;
 };
 
-Result<Wishes> parse(const Arguments& words) {
-  Wishes wishes;
+Result<Command> parse(const Arguments& words) {
+  Command command;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto& word = words[i];
     if (word == "--once" || word == "--help" || word == "-h") {
-      (word == "--once" ? wishes.once : wishes.help) = true;
+      (word == "--once" ? command.once : command.help) = true;
     } else if (word == "--interval" || word == "--token" || word == "--ca") {
       if (++i == words.size()) return fail(Errc::invalid, "{} needs a value", word);
       const auto& value = words[i];
-      if (word == "--token") wishes.token_file = value;
-      if (word == "--ca") wishes.access.ca = value;
+      if (word == "--token") command.token_file = value;
+      if (word == "--ca") command.access.ca = value;
       if (word != "--interval") continue;
       const auto* end = value.data() + value.size();
-      const auto [at, error] = std::from_chars(value.data(), end, wishes.interval);
-      if (error != std::errc{} || at != end || wishes.interval < 1 || wishes.interval > 3600)
+      const auto [at, error] = std::from_chars(value.data(), end, command.interval);
+      if (error != std::errc{} || at != end || command.interval < 1 || command.interval > 3600)
         return fail(Errc::invalid, "--interval {}: give whole seconds from 1 to 3600", value);
     } else if (word.starts_with("-")) {
       return fail(Errc::invalid, "unknown option {}", word);
     } else {
-      wishes.endpoints.push_back(word);
+      command.endpoints.push_back(word);
     }
   }
-  if (wishes.endpoints.empty() && !wishes.help)
+  if (command.endpoints.empty() && !command.help)
     return fail(Errc::invalid,
                 "name the daemons' addresses of --metrics-listen; `SUMAC_NODE_METRICS_LISTEN=127.0.0.1:9501 sumac up` "
                 "opens one");
-  return wishes;
+  return command;
 }
 
 /// Asks all daemons at once, because one that does not answer takes seconds.
@@ -92,31 +92,31 @@ void look(std::vector<top::Daemon>& daemons, const top::Access& access, double s
 }  // namespace
 
 int top_command(const Arguments& arguments) {
-  auto wishes = parse(arguments);
-  if (!wishes) return complain("top: " + wishes.error().context + ": see `sumac top --help`", 2);
-  if (wishes->help) return fmt::print("{}", kHelp), 0;
-  if (!wishes->token_file.empty()) {
-    auto text = read_file(wishes->token_file, "token");
+  auto command = parse(arguments);
+  if (!command) return complain("top: " + command.error().context + ": see `sumac top --help`", 2);
+  if (command->help) return fmt::print("{}", kHelp), 0;
+  if (!command->token_file.empty()) {
+    auto text = read_file(command->token_file, "token");
     if (!text) return complain("top: " + text.error().context);
-    wishes->access.token = trimmed(std::string_view(*text).substr(0, text->find('\n')));
+    command->access.token = trimmed(std::string_view(*text).substr(0, text->find('\n')));
   }
   std::vector<top::Daemon> daemons;
-  for (const auto& endpoint : wishes->endpoints) daemons.push_back({.endpoint = endpoint});
-  const bool screen = !wishes->once && ::isatty(STDOUT_FILENO) == 1;
+  for (const auto& endpoint : command->endpoints) daemons.push_back({.endpoint = endpoint});
+  const bool screen = !command->once && ::isatty(STDOUT_FILENO) == 1;
   Time last = monotonic_now();
-  look(daemons, wishes->access, 0);
+  look(daemons, command->access, 0);
   if (screen) fmt::print("\x1b[2J");
   for (;;) {
-    if (!wishes->once) {
+    if (!command->once) {
       // From the top left corner; what was below is cleared.
       fmt::print("{}{}{}", screen ? "\x1b[H\x1b[J" : "", top::view(daemons), screen ? "" : "\n");
       if (std::fflush(stdout) != 0) return 1;  // The reader of our pipe has gone.
     }
-    std::this_thread::sleep_for(Seconds(wishes->interval));
+    std::this_thread::sleep_for(Seconds(command->interval));
     const Time now = monotonic_now();
-    look(daemons, wishes->access, std::chrono::duration<double>(now - last).count());
+    look(daemons, command->access, std::chrono::duration<double>(now - last).count());
     last = now;
-    if (!wishes->once) continue;
+    if (!command->once) continue;
     fmt::print("{}", top::view(daemons));
     for (const auto& daemon : daemons)
       if (!daemon.why.empty()) return 1;

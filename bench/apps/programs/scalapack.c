@@ -69,15 +69,15 @@ static void solve(int rank, int n, int turn) {
 
 static void eigenvalues(int rank, int n) {
   struct part a = make_part(n, n), z = make_part(n, n);
-  double *w = calloc((size_t)n, sizeof(double)), wish = 0;
+  double *w = calloc((size_t)n, sizeof(double)), needed = 0;
   for (int j = 0; j < a.columns; j++)
     for (int i = 0; i < a.rows; i++) {
       int gi = global_row(i), gj = global_column(j);
       *at(&a, i, j) = 1.0 / (1 + abs(gi - gj)) + (gi == gj ? gi % 11 : 0);
     }
   int info, length = -1; /* the first call asks how much memory the second needs */
-  pdsyev_("V", "U", &n, a.data, &kOne, &kOne, a.desc, w, z.data, &kOne, &kOne, z.desc, &wish, &length, &info);
-  length = (int)wish + 10;
+  pdsyev_("V", "U", &n, a.data, &kOne, &kOne, a.desc, w, z.data, &kOne, &kOne, z.desc, &needed, &length, &info);
+  length = (int)needed + 10;
   double* work = calloc((size_t)length, sizeof(double));
   pdsyev_("V", "U", &n, a.data, &kOne, &kOne, a.desc, w, z.data, &kOne, &kOne, z.desc, work, &length, &info);
   if (rank == 0) {

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "base/types.hpp"
+#include "bindings/python/core/call_log.hpp"
 #include "bindings/python/core/local_job.hpp"
-#include "bindings/python/core/roll.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/words.hpp"
 
@@ -237,26 +237,26 @@ TEST(Words, OfOthersAreMadePrintableAndCut) {
   EXPECT_EQ(printable(std::string(1 << 20, '\xff')), std::string(4096, '?') + "...");
 }
 
-TEST(Roll, AReaderSeesAnEntryWholeOrNotAtAll) {
-  std::vector<std::byte> memory(Roll::bytes_for(1) + 64);
+TEST(CallLog, AReaderSeesAnEntryWholeOrNotAtAll) {
+  std::vector<std::byte> memory(CallLog::bytes_for(1) + 64);
   void* at = memory.data();
   std::size_t room = memory.size();
-  auto* aligned = static_cast<std::byte*>(std::align(64, Roll::bytes_for(1), at, room));
-  const Roll roll(aligned, 0);
+  auto* aligned = static_cast<std::byte*>(std::align(64, CallLog::bytes_for(1), at, room));
+  const CallLog log(aligned, 0);
   std::thread writer([&] {
-    Roll own(aligned, 0);
+    CallLog own(aligned, 0);
     for (std::uint64_t n = 1; n <= 20000; ++n)
       own.begin(n, {.coll = static_cast<std::uint8_t>(n % 5), .root = static_cast<std::uint32_t>(n % 7), .bytes = n});
   });
   for (std::uint64_t n = 1; n <= 20000; ++n)
-    if (const auto found = roll.read(0, n)) {
+    if (const auto found = log.read(0, n)) {
       EXPECT_EQ(found->bytes, n);
       EXPECT_EQ(found->root, n % 7);
       EXPECT_EQ(found->coll, n % 5);
     }
   writer.join();
-  EXPECT_TRUE(roll.has_begun(0, 20000));
-  EXPECT_FALSE(roll.read(0, 20000 - RollRing::kEntries).has_value()) << "its entry has been used again";
+  EXPECT_TRUE(log.has_begun(0, 20000));
+  EXPECT_FALSE(log.read(0, 20000 - CallRing::kEntries).has_value()) << "its entry has been used again";
 }
 
 TEST(Team, RunsAndPostsInTheOrderOfCalls) {
@@ -303,8 +303,8 @@ TEST(Team, ComparesEachOfManyPostedOperations) {
     if (team.rank() == 1) posted.arrive_and_wait();
     std::vector<std::unique_ptr<Sum>> sums;
     std::vector<std::shared_ptr<Ticket>> tickets;
-    // More than the roll has entries. The first one differs.
-    for (std::size_t i = 0; i < 2 * RollRing::kEntries; ++i) {
+    // More than the call log has entries. The first one differs.
+    for (std::size_t i = 0; i < 2 * CallRing::kEntries; ++i) {
       sums.push_back(std::make_unique<Sum>(i == 0 && team.rank() == 1 ? 3 : 4, team.rank()));
       tickets.push_back(team.post(sums.back()->request, nullptr));
     }
@@ -388,27 +388,28 @@ TEST(Team, MessagesFindTheirReceivers) {
   const auto texts = as_ranks(3, [](Team& team) -> std::string {
     // Each rank sends to each other one, large messages first, and receives them in another order, by tag.
     std::vector<std::vector<int>> out, in;
-    std::vector<std::shared_ptr<Letter>> letters;
+    std::vector<std::shared_ptr<p2p::Message>> messages;
     for (int to = 0; to < 3; ++to) {
       if (to == team.rank()) continue;
       for (const std::uint32_t tag : {1u, 2u, 3u}) {
         out.emplace_back(tag == 1 ? 300000 : 5 * (tag - 2), team.rank() * 10 + static_cast<int>(tag));
-        letters.push_back(team.send(to, tag, out.back().data(), out.back().size() * sizeof(int), Seconds{60}, nullptr));
+        messages.push_back(
+            team.send(to, tag, out.back().data(), out.back().size() * sizeof(int), Seconds{60}, nullptr));
       }
     }
     for (int from = 0; from < 3; ++from) {
       if (from == team.rank()) continue;
       for (const std::uint32_t tag : {3u, 2u, 1u}) {
         in.emplace_back(tag == 1 ? 300000 : 5 * (tag - 2), 0);
-        const auto letter =
+        const auto message =
             team.receive(from, tag, in.back().data(), in.back().size() * sizeof(int), Seconds{60}, nullptr);
-        if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
+        if (auto waited = team.wait(*message, Duration::max()); !waited) return waited.error().context;
         for (const int value : in.back())
           if (value != from * 10 + static_cast<int>(tag)) return "wrong bytes";
       }
     }
-    for (const auto& letter : letters)
-      if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
+    for (const auto& message : messages)
+      if (auto waited = team.wait(*message, Duration::max()); !waited) return waited.error().context;
     return "";
   });
   EXPECT_EQ(texts, kAllWell3);
@@ -430,9 +431,9 @@ TEST(Team, AMessageThatNobodySendsEndsAtItsLimitAndTheNextOneComes) {
       const auto waited = team.wait(*sent, Duration::max());
       return waited ? "" : waited.error().context;
     }
-    const auto letter = team.receive(Letter::kAnyone, 5, &got, sizeof got, Seconds{60}, nullptr);
-    if (auto waited = team.wait(*letter, Duration::max()); !waited) return waited.error().context;
-    return got == 7 && letter->peer == 1 ? "" : "wrong message";
+    const auto message = team.receive(p2p::Message::kAnyone, 5, &got, sizeof got, Seconds{60}, nullptr);
+    if (auto waited = team.wait(*message, Duration::max()); !waited) return waited.error().context;
+    return got == 7 && message->peer == 1 ? "" : "wrong message";
   });
   EXPECT_EQ(texts, std::vector<std::string>(2, ""));
 }

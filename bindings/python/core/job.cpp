@@ -21,7 +21,7 @@ namespace sumac::python {
 namespace {
 
 /// Each rank tells the others this before they decide.
-struct Wish {
+struct Proposal {
   std::uint64_t job = 0;       ///< The number of the job that this process is in; 0: none.
   std::int64_t hosts_min = 0;  ///< HCOLL_SHARP_NP.
   std::int32_t level = 0;      ///< enum hcoll_level.
@@ -55,7 +55,7 @@ Job::~Job() {
   sumac_tree_settings(nullptr, 0);
 }
 
-void Job::keep(std::shared_ptr<Hosts> hosts, const Members& members) {
+void Job::keep(std::shared_ptr<p2p::TeamGroups> hosts, const Members& members) {
   const std::lock_guard guard(lock_);
   std::erase_if(left_, [](const Left& one) { return one.hosts->staying().empty(); });
   left_.push_back({std::move(hosts), members});
@@ -121,11 +121,11 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
   sumac_say_as(members.all[static_cast<std::size_t>(members.rank)].host.c_str(), static_cast<unsigned>(members.rank));
   const char* set = std::getenv("HCOLL_ENABLE_SHARP");
   std::shared_ptr<Job> standing;
-  Wish wish;
+  Proposal proposal;
   {
     const std::lock_guard guard(own().lock);
     standing = own().job.lock();
-    wish.is_beginning = own().is_beginning ? 1 : 0;
+    proposal.is_beginning = own().is_beginning ? 1 : 0;
     own().is_beginning = true;
   }
   // However this ends, another team may begin one afterwards.
@@ -135,32 +135,32 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
       const std::lock_guard guard(own().lock);
       own().is_beginning = was;
     }
-  } const beginning{wish.is_beginning != 0};
-  wish.job = standing ? sumac_job_id() : 0;
-  wish.level = settings.level;
-  wish.hosts_min = settings.hosts_min;
-  wish.is_set = set != nullptr && *set != '\0' ? 1 : 0;
-  if (wish.is_set == 0) settings.level = HCOLL_PROBE;
+  } const beginning{proposal.is_beginning != 0};
+  proposal.job = standing ? sumac_job_id() : 0;
+  proposal.level = settings.level;
+  proposal.hosts_min = settings.hosts_min;
+  proposal.is_set = set != nullptr && *set != '\0' ? 1 : 0;
+  if (proposal.is_set == 0) settings.level = HCOLL_PROBE;
   {
     const TreeBound bound(exchange);
-    wish.has_sharpd = sumac_tree_has_sharpd();
+    proposal.has_sharpd = sumac_tree_has_sharpd();
   }
-  auto told = exchange.allgather(bytes_of(wish));
+  auto told = exchange.allgather(bytes_of(proposal));
   if (!told) return tl::unexpected(told.error());
 
-  // All ranks look at all wishes before they decide anything by them, so all decide alike.
+  // All ranks look at all proposals before they decide anything by them, so all decide alike.
   bool all_have_sharpd = true, one_begins = false;
   std::string without, elsewhere;
   std::uint64_t job_of_first = 0;
   for (int rank = 0; rank < members.size(); ++rank) {
     const Bytes& bytes = (*told)[static_cast<std::size_t>(rank)];
-    Wish other;
+    Proposal other;
     if (bytes.size() != sizeof other)
-      return fail(Errc::invalid, "{} sent no wish for the tree; {}", members.name(rank), kOtherJob);
+      return fail(Errc::invalid, "{} sent no proposal for the tree; {}", members.name(rank), kOtherJob);
     std::memcpy(&other, bytes.data(), sizeof other);
-    const char* differs = other.level != wish.level || other.is_set != wish.is_set ? "HCOLL_ENABLE_SHARP"
-                          : other.hosts_min != wish.hosts_min                      ? "HCOLL_SHARP_NP"
-                                                                                   : nullptr;
+    const char* differs = other.level != proposal.level || other.is_set != proposal.is_set ? "HCOLL_ENABLE_SHARP"
+                          : other.hosts_min != proposal.hosts_min                          ? "HCOLL_SHARP_NP"
+                                                                                           : nullptr;
     if (differs != nullptr)
       return fail(Errc::invalid, "{} differs between {} and {}: set it alike for all", differs,
                   members.name(members.rank), members.name(rank));
@@ -179,14 +179,14 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
     if (settings.level >= HCOLL_FORCE)
       return fail(Errc::invalid, "HCOLL_ENABLE_SHARP={} must have the tree, and there is none: {}", settings.level,
                   why);
-    if (wish.is_set != 0)
+    if (proposal.is_set != 0)
       sumac_say_once(("no tree, messages between hosts instead: " + why).c_str(), members.rank == 0);
     return Found{nullptr, std::move(why)};
   };
   if (!elsewhere.empty()) return none(elsewhere);
-  if (wish.job != 0) return Found{standing};
+  if (proposal.job != 0) return Found{standing};
   if (one_begins) return none("another team is beginning a job at the same time");
-  if (!all_have_sharpd && wish.is_set == 0)
+  if (!all_have_sharpd && proposal.is_set == 0)
     return none(fmt::format("no sharpd answers at {}; HCOLL_ENABLE_SHARP=1 starts what is missing", without));
 
   std::shared_ptr<Job> made(new Job(settings));

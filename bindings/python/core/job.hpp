@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "bindings/python/core/hosts.hpp"
 #include "bindings/python/core/local_job.hpp"
 #include "bindings/python/core/members.hpp"
 #include "bindings/python/core/store.hpp"
+#include "p2p/team_groups.hpp"
 #include "rank/settings.h"
 #include "team/team.h"
 
@@ -34,7 +34,7 @@ class Job {
 
   /// A team is over here. What connects its ranks is kept until it is over elsewhere, for the names of those that the end
   /// waits for.
-  void keep(std::shared_ptr<Hosts> hosts, const Members& members);
+  void keep(std::shared_ptr<p2p::TeamGroups> hosts, const Members& members);
 
   /// A caller who can be told of Ctrl-C ends a team: it ends the wait of ~Job() too.
   void end_at_ctrl_c() noexcept { ends_at_ctrl_c_.store(true, std::memory_order_relaxed); }
@@ -47,7 +47,7 @@ class Job {
 
   /// A team that is over here.
   struct Left {
-    std::shared_ptr<Hosts> hosts;
+    std::shared_ptr<p2p::TeamGroups> hosts;
     Members members;
   };
   void say_who_stays();

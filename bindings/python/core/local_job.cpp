@@ -117,10 +117,10 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
   const auto ask = [&]() -> Result<> {
     auto program = sumac_program();
     if (!program) return tl::unexpected(program.error());
-    auto child = Child::start(*program, "run-host");
+    auto child = launch::Child::start(*program, "run-host");
     if (!child) return tl::unexpected(child.error());
     job.host_ = *std::move(child);
-    std::string text = Child::parent_line() + fmt::format("host {}\nkeys 1\n", hosts[own]);
+    std::string text = launch::Child::parent_line() + fmt::format("host {}\nkeys 1\n", hosts[own]);
     if (has_node) text += fmt::format("node node-{}\n", hosts[own]);
     if (auto written = job.host_.write(text + "go\n"); !written) return written;
     auto lines = job.host_.read_until("asks", deadline, check);
@@ -141,10 +141,10 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
     if (!program) return tl::unexpected(program.error());
     auto address = own_address();
     if (!address) return tl::unexpected(address.error());
-    auto child = Child::start(*program, "run-manager");
+    auto child = launch::Child::start(*program, "run-manager");
     if (!child) return tl::unexpected(child.error());
     job.manager_ = *std::move(child);
-    std::string text = Child::parent_line() + fmt::format("address {}\nnodes 1\n", *address);
+    std::string text = launch::Child::parent_line() + fmt::format("address {}\nnodes 1\n", *address);
     for (const auto& host : hosts) text += fmt::format("host {}\n", host);
     for (std::size_t host = 0; host < hosts.size(); ++host)
       text += requests_of(text_of((*asked)[static_cast<std::size_t>(first[host])]), hosts[host], host == 0);

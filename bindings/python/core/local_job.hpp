@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "bindings/python/core/child.hpp"
 #include "bindings/python/core/members.hpp"
 #include "bindings/python/core/store.hpp"
+#include "launch/child.hpp"
 
 namespace sumac::python {
 
@@ -34,7 +34,7 @@ class LocalJob {
  private:
   Result<bool> agree(Exchange& exchange, const Members& members, const Result<>& own);
 
-  Child manager_, host_;  ///< In this order: the host's daemons leave the manager before it ends.
+  launch::Child manager_, host_;  ///< In this order: the host's daemons leave the manager before it ends.
   std::string socket_, why_not_;
 };
 

@@ -1,7 +1,6 @@
 // Two ranks are on one host if they can share memory (machine/memory_host.hpp).
 #include "bindings/python/core/members.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,16 +21,10 @@ struct Greeting {
   char version[32];
   char host[64];
   std::uint64_t host_hash;
-  std::uint64_t pid_namespace;
-  std::int64_t pid;
+  shm::ProcessName process;
   sumac_place_t place;
 };
 static_assert(std::is_trivially_copyable_v<Greeting>);
-
-std::uint64_t number_of(const char* path) {
-  struct stat status {};
-  return ::stat(path, &status) == 0 ? status.st_ino : 0;
-}
 
 Greeting own_greeting() {
   Greeting own;
@@ -39,8 +32,7 @@ Greeting own_greeting() {
   copy_text(SUMAC_PACKAGE_VERSION, own.version, sizeof own.version);
   (void)::gethostname(own.host, sizeof own.host - 1);
   own.host_hash = machine::memory_host();
-  own.pid_namespace = number_of("/proc/self/ns/pid");
-  own.pid = ::getpid();
+  own.process = shm::this_process();
   own.place = {-1, -1, -1, -1};
   // A machine that cannot be read counts as one on which all ranks are close to each other.
   if (const auto machine = machine::discover(machine::Reader::sysfs, machine::own_affinity())) {
@@ -67,11 +59,7 @@ int Members::index_here() const noexcept {
   return static_cast<int>(std::find(here.begin(), here.end(), rank) - here.begin());
 }
 
-std::string Members::name(int which) const {
-  return fmt::format("rank {} (host {})", which, all[static_cast<std::size_t>(which)].host);
-}
-
-std::string Members::names(const std::vector<int>& ranks) const {
+std::string Members::named(const std::vector<int>& ranks) const {
   constexpr std::size_t kNamed = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + name(ranks[i]);
@@ -99,8 +87,8 @@ Result<Members> meet(Exchange& exchange) {
                   greeting.version, members.rank, own.version);
     const auto at = hosts.try_emplace(greeting.host_hash, static_cast<int>(hosts.size())).first;
     greeting.place.host = at->second;
-    members.all.push_back(
-        {printable(greeting.host), greeting.pid_namespace == own.pid_namespace ? greeting.pid : 0, greeting.place});
+    members.all.push_back({printable(greeting.host), greeting.process, greeting.place});
+    members.names.push_back(fmt::format("rank {} (host {})", rank, members.all.back().host));
     if (greeting.host_hash == own.host_hash) members.here.push_back(rank);
   }
   members.hosts = static_cast<int>(hosts.size());

@@ -34,7 +34,7 @@ class Splits {
   /// `memory` has bytes_for(ranks of this host), and outlives it, as `members` does.
   Splits(std::byte* memory, const Members& members);
 
-  /// Writes what this rank sends. The roll's entry of the operation is written behind it, and read before differ().
+  /// Writes what this rank sends. The call log's entry of the operation is written behind it, and read before differ().
   void begin(const sumac_call_t& call);
   /// Returns how two ranks differ, if they do: "rank 0 sends 12 B to rank 1, which expects 8 B".
   std::optional<std::string> differ(const sumac_call_t& call) const;

@@ -24,7 +24,7 @@ constexpr Duration kReportsAfter = Millis{100};
 /// The reason of a rank of another host comes so soon behind the failure that it has caused.
 constexpr Duration kReasonWithin = Millis{200};
 /// The sleeps of a thread that waits for another host, whose message ends them.
-constexpr Duration kDozeMost = Millis{5};
+constexpr Duration kSleepMost = Millis{5};
 /// So many operations are given to the team behind the oldest one, where they may travel together.
 constexpr std::size_t kHandedOverMax = 32;
 /// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
@@ -97,7 +97,7 @@ std::vector<int> Team::missing(std::uint64_t number) const {
   std::vector<int> found;
   int index = 0;
   for (int other = 0; other < size(); ++other) {
-    const bool has_come = is_here(other) ? roll_.has_begun(index++, number) : between_->has_come(other, number);
+    const bool has_come = is_here(other) ? call_log_.has_begun(index++, number) : between_->has_come(other, number);
     if (!has_come) found.push_back(other);
   }
   return found;
@@ -150,7 +150,7 @@ void Team::break_because(Error why) {
 // ---- who is there, and whether they agree
 
 Result<> Team::check_agreement(const Agreement& own, std::uint64_t number, int index) const {
-  const auto other = roll_.read(index, number);
+  const auto other = call_log_.read(index, number);
   if (!other || *other == own) return {};
   return fail(Errc::invalid, "the ranks differ: operation {} is {} at rank {} and {} at rank {}", number,
               to_string(own), rank(), to_string(*other), members_.here[static_cast<std::size_t>(index)]);
@@ -173,7 +173,7 @@ Result<> Team::check_older(std::uint64_t number) {
     if (!queue_.empty()) oldest = queue_.front()->number;
   }
   for (std::uint64_t one = oldest; one < number; ++one)
-    if (const auto own = roll_.read(index_, one))
+    if (const auto own = call_log_.read(index_, one))
       if (auto checked = check_all(*own, one); !checked) return checked;
   return {};
 }
@@ -191,8 +191,8 @@ Result<> Team::check_first(const Request& request, std::uint64_t number) const {
 Result<> Team::check_latest() const {
   if (team_ == nullptr || forks_ != forks() || is_closed_.load() || has_told_.load()) return {};
   const std::uint64_t last = number();
-  for (std::uint64_t one = last > RollRing::kEntries ? last - RollRing::kEntries + 1 : 1; one <= last; ++one) {
-    const auto own = roll_.read(index_, one);
+  for (std::uint64_t one = last > CallRing::kEntries ? last - CallRing::kEntries + 1 : 1; one <= last; ++one) {
+    const auto own = call_log_.read(index_, one);
     if (!own) continue;
     if (auto checked = check_all(*own, one); !checked) return checked;
   }
@@ -214,7 +214,7 @@ Result<> Team::verify(const Agreement& own, std::uint64_t number) {
 
 bool Team::all_have_begun(std::uint64_t number) const {
   for (std::size_t i = 0; i < members_.here.size(); ++i)
-    if (!roll_.has_begun(static_cast<int>(i), number)) return false;
+    if (!call_log_.has_begun(static_cast<int>(i), number)) return false;
   return true;
 }
 
@@ -232,7 +232,7 @@ void Team::look(const Request& request, std::uint64_t number, Watch& watch) {
   const auto who = [&] {
     const auto late = missing(number);
     return late.empty() ? std::string("all ranks have begun it")
-                        : fmt::format("{} {} not begun it", members_.names(late), late.size() == 1 ? "has" : "have");
+                        : fmt::format("{} {} not begun it", members_.named(late), late.size() == 1 ? "has" : "have");
   };
   if (waited > request.limit)
     return break_because(
@@ -306,10 +306,10 @@ std::uint64_t Team::take_number() {
 }
 
 /// Called by the holder of the turn when all earlier operations have begun here and all but kHandedOverMax have ended. So no rank
-/// of the host is further ahead in the roll than its ring is long.
+/// of the host is further ahead in the call log than its ring is long.
 void Team::begin(const Request& request, std::uint64_t number) {
   if (has_counts(request.call)) splits_.begin(request.call);
-  roll_.begin(number, request.agreement);
+  call_log_.begin(number, request.agreement);
 }
 
 Result<> Team::run(const Request& request) {
@@ -443,13 +443,13 @@ std::optional<std::optional<Error>> Team::step_head(Posted& head) {
 
 bool Team::progress() {
   bool has_moved = false;
-  if (inbox_.is_busy()) {
-    has_moved = mail_->progress();
+  if (matcher_.is_busy()) {
+    has_moved = here_messages_->progress();
     if (between_) {
       has_moved |= between_->step();
       between_->conclude();
     }
-    look_at_letters(monotonic_now());
+    look_at_messages(monotonic_now());
   }
   while (queued_.load(std::memory_order_relaxed) > 0) {
     std::shared_ptr<Posted> head;
@@ -477,8 +477,8 @@ bool Team::progress() {
   return has_moved;
 }
 
-bool Team::doze(Duration at_most) {
-  if (inbox_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
+bool Team::sleep(Duration at_most) {
+  if (matcher_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
   const std::unique_lock turn(turn_, std::try_to_lock);
   return turn && !waits_for_here_ &&
          sumac_team_sleep(team_, static_cast<int>(std::chrono::duration_cast<Micros>(at_most).count()));
@@ -512,8 +512,8 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
         return false;
       },
       [&](Duration waited) {
-        if (!only_waits_for(ticket)) return doze(kDozeMost);
-        return between_->doze(std::clamp<Duration>(long_sleep(waited), Millis{1}, kDozeMost));
+        if (!only_waits_for(ticket)) return sleep(kSleepMost);
+        return between_->await_message(std::clamp<Duration>(long_sleep(waited), Millis{1}, kSleepMost));
       });
   waiters_.fetch_sub(1, std::memory_order_relaxed);
   if (is_busy()) Worker::own().wake();
@@ -531,10 +531,10 @@ Result<> Team::destroy() {
 void Team::close(bool ends_at_ctrl_c) {
   if (forks_ != forks() || is_closed_.exchange(true)) return;
   const Error why{Errc::interrupted, "the process group was destroyed before this was done"};
-  Inbox::Ended ended;
-  inbox_.fail([](int) { return true; }, why, ended);
-  inbox_.conclude(ended);
-  if (mail_) mail_->fail(why);
+  p2p::Matcher::Ended ended;
+  matcher_.fail([](int) { return true; }, why, ended);
+  matcher_.conclude(ended);
+  if (here_messages_) here_messages_->fail(why);
   if (between_) between_->close(why);
   std::deque<std::shared_ptr<Posted>> left;
   std::shared_ptr<Job> job;  // Its end, which may wait for other ranks, comes behind the locks.
@@ -548,7 +548,7 @@ void Team::close(bool ends_at_ctrl_c) {
       (void)sumac_team_progress(team_);  // It lets go of the memory of all that are under way.
     }
     left.swap(queue_);
-    letters_.clear();
+    messages_.clear();
     queued_.store(0, std::memory_order_relaxed);
   }
   for (const auto& posted : left) posted->end(why);

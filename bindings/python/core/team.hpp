@@ -18,15 +18,15 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "bindings/python/core/block.hpp"
+#include "base/ticket.hpp"
+#include "bindings/python/core/call_log.hpp"
 #include "bindings/python/core/interrupt.hpp"
-#include "bindings/python/core/letters_between.hpp"
-#include "bindings/python/core/mail.hpp"
 #include "bindings/python/core/members.hpp"
-#include "bindings/python/core/roll.hpp"
+#include "bindings/python/core/messages_here.hpp"
 #include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
-#include "bindings/python/core/ticket.hpp"
+#include "p2p/messages_between.hpp"
+#include "shm/segment/block.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
@@ -59,23 +59,23 @@ class Team : public std::enable_shared_from_this<Team> {
 
   Result<> run(const Request& request);
   std::shared_ptr<Ticket> post(const Request& request, std::function<void(const Error*)> then);
-  /// `tag` is the caller's. Letters of `data` and `bytes` must stay until the ticket is done.
-  std::shared_ptr<Letter> send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
-                               std::function<void(const Error*)> then);
-  /// `from` may be Letter::kAnyone; the letter's `peer` says who it was.
-  std::shared_ptr<Letter> receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
-                                  std::function<void(const Error*)> then);
+  /// `tag` is the caller's. Messages of `data` and `bytes` must stay until the ticket is done.
+  std::shared_ptr<p2p::Message> send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
+                                     std::function<void(const Error*)> then);
+  /// `from` may be p2p::Message::kAnyone; the message's `peer` says who it was.
+  std::shared_ptr<p2p::Message> receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
+                                        std::function<void(const Error*)> then);
   /// Moves the team until the ticket is done, then returns its error. Errc::timeout after `limit`: it goes on.
   Result<> wait(Ticket& ticket, Duration limit);
-  /// Ends a letter with Errc::interrupted, unless it is done.
-  void withdraw(const std::shared_ptr<Letter>& letter);
+  /// Ends a message with Errc::interrupted, unless it is done.
+  void withdraw(const std::shared_ptr<p2p::Message>& message);
 
   /// Moves what was posted; returns false if nothing moved.
   bool progress();
   /// For a thread that has moved it in vain: sleeps until something may have arrived from other hosts for what was posted, but
   /// no longer than `at_most`. Returns false where nothing would end such a sleep.
-  bool doze(Duration at_most);
-  bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || inbox_.is_busy(); }
+  bool sleep(Duration at_most);
+  bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || matcher_.is_busy(); }
   bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   /// Ends what is posted with an error; every later call fails as well.
   void close() { close(false); }
@@ -99,15 +99,15 @@ class Team : public std::enable_shared_from_this<Team> {
     sumac_op_t* op = nullptr;      ///< Set once the team has it.
     std::optional<Error> refusal;  ///< The team has not taken it, for this reason.
   };
-  struct LetterLimit {
-    std::shared_ptr<Letter> letter;
+  struct MessageLimit {
+    std::shared_ptr<p2p::Message> message;
     Time began{};
     Duration limit;
     bool has_said = false;
   };
 
   Team(Members members, TeamSettings settings)
-      : members_(std::move(members)), settings_(std::move(settings)), inbox_(members_.size()) {}
+      : members_(std::move(members)), settings_(std::move(settings)), matcher_(members_.size()) {}
   Result<> build(Exchange& exchange);
   Result<> share(Exchange& exchange);
   Result<> create(Exchange& exchange);
@@ -135,26 +135,26 @@ class Team : public std::enable_shared_from_this<Team> {
   /// Begins an operation and gives it to the team. Returns false while the others must come first; an error ends it.
   Result<bool> hand_over(Posted& posted);
   void hand_over_next();
-  void look_at_letters(Time now);
-  bool take_out(const std::shared_ptr<Letter>& letter);
+  void look_at_messages(Time now);
+  bool take_out(const std::shared_ptr<p2p::Message>& message);
   bool is_here(int other) const;
   bool only_waits_for(const Ticket& ticket) const;
-  std::shared_ptr<Letter> post_letter(std::shared_ptr<Letter> letter, Duration limit);
-  std::shared_ptr<Letter> refused_letter(const std::shared_ptr<Letter>& letter, Error why);
+  std::shared_ptr<p2p::Message> post_message(std::shared_ptr<p2p::Message> message, Duration limit);
+  std::shared_ptr<p2p::Message> refused_message(const std::shared_ptr<p2p::Message>& message, Error why);
 
   Members members_;
   TeamSettings settings_;
   int index_ = 0;  ///< The position of this rank among those of its host.
-  Block block_;
-  Roll roll_;
+  shm::Block block_;
+  CallLog call_log_;
   Splits splits_;
-  Inbox inbox_;
-  std::unique_ptr<Mail> mail_;
-  std::unique_ptr<LettersBetween> between_;  ///< Null where all ranks are on this host.
-  struct Ways* ways_ = nullptr;              ///< Owned by `team_`; null where all ranks are on this host.
-  bool has_tree_ = false;                    ///< Some operations go by the tree.
-  sumac_team_t* team_ = nullptr;             ///< nullptr: a team of one.
-  unsigned forks_ = 0;                       ///< The forks of this process before the team was made.
+  p2p::Matcher matcher_;
+  std::unique_ptr<MessagesHere> here_messages_;
+  std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.
+  struct Ways* ways_ = nullptr;                    ///< Owned by `team_`; null where all ranks are on this host.
+  bool has_tree_ = false;                          ///< Some operations go by the tree.
+  sumac_team_t* team_ = nullptr;                   ///< nullptr: a team of one.
+  unsigned forks_ = 0;                             ///< The forks of this process before the team was made.
 
   std::mutex turn_;  ///< Held by the thread that moves `team_`.
   /// The blocking call under way, for look_in_run(): set and read by the holder of the turn.
@@ -168,12 +168,12 @@ class Team : public std::enable_shared_from_this<Team> {
 
   std::mutex queue_lock_;  ///< Guards the two lists and the order of numbers.
   std::deque<std::shared_ptr<Posted>> queue_;
-  std::deque<LetterLimit> letters_;
+  std::deque<MessageLimit> messages_;
   std::atomic<int> queued_{0}, waiters_{0};
   std::atomic<std::uint64_t> numbers_{0};
   Time looked_{};                ///< The last look of progress(), under the turn.
   bool waits_for_here_ = false;  ///< Under the turn: an operation waits for ranks of this host to begin it.
-  std::atomic<std::int64_t> letters_looked_{0};
+  std::atomic<std::int64_t> messages_looked_{0};
 
   mutable std::mutex failure_lock_;
   std::optional<Error> failed_;        ///< The first reason, if this rank found it.

@@ -6,6 +6,7 @@
 #include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/way_across.hpp"
+#include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "rank/explain.h"
 
@@ -37,14 +38,21 @@ Result<> Team::build(Exchange& exchange) {
 
 Result<> Team::share(Exchange& exchange) {
   const int here = static_cast<int>(members_.here.size());
-  const std::size_t roll = Roll::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
-  auto block = Block::share(exchange, members_, roll + splits + Mail::bytes_for(here));
+  const std::size_t log = CallLog::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
+  const auto exchanged = [&](const std::string& own) -> Result<std::vector<std::string>> {
+    auto all = exchange.allgather(bytes_of_text(own));
+    if (!all) return tl::unexpected(all.error());
+    std::vector<std::string> texts;
+    for (const Bytes& one : *all) texts.push_back(printable(text_of(one)));
+    return texts;
+  };
+  auto block = shm::Block::share(exchanged, rank(), members_.here.front(), log + splits + shm::Pipes::bytes_for(here));
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
   index_ = members_.index_here();
-  roll_ = Roll(block_.data(), index_);
-  splits_ = Splits(block_.data() + roll, members_);
-  mail_ = std::make_unique<Mail>(block_.data() + roll + splits, members_.here, index_, inbox_);
+  call_log_ = CallLog(block_.data(), index_);
+  splits_ = Splits(block_.data() + log, members_);
+  here_messages_ = std::make_unique<MessagesHere>(block_.data() + log + splits, members_.here, index_, matcher_);
   return {};
 }
 
@@ -76,7 +84,7 @@ Result<> Team::create(Exchange& exchange) {
   spec.host_ranks = static_cast<int>(members_.here.size());
   spec.name = settings_.name.c_str();
   spec.has_no_next = 1;
-  if (members_.hosts > 1) between_ = std::make_unique<LettersBetween>(members_, inbox_, numbers_);
+  if (members_.hosts > 1) between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, numbers_);
   WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);

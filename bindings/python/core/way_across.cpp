@@ -13,7 +13,7 @@ namespace sumac::python {
 /// A team's `across` owns this.
 struct Ways {
   const Members& members;
-  std::shared_ptr<Hosts> hosts{};
+  std::shared_ptr<p2p::TeamGroups> hosts{};
   std::shared_ptr<Job> job{};  ///< Set if the team has a tree.
   sumac_joined tree{};
   std::string no_tree{};
@@ -61,7 +61,24 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
 
 Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index, std::int64_t* agreed) {
   std::unique_ptr<Ways> ways(new Ways{members});
-  auto made = Hosts::make(exchange, members, leaders, sumac_team_options_reproducible(options) != 0, letters);
+  const auto exchanged = [this](std::span<const std::byte> mine) -> Result<std::vector<std::vector<std::byte>>> {
+    auto all = exchange.allgather(bytes_of_text({reinterpret_cast<const char*>(mine.data()), mine.size()}));
+    if (!all) return tl::unexpected(all.error());
+    std::vector<std::vector<std::byte>> blobs;
+    for (const Bytes& one : *all) {
+      const auto bytes = std::as_bytes(std::span(one));
+      blobs.emplace_back(bytes.begin(), bytes.end());
+    }
+    return blobs;
+  };
+  auto made = p2p::TeamGroups::make({.ranks = members,
+                                     .leaders = leaders,
+                                     .host_name = members.all[static_cast<std::size_t>(members.rank)].host,
+                                     .reproducible = sumac_team_options_reproducible(options) != 0,
+                                     .exchange = exchanged,
+                                     .connect_within = std::chrono::ceil<Millis>(exchange.left()),
+                                     .check = [this] { return exchange.check(); },
+                                     .messages = messages});
   if (!made) {
     // A connection that another rank has closed says less than that rank's reason.
     auto others = exchange.check();

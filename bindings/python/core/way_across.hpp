@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "bindings/python/core/hosts.hpp"
 #include "bindings/python/core/job.hpp"
+#include "p2p/team_groups.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
@@ -19,12 +19,12 @@ struct WayAcross {
   Exchange& exchange;
   const Members& members;
   const sumac_team_options_t* options;
-  const char* name;                      ///< The team's.
-  p2p::LetterEvents* letters = nullptr;  ///< Gets those from ranks of other hosts.
-  std::optional<Error> error{};          ///< Why there is no way.
-  Hosts* hosts = nullptr;                ///< Set once there is a way; the team owns it.
-  struct Ways* own_ways = nullptr;       ///< The same.
-  bool has_tree = false;                 ///< One of them is the tree.
+  const char* name;                        ///< The team's.
+  p2p::MessageEvents* messages = nullptr;  ///< Gets those from ranks of other hosts.
+  std::optional<Error> error{};            ///< Why there is no way.
+  p2p::TeamGroups* hosts = nullptr;        ///< Set once there is a way; the team owns it.
+  struct Ways* own_ways = nullptr;         ///< The same.
+  bool has_tree = false;                   ///< One of them is the tree.
 
   void set(sumac_team_spec_t& spec) {
     spec.open_across = &WayAcross::open;

@@ -15,7 +15,7 @@ namespace sumac::python {
 namespace {
 
 /// A post of another team waits at most so long for a thread that sleeps for one.
-constexpr Duration kDozeMost = Millis{2};
+constexpr Duration kSleepMost = Millis{2};
 
 std::atomic<unsigned> forks_done{0};
 std::atomic<Worker*> current{nullptr};
@@ -107,7 +107,7 @@ void Worker::loop() {
     const sumac_rest_t rest = sumac_thread_rest(std::chrono::duration_cast<Micros>(idle).count());
     if (rest.yields) ::sched_yield();
     const auto only = rest.sleep_us > 0 ? only_team() : nullptr;
-    const bool has_dozed = only != nullptr && only->doze(kDozeMost);
+    const bool has_slept = only != nullptr && only->sleep(kSleepMost);
     {
       std::unique_lock guard(lock_);
       if (is_to_park_) {
@@ -126,7 +126,7 @@ void Worker::loop() {
       if (is_left_alone) {
         changed_.wait(guard, [this] { return has_news_; });
         moved = monotonic_now();
-      } else if (rest.sleep_us > 0 && !has_news_ && !has_dozed) {
+      } else if (rest.sleep_us > 0 && !has_news_ && !has_slept) {
         changed_.wait_for(guard, std::max<Duration>(Micros{rest.sleep_us}, long_sleep(idle)));
       }
       if (has_news_) moved = monotonic_now();

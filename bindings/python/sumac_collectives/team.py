@@ -305,11 +305,11 @@ class Team:
 
     def split(self, color: int | None, key: int = 0) -> Team | None:
         """Makes a team of the ranks with the same color, ordered by key, then by rank; None for a rank without color."""
-        wishes = self.allgather(np.array([color is not None, color or 0, key], dtype=np.int64))
+        choices = self.allgather(np.array([color is not None, color or 0, key], dtype=np.int64))
         self._teams += 1
         made = None
         if color is not None:
-            chosen = sorted((int(wish[2]), rank) for rank, wish in enumerate(wishes) if wish[0] and wish[1] == color)
+            chosen = sorted((int(choice[2]), rank) for rank, choice in enumerate(choices) if choice[0] and choice[1] == color)
             ranks = [rank for _, rank in chosen]
             name = f"{self._name}.{self._teams}.{color}"
             store = None if self._store is None else bootstrap.Prefixed(self._store, name)

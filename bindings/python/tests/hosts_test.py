@@ -131,7 +131,7 @@ def wrong_size(rank, size, folder, count):
     return words
 
 
-def late_letter(rank, size, folder):
+def late_message(rank, size, folder):
     """A message that is not sent in time ends with its limit, and the next one comes."""
     ranks.init("sumac", rank, size, folder, timeout=0.5)
     words = ""
@@ -151,7 +151,7 @@ def late_letter(rank, size, folder):
     return words
 
 
-def dies_with_letters(rank, size, folder):
+def dies_with_messages(rank, size, folder):
     ranks.init("sumac", rank, size, folder)
     dist.barrier()
     if rank == 1:
@@ -163,7 +163,7 @@ def dies_with_letters(rank, size, folder):
     return "it came"
 
 
-def leaves_with_letters(rank, size, folder):
+def leaves_with_messages(rank, size, folder):
     """A rank that has destroyed its group: what it sent comes, and nothing else."""
     ranks.init("sumac", rank, size, folder)
     if rank == 1:
@@ -179,7 +179,7 @@ def leaves_with_letters(rank, size, folder):
     return "it came"
 
 
-def waits_for_letter(rank, size, folder):
+def waits_for_message(rank, size, folder):
     """Returns the processor time of one second in which only a message is awaited."""
     ranks.init("sumac", rank, size, folder)
     dist.barrier()
@@ -457,7 +457,7 @@ class Fails(unittest.TestCase):
                           "set them alike on all machines", one.error)
 
 
-class Letters(unittest.TestCase):
+class Messages(unittest.TestCase):
     def test_messages_as_on_one_host(self):
         for hosts in ("abc", "aab", "aba"):
             ranks.values(self, on_hosts(torch_test.messages, hosts), 3)
@@ -476,18 +476,18 @@ class Letters(unittest.TestCase):
             self.assertIn(f"the message has {4 * count} B and the receiver's buffer {4 * count + 4} B", words[1])
 
     def test_a_limit_names_rank_and_host_and_the_next_one_comes(self):
-        words = ranks.values(self, on_hosts(late_letter, "ab"), 2)[0]
+        words = ranks.values(self, on_hosts(late_message, "ab"), 2)[0]
         self.assertIn("rank 0: timed out after 500 ms: message with rank 1 (host host-b)", words)
 
     def test_a_sender_that_dies_is_named(self):
-        self.assertIn("rank 1 (host host-b) is lost", ranks.run(on_hosts(dies_with_letters, "ab"), 2)[0].value)
+        self.assertIn("rank 1 (host host-b) is lost", ranks.run(on_hosts(dies_with_messages, "ab"), 2)[0].value)
 
     def test_a_sender_that_leaves_is_named_and_what_it_sent_comes(self):
-        found = ranks.values(self, on_hosts(leaves_with_letters, "ab"), 2)
+        found = ranks.values(self, on_hosts(leaves_with_messages, "ab"), 2)
         self.assertEqual(found[0], ("rank 0: rank 1 (host host-b) has left the process group", 5.0))
 
     def test_a_rank_that_waits_for_one_does_not_spin(self):
-        self.assertLess(ranks.values(self, on_hosts(waits_for_letter, "ab"), 2)[0], 0.5)
+        self.assertLess(ranks.values(self, on_hosts(waits_for_message, "ab"), 2)[0], 0.5)
 
 
 class MonitoredBarrier(unittest.TestCase):

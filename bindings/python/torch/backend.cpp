@@ -203,7 +203,7 @@ std::shared_ptr<Promised> SumacBackend::when_staged(const std::shared_ptr<Ending
   stager_.post(ending->stage, [ending, promised, post = std::move(post)](const Error* why) {
     const auto then = [ending](const Error* reason) { ending->end(reason); };
     if (why == nullptr) return promised->set(post(then));
-    auto failed = std::make_shared<python::Ticket>();
+    auto failed = std::make_shared<Ticket>();
     failed->then = then;
     failed->end(*why);
     promised->set(std::move(failed));

@@ -80,7 +80,7 @@ class SumacBackend final : public c10d::Backend {
   /// Host memory. That of a collective in the caller is kept for the next one.
   at::Tensor scratch(const Collective& own, at::ScalarType type, std::int64_t elements, bool is_async);
   Work start_staged(std::shared_ptr<Collective> kept, c10::intrusive_ptr<TeamWork> work);
-  using Poster = std::function<std::shared_ptr<python::Ticket>(std::function<void(const Error*)> then)>;
+  using Poster = std::function<std::shared_ptr<Ticket>(std::function<void(const Error*)> then)>;
   /// Posts an operation when its data have left the device.
   std::shared_ptr<Promised> when_staged(const std::shared_ptr<Ending>& ending, Poster post);
   Work allreduce_sparse(const at::Tensor& tensor, const c10d::AllreduceOptions& opts);

@@ -40,17 +40,17 @@ void SumacBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool waits
     return;
   }
   std::vector<char> words(static_cast<std::size_t>(size_));
-  std::vector<std::shared_ptr<python::Letter>> letters;
+  std::vector<std::shared_ptr<p2p::Message>> messages;
   for (int rank = 1; rank < size_; ++rank)
-    letters.push_back(team_->receive(rank, tag, &words[static_cast<std::size_t>(rank)], 1, within, nullptr));
+    messages.push_back(team_->receive(rank, tag, &words[static_cast<std::size_t>(rank)], 1, within, nullptr));
   std::vector<int> failed;
   for (int rank = 1; rank < size_ && (waits_for_all || failed.empty()); ++rank)
-    if (!team_->wait(*letters[static_cast<std::size_t>(rank - 1)], Duration::max())) failed.push_back(rank);
-  for (const auto& letter : letters) team_->withdraw(letter);
+    if (!team_->wait(*messages[static_cast<std::size_t>(rank - 1)], Duration::max())) failed.push_back(rank);
+  for (const auto& message : messages) team_->withdraw(message);
   if (!failed.empty())
     raise({Errc::timeout, fmt::format("[Rank 0]: {} {} failed to pass monitoredBarrier in {} ms: {}",
                                       failed.size() == 1 ? "Rank" : "Ranks", fmt::join(failed, ", "), waited_ms,
-                                      team_->members().names(failed))});
+                                      team_->members().named(failed))});
   for (int rank = 1; rank < size_; ++rank)
     if (auto sent = team_->wait(*team_->send(rank, tag, &word, 1, within, nullptr), Duration::max()); !sent)
       raise(sent.error());
@@ -72,8 +72,8 @@ SumacBackend::Work SumacBackend::send(Tensors& tensors, int to, int tag) {
     work->follow(when_staged(ending, post));
   } else {
     stager_.drain();
-    work->letter = post([ending](const Error* why) { ending->end(why); });
-    work->follow(work->letter);
+    work->message = post([ending](const Error* why) { ending->end(why); });
+    work->follow(work->message);
   }
   return remember(work);
 }
@@ -88,9 +88,9 @@ SumacBackend::Work SumacBackend::receive(Tensors& tensors, int from, int tag, c1
   ending->outputs = tensors;
   const at::Tensor host = own->taken(tensor);
   auto work = c10::make_intrusive<TeamWork>(team_, ending, type, title, tensors);
-  work->letter = team_->receive(from, static_cast<std::uint32_t>(tag), host.data_ptr(), bytes_of(host), timeout_,
-                                [ending](const Error* why) { ending->end(why); });
-  work->follow(work->letter);
+  work->message = team_->receive(from, static_cast<std::uint32_t>(tag), host.data_ptr(), bytes_of(host), timeout_,
+                                 [ending](const Error* why) { ending->end(why); });
+  work->follow(work->message);
   return remember(work);
 }
 
@@ -100,7 +100,7 @@ SumacBackend::Work SumacBackend::recv(Tensors& tensors, int from, int tag) {
 }
 
 SumacBackend::Work SumacBackend::recvAnysource(Tensors& tensors, int tag) {
-  return receive(tensors, python::Letter::kAnyone, tag, c10d::OpType::RECVANYSOURCE);
+  return receive(tensors, p2p::Message::kAnyone, tag, c10d::OpType::RECVANYSOURCE);
 }
 
 }  // namespace sumac::torch_backend

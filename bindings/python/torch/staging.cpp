@@ -43,7 +43,7 @@ void Stage::precede_current() const {
   if (stream_) event_->block(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
 }
 
-void Promised::set(std::shared_ptr<python::Ticket> ticket) {
+void Promised::set(std::shared_ptr<Ticket> ticket) {
   {
     const std::lock_guard guard(lock_);
     ticket_ = std::move(ticket);
@@ -51,12 +51,12 @@ void Promised::set(std::shared_ptr<python::Ticket> ticket) {
   is_set_.notify_all();
 }
 
-std::shared_ptr<python::Ticket> Promised::get() const {
+std::shared_ptr<Ticket> Promised::get() const {
   const std::lock_guard guard(lock_);
   return ticket_;
 }
 
-std::shared_ptr<python::Ticket> Promised::wait(Duration limit) const {
+std::shared_ptr<Ticket> Promised::wait(Duration limit) const {
   std::unique_lock guard(lock_);
   const auto is_there = [&] { return ticket_ != nullptr; };
   if (limit == Duration::max())

@@ -21,7 +21,7 @@
 #include <optional>
 
 #include "base/clock.hpp"
-#include "bindings/python/core/ticket.hpp"
+#include "base/ticket.hpp"
 
 namespace sumac::torch_backend {
 
@@ -55,16 +55,16 @@ class Stage {
 /// The ticket of an operation that is not posted before its data have left a device.
 class Promised {
  public:
-  void set(std::shared_ptr<python::Ticket> ticket);
+  void set(std::shared_ptr<Ticket> ticket);
   /// nullptr: not yet.
-  std::shared_ptr<python::Ticket> get() const;
+  std::shared_ptr<Ticket> get() const;
   /// nullptr: not within `limit`.
-  std::shared_ptr<python::Ticket> wait(Duration limit) const;
+  std::shared_ptr<Ticket> wait(Duration limit) const;
 
  private:
   mutable std::mutex lock_;
   mutable std::condition_variable is_set_;
-  std::shared_ptr<python::Ticket> ticket_;
+  std::shared_ptr<Ticket> ticket_;
 };
 
 /// Begins the operations of a group in their order, each when its data are in host memory. It has a thread from its first one on.

@@ -132,8 +132,8 @@ bool TeamWork::is_done() const {
 std::exception_ptr TeamWork::exception() const { return is_done() ? ending_->exception() : nullptr; }
 
 int TeamWork::sourceRank() const {
-  TORCH_CHECK(letter && isSuccess(), "sourceRank() is of a receive that has succeeded");
-  return letter->peer;
+  TORCH_CHECK(message && isSuccess(), "sourceRank() is of a receive that has succeeded");
+  return message->peer;
 }
 
 bool TeamWork::wait(std::chrono::milliseconds timeout) {
@@ -157,7 +157,7 @@ bool TeamWork::wait(std::chrono::milliseconds timeout) {
 }
 
 void TeamWork::abort() {
-  if (letter) team_->withdraw(letter);
+  if (message) team_->withdraw(message);
 }
 
 bool Works::isCompleted() {

@@ -46,7 +46,7 @@ TEST_F(World, SmallResultsComeByMulticastAsWell) {
   EXPECT_THAT(ended[0].err, ContainsRegex("statistics of 6 ranks: .*, multicast: taken:[0-9]+ late:[0-9]+"));
 }
 
-TEST_F(World, WithoutWishForItNobodyListensAndTheLineSaysZeros) {
+TEST_F(World, WithoutARequestForItNobodyListensAndTheLineSaysZeros) {
   const auto job = new_job_id();
   const auto ended = run(4, {{"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_ENABLE_MCAST_TARGET", "0"}},
                          [&](Rank& rank) { small_operations(rank, job, false); });

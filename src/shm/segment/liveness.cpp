@@ -48,6 +48,11 @@ Life by_stat(const ProcessName& process) noexcept {
   return stat.start_time == process.start_time ? Life::alive : Life::dead;
 }
 
+std::uint64_t own_namespace() noexcept {
+  struct stat ns {};
+  return ::stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
+}
+
 struct Watched {
   UniqueFd pidfd;
   std::uint64_t start_time = 0;
@@ -70,23 +75,16 @@ ProcessName this_process() noexcept {
   static thread_local ProcessName known;
   ProcessName name;
   name.pid = ::getpid();
-  struct stat ns {};
-  if (::stat("/proc/self/ns/pid", &ns) == 0) name.pid_namespace = ns.st_ino;
+  name.pid_namespace = own_namespace();
   const bool is_known = known.pid == name.pid && known.pid_namespace == name.pid_namespace;
   name.start_time = is_known ? known.start_time : read_stat(name.pid).start_time;
   return known = name;
 }
 
-Life look_at(const Segment& segment, int member) {
-  const ProcessName& process = segment.entry(member).process;
-  struct stat ns {};
-  const std::uint64_t here = ::stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
-  // Ranks are threads of this process here.
-  if (process.pid == ::getpid() && process.pid_namespace == here) return Life::alive;
-  if (here == 0 || process.pid_namespace != here) {
-    const auto lock = segment.life_lock(member);
-    return lock == Segment::Lock::held ? Life::alive : lock == Segment::Lock::gone ? Life::dead : Life::unknown;
-  }
+Life look_at(const ProcessName& process) {
+  const std::uint64_t here = own_namespace();
+  if (here == 0 || process.pid_namespace != here) return Life::unknown;
+  if (process.pid == ::getpid()) return Life::alive;  // Ranks are threads of this process here.
 
   const std::lock_guard lock(mutex());
   auto [at, is_new] = watched().try_emplace(process.pid);
@@ -102,6 +100,14 @@ Life look_at(const Segment& segment, int member) {
   }
   pollfd ask{watch.pidfd.get(), POLLIN, 0};
   return ::poll(&ask, 1, 0) > 0 ? Life::dead : Life::alive;
+}
+
+Life look_at(const Segment& segment, int member) {
+  const ProcessName& process = segment.entry(member).process;
+  const std::uint64_t here = own_namespace();
+  if (here != 0 && process.pid_namespace == here) return look_at(process);
+  const auto lock = segment.life_lock(member);
+  return lock == Segment::Lock::held ? Life::alive : lock == Segment::Lock::gone ? Life::dead : Life::unknown;
 }
 
 }  // namespace sumac::shm

@@ -11,7 +11,9 @@ enum class Life : std::uint8_t {
   unknown,  ///< The kernel has no pidfd, or refused the lock, so nobody can know.
 };
 
-/// Asks by pidfd; for a process in another PID namespace, by the lock that it holds (Segment::life_lock()).
+/// Asks by pidfd. Life::unknown also for a process in another PID namespace.
+Life look_at(const ProcessName& process);
+/// The same for a member of a segment; in another PID namespace, by the lock that it holds (Segment::life_lock()).
 Life look_at(const Segment& segment, int member);
 
 }  // namespace sumac::shm

@@ -28,12 +28,6 @@ std::uint64_t random_token() noexcept {
   return token | 1;  // Never 0, which is the content of fresh memory.
 }
 
-Result<std::byte*> map(int fd, std::size_t bytes) {
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (at == MAP_FAILED) return fail_errno(fmt::format("map {} KiB of shared memory", bytes / 1024));
-  return static_cast<std::byte*>(at);
-}
-
 Result<UniqueFd> make_memfd(std::size_t bytes) {
   UniqueFd fd{::memfd_create("sumac", MFD_CLOEXEC)};
   if (!fd) return fail_errno("memfd_create");
@@ -90,6 +84,12 @@ bool lock_byte(const UniqueFd& fd, int member) noexcept {
 }
 
 }  // namespace
+
+Result<std::byte*> map_shared(int fd, std::size_t bytes) {
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return fail_errno(fmt::format("map {} KiB of shared memory", bytes / 1024));
+  return static_cast<std::byte*>(at);
+}
 
 Segment::Segment(Shape shape, Handle handle, std::byte* base, UniqueFd fd) noexcept
     : shape_(std::move(shape)), handle_(handle), base_(base), fd_(std::move(fd)) {}
@@ -155,7 +155,7 @@ Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
   handle.fd = fd->get();
   handle.large_bytes = shape.large_bytes;
 
-  auto base = map(fd->get(), handle.bytes);
+  auto base = map_shared(fd->get(), handle.bytes);
   Segment segment{std::move(shape), handle, base ? *base : nullptr, *std::move(fd)};
   segment.owns_name_ = backing == Backing::devshm;
   if (!base) return tl::unexpected(base.error());
@@ -179,7 +179,7 @@ Result<Segment> Segment::attach(const Handle& handle, const Shape& wanted, int m
                                                             : std::string(handle.path.data());
   auto fd = open_shared(path, "sumac-", handle.bytes);
   if (!fd) return tl::unexpected(fd.error());
-  auto base = map(fd->get(), handle.bytes);
+  auto base = map_shared(fd->get(), handle.bytes);
   if (!base) return tl::unexpected(base.error());
   Segment segment{std::move(shape), handle, *base, *std::move(fd)};
   const SegmentHeader& header = segment.header();

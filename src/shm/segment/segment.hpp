@@ -37,6 +37,9 @@ struct ProcessName {
 };
 ProcessName this_process() noexcept;
 
+/// Maps so many bytes of a file that other processes map too.
+Result<std::byte*> map_shared(int fd, std::size_t bytes);
+
 /// Plain bytes, which fit into any message between processes of one host.
 struct Handle {
   std::uint64_t token = 0;  ///< A random number that also stands in the segment, so that a reused descriptor number is

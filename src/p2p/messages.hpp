@@ -1,11 +1,11 @@
 #pragma once
-// Letters: messages from one member of a group to another, beside the operations. The machine that carries them; which
-// receive a letter is for, its user decides.
+// Messages from one member of a group to another, beside the operations. The machine that carries them; which
+// receive a message is for, its user decides.
 //
-// A short letter goes at once, with its bytes. A long one is offered, and its bytes go in parts when the receiver has
-// memory for them, straight into it. Letters of one sender come in the order in which they were posted. A member sends at
-// most kLettersAhead of them before the receiver has given the first to somebody; the others wait at the sender, so what
-// comes too early is bounded. A receiver that waits for a letter behind those extends this bound.
+// A short message goes at once, with its bytes. A long one is offered, and its bytes go in parts when the receiver has
+// memory for them, straight into it. Messages of one sender come in the order in which they were posted. A member sends at
+// most kMessagesAhead of them before the receiver has given the first to somebody; the others wait at the sender, so what
+// comes too early is bounded. A receiver that waits for a message behind those extends this bound.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,38 +23,38 @@ namespace sumac::p2p {
 
 class Carrier;
 
-inline constexpr std::uint32_t kLettersAhead = 64;
+inline constexpr std::uint32_t kMessagesAhead = 64;
 
-/// Receives the events of letters. It is called inside a group's calls, and must not call the group or its letters.
-class LetterEvents {
+/// Receives the events of messages. It is called inside a group's calls, and must not call the group or its messages.
+class MessageEvents {
  public:
   struct Answer {
     enum class What : std::uint8_t {
-      later,  ///< Letters::take() or drop() follows.
+      later,  ///< Messages::take() or drop() follows.
       take,
       drop,
     } what = What::later;
-    std::byte* memory = nullptr;  ///< For all bytes of the letter, if it is taken.
+    std::byte* memory = nullptr;  ///< For all bytes of the message, if it is taken.
     void* cookie = nullptr;
   };
 
-  /// A short letter has come. Returns false if nobody wants it yet: then the user keeps a copy, and Letters::release()
+  /// A short message has come. Returns false if nobody wants it yet: then the user keeps a copy, and Messages::release()
   /// follows.
-  virtual bool on_letter(std::uint32_t peer, std::uint32_t tag, std::span<const std::byte> bytes) = 0;
-  /// A long letter waits at its sender.
+  virtual bool on_arrived(std::uint32_t peer, std::uint32_t tag, std::span<const std::byte> bytes) = 0;
+  /// A long message waits at its sender.
   virtual Answer on_offer(std::uint32_t peer, std::uint32_t number, std::uint32_t tag, std::uint64_t bytes) = 0;
-  virtual void on_received(void* cookie) = 0;  ///< All bytes of a letter that was taken are there.
-  virtual void on_sent(void* cookie) = 0;      ///< The memory of a posted letter is the user's again.
+  virtual void on_received(void* cookie) = 0;  ///< All bytes of a message that was taken are there.
+  virtual void on_sent(void* cookie) = 0;      ///< The memory of a posted message is the user's again.
   virtual void on_note(std::uint32_t peer, std::uint32_t word, std::uint32_t number) = 0;
-  /// The member sends and takes nothing any more: no further event comes for cookies of letters with it.
+  /// The member sends and takes nothing any more: no further event comes for cookies of messages with it.
   virtual void on_left(std::uint32_t peer) = 0;
   virtual void on_failed(const Error& why) = 0;  ///< The group has failed; the same for all cookies.
 
  protected:
-  ~LetterEvents() = default;
+  ~MessageEvents() = default;
 };
 
-class Letters {
+class Messages {
  public:
   struct Settings {
     std::uint32_t size = 1;
@@ -65,23 +65,23 @@ class Letters {
   using Send = std::function<Errc(std::uint32_t peer, wire::PeerKind kind, std::uint32_t sequence, std::uint32_t index,
                                   const Payload& body)>;
 
-  Letters(const Settings& settings, Carrier& carrier, BufferPool& pool, LetterEvents& events, Send send);
+  Messages(const Settings& settings, Carrier& carrier, BufferPool& pool, MessageEvents& events, Send send);
 
   // ---- the user's side
   /// on_sent() follows, perhaps inside this call. Returns false if the member has left.
   bool post(std::uint32_t peer, std::uint32_t tag, std::span<const std::byte> bytes, void* cookie);
-  /// Takes an offered letter; on_received() follows. Returns false if its sender has left.
+  /// Takes an offered message; on_received() follows. Returns false if its sender has left.
   bool take(std::uint32_t peer, std::uint32_t number, std::byte* memory, void* cookie);
   void drop(std::uint32_t peer, std::uint32_t number);
-  /// A short letter that was kept has been given to its receiver.
+  /// A short message that was kept has been given to its receiver.
   void release(std::uint32_t peer);
-  /// True if the member may send no further letter before one is released, taken or dropped.
+  /// True if the member may send no further message before one is released, taken or dropped.
   bool is_stuck(std::uint32_t peer) const noexcept;
-  /// Lets a stuck member send further letters.
+  /// Lets a stuck member send further messages.
   void extend(std::uint32_t peer);
   /// on_note() follows there.
   void note(std::uint32_t peer, std::uint32_t word, std::uint32_t number);
-  /// The memory behind this cookie is not used any more, and no event follows for it. A letter that is on its way goes
+  /// The memory behind this cookie is not used any more, and no event follows for it. A message that is on its way goes
   /// on from a copy, or is received and forgotten. Returns false if there is no such cookie.
   bool withdraw(const void* cookie);
   /// Withdraws everything at once, for the end of the group: nothing is sent or received any more.
@@ -92,7 +92,7 @@ class Letters {
   const char* on_message(std::uint32_t peer, const wire::PeerHeader& header, std::span<const std::byte> body);
   /// The memory for a long part; empty if it comes whole. `flaw_p` is set if it can't be right.
   std::span<std::byte> on_head(std::uint32_t peer, const wire::PeerHeader& header, const char** flaw_p);
-  /// Returns false if the placed message was no part of a letter.
+  /// Returns false if the placed message was no part of a message.
   bool on_placed(std::uint32_t peer);
   /// Sends to this member what can be sent.
   void pump(std::uint32_t peer);
@@ -104,42 +104,42 @@ class Letters {
   void fail(const Error& why);
 
  private:
-  struct Out {
-    std::uint32_t number = 0, tag = 0;
-    std::span<const std::byte> bytes;
+  /// A message between this member and another one, as far as it has come.
+  struct Transfer {
+    std::uint32_t number = 0;
     void* cookie = nullptr;  ///< Null: it was withdrawn.
-    std::vector<std::byte> own;
     std::uint64_t moved = 0;
     std::uint32_t parts = 0;
   };
-  struct In {
-    std::uint32_t number = 0;
+  struct Out : Transfer {
+    std::uint32_t tag = 0;
+    std::span<const std::byte> bytes;
+    std::vector<std::byte> own;
+  };
+  struct In : Transfer {
     std::uint64_t bytes = 0;
     std::byte* memory = nullptr;  ///< Null: its bytes are forgotten.
-    void* cookie = nullptr;
-    std::uint64_t moved = 0;
-    std::uint32_t parts = 0;
   };
-  struct Message {
+  struct Control {
     wire::PeerKind kind;
     std::uint32_t sequence, index;
   };
   /// A part whose bytes may still be in use.
   struct Leaving {
     std::uint64_t mark = 0;
-    std::unique_ptr<Out> last;  ///< The letter, if this is its last part.
+    std::unique_ptr<Out> last;  ///< The message, if this is its last part.
   };
   struct Peer {
     std::deque<std::unique_ptr<Out>> waiting, going;
     std::vector<std::unique_ptr<Out>> offered;
     std::deque<Leaving> leaving;
-    std::deque<Message> owed;  ///< Short messages that the connection did not take.
-    std::uint32_t posted = 0;  ///< Letters begun to this member.
-    std::uint32_t credit = kLettersAhead;
-    std::uint32_t come = 0;                 ///< Letters that came.
-    std::uint32_t held = 0;                 ///< Those of them that nobody got yet.
-    std::uint32_t granted = kLettersAhead;  ///< The member knows of so much credit.
-    std::vector<In> offers;                 ///< Offered by the member, not answered.
+    std::deque<Control> owed;  ///< Short messages that the connection did not take.
+    std::uint32_t posted = 0;  ///< Messages begun to this member.
+    std::uint32_t credit = kMessagesAhead;
+    std::uint32_t come = 0;                  ///< Messages that came.
+    std::uint32_t held = 0;                  ///< Those of them that nobody got yet.
+    std::uint32_t granted = kMessagesAhead;  ///< The member knows of so much credit.
+    std::vector<In> offers;                  ///< Offered by the member, not answered.
     std::deque<In> taken;
     std::unique_ptr<std::byte[]> scratch;
     bool is_placing = false, has_left = false;
@@ -148,8 +148,8 @@ class Letters {
   bool begin_next(std::uint32_t peer);
   void send_parts(std::uint32_t peer);
   void sweep(std::uint32_t peer);
-  void owe(std::uint32_t peer, const Message& message);
-  void answer(std::uint32_t peer, In offer, const LetterEvents::Answer& answer);
+  void owe(std::uint32_t peer, const Control& control);
+  void answer(std::uint32_t peer, In offer, const MessageEvents::Answer& answer);
   void grant(std::uint32_t peer);
   const char* on_arrival(std::uint32_t peer, const wire::PeerHeader& header, std::span<const std::byte> body);
   const char* on_take(std::uint32_t peer, const wire::PeerHeader& header);
@@ -161,7 +161,7 @@ class Letters {
   Settings settings_;
   Carrier& carrier_;
   BufferPool& pool_;
-  LetterEvents& events_;
+  MessageEvents& events_;
   Send send_;
   std::vector<Peer> peers_;
   std::uint64_t parts_left_ = 0;

@@ -6,7 +6,7 @@
 
 #include "base/result.hpp"
 
-namespace sumac::python {
+namespace sumac {
 
 struct Ticket {
   virtual ~Ticket() = default;
@@ -30,4 +30,4 @@ struct Ticket {
   std::optional<Error> error_;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac

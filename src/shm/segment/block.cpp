@@ -1,6 +1,6 @@
 // The first rank of a host makes a memfd, which the others open through /proc/PID/fd. Where that fails (hidepid, other
 // process numbers) a file in /dev/shm serves, which is unlinked as soon as all have opened it.
-#include "bindings/python/core/block.hpp"
+#include "shm/segment/block.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,12 +13,12 @@
 #include "base/fd.hpp"
 #include "base/secret.hpp"
 #include "base/shared_file.hpp"
-#include "bindings/python/core/words.hpp"
+#include "shm/segment/segment.hpp"
 
-namespace sumac::python {
+namespace sumac::shm {
 namespace {
 
-constexpr const char* kPrefix = "sumac-python-";
+constexpr const char* kPrefix = "sumac-block-";
 
 /// The name by which the other ranks open it, and whether it is one to remove.
 struct Offer {
@@ -37,7 +37,7 @@ struct Offer {
 Result<Offer> offer(std::size_t bytes, bool as_memfd) {
   Offer made;
   if (as_memfd) {
-    made.fd.reset(::memfd_create("sumac-python", MFD_CLOEXEC));
+    made.fd.reset(::memfd_create("sumac-block", MFD_CLOEXEC));
     made.path = fmt::format("/proc/{}/fd/{}", ::getpid(), made.fd.get());
   } else {
     // Nobody else can take a name that he cannot guess.
@@ -53,11 +53,11 @@ Result<Offer> offer(std::size_t bytes, bool as_memfd) {
 }
 
 /// Returns the first rank's complaint, or nothing.
-Result<> agree(Exchange& exchange, const std::string& complaint) {
-  auto all = exchange.allgather(bytes_of_text(complaint));
+Result<> agree(const Block::Exchange& exchange, const std::string& complaint) {
+  auto all = exchange(complaint);
   if (!all) return tl::unexpected(all.error());
   for (std::size_t rank = 0; rank < all->size(); ++rank)
-    if (!(*all)[rank].empty()) return fail(Errc::io, "rank {}: {}", rank, printable(text_of((*all)[rank])));
+    if (!(*all)[rank].empty()) return fail(Errc::io, "rank {}: {}", rank, (*all)[rank]);
   return {};
 }
 
@@ -76,29 +76,22 @@ Block::~Block() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 
-Result<Block> Block::map(int fd, std::size_t bytes) {
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (at == MAP_FAILED) return fail_errno(fmt::format("map {} KiB of shared memory", bytes / 1024));
-  return Block(static_cast<std::byte*>(at), bytes);
-}
-
-Result<Block> Block::share(Exchange& exchange, const Members& members, std::size_t bytes) {
-  const bool creates = members.here.front() == members.rank;
+Result<Block> Block::share(const Exchange& exchange, int rank, int creator, std::size_t bytes) {
   Result<> agreed;
   for (const bool as_memfd : {true, false}) {
     Result<Offer> mine = Offer{};
-    if (creates) mine = offer(bytes, as_memfd);
-    auto offers = exchange.allgather(bytes_of_text(mine ? mine->path : ""));
+    if (creator == rank) mine = offer(bytes, as_memfd);
+    auto offers = exchange(mine ? mine->path : "");
     if (!offers) return tl::unexpected(offers.error());
-    const std::string path = text_of((*offers)[static_cast<std::size_t>(members.here.front())]);
+    const std::string& path = (*offers)[static_cast<std::size_t>(creator)];
     std::string complaint = mine ? "" : mine.error().context;
     Block block;
     if (complaint.empty() && !path.empty()) {
-      auto other = creates ? Result<UniqueFd>(UniqueFd()) : open_shared(path, kPrefix, bytes);
-      auto mapped =
-          other ? map(creates ? mine->fd.get() : other->get(), bytes) : Result<Block>(tl::unexpected(other.error()));
+      auto other = creator == rank ? Result<UniqueFd>(UniqueFd()) : open_shared(path, kPrefix, bytes);
+      auto mapped = other ? map_shared(creator == rank ? mine->fd.get() : other->get(), bytes)
+                          : Result<std::byte*>(tl::unexpected(other.error()));
       if (mapped)
-        block = std::move(*mapped);
+        block = Block(*mapped, bytes);
       else
         complaint = mapped.error().context;
     }
@@ -108,4 +101,4 @@ Result<Block> Block::share(Exchange& exchange, const Members& members, std::size
   return within("no shared memory between the ranks of a host", agreed.error());
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::shm

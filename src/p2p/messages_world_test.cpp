@@ -1,5 +1,5 @@
-// Letters in the seeded world, beside operations: every letter comes whole and in the order of its sender and tag, to one
-// receiver; a member that dies or leaves ends the letters with it; memory that was withdrawn is not touched.
+// Messages in the seeded world, beside operations: every message comes whole and in the order of its sender and tag, to one
+// receiver; a member that dies or leaves ends the messages with it; memory that was withdrawn is not touched.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using test::Exercise;
 using test::World;
 
 constexpr std::uint32_t kAnyone = UINT32_MAX;
-/// The letters of one tag have one size: none, short, the longest that goes unasked and the first that does not, one
+/// The messages of one tag have one size: none, short, the longest that goes unasked and the first that does not, one
 /// part, several parts. The last tag is received from anyone.
 constexpr std::uint64_t kSizes[] = {0, 8, 184, 185, 1000, 3500, 40};
 constexpr std::uint32_t kTags = std::size(kSizes), kAnyTag = kTags - 1;
@@ -31,10 +31,10 @@ std::byte byte_of(std::uint32_t from, std::uint32_t id, std::size_t at) {
                   : static_cast<std::byte>(from * 31 + id * 7 + at);
 }
 
-/// Keeps the letters that a member sends and receives, and how they ended. It decides who gets a letter as a user does.
-class Office final : public LetterEvents {
+/// Keeps the messages that a member sends and receives, and how they ended. It decides who gets a message as a user does.
+class Matcher final : public MessageEvents {
  public:
-  struct Letter {
+  struct Message {
     std::uint32_t peer = 0, tag = 0;
     std::vector<std::byte> data;
     bool sends = false, is_over = false, has_failed = false, is_withdrawn = false;
@@ -46,16 +46,16 @@ class Office final : public LetterEvents {
     std::uint64_t size = 0;
   };
 
-  explicit Office(std::uint32_t size) : kept_(size), last_(size) {}
+  explicit Matcher(std::uint32_t size) : kept_(size), last_(size) {}
 
-  void send(Letters& letters, std::uint32_t me, std::uint32_t peer, std::uint32_t tag, std::uint32_t id) {
-    Letter& letter = all_.emplace_back(Letter{peer, tag, std::vector<std::byte>(kSizes[tag]), true});
-    for (std::size_t i = 0; i < letter.data.size(); ++i) letter.data[i] = byte_of(me, id, i);
-    if (!letters.post(peer, tag, letter.data, &letter)) letter.is_over = letter.has_failed = true;
+  void send(Messages& messages, std::uint32_t me, std::uint32_t peer, std::uint32_t tag, std::uint32_t id) {
+    Message& message = all_.emplace_back(Message{peer, tag, std::vector<std::byte>(kSizes[tag]), true});
+    for (std::size_t i = 0; i < message.data.size(); ++i) message.data[i] = byte_of(me, id, i);
+    if (!messages.post(peer, tag, message.data, &message)) message.is_over = message.has_failed = true;
   }
 
-  void receive(Letters& letters, std::uint32_t peer, std::uint32_t tag, std::uint64_t bytes) {
-    Letter& letter = all_.emplace_back(Letter{peer, tag, std::vector<std::byte>(bytes, kNobodys), false});
+  void receive(Messages& messages, std::uint32_t peer, std::uint32_t tag, std::uint64_t bytes) {
+    Message& message = all_.emplace_back(Message{peer, tag, std::vector<std::byte>(bytes, kNobodys), false});
     for (std::uint32_t from = 0; from < kept_.size(); ++from) {
       if (peer != kAnyone && peer != from) continue;
       const auto at = std::ranges::find(kept_[from], tag, &Kept::tag);
@@ -63,51 +63,51 @@ class Office final : public LetterEvents {
       Kept kept = std::move(*at);
       kept_[from].erase(at);
       if (!kept.offer) {
-        give(letter, from, kept.bytes);
-        letters.release(from);
-      } else if (kept.size != letter.data.size()) {
-        letter.is_over = letter.has_failed = true;
-        letters.drop(from, *kept.offer);
-      } else if (!letters.take(from, *kept.offer, letter.data.data(), &letter)) {
-        letter.is_over = letter.has_failed = true;
+        give(message, from, kept.bytes);
+        messages.release(from);
+      } else if (kept.size != message.data.size()) {
+        message.is_over = message.has_failed = true;
+        messages.drop(from, *kept.offer);
+      } else if (!messages.take(from, *kept.offer, message.data.data(), &message)) {
+        message.is_over = message.has_failed = true;
       } else {
-        letter.peer = from;
+        message.peer = from;
       }
       return;
     }
-    wanted_.push_back(&letter);
+    wanted_.push_back(&message);
     if (peer != kAnyone && has_left_[peer]) end_with(peer);
   }
 
-  /// A member that waits lets those go on that wait behind letters for others.
-  void extend(Letters& letters) {
+  /// A member that waits lets those go on that wait behind messages for others.
+  void extend(Messages& messages) {
     for (std::uint32_t peer = 0; peer < kept_.size(); ++peer) {
       const bool is_wanted = std::ranges::any_of(
-          wanted_, [&](const Letter* letter) { return letter->peer == peer || letter->peer == kAnyone; });
-      if (is_wanted && letters.is_stuck(peer)) letters.extend(peer);
+          wanted_, [&](const Message* message) { return message->peer == peer || message->peer == kAnyone; });
+      if (is_wanted && messages.is_stuck(peer)) messages.extend(peer);
     }
   }
 
   /// Takes the memory of one that is not over away.
-  void withdraw(Letters& letters, std::uint64_t which) {
-    std::vector<Letter*> open;
-    for (Letter& letter : all_)
-      if (!letter.is_over) open.push_back(&letter);
+  void withdraw(Messages& messages, std::uint64_t which) {
+    std::vector<Message*> open;
+    for (Message& message : all_)
+      if (!message.is_over) open.push_back(&message);
     if (open.empty()) return;
-    Letter& letter = *open[which % open.size()];
-    if (std::erase(wanted_, &letter) == 0 && !letters.withdraw(&letter)) fault = "a letter under way is not known";
-    letter.is_over = letter.is_withdrawn = true;
-    std::ranges::fill(letter.data, kNobodys);
+    Message& message = *open[which % open.size()];
+    if (std::erase(wanted_, &message) == 0 && !messages.withdraw(&message)) fault = "a message under way is not known";
+    message.is_over = message.is_withdrawn = true;
+    std::ranges::fill(message.data, kNobodys);
   }
 
   bool is_over() const {
-    return std::ranges::all_of(all_, [](const Letter& letter) { return letter.is_over; });
+    return std::ranges::all_of(all_, [](const Message& message) { return message.is_over; });
   }
-  std::deque<Letter>& all() { return all_; }
+  std::deque<Message>& all() { return all_; }
   /// Memory that was taken away is as it was.
   std::string judge() const {
-    for (const Letter& letter : all_)
-      if (letter.is_withdrawn && std::ranges::any_of(letter.data, [](std::byte one) { return one != kNobodys; }))
+    for (const Message& message : all_)
+      if (message.is_withdrawn && std::ranges::any_of(message.data, [](std::byte one) { return one != kNobodys; }))
         return "memory was written after it was withdrawn";
     return fault;
   }
@@ -127,85 +127,85 @@ class Office final : public LetterEvents {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> notes;  ///< The key is sender and word.
 
  private:
-  bool on_letter(std::uint32_t from, std::uint32_t tag, std::span<const std::byte> bytes) override {
-    if (Letter* letter = claim(from, tag)) {
-      give(*letter, from, bytes);
+  bool on_arrived(std::uint32_t from, std::uint32_t tag, std::span<const std::byte> bytes) override {
+    if (Message* message = claim(from, tag)) {
+      give(*message, from, bytes);
       return true;
     }
     kept_[from].push_back({tag, {bytes.begin(), bytes.end()}, std::nullopt, bytes.size()});
     return false;
   }
   Answer on_offer(std::uint32_t from, std::uint32_t number, std::uint32_t tag, std::uint64_t bytes) override {
-    Letter* letter = claim(from, tag);
-    if (letter == nullptr) {
+    Message* message = claim(from, tag);
+    if (message == nullptr) {
       kept_[from].push_back({tag, {}, number, bytes});
       return {};
     }
-    if (letter->data.size() != bytes) {
-      letter->is_over = letter->has_failed = true;
+    if (message->data.size() != bytes) {
+      message->is_over = message->has_failed = true;
       return {.what = Answer::What::drop};
     }
-    letter->peer = from;
-    return {Answer::What::take, letter->data.data(), letter};
+    message->peer = from;
+    return {Answer::What::take, message->data.data(), message};
   }
-  void on_received(void* cookie) override { check(*static_cast<Letter*>(cookie)); }
+  void on_received(void* cookie) override { check(*static_cast<Message*>(cookie)); }
   void on_sent(void* cookie) override {
-    auto& letter = *static_cast<Letter*>(cookie);
-    if (letter.is_over) fault = "a letter is sent twice";
-    letter.is_over = true;
-    std::ranges::fill(letter.data, kNobodys);  // The memory is the user's again.
+    auto& message = *static_cast<Message*>(cookie);
+    if (message.is_over) fault = "a message is sent twice";
+    message.is_over = true;
+    std::ranges::fill(message.data, kNobodys);  // The memory is the user's again.
   }
   void on_note(std::uint32_t from, std::uint32_t word, std::uint32_t number) override { notes[{from, word}] = number; }
   void on_left(std::uint32_t peer) override { has_left_[peer] = true, end_with(peer); }
   void on_failed(const Error& why) override {
     failed = why.context;
-    for (Letter& letter : all_)
-      if (!letter.is_over) letter.is_over = letter.has_failed = true;
+    for (Message& message : all_)
+      if (!message.is_over) message.is_over = message.has_failed = true;
     wanted_.clear();
   }
 
   void end_with(std::uint32_t peer) {
-    for (Letter& letter : all_)
-      if (!letter.is_over && letter.peer == peer) letter.is_over = letter.has_failed = true;
-    std::erase_if(wanted_, [](const Letter* letter) { return letter->is_over; });
+    for (Message& message : all_)
+      if (!message.is_over && message.peer == peer) message.is_over = message.has_failed = true;
+    std::erase_if(wanted_, [](const Message* message) { return message->is_over; });
     std::erase_if(kept_[peer], [](const Kept& kept) { return kept.offer.has_value(); });
   }
-  Letter* claim(std::uint32_t from, std::uint32_t tag) {
-    const auto at = std::ranges::find_if(wanted_, [&](const Letter* letter) {
-      return letter->tag == tag && (letter->peer == from || letter->peer == kAnyone);
+  Message* claim(std::uint32_t from, std::uint32_t tag) {
+    const auto at = std::ranges::find_if(wanted_, [&](const Message* message) {
+      return message->tag == tag && (message->peer == from || message->peer == kAnyone);
     });
     if (at == wanted_.end()) return nullptr;
-    Letter* letter = *at;
+    Message* message = *at;
     wanted_.erase(at);
-    return letter;
+    return message;
   }
-  void give(Letter& letter, std::uint32_t from, std::span<const std::byte> bytes) {
-    letter.peer = from;
-    if (bytes.size() != letter.data.size()) {
-      letter.is_over = letter.has_failed = true;
+  void give(Message& message, std::uint32_t from, std::span<const std::byte> bytes) {
+    message.peer = from;
+    if (bytes.size() != message.data.size()) {
+      message.is_over = message.has_failed = true;
       return;
     }
-    std::ranges::copy(bytes, letter.data.begin());
-    check(letter);
+    std::ranges::copy(bytes, message.data.begin());
+    check(message);
   }
-  void check(Letter& letter) {
-    if (letter.is_over) fault = "a letter is received twice, or behind its end";
-    letter.is_over = true;
-    const auto& data = letter.data;
+  void check(Message& message) {
+    if (message.is_over) fault = "a message is received twice, or behind its end";
+    message.is_over = true;
+    const auto& data = message.data;
     if (data.empty()) return;
-    if (std::to_integer<std::uint32_t>(data[0]) != letter.peer) fault = "a letter of somebody else";
+    if (std::to_integer<std::uint32_t>(data[0]) != message.peer) fault = "a message of somebody else";
     const auto id = std::to_integer<std::uint32_t>(data[1]) << 8 | std::to_integer<std::uint32_t>(data[2]);
     for (std::size_t i = 0; i < data.size(); ++i)
-      if (data[i] != byte_of(letter.peer, id, i)) fault = fmt::format("byte {} of a letter is wrong", i);
-    std::uint32_t& last = last_[letter.peer][letter.tag];
-    if (id <= last) fault = fmt::format("letter {} came behind {}", id, last);
+      if (data[i] != byte_of(message.peer, id, i)) fault = fmt::format("byte {} of a message is wrong", i);
+    std::uint32_t& last = last_[message.peer][message.tag];
+    if (id <= last) fault = fmt::format("message {} came behind {}", id, last);
     last = id;
   }
 
-  std::deque<Letter> all_;
-  std::vector<Letter*> wanted_;
+  std::deque<Message> all_;
+  std::vector<Message*> wanted_;
   std::vector<std::deque<Kept>> kept_;
-  std::vector<std::map<std::uint32_t, std::uint32_t>> last_;  ///< The latest letter received, by sender and tag.
+  std::vector<std::map<std::uint32_t, std::uint32_t>> last_;  ///< The latest message received, by sender and tag.
   std::map<std::uint32_t, bool> has_left_;
 };
 
@@ -216,7 +216,7 @@ struct Trouble {
 class Game {
  public:
   Game(std::uint64_t seed, std::uint32_t size, Trouble trouble)
-      : trouble_(trouble), offices_(size, Office(size)), world_(seed, plan(size)), players_(size) {
+      : trouble_(trouble), matchers_(size, Matcher(size)), world_(seed, plan(size)), players_(size) {
     auto& random = world_.random;
     for (std::uint32_t from = 0; from < size; ++from)
       for (std::uint32_t to = 0; to < size; ++to) {
@@ -258,7 +258,7 @@ class Game {
     }
     return judge();
   }
-  Office& office(std::uint32_t rank) { return offices_[rank]; }
+  Matcher& matcher(std::uint32_t rank) { return matchers_[rank]; }
   std::uint32_t culprit() const { return culprit_; }
 
  private:
@@ -278,13 +278,13 @@ class Game {
 
   World::Plan plan(std::uint32_t size) {
     World::Plan plan{.size = size};
-    for (Office& office : offices_) plan.letters.push_back(&office);
+    for (Matcher& matcher : matchers_) plan.messages.push_back(&matcher);
     return plan;
   }
   bool is_gone(std::uint32_t r) { return world_[r].is_dead || players_[r].has_left; }
   bool has_done(std::uint32_t r) {
     const Player& player = players_[r];
-    return player.acts_at == kNever && player.flying == 0 && offices_[r].is_over();
+    return player.acts_at == kNever && player.flying == 0 && matchers_[r].is_over();
   }
   bool is_over() {
     for (std::uint32_t r = 0; r < world_.size(); ++r)
@@ -304,7 +304,7 @@ class Game {
       end(r, k, progress);
       moved = true;
     }
-    offices_[r].extend(*engine.letters());
+    matchers_[r].extend(*engine.messages());
     if (world_.now < player.acts_at) return moved;
     act(r);
     return true;
@@ -322,23 +322,23 @@ class Game {
     ++player.acts;
     if (r == culprit_ && player.acts > 40 && trouble_.kills) return world_.kill(r);
     if (r == culprit_ && player.acts > 40 && trouble_.leaves) {
-      // As at the end of a program: it ends its letters, operations and the group.
-      if (player.flying == 0) engine.letters()->close(), player.has_left = engine.leave();
+      // As at the end of a program: it ends its messages, operations and the group.
+      if (player.flying == 0) engine.messages()->close(), player.has_left = engine.leave();
       return;
     }
-    if (trouble_.withdraws && random.below(5) == 0) offices_[r].withdraw(*engine.letters(), random.next());
+    if (trouble_.withdraws && random.below(5) == 0) matchers_[r].withdraw(*engine.messages(), random.next());
     switch (random.below(3)) {
       case 0:
         if (player.sent < player.sends.size()) {
           const Act& next = player.sends[player.sent++];
-          offices_[r].send(*engine.letters(), r, next.peer, next.tag, next.id);
+          matchers_[r].send(*engine.messages(), r, next.peer, next.tag, next.id);
         }
         break;
       case 1:
         if (player.received < player.receives.size()) {
           const Act& next = player.receives[player.received++];
           const bool is_wrong = trouble_.has_wrong_sizes && random.below(6) == 0;
-          offices_[r].receive(*engine.letters(), next.peer, next.tag, kSizes[next.tag] + (is_wrong ? 1 : 0));
+          matchers_[r].receive(*engine.messages(), next.peer, next.tag, kSizes[next.tag] + (is_wrong ? 1 : 0));
         }
         break;
       default:
@@ -350,7 +350,7 @@ class Game {
               engine.start(player.data[k].operation, exercises_[k].algorithm, player.request[k], world_.now);
           if (progress != Engine::Progress::pending) end(r, k, progress);
         }
-        engine.letters()->note((r + 1) % world_.size(), 3, static_cast<std::uint32_t>(player.acts));
+        engine.messages()->note((r + 1) % world_.size(), 3, static_cast<std::uint32_t>(player.acts));
     }
     if (player.sent == player.sends.size() && player.received == player.receives.size() &&
         (player.started == kOperations || trouble_.leaves) && !(r == culprit_ && (trouble_.kills || trouble_.leaves)))
@@ -367,25 +367,25 @@ class Game {
 
   std::string judge() {
     for (std::uint32_t r = 0; r < world_.size(); ++r) {
-      if (auto fault = offices_[r].judge(); !fault.empty()) return fmt::format("rank {}: {}", r, fault);
+      if (auto fault = matchers_[r].judge(); !fault.empty()) return fmt::format("rank {}: {}", r, fault);
       if (!players_[r].fault.empty()) return players_[r].fault;
       if (is_gone(r) || trouble_.withdraws) continue;
       if (!has_done(r)) return fmt::format("rank {} hangs", r);
       const bool is_alone = !trouble_.kills && !trouble_.leaves && !trouble_.has_wrong_sizes;
-      for (const auto& letter : offices_[r].all()) {
-        if (letter.has_failed && is_alone) return fmt::format("rank {}: a letter failed: {}", r, offices_[r].failed);
-        if (letter.has_failed && trouble_.leaves && letter.peer != culprit_ && letter.peer != kAnyone)
-          return fmt::format("rank {}: a letter with {} failed, and rank {} left", r, letter.peer, culprit_);
+      for (const auto& message : matchers_[r].all()) {
+        if (message.has_failed && is_alone) return fmt::format("rank {}: a message failed: {}", r, matchers_[r].failed);
+        if (message.has_failed && trouble_.leaves && message.peer != culprit_ && message.peer != kAnyone)
+          return fmt::format("rank {}: a message with {} failed, and rank {} left", r, message.peer, culprit_);
       }
-      if (trouble_.kills && offices_[r].failed.find(fmt::format("rank {} is lost", culprit_)) == std::string::npos &&
-          !offices_[r].failed.empty())
-        return offices_[r].failed;
+      if (trouble_.kills && matchers_[r].failed.find(fmt::format("rank {} is lost", culprit_)) == std::string::npos &&
+          !matchers_[r].failed.empty())
+        return matchers_[r].failed;
     }
     return "";
   }
 
   Trouble trouble_;
-  std::vector<Office> offices_;
+  std::vector<Matcher> matchers_;
   World world_;
   std::vector<Player> players_;
   std::vector<Exercise> exercises_;
@@ -394,27 +394,27 @@ class Game {
 
 std::uint32_t size_of(std::uint64_t seed) { return 2 + static_cast<std::uint32_t>(seed % 4); }
 
-TEST(LettersWorld, EachComesWholeAndInOrderBesideOperations) {
+TEST(MessagesWorld, EachComesWholeAndInOrderBesideOperations) {
   each_seed(200, [](std::uint64_t seed) { ASSERT_EQ(Game(seed, size_of(seed), {}).play(), ""); });
 }
 
-TEST(LettersWorld, OneOfAnotherSizeFailsAloneAtItsReceiver) {
+TEST(MessagesWorld, OneOfAnotherSizeFailsAloneAtItsReceiver) {
   each_seed(200, [](std::uint64_t seed) {
     Game game(seed, size_of(seed), {.has_wrong_sizes = true});
     ASSERT_EQ(game.play(), "");
     for (std::uint32_t r = 0; r < size_of(seed); ++r)
-      for (const auto& letter : game.office(r).all()) {
-        ASSERT_FALSE(letter.sends && letter.has_failed);
-        ASSERT_EQ(letter.has_failed, !letter.sends && letter.data.size() != kSizes[letter.tag]);
+      for (const auto& message : game.matcher(r).all()) {
+        ASSERT_FALSE(message.sends && message.has_failed);
+        ASSERT_EQ(message.has_failed, !message.sends && message.data.size() != kSizes[message.tag]);
       }
   });
 }
 
-TEST(LettersWorld, ADeathEndsThemAllAndIsNamed) {
+TEST(MessagesWorld, ADeathEndsThemAllAndIsNamed) {
   each_seed(200, [](std::uint64_t seed) { ASSERT_EQ(Game(seed, size_of(seed), {.kills = true}).play(), ""); });
 }
 
-TEST(LettersWorld, AMemberThatLeavesEndsTheLettersWithIt) {
+TEST(MessagesWorld, AMemberThatLeavesEndsTheMessagesWithIt) {
   each_seed(200, [](std::uint64_t seed) {
     Game game(seed, 2 + static_cast<std::uint32_t>(seed % 2), {.leaves = true});
     // A receive from anyone goes on: somebody else may send. So nothing here may hang but those.
@@ -423,59 +423,59 @@ TEST(LettersWorld, AMemberThatLeavesEndsTheLettersWithIt) {
       ASSERT_EQ(fault, "");
     }
     for (std::uint32_t r = 0; r < 2; ++r)
-      for (const auto& letter : game.office(r).all())
-        if (r != game.culprit() && !letter.is_over) {
-          ASSERT_EQ(letter.peer, kAnyone);
+      for (const auto& message : game.matcher(r).all())
+        if (r != game.culprit() && !message.is_over) {
+          ASSERT_EQ(message.peer, kAnyone);
         }
   });
 }
 
-TEST(LettersWorld, WithdrawnMemoryIsNotTouchedAndTheOthersGoOn) {
+TEST(MessagesWorld, WithdrawnMemoryIsNotTouchedAndTheOthersGoOn) {
   each_seed(300, [](std::uint64_t seed) { ASSERT_EQ(Game(seed, size_of(seed), {.withdraws = true}).play(), ""); });
 }
 
 /// Two members by hand.
 struct Pair {
   explicit Pair(std::uint64_t seed)
-      : offices(2, Office(2)), world(seed, {.size = 2, .letters = {&offices[0], &offices[1]}}) {}
-  Letters& letters(std::uint32_t rank) { return *world[rank].engine->letters(); }
+      : matchers(2, Matcher(2)), world(seed, {.size = 2, .messages = {&matchers[0], &matchers[1]}}) {}
+  Messages& messages(std::uint32_t rank) { return *world[rank].engine->messages(); }
   void run() {
     const Time end = world.now + Seconds{1};
     while (world.step(end)) {
     }
   }
-  std::vector<Office> offices;
+  std::vector<Matcher> matchers;
   World world;
 };
 
-TEST(LettersWorld, AMemberThatReceivesNothingKeepsAWindowOfLettersAndNoMore) {
+TEST(MessagesWorld, AMemberThatReceivesNothingKeepsAWindowOfMessagesAndNoMore) {
   each_seed(20, [](std::uint64_t seed) {
     Pair pair(seed);
-    for (std::uint32_t i = 1; i <= 300; ++i) pair.offices[0].send(pair.letters(0), 0, 1, i % 2 == 0 ? 2 : 5, i);
+    for (std::uint32_t i = 1; i <= 300; ++i) pair.matchers[0].send(pair.messages(0), 0, 1, i % 2 == 0 ? 2 : 5, i);
     pair.run();
-    EXPECT_EQ(pair.offices[1].kept_count(), kLettersAhead);
-    EXPECT_LE(pair.offices[1].kept_bytes(), kLettersAhead * kSizes[2]);
-    // A receive of a tag that comes last finds its letter behind all of them.
-    pair.offices[0].send(pair.letters(0), 0, 1, 1, 301);
-    pair.offices[1].receive(pair.letters(1), 0, 1, kSizes[1]);
+    EXPECT_EQ(pair.matchers[1].kept_count(), kMessagesAhead);
+    EXPECT_LE(pair.matchers[1].kept_bytes(), kMessagesAhead * kSizes[2]);
+    // A receive of a tag that comes last finds its message behind all of them.
+    pair.matchers[0].send(pair.messages(0), 0, 1, 1, 301);
+    pair.matchers[1].receive(pair.messages(1), 0, 1, kSizes[1]);
     do {
-      pair.offices[1].extend(pair.letters(1));
+      pair.matchers[1].extend(pair.messages(1));
       pair.run();
-      const bool is_stuck = pair.letters(1).is_stuck(0);
-      if (pair.offices[1].is_over()) break;
+      const bool is_stuck = pair.messages(1).is_stuck(0);
+      if (pair.matchers[1].is_over()) break;
       ASSERT_TRUE(is_stuck);
     } while (true);
-    EXPECT_EQ(pair.offices[1].judge(), "");
-    EXPECT_EQ(pair.offices[1].kept_count(), 300u);
+    EXPECT_EQ(pair.matchers[1].judge(), "");
+    EXPECT_EQ(pair.matchers[1].kept_count(), 300u);
   });
 }
 
-TEST(LettersWorld, NotesPassLettersThatNobodyReceives) {
+TEST(MessagesWorld, NotesPassMessagesThatNobodyReceives) {
   Pair pair(1);
-  for (std::uint32_t i = 1; i <= 100; ++i) pair.offices[0].send(pair.letters(0), 0, 1, 1, i);
-  pair.letters(0).note(1, 7, 42);
+  for (std::uint32_t i = 1; i <= 100; ++i) pair.matchers[0].send(pair.messages(0), 0, 1, 1, i);
+  pair.messages(0).note(1, 7, 42);
   pair.run();
-  EXPECT_EQ((pair.offices[1].notes), (std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>{{{0, 7}, 42}}));
+  EXPECT_EQ((pair.matchers[1].notes), (std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>{{{0, 7}, 42}}));
 }
 
 }  // namespace

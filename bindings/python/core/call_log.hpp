@@ -1,5 +1,5 @@
 #pragma once
-// The roll of a host: each rank writes down what it begins, and the others read it. So a rank that waits can name those
+// The call log of a host: each rank writes down what it begins, and the others read it. So a rank that waits can name those
 // that have not come, and ranks that differ on what they do are found out instead of adding up different things.
 //
 // A rank's own entries are a ring with one entry for each of its latest operations. One rank writes it; readers check the
@@ -21,7 +21,7 @@ using Agreement = wire::PeerTerms;
 /// "allreduce of 16 B, float32, sum": for people.
 std::string to_string(const Agreement& agreement);
 
-struct alignas(64) RollRing {
+struct alignas(64) CallRing {
   /// As many as a rank may have begun that another one has not: the 64 that shared memory lets a rank run ahead in each of a team's
   /// two directions, and those that it has begun behind the oldest one that has not ended (team.cpp).
   static constexpr std::size_t kEntries = 256;
@@ -34,13 +34,13 @@ struct alignas(64) RollRing {
   std::array<Entry, kEntries> entries;
 };
 
-class Roll {
+class CallLog {
  public:
-  static std::size_t bytes_for(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(RollRing); }
+  static std::size_t bytes_for(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(CallRing); }
 
-  Roll() = default;
-  /// `memory` holds bytes_for(ranks) zeros at first, and outlives the roll.
-  Roll(std::byte* memory, int index) noexcept : rings_(reinterpret_cast<RollRing*>(memory)), index_(index) {}
+  CallLog() = default;
+  /// `memory` holds bytes_for(ranks) zeros at first, and outlives the call log.
+  CallLog(std::byte* memory, int index) noexcept : rings_(reinterpret_cast<CallRing*>(memory)), index_(index) {}
 
   void begin(std::uint64_t number, const Agreement& agreement) noexcept;
   /// True once that rank has begun the operation with this number, or a later one.
@@ -52,7 +52,7 @@ class Roll {
   std::optional<Agreement> read(int index, std::uint64_t number) const noexcept;
 
  private:
-  RollRing* rings_ = nullptr;
+  CallRing* rings_ = nullptr;
   int index_ = 0;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-// The receives of a team that wait, and the messages that came before their receive: from ranks of this host (mail.hpp)
-// and of others (letters_between.hpp). A receive from anyone takes the first message from any of them.
+// The receives of a team that wait, and the messages that came before their receive: from other hosts
+// (messages_between.hpp), and from this one by the user's own means. A receive from anyone takes the first message from any of them.
 //
-// It also counts the letters that are not over, and ends them: without a lock of ours, since the poster may call again.
+// It also counts the messages that are not over, and ends them: without a lock of ours, since the poster may call again.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/python/core/ticket.hpp"
+#include "base/ticket.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 
 /// One message that is sent or received.
-struct Letter : Ticket {
+struct Message : Ticket {
   static constexpr int kAnyone = -1;
 
   int asked = kAnyone;  ///< The other rank as posted.
@@ -34,54 +34,54 @@ struct Letter : Ticket {
   bool has_header = false;  ///< Inside a host: the header has been written.
 };
 
-class Inbox {
+class Matcher {
  public:
-  using Ended = std::vector<std::pair<std::shared_ptr<Letter>, std::optional<Error>>>;
+  using Ended = std::vector<std::pair<std::shared_ptr<Message>, std::optional<Error>>>;
 
   /// A message that came before its receive.
   struct Kept {
     std::uint32_t tag = 0;
     std::uint64_t size = 0;
     std::vector<std::byte> bytes;
-    std::optional<std::uint32_t> offer;  ///< Its bytes still wait on another host; the number of the letter there.
+    std::optional<std::uint32_t> offer;  ///< Its bytes still wait on another host; the number of the message there.
   };
 
-  explicit Inbox(int ranks) : kept_(static_cast<std::size_t>(ranks)) {}
+  explicit Matcher(int ranks) : kept_(static_cast<std::size_t>(ranks)) {}
 
   /// Gives this receive a kept message; none: the receive waits.
-  std::optional<Kept> post(const std::shared_ptr<Letter>& letter);
+  std::optional<Kept> post(const std::shared_ptr<Message>& message);
   /// Takes out the receive that a message is for, if one waits, and sets its peer.
-  std::shared_ptr<Letter> claim(int from, std::uint32_t tag);
+  std::shared_ptr<Message> claim(int from, std::uint32_t tag);
   /// The same; if none waits, the message is moved away and kept.
-  std::shared_ptr<Letter> claim_or_keep(int from, Kept& message);
+  std::shared_ptr<Message> claim_or_keep(int from, Kept& unexpected);
   /// True if a receive waits that may take a message from this rank.
   bool is_wanted(int from) const;
   /// Takes a waiting receive out; false if it does not wait any more.
-  bool withdraw(const std::shared_ptr<Letter>& letter);
+  bool withdraw(const std::shared_ptr<Message>& message);
   /// Moves the waiting receives for which `is_hit(peer)` to `ended`.
   void fail(const std::function<bool(int peer)>& is_hit, const Error& why, Ended& ended);
   /// The sender's offers hold no more.
   void forget_offers(int from);
 
-  /// A letter was posted. conclude() follows for it, once.
+  /// A message was posted. conclude() follows for it, once.
   void begin() noexcept { open_.fetch_add(1, std::memory_order_relaxed); }  // Only a hint for those that look.
   void conclude(Ended& ended);
-  void conclude(const std::shared_ptr<Letter>& letter, std::optional<Error> why);
-  /// True while letters are not over.
+  void conclude(const std::shared_ptr<Message>& message, std::optional<Error> why);
+  /// True while messages are not over.
   bool is_busy() const noexcept { return open_.load(std::memory_order_relaxed) > 0; }
 
  private:
-  std::shared_ptr<Letter> take(int from, std::uint32_t tag);
+  std::shared_ptr<Message> take(int from, std::uint32_t tag);
 
   mutable std::mutex lock_;  ///< Guards the lists.
-  std::list<std::shared_ptr<Letter>> wanted_;
+  std::list<std::shared_ptr<Message>> wanted_;
   std::vector<std::deque<Kept>> kept_;  ///< Each sender has its own.
   std::atomic<std::size_t> wanted_count_{0};
   std::atomic<int> open_{0};
 };
 
 /// Copies a message to its receiver. Returns the error if the sizes differ.
-std::optional<Error> give(Letter& letter, std::span<const std::byte> message);
-Error wrong_size(const Letter& letter, std::uint64_t bytes);
+std::optional<Error> give(Message& message, std::span<const std::byte> bytes);
+Error wrong_size(const Message& message, std::uint64_t bytes);
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

@@ -10,7 +10,7 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 
-namespace sumac::python {
+namespace sumac::launch {
 
 class Child {
  public:
@@ -43,4 +43,4 @@ class Child {
   UniqueFd in_, out_, life_;  ///< Its standard input and output, and a descriptor that becomes readable when it ends.
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::launch

@@ -1,4 +1,4 @@
-#include "bindings/python/core/child.hpp"
+#include "launch/child.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,11 +15,11 @@
 #include <cstring>
 #include <utility>
 
-#include "bindings/python/core/words.hpp"
+#include "base/utf8.hpp"
 
 extern char** environ;
 
-namespace sumac::python {
+namespace sumac::launch {
 namespace {
 
 constexpr Duration kEndWithin = Seconds{15}, kSilentEndWithin = Seconds{1};
@@ -174,4 +174,4 @@ void Child::forget() noexcept {
   out_ = UniqueFd();
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::launch

@@ -1,4 +1,4 @@
-#include "p2p/letters.hpp"
+#include "p2p/messages.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 namespace sumac::p2p {
 namespace {
 
-using wire::LetterBody;
+using wire::MessageBody;
 using wire::PeerHeader;
 using wire::PeerKind;
 
@@ -23,7 +23,7 @@ constexpr std::size_t kSmall = 128;
 
 }  // namespace
 
-Letters::Letters(const Settings& settings, Carrier& carrier, BufferPool& pool, LetterEvents& events, Send send)
+Messages::Messages(const Settings& settings, Carrier& carrier, BufferPool& pool, MessageEvents& events, Send send)
     : settings_(settings),
       carrier_(carrier),
       pool_(pool),
@@ -31,9 +31,9 @@ Letters::Letters(const Settings& settings, Carrier& carrier, BufferPool& pool, L
       send_(std::move(send)),
       peers_(settings.size) {}
 
-// ---- letters out
+// ---- messages out
 
-bool Letters::post(std::uint32_t peer, std::uint32_t tag, std::span<const std::byte> bytes, void* cookie) {
+bool Messages::post(std::uint32_t peer, std::uint32_t tag, std::span<const std::byte> bytes, void* cookie) {
   Peer& p = peers_[peer];
   if (is_over_ || p.has_left) return false;
   auto out = std::make_unique<Out>();
@@ -45,21 +45,21 @@ bool Letters::post(std::uint32_t peer, std::uint32_t tag, std::span<const std::b
   return true;
 }
 
-void Letters::owe(std::uint32_t peer, const Message& message) {
-  peers_[peer].owed.push_back(message);
+void Messages::owe(std::uint32_t peer, const Control& control) {
+  peers_[peer].owed.push_back(control);
   pump(peer);
 }
 
-void Letters::note(std::uint32_t peer, std::uint32_t word, std::uint32_t number) {
+void Messages::note(std::uint32_t peer, std::uint32_t word, std::uint32_t number) {
   if (!is_over_ && !peers_[peer].has_left) owe(peer, {PeerKind::note, number, word});
 }
 
-void Letters::pump(std::uint32_t peer) {
+void Messages::pump(std::uint32_t peer) {
   Peer& p = peers_[peer];
   if (is_over_ || p.has_left) return;
   while (!p.owed.empty()) {
-    const Message& message = p.owed.front();
-    if (send_(peer, message.kind, message.sequence, message.index, {}) != Errc::ok) return;
+    const Control& control = p.owed.front();
+    if (send_(peer, control.kind, control.sequence, control.index, {}) != Errc::ok) return;
     p.owed.pop_front();
   }
   while (!p.waiting.empty() && is_before(p.posted, p.credit))
@@ -67,11 +67,11 @@ void Letters::pump(std::uint32_t peer) {
   send_parts(peer);
 }
 
-/// Sends the next letter, or offers it. Returns false if the connection or the pool is full.
-bool Letters::begin_next(std::uint32_t peer) {
+/// Sends the next message, or offers it. Returns false if the connection or the pool is full.
+bool Messages::begin_next(std::uint32_t peer) {
   Peer& p = peers_[peer];
   Out& out = *p.waiting.front();
-  const LetterBody body{.bytes = out.bytes.size(), .tag = out.tag};
+  const MessageBody body{.bytes = out.bytes.size(), .tag = out.tag};
   const std::size_t whole = sizeof body + out.bytes.size();
   const bool is_short = whole <= settings_.eager_max;
   std::array<std::byte, kSmall> small;
@@ -89,7 +89,7 @@ bool Letters::begin_next(std::uint32_t peer) {
   }
   wire::store(to, body);
   if (is_short && !out.bytes.empty()) std::memcpy(to + sizeof body, out.bytes.data(), out.bytes.size());
-  if (send_(peer, is_short ? PeerKind::letter : PeerKind::offer, p.posted, 0, payload) != Errc::ok) return false;
+  if (send_(peer, is_short ? PeerKind::message : PeerKind::offer, p.posted, 0, payload) != Errc::ok) return false;
   out.number = p.posted++;
   auto begun = std::move(p.waiting.front());
   p.waiting.pop_front();
@@ -100,11 +100,11 @@ bool Letters::begin_next(std::uint32_t peer) {
   return true;
 }
 
-std::uint64_t Letters::part_bytes(std::uint64_t bytes, std::uint64_t moved) const noexcept {
+std::uint64_t Messages::part_bytes(std::uint64_t bytes, std::uint64_t moved) const noexcept {
   return std::min<std::uint64_t>(settings_.part_max, bytes - moved);
 }
 
-void Letters::send_parts(std::uint32_t peer) {
+void Messages::send_parts(std::uint32_t peer) {
   Peer& p = peers_[peer];
   while (!p.going.empty() && p.leaving.size() < kPartsAhead) {
     Out& out = *p.going.front();
@@ -120,7 +120,7 @@ void Letters::send_parts(std::uint32_t peer) {
   }
 }
 
-void Letters::sweep(std::uint32_t peer) {
+void Messages::sweep(std::uint32_t peer) {
   Peer& p = peers_[peer];
   if (p.leaving.empty()) return;
   const std::uint64_t left = carrier_.left(peer);
@@ -134,7 +134,7 @@ void Letters::sweep(std::uint32_t peer) {
   send_parts(peer);
 }
 
-void Letters::settle() {
+void Messages::settle() {
   if (is_over_) return;
   const auto each = [&](auto&& body) {
     for (std::uint32_t peer = 0; peer < settings_.size; ++peer) body(peer);
@@ -143,10 +143,10 @@ void Letters::settle() {
   if (leaving_ > 0) each([this](std::uint32_t peer) { sweep(peer); });
 }
 
-const char* Letters::on_take(std::uint32_t peer, const PeerHeader& h) {
+const char* Messages::on_take(std::uint32_t peer, const PeerHeader& h) {
   Peer& p = peers_[peer];
   const auto found = std::ranges::find_if(p.offered, [&](const auto& out) { return out->number == h.sequence; });
-  if (found == p.offered.end()) return "it takes a letter that was not offered";
+  if (found == p.offered.end()) return "it takes a message that was not offered";
   auto out = std::move(*found);
   p.offered.erase(found);
   if (h.index == wire::kTakeSend) {
@@ -158,13 +158,13 @@ const char* Letters::on_take(std::uint32_t peer, const PeerHeader& h) {
   return nullptr;
 }
 
-// ---- letters in
+// ---- messages in
 
-const char* Letters::on_message(std::uint32_t peer, const PeerHeader& h, std::span<const std::byte> body) {
+const char* Messages::on_message(std::uint32_t peer, const PeerHeader& h, std::span<const std::byte> body) {
   if (is_over_) return nullptr;
   Peer& p = peers_[peer];
   switch (h.kind) {
-    case PeerKind::letter:
+    case PeerKind::message:
     case PeerKind::offer: return on_arrival(peer, h, body);
     case PeerKind::take: return on_take(peer, h);
     case PeerKind::part:
@@ -177,35 +177,35 @@ const char* Letters::on_message(std::uint32_t peer, const PeerHeader& h, std::sp
       pump(peer);
       return nullptr;
     case PeerKind::note: events_.on_note(peer, h.index, h.sequence); return nullptr;
-    default: return "it is no letter";
+    default: return "it is no message";
   }
 }
 
-const char* Letters::on_arrival(std::uint32_t peer, const PeerHeader& h, std::span<const std::byte> body) {
+const char* Messages::on_arrival(std::uint32_t peer, const PeerHeader& h, std::span<const std::byte> body) {
   Peer& p = peers_[peer];
-  LetterBody letter;
-  wire::load(letter, body.data());
-  if (const char* what = flaw(letter, h.kind, body.size()); what != nullptr) return what;
-  if (h.sequence != p.come || !is_before(h.sequence, p.granted)) return "it is not the letter that may come next";
-  const bool is_short = letter.bytes + sizeof letter <= settings_.eager_max;
-  if (is_short != (h.kind == PeerKind::letter)) return "a letter of this size comes in another way";
+  MessageBody message;
+  wire::load(message, body.data());
+  if (const char* what = flaw(message, h.kind, body.size()); what != nullptr) return what;
+  if (h.sequence != p.come || !is_before(h.sequence, p.granted)) return "it is not the message that may come next";
+  const bool is_short = message.bytes + sizeof message <= settings_.eager_max;
+  if (is_short != (h.kind == PeerKind::message)) return "a message of this size comes in another way";
   ++p.come;
   ++p.held;
   if (is_short) {
-    if (events_.on_letter(peer, letter.tag, body.subspan(sizeof letter))) release(peer);
+    if (events_.on_arrived(peer, message.tag, body.subspan(sizeof message))) release(peer);
     return nullptr;
   }
-  const In offer{.number = h.sequence, .bytes = letter.bytes};
-  const auto answered = events_.on_offer(peer, offer.number, letter.tag, letter.bytes);
-  if (answered.what == LetterEvents::Answer::What::later)
+  const In offer{{.number = h.sequence}, message.bytes};
+  const auto answered = events_.on_offer(peer, offer.number, message.tag, message.bytes);
+  if (answered.what == MessageEvents::Answer::What::later)
     p.offers.push_back(offer);
   else
     answer(peer, offer, answered);
   return nullptr;
 }
 
-void Letters::answer(std::uint32_t peer, In offer, const LetterEvents::Answer& answer) {
-  const bool is_taken = answer.what == LetterEvents::Answer::What::take;
+void Messages::answer(std::uint32_t peer, In offer, const MessageEvents::Answer& answer) {
+  const bool is_taken = answer.what == MessageEvents::Answer::What::take;
   if (is_taken) {
     offer.memory = answer.memory;
     offer.cookie = answer.cookie;
@@ -215,55 +215,55 @@ void Letters::answer(std::uint32_t peer, In offer, const LetterEvents::Answer& a
   release(peer);
 }
 
-bool Letters::take(std::uint32_t peer, std::uint32_t number, std::byte* memory, void* cookie) {
+bool Messages::take(std::uint32_t peer, std::uint32_t number, std::byte* memory, void* cookie) {
   auto& offers = peers_[peer].offers;
   const auto found = std::ranges::find_if(offers, [&](const In& in) { return in.number == number; });
   if (found == offers.end()) return false;
   const In offer = *found;
   offers.erase(found);
-  answer(peer, offer, {LetterEvents::Answer::What::take, memory, cookie});
+  answer(peer, offer, {MessageEvents::Answer::What::take, memory, cookie});
   return true;
 }
 
-void Letters::drop(std::uint32_t peer, std::uint32_t number) {
+void Messages::drop(std::uint32_t peer, std::uint32_t number) {
   auto& offers = peers_[peer].offers;
   const auto found = std::ranges::find_if(offers, [&](const In& in) { return in.number == number; });
   if (found == offers.end()) return;
   const In offer = *found;
   offers.erase(found);
-  answer(peer, offer, {LetterEvents::Answer::What::drop, nullptr, nullptr});
+  answer(peer, offer, {MessageEvents::Answer::What::drop, nullptr, nullptr});
 }
 
-void Letters::release(std::uint32_t peer) {
+void Messages::release(std::uint32_t peer) {
   Peer& p = peers_[peer];
-  if (p.held > 0) --p.held;  // After extend() letters are released that hold nothing any more.
+  if (p.held > 0) --p.held;  // After extend() messages are released that hold nothing any more.
   grant(peer);
 }
 
-bool Letters::is_stuck(std::uint32_t peer) const noexcept { return peers_[peer].come == peers_[peer].granted; }
+bool Messages::is_stuck(std::uint32_t peer) const noexcept { return peers_[peer].come == peers_[peer].granted; }
 
-void Letters::extend(std::uint32_t peer) {
+void Messages::extend(std::uint32_t peer) {
   peers_[peer].held = 0;
   grant(peer);
 }
 
 /// One message brings the credit of half of them.
-void Letters::grant(std::uint32_t peer) {
+void Messages::grant(std::uint32_t peer) {
   Peer& p = peers_[peer];
-  const std::uint32_t credit = p.come - p.held + kLettersAhead;
-  if (is_over_ || p.has_left || is_before(credit, p.granted + kLettersAhead / 2)) return;
+  const std::uint32_t credit = p.come - p.held + kMessagesAhead;
+  if (is_over_ || p.has_left || is_before(credit, p.granted + kMessagesAhead / 2)) return;
   p.granted = credit;
   owe(peer, {PeerKind::credit, credit, 0});
 }
 
-const char* Letters::flaw_of_part(const Peer& p, const PeerHeader& h) const {
-  if (p.taken.empty() || p.taken.front().number != h.sequence) return "it is a part of a letter that nobody took";
+const char* Messages::flaw_of_part(const Peer& p, const PeerHeader& h) const {
+  if (p.taken.empty() || p.taken.front().number != h.sequence) return "it is a part of a message that nobody took";
   const In& in = p.taken.front();
   if (h.index != in.parts || h.payload_bytes != part_bytes(in.bytes, in.moved)) return "it is not the next part";
   return nullptr;
 }
 
-std::span<std::byte> Letters::on_head(std::uint32_t peer, const PeerHeader& h, const char** flaw_p) {
+std::span<std::byte> Messages::on_head(std::uint32_t peer, const PeerHeader& h, const char** flaw_p) {
   Peer& p = peers_[peer];
   *flaw_p = nullptr;
   if (is_over_) return {};
@@ -276,13 +276,13 @@ std::span<std::byte> Letters::on_head(std::uint32_t peer, const PeerHeader& h, c
   return {p.scratch.get(), h.payload_bytes};
 }
 
-bool Letters::on_placed(std::uint32_t peer) {
+bool Messages::on_placed(std::uint32_t peer) {
   if (!std::exchange(peers_[peer].is_placing, false)) return false;
   arrived(peer);
   return true;
 }
 
-void Letters::arrived(std::uint32_t peer) {
+void Messages::arrived(std::uint32_t peer) {
   Peer& p = peers_[peer];
   In& in = p.taken.front();
   in.moved += part_bytes(in.bytes, in.moved);
@@ -296,12 +296,12 @@ void Letters::arrived(std::uint32_t peer) {
 // ---- ends
 
 /// The connection stops using memory of ours: it copies what it has still to send, and receives in memory of its own.
-void Letters::detach(std::uint32_t peer) {
+void Messages::detach(std::uint32_t peer) {
   carrier_.detach(peer);
   peers_[peer].is_placing = false;
 }
 
-bool Letters::withdraw(const void* cookie) {
+bool Messages::withdraw(const void* cookie) {
   const auto has_it = [&](const auto& out) { return out != nullptr && out->cookie == cookie; };
   for (std::uint32_t peer = 0; peer < settings_.size; ++peer) {
     Peer& p = peers_[peer];
@@ -335,7 +335,7 @@ bool Letters::withdraw(const void* cookie) {
   return false;
 }
 
-void Letters::close() {
+void Messages::close() {
   if (std::exchange(is_over_, true)) return;
   for (std::uint32_t peer = 0; peer < settings_.size; ++peer)
     if (!peers_[peer].leaving.empty() || peers_[peer].is_placing) detach(peer);
@@ -343,7 +343,7 @@ void Letters::close() {
   leaving_ = 0;
 }
 
-void Letters::on_left(std::uint32_t peer) {
+void Messages::on_left(std::uint32_t peer) {
   if (is_over_) return;
   if (!peers_[peer].leaving.empty()) detach(peer);
   leaving_ -= peers_[peer].leaving.size();
@@ -352,7 +352,7 @@ void Letters::on_left(std::uint32_t peer) {
   events_.on_left(peer);
 }
 
-void Letters::fail(const Error& why) {
+void Messages::fail(const Error& why) {
   if (std::exchange(is_over_, true)) return;
   peers_ = std::vector<Peer>(settings_.size);
   leaving_ = 0;

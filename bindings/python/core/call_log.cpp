@@ -1,4 +1,4 @@
-#include "bindings/python/core/roll.hpp"
+#include "bindings/python/core/call_log.hpp"
 
 #include <fmt/format.h>
 
@@ -40,11 +40,11 @@ std::string to_string(const Agreement& agreement) {
   return text;
 }
 
-void Roll::begin(std::uint64_t number, const Agreement& agreement) noexcept {
-  RollRing& ring = rings_[index_];
-  RollRing::Entry& entry = ring.entries[number % RollRing::kEntries];
+void CallLog::begin(std::uint64_t number, const Agreement& agreement) noexcept {
+  CallRing& ring = rings_[index_];
+  CallRing::Entry& entry = ring.entries[number % CallRing::kEntries];
   // Release stores of the fields: a reader that sees a new field also sees that the old number is gone. Release stores of
-  // the numbers: a reader that sees one sees the fields. Test: Roll.* under TSan.
+  // the numbers: a reader that sees one sees the fields. Test: CallLog.* under TSan.
   entry.number.store(0, std::memory_order_relaxed);
   entry.bytes.store(agreement.bytes, std::memory_order_release);
   entry.rest.store(pack(agreement), std::memory_order_release);
@@ -52,8 +52,8 @@ void Roll::begin(std::uint64_t number, const Agreement& agreement) noexcept {
   ring.begun.store(number, std::memory_order_release);
 }
 
-std::optional<Agreement> Roll::read(int index, std::uint64_t number) const noexcept {
-  const RollRing::Entry& entry = rings_[index].entries[number % RollRing::kEntries];
+std::optional<Agreement> CallLog::read(int index, std::uint64_t number) const noexcept {
+  const CallRing::Entry& entry = rings_[index].entries[number % CallRing::kEntries];
   if (entry.number.load(std::memory_order_acquire) != number) return std::nullopt;
   const Agreement found =
       unpack(entry.bytes.load(std::memory_order_acquire), entry.rest.load(std::memory_order_acquire));

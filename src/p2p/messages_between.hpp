@@ -1,5 +1,5 @@
 #pragma once
-// Letters to and from ranks of other hosts, by the group that connects all ranks (p2p/letters.hpp), and what ranks of
+// Messages to and from ranks of other hosts, by the group that connects all ranks (p2p/messages.hpp), and what ranks of
 // different hosts report to each other about operations: a rank that has waited for seconds asks the others whether they
 // have begun the operation, and those that have answer. So it can name those that have not, and nothing is sent while all
 // goes well.
@@ -9,35 +9,34 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bindings/python/core/hosts.hpp"
-#include "bindings/python/core/inbox.hpp"
-#include "bindings/python/core/members.hpp"
+#include "p2p/matcher.hpp"
+#include "p2p/team_groups.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 
-class LettersBetween final : public p2p::LetterEvents {
+class MessagesBetween final : public MessageEvents {
  public:
   /// `numbers` is the number of the latest collective that this rank has begun. All arguments outlive it.
-  LettersBetween(const Members& members, Inbox& inbox, const std::atomic<std::uint64_t>& numbers);
+  MessagesBetween(const Ranks& ranks, Matcher& matcher, const std::atomic<std::uint64_t>& numbers);
 
   /// Before it nothing can be sent, and what comes is kept.
-  void bind(Hosts& hosts) { hosts_ = &hosts; }
+  void bind(TeamGroups& groups) { groups_ = &groups; }
 
-  void send(const std::shared_ptr<Letter>& letter);
+  void send(const std::shared_ptr<Message>& message);
   /// Fetches the bytes of a kept offer.
-  void fetch(const std::shared_ptr<Letter>& letter, const Inbox::Kept& offer);
+  void fetch(const std::shared_ptr<Message>& message, const Matcher::Kept& offer);
   /// A kept message of this rank has been given to its receive.
   void release(int from);
   /// Ends a receive whose sender cannot send any more.
-  void check(const std::shared_ptr<Letter>& letter);
-  /// Moves what can move, but ends no letter: no function of a poster is called. Returns false if nothing moved.
+  void check(const std::shared_ptr<Message>& message);
+  /// Moves what can move, but ends no message: no function of a poster is called. Returns false if nothing moved.
   bool step();
-  /// Ends the letters that are over.
+  /// Ends the messages that are over.
   void conclude();
   /// Sleeps at most so long, until something comes. Returns false at once if it cannot.
-  bool doze(Duration at_most);
-  /// True if the letter was under way; its memory is not used any more.
-  bool withdraw(const std::shared_ptr<Letter>& letter);
+  bool await_message(Duration at_most);
+  /// True if the message was under way; its memory is not used any more.
+  bool withdraw(const std::shared_ptr<Message>& message);
   void close(const Error& why);
 
   // ---- operations
@@ -56,7 +55,7 @@ class LettersBetween final : public p2p::LetterEvents {
   /// The words of notes.
   enum Word : std::uint32_t { kAsks = 1, kHasBegun = 2 };
 
-  bool on_letter(std::uint32_t peer, std::uint32_t tag, std::span<const std::byte> bytes) override;
+  bool on_arrived(std::uint32_t peer, std::uint32_t tag, std::span<const std::byte> bytes) override;
   Answer on_offer(std::uint32_t peer, std::uint32_t number, std::uint32_t tag, std::uint64_t bytes) override;
   void on_received(void* cookie) override { over(cookie); }
   void on_sent(void* cookie) override { over(cookie); }
@@ -64,7 +63,7 @@ class LettersBetween final : public p2p::LetterEvents {
   void on_left(std::uint32_t peer) override;
   void on_failed(const Error& why) override;
 
-  p2p::Letters& letters() const { return *hosts_->everyone().letters(); }
+  Messages& messages() const { return *groups_->everyone().messages(); }
   bool is_elsewhere(int rank) const;
   void over(void* cookie);
   void end_with(int peer, const Error& why);
@@ -72,20 +71,20 @@ class LettersBetween final : public p2p::LetterEvents {
   Error cut_off() const;
   void answer_asks();
 
-  const Members& members_;
-  Inbox& inbox_;
+  const Ranks& ranks_;
+  Matcher& matcher_;
   const std::atomic<std::uint64_t>& numbers_;
-  Hosts* hosts_ = nullptr;
+  TeamGroups* groups_ = nullptr;
   std::vector<std::atomic<std::uint32_t>> begun_;  ///< The latest operation that each rank is known to have begun.
   std::vector<std::atomic<bool>> has_left_;
   std::atomic<bool> has_failed_{false};
 
   // Below it all is guarded by the hosts' lock.
-  std::unordered_map<const void*, std::shared_ptr<Letter>> under_way_;
-  Inbox::Ended ended_;
+  std::unordered_map<const void*, std::shared_ptr<Message>> under_way_;
+  Matcher::Ended ended_;
   std::vector<std::optional<std::uint32_t>> asks_;  ///< The operation that each rank asks for.
   bool has_asks_ = false;
   std::optional<Error> failure_;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

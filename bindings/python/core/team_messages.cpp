@@ -1,0 +1,120 @@
+// A team's messages: which way each takes, their limits, and what people read of those that wait.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bindings/python/core/limits.hpp"
+#include "bindings/python/core/team.hpp"
+#include "bindings/python/core/worker.hpp"
+#include "shm/segment/liveness.hpp"
+
+namespace sumac::python {
+
+std::shared_ptr<p2p::Message> Team::refused_message(const std::shared_ptr<p2p::Message>& message, Error why) {
+  message->end(std::move(why));
+  return message;
+}
+
+/// True if nothing moves but a message with another host: then its arrival ends a sleep.
+bool Team::only_waits_for(const Ticket& ticket) const {
+  const auto* message = dynamic_cast<const p2p::Message*>(&ticket);
+  if (!between_ || message == nullptr || queued_.load(std::memory_order_relaxed) > 0) return false;
+  return message->asked == p2p::Message::kAnyone ? members_.here.size() == 1 : !is_here(message->asked);
+}
+
+std::shared_ptr<p2p::Message> Team::post_message(std::shared_ptr<p2p::Message> message, Duration limit) {
+  message->peer = message->asked;
+  matcher_.begin();
+  if (message->sends) {
+    is_here(message->asked) ? here_messages_->send(message) : between_->send(message);
+  } else if (const auto kept = matcher_.post(message); !kept) {
+    if (between_) between_->check(message);
+  } else if (kept->offer) {
+    between_->fetch(message, *kept);
+  } else {
+    if (!is_here(message->peer)) between_->release(message->peer);
+    matcher_.conclude(message, give(*message, kept->bytes));
+  }
+  progress();
+  if (message->is_done()) return message;
+  {
+    const std::lock_guard guard(queue_lock_);
+    messages_.push_back({message, monotonic_now(), limit, false});
+  }
+  Worker::own().move(shared_from_this());
+  return message;
+}
+
+std::shared_ptr<p2p::Message> Team::send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
+                                         std::function<void(const Error*)> then) {
+  auto message = std::make_shared<p2p::Message>();
+  message->then = std::move(then);
+  if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
+  if (to < 0 || to >= size() || !here_messages_)
+    return refused_message(message,
+                           {Errc::invalid, fmt::format("rank {}: send: there is no rank {} to send to", rank(), to)});
+  message->asked = to;
+  message->tag = tag;
+  message->data = static_cast<std::byte*>(const_cast<void*>(data));  // A message that is sent is only read.
+  message->bytes = bytes;
+  message->sends = true;
+  return post_message(std::move(message), limit);
+}
+
+std::shared_ptr<p2p::Message> Team::receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
+                                            std::function<void(const Error*)> then) {
+  auto message = std::make_shared<p2p::Message>();
+  message->then = std::move(then);
+  if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
+  if (from < p2p::Message::kAnyone || from >= size() || !here_messages_)
+    return refused_message(
+        message, {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
+  message->asked = from;
+  message->tag = tag;
+  message->data = static_cast<std::byte*>(data);
+  message->bytes = bytes;
+  return post_message(std::move(message), limit);
+}
+
+/// A receive leaves the matcher only for the messages_here or for messages_between, so this order misses none.
+bool Team::take_out(const std::shared_ptr<p2p::Message>& message) {
+  return matcher_.withdraw(message) || here_messages_->withdraw(message) || (between_ && between_->withdraw(message));
+}
+
+void Team::withdraw(const std::shared_ptr<p2p::Message>& message) {
+  if (here_messages_ && take_out(message))
+    matcher_.conclude(message, Error{Errc::interrupted, "the message was withdrawn"});
+}
+
+/// Looks about once a millisecond at the messages that wait: their limits, and whether their ranks are alive.
+void Team::look_at_messages(Time now) {
+  const std::int64_t count = now.time_since_epoch().count();
+  std::int64_t last = messages_looked_.load(std::memory_order_relaxed);
+  if (count - last < kLookEvery.count() || !messages_looked_.compare_exchange_strong(last, count)) return;
+  std::vector<std::pair<std::shared_ptr<p2p::Message>, Error>> over;
+  {
+    const std::lock_guard guard(queue_lock_);
+    std::erase_if(messages_, [](const auto& one) { return one.message->is_done(); });
+    for (auto& one : messages_) {
+      const Duration waited = now - one.began;
+      const int peer = one.message->asked;
+      const std::string other = peer == p2p::Message::kAnyone ? "any rank" : members_.name(peer);
+      if (waited > one.limit)
+        over.emplace_back(one.message, Error{Errc::timeout, fmt::format("rank {}: timed out after {}: message with {}",
+                                                                        rank(), milliseconds(one.limit), other)});
+      else if (waited >= settings_.slow_after && !std::exchange(one.has_said, true))
+        say(fmt::format("{} has waited {} s for a message with {}", members_.name(rank()),
+                        std::chrono::duration_cast<Seconds>(waited).count(), other));
+      else if (is_here(peer)) {
+        const Member& member = members_.all[static_cast<std::size_t>(peer)];
+        if (shm::look_at(member.process) == shm::Life::dead)
+          over.emplace_back(one.message, Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other,
+                                                                       member.process.pid)});
+      }
+    }
+  }
+  for (auto& [message, why] : over)
+    if (take_out(message)) matcher_.conclude(message, std::move(why));
+}
+
+}  // namespace sumac::python
