@@ -111,10 +111,15 @@ std::vector<std::uint32_t> Group::staying() {
 
 // ---- coll::Across
 
-bool Group::takes(Kind, std::size_t, const coll::Fold* fold) const noexcept { return fold == nullptr || !fold->in_mpi; }
+/// A team's leaders do a scan by an allgatherv and a reduce_scatter by an alltoallv.
+bool Group::takes(Kind kind, std::size_t, const coll::Fold* fold) const noexcept {
+  const bool goes_as_another = coll::collective(kind).is_prefix || kind == Kind::reduce_scatter;
+  return !goes_as_another && (fold == nullptr || !fold->in_mpi);
+}
 
 std::string Group::why_not(Kind kind, std::size_t bytes, const coll::Fold* fold) const {
-  return takes(kind, bytes, fold) ? "" : "only MPI may call its function";
+  if (takes(kind, bytes, fold)) return "";
+  return fold != nullptr && fold->in_mpi ? "only MPI may call its function" : "leaders do it by another collective";
 }
 
 Question Group::question_of(Kind kind, std::size_t bytes, const coll::Fold* fold) const {

@@ -23,10 +23,14 @@ class Exercise {
     coll::Operation operation;
   };
 
-  /// `words_max`: the longest vector or block.
-  Exercise(std::uint64_t seed, std::uint32_t size, std::uint64_t words_max) : size_(size), number_(seed) {
+  /// The kinds that a group takes: a team's leaders do the others by these.
+  static constexpr int kTaken = 13;
+
+  /// `words_max`: the longest vector or block. `kinds`: one of the first so many is drawn.
+  Exercise(std::uint64_t seed, std::uint32_t size, std::uint64_t words_max, int kinds = coll::kKinds)
+      : size_(size), number_(seed) {
     Random random(seed);
-    kind = static_cast<coll::Kind>(random.below(coll::kKinds));
+    kind = static_cast<coll::Kind>(random.below(static_cast<std::uint64_t>(kinds)));
     root = static_cast<std::uint32_t>(random.below(size));
     in_place = random.below(2) == 0;
     is_float = random.below(2) == 0;

@@ -46,9 +46,10 @@ class Game {
  public:
   Game(std::uint64_t seed, std::uint32_t size, const Trouble& trouble, bool is_bursty)
       : world_(seed, {.size = size}), trouble_(trouble), players_(size), is_bursty_(is_bursty) {
+    const int kinds = trouble.what == Trouble::What::none ? coll::kKinds : Exercise::kTaken;
     for (std::size_t k = 0; k < kOperations; ++k)
-      exercises_.emplace_back(seed * 1000 + k, size, k % 4 == 0 ? 20000 : 300);
-    wrong_ = std::make_unique<Exercise>(seed * 1000 + 999, size, 300);
+      exercises_.emplace_back(seed * 1000 + k, size, k % 4 == 0 ? 20000 : 300, kinds);
+    wrong_ = std::make_unique<Exercise>(seed * 1000 + 999, size, 300, kinds);
     for (std::uint32_t r = 0; r < size; ++r) {
       Player& player = players_[r];
       player.requests.resize(kOperations);
