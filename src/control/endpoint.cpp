@@ -218,17 +218,31 @@ void Server::stop() {
   remotes_.clear();
 }
 
+grpc::Status to_status(const Error& error) {
+  const auto code = [&] {
+    switch (error.code) {
+      case Errc::exists: return grpc::StatusCode::ALREADY_EXISTS;
+      case Errc::not_found: return grpc::StatusCode::NOT_FOUND;
+      case Errc::unsupported: return grpc::StatusCode::UNIMPLEMENTED;
+      case Errc::lost: return grpc::StatusCode::UNAVAILABLE;
+      case Errc::denied: return grpc::StatusCode::PERMISSION_DENIED;
+      case Errc::exhausted: return grpc::StatusCode::RESOURCE_EXHAUSTED;
+      default: return grpc::StatusCode::INVALID_ARGUMENT;
+    }
+  }();
+  return {code, error.context, kRefusedByDaemon};
+}
+
 Error from_status(const grpc::Status& status) {
   const auto code = [&] {
-    // The other end's gRPC has no memory left for this stream; no daemon of ours has refused anything.
-    if (status.error_message().starts_with("Received RST_STREAM")) return Errc::lost;
     switch (status.error_code()) {
       case grpc::StatusCode::OK: return Errc::ok;
       case grpc::StatusCode::UNAVAILABLE:
       case grpc::StatusCode::CANCELLED: return Errc::lost;
       case grpc::StatusCode::DEADLINE_EXCEEDED: return Errc::timeout;
       case grpc::StatusCode::INVALID_ARGUMENT: return Errc::invalid;
-      case grpc::StatusCode::RESOURCE_EXHAUSTED: return Errc::exhausted;
+      case grpc::StatusCode::RESOURCE_EXHAUSTED:
+        return status.error_details() == kRefusedByDaemon ? Errc::exhausted : Errc::lost;
       case grpc::StatusCode::ALREADY_EXISTS: return Errc::exists;
       case grpc::StatusCode::NOT_FOUND: return Errc::not_found;
       case grpc::StatusCode::PERMISSION_DENIED: return Errc::denied;

@@ -103,7 +103,12 @@ class Server {
 /// retry.
 inline constexpr std::string_view kTlsFailure = "TLS: ";
 
-/// Converts the status of a failed call: lost, timeout, invalid, refused, exhausted or denied.
+/// The status of a call that a daemon of ours refuses. It bears kRefusedByDaemon as its details.
+grpc::Status to_status(const Error& error);
+/// gRPC makes statuses of its own with the same codes, but never with details.
+inline constexpr const char* kRefusedByDaemon = "sumac";
+/// Converts the status of a failed call: lost, timeout, invalid, refused, exhausted or denied. It is exhausted only if a
+/// daemon has refused it: gRPC at the other end may have no memory left for the stream, which passes.
 Error from_status(const grpc::Status& status);
 
 }  // namespace sumac::control
