@@ -17,7 +17,6 @@
 #include <memory>
 
 #include "base/fd.hpp"
-#include "control/tls.hpp"
 
 namespace sumac::control {
 namespace {
@@ -180,15 +179,6 @@ Caller local_caller(uid_t uid, const DaemonUsers& users) {
         "it runs as user {} on the manager's machine: only root, user {} and users of --daemon-users may run daemons "
         "here",
         uid, ::geteuid());
-  return caller;
-}
-
-Result<Caller> certified_caller(const grpc::ServerContextBase& context) {
-  const auto shown = context.auth_context();
-  auto who = shown ? identity_of(*shown) : fail(Errc::denied, "it has shown no certificate");
-  if (!who) return tl::unexpected(who.error());
-  Caller caller;
-  caller.certificate = *std::move(who);
   return caller;
 }
 

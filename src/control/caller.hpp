@@ -55,8 +55,6 @@ using CallerOf = std::function<Result<Caller>(const grpc::ServerContextBase& con
 
 /// Describes a caller on a unix socket.
 Caller local_caller(uid_t uid, const DaemonUsers& users);
-/// Describes a caller over TLS. Returns Errc::denied if its certificate is not one of Sumac's.
-Result<Caller> certified_caller(const grpc::ServerContextBase& context);
 /// Describes a caller over TCP in clear text, which the operator has allowed. A caller on another machine may register;
 /// for one on this machine the kernel must name the owner of the socket. `peer` and `server` have gRPC's form:
 /// "ipv4:127.0.0.1:40000" and "127.0.0.1:6126".

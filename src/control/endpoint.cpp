@@ -7,12 +7,9 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-
-#include "base/clock.hpp"
 
 namespace sumac::control {
 namespace {
@@ -33,20 +30,6 @@ Parts split(std::string_view endpoint) noexcept {
   return {host, endpoint.substr(colon + 1)};
 }
 
-/// gRPC only logs a refused handshake, without the caller's address. The operator of the manager should see it, but at
-/// most once a minute. Null: this process serves no TLS.
-std::atomic<const Logger*> g_tls_log = nullptr;
-void note_handshake(const Logger& log, std::string_view message) {
-  static std::atomic<std::int64_t> next_s = 0;
-  const auto now_s = std::chrono::duration_cast<std::chrono::seconds>(monotonic_now().time_since_epoch()).count();
-  if (auto due = next_s.load(); now_s < due || !next_s.compare_exchange_strong(due, now_s + 60)) return;
-  const bool clear =
-      message.find("wrong version number") != message.npos || message.find("http request") != message.npos;
-  const auto* who =
-      clear ? "somebody who speaks clear text" : "somebody whose certificate is not of this authority, or expired";
-  SUMAC_WARN(log, "turned away at the TLS handshake: {} (logged at most once a minute)", who);
-}
-
 /// gRPC prints its own lines for failures that we report in one line. They can be switched on with GRPC_VERBOSITY as
 /// usual. protobuf prints a line for each message that it cannot read, so strangers could fill the log; the failed call
 /// is the answer to them. A fatal fault of protobuf's ends the process, so its reason must be printed.
@@ -58,11 +41,8 @@ void quiet_grpc() {
         });
     if (std::getenv("GRPC_VERBOSITY") == nullptr)
       gpr_set_log_function([](gpr_log_func_args* args) {
-        const std::string_view message = args->message;
-        const Logger* log = g_tls_log;
-        if (log != nullptr && message.find("Handshake failed") != message.npos) note_handshake(*log, message);
         // A failed assertion aborts the process, so its reason must be printed.
-        if (message.find("assertion") != message.npos)
+        if (std::string_view(args->message).find("assertion") != std::string_view::npos)
           fmt::print(stderr, "gRPC {}:{}: {}\n", args->file, args->line, args->message);
       });
     return true;
@@ -88,7 +68,7 @@ const char* tls_failure(std::string_view words) {
            "here";
   if (has("Ssl handshake failed") || has("alert"))
     return "the handshake failed: see the log of sharp_am, and whether our certificate has expired";
-  if (has("failed to connect") && has("Socket closed"))
+  if (has("failed to connect") && (has("Socket closed") || has("Endpoint read failed")))
     return "it closes the connection at once: it wants --tls-dir, or rejects the certificate that it was "
            "given there";
   return nullptr;
@@ -132,6 +112,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint,
   quiet_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  arguments.SetMaxSendMessageSize(kMessageBytesMax);  // The manager would close the connection.
   // A machine that loses power sends no FIN. The timeouts are generous, so that a busy manager does not count as dead.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
@@ -171,24 +152,17 @@ void set_server_options(grpc::ServerBuilder& builder, Callers callers) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10000);
 }
 
-Result<Server::Remote> Server::start_remote(const std::string& endpoint, const MakeService& make,
-                                            const Options& options) {
+Result<Server::Remote> Server::start_clear(const std::string& endpoint, const MakeService& make,
+                                           const Options& options) {
   Remote remote;
   remote.bound = std::make_shared<Bound>(Bound{endpoint.substr(0, endpoint.rfind(':')), 0});
-  if (options.tls != nullptr) {
-    g_tls_log = options.log;
-    remote.service = make(certified_caller);
-  } else {
-    remote.service = make([bound = remote.bound, users = options.users](const grpc::ServerContextBase& context) {
-      return clear_text_caller(context.peer(), bound->text(), users);
-    });
-  }
+  remote.service = make([bound = remote.bound, users = options.users](const grpc::ServerContextBase& context) {
+    return clear_text_caller(context.peer(), bound->text(), users);
+  });
   grpc::ServerBuilder builder;
   set_server_options(builder, Callers::daemons);
   // gRPC writes the port before it takes the first call, so the calls may read it.
-  builder.AddListeningPort(endpoint,
-                           options.tls == nullptr ? grpc::InsecureServerCredentials() : options.tls->for_server(),
-                           &remote.bound->port);
+  builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &remote.bound->port);
   builder.RegisterService(remote.service.get());
   remote.server = builder.BuildAndStart();
   if (!remote.server)
@@ -199,23 +173,34 @@ Result<Server::Remote> Server::start_remote(const std::string& endpoint, const M
   return remote;
 }
 
+/// Returns the address with the port that was bound.
+Result<std::string> Server::start_one(const std::string& endpoint, const MakeService& make, const Options& options) {
+  if (is_unix(endpoint)) {
+    auto local = LocalServer::start(endpoint.substr(5), options.users, make);
+    if (!local) return within(fmt::format("cannot listen on {}", endpoint), local.error());
+    locals_.push_back(*std::move(local));
+    return endpoint;
+  }
+  if (options.tls != nullptr) {
+    auto server = TlsServer::start(endpoint, *options.tls, make, options.log);
+    if (!server) return tl::unexpected(server.error());
+    tls_.push_back(*std::move(server));
+    return tls_.back()->endpoint();
+  }
+  auto remote = start_clear(endpoint, make, options);
+  if (!remote) return tl::unexpected(remote.error());
+  remotes_.push_back(*std::move(remote));
+  return remotes_.back().bound->text();
+}
+
 Result<Server> Server::start(const std::string& endpoints, const MakeService& make, const Options& options) {
   quiet_grpc();
   Server server;
   for (std::string_view list = endpoints;;) {
     const std::string one(list.substr(0, list.find(',')));
-    std::string bound = one;
-    if (is_unix(one)) {
-      auto local = LocalServer::start(one.substr(5), options.users, make);
-      if (!local) return within(fmt::format("cannot listen on {}", one), local.error());
-      server.locals_.push_back(*std::move(local));
-    } else {
-      auto remote = start_remote(one, make, options);
-      if (!remote) return tl::unexpected(remote.error());
-      bound = remote->bound->text();
-      server.remotes_.push_back(*std::move(remote));
-    }
-    server.endpoint_ += (server.endpoint_.empty() ? "" : ",") + bound;
+    auto bound = server.start_one(one, make, options);
+    if (!bound) return tl::unexpected(bound.error());
+    server.endpoint_ += (server.endpoint_.empty() ? "" : ",") + *bound;
     if (one.size() == list.size()) return server;
     list.remove_prefix(one.size() + 1);
   }
@@ -223,27 +208,41 @@ Result<Server> Server::start(const std::string& endpoints, const MakeService& ma
 
 void Server::stop() {
   locals_.clear();
+  tls_.clear();
   for (auto& remote : remotes_) {
     // A deadline of now cancels the open streams instead of waiting for them.
     remote.server->Shutdown(std::chrono::system_clock::now());
     remote.server->Wait();
     remote.server.reset();  // The server must be destroyed before the service that it uses.
   }
-  if (!remotes_.empty()) g_tls_log = nullptr;
   remotes_.clear();
+}
+
+grpc::Status to_status(const Error& error) {
+  const auto code = [&] {
+    switch (error.code) {
+      case Errc::exists: return grpc::StatusCode::ALREADY_EXISTS;
+      case Errc::not_found: return grpc::StatusCode::NOT_FOUND;
+      case Errc::unsupported: return grpc::StatusCode::UNIMPLEMENTED;
+      case Errc::lost: return grpc::StatusCode::UNAVAILABLE;
+      case Errc::denied: return grpc::StatusCode::PERMISSION_DENIED;
+      case Errc::exhausted: return grpc::StatusCode::RESOURCE_EXHAUSTED;
+      default: return grpc::StatusCode::INVALID_ARGUMENT;
+    }
+  }();
+  return {code, error.context, kRefusedByDaemon};
 }
 
 Error from_status(const grpc::Status& status) {
   const auto code = [&] {
-    // The other end's gRPC has no memory left for this stream; no daemon of ours has refused anything.
-    if (status.error_message().starts_with("Received RST_STREAM")) return Errc::lost;
     switch (status.error_code()) {
       case grpc::StatusCode::OK: return Errc::ok;
       case grpc::StatusCode::UNAVAILABLE:
       case grpc::StatusCode::CANCELLED: return Errc::lost;
       case grpc::StatusCode::DEADLINE_EXCEEDED: return Errc::timeout;
       case grpc::StatusCode::INVALID_ARGUMENT: return Errc::invalid;
-      case grpc::StatusCode::RESOURCE_EXHAUSTED: return Errc::exhausted;
+      case grpc::StatusCode::RESOURCE_EXHAUSTED:
+        return status.error_details() == kRefusedByDaemon ? Errc::exhausted : Errc::lost;
       case grpc::StatusCode::ALREADY_EXISTS: return Errc::exists;
       case grpc::StatusCode::NOT_FOUND: return Errc::not_found;
       case grpc::StatusCode::PERMISSION_DENIED: return Errc::denied;

@@ -15,6 +15,7 @@
 #include "control/local_server.hpp"
 #include "control/places.hpp"
 #include "control/tls.hpp"
+#include "control/tls_server.hpp"
 
 namespace sumac::control {
 
@@ -22,6 +23,16 @@ namespace sumac::control {
 inline constexpr int kMessageBytesMax = 8 << 20;
 /// An ordinary user only asks, in a few words; a tool watches one stream and makes calls beside it.
 inline constexpr int kStrangerMessageBytesMax = 64 << 10, kStrangerStreams = 4;
+/// The limits of what callers begin and do not end (relay.hpp). A daemon keeps one stream open, and a tool has some calls
+/// beside it; gRPC tells an ordinary user of kStrangerStreams, but only after his first bytes.
+inline constexpr std::uint32_t kDaemonCalls = 256, kStrangerCalls = 64;
+/// The bytes of one certificate's holder, and of all; of one ordinary user, and of all.
+inline constexpr std::size_t kDaemonUnfinishedBytesMax = std::size_t{16} << 20,
+                             kAllDaemonsUnfinishedBytesMax = std::size_t{512} << 20,
+                             kStrangerUnfinishedBytesMax = std::size_t{1} << 20,
+                             kAllStrangersUnfinishedBytesMax = std::size_t{8} << 20;
+/// The connections of one certificate's holder: a daemon has one, and a person's tools some.
+inline constexpr std::size_t kDaemonConnections = 64;
 /// The memory of gRPC for connections and what they bring: of all daemons (10,000 hosts have some tens of KiB each), and
 /// of all ordinary users. Beyond it gRPC ends streams.
 inline constexpr std::size_t kDaemonsMemory = std::size_t{1} << 30, kStrangersMemory = std::size_t{16} << 20;
@@ -73,16 +84,18 @@ class Server {
     int port = 0;
     std::string text() const { return fmt::format("{}:{}", host, port); }
   };
-  /// The server of one TCP endpoint.
+  /// The server of one TCP endpoint in clear text.
   struct Remote {
     std::shared_ptr<Bound> bound;  ///< Calls in progress read it, too.
     std::unique_ptr<grpc::Service> service;
     std::unique_ptr<grpc::Server> server;
   };
   Server() = default;
-  static Result<Remote> start_remote(const std::string& endpoint, const MakeService& make, const Options& options);
+  static Result<Remote> start_clear(const std::string& endpoint, const MakeService& make, const Options& options);
+  Result<std::string> start_one(const std::string& endpoint, const MakeService& make, const Options& options);
   std::vector<Remote> remotes_;
   std::vector<std::unique_ptr<LocalServer>> locals_;
+  std::vector<std::unique_ptr<TlsServer>> tls_;
   std::string endpoint_;
 };
 
@@ -90,7 +103,12 @@ class Server {
 /// retry.
 inline constexpr std::string_view kTlsFailure = "TLS: ";
 
-/// Converts the status of a failed call: lost, timeout, invalid, refused, exhausted or denied.
+/// The status of a call that a daemon of ours refuses. It bears kRefusedByDaemon as its details.
+grpc::Status to_status(const Error& error);
+/// gRPC makes statuses of its own with the same codes, but never with details.
+inline constexpr const char* kRefusedByDaemon = "sumac";
+/// Converts the status of a failed call: lost, timeout, invalid, refused, exhausted or denied. It is exhausted only if a
+/// daemon has refused it: gRPC at the other end may have no memory left for the stream, which passes.
 Error from_status(const grpc::Status& status);
 
 }  // namespace sumac::control

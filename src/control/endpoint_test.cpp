@@ -35,6 +35,17 @@ TEST(Endpoint, clear_text_over_tcp_needs_leave_also_on_this_machine) {
   EXPECT_FALSE(check_endpoints("unix:/tmp/x,", true));
 }
 
+TEST(Endpoint, a_refusal_arrives_as_it_was_and_grpcs_own_want_of_memory_is_none) {
+  for (const auto code :
+       {Errc::exists, Errc::not_found, Errc::unsupported, Errc::lost, Errc::denied, Errc::exhausted, Errc::invalid}) {
+    const auto arrived = from_status(to_status(Error{code, "why"}));
+    EXPECT_EQ(arrived.code, code);
+    EXPECT_EQ(arrived.context, "why");
+  }
+  EXPECT_EQ(from_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "Received RST_STREAM with error code 11"}).code,
+            Errc::lost);
+}
+
 TEST(Endpoint, a_second_server_on_the_same_port_is_refused) {
   auto first = Server::start("127.0.0.1:0", WhoService::make, {});
   ASSERT_TRUE(first) << first.error().context;

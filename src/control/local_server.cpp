@@ -22,6 +22,11 @@ constexpr int kBacklog = 1024;
 /// While the process has no descriptor left, it cannot accept a connection; it tries again after this pause.
 constexpr int kFullPauseMs = 100;
 
+constexpr Relay::Limits kStrangerLimits{{kStrangerMessageBytesMax, kStrangerCalls},
+                                        LocalServer::kStrangerConnections,
+                                        kStrangerUnfinishedBytesMax,
+                                        kAllStrangersUnfinishedBytesMax};
+
 UniqueFd unix_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
 
 bool watch(int epoll, int fd, std::uint32_t events, int operation = EPOLL_CTL_ADD) {
@@ -60,8 +65,10 @@ Result<std::unique_ptr<LocalServer>> LocalServer::start(const std::string& path,
   if (!real) return tl::unexpected(real.error());
   auto stop = WakeEvent::make();
   if (!stop) return tl::unexpected(stop.error());
+  auto relay = Relay::make(kStrangerLimits);
+  if (!relay) return tl::unexpected(relay.error());
   std::unique_ptr<LocalServer> server(
-      new LocalServer(*std::move(real), std::move(users), std::move(make), *std::move(stop)));
+      new LocalServer(*std::move(real), std::move(users), std::move(make), *std::move(stop), *std::move(relay)));
   if (auto listens = server->listen(); !listens) return tl::unexpected(listens.error());
   server->thread_ = std::thread([raw = server.get()] { raw->run(); });
   return server;
@@ -85,7 +92,8 @@ Result<> LocalServer::listen() {
     return fail_errno(fmt::format("bind {}", path_));
   if (::chmod(path_.c_str(), 0666) != 0 || ::listen(listener_.get(), kBacklog) != 0)
     return fail_errno(fmt::format("listen at {}", path_));
-  if (!watch(epoll_.get(), listener_.get(), EPOLLIN) || !watch(epoll_.get(), stop_.fd(), EPOLLIN))
+  if (!watch(epoll_.get(), listener_.get(), EPOLLIN) || !watch(epoll_.get(), stop_.fd(), EPOLLIN) ||
+      !watch(epoll_.get(), relay_.fd(), EPOLLIN))
     return fail_errno("epoll_ctl");
   return {};
 }
@@ -107,18 +115,17 @@ void LocalServer::run() {
   bool full = false;
   for (;;) {
     epoll_event events[64];
-    const int count = ::epoll_wait(epoll_.get(), events, 64, full ? kFullPauseMs : -1);
+    const int wait_ms = poll_timeout(monotonic_now(), relay_.next_deadline());
+    const int count = ::epoll_wait(epoll_.get(), events, 64, full ? kFullPauseMs : wait_ms);
     if (count < 0 && errno != EINTR) return;  // epoll_wait cannot fail otherwise with an epoll set of our own.
     if (full) watch(epoll_.get(), listener_.get(), EPOLLIN, EPOLL_CTL_MOD);
     full = false;
     for (int i = 0; i < count; ++i) {
       const int fd = events[i].data.fd;
       if (fd == stop_.fd()) return;
-      if (fd != listener_.get())
-        ended(fd);
-      else if (!accept_one())
-        full = watch(epoll_.get(), fd, 0, EPOLL_CTL_MOD);
+      if (fd == listener_.get() && !accept_one()) full = watch(epoll_.get(), fd, 0, EPOLL_CTL_MOD);
     }
+    for (const auto& connection : relay_.progress(monotonic_now())) ended(connection.id);
   }
 }
 
@@ -131,41 +138,36 @@ bool LocalServer::accept_one() {
 }
 
 void LocalServer::serve(UniqueFd connection, uid_t uid) {
-  const bool stranger = !users_.has(uid);
   const auto person = persons_.owner_of(uid);
-  const auto there = of_person_.find(person);
-  if (stranger && (strangers_.size() >= kAllStrangersConnections ||
-                   (there != of_person_.end() && there->second >= kStrangerConnections)))
-    return;
-  UniqueFd watched;
-  if (stranger) {
-    watched = UniqueFd(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
-    if (!watched || !watch(epoll_.get(), watched.get(), EPOLLRDHUP)) return;
-  }
-  auto& room = rooms_[uid];
-  if (!room.server) {
-    auto caller = local_caller(uid, users_);
-    caller.person = person;
-    room.service = make_([caller](const grpc::ServerContextBase&) { return caller; });
-    room.server = make_server(*room.service, stranger);
-  }
-  if (stranger) {
-    ++room.connections;
-    ++of_person_[person];
-    const int key = watched.get();
-    strangers_[key] = {std::move(watched), uid, person};
-  }
-  grpc::AddInsecureChannelFromFd(room.server.get(), connection.release());
+  if (!users_.has(uid)) return serve_stranger(std::move(connection), uid, person);
+  grpc::AddInsecureChannelFromFd(room_of(uid, person, false).server.get(), connection.release());
 }
 
-void LocalServer::ended(int watched) {
-  const auto found = strangers_.find(watched);
+void LocalServer::serve_stranger(UniqueFd connection, uid_t uid, uid_t person) {
+  if (strangers_.size() >= kAllStrangersConnections) return;
+  const auto id = ++last_id_;
+  auto grpcs = relay_.add(id, {.fd = std::move(connection)}, fmt::format("user {}", person));
+  if (!grpcs) return;  // For instance, he has kStrangerConnections already.
+  auto& room = room_of(uid, person, true);
+  ++room.connections;
+  strangers_[id] = uid;
+  grpc::AddInsecureChannelFromFd(room.server.get(), grpcs->release());
+}
+
+LocalServer::Room& LocalServer::room_of(uid_t uid, uid_t person, bool stranger) {
+  auto& room = rooms_[uid];
+  if (room.server) return room;
+  auto caller = local_caller(uid, users_);
+  caller.person = person;
+  room.service = make_([caller](const grpc::ServerContextBase&) { return caller; });
+  room.server = make_server(*room.service, stranger);
+  return room;
+}
+
+void LocalServer::ended(Relay::Id id) {
+  const auto found = strangers_.find(id);
   if (found == strangers_.end()) return;
-  const auto uid = found->second.uid;
-  if (const auto person = of_person_.find(found->second.person); --person->second == 0) of_person_.erase(person);
-  // The descriptor is removed from the set before it is closed: gRPC's descriptor of the same connection would keep it
-  // there.
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched, nullptr);
+  const auto uid = found->second;
   strangers_.erase(found);
   auto& room = rooms_[uid];
   if (--room.connections > 0) return;

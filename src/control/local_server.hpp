@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "base/subordinate_ids.hpp"
 #include "control/caller.hpp"
+#include "control/relay.hpp"
 #include "control/signals.hpp"
 
 namespace sumac::control {
@@ -42,31 +43,32 @@ class LocalServer {
     std::unique_ptr<grpc::Server> server;
     std::size_t connections = 0;  ///< The number of connections, counted for an ordinary user only.
   };
-  /// A connection of an ordinary user, who may run no daemon.
-  struct Stranger {
-    /// A duplicate descriptor of the connection: gRPC owns the first and does not report when the connection ends.
-    UniqueFd watched;
-    uid_t uid = 0, person = 0;
-  };
 
-  LocalServer(std::string path, DaemonUsers users, MakeService make, WakeEvent stop)
-      : path_(std::move(path)), users_(std::move(users)), make_(std::move(make)), stop_(std::move(stop)) {}
+  LocalServer(std::string path, DaemonUsers users, MakeService make, WakeEvent stop, Relay relay)
+      : path_(std::move(path)),
+        users_(std::move(users)),
+        make_(std::move(make)),
+        stop_(std::move(stop)),
+        relay_(std::move(relay)) {}
   Result<> listen();
   void run();
   bool accept_one();
   void serve(UniqueFd connection, uid_t uid);
-  void ended(int watched);
+  void serve_stranger(UniqueFd connection, uid_t uid, uid_t person);
+  Room& room_of(uid_t uid, uid_t person, bool stranger);
+  void ended(Relay::Id id);
   static std::unique_ptr<grpc::Server> make_server(grpc::Service& service, bool stranger);
 
   std::string path_;
   DaemonUsers users_;
   MakeService make_;
   WakeEvent stop_;
+  Relay relay_;  ///< It carries the ordinary users' connections.
   UniqueFd lock_, listener_, epoll_;
   std::map<uid_t, Room> rooms_;
   SubordinateIds persons_;
-  std::map<uid_t, std::size_t> of_person_;  ///< Connections of strangers by person: all uids of one user are one.
-  std::map<int, Stranger> strangers_;       ///< Keyed by the descriptor `watched`.
+  std::map<Relay::Id, uid_t> strangers_;  ///< The connections of ordinary users, who may run no daemon.
+  Relay::Id last_id_ = 0;
   std::thread thread_;
 };
 

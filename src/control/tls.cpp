@@ -1,7 +1,6 @@
 #include "control/tls.hpp"
 
 #include <fcntl.h>
-#include <grpc/grpc_security_constants.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +98,18 @@ Result<std::string> read_file(const std::string& layer, const std::string& path,
 
 /// No passphrase is asked for: daemons start without a person to type it.
 int no_passphrase(char*, int, int, void*) { return -1; }
+
+/// The callback of TLS for the protocol inside it, of which gRPC speaks only HTTP/2. `offered` holds names, each after
+/// its length in a byte.
+int choose_http2(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes, const unsigned char* offered,
+                 unsigned offered_bytes, void*) {
+  constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  unsigned char* found = nullptr;
+  const int result = SSL_select_next_proto(&found, chosen_bytes, kHttp2, sizeof kHttp2, offered, offered_bytes);
+  if (result != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_ALERT_FATAL;
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
 
 Result<> verify(const std::string& ca_text, X509* certificate, CertRole role, const std::string& ca_layer,
                 const std::string& layer) {
@@ -221,11 +232,33 @@ std::optional<std::time_t> Tls::end() const {
   return when ? std::optional(when->until) : std::nullopt;
 }
 
-std::shared_ptr<grpc::ServerCredentials> Tls::for_server() const {
-  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = texts_.ca;
-  options.pem_key_cert_pairs.push_back({texts_.key, texts_.cert});
-  return grpc::SslServerCredentials(options);
+Result<std::unique_ptr<SSL_CTX, SslDelete>> Tls::for_server() const {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<SSL_CTX, SslDelete> context(SSL_CTX_new(TLS_server_method()));
+  if (!context) return fail(Errc::internal, "OpenSSL: {}", openssl_words());
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+  // A daemon connects for days, so a session to resume would only cost memory. Idle connections keep no buffers.
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_mode(context.get(),
+                   SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_alpn_select_cb(context.get(), choose_http2, nullptr);
+  const auto authorities = memory_of(texts_.ca), certificates = memory_of(texts_.cert), keys = memory_of(texts_.key);
+  while (const Openssl<X509> one{PEM_read_bio_X509(authorities.get(), nullptr, no_passphrase, nullptr)}) {
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), one.get());
+    SSL_CTX_add_client_CA(context.get(), one.get());
+  }
+  const Openssl<X509> own(PEM_read_bio_X509(certificates.get(), nullptr, no_passphrase, nullptr));
+  const Openssl<EVP_PKEY> key(PEM_read_bio_PrivateKey(keys.get(), nullptr, no_passphrase, nullptr));
+  if (!own || !key || SSL_CTX_use_certificate(context.get(), own.get()) != 1 ||
+      SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1)
+    return fail(Errc::internal, "OpenSSL: {}", openssl_words());
+  while (const Openssl<X509> issuer{PEM_read_bio_X509(certificates.get(), nullptr, no_passphrase, nullptr)})
+    SSL_CTX_add1_chain_cert(context.get(), issuer.get());
+  ERR_clear_error();  // Clears the errors that report the ends of the texts.
+  return context;
 }
 
 std::shared_ptr<grpc::ChannelCredentials> Tls::for_client() {
@@ -233,13 +266,6 @@ std::shared_ptr<grpc::ChannelCredentials> Tls::for_client() {
   if (auto again = read(files_, self_.role, self_.name)) texts_ = std::move(again->first);
   return grpc::SslCredentials(
       {.pem_root_certs = texts_.ca, .pem_private_key = texts_.key, .pem_cert_chain = texts_.cert});
-}
-
-Result<Identity> identity_of(const grpc::AuthContext& context) {
-  if (!context.IsPeerAuthenticated()) return fail(Errc::denied, "it has shown no certificate");
-  for (const auto& uri : context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME))
-    return parse_uri({uri.data(), uri.size()});
-  return fail(Errc::denied, "its certificate names no role and name of Sumac's");
 }
 
 }  // namespace sumac::control

@@ -3,6 +3,7 @@
 // the names that it chooses. Errors that can be found in the files are reported at the start, in one line with the
 // remedy. The identity of the other side is checked at each connection.
 #include <grpcpp/grpcpp.h>
+#include <openssl/ssl.h>
 
 #include <ctime>
 #include <memory>
@@ -13,6 +14,11 @@
 #include "control/identity.hpp"
 
 namespace sumac::control {
+
+struct SslDelete {
+  void operator()(SSL* p) const noexcept { SSL_free(p); }
+  void operator()(SSL_CTX* p) const noexcept { SSL_CTX_free(p); }
+};
 
 /// The files as the options name them: tls_dir alone; or tls_ca, tls_cert and tls_key; or nothing.
 struct TlsFiles {
@@ -31,7 +37,8 @@ class Tls {
   /// SUMAC_TLS_CERT and SUMAC_TLS_KEY.
   static Result<std::shared_ptr<Tls>> of_environment();
 
-  std::shared_ptr<grpc::ServerCredentials> for_server() const;
+  /// Demands a certificate of the authority, and speaks HTTP/2.
+  Result<std::unique_ptr<SSL_CTX, SslDelete>> for_server() const;
   /// Reads the files again, so that a new certificate needs no restart. If they cannot be used, the last good ones stay
   /// in force.
   std::shared_ptr<grpc::ChannelCredentials> for_client();
@@ -54,8 +61,5 @@ class Tls {
   Texts texts_;
   Identity self_;
 };
-
-/// Returns the identity in the certificate of a call's other end, or Errc::denied if that is not one of Sumac's.
-Result<Identity> identity_of(const grpc::AuthContext& context);
 
 }  // namespace sumac::control

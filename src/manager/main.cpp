@@ -26,7 +26,8 @@
 namespace sumac::manager {
 namespace {
 
-constexpr std::size_t kCallersWanted = 16384;
+/// A caller takes one descriptor, by TLS three (control/relay.hpp).
+constexpr std::size_t kCallersWanted = 16384, kDescriptorsOfCaller = 3;
 
 const control::DaemonText kText{"sharp_am",
                                 "the aggregation manager: trees, jobs and their quotas",
@@ -144,7 +145,7 @@ Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
   // Each caller is a connection, and gRPC has no limit of its own. The usual 1,024 descriptors are too few for the
   // hosts of a cluster, and strangers could soon use them up.
-  (void)control::descriptors_for_strangers(kCallersWanted + http::ServerLimits{}.connections);
+  (void)control::descriptors_for_strangers(kDescriptorsOfCaller * kCallersWanted + http::ServerLimits{}.connections);
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP});
   if (!signals) return tl::unexpected(signals.error());
   if (auto ready = prepare_hmac(); !ready) return ready;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "control/command_line.hpp"
+#include "control/endpoint.hpp"
 
 namespace sumac::manager {
 
@@ -10,25 +11,6 @@ using control::v1::HostDown;
 using control::v1::HostUp;
 using control::v1::NodeDown;
 using control::v1::NodeUp;
-
-namespace {
-
-grpc::Status status_of(const Error& error) {
-  const auto code = [&] {
-    switch (error.code) {
-      case Errc::exists: return grpc::StatusCode::ALREADY_EXISTS;
-      case Errc::not_found: return grpc::StatusCode::NOT_FOUND;
-      case Errc::unsupported: return grpc::StatusCode::UNIMPLEMENTED;
-      case Errc::lost: return grpc::StatusCode::UNAVAILABLE;
-      case Errc::denied: return grpc::StatusCode::PERMISSION_DENIED;
-      case Errc::exhausted: return grpc::StatusCode::RESOURCE_EXHAUSTED;
-      default: return grpc::StatusCode::INVALID_ARGUMENT;
-    }
-  }();
-  return {code, error.context};
-}
-
-}  // namespace
 
 // gRPC allows one operation in flight in each direction. Everything but the first lines of the callbacks runs under the
 // service's mutex. Finish waits for the write in flight; OnDone is the last callback and deletes the stream.
@@ -126,7 +108,7 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<contr
     ++strangers_;
     if (const auto more = said_.next("unknown", monotonic_now()))
       SUMAC_WARN(log_, "rejected a caller: {}{}", caller.error().context, *more);
-    stream->close(status_of(caller.error()));
+    stream->close(control::to_status(caller.error()));
   }
   return stream;
 }
@@ -138,9 +120,9 @@ bool Service::may_open(S& stream) {
   if (stream.caller.is_operator() || (!stream.caller.uid && !stream.caller.certificate)) return true;
   if (limits_.open(stream.caller.share(), monotonic_now())) return stream.is_limited = true;
   ++limited_;
-  stream.close(
-      status_of(Error{Errc::exhausted, fmt::format("{} has {} streams open that have not registered: close some",
-                                                   stream.caller.describe(), CallerLimits::kStreams)}));
+  stream.close(control::to_status(
+      Error{Errc::exhausted, fmt::format("{} has {} streams open that have not registered: close some",
+                                         stream.caller.describe(), CallerLimits::kStreams)}));
   return false;
 }
 
@@ -203,13 +185,13 @@ class Service::Door final : public control::v1::Manager::CallbackService {
   template <class Answer>
   grpc::Status for_person(grpc::CallbackServerContext& context, Answer answer) {
     const auto caller = caller_of_(context);
-    if (!caller) return status_of(caller.error());
+    if (!caller) return control::to_status(caller.error());
     if (!service_.may_ask(*caller))
-      return status_of(
+      return control::to_status(
           Error{Errc::exhausted, fmt::format("{} asks for the status more than {} times a second: ask less often",
                                              caller->describe(), CallerLimits::kStatusPerSecond)});
     const Result<> done = answer(*caller);
-    return done ? grpc::Status::OK : status_of(done.error());
+    return done ? grpc::Status::OK : control::to_status(done.error());
   }
 
   manager::Service& service_;
@@ -253,7 +235,7 @@ bool Service::is_who_it_says(S& stream, control::CertRole role, const std::strin
           said_.next(fmt::format("{} {}", control::to_string(role), stream.caller.describe()), monotonic_now()))
     SUMAC_WARN(log_, "rejected a caller that claims to be {} {:.64}: {}{}", control::to_string(role), name,
                may.error().context, *more);
-  stream.close(status_of(may.error()));
+  stream.close(control::to_status(may.error()));
   return false;
 }
 
@@ -314,8 +296,8 @@ void Service::forget(HostStream& stream) {
 }
 
 void Service::refuse(StreamId id, const Error& why) {
-  if (const auto node = nodes_.find(id); node != nodes_.end()) node->second->close(status_of(why));
-  if (const auto host = hosts_.find(id); host != hosts_.end()) host->second->close(status_of(why));
+  if (const auto node = nodes_.find(id); node != nodes_.end()) node->second->close(control::to_status(why));
+  if (const auto host = hosts_.find(id); host != hosts_.end()) host->second->close(control::to_status(why));
 }
 
 void Service::run(Actions actions) {

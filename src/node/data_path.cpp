@@ -46,7 +46,9 @@ void DataPath::identify(NodeId node_id, TreeId tree_id, bool root, Time now) {
     if (old.node_id == node_id && old.tree_id == tree_id && old.root == root) return;
     SUMAC_WARN(log_, "this process was node {} of tree {:#x} and is now node {} of tree {:#x}: all its groups are over",
                old.node_id, old.tree_id, node_id, tree_id);
-    for (const auto child : std::exchange(children_, {})) transport_->close({child});
+    // The manager has revoked the jobs of a tree that changed. Their members read why before the links end.
+    node_->leave_tree(now);
+    for (const auto child : std::exchange(children_, {})) transport_->close({child}, true);
     neighbours_.clear();
     if (parent_) transport_->close(std::exchange(parent_, net::ConnId{}));
     parent_up_ = false;

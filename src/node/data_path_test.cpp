@@ -266,6 +266,23 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   EXPECT_TRUE(tree.one.data->take_parent_change()->up);
 }
 
+TEST(DataPath, members_read_why_their_job_ends_where_its_tree_changes) {
+  Tree tree({2, 3});
+  TestGroup group(tree.job, [&] { tree.progress(); });
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  EXPECT_TRUE(group.allreduce(4, 1));
+  NodeId id{2};
+  for (auto* leaf : {&tree.one, &tree.two}) {
+    ASSERT_TRUE(leaf->data->revoke(kJob, monotonic_now(), "node an-root stays silent, and tree 1 has changed"));
+    leaf->data->identify(id, TreeId{2}, false, monotonic_now());
+    id = NodeId{3};
+  }
+  EXPECT_TRUE(group.until(
+      [&] { return group.all([](auto& m) { return m.group().phase() == proto::ClientGroup::Phase::lost; }); }));
+  for (auto& member : group.members)
+    EXPECT_THAT(member->group().why(), testing::HasSubstr("node an-root stays silent"));
+}
+
 TEST(DataPath, a_job_that_was_not_granted_is_refused) {
   Tree tree;
   tree.job.job_id = JobId{99};

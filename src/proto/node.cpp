@@ -137,6 +137,11 @@ bool Node::revoke(JobId job_id, Time now, std::string_view why) {
   return true;
 }
 
+void Node::leave_tree(Time now) {
+  for (auto& group : groups_)
+    if (group) group->job_over(now);
+}
+
 /// Ends the groups and links of jobs whose members did not leave in time.
 void Node::end_overdue(Time now) {
   for (const auto job_id : ctx_.jobs.take_overdue(now)) {

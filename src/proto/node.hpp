@@ -35,6 +35,8 @@ class Node {
   /// `leave_after_end`: then they end here and their members' links are closed. The grant is gone with the last group.
   /// Returns false when there is no such job. The members read `why`.
   bool revoke(JobId job_id, Time now, std::string_view why = {});
+  /// Ends all groups, because this node leaves its tree. Members of revoked jobs read why.
+  void leave_tree(Time now);
   /// Returns the revoked jobs whose grants went away since the last call.
   std::vector<JobId> take_forgotten() { return ctx_.jobs.take_forgotten(); }
   /// take_forgotten() would return at least one job.

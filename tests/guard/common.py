@@ -202,6 +202,12 @@ def begun(function, *words, uid=UID):
     return stranger
 
 
+def hold(*_held):
+    """Keeps what a stranger's process holds until we end it."""
+    while True:
+        signal.pause()
+
+
 def try_program(command, at_once=1, seconds=5):
     """Starts the program so many times, and ends those that do not end by themselves."""
     tries = [ground.processes.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(at_once)]

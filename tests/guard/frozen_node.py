@@ -72,7 +72,8 @@ def frozen(transport, node):
     worst = max((1e3 * (when - start) for when, _ in ended), default=LATE)
     for when, line in ended:
         print(f"{1e3 * (when - start):7.0f} ms: {line}", flush=True)
-    named = [line for _, line in ended if re.search(rf"node {node} \([^)]+\) stopped answering; .+ noticed after [0-9.]+ s", line)]
+    # A neighbour says it first, or the manager, once it has heard of that.
+    named = [line for _, line in ended if re.search(rf"node {node} (\([^)]+\) stopped answering; .+ noticed after [0-9.]+ s|stays silent)", line)]
     steady.process.kill()
     steady.process.communicate()
     house.close()

@@ -62,14 +62,14 @@ def depart(path, ranks, go):
     for rank in ranks:
         attached(path, rank).close()
     os.write(go, b"!")
-    time.sleep(100)
+    common.hold()
 
 
 def hold_lock(folder, go):
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     os.write(go, b"!")
-    time.sleep(100)
+    common.hold()
 
 
 def attack(rows, _args):

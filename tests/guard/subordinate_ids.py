@@ -4,7 +4,6 @@ of the manager, and the OSTs. They count as his own, so another user is served."
 
 import os
 import socket
-import time
 
 import common
 import grpc_wire
@@ -33,8 +32,7 @@ def attached(path):
 def take_clients(path, go):
     held = [attached(path) for _ in range(2 * OF_USER)]
     os.write(go, b"!")
-    time.sleep(100)
-    return len(held)
+    common.hold(held)
 
 
 def take_callers(path, go):
@@ -44,7 +42,7 @@ def take_callers(path, go):
         peer.connect(path)
         held.append(peer)
     os.write(go, b"!")
-    time.sleep(100)
+    common.hold(held)
 
 
 def take_osts(path, go):
@@ -57,7 +55,7 @@ def take_osts(path, go):
         except tenant.Refused:
             continue
     os.write(go, b"!")
-    time.sleep(100)
+    common.hold(held)
 
 
 def is_served(path):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Strangers begin calls at the manager with messages of almost 8 MiB and never end them; the manager keeps what it has received. An
-ordinary user does it at the unix socket, and the owner of a host's certificate at the TLS port."""
+"""Strangers begin calls at the manager and never end their messages, which gRPC keeps until the last byte: messages that are too long,
+messages of the longest length that is allowed, and these byte by byte. An ordinary user does it at the unix socket, and the owner of a
+host's certificate at the TLS port. Whose connection the manager closes, comes again."""
 
 import selectors
 import socket
@@ -12,23 +13,23 @@ import time
 import common
 import grpc_wire as g
 
-MESSAGE = (8 << 20) - 1
 STREAMS = 64
-GROWTH = 64 << 20  # an ordinary user has so much on all his connections
-QUOTA = 1280 << 20  # all holders of certificates have so much together: kDaemonsMemory and what gRPC needs beside it
+TOO_LONG = (8 << 20) - 1  # for an ordinary user
+OF_STRANGERS, OF_DAEMONS = 64 << 10, 8 << 20  # kStrangerMessageBytesMax, kMessageBytesMax
 FRAME = 1 << 14
+GROWTH = 64 << 20  # for 1 MiB of an ordinary user's, or 16 MiB of a certificate's, that gRPC keeps, and connections that come and go
 
 
 class Unfinished:
     """A connection that sends the beginnings of messages, as far as the manager's windows allow."""
 
-    def __init__(self, peer):
-        self.peer, self.have, self.closed, self.sent = peer, b"", False, 0
+    def __init__(self, peer, message, frame):
+        self.peer, self.have, self.closed, self.sent, self.frame = peer, b"", False, 0, frame
         self.window, self.first, self.more = 65535, 65535, {}
-        self.left = {2 * at + 1: MESSAGE - 1 for at in range(STREAMS)}
+        self.left = {2 * at + 1: message - 1 for at in range(STREAMS)}
         self.out = bytearray(g.PREFACE + g.frame(g.SETTINGS, 0, 0))
         for stream in self.left:
-            self.out += g.call("Ping", stream) + g.frame(g.DATA, 0, stream, b"\0" + struct.pack(">I", MESSAGE))
+            self.out += g.call("Ping", stream) + g.frame(g.DATA, 0, stream, b"\0" + struct.pack(">I", message))
             self.more[stream] = -5
         self.window -= 5 * STREAMS
 
@@ -56,7 +57,7 @@ class Unfinished:
     def fill(self):
         """Adds what the windows allow."""
         for stream in list(self.left):
-            bytes_now = min(FRAME, self.window, self.first + self.more[stream], self.left[stream])
+            bytes_now = min(self.frame, self.window, self.first + self.more[stream], self.left[stream])
             if bytes_now <= 0 or len(self.out) > 4 * FRAME:
                 continue
             self.out += g.frame(g.DATA, 0, stream, bytes(bytes_now))
@@ -87,46 +88,48 @@ class Unfinished:
         return b""
 
 
-def begin(connect, connections, seconds):
+def begin(connect, connections, seconds, message, frame):
     """Sends for so long; returns the bytes that were accepted."""
-    peers = []
-    for _ in range(connections):
-        try:
-            peers.append(Unfinished(connect()))
-        except OSError:
-            break  # the manager takes no more of this user
-    for one in peers:
-        one.peer.setblocking(False)
+    peers, sent = [], 0
     until = time.monotonic() + seconds
-    while time.monotonic() < until and not all(one.closed for one in peers):
+    while time.monotonic() < until:
+        while len(peers) < connections:
+            try:
+                peers.append(Unfinished(connect(), message, frame))
+            except OSError:
+                break  # the manager takes no more of this user
+            peers[-1].peer.setblocking(False)
         with selectors.DefaultSelector() as ready:
             for one in peers:
-                if not one.closed:
-                    ready.register(one.peer, selectors.EVENT_READ | (selectors.EVENT_WRITE if one.out else 0))
+                ready.register(one.peer, selectors.EVENT_READ | (selectors.EVENT_WRITE if one.out else 0))
             ready.select(0.05)
         for one in peers:
-            if not one.closed:
-                one.step()
-    return sum(one.sent for one in peers)
+            one.step()
+            if one.closed:
+                sent += one.sent
+                one.peer.close()
+        peers = [one for one in peers if not one.closed]
+    return sent + sum(one.sent for one in peers)
 
 
-def at_socket(path, connections, seconds):
+def at_socket(path, *more):
     def connect():
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         peer.connect(path)
         return peer
 
-    return begin(connect, connections, seconds)
+    return begin(connect, *more)
 
 
 def attack(rows, args):
-    connections, seconds = (64, 30) if args.long else (4, 3)
+    connections, seconds = (64, 30) if args.long else (4, 2)
     house = common.House("unfinished-calls")
     manager = house.processes["sharp_am"]
     before = common.memory_of(manager)
-    sent = common.Stranger(at_socket, house.manager[5:], connections, seconds).result(seconds + 60)
-    grown = max(0, common.memory_of(manager, "VmHWM") - before)
-    rows.add(f"unfinished calls: memory, {connections} connections, {sent >> 20} MiB sent", "bytes", grown, GROWTH)
+    for name, message, frame in (("too long", TOO_LONG, FRAME), ("as long as allowed", OF_STRANGERS, FRAME), ("byte by byte", OF_STRANGERS, 1)):
+        sent = common.Stranger(at_socket, house.manager[5:], connections, seconds, message, frame).result(seconds + 60)
+        grown = max(0, common.memory_of(manager, "VmHWM") - before)
+        rows.add(f"unfinished calls: memory, messages {name}, {sent >> 10} KiB sent", "bytes", grown, GROWTH)
     rows.add("unfinished calls: an honest job failed", "exit status", house.job().code, 0)
     house.close()
     if args.long:
@@ -146,9 +149,10 @@ def with_certificate(rows, connections, seconds):
     trust.set_alpn_protocols(["h2"])
     port = int(house.manager.rsplit(":", 1)[1])
     before = common.memory_of(manager)
-    sent = begin(lambda: trust.wrap_socket(socket.create_connection(("127.0.0.1", port), 10)), connections, seconds)
-    grown = max(0, common.memory_of(manager, "VmHWM") - before)
-    rows.add(f"unfinished calls by TLS: memory, {sent >> 20} MiB sent", "bytes", grown, QUOTA)
+    for name, message, frame in (("too long", OF_DAEMONS + 2, FRAME), ("as long as allowed", OF_DAEMONS, FRAME), ("byte by byte", OF_DAEMONS, 1)):
+        sent = begin(lambda: trust.wrap_socket(socket.create_connection(("127.0.0.1", port), 10)), connections, seconds, message, frame)
+        grown = max(0, common.memory_of(manager, "VmHWM") - before)
+        rows.add(f"unfinished calls by TLS: memory, messages {name}, {sent >> 10} KiB sent", "bytes", grown, 2 * GROWTH)
     common.until(lambda: house.job().code == 0, "an honest job by TLS")
     rows.add("unfinished calls by TLS: the manager ended", "managers", int(manager.poll() is not None), 0)
     house.close()

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -70,15 +71,24 @@ std::unordered_map<std::int64_t, Watched>& watched() {
 }  // namespace
 
 ProcessName this_process() noexcept {
-  // The kernel computes all of /proc/PID/stat for the one number in it, so each thread asks once in a process: a forked
-  // child has another number, or another namespace.
-  static thread_local ProcessName known;
+  // The kernel computes all of /proc/PID/stat for the one number in it, so a process asks once: a forked child has
+  // another number, or another namespace. Threads that ask at once store the same values, the start time first: whoever
+  // sees this process's number and namespace sees its start time, too.
+  static std::atomic<std::int64_t> known_pid = 0;
+  static std::atomic<std::uint64_t> known_namespace = 0, known_start = 0;
   ProcessName name;
   name.pid = ::getpid();
   name.pid_namespace = own_namespace();
-  const bool is_known = known.pid == name.pid && known.pid_namespace == name.pid_namespace;
-  name.start_time = is_known ? known.start_time : read_stat(name.pid).start_time;
-  return known = name;
+  if (known_pid.load(std::memory_order_acquire) == name.pid &&
+      known_namespace.load(std::memory_order_acquire) == name.pid_namespace) {
+    name.start_time = known_start.load(std::memory_order_relaxed);
+    return name;
+  }
+  name.start_time = read_stat(name.pid).start_time;
+  known_start.store(name.start_time, std::memory_order_relaxed);
+  known_namespace.store(name.pid_namespace, std::memory_order_release);
+  known_pid.store(name.pid, std::memory_order_release);
+  return name;
 }
 
 Life look_at(const ProcessName& process) {
