@@ -17,8 +17,6 @@
 #include "rank/explain.h"
 #include "requests.h"
 
-bool hcoll_threads;
-
 /* The functions of `oob`; they call the modules that were selected before us. */
 static int oob_allgather(void* context, const void* in, void* out, size_t bytes) {
   hcoll_module_t* module = context;
@@ -39,7 +37,7 @@ static int oob_barrier(void* context) {
 }
 
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
-  sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
+  sumac_explain_none(hcoll.process.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
 static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
@@ -54,12 +52,12 @@ static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, si
   spec.rank = module->record.rank;
   spec.size = module->record.size;
   spec.places = places;
-  spec.ranks_apart = 1 == module->record.hosts && sumac_job_serves(&mca_coll_hcoll_component.settings, 1);
-  spec.options = mca_coll_hcoll_component.options;
+  spec.ranks_apart = 1 == module->record.hosts && sumac_job_serves(&hcoll.process.settings, 1);
+  spec.options = hcoll.process.options;
   spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = hcoll_drive_mpi;
   spec.yields = hcoll_mpi_yields();
-  spec.threads = hcoll_threads;
+  spec.threads = hcoll_runtime.threads;
   spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
   spec.name = module->comm->c_name;
   sumac_across_set(&spec, lane);
@@ -107,9 +105,10 @@ static void name_of(const struct sumac_record* record, char name[SUMAC_NAME_BYTE
 
 static int attach(struct sumac_record* record) { return hcoll_attach_first(hcoll_module_of(record)); }
 
-struct sumac_runtime hcoll_runtime = {.next = "next module",
-                                      .settings = &mca_coll_hcoll_component.settings,
-                                      .options = &mca_coll_hcoll_component.options,
+void hcoll_attach_prepare(void) {
+  hcoll_runtime = (struct sumac_runtime){.next = "next module",
+                                      .settings = &hcoll.process.settings,
+                                      .options = &hcoll.process.options,
                                       .add_error = add_error,
                                       .error_bytes_max = MPI_MAX_ERROR_STRING,
                                       .error_other = MPI_ERR_OTHER,
@@ -139,10 +138,10 @@ struct sumac_runtime hcoll_runtime = {.next = "next module",
                                       .entered = hcoll_progress_entered,
                                       .moved = hcoll_progress_moved,
                                       .no_thread = hcoll_progress_no_thread};
+}
 
 int hcoll_attach_first(hcoll_module_t* module) {
-  hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
-  hcoll_runtime.threads = hcoll_threads;
+  hcoll_runtime.threads = ompi_mpi_thread_multiple || hcoll.process.settings.progress_thread;
   hcoll_pairs_fill();
   return sumac_record_attach(&module->record);
 }

@@ -43,21 +43,15 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return world;
 }
 
-/// Takes places[].host, the number in the world, to numbers in the order of this communicator's ranks.
-int number_hosts(std::vector<sumac_place_t>& places) {
-  std::vector<int> numbers(static_cast<std::size_t>(library.hosts), -1);
-  int hosts = 0;
-  for (auto& place : places) {
-    int& number = numbers[static_cast<std::size_t>(place.host)];
-    if (number < 0) number = hosts++;
-    place.host = number;
-  }
-  return hosts;
-}
-
-std::vector<sumac_place_t> places_of(MPI_Comm comm, int size) {
+/// Returns the places of the communicator's ranks, with hosts numbered in their order, and sets the number of hosts.
+std::vector<sumac_place_t> places_of(MPI_Comm comm, int size, int& hosts) {
   std::vector<sumac_place_t> places;
-  for (const int rank : world_ranks(comm, size)) places.push_back(library.places[static_cast<std::size_t>(rank)]);
+  std::vector<std::uint64_t> numbers;
+  for (const int rank : world_ranks(comm, size)) {
+    places.push_back(library.places[static_cast<std::size_t>(rank)]);
+    numbers.push_back(static_cast<std::uint64_t>(places.back().host));
+  }
+  hosts = sumac_number_hosts(numbers.data(), size, places.data());
   return places;
 }
 
@@ -97,11 +91,8 @@ void look_at(Communicator& communicator) {
   const auto ranks = world_ranks(comm, communicator.size);
   if (std::find(ranks.begin(), ranks.end(), MPI_UNDEFINED) != ranks.end())
     return leave(communicator, "it has processes of another MPI_COMM_WORLD");
-  if (library.hosts > 1) {
-    auto places = places_of(comm, communicator.size);
-    communicator.hosts = number_hosts(places);
-  }
-  communicator.spared = sumac_calls_before_team(&library.settings, communicator.hosts, comm == MPI_COMM_WORLD);
+  if (library.hosts > 1) (void)places_of(comm, communicator.size, communicator.hosts);
+  communicator.spared = sumac_calls_before_team(&library.process.settings, communicator.hosts, comm == MPI_COMM_WORLD);
 }
 
 void reset(Communicator& communicator) {
@@ -171,15 +162,14 @@ int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
 int oob_barrier(void* context) { return mpi.Barrier(static_cast<Communicator*>(context)->handle.load()); }
 
 bool ranks_apart(const Communicator& communicator) {
-  return communicator.hosts == 1 && sumac_job_serves(&library.settings, 1);
+  return communicator.hosts == 1 && sumac_job_serves(&library.process.settings, 1);
 }
 
 int make_team(Lane* lane, char* why, std::size_t why_bytes) {
   Communicator& communicator = owner_of(*lane);
   const bool is_ordinary = lane == &communicator.ordinary;
   const MPI_Comm comm = communicator.handle.load();
-  auto places = places_of(comm, communicator.size);
-  (void)number_hosts(places);
+  const auto places = places_of(comm, communicator.size, communicator.hosts);
   communicator.own_name = name_of(comm);
   sumac_team_spec_t spec{};
   spec.struct_bytes = sizeof spec;
@@ -187,7 +177,7 @@ int make_team(Lane* lane, char* why, std::size_t why_bytes) {
   spec.size = communicator.size;
   spec.places = places.data();
   spec.ranks_apart = is_ordinary && ranks_apart(communicator) ? 1 : 0;
-  spec.options = library.options;
+  spec.options = library.process.options;
   spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
   spec.progress = drive;
   spec.threads = 1;  // Our own thread moves what is posted while the program's is elsewhere.
@@ -233,8 +223,8 @@ void write_name(const sumac_record* record, char name[SUMAC_NAME_BYTES]) {
 }  // namespace
 
 const sumac_runtime runtime{.next = "MPI",
-                            .settings = &library.settings,
-                            .options = &library.options,
+                            .settings = &library.process.settings,
+                            .options = &library.process.options,
                             .add_error = add_error,
                             .error_bytes_max = MPI_MAX_ERROR_STRING,
                             .error_other = MPI_ERR_OTHER,
