@@ -72,6 +72,7 @@ OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
 
 static int begin_world(hcoll_module_t* world) {
   const struct hcoll_wish wish = hcoll_presence_wish();
+  hcoll_runtime.asked = wish.asked;
   int rc = wish.last_line || hcoll_watches() ? hcoll_finalize_watch(world) : OMPI_SUCCESS;
   if (OMPI_SUCCESS == rc && !world->watches_only) {
     rc = hcoll_job_begin(world); /* without the tree we go on: shared memory needs no daemon */

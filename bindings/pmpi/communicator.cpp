@@ -16,6 +16,7 @@
 #include "bindings/pmpi/types.hpp"
 #include "rank/across.h"
 #include "rank/job.h"
+#include "rank/limits.h"
 #include "rank/say.h"
 #include "rank/worth.h"
 
@@ -100,6 +101,7 @@ void reset(Communicator& communicator) {
   communicator.handle.store(MPI_Comm{});
   communicator.own_name.clear();
   communicator.users = 0;
+  communicator.ours = MPI_COMM_NULL;
 }
 
 /// Called by MPI_Comm_free and MPI_Comm_disconnect.
@@ -179,7 +181,8 @@ int make_team(Lane* lane, char* why, std::size_t why_bytes) {
   spec.ranks_apart = is_ordinary && ranks_apart(communicator) ? 1 : 0;
   spec.options = library.process.options;
   spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
-  spec.progress = drive;
+  spec.progress = sumac_limits_on(&runtime) ? sumac_limits_drive : drive;
+  spec.progress_context = lane;
   spec.threads = 1;  // Our own thread moves what is posted while the program's is elsewhere.
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
@@ -208,6 +211,31 @@ int attach(sumac_record* record) {
 
 int common_bits(sumac_record* record, std::uint32_t mine, std::uint32_t* all) {
   return mpi.Allreduce(&mine, all, 1, MPI_UINT32_T, MPI_BAND, static_cast<Communicator*>(record)->handle.load());
+}
+
+// Notes go by our own communicator of all ranks, so that they never meet the program's messages.
+
+constexpr int kTagNote = 2;
+
+bool send_note(sumac_record* record, int rank, const sumac_note* note) {
+  const MPI_Comm comm = static_cast<Communicator*>(record)->ours;
+  MPI_Request request{};
+  return comm != MPI_COMM_NULL &&
+         mpi.Isend(note, sizeof *note, MPI_BYTE, rank, kTagNote, comm, &request) == MPI_SUCCESS &&
+         mpi.Request_free(&request) == MPI_SUCCESS;
+}
+
+int receive_note(sumac_record* record, sumac_note* note) {
+  const MPI_Comm comm = static_cast<Communicator*>(record)->ours;
+  MPI_Status status{};
+  int is_there = 0;
+  if (comm == MPI_COMM_NULL || mpi.Iprobe(MPI_ANY_SOURCE, kTagNote, comm, &is_there, &status) != MPI_SUCCESS ||
+      is_there == 0)
+    return -1;
+  MPI_Request request{};
+  int done = 0, rc = mpi.Irecv(note, sizeof *note, MPI_BYTE, status.MPI_SOURCE, kTagNote, comm, &request);
+  while (rc == MPI_SUCCESS && done == 0) rc = mpi.Test(&request, &done, MPI_STATUS_IGNORE);
+  return rc == MPI_SUCCESS ? status.MPI_SOURCE : -1;
 }
 
 bool add_error(const char* words, int* code) {
@@ -252,7 +280,11 @@ const sumac_runtime runtime{.next = "MPI",
                             .between = &between,
                             .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
                             .last_resort = true,
-                            .no_thread = say_no_thread};
+                            .no_thread = say_no_thread,
+                            .asked = true,  // The user has loaded this library.
+                            .drive = drive,
+                            .send_note = send_note,
+                            .receive_note = receive_note};
 
 std::string name_of(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";
