@@ -12,12 +12,13 @@
 #include "datatypes.h"
 #include "job.h"
 #include "ompi/errhandler/errcode.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/pml.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "rank/across.h"
 #include "rank/explain.h"
+#include "rank/limits.h"
 #include "requests.h"
-
-bool hcoll_threads;
 
 /* The functions of `oob`; they call the modules that were selected before us. */
 static int oob_allgather(void* context, const void* in, void* out, size_t bytes) {
@@ -39,7 +40,7 @@ static int oob_barrier(void* context) {
 }
 
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
-  sumac_explain_none(mca_coll_hcoll_component.options, comm->c_name, ompi_comm_size(comm), why);
+  sumac_explain_none(hcoll.process.options, comm->c_name, ompi_comm_size(comm), why);
 }
 
 static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
@@ -54,12 +55,13 @@ static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, si
   spec.rank = module->record.rank;
   spec.size = module->record.size;
   spec.places = places;
-  spec.ranks_apart = 1 == module->record.hosts && sumac_job_serves(&mca_coll_hcoll_component.settings, 1);
-  spec.options = mca_coll_hcoll_component.options;
+  spec.ranks_apart = 1 == module->record.hosts && sumac_job_serves(&hcoll.process.settings, 1);
+  spec.options = hcoll.process.options;
   spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
-  spec.progress = hcoll_drive_mpi;
+  spec.progress = sumac_limits_on(&hcoll_runtime) ? sumac_limits_drive : hcoll_drive_mpi;
+  spec.progress_context = lane;
   spec.yields = hcoll_mpi_yields();
-  spec.threads = hcoll_threads;
+  spec.threads = hcoll_runtime.threads;
   spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
   spec.name = module->comm->c_name;
   sumac_across_set(&spec, lane);
@@ -107,42 +109,68 @@ static void name_of(const struct sumac_record* record, char name[SUMAC_NAME_BYTE
 
 static int attach(struct sumac_record* record) { return hcoll_attach_first(hcoll_module_of(record)); }
 
-struct sumac_runtime hcoll_runtime = {.next = "next module",
-                                      .settings = &mca_coll_hcoll_component.settings,
-                                      .options = &mca_coll_hcoll_component.options,
-                                      .add_error = add_error,
-                                      .error_bytes_max = MPI_MAX_ERROR_STRING,
-                                      .error_other = MPI_ERR_OTHER,
-                                      .error_no_memory = OMPI_ERR_OUT_OF_RESOURCE,
-                                      .name = name_of,
-                                      .make_team = make_team,
-                                      .common_bits = common_bits,
-                                      .attach = attach,
-                                      .in_place = MPI_IN_PLACE,
-                                      .root = MPI_ROOT,
-                                      .proc_null = MPI_PROC_NULL,
-                                      .handle_bytes = sizeof(MPI_Datatype),
-                                      .layout = hcoll_layout,
-                                      .packing = {hcoll_pack, hcoll_unpack},
-                                      .op_kind = hcoll_op_kind,
-                                      .own_in_mpi = true,
-                                      .reduce_local = hcoll_reduce_local,
-                                      .moves_in_mpi = true,
-                                      .request_new = hcoll_request_new,
-                                      .request_begin = hcoll_request_begin,
-                                      .request_drop = hcoll_request_drop,
-                                      .hold_type = hcoll_hold_type,
-                                      .release_type = hcoll_release_type,
-                                      .hold_op = hcoll_hold_op,
-                                      .release_op = hcoll_release_op,
-                                      .between = &hcoll_between,
-                                      .entered = hcoll_progress_entered,
-                                      .moved = hcoll_progress_moved,
-                                      .no_thread = hcoll_progress_no_thread};
+/* between.c and job.c have the first two of the tags that Open MPI reserves for components of our name. */
+#define TAG_NOTE (MCA_COLL_BASE_TAG_HCOLL_BASE - 2)
+
+static bool send_note(struct sumac_record* record, int rank, const struct sumac_note* note) {
+  ompi_request_t* request = NULL;
+  return OMPI_SUCCESS == MCA_PML_CALL(isend(note, sizeof(*note), &ompi_mpi_byte.dt, rank, TAG_NOTE,
+                                            MCA_PML_BASE_SEND_STANDARD, hcoll_module_of(record)->comm, &request)) &&
+         OMPI_SUCCESS == ompi_request_free(&request);
+}
+
+static int receive_note(struct sumac_record* record, struct sumac_note* note) {
+  ompi_communicator_t* comm = hcoll_module_of(record)->comm;
+  ompi_status_public_t status;
+  int is_there = 0;
+  if (OMPI_SUCCESS != MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, TAG_NOTE, comm, &is_there, &status)) || !is_there ||
+      OMPI_SUCCESS != MCA_PML_CALL(recv(note, sizeof(*note), &ompi_mpi_byte.dt, status.MPI_SOURCE, TAG_NOTE, comm,
+                                        MPI_STATUS_IGNORE))) {
+    return -1;
+  }
+  return status.MPI_SOURCE;
+}
+
+void hcoll_attach_prepare(void) {
+  hcoll_runtime = (struct sumac_runtime){.next = "next module",
+                                         .settings = &hcoll.process.settings,
+                                         .options = &hcoll.process.options,
+                                         .add_error = add_error,
+                                         .error_bytes_max = MPI_MAX_ERROR_STRING,
+                                         .error_other = MPI_ERR_OTHER,
+                                         .error_no_memory = OMPI_ERR_OUT_OF_RESOURCE,
+                                         .name = name_of,
+                                         .make_team = make_team,
+                                         .common_bits = common_bits,
+                                         .attach = attach,
+                                         .in_place = MPI_IN_PLACE,
+                                         .root = MPI_ROOT,
+                                         .proc_null = MPI_PROC_NULL,
+                                         .handle_bytes = sizeof(MPI_Datatype),
+                                         .layout = hcoll_layout,
+                                         .packing = {hcoll_pack, hcoll_unpack},
+                                         .op_kind = hcoll_op_kind,
+                                         .own_in_mpi = true,
+                                         .reduce_local = hcoll_reduce_local,
+                                         .moves_in_mpi = true,
+                                         .request_new = hcoll_request_new,
+                                         .request_begin = hcoll_request_begin,
+                                         .request_drop = hcoll_request_drop,
+                                         .hold_type = hcoll_hold_type,
+                                         .release_type = hcoll_release_type,
+                                         .hold_op = hcoll_hold_op,
+                                         .release_op = hcoll_release_op,
+                                         .between = &hcoll_between,
+                                         .entered = hcoll_progress_entered,
+                                         .moved = hcoll_progress_moved,
+                                         .no_thread = hcoll_progress_no_thread,
+                                         .drive = hcoll_drive_mpi,
+                                         .send_note = send_note,
+                                         .receive_note = receive_note};
+}
 
 int hcoll_attach_first(hcoll_module_t* module) {
-  hcoll_threads = ompi_mpi_thread_multiple || mca_coll_hcoll_component.settings.progress_thread;
-  hcoll_runtime.threads = hcoll_threads;
+  hcoll_runtime.threads = ompi_mpi_thread_multiple || hcoll.process.settings.progress_thread;
   hcoll_pairs_fill();
   return sumac_record_attach(&module->record);
 }

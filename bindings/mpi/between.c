@@ -53,7 +53,6 @@ static int test(int count, void* requests, int* done) {
 static void keep_for_us(ompi_communicator_t* comm) {
   OMPI_COMM_SET_EXTRA_RETAIN(comm);
   OBJ_RETAIN(comm);
-  hcoll_leave_alone(comm);
 }
 
 static int open_leaders(struct sumac_record* record, const int* leaders, int count, bool leads, bool needed,

@@ -1,5 +1,6 @@
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
+ *   state.c      holds the process's state: parameters, settings, the runtime as src/rank sees it
  *   component.c  Open MPI opens it: the settings (src/rank) and the team's options are read, presence.c
  *                publishes with MPI's start-up data
  *   module.c     decides for every new communicator; refuses without a message where a member lacks us
@@ -32,54 +33,50 @@
 #include "rank/progress.h"
 #include "rank/record.h"
 #include "rank/say.h"
-#include "rank/settings.h"
 #include "rank/signatures.h"
+#include "rank/start.h"
 #include "shim/series.h"
 #include "team/team.h"
 
-/* ---- component.c ---- */
+/* ---- state.c ---- */
 
-struct hcoll_component {
-  mca_coll_base_component_t super;
+struct hcoll_state {
   int enable;   /* --mca coll_hcoll_enable */
   int np;       /* --mca coll_hcoll_np: communicators of fewer ranks are left alone */
   int priority; /* --mca coll_hcoll_priority */
-  struct hcoll_settings settings;
-  sumac_team_options_t* options;
+  struct sumac_process process;
+  const mca_base_component_t* version; /* names the component in what processes publish at their start */
 };
-extern struct hcoll_component mca_coll_hcoll_component;
+extern struct hcoll_state hcoll;
+/** Open MPI as src/rank sees it; attach.c fills it when the component opens. */
+extern struct sumac_runtime hcoll_runtime;
 
 /** True if the component is to do anything at all in this process: neither its parameter nor SUMAC_ENABLE switches it
  *  off. Valid once the component is open. */
-static inline bool hcoll_on(void) {
-  return mca_coll_hcoll_component.enable && mca_coll_hcoll_component.settings.enable;
-}
+static inline bool hcoll_on(void) { return hcoll.enable && hcoll.process.settings.enable; }
 /** Rank 0 of MPI_COMM_WORLD wants this, and all ranks follow it, because mpirun takes the shell's variables to its own
  *  host alone. */
 struct hcoll_reporting {
-  bool last_line; /* the line at MPI_Finalize */
-  bool asked;     /* its environment asks for Sumac: hcoll_is_asked_for() */
+  bool last_line;  /* the line at MPI_Finalize */
+  bool asked;      /* its environment asks for Sumac: hcoll_is_asked_for() */
+  uint64_t job_id; /* the number that it drew for the tree's job; 0: it could draw none */
 };
 
 /** True if the user wants the tree. */
-static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != mca_coll_hcoll_component.settings.level; }
+static inline bool hcoll_tree_wanted(void) { return HCOLL_OFF != hcoll.process.settings.level; }
 
 /** All ranks of a host mostly have the same environment: is this the rank that reports what is wrong with it? */
 bool hcoll_speaks_for_host(void);
 
-/** True once several threads may call at the same time: the program's or our own. It is set before the first team is
- *  made and never changed afterwards. */
-extern bool hcoll_threads;
-
 /** The locks that each nonblocking collective would take cost more than the rest of it, so a program with one thread
- *  takes none. */
+ *  takes none. hcoll_runtime.threads is set before the first team is made and never changed afterwards. */
 static inline void hcoll_lock(pthread_mutex_t* lock) {
-  if (hcoll_threads) {
+  if (hcoll_runtime.threads) {
     pthread_mutex_lock(lock);
   }
 }
 static inline void hcoll_unlock(pthread_mutex_t* lock) {
-  if (hcoll_threads) {
+  if (hcoll_runtime.threads) {
     pthread_mutex_unlock(lock);
   }
 }
@@ -91,19 +88,16 @@ int hcoll_presence_publish(void);
 
 /** The facts about a communicator that comm_query needs; they are found without a message. */
 struct hcoll_shape {
-  int hosts;        /* distinct hosts of its members */
-  bool all_present; /* every member published, with our settings */
-  int absent_rank;  /* else: the first rank that did not, */
-  const char* why;  /* and the reason */
-  bool is_mute;     /* it lacks the component, and so cannot report that there is no team */
+  int hosts;       /* distinct hosts of its members; 0: */
+  int absent_rank; /* the first rank that did not publish, or not with our settings, */
+  const char* why; /* and the reason */
+  bool is_mute;    /* it lacks the component, and so cannot report that there is no team */
 };
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
-/** Returns the members' positions, with hosts numbered in the order of ranks. All of them must be present. */
+/** Sets the members' positions, with hosts numbered in the order of ranks. All of them must be present. */
 int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
 /** Returns what rank 0 reports once MPI_COMM_WORLD was looked up: nothing, if rank 0 lacks the component. */
 struct hcoll_reporting hcoll_presence_reporting(void);
-/** Returns the number that rank 0 drew for the tree's job; 0: it could draw none. All members must be present. */
-uint64_t hcoll_presence_job_id(void);
 void hcoll_presence_forget(void);
 
 /* ---- module.c ---- */
@@ -146,22 +140,20 @@ static inline hcoll_module_t* hcoll_module_of(const struct sumac_record* record)
 }
 
 mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* priority);
-/** Marks a communicator that no program sees, so that it never has a team. */
-void hcoll_leave_alone(ompi_communicator_t* comm);
 
 /* ---- attach.c ---- */
 
 /** Makes the team of a communicator that has none yet; collective over it. */
 int hcoll_attach_first(hcoll_module_t* module);
-/** Open MPI as src/rank sees it. */
-extern struct sumac_runtime hcoll_runtime;
+/** Fills hcoll_runtime. */
+void hcoll_attach_prepare(void);
 
 /** With SUMAC_EXPLAIN=1 one rank prints why the communicator has no module. */
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why);
 
 /* ---- leaders.c ---- */
 
-/** True while this thread makes a communicator for our own use. */
+/** True while this thread makes a communicator for our own use: no program sees it, and it never has a team. */
 extern _Thread_local bool hcoll_making_ours;
 /** Makes a communicator of `leaders`, ascending ranks of the module's; collective over all of them. `*made_p` is
  *  NULL at a rank that does not lead. */

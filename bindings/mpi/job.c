@@ -173,7 +173,7 @@ bool hcoll_mpi_yields(void) {
 }
 
 int hcoll_job_begin(hcoll_module_t* world) {
-  const struct hcoll_settings* settings = &mca_coll_hcoll_component.settings;
+  const struct hcoll_settings* settings = &hcoll.process.settings;
   if (NULL != sumac_job_refusal(settings, world->record.hosts)) {
     return OMPI_SUCCESS;
   }
@@ -184,12 +184,12 @@ int hcoll_job_begin(hcoll_module_t* world) {
   int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
   if (OMPI_SUCCESS == rc) {
     const struct sumac_job_spec spec = {.world = hcoll_communicator(world),
-                                        .id = hcoll_presence_job_id(),
+                                        .id = hcoll_presence_reporting().job_id,
                                         .local_rank = ompi_process_info.my_local_rank,
                                         .threads = ompi_mpi_thread_multiple || settings->progress_thread,
                                         .places = places,
                                         .settings = settings,
-                                        .options = mca_coll_hcoll_component.options,
+                                        .options = hcoll.process.options,
                                         .progress = hcoll_drive_mpi,
                                         .watch_leaves = watch_leaves};
     rc = sumac_job_begin(&spec);

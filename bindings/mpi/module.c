@@ -72,6 +72,7 @@ OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
 
 static int begin_world(hcoll_module_t* world) {
   const struct hcoll_reporting reporting = hcoll_presence_reporting();
+  hcoll_runtime.asked = reporting.asked;
   int rc = reporting.last_line || hcoll_watches() ? hcoll_finalize_watch(world) : OMPI_SUCCESS;
   if (OMPI_SUCCESS == rc && !world->watches_only) {
     rc = hcoll_job_begin(world); /* without the tree we go on: shared memory needs no daemon */
@@ -102,8 +103,7 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
   module->record.rank = ompi_comm_rank(comm);
   module->record.size = ompi_comm_size(comm);
   int rc = module->world ? begin_world(module) : OMPI_SUCCESS;
-  module->record.spared =
-      sumac_calls_before_team(&mca_coll_hcoll_component.settings, module->record.hosts, module->world);
+  module->record.spared = sumac_calls_before_team(&hcoll.process.settings, module->record.hosts, module->world);
   if (OMPI_SUCCESS == rc) {
     module->record.is_counted = 0 == module->record.rank && !module->internal && !module->watches_only;
     sumac_record_enlist(&module->record);
@@ -121,7 +121,7 @@ static void refuse_world(ompi_communicator_t* comm, const struct hcoll_shape* sh
         "variables",
         shape->absent_rank, shape->why);
   }
-  if (mca_coll_hcoll_component.settings.level >= HCOLL_FORCE) {
+  if (hcoll.process.settings.level >= HCOLL_FORCE) {
     hcoll_abort(comm);
   }
 }
@@ -142,6 +142,13 @@ static bool speaks_for(ompi_communicator_t* comm) {
   return mine->jobid != theirs->jobid ? mine->jobid < theirs->jobid : mine->vpid < theirs->vpid;
 }
 
+/* Its calls are the next module's, and nobody counts them. */
+static void leave_alone(hcoll_module_t* module) {
+  module->internal = true;
+  module->record.is_counted = false;
+  module->record.life = SUMAC_LIFE_PASS;
+}
+
 static hcoll_module_t* new_module(ompi_communicator_t* comm, int hosts) {
   hcoll_module_t* module = OBJ_NEW(hcoll_module_t);
   if (NULL == module) {
@@ -149,6 +156,9 @@ static hcoll_module_t* new_module(ompi_communicator_t* comm, int hosts) {
   }
   module->world = comm == &ompi_mpi_comm_world.comm;
   module->record.hosts = hosts;
+  if (hcoll_making_ours) {
+    leave_alone(module);
+  }
   module->super.coll_module_enable = enable;
   module->super.coll_module_disable = disable;
   hcoll_offer(&module->super);
@@ -164,7 +174,7 @@ static mca_coll_base_module_t* watch_only(ompi_communicator_t* comm, int hosts, 
   }
   module->watches_only = true;
   module->record.life = SUMAC_LIFE_PASS;
-  *priority = mca_coll_hcoll_component.priority;
+  *priority = hcoll.priority;
   return &module->super;
 }
 
@@ -186,13 +196,10 @@ static void refuse_absent(ompi_communicator_t* comm, const struct hcoll_shape* s
   }
 }
 
-void hcoll_leave_alone(ompi_communicator_t* comm) {
+static void leave_group_alone(ompi_communicator_t* comm) {
   mca_coll_base_module_t* base = comm->c_coll->coll_barrier_module;
   if (OBJ_CLASS(hcoll_module_t) == base->super.obj_class) {
-    hcoll_module_t* module = (hcoll_module_t*)base;
-    module->internal = true;
-    module->record.is_counted = false;
-    module->record.life = SUMAC_LIFE_PASS;
+    leave_alone((hcoll_module_t*)base);
   }
 }
 
@@ -201,12 +208,12 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
     return NULL;
   }
   bool world = comm == &ompi_mpi_comm_world.comm;
-  int size = ompi_comm_size(comm), np = mca_coll_hcoll_component.np;
+  int size = ompi_comm_size(comm), np = hcoll.np;
   if (OMPI_COMM_IS_INTER(comm)) {
     /* Open MPI 4.1 duplicates an intercommunicator by nonblocking collectives of its local group, started from
      * inside progress. Two at once start them in an order that differs from rank to rank. Open MPI's own collectives
      * mostly tolerate that; a team cannot. */
-    hcoll_leave_alone(comm->c_local_comm);
+    leave_group_alone(comm->c_local_comm);
     explain_leaving(comm, "it is an intercommunicator");
     return watch_only(comm, 0, priority);
   }
@@ -225,9 +232,9 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
     return NULL;
   }
   if (size < np) {
-    return shape.all_present ? watch_only(comm, shape.hosts, priority) : NULL;
+    return shape.hosts > 0 ? watch_only(comm, shape.hosts, priority) : NULL;
   }
-  if (!shape.all_present) {
+  if (0 == shape.hosts) {
     refuse_absent(comm, &shape);
     return world ? NULL : watch_only(comm, 0, priority);
   }
@@ -235,6 +242,6 @@ mca_coll_base_module_t* hcoll_comm_query(struct ompi_communicator_t* comm, int* 
   if (NULL == module) {
     return NULL;
   }
-  *priority = mca_coll_hcoll_component.priority;
+  *priority = hcoll.priority;
   return &module->super;
 }

@@ -26,7 +26,7 @@ void hcoll_drive_mpi(void* context) {
   if (atomic_load_explicit(&mpi_is_gone, memory_order_relaxed)) { /* set by this very thread, in MPI_Finalize */
     return;
   }
-  if (hcoll_threads) {
+  if (hcoll_runtime.threads) {
     opal_progress();
     return;
   }
@@ -56,7 +56,7 @@ static int callback(void) {
   if (NULL != done) {
     return inform_mpi(done);
   }
-  if (SUMAC_MOVED != moved && mca_coll_hcoll_component.settings.progress_thread) {
+  if (SUMAC_MOVED != moved && hcoll.process.settings.progress_thread) {
     sched_yield();
   }
   return 0;

@@ -124,7 +124,7 @@ void hcoll_watch_ends(struct hcoll_watch* watch, ompi_request_t* const* request)
 
 void hcoll_watch_begin(hcoll_module_t* world) {
   const struct sumac_profile_spec spec = {.world = hcoll_communicator(world),
-                                          .settings = &mca_coll_hcoll_component.settings,
+                                          .settings = &hcoll.process.settings,
                                           .host = ompi_process_info.nodename,
                                           .hosts = world->record.hosts,
                                           .next = "next module"};

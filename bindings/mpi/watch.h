@@ -8,9 +8,7 @@
 #include "hcoll.h"
 #include "rank/profile.h"
 
-static inline bool hcoll_watches(void) {
-  return hcoll_on() && sumac_profile_wanted(&mca_coll_hcoll_component.settings);
-}
+static inline bool hcoll_watches(void) { return hcoll_on() && sumac_profile_wanted(&hcoll.process.settings); }
 
 /** One call of a function of ours. */
 struct hcoll_watch {

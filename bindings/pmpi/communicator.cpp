@@ -16,6 +16,7 @@
 #include "bindings/pmpi/types.hpp"
 #include "rank/across.h"
 #include "rank/job.h"
+#include "rank/limits.h"
 #include "rank/say.h"
 #include "rank/worth.h"
 
@@ -43,21 +44,15 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return world;
 }
 
-/// Takes places[].host, the number in the world, to numbers in the order of this communicator's ranks.
-int number_hosts(std::vector<sumac_place_t>& places) {
-  std::vector<int> numbers(static_cast<std::size_t>(library.hosts), -1);
-  int hosts = 0;
-  for (auto& place : places) {
-    int& number = numbers[static_cast<std::size_t>(place.host)];
-    if (number < 0) number = hosts++;
-    place.host = number;
-  }
-  return hosts;
-}
-
-std::vector<sumac_place_t> places_of(MPI_Comm comm, int size) {
+/// Returns the places of the communicator's ranks, with hosts numbered in their order, and sets the number of hosts.
+std::vector<sumac_place_t> places_of(MPI_Comm comm, int size, int& hosts) {
   std::vector<sumac_place_t> places;
-  for (const int rank : world_ranks(comm, size)) places.push_back(library.places[static_cast<std::size_t>(rank)]);
+  std::vector<std::uint64_t> numbers;
+  for (const int rank : world_ranks(comm, size)) {
+    places.push_back(library.places[static_cast<std::size_t>(rank)]);
+    numbers.push_back(static_cast<std::uint64_t>(places.back().host));
+  }
+  hosts = sumac_number_hosts(numbers.data(), size, places.data());
   return places;
 }
 
@@ -97,11 +92,8 @@ void look_at(Communicator& communicator) {
   const auto ranks = world_ranks(comm, communicator.size);
   if (std::find(ranks.begin(), ranks.end(), MPI_UNDEFINED) != ranks.end())
     return leave(communicator, "it has processes of another MPI_COMM_WORLD");
-  if (library.hosts > 1) {
-    auto places = places_of(comm, communicator.size);
-    communicator.hosts = number_hosts(places);
-  }
-  communicator.spared = sumac_calls_before_team(&library.settings, communicator.hosts, comm == MPI_COMM_WORLD);
+  if (library.hosts > 1) (void)places_of(comm, communicator.size, communicator.hosts);
+  communicator.spared = sumac_calls_before_team(&library.process.settings, communicator.hosts, comm == MPI_COMM_WORLD);
 }
 
 void reset(Communicator& communicator) {
@@ -109,6 +101,7 @@ void reset(Communicator& communicator) {
   communicator.handle.store(MPI_Comm{});
   communicator.own_name.clear();
   communicator.users = 0;
+  communicator.ours = MPI_COMM_NULL;
 }
 
 /// Called by MPI_Comm_free and MPI_Comm_disconnect.
@@ -171,15 +164,14 @@ int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
 int oob_barrier(void* context) { return mpi.Barrier(static_cast<Communicator*>(context)->handle.load()); }
 
 bool ranks_apart(const Communicator& communicator) {
-  return communicator.hosts == 1 && sumac_job_serves(&library.settings, 1);
+  return communicator.hosts == 1 && sumac_job_serves(&library.process.settings, 1);
 }
 
 int make_team(Lane* lane, char* why, std::size_t why_bytes) {
   Communicator& communicator = owner_of(*lane);
   const bool is_ordinary = lane == &communicator.ordinary;
   const MPI_Comm comm = communicator.handle.load();
-  auto places = places_of(comm, communicator.size);
-  (void)number_hosts(places);
+  const auto places = places_of(comm, communicator.size, communicator.hosts);
   communicator.own_name = name_of(comm);
   sumac_team_spec_t spec{};
   spec.struct_bytes = sizeof spec;
@@ -187,9 +179,10 @@ int make_team(Lane* lane, char* why, std::size_t why_bytes) {
   spec.size = communicator.size;
   spec.places = places.data();
   spec.ranks_apart = is_ordinary && ranks_apart(communicator) ? 1 : 0;
-  spec.options = library.options;
+  spec.options = library.process.options;
   spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
-  spec.progress = drive;
+  spec.progress = sumac_limits_on(&runtime) ? sumac_limits_drive : drive;
+  spec.progress_context = lane;
   spec.threads = 1;  // Our own thread moves what is posted while the program's is elsewhere.
   spec.yields = library.yields;
   spec.host_ranks = library.host_ranks;
@@ -220,6 +213,31 @@ int common_bits(sumac_record* record, std::uint32_t mine, std::uint32_t* all) {
   return mpi.Allreduce(&mine, all, 1, MPI_UINT32_T, MPI_BAND, static_cast<Communicator*>(record)->handle.load());
 }
 
+// Notes go by our own communicator of all ranks, so that they never meet the program's messages.
+
+constexpr int kTagNote = 2;
+
+bool send_note(sumac_record* record, int rank, const sumac_note* note) {
+  const MPI_Comm comm = static_cast<Communicator*>(record)->ours;
+  MPI_Request request{};
+  return comm != MPI_COMM_NULL &&
+         mpi.Isend(note, sizeof *note, MPI_BYTE, rank, kTagNote, comm, &request) == MPI_SUCCESS &&
+         mpi.Request_free(&request) == MPI_SUCCESS;
+}
+
+int receive_note(sumac_record* record, sumac_note* note) {
+  const MPI_Comm comm = static_cast<Communicator*>(record)->ours;
+  MPI_Status status{};
+  int is_there = 0;
+  if (comm == MPI_COMM_NULL || mpi.Iprobe(MPI_ANY_SOURCE, kTagNote, comm, &is_there, &status) != MPI_SUCCESS ||
+      is_there == 0)
+    return -1;
+  MPI_Request request{};
+  int done = 0, rc = mpi.Irecv(note, sizeof *note, MPI_BYTE, status.MPI_SOURCE, kTagNote, comm, &request);
+  while (rc == MPI_SUCCESS && done == 0) rc = mpi.Test(&request, &done, MPI_STATUS_IGNORE);
+  return rc == MPI_SUCCESS ? status.MPI_SOURCE : -1;
+}
+
 bool add_error(const char* words, int* code) {
   if (mpi.Add_error_code(MPI_ERR_OTHER, code) != MPI_SUCCESS) return false;
   (void)mpi.Add_error_string(*code, words);
@@ -233,8 +251,8 @@ void write_name(const sumac_record* record, char name[SUMAC_NAME_BYTES]) {
 }  // namespace
 
 const sumac_runtime runtime{.next = "MPI",
-                            .settings = &library.settings,
-                            .options = &library.options,
+                            .settings = &library.process.settings,
+                            .options = &library.process.options,
                             .add_error = add_error,
                             .error_bytes_max = MPI_MAX_ERROR_STRING,
                             .error_other = MPI_ERR_OTHER,
@@ -262,7 +280,11 @@ const sumac_runtime runtime{.next = "MPI",
                             .between = &between,
                             .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
                             .last_resort = true,
-                            .no_thread = say_no_thread};
+                            .no_thread = say_no_thread,
+                            .asked = true,  // The user has loaded this library.
+                            .drive = drive,
+                            .send_note = send_note,
+                            .receive_note = receive_note};
 
 std::string name_of(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";

@@ -22,6 +22,7 @@ struct Communicator : sumac_record {
   std::atomic<MPI_Comm> handle{};
   std::string own_name;       ///< Its name when its last team was made, for what fails after the program has freed it.
   std::atomic<int> users{0};  ///< The program, and each request that refers to a lane.
+  MPI_Comm ours{};            ///< Our own communicator of all its ranks; MPI_COMM_NULL: there is none.
 };
 
 using Lane = sumac_lane;

@@ -56,6 +56,21 @@ namespace sumac::pmpi {
   SUMAC_PMPI_NEIGHBORS_PERSISTENT(X) \
   SUMAC_PMPI_LIFE(X)
 
+#if defined(OPEN_MPI)
+// Open MPI 5 has the persistent collectives of MPI 4 although its mpi.h says 3.1; Open MPI 4.1 has them as MPIX.
+template <class Function>
+struct Persistent;
+template <class... Arguments>
+struct Persistent<int(Arguments...)> {
+  using Type = int(Arguments..., MPI_Info, MPI_Request*);
+};
+#define SUMAC_PMPI_DECLARE(X, Name, name, coll, S) \
+  extern "C" Persistent<decltype(PMPI_##Name)>::Type PMPI_##Name##_init;
+SUMAC_EACH_COLLECTIVE(SUMAC_PMPI_DECLARE, )
+SUMAC_EACH_LEFT(SUMAC_PMPI_DECLARE, )
+#undef SUMAC_PMPI_DECLARE
+#endif
+
 /// Functions that an MPI may lack and that the mpi.h of this ABI need not declare: a communicator is revoked (User-Level
 /// Failure Mitigation), and MPI 4.1's looks at several requests. Null: it lacks them.
 struct Optional {

@@ -52,15 +52,15 @@ CommunicatorOfMpi::CommunicatorOfMpi(MPI_Comm comm) : comm_(comm), name_(name_of
 }
 
 void begin_job() {
-  if (sumac_job_refusal(&library.settings, library.hosts) != nullptr) return;
+  if (sumac_job_refusal(&library.process.settings, library.hosts) != nullptr) return;
   static CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until the end of the job.
   const sumac_job_spec spec{.world = world.record(),
                             .id = library.job_id,
                             .local_rank = library.local_rank,
                             .threads = library.threads,
                             .places = library.places.data(),
-                            .settings = &library.settings,
-                            .options = library.options,
+                            .settings = &library.process.settings,
+                            .options = library.process.options,
                             .progress = drive,
                             .progress_context = nullptr,
                             .watch_leaves = watch_leaves};

@@ -1,16 +1,11 @@
 #include "bindings/pmpi/library.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <span>
 #include <string>
 #include <string_view>
 
-#include "base/bytes.hpp"
-#include "base/siphash.hpp"
 #include "bindings/pmpi/communicator.hpp"
 #include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/ops.hpp"
@@ -20,7 +15,6 @@
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/watch.hpp"
 #include "rank/job.h"
-#include "rank/place.h"
 #include "rank/say.h"
 
 namespace sumac::pmpi {
@@ -32,43 +26,12 @@ namespace {
 /// Raised when ranks with the old and the new library could not work together.
 constexpr std::uint64_t kVersion = 1;
 
-void warn(const char* sentence) { SUMAC_SAY("warning: %s", sentence); }
-
 /// One rank of each host reports what is wrong with the environment, which mostly is the same at all of them. Nobody
 /// knows the hosts yet, so the launcher's number counts.
 bool speaks_for_host() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"})
     if (const char* text = std::getenv(name); text != nullptr) return std::string_view(text) == "0";
   return library.rank == 0;
-}
-
-/// Returns false after a complaint if a variable has no legal value.
-bool read_settings() {
-  char why[512] = "";
-  if (const char* complaint = hcoll_settings_read(&library.settings); complaint != nullptr) {
-    if (speaks_for_host()) SUMAC_SAY("%s", complaint);
-    return false;
-  }
-  if (sumac_team_options_read(&library.options, why, sizeof why) != SUMAC_TEAM_OK) {
-    if (speaks_for_host()) SUMAC_SAY("%s", why);
-    return false;
-  }
-  if (library.rank == 0) {
-    if (why[0] != '\0') warn(why);
-    hcoll_settings_check(warn, sumac_team_variable);
-    sumac_team_options_check(warn);
-  }
-  library.explains = sumac_team_options_explain(library.options) != 0;
-  return true;
-}
-
-std::uint64_t settings_signature() {
-  if (library.options == nullptr) return 0;
-  const auto& settings = library.settings;
-  const std::string text = fmt::format(
-      "{} {} {} {} {} {} {}", settings.level, settings.hosts_min, settings.allreduce_bytes_max, settings.team_after,
-      sumac_team_options_signature(library.options), settings.profile, settings.trace != nullptr);
-  return siphash(Secret{}, std::as_bytes(std::span(text)));
 }
 
 /// Returns what Open MPI's mpi_yield_when_idle says, through MPI's tool interface; other MPIs do not have it.
@@ -94,10 +57,9 @@ bool is_spawned() {
 enum class Say : bool { if_asked, always };
 
 void stay_off(const std::string& why, Say say) {
-  if (library.rank == 0 && (say == Say::always || library.explains))
+  if (library.rank == 0 && (say == Say::always || library.explains()))
     std::fprintf(stderr, "sumac: off: %s\n", why.c_str());
-  sumac_team_options_free(library.options);
-  library.options = nullptr;
+  sumac_process_free(&library.process);
 }
 
 }  // namespace
@@ -113,10 +75,12 @@ void begin() {
   int length = 0;
   (void)mpi.Get_processor_name(name, &length);
   sumac_say_as(name, library.rank);
-  const bool usable = read_settings();
-  const auto why = agree_on_presence(
-      {.version = kVersion, .settings = settings_signature(), .usable = usable, .job_id = sumac_job_draw_id()},
-      library.job_id);
+  const bool usable = sumac_process_read(&library.process, speaks_for_host(), library.rank == 0);
+  const auto why = agree_on_presence({.version = kVersion,
+                                      .settings = sumac_process_signature(&library.process),
+                                      .usable = usable,
+                                      .job_id = sumac_job_draw_id()},
+                                     library.job_id);
   if (!why.empty()) return stay_off(why, Say::always);
   if (is_spawned()) return stay_off("this MPI_COMM_WORLD was spawned by another one", Say::if_asked);
   if (!find_places()) return stay_off("the positions of the ranks could not be exchanged", Say::always);
@@ -126,14 +90,14 @@ void begin() {
   library.on = make_keys() && make_type_key() && begin_progress();
   if (!library.on) return;
   begin_world();
-  if (sumac_profile_wanted(&library.settings)) begin_watch(name);
+  if (sumac_profile_wanted(&library.process.settings)) begin_watch(name);
   library.plain = !library.watches;
   library.direct = library.plain && !any_behind;
 }
 
 void end() {
   // Rank 0 alone decides of the last line: mpirun takes the shell's variables to its own host alone, so ranks may have others.
-  sumac_records_tally(&runtime, &CommunicatorOfMpi(MPI_COMM_WORLD).record(), library.settings.last_line != 0);
+  sumac_records_tally(&runtime, &CommunicatorOfMpi(MPI_COMM_WORLD).record(), library.settings().last_line != 0);
   if (library.watches) end_watch();
   library.on = library.plain = library.direct = false;
   end_progress();
@@ -141,8 +105,7 @@ void end() {
   drop_communicators();
   end_job();
   (void)mpi.Group_free(&library.group);
-  sumac_team_options_free(library.options);
-  library.options = nullptr;
+  sumac_process_free(&library.process);
 }
 
 }  // namespace sumac::pmpi

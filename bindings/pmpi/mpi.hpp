@@ -51,34 +51,7 @@ Handle handle_from(std::uintptr_t bits) noexcept {
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(sumac::pmpi::mpi_variable<#global>()))
 
-// Open MPI 5 has the persistent collectives of MPI 4 although its mpi.h says 3.1; Open MPI 4.1 has them as MPIX.
-extern "C" {
-int PMPI_Barrier_init(MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Allreduce_init(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Reduce_init(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Bcast_init(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Allgather_init(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Allgatherv_init(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, MPI_Comm,
-                         MPI_Info, MPI_Request*);
-int PMPI_Alltoall_init(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Alltoallv_init(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
-                        MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Reduce_scatter_block_init(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Gather_init(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Gatherv_init(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, int, MPI_Comm,
-                      MPI_Info, MPI_Request*);
-int PMPI_Scatter_init(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Scatterv_init(const void*, const int*, const int*, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm,
-                       MPI_Info, MPI_Request*);
-int PMPI_Reduce_scatter_init(const void*, void*, const int*, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Scan_init(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Exscan_init(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
-int PMPI_Alltoallw_init(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*, const int*,
-                        const MPI_Datatype*, MPI_Comm, MPI_Info, MPI_Request*);
-}
-#define SUMAC_PMPI_HAS_PERSISTENT 1
 #elif MPI_VERSION >= 4
-#define SUMAC_PMPI_HAS_PERSISTENT 1
 #define SUMAC_PMPI_HAS_LARGE 1  // The forms with MPI_Count, named _c.
 #else
 #error "this mpi.h is neither Open MPI's nor one of MPI 4 or later"

@@ -57,8 +57,11 @@ void Watch::end(const MPI_Request* request) const {
 
 void begin_watch(const char* host) {
   static CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until MPI_Finalize.
-  const sumac_profile_spec spec{
-      .world = world.record(), .settings = &library.settings, .host = host, .hosts = library.hosts, .next = "MPI"};
+  const sumac_profile_spec spec{.world = world.record(),
+                                .settings = &library.process.settings,
+                                .host = host,
+                                .hosts = library.hosts,
+                                .next = "MPI"};
   sumac_profile_begin(&spec);
   library.watches = true;
 }

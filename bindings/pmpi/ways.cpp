@@ -48,6 +48,7 @@ int open(sumac_record* record, const int*, int count, bool leads, bool needed, s
   int rc = mpi.Comm_split(static_cast<Communicator*>(record)->handle.load(), 0, record->rank, &all);
   if (rc != MPI_SUCCESS) return rc;
   made->all = bits_of(all);
+  static_cast<Communicator*>(record)->ours = all;
   (void)mpi.Comm_set_errhandler(all, MPI_ERRORS_RETURN);
   if (count == record->size) {
     made->leaders = made->all;

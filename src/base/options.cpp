@@ -271,8 +271,9 @@ std::vector<std::string> our_environment_names() {
 }
 
 std::string to_string(const UnknownName& unknown) {
+  constexpr std::string_view kUnknown = "unknown variable {}: did you mean {}?";
   if (unknown.nearest.empty()) return fmt::format("unknown variable {}", unknown.name);
-  return fmt::format("unknown variable {}: did you mean {}?", unknown.name, unknown.nearest);
+  return fmt::format(kUnknown, unknown.name, unknown.nearest);
 }
 
 }  // namespace sumac

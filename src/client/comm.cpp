@@ -309,7 +309,7 @@ void Comm::end_by(const Channel& culprit) {
   const bool follows = channels_.size() > 1 && verdict && tells_of_leaving(verdict->body);
   if (end_ && (follows || !end_follows_)) return;
   const auto link = link_of(culprit).closed() ? link_of(culprit).describe() : std::string();
-  end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}{}", culprit.group->config().group_id,
+  end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}{}{}", culprit.group->config().group_id, late_,
                                                          culprit.group->why(names_.empty() ? names_by_host() : names_),
                                                          link));
   end_follows_ = follows;

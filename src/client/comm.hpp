@@ -94,6 +94,7 @@ class Comm {
   Outcome<> take_stream_locks();
   void tell_of_lock();
   void advance_copies();
+  void look_at_limit(bool has_moved);
   void complete(Request& request, int status);
   void settle_on_shape();
   void announce() const;
@@ -119,6 +120,8 @@ class Comm {
   std::vector<std::string> names_;
   std::vector<WorldRank> world_ranks_;
   std::shared_ptr<const std::string> end_;
+  Time waits_since_{};  ///< With SUMAC_TIMEOUT: the last end of an operation, or the first look since one was posted.
+  std::string late_;    ///< This member has given up because of SUMAC_TIMEOUT: the words for it.
   bool end_follows_ = false;  ///< The end only says that a member left; a better reason may still come.
 
   // Used only with several groups.

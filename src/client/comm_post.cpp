@@ -177,10 +177,22 @@ void Comm::take(Channel& channel, const proto::Completion& over) {
   complete(*request, status);
 }
 
+/// The verdict that follows ends the operations of all members.
+void Comm::look_at_limit(bool has_moved) {
+  const Time now = monotonic_now();
+  if (has_moved || waits_since_ == Time{}) waits_since_ = outstanding() > 0 ? now : Time{};
+  if (waits_since_ == Time{} || now - waits_since_ <= context_.config().timeout || !late_.empty()) return;
+  late_ = fmt::format("timed out after {} ms at rank {}: ", context_.config().timeout.count(), rank_);
+  SUMAC_ERROR(context_.log(), "SUMAC_TIMEOUT: {}the communicator ends for all members", late_);
+  for (auto& channel : channels_) channel.group->give_up();
+}
+
 bool Comm::drain() {
   advance_copies();
+  bool has_moved = false;
   for (auto& channel : channels_)
-    while (auto over = channel.group->next_completion()) take(channel, *over);
+    for (; auto over = channel.group->next_completion(); has_moved = true) take(channel, *over);
+  if (context_.config().timeout.count() > 0) look_at_limit(has_moved);
   for (; in_order_head_ != in_order_tail_; ++in_order_head_) {
     Request& request = *in_order_[in_order_head_ % proto::kOperationsMax];
     if (request.parts > 0) break;

@@ -99,6 +99,10 @@ constexpr Option<C> kTable[] = {
     option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "10s",
                                 "Silence of the aggregation node that ends the job's operations.")
         .between(100, 3600000),
+    option<&C::timeout>(
+        "SUMAC_TIMEOUT", "0",
+        "A communicator whose operations wait for longer without one coming to its end has ended, at all "
+        "its members; 0: no limit. Below an MPI or PyTorch it is the team's."),
     option<&C::on_failure>(
         "SUMAC_COLL_ON_FAILURE", "report",
         "A communicator fails with operations under way, since a node or a rank was lost: report: the "
@@ -164,6 +168,7 @@ void leave_names_to_team() { has_team = true; }
 Result<ClientConfig> load_client_config() {
   auto config = load<ClientConfig>(kTable, environment());
   if (!config) return config;
+  if (has_team) config->timeout = Millis{0};
   if (!given.sharpd_socket.empty()) config->sharpd_socket = given.sharpd_socket;
   if (given.streams && !environment().lookup("SHARP_COLL_ENABLE_SAT")) config->enable_sat = true;
   return config;

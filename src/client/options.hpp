@@ -41,6 +41,7 @@ struct ClientConfig {
   std::string transport;
   std::string devices, net_device;
   Millis node_lost_after;
+  Millis timeout;  ///< 0: none, also below a binding whose teams have the limit.
   OnFailure on_failure;
   std::uint32_t stats_dump_mode;
   // Users of the hardware stack know these: they are accepted so that existing scripts still work, but have no effect

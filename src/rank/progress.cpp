@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "rank/job.h"
+#include "rank/limits.h"
 #include "sharp/api/sumac_ext.h"
 
 namespace {
@@ -36,6 +37,8 @@ constexpr int kLingers = 100;
 /// wakes the thread for that.
 constexpr microseconds kMessageSleep{100'000};
 constexpr microseconds kForEver{0};
+/// A program that waits comes by so often that a look at the clock each time would show.
+constexpr unsigned kVisitsPerLook = 64;
 
 /// `lock` guards all members but the atomic ones.
 struct State {
@@ -302,10 +305,13 @@ sumac_moved sumac_progress_move() {
   const bool locks = runtime().threads;
   if (locks ? !state.lock.try_lock() : state.is_inside) return SUMAC_MOVED_BY_OTHERS;
   state.is_inside = true;
-  state.visits.fetch_add(1, std::memory_order_relaxed);
+  const unsigned visits = state.visits.fetch_add(1, std::memory_order_relaxed);
+  const bool looks = visits % kVisitsPerLook == 0 && sumac_limits_on(&runtime());
   int ended = 0;
-  for (sumac_lane* lane = state.first; lane != nullptr; lane = lane->next_active)
+  for (sumac_lane* lane = state.first; lane != nullptr; lane = lane->next_active) {
     ended += sumac_team_progress(lane->team);
+    if (looks) sumac_limits_look(lane);
+  }
   const bool is_posted = state.first != nullptr;
   // After a step by the MPI the thread can go on.
   const bool wakes = state.sleeps && state.wakes_for != 0 && (awaits_all() & state.wakes_for) != 0 &&

@@ -139,6 +139,8 @@ void sumac_record_end(sumac_record* record) {
     lane = nullptr;
   }
   record->life = SUMAC_LIFE_PASS;
+  std::free(record->notes);
+  record->notes = nullptr;
   std::free(record->scratch);
   record->scratch = nullptr;
   record->scratch_bytes = 0;

@@ -22,6 +22,19 @@ struct sumac_record;
 struct sumac_between;
 struct sumac_request;
 
+/** A lane's operation that waits: limits.h. */
+struct sumac_wait {
+  int64_t began_ns, looked_ns, asked_ns; /* CLOCK_MONOTONIC; 0: not yet */
+  uint64_t ended;                        /* sumac_team_ended() since it began */
+};
+
+/** A leader that waits sends it to the other leaders: it has begun the operation. */
+struct sumac_note {
+  uint64_t number;    /* counts operations from 1 on */
+  int32_t count;      /* ranks behind the leader that have not begun it, */
+  int32_t missing[8]; /* and the first of them */
+};
+
 /** A team runs its operations in one order, the same at all ranks. MPI demands that blocking and nonblocking collectives
  *  are called in one order, so they share a team. Persistent ones are matched by the order in which they were made, and each
  *  rank starts them in its own order; so each has a team of its own while it lives (docs/adr/0046). A lane is such a team. */
@@ -31,6 +44,7 @@ typedef struct sumac_lane {
   struct sumac_lane* next_active; /* the list of lanes with posted operations */
   int posted;                     /* operations that are not done */
   int visitors;                   /* threads that are inside the team now */
+  struct sumac_wait wait;
 } sumac_lane_t;
 
 /** The most persistent collectives of one communicator that have a lane at a time; the MPI does any others. */
@@ -99,6 +113,13 @@ struct sumac_runtime {
   void (*moved)(bool is_posted);
   /** Prints that there is no thread of our own, and why. */
   void (*no_thread)(const char* why);
+  /* For limits.h. */
+  bool asked;                   /* somebody asked for Sumac */
+  void (*drive)(void* context); /* drives the MPI while a team waits */
+  /** Sends a note to a rank of the communicator without waiting; `note` lives as long as the record. Returns false if it can't. */
+  bool (*send_note)(struct sumac_record* record, int rank, const struct sumac_note* note);
+  /** Receives a note if one is there. Returns the rank that sent it, or -1. */
+  int (*receive_note)(struct sumac_record* record, struct sumac_note* note);
 };
 
 /** Zeroed with `runtime`, `rank`, `size` and `hosts` set: a communicator without a team. */
@@ -113,6 +134,7 @@ struct sumac_record {
   bool is_wide;          /* the ordinary team has leaders that communicate between hosts */
   bool has_tree;         /* the tree may carry some of its collectives */
   bool team_passed;      /* the team has just left a blocking call to the MPI */
+  bool has_waited_long;  /* the line that names a missing rank was printed */
   bool no_group;         /* the tree had no group for this communicator */
   bool lanes_end;        /* no more lanes can be made */
   uint32_t lanes_taken;  /* a bit for each lane that a request of this rank uses; any thread may change it */
@@ -122,6 +144,7 @@ struct sumac_record {
   size_t scratch_bytes;
   uint64_t passed[SUMAC_COLLS][SUMAC_WHYS];    /* calls that the MPI does without a team being asked */
   uint64_t uncounted[SUMAC_COLLS][SUMAC_WAYS]; /* the ordinary team's calls by the MPI itself, and by us */
+  struct sumac_note own_note, *notes;          /* limits.h; NULL: none was needed. [leaders] */
   struct sumac_record* next_living;
 };
 

@@ -54,6 +54,13 @@ bool read_bytes(const hcoll_variable&, const char* text, hcoll_settings& setting
 }
 
 template <auto Member>
+bool read_duration(const hcoll_variable&, const char* text, hcoll_settings& settings) {
+  const auto duration = sumac::detail::parse_duration(text, 1'000'000);
+  settings.*Member = duration.value_or(0);
+  return duration.has_value();
+}
+
+template <auto Member>
 bool read_text(const hcoll_variable&, const char* text, hcoll_settings& settings) {
   settings.*Member = text[0] == '\0' ? nullptr : text;
   return true;
@@ -109,6 +116,11 @@ const hcoll_variable hcoll_variables[] = {
      "16. 0: the first one makes it, as it always does for MPI_COMM_WORLD, a communicator on one host with a tree, a "
      "persistent collective, and with HCOLL_ENABLE_SHARP=3 or 4.",
      read_choice<&hcoll_settings::team_after>, 0, 1000000000},
+    {"SUMAC_TIMEOUT", nullptr, "0", "0 or a duration such as 500ms or 30s (bare: ms)",
+     "A collective that waits for longer fails at every rank with MPI_ERR_OTHER, whose text names the ranks that have "
+     "not "
+     "begun it, and the communicator's team is broken. 0: there is no limit.",
+     read_duration<&hcoll_settings::timeout_ms>},
     {"SUMAC_PROFILE", nullptr, "0", "0, 1 or 2",
      "1: at MPI_Finalize rank 0 prints a table of the job's collective calls, with bytes, time and the slowest rank "
      "(docs/profile.md). 2: every row of it, with exact bytes.",

@@ -29,6 +29,7 @@ struct hcoll_settings {
   const char* devices;     /* HCOLL_MAIN_IB; the environment's own memory */
   int progress_thread;     /* SUMAC_PROGRESS_THREAD */
   int team_after;          /* SUMAC_TEAM_AFTER; -1: auto */
+  int64_t timeout_ms;      /* SUMAC_TIMEOUT; 0: none */
   int profile;             /* SUMAC_PROFILE */
   int last_line;           /* SUMAC_LAST_LINE; -1: auto */
   const char* trace;       /* SUMAC_TRACE; NULL: no trace. The environment's own memory */

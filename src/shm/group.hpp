@@ -165,6 +165,16 @@ class Group {
   /// The process of a member, for algorithms that access its memory directly (CMA).
   const ProcessName& process(int member) const noexcept;
 
+  // ---- Who waits.
+
+  /// Notes that this member waits in the group, at `now_ns` of CLOCK_MONOTONIC. Relaxed: the time orders nothing.
+  void note_waiting(std::int64_t now_ns) noexcept {
+    controls_[index_].waited_ns.store(now_ns, std::memory_order_relaxed);
+  }
+  std::int64_t waited_at(int member) const noexcept {
+    return controls_[member].waited_ns.load(std::memory_order_relaxed);
+  }
+
   // ---- Death.
 
   /// Errc::ok, or the reason why the group is of no more use; error() gives it in words.

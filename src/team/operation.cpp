@@ -274,7 +274,9 @@ int run_compared(sumac_team& team, const Operation& operation, const Choice& cho
     return SUMAC_TEAM_OK;
   }
   int status = SUMAC_TEAM_BROKEN;
-  if (take_turn(team))
+  const bool usable = take_turn(team);
+  ++team.slow_calls;
+  if (usable)
     status = operation.bytes >= team.compared_from[row] ? run_compared(team, operation, choice)
                                                         : run_to_end(team, operation, choice);
   if (status != SUMAC_TEAM_PASS) count(choice.way);

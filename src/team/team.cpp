@@ -155,3 +155,32 @@ int sumac_team_leaders(const sumac_team_t* team, int* my_index) {
   if (my_index != nullptr) *my_index = team->layout.leads() ? team->layout.island() : -1;
   return static_cast<int>(team->layout.islands.size());
 }
+
+uint64_t sumac_team_ended(const sumac_team_t* team) {
+  // Over several hosts every call is a slow one, at every rank.
+  std::uint64_t ended = team->slow_calls - team->active.load(std::memory_order_relaxed);
+  for (int c = 0; c < SUMAC_COLLS; ++c) {
+    std::uint64_t ways[SUMAC_WAYS];
+    sumac_team_ways(team, c, ways);
+    for (const auto calls : ways) ended += calls;
+  }
+  return ended;
+}
+
+void sumac_team_waits(sumac_team_t* team, int64_t now_ns) {
+  if (team->island_group != nullptr) team->island_group->note_waiting(now_ns);
+}
+
+int sumac_team_missing(const sumac_team_t* team, int64_t since_ns, int64_t now_ns, int* ranks) {
+  constexpr std::int64_t kAway = 1'000'000'000;
+  const auto& members = team->layout.island_members();
+  int count = 0;
+  for (int i = 0; team->island_group != nullptr && i < team->island_group->size(); ++i)
+    if (i != team->island_group->index() && team->island_group->waited_at(i) < std::max(since_ns, now_ns - kAway))
+      ranks[count++] = members[static_cast<std::size_t>(i)];
+  return count;
+}
+
+int sumac_team_leader(const sumac_team_t* team, int index) {
+  return team->layout.islands[static_cast<std::size_t>(index)].front();
+}

@@ -423,6 +423,25 @@ void sumac_team_break(sumac_team_t* team, const char* why);
  *  @return SUMAC_TEAM_OK or SUMAC_TEAM_BROKEN. */
 int sumac_team_check(sumac_team_t* team);
 
+/* ---- who waits, and for whom ---- */
+
+/** A number that changes from one operation under way to the next. It is the same at all ranks of several hosts that wait in the
+ *  same operation. Called by a thread that waits in the team, or moves it. */
+uint64_t sumac_team_ended(const sumac_team_t* team);
+
+/** Notes that this rank waits in the team at `now_ns` of CLOCK_MONOTONIC, for sumac_team_missing() of the ranks behind the
+ *  same leader. */
+void sumac_team_waits(sumac_team_t* team, int64_t now_ns);
+
+/** Finds the ranks behind this rank's leader that have not noted it since `since_ns`, or not in the second before `now_ns`:
+ *  they have not begun the operation, or are stopped.
+ *  @param ranks  [size of the team] Set to them, ascending.
+ *  @return Their number. */
+int sumac_team_missing(const sumac_team_t* team, int64_t since_ns, int64_t now_ns, int* ranks);
+
+/** Returns the rank of a leader by its index. */
+int sumac_team_leader(const sumac_team_t* team, int index);
+
 /* ---- saying what is done, and why ---- */
 
 enum sumac_way {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The interposed libraries under real MPIs: right results, what is counted, other profiling libraries, Fortran, and bad starts."""
 
+import dataclasses
 import pathlib
 import re
 import subprocess
@@ -52,6 +53,28 @@ class EachMpi(unittest.TestCase):
                 self.right(done, "mixed: 180 rounds right")
                 # 180 sums, persistent sums, broadcasts and barriers, one barrier at the beginning, one sum at the end.
                 self.assertIn("shared memory 722 (barrier 181, allreduce 361, bcast 180)", done.err, done.text)
+
+    def test_a_time_limit_ends_the_wait_for_a_rank_that_is_late(self):
+        """Inside a host; and with a leader on each of two described sockets, whose nonblocking calls are the MPI's own."""
+        sockets = {"HWLOC_SYNTHETIC": "package:2 core:2 pu:1", "HCOLL_SBGP": "basesmsocket,p2p", "HCOLL_BCOL": "basesmuma,ucx_p2p"}
+        for mpi in self.each():
+            program = mpi.compile("late", "mpicc", MPI_PROGRAMS / "late.c")
+            for ranks, words, env in ((3, (), {}), (3, ("i",), {}), (4, (), sockets)):
+                done = mpi.run(ranks, program, "fails", *words, env={"SUMAC_TIMEOUT": "2s", **env})
+                for rank in range(ranks):
+                    self.right(done, f"late: rank {rank} is right")
+                self.assertRegex(done.text, rf"timed out after \d+ ms at rank \d+: rank {ranks - 1} has not begun it")
+
+    def test_a_line_names_the_rank_for_which_the_others_wait(self):
+        for mpi in self.each():
+            program = mpi.compile("late", "mpicc", MPI_PROGRAMS / "late.c")
+            with tempfile.TemporaryDirectory() as folder:
+                lines = pathlib.Path(folder) / "lines"
+                run = dataclasses.replace(mpi, start=("sh", "-c", f'exec "$@" 2> {lines}', "sh", *mpi.start)).run
+                self.right(run(3, program, lines), "late: rank 2 is right")
+                text = lines.read_text(encoding="utf-8")
+                self.assertIn("rank 0 has waited 10 s in a collective of communicator MPI_COMM_WORLD: rank 2 has not begun it", text)
+                self.assertEqual(text.count("has waited"), 1, text)
 
     def test_no_pair_of_c_or_fortran_is_left_to_the_mpi(self):
         for mpi in self.each():

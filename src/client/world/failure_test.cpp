@@ -51,6 +51,30 @@ TEST_F(World, RanksThatDisagreeGetAVerdictThatNamesThem) {
   EXPECT_EQ(said.find("SHArP Error detected.", first + 1), std::string::npos) << said;
 }
 
+TEST_F(World, ATimeLimitEndsTheCommunicatorAtAllMembers) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 3);
+  config.environment.emplace_back("SUMAC_TIMEOUT", "300ms");
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    char text[512] = "";
+    if (rank.rank == 2) {  // It never comes, but sees the end all the same.
+      while (sumac_comm_error(comm, text, sizeof text) == 0) (void)sharp_coll_progress(context);
+    } else {
+      RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);
+      RANK_EQUAL(sumac_comm_error(comm, text, sizeof text), SHARP_COLL_ERROR);
+    }
+    RANK_EQUAL(sharp_coll_do_barrier(comm), SHARP_COLL_ERROR);
+    RANK_CHECK(std::strstr(text, "gave up") != nullptr);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+  EXPECT_THAT(ended[0].err + ended[1].err, HasSubstr("timed out after 300 ms at rank "));
+}
+
 TEST_F(World, AFailedRequestNeverLooksComplete) {
   const auto job = new_job_id();
   expect_well(2, [&](Rank& rank) {

@@ -76,6 +76,7 @@ struct Control {
   /// The CPU on which it last waited (crowd.hpp), plus one; 0 if unknown. It has a line of its own because it hardly
   /// ever changes.
   alignas(kCacheLine) std::atomic<std::int32_t> cpu_plus_one;
+  std::atomic<std::int64_t> waited_ns;  ///< Group::note_waiting(): so it hardly ever changes either.
   /// Group::meeting(). They only grow; never reset.
   alignas(kCacheLine) std::atomic<std::uint64_t> meetings[kSlicesMax];
 };

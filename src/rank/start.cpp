@@ -1,0 +1,64 @@
+#include "rank/start.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/fnv.hpp"
+#include "rank/place.h"
+#include "rank/say.h"
+
+namespace {
+
+void warn(const char* sentence) { SUMAC_SAY("warning: %s", sentence); }
+
+}  // namespace
+
+bool sumac_process_read(sumac_process* process, bool speaks, bool is_first) {
+  const auto refuse = [&](const char* why) {
+    if (speaks) SUMAC_SAY("%s", why);
+    return false;
+  };
+  if (const char* wrong = hcoll_settings_read(&process->settings); wrong != nullptr) return refuse(wrong);
+  if (process->settings.enable == 0) return true;
+  char why[512] = "";
+  if (sumac_team_options_read(&process->options, why, sizeof why) != SUMAC_TEAM_OK) return refuse(why);
+  if (!is_first || !sumac_say_warns()) return true;
+  if (why[0] != '\0') warn(why);
+  hcoll_settings_check(warn, sumac_team_variable);
+  sumac_team_options_check(warn);
+  return true;
+}
+
+void sumac_process_free(sumac_process* process) {
+  sumac_team_options_free(process->options);
+  process->options = nullptr;
+}
+
+std::uint64_t sumac_process_signature(const sumac_process* process) {
+  if (process->options == nullptr) return 0;
+  const hcoll_settings& settings = process->settings;
+  return sumac_hash(fmt::format("{} {} {} {} {} {} {} {}", settings.level, settings.hosts_min,
+                                settings.allreduce_bytes_max, settings.team_after,
+                                sumac_team_options_signature(process->options), settings.profile,
+                                settings.trace != nullptr, settings.timeout_ms)
+                        .c_str());
+}
+
+std::uint64_t sumac_hash(const char* text) { return sumac::fnv1a(text == nullptr ? "" : text); }
+
+void sumac_process_place(int local_rank, bool speaks, sumac_place_t* place) {
+  char why[512] = "";
+  sumac_own_place(static_cast<std::uint32_t>(local_rank), place, why, sizeof why);
+  if (why[0] != '\0' && speaks && sumac_say_warns())
+    SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
+}
+
+int sumac_number_hosts(const std::uint64_t* hosts, int size, sumac_place_t* places) {
+  std::map<std::uint64_t, int> numbers;
+  for (int rank = 0; rank < size; ++rank) {
+    const int number = numbers.try_emplace(hosts[rank], static_cast<int>(numbers.size())).first->second;
+    if (places != nullptr) places[rank].host = number;
+  }
+  return static_cast<int>(numbers.size());
+}

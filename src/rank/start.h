@@ -1,0 +1,44 @@
+/* The start of a front end in its process: the variables that it reads, and those facts that all ranks must have alike. */
+#ifndef SUMAC_RANK_START_H
+#define SUMAC_RANK_START_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rank/settings.h"
+#include "team/team.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sumac_process {
+  struct hcoll_settings settings;
+  sumac_team_options_t* options; /* NULL with SUMAC_ENABLE=0 */
+};
+
+/** Reads the variables of all tables. Returns false if one has no legal value.
+ *  @param speaks    This rank prints which one: all ranks of a host mostly have the same environment.
+ *  @param is_first  This rank prints the warnings, for all. */
+bool sumac_process_read(struct sumac_process* process, bool speaks, bool is_first);
+void sumac_process_free(struct sumac_process* process);
+
+/** Returns a hash of the settings that ranks must share. */
+uint64_t sumac_process_signature(const struct sumac_process* process);
+
+/** Returns a hash of a text; NULL counts as "". */
+uint64_t sumac_hash(const char* text);
+
+/** Finds the position of this process as sumac_own_place() does. A wrong description of the machine is printed if `speaks`. */
+void sumac_process_place(int local_rank, bool speaks, sumac_place_t* place);
+
+/** Numbers hosts in the order in which ranks name them, and returns their number.
+ *  @param hosts   [size] a number for each rank's host, any one.
+ *  @param places  [size] Sets `host`; NULL: the hosts are counted only. */
+int sumac_number_hosts(const uint64_t* hosts, int size, sumac_place_t* places);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
