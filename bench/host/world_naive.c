@@ -178,6 +178,9 @@ int world_call(world_kind kind, const world_arguments* a) {
       }
       memcpy(a->receive, (const char*)data_of(0, all) + (size_t)my_rank * bytes, bytes);
       return 0;
+    case kScan:
+    case kExscan:
+    case kReduceScatter:
     case kScatterv:
     case kAllgatherv:
     case kAlltoallv:

@@ -28,7 +28,7 @@
 namespace sumac::team {
 
 inline constexpr std::size_t kSlots = 32, kSlotBytes = 96 * 1024, kLeadersMax = 8, kOobBytes = 1 << 18;
-inline constexpr std::size_t kRanksMax = 64, kMailBytes = 16 * 1024;
+inline constexpr std::size_t kRanksMax = 64, kMessageBytes = 16 * 1024;
 
 /// The memory that all ranks share; made before they start.
 struct Common {
@@ -39,12 +39,12 @@ struct Common {
     std::byte data[kLeadersMax][kSlotBytes];
   };
   Slot slots[kSlots];
-  /// From rank to rank: a slot of one block, full while `length` is not 0.
-  struct Slot {
+  /// From rank to rank: a message of one block, there while `length` is not 0.
+  struct Message {
     std::atomic<std::uint64_t> length;
-    std::byte data[kMailBytes];
+    std::byte data[kMessageBytes];
   };
-  Slot slots[kRanksMax][kRanksMax];
+  Message messages[kRanksMax][kRanksMax];
   std::atomic<std::uint64_t> notes[64];  ///< For the tests themselves.
 };
 
@@ -188,21 +188,21 @@ class SlowAcross {
     return 0;
   }
   bool send_one(const coll::Operation& operation, int to) {
-    Common::Slot& slot = common_.slots[rank_][to];
-    if (slot.length.load(std::memory_order_acquire) != 0) return false;
+    Common::Message& message = common_.messages[rank_][to];
+    if (message.length.load(std::memory_order_acquire) != 0) return false;
     const std::size_t bytes = operation.in_blocks.bytes(to);
-    if (bytes > kMailBytes) std::abort();
-    std::memcpy(slot.data, static_cast<const std::byte*>(operation.in) + operation.in_blocks.offset(to), bytes);
-    slot.length.store(bytes, std::memory_order_release);
+    if (bytes > kMessageBytes) std::abort();
+    std::memcpy(message.data, static_cast<const std::byte*>(operation.in) + operation.in_blocks.offset(to), bytes);
+    message.length.store(bytes, std::memory_order_release);
     return true;
   }
   bool get_one(const coll::Operation& operation, int from) {
-    Common::Slot& slot = common_.slots[from][rank_];
-    const std::uint64_t length = slot.length.load(std::memory_order_acquire);
+    Common::Message& message = common_.messages[from][rank_];
+    const std::uint64_t length = message.length.load(std::memory_order_acquire);
     if (length == 0) return false;
     if (length != operation.out_blocks.bytes(from)) std::abort();
-    std::memcpy(static_cast<std::byte*>(operation.out) + operation.out_blocks.offset(from), slot.data, length);
-    slot.length.store(0, std::memory_order_release);
+    std::memcpy(static_cast<std::byte*>(operation.out) + operation.out_blocks.offset(from), message.data, length);
+    message.length.store(0, std::memory_order_release);
     return true;
   }
   int test_direct(Request* request) {
