@@ -21,7 +21,8 @@ class Cells(unittest.TestCase):
         expected.update({f"wide-{kind}-{ranks}r": 1.0 for ranks in (2, 4) for kind in (
             "allgatherv-64KiB", "alltoallv-32KiB", "osu-allgatherv-64KiB", "osu-alltoallv-32KiB", "cold-allreduce-8B", "cold-allreduce-64KiB", "cold-bcast-64KiB", "vector-bcast-64KiB",
             "vector-allgather-64KiB", "vector-alltoall-64KiB", "fresh-allreduce-64KiB", "maxloc-allreduce-16B", "maxloc-allreduce-64KiB",
-            "own-allreduce-8B", "own-allreduce-64KiB")})
+            "own-allreduce-8B", "own-allreduce-64KiB", "scan-8B", "scan-64KiB", "exscan-8B", "exscan-64KiB", "reduce_scatter-8B",
+            "reduce_scatter-64KiB")})
         self.assertEqual({name: cell.faster for name, cell in ALL.items() if cell.faster}, expected)
         self.assertEqual(ALL["barrier-2r"].over_sm, 1.1)
         self.assertEqual((ALL["overlap-iallreduce-1MiB"].at_least, ALL["overlap-ialltoall-1MiB"].at_least,

@@ -28,6 +28,8 @@ TREE = {
 }
 MAY_USE_THE_TREE = {**TREE, "HCOLL_ENABLE_SHARP": "1", "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "32"}
 LEADERS = {"HCOLL_ENABLE_SHARP": "0"}
+# MPICH 4.0.2 by itself gives wrong minima and maxima of MPI_Reduce_scatter, in one host too.
+NOT_REDUCE_SCATTER = "barrier,allreduce,reduce,bcast,allgather,allgatherv,alltoall,alltoallv,reduce_scatter_block,gather,gatherv,scatter,scatterv,scan,exscan"
 
 
 def device():
@@ -106,13 +108,13 @@ class BetweenHosts(case.OnLab):
         return done
 
     def test_random_collectives_give_what_they_must_by_the_leaders_and_by_the_tree(self):
-        """The MPI's own mistakes between hosts are left out: persistent collectives of MPICH, and what --tame leaves out for Open MPI, whose
-        nonblocking ones the next tests have."""
+        """The MPI's own mistakes between hosts are left out: persistent collectives and MPI_Reduce_scatter of MPICH, and what --tame leaves out
+        for Open MPI, whose nonblocking ones the next tests have."""
         for mpi in self.each():
-            left_out = ["--not-alone", "--not-persistent"] if mpi is mpis.MPICH else ["--tame"]
+            left_out = ["--not-alone", "--not-persistent", "--only", NOT_REDUCE_SCATTER] if mpi is mpis.MPICH else ["--tame"]
             for settings, way in ((LEADERS, "leaders"), (MAY_USE_THE_TREE, "tree")):
                 with self.subTest(way=way):
-                    done = self.right("40 cases on 8 ranks right", mpi, mpi.host_cases(), "--cases", "40", "--seed", "2", *left_out, settings=settings)
+                    done = self.right("60 cases on 8 ranks right", mpi, mpi.host_cases(), "--cases", "60", "--seed", "2", *left_out, settings=settings)
                     self.assertGreater(done.tally[way], 8, done.text)
 
     def test_requests_of_every_kind_may_be_mixed(self):

@@ -113,7 +113,7 @@ class EachMpi(unittest.TestCase):
         for mpi in self.each():
             done = mpi.run(2, mpi.compile("early", "mpicc", MPI_PROGRAMS / "early.c", flags=["-Wno-stringop-overflow"]), "beside")
             self.right(done, "early: beside right on 2 ranks")
-            self.assertIn("persistent ones made by the MPI 4", done.err, done.text)
+            self.assertIn("persistent ones made by the MPI 6", done.err, done.text)
     def test_a_communicator_has_no_team_before_it_is_worth_one(self):
         for mpi in self.each():
             program = mpi.compile("worth", "mpicc", MPI_PROGRAMS / "worth.c")
