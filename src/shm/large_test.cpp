@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <deque>
+
 #include "shm/single/cma.hpp"
 #include "shm/single/copy.hpp"
 #include "shm/test_exercise.hpp"
@@ -121,38 +123,50 @@ TEST(LargeSequence, AnAreaThatIsTooSmallLeavesEverythingToFlat) {
             }));
 }
 
-/// One thread drives all members, each as far as it gets before the next one, so that the order of arrival is fixed.
-TEST(Pairs, AResultThatLiesInOnesOwnSliceIsTakenBeforeTheSliceIsFilledAgain) {
-  const int n = 2;
-  const Shape shape = small_shape(n);
-  auto segment = Segment::create(shape, Backing::memfd);
-  ASSERT_TRUE(segment);
-  Tuning tuning = tuning_for(shape, n);
-  ASSERT_TRUE(tuning.force(coll::Kind::allreduce, "pairs"));
-  Group first(*segment, 0, everybody(n), 0, kTestWait, tuning);
-  Group second(*segment, 0, everybody(n), 1, kTestWait, tuning);
-  const Ask ask{.kind = coll::Kind::allreduce, .bytes = 3 * first.large_bytes()};
-  Exercise a(ask, n, 0), b(ask, n, 1);
-  prepare(first, a.operation(), a.task);
-  prepare(second, b.operation(), b.task);
-  EXPECT_EQ(Step::waiting, advance(a.task));  // It fills a ring of slices.
-  EXPECT_EQ(Step::waiting, advance(b.task));  // It adds its own values in those slices, and then has all those results.
-  for (int turns = 0; turns < 10; ++turns) {
-    advance(a.task);
-    advance(b.task);
-  }
-  EXPECT_EQ(Step::done, advance(a.task));
-  EXPECT_EQ(Step::done, advance(b.task));
-  EXPECT_EQ("", a.check());
-  EXPECT_EQ("", b.check());
-}
-
 /// The algorithms that use shared memory.
 std::vector<const Algorithm*> large_algorithms() {
   std::vector<const Algorithm*> found;
   for (const Algorithm& algorithm : algorithms())
     if (algorithm.name != "flat" && algorithm.name != "single" && algorithm.name != kTimed) found.push_back(&algorithm);
   return found;
+}
+
+/// One thread drives all members. `late` takes one step, then the others go as far as they get without it.
+std::string with_one_late(const Algorithm& algorithm, int n, int late, bool in_place) {
+  const Shape shape = small_shape(n);
+  auto segment = Segment::create(shape, Backing::memfd);
+  if (!segment) return segment.error().context;
+  Tuning tuning = tuning_for(shape, n);
+  if (!tuning.force(algorithm.kind, algorithm.name)) return "no such algorithm";
+  std::deque<Group> groups;
+  std::deque<Exercise> exercises;
+  for (int m = 0; m < n; ++m) {
+    Group& group = groups.emplace_back(*segment, 0, everybody(n), m, kTestWait, tuning);
+    const Ask ask{.kind = algorithm.kind, .bytes = 3 * group.large_bytes() / (n == 2 ? 1 : 8), .in_place = in_place};
+    Exercise& exercise = exercises.emplace_back(ask, n, m);
+    prepare(group, exercise.operation(), exercise.task);
+  }
+  const auto drive = [&](int but) {
+    for (int i = 0; i < 1000; ++i)
+      for (int m = 0; m < n; ++m)
+        if (m != but) advance(exercises[static_cast<std::size_t>(m)].task);
+  };
+  advance(exercises[static_cast<std::size_t>(late)].task);
+  drive(late);
+  drive(-1);
+  for (Exercise& exercise : exercises) {
+    if (advance(exercise.task) != Step::done) return "not done";
+    if (std::string fault = exercise.check(); !fault.empty()) return fault;
+  }
+  return {};
+}
+
+TEST(OneLate, NobodyFillsASliceAgainBeforeAllHaveRead) {
+  for (const Algorithm* algorithm : large_algorithms())
+    for (const int n : {2, 16})
+      for (const int late : {0, 1, n - 1})
+        for (const bool in_place : {false, true})
+          EXPECT_EQ("", with_one_late(*algorithm, n, late, in_place)) << algorithm->name << ", " << late << " is late";
 }
 
 class DeathInLarge : public testing::TestWithParam<const Algorithm*> {};

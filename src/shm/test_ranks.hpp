@@ -53,6 +53,8 @@ inline std::string run_threads(const Shape& shape, const RankFunction& function)
   for (int rank = 0; rank < shape.members; ++rank) {
     threads.emplace_back([&, rank] {
       std::string said = function(*segment, rank);
+      // The others would wait for a rank that has left.
+      if (!said.empty()) segment->header().culprit.store(-(rank + 1));
       const std::lock_guard lock(mutex);
       if (fault.empty()) fault = std::move(said);
     });

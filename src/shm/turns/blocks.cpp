@@ -128,6 +128,8 @@ class BlockFold {
 
  private:
   bool fill() {
+    // The others have read the slice of so long ago, but this member may not have.
+    if (copies_own() && turns_.filled() == turns_.folded() + turns_.slices()) return false;
     return turns_.fill([&](std::uint64_t turn, std::byte* slice) {
       for (int m = 0; m < members_; ++m) {
         if (m == me_ && !copies_own()) continue;
