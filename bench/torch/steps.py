@@ -11,7 +11,6 @@ import statistics
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 # Behind PyTorch's folder: this one has a folder of the same name.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -23,13 +22,13 @@ import torch.distributed as dist  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import measured  # noqa: E402
+from core import bars  # noqa: E402
 from plan import GLOO, SUMAC  # noqa: E402
 
 MIB = [4] * 25 + [2]
 NONE = "no exchange"
 TURNS, WARMUP = 9, 2
-WIDTH, LABEL, BAR, GAP = 760, 190, 20, 6
-COLOURS = {NONE: "#b9bec6", GLOO: "#e0a458", SUMAC: "#2b7a2b"}
+COLOURS = {NONE: bars.BARE, GLOO: bars.PEER, SUMAC: bars.SUMAC}
 
 
 class Gradients(torch.nn.Module):
@@ -75,20 +74,12 @@ def steps(size):
 
 def draw(found):
     """SVG text: a panel for each number of processes, on one scale from zero."""
-    scale = (WIDTH - LABEL - 90) / max(value for took in found.values() for value in took.values())
-    body, top = [], 8
+    picture = bars.Bars(width=760, bar=20)
+    longest = max(value for took in found.values() for value in took.values())
     for size, took in found.items():
-        body.append(f'<text x="10" y="{top + 14}" class="title">{size} processes: 102 MiB of gradients in buckets of 25 MiB</text>')
-        top += 26
-        for way, value in took.items():
-            body.append(f'<text x="{LABEL - 8}" y="{top + BAR - 6}" class="label" text-anchor="end">{escape(way)}</text>')
-            body.append(f'<rect x="{LABEL}" y="{top}" width="{value * scale:.1f}" height="{BAR}" fill="{COLOURS[way]}"/>')
-            body.append(f'<text x="{LABEL + value * scale + 6:.1f}" y="{top + BAR - 6}">{value:.0f} ms</text>')
-            top += BAR + GAP
-        top += 10
-    style = "text{font-family:Helvetica,Arial,sans-serif;font-size:12px;fill:#222}.title{font-size:14px;font-weight:bold}.label{fill:#555}"
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{top}" viewBox="0 0 {WIDTH} {top}">\n'
-            f'<style>{style}</style>\n<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(body) + "\n</svg>\n")
+        picture.title(f"{size} processes: 102 MiB of gradients in buckets of 25 MiB")
+        picture.panel([(way, value, f"{value:.0f} ms", COLOURS[way]) for way, value in took.items()], longest=longest)
+    return picture.svg()
 
 
 def main():
