@@ -43,10 +43,10 @@ def slowest(report: pathlib.Path) -> list[tuple[float, str]]:
     return sorted(took, reverse=True)[:SLOWEST]
 
 
-def ctest(build: str, jobs: str, extra: list[str]) -> tuple[int, pathlib.Path]:
+def ctest(build: str, jobs: int, extra: list[str]) -> tuple[int, pathlib.Path]:
     report = pathlib.Path(build).resolve() / "ctest.xml"
     report.unlink(missing_ok=True)
-    command = ["ctest", "--test-dir", build, "-j", jobs, "--timeout", "600", "--output-on-failure",
+    command = ["ctest", "--test-dir", build, "-j", str(jobs), "--timeout", "600", "--output-on-failure",
                "--no-tests=error", "--output-junit", str(report)]
     return subprocess.run(command + extra, stdin=subprocess.DEVNULL).returncode, report
 
@@ -54,7 +54,7 @@ def ctest(build: str, jobs: str, extra: list[str]) -> tuple[int, pathlib.Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, help="build folder, configured and built")
-    parser.add_argument("--jobs", default="2", help="tests at once")
+    parser.add_argument("--jobs", type=int, default=2, help="processors to fill; a test that waits takes half of one (cmake/Sumac.cmake)")
     parser.add_argument("--only", default="", help="regular expression of test names")
     parser.add_argument("--strict", action="store_true", help="a test that fails at first has failed")
     args = parser.parse_args()
@@ -63,7 +63,7 @@ def main() -> int:
     folder = pathlib.Path(args.build).resolve() / "reports"
     if sanitizers:
         os.environ.update(sanitized.environment(folder))
-    code, report = ctest(args.build, args.jobs, ["-R", args.only] if args.only else [])
+    code, report = ctest(args.build, 2 * args.jobs, ["-R", args.only] if args.only else [])
     if not report.exists():
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
         return code or 1
@@ -72,7 +72,7 @@ def main() -> int:
     unsteady: list[str] = []
     if 0 < len(failed) <= UNSTEADY_MAX and not args.strict:
         print(f"again, alone: {', '.join(failed)}", flush=True)
-        code, report = ctest(args.build, "1", ["--rerun-failed"])
+        code, report = ctest(args.build, 1, ["--rerun-failed"])
         _, still, _ = count(report) if report.exists() else (0, failed, [])
         unsteady = [name for name in failed if name not in still]
         passed += len(unsteady)

@@ -11,7 +11,7 @@ import time
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from harness import case  # noqa: E402  pylint: disable=wrong-import-position
+from harness import case, folders  # noqa: E402  pylint: disable=wrong-import-position
 
 MPIRUN = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 
@@ -38,7 +38,7 @@ LAY_IN_DEV_SHM = set(os.listdir("/dev/shm"))
 
 
 def left_in_dev_shm():
-    return [name for name in os.listdir("/dev/shm") if "sumac" in name and name not in LAY_IN_DEV_SHM]
+    return sorted(folders.left_in_dev_shm(LAY_IN_DEV_SHM))
 
 
 class WithTheTree(unittest.TestCase):

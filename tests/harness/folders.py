@@ -3,8 +3,35 @@
 import atexit
 import os
 import pathlib
+import re
 import shutil
 import tempfile
+import time
+
+DEV_SHM = pathlib.Path("/dev/shm")
+
+
+def mapped_shm():
+    """Returns the names below /dev/shm that some process has mapped: they belong to a job that still runs, ours or one beside us."""
+    found = set()
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        try:
+            found.update(re.findall(r"/dev/shm/(\S+)", maps.read_bytes().decode(errors="replace")))
+        except OSError:
+            pass  # the process ended while we looked
+    return found
+
+
+def left_in_dev_shm(before, seconds=5):
+    """Returns the new names below /dev/shm with `sumac` in them, once all of them belong to processes that still run, or after `seconds`:
+    a test beside us may just be making its own."""
+    end = time.monotonic() + seconds
+    while True:
+        new = {name for name in os.listdir(DEV_SHM) if "sumac" in name} - set(before)
+        left = new - mapped_shm() if new else new
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.05)
 
 
 class Folder:

@@ -71,17 +71,12 @@ def marked():
     return found
 
 
-def mapped_shm():
-    """Returns the names below /dev/shm that some process has mapped: they belong to another program that runs beside us."""
-    return {name for pid in filter(str.isdigit, os.listdir("/proc")) for name in re.findall(r"/dev/shm/(\S+)", read(f"/proc/{pid}/maps").decode())}
-
-
 def leftovers(allowed=()):
     left = [f"process {pid}: {words}" for pid, words in marked().items() if pid not in allowed]
-    for folder, folders, files in os.walk(TMPDIR):  # rglob() fails if a folder is removed while it looks
-        left += [f"file {folder}/{name}" for name in folders + files]
+    for folder, below, files in os.walk(TMPDIR):  # rglob() fails if a folder is removed while it looks
+        left += [f"file {folder}/{name}" for name in below + files]
     new = set(os.listdir("/dev/shm")) - SHM_BEFORE
-    left += [f"shared memory {name}" for name in (new - mapped_shm() if new else ())]
+    left += [f"shared memory {name}" for name in (new - folders.mapped_shm() if new else ())]
     left += [f"socket {line.split()[-1]}" for line in read("/proc/net/unix").decode(errors="replace").splitlines() if MARK in line]
     left += [f"mount {line}" for line in read("/proc/self/mountinfo").decode().splitlines() if line not in MOUNTS_BEFORE]
     return left

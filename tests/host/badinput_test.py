@@ -9,16 +9,12 @@ import tempfile
 import unittest
 
 import common
-from common import case
+from common import case, folders
 
 CASES = ["--tame", "--cases", "40"]  # --tame: calls that pass through would meet Open MPI's own mistakes
 SHM = pathlib.Path("/dev/shm")
 # Open MPI has files of its own there; with plain TCP it needs none.
 NO_VADER = ["--mca", "btl", "self,tcp"]
-
-
-def ours():
-    return sorted(name for name in os.listdir(SHM) if name.startswith("sumac"))
 
 
 def in_namespace(script, *words, env=None, seconds=120):
@@ -33,8 +29,8 @@ def namespaces_work():
 
 class BadInput(unittest.TestCase):
     def setUp(self):
-        before = ours()
-        self.addCleanup(lambda: self.assertEqual(ours(), before, "left in /dev/shm"))
+        before = os.listdir(SHM)
+        self.addCleanup(lambda: self.assertEqual(folders.left_in_dev_shm(before), set(), "left in /dev/shm"))
 
     def right(self, done, ranks, cases=40):
         self.assertEqual(done.code, 0, done.text)

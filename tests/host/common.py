@@ -7,7 +7,7 @@ import re
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from harness import case  # noqa: E402  pylint: disable=wrong-import-position
+from harness import case, folders  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import  # for those who import common
 
 PROGRAMS = case.BUILD / "tests" / "host"
 ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []

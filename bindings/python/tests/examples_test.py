@@ -9,6 +9,9 @@ import unittest
 
 import ranks
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "tests"))
+from harness import folders  # noqa: E402  pylint: disable=wrong-import-position
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 FEW = ["--steps", "10", "--batch", "4"]
@@ -20,8 +23,8 @@ def losses(text):
 
 class Examples(unittest.TestCase):
     def setUp(self):
-        before = set(os.listdir("/dev/shm"))
-        self.addCleanup(lambda: self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set()))
+        before = os.listdir("/dev/shm")
+        self.addCleanup(lambda: self.assertEqual(folders.left_in_dev_shm(before), set()))
 
     def start(self, example, *arguments):
         return subprocess.run([*TORCHRUN, "--standalone", "--nproc-per-node", "4", ROOT / "examples/torch" / example, *FEW, *arguments],

@@ -16,6 +16,9 @@ except ImportError as error:
 
 import ranks
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "tests"))
+from harness import folders  # noqa: E402  pylint: disable=wrong-import-position
+
 # Its last operation is posted and nobody waits for it; the helper thread is alive.
 EXITS_AT_ONCE = """
 import sys
@@ -63,7 +66,7 @@ else:
 
 class Programs(unittest.TestCase):
     def test_an_exit_without_destroy_leaves_nothing(self):
-        before = set(os.listdir("/dev/shm"))
+        before = os.listdir("/dev/shm")
         for program in (EXITS_AT_ONCE, ENDS_IN_A_CALLBACK):
             with tempfile.TemporaryDirectory() as folder:
                 programs = [subprocess.Popen([sys.executable, "-c", program, str(rank), folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -71,7 +74,7 @@ class Programs(unittest.TestCase):
                 said = [one.communicate(timeout=ranks.SECONDS)[0] for one in programs]
             self.assertEqual([one.returncode for one in programs], [0, 0], said)
             self.assertEqual([text.splitlines()[-1:] for text in said], [["sum 2"]] * 2)
-        self.assertEqual({name for name in os.listdir("/dev/shm") if name.startswith("sumac")} - before, set())
+        self.assertEqual(folders.left_in_dev_shm(before), set())
 
     def test_pip_shows_how_far_the_build_is(self):
         program = ("import subprocess, sys; sys.path.insert(0, sys.argv[1]); import from_root\n"
