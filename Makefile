@@ -139,7 +139,7 @@ tar: setup-packages configure ## one archive that runs where it is unpacked, wit
 	@packaging/tar $(BUILD) build/tar
 
 toolkit: setup-toolkit setup-guard configure ## what people install, in fresh Debian roots, and what its tools find and show (build/toolkit.json, 30 minutes, root); CASE=name for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs manual reference mpi_until guard-programs other_versions steady
+	@cmake --build $(BUILD) -j $(JOBS) --target programs manual reference mpi_programs guard-programs other_versions steady
 	@python3 tests/toolkit/run.py --build $(BUILD) --out build/toolkit.json --case "$(CASE)"
 
 walk: setup-dev ## which folders one allreduce goes through, in every process, and whether docs/architecture.md says so; WRITE=1 writes it
@@ -147,8 +147,10 @@ walk: setup-dev ## which folders one allreduce goes through, in every process, a
 	@cmake --build build/walk -j $(JOBS) --target walk_programs
 	@python3 tests/walk/run.py --build build/walk $(if $(WRITE),--write)
 
-lint: setup-tools configure ## formatting, spelling, shell scripts, clang-tidy on what changed (ALL=1: on everything)
-	@.ci/lint --build $(BUILD) --jobs $(JOBS) $(if $(ALL),--all)
+lint: setup-tools ## formatting, spelling, shell scripts, changed headers alone, clang-tidy on what changed (ALL=1: on everything)
+	@cmake --preset $(PRESET) -B build/lint -DSUMAC_UNITY=OFF --log-level=WARNING > /dev/null
+	@cmake --build build/lint -j $(JOBS) --target sumac_control_messages
+	@.ci/lint --build build/lint --jobs $(JOBS) $(if $(ALL),--all)
 
 lines: ## product lines that are neither blank nor comment, by folder
 	@.ci/lines
@@ -178,7 +180,7 @@ asan: ## make test under AddressSanitizer and UBSan, then asan-component; what d
 
 asan-component: ## the MPI component under AddressSanitizer and UBSan, in real MPI programs; ROWS=regex for some
 	@cmake --preset asan --log-level=WARNING
-	@cmake --build build/asan -j $(JOBS) --target mca_coll_hcoll host_cases mpi_corners mpi_defects mpi_lives
+	@cmake --build build/asan -j $(JOBS) --target mca_coll_hcoll host_cases mpi_programs
 	@SUMAC_BUILD=build/asan python3 tests/host/cases_test.py --sanitized --only "$(ROWS)"
 	@$(if $(ROWS),:,python3 tests/guard/defects.py --build build/asan)
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "client/job.hpp"
 #include "client/test_grant.hpp"
 
@@ -22,7 +23,7 @@ const std::vector<std::byte>& good_job() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(job) {
   using fuzz::must;
   must(static_cast<bool>(client::decode_job(good_job())), "a good job is read");
   fuzz::Input in(data, size);

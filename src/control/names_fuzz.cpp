@@ -1,9 +1,10 @@
 // Feeds any bytes as the name in a certificate, as PEM, and as an endpoint.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "control/endpoint.hpp"
 #include "control/pki.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(names) {
   using namespace sumac;
   using namespace sumac::control;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,11 +1,12 @@
 // Feeds any bytes as a fabric file in YAML: reading must not crash, an accepted fabric must be valid, and it must give
 // trees or a reason.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "fabricfile/fabricfile.hpp"
 #include "topo/tree.hpp"
 #include "topo/validate.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(fabric) {
   using namespace sumac;
   using fuzz::must;
   const auto fabric = parse_fabric({reinterpret_cast<const char*>(data), size}, "fuzz");

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/fuzz_target.hpp"
 #include "fabricfile/ibnetdiscover.hpp"
 #include "topo/tree.hpp"
 #include "topo/validate.hpp"
@@ -38,7 +39,7 @@ void read(std::string_view text) {
 }  // namespace
 }  // namespace sumac
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(ibnetdiscover) {
   sumac::read({reinterpret_cast<const char*>(data), size});
   return 0;
 }

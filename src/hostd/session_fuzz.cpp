@@ -1,6 +1,7 @@
 // Feeds any bytes as messages from a client and from the manager: sharpd must not break or send a message that the
 // library's decoder would refuse, and every job that it holds must have been granted.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "hostd/session.hpp"
 #include "hostd/uplink.hpp"
 #include "wire/host_codec.hpp"
@@ -40,7 +41,7 @@ struct World {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(session) {
   fuzz::Input in(data, size);
   World world;
   while (!in.empty() && !world.over) {

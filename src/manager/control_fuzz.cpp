@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "manager/test_journal.hpp"
 #include "manager/test_tree.hpp"
 
@@ -66,7 +67,7 @@ struct World {
 }  // namespace
 }  // namespace sumac::manager
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(control) {
   using namespace sumac;
   using namespace sumac::manager;
   fuzz::Input in(data, size);

@@ -1,8 +1,9 @@
 // Feeds any bytes as a file of reservations.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "manager/policy.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(reservations) {
   using namespace sumac;
   const auto parsed = manager::Reservations::parse({reinterpret_cast<const char*>(data), size});
   if (!parsed) {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "manager/store.hpp"
 #include "manager/test_tree.hpp"
 
@@ -78,7 +79,7 @@ void change_good_file(const std::string& path, std::string_view sql) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(state) {
   fuzz::Input in(data, size);
   const auto path = directory() + "/" + Store::kFileName;
   clear();

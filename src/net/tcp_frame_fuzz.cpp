@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fuzz_target.hpp"
 #include "net/tcp_frame.hpp"
 
 namespace sumac::net {
@@ -173,7 +174,7 @@ std::string transcript(std::span<const std::byte> stream, std::span<const std::b
 }  // namespace
 }  // namespace sumac::net
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(tcp_frame) {
   using namespace sumac::net;
   Script script{{reinterpret_cast<const std::byte*>(data), size}};
   const std::size_t count = script.byte() % 8;

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "base/fuzz_target.hpp"
 #include "p2p/fuzz_carrier.hpp"
 
 namespace {
@@ -16,7 +17,7 @@ constexpr std::uint32_t kSize = 3, kGroup = 7;
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(engine) {
   fuzz::Input in(data, size);
   FuzzCarrier carrier;
   BufferPool pool(64u << 20);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/fuzz_target.hpp"
 #include "p2p/fuzz_carrier.hpp"
 
 namespace {
@@ -73,7 +74,7 @@ class User final : public MessageEvents {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(messages) {
   fuzz::Input in(data, size);
   FuzzCarrier carrier;
   BufferPool pool(64u << 20);

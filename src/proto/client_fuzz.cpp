@@ -2,6 +2,7 @@
 // fields, most of them naming the members' group. Whatever arrives, the members neither break nor wait for ever: when
 // the link closes, every operation has ended.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "proto/test_tree.hpp"
 
 namespace {
@@ -16,7 +17,7 @@ constexpr wire::AggKind kDown[] = {wire::AggKind::result,     wire::AggKind::joi
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(client) {
   fuzz::Input in(data, size);
   test::StandingGroup world(2);
   world.tree.placing = static_cast<test::TestTree::Placing>(size % 3);

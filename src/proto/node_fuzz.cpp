@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "base/fuzz_target.hpp"
 #include "proto/test_tree.hpp"
 
 namespace {
@@ -29,7 +30,7 @@ struct Reader {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(node) {
   Reader in{{data, size}};
   test::StandingGroup world(3);
   auto& stranger = world.tree.add_client(world.node, 9);

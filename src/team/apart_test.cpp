@@ -12,8 +12,6 @@ namespace {
 using coll::Kind;
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
-
 struct Posted {
   Kind kind;
   std::size_t bytes;

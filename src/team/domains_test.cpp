@@ -12,8 +12,6 @@ namespace {
 
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
-
 struct Machines {
   int ranks;
   int hosts;         ///< Each is such a machine, with its share of the ranks.

@@ -18,8 +18,6 @@ namespace {
 
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
-
 TEST(Explain, NamesEveryCollectiveAndWhy) {
   const auto places = places_of(2, 1, 2);
   const auto options = options_with({{"HCOLL_ML_DISABLE_BCAST", "1"}});

@@ -13,8 +13,6 @@ namespace {
 
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
-
 /// Runs one collective in either form and returns its status.
 int do_one(sumac_team_t* team, const Exercise& exercise, bool blocking) {
   if (blocking) return sumac_team_run(team, c_call(exercise));

@@ -14,8 +14,6 @@ using coll::Kind;
 using shm::Ask;
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
-
 struct Placement {
   const char* name;
   std::vector<int> hosts;  ///< The host of each rank.

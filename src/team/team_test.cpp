@@ -16,8 +16,6 @@ using shm::Ask;
 
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
-
 /// Reductions whose result does not depend on the order: several levels do not keep the order of ranks.
 constexpr std::size_t kExact[] = {0, 3, 5, 6};
 

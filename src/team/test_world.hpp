@@ -20,6 +20,7 @@
 #include "base/random.hpp"
 #include "coll/canonical_fold.hpp"
 #include "shm/task.hpp"
+#include "shm/test_exercise.hpp"
 #include "shm/test_ranks.hpp"
 #include "team/c_types.hpp"
 #include "team/options_handle.hpp"
@@ -455,6 +456,8 @@ inline OptionsHandle options_with(std::vector<std::pair<std::string, std::string
 inline const sumac_team_options_t* as_c(const OptionsHandle& handle) {
   return reinterpret_cast<const sumac_team_options_t*>(&handle);
 }
+
+inline const sumac_call_t* c_call(const shm::Exercise& exercise) { return as_c(exercise.operation()); }
 
 inline std::string explained(const sumac_team_t* team) { return whole_explanation(*team); }
 

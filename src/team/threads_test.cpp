@@ -10,8 +10,6 @@ namespace {
 
 using shm::Exercise;
 
-const sumac_call_t* c_call(const Exercise& exercise) { return as_c(exercise.operation()); }
-
 /// One thread's work on its team: blocking operations, posted ones that it tests, and posted ones that the helper
 /// finishes.
 std::string work(sumac_team_t* team, int rank, int size, std::uint64_t seed, bool with_helper) {

@@ -6,6 +6,7 @@
 
 #include "base/fnv.hpp"
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "team/tuning_file.hpp"
 
 namespace {
@@ -32,7 +33,7 @@ std::string with_checksum(const nlohmann::json& content) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(tuning) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   read(text);
   const auto content = nlohmann::json::parse(text, nullptr, false);

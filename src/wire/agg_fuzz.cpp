@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/fuzz_target.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::wire {
@@ -66,7 +67,7 @@ void message(std::span<const std::byte> frame, std::uint32_t payload_max) {
 }  // namespace
 }  // namespace sumac::wire
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(agg) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
   sumac::wire::message(bytes, sumac::wire::kPayloadMax);
   sumac::wire::message(bytes, 64);

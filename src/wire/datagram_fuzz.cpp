@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "wire/datagram.hpp"
 #include "wire/samples.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(datagram) {
   using namespace sumac;
   using namespace sumac::wire;
   const auto* bytes = reinterpret_cast<const std::byte*>(data);

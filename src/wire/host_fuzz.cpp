@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/fuzz_target.hpp"
 #include "wire/host_codec.hpp"
 
 namespace {
@@ -16,7 +17,7 @@ void must(bool truth, const char* what) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(host) {
   using namespace sumac::wire;
   const std::span input(reinterpret_cast<const std::byte*>(data), size);
   if (size != kHostMessageBytes) must(!decode_host_message(input), "a message has 1024 bytes");

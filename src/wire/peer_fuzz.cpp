@@ -2,9 +2,10 @@
 #include <algorithm>
 
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "wire/peer.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(peer) {
   using namespace sumac;
   using namespace sumac::wire;
   constexpr std::uint32_t kPayloadMax = 4096;

@@ -2,6 +2,7 @@
 // HCOLL_*): they are accepted, or refused in one line; accepted values print as text that is read back as the same
 // values.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "client/options.hpp"
 #include "hostd/config.hpp"
 #include "manager/config.hpp"
@@ -32,7 +33,7 @@ void load_all(std::span<const Option<Config>> table, const KeyValues& file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(options) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto half = text.find('\n');
   const auto levels = topo::parse_levels(text.substr(0, half), half == text.npos ? "" : text.substr(half + 1));

@@ -1,9 +1,10 @@
 // Feeds any bytes as the report of another host: they must be refused with a reason, or give texts that can be printed.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "base/utf8.hpp"
 #include "tools/doctor/report.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(doctor_report) {
   using namespace sumac;
   using namespace sumac::tools::doctor;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

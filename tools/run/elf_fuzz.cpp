@@ -3,9 +3,10 @@
 #include <cstring>
 
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "tools/run/elf.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(elf) {
   using namespace sumac;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const tools::ElfBytes bytes{.size = size, .read = [&](std::uint64_t offset, std::span<std::byte> out) {

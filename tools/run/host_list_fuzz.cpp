@@ -1,9 +1,10 @@
 // Feeds any bytes as a list of hosts (Slurm's form, mpirun's) and as a host file: they must be refused, or give at most
 // the announced number of hosts.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "tools/run/host_list.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(host_list) {
   using namespace sumac;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const auto& parsed : {tools::parse_host_list(text), tools::parse_hostfile(text, "fuzz")}) {

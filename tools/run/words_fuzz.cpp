@@ -1,6 +1,7 @@
 // Feeds any text as the words of a launcher, of a wrapper and as a shell script: what is found are parts of the text, at the
 // places that are announced.
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "tools/run/shell_script.hpp"
 #include "tools/run/wrapper_words.hpp"
 
@@ -27,7 +28,7 @@ void check_setting(const std::vector<std::string>& words, const tools::Setting& 
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+SUMAC_FUZZ(words) {
   fuzz::Input input(data, size);
   const auto family = static_cast<tools::LauncherFamily>(input.byte() % 4);
   const auto text = input.rest();

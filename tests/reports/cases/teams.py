@@ -9,7 +9,7 @@ CASES: list[Case] = [
              "between processes. Left: a right that is taken away within one reduction in place still ends the group, with the reason"),
     Case("M5 a team ends with its communicator, whatever another module holds", tests=r"^component\.one_host$",
          kin="lanes of persistent collectives and the scratch memory end there too; the interposed libraries have no module that another one could hold"),
-    Case("M7 a communicator that is used a few times costs no team", tests=r"^(component\.one_host|pmpi\.programs|mpi_settings_test\..*|rank_test\.Tally\..*)$",
+    Case("M7 a communicator that is used a few times costs no team", tests=r"^(component\.one_host|pmpi\.programs|rank_test\.Settings\..*|rank_test\.Tally\..*)$",
          kin="counted alike at all ranks: rooted and nonblocking collectives, calls that the MPI turns away at one rank, Open MPI's own collectives; "
              "persistent ones and levels that must have a group make it at once"),
     Case("T8 counts and displacements have 64 bits", tests=r"^(python\.team|pmpi\.programs|shm_test\..*)$",
