@@ -1,8 +1,6 @@
 // `sumac`: one program for users. Its subcommands are listed here and live in files of their own.
 #include <fmt/core.h>
 
-#include <cstdio>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -37,14 +35,6 @@ void print_help() {
 }
 
 }  // namespace
-
-int complain(const std::string& text, int status) {
-  // Not by fmt::print, which throws where stderr is closed or full: the exit status must come all the same.
-  std::fputs(fmt::format("sumac: {}\n", text).c_str(), stderr);
-  return status;
-}
-
-std::string bin_directory() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
 
 }  // namespace sumac::tools
 

@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-constexpr CallLimits kLimits{1000, 4};
+constexpr CallLimits kCallLimits{1000, 4};
 constexpr std::size_t kFrame = UnfinishedCalls::kFrameCost;
 
 /// Feeds the text in pieces of so many bytes.
@@ -47,7 +47,7 @@ TEST(UnfinishedCalls, count_what_has_begun_and_not_ended_in_whatever_pieces_it_c
   for (const auto& row : rows)
     for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{10'000}}) {
       SCOPED_TRACE(row.name);
-      UnfinishedCalls calls(kLimits);
+      UnfinishedCalls calls(kCallLimits);
       EXPECT_TRUE(feed(calls, preface() + row.sent, piece));
       EXPECT_EQ(calls.bytes(), row.bytes);
       EXPECT_EQ(calls.streams(), row.streams);
@@ -84,7 +84,7 @@ TEST(UnfinishedCalls, refuse_what_exceeds_a_limit_and_what_grpc_does_not_speak) 
   for (const auto& row : rows)
     for (const std::size_t piece : {std::size_t{1}, std::size_t{100'000}}) {
       SCOPED_TRACE(row.name);
-      UnfinishedCalls calls(kLimits);
+      UnfinishedCalls calls(kCallLimits);
       EXPECT_EQ(feed(calls, row.sent, piece), row.passes);
     }
 }
@@ -106,7 +106,7 @@ TEST(UnfinishedCalls, end_with_the_streams_that_grpc_ends) {
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     for (const std::size_t piece : {std::size_t{1}, row.answer.size()}) {
-      UnfinishedCalls calls(kLimits);
+      UnfinishedCalls calls(kCallLimits);
       ASSERT_TRUE(feed(calls, preface() + call(1) + begun(1, 100, 10), 100'000));
       for (std::size_t at = 0; at < row.answer.size(); at += piece)
         calls.grpc_sends(bytes_of(row.answer.substr(at, piece)));

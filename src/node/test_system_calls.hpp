@@ -19,7 +19,7 @@
 asm(R"(
   .pushsection .text
 sumac_calls_begin:
-sumac_call:
+sumac_system_call:
   mov %rdi, %rax
   mov %rsi, %rdi
   mov %rdx, %rsi
@@ -38,7 +38,7 @@ sumac_calls_end:
 )");
 extern "C" {
 extern const char sumac_calls_begin[], sumac_calls_end[];
-long sumac_call(long number, long a, long b, long c, long d, long e, long f);
+long sumac_system_call(long number, long a, long b, long c, long d, long e, long f);
 void sumac_restorer();
 }
 #endif
@@ -66,7 +66,7 @@ class SystemCalls {
   static void on_call(int, siginfo_t*, void* context) {
     auto& r = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     if (r[REG_RAX] != SYS_clock_gettime) ++counted;
-    r[REG_RAX] = sumac_call(r[REG_RAX], r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
+    r[REG_RAX] = sumac_system_call(r[REG_RAX], r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
   }
   static inline volatile char selector = 0;
 

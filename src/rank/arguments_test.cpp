@@ -10,13 +10,13 @@
 namespace {
 
 // Handles of the MPI of these tests: types of one, and of four bytes; elements of two bytes with a gap behind; and no type.
-constexpr std::uintptr_t kByte = 1, kInt = 4, kSpaced = 7, kNoType = 99;
+constexpr std::uintptr_t kByte = 1, kInt = 4, kSpacedType = 7, kNoType = 99;
 const char kInPlace = 0;
 constexpr int kRoot = -3, kProcNull = -2;
 
 const sumac_layout* layout(std::uintptr_t type, sumac_layout* room) {
   if (type == kNoType) return nullptr;
-  const bool has_gaps = type == kSpaced;
+  const bool has_gaps = type == kSpacedType;
   const std::size_t size = has_gaps ? 2 : type;
   *room = {.type = type,
            .size = size,
@@ -80,9 +80,10 @@ TEST_F(RankArguments, InPlaceTheOwnBlockIsAmongThoseOfAll) {
 }
 
 TEST_F(RankArguments, ASideWithGapsIsPacked) {
-  ASSERT_EQ(plan(SUMAC_COLL_ALLGATHER,
-                 {.in = in_, .out = out_, .in_count = 2, .out_count = 2, .in_type = kSpaced, .out_type = kSpaced}),
-            SUMAC_PLANNED);
+  ASSERT_EQ(
+      plan(SUMAC_COLL_ALLGATHER,
+           {.in = in_, .out = out_, .in_count = 2, .out_count = 2, .in_type = kSpacedType, .out_type = kSpacedType}),
+      SUMAC_PLANNED);
   EXPECT_TRUE(plan_.send.is_packed);
   EXPECT_EQ(plan_.send.count, 2);
   EXPECT_EQ(plan_.receive.count, 6);
@@ -90,13 +91,13 @@ TEST_F(RankArguments, ASideWithGapsIsPacked) {
 }
 
 TEST_F(RankArguments, OneElementWithAGapBehindItIsNotPacked) {
-  ASSERT_EQ(plan(SUMAC_COLL_BCAST, {.out = out_, .out_count = 1, .out_type = kSpaced, .root = 0}), SUMAC_PLANNED);
+  ASSERT_EQ(plan(SUMAC_COLL_BCAST, {.out = out_, .out_count = 1, .out_type = kSpacedType, .root = 0}), SUMAC_PLANNED);
   EXPECT_EQ(plan_.call.out, out_);
   EXPECT_EQ(plan_.shared, SUMAC_SIDES_APART);
 }
 
 TEST_F(RankArguments, ABcastsRootSendsWhatItHas) {
-  ASSERT_EQ(plan(SUMAC_COLL_BCAST, {.out = out_, .out_count = 2, .out_type = kSpaced, .root = 1}), SUMAC_PLANNED);
+  ASSERT_EQ(plan(SUMAC_COLL_BCAST, {.out = out_, .out_count = 2, .out_type = kSpacedType, .root = 1}), SUMAC_PLANNED);
   EXPECT_TRUE(plan_.send.is_packed);
   EXPECT_FALSE(plan_.receive.is_packed);
   EXPECT_EQ(plan_.shared, SUMAC_OUT_IS_IN);

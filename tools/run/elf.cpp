@@ -37,7 +37,7 @@ constexpr std::uint64_t kSymbolStringsMax = 256ull << 20;
 constexpr std::uint64_t kDynamicMax = 65536;
 
 template <class T>
-std::optional<T> get(const ElfBytes& bytes, std::uint64_t offset) {
+std::optional<T> value_at(const ElfBytes& bytes, std::uint64_t offset) {
   T value;
   if (offset > bytes.size || bytes.size - offset < sizeof value) return std::nullopt;
   if (!bytes.read(offset, std::as_writable_bytes(std::span(&value, 1)))) return std::nullopt;
@@ -76,14 +76,14 @@ struct Layout {
 template <class Class>
 Result<Layout<Class>> layout_of(const ElfBytes& bytes) {
   Layout<Class> layout;
-  const auto header = get<typename Class::Header>(bytes, 0);
+  const auto header = value_at<typename Class::Header>(bytes, 0);
   if (!header) return fail(Errc::invalid, "the ELF header is cut short");
   layout.header = *header;
   if (header->e_phnum != 0 && header->e_phentsize != sizeof(typename Class::Segment))
     return fail(Errc::invalid, "program headers of {} bytes", header->e_phentsize);
   for (std::uint64_t i = 0; i < header->e_phnum; ++i) {
     if (header->e_phoff > bytes.size) return fail(Errc::invalid, "program headers beyond the file's end");
-    const auto segment = get<typename Class::Segment>(bytes, header->e_phoff + i * sizeof(typename Class::Segment));
+    const auto segment = value_at<typename Class::Segment>(bytes, header->e_phoff + i * sizeof(typename Class::Segment));
     if (!segment) return fail(Errc::invalid, "program headers beyond the file's end");
     layout.segments.push_back(*segment);
   }
@@ -101,7 +101,7 @@ Result<> read_dynamic(const ElfBytes& bytes, const Layout<Class>& layout, const 
   const std::uint64_t count = std::min<std::uint64_t>(dynamic.p_filesz / sizeof(typename Class::Dynamic), kDynamicMax);
   if (dynamic.p_offset > bytes.size) return fail(Errc::invalid, "the dynamic section lies beyond the file's end");
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto entry = get<typename Class::Dynamic>(bytes, dynamic.p_offset + i * sizeof(typename Class::Dynamic));
+    const auto entry = value_at<typename Class::Dynamic>(bytes, dynamic.p_offset + i * sizeof(typename Class::Dynamic));
     if (!entry) return fail(Errc::invalid, "the dynamic section lies beyond the file's end");
     const auto tag = static_cast<std::uint64_t>(entry->d_tag);
     if (tag == DT_NULL) break;
@@ -179,12 +179,12 @@ Result<bool> table_defines(const ElfBytes& bytes, const typename Class::Section&
 template <class Class>
 Result<bool> class_defines(const ElfBytes& bytes, std::string_view symbol) {
   using Section = typename Class::Section;
-  const auto header = get<typename Class::Header>(bytes, 0);
+  const auto header = value_at<typename Class::Header>(bytes, 0);
   if (!header) return fail(Errc::invalid, "the ELF header is cut short");
   if (header->e_shnum == 0) return false;
   if (header->e_shentsize != sizeof(Section)) return fail(Errc::invalid, "sections of {} bytes", header->e_shentsize);
   if (header->e_shoff > bytes.size) return fail(Errc::invalid, "the sections lie beyond the file's end");
-  const auto section = [&](std::uint64_t i) { return get<Section>(bytes, header->e_shoff + i * sizeof(Section)); };
+  const auto section = [&](std::uint64_t i) { return value_at<Section>(bytes, header->e_shoff + i * sizeof(Section)); };
   int tables = 0;  // A file has at most one of each kind; more would only cost time.
   for (std::uint64_t i = 0; i < header->e_shnum && tables < 2; ++i) {
     const auto table = section(i);
@@ -202,7 +202,7 @@ Result<bool> class_defines(const ElfBytes& bytes, std::string_view symbol) {
 /// Returns the first bytes if they are those of an ELF file that can be read.
 Result<std::array<unsigned char, EI_NIDENT>> identity(const ElfBytes& bytes) {
   if (!is_elf(bytes)) return fail(Errc::invalid, "no ELF file");
-  const auto ident = get<std::array<unsigned char, EI_NIDENT>>(bytes, 0);
+  const auto ident = value_at<std::array<unsigned char, EI_NIDENT>>(bytes, 0);
   if (!ident) return fail(Errc::invalid, "the ELF header is cut short");
   if ((*ident)[EI_CLASS] != ELFCLASS32 && (*ident)[EI_CLASS] != ELFCLASS64)
     return fail(Errc::invalid, "ELF class {}", (*ident)[EI_CLASS]);
@@ -213,7 +213,7 @@ Result<std::array<unsigned char, EI_NIDENT>> identity(const ElfBytes& bytes) {
 }  // namespace
 
 bool is_elf(const ElfBytes& bytes) {
-  const auto magic = get<std::array<char, SELFMAG>>(bytes, 0);
+  const auto magic = value_at<std::array<char, SELFMAG>>(bytes, 0);
   return magic && std::memcmp(magic->data(), ELFMAG, SELFMAG) == 0;
 }
 

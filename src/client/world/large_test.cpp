@@ -55,11 +55,11 @@ std::uint8_t given(int rank, std::size_t phase) {
 
 /// Returns a byte of the result; 0xEE where this rank gets none.
 std::uint8_t kept(Kind kind, int rank, std::size_t phase) {
-  constexpr std::uint8_t kUntouched = 0xEE;
+  constexpr std::uint8_t kAsBefore = 0xEE;
   const auto sum = static_cast<std::uint8_t>(given(0, phase) + given(1, phase));
   switch (kind) {
-    case Kind::reduce: return rank == 0 ? sum : kUntouched;
-    case Kind::bcast: return rank == 0 ? kUntouched : given(0, phase);
+    case Kind::reduce: return rank == 0 ? sum : kAsBefore;
+    case Kind::bcast: return rank == 0 ? kAsBefore : given(0, phase);
     case Kind::allgather: return given(0, phase);
     default: return sum;
   }
