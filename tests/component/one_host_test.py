@@ -402,13 +402,14 @@ class Hygiene(unittest.TestCase):
 
     def test_a_rank_that_is_killed_ends_the_job(self):
         command = [case.SUMAC, "run", *MPIRUN, "-n", "3", case.PROGRAMS / "killed"]
-        with case.processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+        env = {**os.environ, "SUMAC_TEST_JOB": str(os.getpid())}  # Another test may run the same program.
+        with case.processes.start(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
             try:
                 line = job.stdout.readline()
                 while line and "killed: ready" not in line:
                     line = job.stdout.readline()
-                victims = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and is_program(pid, case.PROGRAMS / "killed")]
-                os.kill(victims[0], signal.SIGKILL)
+                victim = next(pid for pid in os.listdir("/proc") if pid.isdigit() and is_program(pid, case.PROGRAMS / "killed", env["SUMAC_TEST_JOB"]))
+                os.kill(int(victim), signal.SIGKILL)
                 _, err = job.communicate(timeout=60)
             finally:
                 job.kill()
@@ -417,9 +418,10 @@ class Hygiene(unittest.TestCase):
         self.assertEqual(left_in_dev_shm(), [])
 
 
-def is_program(pid, path):
+def is_program(pid, path, job):
+    process = pathlib.Path("/proc", pid)
     try:
-        return pathlib.Path(f"/proc/{pid}/exe").resolve() == path
+        return (process / "exe").resolve() == path and f"SUMAC_TEST_JOB={job}".encode() in (process / "environ").read_bytes().split(b"\0")
     except OSError:
         return False
 
