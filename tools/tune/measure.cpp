@@ -39,7 +39,9 @@ constexpr coll::Kind kKinds[] = {coll::Kind::allreduce,
                                  coll::Kind::alltoall,
                                  coll::Kind::reduce_scatter_block,
                                  coll::Kind::gather,
-                                 coll::Kind::scatter};
+                                 coll::Kind::scatter,
+                                 coll::Kind::scan,
+                                 coll::Kind::exscan};
 constexpr std::size_t kKindCount = std::size(kKinds);
 
 /// With more ranks a block becomes large earlier: at 4 MiB, 16 ranks measure the memory and no algorithm.
@@ -131,7 +133,7 @@ class Rank {
   }
 
   /// Returns the mean over ranks of a call, or -1 if the group is broken. Small calls run back to back; before each
-  /// large one its input is written again, and a barrier precedes each call that has a root.
+  /// large one its input is written again, and a barrier precedes each call in which a rank may run ahead.
   double time_calls(coll::Kind kind, std::size_t bytes) {
     const int n = team_.ranks, times = iterations(bytes);
     std::vector<int> counts(static_cast<std::size_t>(n), static_cast<int>(bytes)), displacements;
@@ -145,7 +147,7 @@ class Rank {
                               .in_blocks = blocks,
                               .out_blocks = blocks};
     const coll::Collective& row = coll::collective(kind);
-    const bool rooted = row.has_root, refill = bytes >= kRefillFrom;
+    const bool alone = !row.waits_for_all, refill = bytes >= kRefillFrom;
     std::byte* input = kind == coll::Kind::bcast ? out_.data() : in_.data();
     const std::size_t input_bytes = row.gives == coll::Share::blocks ? bytes * static_cast<std::size_t>(n) : bytes;
     if (!barrier()) return -1;
@@ -153,12 +155,12 @@ class Rank {
     Time from = monotonic_now();
     for (int i = 0; i < times; ++i) {
       if (refill) std::memset(input, i & 1, input_bytes);
-      if (rooted && !barrier()) return -1;
-      if (rooted || refill) from = monotonic_now();
+      if (alone && !barrier()) return -1;
+      if (alone || refill) from = monotonic_now();
       if (shm::run(group_, operation) != Errc::ok) return -1;
-      if (rooted || refill) timed += monotonic_now() - from;
+      if (alone || refill) timed += monotonic_now() - from;
     }
-    if (!rooted && !refill) timed = monotonic_now() - from;
+    if (!alone && !refill) timed = monotonic_now() - from;
     scratch_.nanos[rank_] = static_cast<double>(timed.count()) / times;
     if (!barrier()) return -1;
     double sum = 0;
