@@ -42,7 +42,7 @@ constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE", "
 /// SUMAC_REPRODUCIBLE and SUMAC_TIMEOUT are the client's and the team's: each does its part of them.
 constexpr std::string_view kTeam[] = {"SUMAC_ENABLE",     "SUMAC_EXPLAIN", "SUMAC_TUNING_FILE", "SUMAC_PROGRESS_THREAD",
                                       "SUMAC_TEAM_AFTER", "SUMAC_PROFILE", "SUMAC_TRACE",       "SUMAC_REPRODUCIBLE",
-                                      "SUMAC_LAST_LINE",  "SUMAC_TIMEOUT"};
+                                      "SUMAC_LAST_LINE",  "SUMAC_TIMEOUT", "SUMAC_ACROSS"};
 constexpr std::string_view kPrograms[] = {"SUMAC_AM_",   "SUMAC_NODE_", "SUMAC_HOSTD_",
                                           "SUMAC_COLL_", "SUMAC_SHM_",  "SUMAC_TEAM_"};
 constexpr std::string_view kAll = "SUMAC_";

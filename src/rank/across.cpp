@@ -12,6 +12,7 @@
 
 #include "client/tree/tree.h"
 #include "rank/join.h"
+#include "rank/own_network.hpp"
 
 namespace {
 
@@ -23,6 +24,8 @@ struct Across {
   bool leads;
   sumac_carriers carriers{};
   sumac_joined joined{};
+  /// SUMAC_ACROSS=p2p: they carry what the MPI would.
+  std::unique_ptr<sumac::p2p::TeamGroups> own_network{};
   std::string error{};
 
   const sumac_between& mpi() const { return *record->runtime->between; }
@@ -167,6 +170,7 @@ const char* error(void* context) { return static_cast<Across*>(context)->error.c
 void close(void* context) {
   auto* across = static_cast<Across*>(context);
   sumac_tree_leave(&across->joined);
+  across->own_network = nullptr;
   across->mpi().close(&across->carriers);
   delete across;
 }
@@ -204,6 +208,10 @@ int open(void* context, const int* leaders, int leader_count, int my_index, cons
                               !across->all_lead || carries_values(record), &across->carriers);
   if (rc == 0)
     rc = with_spec(*across, [&](sumac_join_spec spec) {
+      if (record.runtime->settings->own_messages != 0 && record.hosts > 1)
+        across->own_network =
+            sumac::rank::connect_ranks(*spec.team, {leaders, leaders + leader_count}, carries_values(record));
+      record.has_own_network = across->own_network != nullptr;
       spec.offers = offers;
       spec.leader_ranks = leaders;
       return sumac_tree_join(&spec, &across->joined, agreed);
@@ -215,6 +223,7 @@ int open(void* context, const int* leaders, int leader_count, int my_index, cons
   if (across->joined.group != nullptr)
     sumac_tree_ranks(across->joined.group, leaders, static_cast<std::size_t>(leader_count));
   *out = {.context = across.get(),
+          .network = reinterpret_cast<sumac_network_t*>(static_cast<sumac::coll::Across*>(across->own_network.get())),
           .takes = takes,
           .start = start,
           .start_direct = across->carriers.all == 0 ? nullptr : start_direct,

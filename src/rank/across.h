@@ -1,5 +1,5 @@
 /* Operations of a team between hosts: the aggregation tree for those that it can and may do, the MPI's nonblocking collectives
- * among the leaders for the rest, and messages from rank to rank. All ranks agree on the limits when this is opened, so each
+ * among the leaders for the rest, and messages from rank to rank; with SUMAC_ACROSS=p2p connections of our own for both. All ranks agree on the limits when this is opened, so each
  * collective takes the same path at every rank. */
 #ifndef SUMAC_RANK_ACROSS_H
 #define SUMAC_RANK_ACROSS_H

@@ -123,7 +123,8 @@ sumac_why why_not_posted(const sumac_record& record) {
 /// If the MPI's calls do not move what is posted, the MPI does those nonblocking collectives of several hosts that need a
 /// step by the MPI: our thread must be able to move an operation to its end.
 bool may_be_posted(const sumac_record& record) {
-  return record.life == SUMAC_LIFE_TEAM && (record.runtime->moves_in_mpi || record.hosts == 1 || record.has_tree);
+  return record.life == SUMAC_LIFE_TEAM &&
+         (record.runtime->moves_in_mpi || record.hosts == 1 || record.has_tree || record.has_own_network);
 }
 bool may_be_posted(const sumac_record& record, const sumac_call_t& call) {
   return record.runtime->moves_in_mpi || record.hosts == 1 || sumac_team_goes_apart(record.ordinary.team, &call);

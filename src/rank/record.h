@@ -133,6 +133,7 @@ struct sumac_record {
   bool is_broken;        /* an operation failed and the reason was printed */
   bool is_wide;          /* the ordinary team has leaders that communicate between hosts */
   bool has_tree;         /* the tree may carry some of its collectives */
+  bool has_own_network;  /* connections of our own carry its data between hosts: own_network.hpp */
   bool team_passed;      /* the team has just left a blocking call to the MPI */
   bool has_waited_long;  /* the line that names a missing rank was printed */
   bool no_group;         /* the tree had no group for this communicator */

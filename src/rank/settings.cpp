@@ -66,6 +66,13 @@ bool read_text(const hcoll_variable&, const char* text, hcoll_settings& settings
   return true;
 }
 
+template <auto Member>
+bool read_carrier(const hcoll_variable&, const char* text, hcoll_settings& settings) {
+  const std::string_view carrier = text;
+  settings.*Member = carrier == "p2p";
+  return carrier == "p2p" || carrier == "mpi";
+}
+
 /// An empty value counts as unset, because users clear a variable by `VARIABLE= program`.
 const char* look_up(const char* name) {
   const char* text = name == nullptr ? nullptr : std::getenv(name);
@@ -105,8 +112,9 @@ const hcoll_variable hcoll_variables[] = {
      "MPI_COMM_WORLD's team at its first blocking collective instead of in MPI_Init.",
      read_choice<&hcoll_settings::last_line>, 0, 1},
     {"SUMAC_PROGRESS_THREAD", nullptr, "0", "0 or 1",
-     "1: a thread moves nonblocking collectives while the program is busy elsewhere, inside a host and through the "
-     "tree. An operation for which MPI carries the data between hosts moves inside MPI calls only, and those behind it "
+     "1: a thread moves nonblocking collectives while the program is busy elsewhere, inside a host, through the "
+     "tree and with SUMAC_ACROSS=p2p. Else an operation for which MPI carries the data between hosts moves inside MPI "
+     "calls only, and those behind it "
      "on its communicator wait for it; with the interposed library such an operation is the MPI's own. The thread "
      "sleeps while there is nothing to move.",
      read_number<&hcoll_settings::progress_thread>, 0, 1},
@@ -121,6 +129,11 @@ const hcoll_variable hcoll_variables[] = {
      "not "
      "begun it, and the communicator's team is broken. 0: there is no limit.",
      read_duration<&hcoll_settings::timeout_ms>},
+    {"SUMAC_ACROSS", nullptr, "mpi", "mpi or p2p",
+     "What carries data between hosts where the tree does not. mpi: the MPI's collectives among the leaders. p2p: "
+     "connections of Sumac's own (TCP; SUMAC_NET_DEVICE names the device) and the algorithms that Python's teams use; "
+     "SUMAC_PROGRESS_THREAD=1 then moves these as well while the program is busy elsewhere.",
+     read_carrier<&hcoll_settings::own_messages>},
     {"SUMAC_PROFILE", nullptr, "0", "0, 1 or 2",
      "1: at MPI_Finalize rank 0 prints a table of the job's collective calls, with bytes, time and the slowest rank "
      "(docs/profile.md). 2: every row of it, with exact bytes.",

@@ -38,10 +38,10 @@ void sumac_process_free(sumac_process* process) {
 std::uint64_t sumac_process_signature(const sumac_process* process) {
   if (process->options == nullptr) return 0;
   const hcoll_settings& settings = process->settings;
-  return sumac_hash(fmt::format("{} {} {} {} {} {} {} {}", settings.level, settings.hosts_min,
+  return sumac_hash(fmt::format("{} {} {} {} {} {} {} {} {}", settings.level, settings.hosts_min,
                                 settings.allreduce_bytes_max, settings.team_after,
                                 sumac_team_options_signature(process->options), settings.profile,
-                                settings.trace != nullptr, settings.timeout_ms)
+                                settings.trace != nullptr, settings.timeout_ms, settings.own_messages)
                         .c_str());
 }
 

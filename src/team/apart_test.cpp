@@ -95,6 +95,7 @@ TEST(Apart, MovesAllUpToTheFirstStepByMpi) {
     std::vector<Posted> posted;
     std::size_t ends;        ///< So many operations end without MPI.
     bool leaders_await_mpi;  ///< Afterwards.
+    bool is_network = false;
   } rows[] = {
       {"shared memory alone goes on to its end", 1, 2, kNone, {kSum, kBarrier, kPairs, kBcast}, 4, false},
       {"the tree of hosts with one rank", 3, 1, kAll, {kSum, kBarrier, kBcast, kReduce}, 4, false},
@@ -104,6 +105,8 @@ TEST(Apart, MovesAllUpToTheFirstStepByMpi) {
       {"an operation of the tree waits behind one of the leaders", 2, 2, 64, {kSum, kLargeSum, kSum}, 1, true},
       {"blocks of all pairs go by the leaders", 2, 2, 16, {kSum, kPairs}, 1, true},
       {"blocks that go from rank to rank are not even started", 2, 2, kAll, {kSum, kUnevenPairs}, 1, true},
+      {"a network in place of the MPI goes on to its end", 2, 2, kNone, {kSum, kBarrier, kLargeSum}, 3, false, true},
+      {"a network of hosts with one rank", 3, 1, kNone, {kSum, kBarrier, kBcast, kReduce}, 4, false, true},
   };
   const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}});
   for (const auto& row : rows) {
@@ -111,7 +114,8 @@ TEST(Apart, MovesAllUpToTheFirstStepByMpi) {
     const auto places = places_of(row.hosts, 1, row.cores);
     EXPECT_EQ("", as_threads(row.hosts * row.cores, 61, [&](World& world) -> std::string {
                 world.across.has_tree = row.tree_max > 0;
-                world.across.tree_max = row.tree_max;
+                world.across.is_network = row.is_network;
+                world.across.tree_max = row.is_network ? kAll : row.tree_max;
                 auto spec = world.spec(places, as_c(options));
                 spec.threads = 1;
                 sumac_team_t* team = world.create(spec);

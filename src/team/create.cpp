@@ -426,6 +426,8 @@ int Maker::open_across() {
   if (rc != 0) return rc;
   team_->functions = std::make_unique<OwnAcross>(across_);
   team_->own_across = across_.network != nullptr ? network_of(across_.network) : team_->functions.get();
+  // A network does all, also what the caller's functions would do no better than the next module.
+  team_->shape.has_next = team_->shape.has_next && across_.network == nullptr;
   return 0;
 }
 

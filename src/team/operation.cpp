@@ -292,6 +292,7 @@ bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call) {
   const Way way = team->choose(operation).way;
   // A pairwise collective with sizes of its own for each block may send large blocks from rank to rank.
   const bool has_direct = sumac::coll::collective(operation.kind).is_pairwise && !sumac::coll::has_size(operation.kind);
+  if (team->own_across != nullptr && !team->needs_caller(team->own_across)) return way != Way::pass;
   return way == Way::host || (way == Way::tree && !has_direct);
 }
 

@@ -328,7 +328,10 @@ bool Run::is_well(const coll::Across& across, Progress progress, std::string_vie
   return false;
 }
 
-bool Run::is_out_of_reach() const noexcept { return team_->is_apart && across_ == team_->own_across; }
+bool Run::is_apart_from(const coll::Across* across) const noexcept {
+  return team_->is_apart && team_->needs_caller(across);
+}
+bool Run::is_out_of_reach() const noexcept { return is_apart_from(across_); }
 
 coll::Across* Run::across() const noexcept {
   if (at_ == At::values) return team_->ordered_sum->part().across();
@@ -343,12 +346,13 @@ bool Run::waits_across() const noexcept {
 unsigned Run::awaits() const noexcept {
   if (at_ == At::values) return team_->ordered_sum->part().awaits();
   constexpr unsigned kLook = SUMAC_AWAITS_LOOK, kTree = SUMAC_AWAITS_TREE, kMpi = SUMAC_AWAITS_MPI;
-  const unsigned across = across_ != nullptr && across_ == team_->tree ? kTree : kMpi;
-  const unsigned direct = direct_.is_done ? 0 : kMpi;
+  const unsigned own = team_->needs_caller(team_->own_across) ? kMpi : kLook;
+  const unsigned across = across_ != nullptr && across_ == team_->tree ? kTree : own;
+  const unsigned direct = direct_.is_done ? 0 : own;
   switch (at_) {
     case At::launch:
     case At::start:
-    case At::direct_rest: return kMpi;
+    case At::direct_rest: return own;
     case At::wait: return across | direct;
     default: return kLook | (flying_ > 0 ? across : 0) | direct;
   }
@@ -371,7 +375,7 @@ bool Run::poll_across() {
     --flying_;
     if (!is_well(*across_, progress, "a collective among the leaders failed")) return false;
   }
-  if (direct_.is_done || team_->is_apart) return true;
+  if (direct_.is_done || is_apart_from(team_->own_across)) return true;
   const Progress progress = poll(*team_->own_across, direct_.request);
   direct_.is_done = progress != Progress::pending;
   return is_well(*team_->own_across, progress, "blocks between ranks of two hosts were lost");
@@ -419,7 +423,7 @@ Step Run::advance(bool comes_down) {
         has_moved_ = team_->ordered_sum->part().has_moved();
         return step;
       case At::launch:  // First of all, because these blocks wait for no rank of the island.
-        if (team_->is_apart && team_->exchange->may_have_direct()) return Step::waiting;
+        if (is_apart_from(team_->own_across) && team_->exchange->may_have_direct()) return Step::waiting;
         if (!start_direct()) return Step::failed;
         at_ = At::before;
         break;

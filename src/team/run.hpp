@@ -86,6 +86,8 @@ class Run {
   bool start_direct();
   /// The thread that moves the team now may not call the binding that carries the operation between hosts.
   bool is_out_of_reach() const noexcept;
+  /// The same for this carrier.
+  bool is_apart_from(const coll::Across* across) const noexcept;
   /// Returns false if `across` has failed; the team is then broken.
   bool is_well(const coll::Across& across, coll::Across::Progress progress, std::string_view otherwise);
   /// Polls all operations between hosts, so that they go on while shared memory is waited for. Returns false if one

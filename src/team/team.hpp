@@ -112,7 +112,8 @@ struct sumac_team {
   std::unique_ptr<sumac::team::Prefix> prefix;                 ///< Made by the first operation that needs it.
   std::unique_ptr<sumac::team::OrderedSum> ordered_sum;        ///< Made by the first operation that needs it.
 
-  std::uint64_t slow_calls = 0;  ///< Blocking calls that were not a single call of shm; written by the holder of `turn`.
+  std::uint64_t slow_calls =
+      0;  ///< Blocking calls that were not a single call of shm; written by the holder of `turn`.
 
   // ---- The end of it.
   std::atomic<bool> is_broken{false};
@@ -128,6 +129,10 @@ struct sumac_team {
   /// The object that carries operations of this way between hosts; null: they stay on one.
   sumac::coll::Across* across(sumac::team::Way way) const noexcept {
     return way == sumac::team::Way::tree ? tree : own_across;
+  }
+  /// True if `across` is the caller's own functions, which a thread beside the caller's must not call.
+  bool needs_caller(const sumac::coll::Across* across) const noexcept {
+    return across != nullptr && across == functions.get();
   }
   sumac::team::Choice choose(const sumac::coll::Operation& operation) const;
   /// Notes a call that the next module does. The caller holds queue_lock.

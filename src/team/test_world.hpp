@@ -75,6 +75,7 @@ class SlowAcross {
   SlowAcross(Common& common, int rank, std::uint64_t seed) : common_(common), random_(seed), rank_(rank) {}
 
   bool has_tree = false;               ///< There is a tree that takes operations,
+  bool is_network = false;             ///< An object that never calls the MPI does what the MPI would.
   bool adds_canonically = false;       ///< that says that it adds along the canonical tree,
   std::size_t tree_max = SIZE_MAX;     ///< but only up to this size, and only folds with a kernel.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
@@ -97,6 +98,7 @@ class SlowAcross {
     me_ = me;
     sumac_across_t table{};
     table.context = this;
+    if (is_network) table.network = reinterpret_cast<sumac_network_t*>(static_cast<coll::Across*>(&tree_));
     if (has_tree) table.tree = reinterpret_cast<sumac_tree_t*>(static_cast<coll::Across*>(&tree_));
     table.no_tree = "there is none";
     table.takes = [](void*, int, std::size_t, const sumac_fold_t*) { return 1; };

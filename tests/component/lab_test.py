@@ -1,6 +1,7 @@
 """Unmodified MPI programs on the hosts of a small emulated fabric: right results through a tree of several nodes, every failure named,
 nothing left. Each level of HCOLL_ENABLE_SHARP must keep its promise, with and without a manager that answers."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -15,6 +16,8 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 lab = case.Lab("component")
+
+OWN_NETWORK = {"HCOLL_ENABLE_SHARP": "0", "SUMAC_ACROSS": "p2p"}
 
 ON = {
     "HCOLL_ENABLE_SHARP": "3",
@@ -119,13 +122,20 @@ class WithTree(case.OnLab):
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.tally["next"], 0, done.text)
 
-    def test_a_thread_moves_operations_of_the_tree_while_a_rank_is_away_from_mpi(self):
-        for ranks, mpirun in ((4, ()), (7, ("--oversubscribe", "-H", "h1:2,h2:1,h3:3,h4:1"))):
-            with self.subTest(ranks=ranks):
-                done = run_away("tree", ranks=ranks, mpirun=mpirun)
+    def test_connections_of_our_own_carry_what_mpi_would(self):
+        done = run("matrix", "quick", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"], settings=OWN_NETWORK, seconds=500)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertIn("reductions right on 8 ranks", done.out)
+        self.assertGreater(done.tally["leaders"], 0.9 * done.tally["all"], done.text)
+
+    def test_a_thread_moves_operations_while_a_rank_is_away_from_mpi(self):
+        for (way, settings), (ranks, mpirun) in itertools.product((("tree", {}), ("leaders", OWN_NETWORK)),
+                                                                  ((4, ()), (7, ("--oversubscribe", "-H", "h1:2,h2:1,h3:3,h4:1")))):
+            with self.subTest(way=way, ranks=ranks):
+                done = run_away("tree", ranks=ranks, mpirun=mpirun, settings=settings)
                 self.assertEqual(done.code, 0, done.text)
                 self.assertEqual(done.out, f"away: right on {ranks} ranks\n", done.text)
-                self.assertEqual(done.tally["tree"], done.tally["all"], done.text)
+                self.assertEqual(done.tally[way], done.tally["all"], done.text)
 
     def test_without_the_thread_a_rank_that_is_away_delays_all_others(self):
         """So the test above can fail. A small allreduce and the barrier behind it go up as they are posted, and need the rank no more."""
