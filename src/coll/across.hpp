@@ -55,6 +55,11 @@ class Across {
   /// operations by them does nothing here.
   virtual void let_go(void* /*request*/) {}
 
+  /// Between the two calls what start() sends is gathered, so that operations that are started together leave in as few
+  /// system calls as possible. Nothing else is called meanwhile but start(), test(), peek() and let_go().
+  virtual void cork() {}
+  virtual void uncork() {}
+
   /// True if start_direct() may be called.
   virtual bool has_direct() const noexcept { return false; }
   /// Called by every rank: an alltoallv over the whole team that sends no empty blocks. Two ranks that exchange data

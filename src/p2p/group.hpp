@@ -75,6 +75,8 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   void let_go(void* request) override;
   bool has_direct() const noexcept override { return true; }
   Progress start_direct(const coll::Operation& operation, void*& request) override;
+  void cork() override { transport_->cork(); }
+  void uncork() override { transport_->uncork(); }
   Sleep sleep(int us) override;
   std::string_view error() const noexcept override;
 

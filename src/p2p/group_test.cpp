@@ -80,6 +80,30 @@ TEST(Group, SeveralOperationsInFlight) {
   });
 }
 
+TEST(Group, OperationsThatAreStartedCorkedLeaveInOneSystemCall) {
+  const auto fold = fold_of<std::int64_t>(Op::sum, Dtype::int64);
+  each_member(2, [&](Group& group, std::uint32_t rank) {
+    constexpr std::size_t kOperations = 8;
+    std::vector<std::int64_t> data(kOperations);
+    std::vector<Operation> operations(kOperations);
+    std::vector<void*> requests(kOperations);
+    group.cork();
+    const auto before = group.stats().system_calls;
+    for (std::size_t k = 0; k < kOperations; ++k) {
+      data[k] = value(rank, k);
+      operations[k] = {.kind = Kind::allreduce, .out = &data[k], .bytes = 8, .fold = &fold};
+      ASSERT_EQ(group.start_by(operations[k], Algorithm::exchange, requests[k]), Progress::pending);
+    }
+    EXPECT_EQ(group.stats().system_calls, before);
+    group.uncork();
+    EXPECT_EQ(group.stats().system_calls, before + 1);
+    for (std::size_t k = 0; k < kOperations; ++k) {
+      ASSERT_EQ(group.wait(requests[k]), Progress::done) << group.error();
+      EXPECT_EQ(data[k], value(0, k) + value(1, k));
+    }
+  });
+}
+
 TEST(Group, EveryKindInEveryForm) {
   for (const std::uint32_t size : {1u, 2u, 4u, 7u})
     each_member(size, [&](Group& group, std::uint32_t rank) {

@@ -116,6 +116,19 @@ void TeamGroups::let_go(void* request) {
   under_way_.erase(found);
 }
 
+/// Blocks between two ranks, in the group of all, are never many at once.
+void TeamGroups::cork() {
+  if (!leaders_) return;
+  const auto held = hold(*leaders_);
+  leaders_->cork();
+}
+
+void TeamGroups::uncork() {
+  if (!leaders_) return;
+  const auto held = hold(*leaders_);
+  leaders_->uncork();
+}
+
 /// It can sleep on one group only, so where both have something under way it does not sleep long.
 coll::Across::Sleep TeamGroups::sleep(int us) {
   if (under_way_.empty()) return Sleep::impossible;

@@ -44,6 +44,8 @@ class TeamGroups final : public coll::Across {
   void let_go(void* request) override;
   bool has_direct() const noexcept override { return true; }
   Progress start_direct(const coll::Operation& operation, void*& request) override;
+  void cork() override;
+  void uncork() override;
   Sleep sleep(int us) override;
   std::string_view error() const noexcept override;
 

@@ -3,6 +3,7 @@
 // travel with others are under way together: what waits for other hosts does not hold up what is behind it.
 #include <algorithm>
 #include <new>
+#include <optional>
 
 #include "shm/task.hpp"
 #include "team/c_types.hpp"
@@ -103,6 +104,24 @@ sumac_op* companion(sumac_team& team, const sumac_op& op) {
   return next != nullptr && next->travels_with_others ? next : nullptr;
 }
 
+/// While it lives, the messages of operations that begin are gathered.
+class Corked {
+ public:
+  explicit Corked(sumac_team& team) : ways_{team.tree, team.own_across} {
+    for (auto* way : ways_)
+      if (way != nullptr) way->cork();
+  }
+  ~Corked() {
+    for (auto* way : ways_)
+      if (way != nullptr) way->uncork();
+  }
+  Corked(const Corked&) = delete;
+  Corked& operator=(const Corked&) = delete;
+
+ private:
+  sumac::coll::Across* const ways_[2];
+};
+
 /// Advances the operations behind the oldest one, each as far as it gets before the older ones are done. Returns the events
 /// that they wait for.
 unsigned step_companions(sumac_team& team, const sumac_op& head) {
@@ -128,12 +147,15 @@ void tell_awaits(sumac_team& team, unsigned awaits, const sumac_op* youngest) {
   team.awaits.store(team.tail == youngest ? awaits : awaits | SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
 }
 
-/// Advances the posted operations; returns how many ended.
+/// Advances the posted operations; returns how many ended. Where there are several, what they send leaves together at the end:
+/// where the others' messages have come before, each of them begins and ends here.
 int step_all(sumac_team& team) {
+  std::optional<Corked> corked;
   for (int finished = 0;; ++finished) {
     sumac_op* youngest = nullptr;
     sumac_op* const head = oldest(team, &youngest);
     if (head == nullptr) return finished;
+    if (head != youngest && !corked) corked.emplace(team);
     if (team.is_broken.load(std::memory_order_relaxed)) {
       give_up(team, *head);
       continue;

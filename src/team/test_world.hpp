@@ -80,6 +80,8 @@ class SlowAcross {
   std::size_t tree_max = SIZE_MAX;     ///< but only up to this size, and only folds with a kernel.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
+  int corked = 0;                   ///< cork() calls of the tree without their uncork(),
+  int started_corked = 0;           ///< and the operations that began meanwhile.
   std::uint64_t looks_least = 0;    ///< Each operation is polled so often before it moves.
   std::uint64_t started_least = 0;  ///< None is done before this leader has started so many.
   int ranks = 0;                    ///< The size of the world.
@@ -136,6 +138,8 @@ class SlowAcross {
       const int answer = slow_.test(static_cast<Request*>(request));
       return answer == 0 ? Progress::done : answer == SUMAC_TEAM_PENDING ? Progress::pending : Progress::failed;
     }
+    void cork() override { ++slow_.corked; }
+    void uncork() override { --slow_.corked; }
     Sleep sleep(int us) override { return slow_.sleep(us) > 0 ? Sleep::test : Sleep::in_vain; }
     std::string_view error() const noexcept override { return "the network is gone"; }
 
@@ -172,6 +176,7 @@ class SlowAcross {
     *request = made.get();
     requests_.push_back(std::move(made));
     looks.push_back(0);
+    started_corked += corked > 0 ? 1 : 0;
     has_slept_ = false;
     most_in_flight = std::max(most_in_flight, static_cast<int>(requests_.size()));
     return 0;

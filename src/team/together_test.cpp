@@ -131,6 +131,24 @@ TEST(Together, ThosePostedTogetherAreBetweenTheHostsAtOnce) {
   }
 }
 
+/// Those that are there when the team is moved begin in one pass, and their messages leave together; one alone leaves at once.
+TEST(Together, ThoseThatBeginTogetherLeaveTogether) {
+  const auto places = places_on("aabb");
+  const auto options = options_with({});
+  for (const int count : {1, 8})
+    EXPECT_EQ("", as_threads(4, 10, [&](World& world) -> std::string {
+                world.across.has_tree = true;
+                world.across.started_least = static_cast<std::uint64_t>(count);
+                const std::vector<shm::Ask> asks(static_cast<std::size_t>(count),
+                                                 {.kind = Kind::allreduce, .bytes = 8, .seed = 9});
+                if (auto fault = run_row(world, places, options, asks, asks.size()); !fault.empty()) return fault;
+                if (world.across.corked != 0) return fmt::format("{} corks are left", world.across.corked);
+                const bool leads = world.rank % 2 == 0;
+                const int together = world.across.started_corked;
+                return together == (leads && count > 1 ? count : 0) ? "" : fmt::format("{} began together", together);
+              }));
+}
+
 TEST(Together, ABlockingCallComesBehindThoseThatWerePosted) {
   const auto places = places_on("aabb");
   const auto options = options_with({{"SUMAC_TEAM_CHUNK", "1k"}});

@@ -174,6 +174,18 @@ void TreeAcross::let_go(void* handle) {
   over(*static_cast<Request*>(handle));
 }
 
+void TreeAcross::cork() {
+  if (comm_ == nullptr) return;
+  auto guard = comm_->context().lock();
+  comm_->context().cork();
+}
+
+void TreeAcross::uncork() {
+  if (comm_ == nullptr) return;
+  auto guard = comm_->context().lock();
+  comm_->context().uncork();
+}
+
 coll::Across::Sleep TreeAcross::sleep(int us) {
   if (in_flight_.empty()) return Sleep::impossible;
   return comm_->context().sleep(in_flight_, Micros{us}) ? Sleep::test : Sleep::in_vain;

@@ -37,6 +37,8 @@ class TreeAcross final : public coll::Across {
   Progress test(void* request) override;
   Progress peek(void* request) override;
   void let_go(void* request) override;
+  void cork() override;
+  void uncork() override;
   Sleep sleep(int us) override;
   std::string_view error() const noexcept override { return error_; }
 
