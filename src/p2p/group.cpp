@@ -148,7 +148,7 @@ coll::Across::Progress Group::start_direct(const coll::Operation& o, void*& requ
 
 coll::Across::Progress Group::test(void* request) {
   const auto progress = peek(request);
-  if (progress != Progress::pending) return progress;
+  if (progress != Progress::pending || std::exchange(has_looked_, false)) return progress;
   look();
   return peek(request);
 }
@@ -160,16 +160,22 @@ void Group::let_go(void* request) {
   static_cast<void>(engine_->test(request));
 }
 
-coll::Across::Sleep Group::sleep(int us) { return engine_->is_idle() ? Sleep::impossible : await_message(us); }
+coll::Across::Sleep Group::sleep(int us) {
+  if (engine_->is_idle()) return Sleep::impossible;
+  const Sleep slept = await_message(us);
+  has_looked_ = slept == Sleep::test;
+  return slept;
+}
 
+/// Its callers have just looked in vain, so it rests first: what has come meanwhile ends the rest at once.
 coll::Across::Sleep Group::await_message(int us) {
   if (engine_->failure()) return Sleep::impossible;
   const Time until = deadline_after(monotonic_now(), Micros{us});
-  while (look() == 0) {
-    if (monotonic_now() >= until) return Sleep::in_vain;
+  do {
     rest(until);
-  }
-  return Sleep::test;
+    if (look() > 0) return Sleep::test;
+  } while (monotonic_now() < until);
+  return Sleep::in_vain;
 }
 
 coll::Across::Progress Group::wait(void* request) {

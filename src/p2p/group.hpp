@@ -170,7 +170,8 @@ class Group final : public coll::Across, private net::TransportEvents, private C
   bool is_refused_ = false;  ///< A member to which we connect did not accept, or is another process.
   std::unique_ptr<Engine> engine_;
   net::Waiter waiter_;
-  std::size_t heard_ = 0;  ///< Events since the last rest(): looking has paid.
+  std::size_t heard_ = 0;    ///< Events since the last rest(): looking has paid.
+  bool has_looked_ = false;  ///< sleep() has handled what ended it: the next test() need not look.
   Costs costs_;
   bool is_made_ = false;
   Time checked_{};  ///< The last call of the configuration's check().

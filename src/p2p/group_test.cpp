@@ -104,6 +104,28 @@ TEST(Group, OperationsThatAreStartedCorkedLeaveInOneSystemCall) {
   });
 }
 
+TEST(Group, ATestBehindASleepDoesNotLookAgain) {
+  const auto fold = fold_of<std::int64_t>(Op::sum, Dtype::int64);
+  each_member(2, [&](Group& group, std::uint32_t rank) {
+    for (int round = 0; round < 20; ++round) {
+      std::int64_t data = rank + 1;
+      const Operation operation{.kind = Kind::allreduce, .out = &data, .bytes = 8, .fold = &fold};
+      void* request = nullptr;
+      auto progress = group.start_by(operation, Algorithm::exchange, request);
+      while (progress == Progress::pending) {
+        const auto slept = group.sleep(1000);
+        const auto before = group.stats().system_calls;
+        progress = group.test(request);
+        if (slept == coll::Across::Sleep::test) {
+          EXPECT_EQ(group.stats().system_calls, before);
+        }
+      }
+      ASSERT_EQ(progress, Progress::done) << group.error();
+      ASSERT_EQ(data, 3);
+    }
+  });
+}
+
 TEST(Group, EveryKindInEveryForm) {
   for (const std::uint32_t size : {1u, 2u, 4u, 7u})
     each_member(size, [&](Group& group, std::uint32_t rank) {
