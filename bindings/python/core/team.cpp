@@ -41,9 +41,9 @@ struct Look {
 };
 
 /// Waits as a rank of this host waits. `look` is called until it is over. `rest(waited)` may sleep in its own way, and then
-/// returns true.
+/// returns true. It is called after so many looks in vain, and behind a sleep after one look.
 template <class Looks, class Now, class Rest>
-void wait_until(int ranks_here, Looks look, Now now_and_then, Rest rest) {
+void wait_until(int ranks_here, std::uint32_t looks_before_rest, Looks look, Now now_and_then, Rest rest) {
   static const double cpus = [] {
     const machine::CpuShare own = machine::own_cpu_share();
     return machine::together({&own, 1});
@@ -56,13 +56,19 @@ void wait_until(int ranks_here, Looks look, Now now_and_then, Rest rest) {
   const std::uint32_t looks = waits::schedule_looks(settings.yields_first());
   const Time began = monotonic_now();
   Time looked = began;
-  for (;;) {
-    for (std::uint32_t i = 0; i < looks; ++i) {
+  for (std::uint32_t in_vain = 0;;) {
+    bool has_asked = false, has_slept = false;
+    for (std::uint32_t i = 0; i < looks && !has_slept; ++i) {
       const Look found = look();
       if (found.is_over) return;
       if (found.has_moved) waiting.moved();
+      if (++in_vain < looks_before_rest || std::exchange(has_asked, true)) continue;
+      has_slept = rest(monotonic_now() - began);
     }
-    if (!rest(monotonic_now() - began)) (void)waiting.pause();
+    if (has_slept)
+      in_vain = 0, looks_before_rest = 1;
+    else
+      (void)waiting.pause();
     const Time now = monotonic_now();
     if (now - looked < kLookEvery) continue;
     looked = now;
@@ -262,7 +268,7 @@ void Team::look_in_run(void* self) {
 Result<> Team::meet_first(const Request& request, std::uint64_t number, Watch& watch) {
   Time asked = watch.began;
   wait_until(
-      static_cast<int>(members_.here.size()),
+      static_cast<int>(members_.here.size()), 1,
       [&] {
         return Look{all_have_begun(number) || sumac_team_error(team_)[0] != '\0', false};
       },
@@ -291,7 +297,7 @@ void Team::abandon(Ticket& ticket, const Error& why) {
     break_because(why);
   }
   wait_until(
-      static_cast<int>(members_.here.size()),
+      static_cast<int>(members_.here.size()), 1,
       [&] {
         const bool has_moved = progress();
         return Look{ticket.is_done(), has_moved};
@@ -366,13 +372,17 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
     posted->end(how ? std::optional(Error{Errc::invalid, to_string(request.agreement) + ": " + *how}) : std::nullopt);
     return posted;
   }
+  bool is_first = false;
   {
     const std::lock_guard guard(queue_lock_);
+    is_first = queue_.empty();
     posted->number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
     queue_.push_back(posted);
     queued_.fetch_add(1, std::memory_order_relaxed);  // A hint: the queue is behind its lock.
   }
-  progress();
+  // One behind others goes to the other hosts together with those that follow it: when the caller waits, or after the worker's
+  // grace.
+  if (is_first || between_ == nullptr) progress();
   if (!posted->is_done()) Worker::own().move(shared_from_this());
   return posted;
 }
@@ -433,6 +443,7 @@ std::optional<std::optional<Error>> Team::step_head(Posted& head) {
     if (!is_given) return std::optional<Error>(is_given.error());
     if (!*is_given) return std::nullopt;
   }
+  hand_over_next();
   const int status = sumac_op_test(head.op);
   if (status == SUMAC_TEAM_PENDING) return std::nullopt;
   sumac_op_free(std::exchange(head.op, nullptr));
@@ -464,7 +475,6 @@ bool Team::progress() {
       }
       const unsigned moves = sumac_team_moves(team_);
       ended = step_head(*head);
-      if (!ended && head->op != nullptr) hand_over_next();
       has_moved |= moves != sumac_team_moves(team_);
       if (!ended) return has_moved;
       const std::lock_guard guard(queue_lock_);
@@ -479,9 +489,18 @@ bool Team::progress() {
 
 bool Team::sleep(Duration at_most) {
   if (matcher_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
-  const std::unique_lock turn(turn_, std::try_to_lock);
-  return turn && !waits_for_here_ &&
-         sumac_team_sleep(team_, static_cast<int>(std::chrono::duration_cast<Micros>(at_most).count()));
+  std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn) {
+    // What ends the sleep of the turn's holder is what this thread waits for.
+    if (!is_asleep_.load(std::memory_order_relaxed)) return false;
+    turn.lock();
+    return true;
+  }
+  if (waits_for_here_) return false;
+  is_asleep_.store(true, std::memory_order_relaxed);  // A hint: the turn itself is waited for.
+  const bool has_slept = sumac_team_sleep(team_, static_cast<int>(std::chrono::duration_cast<Micros>(at_most).count()));
+  is_asleep_.store(false, std::memory_order_relaxed);
+  return has_slept;
 }
 
 Result<> Team::wait(Ticket& ticket, Duration limit) {
@@ -493,9 +512,13 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
   const Time began = monotonic_now();
   Time asked = began;
   Result<> early;
-  waiters_.fetch_add(1, std::memory_order_relaxed);  // The worker may see it late, which costs a step by it.
+  // The worker may see it late, which costs a step by it. A thread that waits alone owns `looking_`, and the next such thread
+  // sees its changes.
+  const bool is_alone = waiters_.fetch_add(1, std::memory_order_acq_rel) == 0;
+  const bool looks = is_alone && between_ != nullptr && looking_.looks();
+  bool has_slept = false;
   wait_until(
-      static_cast<int>(members_.here.size()),
+      static_cast<int>(members_.here.size()), looks ? waits::kLeader.looks : 1,
       [&] {
         const bool has_moved = progress();
         return Look{ticket.is_done(), has_moved};
@@ -512,10 +535,11 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
         return false;
       },
       [&](Duration waited) {
-        if (!only_waits_for(ticket)) return sleep(kSleepMost);
+        if (!only_waits_for(ticket)) return has_slept |= sleep(kSleepMost);
         return between_->await_message(std::clamp<Duration>(long_sleep(waited), Millis{1}, kSleepMost));
       });
-  waiters_.fetch_sub(1, std::memory_order_relaxed);
+  if (is_alone) has_slept ? looking_.missed() : looking_.paid();
+  waiters_.fetch_sub(1, std::memory_order_acq_rel);
   if (is_busy()) Worker::own().wake();
   return ticket.is_done() ? result() : early;
 }

@@ -19,6 +19,7 @@
 
 #include "base/clock.hpp"
 #include "base/ticket.hpp"
+#include "base/wait_policy.hpp"
 #include "bindings/python/core/call_log.hpp"
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/members.hpp"
@@ -76,6 +77,7 @@ class Team : public std::enable_shared_from_this<Team> {
   /// no longer than `at_most`. Returns false where nothing would end such a sleep.
   bool sleep(Duration at_most);
   bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || matcher_.is_busy(); }
+  bool is_over_hosts() const noexcept { return between_ != nullptr; }
   bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   /// Ends what is posted with an error; every later call fails as well.
   void close() { close(false); }
@@ -170,6 +172,8 @@ class Team : public std::enable_shared_from_this<Team> {
   std::deque<std::shared_ptr<Posted>> queue_;
   std::deque<MessageLimit> messages_;
   std::atomic<int> queued_{0}, waiters_{0};
+  std::atomic<bool> is_asleep_{false};  ///< The holder of the turn sleeps until something arrives from other hosts.
+  PaidLately looking_;                  ///< Decides whether a wait looks before it sleeps.
   std::atomic<std::uint64_t> numbers_{0};
   Time looked_{};                ///< The last look of progress(), under the turn.
   bool waits_for_here_ = false;  ///< Under the turn: an operation waits for ranks of this host to begin it.

@@ -16,6 +16,8 @@ namespace {
 
 /// A post of another team waits at most so long for a thread that sleeps for one.
 constexpr Duration kSleepMost = Millis{2};
+/// The time for more posts, or for a wait, behind a post; twice as long each time that another one has come.
+constexpr Duration kGrace = Micros{250}, kGraceMost = Micros{500};
 
 std::atomic<unsigned> forks_done{0};
 std::atomic<Worker*> current{nullptr};
@@ -51,7 +53,7 @@ Worker& Worker::own() {
 }
 
 void Worker::move(const std::shared_ptr<Team>& team) {
-  const std::lock_guard guard(lock_);
+  std::unique_lock guard(lock_);
   if (std::none_of(teams_.begin(), teams_.end(), [&](const auto& one) { return one.lock() == team; }))
     teams_.push_back(team);
   has_news_ = true;
@@ -59,7 +61,9 @@ void Worker::move(const std::shared_ptr<Team>& team) {
     start_thread([this] { loop(); }).detach();
     is_started_ = true;
   }
-  changed_.notify_one();
+  const bool wakes = !gives_grace_ || !team->is_over_hosts();
+  guard.unlock();  // The thread that wakes up need not wait for it.
+  if (wakes) changed_.notify_one();
 }
 
 void Worker::park() {
@@ -72,10 +76,28 @@ void Worker::park() {
 }
 
 void Worker::wake() {
-  const std::lock_guard guard(lock_);
+  std::unique_lock guard(lock_);
   if (teams_.empty()) return;
   has_news_ = true;
-  changed_.notify_one();
+  const bool wakes = !gives_grace_;
+  guard.unlock();
+  if (wakes) changed_.notify_one();
+}
+
+bool Worker::is_wanted_at_once() const {
+  return is_to_park_ || std::any_of(teams_.begin(), teams_.end(), [](const auto& one) {
+           const auto team = one.lock();
+           return team && !team->is_over_hosts() && !team->has_waiters();
+         });
+}
+
+void Worker::give_grace(std::unique_lock<std::mutex>& guard) {
+  gives_grace_ = true;
+  for (Duration grace = kGrace; grace <= kGraceMost; grace *= 2) {
+    has_news_ = false;
+    if (changed_.wait_for(guard, grace, [this] { return is_wanted_at_once(); }) || !has_news_) break;
+  }
+  gives_grace_ = has_news_ = false;
 }
 
 /// Moves each team once; returns true if one moved.
@@ -125,7 +147,9 @@ void Worker::loop() {
       });
       if (is_left_alone) {
         changed_.wait(guard, [this] { return has_news_; });
+        give_grace(guard);
         moved = monotonic_now();
+        continue;  // Somebody may wait by now.
       } else if (rest.sleep_us > 0 && !has_news_ && !has_slept) {
         changed_.wait_for(guard, std::max<Duration>(Micros{rest.sleep_us}, long_sleep(idle)));
       }

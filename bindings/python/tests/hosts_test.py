@@ -6,6 +6,7 @@ import pathlib
 import signal
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -46,6 +47,34 @@ def sums(rank, size, folder):
     bits.append(hash(out.numpy().tobytes()))
     dist.destroy_process_group()
     return bits
+
+
+def posted(rank, size, folder, who_waits):
+    """More than are under way at once. Nobody waits but the helper thread, one thread waits from the last to the first, or each is waited
+    for by a thread of its own; meanwhile others are posted."""
+    ranks.init("sumac", rank, size, folder)
+    for turn in range(20):
+        data = [torch.full((2 + index,), float(rank + index + turn)) for index in range(40)]
+        works = [dist.all_reduce(one, async_op=True) for one in data]
+        if who_waits == "nobody":
+            assert ranks.comes_true(lambda: all(work.is_completed() for work in works))
+        elif who_waits == "one":
+            for work in reversed(works):
+                work.wait()
+        else:
+            threads = [threading.Thread(target=work.wait) for work in works[::5]]
+            for thread in threads:
+                thread.start()
+            more = torch.ones(3)
+            dist.all_reduce(more, async_op=True).wait()
+            assert bool((more == size).all())
+            for thread in threads:
+                thread.join()
+        # A blocking call comes behind them all.
+        dist.barrier()
+        for index, one in enumerate(data):
+            assert bool((one == size * (size - 1) / 2 + size * (index + turn)).all()), (turn, index)
+    dist.destroy_process_group()
 
 
 def left_waiting(rank, size, folder):
@@ -342,16 +371,20 @@ def explained(rank, size, folder):
 
 
 class Works(unittest.TestCase):
-    def each_placement(self, body):
+    def each_placement(self, body, *arguments):
         for name, hosts in PLACEMENTS.items():
             with self.subTest(name):
-                ranks.values(self, on_hosts(body, hosts), len(hosts))
+                ranks.values(self, on_hosts(body, hosts), len(hosts), *arguments)
 
     def test_reductions(self):
         self.each_placement(torch_test.reductions)
 
     def test_movements(self):
         self.each_placement(torch_test.movements)
+
+    def test_operations_that_are_posted_together(self):
+        for who_waits in ("nobody", "one", "threads"):
+            self.each_placement(posted, who_waits)
 
     def test_groups_that_come_and_go(self):
         self.each_placement(torch_test.groups)

@@ -20,7 +20,7 @@ except ImportError as error:
 import ranks
 import torch_test
 import unlike
-from hosts_test import explained, on_hosts, sums
+from hosts_test import explained, on_hosts, posted, sums
 
 
 def processes_below(pid):
@@ -359,6 +359,10 @@ class Tree(unittest.TestCase):
             with self.subTest(hosts):
                 ranks.values(self, on_hosts(torch_test.reductions, hosts), 3)
                 ranks.values(self, on_hosts(torch_test.movements, hosts), 3)
+
+    def test_operations_that_are_posted_together(self):
+        for who_waits in ("nobody", "one", "threads"):
+            ranks.values(self, on_hosts(posted, "aab"), 3, who_waits)
 
     def test_groups_that_come_and_go(self):
         ranks.values(self, on_hosts(torch_test.groups, "aab"), 3)
