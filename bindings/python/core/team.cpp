@@ -491,7 +491,7 @@ bool Team::sleep(Duration at_most) {
   if (matcher_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
   std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn) {
-    // What ends the sleep of the turn's holder is what this thread waits for.
+    // This thread waits for the same message as the sleeping holder of the turn.
     if (!is_asleep_.load(std::memory_order_relaxed)) return false;
     turn.lock();
     return true;
