@@ -536,8 +536,8 @@ def interrupted(rank, size, folder):
     ranks.init("sumac", rank, size, folder)
     dist.barrier()
     if rank == 0:
-        (folder / "waits").touch()
         try:
+            (folder / "waits").touch()  # The signal may come from here on.
             dist.all_reduce(torch.ones(4))
         finally:
             (folder / "ended").touch()
