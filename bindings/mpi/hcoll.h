@@ -1,3 +1,4 @@
+#pragma once
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
  *   state.c      holds the process's state: parameters, settings, the runtime as src/rank sees it
@@ -14,8 +15,6 @@
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; data that communicators share is guarded
  * in the file that holds it. */
-#ifndef SUMAC_MPI_HCOLL_H
-#define SUMAC_MPI_HCOLL_H
 
 #include "ompi_config.h"
 
@@ -182,5 +181,3 @@ void hcoll_drive_mpi_never_again(void);
 
 /** Puts our functions into a new module. */
 void hcoll_offer(mca_coll_base_module_t* module);
-
-#endif

@@ -1,6 +1,5 @@
+#pragma once
 /* The aggregation tree from the component's side: src/rank/job.h does what needs no Open MPI. */
-#ifndef SUMAC_MPI_JOB_H
-#define SUMAC_MPI_JOB_H
 
 #include "hcoll.h"
 #include "rank/communicator.h"
@@ -20,5 +19,3 @@ void hcoll_abort(ompi_communicator_t* comm) __attribute__((noreturn));
 struct sumac_communicator hcoll_communicator(hcoll_module_t* module);
 /** Returns a communicator of our own, with its own collectives; without `min` and `abort`. */
 struct sumac_communicator hcoll_communicator_of_ours(ompi_communicator_t* comm);
-
-#endif

@@ -1,6 +1,5 @@
+#pragma once
 /* The aggregation tree from a binding's side: one job per process, and a group for each communicator that uses it. */
-#ifndef SUMAC_RANK_JOB_H
-#define SUMAC_RANK_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,6 +90,4 @@ int sumac_job_reap(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -6,7 +6,7 @@
 #include <bit>
 #include <new>
 
-#include "rank/error_codes.h"
+#include "rank/error_codes.hpp"
 #include "rank/record.h"
 #include "rank/say.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/c_text.hpp"
 #include "base/fd.hpp"
-#include "rank/place.h"
+#include "rank/place.hpp"
 #include "rank/profile_table.hpp"
 #include "rank/say.h"
 #include "rank/trace.hpp"

@@ -1,8 +1,7 @@
+#pragma once
 /* SUMAC_PROFILE and SUMAC_TRACE: each rank counts its own calls (profile_table.hpp) and keeps the last ones (trace.hpp), and
  * at MPI_Finalize rank 0 prints the sums. A binding brings its MPI, notes the time around each call of the program, and
  * reports the call. If both variables are off, nothing here is called but sumac_profile_wanted(). */
-#ifndef SUMAC_RANK_PROFILE_H
-#define SUMAC_RANK_PROFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,6 +73,4 @@ void sumac_profile_end(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

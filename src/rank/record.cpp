@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "rank/error_codes.h"
+#include "rank/error_codes.hpp"
 #include "rank/explain.h"
 #include "rank/job.h"
 #include "rank/profile.h"

@@ -1,7 +1,6 @@
+#pragma once
 /* The record of a communicator, which each MPI front end keeps: its team once it has one, the teams of its persistent
  * collectives, and what the last line counts. A front end puts it into an object of its own. */
-#ifndef SUMAC_RANK_RECORD_H
-#define SUMAC_RANK_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -195,6 +194,4 @@ void sumac_records_tally(const struct sumac_runtime* runtime, const struct sumac
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif
