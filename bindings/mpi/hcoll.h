@@ -93,8 +93,8 @@ struct hcoll_shape {
   bool is_mute;    /* it lacks the component, and so cannot report that there is no team */
 };
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
-/** Sets the members' positions, with hosts numbered in the order of ranks. All of them must be present. */
-int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
+/** Serves as `places` of hcoll_runtime. All members must be present. */
+int hcoll_presence_places(struct sumac_record* record, sumac_place_t* places);
 /** Returns what rank 0 reports once MPI_COMM_WORLD was looked up: nothing, if rank 0 lacks the component. */
 struct hcoll_reporting hcoll_presence_reporting(void);
 void hcoll_presence_forget(void);

@@ -181,7 +181,7 @@ int hcoll_job_begin(hcoll_module_t* world) {
    * cores each of them would wait for the time slices of those that spin. */
   (void)opal_progress_set_yield_when_idle(hcoll_mpi_yields());
   sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->record.size);
-  int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
+  int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(&world->record, places);
   if (OMPI_SUCCESS == rc) {
     const struct sumac_job_spec spec = {.world = hcoll_communicator(world),
                                         .id = hcoll_presence_reporting().job_id,

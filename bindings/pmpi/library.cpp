@@ -85,7 +85,7 @@ void begin() {
   if (is_spawned()) return stay_off("this MPI_COMM_WORLD was spawned by another one", Say::if_asked);
   if (!find_places()) return stay_off("the positions of the ranks could not be exchanged", Say::always);
   (void)mpi.Comm_group(MPI_COMM_WORLD, &library.group);
-  library.yields = mpi_yields();
+  runtime.yields = mpi_yields();
   fill_pairs();
   library.on = make_keys() && make_type_key() && begin_progress();
   if (!library.on) return;

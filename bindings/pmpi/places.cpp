@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "bindings/pmpi/library.hpp"
+#include "bindings/pmpi/communicator.hpp"
 #include "machine/memory_host.hpp"
 
 namespace sumac::pmpi {
@@ -24,7 +24,7 @@ bool find_places() {
   const auto is_here = [own = hosts[static_cast<std::size_t>(library.rank)]](std::uint64_t host) {
     return host == own;
   };
-  library.host_ranks = static_cast<int>(std::count_if(hosts.begin(), hosts.end(), is_here));
+  runtime.host_ranks = static_cast<int>(std::count_if(hosts.begin(), hosts.end(), is_here));
   library.local_rank = static_cast<int>(std::count_if(hosts.begin(), hosts.begin() + library.rank, is_here));
   sumac_place_t own{};
   sumac_process_place(library.local_rank, library.local_rank == 0, &own);

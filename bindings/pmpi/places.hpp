@@ -3,7 +3,7 @@
 
 namespace sumac::pmpi {
 
-/// Fills library.places, hosts, host_ranks and local_rank. Collective over MPI_COMM_WORLD; false if an exchange failed.
+/// Fills library.places, hosts and local_rank, and the runtime's host_ranks. Collective over MPI_COMM_WORLD; false if an exchange failed.
 bool find_places();
 
 }  // namespace sumac::pmpi

@@ -31,7 +31,7 @@ void advance() {
 
 void pause(unsigned looks) {
   constexpr unsigned kSpins = 200;
-  if (looks > kSpins || library.yields) ::sched_yield();
+  if (looks > kSpins || runtime.yields) ::sched_yield();
 }
 
 void settle(const Communicator& communicator) {

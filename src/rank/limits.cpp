@@ -1,4 +1,4 @@
-#include "rank/limits.h"
+#include "rank/limits.hpp"
 
 #include <fmt/format.h>
 

@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "rank/job.h"
-#include "rank/limits.h"
+#include "rank/limits.hpp"
 #include "sharp/api/sumac_ext.h"
 
 namespace {

@@ -110,7 +110,7 @@ int sumac_record_attach(sumac_record* record) {
   record->life = SUMAC_LIFE_STARTING;
   record->ordinary.record = record;
   char why[1024] = "", name[SUMAC_NAME_BYTES];
-  const int status = record->runtime->make_team(&record->ordinary, why, sizeof why);
+  const int status = sumac_lane_make_team(&record->ordinary, why, sizeof why);
   switch (status) {
     case SUMAC_TEAM_OK:
       record->life = SUMAC_LIFE_TEAM;

@@ -8,11 +8,7 @@
 
 #include "rank/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-static inline bool sumac_limits_on(const struct sumac_runtime* runtime) {
+static inline bool sumac_limits_on(const sumac_runtime* runtime) {
   return runtime->asked || runtime->settings->timeout_ms > 0;
 }
 
@@ -20,7 +16,3 @@ static inline bool sumac_limits_on(const struct sumac_runtime* runtime) {
 void sumac_limits_drive(void* lane);
 /** Looks at the posted operations of a lane. */
 void sumac_limits_look(sumac_lane_t* lane);
-
-#ifdef __cplusplus
-}
-#endif
