@@ -129,6 +129,7 @@ void hcoll_attach_prepare(void) {
                                          .moved = hcoll_progress_moved,
                                          .no_thread = hcoll_progress_no_thread,
                                          .drive = hcoll_drive_mpi,
+                                         .watch_leaves = hcoll_watch_leaves,
                                          .send_note = send_note,
                                          .receive_note = receive_note};
 }

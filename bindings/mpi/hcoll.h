@@ -10,7 +10,7 @@
  *   between.c    Open MPI's functions between hosts, for rank/across.h
  *   leaders.c    makes the communicator that those collectives need
  *   calls.c      MPI's functions, each described and handed to rank/forms.h
- *   datatypes.c  Open MPI's datatypes and operations; requests.c and progress.c move nonblocking operations, watch.c
+ *   datatypes.c  Open MPI's datatypes and operations; requests.c and progress.c move nonblocking operations, callers.c
  *                measures the program's calls if a profile is wanted
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; data that communicators share is guarded

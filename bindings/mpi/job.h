@@ -10,6 +10,8 @@ int hcoll_finalize_watch(hcoll_module_t* world);
 /** Begins the job over MPI_COMM_WORLD if the user wants the tree and there are enough hosts. If the job is refused, this
  *  prints it or ends the program, as HCOLL_ENABLE_SHARP demands; all ranks decide alike. */
 int hcoll_job_begin(hcoll_module_t* world);
+/** Serves as `watch_leaves` of hcoll_runtime. */
+void hcoll_watch_leaves(bool any);
 /** Waits for all Leaves and ends the job. It calls no MPI function. */
 void hcoll_job_end(void);
 /** Ends the MPI job with the line that users of HCOLL know. */

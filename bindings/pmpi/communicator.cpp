@@ -9,9 +9,9 @@
 #include <string>
 
 #include "bindings/pmpi/idups.hpp"
-#include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/ranks.hpp"
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/types.hpp"
 #include "rank/across.h"
@@ -266,6 +266,7 @@ sumac_runtime runtime{.next = "MPI",
                       .no_thread = say_no_thread,
                       .asked = true,  // The user has loaded this library.
                       .drive = drive,
+                      .watch_leaves = watch_leaves,
                       .send_note = send_note,
                       .receive_note = receive_note};
 
@@ -300,9 +301,12 @@ Communicator* find_slowly(MPI_Comm comm) {
 }
 
 void begin_world() {
-  begin_job();
   Communicator* world = find(MPI_COMM_WORLD);
-  if (world != nullptr && world->hosts == 1 && world->life == SUMAC_LIFE_FRESH) (void)attach(world);
+  if (world == nullptr) return;
+  static const CommunicatorOfMpi ranks(MPI_COMM_WORLD);  // Until the end of the job.
+  if (sumac_record_begin_job(world, &ranks.record(), library.job_id, library.local_rank, library.threads) != 0)
+    SUMAC_SAY("the tree's job could not begin: there is no random number");
+  if (world->hosts == 1 && world->life == SUMAC_LIFE_FRESH) (void)attach(world);
 }
 
 void drop_communicators() { sumac_records_each(sumac_record_end); }

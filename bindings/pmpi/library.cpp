@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "bindings/pmpi/communicator.hpp"
-#include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/places.hpp"
 #include "bindings/pmpi/presence.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/ranks.hpp"
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/watch.hpp"
 #include "rank/job.h"
@@ -103,7 +103,7 @@ void end() {
   end_progress();
   free_handles();
   drop_communicators();
-  end_job();
+  sumac_job_end();
   (void)mpi.Group_free(&library.group);
   sumac_process_free(&library.process);
 }

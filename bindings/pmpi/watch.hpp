@@ -24,6 +24,8 @@ class Watch {
   void end(const MPI_Request* request) const;
 
  private:
+  /// The record that counts calls of this collective; null: none does.
+  const Communicator* counting() const { return call_.coll < SUMAC_COLLS ? find(comm_) : nullptr; }
   int way(const MPI_Request* request) const;
 
   MPI_Comm comm_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <vector>
 
 #include "rank/error_codes.hpp"
 #include "rank/explain.h"
@@ -104,6 +105,24 @@ void sumac_record_explain_spared(sumac_record* record) {
   char why[SUMAC_SPARED_WHY_BYTES];
   sumac_spared_why(record->spared, why);
   sumac_record_explain_none(record, why);
+}
+
+int sumac_record_begin_job(sumac_record* world, const sumac_communicator* ranks, std::uint64_t id, int local_rank,
+                           bool threads) {
+  const sumac_runtime& runtime = *world->runtime;
+  if (sumac_job_refusal(runtime.settings, world->hosts) != nullptr) return 0;
+  std::vector<sumac_place_t> places(static_cast<std::size_t>(world->size));
+  if (const int rc = runtime.places(world, places.data()); rc != 0) return rc;
+  const sumac_job_spec spec{.world = *ranks,
+                            .id = id,
+                            .local_rank = local_rank,
+                            .threads = threads,
+                            .places = places.data(),
+                            .settings = runtime.settings,
+                            .options = *runtime.options,
+                            .progress = runtime.drive,
+                            .watch_leaves = runtime.watch_leaves};
+  return sumac_job_begin(&spec);
 }
 
 int sumac_record_attach(sumac_record* record) {

@@ -117,8 +117,9 @@ struct sumac_runtime {
   /** Prints that there is no thread of our own, and why. */
   void (*no_thread)(const char* why);
   /* For limits.hpp. */
-  bool asked;                   /* somebody asked for Sumac */
-  void (*drive)(void* context); /* drives the MPI while a team waits */
+  bool asked;                     /* somebody asked for Sumac */
+  void (*drive)(void* context);   /* drives the MPI while a team or the tree's job waits */
+  void (*watch_leaves)(bool any); /* job.h */
   /** Sends a note to a rank of the communicator without waiting; `note` lives as long as the record. Returns false if it can't. */
   bool (*send_note)(struct sumac_record* record, int rank, const struct sumac_note* note);
   /** Receives a note if one is there. Returns the rank that sent it, or -1. */
@@ -159,6 +160,10 @@ void sumac_record_delist(struct sumac_record* record);
 /** Calls `visit` for every record of the list. */
 void sumac_records_each(void (*visit)(struct sumac_record* record));
 
+/** Begins the tree's job if the user wants it and there are enough hosts; collective over MPI_COMM_WORLD, whose record and
+ *  ranks these are. The others are members of sumac_job_spec. Returns an error code, or -1: there is no random number. */
+int sumac_record_begin_job(struct sumac_record* world, const struct sumac_communicator* ranks, uint64_t id,
+                           int local_rank, bool threads);
 /** Makes the team of a communicator that has none yet; collective over it. Returns an error code: success, also where the
  *  communicator has no team then. */
 int sumac_record_attach(struct sumac_record* record);
