@@ -197,7 +197,8 @@ Result<> Team::check_first(const Request& request, std::uint64_t number) const {
 Result<> Team::check_latest() const {
   if (team_ == nullptr || forks_ != forks() || is_closed_.load() || has_told_.load()) return {};
   const std::uint64_t last = number();
-  for (std::uint64_t one = last > CallRing::kEntries ? last - CallRing::kEntries + 1 : 1; one <= last; ++one) {
+  for (std::uint64_t one = last > p2p::CallRing::kEntries ? last - p2p::CallRing::kEntries + 1 : 1; one <= last;
+       ++one) {
     const auto own = call_log_.read(index_, one);
     if (!own) continue;
     if (auto checked = check_all(*own, one); !checked) return checked;
