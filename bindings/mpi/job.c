@@ -95,11 +95,6 @@ static int own_bcast(void* context, void* buffer, int bytes, int root) {
   return comm->c_coll->coll_bcast(buffer, bytes, &ompi_mpi_byte.dt, root, comm, comm->c_coll->coll_bcast_module);
 }
 
-static int own_barrier(void* context) {
-  ompi_communicator_t* comm = context;
-  return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
-}
-
 static int own_gather(void* context, int root, void* in, void* out, int bytes) {
   ompi_communicator_t* comm = context;
   return comm->c_coll->coll_gather(in, bytes, &ompi_mpi_byte.dt, out, bytes, &ompi_mpi_byte.dt, root, comm,
@@ -112,7 +107,6 @@ struct sumac_communicator hcoll_communicator_of_ours(ompi_communicator_t* comm) 
                                      .size = ompi_comm_size(comm),
                                      .name = comm->c_name,
                                      .bcast = own_bcast,
-                                     .barrier = own_barrier,
                                      .gather = own_gather};
 }
 

@@ -19,5 +19,5 @@ void hcoll_abort(ompi_communicator_t* comm) __attribute__((noreturn));
 
 /** Returns the module's communicator, with the collectives that were selected before us. Valid as long as the module. */
 struct sumac_communicator hcoll_communicator(hcoll_module_t* module);
-/** Returns a communicator of our own, with its own collectives; without `min` and `abort`. */
+/** Returns a communicator of our own, with its own bcast and gather. */
 struct sumac_communicator hcoll_communicator_of_ours(ompi_communicator_t* comm);
