@@ -28,16 +28,17 @@ static int next_gather(void* context, int root, void* in, void* out, int bytes) 
                              module->next.gather_module);
 }
 
-static int next_min(void* context, int64_t* values, int count) {
-  hcoll_module_t* module = context;
-  return module->next.allreduce(MPI_IN_PLACE, values, count, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, module->comm,
+static int next_allreduce(hcoll_module_t* module, int64_t* values, int count, ompi_op_t* op) {
+  return module->next.allreduce(MPI_IN_PLACE, values, count, &ompi_mpi_int64_t.dt, op, module->comm,
                                 module->next.allreduce_module);
 }
 
+static int next_min(void* context, int64_t* values, int count) {
+  return next_allreduce(context, values, count, &ompi_mpi_op_min.op);
+}
+
 static int next_sum(void* context, int64_t* values, int count) {
-  hcoll_module_t* module = context;
-  return module->next.allreduce(MPI_IN_PLACE, values, count, &ompi_mpi_int64_t.dt, &ompi_mpi_op_sum.op, module->comm,
-                                module->next.allreduce_module);
+  return next_allreduce(context, values, count, &ompi_mpi_op_sum.op);
 }
 
 /* MPI_COMM_WORLD's ranks meet along one tree. Of the tags that Open MPI reserves for components of our name, across.c has the

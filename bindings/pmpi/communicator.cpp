@@ -166,7 +166,7 @@ int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
 
 int oob_barrier(void* context) { return mpi.Barrier(handle_of(context)); }
 
-int find_places(sumac_record* record, sumac_place_t* places) {
+int places_of(sumac_record* record, sumac_place_t* places) {
   (void)hosts_of(world_ranks(handle_of(record), record->size), places);
   return MPI_SUCCESS;
 }
@@ -239,7 +239,7 @@ sumac_runtime runtime{.next = "MPI",
                       .error_other = MPI_ERR_OTHER,
                       .error_no_memory = MPI_ERR_NO_MEM,
                       .name = write_name,
-                      .places = find_places,
+                      .places = places_of,
                       .oob = {nullptr, oob_allgather, oob_bcast, oob_barrier},
                       .host_ranks = 1,
                       .common_bits = common_bits,

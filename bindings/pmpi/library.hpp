@@ -23,7 +23,6 @@ struct Library {
   std::vector<sumac_place_t> places;  ///< [size]
   sumac_process process{};
 
-  const hcoll_settings& settings() const { return process.settings; }
   bool explains() const { return process.options != nullptr && sumac_team_options_explain(process.options) != 0; }
 };
 extern Library library;

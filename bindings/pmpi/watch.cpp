@@ -61,9 +61,4 @@ void begin_watch(const char* host) {
   library.watches = true;
 }
 
-void end_watch() {
-  library.watches = false;
-  sumac_profile_end();
-}
-
 }  // namespace sumac::pmpi

@@ -49,7 +49,5 @@ int watched(int coll, sumac_form form, MPI_Comm comm, const MPI_Request* request
 
 /// Begins to count; collective over MPI_COMM_WORLD.
 void begin_watch(const char* host);
-/// Prints the profile and writes the trace; collective.
-void end_watch();
 
 }  // namespace sumac::pmpi
