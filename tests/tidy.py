@@ -18,9 +18,9 @@ README_LINES_MAX = 15
 FILE_LINES_MAX = 600
 STARTERS_MAX = 9
 CODE = {".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".proto", ".js"}
-# Files of one name in bindings/mpi and bindings/pmpi. What a shell must have: its presence among the ranks, its progress, its
-# requests. The others are to move to src/rank; none may come back.
-TWINS = {"presence", "progress", "job", "requests", "watch"}
+# Files of one name in bindings/mpi and bindings/pmpi: what a shell must have. Its processes learn of each other by its own means
+# (start-up data there, a collective here), its own calls move what is posted, and a request is the MPI's own object.
+TWINS = {"presence", "progress", "requests"}
 
 
 def files() -> list[str]:

@@ -15,67 +15,30 @@
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/runtime/mpiruntime.h"
-#include "rank/across.h"
 #include "rank/explain.h"
-#include "rank/limits.h"
 #include "requests.h"
 
-/* The functions of `oob`; they call the modules that were selected before us. */
+/* The functions of `oob`; they call the modules that were selected before us. Their context is a record. */
 static int oob_allgather(void* context, const void* in, void* out, size_t bytes) {
-  hcoll_module_t* module = context;
+  hcoll_module_t* module = hcoll_module_of(context);
   int rc = module->next.allgather(in, (int)bytes, &ompi_mpi_byte.dt, out, (int)bytes, &ompi_mpi_byte.dt, module->comm,
                                   module->next.allgather_module);
   return OMPI_SUCCESS == rc ? 0 : -1;
 }
 
 static int oob_bcast(void* context, void* buffer, size_t bytes, int root) {
-  hcoll_module_t* module = context;
+  hcoll_module_t* module = hcoll_module_of(context);
   int rc = module->next.bcast(buffer, (int)bytes, &ompi_mpi_byte.dt, root, module->comm, module->next.bcast_module);
   return OMPI_SUCCESS == rc ? 0 : -1;
 }
 
 static int oob_barrier(void* context) {
-  hcoll_module_t* module = context;
+  hcoll_module_t* module = hcoll_module_of(context);
   return OMPI_SUCCESS == module->next.barrier(module->comm, module->next.barrier_module) ? 0 : -1;
 }
 
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
   sumac_explain_none(hcoll.process.options, comm->c_name, ompi_comm_size(comm), why);
-}
-
-static int make_team_at(sumac_lane_t* lane, sumac_place_t* places, char* why, size_t why_bytes) {
-  hcoll_module_t* module = hcoll_module_of(lane->record);
-  int rc = hcoll_presence_places(module->comm, places);
-  if (OMPI_SUCCESS != rc) {
-    return SUMAC_TEAM_NO_MEMORY;
-  }
-  sumac_team_spec_t spec;
-  memset(&spec, 0, sizeof(spec));
-  spec.struct_bytes = sizeof(spec);
-  spec.rank = module->record.rank;
-  spec.size = module->record.size;
-  spec.places = places;
-  spec.ranks_apart = 1 == module->record.hosts && sumac_job_serves(&hcoll.process.settings, 1);
-  spec.options = hcoll.process.options;
-  spec.oob = (sumac_oob_t){module, oob_allgather, oob_bcast, oob_barrier};
-  spec.progress = sumac_limits_on(&hcoll_runtime) ? sumac_limits_drive : hcoll_drive_mpi;
-  spec.progress_context = lane;
-  spec.yields = hcoll_mpi_yields();
-  spec.threads = hcoll_runtime.threads;
-  spec.host_ranks = (int)ompi_process_info.num_local_peers + 1;
-  spec.name = module->comm->c_name;
-  sumac_across_set(&spec, lane);
-  return sumac_team_create(&spec, &lane->team, why, why_bytes);
-}
-
-static int make_team(sumac_lane_t* lane, char* why, size_t why_bytes) {
-  sumac_place_t* places = malloc(sizeof(*places) * (size_t)lane->record->size);
-  if (NULL == places) {
-    return SUMAC_TEAM_NO_MEMORY;
-  }
-  int status = make_team_at(lane, places, why, why_bytes);
-  free(places);
-  return status;
 }
 
 /* A team notices that a rank has died, Open MPI does not. */
@@ -140,7 +103,8 @@ void hcoll_attach_prepare(void) {
                                          .error_other = MPI_ERR_OTHER,
                                          .error_no_memory = OMPI_ERR_OUT_OF_RESOURCE,
                                          .name = name_of,
-                                         .make_team = make_team,
+                                         .places = hcoll_presence_places,
+                                         .oob = {NULL, oob_allgather, oob_bcast, oob_barrier},
                                          .common_bits = common_bits,
                                          .attach = attach,
                                          .in_place = MPI_IN_PLACE,
@@ -165,12 +129,15 @@ void hcoll_attach_prepare(void) {
                                          .moved = hcoll_progress_moved,
                                          .no_thread = hcoll_progress_no_thread,
                                          .drive = hcoll_drive_mpi,
+                                         .watch_leaves = hcoll_watch_leaves,
                                          .send_note = send_note,
                                          .receive_note = receive_note};
 }
 
 int hcoll_attach_first(hcoll_module_t* module) {
   hcoll_runtime.threads = ompi_mpi_thread_multiple || hcoll.process.settings.progress_thread;
+  hcoll_runtime.host_ranks = (int)ompi_process_info.num_local_peers + 1;
+  hcoll_runtime.yields = hcoll_mpi_yields();
   hcoll_pairs_fill();
   return sumac_record_attach(&module->record);
 }

@@ -1,11 +1,11 @@
 /* The functions of a module: every collective in its three forms, from the table in rank/signatures.h. Each is wrapped by a
- * look at its caller (watch.h). The next module does what the team leaves. */
+ * look at its caller (callers.h). The next module does what the team leaves. */
 #include "rank/signatures.h"
 
+#include "callers.h"
 #include "datatypes.h"
 #include "rank/forms.h"
 #include "requests.h"
-#include "watch.h"
 
 #define SUMAC_BITS(handle) ((uintptr_t)(handle))
 /* The description of the call. */

@@ -1,6 +1,5 @@
+#pragma once
 /* Open MPI's datatypes and operations, as src/rank sees them. */
-#ifndef SUMAC_MPI_DATATYPES_H
-#define SUMAC_MPI_DATATYPES_H
 
 #include "hcoll.h"
 
@@ -34,5 +33,3 @@ void hcoll_hold_op(uintptr_t op);
 void hcoll_release_op(uintptr_t op);
 int hcoll_pack(const void* user, size_t count, const struct sumac_layout* layout, void* bytes);
 int hcoll_unpack(const void* bytes, void* user, size_t count, const struct sumac_layout* layout);
-
-#endif

@@ -1,3 +1,4 @@
+#pragma once
 /* The parts of the `hcoll` component, in the order in which they are used:
  *
  *   state.c      holds the process's state: parameters, settings, the runtime as src/rank sees it
@@ -9,13 +10,11 @@
  *   between.c    Open MPI's functions between hosts, for rank/across.h
  *   leaders.c    makes the communicator that those collectives need
  *   calls.c      MPI's functions, each described and handed to rank/forms.h
- *   datatypes.c  Open MPI's datatypes and operations; requests.c and progress.c move nonblocking operations, watch.c
+ *   datatypes.c  Open MPI's datatypes and operations; requests.c and progress.c move nonblocking operations, callers.c
  *                measures the program's calls if a profile is wanted
  *
  * Threads: Open MPI never runs two collectives of one communicator at a time; data that communicators share is guarded
  * in the file that holds it. */
-#ifndef SUMAC_MPI_HCOLL_H
-#define SUMAC_MPI_HCOLL_H
 
 #include "ompi_config.h"
 
@@ -94,8 +93,8 @@ struct hcoll_shape {
   bool is_mute;    /* it lacks the component, and so cannot report that there is no team */
 };
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape);
-/** Sets the members' positions, with hosts numbered in the order of ranks. All of them must be present. */
-int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places);
+/** Serves as `places` of hcoll_runtime. All members must be present. */
+int hcoll_presence_places(struct sumac_record* record, sumac_place_t* places);
 /** Returns what rank 0 reports once MPI_COMM_WORLD was looked up: nothing, if rank 0 lacks the component. */
 struct hcoll_reporting hcoll_presence_reporting(void);
 void hcoll_presence_forget(void);
@@ -182,5 +181,3 @@ void hcoll_drive_mpi_never_again(void);
 
 /** Puts our functions into a new module. */
 void hcoll_offer(mca_coll_base_module_t* module);
-
-#endif

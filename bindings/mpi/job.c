@@ -2,8 +2,7 @@
  * which MPI_Finalize begins. */
 #include "job.h"
 
-#include <stdlib.h>
-
+#include "callers.h"
 #include "ompi/attribute/attribute.h"
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
@@ -11,7 +10,6 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
 #include "rank/binomial.h"
-#include "watch.h"
 
 /* The functions of a module's communicator. */
 static int next_bcast(void* context, void* buffer, int bytes, int root) {
@@ -30,16 +28,17 @@ static int next_gather(void* context, int root, void* in, void* out, int bytes) 
                              module->next.gather_module);
 }
 
-static int next_min(void* context, int64_t* values, int count) {
-  hcoll_module_t* module = context;
-  return module->next.allreduce(MPI_IN_PLACE, values, count, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, module->comm,
+static int next_allreduce(hcoll_module_t* module, int64_t* values, int count, ompi_op_t* op) {
+  return module->next.allreduce(MPI_IN_PLACE, values, count, &ompi_mpi_int64_t.dt, op, module->comm,
                                 module->next.allreduce_module);
 }
 
+static int next_min(void* context, int64_t* values, int count) {
+  return next_allreduce(context, values, count, &ompi_mpi_op_min.op);
+}
+
 static int next_sum(void* context, int64_t* values, int count) {
-  hcoll_module_t* module = context;
-  return module->next.allreduce(MPI_IN_PLACE, values, count, &ompi_mpi_int64_t.dt, &ompi_mpi_op_sum.op, module->comm,
-                                module->next.allreduce_module);
+  return next_allreduce(context, values, count, &ompi_mpi_op_sum.op);
 }
 
 /* MPI_COMM_WORLD's ranks meet along one tree. Of the tags that Open MPI reserves for components of our name, across.c has the
@@ -97,11 +96,6 @@ static int own_bcast(void* context, void* buffer, int bytes, int root) {
   return comm->c_coll->coll_bcast(buffer, bytes, &ompi_mpi_byte.dt, root, comm, comm->c_coll->coll_bcast_module);
 }
 
-static int own_barrier(void* context) {
-  ompi_communicator_t* comm = context;
-  return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
-}
-
 static int own_gather(void* context, int root, void* in, void* out, int bytes) {
   ompi_communicator_t* comm = context;
   return comm->c_coll->coll_gather(in, bytes, &ompi_mpi_byte.dt, out, bytes, &ompi_mpi_byte.dt, root, comm,
@@ -114,7 +108,6 @@ struct sumac_communicator hcoll_communicator_of_ours(ompi_communicator_t* comm) 
                                      .size = ompi_comm_size(comm),
                                      .name = comm->c_name,
                                      .bcast = own_bcast,
-                                     .barrier = own_barrier,
                                      .gather = own_gather};
 }
 
@@ -155,7 +148,7 @@ int hcoll_finalize_watch(hcoll_module_t* world) {
 
 /* Registered in MPI's progress only while a group is leaving, so that a program that frees no communicator has no
  * cost. */
-static void watch_leaves(bool any) {
+void hcoll_watch_leaves(bool any) {
   static bool registered;
   if (any && !registered) {
     registered = OPAL_SUCCESS == opal_progress_register_lp(sumac_job_reap);
@@ -173,29 +166,15 @@ bool hcoll_mpi_yields(void) {
 }
 
 int hcoll_job_begin(hcoll_module_t* world) {
-  const struct hcoll_settings* settings = &hcoll.process.settings;
-  if (NULL != sumac_job_refusal(settings, world->record.hosts)) {
-    return OMPI_SUCCESS;
+  if (NULL == sumac_job_refusal(&hcoll.process.settings, world->record.hosts)) {
+    /* Open MPI acts on mpi_yield_when_idle at the end of MPI_Init. The exchanges below are before it, and where ranks share
+     * cores each of them would wait for the time slices of those that spin. */
+    (void)opal_progress_set_yield_when_idle(hcoll_mpi_yields());
   }
-  /* Open MPI acts on mpi_yield_when_idle at the end of MPI_Init. The exchanges below are before it, and where ranks share
-   * cores each of them would wait for the time slices of those that spin. */
-  (void)opal_progress_set_yield_when_idle(hcoll_mpi_yields());
-  sumac_place_t* places = malloc(sizeof(*places) * (size_t)world->record.size);
-  int rc = NULL == places ? OMPI_ERR_OUT_OF_RESOURCE : hcoll_presence_places(world->comm, places);
-  if (OMPI_SUCCESS == rc) {
-    const struct sumac_job_spec spec = {.world = hcoll_communicator(world),
-                                        .id = hcoll_presence_reporting().job_id,
-                                        .local_rank = ompi_process_info.my_local_rank,
-                                        .threads = ompi_mpi_thread_multiple || settings->progress_thread,
-                                        .places = places,
-                                        .settings = settings,
-                                        .options = hcoll.process.options,
-                                        .progress = hcoll_drive_mpi,
-                                        .watch_leaves = watch_leaves};
-    rc = sumac_job_begin(&spec);
-  }
-  free(places);
-  return rc;
+  const struct sumac_communicator ranks = hcoll_communicator(world);
+  return sumac_record_begin_job(&world->record, &ranks, hcoll_presence_reporting().job_id,
+                                ompi_process_info.my_local_rank,
+                                ompi_mpi_thread_multiple || hcoll.process.settings.progress_thread);
 }
 
 void hcoll_job_end(void) {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "callers.h"
 #include "job.h"
 #include "rank/worth.h"
-#include "watch.h"
 
 static void construct(hcoll_module_t* module) {
   char* own = (char*)module + sizeof(module->super);

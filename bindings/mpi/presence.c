@@ -146,8 +146,9 @@ int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape) {
   return rc;
 }
 
-int hcoll_presence_places(ompi_communicator_t* comm, sumac_place_t* places) {
-  int size = ompi_comm_size(comm);
+int hcoll_presence_places(struct sumac_record* record, sumac_place_t* places) {
+  ompi_communicator_t* comm = hcoll_module_of(record)->comm;
+  const int size = record->size;
   uint64_t* hosts = malloc(sizeof(*hosts) * (size_t)size);
   if (NULL == hosts) {
     return OMPI_ERR_OUT_OF_RESOURCE;

@@ -1,7 +1,6 @@
+#pragma once
 /* The request that MPI_Iallreduce and its like return: a request of Open MPI's around a team's operation. Only MPI's
  * progress informs MPI of the end (progress.c), whichever thread moved the operation. */
-#ifndef SUMAC_MPI_REQUESTS_H
-#define SUMAC_MPI_REQUESTS_H
 
 #include "hcoll.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
@@ -26,5 +25,3 @@ void hcoll_request_drop(struct sumac_request* ours);
 void hcoll_request_finish(struct sumac_request* ours);
 /** Frees the list of unused requests. */
 void hcoll_requests_end(void);
-
-#endif

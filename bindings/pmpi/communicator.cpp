@@ -9,14 +9,13 @@
 #include <string>
 
 #include "bindings/pmpi/idups.hpp"
-#include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/ops.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/ranks.hpp"
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/types.hpp"
 #include "rank/across.h"
 #include "rank/job.h"
-#include "rank/limits.h"
 #include "rank/say.h"
 #include "rank/worth.h"
 
@@ -44,16 +43,15 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return world;
 }
 
-/// Returns the places of the communicator's ranks, with hosts numbered in their order, and sets the number of hosts.
-std::vector<sumac_place_t> places_of(MPI_Comm comm, int size, int& hosts) {
-  std::vector<sumac_place_t> places;
-  std::vector<std::uint64_t> numbers;
-  for (const int rank : world_ranks(comm, size)) {
-    places.push_back(library.places[static_cast<std::size_t>(rank)]);
-    numbers.push_back(static_cast<std::uint64_t>(places.back().host));
+/// Returns the number of the hosts of these ranks of MPI_COMM_WORLD, and sets their places, unless `places` is null.
+int hosts_of(const std::vector<int>& ranks, sumac_place_t* places) {
+  std::vector<std::uint64_t> hosts;
+  for (const int rank : ranks) {
+    const sumac_place_t& place = library.places[static_cast<std::size_t>(rank)];
+    if (places != nullptr) places[hosts.size()] = place;
+    hosts.push_back(static_cast<std::uint64_t>(place.host));
   }
-  hosts = sumac_number_hosts(numbers.data(), size, places.data());
-  return places;
+  return sumac_number_hosts(hosts.data(), static_cast<int>(hosts.size()), places);
 }
 
 void leave(Communicator& communicator, const char* why) {
@@ -92,7 +90,7 @@ void look_at(Communicator& communicator) {
   const auto ranks = world_ranks(comm, communicator.size);
   if (std::find(ranks.begin(), ranks.end(), MPI_UNDEFINED) != ranks.end())
     return leave(communicator, "it has processes of another MPI_COMM_WORLD");
-  if (library.hosts > 1) (void)places_of(comm, communicator.size, communicator.hosts);
+  if (library.hosts > 1) communicator.hosts = hosts_of(ranks, nullptr);
   communicator.spared = sumac_calls_before_team(&library.process.settings, communicator.hosts, comm == MPI_COMM_WORLD);
 }
 
@@ -108,6 +106,7 @@ void reset(Communicator& communicator) {
 int forget(MPI_Comm comm, int, void* value, void*) {
   auto& communicator = *static_cast<Communicator*>(value);
   if (!library.on) return MPI_SUCCESS;  // drop_communicators() has destroyed it.
+  communicator.own_name = name_of(comm);
   detail::cache[detail::cached_at(comm)].store(nullptr, std::memory_order_release);
   communicator.handle.store(MPI_Comm{});
   let_go(communicator);
@@ -152,43 +151,24 @@ Communicator* make(MPI_Comm comm) {
 
 // ---- the collective that makes the team ----
 
+MPI_Comm handle_of(void* record) {
+  return static_cast<Communicator*>(static_cast<sumac_record*>(record))->handle.load();
+}
+
 int oob_allgather(void* context, const void* in, void* out, std::size_t bytes) {
   const int count = static_cast<int>(bytes);
-  return mpi.Allgather(in, count, MPI_BYTE, out, count, MPI_BYTE, static_cast<Communicator*>(context)->handle.load());
+  return mpi.Allgather(in, count, MPI_BYTE, out, count, MPI_BYTE, handle_of(context));
 }
 
 int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
-  return mpi.Bcast(buffer, static_cast<int>(bytes), MPI_BYTE, root, static_cast<Communicator*>(context)->handle.load());
+  return mpi.Bcast(buffer, static_cast<int>(bytes), MPI_BYTE, root, handle_of(context));
 }
 
-int oob_barrier(void* context) { return mpi.Barrier(static_cast<Communicator*>(context)->handle.load()); }
+int oob_barrier(void* context) { return mpi.Barrier(handle_of(context)); }
 
-bool ranks_apart(const Communicator& communicator) {
-  return communicator.hosts == 1 && sumac_job_serves(&library.process.settings, 1);
-}
-
-int make_team(Lane* lane, char* why, std::size_t why_bytes) {
-  Communicator& communicator = owner_of(*lane);
-  const bool is_ordinary = lane == &communicator.ordinary;
-  const MPI_Comm comm = communicator.handle.load();
-  const auto places = places_of(comm, communicator.size, communicator.hosts);
-  communicator.own_name = name_of(comm);
-  sumac_team_spec_t spec{};
-  spec.struct_bytes = sizeof spec;
-  spec.rank = communicator.rank;
-  spec.size = communicator.size;
-  spec.places = places.data();
-  spec.ranks_apart = is_ordinary && ranks_apart(communicator) ? 1 : 0;
-  spec.options = library.process.options;
-  spec.oob = {&communicator, oob_allgather, oob_bcast, oob_barrier};
-  spec.progress = sumac_limits_on(&runtime) ? sumac_limits_drive : drive;
-  spec.progress_context = lane;
-  spec.threads = 1;  // Our own thread moves what is posted while the program's is elsewhere.
-  spec.yields = library.yields;
-  spec.host_ranks = library.host_ranks;
-  spec.name = communicator.own_name.c_str();
-  if (is_ordinary) sumac_across_set(&spec, lane);
-  return sumac_team_create(&spec, &lane->team, why, why_bytes);
+int places_of(sumac_record* record, sumac_place_t* places) {
+  (void)hosts_of(world_ranks(handle_of(record), record->size), places);
+  return MPI_SUCCESS;
 }
 
 /// A communicator of the leaders can't be made while an MPI_Comm_idup is under way at some rank: the MPI makes
@@ -202,7 +182,8 @@ bool idup_under_way(const Communicator& communicator, int& rc) {
 /// Collective. Returns an MPI error code.
 int attach(sumac_record* record) {
   auto& communicator = static_cast<Communicator&>(*record);
-  if ((communicator.hosts > 1 || ranks_apart(communicator)) && sumac_across_needs_communicators(&communicator)) {
+  if ((communicator.hosts > 1 || sumac_job_serves(&library.process.settings, 1)) &&
+      sumac_across_needs_communicators(&communicator)) {
     int rc = MPI_SUCCESS;
     if (idup_under_way(communicator, rc) || rc != MPI_SUCCESS) return rc;  // The next blocking collective tries again.
   }
@@ -210,7 +191,7 @@ int attach(sumac_record* record) {
 }
 
 int common_bits(sumac_record* record, std::uint32_t mine, std::uint32_t* all) {
-  return mpi.Allreduce(&mine, all, 1, MPI_UINT32_T, MPI_BAND, static_cast<Communicator*>(record)->handle.load());
+  return mpi.Allreduce(&mine, all, 1, MPI_UINT32_T, MPI_BAND, handle_of(record));
 }
 
 // Notes go by our own communicator of all ranks, so that they never meet the program's messages.
@@ -250,41 +231,44 @@ void write_name(const sumac_record* record, char name[SUMAC_NAME_BYTES]) {
 
 }  // namespace
 
-const sumac_runtime runtime{.next = "MPI",
-                            .settings = &library.process.settings,
-                            .options = &library.process.options,
-                            .add_error = add_error,
-                            .error_bytes_max = MPI_MAX_ERROR_STRING,
-                            .error_other = MPI_ERR_OTHER,
-                            .error_no_memory = MPI_ERR_NO_MEM,
-                            .name = write_name,
-                            .make_team = make_team,
-                            .common_bits = common_bits,
-                            .attach = attach,
-                            .is_revoked = is_revoked,
-                            .in_place = MPI_IN_PLACE,
-                            .root = MPI_ROOT,
-                            .proc_null = MPI_PROC_NULL,
-                            .handle_bytes = sizeof(MPI_Datatype),
-                            .layout = layout_of,
-                            .packing = {pack, unpack},
-                            .op_kind = op_kind,
-                            .reduce_local = reduce_local,
-                            .request_new = new_request,
-                            .request_begin = begin_request,
-                            .request_drop = drop_request,
-                            .hold_type = hold_type,
-                            .release_type = release_type,
-                            .hold_op = hold_op,
-                            .release_op = release_op,
-                            .between = &between,
-                            .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
-                            .last_resort = true,
-                            .no_thread = say_no_thread,
-                            .asked = true,  // The user has loaded this library.
-                            .drive = drive,
-                            .send_note = send_note,
-                            .receive_note = receive_note};
+sumac_runtime runtime{.next = "MPI",
+                      .settings = &library.process.settings,
+                      .options = &library.process.options,
+                      .add_error = add_error,
+                      .error_bytes_max = MPI_MAX_ERROR_STRING,
+                      .error_other = MPI_ERR_OTHER,
+                      .error_no_memory = MPI_ERR_NO_MEM,
+                      .name = write_name,
+                      .places = places_of,
+                      .oob = {nullptr, oob_allgather, oob_bcast, oob_barrier},
+                      .host_ranks = 1,
+                      .common_bits = common_bits,
+                      .attach = attach,
+                      .is_revoked = is_revoked,
+                      .in_place = MPI_IN_PLACE,
+                      .root = MPI_ROOT,
+                      .proc_null = MPI_PROC_NULL,
+                      .handle_bytes = sizeof(MPI_Datatype),
+                      .layout = layout_of,
+                      .packing = {pack, unpack},
+                      .op_kind = op_kind,
+                      .reduce_local = reduce_local,
+                      .request_new = new_request,
+                      .request_begin = begin_request,
+                      .request_drop = drop_request,
+                      .hold_type = hold_type,
+                      .release_type = release_type,
+                      .hold_op = hold_op,
+                      .release_op = release_op,
+                      .between = &between,
+                      .threads = true,  // Our own thread moves what is posted while the program's is elsewhere.
+                      .last_resort = true,
+                      .no_thread = say_no_thread,
+                      .asked = true,  // The user has loaded this library.
+                      .drive = drive,
+                      .watch_leaves = watch_leaves,
+                      .send_note = send_note,
+                      .receive_note = receive_note};
 
 std::string name_of(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";
@@ -317,9 +301,12 @@ Communicator* find_slowly(MPI_Comm comm) {
 }
 
 void begin_world() {
-  begin_job();
   Communicator* world = find(MPI_COMM_WORLD);
-  if (world != nullptr && world->hosts == 1 && world->life == SUMAC_LIFE_FRESH) (void)attach(world);
+  if (world == nullptr) return;
+  static const CommunicatorOfMpi ranks(MPI_COMM_WORLD);  // Until the end of the job.
+  if (sumac_record_begin_job(world, &ranks.record(), library.job_id, library.local_rank, library.threads) != 0)
+    SUMAC_SAY("the tree's job could not begin: there is no random number");
+  if (world->hosts == 1 && world->life == SUMAC_LIFE_FRESH) (void)attach(world);
 }
 
 void drop_communicators() { sumac_records_each(sumac_record_end); }

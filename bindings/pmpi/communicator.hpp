@@ -20,7 +20,7 @@ namespace sumac::pmpi {
 struct Communicator : sumac_record {
   /// None once the program has freed it, because the MPI gives the handle to another communicator at once.
   std::atomic<MPI_Comm> handle{};
-  std::string own_name;       ///< Its name when its last team was made, for what fails after the program has freed it.
+  std::string own_name;       ///< Its name when the program freed it, for what fails afterwards.
   std::atomic<int> users{0};  ///< The program, and each request that refers to a lane.
   MPI_Comm ours{};            ///< Our own communicator of all its ranks; MPI_COMM_NULL: there is none.
 };
@@ -29,7 +29,7 @@ using Lane = sumac_lane;
 inline Communicator& owner_of(const Lane& lane) { return static_cast<Communicator&>(*lane.record); }
 
 /// The program's MPI as src/rank sees it.
-extern const sumac_runtime runtime;
+extern sumac_runtime runtime;
 /// Its functions between hosts (rank/across.h).
 extern const sumac_between between;
 

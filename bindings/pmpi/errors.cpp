@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "bindings/pmpi/communicator.hpp"
-#include "rank/error_codes.h"
+#include "rank/error_codes.hpp"
 #include "rank/say.h"
 
 namespace sumac::pmpi {

@@ -1,5 +1,5 @@
 #pragma once
-// The program learns of a failure as of the MPI's own (rank/error_codes.h makes the codes).
+// The program learns of a failure as of the MPI's own (rank/error_codes.hpp makes the codes).
 #include <string>
 
 #include "bindings/pmpi/mpi.hpp"

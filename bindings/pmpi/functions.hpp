@@ -23,16 +23,21 @@ namespace sumac::pmpi {
   SUMAC_EACH_PLANNED(SUMAC_PMPI_FORMS_WITH_DATA, X)   \
   SUMAC_EACH_LEFT(SUMAC_PMPI_FORMS_WITH_DATA, X)
 
-// clang-format off
-/// These are interposed for waits.cpp.
+/// The persistent collectives among neighbors are interposed for waits.cpp: calls X(Z, Name, signature, Displacement), with the type
+/// of a displacement in the form whose counts are ints.
 #if !defined(OPEN_MPI)
-#define SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)                                                                            \
-  X(Neighbor_allgather_init) X(Neighbor_allgatherv_init) X(Neighbor_alltoall_init) X(Neighbor_alltoallv_init)         \
-  X(Neighbor_alltoallw_init) X(Neighbor_allgather_init_c) X(Neighbor_allgatherv_init_c)                               \
-  X(Neighbor_alltoall_init_c) X(Neighbor_alltoallv_init_c) X(Neighbor_alltoallw_init_c)
+#define SUMAC_PMPI_EACH_NEIGHBOR(X, Z)     \
+  X(Z, Neighbor_allgather, BLOCKS, int)    \
+  X(Z, Neighbor_allgatherv, TO_SIZED, int) \
+  X(Z, Neighbor_alltoall, BLOCKS, int)     \
+  X(Z, Neighbor_alltoallv, SIZED, int)     \
+  X(Z, Neighbor_alltoallw, SIZED_OF_TYPES, MPI_Aint)
 #else
-#define SUMAC_PMPI_NEIGHBORS_PERSISTENT(X)
+#define SUMAC_PMPI_EACH_NEIGHBOR(X, Z)
 #endif
+#define SUMAC_PMPI_NEIGHBOR_NAMES(X, Name, S, Displacement) X(Name##_init) X(Name##_init_c)
+
+// clang-format off
 /// The other functions that this library interposes.
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
   X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Comm_disconnect) X(Op_free)                                                  \
@@ -41,33 +46,48 @@ namespace sumac::pmpi {
 /// The functions that it calls only.
 #define SUMAC_PMPI_CALLED(X)                                                                                          \
   X(Abort) X(Add_error_code) X(Add_error_string) X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_dup)                       \
-  X(Comm_remote_group) X(Comm_remote_size) X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
+  X(Comm_remote_group) X(Comm_remote_size) X(Comm_free) X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
   X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_test_inter) X(Errhandler_free) X(Error_string) X(Get_processor_name)         \
-  X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_size) X(Group_translate_ranks) X(Iprobe) X(Irecv)      \
+  X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_translate_ranks) X(Iprobe) X(Irecv)      \
   X(Isend) X(Op_commutative) X(Pack) X(Query_thread) X(Recv_init) X(Reduce_local) X(Status_set_cancelled)             \
   X(Status_set_elements) X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_handle_free) X(T_cvar_read)             \
-  X(T_finalize) X(T_init_thread) X(Type_commit) X(Type_contiguous) X(Type_create_hindexed) X(Type_create_keyval) X(Type_dup) X(Type_free) X(Type_free_keyval)     \
+  X(T_finalize) X(T_init_thread) X(Type_commit) X(Type_create_hindexed) X(Type_create_keyval) X(Type_dup) X(Type_free)     \
   X(Type_get_attr) X(Type_get_contents) X(Type_get_envelope) X(Type_get_extent) X(Type_get_true_extent)               \
   X(Type_set_attr) X(Type_size) X(Unpack)
 // clang-format on
 
-#define SUMAC_PMPI_INTERPOSED(X)     \
-  SUMAC_PMPI_COLLECTIVES(X)          \
-  SUMAC_PMPI_NEIGHBORS_PERSISTENT(X) \
+#define SUMAC_PMPI_INTERPOSED(X)                         \
+  SUMAC_PMPI_COLLECTIVES(X)                              \
+  SUMAC_PMPI_EACH_NEIGHBOR(SUMAC_PMPI_NEIGHBOR_NAMES, X) \
   SUMAC_PMPI_LIFE(X)
 
+#define SUMAC_PMPI_DECLARE_INIT(Name, S, Count, Displacement)                                        \
+  extern "C" int PMPI_##Name(SUMAC_PARAMETERS_##S(Count, Displacement) MPI_Comm comm, MPI_Info info, \
+                             MPI_Request* request);
 #if defined(OPEN_MPI)
 // Open MPI 5 has the persistent collectives of MPI 4 although its mpi.h says 3.1; Open MPI 4.1 has them as MPIX.
-template <class Function>
-struct Persistent;
-template <class... Arguments>
-struct Persistent<int(Arguments...)> {
-  using Type = int(Arguments..., MPI_Info, MPI_Request*);
-};
-#define SUMAC_PMPI_DECLARE(X, Name, name, coll, S) \
-  extern "C" Persistent<decltype(PMPI_##Name)>::Type PMPI_##Name##_init;
+#define SUMAC_PMPI_DECLARE(_, Name, name, coll, S) SUMAC_PMPI_DECLARE_INIT(Name##_init, S, int, int)
 SUMAC_EACH_COLLECTIVE(SUMAC_PMPI_DECLARE, )
 SUMAC_EACH_LEFT(SUMAC_PMPI_DECLARE, )
+#undef SUMAC_PMPI_DECLARE
+#elif defined(MPI_ABI_VERSION)
+// Our mpi.h of the standard ABI leaves the collectives to the tables. The mpi.h of the other two libraries are their proof.
+#define SUMAC_PMPI_DECLARE_ONE(Name, Iname, Name_init, S, Count, Displacement)                                \
+  extern "C" int PMPI_##Name(SUMAC_PARAMETERS_##S(Count, Displacement) MPI_Comm comm);                        \
+  extern "C" int PMPI_##Iname(SUMAC_PARAMETERS_##S(Count, Displacement) MPI_Comm comm, MPI_Request* request); \
+  SUMAC_PMPI_DECLARE_INIT(Name_init, S, Count, Displacement)
+#define SUMAC_PMPI_DECLARE(_, Name, name, coll, S) SUMAC_PMPI_DECLARE_ONE(Name, I##name, Name##_init, S, int, int)
+#define SUMAC_PMPI_DECLARE_BOTH(_, Name, name, coll, S) \
+  SUMAC_PMPI_DECLARE(_, Name, name, coll, S)            \
+  SUMAC_PMPI_DECLARE_ONE(Name##_c, I##name##_c, Name##_init_c, S, MPI_Count, MPI_Aint)
+#define SUMAC_PMPI_DECLARE_NEIGHBOR(_, Name, S, Displacement) \
+  SUMAC_PMPI_DECLARE_INIT(Name##_init, S, int, Displacement)  \
+  SUMAC_PMPI_DECLARE_INIT(Name##_init_c, S, MPI_Count, MPI_Aint)
+SUMAC_EACH_BARRIER(SUMAC_PMPI_DECLARE, )
+SUMAC_EACH_ALLREDUCE(SUMAC_PMPI_DECLARE_BOTH, )
+SUMAC_EACH_PLANNED(SUMAC_PMPI_DECLARE_BOTH, )
+SUMAC_EACH_LEFT(SUMAC_PMPI_DECLARE_BOTH, )
+SUMAC_PMPI_EACH_NEIGHBOR(SUMAC_PMPI_DECLARE_NEIGHBOR, )
 #undef SUMAC_PMPI_DECLARE
 #endif
 

@@ -1,19 +1,21 @@
 #include "bindings/pmpi/library.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bindings/pmpi/communicator.hpp"
-#include "bindings/pmpi/job.hpp"
 #include "bindings/pmpi/ops.hpp"
-#include "bindings/pmpi/places.hpp"
 #include "bindings/pmpi/presence.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/ranks.hpp"
 #include "bindings/pmpi/requests.hpp"
 #include "bindings/pmpi/watch.hpp"
+#include "machine/memory_host.hpp"
 #include "rank/job.h"
 #include "rank/say.h"
 
@@ -47,6 +49,29 @@ bool mpi_yields() {
   }
   (void)mpi.T_finalize();
   return value[0] != 0;
+}
+
+template <class Value>
+bool allgather(const Value& own, std::vector<Value>& all) {
+  all.resize(static_cast<std::size_t>(library.size));
+  return mpi.Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS;
+}
+
+/// Fills library.places, hosts and local_rank, and the runtime's host_ranks. Two ranks are on one host if they can share memory
+/// (machine/memory_host.hpp). Collective over MPI_COMM_WORLD; false if an exchange failed.
+bool find_places() {
+  std::vector<std::uint64_t> hosts;
+  if (!allgather(machine::memory_host(), hosts)) return false;
+  const auto is_here = [own = hosts[static_cast<std::size_t>(library.rank)]](std::uint64_t host) {
+    return host == own;
+  };
+  runtime.host_ranks = static_cast<int>(std::count_if(hosts.begin(), hosts.end(), is_here));
+  library.local_rank = static_cast<int>(std::count_if(hosts.begin(), hosts.begin() + library.rank, is_here));
+  sumac_place_t own{};
+  sumac_process_place(library.local_rank, library.local_rank == 0, &own);
+  if (!allgather(own, library.places)) return false;
+  library.hosts = sumac_number_hosts(hosts.data(), library.size, library.places.data());
+  return true;
 }
 
 bool is_spawned() {
@@ -85,7 +110,7 @@ void begin() {
   if (is_spawned()) return stay_off("this MPI_COMM_WORLD was spawned by another one", Say::if_asked);
   if (!find_places()) return stay_off("the positions of the ranks could not be exchanged", Say::always);
   (void)mpi.Comm_group(MPI_COMM_WORLD, &library.group);
-  library.yields = mpi_yields();
+  runtime.yields = mpi_yields();
   fill_pairs();
   library.on = make_keys() && make_type_key() && begin_progress();
   if (!library.on) return;
@@ -97,13 +122,13 @@ void begin() {
 
 void end() {
   // Rank 0 alone decides of the last line: mpirun takes the shell's variables to its own host alone, so ranks may have others.
-  sumac_records_tally(&runtime, &CommunicatorOfMpi(MPI_COMM_WORLD).record(), library.settings().last_line != 0);
-  if (library.watches) end_watch();
+  sumac_records_tally(&runtime, &CommunicatorOfMpi(MPI_COMM_WORLD).record(), library.process.settings.last_line != 0);
+  if (std::exchange(library.watches, false)) sumac_profile_end();
   library.on = library.plain = library.direct = false;
   end_progress();
   free_handles();
   drop_communicators();
-  end_job();
+  sumac_job_end();
   (void)mpi.Group_free(&library.group);
   sumac_process_free(&library.process);
 }

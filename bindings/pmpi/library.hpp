@@ -17,14 +17,12 @@ struct Library {
   bool plain = false;    ///< It is on, and no call is measured.
   bool direct = false;   ///< `plain`, and no other profiling library stands behind us: the flag of every blocking call.
   bool threads = false;  ///< MPI_THREAD_MULTIPLE.
-  bool yields = false;   ///< The MPI's own waits yield their core.
-  int rank = -1, size = 0, local_rank = 0, host_ranks = 1, hosts = 1;
+  int rank = -1, size = 0, local_rank = 0, hosts = 1;
   std::uint64_t job_id = 0;           ///< The number of the tree's job; 0: rank 0 could draw none.
   MPI_Group group{};                  ///< The world's.
   std::vector<sumac_place_t> places;  ///< [size]
   sumac_process process{};
 
-  const hcoll_settings& settings() const { return process.settings; }
   bool explains() const { return process.options != nullptr && sumac_team_options_explain(process.options) != 0; }
 };
 extern Library library;

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/listed.hpp"
 #include "bindings/pmpi/library.hpp"
 
 namespace sumac::pmpi {
@@ -68,16 +69,6 @@ int local_size_of_launcher() {
   return 0;
 }
 
-/// Returns up to eight names of hosts, as a list for users.
-std::string list_of(const std::map<std::string, int>& hosts) {
-  constexpr std::size_t kNamedMax = 8;
-  std::string list;
-  std::size_t named = 0;
-  for (const auto& [host, count] : hosts)
-    if (!host.empty() && named++ < kNamedMax) list += (list.empty() ? "" : ", ") + host;
-  return named > kNamedMax ? fmt::format("{} and {} more", list, named - kNamedMax) : list;
-}
-
 /// Returns where the rank must be: the launcher started more ranks there than have answered. If all of a host's ranks are
 /// missing, nobody knows its name, so the text names the others.
 std::string host_of_missing(const std::vector<Answer>& answers) {
@@ -87,11 +78,14 @@ std::string host_of_missing(const std::vector<Answer>& answers) {
     sizes[answer.host] = answer.local_size;
   }
   std::string hosts;
-  for (const auto& [host, count] : counts)
-    if (!host.empty() && sizes[host] > count) hosts += (hosts.empty() ? "" : " or ") + host;
+  std::vector<std::string> names;
+  for (const auto& [host, count] : counts) {
+    if (host.empty()) continue;
+    names.push_back(host);
+    if (sizes[host] > count) hosts += (hosts.empty() ? "" : " or ") + host;
+  }
   if (!hosts.empty()) return "host " + hosts;
-  const std::string others = list_of(counts);
-  return others.empty() ? "a host of which no rank answers" : "a host other than " + others;
+  return names.empty() ? "a host of which no rank answers" : "a host other than " + listed(names);
 }
 
 [[noreturn]] void end_job() {

@@ -2,9 +2,11 @@
 
 #include <sched.h>
 
-#include "bindings/pmpi/job.hpp"
+#include <atomic>
+
 #include "bindings/pmpi/library.hpp"
 #include "bindings/pmpi/requests.hpp"
+#include "rank/job.h"
 #include "rank/progress.h"
 #include "rank/say.h"
 
@@ -12,12 +14,15 @@ namespace sumac::pmpi {
 namespace {
 
 MPI_Comm probed{};  ///< A communicator of all ranks without any message: a probe there drives the MPI.
+std::atomic<bool> any_leaves{false};
 
 }  // namespace
 
 void say_no_thread(const char* why) {
   SUMAC_SAY("no thread for nonblocking collectives (%s): they move inside MPI calls that complete requests only", why);
 }
+
+void watch_leaves(bool any) { any_leaves = any; }
 
 void advance() {
   if (!sumac_progress_is_posted()) return;
@@ -31,7 +36,7 @@ void advance() {
 
 void pause(unsigned looks) {
   constexpr unsigned kSpins = 200;
-  if (looks > kSpins || library.yields) ::sched_yield();
+  if (looks > kSpins || runtime.yields) ::sched_yield();
 }
 
 void settle(const Communicator& communicator) {
@@ -46,7 +51,7 @@ void drive(void*) {
   int flag = 0;
   (void)mpi.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, probed, &flag, MPI_STATUS_IGNORE);
   advance();
-  reap_job();
+  if (any_leaves.load(std::memory_order_relaxed)) (void)sumac_job_reap();
 }
 
 /// Not MPI_COMM_SELF: a probe there moves nothing in MPICH 4.0, and a rank that waits for a collective of ours must move its

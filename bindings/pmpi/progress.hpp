@@ -7,8 +7,9 @@
 
 namespace sumac::pmpi {
 
-/// Serves as `no_thread` of the runtime.
+/// These serve as functions of the runtime.
 void say_no_thread(const char* why);
+void watch_leaves(bool any);
 
 /// Moves every lane, and reports what is done to the MPI. Called by the program's threads alone.
 void advance();

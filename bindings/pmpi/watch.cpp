@@ -1,7 +1,7 @@
 #include "bindings/pmpi/watch.hpp"
 
 #include "bindings/pmpi/communicator.hpp"
-#include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/ranks.hpp"
 #include "bindings/pmpi/requests.hpp"
 
 namespace sumac::pmpi {
@@ -32,13 +32,13 @@ Watch::~Watch() {
 
 void Watch::begin(std::uint64_t bytes) {
   call_.bytes = bytes;
-  const Communicator* communicator = call_.coll < SUMAC_COLLS ? find(comm_) : nullptr;
-  if (communicator != nullptr) before_ = sumac_record_counted(communicator, call_.coll);
+  if (const Communicator* communicator = counting(); communicator != nullptr)
+    before_ = sumac_record_counted(communicator, call_.coll);
   call_.start_ns = sumac_profile_now();
 }
 
 int Watch::way(const MPI_Request* request) const {
-  const Communicator* communicator = call_.coll < SUMAC_COLLS ? find(comm_) : nullptr;
+  const Communicator* communicator = counting();
   if (communicator == nullptr) return SUMAC_WAY_PASS;
   if (call_.form == SUMAC_FORM_PERSISTENT) {  // A team counts it when it is started.
     const Request* ours = persistent_exist() ? find_persistent(*request) : nullptr;
@@ -56,19 +56,9 @@ void Watch::end(const MPI_Request* request) const {
 }
 
 void begin_watch(const char* host) {
-  static CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until MPI_Finalize.
-  const sumac_profile_spec spec{.world = world.record(),
-                                .settings = &library.process.settings,
-                                .host = host,
-                                .hosts = library.hosts,
-                                .next = "MPI"};
-  sumac_profile_begin(&spec);
+  static const CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until MPI_Finalize.
+  sumac_profile_begin(&runtime, &world.record(), host, library.hosts);
   library.watches = true;
-}
-
-void end_watch() {
-  library.watches = false;
-  sumac_profile_end();
 }
 
 }  // namespace sumac::pmpi

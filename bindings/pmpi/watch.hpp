@@ -24,6 +24,8 @@ class Watch {
   void end(const MPI_Request* request) const;
 
  private:
+  /// The record that counts calls of this collective; null: none does.
+  const Communicator* counting() const { return call_.coll < SUMAC_COLLS ? find(comm_) : nullptr; }
   int way(const MPI_Request* request) const;
 
   MPI_Comm comm_;
@@ -47,7 +49,5 @@ int watched(int coll, sumac_form form, MPI_Comm comm, const MPI_Request* request
 
 /// Begins to count; collective over MPI_COMM_WORLD.
 void begin_watch(const char* host);
-/// Prints the profile and writes the trace; collective.
-void end_watch();
 
 }  // namespace sumac::pmpi

@@ -2,7 +2,7 @@
 #include "rank/across.h"
 
 #include "bindings/pmpi/communicator.hpp"
-#include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/ranks.hpp"
 
 namespace sumac::pmpi {
 namespace {

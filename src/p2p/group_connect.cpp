@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/listed.hpp"
 #include "p2p/group.hpp"
 #include "wire/proof.hpp"
 
@@ -95,12 +96,10 @@ Result<> Group::check_now_and_then() {
 }
 
 std::string Group::missing() const {
-  constexpr int kNamed = 8;
-  std::string text;
-  int count = 0;
+  std::vector<std::string> names;
   for (std::uint32_t peer = 0; peer < config_.size; ++peer)
-    if (peer != config_.rank && !conns_[peer] && ++count <= kNamed) text += (count > 1 ? ", " : "") + name_of(peer);
-  return count > kNamed ? fmt::format("{} and {} more", text, count - kNamed) : text;
+    if (peer != config_.rank && !conns_[peer]) names.push_back(name_of(peer));
+  return listed(names);
 }
 
 // ---- the handshake

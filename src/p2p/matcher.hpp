@@ -1,6 +1,6 @@
 #pragma once
 // The receives of a team that wait, and the messages that came before their receive: from other hosts
-// (messages_between.hpp), and from this one by the user's own means. A receive from anyone takes the first message from any of them.
+// (messages_between.hpp), and from this one (messages_here.hpp). A receive from anyone takes the first message from any of them.
 //
 // It also counts the messages that are not over, and ends them: without a lock of ours, since the poster may call again.
 #include <atomic>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "client/tree/tree.h"
-#include "rank/join.h"
+#include "rank/join.hpp"
 #include "rank/own_network.hpp"
 
 namespace {

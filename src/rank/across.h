@@ -1,8 +1,7 @@
+#pragma once
 /* Operations of a team between hosts: the aggregation tree for those that it can and may do, the MPI's nonblocking collectives
  * among the leaders for the rest, and messages from rank to rank; with SUMAC_ACROSS=p2p connections of our own for both. All ranks agree on the limits when this is opened, so each
  * collective takes the same path at every rank. */
-#ifndef SUMAC_RANK_ACROSS_H
-#define SUMAC_RANK_ACROSS_H
 
 #include "rank/communicator.h"
 #include "rank/record.h"
@@ -42,7 +41,7 @@ struct sumac_between {
   int (*open)(struct sumac_record* record, const int* leaders, int count, bool leads, bool needed,
               struct sumac_carriers* made);
   void (*close)(struct sumac_carriers* made);
-  /** Calls `use` with the team's ranks, and with the leaders' (join.h says which functions). */
+  /** Calls `use` with the team's ranks, and with the leaders' (join.hpp says which functions). */
   int (*with)(struct sumac_record* record, const struct sumac_carriers* made, bool leads, void* context,
               int (*use)(void* context, const struct sumac_communicator* team,
                          const struct sumac_communicator* leaders));
@@ -56,6 +55,4 @@ bool sumac_across_needs_communicators(const struct sumac_record* record);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
+#pragma once
 /* The call of a collective as a program makes it, in MPI's own terms: the description of an operation at the door of each MPI
  * front end. sumac_plan_make() turns it into the call of a team. */
-#ifndef SUMAC_RANK_ARGUMENTS_H
-#define SUMAC_RANK_ARGUMENTS_H
 
 #include <stdint.h>
 
@@ -51,6 +50,4 @@ uint64_t sumac_bytes_of(const struct sumac_runtime* runtime, int coll, const str
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
+#pragma once
 /* A communicator as the common part sees it. */
-#ifndef SUMAC_RANK_COMMUNICATOR_H
-#define SUMAC_RANK_COMMUNICATOR_H
 
 #include <stdint.h>
 
@@ -32,6 +31,4 @@ void sumac_communicator_abort(const struct sumac_communicator* comm) __attribute
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

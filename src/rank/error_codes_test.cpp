@@ -1,4 +1,4 @@
-#include "rank/error_codes.h"
+#include "rank/error_codes.hpp"
 
 #include <gtest/gtest.h>
 

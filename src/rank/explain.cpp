@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "rank/left.h"
+#include "rank/left.hpp"
 
 namespace {
 

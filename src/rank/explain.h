@@ -1,6 +1,5 @@
+#pragma once
 /* The lines for SUMAC_EXPLAIN=1. One rank of a communicator calls the first two functions. */
-#ifndef SUMAC_RANK_EXPLAIN_H
-#define SUMAC_RANK_EXPLAIN_H
 
 #include "team/team.h"
 
@@ -17,12 +16,10 @@ void sumac_explain_none(const sumac_team_options_t* options, const char* name, i
 void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t* team);
 
 /** Every rank calls it at the end, after it has added its teams to the tally: prints the number of further communicators
- *  without a team, by reason, and what was left to the MPI (left.h), if the user asked for explanations.
+ *  without a team, by reason, and what was left to the MPI (left.hpp), if the user asked for explanations.
  *  @param next  The name of the software that did the calls: "next module", "MPI". */
 void sumac_explain_end(const sumac_team_options_t* options, const char* next);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
+#pragma once
 /* A fold combines two elements of a reduction. The predefined types and operations for which src/reduce has a kernel use it;
  * the MPI's MPI_Reduce_local does the other legal ones, derived types and a program's own operation. */
-#ifndef SUMAC_RANK_FOLD_H
-#define SUMAC_RANK_FOLD_H
 
 #include <stddef.h>
 
@@ -57,6 +56,4 @@ void sumac_fold_by_local(const sumac_fold_t* fold, void* out, const void* a, con
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

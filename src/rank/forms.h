@@ -1,9 +1,8 @@
+#pragma once
 /* The three forms of every collective, for both MPI front ends: a call is described (arguments.h), planned, and run, posted or
  * made. Each function returns SUMAC_TO_NEXT where the MPI's own function is to do the call, else an error code of the MPI.
  * Blocking and persistent collectives may wait for other ranks, so they make a communicator's team (worth.h says when); a
  * nonblocking one never does. */
-#ifndef SUMAC_RANK_FORMS_H
-#define SUMAC_RANK_FORMS_H
 
 #include <limits.h>
 
@@ -75,6 +74,4 @@ static inline int sumac_form_allreduce(struct sumac_record* record, const struct
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

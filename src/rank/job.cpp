@@ -78,7 +78,6 @@ int begin(const sumac_job_spec& given) {
   spec.config.user_progress_num_polls = given.settings->polls;
   spec.config.coll_timeout = -1;
   spec.oob_colls = {.bcast = exchange<&sumac_communicator::bcast, void*, int, int>,
-                    .barrier = exchange<&sumac_communicator::barrier>,
                     .gather = exchange<&sumac_communicator::gather, int, void*, void*, int>};
   spec.oob_ctx = &job.spec.world;
   spec.group_channel_idx = find_channel(given);

@@ -1,6 +1,5 @@
+#pragma once
 /* The aggregation tree from a binding's side: one job per process, and a group for each communicator that uses it. */
-#ifndef SUMAC_RANK_JOB_H
-#define SUMAC_RANK_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@ extern "C" {
 #endif
 
 struct sumac_job_spec {
-  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `abort`, which may be NULL. It is copied; its context
+  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `gather`, `abort`, which may be NULL. It is copied; its context
    *  must live until sumac_job_end(), but no function is called once sumac_job_end() has begun. */
   struct sumac_communicator world;
   uint64_t id;                 /* rank 0's sumac_job_draw_id(), at all ranks; 0: the job can't begin */
@@ -74,7 +73,7 @@ uint64_t sumac_job_id(void);
  *  begin afterwards. */
 void sumac_job_end(void);
 
-/** Makes a group; collective over `leaders`: `rank`, `size`, `bcast`, `barrier`, `gather`, which are not used
+/** Makes a group; collective over `leaders`: `rank`, `size`, `bcast`, `gather`, which are not used
  *  afterwards. Returns libsharp_coll's status, negative: `*group_p` is NULL. */
 int sumac_group_make(const struct sumac_communicator* leaders, struct sharp_coll_comm** group_p);
 
@@ -91,6 +90,4 @@ int sumac_job_reap(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

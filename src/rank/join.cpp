@@ -1,4 +1,4 @@
-#include "rank/join.h"
+#include "rank/join.hpp"
 
 #include <fmt/format.h>
 

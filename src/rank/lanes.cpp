@@ -5,8 +5,12 @@
 #include <atomic>
 #include <bit>
 #include <new>
+#include <vector>
 
-#include "rank/error_codes.h"
+#include "rank/across.h"
+#include "rank/error_codes.hpp"
+#include "rank/job.h"
+#include "rank/limits.hpp"
 #include "rank/record.h"
 #include "rank/say.h"
 
@@ -33,7 +37,7 @@ sumac_lane* make(sumac_record& record, int& rc) {
   lane->record = &record;
   char why[1024] = "", name[SUMAC_NAME_BYTES];
   record.life = SUMAC_LIFE_STARTING;
-  const int status = record.runtime->make_team(lane, why, sizeof why);
+  const int status = sumac_lane_make_team(lane, why, sizeof why);
   record.life = SUMAC_LIFE_TEAM;
   if (status == SUMAC_TEAM_OK) return lane;
   delete lane;
@@ -47,6 +51,33 @@ sumac_lane* make(sumac_record& record, int& rc) {
 }
 
 }  // namespace
+
+int sumac_lane_make_team(sumac_lane_t* lane, char* why, std::size_t why_bytes) {
+  sumac_record& record = *lane->record;
+  const sumac_runtime& runtime = *record.runtime;
+  const bool is_ordinary = lane == &record.ordinary;
+  std::vector<sumac_place_t> places(static_cast<std::size_t>(record.size));
+  if (runtime.places(&record, places.data()) != 0) return SUMAC_TEAM_NO_MEMORY;
+  char name[SUMAC_NAME_BYTES];
+  runtime.name(&record, name);
+  sumac_team_spec_t spec{};
+  spec.struct_bytes = sizeof spec;
+  spec.rank = record.rank;
+  spec.size = record.size;
+  spec.places = places.data();
+  spec.ranks_apart = is_ordinary && record.hosts == 1 && sumac_job_serves(runtime.settings, 1) ? 1 : 0;
+  spec.options = *runtime.options;
+  spec.oob = runtime.oob;
+  spec.oob.context = &record;
+  spec.progress = sumac_limits_on(&runtime) ? sumac_limits_drive : runtime.drive;
+  spec.progress_context = lane;
+  spec.threads = runtime.threads ? 1 : 0;
+  spec.yields = runtime.yields ? 1 : 0;
+  spec.host_ranks = runtime.host_ranks;
+  spec.name = name;
+  if (is_ordinary) sumac_across_set(&spec, lane);
+  return sumac_team_create(&spec, &lane->team, why, why_bytes);
+}
 
 sumac_lane_t* sumac_lane_take(sumac_record* record, int* rc_p) {
   *rc_p = 0;

@@ -1,4 +1,4 @@
-#include "rank/left.h"
+#include "rank/left.hpp"
 
 #include <algorithm>
 #include <array>

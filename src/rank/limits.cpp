@@ -1,4 +1,4 @@
-#include "rank/limits.h"
+#include "rank/limits.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/listed.hpp"
 #include "rank/say.h"
 
 namespace {
@@ -95,15 +97,14 @@ Late who_is_late(const sumac_lane& lane, std::int64_t now) {
 
 /// "ranks 1 and 2 have not begun it"
 std::string words_of(const sumac_lane& lane, const std::vector<int>& ranks) {
-  constexpr std::size_t kNamed = 8;
   if (ranks.empty())
     return sumac_team_leaders(lane.team, nullptr) > 1 ? "the ranks of this host have begun it"
                                                       : "all ranks have begun it";
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
-  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
-  return text + (ranks.size() == 1 ? " has not begun it" : " have not begun it");
+  std::vector<std::string> names;
+  for (const int rank : ranks) names.push_back(std::to_string(rank));
+  const bool is_one = names.size() == 1;
+  return fmt::format("{} {} {} not begun it", is_one ? "rank" : "ranks", sumac::listed(names, " and "),
+                     is_one ? "has" : "have");
 }
 
 void look_alone(sumac_lane& lane, bool may_call_mpi) {

@@ -1,4 +1,4 @@
-#include "rank/place.h"
+#include "rank/place.hpp"
 
 #include <algorithm>
 #include <cstring>

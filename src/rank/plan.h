@@ -1,10 +1,9 @@
+#pragma once
 /* The layout of a collective's data. A team moves bytes: data of a type without gaps are used where they lie; any other are
  * packed into our memory before and unpacked from it afterwards. This is local to one rank: MPI lets ranks use different types
  * of equal signature, so the form of a rank's type must not influence a decision that all ranks share. In a reduction all ranks
  * have the same type: a user's function gets its elements with their gaps, so packed elements keep their extent, and only
  * their data return to the user. */
-#ifndef SUMAC_RANK_PLAN_H
-#define SUMAC_RANK_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,6 +116,4 @@ void sumac_plan_keep_numbers(struct sumac_plan* plan, int blocks, int64_t* numbe
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

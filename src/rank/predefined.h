@@ -1,7 +1,6 @@
+#pragma once
 /* The predefined datatypes that MPI's reductions know, in one table for every binding: a binding expands the list with
  * the handles of its MPI, and asks for the kernel of a type and an operation. */
-#ifndef SUMAC_RANK_PREDEFINED_H
-#define SUMAC_RANK_PREDEFINED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,6 +107,4 @@ bool sumac_predefined_fold(sumac_fold_t* fold, enum sumac_values values, int op,
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

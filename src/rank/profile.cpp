@@ -15,8 +15,9 @@
 
 #include "base/c_text.hpp"
 #include "base/fd.hpp"
-#include "rank/place.h"
+#include "rank/place.hpp"
 #include "rank/profile_table.hpp"
+#include "rank/record.h"
 #include "rank/say.h"
 #include "rank/trace.hpp"
 
@@ -25,8 +26,10 @@ using namespace sumac::rank;
 namespace {
 
 struct Mine {
-  sumac_profile_spec spec{};
+  const sumac_runtime& runtime;
+  sumac_communicator world;
   std::string host;
+  int hosts;
   std::int64_t start_ns = 0;
   std::mutex lock;  ///< Guards the members below.
   ProfileTable table;
@@ -35,8 +38,8 @@ struct Mine {
 /// Made by sumac_profile_begin(), and never destroyed: a program may end without MPI_Finalize.
 Mine* mine = nullptr;
 
-const sumac_communicator& world() { return mine->spec.world; }
-const char* folder() { return mine->spec.settings->trace; }
+const sumac_communicator& world() { return mine->world; }
+const char* folder() { return mine->runtime.settings->trace; }
 
 std::uint16_t own_thread() {
   static std::atomic<unsigned> threads{0};
@@ -79,7 +82,7 @@ int fill_rows(Profile& profile) {
   if (rc == 0) rc = find_largest(most, who);
   if (rc != 0) return rc;
   profile.total = all->total();
-  profile.is_exact = mine->spec.settings->profile > 1;
+  profile.is_exact = mine->runtime.settings->profile > 1;
   static_cast<ProfileRows&>(profile) = profile_rows(*all, profile.is_exact ? kProfileCells : kProfileRowsMax);
   for (auto& row : profile.rows)
     if (rc == 0) rc = fill(row.slowest, most[row.cell], who[row.cell]);
@@ -88,8 +91,8 @@ int fill_rows(Profile& profile) {
 
 int fill(Profile& profile, std::int64_t wall_ns) {
   profile.ranks = world().size;
-  profile.hosts = mine->spec.hosts;
-  profile.next = mine->spec.next;
+  profile.hosts = mine->hosts;
+  profile.next = mine->runtime.next;
   const std::int64_t own_ns = mine->table.total().ns;
   std::int64_t least[2] = {own_ns, -wall_ns};
   std::vector<std::int64_t> most{own_ns}, who;
@@ -138,7 +141,7 @@ int write_file(const std::string& name, std::int64_t zero_ns, std::int64_t end_n
   if (file < 0) return errno;
   int failed = 0;
   if (std::FILE* out = ::fdopen(file, "w"); out != nullptr) {
-    mine->trace.write({world().rank, ::getpid(), mine->host.c_str(), mine->spec.next, zero_ns, end_ns},
+    mine->trace.write({world().rank, ::getpid(), mine->host.c_str(), mine->runtime.next, zero_ns, end_ns},
                       [&](std::string_view text) {
                         if (failed == 0 && std::fwrite(text.data(), 1, text.size(), out) != text.size()) failed = errno;
                       });
@@ -177,8 +180,9 @@ void write_trace(std::int64_t end_ns) {
 
 std::int64_t sumac_profile_now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
-void sumac_profile_begin(const sumac_profile_spec* spec) {
-  mine = new Mine{.spec = *spec, .host = spec->host};
+void sumac_profile_begin(const sumac_runtime* runtime, const sumac_communicator* world_ranks, const char* host,
+                         int hosts) {
+  mine = new Mine{.runtime = *runtime, .world = *world_ranks, .host = host, .hosts = hosts};
   (void)world().barrier(world().context);  // The hosts' clocks are compared by the end of it.
   mine->start_ns = sumac_profile_now();
 }
@@ -203,7 +207,7 @@ int sumac_profile_way_of(const std::uint64_t ways[SUMAC_WAYS], std::uint64_t pas
 
 void sumac_profile_end() {
   const std::int64_t end_ns = sumac_profile_now();
-  if (mine->spec.settings->profile != 0) {
+  if (mine->runtime.settings->profile != 0) {
     Profile profile;
     if (fill(profile, end_ns - mine->start_ns) != 0)
       SUMAC_SAY("SUMAC_PROFILE: the MPI's exchange failed");

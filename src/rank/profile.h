@@ -1,8 +1,7 @@
+#pragma once
 /* SUMAC_PROFILE and SUMAC_TRACE: each rank counts its own calls (profile_table.hpp) and keeps the last ones (trace.hpp), and
  * at MPI_Finalize rank 0 prints the sums. A binding brings its MPI, notes the time around each call of the program, and
  * reports the call. If both variables are off, nothing here is called but sumac_profile_wanted(). */
-#ifndef SUMAC_RANK_PROFILE_H
-#define SUMAC_RANK_PROFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,22 +31,18 @@ void sumac_profile_name(int coll, int form, char name[40]);
 /** Returns "shared memory"; `next` is the name of the software that does the calls which are passed on. */
 const char* sumac_profile_way_name(int way, const char* next);
 
-struct sumac_profile_spec {
-  /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `min`, `sum`. It is copied; its context must live
-   *  until sumac_profile_end(). */
-  struct sumac_communicator world;
-  const struct hcoll_settings* settings;
-  const char* host; /* this rank's; copied */
-  int hosts;
-  const char* next; /* the name of the software that does the calls which are passed on: "next module", "MPI" */
-};
-
 static inline bool sumac_profile_wanted(const struct hcoll_settings* settings) {
   return 0 != settings->profile || NULL != settings->trace;
 }
 
-/** Begins to count; collective over the world, in MPI_Init. */
-void sumac_profile_begin(const struct sumac_profile_spec* spec);
+struct sumac_runtime;
+/** Begins to count; collective over the world, in MPI_Init.
+ *  @param world  MPI_COMM_WORLD: `rank`, `size`, `bcast`, `barrier`, `gather`, `min`, `sum`. It is copied; its context must
+ *                live until sumac_profile_end().
+ *  @param host   This rank's; copied.
+ *  @param hosts  Their number. */
+void sumac_profile_begin(const struct sumac_runtime* runtime, const struct sumac_communicator* world, const char* host,
+                         int hosts);
 
 /** The clock of all times here. */
 int64_t sumac_profile_now(void);
@@ -74,6 +69,4 @@ void sumac_profile_end(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

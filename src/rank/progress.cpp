@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -19,8 +18,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread.hpp"
 #include "rank/job.h"
-#include "rank/limits.h"
+#include "rank/limits.hpp"
 #include "sharp/api/sumac_ext.h"
 
 namespace {
@@ -215,21 +215,17 @@ void fail(int error) {
   runtime().no_thread(std::generic_category().message(error).c_str());
 }
 
-/// Called with the lock held. Signals belong to the program, so none is delivered to the thread.
+/// Called with the lock held.
 void start_thread() {
   if (state.thread.joinable() || state.failed || !(is_eager() || runtime().last_resort)) return;
   state.bell = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (state.bell < 0) return fail(errno);
   if (is_eager() && sumac_job_stands()) (void)sumac_coll_set_bell(sumac_job_context(), state.bell);
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    state.thread = std::thread(run_thread);
+    state.thread = sumac::start_thread(run_thread);
   } catch (const std::system_error& error) {
     fail(error.code().value());
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
+#pragma once
 /* Moves posted operations: by the program's threads, inside calls of the MPI, and by a thread of our own. The thread serves a
  * rank that computes outside the MPI, so that it does not delay the others: from the first post on with
  * SUMAC_PROGRESS_THREAD=1, else as a last resort where the front end wants it so. It calls no function of the MPI, and sleeps
  * while nothing is posted. The runtime's record says what the front end wants (record.h). */
-#ifndef SUMAC_RANK_PROGRESS_H
-#define SUMAC_RANK_PROGRESS_H
 
 #include "rank/record.h"
 
@@ -45,6 +44,4 @@ struct sumac_done* sumac_progress_take_done(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

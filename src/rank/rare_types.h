@@ -1,6 +1,5 @@
+#pragma once
 /* The predefined types that an mpi.h may lack. It is included behind mpi.h. */
-#ifndef SUMAC_RANK_RARE_TYPES_H
-#define SUMAC_RANK_RARE_TYPES_H
 
 #ifndef MPI_INTEGER16
 #define MPI_INTEGER16 MPI_DATATYPE_NULL
@@ -16,6 +15,4 @@
 #define MPI_CXX_FLOAT_COMPLEX MPI_DATATYPE_NULL
 #define MPI_CXX_DOUBLE_COMPLEX MPI_DATATYPE_NULL
 #define MPI_CXX_LONG_DOUBLE_COMPLEX MPI_DATATYPE_NULL
-#endif
-
 #endif

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <vector>
 
-#include "rank/error_codes.h"
+#include "rank/error_codes.hpp"
 #include "rank/explain.h"
 #include "rank/job.h"
 #include "rank/profile.h"
@@ -106,11 +107,29 @@ void sumac_record_explain_spared(sumac_record* record) {
   sumac_record_explain_none(record, why);
 }
 
+int sumac_record_begin_job(sumac_record* world, const sumac_communicator* ranks, std::uint64_t id, int local_rank,
+                           bool threads) {
+  const sumac_runtime& runtime = *world->runtime;
+  if (sumac_job_refusal(runtime.settings, world->hosts) != nullptr) return 0;
+  std::vector<sumac_place_t> places(static_cast<std::size_t>(world->size));
+  if (const int rc = runtime.places(world, places.data()); rc != 0) return rc;
+  const sumac_job_spec spec{.world = *ranks,
+                            .id = id,
+                            .local_rank = local_rank,
+                            .threads = threads,
+                            .places = places.data(),
+                            .settings = runtime.settings,
+                            .options = *runtime.options,
+                            .progress = runtime.drive,
+                            .watch_leaves = runtime.watch_leaves};
+  return sumac_job_begin(&spec);
+}
+
 int sumac_record_attach(sumac_record* record) {
   record->life = SUMAC_LIFE_STARTING;
   record->ordinary.record = record;
   char why[1024] = "", name[SUMAC_NAME_BYTES];
-  const int status = record->runtime->make_team(&record->ordinary, why, sizeof why);
+  const int status = sumac_lane_make_team(&record->ordinary, why, sizeof why);
   switch (status) {
     case SUMAC_TEAM_OK:
       record->life = SUMAC_LIFE_TEAM;

@@ -1,7 +1,6 @@
+#pragma once
 /* The record of a communicator, which each MPI front end keeps: its team once it has one, the teams of its persistent
  * collectives, and what the last line counts. A front end puts it into an object of its own. */
-#ifndef SUMAC_RANK_RECORD_H
-#define SUMAC_RANK_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +21,7 @@ struct sumac_record;
 struct sumac_between;
 struct sumac_request;
 
-/** A lane's operation that waits: limits.h. */
+/** A lane's operation that waits: limits.hpp. */
 struct sumac_wait {
   int64_t began_ns, looked_ns, asked_ns; /* CLOCK_MONOTONIC; 0: not yet */
   uint64_t ended;                        /* sumac_team_ended() since it began */
@@ -70,8 +69,12 @@ struct sumac_runtime {
   size_t error_bytes_max;           /* the longest text of an error code, with its end */
   int error_other, error_no_memory; /* MPI_ERR_OTHER, MPI_ERR_NO_MEM */
   void (*name)(const struct sumac_record* record, char name[SUMAC_NAME_BYTES]);
-  /** Makes the team of a lane; collective. Returns a status of src/team, and in `why` the reason if there is none. */
-  int (*make_team)(sumac_lane_t* lane, char* why, size_t why_bytes);
+  /** Sets the positions of the record's ranks, with hosts numbered in the order of ranks. Returns an error code. */
+  int (*places)(struct sumac_record* record, sumac_place_t* places);
+  /** The MPI's blocking functions over a record's ranks, whose context is the record. */
+  sumac_oob_t oob;
+  int host_ranks; /* the job's ranks on this host */
+  bool yields;    /* the MPI's own waits yield their core */
   /** Sets `*all` to the bits that every rank has in `mine`; collective. Returns an error code. */
   int (*common_bits)(struct sumac_record* record, uint32_t mine, uint32_t* all);
   /** Makes the communicator's team if it may have one now; collective. Returns an error code. */
@@ -113,9 +116,10 @@ struct sumac_runtime {
   void (*moved)(bool is_posted);
   /** Prints that there is no thread of our own, and why. */
   void (*no_thread)(const char* why);
-  /* For limits.h. */
-  bool asked;                   /* somebody asked for Sumac */
-  void (*drive)(void* context); /* drives the MPI while a team waits */
+  /* For limits.hpp. */
+  bool asked;                     /* somebody asked for Sumac */
+  void (*drive)(void* context);   /* drives the MPI while a team or the tree's job waits */
+  void (*watch_leaves)(bool any); /* job.h */
   /** Sends a note to a rank of the communicator without waiting; `note` lives as long as the record. Returns false if it can't. */
   bool (*send_note)(struct sumac_record* record, int rank, const struct sumac_note* note);
   /** Receives a note if one is there. Returns the rank that sent it, or -1. */
@@ -145,7 +149,7 @@ struct sumac_record {
   size_t scratch_bytes;
   uint64_t passed[SUMAC_COLLS][SUMAC_WHYS];    /* calls that the MPI does without a team being asked */
   uint64_t uncounted[SUMAC_COLLS][SUMAC_WAYS]; /* the ordinary team's calls by the MPI itself, and by us */
-  struct sumac_note own_note, *notes;          /* limits.h; NULL: none was needed. [leaders] */
+  struct sumac_note own_note, *notes;          /* limits.hpp; NULL: none was needed. [leaders] */
   struct sumac_record* next_living;
 };
 
@@ -156,6 +160,10 @@ void sumac_record_delist(struct sumac_record* record);
 /** Calls `visit` for every record of the list. */
 void sumac_records_each(void (*visit)(struct sumac_record* record));
 
+/** Begins the tree's job if the user wants it and there are enough hosts; collective over MPI_COMM_WORLD, whose record and
+ *  ranks these are. The others are members of sumac_job_spec. Returns an error code, or -1: there is no random number. */
+int sumac_record_begin_job(struct sumac_record* world, const struct sumac_communicator* ranks, uint64_t id,
+                           int local_rank, bool threads);
 /** Makes the team of a communicator that has none yet; collective over it. Returns an error code: success, also where the
  *  communicator has no team then. */
 int sumac_record_attach(struct sumac_record* record);
@@ -171,6 +179,8 @@ void sumac_record_end(struct sumac_record* record);
 void* sumac_record_scratch(struct sumac_record* record, size_t bytes);
 void sumac_record_trim(struct sumac_record* record);
 
+/** Makes the team of a lane; collective. Returns a status of src/team, and in `why` the reason if there is none. */
+int sumac_lane_make_team(sumac_lane_t* lane, char* why, size_t why_bytes);
 /** Returns a lane for a persistent collective that is being made, the same one at all ranks; collective. NULL: there is none
  *  at any rank, or `*rc_p` is an error. */
 sumac_lane_t* sumac_lane_take(struct sumac_record* record, int* rc_p);
@@ -195,6 +205,4 @@ void sumac_records_tally(const struct sumac_runtime* runtime, const struct sumac
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
+#pragma once
 /* A nonblocking or persistent operation of a front end: a team's operation, and all that must live until its end. A front end
  * has it inside a request of its MPI. */
-#ifndef SUMAC_RANK_REQUESTS_H
-#define SUMAC_RANK_REQUESTS_H
 
 #include "rank/progress.h"
 #include "rank/record.h"
@@ -37,6 +36,4 @@ void sumac_request_forget(struct sumac_request* request);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
+#pragma once
 /* Lines on stderr, in the form that users of HCOLL know: [host:pid:rank][file:line:function] text. */
-#ifndef SUMAC_RANK_SAY_H
-#define SUMAC_RANK_SAY_H
 
 #include <stdbool.h>
 
@@ -31,6 +30,4 @@ void sumac_say_each_once(char* lines, bool by_us);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

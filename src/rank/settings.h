@@ -1,7 +1,6 @@
+#pragma once
 /* The variables of all bindings, and the component's parameters. A table of settings.cpp declares each one once: its
  * name, default, parser and meaning. docs/reference.md is written from the same tables. */
-#ifndef SUMAC_RANK_SETTINGS_H
-#define SUMAC_RANK_SETTINGS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -77,6 +76,4 @@ void hcoll_settings_check(void (*say)(const char* sentence), const char* (*other
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

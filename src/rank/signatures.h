@@ -1,8 +1,7 @@
+#pragma once
 /* The collectives of MPI and their parameters, once for both front ends: each expands the tables with the mpi.h of its MPI. A
  * list of parameters or arguments ends with a comma if it is not empty, because the communicator follows. A signature S has
  * SUMAC_PARAMETERS_S(Count, Displacement), SUMAC_ARGUMENTS_S, and SUMAC_GIVEN_S: the members of a struct sumac_arguments. */
-#ifndef SUMAC_RANK_SIGNATURES_H
-#define SUMAC_RANK_SIGNATURES_H
 
 #include "rank/arguments.h"
 #include "rank/profile.h"
@@ -105,5 +104,3 @@
 #define SUMAC_GIVEN_SIZED_OF_TYPES                                              \
   .in = in, .out = out, .in_blocks = SUMAC_BLOCKS(in_counts, in_displacements), \
   .out_blocks = SUMAC_BLOCKS(out_counts, out_displacements), .in_types = in_types, .out_types = out_types
-
-#endif

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/fnv.hpp"
-#include "rank/place.h"
+#include "rank/place.hpp"
 #include "rank/say.h"
 
 namespace {

@@ -1,6 +1,5 @@
+#pragma once
 /* The start of a front end in its process: the variables that it reads, and those facts that all ranks must have alike. */
-#ifndef SUMAC_RANK_START_H
-#define SUMAC_RANK_START_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +38,4 @@ int sumac_number_hosts(const uint64_t* hosts, int size, sumac_place_t* places);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
+#pragma once
 /* The line at MPI_Finalize: how many calls went which way, summed over all communicators of the job. A binding adds up
  * its communicators at each rank, sums the records over all ranks, and rank 0 prints. */
-#ifndef SUMAC_RANK_TALLY_H
-#define SUMAC_RANK_TALLY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +46,4 @@ void sumac_tally_print(const struct sumac_tally* sum, uint64_t job_id, bool tree
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

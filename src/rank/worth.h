@@ -1,11 +1,10 @@
+#pragma once
 /* When a communicator gets its team. Making one costs the time of many calls: a program that makes communicators in a loop
  * and uses each a few times would pay more than it gains. So the MPI does the first calls of a communicator, and the next
  * blocking one makes the team.
  *
  * All ranks must decide alike without a message: a binding counts the blocking and nonblocking collectives that reach it,
  * which MPI demands in the same order of all ranks, and nothing that a rank alone knows. */
-#ifndef SUMAC_RANK_WORTH_H
-#define SUMAC_RANK_WORTH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +27,4 @@ void sumac_spared_why(uint32_t spared, char* why);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

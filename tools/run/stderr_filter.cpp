@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 
+#include "base/thread.hpp"
 #include "base/write_all.hpp"
 
 namespace sumac::tools {
@@ -32,17 +32,11 @@ Result<std::unique_ptr<StderrFilter>> StderrFilter::start(std::function<bool(std
   made->stop_ = UniqueFd{::eventfd(0, EFD_CLOEXEC)};
   made->real_ = UniqueFd{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
   if (!made->stop_ || !made->real_) return fail_errno("keep stderr");
-  sigset_t all;  // Signals belong to the main thread.
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    made->thread_ = std::thread([filter = made.get()] { filter->run(); });
+    made->thread_ = start_thread([filter = made.get()] { filter->run(); });
   } catch (const std::system_error& e) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return fail(Errc::io, "start a thread: {}", e.what());
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::dup2(writer.get(), STDERR_FILENO);
   return made;
 }

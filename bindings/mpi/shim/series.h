@@ -1,7 +1,6 @@
+#pragma once
 /* The differences between the series of Open MPI that the component is compiled for: 4.1 and 5.0. No other file of the
  * component asks for a version. Each half below has the same names. cmake/OpenMpi.cmake refuses any other series. */
-#ifndef SUMAC_MPI_SERIES_H
-#define SUMAC_MPI_SERIES_H
 
 #include "ompi_config.h"
 
@@ -108,6 +107,4 @@ static inline int hcoll_series_not_copied(ompi_communicator_t* comm, int key, vo
 
 #else
 #error "The component is for Open MPI 4.1 and 5.0."
-#endif
-
 #endif

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "bindings/python/core/splits.hpp"
+
 namespace sumac::python {
 namespace {
 
@@ -15,8 +17,9 @@ std::size_t offset_in(const sumac_blocks_t& blocks) {
 
 }  // namespace
 
-void run_alone(const sumac_call_t& call) {
-  if (call.coll == SUMAC_COLL_BARRIER || call.coll == SUMAC_COLL_BCAST || call.in == nullptr) return;
+std::optional<std::string> run_alone(const sumac_call_t& call) {
+  if (auto how = differ_alone(call)) return how;
+  if (call.coll == SUMAC_COLL_BARRIER || call.coll == SUMAC_COLL_BCAST || call.in == nullptr) return std::nullopt;
   const auto* in = static_cast<const std::byte*>(call.in);
   auto* out = static_cast<std::byte*>(call.out);
   std::size_t bytes = call.bytes;
@@ -29,6 +32,7 @@ void run_alone(const sumac_call_t& call) {
     out += offset_in(call.out_blocks);
   }
   if (bytes > 0 && in != out) std::memmove(out, in, bytes);
+  return std::nullopt;
 }
 
 }  // namespace sumac::python

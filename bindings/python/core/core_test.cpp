@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "base/types.hpp"
-#include "bindings/python/core/call_log.hpp"
 #include "bindings/python/core/local_job.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/words.hpp"
@@ -237,28 +236,6 @@ TEST(Words, OfOthersAreMadePrintableAndCut) {
   EXPECT_EQ(printable(std::string(1 << 20, '\xff')), std::string(4096, '?') + "...");
 }
 
-TEST(CallLog, AReaderSeesAnEntryWholeOrNotAtAll) {
-  std::vector<std::byte> memory(CallLog::bytes_for(1) + 64);
-  void* at = memory.data();
-  std::size_t room = memory.size();
-  auto* aligned = static_cast<std::byte*>(std::align(64, CallLog::bytes_for(1), at, room));
-  const CallLog log(aligned, 0);
-  std::thread writer([&] {
-    CallLog own(aligned, 0);
-    for (std::uint64_t n = 1; n <= 20000; ++n)
-      own.begin(n, {.coll = static_cast<std::uint8_t>(n % 5), .root = static_cast<std::uint32_t>(n % 7), .bytes = n});
-  });
-  for (std::uint64_t n = 1; n <= 20000; ++n)
-    if (const auto found = log.read(0, n)) {
-      EXPECT_EQ(found->bytes, n);
-      EXPECT_EQ(found->root, n % 7);
-      EXPECT_EQ(found->coll, n % 5);
-    }
-  writer.join();
-  EXPECT_TRUE(log.has_begun(0, 20000));
-  EXPECT_FALSE(log.read(0, 20000 - CallRing::kEntries).has_value()) << "its entry has been used again";
-}
-
 TEST(Team, RunsAndPostsInTheOrderOfCalls) {
   const auto texts = as_ranks(3, [](Team& team) -> std::string {
     for (const std::size_t count : {1u, 100u, 20000u, 300000u}) {
@@ -304,7 +281,7 @@ TEST(Team, ComparesEachOfManyPostedOperations) {
     std::vector<std::unique_ptr<Sum>> sums;
     std::vector<std::shared_ptr<Ticket>> tickets;
     // More than the call log has entries. The first one differs.
-    for (std::size_t i = 0; i < 2 * CallRing::kEntries; ++i) {
+    for (std::size_t i = 0; i < 2 * p2p::CallRing::kEntries; ++i) {
       sums.push_back(std::make_unique<Sum>(i == 0 && team.rank() == 1 ? 3 : 4, team.rank()));
       tickets.push_back(team.post(sums.back()->request, nullptr));
     }

@@ -65,6 +65,12 @@ Result<std::string> sumac_program() {
   return fail(Errc::not_found, "there is no `sumac` in SUMAC_HOME/bin or on the PATH");
 }
 
+Result<launch::Child> started(const char* command) {
+  auto program = sumac_program();
+  if (!program) return tl::unexpected(program.error());
+  return launch::Child::start(*program, command);
+}
+
 Result<std::string> own_address() {
   const char* device = std::getenv("SUMAC_NET_DEVICE");
   auto address = net::device_address(device == nullptr ? "" : device, AF_UNSPEC);
@@ -89,17 +95,21 @@ std::string requests_of(const std::string& text, const std::string& host, bool h
   return found;
 }
 
-/// The first host that has failed, if any has, gives the reason to all.
-Result<bool> LocalJob::agree(Exchange& exchange, const Members& members, const Result<>& own) {
+/// Takes `step` at the ranks that lead, which returns text. The first host at which it has failed, if any has, gives the reason to
+/// all: then the result is nothing.
+template <class Step>
+Result<std::optional<std::string>> LocalJob::together(Exchange& exchange, const Members& members, bool leads,
+                                                      const Step& step) {
+  const Result<std::string> own = leads ? step() : std::string();
   auto all = exchange.allgather(bytes_of_text(own ? "" : own.error().context));
   if (!all) return tl::unexpected(all.error());
   for (int rank = 0; rank < members.size(); ++rank) {
     const std::string reason = printable(text_of((*all)[static_cast<std::size_t>(rank)]));
     if (reason.empty()) continue;
     why_not_ = fmt::format("{}: {}", members.name(rank), reason);
-    return false;
+    return std::nullopt;
   }
-  return true;
+  return own ? std::optional(*own) : std::nullopt;
 }
 
 Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
@@ -110,76 +120,60 @@ Result<LocalJob> LocalJob::start(Exchange& exchange, const Members& members) {
   const bool leads = first[own] == members.rank;
   const bool has_node = own == 0;
   const Time deadline = deadline_after(monotonic_now(), std::min(kUpWithin, exchange.left() / 2));
-  const auto check = [&exchange] { return exchange.check(); };
+  /// Writes to a child, and reads what it says before `word`.
+  const auto talk = [&](launch::Child& child, const std::string& text, const char* word) -> Result<std::string> {
+    if (auto written = child.write(text + "go\n"); !written) return tl::unexpected(written.error());
+    return child.read_until(word, deadline, [&exchange] { return exchange.check(); });
+  };
 
   // 1. Each host asks for its certificates.
-  std::string asks;
-  const auto ask = [&]() -> Result<> {
-    auto program = sumac_program();
-    if (!program) return tl::unexpected(program.error());
-    auto child = launch::Child::start(*program, "run-host");
+  const auto asks = job.together(exchange, members, leads, [&]() -> Result<std::string> {
+    auto child = started("run-host");
     if (!child) return tl::unexpected(child.error());
     job.host_ = *std::move(child);
     std::string text = launch::Child::parent_line() + fmt::format("host {}\nkeys 1\n", hosts[own]);
     if (has_node) text += fmt::format("node node-{}\n", hosts[own]);
-    if (auto written = job.host_.write(text + "go\n"); !written) return written;
-    auto lines = job.host_.read_until("asks", deadline, check);
-    if (!lines) return tl::unexpected(lines.error());
-    asks = *std::move(lines);
-    return {};
-  };
-  auto agreed = job.agree(exchange, members, leads ? ask() : Result<>{});
-  if (!agreed) return tl::unexpected(agreed.error());
-  if (!*agreed) return job;
-  auto asked = exchange.gather(0, bytes_of_text(asks));
+    return talk(job.host_, text, "asks");
+  });
+  if (!asks) return tl::unexpected(asks.error());
+  if (!*asks) return job;
+  auto asked = exchange.gather(0, bytes_of_text(**asks));
   if (!asked) return tl::unexpected(asked.error());
 
   // 2. Rank 0's manager answers.
-  std::string answers;
-  const auto answer = [&]() -> Result<> {
-    auto program = sumac_program();
-    if (!program) return tl::unexpected(program.error());
+  const auto answers = job.together(exchange, members, members.rank == 0, [&]() -> Result<std::string> {
+    auto child = started("run-manager");
+    if (!child) return tl::unexpected(child.error());
     auto address = own_address();
     if (!address) return tl::unexpected(address.error());
-    auto child = launch::Child::start(*program, "run-manager");
-    if (!child) return tl::unexpected(child.error());
     job.manager_ = *std::move(child);
     std::string text = launch::Child::parent_line() + fmt::format("address {}\nnodes 1\n", *address);
     for (const auto& host : hosts) text += fmt::format("host {}\n", host);
     for (std::size_t host = 0; host < hosts.size(); ++host)
       text += requests_of(text_of((*asked)[static_cast<std::size_t>(first[host])]), hosts[host], host == 0);
-    if (auto written = job.manager_.write(text + "go\n"); !written) return written;
-    auto lines = job.manager_.read_until("up", deadline, check);
-    if (!lines) return tl::unexpected(lines.error());
-    answers = *std::move(lines);
-    return {};
-  };
-  agreed = job.agree(exchange, members, members.rank == 0 ? answer() : Result<>{});
-  if (!agreed) return tl::unexpected(agreed.error());
-  if (!*agreed) return job;
-  auto answered = exchange.bcast(0, bytes_of_text(answers));
+    return talk(job.manager_, text, "up");
+  });
+  if (!answers) return tl::unexpected(answers.error());
+  if (!*answers) return job;
+  auto answered = exchange.bcast(0, bytes_of_text(**answers));
   if (!answered) return tl::unexpected(answered.error());
 
   // 3. The hosts start their daemons, and their other ranks learn where.
-  std::string socket;
-  const auto begin = [&]() -> Result<> {
+  const auto socket = job.together(exchange, members, leads, [&]() -> Result<std::string> {
     const std::string all = text_of(*answered);
     std::string text = lines_of(all, "manager ") + lines_of(all, "tls/ca.crt ") +
                        lines_of(all, fmt::format("tls/host-{}.crt ", hosts[own]));
     if (has_node) text += lines_of(all, fmt::format("tls/node-node-{}.crt ", hosts[own]));
-    if (auto written = job.host_.write(text + "go\n"); !written) return written;
-    auto lines = job.host_.read_until("up", deadline, check);
-    if (!lines) return tl::unexpected(lines.error());
+    auto lines = talk(job.host_, text, "up");
+    if (!lines) return lines;
     constexpr std::string_view kKey = "socket ";
-    socket = lines_of(*lines, std::string(kKey));
-    if (socket.size() <= kKey.size() + 1) return fail(Errc::invalid, "`sumac run-host` names no socket");
-    socket = socket.substr(kKey.size(), socket.size() - kKey.size() - 1);
-    return {};
-  };
-  agreed = job.agree(exchange, members, leads ? begin() : Result<>{});
-  if (!agreed) return tl::unexpected(agreed.error());
-  if (!*agreed) return job;
-  auto sockets = exchange.allgather(bytes_of_text(socket));
+    const std::string line = lines_of(*lines, std::string(kKey));
+    if (line.size() <= kKey.size() + 1) return fail(Errc::invalid, "`sumac run-host` names no socket");
+    return line.substr(kKey.size(), line.size() - kKey.size() - 1);
+  });
+  if (!socket) return tl::unexpected(socket.error());
+  if (!*socket) return job;
+  auto sockets = exchange.allgather(bytes_of_text(**socket));
   if (!sockets) return tl::unexpected(sockets.error());
   job.socket_ = text_of((*sockets)[static_cast<std::size_t>(first[own])]);
   return job;

@@ -5,7 +5,7 @@
 //
 // Each host makes its keys. What goes through the store is public: requests for certificates, certificates, addresses.
 // It keeps nobody out who may write the store, as with everything else that the ranks agree on there (docs/security.md).
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "bindings/python/core/members.hpp"
@@ -32,7 +32,8 @@ class LocalJob {
   void forget() noexcept;
 
  private:
-  Result<bool> agree(Exchange& exchange, const Members& members, const Result<>& own);
+  template <class Step>
+  Result<std::optional<std::string>> together(Exchange& exchange, const Members& members, bool leads, const Step& step);
 
   launch::Child manager_, host_;  ///< In this order: the host's daemons leave the manager before it ends.
   std::string socket_, why_not_;

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/c_text.hpp"
+#include "base/listed.hpp"
 #include "bindings/python/core/words.hpp"
 #include "machine/discover.hpp"
 #include "machine/memory_host.hpp"
@@ -60,11 +61,9 @@ int Members::index_here() const noexcept {
 }
 
 std::string Members::named(const std::vector<int>& ranks) const {
-  constexpr std::size_t kNamed = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + name(ranks[i]);
-  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
-  return text;
+  std::vector<std::string> found;
+  for (const int which : ranks) found.push_back(name(which));
+  return listed(found);
 }
 
 Result<Members> meet(Exchange& exchange) {

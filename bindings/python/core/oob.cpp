@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 namespace sumac::python {
@@ -58,30 +57,11 @@ Oob::Oob(Exchange& exchange, std::string name) : exchange_(&exchange), name_(std
       return fill(buffer, *got, static_cast<std::size_t>(bytes));
     });
   };
-  record_.barrier = [](void* context) {
-    return self(context).use([](Exchange& ranks) -> Result<> {
-      if (auto done = ranks.allgather({}); !done) return tl::unexpected(done.error());
-      return {};
-    });
-  };
   record_.gather = [](void* context, int root, void* in, void* out, int bytes) {
     return self(context).use([&](Exchange& ranks) -> Result<> {
       auto all = ranks.gather(root, copy_of(in, bytes));
       if (!all) return tl::unexpected(all.error());
       return fill_all(out, *all, static_cast<std::size_t>(bytes));  // Only the root has any.
-    });
-  };
-  record_.min = [](void* context, std::int64_t* values, int count) {
-    return self(context).use([&](Exchange& ranks) -> Result<> {
-      const std::size_t bytes = static_cast<std::size_t>(count) * sizeof *values;
-      auto all = ranks.allgather(copy_of(values, bytes));
-      if (!all) return tl::unexpected(all.error());
-      std::vector<std::int64_t> theirs(static_cast<std::size_t>(count));
-      for (const Bytes& one : *all) {
-        if (auto filled = fill(theirs.data(), one, bytes); !filled) return filled;
-        for (std::size_t i = 0; i < theirs.size(); ++i) values[i] = std::min(values[i], theirs[i]);
-      }
-      return {};
     });
   };
 }

@@ -1,5 +1,5 @@
 #pragma once
-// An exchange over the store, as the parts of src/rank see the ranks of a communicator.
+// An exchange over the store, as those parts of src/rank that make the tree's job and its groups see the ranks of a communicator.
 #include <string>
 
 #include "bindings/python/core/store.hpp"

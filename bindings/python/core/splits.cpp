@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "coll/collective.hpp"
 
 namespace sumac::python {
@@ -24,6 +26,13 @@ std::uint64_t block(const sumac_call_t& call, int from, int to, bool by_sender) 
 }
 
 }  // namespace
+
+std::vector<std::int64_t> describe(sumac_blocks_t& blocks, const std::vector<std::int64_t>& counts, std::size_t unit) {
+  std::vector<std::int64_t> at(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), at.begin(), std::int64_t{0});
+  if (!counts.empty()) blocks = {counts.data(), at.data(), unit, 1};
+  return at;
+}
 
 std::optional<std::string> differ_alone(const sumac_call_t& call) {
   if (!has_counts(call)) return std::nullopt;

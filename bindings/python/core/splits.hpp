@@ -21,7 +21,11 @@ inline bool has_counts(const sumac_call_t& call) noexcept {
   return call.in_blocks.counts != nullptr || call.out_blocks.counts != nullptr;
 }
 
-/// The same for a rank's block for itself, in a team of one.
+/// Describes blocks that follow each other, with these counts in units of so many bytes; no counts: it describes none. Returns
+/// their displacements, which must stay as long as the counts.
+std::vector<std::int64_t> describe(sumac_blocks_t& blocks, const std::vector<std::int64_t>& counts, std::size_t unit);
+
+/// As Splits::differ(), for a rank's block for itself in a team of one.
 std::optional<std::string> differ_alone(const sumac_call_t& call);
 
 class Splits {

@@ -6,6 +6,7 @@
 
 #include "base/hmac.hpp"
 #include "base/key_agreement.hpp"
+#include "base/listed.hpp"
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/words.hpp"
@@ -139,17 +140,15 @@ Result<> Exchange::check() {
 
 /// Names the ranks whose values are not there.
 Error Exchange::too_late(const std::string& use) {
-  constexpr int kNamed = 8;
-  std::string names;
-  int count = 0;
+  std::vector<std::string> names;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
     const auto got = shared_->store.get(use + std::to_string(rank), Duration{0});
-    if (got && !*got && ++count <= kNamed) names += fmt::format("{}{}", count > 1 ? ", " : "", rank);
+    if (got && !*got) names.push_back(std::to_string(rank));
   }
-  if (count > kNamed) names += fmt::format(" and {} more", count - kNamed);
-  return {Errc::timeout, fmt::format("waiting for {} {} to join: not there within {}", count == 1 ? "rank" : "ranks",
-                                     names, milliseconds(shared_->within))};
+  return {Errc::timeout,
+          fmt::format("waiting for {} {} to join: not there within {}", names.size() == 1 ? "rank" : "ranks",
+                      listed(names), milliseconds(shared_->within))};
 }
 
 Result<> Exchange::put(const std::string& use, const Bytes& own) {

@@ -197,7 +197,8 @@ Result<> Team::check_first(const Request& request, std::uint64_t number) const {
 Result<> Team::check_latest() const {
   if (team_ == nullptr || forks_ != forks() || is_closed_.load() || has_told_.load()) return {};
   const std::uint64_t last = number();
-  for (std::uint64_t one = last > CallRing::kEntries ? last - CallRing::kEntries + 1 : 1; one <= last; ++one) {
+  for (std::uint64_t one = last > p2p::CallRing::kEntries ? last - p2p::CallRing::kEntries + 1 : 1; one <= last;
+       ++one) {
     const auto own = call_log_.read(index_, one);
     if (!own) continue;
     if (auto checked = check_all(*own, one); !checked) return checked;
@@ -321,9 +322,8 @@ void Team::begin(const Request& request, std::uint64_t number) {
 Result<> Team::run(const Request& request) {
   if (auto usable = check_usable(); !usable) return usable;
   if (team_ == nullptr) {
-    if (const auto how = differ_alone(request.call))
+    if (const auto how = run_alone(request.call))
       return fail(Errc::invalid, "{}: {}", to_string(request.agreement), *how);
-    run_alone(request.call);
     return {};
   }
   std::unique_lock turn(turn_, std::try_to_lock);
@@ -367,8 +367,7 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
     return posted;
   }
   if (team_ == nullptr) {
-    const auto how = differ_alone(request.call);
-    if (!how) run_alone(request.call);
+    const auto how = run_alone(request.call);
     posted->end(how ? std::optional(Error{Errc::invalid, to_string(request.agreement) + ": " + *how}) : std::nullopt);
     return posted;
   }

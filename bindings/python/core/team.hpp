@@ -20,17 +20,20 @@
 #include "base/clock.hpp"
 #include "base/ticket.hpp"
 #include "base/wait_policy.hpp"
-#include "bindings/python/core/call_log.hpp"
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/members.hpp"
-#include "bindings/python/core/messages_here.hpp"
 #include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
+#include "p2p/call_log.hpp"
 #include "p2p/messages_between.hpp"
+#include "p2p/messages_here.hpp"
 #include "shm/segment/block.hpp"
 #include "team/team.h"
 
 namespace sumac::python {
+
+using p2p::Agreement;
+using p2p::to_string;
 
 struct TeamSettings {
   std::string name;                                ///< For errors and for explain.
@@ -148,10 +151,10 @@ class Team : public std::enable_shared_from_this<Team> {
   TeamSettings settings_;
   int index_ = 0;  ///< The position of this rank among those of its host.
   shm::Block block_;
-  CallLog call_log_;
+  p2p::CallLog call_log_;
   Splits splits_;
   p2p::Matcher matcher_;
-  std::unique_ptr<MessagesHere> here_messages_;
+  std::unique_ptr<p2p::MessagesHere> here_messages_;
   std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.
   struct Ways* ways_ = nullptr;                    ///< Owned by `team_`; null where all ranks are on this host.
   bool has_tree_ = false;                          ///< Some operations go by the tree.

@@ -38,7 +38,7 @@ Result<> Team::build(Exchange& exchange) {
 
 Result<> Team::share(Exchange& exchange) {
   const int here = static_cast<int>(members_.here.size());
-  const std::size_t log = CallLog::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
+  const std::size_t log = p2p::CallLog::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
   const auto exchanged = [&](const std::string& own) -> Result<std::vector<std::string>> {
     auto all = exchange.allgather(bytes_of_text(own));
     if (!all) return tl::unexpected(all.error());
@@ -50,9 +50,9 @@ Result<> Team::share(Exchange& exchange) {
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
   index_ = members_.index_here();
-  call_log_ = CallLog(block_.data(), index_);
+  call_log_ = p2p::CallLog(block_.data(), index_);
   splits_ = Splits(block_.data() + log, members_);
-  here_messages_ = std::make_unique<MessagesHere>(block_.data() + log + splits, members_.here, index_, matcher_);
+  here_messages_ = std::make_unique<p2p::MessagesHere>(block_.data() + log + splits, members_.here, index_, matcher_);
   return {};
 }
 

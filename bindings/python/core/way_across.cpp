@@ -6,7 +6,7 @@
 
 #include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/tree_bound.hpp"
-#include "rank/join.h"
+#include "rank/join.hpp"
 
 namespace sumac::python {
 

@@ -7,9 +7,9 @@
 #include <atomic>
 
 #include "base/clock.hpp"
+#include "base/thread.hpp"
 #include "base/wait_policy.hpp"
 #include "bindings/python/core/team.hpp"
-#include "bindings/python/core/threads.hpp"
 
 namespace sumac::python {
 namespace {

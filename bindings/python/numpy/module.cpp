@@ -8,9 +8,9 @@
 
 #include "base/meaning.hpp"
 #include "base/types.hpp"
-#include "bindings/python/at_exit.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/words.hpp"
+#include "bindings/python/interpreter.hpp"
 
 namespace py = pybind11;
 using namespace sumac;
@@ -80,16 +80,6 @@ struct Memory {
 
 using Counts = std::vector<std::int64_t>;
 
-Counts displacements_of(const Counts& counts) {
-  Counts found;
-  std::int64_t next = 0;
-  for (const std::int64_t count : counts) {
-    found.push_back(next);
-    next += count;
-  }
-  return found;
-}
-
 /// The bytes that all ranks name alike. Only an alltoallv has other counts at each.
 std::uint64_t common_bytes(int kind, std::size_t bytes, const Counts& in, const Counts& out, std::size_t unit) {
   if (in.empty() && out.empty()) return bytes;
@@ -156,9 +146,8 @@ class PythonTeam {
                                          to_string(static_cast<Dtype>(dtype))));
       call.fold = &fold;
     }
-    const auto in_at = displacements_of(in_counts), out_at = displacements_of(out_counts);
-    if (!in_counts.empty()) call.in_blocks = {in_counts.data(), in_at.data(), unit, 1};
-    if (!out_counts.empty()) call.out_blocks = {out_counts.data(), out_at.data(), unit, 1};
+    const auto in_at = python::describe(call.in_blocks, in_counts, unit);
+    const auto out_at = python::describe(call.out_blocks, out_counts, unit);
     if (limit_s > 0) request.limit = Nanos{static_cast<std::int64_t>(limit_s * 1e9)};
     Result<> ran;
     {
@@ -172,12 +161,6 @@ class PythonTeam {
   std::shared_ptr<python::Team> team_;
 };
 
-/// Runs Python's signal handlers; only its main thread does. An exception of theirs stays set.
-bool is_interrupted() {
-  const py::gil_scoped_acquire gil;
-  return PyErr_CheckSignals() != 0;
-}
-
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -187,8 +170,7 @@ PYBIND11_MODULE(_core, module) {
                                            py::make_tuple(error, py::handle(PyExc_TimeoutError)));
   error_type = error.ptr();
   timeout_type = timeout.ptr();
-  python::set_interrupt_check(is_interrupted);
-  python::park_worker_at_exit();
+  python::follow_interpreter();
   py::class_<PythonTeam>(module, "Team")
       .def(py::init<py::function, py::function, int, int, std::string, double, double>())
       .def_property_readonly("rank", &PythonTeam::rank)

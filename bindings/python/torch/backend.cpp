@@ -367,7 +367,6 @@ SumacBackend::Work SumacBackend::allgather(std::vector<Tensors>& outputs, Tensor
   if (!is_even) {
     own->request.agreement.bytes = bytes_of(flat);
     own->out_counts = counts_of(blocks);
-    own->out_at = displacements_of(own->out_counts);
     own->unit = input.element_size();
   }
   own->unflatten_last(flat, blocks);
@@ -516,12 +515,12 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
     own->set_data(in.data_ptr(), out.data_ptr(), bytes_of(in) / static_cast<std::size_t>(size_));
     return start(std::move(own), opts.timeout, opts.asyncOp);
   }
-  const auto set = [&](const at::Tensor& tensor, const Sizes& sizes, std::vector<std::int64_t>& counts,
-                       std::vector<std::int64_t>& at) {
+  const auto counts_by = [&](const at::Tensor& tensor, const Sizes& sizes) {
     const std::int64_t rows = tensor.dim() == 0 ? 0 : tensor.size(0);
     const std::int64_t row = rows == 0 ? 0 : tensor.numel() / rows;
     const Sizes even(static_cast<std::size_t>(size_), rows / size_);
     const Sizes& used = sizes.empty() ? even : sizes;
+    Sizes counts;
     std::int64_t sum = 0;
     for (const std::int64_t one : used) {
       TORCH_CHECK(one >= 0, "sumac: all_to_all_single: split sizes ", used, ": ", one, " is negative");
@@ -530,10 +529,10 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
     }
     TORCH_CHECK(used.size() == static_cast<std::size_t>(size_) && sum == rows, "sumac: all_to_all_single: split sizes ",
                 used, " for ", rows, " rows and ", size_, " ranks");
-    at = displacements_of(counts);
+    return counts;
   };
-  set(input, input_sizes, own->in_counts, own->in_at);
-  set(output, output_sizes, own->out_counts, own->out_at);
+  own->in_counts = counts_by(input, input_sizes);
+  own->out_counts = counts_by(output, output_sizes);
   own->unit = input.element_size();
   own->set_data(in.data_ptr(), out.data_ptr(), 0);
   return start(std::move(own), opts.timeout, opts.asyncOp);
@@ -552,9 +551,7 @@ SumacBackend::Work SumacBackend::alltoall(Tensors& outputs, Tensors& inputs, con
   const at::Tensor in = flat.narrow(0, 0, sent), out = flat.narrow(0, sent, received);
   own->flatten(inputs, in);
   own->in_counts = counts_of(inputs);
-  own->in_at = displacements_of(own->in_counts);
   own->out_counts = counts_of(outputs);
-  own->out_at = displacements_of(own->out_counts);
   own->unit = flat.element_size();
   own->ending->outputs = outputs;
   own->set_data(in.data_ptr(), out.data_ptr(), 0);

@@ -159,18 +159,8 @@ void Collective::unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor
 
 void Collective::bind() {
   if (has_fold_) request.call.fold = &fold_;
-  if (!in_counts.empty()) request.call.in_blocks = {in_counts.data(), in_at.data(), unit, 1};
-  if (!out_counts.empty()) request.call.out_blocks = {out_counts.data(), out_at.data(), unit, 1};
-}
-
-std::vector<std::int64_t> displacements_of(const std::vector<std::int64_t>& counts) {
-  std::vector<std::int64_t> found;
-  std::int64_t next = 0;
-  for (const std::int64_t count : counts) {
-    found.push_back(next);
-    next += count;
-  }
-  return found;
+  in_at_ = python::describe(request.call.in_blocks, in_counts, unit);
+  out_at_ = python::describe(request.call.out_blocks, out_counts, unit);
 }
 
 at::Tensor flat_view(const at::Tensor& tensor) {

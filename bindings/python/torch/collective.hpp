@@ -44,18 +44,18 @@ struct Collective {
   c10d::OpType type;
   const char* title;
   std::shared_ptr<Ending> ending;
-  c10::ArrayRef<at::Tensor> shown;                                 ///< The caller's tensors, for a profiler.
-  std::vector<std::int64_t> in_counts, in_at, out_counts, out_at;  ///< In units of `unit` bytes; empty: none.
+  c10::ArrayRef<at::Tensor> shown;                  ///< The caller's tensors, for a profiler.
+  std::vector<std::int64_t> in_counts, out_counts;  ///< In units of `unit` bytes; empty: none.
   std::size_t unit = 0;
 
  private:
+  std::vector<std::int64_t> in_at_, out_at_;
   sumac_fold_t fold_{};
   bool has_fold_ = false;
 };
 
 inline std::size_t bytes_of(const at::Tensor& tensor) { return tensor.nbytes(); }
 
-std::vector<std::int64_t> displacements_of(const std::vector<std::int64_t>& counts);
 /// The elements in the order of memory, of a tensor that check_tensor() accepts.
 at::Tensor flat_view(const at::Tensor& tensor);
 

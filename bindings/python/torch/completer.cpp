@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdio>
 
-#include "bindings/python/core/threads.hpp"
+#include "base/thread.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "bindings/python/torch/work.hpp"
 
@@ -63,7 +63,7 @@ Completer::Level* Completer::next() {
 }
 
 void Completer::add_thread() {
-  threads_.push_back(python::start_thread([this] { loop(); }));
+  threads_.push_back(sumac::start_thread([this] { loop(); }));
 }
 
 void Completer::run(std::unique_lock<std::mutex>& guard, Level& level) {

@@ -2,7 +2,7 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "bindings/python/core/threads.hpp"
+#include "base/thread.hpp"
 #include "bindings/python/core/worker.hpp"
 
 namespace sumac::torch_backend {
@@ -87,7 +87,7 @@ void Stager::post(std::shared_ptr<Stage> stage, std::function<void(const Error*)
     state_->jobs.push_back({std::move(stage), std::move(then)});
     if (!has_thread_) {
       // Nobody joins it: a thread that ends a group may hold Python's lock, and a job may need that.
-      python::start_thread([state = state_] { loop(state); }).detach();
+      sumac::start_thread([state = state_] { loop(state); }).detach();
       has_thread_ = true;
     }
   }

@@ -14,20 +14,20 @@
 #include "p2p/matcher.hpp"
 #include "shm/pipes.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 
 class MessagesHere {
  public:
-  /// `memory` holds shm::Pipes::bytes_for(here.size()) zeros at first, and outlives the messages_here. `here` are the ranks of this host, and
+  /// `memory` holds shm::Pipes::bytes_for(here.size()) zeros at first, and outlives the object. `here` are the ranks of this host, and
   /// this one is here[index].
-  MessagesHere(std::byte* memory, const std::vector<int>& here, int index, p2p::Matcher& matcher);
+  MessagesHere(std::byte* memory, const std::vector<int>& here, int index, Matcher& matcher);
 
-  void send(std::shared_ptr<p2p::Message> message);
+  void send(std::shared_ptr<Message> message);
   /// Moves what can move, and ends messages. Returns false if nothing moved.
   bool progress();
   /// Takes the message out, unless it is done: its memory is not used any more. Returns false if it is done, or waits in
   /// the matcher.
-  bool withdraw(const std::shared_ptr<p2p::Message>& message);
+  bool withdraw(const std::shared_ptr<Message>& message);
   /// Ends all messages that are sent or arriving.
   void fail(const Error& why);
 
@@ -37,14 +37,14 @@ class MessagesHere {
     bool is_known = false;  ///< The header has been read.
     std::uint32_t tag = 0;
     std::size_t bytes = 0, moved = 0;
-    std::shared_ptr<p2p::Message> message;  ///< Its receiver; none: it is kept.
+    std::shared_ptr<Message> message;  ///< Its receiver; none: it is kept.
     std::vector<std::byte> kept;
   };
   struct Peer {
-    std::deque<std::shared_ptr<p2p::Message>> out;
+    std::deque<std::shared_ptr<Message>> out;
     Arriving arriving;
   };
-  using Ended = p2p::Matcher::Ended;
+  using Ended = Matcher::Ended;
 
   bool push(int to, Ended& ended);
   bool pull(int from, Ended& ended);
@@ -56,10 +56,10 @@ class MessagesHere {
   int rank_of(int index) const noexcept { return here_[static_cast<std::size_t>(index)]; }
 
   std::vector<int> here_;
-  p2p::Matcher& matcher_;
+  Matcher& matcher_;
   mutable std::mutex lock_;  ///< Guards all below.
   shm::Pipes pipes_;
   std::vector<Peer> peers_;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

@@ -3,7 +3,7 @@
  * profile and in the last line. They come from the MPI function of the same name, MPI_Allreduce for an allreduce, so the
  * address to which a wrapper returns tells them apart. What OpenSHMEM calls counts too: it all comes from scoll/mpi. */
 #define _GNU_SOURCE /* dladdr */
-#include "watch.h"
+#include "callers.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -123,10 +123,6 @@ void hcoll_watch_ends(struct hcoll_watch* watch, ompi_request_t* const* request)
 }
 
 void hcoll_watch_begin(hcoll_module_t* world) {
-  const struct sumac_profile_spec spec = {.world = hcoll_communicator(world),
-                                          .settings = &hcoll.process.settings,
-                                          .host = ompi_process_info.nodename,
-                                          .hosts = world->record.hosts,
-                                          .next = "next module"};
-  sumac_profile_begin(&spec);
+  const struct sumac_communicator ranks = hcoll_communicator(world);
+  sumac_profile_begin(&hcoll_runtime, &ranks, ompi_process_info.nodename, world->record.hosts);
 }

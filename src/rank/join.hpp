@@ -1,25 +1,18 @@
+#pragma once
 /* The tree's part of a team's `across`: a communicator's leaders join a group of the tree, and all ranks agree on it. */
-#ifndef SUMAC_RANK_JOIN_H
-#define SUMAC_RANK_JOIN_H
-
-#include <stdbool.h>
 
 #include "client/tree/tree.h"
 #include "rank/communicator.h"
 #include "rank/settings.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct sumac_join_spec {
-  int hosts;                                /* the number that the communicator spans */
-  const struct sumac_communicator* team;    /* all its ranks: `rank`, `name`, `abort` */
-  const struct sumac_communicator* leaders; /* as sumac_group_make() takes it; NULL at a rank that does not lead */
-  const void* offers;                       /* [ranks of the team] from sumac_join_offer(); NULL: none */
-  const int* leader_ranks;                  /* [leaders] their ranks in the team; needed for offers only */
-  const struct hcoll_settings* settings;
+  int hosts;                         /* the number that the communicator spans */
+  const sumac_communicator* team;    /* all its ranks: `rank`, `name`, `abort` */
+  const sumac_communicator* leaders; /* as sumac_group_make() takes it; NULL at a rank that does not lead */
+  const void* offers;                /* [ranks of the team] from sumac_join_offer(); NULL: none */
+  const int* leader_ranks;           /* [leaders] their ranks in the team; needed for offers only */
+  const hcoll_settings* settings;
   const sumac_team_options_t* options;
 };
 
@@ -34,7 +27,7 @@ struct sumac_joined {
  *  @param leaders   Their number.
  *  @param my_index  This rank's among them; -1: none.
  *  @param offer     [SUMAC_TREE_OFFER_BYTES] */
-void sumac_join_offer(const struct hcoll_settings* settings, int hosts, int leaders, int my_index, void* offer);
+void sumac_join_offer(const hcoll_settings* settings, int hosts, int leaders, int my_index, void* offer);
 
 /** The offer came to nothing: there will be no team. */
 void sumac_join_drop_offer(void);
@@ -43,18 +36,12 @@ void sumac_join_drop_offer(void);
  *  @param joined  Always set; release it with sumac_tree_leave(). It is of use after sumac_tree_agreed().
  *  @param agreed  [SUMAC_AGREED] Set to this rank's numbers: the minimum of each over all ranks is for sumac_tree_agreed().
  *  @return 0, also without a tree; -1 if this rank is out of memory. */
-int sumac_tree_join(const struct sumac_join_spec* spec, struct sumac_joined* joined, int64_t* agreed);
+int sumac_tree_join(const sumac_join_spec* spec, sumac_joined* joined, int64_t* agreed);
 
 /** Every rank has joined, or none has the tree. If the tree has no group left, this prints it once in the job, or ends the job
  *  as HCOLL_ENABLE_SHARP demands.
  *  @param agreed  The minima, the same at all ranks. */
-void sumac_tree_agreed(const struct sumac_join_spec* spec, const int64_t* agreed, struct sumac_joined* joined);
+void sumac_tree_agreed(const sumac_join_spec* spec, const int64_t* agreed, sumac_joined* joined);
 
 /** Closes the tree's object, and posts the Leave of the group without waiting. */
-void sumac_tree_leave(struct sumac_joined* joined);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+void sumac_tree_leave(sumac_joined* joined);

@@ -1,12 +1,8 @@
-#include "bindings/pmpi/job.hpp"
+#include "bindings/pmpi/ranks.hpp"
 
-#include <atomic>
 #include <cstdlib>
 
 #include "bindings/pmpi/communicator.hpp"
-#include "bindings/pmpi/progress.hpp"
-#include "rank/job.h"
-#include "rank/say.h"
 
 namespace sumac::pmpi {
 namespace {
@@ -31,9 +27,6 @@ void abort_job(void* context) {
   std::exit(1);
 }
 
-std::atomic<bool> any_leaves{false};
-void watch_leaves(bool any) { any_leaves = any; }
-
 }  // namespace
 
 CommunicatorOfMpi::CommunicatorOfMpi(MPI_Comm comm) : comm_(comm), name_(name_of(comm)) {
@@ -50,27 +43,5 @@ CommunicatorOfMpi::CommunicatorOfMpi(MPI_Comm comm) : comm_(comm), name_(name_of
   (void)mpi.Comm_rank(comm, &record_.rank);
   (void)mpi.Comm_size(comm, &record_.size);
 }
-
-void begin_job() {
-  if (sumac_job_refusal(&library.process.settings, library.hosts) != nullptr) return;
-  static CommunicatorOfMpi world(MPI_COMM_WORLD);  // Until the end of the job.
-  const sumac_job_spec spec{.world = world.record(),
-                            .id = library.job_id,
-                            .local_rank = library.local_rank,
-                            .threads = library.threads,
-                            .places = library.places.data(),
-                            .settings = &library.process.settings,
-                            .options = library.process.options,
-                            .progress = drive,
-                            .progress_context = nullptr,
-                            .watch_leaves = watch_leaves};
-  if (sumac_job_begin(&spec) != 0) SUMAC_SAY("the tree's job could not begin: there is no random number");
-}
-
-void reap_job() {
-  if (any_leaves.load(std::memory_order_relaxed)) (void)sumac_job_reap();
-}
-
-void end_job() { sumac_job_end(); }
 
 }  // namespace sumac::pmpi

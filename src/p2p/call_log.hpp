@@ -1,5 +1,5 @@
 #pragma once
-// The call log of a host: each rank writes down what it begins, and the others read it. So a rank that waits can name those
+// The call log of a host, in shared memory: each rank writes down what it begins, and the others read it. So a rank that waits can name those
 // that have not come, and ranks that differ on what they do are found out instead of adding up different things.
 //
 // A rank's own entries are a ring with one entry for each of its latest operations. One rank writes it; readers check the
@@ -12,7 +12,7 @@
 
 #include "wire/peer.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 
 /// The part of an operation on which all ranks must agree: its collective, bytes, op, dtype and root, as members of a
 /// group without a tree tell them to each other.
@@ -56,4 +56,4 @@ class CallLog {
   int index_ = 0;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

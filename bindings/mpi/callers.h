@@ -1,7 +1,6 @@
+#pragma once
 /* Which calls are the program's, and not Open MPI's own: only those count. The functions of a module are wrapped in
  * functions that look at their caller; with SUMAC_PROFILE and SUMAC_TRACE they also note the time and report the call. */
-#ifndef SUMAC_MPI_WATCH_H
-#define SUMAC_MPI_WATCH_H
 
 #include <stdatomic.h>
 
@@ -32,5 +31,3 @@ void hcoll_watch_ends(struct hcoll_watch* watch, ompi_request_t* const* request)
 
 /** Begins to count; collective over MPI_COMM_WORLD, in MPI_Init. */
 void hcoll_watch_begin(hcoll_module_t* world);
-
-#endif

@@ -1,8 +1,8 @@
-#include "bindings/python/core/messages_here.hpp"
+#include "p2p/messages_here.hpp"
 
 #include <algorithm>
 
-namespace sumac::python {
+namespace sumac::p2p {
 
 namespace {
 
@@ -13,8 +13,8 @@ struct Header {
 };
 
 /// A message that goes on with memory of its own, and that nobody waits for.
-std::shared_ptr<p2p::Message> copy_of(const p2p::Message& message) {
-  auto copy = std::make_shared<p2p::Message>();
+std::shared_ptr<Message> copy_of(const Message& message) {
+  auto copy = std::make_shared<Message>();
   auto bytes = std::make_shared<std::vector<std::byte>>(message.data, message.data + message.bytes);
   copy->peer = message.peer;
   copy->tag = message.tag;
@@ -28,10 +28,10 @@ std::shared_ptr<p2p::Message> copy_of(const p2p::Message& message) {
 
 }  // namespace
 
-MessagesHere::MessagesHere(std::byte* memory, const std::vector<int>& here, int index, p2p::Matcher& matcher)
+MessagesHere::MessagesHere(std::byte* memory, const std::vector<int>& here, int index, Matcher& matcher)
     : here_(here), matcher_(matcher), pipes_(memory, static_cast<int>(here.size()), index), peers_(here.size()) {}
 
-void MessagesHere::send(std::shared_ptr<p2p::Message> message) {
+void MessagesHere::send(std::shared_ptr<Message> message) {
   const auto at = std::ranges::find(here_, message->peer) - here_.begin();
   const std::lock_guard guard(lock_);
   peers_[static_cast<std::size_t>(at)].out.push_back(std::move(message));
@@ -56,7 +56,7 @@ bool MessagesHere::push(int to, Ended& ended) {
   auto& out = peers_[static_cast<std::size_t>(to)].out;
   bool has_moved = false;
   while (!out.empty()) {
-    p2p::Message& message = *out.front();
+    Message& message = *out.front();
     auto room = pipes_.room(to);
     if (!room) return broken(to, ended);
     if (!message.has_header) {
@@ -128,7 +128,7 @@ bool MessagesHere::broken(int peer, Ended& ended) {
 
 void MessagesHere::arrived(int from, Ended& ended) {
   Arriving arriving = std::exchange(peers_[static_cast<std::size_t>(from)].arriving, {});
-  p2p::Matcher::Kept unexpected{arriving.tag, arriving.bytes, std::move(arriving.kept), std::nullopt};
+  Matcher::Kept unexpected{arriving.tag, arriving.bytes, std::move(arriving.kept), std::nullopt};
   // It may have been posted meanwhile.
   if (!arriving.message) arriving.message = matcher_.claim_or_keep(rank_of(from), unexpected);
   if (!arriving.message) return;
@@ -140,7 +140,7 @@ void MessagesHere::arrived(int from, Ended& ended) {
   ended.emplace_back(std::move(arriving.message), std::move(why));
 }
 
-bool MessagesHere::withdraw(const std::shared_ptr<p2p::Message>& message) {
+bool MessagesHere::withdraw(const std::shared_ptr<Message>& message) {
   const std::lock_guard guard(lock_);
   bool is_found = false;
   for (Peer& peer : peers_) {
@@ -173,4 +173,4 @@ void MessagesHere::fail(const Error& why) {
   matcher_.conclude(ended);
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

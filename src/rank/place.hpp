@@ -1,15 +1,10 @@
+#pragma once
 /* The position of this process on its host, for a binding that publishes it. */
-#ifndef SUMAC_RANK_PLACE_H
-#define SUMAC_RANK_PLACE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <cstddef>
+#include <cstdint>
 
 #include "team/team.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** Finds socket, NUMA node and core of this process; each is -1 if unknown, and the host always is.
  *
@@ -20,9 +15,3 @@ void sumac_own_place(uint32_t local_rank, sumac_place_t* place, char* why, size_
 /** Returns a number of the kernel that this process runs on: processes with the same one share CLOCK_MONOTONIC.
  *  @param host  Stands for the kernel where /proc is not there. */
 uint64_t sumac_own_kernel(const char* host);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

@@ -1,19 +1,14 @@
+#pragma once
 /* Time limits of operations, and the ranks for which others wait. With SUMAC_TIMEOUT an operation that waits for longer breaks
  * its team, with a text that names the ranks which have not begun it; where somebody asked for Sumac, one line names them
  * after 10 s. A rank that waits looks about once a millisecond, so this costs nothing where nobody waits.
  *
  * Inside a host a rank that waits notes the time in shared memory. Between hosts the leaders that wait send notes to each
  * other, if the runtime has messages. */
-#ifndef SUMAC_RANK_LIMITS_H
-#define SUMAC_RANK_LIMITS_H
 
 #include "rank/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-static inline bool sumac_limits_on(const struct sumac_runtime* runtime) {
+static inline bool sumac_limits_on(const sumac_runtime* runtime) {
   return runtime->asked || runtime->settings->timeout_ms > 0;
 }
 
@@ -21,9 +16,3 @@ static inline bool sumac_limits_on(const struct sumac_runtime* runtime) {
 void sumac_limits_drive(void* lane);
 /** Looks at the posted operations of a lane. */
 void sumac_limits_look(sumac_lane_t* lane);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

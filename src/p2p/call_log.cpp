@@ -1,4 +1,4 @@
-#include "bindings/python/core/call_log.hpp"
+#include "p2p/call_log.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include "base/types.hpp"
 #include "coll/collective.hpp"
 
-namespace sumac::python {
+namespace sumac::p2p {
 namespace {
 
 std::uint64_t pack(const Agreement& agreement) noexcept {
@@ -62,4 +62,4 @@ std::optional<Agreement> CallLog::read(int index, std::uint64_t number) const no
   return found;
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::p2p

@@ -1,5 +1,5 @@
 #pragma once
-// The tree's job, from MPI_Init to MPI_Finalize, and the MPI as the common part of the bindings sees it.
+// The ranks of a communicator, and the MPI's blocking functions over them, as src/rank sees them.
 #include <string>
 
 #include "bindings/pmpi/library.hpp"
@@ -20,12 +20,5 @@ class CommunicatorOfMpi {
   std::string name_;
   sumac_communicator record_{};
 };
-
-/// Begins the tree's job if the user wants it and there are enough hosts. Collective over MPI_COMM_WORLD.
-void begin_job();
-/// Frees groups that have left, if there may be any.
-void reap_job();
-/// Ends the job without a call of MPI.
-void end_job();
 
 }  // namespace sumac::pmpi
