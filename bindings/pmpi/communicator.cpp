@@ -27,6 +27,8 @@ std::array<std::atomic<Communicator*>, kCached> cache{};
 
 namespace {
 
+thread_local Freeing* freeing = nullptr;
+
 std::mutex unused_lock;
 /// Never destroyed: a leak checker at the program's end finds the records here.
 std::vector<Communicator*>& unused = *new std::vector<Communicator*>;
@@ -102,14 +104,19 @@ void reset(Communicator& communicator) {
   communicator.ours = MPI_COMM_NULL;
 }
 
-/// Called by MPI_Comm_free and MPI_Comm_disconnect.
-int forget(MPI_Comm comm, int, void* value, void*) {
-  auto& communicator = *static_cast<Communicator*>(value);
-  if (!library.on) return MPI_SUCCESS;  // drop_communicators() has destroyed it.
-  communicator.own_name = name_of(comm);
+/// The handle stands for another communicator from now on, or for none.
+void forget(MPI_Comm comm, Communicator& communicator) {
   detail::cache[detail::cached_at(comm)].store(nullptr, std::memory_order_release);
   communicator.handle.store(MPI_Comm{});
   let_go(communicator);
+}
+
+/// Called by MPI_Comm_free and MPI_Comm_disconnect.
+int on_deleted(MPI_Comm comm, int, void* value, void*) {
+  auto& communicator = *static_cast<Communicator*>(value);
+  if (!library.on) return MPI_SUCCESS;  // drop_communicators() has destroyed it.
+  communicator.own_name = name_of(comm);
+  forget(comm, communicator);
   return MPI_SUCCESS;
 }
 
@@ -136,7 +143,8 @@ void give_record(Communicator& communicator) {
   unused.push_back(&communicator);
 }
 
-Communicator* make(MPI_Comm comm) {
+/// @param is_freed  The MPI frees it, and would not call on_deleted() for another attribute.
+Communicator* make(MPI_Comm comm, bool is_freed) {
   Communicator* made = take_record();
   if (made == nullptr) return nullptr;
   reset(*made);
@@ -144,6 +152,10 @@ Communicator* make(MPI_Comm comm) {
   made->handle.store(comm);
   look_at(*made);
   sumac_record_enlist(made);
+  if (is_freed) {
+    made->own_name = name_of(comm);
+    return made;
+  }
   if (mpi.Comm_set_attr(comm, key, made) == MPI_SUCCESS) return made;
   give_record(*made);
   return nullptr;
@@ -288,14 +300,28 @@ void let_go(Communicator& communicator) {
   if (--communicator.users == 0) give_record(communicator);
 }
 
-bool make_keys() { return mpi.Comm_create_keyval(not_copied, forget, &key, nullptr) == MPI_SUCCESS; }
+bool make_keys() { return mpi.Comm_create_keyval(not_copied, on_deleted, &key, nullptr) == MPI_SUCCESS; }
+
+Freeing::Freeing(MPI_Comm comm) : comm_(comm), outer_(freeing) { freeing = this; }
+
+Freeing::~Freeing() {
+  freeing = outer_;
+  if (made_again_ != nullptr) forget(comm_, *made_again_);
+}
 
 Communicator* find_slowly(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return nullptr;
   Communicator* found = nullptr;
   int flag = 0;
   if (mpi.Comm_get_attr(comm, key, static_cast<void*>(&found), &flag) != MPI_SUCCESS) return nullptr;
-  if (flag == 0) found = make(comm);
+  if (flag == 0) {
+    Freeing* ends = freeing;
+    while (ends != nullptr && ends->comm_ != comm) ends = ends->outer_;
+    if (ends == nullptr)
+      found = make(comm, false);
+    else if ((found = ends->made_again_) == nullptr)
+      found = ends->made_again_ = make(comm, true);
+  }
   if (found != nullptr) detail::cache[detail::cached_at(comm)].store(found, std::memory_order_release);
   return found;
 }

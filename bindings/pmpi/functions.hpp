@@ -40,13 +40,13 @@ namespace sumac::pmpi {
 // clang-format off
 /// The other functions that this library interposes.
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
-  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Comm_disconnect) X(Op_free)                                                  \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Comm_disconnect) X(Comm_free) X(Op_free)                                     \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)                                 \
   X(Start) X(Startall) X(Request_free) X(Request_get_status) X(Win_test)
 /// The functions that it calls only.
 #define SUMAC_PMPI_CALLED(X)                                                                                          \
   X(Abort) X(Add_error_code) X(Add_error_string) X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_dup)                       \
-  X(Comm_remote_group) X(Comm_remote_size) X(Comm_free) X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
+  X(Comm_remote_group) X(Comm_remote_size) X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_get_name) X(Comm_get_parent) X(Comm_group) X(Comm_rank)    \
   X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_test_inter) X(Errhandler_free) X(Error_string) X(Get_processor_name)         \
   X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_translate_ranks) X(Iprobe) X(Irecv)      \
   X(Isend) X(Op_commutative) X(Pack) X(Query_thread) X(Recv_init) X(Reduce_local) X(Status_set_cancelled)             \

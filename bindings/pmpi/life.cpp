@@ -1,4 +1,4 @@
-// MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Comm_idup and MPI_Comm_disconnect.
+// MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Comm_idup, MPI_Comm_free and MPI_Comm_disconnect.
 #include <cstdlib>
 #include <string_view>
 
@@ -33,10 +33,18 @@ int idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
   return rc;
 }
 
+int free(MPI_Comm* comm) {
+  if (!library.on || comm == nullptr) return mpi.Comm_free(comm);
+  const Freeing while_freed(*comm);
+  return mpi.Comm_free(comm);
+}
+
 /// Unlike MPI_Comm_free it waits for what the program has posted there.
 int disconnect(MPI_Comm* comm) {
-  if (library.on && sumac_progress_is_posted())
+  if (!library.on || comm == nullptr) return mpi.Comm_disconnect(comm);
+  if (sumac_progress_is_posted())
     if (const Communicator* communicator = find(*comm); communicator != nullptr) settle(*communicator);
+  const Freeing while_freed(*comm);
   return mpi.Comm_disconnect(comm);
 }
 
@@ -53,4 +61,5 @@ SUMAC_PMPI_NAMES(Init_thread, (int* argc, char*** argv, int required, int* provi
 SUMAC_PMPI_NAMES(Finalize, (), (), sumac::pmpi::finalize())
 SUMAC_PMPI_NAMES(Comm_idup, (MPI_Comm comm, MPI_Comm* made, MPI_Request* request), (comm, made, request),
                  sumac::pmpi::idup(comm, made, request))
+SUMAC_PMPI_NAMES(Comm_free, (MPI_Comm * comm), (comm), sumac::pmpi::free(comm))
 SUMAC_PMPI_NAMES(Comm_disconnect, (MPI_Comm * comm), (comm), sumac::pmpi::disconnect(comm))
