@@ -57,18 +57,12 @@ static inline int sumac_form_barrier(struct sumac_record* record) {
 /** An allreduce by a pair of the table. */
 static inline int sumac_form_allreduce(struct sumac_record* record, const struct sumac_pair* pair, const void* in,
                                        void* out, size_t count, const void* in_place) {
-  sumac_call_t call; /* Member by member, because compilers clear a whole one with a slow loop. */
-  call.coll = SUMAC_COLL_ALLREDUCE;
-  call.meaning = 0;
-  call.root = 0;
+  sumac_call_t call;
+  sumac_call_begin(&call, SUMAC_COLL_ALLREDUCE);
   call.in = in == in_place ? out : in;
   call.out = out;
   call.bytes = count * pair->mpi_bytes;
   call.fold = &pair->fold;
-  call.in_blocks.counts = call.in_blocks.displacements = NULL;
-  call.out_blocks.counts = call.out_blocks.displacements = NULL;
-  call.in_blocks.unit = call.out_blocks.unit = 0;
-  call.in_blocks.is_wide = call.out_blocks.is_wide = 0;
   return sumac_form_call(record, &call);
 }
 

@@ -70,11 +70,24 @@ struct sumac_packing {
   int (*unpack)(const void* bytes, void* user, size_t count, const struct sumac_layout* layout);
 };
 
+/** Begins an empty call, member by member, because compilers clear a whole one with a slow loop. */
+static inline void sumac_call_begin(sumac_call_t* call, enum sumac_coll coll) {
+  call->coll = (uint8_t)coll;
+  call->meaning = 0;
+  call->root = 0;
+  call->in = NULL;
+  call->out = NULL;
+  call->bytes = 0;
+  call->fold = NULL;
+  call->in_blocks.counts = call->in_blocks.displacements = NULL;
+  call->out_blocks.counts = call->out_blocks.displacements = NULL;
+  call->in_blocks.unit = call->out_blocks.unit = 0;
+  call->in_blocks.is_wide = call->out_blocks.is_wide = 0;
+}
+
 /** Begins an empty plan; what it does not set is not read. */
 static inline void sumac_plan_begin(struct sumac_plan* plan, enum sumac_coll coll) {
-  const sumac_call_t none = {0};
-  plan->call = none;
-  plan->call.coll = (uint8_t)coll;
+  sumac_call_begin(&plan->call, coll);
   plan->send.is_packed = plan->receive.is_packed = false;
   plan->shared = SUMAC_SIDES_APART;
   plan->keeps_extent = false;
