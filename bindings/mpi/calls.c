@@ -70,6 +70,15 @@ static inline int run_allreduce(mca_coll_base_module_t* base, const void* in, vo
   return sumac_form_run(record, SUMAC_COLL_ALLREDUCE, GIVEN(SUMS));
 }
 
+static inline int run_bcast(mca_coll_base_module_t* base, void* buffer, int count, ompi_datatype_t* type, int root) {
+  struct sumac_record* record = record_of(base);
+  struct sumac_layout room;
+  const struct sumac_layout* layout = hcoll_layout(SUMAC_BITS(type), &room);
+  return OPAL_LIKELY(sumac_form_is_plain_bcast(record, layout, count, root))
+             ? sumac_form_bcast(record, layout, buffer, count, root)
+             : sumac_form_run(record, SUMAC_COLL_BCAST, GIVEN(BUFFER));
+}
+
 /* ---- the functions ---- */
 
 static struct sumac_shape shape_of(const hcoll_module_t* module) {
@@ -129,6 +138,7 @@ static struct sumac_shape shape_of(const hcoll_module_t* module) {
 
 BLOCKING(barrier, SUMAC_COLL_BARRIER, NOTHING, sumac_form_barrier(record_of(base)))
 BLOCKING(allreduce, SUMAC_COLL_ALLREDUCE, SUMS, run_allreduce(base, in, out, count, type, op))
+BLOCKING(bcast, SUMAC_COLL_BCAST, BUFFER, run_bcast(base, buffer, count, type, root))
 SUMAC_EACH_PLANNED(PLANNED, )
 SUMAC_EACH_COLLECTIVE(POSTED_AND_MADE, )
 SUMAC_EACH_LEFT(LEFT, )

@@ -39,6 +39,19 @@ template <class Count>
   return serve_blocking(SUMAC_COLL_ALLREDUCE, comm, GIVEN(SUMS), next, in, out, count, type, op, comm);
 }
 
+template <class Count>
+[[gnu::always_inline]] inline int serve_bcast(int (*next)(void*, Count, MPI_Datatype, int, MPI_Comm), void* buffer,
+                                              Count count, MPI_Datatype type, int root, MPI_Comm comm) {
+  Communicator* communicator = find(comm);
+  const sumac_layout* layout = layout_of(bits_of(type), nullptr);
+  if (communicator == nullptr || !sumac_form_is_plain_bcast(communicator, layout, count, root)) [[unlikely]]
+    return serve_blocking(SUMAC_COLL_BCAST, comm, GIVEN(BUFFER), next, buffer, count, type, root, comm);
+  const int rc = sumac_form_bcast(communicator, layout, buffer, count, root);
+  if (rc == MPI_SUCCESS) [[likely]]
+    return rc;
+  return not_served(*communicator, SUMAC_COLL_BCAST, rc, next, buffer, count, type, root, comm);
+}
+
 }  // namespace
 }  // namespace sumac::pmpi
 
@@ -63,6 +76,9 @@ template <class Count>
 #define ALLREDUCE(name, coll, S, Count, Displacement) \
   BLOCKING(name, coll, S, Count, Displacement,        \
            sumac::pmpi::serve_allreduce<Count>(sumac::pmpi::mpi.name, SUMAC_ARGUMENTS_##S comm))
+#define BCAST(name, coll, S, Count, Displacement) \
+  BLOCKING(name, coll, S, Count, Displacement,    \
+           sumac::pmpi::serve_bcast<Count>(sumac::pmpi::mpi.name, SUMAC_ARGUMENTS_##S comm))
 #define LEFT(name, coll, S, Count, Displacement)                                                                \
   SUMAC_PMPI_NAMES(name, (SUMAC_PARAMETERS_##S(Count, Displacement) MPI_Comm comm), (SUMAC_ARGUMENTS_##S comm), \
                    sumac::pmpi::blocking(coll, comm, GIVEN(S), sumac::pmpi::mpi.name, SUMAC_ARGUMENTS_##S comm))
@@ -86,5 +102,6 @@ template <class Count>
 
 SUMAC_EACH_BARRIER(FORMS, BARRIER)
 SUMAC_EACH_ALLREDUCE(ALL_FORMS, ALLREDUCE)
+SUMAC_EACH_BCAST(ALL_FORMS, BCAST)
 SUMAC_EACH_PLANNED(ALL_FORMS, PLANNED)
 SUMAC_EACH_LEFT(ALL_FORMS, LEFT)

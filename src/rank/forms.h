@@ -66,6 +66,22 @@ static inline int sumac_form_allreduce(struct sumac_record* record, const struct
   return sumac_form_call(record, &call);
 }
 
+/** True if sumac_form_bcast() can do it: the data lie without a gap. `type` may be NULL: then it is none. */
+static inline bool sumac_form_is_plain_bcast(const struct sumac_record* record, const struct sumac_layout* type,
+                                             int64_t count, int root) {
+  return SUMAC_LIFE_TEAM == record->life && NULL != type && 0 < count && 0 < type->size &&
+         (1 < count ? type->is_flat : type->is_dense) && 0 <= root && root < record->size;
+}
+static inline int sumac_form_bcast(struct sumac_record* record, const struct sumac_layout* type, void* buffer,
+                                   int64_t count, int root) {
+  sumac_call_t call;
+  sumac_call_begin(&call, SUMAC_COLL_BCAST);
+  call.root = root;
+  call.out = (char*)buffer + type->true_lb;
+  call.bytes = (size_t)count * type->size;
+  return sumac_form_call(record, &call);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,13 +10,14 @@
 #define SUMAC_EACH_COLLECTIVE(X, Z) \
   SUMAC_EACH_BARRIER(X, Z)          \
   SUMAC_EACH_ALLREDUCE(X, Z)        \
+  SUMAC_EACH_BCAST(X, Z)            \
   SUMAC_EACH_PLANNED(X, Z)
-/** The same for the two whose blocking form has a shorter way (forms.h), and for the others. */
+/** The same for the three whose blocking form has a shorter way (forms.h), and for the others. */
 #define SUMAC_EACH_BARRIER(X, Z) X(Z, Barrier, barrier, SUMAC_COLL_BARRIER, NOTHING)
 #define SUMAC_EACH_ALLREDUCE(X, Z) X(Z, Allreduce, allreduce, SUMAC_COLL_ALLREDUCE, SUMS)
+#define SUMAC_EACH_BCAST(X, Z) X(Z, Bcast, bcast, SUMAC_COLL_BCAST, BUFFER)
 #define SUMAC_EACH_PLANNED(X, Z)                                                          \
   X(Z, Reduce, reduce, SUMAC_COLL_REDUCE, SUMS_AT_ROOT)                                   \
-  X(Z, Bcast, bcast, SUMAC_COLL_BCAST, BUFFER)                                            \
   X(Z, Allgather, allgather, SUMAC_COLL_ALLGATHER, BLOCKS)                                \
   X(Z, Allgatherv, allgatherv, SUMAC_COLL_ALLGATHERV, TO_SIZED)                           \
   X(Z, Alltoall, alltoall, SUMAC_COLL_ALLTOALL, BLOCKS)                                   \
