@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/bound_port.hpp"
 #include "control/descriptors.hpp"
 #include "control/endpoint.hpp"
 #include "control/openssl.hpp"
@@ -52,14 +53,6 @@ UniqueFd listen_at(const sockaddr* address, socklen_t length) {
   if (fd && address->sa_family == AF_INET6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (!fd || ::bind(fd.get(), address, length) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) return {};
   return fd;
-}
-
-std::uint16_t port_of(int fd) {
-  sockaddr_storage bound{};
-  socklen_t length = sizeof bound;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) return 0;
-  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
 
 /// A close with unread bytes would be a reset, which overtakes the alert that says why.
@@ -138,7 +131,7 @@ Result<> TlsServer::listen(const std::string& endpoint) {
                 "cannot listen on {}: the address is in use or not of this machine: stop the other process or "
                 "choose another with --listen",
                 endpoint);
-  endpoint_ = fmt::format("{}:{}", host, port_of(listener_.get()));
+  endpoint_ = fmt::format("{}:{}", host, bound_port(listener_.get()));
   epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_ || !watch(epoll_.get(), listener_.get(), kListener, EPOLLIN) ||
       !watch(epoll_.get(), stop_.fd(), kStop, EPOLLIN) || !watch(epoll_.get(), relay_.fd(), kRelay, EPOLLIN))

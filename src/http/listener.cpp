@@ -11,6 +11,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/bound_port.hpp"
 #include "base/read_file.hpp"
 #include "base/socket_directory.hpp"
 #include "base/text.hpp"
@@ -57,14 +58,6 @@ Result<TcpAddress> parse_tcp(const std::string& option, const std::string& text)
     return address;
   }
   return wrong();
-}
-
-std::uint16_t port_of(int fd) {
-  sockaddr_storage bound{};
-  socklen_t length = sizeof bound;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) return 0;
-  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
 
 /// A secret that others can read is none.
@@ -195,7 +188,7 @@ Result<> Listener::bind_tcp() {
       return fail(Errc::exists, "another process has this port (`ss -ltnp` shows it): choose another port");
     return fail_errno("listen");
   }
-  address = fmt::format("{}:{}", address.substr(0, address.rfind(':')), port_of(made.get()));
+  address = fmt::format("{}:{}", address.substr(0, address.rfind(':')), bound_port(made.get()));
   fd = std::move(made);
   return {};
 }
