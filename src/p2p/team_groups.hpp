@@ -23,8 +23,8 @@ struct TeamConfig {
   bool reproducible = false;
   /// Collects one blob of each rank, by rank; it is called by every rank of the team for each of the two groups. As in GroupConfig.
   std::function<Result<std::vector<std::vector<std::byte>>>(std::span<const std::byte> mine)> exchange;
-  Millis connect_within;
-  std::function<Result<>()> check;
+  Millis connect_within = GroupConfig{}.connect_within;
+  std::function<Result<>()> check{};  ///< As in GroupConfig.
   /// Gets the messages of the group of all ranks, and outlives it; null: there are none.
   MessageEvents* messages = nullptr;
 };

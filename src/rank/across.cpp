@@ -208,7 +208,7 @@ int open(void* context, const int* leaders, int leader_count, int my_index, cons
                               !across->all_lead || carries_values(record), &across->carriers);
   if (rc == 0)
     rc = with_spec(*across, [&](sumac_join_spec spec) {
-      if (record.runtime->settings->own_messages != 0 && record.hosts > 1)
+      if (record.runtime->settings->own_network != 0 && record.hosts > 1)
         across->own_network =
             sumac::rank::connect_ranks(*spec.team, {leaders, leaders + leader_count}, carries_values(record));
       record.has_own_network = across->own_network != nullptr;

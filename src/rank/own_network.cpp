@@ -14,8 +14,6 @@
 namespace sumac::rank {
 namespace {
 
-constexpr Millis kConnectWithin{30'000};
-
 using Blobs = std::vector<std::vector<std::byte>>;
 
 /// Collects the blob of each rank. They differ in length, because a rank that is in no group has an empty one.
@@ -62,13 +60,8 @@ Result<std::unique_ptr<p2p::TeamGroups>> connect(const sumac_communicator& team,
   for (const auto& name : *hosts)
     ranks.names.push_back(fmt::format("rank {} (host {})", ranks.names.size(),
                                       std::string_view(reinterpret_cast<const char*>(name.data()), name.size())));
-  auto made = p2p::TeamGroups::make({.ranks = ranks,
-                                     .leaders = leaders,
-                                     .host_name = host,
-                                     .reproducible = reproducible,
-                                     .exchange = exchange,
-                                     .connect_within = kConnectWithin,
-                                     .check = nullptr});
+  auto made = p2p::TeamGroups::make(
+      {.ranks = ranks, .leaders = leaders, .host_name = host, .reproducible = reproducible, .exchange = exchange});
   while (done < exchanges)
     if (auto spared = exchange({}); !spared) return tl::unexpected(spared.error());
   return made;

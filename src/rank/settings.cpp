@@ -133,7 +133,7 @@ const hcoll_variable hcoll_variables[] = {
      "What carries data between hosts where the tree does not. mpi: the MPI's collectives among the leaders. p2p: "
      "connections of Sumac's own (TCP; SUMAC_NET_DEVICE names the device) and the algorithms that Python's teams use; "
      "SUMAC_PROGRESS_THREAD=1 then moves these as well while the program is busy elsewhere.",
-     read_carrier<&hcoll_settings::own_messages>},
+     read_carrier<&hcoll_settings::own_network>},
     {"SUMAC_PROFILE", nullptr, "0", "0, 1 or 2",
      "1: at MPI_Finalize rank 0 prints a table of the job's collective calls, with bytes, time and the slowest rank "
      "(docs/profile.md). 2: every row of it, with exact bytes.",

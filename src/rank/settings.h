@@ -29,7 +29,7 @@ struct hcoll_settings {
   int progress_thread;     /* SUMAC_PROGRESS_THREAD */
   int team_after;          /* SUMAC_TEAM_AFTER; -1: auto */
   int64_t timeout_ms;      /* SUMAC_TIMEOUT; 0: none */
-  int own_messages;        /* SUMAC_ACROSS=p2p */
+  int own_network;         /* SUMAC_ACROSS=p2p */
   int profile;             /* SUMAC_PROFILE */
   int last_line;           /* SUMAC_LAST_LINE; -1: auto */
   const char* trace;       /* SUMAC_TRACE; NULL: no trace. The environment's own memory */

@@ -41,7 +41,7 @@ std::uint64_t sumac_process_signature(const sumac_process* process) {
   return sumac_hash(fmt::format("{} {} {} {} {} {} {} {} {}", settings.level, settings.hosts_min,
                                 settings.allreduce_bytes_max, settings.team_after,
                                 sumac_team_options_signature(process->options), settings.profile,
-                                settings.trace != nullptr, settings.timeout_ms, settings.own_messages)
+                                settings.trace != nullptr, settings.timeout_ms, settings.own_network)
                         .c_str());
 }
 

@@ -112,8 +112,8 @@ struct sumac_team {
   std::unique_ptr<sumac::team::Prefix> prefix;                 ///< Made by the first operation that needs it.
   std::unique_ptr<sumac::team::OrderedSum> ordered_sum;        ///< Made by the first operation that needs it.
 
-  std::uint64_t slow_calls =
-      0;  ///< Blocking calls that were not a single call of shm; written by the holder of `turn`.
+  /// Blocking calls that were not a single call of shm; written by the holder of `turn`.
+  std::uint64_t slow_calls = 0;
 
   // ---- The end of it.
   std::atomic<bool> is_broken{false};
