@@ -27,8 +27,6 @@ std::array<std::atomic<Communicator*>, kCached> cache{};
 
 namespace {
 
-thread_local Freeing* freeing = nullptr;
-
 std::mutex unused_lock;
 /// Never destroyed: a leak checker at the program's end finds the records here.
 std::vector<Communicator*>& unused = *new std::vector<Communicator*>;
@@ -102,13 +100,6 @@ void reset(Communicator& communicator) {
   communicator.own_name.clear();
   communicator.users = 0;
   communicator.ours = MPI_COMM_NULL;
-}
-
-/// The handle stands for another communicator from now on, or for none.
-void forget(MPI_Comm comm, Communicator& communicator) {
-  detail::cache[detail::cached_at(comm)].store(nullptr, std::memory_order_release);
-  communicator.handle.store(MPI_Comm{});
-  let_go(communicator);
 }
 
 /// Called by MPI_Comm_free and MPI_Comm_disconnect.
@@ -302,11 +293,10 @@ void let_go(Communicator& communicator) {
 
 bool make_keys() { return mpi.Comm_create_keyval(not_copied, on_deleted, &key, nullptr) == MPI_SUCCESS; }
 
-Freeing::Freeing(MPI_Comm comm) : comm_(comm), outer_(freeing) { freeing = this; }
-
-Freeing::~Freeing() {
-  freeing = outer_;
-  if (made_again_ != nullptr) forget(comm_, *made_again_);
+void forget(MPI_Comm comm, Communicator& communicator) {
+  detail::cache[detail::cached_at(comm)].store(nullptr, std::memory_order_release);
+  communicator.handle.store(MPI_Comm{});
+  let_go(communicator);
 }
 
 Communicator* find_slowly(MPI_Comm comm) {
@@ -315,12 +305,11 @@ Communicator* find_slowly(MPI_Comm comm) {
   int flag = 0;
   if (mpi.Comm_get_attr(comm, key, static_cast<void*>(&found), &flag) != MPI_SUCCESS) return nullptr;
   if (flag == 0) {
-    Freeing* ends = freeing;
-    while (ends != nullptr && ends->comm_ != comm) ends = ends->outer_;
-    if (ends == nullptr)
+    auto* freeing = FreeingCommunicator::of(comm);
+    if (freeing == nullptr)
       found = make(comm, false);
-    else if ((found = ends->made_again_) == nullptr)
-      found = ends->made_again_ = make(comm, true);
+    else if ((found = freeing->made_again) == nullptr)
+      found = freeing->made_again = make(comm, true);
   }
   if (found != nullptr) detail::cache[detail::cached_at(comm)].store(found, std::memory_order_release);
   return found;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/pmpi/freeing.hpp"
 #include "bindings/pmpi/library.hpp"
 #include "rank/record.h"
 
@@ -49,21 +50,9 @@ void let_go(Communicator& communicator);
 /// inter-communicator, or one with processes of another MPI_COMM_WORLD), or no communicator at all.
 Communicator* find_slowly(MPI_Comm comm);
 
-/// Lives around the call of the MPI that frees a communicator. The program's own callbacks may use it there after its record has
-/// gone: then another record is made, which ends with this object.
-class Freeing {
- public:
-  explicit Freeing(MPI_Comm comm);
-  ~Freeing();
-  Freeing(const Freeing&) = delete;
-  Freeing& operator=(const Freeing&) = delete;
-
- private:
-  friend Communicator* find_slowly(MPI_Comm comm);
-  MPI_Comm comm_;
-  Communicator* made_again_ = nullptr;
-  Freeing* outer_;  ///< A callback may free another communicator.
-};
+/// The handle stands for another communicator from now on, or for none.
+void forget(MPI_Comm comm, Communicator& communicator);
+using FreeingCommunicator = Freeing<MPI_Comm, Communicator>;
 
 namespace detail {
 constexpr std::size_t kCached = 64;

@@ -41,7 +41,7 @@ namespace sumac::pmpi {
 // clang-format off
 /// The other functions that this library interposes.
 #define SUMAC_PMPI_LIFE(X)                                                                                            \
-  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Comm_disconnect) X(Comm_free) X(Op_free)                                     \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_idup) X(Comm_disconnect) X(Comm_free) X(Op_free) X(Type_free)                                  \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)                                 \
   X(Start) X(Startall) X(Request_free) X(Request_get_status) X(Win_test)
 /// The functions that it calls only.
@@ -52,7 +52,7 @@ namespace sumac::pmpi {
   X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_translate_ranks) X(Iprobe) X(Irecv)      \
   X(Isend) X(Op_commutative) X(Pack) X(Query_thread) X(Recv_init) X(Reduce_local) X(Status_set_cancelled)             \
   X(Status_set_elements) X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_handle_free) X(T_cvar_read)             \
-  X(T_finalize) X(T_init_thread) X(Type_commit) X(Type_create_hindexed) X(Type_create_keyval) X(Type_dup) X(Type_free)     \
+  X(T_finalize) X(T_init_thread) X(Type_commit) X(Type_create_hindexed) X(Type_create_keyval) X(Type_dup)     \
   X(Type_get_attr) X(Type_get_contents) X(Type_get_envelope) X(Type_get_extent) X(Type_get_true_extent)               \
   X(Type_set_attr) X(Type_size) X(Unpack)
 // clang-format on

@@ -1,4 +1,4 @@
-// MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Comm_idup, MPI_Comm_free and MPI_Comm_disconnect.
+// MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Comm_idup, and what frees an object whose record hangs at it.
 #include <cstdlib>
 #include <string_view>
 
@@ -6,6 +6,7 @@
 #include "bindings/pmpi/entry.hpp"
 #include "bindings/pmpi/idups.hpp"
 #include "bindings/pmpi/progress.hpp"
+#include "bindings/pmpi/types.hpp"
 #include "rank/progress.h"
 
 namespace sumac::pmpi {
@@ -35,7 +36,7 @@ int idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
 
 int free(MPI_Comm* comm) {
   if (!library.on || comm == nullptr) return mpi.Comm_free(comm);
-  const Freeing while_freed(*comm);
+  const FreeingCommunicator while_freed(*comm);
   return mpi.Comm_free(comm);
 }
 
@@ -44,8 +45,14 @@ int disconnect(MPI_Comm* comm) {
   if (!library.on || comm == nullptr) return mpi.Comm_disconnect(comm);
   if (sumac_progress_is_posted())
     if (const Communicator* communicator = find(*comm); communicator != nullptr) settle(*communicator);
-  const Freeing while_freed(*comm);
+  const FreeingCommunicator while_freed(*comm);
   return mpi.Comm_disconnect(comm);
+}
+
+int free_type(MPI_Datatype* type) {
+  if (!library.on || type == nullptr) return mpi.Type_free(type);
+  const FreeingType while_freed(*type);
+  return mpi.Type_free(type);
 }
 
 }  // namespace
@@ -63,3 +70,4 @@ SUMAC_PMPI_NAMES(Comm_idup, (MPI_Comm comm, MPI_Comm* made, MPI_Request* request
                  sumac::pmpi::idup(comm, made, request))
 SUMAC_PMPI_NAMES(Comm_free, (MPI_Comm * comm), (comm), sumac::pmpi::free(comm))
 SUMAC_PMPI_NAMES(Comm_disconnect, (MPI_Comm * comm), (comm), sumac::pmpi::disconnect(comm))
+SUMAC_PMPI_NAMES(Type_free, (MPI_Datatype * type), (type), sumac::pmpi::free_type(type))

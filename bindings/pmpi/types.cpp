@@ -29,14 +29,9 @@ Type* new_record() {
   return record;
 }
 
-/// Called by MPI_Type_free. Operations that still use the type have copied what they need.
-int forget(MPI_Datatype type, int, void* value, void*) {
-  auto* record = static_cast<Type*>(value);
-  const std::lock_guard guard(lock);
-  Type* expected = record;
-  detail::types[detail::type_at(type)].compare_exchange_strong(expected, nullptr);
-  record->handle.store(MPI_Datatype{});
-  unused.push_back(record);
+/// Called by MPI_Type_free.
+int on_deleted(MPI_Datatype type, int, void* value, void*) {
+  forget(type, *static_cast<Type*>(value));
   return MPI_SUCCESS;
 }
 
@@ -100,7 +95,8 @@ bool is_named(MPI_Datatype type) {
          combiner == MPI_COMBINER_NAMED;
 }
 
-Type* make(MPI_Datatype type) {
+/// @param is_freed  The MPI frees it, and would not call on_deleted() for another attribute.
+Type* make(MPI_Datatype type, bool is_freed) {
   const bool is_predefined = is_named(type);
   sumac_layout layout;
   if (!measure(type, layout)) return nullptr;
@@ -114,7 +110,7 @@ Type* make(MPI_Datatype type) {
   record->handle.store(type);
   if (is_predefined)
     named.push_back(record);
-  else if (mpi.Type_set_attr(type, key, record) != MPI_SUCCESS) {
+  else if (!is_freed && mpi.Type_set_attr(type, key, record) != MPI_SUCCESS) {
     record->handle.store(MPI_Datatype{});
     unused.push_back(record);
     return nullptr;
@@ -183,12 +179,26 @@ int in_parts(char* user, std::size_t count, const sumac_layout& type, char* byte
 
 }  // namespace
 
-bool make_type_key() { return mpi.Type_create_keyval(not_copied, forget, &key, nullptr) == MPI_SUCCESS; }
+bool make_type_key() { return mpi.Type_create_keyval(not_copied, on_deleted, &key, nullptr) == MPI_SUCCESS; }
+
+void forget(MPI_Datatype type, Type& record) {
+  const std::lock_guard guard(lock);
+  Type* expected = &record;
+  detail::types[detail::type_at(type)].compare_exchange_strong(expected, nullptr);
+  record.handle.store(MPI_Datatype{});
+  unused.push_back(&record);
+}
 
 const Type* find_type_slowly(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return nullptr;
   Type* found = known(type);
-  if (found == nullptr) found = make(type);
+  if (found == nullptr) {
+    auto* freeing = FreeingType::of(type);
+    if (freeing == nullptr)
+      found = make(type, false);
+    else if ((found = freeing->made_again) == nullptr)
+      found = freeing->made_again = make(type, true);
+  }
   if (found != nullptr) detail::types[detail::type_at(type)].store(found, std::memory_order_release);
   return found;
 }

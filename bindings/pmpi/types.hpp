@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "bindings/pmpi/freeing.hpp"
 #include "bindings/pmpi/mpi.hpp"
 #include "rank/plan.h"
 
@@ -13,6 +14,10 @@ struct Type {
   std::atomic<MPI_Datatype> handle{};
   sumac_layout layout{};
 };
+
+/// The handle stands for another type from now on, or for none. Operations that still use the type have copied what they need.
+void forget(MPI_Datatype type, Type& record);
+using FreeingType = Freeing<MPI_Datatype, Type>;
 
 /// Returns null for a type that the MPI does not know; it finds the mistake by itself when the call is passed on.
 const Type* find_type_slowly(MPI_Datatype type);

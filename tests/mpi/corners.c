@@ -239,6 +239,45 @@ static void last_words(void) {
   if (0 == rank) MPI_Comm_free(&own);
 }
 
+#ifndef OPEN_MPI
+static int say_last_ints(MPI_Datatype type, int key, void* value, void* extra) {
+  (void)key, (void)value, (void)extra;
+  int data[2] = {rank, rank};
+  ++delete_calls;
+  MPI_Bcast(data, 1, type, 1, MPI_COMM_WORLD);
+  expect("int in a type's callback", data[1], 1);
+  return MPI_SUCCESS;
+}
+
+/* The same of a type (6.7.4), where the MPI can: Open MPI counts the type's users once more and frees it again without end. One attribute is older than its first collective, the other younger. The next type has its handle, and
+ * another layout. */
+static void last_ints(void) {
+  MPI_Datatype pair, next;
+  int key, younger, data[4] = {rank, rank, rank, rank};
+  delete_calls = 0;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, say_last_ints, &key, NULL);
+  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, say_last_ints, &younger, NULL);
+  MPI_Type_set_attr(pair, key, NULL);
+  MPI_Bcast(data, 1, pair, 0, MPI_COMM_WORLD);
+  expect("int of a pair", data[1], 0);
+  MPI_Type_set_attr(pair, younger, NULL);
+  MPI_Type_free(&pair);
+  expect("calls of a type's callbacks", delete_calls, 2);
+  MPI_Type_vector(2, 1, 2, MPI_INT, &next);
+  MPI_Type_commit(&next);
+  for (int i = 0; i < 4; ++i) data[i] = rank;
+  MPI_Bcast(data, 1, next, 1, MPI_COMM_WORLD);
+  expect("int before the gap", data[0], 1);
+  expect("int in the gap", data[1], rank);
+  expect("int behind the gap", data[2], 1);
+  MPI_Type_free(&next);
+  MPI_Type_free_keyval(&key);
+  MPI_Type_free_keyval(&younger);
+}
+#endif
+
 /* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI works (8.7.1). Communicators are left
  * over: one with a completed nonblocking collective, and one whose only collective was nonblocking. */
 static void at_finalize(void) {
@@ -272,6 +311,9 @@ int main(int argc, char** argv) {
                  {"alone", alone},
                  {"grid", grid},
                  {"last_words", last_words},
+#ifndef OPEN_MPI
+                 {"last_ints", last_ints},
+#endif
                  {"at_finalize", at_finalize}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
