@@ -15,21 +15,25 @@ import xml.etree.ElementTree as ElementTree
 import sanitized
 
 
+def passed(report: pathlib.Path) -> set[str]:
+    """Returns the names of the tests that passed."""
+    return {case.get("name", "?") for case in ElementTree.parse(report).getroot().iter("testcase") if case.get("status") == "run"}
+
+
 def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
     """Returns how many passed, and the names of the failed and the skipped. A test whose program is missing failed: it is no skip."""
-    passed = 0
     failed: list[str] = []
     skipped: list[str] = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         status = case.get("status")
         skip = case.find("skipped")
         if status == "run":
-            passed += 1
-        elif status == "disabled" or (skip is not None and "SKIP_" in skip.get("message", "")):
+            continue
+        if status == "disabled" or (skip is not None and "SKIP_" in skip.get("message", "")):
             skipped.append(case.get("name", "?"))
         else:
             failed.append(case.get("name", "?"))
-    return passed, failed, skipped
+    return len(passed(report)), failed, skipped
 
 
 # More failures than this are no accident of a busy machine.
@@ -67,7 +71,7 @@ def main() -> int:
     if not report.exists():
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
         return code or 1
-    passed, failed, skipped = count(report)
+    right, failed, skipped = count(report)
     longest = slowest(report)
     unsteady: list[str] = []
     if 0 < len(failed) <= UNSTEADY_MAX and not args.strict:
@@ -75,17 +79,17 @@ def main() -> int:
         code, report = ctest(args.build, 1, ["--rerun-failed"])
         _, still, _ = count(report) if report.exists() else (0, failed, [])
         unsteady = [name for name in failed if name not in still]
-        passed += len(unsteady)
+        right += len(unsteady)
         failed = still
-    if passed + len(failed) > SLOWEST:
-        print(f"the {SLOWEST} slowest tests, of {passed + len(failed)}:")
+    if right + len(failed) > SLOWEST:
+        print(f"the {SLOWEST} slowest tests, of {right + len(failed)}:")
         for seconds, name in longest:
             print(f"{seconds:7.1f} s  {name}")
     for word, names in (("skipped", skipped), ("unsteady", unsteady), ("failed", failed)):
         for name in names:
             print(f"{word}: {name}")
     found = sanitized.tell(folder) if sanitizers else 0
-    print(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else "")
+    print(f"{right} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else "")
           + (f", {found} reports of {sanitizers}" if sanitizers else ""), flush=True)
     return 1 if failed or code or found else 0
 
