@@ -7,6 +7,7 @@ PyPI, for the Python packages without PyTorch)."""
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -59,4 +60,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that its folders go
     sys.exit(main())
