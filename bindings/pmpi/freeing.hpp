@@ -1,5 +1,5 @@
 #pragma once
-// What the program's own callbacks do to an object of the MPI that is being freed.
+// The program's own callbacks may use an object of the MPI while it is being freed.
 
 namespace sumac::pmpi {
 
