@@ -20,13 +20,16 @@ def run(*command, folder):
         sys.exit(f"debs_twice: {command} in {folder}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
 
 
-def made_in(folder):
-    """Returns {name: checksum} of the packages and the tar."""
+def prepare(folder):
     fresh_root.copy_sources(folder)
     python = fresh_root.TOP / "build/python"
     if python.exists():
         (folder / "build").mkdir()
         (folder / "build/python").symlink_to(python.resolve())
+
+
+def made_in(folder):
+    """Returns {name: checksum} of the packages and the tar."""
     run("cmake", "--preset", "dev", folder=folder)
     run("cmake", "--build", "build/dev", "--target", "programs", "manual", folder=folder)
     run("packaging/packages", "build/dev", "build/packages", folder=folder)
@@ -36,7 +39,10 @@ def made_in(folder):
 
 def main():
     with tempfile.TemporaryDirectory(dir=pathlib.Path(os.environ.get("SUMAC_BUILD", "build/dev")).resolve().parent, prefix="debs-twice-") as scratch:
-        first, second = (made_in(pathlib.Path(scratch) / name) for name in ("first", "a-second-folder"))
+        folders = [pathlib.Path(scratch) / name for name in ("first", "a-second-folder")]
+        for folder in folders:  # Both at once: the working tree may change while they are built.
+            prepare(folder)
+        first, second = map(made_in, folders)
     for name in sorted(first | second):
         print(f"{name}: {'the same' if first.get(name) == second.get(name) else 'DIFFERS'}")
     return int(first != second or len(first) < 5)
