@@ -542,16 +542,16 @@ Time NodeGroup::tick(Time now) {
 }
 
 GroupView NodeGroup::view() const {
-  using Phase = GroupView::Phase;
+  using Shown = GroupView::Phase;
   GroupView v;
   v.group_id = id_;
   v.job_id = job_id_;
-  v.phase = is<group_life::Collecting>()       ? Phase::collecting_joins
-            : is<group_life::AwaitingJoined>() ? Phase::awaiting_joined
-            : is<group_life::Standing>()       ? Phase::standing
-            : is<group_life::Refusing>()       ? Phase::refusing
-            : is<group_life::Passing>()        ? Phase::passing_leave
-                                               : Phase::condemned;
+  v.phase = is<group_life::Collecting>()       ? Shown::collecting_joins
+            : is<group_life::AwaitingJoined>() ? Shown::awaiting_joined
+            : is<group_life::Standing>()       ? Shown::standing
+            : is<group_life::Refusing>()       ? Shown::refusing
+            : is<group_life::Passing>()        ? Shown::passing_leave
+                                               : Shown::condemned;
   v.root = life_limits().group_root;
   v.group_size = group_size_;
   v.expected = expected_;

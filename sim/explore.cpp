@@ -1,0 +1,233 @@
+// sumac-explore tries every order of events in small groups that lose their tree, links and members, on the machines that the
+// product has (proto/recovery_*), and prints a shortest way to what must not be.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/recovery_rule.hpp"
+#include "sim/recovery_world.hpp"
+
+namespace {
+
+using sumac::proto::recovery::Rule;
+using sumac::sim::Case;
+using sumac::sim::RecoveryWorld;
+using sumac::sim::Step;
+
+constexpr const char* kHelp =
+    "usage: sumac-explore [--large] [--check] [CASE]\n"
+    "  no option   every case of some seconds; a line each, and a shortest way to what is wrong\n"
+    "  --large     the large cases too (minutes, 8 GB)\n"
+    "  --check     breaks each rule of recovery alone: some case must go wrong then\n"
+    "  CASE        words NAME=VALUE: members, window, kinds, pipelined, trees, deaths, alarms, zombies, most\n";
+
+struct Planned {
+  Case plan;
+  bool is_large = false;
+};
+
+const std::vector<Planned>& cases() {
+  static const std::vector<Planned> made{
+      {{.trees = 0}},
+      {{.trees = 1}},
+      {{.window = 2, .trees = 1}},
+      {{.window = 2, .pipelined = true, .trees = 1}},
+      {{.trees = 0, .deaths = 1}},
+      {{.trees = 1, .deaths = 1}},
+      {{.kinds = "b0r0b1r1", .trees = 1, .deaths = 1}},
+      {{.window = 2, .trees = 1, .deaths = 1}},
+      {{.window = 2, .kinds = "r1b0a", .pipelined = true, .trees = 1, .deaths = 1}},
+      {{.trees = 0, .alarms = 2}},
+      {{.trees = 1, .alarms = 1}},
+      {{.kinds = "ab0", .trees = 1, .deaths = 1, .alarms = 1}},
+      {{.kinds = "b0a", .trees = 1, .deaths = 1, .zombies = true}},
+      {{.members = 3, .kinds = "b0", .trees = 1}, true},
+      {{.members = 3, .kinds = "b0r1a", .trees = 0, .deaths = 1}},
+      {{.members = 3, .window = 2, .kinds = "r1b0", .trees = 0, .deaths = 1}},
+      {{.members = 3, .kinds = "a", .trees = 1, .deaths = 1}, true},
+      {{.members = 3, .kinds = "r0", .trees = 1, .deaths = 1}},
+      {{.window = 2, .pipelined = true, .trees = 1, .deaths = 1}, true},
+      {{.trees = 1, .deaths = 1, .zombies = true}, true},
+      {{.trees = 1, .deaths = 1, .alarms = 1}, true},
+      {{.members = 3, .trees = 1}, true},
+      {{.members = 3, .window = 2, .kinds = "b0r1a", .trees = 1}, true},
+      {{.members = 3, .kinds = "b0a", .trees = 1, .deaths = 1}, true},
+      {{.members = 3, .kinds = "r0b1", .trees = 1, .deaths = 1}, true},
+      {{.members = 3, .kinds = "b0r1a", .trees = 0, .alarms = 1}, true},
+      {{.members = 3, .kinds = "ab0", .trees = 0, .deaths = 1, .alarms = 1}, true},
+      {{.members = 3, .kinds = "b0", .trees = 1, .deaths = 1, .zombies = true}, true},
+  };
+  return made;
+}
+
+std::string name_of(const Case& plan) {
+  return fmt::format("members={} window={} kinds={} pipelined={:d} trees={} deaths={} alarms={} zombies={:d}",
+                     plan.members, plan.window, plan.kinds, plan.pipelined, plan.trees, plan.deaths, plan.alarms,
+                     plan.zombies);
+}
+
+/// The hashes of the worlds that were met.
+class Seen {
+ public:
+  bool insert(std::uint64_t hash) {
+    if (used_ * 10 > table_.size() * 6) {
+      std::vector<std::uint64_t> old(table_.size() * 2);
+      old.swap(table_);
+      used_ = 0;
+      for (const auto each : old)
+        if (each != 0) insert(each);
+    }
+    std::size_t at = hash & (table_.size() - 1);
+    for (; table_[at] != 0; at = (at + 1) & (table_.size() - 1))
+      if (table_[at] == hash) return false;
+    table_[at] = hash;
+    ++used_;
+    return true;
+  }
+
+ private:
+  std::vector<std::uint64_t> table_ = std::vector<std::uint64_t>(1 << 16);
+  std::size_t used_ = 0;
+};
+
+struct Found {
+  std::size_t states = 0, steps = 0, depth = 0, ends = 0;
+  bool is_whole = true;
+  std::string wrong;
+  std::vector<Step> way;
+};
+
+/// Breadth first, so the way to what is wrong is a shortest one. Every counter of a world only grows, so a world never comes back: "nobody
+/// waits for ever" is "where nothing is due, everybody has left".
+Found explore(const Case& plan, std::size_t most) {
+  struct Origin {
+    std::uint32_t from = 0;
+    Step step;
+  };
+  struct Reached {
+    RecoveryWorld world;
+    std::uint32_t origin;
+  };
+  Found found;
+  Seen seen;
+  std::vector<Origin> origins{{}};
+  std::vector<Reached> level{{RecoveryWorld(plan), 0}}, next;
+  seen.insert(level[0].world.hash());
+  std::uint32_t last = 0;
+  std::optional<Step> last_step;
+  for (; !level.empty() && found.wrong.empty() && found.is_whole; ++found.depth) {
+    next.clear();
+    for (const Reached& here : level) {
+      bool is_end = true;
+      here.world.each_step([&](Step step, bool is_due) {
+        if (!found.wrong.empty()) return;
+        is_end = is_end && !is_due;
+        ++found.steps;
+        RecoveryWorld after = here.world;
+        found.wrong = after.apply(step);
+        if (!found.wrong.empty()) {
+          last_step = step;
+        } else if (seen.insert(after.hash())) {
+          origins.push_back({here.origin, step});
+          next.push_back({std::move(after), static_cast<std::uint32_t>(origins.size() - 1)});
+        }
+      });
+      if (found.wrong.empty() && is_end) {
+        ++found.ends;
+        found.wrong = here.world.at_the_end();
+      }
+      last = here.origin;
+      if (!found.wrong.empty()) break;
+    }
+    level.swap(next);
+    found.is_whole = origins.size() <= most;
+  }
+  found.states = origins.size();
+  if (found.wrong.empty()) return found;
+  for (; last != 0; last = origins[last].from) found.way.push_back(origins[last].step);
+  std::reverse(found.way.begin(), found.way.end());
+  if (last_step) found.way.push_back(*last_step);
+  return found;
+}
+
+/// Returns true if nothing is wrong and every order was tried.
+bool report(const Case& plan, std::size_t most) {
+  const Found found = explore(plan, most);
+  const bool is_right = found.wrong.empty() && found.is_whole;
+  fmt::print("{:5} {}: {} states, {} steps, {} deep, {} ends{}\n", is_right ? "right" : "WRONG", name_of(plan),
+             found.states, found.steps, found.depth, found.ends, found.is_whole ? "" : "; not all of them were tried");
+  if (!found.wrong.empty()) fmt::print("  {}\n", found.wrong);
+  RecoveryWorld world(plan);
+  for (std::size_t i = 0; i < found.way.size(); ++i) {
+    fmt::print("  {:3} {}\n", i + 1, world.describe(found.way[i]));
+    (void)world.apply(found.way[i]);
+  }
+  std::fflush(stdout);
+  return is_right;
+}
+
+/// Breaks each rule alone. Returns true if each time some case goes wrong.
+bool check_rules(bool large, std::size_t most) {
+  bool all_found = true;
+  for (std::size_t rule = 0; rule < sumac::proto::recovery::kRuleCount; ++rule) {
+    sumac::proto::recovery::broken_rule = static_cast<int>(rule);
+    std::string by;
+    for (const Planned& each : cases())
+      if (by.empty() && (large || !each.is_large))
+        if (const Found found = explore(each.plan, most); !found.wrong.empty())
+          by = fmt::format("{} steps of {}: {}", found.way.size(), name_of(each.plan), found.wrong);
+    all_found = all_found && !by.empty();
+    fmt::print("{:5} without `{}`: {}\n", by.empty() ? "WRONG" : "right", to_string(static_cast<Rule>(rule)),
+               by.empty() ? "no case notices" : by);
+    std::fflush(stdout);
+  }
+  sumac::proto::recovery::broken_rule = -1;
+  return all_found;
+}
+
+bool set(Case& plan, std::size_t& most, std::string_view name, const std::string& value) {
+  const int number = std::atoi(value.c_str());
+  if (name == "members" && number >= 1 && number <= 4) return plan.members = static_cast<unsigned>(number), true;
+  if (name == "window" && number >= 1 && number <= 16) return plan.window = static_cast<unsigned>(number), true;
+  if (name == "kinds") return plan.kinds = value, true;
+  if (name == "pipelined") return plan.pipelined = number != 0, true;
+  if (name == "trees") return plan.trees = number, true;
+  if (name == "deaths") return plan.deaths = number, true;
+  if (name == "alarms") return plan.alarms = number, true;
+  if (name == "zombies") return plan.zombies = number != 0, true;
+  if (name == "most" && number > 0) return most = static_cast<std::size_t>(number), true;
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool large = false, check = false, one = false;
+  Case plan;
+  std::size_t most = 20'000'000;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const auto equals = std::min(word.find('='), word.size());
+    if (word == "-h" || word == "--help") return fmt::print("{}", kHelp), 0;
+    if (word == "--large")
+      large = true;
+    else if (word == "--check")
+      check = true;
+    else if (equals < word.size() && set(plan, most, word.substr(0, equals), std::string(word.substr(equals + 1))))
+      one = true;
+    else
+      return fmt::print(stderr, "sumac-explore: {}: see --help\n", word), 2;
+  }
+  if (one) return report(plan, most) ? 0 : 1;
+  if (check) return check_rules(large, most) ? 0 : 1;
+  bool all_right = true;
+  for (const Planned& each : cases())
+    if (large || !each.is_large) all_right = report(each.plan, most) && all_right;
+  return all_right ? 0 : 1;
+}

@@ -1,0 +1,267 @@
+#include "proto/recovery_member.hpp"
+
+#include <algorithm>
+
+#include "proto/recovery_rule.hpp"
+
+namespace sumac::proto::recovery {
+
+Member::Member(Rank self, Rank size, unsigned window)
+    : self_(self), size_(size), window_(window), dead_(size), departed_(size) {}
+
+Member::Record* Member::find(Number number) {
+  return number >= first_ && number - first_ < records_.size() ? &records_[static_cast<std::size_t>(number - first_)]
+                                                               : nullptr;
+}
+
+bool Member::is_complete(const Record& record, Number number) const {
+  if (record.has_result) return true;
+  if (number >= contributed_) return false;
+  switch (record.operation.kind) {
+    case Kind::all: return false;
+    case Kind::from_one: return record.operation.root == self_;
+    case Kind::to_one: return record.operation.root != self_;
+  }
+  return false;
+}
+
+bool Member::can_supply(const Record& record, Number number) const {
+  return record.has_result ||
+         (number < contributed_ && record.operation.kind == Kind::from_one && record.operation.root == self_);
+}
+
+void Member::send(auto&& body) {
+  Message message{epoch_, std::forward<decltype(body)>(body)};
+  if (epoch_ == 0) return sends_.push_back({size_, std::move(message)});  // The tree.
+  const Rank root = root_of(epoch_, size_);
+  if (root != self_) return sends_.push_back({root, std::move(message)});
+  if (const auto* join = std::get_if<Join>(&message.body)) root_->join(self_, *join);
+  if (const auto* own = std::get_if<Turn>(&message.body)) root_->turn(self_, *own);
+  if (std::holds_alternative<Leaves>(message.body)) root_->leaves(self_);
+}
+
+void Member::post(Operation operation) {
+  if (find(posted_) == nullptr) records_.emplace_back();
+  find(posted_++)->operation = operation;
+  turn();
+  advance();
+  run_root();
+}
+
+void Member::leave() {
+  leaves_ = true;
+  advance();
+  run_root();
+}
+
+Rank Member::holder_of(Number number) const {
+  return number - low_ < holders_.size() ? holders_[static_cast<std::size_t>(number - low_)] : kNobody;
+}
+
+void Member::turn() {
+  if (!is_joined_) return;
+  if (verdict_) return supply_what_completes();
+  for (; next_ < posted_ && next_ < closed_ + window_; ++next_) {
+    const Rank holder = holder_of(next_);
+    take_turn(holder == kNobody ? Turn::What::contributes : holder == self_ ? Turn::What::supplies : Turn::What::skips);
+  }
+}
+
+/// A reduce that the verdict calls complete may have been so at its root alone, to which the result was under way when it was lost. It
+/// fails there: the others were done when their parts were sent.
+bool Member::fails(Number number) const {
+  if (!verdict_) return false;
+  const bool is_lost = is_decided_ && number >= low_ && number - low_ < holders_.size() &&
+                       holder_of(number) == kNobody && keeps(Rule::lost_reduce_fails);
+  return is_lost || verdict_->fails(number);
+}
+
+/// After a verdict nothing new goes on, and nobody waits for a member that has not posted a number.
+void Member::supply_what_completes() {
+  for (const Number end = low_ + holders_.size(); next_ < end; ++next_)
+    if (holder_of(next_) == self_) take_turn(Turn::What::supplies);
+}
+
+void Member::take_turn(Turn::What what) {
+  const Record* record = find(next_);
+  if (record == nullptr) {
+    broken_ = "a number is needed again that was forgotten";
+    return;
+  }
+  if (what == Turn::What::supplies && !can_supply(*record, next_)) broken_ = "a number cannot be supplied as announced";
+  if (what == Turn::What::contributes && record->has_result && record->operation.kind == Kind::all)
+    broken_ = "a part is gone that must be contributed again";
+  contributed_ = std::max(contributed_, std::min(next_ + 1, posted_));
+  send(Turn{next_, what, record->operation});
+}
+
+void Member::advance() {
+  while (done_ < posted_) {
+    const Record& record = *find(done_);
+    // What completed early stays so, whatever the verdict says of its number.
+    if (!is_complete(record, done_) && !fails(done_)) break;
+    events_.push_back({is_complete(record, done_) ? Event::What::completed : Event::What::failed, done_});
+    ++done_;
+  }
+  forget_closed();
+  if (leaves_ && (done_ == posted_ || !keeps(Rule::leave_when_done)) && is_joined_ && !told_leave_ && !is_gone_) {
+    told_leave_ = true;
+    send(Leaves{});
+  }
+}
+
+/// Whoever may still need a number has not completed it, and is at most a window behind what is closed.
+void Member::forget_closed() {
+  while (!records_.empty() && first_ < done_ && first_ + (keeps(Rule::retain_a_window) ? window_ : 0) < closed_ever_) {
+    records_.erase(records_.begin());
+    ++first_;
+  }
+}
+
+void Member::condemn(const Verdict& verdict) {
+  if (verdict_ && *verdict_ != verdict) broken_ = "two verdicts differ";
+  verdict_ = verdict;
+}
+
+void Member::move_to(Epoch epoch) {
+  if (is_gone_) return;
+  while (keeps(Rule::dead_root_is_skipped) && (dead_[root_of(epoch, size_)] || departed_[root_of(epoch, size_)]))
+    ++epoch;
+  // From here on nothing of older epochs is heard: what is announced stays true.
+  epoch_ = epoch;
+  is_joined_ = is_decided_ = false;
+  root_.reset();
+  if (root_of(epoch, size_) == self_) {
+    root_.emplace(size_, window_, epoch);
+    for (Rank each = 0; each < size_; ++each) {
+      if (each != self_) sends_.push_back({each, {epoch, Move{}}});
+      if (departed_[each]) root_->departed(each);
+    }
+    for (const Rank each : dead_in_order_) root_->dead(each);
+  }
+  Join join{.done = done_,
+            .contributed = contributed_,
+            .oldest = first_,
+            .verdict = keeps(Rule::verdict_travels) ? verdict_ : std::nullopt,
+            .leaves = leaves_ && done_ == posted_};
+  for (std::size_t i = 0; i < records_.size(); ++i)
+    if (can_supply(records_[i], first_ + i)) join.can_supply.set(i);
+  told_leave_ = join.leaves;
+  send(std::move(join));
+  run_root();
+}
+
+/// The others go on without this member, whatever it still does.
+void Member::expelled() {
+  is_gone_ = true;
+  verdict_ = Verdict{.first = done_, .also = {}, .culprit = self_};
+  for (; done_ < posted_; ++done_) events_.push_back({Event::What::failed, done_});
+}
+
+void Member::lost_tree() {
+  if (epoch_ == 0) move_to(1);
+}
+
+void Member::lost_link(Rank peer) {
+  if (is_gone_ || epoch_ == 0) return;
+  if (root_of(epoch_, size_) == peer) return move_to(epoch_ + 1);
+  if (keeps(Rule::move_again)) sends_.push_back({peer, {epoch_, Move{}}});  // What told it of this epoch may be lost.
+}
+
+void Member::dead(Rank member) {
+  if (dead_[member] || member == self_) return;
+  dead_[member] = true;
+  dead_in_order_.push_back(member);
+  if (is_gone_) return;
+  if (epoch_ > 0 && root_of(epoch_, size_) == member) return move_to(epoch_ + 1);
+  if (root_) root_->dead(member);
+  run_root();
+}
+
+void Member::departed(Rank member) {
+  if (departed_[member] || member == self_) return;
+  departed_[member] = true;
+  if (is_gone_) return;
+  if (epoch_ > 0 && root_of(epoch_, size_) == member) return move_to(epoch_ + 1);
+  if (root_) root_->departed(member);
+  run_root();
+}
+
+void Member::hear(Rank from, const Message& message) {
+  if (is_gone_) return;
+  if (from < size_ && dead_[from]) {
+    sends_.push_back({from, {message.epoch, Expelled{}}});
+    return;
+  }
+  if (message.epoch > epoch_) move_to(message.epoch);
+  if (std::holds_alternative<Expelled>(message.body)) return expelled();
+  if (message.epoch < epoch_ && (keeps(Rule::older_is_unheard) || !std::holds_alternative<Result>(message.body)))
+    return;
+  if (const auto* join = std::get_if<Join>(&message.body); join != nullptr && root_) root_->join(from, *join);
+  if (const auto* turn = std::get_if<Turn>(&message.body); turn != nullptr && root_) root_->turn(from, *turn);
+  if (std::holds_alternative<Leaves>(message.body) && root_) root_->leaves(from);
+  hear_from_root(message);
+  run_root();
+}
+
+void Member::hear_from_root(const Message& message) {
+  if (const auto* joined = std::get_if<Joined>(&message.body)) {
+    is_joined_ = true;
+    low_ = next_ = closed_ = joined->low;
+    if (!keeps(Rule::window_from_low)) closed_ = std::max(closed_, closed_ever_);
+    closed_ever_ = std::max(closed_ever_, closed_);
+    holders_ = joined->holders;
+    is_decided_ = joined->verdict.has_value();
+    if (is_decided_) condemn(*joined->verdict);
+  } else if (const auto* result = std::get_if<Result>(&message.body)) {
+    while (first_ + records_.size() <= result->number) records_.emplace_back();
+    if (Record* record = find(result->number)) record->has_result = true;
+    closed_ = std::max(closed_, result->closed);
+  } else if (const auto* closed = std::get_if<Closed>(&message.body)) {
+    closed_ = std::max(closed_, closed->closed);
+  } else if (const auto* condemned = std::get_if<Condemned>(&message.body)) {
+    condemn(condemned->verdict);
+  } else if (std::holds_alternative<Left>(message.body)) {
+    is_gone_ = true;
+    events_.push_back({Event::What::left});
+    return;
+  } else {
+    return;
+  }
+  closed_ever_ = std::max(closed_ever_, closed_);
+  turn();
+  advance();
+}
+
+/// Passes on what this member's root has to say, to itself as well.
+void Member::run_root() {
+  while (root_ && !is_gone_) {
+    if (root_->is_void()) return move_to(epoch_ + 1);
+    auto sends = root_->take_sends();
+    if (sends.empty()) return;
+    const Epoch epoch = epoch_;
+    for (auto& each : sends)
+      if (each.to != self_)
+        sends_.push_back(std::move(each));
+      else if (epoch == epoch_)
+        hear_from_root(each.message);
+  }
+}
+
+void Member::append_state(std::vector<std::uint64_t>& words) const {
+  words.push_back(is_gone_ ? 1 : 0);
+  if (is_gone_) return;
+  words.insert(words.end(), {epoch_, is_joined_, is_decided_, leaves_, told_leave_, first_, posted_, done_,
+                             contributed_, low_, next_, closed_, closed_ever_, records_.size()});
+  for (const Record& each : records_) words.push_back(each.has_result);
+  for (Rank each = 0; each < size_; ++each)
+    words.push_back(static_cast<std::uint64_t>(dead_[each]) | static_cast<std::uint64_t>(departed_[each]) << 1);
+  words.insert(words.end(), dead_in_order_.begin(), dead_in_order_.end());
+  words.insert(words.end(), holders_.begin(), holders_.end());
+  words.push_back(verdict_ ? verdict_->first + 1 : 0);
+  if (verdict_) words.insert(words.end(), {(verdict_->also & Mask(~std::uint64_t{0})).to_ullong(), verdict_->culprit});
+  words.push_back(root_ ? 1 : 0);
+  if (root_) root_->append_state(words);
+}
+
+}  // namespace sumac::proto::recovery

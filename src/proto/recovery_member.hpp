@@ -1,0 +1,90 @@
+#pragma once
+// A member of a group that survives the loss of its tree.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "proto/recovery_root.hpp"
+
+namespace sumac::proto::recovery {
+
+class Member {
+ public:
+  /// What has become of a number that was posted.
+  struct Event {
+    enum class What : std::uint8_t { completed, failed, left };
+    What what;
+    Number number = 0;
+    bool operator==(const Event&) const = default;
+  };
+
+  /// @param window  At most so many numbers are open at once.
+  Member(Rank self, Rank size, unsigned window);
+
+  /// The user's next operation. Posting ends with leave().
+  void post(Operation operation);
+  /// Leaves the group as soon as everything posted has completed or failed.
+  void leave();
+  void hear(Rank from, const Message& message);
+  /// The tree is lost, or the link to another member. Nothing that was under way on it may be heard afterwards.
+  void lost_tree();
+  void lost_link(Rank peer);
+  void dead(Rank member);
+  void departed(Rank member);
+
+  Epoch epoch() const noexcept { return epoch_; }
+  Number posted() const noexcept { return posted_; }
+  Number done() const noexcept { return done_; }
+  const std::optional<Verdict>& verdict() const noexcept { return verdict_; }
+  bool is_gone() const noexcept { return is_gone_; }
+  /// True while what this member got for the number, or its own part in it, must be kept.
+  bool must_keep(Number number) const noexcept { return number >= first_ && number < posted_; }
+  std::vector<Send> take_sends() { return std::exchange(sends_, {}); }
+  std::vector<Event> take_events() { return std::exchange(events_, {}); }
+  const char* broken() const noexcept { return broken_ != nullptr || !root_ ? broken_ : root_->broken(); }
+  void append_state(std::vector<std::uint64_t>& words) const;
+
+ private:
+  struct Record {
+    Operation operation;
+    bool has_result = false;
+  };
+
+  Record* find(Number number);
+  bool is_complete(const Record& record, Number number) const;
+  bool fails(Number number) const;
+  bool can_supply(const Record& record, Number number) const;
+  void send(auto&& body);
+  void move_to(Epoch epoch);
+  void hear_from_root(const Message& message);
+  void run_root();
+  Rank holder_of(Number number) const;
+  void turn();
+  void supply_what_completes();
+  void take_turn(Turn::What what);
+  void advance();
+  void expelled();
+  void forget_closed();
+  void condemn(const Verdict& verdict);
+
+  Rank self_, size_;
+  unsigned window_;
+  Epoch epoch_ = 0;
+  bool is_joined_ = true, is_decided_ = false, leaves_ = false, told_leave_ = false, is_gone_ = false;
+  std::vector<bool> dead_, departed_;
+  std::vector<Rank> dead_in_order_;  ///< As the manager told them.
+  Number first_ = 0;                 ///< Of `records_`.
+  std::vector<Record> records_;  ///< Of the numbers that are kept, and of those that were heard before they are posted.
+  Number posted_ = 0, done_ = 0, contributed_ = 0;
+  Number low_ = 0, next_ = 0;  ///< Of this epoch: its first number, and the next turn.
+  Number closed_ = 0;          ///< As this epoch's root said.
+  Number closed_ever_ = 0;
+  std::vector<Rank> holders_;
+  std::optional<Verdict> verdict_;
+  std::optional<Root> root_;  ///< Where this member is the root of its epoch.
+  std::vector<Send> sends_;
+  std::vector<Event> events_;
+  const char* broken_ = nullptr;
+};
+
+}  // namespace sumac::proto::recovery

@@ -1,0 +1,36 @@
+#pragma once
+// Each rule that keeps recovery right has a name here, as the tree's guards have (guard.hpp). In the product keeps() is
+// true. In the library that only the explorer links one rule can be broken, and `sumac-explore --check` shows for
+// each that some order of events then goes wrong.
+#include <cstddef>
+#include <cstdint>
+
+namespace sumac::proto::recovery {
+
+enum class Rule : std::uint8_t {
+  retain_a_window,        ///< What a number gave is kept until a window of numbers behind it is closed.
+  window_from_low,        ///< A new epoch counts its window from the lowest number that anybody still needs.
+  older_is_unheard,       ///< Messages of older epochs are not heard.
+  verdict_has_mask,       ///< What a survivor can supply completes behind the first number that fails, too.
+  verdict_travels,        ///< A verdict is announced to later epochs.
+  lost_reduce_fails,      ///< A reduce below the verdict whose result is lost fails at its root.
+  void_without_supplier,  ///< An epoch in which a supplier died decides nothing.
+  closed_goes_alone,      ///< The closed count goes down without a result when somebody may wait for it.
+  leave_when_done,        ///< A member leaves behind its last number.
+  departed_had_all,       ///< A member that has left is no reason to wait, since everybody had everything.
+  move_again,             ///< After a broken link the peer is told again which epoch there is.
+  dead_root_is_skipped,   ///< An epoch whose root is dead is passed over.
+  count
+};
+inline constexpr std::size_t kRuleCount = static_cast<std::size_t>(Rule::count);
+
+const char* to_string(Rule rule) noexcept;  ///< Returns the name, such as "retain_a_window".
+
+#ifdef SUMAC_PROTO_MUTABLE
+inline int broken_rule = -1;  ///< One of Rule, or -1.
+inline bool keeps(Rule rule) noexcept { return static_cast<int>(rule) != broken_rule; }
+#else
+constexpr bool keeps(Rule) noexcept { return true; }
+#endif
+
+}  // namespace sumac::proto::recovery
