@@ -1,14 +1,13 @@
 // Two ranks are on one host if they can share memory (machine/memory_host.hpp).
 #include "bindings/python/core/members.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <map>
 
 #include "base/c_text.hpp"
+#include "base/host_name.hpp"
 #include "base/listed.hpp"
 #include "bindings/python/core/words.hpp"
 #include "machine/discover.hpp"
@@ -31,7 +30,7 @@ Greeting own_greeting() {
   Greeting own;
   std::memset(static_cast<void*>(&own), 0, sizeof own);
   copy_text(SUMAC_PACKAGE_VERSION, own.version, sizeof own.version);
-  (void)::gethostname(own.host, sizeof own.host - 1);
+  copy_text(host_name(), own.host, sizeof own.host);
   own.host_hash = machine::memory_host();
   own.process = shm::this_process();
   own.place = {-1, -1, -1, -1};
