@@ -1,11 +1,10 @@
 #pragma once
 /* The lines for SUMAC_EXPLAIN=1. One rank of a communicator calls the first two functions. */
 
+#include "base/c_linkage.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** Prints why a communicator has no team, if the user asked for explanations and this process has not printed this reason.
  *  @param name  The communicator's name; "": it has none. */
@@ -20,6 +19,4 @@ void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t*
  *  @param next  The name of the software that did the calls: "next module", "MPI". */
 void sumac_explain_end(const sumac_team_options_t* options, const char* next);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

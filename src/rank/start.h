@@ -7,9 +7,7 @@
 #include "rank/settings.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 struct sumac_process {
   struct hcoll_settings settings;
@@ -36,6 +34,4 @@ void sumac_process_place(int local_rank, bool speaks, sumac_place_t* place);
  *  @param places  [size] Sets `host`; NULL: the hosts are counted only. */
 int sumac_number_hosts(const uint64_t* hosts, int size, sumac_place_t* places);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END
