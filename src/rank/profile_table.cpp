@@ -16,12 +16,7 @@ static_assert(sizeof(ProfileCell) == 3 * sizeof(std::int64_t), "summed as an arr
 constexpr const char* kClassNames[kSizeClasses] = {"0 B",        "<= 64 B",  "<= 512 B",  "<= 4 KiB", "<= 32 KiB",
                                                    "<= 256 KiB", "<= 2 MiB", "<= 16 MiB", "> 16 MiB"};
 
-const char* coll_name(int coll) {
-  switch (coll) {
-    case SUMAC_PROFILE_ALLTOALLW: return "alltoallw";
-    default: return sumac_coll_name(coll);
-  }
-}
+const char* coll_name(int coll) { return coll == SUMAC_PROFILE_ALLTOALLW ? "alltoallw" : sumac_coll_name(coll); }
 
 // ---- numbers for people: three digits and a unit ----
 
