@@ -1,34 +1,29 @@
 #include "rank/explain.h"
 
 #include <algorithm>
-#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <vector>
+
+#include "rank/communicators.hpp"
+
+using sumac::rank::communicators;
 
 namespace {
 
 /// A program may make thousands of communicators without a team. The first of each reason has a line, and the end of the job
 /// tells how many more there were.
-struct Reason {
-  std::string why;
-  std::uint64_t more = 0;
-};
 constexpr std::size_t kReasonsMax = 16;
-
-std::mutex lock;
-/// Never destroyed: the end of a job may come after the destructors.
-std::vector<Reason>& reasons = *new std::vector<Reason>;
+/// A program has few kinds of calls; those beyond are counted in the last line alone.
+constexpr std::size_t kLeftMax = 64;
 
 /// Returns true if the reason is new.
 bool note(const std::string& why) {
-  const std::lock_guard guard(lock);
-  const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& each) { return each.why == why; });
+  auto& reasons = communicators().reasons;
+  const std::lock_guard guard(communicators().words_lock);
+  const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& each) { return each.why == why; });
   if (known != reasons.end()) {
     ++known->more;
     return false;
@@ -39,24 +34,20 @@ bool note(const std::string& why) {
 
 // ---- the calls that teams left to the MPI, with what they asked for and the reason ----
 
-/// A program has few kinds of calls; those beyond are counted in the last line alone.
-std::array<sumac_left_calls_t, 64> left_rows;
-std::size_t left_used;
-
 auto kind_of(const sumac_left_calls_t& row) {
   return std::tuple(row.coll, row.why, std::string_view(row.type_name), std::string_view(row.op_name));
 }
 
 void add(const sumac_left_calls_t& one) {
-  auto* const end = left_rows.data() + left_used;
-  auto* const row =
-      std::find_if(left_rows.data(), end, [&](const auto& each) { return kind_of(each) == kind_of(one); });
-  if (row != end) {
+  auto& left = communicators().left;
+  const auto row =
+      std::find_if(left.begin(), left.end(), [&](const auto& each) { return kind_of(each) == kind_of(one); });
+  if (row != left.end()) {
     row->calls += one.calls;
     row->bytes_min = std::min(row->bytes_min, one.bytes_min);
     row->bytes_max = std::max(row->bytes_max, one.bytes_max);
-  } else if (left_used < left_rows.size()) {
-    left_rows[left_used++] = one;
+  } else if (left.size() < kLeftMax) {
+    left.push_back(one);
   }
 }
 
@@ -107,9 +98,9 @@ void sumac_explain_team(const sumac_team_options_t* options, const sumac_team_t*
 
 void sumac_explain_end(const sumac_team_options_t* options, const char* next) {
   if (sumac_team_options_explain(options) == 0) return;
-  for (const Reason& each : reasons)
+  for (const auto& each : communicators().reasons)
     if (each.more > 0)
       std::fprintf(stderr, "sumac: no team for %" PRIu64 " more communicator%s: %s\n", each.more,
                    each.more == 1 ? "" : "s", each.why.c_str());
-  std::for_each_n(left_rows.begin(), left_used, [&](const auto& row) { print(row, next); });
+  for (const auto& row : communicators().left) print(row, next);
 }

@@ -52,9 +52,7 @@ void sumac_process_place(int local_rank, bool speaks, sumac_place_t* place) {
   const auto machine = sumac::machine::discover(sumac::machine::Reader::automatic, sumac::machine::own_affinity());
   if (machine) {
     const auto own = sumac::machine::own_place(*machine, 0, static_cast<std::uint32_t>(local_rank));
-    place->socket = own.socket;
-    place->numa = own.numa;
-    place->core = own.core;
+    *place = {-1, own.socket, own.numa, own.core};
   } else if (speaks && sumac_say_warns() && sumac::machine::environment_describes_a_machine()) {
     // A machine that cannot be read is no fault of the job, but a wrong description by the user is one.
     SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other",

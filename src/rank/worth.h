@@ -18,9 +18,4 @@ SUMAC_C_BEGIN
  *  on one host where it has a tree. */
 uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int hosts, bool is_world);
 
-/** The longest text of sumac_spared_why(). */
-#define SUMAC_SPARED_WHY_BYTES 160
-/** Writes why a communicator has no team yet, for sumac_explain_none(). */
-void sumac_spared_why(uint32_t spared, char* why);
-
 SUMAC_C_END
