@@ -131,8 +131,8 @@ function(sumac_uses target room visibility)
   endforeach()
 endfunction()
 
-# tests/run.py gives ctest two slots a processor, since half of the tests wait: for a time limit, a lease, a round trip. A test that starts
-# ranks takes two slots, so that it has a processor, and another such test or two that wait run beside it. The longest start first.
+# tests/run.py gives ctest three slots a processor, since most tests wait half of their time: for a lease, a round trip, another process. A
+# test that starts ranks takes two slots. The longest start first.
 set(SUMAC_TEST_OF_RANKS PROCESSORS 2 COST 30)
 
 # sumac_program(NAME FOLDER folder SOURCES ... USES ... LINK ...) makes an executable of that folder, in

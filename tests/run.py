@@ -2,14 +2,17 @@
 """Runs ctest and ends with one line that a person and a CI can read: `N passed, N failed[, N skipped]`. The counts come from ctest's own
 JUnit report instead of its output on the screen, which changes from version to version. A few tests that fail run a second time, alone:
 real daemons and programs share this machine with its other work. A test that passes then is named as `unsteady` with its first output
-above, so that it is mended and not forgotten; --strict counts it as failed. In a sanitizer's build (make asan, make tsan) the reports of
-every process count as well, also of daemons whose end no test checks (sanitized.py).
+above, so that it is mended and not forgotten; --strict counts it as failed. A line says how long the processors worked: most tests wait
+half of their time, for a lease, a round trip, another process, so ctest has more slots than processors. In a sanitizer's build (make
+asan, make tsan) the reports of every process count as well, also of daemons whose end no test checks (sanitized.py).
 """
 import argparse
 import os
 import pathlib
+import resource
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
 import sanitized
@@ -39,6 +42,8 @@ def count(report: pathlib.Path) -> tuple[int, list[str], list[str]]:
 # More failures than this are no accident of a busy machine.
 UNSTEADY_MAX = 3
 SLOWEST = 10
+# The slots of ctest for a processor. A test that starts ranks takes two (cmake/Sumac.cmake).
+SLOTS = 3
 
 
 def slowest(report: pathlib.Path) -> list[tuple[float, str]]:
@@ -58,7 +63,7 @@ def ctest(build: str, jobs: int, extra: list[str]) -> tuple[int, pathlib.Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, help="build folder, configured and built")
-    parser.add_argument("--jobs", type=int, default=2, help="processors to fill; a test that waits takes half of one (cmake/Sumac.cmake)")
+    parser.add_argument("--jobs", type=int, default=2, help="processors to fill")
     parser.add_argument("--only", default="", help="regular expression of test names")
     parser.add_argument("--strict", action="store_true", help="a test that fails at first has failed")
     args = parser.parse_args()
@@ -67,7 +72,8 @@ def main() -> int:
     folder = pathlib.Path(args.build).resolve() / "reports"
     if sanitizers:
         os.environ.update(sanitized.environment(folder))
-    code, report = ctest(args.build, 2 * args.jobs, ["-R", args.only] if args.only else [])
+    began = time.monotonic()
+    code, report = ctest(args.build, SLOTS * args.jobs, ["-R", args.only] if args.only else [])
     if not report.exists():
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
         return code or 1
@@ -85,6 +91,8 @@ def main() -> int:
         print(f"the {SLOWEST} slowest tests, of {right + len(failed)}:")
         for seconds, name in longest:
             print(f"{seconds:7.1f} s  {name}")
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"{time.monotonic() - began:.0f} s, in which processors worked for {used.ru_utime + used.ru_stime:.0f} s")
     for word, names in (("skipped", skipped), ("unsteady", unsteady), ("failed", failed)):
         for name in names:
             print(f"{word}: {name}")

@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <climits>
 #include <nlohmann/json.hpp>
 
+#include "base/host_name.hpp"
 #include "base/replace_file.hpp"
 #include "tools/commands.hpp"
 #include "tools/manager_status.hpp"
@@ -25,11 +25,6 @@ constexpr const char* kHelp =
     "\n"
     "sharp_am serves a page if it has --page-listen. Your user is proven by the unix socket; over TCP it takes an\n"
     "administrator's certificate. Exit status 0: printed. 1: there is no address for you. 2: wrong usage.\n";
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1]{};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "HOST";
-}
 
 void print_words(const PageAddress& page) {
   constexpr std::string_view kUnix = "unix:";

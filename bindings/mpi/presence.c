@@ -31,9 +31,8 @@ struct entry {
   struct presence it; /* if it is present */
 };
 
-/* Indexed by rank in our own MPI job. */
+/* Indexed by rank in our own MPI job: the component's close forgets them. */
 static struct entry* entries;
-static size_t entry_count;
 static struct presence mine;
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -47,6 +46,10 @@ static uint64_t my_host(void) {
 
 int hcoll_presence_publish(void) {
   const int asks = hcoll_is_asked_for(), line = hcoll.process.settings.last_line;
+  entries = calloc(ompi_process_info.num_procs, sizeof(*entries));
+  if (NULL == entries) {
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
   memset(&mine, 0, sizeof(mine));
   mine.magic = PRESENCE_MAGIC;
   mine.version = PRESENCE_VERSION;
@@ -86,24 +89,7 @@ static struct entry look_up(const opal_process_name_t* name) {
   return entry;
 }
 
-static struct entry* entry_of(uint32_t vpid) {
-  if (vpid >= entry_count) {
-    size_t count = entry_count ? entry_count : 64;
-    while (count <= vpid) {
-      count *= 2;
-    }
-    struct entry* grown = realloc(entries, count * sizeof(*grown));
-    if (NULL == grown) {
-      return NULL;
-    }
-    memset(grown + entry_count, 0, (count - entry_count) * sizeof(*grown));
-    entries = grown;
-    entry_count = count;
-  }
-  return &entries[vpid];
-}
-
-static int shape_locked(ompi_communicator_t* comm, struct hcoll_shape* shape, uint64_t* hosts) {
+static void shape_locked(ompi_communicator_t* comm, struct hcoll_shape* shape, uint64_t* hosts) {
   int size = ompi_comm_size(comm);
   /* Known entries come first: a communicator with a member known to be absent costs no look-up. */
   for (int pass = 0; pass < 2; ++pass) {
@@ -112,25 +98,21 @@ static int shape_locked(ompi_communicator_t* comm, struct hcoll_shape* shape, ui
       shape->absent_rank = rank;
       if (name->jobid != OMPI_PROC_MY_NAME->jobid) {
         shape->why = "belongs to another MPI job";
-        return OMPI_SUCCESS;
+        return;
       }
-      struct entry* entry = entry_of(name->vpid);
-      if (NULL == entry) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-      }
+      struct entry* entry = &entries[name->vpid];
       if (UNKNOWN == entry->known && 1 == pass) {
         *entry = look_up(name);
       }
       shape->is_mute = ABSENT == entry->known;
       if (shape->is_mute || DIFFERS == entry->known) {
         shape->why = shape->is_mute ? "does not have the component on" : "has other HCOLL settings";
-        return OMPI_SUCCESS;
+        return;
       }
       hosts[rank] = entry->it.host;
     }
   }
   shape->hosts = sumac_number_hosts(hosts, size, NULL);
-  return OMPI_SUCCESS;
 }
 
 int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape) {
@@ -140,10 +122,10 @@ int hcoll_presence_of(ompi_communicator_t* comm, struct hcoll_shape* shape) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
   pthread_mutex_lock(&entries_lock);
-  int rc = shape_locked(comm, shape, hosts);
+  shape_locked(comm, shape, hosts);
   pthread_mutex_unlock(&entries_lock);
   free(hosts);
-  return rc;
+  return OMPI_SUCCESS;
 }
 
 int hcoll_presence_places(struct sumac_record* record, sumac_place_t* places) {
@@ -166,11 +148,8 @@ int hcoll_presence_places(struct sumac_record* record, sumac_place_t* places) {
 }
 
 struct hcoll_reporting hcoll_presence_reporting(void) {
-  struct hcoll_reporting reporting = {0};
   pthread_mutex_lock(&entries_lock);
-  if (entry_count > 0) {
-    reporting = entries[0].it.reporting; /* zeroed unless rank 0 is present */
-  }
+  const struct hcoll_reporting reporting = entries[0].it.reporting; /* zeroed unless rank 0 is present */
   pthread_mutex_unlock(&entries_lock);
   return reporting;
 }
@@ -178,5 +157,4 @@ struct hcoll_reporting hcoll_presence_reporting(void) {
 void hcoll_presence_forget(void) {
   free(entries);
   entries = NULL;
-  entry_count = 0;
 }

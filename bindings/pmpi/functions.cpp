@@ -76,20 +76,11 @@ void take_behind(Function& theirs, const char* name, Function own) {
   any_behind = true;
 }
 
-enum class Abi { open_mpi, mpich, standard };
-
-struct AbiWords {
-  const char *mpi, *library;
+struct Abi {
+  const char *mpi_is, *library;
 };
-
-constexpr AbiWords words_of(Abi abi) {
-  switch (abi) {
-    case Abi::open_mpi: return {"is Open MPI", "libsumac_mpi_openmpi.so"};
-    case Abi::mpich: return {"has MPICH's ABI", "libsumac_mpi_mpich.so"};
-    case Abi::standard: return {"has MPI's standard ABI", "libsumac_mpi_abi.so"};
-  }
-  return {};
-}
+constexpr Abi kOpenMpi{"is Open MPI", "libsumac_mpi_openmpi.so"}, kMpich{"has MPICH's ABI", "libsumac_mpi_mpich.so"},
+    kStandard{"has MPI's standard ABI", "libsumac_mpi_abi.so"};
 
 bool is_loaded(const char* name) {
   void* handle = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
@@ -102,24 +93,22 @@ bool is_loaded(const char* name) {
 /// another ABI than this library.
 std::string check_abi() {
 #if defined(OPEN_MPI)
-  constexpr Abi kOurs = Abi::open_mpi;
+  constexpr const Abi& kOurs = kOpenMpi;
 #elif defined(MPI_ABI_VERSION)
-  constexpr Abi kOurs = Abi::standard;
+  constexpr const Abi& kOurs = kStandard;
 #else
-  constexpr Abi kOurs = Abi::mpich;
+  constexpr const Abi& kOurs = kMpich;
 #endif
   Dl_info info{};
   const bool named = ::dladdr(symbol("PMPI_Comm_split"), &info) != 0 && info.dli_fname != nullptr;
-  const Abi theirs = symbol("ompi_mpi_comm_world") != nullptr                        ? Abi::open_mpi
-                     : named && std::strstr(info.dli_fname, "libmpi_abi") != nullptr ? Abi::standard
-                                                                                     : Abi::mpich;
-  if (theirs == kOurs) return {};
-  const auto [mpi_is, right] = words_of(theirs);
-  const char* const wrong = words_of(kOurs).library;
-  if (is_loaded(right))
-    return fmt::format("the program's MPI {}, and {} is loaded for it: take {} out of LD_PRELOAD", mpi_is, right,
-                       wrong);
-  return fmt::format("the program's MPI {}: LD_PRELOAD {} instead of {}", mpi_is, right, wrong);
+  const Abi& theirs = symbol("ompi_mpi_comm_world") != nullptr                        ? kOpenMpi
+                      : named && std::strstr(info.dli_fname, "libmpi_abi") != nullptr ? kStandard
+                                                                                      : kMpich;
+  if (&theirs == &kOurs) return {};
+  if (is_loaded(theirs.library))
+    return fmt::format("the program's MPI {}, and {} is loaded for it: take {} out of LD_PRELOAD", theirs.mpi_is,
+                       theirs.library, kOurs.library);
+  return fmt::format("the program's MPI {}: LD_PRELOAD {} instead of {}", theirs.mpi_is, theirs.library, kOurs.library);
 }
 
 void fill() {

@@ -6,6 +6,7 @@
 // request is to it. A loop of tests also keeps the MPI's own persistent collectives from its tests of arrays
 // (note_the_mpis() says why): each is tested alone.
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "bindings/pmpi/entry.hpp"
@@ -232,33 +233,33 @@ int wait_in(int count, MPI_Request* array, const IsLeft& is_ours_left, const Tes
 
 /// Tests requests of an array once.
 template <class Test>
-int test_in(int count, MPI_Request* array, bool& done, const Test& test) {
+int test_in(int count, MPI_Request* array, int* flag, const Test& test) {
   const IdupWatch watch(count, array);
   Requests requests(count, array);
   int rc = MPI_SUCCESS;
   advance();
-  done = test(requests, rc);
+  *flag = test(requests, rc) ? 1 : 0;
   return rc;
 }
 
-bool ours_active(const Requests& requests) { return requests.ours_active(); }
-bool ours_pending(const Requests& requests) { return requests.ours_pending(); }
-
 int wait_all(int count, MPI_Request* array, MPI_Status* statuses) {
   return wait_in(
-      count, array, ours_pending, [&](Requests& all, int& rc) { return test_all(all, statuses, rc); },
+      count, array, std::mem_fn(&Requests::ours_pending),
+      [&](Requests& all, int& rc) { return test_all(all, statuses, rc); },
       [&](Requests& all) { return wait_all_in_mpi(all, statuses); });
 }
 
 int wait_any(int count, MPI_Request* array, int* index, MPI_Status* status) {
   return wait_in(
-      count, array, ours_active, [&](Requests& all, int& rc) { return test_any(all, index, status, rc); },
+      count, array, std::mem_fn(&Requests::ours_active),
+      [&](Requests& all, int& rc) { return test_any(all, index, status, rc); },
       [&](Requests& all) { return wait_any_in_mpi(all, index, status); });
 }
 
 int wait_some(int count, MPI_Request* array, int* done, int* indices, MPI_Status* statuses) {
   return wait_in(
-      count, array, ours_active, [&](Requests& all, int& rc) { return test_some(all, done, indices, statuses, rc); },
+      count, array, std::mem_fn(&Requests::ours_active),
+      [&](Requests& all, int& rc) { return test_some(all, done, indices, statuses, rc); },
       [&](Requests& all) { return wait_some_in_mpi(all, done, indices, statuses); });
 }
 
@@ -306,25 +307,20 @@ int test_once(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int test_all_once(int count, MPI_Request* array, int* flag, MPI_Status* statuses) {
-  bool done = false;
-  const int rc = test_in(count, array, done, [&](Requests& all, int& code) { return test_all(all, statuses, code); });
-  *flag = done ? 1 : 0;
-  return rc;
+  return test_in(count, array, flag, [&](Requests& all, int& rc) { return test_all(all, statuses, rc); });
 }
 
 int test_any_once(int count, MPI_Request* array, int* index, int* flag, MPI_Status* status) {
-  bool done = false;
   const int rc =
-      test_in(count, array, done, [&](Requests& all, int& code) { return test_any(all, index, status, code); });
-  *flag = done ? 1 : 0;
-  if (!done) *index = MPI_UNDEFINED;
+      test_in(count, array, flag, [&](Requests& all, int& code) { return test_any(all, index, status, code); });
+  if (*flag == 0) *index = MPI_UNDEFINED;
   return rc;
 }
 
 int test_some_once(int count, MPI_Request* array, int* done, int* indices, MPI_Status* statuses) {
-  bool any = false;
-  return test_in(count, array, any,
-                 [&](Requests& all, int& code) { return test_some(all, done, indices, statuses, code); });
+  int any = 0;
+  return test_in(count, array, &any,
+                 [&](Requests& all, int& rc) { return test_some(all, done, indices, statuses, rc); });
 }
 
 int start(MPI_Request* request) {

@@ -20,10 +20,10 @@ inline void at_exit(void (*end)()) {
 /// Every module calls it once.
 inline void follow_interpreter() {
   // Runs Python's signal handlers; only its main thread does. An exception of theirs stays set.
-  set_interrupt_check([] {
+  interrupt_check = [] {
     const pybind11::gil_scoped_acquire gil;
     return PyErr_CheckSignals() != 0;
-  });
+  };
   at_exit(Worker::park);
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/fd.hpp"
+#include "base/host_name.hpp"
 #include "base/log_file.hpp"
 #include "base/utf8.hpp"
 
@@ -136,9 +137,7 @@ Result<> reopen(const LogSink& sink) {
 }
 
 Logger::Logger(Form form, LogLevel level, LogSink sink) : form_(form), level_(level), sink_(std::move(sink)) {
-  char name[256] = "localhost";
-  ::gethostname(name, sizeof name - 1);
-  host_ = name;
+  host_ = host_name();
   host_ = host_.substr(0, host_.find('.'));
 }
 

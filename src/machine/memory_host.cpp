@@ -2,21 +2,17 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
 
 #include "base/boot_id.hpp"
 #include "base/fnv.hpp"
+#include "base/host_name.hpp"
 
 namespace sumac::machine {
 
 std::uint64_t memory_host() {
-  std::array<char, 256> name{};
-  (void)::gethostname(name.data(), name.size() - 1);
   struct stat memory {};
   (void)::stat("/dev/shm", &memory);
-  return fnv1a(fmt::format("{} {} {} {}", boot_id(), name.data(), memory.st_dev, memory.st_ino));
+  return fnv1a(fmt::format("{} {} {} {}", boot_id(), host_name(), memory.st_dev, memory.st_ino));
 }
 
 }  // namespace sumac::machine

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/bytes.hpp"
+#include "base/host_name.hpp"
 #include "base/secret.hpp"
 #include "net/address.hpp"
 #include "wire/host.hpp"
@@ -135,9 +136,7 @@ Result<> UcxTransport::publish() {
   if (address_.size() >= wire::kAddressMax)
     return fail(Errc::unsupported, "the worker's address has {} characters, at most {} travel: name one device",
                 address_.size(), wire::kAddressMax - 1);
-  char host[48] = "?";
-  gethostname(host, sizeof host - 1);
-  name_ = fmt::format("{}:{}", host, getpid()).substr(0, 63);
+  name_ = fmt::format("{}:{}", host_name().substr(0, 47), getpid()).substr(0, 63);
   return {};
 }
 

@@ -1,11 +1,10 @@
 #include "p2p/group.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/hmac.hpp"
+#include "base/host_name.hpp"
 
 namespace sumac::p2p {
 namespace {
@@ -31,11 +30,6 @@ std::uint64_t eager_max_of(std::uint32_t size) {
 std::size_t pool_bytes(std::uint32_t size, std::uint64_t eager_max, bool has_messages) {
   const std::uint64_t messages = kEarlyMessages + (has_messages ? kMessagesAhead : 0);
   return kOtherMemory + std::size_t{size} * messages * BufferPool::footprint(wire::kPeerHeaderBytes + eager_max);
-}
-
-std::string own_host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 }  // namespace
@@ -74,7 +68,7 @@ Result<> Group::open() {
   auto made = net::make_transport(transport, pool_);
   if (!made) return tl::unexpected(made.error());
   transport_ = std::move(*made);
-  if (config_.host_name.empty()) config_.host_name = own_host_name();
+  if (config_.host_name.empty()) config_.host_name = host_name();
   return {};
 }
 

@@ -6,9 +6,7 @@
 #include "rank/communicator.h"
 #include "rank/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** Communicators for our own messages, as the front end's handles; 0: none. */
 struct sumac_carriers {
@@ -53,6 +51,4 @@ void sumac_across_set(sumac_team_spec_t* spec, sumac_lane_t* lane);
 /** True if opening it makes communicators for this one. The same at every rank. */
 bool sumac_across_needs_communicators(const struct sumac_record* record);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

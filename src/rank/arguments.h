@@ -6,9 +6,7 @@
 
 #include "rank/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 struct sumac_record;
 
@@ -48,6 +46,4 @@ struct sumac_runtime;
 uint64_t sumac_bytes_of(const struct sumac_runtime* runtime, int coll, const struct sumac_shape* on,
                         const struct sumac_arguments* arguments);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

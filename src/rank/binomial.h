@@ -3,9 +3,9 @@
  * several of them one after the other. An MPI's own ones take other pairs of ranks for other sizes, and each new pair opens
  * a connection first: with 16 hosts at 500 us a job's 8 KiB took 67 ms so, and 17 ms along the tree (2026-11, two cores). */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/c_linkage.h"
+
+SUMAC_C_BEGIN
 
 /** The ranks, and blocking messages between two of them, which arrive in order. Each function returns 0, or the binding's
  *  code for a failure. */
@@ -22,6 +22,4 @@ int sumac_binomial_bcast(const struct sumac_messages* ranks, void* buffer, int b
 /** Collects `bytes` bytes of each rank at rank 0, in rank order; `out` is only used there. Returns the same, or -1: no memory. */
 int sumac_binomial_gather(const struct sumac_messages* ranks, const void* in, void* out, int bytes);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

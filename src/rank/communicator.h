@@ -3,9 +3,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/c_linkage.h"
+
+SUMAC_C_BEGIN
 
 /** The ranks of a communicator, and blocking functions over all of them that the MPI itself does. Each function returns
  *  0, or the binding's code for a failure of the MPI. A header that takes this record names the members it uses. */
@@ -29,6 +29,4 @@ struct sumac_communicator {
  *  Uses `rank` and `abort`. */
 void sumac_communicator_abort(const struct sumac_communicator* comm) __attribute__((noreturn));
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

@@ -1,10 +1,8 @@
 #include "rank/error_codes.hpp"
 
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <string>
 
+#include "rank/communicators.hpp"
 #include "rank/job.h"
 #include "rank/say.h"
 
@@ -12,10 +10,6 @@ namespace {
 
 /// One reason mostly holds for many communicators, so it is looked up first.
 constexpr std::size_t kReasonsMax = 32;
-
-std::mutex lock;
-/// Never destroyed: a program may ask for a code's text at its very end.
-std::map<std::string, int>& codes = *new std::map<std::string, int>;
 
 /// The team failed for all its ranks, so one of them prints the reason: rank 0, or rank 1 if rank 0 is the one that died.
 void say(const sumac_lane& lane, sumac_coll coll, const char* why) {
@@ -33,7 +27,8 @@ void say(const sumac_lane& lane, sumac_coll coll, const char* why) {
 
 int sumac_error_code(const sumac_runtime* runtime, const char* words) {
   const auto text = std::string(words).substr(0, runtime->error_bytes_max - 1);
-  const std::lock_guard guard(lock);
+  auto& codes = sumac::rank::communicators().codes;
+  const std::lock_guard guard(sumac::rank::communicators().words_lock);
   if (const auto known = codes.find(text); known != codes.end()) return known->second;
   int code = runtime->error_other;
   if (codes.size() == kReasonsMax || !runtime->add_error(text.c_str(), &code)) return runtime->error_other;
@@ -42,8 +37,8 @@ int sumac_error_code(const sumac_runtime* runtime, const char* words) {
 }
 
 const char* sumac_error_words(int code) {
-  const std::lock_guard guard(lock);
-  for (const auto& [words, known] : codes)
+  const std::lock_guard guard(sumac::rank::communicators().words_lock);
+  for (const auto& [words, known] : sumac::rank::communicators().codes)
     if (known == code) return words.c_str();
   return nullptr;
 }

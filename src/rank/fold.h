@@ -8,9 +8,7 @@
 #include "rank/predefined.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** The rows of the table: SUMAC_ROW_DOUBLE. */
 enum {
@@ -54,6 +52,4 @@ typedef void (*sumac_reduce_local_t)(const void* context, const void* in, void* 
 void sumac_fold_by_local(const sumac_fold_t* fold, void* out, const void* a, const void* b, size_t count,
                          sumac_reduce_local_t reduce);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

@@ -9,9 +9,7 @@
 #include "rank/arguments.h"
 #include "rank/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** MPI has no code with this value. */
 enum { SUMAC_TO_NEXT = INT_MIN };
@@ -82,6 +80,4 @@ static inline int sumac_form_bcast(struct sumac_record* record, const struct sum
   return sumac_form_call(record, &call);
 }
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

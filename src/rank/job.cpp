@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
+#include <cstdlib>
 #include <mutex>
 #include <vector>
 
@@ -144,6 +145,17 @@ void wait_for_leaves() {
 }
 
 }  // namespace
+
+/// Rank 0 prints the reason and ends the job. The others wait to be ended with it and print nothing: they would repeat the
+/// reason, or end the job before rank 0 has printed it. They go on only where rank 0 does not come here because it lacks the
+/// binding.
+void sumac_communicator_abort(const sumac_communicator* comm) {
+  constexpr int kWaitMs = 10'000;
+  if (comm->rank != 0) (void)::poll(nullptr, 0, kWaitMs);
+  SUMAC_SAY("SHArP: Fallback disabled, exiting..");
+  comm->abort(comm->context);
+  std::exit(1);
+}
 
 bool sumac_job_stands() { return job.context != nullptr; }
 const char* sumac_job_why_refused() { return sharp_coll_strerror(job.refused_with); }

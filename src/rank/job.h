@@ -9,9 +9,7 @@
 #include "sharp/api/sharp_coll.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 struct sumac_job_spec {
   /** MPI_COMM_WORLD: `rank`, `size`, `bcast`, `gather`, `abort`, which may be NULL. It is copied; its context
@@ -88,6 +86,4 @@ void sumac_group_leave(struct sharp_coll_comm* group);
 /** Frees the groups that have left and returns their number. Any thread may call it; it never waits. */
 int sumac_job_reap(void);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

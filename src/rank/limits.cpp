@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <iterator>
@@ -12,15 +11,13 @@
 #include <vector>
 
 #include "base/listed.hpp"
+#include "rank/communicators.hpp"
 #include "rank/say.h"
 
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kLookEvery = kMs, kReceiveEvery = 20 * kMs, kSayAfter = 10'000 * kMs;
-
-/// True while a thread looks: another one, or the same one further down its stack, leaves the looking to it.
-std::atomic<bool> is_looking{false};
 
 /// The operation that this rank waits in, as far as it knows.
 struct Late {
@@ -138,6 +135,7 @@ void look_alone(sumac_lane& lane, bool may_call_mpi) {
 }
 
 void look(sumac_lane& lane, bool may_call_mpi) {
+  auto& is_looking = sumac::rank::communicators().is_looking;
   if (lane.team == nullptr || is_looking.exchange(true, std::memory_order_acquire)) return;
   look_alone(lane, may_call_mpi);
   is_looking.store(false, std::memory_order_release);

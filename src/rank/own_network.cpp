@@ -1,7 +1,6 @@
 #include "rank/own_network.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
@@ -9,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/host_name.hpp"
 #include "rank/say.h"
 
 namespace sumac::rank {
@@ -39,14 +39,9 @@ Result<Blobs> allgather(const sumac_communicator& team, std::span<const std::byt
   return blobs;
 }
 
-std::string own_host() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";
-}
-
 Result<std::unique_ptr<p2p::TeamGroups>> connect(const sumac_communicator& team, const std::vector<int>& leaders,
                                                  bool reproducible) {
-  const std::string host = own_host();
+  const std::string host = host_name();
   // A rank that fails takes part in all exchanges: the others wait in them.
   const int exchanges = static_cast<int>(leaders.size()) == team.size ? 1 : 2;
   int done = 0;

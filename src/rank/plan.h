@@ -9,11 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/c_linkage.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 struct sumac_record;
 struct sumac_runtime;
@@ -127,6 +126,4 @@ static inline bool sumac_plan_has_numbers(const struct sumac_plan* plan) {
 }
 void sumac_plan_keep_numbers(struct sumac_plan* plan, int blocks, int64_t* numbers);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

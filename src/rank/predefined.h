@@ -5,11 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/c_linkage.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** The kind of a type's values. Their width is the MPI's: Fortran's types differ from C's by name only. */
 enum sumac_values {
@@ -105,6 +104,4 @@ bool sumac_predefined_is_legal(enum sumac_values values, int op);
  *  @return False: there is no such kernel. A sum of complex numbers is one of reals, two in each element. */
 bool sumac_predefined_fold(sumac_fold_t* fold, enum sumac_values values, int op, size_t size, size_t extent);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

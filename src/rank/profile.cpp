@@ -13,9 +13,10 @@
 #include <memory>
 #include <mutex>
 
+#include "base/boot_id.hpp"
 #include "base/c_text.hpp"
 #include "base/fd.hpp"
-#include "rank/place.hpp"
+#include "base/fnv.hpp"
 #include "rank/profile_table.hpp"
 #include "rank/record.h"
 #include "rank/say.h"
@@ -110,7 +111,8 @@ int fill(Profile& profile, std::int64_t wall_ns) {
 // ---- the trace ----
 
 /// CLOCK_MONOTONIC is the same for all processes since the kernel began, so ranks that share the kernel share the zero of
-/// their traces: the earliest of their starts. Other kernels have other clocks; their starts lie a barrier apart.
+/// their traces: the earliest of their starts. Other kernels have other clocks; their starts lie a barrier apart. The host's name
+/// stands for the kernel where /proc is not there.
 struct Start {
   std::uint64_t kernel = 0;
   std::int64_t ns = 0;
@@ -118,7 +120,8 @@ struct Start {
 
 /// Returns the zero of this rank's trace.
 std::int64_t agree_on_zero() {
-  Start own{sumac_own_kernel(mine->host.c_str()), mine->start_ns};
+  const std::string boot = sumac::boot_id();
+  Start own{sumac::fnv1a(boot.empty() ? mine->host : boot), mine->start_ns};
   std::vector<Start> all(static_cast<std::size_t>(world().size));
   constexpr int kBytes = sizeof(Start);
   if (world().gather(world().context, 0, &own, all.data(), kBytes) != 0 ||

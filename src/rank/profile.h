@@ -10,9 +10,7 @@
 #include "rank/settings.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** The collectives of a profile: those of a team with their numbers (enum sumac_coll), and those that every binding
  *  leaves to the MPI. */
@@ -67,6 +65,4 @@ int sumac_profile_way_of(const uint64_t ways[SUMAC_WAYS], uint64_t passed, int c
 /** Prints the profile and writes the trace; collective over the world, in MPI_Finalize. */
 void sumac_profile_end(void);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

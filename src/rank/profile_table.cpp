@@ -16,13 +16,6 @@ static_assert(sizeof(ProfileCell) == 3 * sizeof(std::int64_t), "summed as an arr
 constexpr const char* kClassNames[kSizeClasses] = {"0 B",        "<= 64 B",  "<= 512 B",  "<= 4 KiB", "<= 32 KiB",
                                                    "<= 256 KiB", "<= 2 MiB", "<= 16 MiB", "> 16 MiB"};
 
-const char* coll_name(int coll) {
-  switch (coll) {
-    case SUMAC_PROFILE_ALLTOALLW: return "alltoallw";
-    default: return sumac_coll_name(coll);
-  }
-}
-
 // ---- numbers for people: three digits and a unit ----
 
 std::string scaled(double value, double per_unit, std::span<const char* const> units) {
@@ -137,9 +130,10 @@ std::string to_string(const Profile& profile) {
 }  // namespace sumac::rank
 
 void sumac_profile_name(int coll, int form, char name[40]) {
-  sumac::copy_text(fmt::format("{}{}{}", form == SUMAC_FORM_NONBLOCKING ? "i" : "", sumac::rank::coll_name(coll),
-                               form == SUMAC_FORM_PERSISTENT ? "_init" : ""),
-                   name, 40);
+  const char* const plain = coll == SUMAC_PROFILE_ALLTOALLW ? "alltoallw" : sumac_coll_name(coll);
+  const char* const before = form == SUMAC_FORM_NONBLOCKING ? "i" : "";
+  const char* const behind = form == SUMAC_FORM_PERSISTENT ? "_init" : "";
+  sumac::copy_text(fmt::format("{}{}{}", before, plain, behind), name, 40);
 }
 
 const char* sumac_profile_way_name(int way, const char* next) {

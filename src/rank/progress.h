@@ -6,9 +6,7 @@
 
 #include "rank/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** Ends the thread, and waits for its end. */
 void sumac_progress_end(void);
@@ -42,6 +40,4 @@ void sumac_progress_done(struct sumac_done* done);
 /** Returns those that ended since the last call, in the order in which they ended; NULL: none. */
 struct sumac_done* sumac_progress_take_done(void);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

@@ -1,26 +1,25 @@
 #include "rank/record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
-#include <mutex>
 #include <vector>
 
+#include "rank/communicators.hpp"
 #include "rank/error_codes.hpp"
 #include "rank/explain.h"
 #include "rank/job.h"
 #include "rank/profile.h"
 #include "rank/progress.h"
 #include "rank/say.h"
-#include "rank/worth.h"
+
+using sumac::rank::communicators, sumac::rank::Communicators;
 
 namespace {
 
 /// A larger buffer is not kept for the next call.
 constexpr std::size_t kScratchKeptMax = std::size_t{16} << 20;
-
-std::mutex lock;  ///< Guards the list and the sum.
-sumac_record* living = nullptr;
-sumac_tally gone{};
 
 void add(sumac_tally& sum, const sumac_record& record) {
   sumac_tally_add_team(&sum, record.ordinary.team, record.rank);
@@ -43,32 +42,34 @@ void end_lane(sumac_lane& lane) {
 }  // namespace
 
 void sumac_record_enlist(sumac_record* record) {
-  const std::lock_guard guard(lock);
-  record->next_living = living;
-  living = record;
+  Communicators& all = communicators();
+  const std::lock_guard guard(all.records_lock);
+  record->next_living = all.living;
+  all.living = record;
 }
 
 void sumac_record_delist(sumac_record* record) {
-  const std::lock_guard guard(lock);
-  for (sumac_record** at = &living; *at != nullptr; at = &(*at)->next_living) {
+  Communicators& all = communicators();
+  const std::lock_guard guard(all.records_lock);
+  for (sumac_record** at = &all.living; *at != nullptr; at = &(*at)->next_living) {
     if (*at != record) continue;
-    add(gone, *record);
+    add(all.gone, *record);
     *at = record->next_living;
     return;
   }
 }
 
 void sumac_records_each(void (*visit)(sumac_record*)) {
-  const std::lock_guard guard(lock);
-  for (sumac_record* each = living; each != nullptr; each = each->next_living) visit(each);
+  const std::lock_guard guard(communicators().records_lock);
+  for (sumac_record* each = communicators().living; each != nullptr; each = each->next_living) visit(each);
 }
 
 void sumac_records_tally(const sumac_runtime* runtime, const sumac_communicator* world, bool prints) {
   sumac_tally sum;
   {
-    const std::lock_guard guard(lock);
-    sum = gone;
-    for (const sumac_record* each = living; each != nullptr; each = each->next_living) add(sum, *each);
+    const std::lock_guard guard(communicators().records_lock);
+    sum = communicators().gone;
+    for (const sumac_record* each = communicators().living; each != nullptr; each = each->next_living) add(sum, *each);
   }
   sumac_explain_end(*runtime->options, runtime->next);
   // Sums of int64_t and of uint64_t have the same bits.
@@ -102,9 +103,12 @@ void sumac_record_explain_none(const sumac_record* record, const char* why) {
 void sumac_record_explain_spared(sumac_record* record) {
   if (record->is_explained) return;
   record->is_explained = true;
-  char why[SUMAC_SPARED_WHY_BYTES];
-  sumac_spared_why(record->spared, why);
-  sumac_record_explain_none(record, why);
+  const auto why = fmt::format(
+      "a team costs more than a few calls gain, so it is made after {} collectives: set SUMAC_TEAM_AFTER=0 to make it "
+      "at "
+      "once",
+      record->spared);
+  sumac_record_explain_none(record, why.c_str());
 }
 
 int sumac_record_begin_job(sumac_record* world, const sumac_communicator* ranks, std::uint64_t id, int local_rank,

@@ -13,9 +13,7 @@
 #include "rank/tally.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 struct sumac_record;
 struct sumac_between;
@@ -203,6 +201,4 @@ int sumac_record_way_since(const struct sumac_record* record, int coll, uint64_t
  *  @param world  MPI_COMM_WORLD: `rank`, `sum`. */
 void sumac_records_tally(const struct sumac_runtime* runtime, const struct sumac_communicator* world, bool prints);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

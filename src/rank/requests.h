@@ -5,9 +5,7 @@
 #include "rank/progress.h"
 #include "rank/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** request_new() of the runtime begins it. */
 struct sumac_request {
@@ -34,6 +32,4 @@ void sumac_request_end(struct sumac_request* request);
 /** Frees its memory alone: the MPI, and the teams, have ended. */
 void sumac_request_forget(struct sumac_request* request);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/c_linkage.h"
+
+SUMAC_C_BEGIN
 
 /** Sets the host's name and the rank in MPI_COMM_WORLD that every line begins with. Call it before the first line.
  *  @param host  Copied; NULL: unknown. */
@@ -28,6 +28,4 @@ void sumac_say_once(const char* line, bool by_us);
 /** Does the same with each of `lines`, which it cuts at the ends of its lines. */
 void sumac_say_each_once(char* lines, bool by_us);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

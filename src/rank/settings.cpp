@@ -1,7 +1,6 @@
 // Reads the variables once, when a front end starts. It publishes them: all ranks must have the same.
 #include "rank/settings.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -12,19 +11,11 @@ extern char** environ;
 
 namespace {
 
-/// Reads a whole number within the variable's range.
-template <class Number>
-bool read_whole(std::string_view text, Number low, Number high, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && low <= number && number <= high;
-}
-
 template <auto Member>
 bool read_number(const hcoll_variable& variable, const char* text, hcoll_settings& settings) {
-  int number = 0;
-  if (!read_whole(text, variable.low, variable.high, number)) return false;
-  settings.*Member = number;
-  return true;
+  const auto number = sumac::detail::parse_signed(text, variable.low, variable.high);
+  if (number) settings.*Member = static_cast<int>(*number);
+  return number.has_value();
 }
 
 /// Reads a number; "auto" is -1.
@@ -47,10 +38,9 @@ bool read_bytes(const hcoll_variable&, const char* text, hcoll_settings& setting
   const std::size_t unit = digits.empty() ? kUnits.npos : kUnits.find(digits.back());
   const std::size_t shift = unit == kUnits.npos ? 0 : 10 * (unit / 2 + 1);
   if (shift > 0) digits.remove_suffix(1);
-  std::int64_t number = 0;
-  if (!read_whole<std::int64_t>(digits, 0, INT64_MAX >> shift, number)) return false;
-  settings.*Member = number << shift;
-  return true;
+  const auto number = sumac::detail::parse_signed(digits, 0, INT64_MAX >> shift);
+  if (number) settings.*Member = *number << shift;
+  return number.has_value();
 }
 
 template <auto Member>

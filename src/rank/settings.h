@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/c_linkage.h"
+
+SUMAC_C_BEGIN
 
 /** HCOLL_ENABLE_SHARP, and its promise if something is missing. */
 enum hcoll_level {
@@ -74,6 +74,4 @@ int hcoll_is_asked_for(void);
  *  it may be NULL. */
 void hcoll_settings_check(void (*say)(const char* sentence), const char* (*others)(size_t index));
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

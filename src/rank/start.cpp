@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/fnv.hpp"
-#include "rank/place.hpp"
+#include "machine/discover.hpp"
 #include "rank/say.h"
 
 namespace {
@@ -48,10 +48,16 @@ std::uint64_t sumac_process_signature(const sumac_process* process) {
 std::uint64_t sumac_hash(const char* text) { return sumac::fnv1a(text == nullptr ? "" : text); }
 
 void sumac_process_place(int local_rank, bool speaks, sumac_place_t* place) {
-  char why[512] = "";
-  sumac_own_place(static_cast<std::uint32_t>(local_rank), place, why, sizeof why);
-  if (why[0] != '\0' && speaks && sumac_say_warns())
-    SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other", why);
+  *place = {-1, -1, -1, -1};
+  const auto machine = sumac::machine::discover(sumac::machine::Reader::automatic, sumac::machine::own_affinity());
+  if (machine) {
+    const auto own = sumac::machine::own_place(*machine, 0, static_cast<std::uint32_t>(local_rank));
+    *place = {-1, own.socket, own.numa, own.core};
+  } else if (speaks && sumac_say_warns() && sumac::machine::environment_describes_a_machine()) {
+    // A machine that cannot be read is no fault of the job, but a wrong description by the user is one.
+    SUMAC_SAY("warning: %s; going on as if all ranks of this host were close to each other",
+              machine.error().context.c_str());
+  }
 }
 
 int sumac_number_hosts(const std::uint64_t* hosts, int size, sumac_place_t* places) {

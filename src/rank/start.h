@@ -7,9 +7,7 @@
 #include "rank/settings.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 struct sumac_process {
   struct hcoll_settings settings;
@@ -28,7 +26,9 @@ uint64_t sumac_process_signature(const struct sumac_process* process);
 /** Returns a hash of a text; NULL counts as "". */
 uint64_t sumac_hash(const char* text);
 
-/** Finds the position of this process as sumac_own_place() does. A wrong description of the machine is printed if `speaks`. */
+/** Finds socket, NUMA node and core of this process; each is -1 if unknown, and the host always is. If the environment describes a
+ *  machine that does not exist (HWLOC_SYNTHETIC), that is printed if `speaks`.
+ *  @param local_rank  Rank among the job's processes on this host, for a machine that is only described. */
 void sumac_process_place(int local_rank, bool speaks, sumac_place_t* place);
 
 /** Numbers hosts in the order in which ranks name them, and returns their number.
@@ -36,6 +36,4 @@ void sumac_process_place(int local_rank, bool speaks, sumac_place_t* place);
  *  @param places  [size] Sets `host`; NULL: the hosts are counted only. */
 int sumac_number_hosts(const uint64_t* hosts, int size, sumac_place_t* places);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

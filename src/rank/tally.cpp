@@ -23,7 +23,7 @@
 #include <cstdio>
 #include <string>
 
-#include "rank/left.hpp"
+#include "rank/explain.h"
 
 static_assert(sizeof(sumac_tally) % sizeof(std::uint64_t) == 0, "summed as an array of uint64_t");
 

@@ -5,11 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/c_linkage.h"
 #include "team/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** The reasons why a binding passed a call on without asking the team. */
 enum sumac_why {
@@ -44,6 +43,4 @@ void sumac_tally_add_passed(struct sumac_tally* sum, const uint64_t passed[SUMAC
  *  @param next         The name of the software that does the calls which are passed on: "next module", "MPI". */
 void sumac_tally_print(const struct sumac_tally* sum, uint64_t job_id, bool tree_wanted, const char* next);
 
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

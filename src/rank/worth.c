@@ -1,8 +1,5 @@
 #include "rank/worth.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "cost/worth.h"
 #include "rank/job.h"
 
@@ -20,11 +17,4 @@ uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int host
     return (uint32_t)settings->team_after;
   }
   return hosts > 1 ? sumac_cost_calls_that_pay((uint32_t)hosts) : CALLS_ON_ONE_HOST;
-}
-
-void sumac_spared_why(uint32_t spared, char* why) {
-  snprintf(why, SUMAC_SPARED_WHY_BYTES,
-           "a team costs more than a few calls gain, so it is made after %" PRIu32
-           " collectives: set SUMAC_TEAM_AFTER=0 to make it at once",
-           spared);
 }

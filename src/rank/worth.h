@@ -11,20 +11,11 @@
 
 #include "rank/settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** Returns the number of collectives that the MPI does for a new communicator before its team is made: SUMAC_TEAM_AFTER;
  *  0 for MPI_COMM_WORLD, which lives as long as the program, where the level demands a group for every communicator, and
  *  on one host where it has a tree. */
 uint32_t sumac_calls_before_team(const struct hcoll_settings* settings, int hosts, bool is_world);
 
-/** The longest text of sumac_spared_why(). */
-#define SUMAC_SPARED_WHY_BYTES 160
-/** Writes why a communicator has no team yet, for sumac_explain_none(). */
-void sumac_spared_why(uint32_t spared, char* why);
-
-#ifdef __cplusplus
-}
-#endif
+SUMAC_C_END

@@ -1,5 +1,7 @@
 """How tests start programs: they start programs under `sumac run` on this machine, or on the hosts of a lab."""
 
+import concurrent.futures
+import functools
 import os
 import pathlib
 import re
@@ -61,12 +63,25 @@ def start(command, env=None, seconds=120):
         raise AssertionError(f"hangs: {command} still ran after {seconds} s; stderr so far:\n{late.stderr}") from late
 
 
+@functools.cache
+def openmpi_folder():
+    theirs = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True, check=True).stdout
+    return theirs.strip().split(":")[-1]
+
+
 def component_flags(enable=1, np=0):
     """Returns the usual command line, with the folder of our component before the distribution's. `np` None: its default."""
-    theirs = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True, check=True).stdout
-    folder = theirs.strip().split(":")[-1]
     least = [] if np is None else ["--mca", "coll_hcoll_np", str(np)]
-    return ["--mca", "mca_base_component_path", f"{BUILD}/lib/openmpi:{folder}", "--mca", "coll_hcoll_enable", str(enable), *least]
+    return ["--mca", "mca_base_component_path", f"{BUILD}/lib/openmpi:{openmpi_folder()}", "--mca", "coll_hcoll_enable", str(enable), *least]
+
+
+def side_by_side(test, cases, at_once=3):
+    """Runs the cases, {name: function}, so many at a time, each as a subtest: a program that is started mostly waits."""
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        started = {name: pool.submit(function) for name, function in cases.items()}
+    for name, one in started.items():
+        with test.subTest(name):
+            one.result()
 
 
 def fail_in_ci(reason):

@@ -2,6 +2,7 @@
 """Faults inside a host: invalid settings, files of other machines, full memory, no CMA, half a core, killed ranks. Each test asserts the
 one line that reports the fault, that results are nevertheless right or the error is named, and that nothing is left in /dev/shm."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -206,16 +207,13 @@ class Deaths(BadInput):
         self.assertNotIn("WRONG", done.err)
 
     def test_small(self):
-        for collective in self.COLLECTIVES:
-            for form in ("blocking", "nonblocking", "persistent"):
-                with self.subTest(f"{form} {collective}"):
-                    self.die(collective, 64, form)
+        case.side_by_side(self, {f"{form} {collective}": functools.partial(self.die, collective, 64, form)
+                                 for collective in self.COLLECTIVES for form in ("blocking", "nonblocking", "persistent")})
 
     def test_large(self):
-        for number, collective in enumerate(self.COLLECTIVES[1:]):
-            form = ("blocking", "nonblocking", "persistent")[number % 3]
-            with self.subTest(f"{form} {collective}"):
-                self.die(collective, 1 << 20, form, victim=0 if collective == "bcast" else 2)
+        case.side_by_side(self, {collective: functools.partial(self.die, collective, 1 << 20, ("blocking", "nonblocking", "persistent")[number % 3],
+                                                               victim=0 if collective == "bcast" else 2)
+                                 for number, collective in enumerate(self.COLLECTIVES[1:])})
 
     def test_with_a_file_in_dev_shm(self):
         self.die("reduce", 64, "blocking", victim=2, settings={"SUMAC_SHM_BACKING": "devshm"})

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/clock.hpp"
+#include "base/host_name.hpp"
 #include "control/identity.hpp"
 #include "launch/daemon.hpp"
 #include "launch/log_file.hpp"
@@ -45,8 +46,8 @@ constexpr int kNothingUp = 3;
 
 /// The name of the fabric, which is the title of its page.
 std::string machine_name() {
-  char name[256]{};
-  return ::gethostname(name, sizeof name - 1) == 0 && control::is_certificate_name(name) ? name : "this-machine";
+  const std::string name = host_name();
+  return control::is_certificate_name(name) ? name : "this-machine";
 }
 
 bool wants_help(const Arguments& arguments) {

@@ -11,7 +11,6 @@
 
 #include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/oob.hpp"
-#include "bindings/python/core/tree_bound.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "client/tree/tree.h"
 #include "rank/job.h"

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/text.hpp"
 #include "bindings/python/core/words.hpp"
 #include "net/address.hpp"
 
@@ -31,9 +32,8 @@ std::vector<int> firsts(const Members& members) {
 /// The names of the hosts in the job's fabric: their own where these are such names, and no two are the same.
 std::vector<std::string> names(const Members& members) {
   const auto is_name = [](const std::string& text) {
-    return !text.empty() && text.size() <= 50 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-      return (c < 128 && std::isalnum(c) != 0) || c == '.' || c == '-' || c == '_';
-    });
+    const auto may_be = [](char c) { return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; };
+    return !text.empty() && text.size() <= 50 && std::ranges::all_of(text, may_be);
   };
   std::vector<std::string> found;
   std::set<std::string> taken;

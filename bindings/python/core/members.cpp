@@ -1,15 +1,14 @@
 // Two ranks are on one host if they can share memory (machine/memory_host.hpp).
 #include "bindings/python/core/members.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <map>
 
 #include "base/c_text.hpp"
+#include "base/host_name.hpp"
 #include "base/listed.hpp"
+#include "base/text.hpp"
 #include "bindings/python/core/words.hpp"
 #include "machine/discover.hpp"
 #include "machine/memory_host.hpp"
@@ -31,27 +30,22 @@ Greeting own_greeting() {
   Greeting own;
   std::memset(static_cast<void*>(&own), 0, sizeof own);
   copy_text(SUMAC_PACKAGE_VERSION, own.version, sizeof own.version);
-  (void)::gethostname(own.host, sizeof own.host - 1);
+  copy_text(host_name(), own.host, sizeof own.host);
   own.host_hash = machine::memory_host();
   own.process = shm::this_process();
   own.place = {-1, -1, -1, -1};
   // A machine that cannot be read counts as one on which all ranks are close to each other.
   if (const auto machine = machine::discover(machine::Reader::sysfs, machine::own_affinity())) {
     const auto place = machine::own_place(*machine, 0, 0);
-    own.place.socket = place.socket;
-    own.place.numa = place.numa;
-    own.place.core = place.core;
+    own.place = {-1, place.socket, place.numa, place.core};
   }
   return own;
 }
 
 /// Distinguishes a greeting of another version from bytes that are none.
 bool is_version(std::string_view text) {
-  const auto may_be = [](unsigned char c) {
-    return c < 128 && (std::isalnum(c) != 0 || c == '.' || c == '-' || c == '+');
-  };
-  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0 &&
-         std::all_of(text.begin(), text.end(), may_be);
+  const auto may_be = [](char c) { return is_letter_or_digit(c) || c == '.' || c == '-' || c == '+'; };
+  return !text.empty() && text.front() >= '0' && text.front() <= '9' && std::ranges::all_of(text, may_be);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bindings/python/core/store.hpp"
+#include "client/tree/tree.h"
 #include "rank/communicator.h"
 
 namespace sumac::python {
@@ -26,6 +27,27 @@ class Oob {
   Exchange* exchange_;
   std::string name_, error_;
   sumac_communicator record_{};
+};
+
+/// The tree's calls that begin a job or make a group have time limits of their own. While this lives, such a wait of this thread ends when the exchange is over, for any reason (Ctrl-C,
+/// the failure of another rank), and after half of the time that was left: then the hosts can still find another way.
+class TreeBound {
+ public:
+  explicit TreeBound(Exchange& exchange)
+      : exchange_(exchange), deadline_(deadline_after(monotonic_now(), exchange.left() / 2)) {
+    sumac_tree_bound(
+        [](void* context) -> int {
+          const TreeBound& self = *static_cast<TreeBound*>(context);
+          return monotonic_now() < self.deadline_ && self.exchange_.check() ? 1 : 0;
+        },
+        this);
+  }
+  ~TreeBound() { sumac_tree_bound(nullptr, nullptr); }
+  TreeBound(const TreeBound&) = delete;
+
+ private:
+  Exchange& exchange_;
+  Time deadline_;
 };
 
 }  // namespace sumac::python

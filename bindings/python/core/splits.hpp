@@ -25,8 +25,9 @@ inline bool has_counts(const sumac_call_t& call) noexcept {
 /// their displacements, which must stay as long as the counts.
 std::vector<std::int64_t> describe(sumac_blocks_t& blocks, const std::vector<std::int64_t>& counts, std::size_t unit);
 
-/// As Splits::differ(), for a rank's block for itself in a team of one.
-std::optional<std::string> differ_alone(const sumac_call_t& call);
+/// Runs a collective of a team of one: what the rank gives is what it gets. Returns how the two sides of its block for itself
+/// differ, if they do: then nothing is done.
+std::optional<std::string> run_alone(const sumac_call_t& call);
 
 class Splits {
  public:

@@ -1,14 +1,12 @@
 #include "bindings/python/core/store.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "base/group_key.hpp"
 #include "base/hmac.hpp"
-#include "base/key_agreement.hpp"
+#include "base/host_name.hpp"
 #include "base/listed.hpp"
 #include "bindings/python/core/interrupt.hpp"
-#include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/words.hpp"
 
 namespace sumac::python {
@@ -30,11 +28,6 @@ Error unpacked(const Bytes& bytes) {
   return {is_kept ? code : Errc::lost, printable(text_of(bytes).substr(1))};
 }
 
-std::string own_host() {
-  char name[65] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? printable(name) : "?";
-}
-
 /// The key of the value of this name, which is written once.
 Result<SealKey> key_of(const SealKey& all, const std::string& name) {
   SealKey key{};
@@ -43,55 +36,10 @@ Result<SealKey> key_of(const SealKey& all, const std::string& name) {
   return key;
 }
 
-Result<PublicKey> public_key_of(const Bytes& bytes, int rank) {
-  PublicKey key;
-  if (bytes.size() != key.size()) return fail(Errc::invalid, "rank {} sent no public key; {}", rank, kOtherJob);
-  std::copy(bytes.begin(), bytes.end(), key.begin());
-  return key;
-}
-
-/// The ranks' key, sealed for each rank in turn with the key that it shares with rank 0.
-Result<Bytes> sealed_for_each(const SealKey& key, const OwnKeys& own, const std::vector<Bytes>& shown) {
-  Bytes all;
-  for (std::size_t rank = 1; rank < shown.size(); ++rank) {
-    const auto theirs = public_key_of(shown[rank], static_cast<int>(rank));
-    if (!theirs) return tl::unexpected(theirs.error());
-    auto shared = own.with(*theirs);
-    if (!shared) return within(fmt::format("the public key of rank {}", rank), shared.error());
-    auto sealed = seal(*shared, key);
-    wipe(*shared);
-    if (!sealed) return tl::unexpected(sealed.error());
-    all.insert(all.end(), sealed->begin(), sealed->end());
-  }
-  return all;
-}
-
-/// The reverse at `rank`.
-Result<SealKey> opened_for(int rank, const Bytes& all, const OwnKeys& own, const std::vector<Bytes>& shown) {
-  const auto first = public_key_of(shown.front(), 0);
-  if (!first) return tl::unexpected(first.error());
-  auto shared = own.with(*first);
-  if (!shared) return within("the public key of rank 0", shared.error());
-  constexpr std::size_t kEach = sizeof(SealKey) + kSealBytes;
-  std::optional<Bytes> opened;
-  if (all.size() == kEach * (shown.size() - 1))
-    opened = open_sealed(*shared, std::span(all).subspan(kEach * (static_cast<std::size_t>(rank) - 1), kEach));
-  wipe(*shared);
-  if (!opened) return fail(Errc::invalid, "rank 0 gave this rank no key; {}", kOtherJob);
-  SealKey key{};
-  std::copy(opened->begin(), opened->end(), key.begin());
-  ::explicit_bzero(opened->data(), opened->size());
-  return key;
-}
-
-Result<SealKey> draw_key() {
-  SealKey key{};
-  for (std::size_t at = 0; at < key.size(); at += sizeof(Secret)) {
-    const auto part = draw_secret();
-    if (!part) return tl::unexpected(part.error());
-    std::copy(part->begin(), part->end(), key.begin() + static_cast<std::ptrdiff_t>(at));
-  }
-  return key;
+/// A rank that gives what none of this job would give.
+Error explained(Error why) {
+  if (why.code == Errc::invalid) why.context += fmt::format("; {}", kOtherJob);
+  return why;
 }
 
 }  // namespace
@@ -114,7 +62,8 @@ Error Exchange::give_up(const Error& why) {
   const auto earlier = shared_->store.get(kGaveUp, Duration{0});
   if (!earlier || *earlier) return why;
   (void)shared_->store.set(
-      kGaveUp, packed({why.code, fmt::format("rank {} (host {}): {}", shared_->rank, own_host(), why.context)}));
+      kGaveUp,
+      packed({why.code, fmt::format("rank {} (host {}): {}", shared_->rank, printable(host_name()), why.context)}));
   return why;
 }
 
@@ -212,16 +161,16 @@ Result<> Exchange::agree_on_key() {
   if (!own) return tl::unexpected(give_up(own.error()));
   const auto shown = allgather({own->shown().begin(), own->shown().end()});
   if (!shown) return tl::unexpected(shown.error());
-  auto key = rank_ == 0 ? draw_key() : Result<SealKey>();
+  auto key = rank_ == 0 ? draw_seal_key() : Result<SealKey>();
   Result<Bytes> sealed;
   if (rank_ == 0) {
     sealed = key ? sealed_for_each(*key, *own, *shown) : tl::unexpected(key.error());
-    if (!sealed) return tl::unexpected(give_up(sealed.error()));
+    if (!sealed) return tl::unexpected(give_up(explained(sealed.error())));
   }
   const auto told = bcast(0, *sealed);
   if (!told) return tl::unexpected(told.error());
-  if (rank_ != 0) key = opened_for(rank_, *told, *own, *shown);
-  if (!key) return tl::unexpected(give_up(key.error()));
+  if (rank_ != 0) key = opened_for(static_cast<std::size_t>(rank_), *told, *own, *shown);
+  if (!key) return tl::unexpected(give_up(explained(key.error())));
   shared_->key = *key;
   wipe(*key);
   return {};

@@ -8,9 +8,8 @@
 
 #include "base/types.hpp"
 #include "base/wait_policy.hpp"
-#include "bindings/python/core/alone.hpp"
-#include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/way_across.hpp"
+#include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "machine/cpu_share.hpp"
 #include "shm/waiting.hpp"

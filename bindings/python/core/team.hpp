@@ -42,6 +42,9 @@ struct TeamSettings {
   void (*say)(const std::string& line) = nullptr;  ///< Takes a line for people; none: stderr.
 };
 
+/// A rank that waits looks so often at limits, and at whether the others are alive.
+constexpr Duration kLookEvery = Millis{1};
+
 /// A collective, and what the ranks must agree on. The memory behind its pointers stays until run() returns, or until the
 /// ticket is done.
 struct Request {
@@ -113,7 +116,6 @@ class Team : public std::enable_shared_from_this<Team> {
 
   Team(Members members, TeamSettings settings)
       : members_(std::move(members)), settings_(std::move(settings)), matcher_(members_.size()) {}
-  Result<> build(Exchange& exchange);
   Result<> share(Exchange& exchange);
   Result<> create(Exchange& exchange);
 

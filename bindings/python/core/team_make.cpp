@@ -24,16 +24,11 @@ Result<std::shared_ptr<Team>> Team::make(Store& store, int rank, int size, TeamS
   if (team->members_.hosts > 1)
     if (auto agreed = exchange.agree_on_key(); !agreed) return tl::unexpected(agreed.error());
   // The others must not wait for a rank that has failed.
-  if (auto built = team->build(exchange); !built) {
-    (void)exchange.give_up(built.error());
-    return tl::unexpected(built.error());
-  }
-  return team;
-}
-
-Result<> Team::build(Exchange& exchange) {
-  if (auto shared = share(exchange); !shared) return shared;
-  return create(exchange);
+  auto built = team->share(exchange);
+  if (built) built = team->create(exchange);
+  if (built) return team;
+  (void)exchange.give_up(built.error());
+  return tl::unexpected(built.error());
 }
 
 Result<> Team::share(Exchange& exchange) {

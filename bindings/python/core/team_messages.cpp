@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "bindings/python/core/limits.hpp"
 #include "bindings/python/core/team.hpp"
+#include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "shm/segment/liveness.hpp"
 

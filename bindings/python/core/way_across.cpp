@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "bindings/python/core/oob.hpp"
-#include "bindings/python/core/tree_bound.hpp"
 #include "rank/join.hpp"
 
 namespace sumac::python {
@@ -50,11 +49,9 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
     if (sumac_tree_join(&spec, &ways.tree, agreed) != 0) return fail(Errc::no_memory, "no memory for the tree");
   }
   if (ways.tree.group != nullptr) {
-    std::vector<std::string> names;
-    for (const int rank : leaders) names.push_back(members.name(rank));
-    std::vector<const char*> texts;
-    for (const std::string& one : names) texts.push_back(one.c_str());
-    sumac_tree_names(ways.tree.group, texts.data(), texts.size());
+    std::vector<const char*> names;
+    for (const int rank : leaders) names.push_back(members.name(rank).c_str());
+    sumac_tree_names(ways.tree.group, names.data(), names.size());
   }
   return {};
 }

@@ -161,6 +161,14 @@ class PythonTeam {
   std::shared_ptr<python::Team> team_;
 };
 
+/// The number of each name.
+template <class Name>
+py::dict numbers_of(int count, Name name) {
+  py::dict numbers;
+  for (int number = 0; number < count; ++number) numbers[py::str(std::string(name(number)))] = number;
+  return numbers;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -178,19 +186,10 @@ PYBIND11_MODULE(_core, module) {
       .def("host_of", &PythonTeam::host_of)
       .def("close", &PythonTeam::close)
       .def("run", &PythonTeam::run);
-  py::dict kinds;
-  for (int kind = 0; kind < SUMAC_COLLS; ++kind) kinds[sumac_coll_name(kind)] = kind;
-  module.attr("kinds") = kinds;
-  py::dict dtypes, ops;
-  for (int dtype = 0; dtype < kDtypeCount; ++dtype)
-    dtypes[py::str(std::string(to_string(static_cast<Dtype>(dtype))))] = dtype;
-  for (int op = 0; op < kOpCount; ++op) ops[py::str(std::string(to_string(static_cast<Op>(op))))] = op;
-  py::dict elements;
-  for (int element = 0; element < kElements; ++element)
-    elements[py::str(std::string(to_string(static_cast<Element>(element))))] = element;
-  module.attr("elements") = elements;
-  module.attr("dtypes") = dtypes;
-  module.attr("ops") = ops;
+  module.attr("kinds") = numbers_of(SUMAC_COLLS, sumac_coll_name);
+  module.attr("elements") = numbers_of(kElements, [](int i) { return to_string(static_cast<Element>(i)); });
+  module.attr("dtypes") = numbers_of(kDtypeCount, [](int i) { return to_string(static_cast<Dtype>(i)); });
+  module.attr("ops") = numbers_of(kOpCount, [](int i) { return to_string(static_cast<Op>(i)); });
   module.attr("no_dtype") = static_cast<int>(Dtype::null);
   module.attr("no_op") = static_cast<int>(Op::null);
 }

@@ -52,9 +52,9 @@ def start(body, size, folder, *arguments):
     return ranks
 
 
-def end(ranks) -> list[Ended]:
+def end(ranks, seconds: float = SECONDS) -> list[Ended]:
     """Waits for all; a rank that takes too long is killed, and says nothing."""
-    timer = threading.Timer(SECONDS, lambda: [os.kill(pid, signal.SIGKILL) for pid, _ in ranks])
+    timer = threading.Timer(seconds, lambda: [os.kill(pid, signal.SIGKILL) for pid, _ in ranks])
     timer.start()
     found = []
     for pid, reads in ranks:

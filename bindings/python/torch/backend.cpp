@@ -27,39 +27,32 @@ class TorchStore final : public python::Store {
   /// A group that is destroyed and made again has the same store, under torchrun for instance, and its old keys are there.
   /// So the k-th time of each rank has keys of its own.
   Result<> enter(int rank) {
-    try {
-      round_ = fmt::format("{}/", store_->add(fmt::format("sumac/rounds/{}", rank), 1));
-    } catch (const std::exception& error) {
-      return trouble(error);
-    }
-    return {};
+    return asked([&] { round_ = fmt::format("{}/", store_->add(fmt::format("sumac/rounds/{}", rank), 1)); });
   }
   Result<> set(const std::string& key, const python::Bytes& value) override {
-    try {
-      store_->set(round_ + key, value);
-    } catch (const std::exception& error) {
-      return trouble(error);
-    }
-    return {};
+    return asked([&] { store_->set(round_ + key, value); });
   }
   Result<std::optional<python::Bytes>> get(const std::string& key, Duration at_most) override {
     // Not Store::wait(): a TCPStore writes warnings for each wait that is over, and a FileStore counts in whole seconds.
     const Time until = monotonic_now() + at_most;
-    try {
-      const std::string there = round_ + key;
-      while (!store_->check({there})) {
-        if (monotonic_now() >= until) return std::nullopt;
-        std::this_thread::sleep_for(at_most / 8);
-      }
-      return store_->get(there);
-    } catch (const std::exception& error) {
-      return trouble(error);
-    }
+    const std::string there = round_ + key;
+    bool is_there = false;
+    python::Bytes found;
+    auto looked = asked([&] {
+      while (!(is_there = store_->check({there})) && monotonic_now() < until) std::this_thread::sleep_for(at_most / 8);
+      if (is_there) found = store_->get(there);
+    });
+    if (!looked) return tl::unexpected(looked.error());
+    return is_there ? std::optional(std::move(found)) : std::nullopt;
   }
 
  private:
-  /// PyTorch's own errors have its C++ stack in what(), which is of no use to a reader.
-  static tl::unexpected<Error> trouble(const std::exception& error) {
+  template <class Ask>
+  static Result<> asked(const Ask& ask) try {
+    ask();
+    return {};
+  } catch (const std::exception& error) {
+    // PyTorch's own errors have its C++ stack in what(), which is of no use to a reader.
     const auto* const own = dynamic_cast<const c10::Error*>(&error);
     return fail(Errc::lost, "the store: {}", own != nullptr ? own->what_without_backtrace() : error.what());
   }
@@ -436,9 +429,7 @@ SumacBackend::Work SumacBackend::gather(std::vector<Tensors>& outputs, Tensors& 
   if (opts.rootRank == rank_) {
     const Tensors& blocks = only("gather", "output", outputs);
     check_list("gather", "output", blocks, static_cast<std::size_t>(size_));
-    TORCH_CHECK(have_one_size(blocks) && blocks.front().numel() == input.numel(),
-                "sumac: gather: invalid tensor size: outputs must have the input's ", input.numel(), " elements each");
-    check_sizes("gather", blocks.front(), input, 1);
+    for (const at::Tensor& block : blocks) check_sizes("gather", block, input, 1);
     const at::Tensor flat = scratch(*own, input.scalar_type(), elements_of(blocks), opts.asyncOp);
     own->request.call.out = flat.data_ptr();
     own->ending->outputs = blocks;
@@ -480,10 +471,7 @@ SumacBackend::Work SumacBackend::scatter(Tensors& outputs, std::vector<Tensors>&
   if (opts.rootRank == rank_) {
     const Tensors& blocks = only("scatter", "input", inputs);
     check_list("scatter", "input", blocks, static_cast<std::size_t>(size_));
-    TORCH_CHECK(have_one_size(blocks) && blocks.front().numel() == output.numel(),
-                "sumac: scatter: invalid tensor size: inputs must have the output's ", output.numel(),
-                " elements each");
-    check_sizes("scatter", blocks.front(), output, 1);
+    for (const at::Tensor& block : blocks) check_sizes("scatter", block, output, 1);
     const at::Tensor flat = scratch(*own, output.scalar_type(), elements_of(blocks), opts.asyncOp);
     own->flatten(blocks, flat);
     own->ending->keeps = {flat};
@@ -499,9 +487,7 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
                                                Sizes& input_sizes, const c10d::AllToAllOptions& opts) {
   check_tensor("all_to_all_single", output);
   check_tensor("all_to_all_single", input);
-  TORCH_CHECK(output.scalar_type() == input.scalar_type() && output.device() == input.device(),
-              "sumac: all_to_all_single: tensors of ", output.scalar_type(), " on ", output.device(), " and ",
-              input.scalar_type(), " on ", input.device());
+  check_same_type("all_to_all_single", output, input);
   const bool is_even = output_sizes.empty() && input_sizes.empty();
   auto own = begin(is_even ? SUMAC_COLL_ALLTOALL : SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL_BASE,
                    "sumac:all_to_all", input);
@@ -541,10 +527,7 @@ SumacBackend::Work SumacBackend::alltoall_base(at::Tensor& output, at::Tensor& i
 SumacBackend::Work SumacBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) {
   check_list("all_to_all", "output", outputs, static_cast<std::size_t>(size_));
   check_list("all_to_all", "input", inputs, static_cast<std::size_t>(size_));
-  TORCH_CHECK(outputs.front().scalar_type() == inputs.front().scalar_type() &&
-                  outputs.front().device() == inputs.front().device(),
-              "sumac: all_to_all: tensors of ", outputs.front().scalar_type(), " on ", outputs.front().device(),
-              " and ", inputs.front().scalar_type(), " on ", inputs.front().device());
+  check_same_type("all_to_all", outputs.front(), inputs.front());
   auto own = begin(SUMAC_COLL_ALLTOALLV, c10d::OpType::ALLTOALL, "sumac:all_to_all", inputs);
   const std::int64_t sent = elements_of(inputs), received = elements_of(outputs);
   const at::Tensor flat = scratch(*own, inputs.front().scalar_type(), sent + received, opts.asyncOp);
