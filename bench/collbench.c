@@ -155,6 +155,7 @@ TOGETHER(post_iallreduce, 1, 0, call_iallreduce)
 TOGETHER(post_iallreduce, 8, 0, call_iallreduce_8)
 TOGETHER(post_iallreduce, 16, 0, call_iallreduce_16)
 TOGETHER(post_iallreduce, 8, 1, call_iallreduce_8_apart)
+TOGETHER(post_iallreduce, 16, 1, call_iallreduce_16_apart)
 TOGETHER(post_ibarrier, 1, 0, call_ibarrier)
 TOGETHER(post_ibarrier, 8, 0, call_ibarrier_8)
 TOGETHER(post_ibarrier, 8, 1, call_ibarrier_8_apart)
@@ -211,6 +212,7 @@ static const bench_collective kCollectives[] = {
     {"iallreduce-8", kBenchAllSum, call_iallreduce_8, 0},
     {"iallreduce-16", kBenchAllSum, call_iallreduce_16, 0},
     {"iallreduce-8-apart", kBenchAllSum, call_iallreduce_8_apart, 0},
+    {"iallreduce-16-apart", kBenchAllSum, call_iallreduce_16_apart, 0},
     {"ibarrier", kBenchNothing, call_ibarrier, 0},
     {"ibarrier-8", kBenchNothing, call_ibarrier_8, 0},
     {"ibarrier-8-apart", kBenchNothing, call_ibarrier_8_apart, 0},

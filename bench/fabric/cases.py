@@ -123,7 +123,7 @@ CASES = (
     *(FabricCase(f"{kind}-64B-16h-500us-{form}", C.F_500US, f"{kind}-{form}", 64, **(_LATE if form == "late" else _IN_A_ROW))
       for kind in ("bcast", "reduce") for form in ("stream", "rotating", "late")),
     *(FabricCase(f"{name}-16h-500us{apart}", C.F_500US, f"{collective}{apart}", size, over_bare=over_one, **_TOGETHER)
-      for apart in ("", "-apart") for name, collective, size, over_one in _TOGETHER_CASES if not apart or name.startswith("8-")),
+      for apart in ("", "-apart") for name, collective, size, over_one in _TOGETHER_CASES),
     FabricCase("newcomm-16h-500us", C.F_500US, "newcomm", 8, over_peer=1.1, **_NEWCOMM),
     FabricCase("newcomm-40-16h-500us", C.F_500US, "newcomm-40", 8, over_peer=1 / 1.5, **_NEWCOMM),
     FabricCase("allgather-1KiB-16h-500us", C.F_500US, "allgather", 16 << 10, limit_why="2 links up, 2 down, and 15 blocks / rate",

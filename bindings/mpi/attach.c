@@ -1,8 +1,8 @@
 /* A blocking or persistent collective makes a communicator's team, once the communicator is worth one
  * (src/rank/worth.h). comm_query cannot, because MPI_Comm_idup asks for modules from inside progress, where nothing
- * may block. A nonblocking collective cannot either, because it must not wait for other ranks: the next module does those
- * that come before, at every rank, since all ranks call the same collectives in the same order. Only MPI_COMM_WORLD of a
- * single host has its team from MPI_Init on. */
+ * may block. A nonblocking collective must not wait for other ranks: those of hosts make the team in steps (rank/making.h), and
+ * the next module does all that come before, at every rank, since all ranks call the same collectives in the same order. Only
+ * MPI_COMM_WORLD of a single host has its team from MPI_Init on. */
 #include "hcoll.h"
 
 #include <stdio.h>
@@ -70,6 +70,34 @@ static void name_of(const struct sumac_record* record, char name[SUMAC_NAME_BYTE
   snprintf(name, SUMAC_NAME_BYTES, "%s", hcoll_module_of(record)->comm->c_name);
 }
 
+/* The communicator may be freed meanwhile. */
+static int iallgather(struct sumac_record* record, const void* in, void* out, size_t bytes, void* request) {
+  hcoll_module_t* module = hcoll_module_of(record);
+  if (NULL == module->next.iallgather) {
+    return MPI_ERR_OTHER;
+  }
+  const int rc = module->next.iallgather(in, (int)bytes, &ompi_mpi_byte.dt, out, (int)bytes, &ompi_mpi_byte.dt,
+                                         module->comm, request, module->next.iallgather_module);
+  if (OMPI_SUCCESS == rc && !OMPI_COMM_IS_INTRINSIC(module->comm)) {
+    OBJ_RETAIN(module->comm);
+  }
+  return rc;
+}
+
+static int gathered(void* of, bool drives, bool* done) {
+  ompi_request_t** request = of;
+  (void)drives;
+  *done = REQUEST_COMPLETE(*request);
+  return *done ? ompi_request_wait(request, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
+}
+
+static void release_comm(struct sumac_record* record) {
+  ompi_communicator_t* comm = hcoll_module_of(record)->comm;
+  if (!OMPI_COMM_IS_INTRINSIC(comm)) {
+    OBJ_RELEASE(comm); /* the last reference frees the module and the record */
+  }
+}
+
 static int attach(struct sumac_record* record) { return hcoll_attach_first(hcoll_module_of(record)); }
 
 /* between.c and job.c have the first two of the tags that Open MPI reserves for components of our name. */
@@ -107,6 +135,9 @@ void hcoll_attach_prepare(void) {
                                          .oob = {NULL, oob_allgather, oob_bcast, oob_barrier},
                                          .common_bits = common_bits,
                                          .attach = attach,
+                                         .iallgather = iallgather,
+                                         .gathered = gathered,
+                                         .release = release_comm,
                                          .in_place = MPI_IN_PLACE,
                                          .root = MPI_ROOT,
                                          .proc_null = MPI_PROC_NULL,

@@ -10,6 +10,7 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
 #include "rank/binomial.h"
+#include "rank/making.h"
 
 /* The functions of a module's communicator. */
 static int next_bcast(void* context, void* buffer, int bytes, int root) {
@@ -124,7 +125,10 @@ static int at_finalize(MPI_Comm comm, int key, void* value, void* extra) {
   if (!world->watches_only && hcoll_presence_reporting().last_line) {
     const struct sumac_communicator ranks = hcoll_communicator(world);
     sumac_records_tally(&hcoll_runtime, &ranks, true);
+  } else if (sumac_job_stands()) {
+    (void)next_barrier(world); /* a rank that is not here yet may still need ours */
   }
+  sumac_makings_end();
   if (hcoll_watches()) {
     sumac_profile_end();
   }

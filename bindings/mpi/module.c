@@ -73,7 +73,8 @@ OBJ_CLASS_INSTANCE(hcoll_module_t, mca_coll_base_module_t, construct, destruct);
 static int begin_world(hcoll_module_t* world) {
   const struct hcoll_reporting reporting = hcoll_presence_reporting();
   hcoll_runtime.asked = reporting.asked;
-  int rc = reporting.last_line || hcoll_watches() ? hcoll_finalize_watch(world) : OMPI_SUCCESS;
+  const bool may_have_job = !world->watches_only && hcoll_tree_wanted();
+  int rc = reporting.last_line || hcoll_watches() || may_have_job ? hcoll_finalize_watch(world) : OMPI_SUCCESS;
   if (OMPI_SUCCESS == rc && !world->watches_only) {
     rc = hcoll_job_begin(world); /* without the tree we go on: shared memory needs no daemon */
     /* MPI_Init may block, so this team also serves programs that never block. A program that did not ask for us has it at

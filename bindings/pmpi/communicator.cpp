@@ -169,6 +169,20 @@ int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
 
 int oob_barrier(void* context) { return mpi.Barrier(handle_of(context)); }
 
+int iallgather(sumac_record* record, const void* in, void* out, std::size_t bytes, void* request) {
+  const int count = static_cast<int>(bytes);
+  return mpi.Iallgather(in, count, MPI_BYTE, out, count, MPI_BYTE, handle_of(record),
+                        static_cast<MPI_Request*>(request));
+}
+
+int gathered(void* request, bool drives, bool* done) {
+  if (!drives && idups_noted()) return MPI_SUCCESS;
+  int is_done = 0;
+  const int rc = mpi.Test(static_cast<MPI_Request*>(request), &is_done, MPI_STATUS_IGNORE);
+  *done = is_done != 0;
+  return rc;
+}
+
 int places_of(sumac_record* record, sumac_place_t* places) {
   (void)hosts_of(world_ranks(handle_of(record), record->size), places);
   return MPI_SUCCESS;
@@ -247,6 +261,8 @@ sumac_runtime runtime{.next = "MPI",
                       .host_ranks = 1,
                       .common_bits = common_bits,
                       .attach = attach,
+                      .iallgather = iallgather,
+                      .gathered = gathered,
                       .is_revoked = is_revoked,
                       .in_place = MPI_IN_PLACE,
                       .root = MPI_ROOT,

@@ -124,6 +124,7 @@ void end() {
   // Rank 0 alone decides of the last line: mpirun takes the shell's variables to its own host alone, so ranks may have others.
   sumac_records_tally(&runtime, &CommunicatorOfMpi(MPI_COMM_WORLD).record(), library.process.settings.last_line != 0);
   if (std::exchange(library.watches, false)) sumac_profile_end();
+  sumac_makings_end();  // The sums of the last line have brought all ranks here.
   library.on = library.plain = library.direct = false;
   end_progress();
   free_handles();

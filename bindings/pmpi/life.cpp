@@ -7,6 +7,7 @@
 #include "bindings/pmpi/idups.hpp"
 #include "bindings/pmpi/progress.hpp"
 #include "bindings/pmpi/types.hpp"
+#include "rank/making.h"
 #include "rank/progress.h"
 
 namespace sumac::pmpi {
@@ -34,8 +35,14 @@ int idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
   return rc;
 }
 
+void ripen(MPI_Comm comm) {
+  if (!sumac_makings_exist()) return;
+  if (Communicator* communicator = find(comm); communicator != nullptr) sumac_making_ripen(communicator);
+}
+
 int free(MPI_Comm* comm) {
   if (!library.on || comm == nullptr) return mpi.Comm_free(comm);
+  ripen(*comm);
   const FreeingCommunicator while_freed(*comm);
   return mpi.Comm_free(comm);
 }
@@ -43,6 +50,7 @@ int free(MPI_Comm* comm) {
 /// Unlike MPI_Comm_free it waits for what the program has posted there.
 int disconnect(MPI_Comm* comm) {
   if (!library.on || comm == nullptr) return mpi.Comm_disconnect(comm);
+  ripen(*comm);
   if (sumac_progress_is_posted())
     if (const Communicator* communicator = find(*comm); communicator != nullptr) settle(*communicator);
   const FreeingCommunicator while_freed(*comm);

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kWhy = "the communicator was revoked";
 
 void give_up(Communicator& communicator) {
-  if (communicator.life == SUMAC_LIFE_TEAM) {
+  if (communicator.ordinary.team != nullptr) {
     sumac_team_break(communicator.ordinary.team, kWhy);
     for (const auto& lane : communicator.lanes)
       if (lane && lane->team != nullptr) sumac_team_break(lane->team, kWhy);

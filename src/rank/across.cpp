@@ -12,6 +12,7 @@
 
 #include "client/tree/tree.h"
 #include "rank/join.hpp"
+#include "rank/making.h"
 #include "rank/own_network.hpp"
 
 namespace {
@@ -208,6 +209,10 @@ int open(void* context, const int* leaders, int leader_count, int my_index, cons
                               !across->all_lead || carries_values(record), &across->carriers);
   if (rc == 0)
     rc = with_spec(*across, [&](sumac_join_spec spec) {
+      if (record.making != nullptr) {
+        sumac_making_take(&record, &across->joined, agreed);
+        return 0;
+      }
       if (record.runtime->settings->own_network != 0 && record.hosts > 1)
         across->own_network =
             sumac::rank::connect_ranks(*spec.team, {leaders, leaders + leader_count}, carries_values(record));

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "rank/job.h"
+#include "rank/making.h"
 #include "rank/requests.h"
 #include "sharp/api/sumac_ext.h"
 
@@ -28,6 +29,8 @@ int not_planned(sumac_record& record, sumac_coll coll, sumac_planned planned) {
 
 /// Makes the team if the communicator has become worth one, or `now`.
 int attach(sumac_record& record, sumac_coll coll, bool now) {
+  if (record.life == SUMAC_LIFE_MAKING || record.life == SUMAC_LIFE_UNSETTLED)
+    if (const int rc = sumac_making_settle(&record); rc != 0) return rc;
   if (record.life == SUMAC_LIFE_FRESH) {
     if (!now && record.spared > 0) {
       sumac_record_explain_spared(&record);
@@ -115,6 +118,7 @@ sumac_request* make_request(sumac_record& record, sumac_coll coll, const sumac_a
 sumac_why why_not_posted(const sumac_record& record) {
   switch (record.life) {
     case SUMAC_LIFE_FRESH: return record.spared > 0 ? SUMAC_WHY_SPARED : SUMAC_WHY_EARLY;
+    case SUMAC_LIFE_MAKING: return SUMAC_WHY_EARLY;
     case SUMAC_LIFE_TEAM: return SUMAC_WHY_HOSTS;
     default: return SUMAC_WHY_NO_TEAM;
   }
@@ -123,11 +127,17 @@ sumac_why why_not_posted(const sumac_record& record) {
 /// If the MPI's calls do not move what is posted, the MPI does those nonblocking collectives of several hosts that need a
 /// step by the MPI: our thread must be able to move an operation to its end.
 bool may_be_posted(const sumac_record& record) {
-  return record.life == SUMAC_LIFE_TEAM &&
+  return (record.life == SUMAC_LIFE_TEAM || record.life == SUMAC_LIFE_UNSETTLED) &&
          (record.runtime->moves_in_mpi || record.hosts == 1 || record.has_tree || record.has_own_network);
 }
 bool may_be_posted(const sumac_record& record, const sumac_call_t& call) {
   return record.runtime->moves_in_mpi || record.hosts == 1 || sumac_team_goes_apart(record.ordinary.team, &call);
+}
+
+/// True if nonblocking collectives make the team: then each of them moves it on.
+bool makes(const sumac_record& record) {
+  return record.life == SUMAC_LIFE_MAKING ||
+         (record.life == SUMAC_LIFE_FRESH && record.spared == 0 && sumac_making_serves(&record));
 }
 
 int post(sumac_request& request) {
@@ -173,6 +183,10 @@ int sumac_form_run(sumac_record* record, sumac_coll coll, const sumac_arguments*
 int sumac_form_post(sumac_record* record, sumac_coll coll, const sumac_arguments* arguments, sumac_request** made_p) {
   const sumac_runtime& runtime = *record->runtime;
   *made_p = nullptr;
+  if (makes(*record)) {
+    const int rc = sumac_making_post(record);
+    if (rc != 0) return rc == SUMAC_TO_NEXT ? left(*record, coll, SUMAC_WHY_EARLY) : rc;
+  }
   if (!may_be_posted(*record)) return left(*record, coll, why_not_posted(*record));
   int rc = 0;
   sumac_request* request = make_request(*record, coll, *arguments, false, rc);

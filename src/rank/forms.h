@@ -1,12 +1,13 @@
 #pragma once
 /* The three forms of every collective, for both MPI front ends: a call is described (arguments.h), planned, and run, posted or
  * made. Each function returns SUMAC_TO_NEXT where the MPI's own function is to do the call, else an error code of the MPI.
- * Blocking and persistent collectives may wait for other ranks, so they make a communicator's team (worth.h says when); a
- * nonblocking one never does. */
+ * Blocking and persistent collectives may wait for other ranks, so they make a communicator's team (worth.h says when); those
+ * that are nonblocking make it in steps (making.h). */
 
 #include <limits.h>
 
 #include "rank/arguments.h"
+#include "rank/making.h"
 #include "rank/record.h"
 
 SUMAC_C_BEGIN
@@ -32,6 +33,8 @@ int sumac_form_passed(struct sumac_record* record, int rc);
 static inline int sumac_form_spared(struct sumac_record* record, int rc) {
   if (0 == rc && SUMAC_LIFE_FRESH == record->life && record->spared > 0) {
     --record->spared;
+  } else if (SUMAC_LIFE_MAKING == record->life) {
+    sumac_making_passed(record, rc);
   }
   return rc;
 }

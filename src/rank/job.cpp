@@ -42,9 +42,12 @@ struct Job {
 /// Never destroyed: a program may end without MPI_Finalize.
 Job& job = *new Job;
 
+thread_local bool drives = true;
+
 /// libsharp_coll calls this while it waits, so that messages of MPI advance whatever the collective waits for. Only
 /// blocking calls wait, and a progress thread makes none.
 int drive_mpi() {
+  if (!drives) return 0;
   job.spec.progress(job.spec.progress_context);
   return 0;
 }
@@ -157,6 +160,7 @@ void sumac_communicator_abort(const sumac_communicator* comm) {
   std::exit(1);
 }
 
+void sumac_job_drives(bool now) { drives = now; }
 bool sumac_job_stands() { return job.context != nullptr; }
 const char* sumac_job_why_refused() { return sharp_coll_strerror(job.refused_with); }
 sharp_coll_context* sumac_job_context() { return job.context; }

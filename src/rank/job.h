@@ -67,6 +67,9 @@ struct sharp_coll_context* sumac_job_context(void);
 /** The job's number; 0: it was never begun. */
 uint64_t sumac_job_id(void);
 
+/** Whether this thread drives the MPI while it waits for the tree: true at first. */
+void sumac_job_drives(bool drives);
+
 /** Waits for all Leaves, but not for ever, and ends the job, if there is one. It calls no MPI function. Another one may
  *  begin afterwards. */
 void sumac_job_end(void);

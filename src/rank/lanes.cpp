@@ -11,6 +11,7 @@
 #include "rank/error_codes.hpp"
 #include "rank/job.h"
 #include "rank/limits.hpp"
+#include "rank/making.h"
 #include "rank/record.h"
 #include "rank/say.h"
 
@@ -76,6 +77,7 @@ int sumac_lane_make_team(sumac_lane_t* lane, char* why, std::size_t why_bytes) {
   spec.host_ranks = runtime.host_ranks;
   spec.name = name;
   if (is_ordinary) sumac_across_set(&spec, lane);
+  if (record.making != nullptr) sumac_making_set(&spec, &record);
   return sumac_team_create(&spec, &lane->team, why, why_bytes);
 }
 

@@ -10,6 +10,7 @@
 #include "rank/error_codes.hpp"
 #include "rank/explain.h"
 #include "rank/job.h"
+#include "rank/making.h"
 #include "rank/profile.h"
 #include "rank/progress.h"
 #include "rank/say.h"
@@ -130,6 +131,7 @@ int sumac_record_begin_job(sumac_record* world, const sumac_communicator* ranks,
 }
 
 int sumac_record_attach(sumac_record* record) {
+  sumac_makings_look();  // It may need the groups that freed communicators still have.
   record->life = SUMAC_LIFE_STARTING;
   record->ordinary.record = record;
   char why[1024] = "", name[SUMAC_NAME_BYTES];
@@ -154,6 +156,7 @@ int sumac_record_attach(sumac_record* record) {
 }
 
 void sumac_record_end(sumac_record* record) {
+  sumac_making_leave(record);
   end_lane(record->ordinary);
   for (sumac_lane*& lane : record->lanes) {
     if (lane == nullptr) continue;

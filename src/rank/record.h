@@ -48,8 +48,10 @@ typedef struct sumac_lane {
 #define SUMAC_LANES_MAX 16
 
 enum sumac_life {
-  SUMAC_LIFE_FRESH,    /* no team yet */
-  SUMAC_LIFE_STARTING, /* inside the collective that makes one: collectives that it calls itself pass through */
+  SUMAC_LIFE_FRESH,     /* no team yet */
+  SUMAC_LIFE_STARTING,  /* inside the collective that makes one: collectives that it calls itself pass through */
+  SUMAC_LIFE_MAKING,    /* nonblocking collectives make one behind them (making.h) */
+  SUMAC_LIFE_UNSETTLED, /* they have made it, and no blocking one has come yet */
   SUMAC_LIFE_TEAM,
   SUMAC_LIFE_PASS /* the MPI does everything */
 };
@@ -77,6 +79,14 @@ struct sumac_runtime {
   int (*common_bits)(struct sumac_record* record, uint32_t mine, uint32_t* all);
   /** Makes the communicator's team if it may have one now; collective. Returns an error code. */
   int (*attach)(struct sumac_record* record);
+  /** Starts an allgather of the MPI, at its place in the order of the communicator's collectives. The communicator lives
+   *  until release(). Returns an error code. */
+  int (*iallgather)(struct sumac_record* record, const void* in, void* out, size_t bytes, void* request);
+  /** Looks whether it has ended, after which `request` is none. It drives the MPI only if `drives`, or where that disturbs
+   *  nothing: Open MPI begins parts of an MPI_Comm_idup in its progress, and they must not come between two collectives at one
+   *  rank and behind both at another. Returns an error code. */
+  int (*gathered)(void* request, bool drives, bool* done);
+  void (*release)(struct sumac_record* record); /* NULL: the MPI itself keeps it */
   /** True if the program has revoked the communicator: then the MPI has every call, and its error. NULL: it can't. */
   bool (*is_revoked)(struct sumac_record* record);
 
@@ -129,19 +139,20 @@ struct sumac_record {
   const struct sumac_runtime* runtime;
   enum sumac_life life;
   int rank, size, hosts;
-  uint32_t spared;       /* collectives that the MPI still does before the team is made (worth.h) */
-  bool is_explained;     /* SUMAC_EXPLAIN=1 has said why there is no team yet */
-  bool is_counted;       /* this rank, and no other one, counts the communicator's calls */
-  bool is_broken;        /* an operation failed and the reason was printed */
-  bool is_wide;          /* the ordinary team has leaders that communicate between hosts */
-  bool has_tree;         /* the tree may carry some of its collectives */
-  bool has_own_network;  /* connections of our own carry its data between hosts: own_network.hpp */
-  bool team_passed;      /* the team has just left a blocking call to the MPI */
-  bool has_waited_long;  /* the line that names a missing rank was printed */
-  bool no_group;         /* the tree had no group for this communicator */
-  bool lanes_end;        /* no more lanes can be made */
-  uint32_t lanes_taken;  /* a bit for each lane that a request of this rank uses; any thread may change it */
-  sumac_lane_t ordinary; /* for blocking and nonblocking collectives */
+  uint32_t spared;             /* collectives that the MPI still does before the team is made (worth.h) */
+  bool is_explained;           /* SUMAC_EXPLAIN=1 has said why there is no team yet */
+  bool is_counted;             /* this rank, and no other one, counts the communicator's calls */
+  bool is_broken;              /* an operation failed and the reason was printed */
+  bool is_wide;                /* the ordinary team has leaders that communicate between hosts */
+  bool has_tree;               /* the tree may carry some of its collectives */
+  bool has_own_network;        /* connections of our own carry its data between hosts: own_network.hpp */
+  bool team_passed;            /* the team has just left a blocking call to the MPI */
+  bool has_waited_long;        /* the line that names a missing rank was printed */
+  bool no_group;               /* the tree had no group for this communicator */
+  bool lanes_end;              /* no more lanes can be made */
+  uint32_t lanes_taken;        /* a bit for each lane that a request of this rank uses; any thread may change it */
+  struct sumac_making* making; /* SUMAC_LIFE_MAKING */
+  sumac_lane_t ordinary;       /* for blocking and nonblocking collectives */
   sumac_lane_t* lanes[SUMAC_LANES_MAX]; /* the lanes made so far */
   void* scratch;                        /* packed data of blocking collectives, kept from one call to the next */
   size_t scratch_bytes;

@@ -3,7 +3,7 @@
 //
 //   sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory 40 (bcast 30, reduce 10); shared memory and
 //   leaders 2 (bcast 2); next module 15 (barrier 2, allreduce 4, bcast 9: 13 too large, 2 with a user's operation or type);
-//   nonblocking before the first blocking call 3; persistent ones made by the next module 2; communicators without a
+//   nonblocking before there was a team 3; persistent ones made by the next module 2; communicators without a
 //   group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for more); memory closed to single copy 5
 //
 //   sumac: collectives: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (reduce 6: 6 that would
@@ -14,7 +14,7 @@
 // the program's calls are counted, not those that an MPI makes itself, as Open MPI's MPI_Comm_split does. Not counted
 // either are calls without data (count 0) and, under the component, calls on inter-communicators and nonblocking
 // allreduces of one int with MPI_MAX or MPI_MIN, like those by which Open MPI agrees on context ids.
-// Nonblocking calls before a blocking one could make the team are listed apart. So are persistent collectives without
+// Nonblocking calls before there was a team are listed apart. So are persistent collectives without
 // a team of their own: they are counted when they are made, because the next module starts them.
 #include "rank/tally.h"
 
@@ -121,7 +121,7 @@ void sumac_tally_print(const sumac_tally* sum, std::uint64_t job_id, bool tree_w
   put(way_text(*sum, SUMAC_WAY_HOST, "shared memory"));
   put(way_text(*sum, SUMAC_WAY_LEADERS, "shared memory and leaders"));
   put(next_text(*sum, next));
-  put_count(passed(*sum, SUMAC_WHY_EARLY), "nonblocking before the first blocking call");
+  put_count(passed(*sum, SUMAC_WHY_EARLY), "nonblocking before there was a team");
   put_count(passed(*sum, SUMAC_WHY_HOSTS), fmt::format("nonblocking over several hosts by the {}", next));
   put_count(passed(*sum, SUMAC_WHY_ORDER), fmt::format("persistent ones made by the {}", next));
   put_count(sum->no_group, "communicators without a group of the tree",

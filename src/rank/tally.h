@@ -15,7 +15,7 @@ enum sumac_why {
   SUMAC_WHY_FUNCTION, /* a user's operation or a derived type in a reduction */
   SUMAC_WHY_NO_TEAM,  /* the team could not be made */
   SUMAC_WHY_SPARED,   /* the communicator is not worth a team yet (worth.h) */
-  SUMAC_WHY_EARLY,    /* nonblocking, before a blocking collective made the team */
+  SUMAC_WHY_EARLY,    /* nonblocking, before there was a team */
   SUMAC_WHY_ORDER,    /* persistent, and no team of its own serves it */
   SUMAC_WHY_HOSTS,    /* nonblocking, over several hosts */
   SUMAC_WHYS

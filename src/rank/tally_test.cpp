@@ -44,7 +44,7 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
   const std::string why =
       " 25 (barrier 8, allreduce 4, bcast 13: 9 too large, 4 of a type or operation that the tree lacks, 2 with a "
       "user's operation or type, "
-      "2 without a team, 8 before their communicator was worth a team); nonblocking before the first blocking call 4; "
+      "2 without a team, 8 before their communicator was worth a team); nonblocking before there was a team 4; "
       "persistent ones made by the ";
   const std::string rest =
       " 6; communicators without a group of the tree 1 (SHARP_COLL_JOB_QUOTA_MAX_GROUPS asks for "

@@ -1,7 +1,7 @@
 #pragma once
 /* When a communicator gets its team. Making one costs the time of many calls: a program that makes communicators in a loop
  * and uses each a few times would pay more than it gains. So the MPI does the first calls of a communicator, and the next
- * blocking one makes the team.
+ * one makes the team: at once if it is blocking, else in steps (making.h).
  *
  * All ranks must decide alike without a message: a binding counts the blocking and nonblocking collectives that reach it,
  * which MPI demands in the same order of all ranks, and nothing that a rank alone knows. */

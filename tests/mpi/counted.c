@@ -148,7 +148,7 @@ static void make_and_free(void) {
   MPI_Win window;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
   use(copy);
-  NONBLOCKING(Iallreduce, 8, sent, got, 2, MPI_INT, MPI_SUM, comm); /* before the first blocking call */
+  NONBLOCKING(Iallreduce, 8, sent, got, 2, MPI_INT, MPI_SUM, comm); /* before there is a team */
   NONBLOCKING(Ibarrier, 0, comm);
   MPI_Comm_idup(copy, &later, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -137,6 +137,19 @@ class BetweenHosts(case.OnLab):
             done = self.right("early: tree right on 8 ranks", mpi, program, "tree", settings=MAY_USE_THE_TREE)
             self.assertIn("tree 45 (barrier 25, allreduce 10, bcast 10)", done.err, done.text)
 
+    def test_nonblocking_collectives_make_a_team_behind_them(self):
+        """Of each communicator at the first call, or the third one; with MPICH communicators are freed under pending collectives too."""
+        for mpi in self.each():
+            program = mpi.compile("behind", "mpicc", MPI_PROGRAMS / "behind.c", flags=["-Wno-stringop-overflow"])
+            parts = ["together", "crossing", "kinds", "blocks", "frees", "away", "left"]
+            if mpi is mpis.MPICH:
+                parts[-1] = "pending"
+            for after in ("0", "2"):
+                done = self.right(f"behind: {parts[-1]} right on 4 ranks", mpi, "env", f"SUMAC_TEAM_AFTER={after}", program, *parts, each=1,
+                                  settings={**MAY_USE_THE_TREE, "SHARP_COLL_JOB_QUOTA_MAX_GROUPS": "64"})
+                self.assertEqual(done.out.count("right on 4 ranks"), len(parts), done.text)
+                self.assertGreater(done.tally["tree"], 60, done.text)
+
     def test_a_rank_that_waits_in_another_call_delays_nobody_for_ever(self):
         for mpi in self.each():
             for thread in ("0", "1") if mpi is mpis.OPENMPI else ("0",):
