@@ -12,6 +12,7 @@
 #include "rank/progress.h"
 #include "rank/say.h"
 #include "rank/worth.h"
+#include "recorder/recorder.hpp"
 
 namespace {
 
@@ -110,6 +111,7 @@ void sumac_record_explain_spared(sumac_record* record) {
 int sumac_record_begin_job(sumac_record* world, const sumac_communicator* ranks, std::uint64_t id, int local_rank,
                            bool threads) {
   const sumac_runtime& runtime = *world->runtime;
+  sumac::recorder::set_job(id, world->rank, world->size);
   if (sumac_job_refusal(runtime.settings, world->hosts) != nullptr) return 0;
   std::vector<sumac_place_t> places(static_cast<std::size_t>(world->size));
   if (const int rc = runtime.places(world, places.data()); rc != 0) return rc;
