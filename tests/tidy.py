@@ -222,24 +222,27 @@ def check_links() -> list[str]:
 
 
 def check_promises() -> list[str]:
-    """Each promise of docs/security.md, a row of a table whose last column is `test`, names a test that exists."""
+    """Each promise of docs/security.md and docs/failures.md, a row of a table whose last column is `test`, names a test that exists."""
     tests = {f"guard.{pathlib.PurePath(f).stem}" for f in FILES if f.startswith("tests/guard/") and f.endswith(".py")}
     for path in (f for f in FILES if f.endswith("_test.cpp")):
         tests |= {".".join(names) for names in re.findall(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", text(path), re.MULTILINE)}
     for path in (f for f in FILES if f.startswith("tests/") and f.endswith("_test.py")):
         folder = pathlib.PurePath(path).parent.name
         tests |= {f"{folder}.{name}" for name in re.findall(r"^    def (test_\w+)\(", text(path), re.MULTILINE)}
-    found, promises, in_table = [], 0, False
-    for number, line in enumerate(text("docs/security.md").splitlines(), 1):
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
-        in_table = bool(cells) and (in_table or cells[-1] == "test")
-        if not in_table or cells[-1] == "test" or set(cells[-1]) <= {"-"}:
-            continue
-        promises += 1
-        names = re.findall(r"`([^`]+)`", cells[-1])
-        found += [f"docs/security.md:{number}: no test named for: {cells[0][:60]}"] if not names else []
-        found += [f"docs/security.md:{number}: there is no test {name}" for name in names if name not in tests]
-    return found if promises else ["docs/security.md: no table of promises (last column: test)"]
+    found = []
+    for page in ("docs/security.md", "docs/failures.md"):
+        promises, in_table = 0, False
+        for number, line in enumerate(text(page).splitlines(), 1):
+            cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+            in_table = bool(cells) and (in_table or cells[-1] == "test")
+            if not in_table or cells[-1] == "test" or set(cells[-1]) <= {"-"}:
+                continue
+            promises += 1
+            names = re.findall(r"`([^`]+)`", cells[-1])
+            found += [f"{page}:{number}: no test named for: {cells[0][:60]}"] if not names else []
+            found += [f"{page}:{number}: there is no test {name}" for name in names if name not in tests]
+        found += [] if promises else [f"{page}: no table of promises (last column: test)"]
+    return found
 
 # A string, a character or a comment, whichever begins first; the quote in 1'000 begins no character.
 C_TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL)

@@ -18,6 +18,8 @@ constexpr Subcommand kSubcommands[] = {
     {"down", "end what `sumac up` started", down_command},
     {"status", "what `sumac up` started, whether it runs, and where its logs are", status_command},
     {"top", "what the daemons do now, from their metrics, refreshed each second", top_command},
+    {"ps", "the running jobs on this host, and what each does now", ps_command},
+    {"explain", "which collective of a running job waits for which rank, and since when", explain_command},
     {"bench", "measure collectives as OSU's and Intel's benchmarks do, or compare with and without Sumac",
      bench_command},
     {"page", "the address of the manager's page for a browser, with a token for who asks", page_command},

@@ -13,7 +13,7 @@
 #include "rank/job.h"
 
 #define PRESENCE_MAGIC 0x53554d43u /* "SUMC" */
-#define PRESENCE_VERSION 5
+#define PRESENCE_VERSION 6
 
 struct presence {
   /* The same at all ranks. */

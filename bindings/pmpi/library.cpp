@@ -26,7 +26,7 @@ Library library;
 namespace {
 
 /// Raised when ranks with the old and the new library could not work together.
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 
 /// One rank of each host reports what is wrong with the environment, which mostly is the same at all of them. Nobody
 /// knows the hosts yet, so the launcher's number counts.

@@ -115,6 +115,12 @@ void Comm::give_up(std::unique_ptr<Comm> comm) {
 void Comm::settle() {
   auto guard = context_.lock();
   settle_on_shape();
+  if (!names_are_left_to_team()) {
+    const auto& group = channels_.front().group->config();
+    const std::uint64_t id = number_of(group.job_id) ^ std::uint64_t{number_of(group.group_id)} << 32;
+    recorded_ = recorder::Track(fmt::format("group {:x}", group.group_id), id, static_cast<int>(rank_),
+                                static_cast<int>(size_));
+  }
   if (context_.world_rank() == WorldRank{0}) announce();
 }
 

@@ -14,6 +14,7 @@
 #include "client/open_groups.hpp"
 #include "client/stripes.hpp"
 #include "proto/client_group.hpp"
+#include "recorder/recorder.hpp"
 
 namespace sumac::client {
 
@@ -119,6 +120,7 @@ class Comm {
   std::vector<Request*> copying_;  ///< Requests whose input is still being copied from a GPU.
   std::vector<std::string> names_;
   std::vector<WorldRank> world_ranks_;
+  recorder::Track recorded_;  ///< Without memory() below a team, which records its calls itself.
   std::shared_ptr<const std::string> end_;
   Time waits_since_{};  ///< With SUMAC_TIMEOUT: the last end of an operation, or the first look since one was posted.
   std::string late_;    ///< This member has given up because of SUMAC_TIMEOUT: the words for it.

@@ -8,6 +8,18 @@
 namespace sumac::client {
 namespace {
 
+/// The collective of src/coll that a kind of the statistics is.
+std::uint32_t collective_of(std::size_t kind) {
+  switch (kind) {
+    case SUMAC_STATS_ALLREDUCE: return coll::index_of(coll::Kind::allreduce);
+    case SUMAC_STATS_REDUCE: return coll::index_of(coll::Kind::reduce);
+    case SUMAC_STATS_BCAST: return coll::index_of(coll::Kind::bcast);
+    case SUMAC_STATS_REDUCE_SCATTER: return coll::index_of(coll::Kind::reduce_scatter);
+    case SUMAC_STATS_ALLGATHER: return coll::index_of(coll::Kind::allgather);
+    default: return coll::index_of(coll::Kind::barrier);
+  }
+}
+
 std::size_t kind_of(wire::Coll coll) {
   switch (coll) {
     case wire::Coll::allreduce: return SUMAC_STATS_ALLREDUCE;
@@ -74,6 +86,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   request->staging = std::move(staging);
   if (operation.ready_until != nullptr) copying_.push_back(request);
   ++context_.counts(kind).posted;
+  if (auto* track = recorded_.memory()) recorder::begin(*track, collective_of(kind) | recorder::kPosted, bytes);
   context_.watch(*this);
   return request;
 }
@@ -141,6 +154,7 @@ void Comm::advance_copies() {
 }
 
 void Comm::complete(Request& request, int status) {
+  if (auto* track = recorded_.memory()) recorder::end(*track);
   std::erase(copying_, &request);
   if (status == SHARP_COLL_SUCCESS && request.staging) {
     if (auto scattered = scatter(*request.staging); !scattered) {

@@ -104,6 +104,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
         SUMAC_WARN(context->log_, "{}", ended.error().text);
     return report(all.error());
   }
+  if (!names_are_left_to_team()) recorder::set_job(spec.job_id, spec.world_rank, spec.world_size);
   session->enter_job(context->job_.id, context->world_rank_, context->job_.granted.job_key);
   SUMAC_DEBUG(context->log_, "sharp_coll initialized. job_id: {}", spec.job_id);
   return context;
@@ -476,6 +477,7 @@ std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], con
 std::string Context::stats_text() const { return stats_line(counts_, listeners_->counts()); }
 
 void Context::finalize() {
+  if (!names_are_left_to_team()) recorder::forget_job();
   const auto tell_own = [&] {
     log_.write(LogLevel::info, __FILE__, __LINE__, "",
                fmt::format("statistics of rank {}: {}", world_rank_, stats_text()));

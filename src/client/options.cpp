@@ -164,6 +164,7 @@ bool has_team = false;
 
 void use_settings(BindingSettings settings) { given = std::move(settings); }
 void leave_names_to_team() { has_team = true; }
+bool names_are_left_to_team() { return has_team; }
 
 Result<ClientConfig> load_client_config() {
   auto config = load<ClientConfig>(kTable, environment());

@@ -71,6 +71,7 @@ struct BindingSettings {
 void use_settings(BindingSettings settings);
 /// From now on a team of this process names the variables that belong to no program; it does so without a tree too.
 void leave_names_to_team();
+bool names_are_left_to_team();
 
 /// Returns a sentence for each SHARP_COLL_* and SUMAC_* variable in the environment that no program of ours knows, with
 /// the name that was probably meant. Below a binding with a team the team has those with no program's prefix.

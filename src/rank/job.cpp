@@ -15,6 +15,7 @@
 
 #include "client/tree/tree.h"
 #include "rank/say.h"
+#include "recorder/recorder.hpp"
 #include "sharp/api/sumac_ext.h"
 
 namespace {
@@ -183,6 +184,7 @@ std::uint64_t sumac_job_draw_id() {
 
 int sumac_job_begin(const sumac_job_spec* spec) {
   job.spec = *spec;
+  sumac::recorder::set_job(spec->id, spec->world.rank, spec->world.size);
   job.closing = false;  // An earlier job of this process may have ended.
   if (spec->id == 0) return -1;
   if (const int status = begin(*spec); status < 0) {
@@ -231,6 +233,7 @@ void sumac_group_leave(sharp_coll_comm* group) {
 
 void sumac_job_end() {
   job.closing = true;
+  sumac::recorder::forget_job();
   if (job.context == nullptr) return;
   watch_leaves(false);
   wait_for_leaves();

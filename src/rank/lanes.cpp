@@ -70,7 +70,7 @@ int sumac_lane_make_team(sumac_lane_t* lane, char* why, std::size_t why_bytes) {
   spec.options = *runtime.options;
   spec.oob = runtime.oob;
   spec.oob.context = &record;
-  spec.progress = sumac_limits_on(&runtime) ? sumac_limits_drive : runtime.drive;
+  spec.progress = sumac_limits_drive;
   spec.progress_context = lane;
   spec.threads = runtime.threads ? 1 : 0;
   spec.yields = runtime.yields ? 1 : 0;

@@ -17,7 +17,8 @@
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kLookEvery = kMs, kReceiveEvery = 20 * kMs, kSayAfter = 10'000 * kMs;
+constexpr std::int64_t kLookEvery = kMs, kReceiveEvery = 20 * kMs, kSayAfter = 10'000 * kMs, kMissesAfter = 500 * kMs,
+                       kAnswersWithin = 2'000 * kMs;
 
 /// The operation that this rank waits in, as far as it knows.
 struct Late {
@@ -115,8 +116,15 @@ void look_alone(sumac_lane& lane, bool may_call_mpi) {
   const std::int64_t limit = record.runtime->settings->timeout_ms * kMs;
   const std::int64_t soon = limit > 0 && limit < kSayAfter ? limit : kSayAfter;
   sumac_team_waits(lane.team, now);
-  if (may_call_mpi && waited > soon / 8 && waited / kReceiveEvery != (before - wait.began_ns) / kReceiveEvery)
+  const bool is_due = waited / kReceiveEvery != (before - wait.began_ns) / kReceiveEvery;
+  if (is_due && may_call_mpi && waited > soon / 8 && sumac_limits_on(record.runtime))
     exchange_notes(lane, now, waited > soon / 2);
+  if (is_due && waited > kMissesAfter) {
+    // Leaders that wait as well answer a note when they look.
+    const bool has_heard = wait.asked_ns != 0 && now - wait.asked_ns > kAnswersWithin;
+    const auto late = has_heard ? who_is_late(lane, now).ranks : missing_here(lane, now);
+    sumac_team_misses(lane.team, late.data(), late.size());
+  }
   if (limit > 0 && waited > limit) {
     const auto late = who_is_late(lane, now).ranks;
     // A rank that knows of nobody leaves the word to its leader for a while.

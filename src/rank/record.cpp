@@ -14,6 +14,7 @@
 #include "rank/profile.h"
 #include "rank/progress.h"
 #include "rank/say.h"
+#include "recorder/recorder.hpp"
 
 using sumac::rank::communicators, sumac::rank::Communicators;
 
@@ -115,6 +116,7 @@ void sumac_record_explain_spared(sumac_record* record) {
 int sumac_record_begin_job(sumac_record* world, const sumac_communicator* ranks, std::uint64_t id, int local_rank,
                            bool threads) {
   const sumac_runtime& runtime = *world->runtime;
+  sumac::recorder::set_job(id, world->rank, world->size);
   if (sumac_job_refusal(runtime.settings, world->hosts) != nullptr) return 0;
   std::vector<sumac_place_t> places(static_cast<std::size_t>(world->size));
   if (const int rc = runtime.places(world, places.data()); rc != 0) return rc;

@@ -23,6 +23,7 @@ constexpr std::size_t kMaskWords = 16;  ///< 1024 processors; those beyond are c
 struct Greeting {
   std::uint64_t signature;
   std::uint64_t tuning;
+  std::uint64_t id;    ///< Rank 0's names the communicator in the pages of src/recorder.
   std::int32_t error;  ///< The Errc of making the segment.
   std::int32_t host_ranks;
   double quota_cpus;
@@ -122,6 +123,8 @@ int Maker::make() {
   if (const int rc = agree_across(); rc != SUMAC_TEAM_OK) return rc;
   make_groups();
   set_direct();
+  team_->recorded = recorder::Track(team_->name, greetings_.front().id, spec_.rank, spec_.size);
+  team_->track = team_->recorded.memory();
   return SUMAC_TEAM_OK;
 }
 
@@ -183,6 +186,7 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
   own.handle = shm::Handle{};
   own.signature = handle_.digests.options;
   own.tuning = handle_.digests.tuning;
+  if (spec_.rank == 0) own.id = recorder::draw_id();
   own.host_ranks = spec_.host_ranks;
   put_share(handle_.share, own);
   if (creates) {

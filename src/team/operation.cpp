@@ -19,6 +19,7 @@ using sumac::team::Run;
 using sumac::team::ShortLock;
 using sumac::team::Way;
 using sumac::team::Why;
+namespace recorder = sumac::recorder;
 
 namespace {
 
@@ -58,6 +59,7 @@ void finish(sumac_team& team, sumac_op& op, int status) {
     // A release store: a caller that sees the status sees the result, and may free the operation from here on.
     op.status.store(status, std::memory_order_release);
   }
+  recorder::end(*team.track);
   team.active.fetch_sub(1, std::memory_order_relaxed);
   if (done != nullptr && !is_freed) done(user, status);
 }
@@ -274,9 +276,14 @@ int run_compared(sumac_team& team, const Operation& operation, const Choice& cho
   return SUMAC_TEAM_OK;
 }
 
-/// Counts a blocking call that the next module does.
+void begin_recorded(sumac_team& team, const Operation& operation) {
+  recorder::begin(*team.track, static_cast<std::uint32_t>(index_of(operation.kind)), operation.bytes);
+}
+
+/// Counts a blocking call that the next module does, which is recorded as begun.
 [[gnu::cold]] int leave(sumac_team& team, const Operation& operation, Why why) {
   ++team.run_counts[index_of(operation.kind)][SUMAC_WAY_PASS];
+  recorder::pass(*team.track);
   const ShortLock lock(team.queue_lock);
   team.note_left(operation, why);
   return SUMAC_TEAM_PASS;
@@ -290,18 +297,25 @@ int run_compared(sumac_team& team, const Operation& operation, const Choice& cho
   if (team.is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
   const Choice choice = team.choose(operation);
   const auto count = [&](Way way) { ++team.run_counts[row][static_cast<std::size_t>(way)]; };
-  if (choice.way == Way::pass) return leave(team, operation, choice.why);
+  if (choice.way == Way::pass) {
+    begin_recorded(team, operation);
+    return leave(team, operation, choice.why);
+  }
   if (is_empty(operation)) {
     count(choice.way);
     return SUMAC_TEAM_OK;
   }
+  begin_recorded(team, operation);
   int status = SUMAC_TEAM_BROKEN;
   const bool usable = take_turn(team);
   ++team.slow_calls;
   if (usable)
     status = operation.bytes >= team.compared_from[row] ? run_compared(team, operation, choice)
                                                         : run_to_end(team, operation, choice);
-  if (status != SUMAC_TEAM_PASS) count(choice.way);
+  if (status != SUMAC_TEAM_PASS) {
+    count(choice.way);
+    recorder::end(*team.track);
+  }
   team.turn.give();
   return status == SUMAC_TEAM_PASS ? leave(team, operation, Why::next_is_faster) : status;
 }
@@ -319,21 +333,27 @@ bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call) {
 }
 
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
-  if (call->coll < SUMAC_COLLS && call->bytes >= team->direct_from[call->coll] &&
-      call->bytes < team->compared_from[call->coll] && team->active.load(std::memory_order_relaxed) == 0 &&
-      team->turn.try_take()) [[likely]] {
-    ++team->run_counts[call->coll][SUMAC_WAY_HOST];
+  const std::uint8_t coll = call->coll;
+  const std::size_t bytes = call->bytes;
+  if (coll < SUMAC_COLLS && bytes >= team->direct_from[coll] && bytes < team->compared_from[coll] &&
+      team->active.load(std::memory_order_relaxed) == 0 && team->turn.try_take()) [[likely]] {
+    ++team->run_counts[coll][SUMAC_WAY_HOST];
+    recorder::begin(*team->track, coll, bytes);
     const Errc code = sumac::shm::run(*team->island_group, operation_of(*call));
+    recorder::end(*team->track);
     team->turn.give();
     return code == Errc::ok ? SUMAC_TEAM_OK : broke(*team);
   }
-  if (call->coll < SUMAC_COLLS && call->bytes >= team->compared_from[call->coll] && team->comparison != nullptr &&
-      team->comparison->leaves(operation_of(*call).kind, call->bytes))
+  if (coll < SUMAC_COLLS && bytes >= team->compared_from[coll] && team->comparison != nullptr &&
+      team->comparison->leaves(operation_of(*call).kind, bytes)) {
+    begin_recorded(*team, operation_of(*call));
     return leave(*team, operation_of(*call), Why::next_is_faster);
+  }
   return run_slowly(*team, operation_of(*call));
 }
 
 void sumac_team_passed(sumac_team_t* team) {
+  recorder::passed(*team->track);
   if (team->comparison != nullptr) team->comparison->done();
 }
 
@@ -382,6 +402,8 @@ int sumac_op_start(sumac_op_t* op) {
     const ShortLock lock(team.queue_lock);
     ++team.post_counts[index_of(op->operation.kind)][static_cast<std::size_t>(op->choice.way)];
     if (!is_done) {
+      recorder::begin(*team.track, static_cast<std::uint32_t>(index_of(op->operation.kind)) | recorder::kPosted,
+                      op->operation.bytes);
       op->status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
       op->next = nullptr;
       if (team.head == nullptr || op->travels_with_others)

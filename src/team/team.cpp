@@ -168,7 +168,16 @@ uint64_t sumac_team_ended(const sumac_team_t* team) {
 }
 
 void sumac_team_waits(sumac_team_t* team, int64_t now_ns) {
+  sumac::recorder::waits(*team->track, now_ns);
   if (team->island_group != nullptr) team->island_group->note_waiting(now_ns);
+}
+
+void sumac_team_expects(sumac_team_t* team, const sumac_call_t* call) {
+  sumac::recorder::expect(*team->track, call->coll, call->bytes);
+}
+
+void sumac_team_misses(sumac_team_t* team, const int* ranks, size_t count) {
+  sumac::recorder::misses(*team->track, ranks, count);
 }
 
 int sumac_team_missing(const sumac_team_t* team, int64_t since_ns, int64_t now_ns, int* ranks) {

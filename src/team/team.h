@@ -439,6 +439,13 @@ void sumac_team_waits(sumac_team_t* team, int64_t now_ns);
  *  @return Their number. */
 int sumac_team_missing(const sumac_team_t* team, int64_t since_ns, int64_t now_ns, int* ranks);
 
+/** Writes into the process's page (src/recorder) that the next call waits for other ranks before it begins. */
+void sumac_team_expects(sumac_team_t* team, const sumac_call_t* call);
+
+/** Writes there that these ranks have not begun the newest operation. The same threads as of
+ *  sumac_team_waits(). */
+void sumac_team_misses(sumac_team_t* team, const int* ranks, size_t count);
+
 /** Returns the rank of a leader by its index. */
 int sumac_team_leader(const sumac_team_t* team, int index);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "recorder/recorder.hpp"
 #include "shm/group.hpp"
 #include "shm/segment/segment.hpp"
 #include "shm/waiting.hpp"
@@ -51,6 +52,7 @@ struct sumac_team {
   /// From so many bytes on, it is compared with the next module's: SIZE_MAX where that is never done.
   std::size_t compared_from[SUMAC_COLLS];
   sumac::shm::Group* island_group = nullptr;
+  sumac::recorder::TrackMemory* track = nullptr;  ///< The memory of `recorded`.
   std::atomic<std::uint32_t> active{0};  ///< Operations posted and not done.
   std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that made progress and were not the last.
   std::atomic<std::uint32_t> awaits{0};  ///< The events that the operations under way wait for (enum sumac_awaits).
@@ -70,6 +72,7 @@ struct sumac_team {
   // ---- What it is made of, in order of construction.
   const bool threads;
   std::string name;
+  sumac::recorder::Track recorded;
   const sumac::team::OptionsHandle* options = nullptr;
   sumac::team::Layout layout;
   sumac::team::Shape shape;

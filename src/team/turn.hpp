@@ -23,7 +23,8 @@ class Turn {
     // team_threads_test under TSan.
     return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
   }
-  void give() noexcept { taken_.store(false, threads_ ? std::memory_order_release : std::memory_order_relaxed); }
+  /// One order, because the compiler takes a locked exchange for an order that is chosen at run time.
+  void give() noexcept { taken_.store(false, std::memory_order_release); }
 
  private:
   std::atomic<bool> taken_{false};

@@ -257,6 +257,7 @@ void Team::look_in_run(void* self) {
   const Time began = running.watch.began;
   const bool asks = (now - began) / kInterruptsEvery != (running.looked - began) / kInterruptsEvery;
   running.looked = now;
+  sumac_team_waits(team.team_, now.time_since_epoch().count());
   team.look(*running.request, running.number, running.watch);
   if (asks && is_interrupted())
     team.break_because({Errc::interrupted, fmt::format("rank {} was interrupted", team.rank())});
@@ -316,6 +317,7 @@ std::uint64_t Team::take_number() {
 void Team::begin(const Request& request, std::uint64_t number) {
   if (has_counts(request.call)) splits_.begin(request.call);
   call_log_.begin(number, request.agreement);
+  if (agrees_first(request)) sumac_team_expects(team_, &request.call);
 }
 
 Result<> Team::run(const Request& request) {

@@ -1,0 +1,116 @@
+// `sumac ps` and `sumac explain`: the jobs of this host, and who waits for whom in them. They read what the processes have left in
+// their pages (src/recorder): no daemon, and no help of the processes, which may hang.
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "tools/commands.hpp"
+#include "tools/look/judge.hpp"
+
+namespace sumac::tools {
+namespace {
+
+using look::Job;
+
+/// A communicator that does not go on for so long is looked at as one that waits.
+constexpr Millis kBetweenLooks{50};
+
+constexpr const char* kPsHelp =
+    "usage: sumac ps\n"
+    "\n"
+    "Lists the running jobs with ranks on this host: their numbers, users, programs, ranks, ages, and what each does "
+    "now.\n"
+    "It needs no daemon. Everybody sees his own jobs, root those of all users.\n";
+
+constexpr const char* kExplainHelp =
+    "usage: sumac explain [JOB]\n"
+    "\n"
+    "Tells of a running job which collective waits for which rank, since when, and what each rank on this host did "
+    "last. It works\n"
+    "while the job hangs, and needs no daemon. Ranks on other hosts are counted: ask there, by the same number.\n"
+    "\n"
+    "  JOB    its number in `sumac ps`, or the first digits of it, or the pid of one of its ranks; none: the only job\n"
+    "\n"
+    "The clock is read for collectives that come at least a millisecond after the one before; in a tight loop now and "
+    "then\n"
+    "(\"at most\"). A rank that is \"running\" and in no collective computes, loops, or polls in another call of its "
+    "MPI, as MPI_Recv.\n"
+    "Exit status 0: printed. 1: there is no such job of yours here. 2: wrong usage.\n";
+
+bool wants_help(const Arguments& words) { return words.size() == 1 && (words[0] == "--help" || words[0] == "-h"); }
+
+look::Now now_here() {
+  timespec real{};
+  (void)::clock_gettime(CLOCK_REALTIME, &real);
+  char host[65] = "";
+  (void)::gethostname(host, sizeof host - 1);
+  return {monotonic_now().time_since_epoch().count(), real.tv_sec * std::int64_t{1'000'000'000} + real.tv_nsec, host};
+}
+
+/// Looks twice: a job that goes on has begun further collectives at the second look.
+std::vector<Job> jobs_here() {
+  auto found = recorder::find_pages();
+  std::this_thread::sleep_for(found.processes.empty() ? Duration{} : Duration{kBetweenLooks});
+  std::vector<look::Rank> ranks;
+  for (auto& process : found.processes) {
+    auto again = recorder::read_again(process);
+    if (!again) continue;  // It has ended.
+    std::vector<std::uint64_t> before;
+    for (const auto& track : again->tracks) {
+      const auto& old = process.page.tracks;
+      const auto same = std::find_if(old.begin(), old.end(), [&](const auto& one) { return one.id == track.id; });
+      before.push_back(same == old.end() ? 0 : same->begun);
+    }
+    process.page = *std::move(again);
+    ranks.push_back({std::move(process), std::move(before)});
+  }
+  return look::jobs_of(std::move(ranks));
+}
+
+bool is_meant(const Job& job, const std::string& word) {
+  if (std::to_string(job.id).starts_with(word)) return true;
+  return std::any_of(job.ranks.begin(), job.ranks.end(),
+                     [&](const look::Rank& rank) { return std::to_string(rank.process.pid) == word; });
+}
+
+}  // namespace
+
+int ps_command(const Arguments& arguments) {
+  if (wants_help(arguments)) {
+    fmt::print("{}", kPsHelp);
+    return 0;
+  }
+  if (!arguments.empty()) return complain(fmt::format("ps: no option {}: see `sumac ps --help`", arguments[0]), 2);
+  const auto jobs = jobs_here();
+  if (jobs.empty())
+    fmt::print("no running job{} on this host\n", ::geteuid() == 0 ? "" : " of yours");
+  else
+    fmt::print("{}", look::ps_text(jobs, now_here()));
+  return 0;
+}
+
+int explain_command(const Arguments& arguments) {
+  if (wants_help(arguments)) {
+    fmt::print("{}", kExplainHelp);
+    return 0;
+  }
+  if (arguments.size() > 1 || (!arguments.empty() && arguments[0].starts_with("-")))
+    return complain(fmt::format("explain: one JOB, and no option {}: see `sumac explain --help`", arguments.back()), 2);
+  auto jobs = jobs_here();
+  const std::string word = arguments.empty() ? "" : arguments[0];
+  std::erase_if(jobs, [&](const Job& job) { return !is_meant(job, word); });
+  if (jobs.empty())
+    return complain(
+        fmt::format("explain: no job {} on this host that you may look into: `sumac ps` lists yours, and root sees all",
+                    word.empty() ? "runs" : word));
+  if (jobs.size() > 1) return complain(fmt::format("explain: {} jobs: name one of `sumac ps`", jobs.size()), 2);
+  fmt::print("{}", look::explain_text(jobs.front(), now_here()));
+  return 0;
+}
+
+}  // namespace sumac::tools
