@@ -61,7 +61,7 @@ class Root {
   Rank first_dead_ = kNobody;
   Number low_ = 0, closed_ = 0, told_ = 0, begun_ = 0;
   std::vector<Rank> holders_;
-  std::vector<Number> next_;  ///< Of each member: the number of its next turn.
+  std::vector<Number> next_;  ///< Each member's next turn is for this number.
   Number first_slot_ = 0;
   std::vector<Slot> slots_;
   std::optional<Verdict> verdict_;

@@ -8,10 +8,10 @@
 namespace sumac::proto::recovery {
 
 enum class Rule : std::uint8_t {
-  retain_a_window,        ///< What a number gave is kept until a window of numbers behind it is closed.
+  retain_a_window,        ///< A member keeps a result until a window of numbers behind it is closed.
   window_from_low,        ///< A new epoch counts its window from the lowest number that anybody still needs.
   older_is_unheard,       ///< Messages of older epochs are not heard.
-  verdict_has_mask,       ///< What a survivor can supply completes behind the first number that fails, too.
+  verdict_has_mask,       ///< A number that a survivor can supply completes, also behind the first one that fails.
   verdict_travels,        ///< A verdict is announced to later epochs.
   lost_reduce_fails,      ///< A reduce below the verdict whose result is lost fails at its root.
   void_without_supplier,  ///< An epoch in which a supplier died decides nothing.
