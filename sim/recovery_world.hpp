@@ -10,7 +10,7 @@ namespace sumac::sim {
 
 namespace recovery = proto::recovery;
 
-/// What a world begins with, and how often something may fail in it.
+/// Says what a world begins with, and how often something may fail in it.
 struct Case {
   recovery::Rank members = 2;
   unsigned window = 1;
@@ -26,13 +26,13 @@ struct Step {
   enum class What : std::uint8_t {
     hear,        ///< b hears the next message of a.
     post,        ///< a's user calls the next operation, or leaves.
-    tree_dies,   ///< What it sent before may still be heard, up to the moment in which a member notices.
+    tree_dies,   ///< The tree dies. A member may hear what it sent before, until it notices.
     notices,     ///< a notices it.
     dies,        ///< a dies; what it sent may still be heard, until its death is told.
     declared,    ///< The manager declares a dead.
     told,        ///< a is told that b is dead.
     told_left,   ///< a is told that b has left.
-    link_breaks  ///< Of a and b; nobody has died.
+    link_breaks  ///< The link of a and b breaks; nobody has died.
   };
   What what = What::hear;
   std::uint8_t a = 0, b = 0;
@@ -75,11 +75,12 @@ class RecoveryWorld {
   std::vector<recovery::Member> members_;
   std::vector<bool> runs_, declared_, noticed_;
   std::vector<bool> has_left_;          ///< The user has called leave().
-  std::vector<bool> told_, told_left_;  ///< By who is told, the tree behind the members, and of whom.
-  std::vector<Outcome> outcomes_;       ///< By member and number.
+  std::vector<bool> told_, told_left_;  ///< They are ordered by who is told (the tree comes last), and of whom.
+  std::vector<Outcome> outcomes_;       ///< They are ordered by member and number.
   recovery::Root node_;
   bool tree_lives_ = true;
-  std::vector<std::vector<recovery::Message>> links_;  ///< By sender and receiver, the tree behind the members.
+  std::vector<std::vector<recovery::Message>>
+      links_;  ///< They are ordered by sender and receiver; the tree comes behind the members.
   int trees_, deaths_, alarms_;
   std::string wrong_;
 };

@@ -98,7 +98,7 @@ void Member::take_turn(Turn::What what) {
 void Member::advance() {
   while (done_ < posted_) {
     const Record& record = *find(done_);
-    // What completed early stays so, whatever the verdict says of its number.
+    // A number that completed early stays so, whatever the verdict says of it.
     if (!is_complete(record, done_) && !fails(done_)) break;
     events_.push_back({is_complete(record, done_) ? Event::What::completed : Event::What::failed, done_});
     ++done_;
@@ -165,7 +165,8 @@ void Member::lost_tree() {
 void Member::lost_link(Rank peer) {
   if (is_gone_ || epoch_ == 0) return;
   if (root_of(epoch_, size_) == peer) return move_to(epoch_ + 1);
-  if (keeps(Rule::move_again)) sends_.push_back({peer, {epoch_, Move{}}});  // What told it of this epoch may be lost.
+  if (keeps(Rule::move_again))
+    sends_.push_back({peer, {epoch_, Move{}}});  // The message that told it of this epoch may be lost.
 }
 
 void Member::dead(Rank member) {

@@ -10,7 +10,7 @@ namespace sumac::proto::recovery {
 
 class Member {
  public:
-  /// What has become of a number that was posted.
+  /// Says what has become of a number that was posted.
   struct Event {
     enum class What : std::uint8_t { completed, failed, left };
     What what;
@@ -73,15 +73,16 @@ class Member {
   bool is_joined_ = true, is_decided_ = false, leaves_ = false, told_leave_ = false, is_gone_ = false;
   std::vector<bool> dead_, departed_;
   std::vector<Rank> dead_in_order_;  ///< As the manager told them.
-  Number first_ = 0;                 ///< Of `records_`.
-  std::vector<Record> records_;  ///< Of the numbers that are kept, and of those that were heard before they are posted.
+  Number first_ = 0;                 ///< `records_` begins with this number.
+  std::vector<Record>
+      records_;  ///< They hold the numbers that are kept, and those that were heard before they are posted.
   Number posted_ = 0, done_ = 0, contributed_ = 0;
-  Number low_ = 0, next_ = 0;  ///< Of this epoch: its first number, and the next turn.
+  Number low_ = 0, next_ = 0;  ///< This epoch's first number, and the next turn, are these.
   Number closed_ = 0;          ///< As this epoch's root said.
   Number closed_ever_ = 0;
   std::vector<Rank> holders_;
   std::optional<Verdict> verdict_;
-  std::optional<Root> root_;  ///< Where this member is the root of its epoch.
+  std::optional<Root> root_;  ///< This member has one where it is the root of its epoch.
   std::vector<Send> sends_;
   std::vector<Event> events_;
   const char* broken_ = nullptr;

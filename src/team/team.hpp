@@ -53,7 +53,7 @@ struct sumac_team {
   std::size_t compared_from[SUMAC_COLLS];
   sumac::shm::Group* island_group = nullptr;
   sumac::recorder::TrackMemory* track = nullptr;  ///< The memory of `recorded`.
-  std::atomic<std::uint32_t> active{0};  ///< Operations posted and not done.
+  std::atomic<std::uint32_t> active{0};           ///< Operations posted and not done.
   std::atomic<std::uint32_t> moves{0};   ///< Steps of posted operations that made progress and were not the last.
   std::atomic<std::uint32_t> awaits{0};  ///< The events that the operations under way wait for (enum sumac_awaits).
   sumac::team::Turn turn;
