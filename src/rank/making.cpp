@@ -262,9 +262,11 @@ void end_group(Making& making) {
   sumac_tree_leave(&joined);
 }
 
+/// Returns null where MPI_Finalize has it already.
 Shared unlist(const Making& making) {
   const std::lock_guard guard(list.lock);
   const auto found = std::ranges::find(list.all, &making, &Shared::get);
+  if (found == list.all.end()) return nullptr;
   Shared taken = *found;
   list.all.erase(found);
   return taken;
@@ -420,7 +422,7 @@ void sumac_making_leave(sumac_record* record) {
     making.record = nullptr;
     if (!is_over(making.stage)) return;
   }
-  end_group(*unlist(making));
+  if (const Shared taken = unlist(making); taken != nullptr) end_group(*taken);
 }
 
 void sumac_makings_end() {

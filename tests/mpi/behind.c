@@ -6,7 +6,7 @@
  *   frees      MPI_Comm_free behind 0 to 9 of them
  *   pending    the same while they are pending: Open MPI 4.1 itself does not survive it
  *   away       a rank computes for 40 ms where the others post
- *   left       what still exists in MPI_Finalize, with 1 to 9 collectives
+ *   left       what still exists in MPI_Finalize, with 1 to 9 collectives, and what was freed just before it
  * Prints "behind: WHAT right on N ranks". */
 #include <mpi.h>
 
@@ -197,6 +197,12 @@ static void away(void) {
 
 static void left(void) {
   for (int life = 1; life <= MOST; ++life) some(life, life % 2, new_one());
+  /* No call looks after these before MPI_Finalize does. */
+  for (int count = 1; count <= 3; count += 2) {
+    MPI_Comm comm = new_one();
+    some(count, 1, comm);
+    MPI_Comm_free(&comm);
+  }
 }
 
 int main(int argc, char** argv) {
