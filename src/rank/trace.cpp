@@ -14,7 +14,7 @@ namespace sumac::rank {
 namespace {
 
 /// Names are bytes in no known encoding: all but ASCII is escaped, so that the file is always legal.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -67,7 +67,7 @@ std::string Trace::event_text(const TraceProcess& process, const TraceEvent& eve
       "\"args\":{{\"bytes\":{},\"way\":\"{}\",\"communicator\":{}}}}}",
       name, process.rank, event.thread, us(event.start_ns - process.zero_ns), us(event.ns), event.bytes,
       sumac_profile_way_name(event.way, process.next),
-      quoted(event.communicator < names_.size() ? names_[event.communicator] : "another communicator"));
+      in_quotes(event.communicator < names_.size() ? names_[event.communicator] : "another communicator"));
 }
 
 void Trace::write(const TraceProcess& process, const std::function<void(std::string_view)>& put) {
@@ -77,12 +77,12 @@ void Trace::write(const TraceProcess& process, const std::function<void(std::str
   put(
       fmt::format("{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"rank\":{},\"process\":{},\"host\":{},\"events\":{},"
                   "\"dropped_events\":{},\"finalize_us\":{}}},\n\"traceEvents\":[\n",
-                  process.rank, process.pid, quoted(process.host), events_.size(), dropped(),
+                  process.rank, process.pid, in_quotes(process.host), events_.size(), dropped(),
                   us(process.wall_end_ns - process.zero_ns)));
   put(fmt::format(
       "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{0},\"tid\":0,\"args\":{{\"name\":{1}}}}},\n"
       "{{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":{0},\"tid\":0,\"args\":{{\"sort_index\":{0}}}}}",
-      process.rank, quoted(fmt::format("rank {} on {}", process.rank, process.host))));
+      process.rank, in_quotes(fmt::format("rank {} on {}", process.rank, process.host))));
   for (unsigned thread = 0; thread < threads; ++thread)
     put(fmt::format(
         ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"thread {}\"}}}}",
