@@ -14,7 +14,7 @@ from harness import case  # noqa: E402
 
 MASKS = [
     (re.compile(r"^\[[^\[\]:]+:0:\d+ - \w+\.cpp:\d+\]"), "[HOST:0:PID - FILE:LINE]"),
-    (re.compile(r"^\[[^\[\]:]+:\d+:0\]\[\w+\.c:\d+:\w+\]"), "[HOST:PID:0][FILE:LINE:FUNCTION]"),
+    (re.compile(r"^\[[^\[\]:]+:\d+:0\]\[\w+\.c(?:pp)?:\d+:\w+\]"), "[HOST:PID:0][FILE:LINE:FUNCTION]"),
     (re.compile(r"job \(ID: \d+\)"), "job (ID: JOB)"),
     (re.compile(r"group id: [0-9a-f]+"), "group id: GROUP"),
     (re.compile(r"\(node \d+\)"), "(node NODE)"),
