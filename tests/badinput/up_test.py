@@ -94,6 +94,7 @@ class Up(ground.Scenario):
         self.up()
         for pid in self.pids().values():
             os.kill(pid, signal.SIGKILL)
+        ground.until(lambda: self.sumac("status").out.count("has died") == len(DAEMONS), "all are seen dead")
         down = self.sumac("down")
         self.assertEqual((down.code, down.err.count("had died before")), (0, 3), down.text)
         self.assertFalse(self.folder.exists())
