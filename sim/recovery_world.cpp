@@ -211,19 +211,9 @@ std::string RecoveryWorld::describe(Step step) const {
 
 namespace {
 
-std::uint64_t low_bits(const Mask& mask) { return (mask & Mask(~std::uint64_t{0})).to_ullong(); }
-
-void append(std::vector<std::uint64_t>& words, const std::optional<Verdict>& verdict) {
-  words.push_back(verdict ? verdict->first + 1 : 0);
-  if (verdict) words.insert(words.end(), {low_bits(verdict->also), verdict->culprit});
-}
-
 void append(std::vector<std::uint64_t>& words, const Message& message) {
   words.push_back(std::uint64_t{message.epoch} << 8 | message.body.index());
-  if (const auto* join = std::get_if<Join>(&message.body)) {
-    words.insert(words.end(), {join->done, join->contributed, join->oldest, low_bits(join->can_supply), join->leaves});
-    append(words, join->verdict);
-  }
+  if (const auto* join = std::get_if<Join>(&message.body)) append(words, *join);
   if (const auto* joined = std::get_if<Joined>(&message.body)) {
     words.push_back(joined->low);
     append(words, joined->verdict);

@@ -2,8 +2,8 @@
 """How soon after a node stops answering do jobs of its hosts begin again? Two cases count the time from the fault to the end of the first
 begin that succeeds, where a job on two of the node's hosts is begun each half second: `stop`, a leaf on loopback gets SIGSTOP; `cut`, a
 leaf of an emulated fabric loses its link (the job is an MPI program that must have the tree, and its start counts too). Median and most
-have limits. A node that is left out though nothing happened to it is a false alarm: there must be none, nor in the third case, `load`,
-some minutes of eight processes that compute."""
+have limits. A node that is left out though nothing happened to it is a false alarm: on loopback there must be none, nor in the third case,
+`load`, some minutes of eight processes that compute."""
 
 import argparse
 import json
@@ -77,19 +77,23 @@ def stop(number):
 
 
 def cut(number):
-    """The same with a link that is cut. Whom the manager of a lab leaves out is seen by the jobs: their tree has the root alone."""
+    """The same with a link that is cut. A lab's manager writes no log that tells whom it leaves out, so no alarms are counted (None)."""
     folder = ground.SCRATCH / f"cut{number}"
     folder.mkdir()
     (folder / "fabric.yaml").write_text(ground.Tree.FABRIC + "manager: {switch: root}\ndefaults: {delay: 50us, rate: 1Gbit/s}\n")
     lab = case.Lab(f"cut{number}", folder / "fabric.yaml")
     lab.up()
     words = [*case.component_flags(), *case.TCP, *case.YIELD, "-x", "HCOLL_ENABLE_SHARP=3", "-np", 2, "-H", "h2,h3", ARGS.build.resolve() / "bin/mpi-start"]
-    begin = lambda job: start(lab.command("mpirun", *words), folder / f"job-{job}")
+
+    def seconds_to_begin():
+        return first_begin(lambda job: start(lab.command("mpirun", *words), folder / f"job-{job}"), lambda printed: b'"median"' in printed,
+                           lambda: lab("status").text)
+
     try:
-        assert first_begin(begin, lambda printed: b'"median"' in printed, str) < 60
+        seconds_to_begin()  # everything is connected
         done = lab("exec", "an2", "--", "ip", "link", "set", "dev", "lab0", "down")
         assert done.code == 0, done.text
-        return first_begin(begin, lambda printed: b'"median"' in printed, lambda: lab("status").text), 0
+        return seconds_to_begin(), None
     finally:
         lab.down()
 
@@ -101,7 +105,8 @@ def load():
     try:
         end = time.monotonic() + 60 * ARGS.minutes
         while time.monotonic() < end:
-            house.steady_on("h1", "h2", "h3").end()
+            code, out, err = house.steady_on("h1", "h2", "h3").end()
+            assert code == 0, out + err
         return len(re.findall(SILENT, house.log("sharp_am")))
     finally:
         for each in busy:
@@ -113,7 +118,7 @@ def load():
 def row_of(name, fault):
     times, alarms = zip(*(fault(number) for number in range(ARGS.tries)))
     return {"case": f"down-to-begin-{name}", "unit": "s", "tries": ARGS.tries, "median": round(statistics.median(times), 2), "least": round(min(times), 2),
-            "most": round(max(times), 2), "false_alarms": sum(alarms), "load": os.getloadavg()[0]}
+            "most": round(max(times), 2), "false_alarms": None if None in alarms else sum(alarms), "load": os.getloadavg()[0]}
 
 
 def main():

@@ -93,6 +93,10 @@ struct Send {
   Message message;
 };
 
+/// Appends all that these words say, for whoever compares or hashes states.
+void append(std::vector<std::uint64_t>& words, const std::optional<Verdict>& verdict);
+void append(std::vector<std::uint64_t>& words, const Join& join);
+
 constexpr Rank root_of(Epoch epoch, Rank size) noexcept { return (epoch - 1) % size; }
 
 }  // namespace sumac::proto::recovery

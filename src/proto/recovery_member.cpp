@@ -1,13 +1,16 @@
 #include "proto/recovery_member.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "proto/recovery_rule.hpp"
 
 namespace sumac::proto::recovery {
 
 Member::Member(Rank self, Rank size, unsigned window)
-    : self_(self), size_(size), window_(window), dead_(size), departed_(size) {}
+    : self_(self), size_(size), window_(window), dead_(size), departed_(size) {
+  assert(2 * window <= kSpanMax);
+}
 
 Member::Record* Member::find(Number number) {
   return number >= first_ && number - first_ < records_.size() ? &records_[static_cast<std::size_t>(number - first_)]
@@ -259,8 +262,7 @@ void Member::append_state(std::vector<std::uint64_t>& words) const {
     words.push_back(static_cast<std::uint64_t>(dead_[each]) | static_cast<std::uint64_t>(departed_[each]) << 1);
   words.insert(words.end(), dead_in_order_.begin(), dead_in_order_.end());
   words.insert(words.end(), holders_.begin(), holders_.end());
-  words.push_back(verdict_ ? verdict_->first + 1 : 0);
-  if (verdict_) words.insert(words.end(), {(verdict_->also & Mask(~std::uint64_t{0})).to_ullong(), verdict_->culprit});
+  append(words, verdict_);
   words.push_back(root_ ? 1 : 0);
   if (root_) root_->append_state(words);
 }

@@ -126,7 +126,10 @@ void Root::turn(Rank from, const Turn& turn) {
     broken_ = "a turn out of order";
     return;
   }
-  if (turn.number >= closed_ + window_) broken_ = "a turn beyond the window";
+  if (turn.number >= closed_ + window_ || turn.operation.root >= size_) {
+    broken_ = "a turn beyond the window, or of a root that is no member";
+    return;
+  }
   ++next_[from];
   begun_ = std::max(begun_, next_[from]);
   Slot& slot = slot_of(turn.number);
@@ -224,17 +227,12 @@ void Root::append_state(std::vector<std::uint64_t>& words) const {
     words.push_back(static_cast<std::uint64_t>(dead_[each]) | static_cast<std::uint64_t>(departed_[each]) << 1 |
                     static_cast<std::uint64_t>(leaving_[each]) << 2 |
                     static_cast<std::uint64_t>(joins_[each].has_value()) << 3 | next_[each] << 4);
-    if (phase_ == Phase::collects && joins_[each]) {
-      const Join& join = *joins_[each];
-      words.insert(words.end(),
-                   {join.done, join.contributed, join.oldest, (join.can_supply & Mask(~std::uint64_t{0})).to_ullong(),
-                    join.leaves, join.verdict ? join.verdict->first + 1 : 0});
-    }
+    if (phase_ == Phase::collects && joins_[each]) append(words, *joins_[each]);
   }
   words.insert(words.end(), holders_.begin(), holders_.end());
   for (const Slot& each : slots_)
     words.push_back(static_cast<std::uint64_t>(each.is_answered) | static_cast<std::uint64_t>(each.turns) << 1);
-  words.push_back(verdict_ ? verdict_->first + 1 : 0);
+  append(words, verdict_);
 }
 
 }  // namespace sumac::proto::recovery

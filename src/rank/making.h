@@ -20,9 +20,7 @@
 
 #include "rank/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+SUMAC_C_BEGIN
 
 /** True if a communicator that is fresh can be made so. The same at every rank. */
 bool sumac_making_serves(const struct sumac_record* record);
@@ -50,9 +48,9 @@ void sumac_making_leave(struct sumac_record* record);
 /** Ends all that are under way. Called in MPI_Finalize, when all ranks are there and the MPI still works. */
 void sumac_makings_end(void);
 
-#ifdef __cplusplus
-}
+SUMAC_C_END
 
+#ifdef __cplusplus
 struct sumac_joined;
 /// Sets a team's spec that needs no exchange, because the making has made them all.
 void sumac_making_set(sumac_team_spec_t* spec, sumac_record* record);

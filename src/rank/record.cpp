@@ -106,9 +106,8 @@ void sumac_record_explain_spared(sumac_record* record) {
   if (record->is_explained) return;
   record->is_explained = true;
   const auto why = fmt::format(
-      "a team costs more than a few calls gain, so it is made after {} collectives: set SUMAC_TEAM_AFTER=0 to make it "
-      "at "
-      "once",
+      "a team costs more than a few calls gain, so it is made after {} collectives: set "
+      "SUMAC_TEAM_AFTER=0 to make it at once",
       record->spared);
   sumac_record_explain_none(record, why.c_str());
 }

@@ -249,8 +249,8 @@ static int say_last_ints(MPI_Datatype type, int key, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
-/* The same of a type (6.7.4), where the MPI can: Open MPI counts the type's users once more and frees it again without end. One attribute is older than its first collective, the other younger. The next type has its handle, and
- * another layout. */
+/* The same of a type (6.7.4), where the MPI can: Open MPI counts the type's users once more and frees it again without end. One
+ * attribute is older than its first collective, the other younger. The next type has its handle, and another layout. */
 static void last_ints(void) {
   MPI_Datatype pair, next;
   int key, younger, data[4] = {rank, rank, rank, rank};
