@@ -6,6 +6,8 @@
 
 #include <map>
 
+#include "reduce/reduce.hpp"
+#include "team/reduce_scatter.hpp"
 #include "team/select.hpp"
 
 namespace sumac::team {
@@ -348,6 +350,37 @@ TEST(Select, TheLimitOfABlockComesDownWhereTheLeaderWouldHoldTooMuch) {
   EXPECT_EQ(exchange_limit(1024, 64, 1024), 1024u);
   EXPECT_EQ(exchange_limit(1024, 64, 4096), 256u);
   EXPECT_EQ(exchange_limit(0, 2, 4), 0u);
+}
+
+/// A leader's own block may end chunks before another one's. Its address must not go on: what is dealt may lie there, and equal addresses
+/// mean "in place".
+TEST(ReduceScatter, NoPartOfABlockLiesBehindTheUsersBuffer) {
+  const coll::Fold fold{.element_bytes = 4, .kernel = reduce::kernel_for(Op::sum, Dtype::int32)};
+  for (const auto& layout : layouts(places(2, 1, 3), "basesmuma,p2p")) {
+    std::vector<int> counts(6), displacements(6);
+    for (int r = 0; r < 6; ++r) counts[static_cast<std::size_t>(r)] = r % 3 == layout.rank % 3 ? 100 : 1000;
+    for (std::size_t r = 1; r < 6; ++r) displacements[r] = displacements[r - 1] + counts[r - 1];
+    std::vector<int> in(static_cast<std::size_t>(displacements[5] + counts[5])), out(100);
+    coll::Operation whole{
+        .kind = coll::Kind::reduce_scatter, .in = in.data(), .out = out.data(), .bytes = in.size() * 4, .fold = &fold};
+    whole.in_blocks = {counts.data(), displacements.data(), 4};
+    ReduceScatter scatter(layout);
+    const std::size_t chunks = scatter.begin(whole, true, 6 * 128, 2);
+    ASSERT_GT(chunks, 25U);
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      if (layout.leads()) {
+        ASSERT_TRUE(scatter.arrived(chunk));
+      }
+      coll::Operation deal{.kind = coll::Kind::alltoallv};
+      scatter.fill({.errand = Errand::deal}, chunk, deal);
+      const auto* const at = static_cast<const std::byte*>(deal.out);
+      const auto* const begin = reinterpret_cast<const std::byte*>(out.data());
+      const std::size_t bytes = deal.out_blocks.bytes(0);
+      EXPECT_EQ(bytes, chunk < 3 ? 128U : chunk == 3 ? 16U : 0U);
+      EXPECT_EQ(at == begin + chunk * 128, bytes > 0) << "rank " << layout.rank << " chunk " << chunk;
+      EXPECT_FALSE(deal.in_place());
+    }
+  }
 }
 
 }  // namespace
