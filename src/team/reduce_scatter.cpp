@@ -100,7 +100,7 @@ void ReduceScatter::fill(const Phase& phase, std::size_t chunk, coll::Operation&
   const std::size_t own = bytes_of(chunk, layout_.rank);
   out_row_.set(0, own, 0);
   operation.bytes = 0;
-  // Who gives or gets nothing still needs two different addresses: equal ones would mean "in place". Behind the end of the user's buffer
+  // A rank that gives or gets nothing still needs two different addresses: equal ones would mean "in place". Behind the end of the user's buffer
   // anything may lie, also what is dealt.
   operation.in = at > 0 ? dealt_ : nothing_;
   operation.out = own > 0 ? static_cast<std::byte*>(operation_->out) + chunk * step_ : nothing_ + 1;
