@@ -50,14 +50,15 @@ Result<std::string> ask_status(const std::optional<std::string>& name) {
   return text;
 }
 
-Result<> take_down(const std::optional<std::string>& name) {
+Result<> request(const std::optional<std::string>& name, const std::string& text) {
   auto lab = connect_lab(name);
   if (!lab) return tl::unexpected(lab.error());
-  if (auto ok = send_message(lab->get(), "down"); !ok) return ok;
+  if (auto ok = send_message(lab->get(), text); !ok) return ok;
   auto reply = receive_message(lab->get());
   if (!reply) return tl::unexpected(reply.error());
-  if (reply->text != "ok") return fail(Errc::refused, "{}", reply->text);
-  return {};
+  if (reply->text == "ok") return {};
+  constexpr std::string_view kFailed = "failed ";
+  return fail(Errc::refused, "{}", reply->text.substr(reply->text.starts_with(kFailed) ? kFailed.size() : 0));
 }
 
 /// Returns whether the variable is a password or token of the caller's other programs: commands in the lab do not need

@@ -17,8 +17,10 @@ Result<UniqueFd> connect_lab(const std::optional<std::string>& name);
 /// Returns the status as JSON.
 Result<std::string> ask_status(const std::optional<std::string>& name);
 
-/// Returns when everything of the lab is gone.
-Result<> take_down(const std::optional<std::string>& name);
+/// Sends a request that is answered by "ok", and returns when it was. "down": everything of the lab is gone then.
+/// "link A B up|down|loss P": what becomes of frames between neighbours. "daemon NAME stop|cont|kill|start": the
+/// manager, a node, or the sharpd of a host.
+Result<> request(const std::optional<std::string>& name, const std::string& text);
 
 /// Runs a command in a namespace with this process's standard input, output and error, passes signals on, and returns
 /// its exit status (128 + number for a signal; 126 and 127 with a line on stderr if it could not be started).

@@ -30,7 +30,8 @@ Result<std::string> make_log_directory(const std::string& lab_name) {
   return path;
 }
 
-Result<Daemon> Daemon::launch(const DaemonSpec& spec, int place_channel, const std::string& log_directory) {
+Result<Daemon> Daemon::launch(const DaemonSpec& spec, int place_channel, const std::string& log_directory,
+                              int log_flag) {
   auto pair = make_pair();
   if (!pair) return tl::unexpected(pair.error());
   if (auto ok = want_sender(pair->ours.get()); !ok) return tl::unexpected(ok.error());
@@ -40,8 +41,8 @@ Result<Daemon> Daemon::launch(const DaemonSpec& spec, int place_channel, const s
   daemon.ready_pipe_ = UniqueFd{ready[0]};
   const UniqueFd ready_write{ready[1]};
   daemon.status_ = {spec.name, spec.place, 0, true, 0, log_directory + "/" + spec.log_name};
-  constexpr int kLogFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
-  const UniqueFd log{::open(daemon.status_.log.c_str(), kLogFlags, 0600)};
+  constexpr int kLogFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+  const UniqueFd log{::open(daemon.status_.log.c_str(), kLogFlags | log_flag, 0600)};
   if (!log) return fail_errno(fmt::format("open {}", daemon.status_.log));
   const UniqueFd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
   if (!nothing) return fail_errno("open /dev/null");
@@ -80,9 +81,8 @@ void Daemon::hear() {
   if (!status_.alive) connection_.reset();
 }
 
-void Daemon::ask_to_end() {
-  // The daemon may be gone already
-  if (connection_) (void)send_message(connection_.get(), fmt::format("signal {}", SIGTERM));
+void Daemon::signal(int number) {
+  if (connection_) (void)send_message(connection_.get(), fmt::format("signal {}", number));
 }
 
 tl::unexpected<Error> Daemon::blame(const std::string& what) const {

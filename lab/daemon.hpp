@@ -19,7 +19,9 @@ Result<std::string> make_log_directory(const std::string& lab_name);
 class Daemon {
  public:
   /// Starts it through its namespace's channel; it gets a descriptor with the number 3 to write "ready" to.
-  static Result<Daemon> launch(const DaemonSpec& spec, int place_channel, const std::string& log_directory);
+  /// @param log_flag  O_TRUNC for a new log, 0 to go on with the old one.
+  static Result<Daemon> launch(const DaemonSpec& spec, int place_channel, const std::string& log_directory,
+                               int log_flag);
 
   const DaemonStatus& status() const { return status_; }
   bool is_ready() const { return ready_; }
@@ -30,7 +32,8 @@ class Daemon {
   void hear_ready();
   void hear();
 
-  void ask_to_end();
+  /// Does nothing if it is gone already.
+  void signal(int number);
   /// Returns Errc::lost: "sharp_an an-leaf1 at leaf1 WHAT; its last words: ...".
   tl::unexpected<Error> blame(const std::string& what) const;
 

@@ -40,7 +40,8 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
   };
   std::vector<DaemonSpec> daemons;
   daemons.push_back(
-      {"sharp_am",
+      {"manager",
+       "sharp_am",
        manager.name,
        {program("sharp_am"), "--fabric", fabric_file, "--listen", listen, "--user-share-max-percent", "100"},
        "sharp_am.log",
@@ -55,7 +56,8 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
                                      "--device",          device};
     if (!options.transport.empty()) command.insert(command.end(), {"--transport", options.transport});
     trust(command);
-    daemons.push_back({"sharp_an " + node.name,
+    daemons.push_back({node.name,
+                       "sharp_an " + node.name,
                        place.name,
                        std::move(command),
                        "sharp_an." + node.name + ".log",
@@ -65,7 +67,8 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
     if (!host.compute) continue;
     const auto address = address_for(*find_place(plan, host.name));
     if (!address) return tl::unexpected(address.error());
-    daemons.push_back({"sharpd " + host.name,
+    daemons.push_back({host.name,
+                       "sharpd " + host.name,
                        host.name,
                        {program("sharpd"), "--manager", *address},
                        "sharpd." + host.name + ".log",

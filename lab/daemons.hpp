@@ -12,8 +12,9 @@
 namespace sumac::lab {
 
 struct DaemonSpec {
-  std::string name;   ///< "sharp_am", "sharp_an an-leaf1", "sharpd h3": for people.
-  std::string place;  ///< The namespace in which it runs.
+  std::string called;  ///< "manager", "an-leaf1", "h3": for `sumac lab daemon`.
+  std::string name;    ///< "sharp_am", "sharp_an an-leaf1", "sharpd h3": for people.
+  std::string place;   ///< The namespace in which it runs.
   std::vector<std::string> arguments;
   std::string log_name;
   std::pair<std::string, std::string> identity;  ///< Role and name in its certificate.

@@ -18,6 +18,7 @@
 #include <fstream>
 #include <list>
 #include <memory>
+#include <sstream>
 
 #include "base/clock.hpp"
 #include "lab/channel.hpp"
@@ -131,12 +132,18 @@ class Lab {
   Result<> make_places(bool privileged, const std::vector<DaemonSpec>& wanted) {
     auto netlink = Netlink::open();
     if (!netlink) return tl::unexpected(netlink.error());
-    PlaceOptions options{options_.shared_directories, {}, privileged};
+    PlaceOptions options;
+    options.shared_directories = options_.shared_directories;
+    options.privileged = privileged;
     for (std::size_t i = 0; i < plan_.places.size(); ++i) {
       const auto& place = plan_.places[i];
       auto files = certificates(place, wanted);
       if (!files) return within(place.name, files.error());
       options.tls_files = *std::move(files);
+      const auto host = std::ranges::find(fabric_.hosts, place.name, &topo::Host::name);
+      const bool is_host = host != fabric_.hosts.end();
+      options.shm_bytes = is_host ? host->shm_bytes : 0;
+      options.tmp_bytes = is_host ? host->tmp_bytes : 0;
       auto running = start_place(plan_, i, options);
       if (!running) return tl::unexpected(running.error());
       places_.push_back(std::move(*running));
@@ -188,14 +195,17 @@ class Lab {
     return {};
   }
 
-  Result<> start_daemons(const std::vector<DaemonSpec>& wanted) {
+  RunningPlace& running_place(const Place& place) {
+    return places_[static_cast<std::size_t>(&place - plan_.places.data())];
+  }
+
+  Result<> start_daemons(std::vector<DaemonSpec>& wanted) {
     auto logs = make_log_directory(options_.name);
     if (!logs) return tl::unexpected(logs.error());
     logs_made_ = true;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const auto* place = find_place(plan_, wanted[i].place);
-      const auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
-      auto daemon = Daemon::launch(wanted[i], running.channel.get(), *logs);
+      const auto& running = running_place(*find_place(plan_, wanted[i].place));
+      auto daemon = Daemon::launch(wanted[i], running.channel.get(), *logs, O_TRUNC);
       if (!daemon) return within(wanted[i].name, daemon.error());
       daemons_.push_back(std::move(*daemon));
       // The manager must listen before the others connect to it; they then become ready side by side.
@@ -205,6 +215,7 @@ class Lab {
     for (std::size_t i = 1; i < daemons_.size(); ++i) {
       if (auto ok = await_ready(daemons_[i]); !ok) return ok;
     }
+    specs_ = std::move(wanted);
     return {};
   }
 
@@ -233,7 +244,10 @@ class Lab {
   void turn() {
     std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}, {report_.get(), 0, 0}, {listener_.get(), POLLIN, 0}};
     for (const auto& place : places_) fds.push_back({place.listener.get(), POLLIN, 0});
-    for (const auto& daemon : daemons_) fds.push_back({daemon.connection(), POLLIN, 0});
+    for (const auto& daemon : daemons_) {
+      fds.push_back({daemon.connection(), POLLIN, 0});
+      fds.push_back({daemon.ready_fd(), POLLIN, 0});
+    }
     for (const auto& client : clients_) fds.push_back({client.get(), POLLIN, 0});
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) ending_ = true;
     auto at = fds.begin();
@@ -245,7 +259,9 @@ class Lab {
     }
     for (auto& daemon : daemons_) {
       if ((at++)->revents != 0) daemon.hear();
+      if ((at++)->revents != 0) daemon.hear_ready();
     }
+    answer_waiting();
     for (auto client = clients_.begin(); client != clients_.end(); ++at) {
       if (at->revents == 0) {
         ++client;
@@ -302,6 +318,10 @@ class Lab {
       return;
     } else if (text.starts_with("exec ") && request->fds.size() == 4) {
       result = exec(text.substr(5), client.get(), request->fds);
+    } else if (text.starts_with("link ")) {
+      if (result = change_link(text.substr(5)); result) result = send_message(client.get(), "ok");
+    } else if (text.starts_with("daemon ")) {
+      result = change_daemon(text.substr(7), client);
     } else {
       result = fail(Errc::invalid, "the lab does not know the request '{:.40}'", text);
     }
@@ -315,9 +335,66 @@ class Lab {
       for (const auto& each : plan_.places) known += (known.empty() ? "" : ", ") + each.name;
       return fail(Errc::not_found, "there is no host {:.80} in lab {}: it has {}", name, options_.name, known);
     }
-    auto& running = places_[static_cast<std::size_t>(place - plan_.places.data())];
-    return send_message(running.channel.get(), "exec",
+    return send_message(running_place(*place).channel.get(), "exec",
                         {client, fds[0].get(), fds[1].get(), fds[2].get(), fds[3].get()});
+  }
+
+  /// "A B up", "A B down" or "A B loss P".
+  Result<> change_link(const std::string& words) {
+    std::istringstream in(words);
+    std::string a, b, what;
+    in >> a >> b >> what;
+    if (what == "up") return switch_->set_loss(a, b, {});
+    if (what == "down") return switch_->set_loss(a, b, 1.0);
+    double loss = 0;
+    if (what != "loss" || !(in >> loss) || !(loss >= 0 && loss <= 1))
+      return fail(Errc::invalid, "link {:.80}: up, down, or loss and a number from 0 to 1", words);
+    return switch_->set_loss(a, b, loss);
+  }
+
+  /// "NAME stop", "NAME cont", "NAME kill" or "NAME start". Who asks for the last two hears when it is gone or ready.
+  Result<> change_daemon(const std::string& words, UniqueFd& client) {
+    const auto space = words.find(' ');
+    const auto name = words.substr(0, space);
+    const auto what = space == std::string::npos ? "" : words.substr(space + 1);
+    std::size_t at = 0;
+    while (at < specs_.size() && specs_[at].called != name) ++at;
+    if (at == specs_.size()) {
+      std::string known;
+      for (const auto& spec : specs_) known += (known.empty() ? "" : ", ") + spec.called;
+      return fail(Errc::not_found, "lab {} has no daemon {:.80}: it has {}", options_.name, name,
+                  known.empty() ? "none" : known);
+    }
+    auto& daemon = daemons_[at];
+    if (what == "start") {
+      if (daemon.status().alive)
+        return fail(Errc::exists, "{} runs already, pid {}", daemon.status().name, daemon.status().pid);
+      auto again = Daemon::launch(specs_[at], running_place(*find_place(plan_, specs_[at].place)).channel.get(),
+                                  log_directory(options_.name), 0);
+      if (!again) return tl::unexpected(again.error());
+      daemon = std::move(*again);
+      waiting_.push_back({std::move(client), at, true});
+      return {};
+    }
+    const int number = what == "stop" ? SIGSTOP : what == "cont" ? SIGCONT : what == "kill" ? SIGKILL : 0;
+    if (number == 0) return fail(Errc::invalid, "daemon {:.80}: stop, cont, kill or start", words);
+    if (!daemon.status().alive) return fail(Errc::not_found, "{} does not run: start it first", daemon.status().name);
+    daemon.signal(number);
+    if (number != SIGKILL) return send_message(client.get(), "ok");
+    waiting_.push_back({std::move(client), at, false});
+    return {};
+  }
+
+  void answer_waiting() {
+    std::erase_if(waiting_, [&](const Waiting& each) {
+      const auto& daemon = daemons_[each.daemon];
+      const bool alive = daemon.status().alive;
+      if (alive && (!each.is_start || !daemon.is_ready())) return false;
+      const bool failed = each.is_start && !alive;
+      (void)send_message(each.client.get(),
+                         failed ? "failed " + daemon.blame("ended before it was ready").value().context : "ok");
+      return true;
+    });
   }
 
   Result<> send_status(int client) {
@@ -330,7 +407,10 @@ class Lab {
   }
 
   void end() {
-    for (auto& daemon : daemons_) daemon.ask_to_end();
+    for (auto& daemon : daemons_) {
+      daemon.signal(SIGTERM);
+      daemon.signal(SIGCONT);  // It may have been stopped.
+    }
     const auto until = monotonic_now() + kEndPatience;
     for (auto& daemon : daemons_) {
       while (daemon.status().alive) {
@@ -364,6 +444,13 @@ class Lab {
   std::vector<unsigned> device_index_;
   std::unique_ptr<PacketSwitch> switch_;
   std::vector<Daemon> daemons_;
+  std::vector<DaemonSpec> specs_;  ///< [daemon]: how it was started.
+  struct Waiting {
+    UniqueFd client;
+    std::size_t daemon;
+    bool is_start;  ///< It waits until the daemon is ready, not until it is gone.
+  };
+  std::vector<Waiting> waiting_;
   std::list<UniqueFd> clients_;
   std::vector<UniqueFd> farewell_;
   bool logs_made_ = false;

@@ -16,6 +16,7 @@ import tempfile
 import time
 import traceback
 
+import lab_faults
 import lab_multicast
 
 SUMAC = sys.argv[1]
@@ -546,6 +547,17 @@ def scenario_daemons():
         until(lambda: not ended()["alive"], "the status says that a daemon ended")
         assert ended()["end"] == "killed by signal 9", ended()
     assert not os.path.exists(os.path.dirname(victim["log"])), "down removes the logs"
+
+
+def scenario_faults():
+    """Links go down and up and lose frames while the lab is up; daemons are stopped, killed and started again."""
+    if not (pathlib.Path(SUMAC).parent / "sharp_an").exists():
+        raise Skip("sharp_an is not built")
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "small.yaml"
+        file.write_text(SMALL.read_text().replace("h[1-2]: {leaf: leaf1}", "h[1-2]: {leaf: leaf1, shm: 1MiB, tmp: 1MiB}"))
+        with lab(file, words=()) as l:
+            lab_faults.disturb(l, sumac, until, alive, SEND)
 
 
 def main():

@@ -316,6 +316,23 @@ bool PacketSwitch::sleep_until(std::int64_t until_ns) {
   return ::ppoll(fds, fabric_.slack_ns() > 0 ? 1 : 2, &ts, nullptr) == 0;
 }
 
+Result<> PacketSwitch::set_loss(const std::string& a, const std::string& b, std::optional<double> loss) {
+  bool found = false;
+  for (std::size_t i = 0; i < plan_.links.size(); ++i) {
+    const auto& link = plan_.links[i];
+    if ((link.from != a || link.to != b) && (link.from != b || link.to != a)) continue;
+    fabric_.set_loss(i, loss.value_or(link.spec.loss));
+    found = true;
+  }
+  if (found) return {};
+  std::string known;
+  for (const auto& link : plan_.links)
+    if (link.from == a || link.from == b)
+      known += fmt::format("{}{} {}", known.empty() ? "" : ", ", link.from, link.to);
+  return fail(Errc::not_found, "no link joins {:.80} and {:.80}; links there: {}", a, b,
+              known.empty() ? "none" : known);
+}
+
 std::uint64_t PacketSwitch::dropped_in() {
   tpacket_stats stats{};
   socklen_t bytes = sizeof stats;

@@ -3,6 +3,7 @@
 // pairs, and the virtual fabric in between. Reads and writes go in batches; the thread sleeps whenever nothing is due.
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,6 +38,9 @@ class PacketSwitch {
   bool realtime() const { return realtime_; }
 
   const VirtualFabric& fabric() const { return fabric_; }
+  /// The chance of a frame to vanish between two neighbours, in both directions; 1: cut; none: as the fabric file says.
+  /// Errc::not_found: no link joins them.
+  Result<> set_loss(const std::string& a, const std::string& b, std::optional<double> loss);
   const SwitchCounters& counters() const { return counters_; }
   /// Counts frames that found the kernel's queue before the switch full. The kernel resets its count on each read, so
   /// only one thread may ask.

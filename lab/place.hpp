@@ -4,6 +4,7 @@
 // namespaces dies with it.
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct PlaceOptions {
   /// Directories below /tmp, /run or /dev/shm that all namespaces nevertheless share.
   std::vector<std::string> shared_directories;
   std::map<std::string, std::string> tls_files{};  ///< [name]: text, for files in kTlsDirectory; empty: it is not made.
+  std::uint64_t shm_bytes = 0, tmp_bytes = 0;      ///< Sizes of /dev/shm and /tmp; 0: half of the machine's memory.
   bool privileged = true;  ///< false: in a user namespace, where the machine's /sys may have to stay.
 };
 

@@ -74,9 +74,13 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
     if (!fd) return fail_errno(fmt::format("open the shared directory {}", path));
     kept.push_back({path, std::move(fd)});
   }
-  for (const auto& [path, mode] :
-       {std::pair("/dev/shm", "mode=1777"), std::pair("/tmp", "mode=1777"), std::pair("/run", "mode=755")}) {
-    if (auto ok = mount_over("tmpfs", path, MS_NOSUID | MS_NODEV, mode); !ok) return ok;
+  const auto sized = [](std::uint64_t bytes) {
+    return bytes == 0 ? "mode=1777" : fmt::format("mode=1777,size={}", bytes);
+  };
+  for (const auto& [path, with] :
+       {std::pair("/dev/shm", sized(options.shm_bytes)), std::pair("/tmp", sized(options.tmp_bytes)),
+        std::pair("/run", std::string("mode=755"))}) {
+    if (auto ok = mount_over("tmpfs", path, MS_NOSUID | MS_NODEV, with.c_str()); !ok) return ok;
   }
   for (const auto& each : kept) {
     std::error_code error;

@@ -95,7 +95,8 @@ std::string status_json(const std::string& lab_name, const std::string& fabric_f
                      {"bytes", read(c.bytes)},
                      {"dropped", read(c.dropped)},
                      {"lost", read(c.lost)},
-                     {"backlog_bytes_max", read(c.backlog_max)}});
+                     {"backlog_bytes_max", read(c.backlog_max)},
+                     {"loss", packet_switch.fabric().loss(i)}});
   }
   const auto& c = packet_switch.counters();
   const auto frames = read(c.frames);

@@ -4,13 +4,15 @@
 
 namespace sumac::lab {
 
-VirtualFabric::VirtualFabric(const Plan& plan) : counters_(new LinkCounters[plan.links.size()]) {
+VirtualFabric::VirtualFabric(const Plan& plan)
+    : counters_(new LinkCounters[plan.links.size()]), losses_(new std::atomic<double>[plan.links.size()]) {
   slack_ns_ = plan.links.empty() ? 0 : std::numeric_limits<std::int64_t>::max();
   SplitMix64 seeds(plan.seed);
   for (const auto& link : plan.links) {
     const auto& spec = link.spec;
+    set_loss(links_.size(), spec.loss);
     links_.push_back({spec.delay_ns, spec.rate_bits_per_s == 0 ? 0 : 8e9 / static_cast<double>(spec.rate_bits_per_s),
-                      static_cast<double>(spec.buffer_bytes), spec.loss, 0, Random{seeds.next()}});
+                      static_cast<double>(spec.buffer_bytes), 0, Random{seeds.next()}});
     slack_ns_ = std::min(slack_ns_, spec.delay_ns);
   }
   transit_.reserve(1U << 16U);
@@ -40,7 +42,7 @@ std::int64_t VirtualFabric::cross(std::size_t link_index, Frame& frame, std::int
   }
   LinkCounters::add(counters.frames, 1);
   LinkCounters::add(counters.bytes, static_cast<std::uint64_t>(bytes));
-  if (link.loss > 0 && link.random.chance(link.loss)) {
+  if (const double loss = this->loss(link_index); loss > 0 && link.random.chance(loss)) {
     LinkCounters::add(counters.lost, 1);
     return kNever;
   }

@@ -59,6 +59,11 @@ class VirtualFabric {
 
   const LinkCounters& counters(std::size_t link) const { return counters_[link]; }
 
+  /// The chance of a frame (with segmentation offload: of a whole train) to vanish on the link; 1: the link is cut. Any
+  /// thread may change it while frames cross.
+  double loss(std::size_t link) const { return losses_[link].load(std::memory_order_relaxed); }
+  void set_loss(std::size_t link, double loss) { losses_[link].store(loss, std::memory_order_relaxed); }
+
  private:
   struct Event {
     std::int64_t at_ns;
@@ -72,7 +77,6 @@ class VirtualFabric {
     std::int64_t delay_ns;
     double ns_per_byte;
     double buffer_bytes;
-    double loss;
     std::int64_t free_at_ns = 0;
     Random random{0};
   };
@@ -96,6 +100,7 @@ class VirtualFabric {
 
   std::vector<Link> links_;
   std::unique_ptr<LinkCounters[]> counters_;
+  std::unique_ptr<std::atomic<double>[]> losses_;
   Heap transit_;  ///< Frames that are about to enter a link.
   Heap ready_;    ///< Frames that have crossed their last link.
   std::uint64_t order_ = 0;

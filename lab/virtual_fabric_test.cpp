@@ -74,6 +74,7 @@ class Fabric {
     for (std::size_t i = 0; i < plan_.links.size(); ++i) sum += fabric_.counters(i).dropped;
     return sum;
   }
+  void set_loss(std::size_t link, double loss) { fabric_.set_loss(link, loss); }
   std::uint64_t crossed(std::size_t link) const { return fabric_.counters(link).frames; }
   const std::vector<std::uint16_t>& at() const { return at_; }  ///< The ports at which they came out.
   std::uint64_t lost() const {
@@ -130,6 +131,17 @@ TEST(VirtualFabric, times_do_not_depend_on_when_the_process_runs) {
   punctual.send(kH2, kH1, 500, 10 * kUs);
   punctual.send(kH1, kNode, 1000, 4 * kUs);
   EXPECT_EQ(punctual.run(0), expected);
+}
+
+TEST(VirtualFabric, a_link_that_is_cut_takes_frames_until_it_is_whole_again) {
+  Fabric fabric(three_links(spec(500, 0)));
+  fabric.set_loss(0, 1);
+  fabric.send(kH1, kH2, 1000, 0);
+  EXPECT_EQ(fabric.run(), Times{});
+  EXPECT_EQ(fabric.lost(), 1);
+  fabric.set_loss(0, 0);
+  fabric.send(kH1, kH2, 1000, 7);
+  EXPECT_EQ(fabric.run(), (Times{1'500'007}));
 }
 
 TEST(VirtualFabric, both_directions_of_a_link_are_apart) {

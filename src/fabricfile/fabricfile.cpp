@@ -246,8 +246,9 @@ class Reader {
     if (!map.IsMap()) return at(map, "hosts must be a map of NAME: {{leaf: SWITCH}}");
     for (const auto& entry : map) {
       const auto& value = entry.second;
-      if (auto ok = keys(value, fmt::format("host {}", entry.first.Scalar()),
-                         {"leaf", "device", "delay", "rate", "mtu", "buffer", "loss", "slots", "compute", "rails"});
+      if (auto ok = keys(
+              value, fmt::format("host {}", entry.first.Scalar()),
+              {"leaf", "device", "delay", "rate", "mtu", "buffer", "loss", "slots", "compute", "rails", "shm", "tmp"});
           !ok) {
         return ok;
       }
@@ -274,6 +275,8 @@ class Reader {
         if (!slots) return tl::unexpected(slots.error());
         host.slots = *slots;
       }
+      if (auto ok = unit(value, "shm", parse_size_bytes, host.shm_bytes); !ok) return ok;
+      if (auto ok = unit(value, "tmp", parse_size_bytes, host.tmp_bytes); !ok) return ok;
       bool said = false;
       if (value["compute"]) {
         auto compute = truth(value["compute"], "compute");

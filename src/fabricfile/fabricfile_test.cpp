@@ -13,7 +13,7 @@ switches: [root, "leaf[1-2]"]
 links: [{a: leaf1, b: root}, {a: leaf2, b: root, delay: 1ms}]
 hosts:
   h[1-2]: {leaf: leaf1}
-  h3: {leaf: leaf2, rate: 100Mbit/s, slots: 2}
+  h3: {leaf: leaf2, rate: 100Mbit/s, slots: 2, shm: 16MiB}
   x1: {leaf: leaf2}
 nodes: {an-root: {switch: root}, an-x: {host: x1, link_rate: 10Gbit/s}}
 root: an-root
@@ -37,6 +37,8 @@ TEST(FabricFile, everything_it_says_is_read) {
   EXPECT_EQ(fabric->hosts[1].name, "h2");
   EXPECT_EQ(fabric->hosts[2].link.rate_bits_per_s, 100'000'000U);
   EXPECT_EQ(fabric->hosts[2].slots, 2U);
+  EXPECT_EQ(fabric->hosts[2].shm_bytes, 16U << 20U);
+  EXPECT_EQ(fabric->hosts[2].tmp_bytes, 0U);
   EXPECT_TRUE(fabric->hosts[2].compute);
   EXPECT_FALSE(fabric->hosts[3].compute) << "it carries a node";
   ASSERT_EQ(fabric->nodes.size(), 2U);

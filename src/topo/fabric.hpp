@@ -61,6 +61,8 @@ struct Host {
   std::uint32_t lid = 0;
   std::string device;       ///< InfiniBand's name, such as "mlx5_0"; empty: not known.
   std::vector<Rail> rails;  ///< Ports 2, 3, ...; a fabric of several planes has one in each.
+  std::uint64_t shm_bytes = 0,
+                tmp_bytes = 0;  ///< The sizes of a lab host's /dev/shm and /tmp; 0: no limit of their own.
   bool up = true;
 };
 

@@ -58,7 +58,7 @@ LabSession::LabSession(LabSession&& other) noexcept
 
 LabSession::~LabSession() {
   if (pid_ < 0) return;
-  if (auto down = lab::take_down(name_); !down) ::kill(pid_, SIGTERM);
+  if (auto down = lab::request(name_, "down"); !down) ::kill(pid_, SIGTERM);
   ::waitpid(pid_, nullptr, 0);
 }
 
@@ -72,7 +72,7 @@ Result<LabSession> LabSession::start(const std::string& sumac, const std::string
   theirs.reset();
   LabSession session(name, *child, std::move(ours));
   if (auto up = await_up(session.out_.get(), interrupt_fd); !up) {
-    // take_down() knows only labs that are up.
+    // request() knows only labs that are up.
     ::kill(session.pid_, SIGTERM);
     ::waitpid(std::exchange(session.pid_, -1), nullptr, 0);
     return tl::unexpected(up.error());

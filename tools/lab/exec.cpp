@@ -1,5 +1,6 @@
-// `sumac lab exec`, `rsh`, `status`, `down`: short requests to a lab that is up.
+// `sumac lab exec`, `rsh`, `status`, `link`, `daemon`, `down`: short requests to a lab that is up.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -43,11 +44,16 @@ void print_status(const nlohmann::json& lab) {
                daemon["pid"].get<int>(), daemon["alive"].get<bool>() ? "" : ": " + daemon["end"].get<std::string>());
   }
   for (const auto& link : lab["links"]) {
-    if (link["frames"].get<std::uint64_t>() == 0) continue;
-    fmt::print("  link     {} -> {}: {} frames, {} bytes, {} dropped, {} lost, at most {} bytes waiting\n",
-               link["from"].get<std::string>(), link["to"].get<std::string>(), link["frames"].get<std::uint64_t>(),
-               link["bytes"].get<std::uint64_t>(), link["dropped"].get<std::uint64_t>(),
-               link["lost"].get<std::uint64_t>(), link["backlog_bytes_max"].get<std::uint64_t>());
+    const auto loss = link["loss"].get<double>();
+    if (link["frames"].get<std::uint64_t>() == 0 && loss == 0) continue;
+    fmt::print("  link     {} -> {}{}: {} frames, {} bytes, {} dropped, {} lost, at most {} bytes waiting\n",
+               link["from"].get<std::string>(), link["to"].get<std::string>(),
+               loss == 1  ? " (down)"
+               : loss > 0 ? fmt::format(" (loses {})", loss)
+                          : "",
+               link["frames"].get<std::uint64_t>(), link["bytes"].get<std::uint64_t>(),
+               link["dropped"].get<std::uint64_t>(), link["lost"].get<std::uint64_t>(),
+               link["backlog_bytes_max"].get<std::uint64_t>());
   }
   fmt::print("  drops    {}\n", lab["drops"].get<std::uint64_t>());
 }
@@ -93,8 +99,25 @@ int lab_down(const Arguments& arguments) {
   auto rest = arguments;
   const auto name = take_name(rest);
   if (!rest.empty()) return complain(fmt::format("lab down: '{}' is not understood", rest[0]), 2);
-  const auto gone = lab::take_down(name);
+  const auto gone = lab::request(name, "down");
   return gone ? 0 : complain(gone.error().context);
 }
+
+namespace {
+
+/// Passes the words of `lab KIND` on to the lab, which judges them.
+int change(const char* kind, const Arguments& arguments, std::size_t words_min) {
+  auto rest = arguments;
+  const auto name = take_name(rest);
+  if (rest.size() < words_min || rest[0].starts_with("-"))
+    return complain(fmt::format("lab {}: see `sumac lab help`", kind), 2);
+  const auto changed = lab::request(name, fmt::format("{} {}", kind, fmt::join(rest, " ")));
+  return changed ? 0 : complain(fmt::format("lab {}: {}", kind, changed.error().context));
+}
+
+}  // namespace
+
+int lab_link(const Arguments& arguments) { return change("link", arguments, 3); }
+int lab_daemon(const Arguments& arguments) { return change("daemon", arguments, 2); }
 
 }  // namespace sumac::tools

@@ -16,6 +16,10 @@ constexpr Subcommand kLabCommands[] = {
     {"exec", "[--name N] HOST -- COMMAND...   run a command on a host", lab_exec},
     {"mpirun", "[--name N] [MPIRUN'S ARGUMENTS] PROGRAM...   run an MPI program over the hosts", lab_mpirun},
     {"status", "[--name N] [--json]   hosts, nodes, daemons, links and what they dropped", lab_status},
+    {"link", "[--name N] A B up|down|loss P   what becomes of frames between two neighbours", lab_link},
+    {"daemon",
+     "[--name N] NODE|HOST|manager stop|cont|kill|start   what becomes of a node, a host's sharpd or the manager",
+     lab_daemon},
     {"down", "[--name N]   end it; nothing is left", lab_down},
     {"rsh", "HOST COMMAND...   as rsh would: what mpirun uses to reach the hosts", lab_rsh},
 };
