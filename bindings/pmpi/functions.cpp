@@ -18,7 +18,7 @@ bool functions_found = false, any_behind = false;
 
 namespace {
 
-void* library = RTLD_NEXT;  ///< The handle through which dlsym() finds the MPI's symbols.
+void* mpi_library = RTLD_NEXT;  ///< The handle through which dlsym() finds the MPI's symbols.
 
 /// Returns the address at which the object that holds `address` is mapped.
 void* object_of(const void* address) {
@@ -57,7 +57,7 @@ void* mpi_of(const void* caller) {
 }
 
 void* symbol(const char* name) {
-  void* address = ::dlsym(library, name);
+  void* address = ::dlsym(mpi_library, name);
   return is_ours(address) ? nullptr : address;
 }
 
@@ -133,9 +133,9 @@ void fill() {
 #undef SUMAC_PMPI_TAKE
 }
 
-void find(const void* caller) {
-  if (symbol("PMPI_Comm_split") == nullptr) library = mpi_of(caller);
-  if (library == nullptr) {
+void find_mpi(const void* caller) {
+  if (symbol("PMPI_Comm_split") == nullptr) mpi_library = mpi_of(caller);
+  if (mpi_library == nullptr) {
     std::fprintf(stderr,
                  "sumac: a function of MPI was called, but no MPI library is loaded: link the program with its MPI's "
                  "shared library\n");
@@ -154,7 +154,7 @@ void find(const void* caller) {
 
 void find_functions(const void* caller) {
   static std::once_flag once;
-  std::call_once(once, find, caller);
+  std::call_once(once, find_mpi, caller);
 }
 
 /// A program may hold the variable itself, as a copy that the loader made: it comes before the MPI's.

@@ -21,7 +21,7 @@ std::array<std::uintptr_t, SUMAC_ROWS> types{};
 std::array<std::uintptr_t, SUMAC_OPS> ops{};
 
 /// A type that this MPI lacks is MPI_DATATYPE_NULL, or null where it is a variable.
-std::uintptr_t known(MPI_Datatype type) { return type == MPI_DATATYPE_NULL ? 0 : bits_of(type); }
+std::uintptr_t known_bits(MPI_Datatype type) { return type == MPI_DATATYPE_NULL ? 0 : bits_of(type); }
 
 int column_of(std::uintptr_t op) {
   for (std::size_t i = 0; i < ops.size(); ++i)
@@ -29,12 +29,12 @@ int column_of(std::uintptr_t op) {
   return -1;
 }
 
-std::mutex lock;
+std::mutex ops_lock;
 std::unordered_map<std::uintptr_t, Held> held;
 
 /// Returns true if the operation is in use: then it is freed later.
 bool defer(MPI_Op op) {
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(ops_lock);
   const auto found = held.find(bits_of(op));
   if (found == held.end()) return false;
   found->second.is_freed = true;
@@ -50,7 +50,7 @@ int free_op(MPI_Op* op) {
 }  // namespace
 
 void fill_pairs() {
-#define TYPE(name, values) known(MPI_##name),
+#define TYPE(name, values) known_bits(MPI_##name),
   types = {SUMAC_PREDEFINED_TYPES(TYPE)};
 #undef TYPE
 #define OP(name) bits_of(MPI_##name),
@@ -84,13 +84,13 @@ void reduce_local(const void* in, void* inout, int count, std::uintptr_t type, s
 }
 
 void hold_op(std::uintptr_t op) {
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(ops_lock);
   ++held[op].users;
 }
 
 void release_op(std::uintptr_t bits) {
   {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(ops_lock);
     const auto found = held.find(bits);
     if (found == held.end() || --found->second.users > 0) return;
     const bool is_freed = found->second.is_freed;

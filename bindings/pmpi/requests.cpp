@@ -17,7 +17,7 @@ constexpr bool kTestsPersistent = true;  ///< The MPI's own tests of arrays are 
 constexpr bool kTestsPersistent = false;
 #endif
 
-std::mutex lock;
+std::mutex requests_lock;
 std::unordered_map<std::uintptr_t, Request*> persistent;
 std::atomic<int> persistent_count{0};
 /// Handles that the program has freed, for the next persistent requests. They are not given back to the MPI: in MPICH 4.0
@@ -50,7 +50,7 @@ int post_nothing(MPI_Request* handle) {
 
 int take_handle(MPI_Request& handle) {
   {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(requests_lock);
     if (!spare_handles.empty()) {
       handle = spare_handles.back();
       spare_handles.pop_back();
@@ -60,8 +60,8 @@ int take_handle(MPI_Request& handle) {
   return mpi.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &handle);
 }
 
-void list(Request* request) {
-  const std::lock_guard guard(lock);
+void list_request(Request* request) {
+  const std::lock_guard guard(requests_lock);
   persistent[bits_of(request->handle)] = request;
   persistent_count = static_cast<int>(persistent.size());
 }
@@ -121,7 +121,7 @@ int list_persistent(sumac_request* made, Communicator& communicator, MPI_Request
     delete request;
     return rc;
   }
-  list(request);
+  list_request(request);
   *handle = request->handle;
   return MPI_SUCCESS;
 }
@@ -131,14 +131,14 @@ int note_the_mpis(int rc, const MPI_Request* handle) {
   auto* request = new Request();
   request->is_the_mpis = true;
   request->handle = *handle;
-  list(request);
+  list_request(request);
   return rc;
 }
 
 bool persistent_exist() noexcept { return persistent_count.load(std::memory_order_relaxed) > 0; }
 
 Request* find_persistent(MPI_Request handle) {
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(requests_lock);
   const auto found = persistent.find(bits_of(handle));
   return found == persistent.end() ? nullptr : found->second;
 }
@@ -159,7 +159,7 @@ int free_persistent(Request& request) {
   MPI_Request handle = request.handle;
   const bool is_the_mpis = request.is_the_mpis;
   {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(requests_lock);
     persistent.erase(bits_of(handle));
     if (!is_the_mpis) spare_handles.push_back(handle);
     persistent_count = static_cast<int>(persistent.size());
@@ -169,7 +169,7 @@ int free_persistent(Request& request) {
 }
 
 void free_handles() {
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(requests_lock);
   for (MPI_Request& handle : spare_handles) (void)mpi.Request_free(&handle);
   spare_handles.clear();
 }

@@ -17,25 +17,25 @@ std::array<std::atomic<Type*>, kTypesCached> types{};
 
 namespace {
 
-std::mutex lock;           ///< Guards all below.
-std::deque<Type> records;  ///< Never given back to the system: see communicator.hpp.
+std::mutex types_lock;          ///< Guards all below.
+std::deque<Type> type_records;  ///< Never given back to the system: see communicator.hpp.
 std::vector<Type*> unused, named;
-int key = MPI_KEYVAL_INVALID;
+int type_key = MPI_KEYVAL_INVALID;
 
-Type* new_record() {
-  if (unused.empty()) return &records.emplace_back();
+Type* new_type_record() {
+  if (unused.empty()) return &type_records.emplace_back();
   Type* record = unused.back();
   unused.pop_back();
   return record;
 }
 
 /// Called by MPI_Type_free.
-int on_deleted(MPI_Datatype type, int, void* value, void*) {
+int on_type_deleted(MPI_Datatype type, int, void* value, void*) {
   forget(type, *static_cast<Type*>(value));
   return MPI_SUCCESS;
 }
 
-int not_copied(MPI_Datatype, int, void*, void*, void*, int* flag) {
+int type_not_copied(MPI_Datatype, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
@@ -104,13 +104,13 @@ Type* make(MPI_Datatype type, bool is_freed) {
     layout.row = row_of(type);
   else if (layout.is_dense && !keeps_order(type))
     layout.is_dense = layout.is_flat = false;
-  const std::lock_guard guard(lock);
-  Type* record = new_record();
+  const std::lock_guard guard(types_lock);
+  Type* record = new_type_record();
   record->layout = layout;
   record->handle.store(type);
   if (is_predefined)
     named.push_back(record);
-  else if (!is_freed && mpi.Type_set_attr(type, key, record) != MPI_SUCCESS) {
+  else if (!is_freed && mpi.Type_set_attr(type, type_key, record) != MPI_SUCCESS) {
     record->handle.store(MPI_Datatype{});
     unused.push_back(record);
     return nullptr;
@@ -120,13 +120,14 @@ Type* make(MPI_Datatype type, bool is_freed) {
 
 Type* known(MPI_Datatype type) {
   {
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(types_lock);
     for (Type* each : named)
       if (each->handle.load() == type) return each;
   }
   Type* found = nullptr;
   int flag = 0;
-  if (is_named(type) || mpi.Type_get_attr(type, key, static_cast<void*>(&found), &flag) != MPI_SUCCESS || flag == 0)
+  if (is_named(type) || mpi.Type_get_attr(type, type_key, static_cast<void*>(&found), &flag) != MPI_SUCCESS ||
+      flag == 0)
     return nullptr;
   return found;
 }
@@ -179,10 +180,12 @@ int in_parts(char* user, std::size_t count, const sumac_layout& type, char* byte
 
 }  // namespace
 
-bool make_type_key() { return mpi.Type_create_keyval(not_copied, on_deleted, &key, nullptr) == MPI_SUCCESS; }
+bool make_type_key() {
+  return mpi.Type_create_keyval(type_not_copied, on_type_deleted, &type_key, nullptr) == MPI_SUCCESS;
+}
 
 void forget(MPI_Datatype type, Type& record) {
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(types_lock);
   Type* expected = &record;
   detail::types[detail::type_at(type)].compare_exchange_strong(expected, nullptr);
   record.handle.store(MPI_Datatype{});
