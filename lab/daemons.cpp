@@ -39,13 +39,13 @@ Result<std::vector<DaemonSpec>> list_daemons(const topo::Fabric& fabric, const P
     command.insert(command.end(), {"--ready-fd", "3"});
   };
   std::vector<DaemonSpec> daemons;
-  daemons.push_back(
-      {"manager",
-       "sharp_am",
-       manager.name,
-       {program("sharp_am"), "--fabric", fabric_file, "--listen", listen, "--user-share-max-percent", "100"},
-       "sharp_am.log",
-       {"manager", "lab"}});
+  daemons.push_back({"manager",
+                     "sharp_am",
+                     manager.name,
+                     {program("sharp_am"), "--fabric", fabric_file, "--listen", listen, "--user-share-max-percent",
+                      "100", "--state-dir", "/run/sumac/manager"},
+                     "sharp_am.log",
+                     {"manager", "lab"}});
   trust(daemons.back().arguments);
   for (const auto& node : fabric.nodes) {
     const auto& place = place_of(plan, node.place, node.name);

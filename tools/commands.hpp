@@ -14,6 +14,7 @@ struct Subcommand {
 };
 
 int bench_command(const Arguments& arguments);
+int chaos_command(const Arguments& arguments);
 int down_command(const Arguments& arguments);
 int doctor_command(const Arguments& arguments);
 int doctor_host_command(const Arguments& arguments);
