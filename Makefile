@@ -26,7 +26,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds walk lint format docs site setup-site lab bench bench-apps bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help model setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults walk lint format docs site setup-site lab bench bench-apps bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -117,6 +117,10 @@ guard: setup-guard configure ## attacks on real daemons, one for each promise of
 reports: setup-toolkit setup-bench setup-fuzz setup-python configure ## what people reported, each with the test that failed before (build/reports.json); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target all
 	@python3 tests/reports/reports.py --build $(BUILD) --out build/reports.json --case "$(CASE)"
+
+faults: setup-dev configure ## jobs in the lab that meet faults, in numbers (build/faults.json, 10 minutes); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
+	@python3 tests/faults/run.py --build $(BUILD) --out build/faults.json --case "$(CASE)"
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "recorder/recorder.hpp"
 #include "wire/host_codec.hpp"
 
 namespace sumac::client {
@@ -98,7 +99,8 @@ Outcome<std::vector<wire::HostMessage>> Session::begin_job(JobId job_id, const w
 void Session::enter_job(JobId job_id, WorldRank world_rank, const Secret& key) noexcept {
   wire::MemberBody body{world_rank, 0, {}};
   std::ranges::copy(key, body.job_key.begin());
-  (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience);
+  // sharpd shows the page to `sumac explain` on other hosts.
+  (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience, recorder::share());
 }
 
 void Session::leave_job(JobId job_id) noexcept {

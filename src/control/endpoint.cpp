@@ -108,7 +108,8 @@ Result<> check_endpoints(std::string_view list, bool allow_insecure, const Tls* 
   }
 }
 
-Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint, Tls* tls) {
+Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint, Tls* tls,
+                                                    const std::string& dns_name) {
   quiet_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
@@ -127,7 +128,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint,
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   if (tls == nullptr) return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
-  arguments.SetSslTargetNameOverride(kManagerDnsName);
+  arguments.SetSslTargetNameOverride(dns_name);
   return grpc::CreateCustomChannel(endpoint, tls->for_client(), arguments);
 }
 

@@ -47,11 +47,12 @@ Result<> check_endpoint(std::string_view endpoint, bool allow_insecure, const Tl
 Result<> check_endpoints(std::string_view list, bool allow_insecure, const Tls* tls = nullptr);
 
 /// Makes a channel to the manager; proxies in the environment are ignored. Over TCP gRPC connects in the background,
-/// and again after a loss, at most one second apart; with `tls` the server must show the manager's certificate. A unix
-/// socket is connected once, before this function returns.
+/// and again after a loss, at most one second apart; with `tls` the server must show the certificate with this DNS name,
+/// the manager's unless another daemon is called. A unix socket is connected once, before this function returns.
 /// Returns Errc::lost if no process listens at the unix socket, and Errc::denied if the process that does may not be
 /// the manager.
-Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint, Tls* tls = nullptr);
+Result<std::shared_ptr<grpc::Channel>> make_channel(const std::string& endpoint, Tls* tls = nullptr,
+                                                    const std::string& dns_name = kManagerDnsName);
 
 /// The callers of one server.
 enum class Callers { daemons, strangers };

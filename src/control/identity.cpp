@@ -37,6 +37,11 @@ bool is_certificate_name(std::string_view name) noexcept {
   });
 }
 
+std::string dns_name(const Identity& who) {
+  return who.role == CertRole::manager ? kManagerDnsName
+                                       : fmt::format("{}-{}.sumac.internal", to_string(who.role), who.name);
+}
+
 std::string to_uri(const Identity& who) { return fmt::format("{}{}/{}", kScheme, to_string(who.role), who.name); }
 
 Result<Identity> parse_uri(std::string_view uri) {

@@ -27,6 +27,9 @@ inline constexpr const char* kManagerDnsName = "sharp-am.sumac.internal";
 std::string_view to_string(CertRole role) noexcept;
 Result<CertRole> parse_role(std::string_view text);
 
+/// Returns the DNS name that only the certificate of this daemon has: a client demands it of the daemon that it calls.
+std::string dns_name(const Identity& who);
+
 /// True for 1 to 63 letters, digits, '.', '-' or '_': the names that hosts and nodes may have.
 bool is_certificate_name(std::string_view name) noexcept;
 

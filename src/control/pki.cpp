@@ -90,12 +90,13 @@ Result<std::string> certify_key(const CertAndKey& authority, EVP_PKEY* key, cons
   auto draft = Draft::make(to_string(who.role), who.name, when, key);
   if (!draft) return tl::unexpected(draft.error());
   X509* x = draft->certificate.get();
-  const bool is_manager = who.role == CertRole::manager;
+  // Other daemons call nodes and sharpds too (control.proto, Inspection); a person serves nobody.
+  const bool serves = who.role != CertRole::admin;
   std::string names = "URI:" + to_uri(who);
-  if (is_manager) names += fmt::format(",DNS:{}", kManagerDnsName);
+  if (serves) names += ",DNS:" + dns_name(who);
   if (!add_extension(x, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") ||
       !add_extension(x, issuer.get(), NID_key_usage, "critical,digitalSignature") ||
-      !add_extension(x, issuer.get(), NID_ext_key_usage, is_manager ? "serverAuth,clientAuth" : "clientAuth") ||
+      !add_extension(x, issuer.get(), NID_ext_key_usage, serves ? "serverAuth,clientAuth" : "clientAuth") ||
       !add_extension(x, issuer.get(), NID_subject_key_identifier, "hash") ||
       !add_extension(x, issuer.get(), NID_authority_key_identifier, "keyid:always") ||
       !add_extension(x, issuer.get(), NID_subject_alt_name, names))

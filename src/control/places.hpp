@@ -8,6 +8,9 @@ inline constexpr const char* kManagerDefault = "unix:/run/sumac-am/am.sock";
 /// sharp_daemons_setup.sh creates these users for its units.
 inline constexpr const char* kDaemonUsersDefault = "sumac-am,sumac-an,sumac-sharpd";
 
+/// sharpd answers `sumac explain` at its socket's path with this behind it.
+inline constexpr const char* kInspectSuffix = ".inspect";
+
 /// The prefix of an error that reports a listener which may not be the manager. It is logged even if the manager's
 /// absence was logged before.
 inline constexpr const char* kNotTheManager = "not the manager at ";

@@ -56,6 +56,9 @@ Result<std::optional<Held>> load_held(const std::string& path) {
   }
   if (!ours || held.jobs.size() != count || !(file >> word) || word != "end")
     return fail(Errc::invalid, "{}: cannot be parsed", path);
+  for (Ticket ticket = 0; file >> ticket >> word;)
+    for (auto& job : held.jobs)
+      if (job.ticket == ticket) job.daemons = word;
   // Process numbers mean something only within one boot of the machine.
   if (of_boot != boot_id()) return std::optional<Held>{};
   return std::optional<Held>(std::move(held));
@@ -71,6 +74,8 @@ Result<> save_held(const std::string& path, const Held& held) {
   for (const auto& job : held.jobs)
     text += fmt::format("{} {} {} {}\n", job.ticket, job.job_id, job.holder.pid, job.holder.started);
   text += "end\n";
+  for (const auto& job : held.jobs)
+    if (!job.daemons.empty()) text += fmt::format("{} {}\n", job.ticket, job.daemons);
   return replace_file(path, text, 0600);
 }
 

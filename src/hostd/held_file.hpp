@@ -26,6 +26,7 @@ struct HeldJob {
   Ticket ticket = 0;
   JobId job_id{};
   ProcessMark holder;
+  std::string daemons{};  ///< A HeldDaemons of control.proto in hexadecimal digits; empty: not known.
   bool operator==(const HeldJob&) const = default;
 };
 

@@ -27,7 +27,7 @@ struct HeldFile : testing::Test {
 };
 
 TEST_F(HeldFile, gives_back_what_was_saved_and_goes_with_the_last_job) {
-  const Held held{5, 9, {{7, JobId{70}, {100, 1000}}, {9, JobId{90}, {200, 2000}}}};
+  const Held held{5, 9, {{7, JobId{70}, {100, 1000}}, {9, JobId{90}, {200, 2000}, "a0ff"}}};
   ASSERT_TRUE(save_held(path, held));
   auto loaded = load_held(path);
   ASSERT_TRUE(loaded && *loaded) << (loaded ? "nothing" : loaded.error().context);

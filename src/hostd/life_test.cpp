@@ -134,6 +134,8 @@ class World {
       case HostUp::kEnd: return run(core_->job_ends(stream, up.end(), now_));
       case HostUp::kRenew: return run(core_->host_renews(stream, up.renew(), now_));
       case HostUp::kRankDied: return run(core_->rank_died(stream, up.rank_died()));
+      case HostUp::kInspectable: return core_->host_inspectable(stream, up.inspectable().address());
+      case HostUp::kJobDaemons: return run(core_->job_daemons(stream, up.job_daemons()));
       case HostUp::WHAT_NOT_SET: FAIL();
     }
   }

@@ -38,11 +38,11 @@ Result<std::string> host_name(const Config& config) {
   return name;
 }
 
-/// A client takes two descriptors: its socket and its process. If fewer are permitted than configured, one user still
+/// A client takes three descriptors: its socket, its process and its page. If fewer are permitted than configured, one user still
 /// leaves some for others.
 template <class Sockets>
 void limit_clients(Sockets& sockets, const Config& config, Logger& log) {
-  const auto room = control::descriptors_for_strangers(2 * std::size_t{config.clients_max}) / 2;
+  const auto room = control::descriptors_for_strangers(3 * std::size_t{config.clients_max}) / 3;
   if (room < config.clients_max)
     SUMAC_WARN(
         log,
@@ -89,6 +89,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     const auto count = server.take_over(**held);
     SUMAC_WARN(log, "{} of {} jobs of the former sharpd go on", count, (*held)->jobs.size());
   }
+  if (auto answers = server.answer_inspections(); !answers)
+    SUMAC_WARN(log, "`sumac explain` sees no other host from here: {}", answers.error().context);
   SUMAC_INFO(log, "sharpd {} of host {} listens at {}; manager {}", control::version_text(), *host, config.socket,
              config.manager);
   if (auto said = control::announce_ready(ready_fd); !said) return said;

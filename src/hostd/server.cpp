@@ -8,9 +8,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <utility>
 
+#include "base/bytes.hpp"
+#include "control/endpoint.hpp"
+#include "control/quota.hpp"
 #include "hostd/batch_job.hpp"
+#include "net/address.hpp"
+#include "net/own_address.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -38,14 +44,14 @@ Server::Server(ServerConfig config, net::HostServer sockets, control::WakeEvent&
       log_(log),
       epoll_(std::move(epoll)),
       manager_(config_.manager, control::start_host_stream, wake, config_.tls),
-      uplink_({.host = config_.host,
-               .manager = config_.manager,
-               .life = config_.life,
-               .timeout = config_.manager_timeout}) {}
+      uplink_(
+          {.host = config_.host, .manager = config_.manager, .life = config_.life, .timeout = config_.manager_timeout}),
+      inspections_(config_.host, wake, config_.tls,
+                   [this](const control::InspectCall& call) { return inspected(call); }) {}
 
 Result<> Server::run_once(int extra, Time deadline) {
   deadline = std::min({deadline, uplink_.next_deadline(), silent_.empty() ? kNever : silent_.front().first,
-                       naming_.empty() ? kNever : naming_.front().first});
+                       naming_.empty() ? kNever : naming_.front().first, inspections_.next_due()});
   int timeout_ms = -1;
   if (deadline != kNever) {
     const auto left = std::chrono::ceil<Millis>(deadline - monotonic_now()).count();
@@ -72,6 +78,7 @@ Result<> Server::run_once(int extra, Time deadline) {
   }
   if (fds[2].revents != 0) wake_.clear();
   take_answers();
+  inspections_.progress(monotonic_now());
   run(uplink_.tick(monotonic_now()));
   return {};
 }
@@ -251,7 +258,12 @@ void Server::on_message(net::HostClientId id, const wire::HostMessage& message) 
   if (found == clients_.end()) return;
   auto& client = found->second;
   const bool was_naming = client.session.is_naming();
+  const auto memberships = client.session.memberships().size();
   auto actions = client.session.received(message);
+  if (const auto& jobs = client.session.memberships(); jobs.size() > memberships)
+    run(uplink_.joined(jobs.back().job_id, jobs.back().job_key));
+  else if (jobs.size() < memberships)
+    uplink_.left(message.header.job_id);
   if (!was_naming && client.session.is_naming()) {
     client.naming_until = monotonic_now() + config_.attach_within;
     naming_.emplace_back(client.naming_until, id);
@@ -272,6 +284,101 @@ void Server::on_closed(net::HostClientId id, const Error& why) {
     if (found != clients_.end()) warn_of(found->second.session, "", why.context);
   }
   release(id, "closed its connection");
+}
+
+void Server::on_descriptor(net::HostClientId id, UniqueFd handed) {
+  if (const auto found = clients_.find(id); found != clients_.end()) found->second.page = std::move(handed);
+}
+
+Result<> Server::answer_inspections() {
+  const auto endpoint = "unix:" + sockets_.path() + control::kInspectSuffix;
+  auto bound = inspections_.listen(endpoint, {.log = &log_});
+  if (bound && control::is_unix(config_.manager)) inspectable_ = endpoint;
+  return bound ? Result<>{} : tl::unexpected(bound.error());
+}
+
+/// Called when the manager has registered this sharpd. Where all daemons are on one machine, they meet at unix sockets.
+void Server::be_inspectable() {
+  if (inspectable_.empty() && !control::is_unix(config_.manager)) {
+    const auto own = net::address_towards(net::host_of(config_.manager));
+    auto bound = own ? inspections_.listen(net::format_address(own->address), {.tls = config_.tls.get(), .log = &log_})
+                     : Result<std::string>(tl::unexpected(own.error()));
+    if (!bound) {
+      SUMAC_WARN(log_, "`sumac explain` on other hosts does not see this one: {}", bound.error().context);
+      return;
+    }
+    inspectable_ = *std::move(bound);
+  }
+  if (!inspectable_.empty()) run(uplink_.inspectable(inspectable_));
+}
+
+/// A daemon shows the job's key, which its members alone have. A person is known by the kernel, and sees his own jobs.
+Result<InspectedJob> Server::inspected(const control::InspectCall& call) const {
+  const JobId id{call.request().job_id()};
+  const auto& caller = call.caller();
+  std::optional<Secret> key;
+  if (const auto& shown = call.request().job_key(); !shown.empty()) {
+    auto read = control::key_of(shown);
+    if (!read) return tl::unexpected(read.error());
+    key = *read;
+  }
+  if (caller.certificate && caller.certificate->role != control::CertRole::host)
+    return fail(Errc::denied, "{} is no sharpd", caller.describe());
+  InspectedJob job;
+  for (const auto& [client, one] : clients_)
+    for (const auto& member : one.session.memberships()) {
+      const auto& peer = one.session.peer();
+      const bool may =
+          key ? same_secret(*key, member.job_key) : caller.uid && (*caller.uid == 0 || *caller.uid == peer.uid);
+      if (member.job_id != id || !may) continue;
+      job.key = member.job_key;
+      job.ranks.push_back({peer.pid, peer.uid, one.page ? one.page.get() : -1});
+    }
+  for (const auto& [when, word] : uplink_.deaths()) {
+    const auto of = control::key_of(word.job_key());
+    const bool may = key ? of && same_secret(*key, *of) : caller.uid && (*caller.uid == 0 || *caller.uid == word.uid());
+    if (JobId{word.job_id()} != id || !may || !of) continue;
+    job.key = *of;
+    auto& death = job.deaths.emplace_back();
+    death.set_world_rank(word.world_rank());
+    death.set_who(word.who());
+    death.set_since_ns(when.time_since_epoch().count());
+  }
+  if (const auto* daemons = uplink_.daemons_of(id); daemons != nullptr && !(job.ranks.empty() && job.deaths.empty()))
+    job.daemons = *daemons;
+  for (const auto& [ticket, held] : held_) {
+    if (job.daemons || held.job_id != id) continue;
+    control::v1::HeldDaemons kept;
+    const auto bytes = from_hex(held.daemons);
+    if (!bytes || !kept.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) continue;
+    const auto of = control::key_of(kept.job_key());
+    if (!of || !(key ? same_secret(*key, *of) : caller.uid && (*caller.uid == 0 || *caller.uid == kept.uid())))
+      continue;
+    job.key = *of;
+    job.daemons.emplace(kept.daemons().begin(), kept.daemons().end());
+  }
+  if (job.ranks.empty() && job.deaths.empty() && !job.daemons)
+    return fail(Errc::not_found, "no rank of job {} is on this host that you may look into", id);
+  return job;
+}
+
+/// The successor of this process does not hear from the job's ranks, but it can ask the job's other daemons.
+void Server::keep_daemons(JobId id) {
+  const auto* daemons = uplink_.daemons_of(id);
+  const auto held = std::ranges::find(held_, id, [](const auto& one) { return one.second.job_id; });
+  if (daemons == nullptr || held == held_.end() || !held->second.daemons.empty()) return;
+  control::v1::HeldDaemons kept;
+  for (const auto& [client, one] : clients_)
+    for (const auto& member : one.session.memberships())
+      if (member.job_id == id && one.mark == held->second.holder) {
+        kept.set_uid(one.session.peer().uid);
+        kept.set_job_key(member.job_key.data(), member.job_key.size());
+      }
+  if (kept.job_key().empty()) return;
+  kept.mutable_daemons()->Assign(daemons->begin(), daemons->end());
+  const auto bytes = kept.SerializeAsString();
+  held->second.daemons = hex(std::as_bytes(std::span(bytes)), "");
+  save();
 }
 
 /// A user's programs may repeat the same mistake as often as they like; it is logged at most once a minute.
@@ -317,6 +424,7 @@ void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
   // The deaths are reported before the job is released: once a job is over, its ranks are not told who died.
   auto& client = found->second;
   if (const auto& memberships = client.session.memberships(); !memberships.empty()) {
+    for (const auto& member : memberships) uplink_.left(member.job_id);
     if (is_dead)
       tell_deaths(client.session.peer(), client.session.describe(), memberships);
     else if (departed_.size() < kDepartedMax && departed_of(client.session.peer().person) < kDepartedOfPersonMax)
@@ -368,6 +476,8 @@ void Server::take_answers() {
     if (answer.ticket != stream_) continue;  // This answer belongs to a former stream.
     const Time now = monotonic_now();
     run(answer.over ? uplink_.stream_over(answer.why, now) : uplink_.heard(answer.down, now));
+    if (!answer.over && answer.down.has_registered()) be_inspectable();
+    if (!answer.over && answer.down.has_job_daemons()) keep_daemons(JobId{answer.down.job_daemons().job_id()});
   }
 }
 

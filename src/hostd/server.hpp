@@ -13,6 +13,7 @@
 #include "control/client_streams.hpp"
 #include "control/signals.hpp"
 #include "hostd/held_file.hpp"
+#include "hostd/inspections.hpp"
 #include "hostd/session.hpp"
 #include "hostd/uplink.hpp"
 #include "net/unix_seqpacket.hpp"
@@ -57,6 +58,9 @@ class Server final : private net::HostServerEvents {
   void set_manager_timeout(Duration timeout) { uplink_.set_timeout(timeout); }
   void set_clients_max(std::size_t count, std::size_t of_user) noexcept { sockets_.set_clients_max(count, of_user); }
   ServerNumbers numbers() const;
+  /// Answers `sumac explain` at a socket beside the clients'. Other hosts are answered once the manager is reached, since
+  /// only the way to it says by which address they reach this host.
+  Result<> answer_inspections();
   /// Waits until there is work, at most until `deadline`, and does it. `extra` is a further descriptor (signals) that
   /// ends the wait.
   Result<> run_once(int extra, Time deadline = kNever);
@@ -66,6 +70,7 @@ class Server final : private net::HostServerEvents {
     Session session;
     UniqueFd pidfd;
     ProcessMark mark;
+    UniqueFd page{};        ///< Its page (src/recorder), as it says.
     std::size_t names = 0;  ///< The part of names_ that is this client's.
     Time naming_until{};    ///< The time by which it must have named the last host of the job that it begins.
   };
@@ -88,7 +93,11 @@ class Server final : private net::HostServerEvents {
   };
   void on_client(net::HostClientId client, const net::PeerIdentity& who) override;
   void on_message(net::HostClientId client, const wire::HostMessage& message) override;
+  void on_descriptor(net::HostClientId client, UniqueFd handed) override;
   void on_closed(net::HostClientId client, const Error& why) override;
+  Result<InspectedJob> inspected(const control::InspectCall& call) const;
+  void be_inspectable();
+  void keep_daemons(JobId id);
   void client_died(net::HostClientId client);
   void orphan_died(Ticket ticket);
   void adopt_for(net::HostClientId client);
@@ -116,6 +125,8 @@ class Server final : private net::HostServerEvents {
   control::HostStreams manager_;
   control::Ticket stream_ = 0;
   Uplink uplink_;
+  Inspections inspections_;
+  std::string inspectable_;  ///< The endpoint that the manager was told.
   Ticket last_ticket_ = 0;
   std::map<net::HostClientId, Client> clients_;
   /// The time by which each client must have attached; the oldest comes first.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include "base/unix_address.hpp"
 #include "control/life.hpp"
 #include "manager/test_manager.hpp"
+#include "recorder/reader.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -34,7 +36,8 @@ struct Directory : TestFolder {
 /// Runs sharpd's loop in a thread, with its socket in a directory of its own.
 struct Sharpd {
   explicit Sharpd(const std::string& manager, Duration manager_timeout = Seconds(15),
-                  Duration attach_within = Seconds(60))
+                  Duration attach_within = Seconds(60), const std::string& host = "h1",
+                  const std::string& held_file = {}, const std::optional<Held>& former = {})
       : path(directory.path + "/sharpd.sock"),
         wake(control::WakeEvent::make().value()),
         stop(control::WakeEvent::make().value()),
@@ -45,15 +48,21 @@ struct Sharpd {
               if (std::getenv("SUMAC_TEST_VERBOSE") != nullptr) fmt::print(stderr, "{}", line);
               said.notify_all();
             }),
-        server({.host = "h1",
+        server({.host = host,
                 .manager = manager,
                 .manager_timeout = manager_timeout,
                 .life = control::draw_life(),
+                .held_file = held_file,
                 .attach_within = attach_within},
                net::HostServer::listen(path).value(), wake, Server::make_epoll().value(), log),
-        loop([this] {
-          while (!stopping) EXPECT_TRUE(server.run_once(stop.fd()));
-        }) {}
+        loop(begin(former)) {}
+  std::thread begin(const std::optional<Held>& former) {
+    EXPECT_TRUE(server.answer_inspections());
+    if (former) server.take_over(*former);
+    return std::thread([this] {
+      while (!stopping) EXPECT_TRUE(server.run_once(stop.fd()));
+    });
+  }
   ~Sharpd() {
     stopping = true;
     stop.set();
@@ -265,6 +274,131 @@ TEST(Sharpd, who_begins_a_job_and_does_not_name_its_last_host_is_hung_up_on) {
   EXPECT_EQ(slow.socket.receive(Seconds(20)).error().code, Errc::lost);
   sharpd.wait_for("it began a job and did not name the last of its hosts in time");
   EXPECT_EQ(good.begin(7).header.kind, HostKind::job_granted);
+}
+
+/// The process becomes a rank of job 7, and hands over its page, in which it waits in a barrier.
+void enter(Client& client, std::uint32_t rank, const Secret& key) {
+  auto page = std::make_unique<recorder::Page>();
+  page->header = {.magic = recorder::kPageMagic, .world_rank = static_cast<int>(rank), .world_size = 2, .job = 7};
+  page->tracks[0].begun = recorder::kStep;
+  page->tracks[0].rank = static_cast<int>(rank);
+  page->tracks[0].size = 2;
+  page->tracks[0].is_used = 1;
+  const UniqueFd memory(::memfd_create("page", MFD_CLOEXEC));
+  EXPECT_EQ(::write(memory.get(), page.get(), sizeof(recorder::Page)), ssize_t{sizeof(recorder::Page)});
+  wire::MemberBody body{WorldRank{rank}, 0, {}};
+  std::ranges::copy(key, body.job_key.begin());
+  EXPECT_TRUE(client.socket.send(wire::host_message(HostKind::member, body, JobId{7}), Seconds(20), memory.get()));
+}
+struct Member : Client {
+  Member(const std::string& path, std::uint32_t rank, const Secret& key) : Client(path) { enter(*this, rank, key); }
+};
+
+Result<control::v1::InspectReply> inspect(const Sharpd& sharpd, const std::string& key = {}) {
+  control::v1::InspectRequest request;
+  request.set_job_id(7);
+  request.set_job_key(key);
+  request.set_everywhere(true);
+  return control::inspect("unix:" + sharpd.path + control::kInspectSuffix, request, Seconds(20));
+}
+
+/// Returns what the daemons have said, in their names' order: "h1 rank 0".
+std::vector<std::string> told(const Result<control::v1::InspectReply>& reply) {
+  if (!reply) return {reply.error().context};
+  std::vector<std::string> all;
+  for (const auto& daemon : reply->daemons()) {
+    for (const auto& rank : daemon.ranks()) {
+      const auto page = recorder::decode_packed(rank.page());
+      const auto before = recorder::decode_packed(rank.page_before());
+      EXPECT_TRUE(page && before && page->tracks.at(0).is_inside()) << "both looks have its barrier";
+      all.push_back(fmt::format("{} rank {}", daemon.name(), page ? page->world_rank : -1));
+    }
+    for (const auto& death : daemon.deaths())
+      all.push_back(fmt::format("{} rank {} died", daemon.name(), death.world_rank()));
+    if (!daemon.silent().empty()) all.push_back(fmt::format("{} is silent: {}", daemon.name(), daemon.silent()));
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+TEST(Sharpd, shows_a_jobs_ranks_on_all_hosts_while_the_manager_is_dead) {
+  auto tree = std::make_unique<Tree>();
+  const auto manager = tree->manager.server.endpoint();
+  Sharpd first(manager);
+  auto third = std::make_unique<Sharpd>(manager, Seconds(15), Seconds(60), "h3");
+  Client holder(first.path);
+  // Its answer comes behind the third host's word where it is to be asked.
+  Client before(third->path);
+  ASSERT_EQ(before.begin(6, {"h3"}).header.kind, HostKind::job_granted);
+  const auto granted = holder.begin(7, {"h1", "h3"});
+  ASSERT_EQ(granted.header.kind, HostKind::job_granted);
+  Secret key;
+  std::ranges::copy(wire::host_entry<wire::JobGrantedBody>(granted).job_key, key.begin());
+  const Member zero(first.path, 0, key), one(third->path, 1, key);
+  const std::vector<std::string> whole{"h1 rank 0", "h3 rank 1"};
+  for (const Sharpd* sharpd : {static_cast<const Sharpd*>(&first), static_cast<const Sharpd*>(third.get())})
+    while (told(inspect(*sharpd)) != whole) continue;  // Until the manager has answered both.
+  tree.reset();
+  EXPECT_EQ(told(inspect(first)), whole);
+  EXPECT_EQ(told(inspect(*third)), whole);
+  EXPECT_EQ(told(inspect(first, std::string(16, 'x'))),
+            std::vector<std::string>{"no rank of job 7 is on this host that you may look into"});
+  EXPECT_EQ(told(inspect(first, "half")).size(), 1u);
+
+  Member stranger(first.path, 5, Secret{1});
+  stranger.send(wire::host_message(HostKind::leave, JobId{7}));
+  third.reset();
+  const auto began = monotonic_now();
+  const auto left = told(inspect(first));
+  EXPECT_LT(monotonic_now() - began, Seconds(1));
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0], "h1 rank 0");
+  EXPECT_THAT(left[1], HasSubstr("h3 is silent: "));
+}
+
+TEST(Sharpd, that_takes_over_asks_the_jobs_other_hosts_with_the_manager_dead) {
+  auto tree = std::make_unique<Tree>();
+  const auto manager = tree->manager.server.endpoint();
+  Sharpd third(manager, Seconds(15), Seconds(60), "h3");
+  Client before(third.path);
+  ASSERT_EQ(before.begin(6, {"h3"}).header.kind, HostKind::job_granted);
+  const auto held = testing::TempDir() + fmt::format("sumac-server-held-{}", ::getpid());
+  auto first = std::make_unique<Sharpd>(manager, Seconds(15), Seconds(60), "h1", held);
+  Client holder(first->path);
+  const auto granted = holder.begin(7, {"h1", "h3"});
+  ASSERT_EQ(granted.header.kind, HostKind::job_granted);
+  Secret key;
+  std::ranges::copy(wire::host_entry<wire::JobGrantedBody>(granted).job_key, key.begin());
+  const Member one(third.path, 1, key);
+  enter(holder, 0, key);
+  while (told(inspect(*first)) != std::vector<std::string>{"h1 rank 0", "h3 rank 1"})
+    continue;  // Until the manager has answered.
+  const auto former = load_held(held).value().value();
+  tree.reset();
+  Sharpd second(manager, Seconds(15), Seconds(60), "h1", {}, former);
+  EXPECT_EQ(told(inspect(second)), std::vector<std::string>{"h3 rank 1"});
+  EXPECT_EQ(told(inspect(second, std::string(16, 'x'))).at(0).substr(0, 10), "no rank of");
+  first.reset();
+  ::unlink(held.c_str());
+}
+
+TEST(Sharpd, remembers_who_died_and_shows_it_to_the_jobs_owner) {
+  int go[2];
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t child = ::fork();  // The fork must come before any thread of this test.
+  if (child == 0) {
+    char path[256]{};
+    if (::read(go[0], path, sizeof path - 1) <= 0) ::_exit(1);
+    Member dies(path, 3, Secret{9});
+    ::_exit(0);
+  }
+  Tree tree;
+  Sharpd sharpd(tree.manager.server.endpoint());
+  ASSERT_GT(::write(go[1], sharpd.path.data(), sharpd.path.size()), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  sharpd.wait_for("rank 3 of job 7 died");
+  EXPECT_THAT(told(inspect(sharpd)), testing::Contains("h1 rank 3 died"));
+  for (const int fd : go) ::close(fd);
 }
 
 }  // namespace

@@ -115,13 +115,48 @@ UplinkActions Uplink::drop(Ticket ticket, const std::string& why, Time now) {
 
 UplinkActions Uplink::rank_died(control::v1::RankDied word, Time now) {
   constexpr std::size_t kDeathsMax = 4096;
-  while (!deaths_.empty() && (deaths_.size() >= kDeathsMax || now - deaths_.front().when > rules_.deaths_kept))
-    deaths_.pop_front();
+  if (deaths_.size() >= kDeathsMax) deaths_.pop_front();
   deaths_.push_back({now, word});
   if (state_ != State::up) return {};
   HostUp up;
   *up.mutable_rank_died() = std::move(word);
   return {SendUp{std::move(up)}};
+}
+
+UplinkActions Uplink::inspectable(std::string address) {
+  inspectable_ = std::move(address);
+  if (state_ != State::up) return {};
+  HostUp up;
+  up.mutable_inspectable()->set_address(inspectable_);
+  return {SendUp{std::move(up)}};
+}
+
+void Uplink::ask_for_daemons(UplinkActions& out, JobId job_id, const Joined& job) const {
+  if (state_ != State::up) return;
+  HostUp up;
+  up.mutable_job_daemons()->set_job_id(number_of(job_id));
+  up.mutable_job_daemons()->set_job_key(job.key.data(), job.key.size());
+  out.push_back(SendUp{std::move(up)});
+}
+
+UplinkActions Uplink::joined(JobId job_id, const Secret& key) {
+  UplinkActions out;
+  auto& job = joined_[job_id];
+  if (++job.ranks > 1 && same_secret(job.key, key)) return out;
+  if (job.daemons) return out;  // A process with another key changes nothing.
+  job.key = key;
+  ask_for_daemons(out, job_id, job);
+  return out;
+}
+
+void Uplink::left(JobId job_id) {
+  const auto found = joined_.find(job_id);
+  if (found != joined_.end() && --found->second.ranks == 0) joined_.erase(found);
+}
+
+const std::vector<control::v1::JobDaemon>* Uplink::daemons_of(JobId job_id) const {
+  const auto found = joined_.find(job_id);
+  return found == joined_.end() || !found->second.daemons ? nullptr : &*found->second.daemons;
 }
 
 UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time now) {
@@ -141,9 +176,13 @@ UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time no
       out.push_back(ended(ticket));
     jobs_.erase(found);
   }
+  if (!inspectable_.empty())
+    for (auto& action : inspectable(inspectable_)) out.push_back(std::move(action));
+  for (const auto& [job_id, job] : joined_)
+    if (!job.daemons) ask_for_daemons(out, job_id, job);
   // Deaths are sent before ends: once a job is over, its ranks are not told who died.
   for (const auto& death : deaths_) {
-    if (now - death.when > rules_.deaths_kept) continue;
+    if (now - death.when > rules_.deaths_told) continue;
     HostUp up;
     *up.mutable_rank_died() = death.word;
     out.push_back(SendUp{std::move(up)});
@@ -189,6 +228,12 @@ UplinkActions Uplink::heard(const HostDown& down, Time now) {
       if (in_fabric_) return {Note{false, fmt::format("the fabric has host {} now", rules_.host)}};
       return {Note{true, fmt::format("the fabric has no host {}: add it to sharp_am's fabric file, or give --host NAME",
                                      rules_.host)}};
+    }
+    case HostDown::kJobDaemons: {
+      const auto job = joined_.find(JobId{down.job_daemons().job_id()});
+      if (job == joined_.end()) return {};
+      job->second.daemons.emplace(down.job_daemons().daemons().begin(), down.job_daemons().daemons().end());
+      return {};
     }
     case HostDown::WHAT_NOT_SET: break;
   }

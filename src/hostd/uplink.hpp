@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -26,7 +27,7 @@ struct UplinkRules {
   std::uint64_t life = 0;              ///< The number that this process drew at its start.
   Duration timeout = Seconds(15);      ///< A manager that is silent about one job for this long is given up.
   Duration retry = Millis(500);        ///< The pause between attempts to reach the manager.
-  Duration deaths_kept = Seconds(30);  ///< The time for which deaths are kept for a manager that comes back.
+  Duration deaths_told = Seconds(30);  ///< A manager that comes back later is not told of a death.
   /// A manager that was reachable may be restarting: a new begin waits this long for it.
   Duration away_max = Seconds(5);
 };
@@ -71,6 +72,20 @@ class Uplink {
   /// A rank's process ended without leaving its job. The report is sent again to a manager that was away meanwhile; a
   /// duplicate does no harm.
   UplinkActions rank_died(control::v1::RankDied word, Time now);
+  struct Death {
+    Time when{};
+    control::v1::RankDied word;
+  };
+  const std::deque<Death>& deaths() const noexcept { return deaths_; }
+
+  /// The manager learns the address at which this sharpd answers Inspect, now and at each registration.
+  UplinkActions inspectable(std::string address);
+  /// A process of this host is a rank of the job. The manager is asked where the job's other daemons are, until it
+  /// answers: later it may be dead.
+  UplinkActions joined(JobId job_id, const Secret& key);
+  void left(JobId job_id);
+  /// The daemons that the manager named; null: no process here is a rank of the job, or the manager has not answered.
+  const std::vector<control::v1::JobDaemon>* daemons_of(JobId job_id) const;
 
   UplinkActions heard(const control::v1::HostDown& down, Time now);
   UplinkActions stream_over(const Error& why, Time now);
@@ -91,6 +106,14 @@ class Uplink {
     Time deadline{};    ///< The time limit in the phases asked and ending.
   };
 
+  /// A job with ranks on this host.
+  struct Joined {
+    Secret key{};
+    std::size_t ranks = 0;
+    std::optional<std::vector<control::v1::JobDaemon>> daemons;
+  };
+
+  void ask_for_daemons(UplinkActions& out, JobId job_id, const Joined& job) const;
   UplinkActions open();
   UplinkActions registered(const control::v1::HostRegistered& who, Time now);
   void send_begin(UplinkActions& out, Job& job);
@@ -107,10 +130,8 @@ class Uplink {
   Duration renew_every_ = Seconds(2);
   Time renew_at_ = kNever;
   std::map<Ticket, Job> jobs_;
-  struct Death {
-    Time when{};
-    control::v1::RankDied word;
-  };
+  std::string inspectable_;
+  std::map<JobId, Joined> joined_;
   std::deque<Death> deaths_;  ///< The most recent deaths of ranks.
 };
 

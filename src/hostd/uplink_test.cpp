@@ -260,5 +260,55 @@ TEST(Uplink, a_death_is_told_at_once_and_again_to_a_manager_that_was_away) {
   EXPECT_TRUE(only<SendUp>(line.up()).empty()) << "that is long ago";
 }
 
+TEST(Uplink, where_a_jobs_daemons_are_is_asked_once_and_again_only_without_an_answer) {
+  Line line;
+  const JobId job{7};
+  const Secret key{1}, wrong{2};
+  const auto asked = [](const UplinkActions& actions) {
+    std::vector<std::string> keys;
+    for (const auto& up : only<SendUp>(actions))
+      if (up.message.has_job_daemons()) keys.push_back(up.message.job_daemons().job_key());
+    return keys;
+  };
+  const std::string right(reinterpret_cast<const char*>(key.data()), key.size());
+  line.uplink.tick(line.now);
+  EXPECT_TRUE(asked(line.uplink.joined(job, wrong)).empty()) << "no manager is there";
+  EXPECT_TRUE(asked(line.uplink.joined(job, key)).empty());
+  EXPECT_EQ(asked(line.up()), std::vector{right}) << "the last key counts";
+  EXPECT_TRUE(asked(line.uplink.joined(job, key)).empty()) << "asked already";
+  EXPECT_EQ(line.uplink.daemons_of(job), nullptr);
+  HostDown down;
+  down.mutable_job_daemons()->set_job_id(7);
+  down.mutable_job_daemons()->add_daemons()->set_name("h1");
+  line.uplink.heard(down, line.now);
+  ASSERT_NE(line.uplink.daemons_of(job), nullptr);
+  EXPECT_EQ(line.uplink.daemons_of(job)->at(0).name(), "h1");
+  EXPECT_TRUE(asked(line.uplink.joined(job, wrong)).empty()) << "answered already";
+  line.lost();
+  EXPECT_NE(line.uplink.daemons_of(job), nullptr) << "they are known while the manager is dead";
+  line.uplink.tick(line.now);
+  EXPECT_TRUE(asked(line.up()).empty());
+  for (int rank = 0; rank < 4; ++rank) line.uplink.left(job);
+  EXPECT_EQ(line.uplink.daemons_of(job), nullptr) << "its last rank has gone";
+  line.uplink.heard(down, line.now);
+  EXPECT_EQ(line.uplink.daemons_of(job), nullptr);
+}
+
+TEST(Uplink, each_manager_learns_where_this_sharpd_is_inspected) {
+  Line line;
+  const auto told = [](const UplinkActions& actions) {
+    std::string address;
+    for (const auto& up : only<SendUp>(actions))
+      if (up.message.has_inspectable()) address += up.message.inspectable().address();
+    return address;
+  };
+  line.uplink.tick(line.now);
+  EXPECT_EQ(told(line.up()), "");
+  EXPECT_EQ(told(line.uplink.inspectable("10.0.0.1:5")), "10.0.0.1:5");
+  line.lost();
+  line.uplink.tick(line.now);
+  EXPECT_EQ(told(line.up()), "10.0.0.1:5");
+}
+
 }  // namespace
 }  // namespace sumac::hostd

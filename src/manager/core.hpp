@@ -149,6 +149,11 @@ class Core {
   /// Accepts a death only if it is reported by the rank's own host, for a process of the job's user that had the job's
   /// key. Otherwise it is not passed on.
   Actions rank_died(StreamId stream, const control::v1::RankDied& word);
+  // core_inspect.cpp
+  void host_inspectable(StreamId stream, const std::string& address);
+  void node_inspectable(StreamId stream, const std::string& address);
+  /// Answers a host of the job that has the job's key, and nobody else.
+  Actions job_daemons(StreamId stream, const control::v1::JobDaemonsAsked& asked) const;
   Actions host_stream_ended(StreamId stream, Time now);
 
   Actions tick(Time now);
@@ -197,6 +202,7 @@ class Core {
     /// node first registers and is not saved: after a restart the node receives another one, and established links
     /// stay.
     std::optional<Secret> key;
+    std::string inspectable{};  ///< The address where it answers Inspect.
   };
   struct Tree {
     topo::AggregationTree shape;
@@ -217,6 +223,7 @@ class Core {
     std::string release;
     std::uint32_t pid = 0;
     bool in_fabric = true;
+    std::string inspectable{};  ///< The address where it answers Inspect.
   };
   struct Job {
     JobRecord record;
@@ -308,6 +315,7 @@ class Core {
 
   // core_jobs.cpp
   const Host* host_of(Actions& out, StreamId stream) const;
+  const Job* granted_to(const Host& host, JobId id, const std::string& key) const;
   void place_hosts(Actions& out);
   void to_holder(Actions& out, const Job& job, control::v1::HostDown message) const;
   void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text);

@@ -252,6 +252,7 @@ void Service::received(NodeStream& stream, const NodeUp& message) {
     case NodeUp::kLink: return run(core_.node_link(id, message.link(), now));
     case NodeUp::kNeighbour: return run(core_.node_neighbour(id, message.neighbour(), now));
     case NodeUp::kListening: return run(core_.node_listens(id, message.listening(), now));
+    case NodeUp::kInspectable: return core_.node_inspectable(id, message.inspectable().address());
     case NodeUp::WHAT_NOT_SET: break;
   }
   refuse(id, Error{Errc::invalid,
@@ -272,6 +273,8 @@ void Service::received(HostStream& stream, const HostUp& message) {
     case HostUp::kEnd: return run(core_.job_ends(id, message.end(), now));
     case HostUp::kRenew: return run(core_.host_renews(id, message.renew(), now));
     case HostUp::kRankDied: return run(core_.rank_died(id, message.rank_died()));
+    case HostUp::kInspectable: return core_.host_inspectable(id, message.inspectable().address());
+    case HostUp::kJobDaemons: return run(core_.job_daemons(id, message.job_daemons()));
     case HostUp::WHAT_NOT_SET: break;
   }
   refuse(id, Error{Errc::invalid,

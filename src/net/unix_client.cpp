@@ -51,11 +51,25 @@ Result<HostClient> HostClient::connect(const std::string& path, Duration timeout
   }
 }
 
-Result<> HostClient::send(const wire::HostMessage& message, Duration timeout) {
-  const auto bytes = wire::encoded(message);
+Result<> HostClient::send(const wire::HostMessage& message, Duration timeout, int handed) {
+  auto bytes = wire::encoded(message);
+  iovec part{bytes.data(), bytes.size()};
+  msghdr whole{};
+  whole.msg_iov = &part;
+  whole.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof handed)]{};
+  if (handed >= 0) {
+    whole.msg_control = control;
+    whole.msg_controllen = sizeof control;
+    cmsghdr* const head = CMSG_FIRSTHDR(&whole);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof handed);
+    std::memcpy(CMSG_DATA(head), &handed, sizeof handed);
+  }
   const Time deadline = deadline_after(monotonic_now(), timeout);
   for (;;) {
-    if (::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0) return {};
+    if (::sendmsg(fd_.get(), &whole, MSG_NOSIGNAL) >= 0) return {};
     if (errno == EINTR) continue;
     if (errno == EPIPE || errno == ECONNRESET) return fail(Errc::lost, "sharpd closed the connection");
     if (errno != EAGAIN) return fail_errno("send to sharpd");

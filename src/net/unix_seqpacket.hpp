@@ -46,6 +46,8 @@ class HostServerEvents {
   virtual void on_client(HostClientId client, const PeerIdentity& who) = 0;
   /// A message whose every field was checked (wire/host_codec.hpp).
   virtual void on_message(HostClientId client, const wire::HostMessage& message) = 0;
+  /// The client has handed over a descriptor with the message that comes next. It may be one of anything.
+  virtual void on_descriptor(HostClientId, UniqueFd) {}
   /// The client is gone, or sent a malformed message; not called after our own close().
   virtual void on_closed(HostClientId client, const Error& why) = 0;
 
@@ -120,7 +122,8 @@ class HostClient {
   /// Returns Errc::not_found if no process listens at `path`; the text explains it to a user.
   static Result<HostClient> connect(const std::string& path, Duration timeout);
 
-  Result<> send(const wire::HostMessage& message, Duration timeout);
+  /// `handed`, unless it is -1, is a descriptor for the server to keep.
+  Result<> send(const wire::HostMessage& message, Duration timeout, int handed = -1);
   /// Returns the next message, with every field checked. Returns Errc::timeout, or Errc::lost if the server went away.
   Result<wire::HostMessage> receive(Duration timeout);
   int fd() const noexcept { return fd_.get(); }

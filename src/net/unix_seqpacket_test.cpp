@@ -29,10 +29,12 @@ class Notes : public HostServerEvents {
     identities.push_back(who);
   }
   void on_message(HostClientId, const wire::HostMessage& message) override { messages.push_back(message); }
+  void on_descriptor(HostClientId, UniqueFd fd) override { handed.push_back(std::move(fd)); }
   void on_closed(HostClientId, const Error& why) override { closed.push_back(why); }
   std::vector<HostClientId> clients;
   std::vector<PeerIdentity> identities;
   std::vector<wire::HostMessage> messages;
+  std::vector<UniqueFd> handed;
   std::vector<Error> closed;
 };
 
@@ -257,6 +259,44 @@ TEST_F(Seqpacket, AClientThatDoesNotReadIsGivenUp) {
   EXPECT_GE(sent, 256);
   ASSERT_TRUE(drive(server, [&] { return notes.closed.size() == 1; }));
   EXPECT_NE(notes.closed[0].context.find("does not read"), std::string::npos);
+}
+
+TEST_F(Seqpacket, ADescriptorComesWithItsMessageAndASecondOneIsClosed) {
+  auto server = listen();
+  auto client = HostClient::connect(path, Seconds{5});
+  ASSERT_TRUE(client) << client.error().context;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_TRUE(client->send(attach(7), Seconds{5}, ends[1]));
+  ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 1; }));
+  ASSERT_EQ(notes.handed.size(), 1u);
+  EXPECT_EQ(write(notes.handed[0].get(), "x", 1), 1) << "it is the end of the pipe";
+  ASSERT_TRUE(client->send(attach(8), Seconds{5}));
+  ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 2; }));
+  EXPECT_EQ(notes.handed.size(), 1u);
+
+  // A program may hand over as many as it likes.
+  auto bytes = wire::encoded(attach(9));
+  iovec part{bytes.data(), bytes.size()};
+  msghdr whole{};
+  whole.msg_iov = &part;
+  whole.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))]{};
+  whole.msg_control = control;
+  whole.msg_controllen = sizeof control;
+  cmsghdr* const head = CMSG_FIRSTHDR(&whole);
+  *head = {.cmsg_len = CMSG_LEN(2 * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+  const int two[] = {ends[1], ends[1]};
+  std::copy_n(reinterpret_cast<const unsigned char*>(two), sizeof two, CMSG_DATA(head));
+  ASSERT_GT(sendmsg(client->fd(), &whole, 0), 0);
+  ASSERT_TRUE(drive(server, [&] { return notes.messages.size() == 3; }));
+  EXPECT_EQ(notes.handed.size(), 2u);
+  notes.handed.clear();
+  close(ends[1]);
+  char read_bytes[8];
+  EXPECT_EQ(read(ends[0], read_bytes, sizeof read_bytes), 1);
+  EXPECT_EQ(read(ends[0], read_bytes, sizeof read_bytes), 0) << "nobody holds the other end any more";
+  close(ends[0]);
 }
 
 }  // namespace

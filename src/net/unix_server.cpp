@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include <cstring>
+#include <span>
 
 #include "net/unix_path.hpp"
 #include "net/unix_seqpacket.hpp"
@@ -21,6 +22,24 @@ namespace {
 inline constexpr std::size_t kQueueMax = 256;
 inline constexpr int kReportsPerPass = 64;
 inline constexpr int kAcceptsPerPass = 16;
+
+/// Receives a message and the descriptor that came with it, of which there is room for one: the kernel closes further ones.
+ssize_t receive(int fd, std::span<std::byte> bytes, UniqueFd& handed) {
+  alignas(cmsghdr) char control[CMSG_LEN(sizeof(int))]{};
+  iovec part{bytes.data(), bytes.size()};
+  msghdr whole{};
+  whole.msg_iov = &part;
+  whole.msg_iovlen = 1;
+  whole.msg_control = control;
+  whole.msg_controllen = sizeof control;
+  const ssize_t n = ::recvmsg(fd, &whole, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+  const cmsghdr* const head = n < 0 ? nullptr : CMSG_FIRSTHDR(&whole);
+  if (head == nullptr || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) return n;
+  int number = -1;
+  std::memcpy(&number, CMSG_DATA(head), sizeof number);
+  handed = UniqueFd(number);
+  return n;
+}
 
 Error lost(std::string text) { return Error{Errc::lost, std::move(text)}; }
 
@@ -165,7 +184,8 @@ std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std
     const int fd = socket_of(id);  // A callback may have closed the client.
     if (fd < 0) return delivered;
     std::array<std::byte, wire::kHostMessageBytes> bytes;
-    const ssize_t n = recv(fd, bytes.data(), bytes.size(), MSG_TRUNC);
+    UniqueFd handed;
+    const ssize_t n = receive(fd, bytes, handed);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return delivered;
     ++delivered;
@@ -175,6 +195,7 @@ std::size_t HostServer::read_some(HostClientId id, HostServerEvents& events, std
     } else if (static_cast<std::size_t>(n) != bytes.size()) {
       why = Error{Errc::invalid, fmt::format("malformed: {} bytes, not {}", n, bytes.size())};
     } else if (wire::HostMessage message; wire::decode(bytes, message) == Errc::ok) {
+      if (handed) events.on_descriptor(id, std::move(handed));
       events.on_message(id, message);
       continue;
     } else {

@@ -43,6 +43,7 @@ ControlLink::ControlLink(ControlConfig config, control::WakeEvent& wake, std::un
       log_(log),
       make_shard_(std::move(make_shard)),
       streams_(config_.manager, control::start_node_stream, wake, config_.tls),
+      inspect_(wake),
       life_(control::draw_life()),
       spare_(std::move(first)) {}
 
@@ -57,6 +58,7 @@ Result<> ControlLink::progress(Time now) {
         return done;
       }
     }
+  for (auto& call : inspect_.take()) call->answer(inspected(*call));
   for (auto& [index, tree] : trees_) {
     if (auto change = tree.shard->take_parent_change()) {
       tree.parent = *std::move(change);
@@ -128,6 +130,7 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
     case NodeDown::kRegistered:
       if (auto applied = apply(down.registered(), now); !applied) return applied;
       acknowledge(down.sequence());
+      be_inspectable();
       return {};
     case NodeDown::kTree:
       if (!registered_) break;

@@ -11,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "control/client_streams.hpp"
+#include "control/inspect.hpp"
 #include "node/shard.hpp"
 
 namespace sumac::node {
@@ -76,12 +77,17 @@ class ControlLink {
   void tell_listening(std::uint32_t index, const std::string& address, const std::string& why);
   void tell_link(std::uint32_t index, const ParentState& state);
   void tell_neighbour(std::uint32_t index, const NeighbourState& state);
+  // inspect.cpp
+  void be_inspectable();
+  Result<control::v1::InspectReply> inspected(const control::InspectCall& call);
 
   ControlConfig config_;
   proto::NodeLimits limits_;
   Logger& log_;
   MakeShard make_shard_;
   control::NodeStreams streams_;
+  control::InspectServer inspect_;
+  std::string inspectable_;  ///< The endpoint that the manager was told.
   control::Ticket ticket_ = 0;
   bool open_ = false, registered_ = false;
   std::set<std::string> told_;  ///< The reasons of this absence of the manager that the log has.

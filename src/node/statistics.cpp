@@ -41,6 +41,7 @@ json describe(const proto::GroupView& group, const Name& name) {
                         {"bytes", child.bytes},
                         {"came_last", child.came_last},
                         {"kept_waiting_us", micros(child.kept_waiting)},
+                        {"missing", child.missing},
                         {"left", child.left}});
     messages += child.messages;
     bytes += child.bytes;

@@ -575,6 +575,7 @@ GroupView NodeGroup::view() const {
                           .kept_waiting = child.kept_waiting,
                           .closed = child.closed,
                           .left = child.leaving || child.departed});
+  note_missing(v);
   return v;
 }
 

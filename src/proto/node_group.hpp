@@ -175,6 +175,7 @@ class NodeGroup {
   void begin_ahead(Slot& at, const wire::AggHeader& header, Time now);
   /// Every number before this one is answered here and contributed by every member.
   Sequence settled() const noexcept { return seq_before(closed_, first_unanswered_) ? closed_ : first_unanswered_; }
+  void note_missing(GroupView& view) const;
   void move_on();
   void send_closed();
   void send_closed_if_due();

@@ -62,7 +62,31 @@ bool lacks_children(const node_number::State& state) noexcept {
          std::holds_alternative<node_number::Relaying>(state) || std::holds_alternative<node_number::Unclosed>(state);
 }
 
+ChildSet contributed(const node_number::State& state) noexcept {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.in; }) return s.in;
+        return ChildSet{};
+      },
+      state);
+}
+
 }  // namespace
+
+/// A later number's missing children may themselves wait for the oldest one, which lacks somebody elsewhere.
+void NodeGroup::note_missing(GroupView& view) const {
+  Sequence number = settled();
+  for (std::size_t i = 0; i < slots_.size(); ++i, number = seq_next(number)) {
+    const Slot& at = slots_[number_of(number) & (slots_.size() - 1)];
+    if (at.sequence != number || std::holds_alternative<node_number::Idle>(at.state)) return;
+    if (std::holds_alternative<node_number::Answered>(at.state)) continue;
+    if (!lacks_children(at.state)) return;
+    const ChildSet in = contributed(at.state);
+    view.missing_since = at.opened_at;
+    for (std::uint32_t child = 0; child < view.children.size(); ++child) view.children[child].missing = !in.has(child);
+    return;
+  }
+}
 
 bool NodeGroup::decides(Coll coll) const noexcept {
   const bool group_root = expected_ == group_size_;

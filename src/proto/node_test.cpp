@@ -136,6 +136,45 @@ TEST(Node, allocates_nothing_per_message_once_the_group_stands) {
   EXPECT_EQ(node.stats().buffer_copies, 0u);
 }
 
+TEST(Node, a_child_that_is_late_for_a_later_number_alone_is_not_missing) {
+  TestTree tree;
+  auto& root = tree.add_node(1, true);
+  auto& leaf = tree.add_node(2, false);
+  for (auto* node : {&root, &leaf}) ASSERT_TRUE(node->node->grant(test::grant()));
+  tree.set_parent(leaf, root);
+  const std::vector<TestTree::End*> clients{&tree.add_client(leaf, 0), &tree.add_client(leaf, 1),
+                                            &tree.add_client(root, 2)};
+  tree.run();
+  const auto leaves = test::node_ids({2, 2, 1});
+  const auto nodes = test::parents({{1, 1}, {2, 1}});
+  const auto groups = test::join_group(
+      tree, clients, 1, [&](ClientGroupConfig& config) { config.path = *compute_path(config.rank, leaves, nodes); });
+  const auto missing = [](const TestTree::End& end) {
+    std::string found;
+    const auto views = end.node->groups();
+    for (const auto& child : views.at(0).children)
+      if (child.missing) found += who(child.role, child.peer, child.name);
+    return found;
+  };
+  const auto barrier = [&](std::uint32_t rank) {
+    ASSERT_TRUE(groups[rank]->post({}, tree.now));
+    tree.run();
+  };
+  barrier(0);
+  EXPECT_EQ(missing(leaf), "rank 1");
+  EXPECT_EQ(missing(root), "") << "it knows of no operation";
+  barrier(1);
+  EXPECT_EQ(missing(leaf), "") << "its parent lacks somebody";
+  EXPECT_EQ(missing(root), "rank 2");
+  barrier(0);
+  EXPECT_EQ(missing(leaf), "") << "rank 1 may wait for number 0, as rank 0 does";
+  EXPECT_EQ(missing(root), "rank 2");
+  barrier(2);
+  EXPECT_EQ(missing(leaf), "rank 1");
+  barrier(1);
+  EXPECT_EQ(missing(root), "rank 2");
+}
+
 TEST(Node, says_which_child_the_others_waited_for) {
   StandingGroup world(3);
   std::vector<float> in(32), out(32);
@@ -151,13 +190,30 @@ TEST(Node, says_which_child_the_others_waited_for) {
     ASSERT_TRUE(world.groups[rank]->post(operation, world.tree.now));
     world.tree.run();
   };
+  using Missing = std::vector<std::uint32_t>;
+  const auto missing = [&](Time& since) {
+    Missing found;
+    const auto views = world.node.node->groups();
+    since = views.at(0).missing_since;
+    for (const auto& child : views[0].children)
+      if (child.missing) found.push_back(child.peer);
+    return found;
+  };
+  Time since{};
+  EXPECT_EQ(missing(since), Missing{}) << "nobody waits";
+  EXPECT_EQ(since, kNever);
   // With two numbers in flight, each has its own first contribution.
   contribute(0, Millis(10));
   contribute(2, Millis(12));
   contribute(0, Millis(20));
+  EXPECT_EQ(missing(since), Missing{1}) << "rank 2 is missing in a later number alone";
+  EXPECT_EQ(since, Time{} + Millis(10));
   contribute(1, Millis(30));  // number 0, 20 ms after the first
+  EXPECT_EQ(missing(since), (Missing{1, 2}));
+  EXPECT_EQ(since, Time{} + Millis(20));
   contribute(1, Millis(31));
   contribute(2, Millis(35));  // number 1, 15 ms after the first
+  EXPECT_EQ(missing(since), Missing{}) << "every number has its result";
   for (const bool over : {false, true}) {
     SCOPED_TRACE(over ? "a group that has left is remembered" : "a group that stands");
     if (over) {

@@ -140,6 +140,7 @@ struct ChildView {
   std::uint64_t came_last = 0;            ///< Numbers whose last missing contribution was this child's.
   Duration kept_waiting{0};               ///< Time from the first contribution to such a number until this child's.
   bool closed = false, left = false;
+  bool missing = false;  ///< It has not contributed to the group's oldest number without a result.
 };
 /// Returns the text of Node::who().
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name);
@@ -151,6 +152,7 @@ struct GroupView {
   bool root = false;  ///< This node is the group's root.
   std::uint32_t group_size = 0, expected = 0, members = 0, osts = 0, stream_window = 0;
   Sequence first_unanswered{};
+  Time missing_since = kNever;             ///< The first contribution to the number that children are missing in.
   std::uint64_t answered = 0;              ///< Numbers that this node answered as the group's root.
   std::uint64_t operations = 0;            ///< Those of them that were last fragments, which counts whole operations;
                                            ///< Leave is not counted.

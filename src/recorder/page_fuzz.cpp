@@ -14,6 +14,9 @@ SUMAC_FUZZ(recorder_page) {
   std::vector<std::byte> bytes(sizeof(recorder::Page));
   std::memcpy(bytes.data(), data, std::min(size, bytes.size()));
   must(!recorder::decode({bytes.data(), bytes.size() - 1}), "half a page is none");
+  if (const auto packed = recorder::decode_packed({reinterpret_cast<const char*>(data), size}))
+    must((size - sizeof(recorder::PageHeader)) / sizeof(recorder::TrackMemory) >= packed->tracks.size(),
+         "no more communicators than came");
   const auto page = recorder::decode(bytes);
   if (!page) return 0;
   must(page->tracks.size() <= recorder::kTracksMax, "no more communicators than a page has");

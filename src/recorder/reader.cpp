@@ -156,6 +156,33 @@ std::optional<PageView> decode(std::span<const std::byte> bytes) {
   return view;
 }
 
+std::optional<std::string> packed(int fd) {
+  // Only files of shared memory have seals. Any other may be one whose owner lets its readers wait.
+  if (::fcntl(fd, F_GET_SEALS) < 0) return std::nullopt;
+  const auto page = std::make_unique<Page>();
+  if (::pread(fd, page.get(), sizeof(Page), 0) != ssize_t{sizeof(Page)} || page->header.magic != kPageMagic)
+    return std::nullopt;
+  std::string bytes(reinterpret_cast<const char*>(&page->header), sizeof(PageHeader));
+  for (const TrackMemory& track : page->tracks)
+    if (track.is_used == 1) bytes.append(reinterpret_cast<const char*>(&track), sizeof track);
+  return bytes;
+}
+
+std::optional<PageView> decode_packed(std::string_view bytes) {
+  if (bytes.size() < sizeof(PageHeader) || bytes.size() > sizeof(Page) ||
+      (bytes.size() - sizeof(PageHeader)) % sizeof(TrackMemory) != 0)
+    return std::nullopt;
+  std::vector<std::byte> whole(sizeof(Page));  // The tracks that are left out are not in use.
+  std::memcpy(whole.data(), bytes.data(), bytes.size());
+  return decode(whole);
+}
+
+void describe(Process& process) {
+  const std::string folder = "/proc/" + std::to_string(process.pid);
+  process.state = state_of(folder);
+  process.program = program_of(folder);
+}
+
 Found find_pages() {
   Found found;
   const Folder all(::opendir("/proc"));
@@ -167,8 +194,8 @@ Found find_pages() {
     if (!page && errno == EACCES) ++found.hidden;
     struct stat about {};
     if (!page || ::stat(folder.c_str(), &about) != 0) return true;
-    found.processes.push_back(
-        {number_of(number), about.st_uid, state_of(folder), program_of(folder), *std::move(page)});
+    found.processes.push_back({.pid = number_of(number), .uid = about.st_uid, .page = *std::move(page)});
+    describe(found.processes.back());
     return true;
   });
   std::sort(found.processes.begin(), found.processes.end(),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "recorder/page.hpp"
@@ -55,6 +56,15 @@ struct Found {
   std::vector<Process> processes;
   unsigned hidden = 0;  ///< Processes that this user may not look into.
 };
+
+/// Returns the page behind a descriptor that another process has handed over, without its unused tracks, for decode_packed().
+/// Nothing: the descriptor is none of shared memory, so that reading it could wait, or there is no page.
+std::optional<std::string> packed(int fd);
+/// Returns nothing if the bytes are none of packed().
+std::optional<PageView> decode_packed(std::string_view bytes);
+
+/// Fills in what /proc shows of the process: its state and its program.
+void describe(Process& process);
 
 /// Looks for the pages of all processes that this user may look into.
 Found find_pages();

@@ -71,6 +71,7 @@ class Recorder {
     page_->header.world_rank = world_rank;
     page_->header.world_size = world_size;
   }
+  int fd() const noexcept { return page_ == nullptr ? -1 : fd_.get(); }
   bool has_job() const noexcept { return page_ == nullptr || page_->header.job != 0; }
 
   TrackMemory* take() noexcept {
@@ -117,6 +118,12 @@ void set_job(std::uint64_t job, int world_rank, int world_size) noexcept {
 void forget_job() noexcept {
   const std::lock_guard guard(lock);
   of_job.reset();
+}
+
+int share() noexcept {
+  const std::lock_guard guard(lock);
+  of_job = own();
+  return of_job != nullptr ? of_job->fd() : -1;
 }
 
 std::uint64_t draw_id() noexcept {

@@ -15,6 +15,9 @@ class Recorder;
 /// The process is this rank of this job, until forget_job(). Both keep or let go of the page.
 void set_job(std::uint64_t job, int world_rank, int world_size) noexcept;
 void forget_job() noexcept;
+/// Returns the descriptor of this process's page, to hand it over to sharpd; -1: there is none. As set_job(), it keeps the
+/// page until forget_job().
+int share() noexcept;
 
 /// Returns a number that no other communicator has, by which rank 0 names it.
 std::uint64_t draw_id() noexcept;

@@ -1,6 +1,7 @@
 #include "recorder/recorder.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,6 +188,43 @@ TEST(Recorder, APageIsCheckedBeforeItIsShown) {
   EXPECT_EQ(view.ended, 2u);
   EXPECT_EQ(view.missing.size(), kMissingMax);
   EXPECT_EQ(view.name, std::string(kNameBytes, '?'));
+}
+
+TEST(Recorder, APageThatIsHandedOverHasTheTracksInUse) {
+  const int fd = share();
+  ASSERT_GE(fd, 0);
+  set_job(77, 3, 4);
+  const Track first("first", 12, 1, 2);
+  {
+    const Track gone("gone", 14, 0, 2);
+    const Track last("last", 13, 0, 2);
+    begin(*last.memory(), 1, 8);
+    const auto bytes = packed(fd);
+    ASSERT_TRUE(bytes);
+    EXPECT_EQ(bytes->size(), sizeof(PageHeader) + 3 * sizeof(TrackMemory));
+    const auto page = decode_packed(*bytes);
+    ASSERT_TRUE(page);
+    EXPECT_EQ(page->job, 77u);
+    ASSERT_EQ(page->tracks.size(), 3u);
+    EXPECT_EQ(page->tracks[2].newest.at(0).bytes, 8u);
+    for (const std::size_t left : {std::size_t{0}, sizeof(PageHeader) - 1, bytes->size() - 1})
+      EXPECT_FALSE(decode_packed(std::string_view(*bytes).substr(0, left))) << left;
+    EXPECT_FALSE(decode_packed(*bytes + std::string(sizeof(Page), '\0'))) << "more tracks than a page has";
+  }
+  EXPECT_EQ(packed(fd)->size(), sizeof(PageHeader) + sizeof(TrackMemory));
+  forget_job();
+}
+
+TEST(Recorder, ADescriptorThatCouldLetItsReaderWaitIsNoPage) {
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  EXPECT_FALSE(packed(pipe[0])) << "a read would wait for ever";
+  EXPECT_FALSE(packed(-1));
+  const int memory = ::memfd_create("short", MFD_CLOEXEC);
+  EXPECT_FALSE(packed(memory));
+  ASSERT_EQ(::ftruncate(memory, sizeof(Page)), 0);
+  EXPECT_FALSE(packed(memory)) << "zeros";
+  for (const int fd : {pipe[0], pipe[1], memory}) ::close(fd);
 }
 
 }  // namespace

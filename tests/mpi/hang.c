@@ -5,7 +5,8 @@
  *   hang nonblocking                    as `sleeps`, the others in MPI_Wait of an MPI_Iallreduce
  *   hang order                          the last rank has two collectives in another order than the others
  *   hang split                          as `sleeps`, in a communicator of all ranks but the first, in reverse order
- *   hang other                          as `loop`, behind a tight loop of 1,000 collectives */
+ *   hang other                          as `loop`, behind a tight loop of 1,000 collectives
+ *   hang dies                           the last rank dies, rank 0 waits for a message from it, and the others for rank 0 */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -74,6 +75,20 @@ static void hang(const char* how) {
       sleep_for_ever();
     }
     MPI_Barrier(part);
+  } else if (0 == strcmp(how, "dies")) {
+    MPI_Comm rest;
+    MPI_Comm_split(MPI_COMM_WORLD, last ? MPI_UNDEFINED : 0, rank, &rest);
+    if (last) {
+      raise(SIGKILL);
+    }
+    MPI_Comm_set_name(rest, "rest");
+    sum(rest, 1);
+    if (0 == rank) {
+      for (;;) {
+        MPI_Recv(room, 1, MPI_DOUBLE, size - 1, 4711, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
+    }
+    sum(rest, 1024);
   } else {
     if (0 == strcmp(how, "other")) {
       for (int i = 0; i < 1000; ++i) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/listed.hpp"
 #include "coll/collective.hpp"
 
 namespace sumac::tools::look {
@@ -20,13 +21,6 @@ using recorder::TrackView;
 constexpr std::size_t kOperationsShown = 4;
 
 bool is_stopped(const Rank& rank) { return rank.process.state == 'T' || rank.process.state == 't'; }
-
-std::string time_text(std::int64_t ns) {
-  const double s = static_cast<double>(std::max<std::int64_t>(ns, 0)) / 1e9;
-  if (s < 1) return fmt::format("{:.0f} ms", s * 1e3);
-  if (s < 120) return fmt::format("{:.1f} s", s);
-  return s < 7200 ? fmt::format("{:.0f} min", s / 60) : fmt::format("{:.1f} h", s / 3600);
-}
 
 /// The clock was not read for an operation in a tight loop: it began somewhat later than `ns`.
 std::string ago(std::int64_t ns, bool is_exact) { return (is_exact ? "" : "at most ") + time_text(ns); }
@@ -67,6 +61,18 @@ std::string rank_text(const Member& member) {
   return world == member.track->rank || world < 0
              ? fmt::format("rank {}", member.track->rank)
              : fmt::format("rank {} (rank {} of the job)", member.track->rank, world);
+}
+
+const std::string& host_of(const Rank& rank, const Now& now) { return rank.host.empty() ? now.host : rank.host; }
+
+/// "h1 and h2"; many hosts are counted.
+std::string hosts_text(const Job& job, const Now& now) {
+  constexpr std::size_t kHostsShown = 4;
+  std::vector<std::string> hosts;
+  for (const Rank& rank : job.ranks)
+    if (const auto& host = host_of(rank, now); std::find(hosts.begin(), hosts.end(), host) == hosts.end())
+      hosts.push_back(host);
+  return hosts.size() > kHostsShown ? fmt::format("{} hosts", hosts.size()) : listed(hosts, " and ");
 }
 
 std::vector<int> numbers_of(const std::vector<Member>& members) {
@@ -114,8 +120,8 @@ std::string inside_text(const Rank& rank, const TrackView* other_than) {
 
 std::string late_text(const Member& member, const Now& now) {
   const TrackView& track = *member.track;
-  std::string text = fmt::format("  {} on {} (pid {}, {}) has not begun it", rank_text(member), now.host,
-                                 member.rank->process.pid, state_text(*member.rank));
+  std::string text = fmt::format("  {} on {} (pid {}, {}) has not begun it", rank_text(member),
+                                 host_of(*member.rank, now), member.rank->process.pid, state_text(*member.rank));
   if (track.newest.empty())
     text += "; it has begun none there";
   else
@@ -134,13 +140,13 @@ std::string finding_text(const Finding& found, const Now& now) {
   text += fmt::format("{} in it for {}\n", ranks_text(numbers_of(found.inside)), waits);
   for (const Member& member : found.late) text += late_text(member, now);
   for (const Member& member : found.stopped)
-    text += fmt::format("  {} on {} (pid {}) is stopped (kill -CONT {} lets it go on)\n", rank_text(member), now.host,
-                        member.rank->process.pid, member.rank->process.pid);
+    text += fmt::format("  {} on {} (pid {}) is stopped (kill -CONT {} lets it go on)\n", rank_text(member),
+                        host_of(*member.rank, now), member.rank->process.pid, member.rank->process.pid);
   if (!found.missing.empty())
     text += fmt::format("  {} on other hosts, not begun as the ranks here have heard\n", ranks_text(found.missing));
   if (found.unseen > 0)
     text += fmt::format(
-        "  {} of its ranks are on other hosts, which this command does not see: ask there, by the same number\n",
+        "  of {} of its ranks nothing is known: they are dead, or on hosts where the same number tells more\n",
         found.unseen);
   else if (!found.names_somebody())
     text += "  all its ranks have begun it\n";
@@ -179,6 +185,23 @@ std::string operations_of(const TrackView& track, const Now& now) {
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> begun_before(const recorder::PageView& before, const recorder::PageView& now) {
+  std::vector<std::uint64_t> all;
+  for (const TrackView& track : now.tracks) {
+    const auto same = std::find_if(before.tracks.begin(), before.tracks.end(),
+                                   [&](const TrackView& one) { return one.id == track.id; });
+    all.push_back(same == before.tracks.end() ? 0 : same->begun);
+  }
+  return all;
+}
+
+std::string time_text(std::int64_t ns) {
+  const double s = static_cast<double>(std::max<std::int64_t>(ns, 0)) / 1e9;
+  if (s < 1) return fmt::format("{:.0f} ms", s * 1e3);
+  if (s < 120) return fmt::format("{:.1f} s", s);
+  return s < 7200 ? fmt::format("{:.0f} min", s / 60) : fmt::format("{:.1f} h", s / 3600);
+}
 
 std::string user_name(unsigned uid) {
   const passwd* found = ::getpwuid(uid);
@@ -254,10 +277,16 @@ std::string ps_text(const std::vector<Job>& jobs, const Now& now) {
 }
 
 std::string explain_text(const Job& job, const Now& now) {
+  if (job.ranks.empty()) {  // All are dead.
+    auto text = fmt::format("job {}: no rank of it is left here\n", job.id);
+    for (const auto& note : job.notes) text += note + '\n';
+    return text;
+  }
   const auto& first = job.ranks.front().process;
   std::string text =
       fmt::format("job {} of {}: {}, {} of {} ranks on {}, since {}\n", job.id, user_name(job.uid), first.program,
-                  job.ranks.size(), job.size, now.host, time_text(now.realtime_ns - first.page.since_ns));
+                  job.ranks.size(), job.size, hosts_text(job, now), time_text(now.realtime_ns - first.page.since_ns));
+  for (const auto& note : job.notes) text += note + '\n';
   const auto findings = findings_of(job);
   bool says_something = false;
   for (const Finding& found : findings) {
@@ -269,7 +298,8 @@ std::string explain_text(const Job& job, const Now& now) {
   text += '\n';
   for (const Rank& rank : job.ranks) {
     const auto& page = rank.process.page;
-    text += fmt::format("rank {} on {}, pid {}, {}\n", page.world_rank, now.host, rank.process.pid, state_text(rank));
+    text += fmt::format("rank {} on {}, pid {}, {}\n", page.world_rank, host_of(rank, now), rank.process.pid,
+                        state_text(rank));
     for (const TrackView& track : page.tracks)
       if (!track.newest.empty()) text += fmt::format("  {}: {}\n", name_text(track.name), operations_of(track, now));
     if (page.unlisted > 0) text += fmt::format("  {} more communicators had no room in its page\n", page.unlisted);

@@ -11,15 +11,17 @@ namespace sumac::tools::look {
 struct Rank {
   recorder::Process process;
   std::vector<std::uint64_t>
-      before;  ///< TrackView::begun of its communicators a moment before, as in process.page.tracks.
+      before;          ///< TrackView::begun of its communicators a moment before, as in process.page.tracks.
+  std::string host{};  ///< Empty: this host.
 };
 
-/// The ranks of a job on this host, by world rank.
+/// The ranks of a job that are known, by world rank.
 struct Job {
   std::uint64_t id = 0;
   unsigned uid = 0;
   int size = 0;
   std::vector<Rank> ranks;
+  std::vector<std::string> notes{};  ///< Lines on dead ranks, on nodes that wait, and on hosts that do not answer.
 };
 
 /// A rank in a communicator.
@@ -38,7 +40,7 @@ struct Finding {
   std::vector<Member> late;     ///< They have not begun it.
   std::vector<Member> stopped;  ///< They are in it, and their process is stopped.
   std::vector<int> missing;     ///< Ranks of other hosts that have not begun it, as a rank here has heard.
-  int unseen = 0;               ///< Ranks of which nothing is known.
+  int unseen = 0;               ///< Ranks of which nothing is known: dead, or on hosts that do not answer.
   std::int64_t since_ns = 0;    ///< The earliest begin, CLOCK_MONOTONIC.
   bool is_exact = false;
 
@@ -55,6 +57,9 @@ struct Now {
   std::string host;
 };
 
+/// Returns TrackView::begun of `before` for each track of `now`; 0 for a communicator that is new.
+std::vector<std::uint64_t> begun_before(const recorder::PageView& before, const recorder::PageView& now);
+std::string time_text(std::int64_t ns);
 std::string user_name(unsigned uid);
 /// "ranks 0-3 and 6"
 std::string ranks_text(std::vector<int> ranks);

@@ -92,7 +92,7 @@ TEST(Look, RanksOfOtherHostsAreCountedOrNamedAsARankHereHasHeard) {
   auto here = rank(0, {track(1, "w", 0, 4, 3, true, 90)});
   EXPECT_TRUE(
       says(explained({here}),
-           "  3 of its ranks are on other hosts, which this command does not see: ask there, by the same number\n"));
+           "  of 3 of its ranks nothing is known: they are dead, or on hosts where the same number tells more\n"));
   here.process.page.tracks[0].missing = {2, 3};
   EXPECT_TRUE(says(explained({here}), "  ranks 2-3 on other hosts, not begun as the ranks here have heard\n"));
   EXPECT_TRUE(says(ps_text({job({here})}, kNow), "allreduce 8 B of w waits for ranks 2-3, 10.0 s\n"));

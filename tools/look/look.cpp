@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "tools/commands.hpp"
 #include "tools/look/judge.hpp"
+#include "tools/look/others.hpp"
 
 namespace sumac::tools {
 namespace {
@@ -19,6 +21,9 @@ using look::Job;
 
 /// A communicator that does not go on for so long is looked at as one that waits.
 constexpr Millis kBetweenLooks{50};
+
+/// A person asks again sooner than he waits longer.
+constexpr Millis kExplainMax{900};
 
 constexpr const char* kPsHelp =
     "usage: sumac ps\n"
@@ -30,9 +35,12 @@ constexpr const char* kPsHelp =
 constexpr const char* kExplainHelp =
     "usage: sumac explain [JOB]\n"
     "\n"
-    "Tells of a running job which collective waits for which rank, since when, and what each rank on this host did "
-    "last. It works\n"
-    "while the job hangs, and needs no daemon. Ranks on other hosts are counted: ask there, by the same number.\n"
+    "Tells of a running job which collective waits for which rank, since when, and what each rank did last. It works "
+    "while the\n"
+    "job hangs. The ranks on this host need no daemon; of a job that uses a tree sharpd shows those on other hosts "
+    "too, "
+    "and for\n"
+    "which host or node each node waits. The manager may be dead.\n"
     "\n"
     "  JOB    its number in `sumac ps`, or the first digits of it, or the pid of one of its ranks; none: the only job\n"
     "\n"
@@ -60,12 +68,7 @@ std::vector<Job> jobs_here() {
   for (auto& process : found.processes) {
     auto again = recorder::read_again(process);
     if (!again) continue;  // It has ended.
-    std::vector<std::uint64_t> before;
-    for (const auto& track : again->tracks) {
-      const auto& old = process.page.tracks;
-      const auto same = std::find_if(old.begin(), old.end(), [&](const auto& one) { return one.id == track.id; });
-      before.push_back(same == old.end() ? 0 : same->begun);
-    }
+    auto before = look::begun_before(process.page, *again);
     process.page = *std::move(again);
     ranks.push_back({std::move(process), std::move(before)});
   }
@@ -101,14 +104,22 @@ int explain_command(const Arguments& arguments) {
   }
   if (arguments.size() > 1 || (!arguments.empty() && arguments[0].starts_with("-")))
     return complain(fmt::format("explain: one JOB, and no option {}: see `sumac explain --help`", arguments.back()), 2);
+  const Time until = monotonic_now() + kExplainMax;
   auto jobs = jobs_here();
   const std::string word = arguments.empty() ? "" : arguments[0];
   std::erase_if(jobs, [&](const Job& job) { return !is_meant(job, word); });
+  const auto now = now_here();
+  // Its ranks on this host may all be dead.
+  if (std::uint64_t id = 0;
+      jobs.empty() && std::from_chars(word.data(), word.data() + word.size(), id).ec == std::errc{})
+    if (look::Job job{.id = id, .uid = ::geteuid()}; look::add_others(job, now, until)) jobs.push_back(std::move(job));
   if (jobs.empty())
     return complain(
         fmt::format("explain: no job {} on this host that you may look into: `sumac ps` lists yours, and root sees all",
                     word.empty() ? "runs" : word));
   if (jobs.size() > 1) return complain(fmt::format("explain: {} jobs: name one of `sumac ps`", jobs.size()), 2);
+  if (!jobs.front().ranks.empty() && jobs.front().ranks.front().host.empty())
+    (void)look::add_others(jobs.front(), now, until);
   fmt::print("{}", look::explain_text(jobs.front(), now_here()));
   return 0;
 }

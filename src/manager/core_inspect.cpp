@@ -1,0 +1,75 @@
+// The addresses at which the daemons of a job answer Inspect (control.proto). Hosts of the job ask once, when its first rank is
+// there, so that they know them when this manager is dead.
+#include <algorithm>
+#include <unordered_map>
+
+#include "control/quota.hpp"
+#include "manager/core.hpp"
+
+namespace sumac::manager {
+namespace {
+
+constexpr std::size_t kAddressMax = 200;
+
+}  // namespace
+
+void Core::host_inspectable(StreamId stream, const std::string& address) {
+  if (const auto found = hosts_.find(stream); found != hosts_.end())
+    found->second.inspectable = address.substr(0, kAddressMax);
+}
+
+void Core::node_inspectable(StreamId stream, const std::string& address) {
+  if (Node* node = registered(stream); node != nullptr) node->inspectable = address.substr(0, kAddressMax);
+}
+
+/// Returns the job if it is granted, the host is one of its hosts, and the key is the job's.
+const Core::Job* Core::granted_to(const Host& host, JobId id, const std::string& key) const {
+  const auto found = jobs_.find(id);
+  const auto known = host_by_name_.find(host.name);
+  const auto shown = control::key_of(key);
+  if (found == jobs_.end() || !found->second.granted || known == host_by_name_.end() || !shown) return nullptr;
+  const auto& record = found->second.record;
+  const bool is_of_job = std::ranges::find(record.hosts, known->second) != record.hosts.end();
+  return is_of_job && same_secret(record.job_key, *shown) ? &found->second : nullptr;
+}
+
+Actions Core::job_daemons(StreamId stream, const control::v1::JobDaemonsAsked& asked) const {
+  Actions out;
+  const Host* host = host_of(out, stream);
+  if (host == nullptr) return out;
+  const Job* job = granted_to(*host, JobId{asked.job_id()}, asked.job_key());
+  if (job == nullptr) return out;
+  ToHost to{stream, {}};
+  auto& answer = *to.message.mutable_job_daemons();
+  answer.set_job_id(asked.job_id());
+  const auto add = [&](const char* role, const std::string& name, const std::string& address) {
+    auto* daemon = answer.add_daemons();
+    daemon->set_role(role);
+    daemon->set_name(name);
+    daemon->set_address(address);
+  };
+  if (host->life != job->record.life) {
+    const auto holder = stream_of_life_.find(job->record.life);
+    if (holder == stream_of_life_.end()) return out;  // The host asks again when it registers anew.
+    const Host& began = hosts_.at(holder->second);
+    add("host", began.name, began.inspectable);
+  } else {
+    std::unordered_map<std::string, const std::string*> addresses;
+    for (const auto& [id, one] : hosts_) addresses[one.name] = &one.inspectable;
+    for (const auto index : job->record.hosts) {
+      const auto& name = fabric_.hosts[index].name;
+      const auto found = addresses.find(name);
+      add("host", name, found == addresses.end() ? std::string() : *found->second);
+    }
+    std::vector<std::uint32_t> nodes;
+    for (const auto& reserved : job->reserved) nodes.insert(nodes.end(), reserved.begin(), reserved.end());
+    std::ranges::sort(nodes);
+    nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+    for (const auto n : nodes)
+      if (!nodes_[n].inspectable.empty()) add("node", nodes_[n].name, nodes_[n].inspectable);
+  }
+  out.push_back(std::move(to));
+  return out;
+}
+
+}  // namespace sumac::manager
