@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,8 @@ Words words_of(const Presence& presence) {
     words[2 * i] = plain[i];
     words[2 * i + 1] = ~plain[i];
   }
-  words.back() = library.rank == 0 ? presence.job_id : ~std::uint64_t{0};
+  // Job numbers have 63 bits. MPICH 4.0 compares unsigned numbers as signed ones, so all bits would be its least number.
+  words.back() = library.rank == 0 ? presence.job_id : std::numeric_limits<std::int64_t>::max();
   return words;
 }
 

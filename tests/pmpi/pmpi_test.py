@@ -160,6 +160,7 @@ class EachMpi(unittest.TestCase):
                 done = case.start([case.SUMAC, "run", "--tree", *mpi.start, "-n", ranks, program], {**mpis.AS_ROOT, "LD_PRELOAD": str(mpi.library)})
                 self.right(done, f"once: right on {ranks} ranks")
                 self.assertRegex(done.err, r"sumac: job \d+: tree 14 \(barrier 7, allreduce 7\); MPI 4 \(", done.text)
+                self.assertLess(int(re.search(r"sumac: job (\d+)", done.err).group(1)), 2**63 - 1, "rank 0 draws a number of its own")
 
     def test_reductions_with_a_programs_own_operations_and_types(self):
         for ranks in (2, 3, 8):
