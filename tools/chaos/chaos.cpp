@@ -160,7 +160,7 @@ std::string last_lines(const std::string& text, std::size_t count) {
   return text.substr(at == 0 ? 0 : at + 1);
 }
 
-/// What a rank says of why its job ended; empty: none of them said anything.
+/// Returns what a rank says of why its job ended; it is empty if none said anything.
 std::string reason_in(const std::string& text) {
   const auto at = text.find("SHArP error(");
   return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);

@@ -15,7 +15,7 @@ inline constexpr std::array kKinds{Kind::node_killed,    Kind::node_stopped, Kin
                                    Kind::manager_killed, Kind::link_cut,     Kind::link_loses};
 const char* to_text(Kind kind);
 
-/// What can be disturbed, by the lab's names.
+/// These can be disturbed; they have the names of the lab.
 struct Targets {
   std::vector<std::string> nodes, hosts;  ///< Hosts have a sharpd.
   std::vector<std::pair<std::string, std::string>> links;
@@ -25,7 +25,7 @@ struct Step {
   Duration at{};
   Kind kind{};
   bool is_fault = true;            ///< False: it undoes one.
-  std::vector<std::string> words;  ///< What stands behind `sumac lab`, such as "daemon an-leaf1 kill".
+  std::vector<std::string> words;  ///< They stand behind `sumac lab`, such as "daemon an-leaf1 kill".
 };
 
 /// Steps in the order of time. Faults begin before `end`; each is undone, by a later step. Nothing is disturbed twice at
