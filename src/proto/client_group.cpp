@@ -42,7 +42,11 @@ void ClientGroup::leave(Time now) {
 }
 
 Errc ClientGroup::on_placed(const AggHeader& header, Time now) {
-  return header.epoch != config_.epoch ? Errc::ok : result(header, {}, now);
+  if (header.epoch != config_.epoch) return Errc::ok;
+  placed_ = header.sequence;
+  const Errc taken = result(header, {}, now);
+  placed_.reset();
+  return taken;
 }
 
 Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
@@ -162,6 +166,14 @@ void ClientGroup::live(const membership::Event& event, Time now) {
       case membership::Action::ignore: break;
     }
   due_ = std::min(due_, resend_at(life_));
+  if (observer_ == nullptr) return;
+  if (std::holds_alternative<membership::JoinedCame>(event) && !actions.empty() &&
+      actions[0] == membership::Action::stand)
+    observer_->stood();
+  if (std::holds_alternative<membership::LeaveAnswered>(event)) observer_->ended(true);
+  if (std::holds_alternative<membership::EpochOver>(event) || std::holds_alternative<membership::NumberReused>(event) ||
+      std::holds_alternative<membership::VerdictCame>(event))
+    observer_->ended(false);
 }
 
 void ClientGroup::send_join() {

@@ -27,6 +27,23 @@
 
 namespace sumac::proto {
 
+/// Sees every number of a group, for a caller that goes on without the tree when the tree is lost (recovery_group.hpp). No
+/// call may lead back into the group.
+class NumberObserver {
+ public:
+  virtual void stood() = 0;
+  /// The next number is about to be sent. `part` is what this member gives to it, in the user's memory.
+  virtual void contributed(const wire::AggHeader& header, std::uint32_t elements, std::span<const std::byte> part) = 0;
+  /// The number is complete here, and `result` are all data of its result. Not called where a member gets none of them.
+  virtual void answered(Sequence number, std::span<const std::byte> result) = 0;
+  virtual void closed(Sequence number) = 0;
+  /// left: the tree has answered Leave. Otherwise the tree is lost, or has given a verdict.
+  virtual void ended(bool left) = 0;
+
+ protected:
+  ~NumberObserver() = default;
+};
+
 class ClientGroup {
  public:
   enum class Phase : std::uint8_t {
@@ -45,6 +62,7 @@ class ClientGroup {
   ClientGroup(const ClientGroup&) = delete;
   ClientGroup& operator=(const ClientGroup&) = delete;
 
+  void observe(NumberObserver* observer) noexcept { observer_ = observer; }
   void start(Time now);  ///< Sends Join.
 
   /// Takes the next sequence numbers and sends as many fragments as the window allows. Errors:
@@ -111,6 +129,7 @@ class ClientGroup {
   Phase phase() const noexcept;
   const ClientGroupConfig& config() const noexcept { return config_; }
   const GroupShape& shape() const noexcept { return shape_; }  ///< Zero while joining.
+  Sequence first_number() const noexcept { return joined_.low; }
   const std::optional<Verdict>& verdict() const noexcept { return verdict_; }
   const std::optional<wire::RefusedBody>& refusal() const noexcept { return refusal_; }
   /// Returns the reason why operations fail, in one line for people; empty while all is well. `names` as in describe().
@@ -193,6 +212,7 @@ class ClientGroup {
   bool is_over_when_sent(Entry& at);
   void ask_again(const Entry& at, Time now);
   void deliver(Entry& at, Sequence number, const BufferRef& frame);
+  void tell_result(const Entry& at, Sequence number, const BufferRef& frame);
 
   Entry& entry(Sequence number) noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
   const Entry& entry(Sequence number) const noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
@@ -218,6 +238,8 @@ class ClientGroup {
   wire::JoinedBody joined_{};
   std::uint16_t joined_flags_ = 0;
   bool settled_ = false;
+  std::optional<Sequence> placed_;  ///< The result that is being taken and lies in the user's memory already.
+  NumberObserver* observer_ = nullptr;
   std::vector<Entry> ring_;
   std::array<Record, kOperationsMax> records_{};
   BufferPool copies_{kCopiesMax};  ///< The parts of operations that are complete and not sent yet.

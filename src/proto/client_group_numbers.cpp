@@ -20,6 +20,12 @@ namespace {
 /// Returns whether this member contributed the only data of the number: such data do not come back to it.
 bool is_source(const AggHeader& asked) noexcept { return wire::has_one_source(asked) && asked.payload_bytes != 0; }
 
+bool is_apart(const Operation& operation) noexcept {
+  const std::less<const std::byte*> before;
+  return !before(operation.dst.data(), operation.src.data() + operation.src.size()) ||
+         !before(operation.src.data(), operation.dst.data() + operation.dst.size());
+}
+
 }  // namespace
 
 tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now) {
@@ -78,6 +84,14 @@ void ClientGroup::pump(Time now) {
     if (record.sent == record.operation.count) {
       ++cut_;
       record.ends_batch = record.operation.streaming && lock_.streamed();
+    }
+    if (observer_ != nullptr) {
+      const Operation& operation = record.operation;
+      const bool gives = operation.give.covers(range.first) && !has_no_data(operation.coll);
+      const auto from = (range.first - std::min(range.first, operation.give.from)) * record.element;
+      observer_->contributed(
+          entry.header, range.elements,
+          gives ? operation.src.subspan(from, std::size_t{range.elements} * record.element) : std::span<std::byte>{});
     }
     advance(entry, number, member_number::Room{!is_over_when_sent(entry), number == done_}, nullptr, now);
     if (ahead) {
@@ -212,6 +226,7 @@ Errc ClientGroup::note_closed(Sequence closed, Time now) {
   if (seq_before(next_, closed)) return Errc::invalid;  // this member has not contributed so far
   if (!seq_before(closed_, closed)) return Errc::ok;
   closed_ = closed;
+  if (observer_ != nullptr) observer_->closed(closed);
   for (Sequence number = owed_; seq_before(number, closed_); number = seq_next(number))
     if (Entry& at = entry(number); prompt(at.header) && is_for_root_alone(at.header) && !adds_its_part(at.header))
       advance(at, number, member_number::Closed{}, nullptr, now);
@@ -234,6 +249,8 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   const Record& record = record_of(at);
   const Operation& operation = record.operation;
   if (record.is_let_go) return {};
+  if (observer_ != nullptr && !is_apart(operation))
+    return {};  // a result that breaks off would spoil what is sent again
   if (header.first < operation.keep.from || header.first + at.elements > operation.keep.to) return {};
   return operation.dst.subspan((header.first - operation.keep.from) * record.element, header.payload_bytes);
 }
@@ -243,10 +260,7 @@ std::span<std::byte> ClientGroup::expect(AggHeader& header) noexcept {
   const Entry& at = entry(done_);
   if (at.is_ours || prompt(at.header)) return {};  // the closed count in its result is not known
   const Operation& operation = record_of(at).operation;
-  const std::less<const std::byte*> before;
-  const bool is_apart = !before(operation.dst.data(), operation.src.data() + operation.src.size()) ||
-                        !before(operation.src.data(), operation.dst.data() + operation.dst.size());
-  if (!is_apart) return {};
+  if (!is_apart(operation)) return {};
   header = at.header;
   header.kind = AggKind::result;
   header.origin = wire::kNoRank;
@@ -388,6 +402,22 @@ void ClientGroup::ask_again(const Entry& at, Time now) {
   due_ = std::min(due_, resend_time(now, config_.resend_after));
 }
 
+/// The root of a prompt reduce alone gets its result: what other members get of it lacks the root's own part.
+void ClientGroup::tell_result(const Entry& at, Sequence number, const BufferRef& frame) {
+  const Record& record = record_of(at);
+  const Operation& operation = record.operation;
+  const std::size_t bytes = std::size_t{at.elements} * record.element;
+  const auto in_dst = [&] { return (at.header.first - operation.keep.from) * record.element; };
+  if (bytes == 0) return observer_->answered(number, {});
+  if (is_source(at.header)) return observer_->answered(number, data_of(at).bytes);
+  if (adds_its_part(at.header)) return observer_->answered(number, operation.dst.subspan(in_dst(), bytes));
+  if (at.header.coll == Coll::reduce && prompt(at.header)) return;
+  if (frame.size() == wire::kAggHeaderBytes + bytes)
+    observer_->answered(number, std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes));
+  else if (placed_ == number)
+    observer_->answered(number, operation.dst.subspan(in_dst(), bytes));
+}
+
 void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
   done_ = seq_next(number);
   if (at.is_ours) {
@@ -413,6 +443,7 @@ void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
     else if (source != target)
       std::memmove(target, source, (to - from) * record.element);
   }
+  if (observer_ != nullptr) tell_result(at, number, frame);
   at.stash.reset();
   --record.in_flight;
   // Operations take numbers one after the other, so the one whose last number this is, is the oldest.
