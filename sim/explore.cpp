@@ -25,7 +25,8 @@ constexpr const char* kHelp =
     "  no option   every case of some seconds; a line each, and a shortest way to what is wrong\n"
     "  --large     the large cases too (minutes, 8 GB)\n"
     "  --check     breaks each rule of recovery alone: some case must go wrong then\n"
-    "  CASE        words NAME=VALUE: members, window, kinds, pipelined, trees, deaths, alarms, zombies, most\n";
+    "  CASE        words NAME=VALUE: members, window, kinds, pipelined, trees, deaths, alarms, zombies, gives_up, "
+    "most\n";
 
 struct Planned {
   Case plan;
@@ -47,6 +48,9 @@ const std::vector<Planned>& cases() {
       {{.trees = 1, .alarms = 1}},
       {{.kinds = "ab0", .trees = 1, .deaths = 1, .alarms = 1}},
       {{.kinds = "b0a", .trees = 1, .deaths = 1, .zombies = true}},
+      {{.trees = 1, .deaths = 1, .gives_up = true}},
+      {{.window = 2, .kinds = "r1b0a", .trees = 0, .deaths = 1, .alarms = 1, .gives_up = true}},
+      {{.members = 3, .kinds = "r0", .trees = 1, .deaths = 1, .gives_up = true}, true},
       {{.members = 3, .kinds = "b0", .trees = 1}, true},
       {{.members = 3, .kinds = "b0r1a", .trees = 0, .deaths = 1}},
       {{.members = 3, .window = 2, .kinds = "r1b0", .trees = 0, .deaths = 1}},
@@ -67,9 +71,10 @@ const std::vector<Planned>& cases() {
 }
 
 std::string name_of(const Case& plan) {
-  return fmt::format("members={} window={} kinds={} pipelined={:d} trees={} deaths={} alarms={} zombies={:d}",
-                     plan.members, plan.window, plan.kinds, plan.pipelined, plan.trees, plan.deaths, plan.alarms,
-                     plan.zombies);
+  return fmt::format(
+      "members={} window={} kinds={} pipelined={:d} trees={} deaths={} alarms={} zombies={:d} gives_up={:d}",
+      plan.members, plan.window, plan.kinds, plan.pipelined, plan.trees, plan.deaths, plan.alarms, plan.zombies,
+      plan.gives_up);
 }
 
 /// The hashes of the worlds that were met.
@@ -200,6 +205,7 @@ bool set(Case& plan, std::size_t& most, std::string_view name, const std::string
   if (name == "trees") return plan.trees = number, true;
   if (name == "deaths") return plan.deaths = number, true;
   if (name == "alarms") return plan.alarms = number, true;
+  if (name == "gives_up") return plan.gives_up = number != 0, true;
   if (name == "zombies") return plan.zombies = number != 0, true;
   if (name == "most" && number > 0) return most = static_cast<std::size_t>(number), true;
   return false;

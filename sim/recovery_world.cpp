@@ -24,6 +24,7 @@ RecoveryWorld::RecoveryWorld(const Case& plan)
     : size_(plan.members),
       pipelined_(plan.pipelined),
       zombies_(plan.zombies),
+      gives_up_(plan.gives_up),
       script_(plan.script()),
       runs_(size_, true),
       declared_(size_),
@@ -47,9 +48,10 @@ void RecoveryWorld::collect(Rank from) {
     link(from, each.to).push_back(std::move(each.message));
   }
   for (const auto& each : member.take_events())
-    if (each.what != Member::Event::What::left)
+    if (each.what == Member::Event::What::completed || each.what == Member::Event::What::failed)
       outcomes_[from * script_.size() + each.number] =
           each.what == Member::Event::What::completed ? Outcome::completed : Outcome::failed;
+  (void)member.take_taken();
   if (member.broken() != nullptr && counts(from) && wrong_.empty())
     wrong_ = fmt::format("member {}: {}", from, member.broken());
 }
@@ -93,11 +95,14 @@ std::string RecoveryWorld::apply(Step step) {
       const Message message = std::move(link(a, b).front());
       link(a, b).erase(link(a, b).begin());
       if (b != tree()) {
+        if (a != tree() && !members_[b].is_gone() && wrong_.empty())
+          if (const char* flaw = members_[b].flaw(a, message); flaw != nullptr)
+            wrong_ = fmt::format("member {} hears of member {}: {}", b, a, flaw);
         members_[b].hear(a, message);
         collect(b);
         break;
       }
-      if (const auto* turn = std::get_if<Turn>(&message.body)) node_.turn(a, *turn);
+      if (const auto* turn = std::get_if<Turn>(&message.body)) (void)node_.turn(a, *turn);
       if (std::holds_alternative<Leaves>(message.body)) node_.leaves(a);
       collect_tree();
       break;
@@ -133,6 +138,11 @@ std::string RecoveryWorld::apply(Step step) {
         members_[b].lost_link(a);
         collect(b);
       }
+      collect(a);
+      break;
+    case Step::What::gives_up:
+      --deaths_;
+      members_[a].give_up();
       collect(a);
       break;
     case Step::What::dies:
@@ -171,8 +181,8 @@ std::string RecoveryWorld::describe(Step step) const {
   };
   switch (step.what) {
     case Step::What::hear: {
-      static const char* const kBodies[] = {"join",      "joined", "turn",     "result", "closed",
-                                            "condemned", "move",   "expelled", "leaves", "left"};
+      static const char* const kBodies[] = {"join", "joined",   "turn",     "result", "closed", "condemned",
+                                            "move", "expelled", "gives up", "leaves", "left"};
       const Message& message = link(step.a, step.b).front();
       std::string text = fmt::format("{} hears `{}` of {} in epoch {}", name(step.b), kBodies[message.body.index()],
                                      name(step.a), message.epoch);
@@ -200,6 +210,7 @@ std::string RecoveryWorld::describe(Step step) const {
                  : fmt::format("member {} wants to leave", step.a);
     case Step::What::tree_dies: return "the tree dies";
     case Step::What::notices: return fmt::format("member {} notices that the tree is lost", step.a);
+    case Step::What::gives_up: return fmt::format("member {} gives up", step.a);
     case Step::What::dies: return fmt::format("member {} dies", step.a);
     case Step::What::declared: return fmt::format("member {} is declared dead", step.a);
     case Step::What::told: return fmt::format("{} is told that member {} is dead", name(step.a), step.b);

@@ -17,7 +17,8 @@ struct Case {
   std::string kinds = "ab0r1a";  ///< The members' operations: a: of all; bN: from N; rN: to N.
   bool pipelined = false;        ///< The user posts without waiting for what it has posted.
   int trees = 1, deaths = 0, alarms = 0;
-  bool zombies = false;  ///< A member that is declared dead goes on.
+  bool zombies = false;   ///< A member that is declared dead goes on.
+  bool gives_up = false;  ///< A death is a member's own word.
 
   std::vector<recovery::Operation> script() const;
 };
@@ -28,6 +29,7 @@ struct Step {
     post,        ///< a's user calls the next operation, or leaves.
     tree_dies,   ///< The tree dies. A member may hear what it sent before, until it notices.
     notices,     ///< a notices it.
+    gives_up,    ///< a says that it cannot go on.
     dies,        ///< a dies; what it sent may still be heard, until its death is told.
     declared,    ///< The manager declares a dead.
     told,        ///< a is told that b is dead.
@@ -62,15 +64,17 @@ class RecoveryWorld {
   std::vector<recovery::Message>& link(Rank from, Rank to) { return links_[from * (size_ + 1) + to]; }
   const std::vector<recovery::Message>& link(Rank from, Rank to) const { return links_[from * (size_ + 1) + to]; }
   bool hears(Rank each) const { return each == tree() ? tree_lives_ : runs_[each] && !members_[each].is_gone(); }
+  /// A member that gave up answers, and does nothing else.
+  bool answers(Rank each) const { return hears(each) || (each != tree() && members_[each].gave_up()); }
   /// The promises are made to those that live and are not taken for dead.
-  bool counts(Rank each) const { return runs_[each] && !declared_[each]; }
+  bool counts(Rank each) const { return runs_[each] && !declared_[each] && !members_[each].gave_up(); }
   void collect(Rank from);
   void collect_tree();
   void check();
   void clear(Rank from, Rank to) { link(from, to).clear(); }
 
   Rank size_;
-  bool pipelined_, zombies_;
+  bool pipelined_, zombies_, gives_up_;
   std::vector<recovery::Operation> script_;
   std::vector<recovery::Member> members_;
   std::vector<bool> runs_, declared_, noticed_;
@@ -90,7 +94,7 @@ void RecoveryWorld::each_step(Take take) const {
   const auto byte = [](Rank rank) { return static_cast<std::uint8_t>(rank); };
   for (Rank from = 0; from <= size_; ++from)
     for (Rank to = 0; to <= size_; ++to)
-      if (!link(from, to).empty() && hears(to)) take(Step{Step::What::hear, byte(from), byte(to)}, true);
+      if (!link(from, to).empty() && answers(to)) take(Step{Step::What::hear, byte(from), byte(to)}, true);
   for (Rank each = 0; each < size_; ++each) {
     const recovery::Member& member = members_[each];
     if (hears(each)) {
@@ -103,14 +107,18 @@ void RecoveryWorld::each_step(Take take) const {
         if (hears(other) && (member.epoch() > 0 || members_[other].epoch() > 0))
           take(Step{Step::What::link_breaks, byte(each), byte(other)}, false);
       if (deaths_ > 0 && counts(each))
-        take(Step{zombies_ ? Step::What::declared : Step::What::dies, byte(each)}, false);
+        take(Step{gives_up_  ? Step::What::gives_up
+                  : zombies_ ? Step::What::declared
+                             : Step::What::dies,
+                  byte(each)},
+             false);
     }
     if (!runs_[each] && !declared_[each] && !member.is_gone()) take(Step{Step::What::declared, byte(each)}, true);
     for (Rank other = 0; other <= size_; ++other) {
       if (other == each || !hears(other)) continue;
       if (declared_[each] && !told_[other * size_ + each]) take(Step{Step::What::told, byte(other), byte(each)}, true);
-      if (other < size_ && member.is_gone() && !declared_[each] && !told_left_[other * size_ + each] &&
-          members_[other].epoch() > 0)
+      if (other < size_ && member.is_gone() && !member.gave_up() && !declared_[each] &&
+          !told_left_[other * size_ + each] && members_[other].epoch() > 0)
         take(Step{Step::What::told_left, byte(other), byte(each)}, true);
     }
   }

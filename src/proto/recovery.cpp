@@ -11,7 +11,7 @@ void append(std::vector<std::uint64_t>& words, const std::optional<Verdict>& ver
   words.push_back(verdict ? verdict->first + 1 : 0);
   if (!verdict) return;
   append(words, verdict->also);
-  words.push_back(verdict->culprit);
+  words.push_back(std::uint64_t{verdict->culprit} << 8 | static_cast<std::uint64_t>(verdict->why));
 }
 
 void append(std::vector<std::uint64_t>& words, const Join& join) {

@@ -29,7 +29,15 @@ enum class Kind : std::uint8_t {
 struct Operation {
   Kind kind = Kind::all;
   Rank root = 0;
+  std::uint64_t terms = 0;  ///< A hash of everything else that the members must agree on.
   bool operator==(const Operation&) const = default;
+};
+
+/// Why a group ends before its members leave.
+enum class Why : std::uint8_t {
+  died,       ///< The manager has declared the culprit dead.
+  gave_up,    ///< The culprit itself has said that it cannot go on.
+  disagrees,  ///< The culprit has posted another operation than the others.
 };
 
 /// Numbers below `first` complete at every survivor, and of those from `first` on the ones in `also` (bit 0 is `first`).
@@ -37,6 +45,7 @@ struct Verdict {
   Number first = 0;
   Mask also;
   Rank culprit = kNobody;
+  Why why = Why::died;
   bool fails(Number number) const {
     return number >= first && (number - first >= kSpanMax || !also.test(static_cast<std::size_t>(number - first)));
   }
@@ -80,13 +89,15 @@ struct Condemned {
 struct Move {};
 /// To a member that was declared dead: it is no member any more.
 struct Expelled {};
+/// From a member that cannot go on: it counts as dead, by its own word.
+struct GivesUp {};
 struct Leaves {};
 /// Everybody has everything: a member may forget the group.
 struct Left {};
 
 struct Message {
   Epoch epoch = 0;
-  std::variant<Join, Joined, Turn, Result, Closed, Condemned, Move, Expelled, Leaves, Left> body;
+  std::variant<Join, Joined, Turn, Result, Closed, Condemned, Move, Expelled, GivesUp, Leaves, Left> body;
 };
 struct Send {
   Rank to = 0;

@@ -39,8 +39,12 @@ void Member::send(auto&& body) {
   const Rank root = root_of(epoch_, size_);
   if (root != self_) return sends_.push_back({root, std::move(message)});
   if (const auto* join = std::get_if<Join>(&message.body)) root_->join(self_, *join);
-  if (const auto* own = std::get_if<Turn>(&message.body)) root_->turn(self_, *own);
+  if (const auto* own = std::get_if<Turn>(&message.body)) give_root(self_, *own);
   if (std::holds_alternative<Leaves>(message.body)) root_->leaves(self_);
+}
+
+void Member::give_root(Rank from, const Turn& turn) {
+  if (root_->turn(from, turn)) taken_.push_back({from, turn});
 }
 
 void Member::post(Operation operation) {
@@ -92,7 +96,8 @@ void Member::take_turn(Turn::What what) {
     return;
   }
   if (what == Turn::What::supplies && !can_supply(*record, next_)) broken_ = "a number cannot be supplied as announced";
-  if (what == Turn::What::contributes && record->has_result && record->operation.kind == Kind::all)
+  if (what == Turn::What::contributes && record->has_result && record->operation.kind == Kind::all &&
+      record->result_in != epoch_)  // Otherwise the members disagree, and the root finds out.
     broken_ = "a part is gone that must be contributed again";
   contributed_ = std::max(contributed_, std::min(next_ + 1, posted_));
   send(Turn{next_, what, record->operation});
@@ -140,7 +145,7 @@ void Member::move_to(Epoch epoch) {
       if (each != self_) sends_.push_back({each, {epoch, Move{}}});
       if (departed_[each]) root_->departed(each);
     }
-    for (const Rank each : dead_in_order_) root_->dead(each);
+    for (const Dead& each : dead_in_order_) root_->dead(each.member, each.why);
   }
   Join join{.done = done_,
             .contributed = contributed_,
@@ -157,7 +162,7 @@ void Member::move_to(Epoch epoch) {
 /// The others go on without this member, whatever it still does.
 void Member::expelled() {
   is_gone_ = true;
-  verdict_ = Verdict{.first = done_, .also = {}, .culprit = self_};
+  verdict_ = Verdict{.first = done_, .also = {}, .culprit = self_, .why = gave_up_ ? Why::gave_up : Why::died};
   for (; done_ < posted_; ++done_) events_.push_back({Event::What::failed, done_});
 }
 
@@ -172,14 +177,25 @@ void Member::lost_link(Rank peer) {
     sends_.push_back({peer, {epoch_, Move{}}});  // The message that told it of this epoch may be lost.
 }
 
-void Member::dead(Rank member) {
+void Member::dead(Rank member) { count_dead(member, Why::died); }
+
+void Member::count_dead(Rank member, Why why) {
+  if (member == self_ && !is_gone_) return expelled();  // The others may be gone, and cannot say so.
   if (dead_[member] || member == self_) return;
   dead_[member] = true;
-  dead_in_order_.push_back(member);
+  dead_in_order_.push_back({member, why});
   if (is_gone_) return;
   if (epoch_ > 0 && root_of(epoch_, size_) == member) return move_to(epoch_ + 1);
-  if (root_) root_->dead(member);
+  if (root_) root_->dead(member, why);
   run_root();
+}
+
+void Member::give_up() {
+  if (is_gone_) return;
+  gave_up_ = true;
+  for (Rank each = 0; each < size_; ++each)
+    if (each != self_) sends_.push_back({each, {epoch_, GivesUp{}}});
+  expelled();
 }
 
 void Member::departed(Rank member) {
@@ -192,20 +208,63 @@ void Member::departed(Rank member) {
 }
 
 void Member::hear(Rank from, const Message& message) {
+  // Its word may have been lost with a link.
+  if (gave_up_ && !std::holds_alternative<GivesUp>(message.body) && !std::holds_alternative<Expelled>(message.body))
+    sends_.push_back({from, {message.epoch, GivesUp{}}});
   if (is_gone_) return;
   if (from < size_ && dead_[from]) {
     sends_.push_back({from, {message.epoch, Expelled{}}});
     return;
+  }
+  if (std::holds_alternative<GivesUp>(message.body)) {
+    if (epoch_ == 0) move_to(1);  // The tree would wait for that member.
+    return count_dead(from, Why::gave_up);
   }
   if (message.epoch > epoch_) move_to(message.epoch);
   if (std::holds_alternative<Expelled>(message.body)) return expelled();
   if (message.epoch < epoch_ && (keeps(Rule::older_is_unheard) || !std::holds_alternative<Result>(message.body)))
     return;
   if (const auto* join = std::get_if<Join>(&message.body); join != nullptr && root_) root_->join(from, *join);
-  if (const auto* turn = std::get_if<Turn>(&message.body); turn != nullptr && root_) root_->turn(from, *turn);
+  if (const auto* turn = std::get_if<Turn>(&message.body); turn != nullptr && root_) give_root(from, *turn);
   if (std::holds_alternative<Leaves>(message.body) && root_) root_->leaves(from);
   hear_from_root(message);
   run_root();
+}
+
+const char* Member::flaw(Rank from, const Message& message) const {
+  if (from >= size_ || from == self_) return "a stranger speaks";
+  if (message.epoch == 0) return std::holds_alternative<GivesUp>(message.body) ? nullptr : "members speak in epoch 0";
+  const bool is_roots = from == root_of(message.epoch, size_);
+  if (std::holds_alternative<Join>(message.body) || std::holds_alternative<Turn>(message.body) ||
+      std::holds_alternative<Leaves>(message.body))
+    return root_of(message.epoch, size_) == self_ ? nullptr : "this member is not the root of the epoch";
+  if (std::holds_alternative<Move>(message.body) || std::holds_alternative<Expelled>(message.body) ||
+      std::holds_alternative<GivesUp>(message.body))
+    return nullptr;
+  if (!is_roots) return "only the root of an epoch decides";
+  if (message.epoch > epoch_) return "a decision that this member has not joined";
+  if (message.epoch < epoch_) return nullptr;  // It is late, and will not be heard.
+  const auto* joined = std::get_if<Joined>(&message.body);
+  if ((joined != nullptr) == is_joined_ && !std::holds_alternative<Left>(message.body))
+    return joined != nullptr ? "an epoch is decided once" : "a number before the decision";
+  if (joined != nullptr) {
+    if (joined->holders.size() != 2 * window_) return "holders for another window";
+    if (joined->low < first_ || joined->low > std::min(done_, contributed_)) return "an epoch that begins elsewhere";
+    for (std::size_t i = 0; i < joined->holders.size(); ++i) {
+      if (joined->holders[i] != self_) continue;
+      const Number number = joined->low + i;
+      if (number - first_ >= records_.size() ||
+          !can_supply(records_[static_cast<std::size_t>(number - first_)], number))
+        return "a number that this member cannot supply";
+    }
+  }
+  if (const auto* result = std::get_if<Result>(&message.body)) {
+    if (result->closed > next_) return "a closed number that this member has not contributed";
+    if (result->number >= std::max(result->closed + window_, low_ + 2 * window_)) return "a result beyond the window";
+  }
+  if (const auto* closed = std::get_if<Closed>(&message.body); closed != nullptr && closed->closed > next_)
+    return "a closed number that this member has not contributed";
+  return nullptr;
 }
 
 void Member::hear_from_root(const Message& message) {
@@ -219,7 +278,11 @@ void Member::hear_from_root(const Message& message) {
     if (is_decided_) condemn(*joined->verdict);
   } else if (const auto* result = std::get_if<Result>(&message.body)) {
     while (first_ + records_.size() <= result->number) records_.emplace_back();
-    if (Record* record = find(result->number)) record->has_result = true;
+    if (Record* record = find(result->number); record != nullptr && !record->has_result) {
+      record->has_result = true;
+      record->result_in = epoch_;
+      events_.push_back({Event::What::answered, result->number});
+    }
     closed_ = std::max(closed_, result->closed);
   } else if (const auto* closed = std::get_if<Closed>(&message.body)) {
     closed_ = std::max(closed_, closed->closed);
@@ -253,14 +316,14 @@ void Member::run_root() {
 }
 
 void Member::append_state(std::vector<std::uint64_t>& words) const {
-  words.push_back(is_gone_ ? 1 : 0);
+  words.push_back((is_gone_ ? 1 : 0) | (gave_up_ ? 2 : 0));
   if (is_gone_) return;
   words.insert(words.end(), {epoch_, is_joined_, is_decided_, leaves_, told_leave_, first_, posted_, done_,
                              contributed_, low_, next_, closed_, closed_ever_, records_.size()});
   for (const Record& each : records_) words.push_back(each.has_result);
   for (Rank each = 0; each < size_; ++each)
     words.push_back(static_cast<std::uint64_t>(dead_[each]) | static_cast<std::uint64_t>(departed_[each]) << 1);
-  words.insert(words.end(), dead_in_order_.begin(), dead_in_order_.end());
+  for (const Dead& each : dead_in_order_) words.push_back(each.member << 8 | static_cast<std::uint64_t>(each.why));
   words.insert(words.end(), holders_.begin(), holders_.end());
   append(words, verdict_);
   words.push_back(root_ ? 1 : 0);

@@ -98,6 +98,7 @@ void Root::decide() {
   if (!verdict_ && somebody_died) {
     verdict_.emplace();
     verdict_->culprit = first_dead_;
+    verdict_->why = why_dead_;
     const auto none = std::find(holders_.begin(), holders_.end(), kNobody);
     verdict_->first = low_ + static_cast<Number>(none - holders_.begin());
     for (auto holder = none; holder != holders_.end(); ++holder)
@@ -114,34 +115,37 @@ void Root::decide() {
   end_if_all_leave();
 }
 
-void Root::turn(Rank from, const Turn& turn) {
-  if (dead_[from]) return send(from, Expelled{});
+bool Root::turn(Rank from, const Turn& turn) {
+  if (dead_[from]) return send(from, Expelled{}), false;
   if (phase_ == Phase::condemned) {  // Only what the verdict lets complete goes on.
-    if (turn.what == Turn::What::supplies && holder_of(turn.number) == from && !slot_of(turn.number).is_answered)
-      answer(turn.number);
-    return;
+    if (turn.what != Turn::What::supplies || turn.number < first_slot_ || holder_of(turn.number) != from ||
+        slot_of(turn.number).is_answered)
+      return false;
+    answer(turn.number);
+    return true;
   }
-  if (phase_ != Phase::is_open) return;
-  if (turn.number != next_[from]) {
-    broken_ = "a turn out of order";
-    return;
-  }
-  if (turn.number >= closed_ + window_ || turn.operation.root >= size_) {
-    broken_ = "a turn beyond the window, or of a root that is no member";
-    return;
+  if (phase_ != Phase::is_open) return false;
+  if (turn.number != next_[from]) return broken_ = "a turn out of order", false;
+  if (turn.number >= closed_ + window_ || turn.operation.root >= size_)
+    return broken_ = "a turn beyond the window, or of a root that is no member", false;
+  const Rank holder = holder_of(turn.number);
+  if ((turn.what == Turn::What::contributes) != (holder == kNobody) ||
+      (turn.what == Turn::What::supplies) != (holder == from))
+    return broken_ = "a turn that was not agreed", false;
+  Slot& slot = slot_of(turn.number);
+  if (slot.turns > 0 && slot.operation != turn.operation) {
+    condemn(from, Why::disagrees);
+    return this->turn(from, turn);  // A supply still counts: the number completes, at the others.
   }
   ++next_[from];
   begun_ = std::max(begun_, next_[from]);
-  Slot& slot = slot_of(turn.number);
-  const Rank holder = holder_of(turn.number);
-  if ((turn.what == Turn::What::contributes) != (holder == kNobody)) broken_ = "a turn that was not agreed";
-  if (slot.turns > 0 && slot.operation != turn.operation) broken_ = "members disagree";
   slot.operation = turn.operation;
   ++slot.turns;
   const bool has_all = slot.turns == size_,
              has_source = slot.operation.kind == Kind::from_one && next_[slot.operation.root] > turn.number;
   if (!slot.is_answered && (holder != kNobody ? holder == from : has_all || has_source)) answer(turn.number);
   close();
+  return true;
 }
 
 void Root::answer(Number number) {
@@ -177,28 +181,41 @@ bool Root::awaits_supply() const {
   return false;
 }
 
-void Root::dead(Rank member) {
+/// Tells whether the number is complete at all members, or will be.
+bool Root::completes(Number number) const {
+  const auto at = static_cast<std::size_t>(number - first_slot_);
+  return holder_of(number) != kNobody || (at < slots_.size() && slots_[at].is_answered);
+}
+
+void Root::condemn(Rank culprit, Why why) {
+  verdict_.emplace();
+  verdict_->culprit = culprit;
+  verdict_->why = why;
+  Number first = first_slot_;
+  while (completes(first)) ++first;
+  verdict_->first = first;
+  const Number end = std::max(first_slot_ + slots_.size(), low_ + holders_.size());
+  for (Number number = first; number < end; ++number)
+    if (completes(number) && keeps(Rule::verdict_has_mask))
+      verdict_->also.set(static_cast<std::size_t>(number - first));
+  phase_ = Phase::condemned;
+  send_all(Condemned{*verdict_});
+}
+
+void Root::dead(Rank member, Why why) {
   if (dead_[member] || phase_ == Phase::over) return;
   dead_[member] = true;
-  if (first_dead_ == kNobody) first_dead_ = member;
+  if (first_dead_ == kNobody) {
+    first_dead_ = member;
+    why_dead_ = why;
+  }
   if (phase_ == Phase::collects) return try_decide();
   if (phase_ == Phase::is_void) return;
   if (awaits_supply() && keeps(Rule::void_without_supplier)) {
     phase_ = Phase::is_void;
     return;
   }
-  if (phase_ == Phase::is_open) {
-    verdict_.emplace();
-    verdict_->culprit = member;
-    Number first = first_slot_;
-    while (first - first_slot_ < slots_.size() && slots_[static_cast<std::size_t>(first - first_slot_)].is_answered)
-      ++first;
-    verdict_->first = first;
-    for (std::size_t at = static_cast<std::size_t>(first - first_slot_); at < slots_.size(); ++at)
-      if (slots_[at].is_answered && keeps(Rule::verdict_has_mask)) verdict_->also.set(first_slot_ + at - first);
-    phase_ = Phase::condemned;
-    send_all(Condemned{*verdict_});
-  }
+  if (phase_ == Phase::is_open) condemn(member, why);
   end_if_all_leave();
 }
 

@@ -16,10 +16,11 @@ class Root {
   static Root begun(Rank size, unsigned window, Epoch epoch);
 
   void join(Rank from, const Join& join);
-  void turn(Rank from, const Turn& turn);
+  /// Returns whether the turn counts, and with it the data that came with it.
+  bool turn(Rank from, const Turn& turn);
   void leaves(Rank from);
-  /// The manager's word about a member: it is dead, or it has left the group for good.
-  void dead(Rank member);
+  /// The manager's word about a member: it is dead, or it has left the group for good. Or its own: it gives up.
+  void dead(Rank member, Why why = Why::died);
   void departed(Rank member);
 
   /// The next epoch must decide, because a member died that had to supply something.
@@ -48,6 +49,8 @@ class Root {
   void try_decide();
   void decide();
   void answer(Number number);
+  bool completes(Number number) const;
+  void condemn(Rank culprit, Why why);
   void close();
   bool awaits_supply() const;
   void end_if_all_leave();
@@ -59,6 +62,7 @@ class Root {
   std::vector<std::optional<Join>> joins_;
   std::vector<bool> dead_, departed_, leaving_;
   Rank first_dead_ = kNobody;
+  Why why_dead_ = Why::died;
   Number low_ = 0, closed_ = 0, told_ = 0, begun_ = 0;
   std::vector<Rank> holders_;
   std::vector<Number> next_;  ///< Each member's next turn is for this number.
