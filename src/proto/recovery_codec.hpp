@@ -1,0 +1,44 @@
+#pragma once
+// The bytes of the messages between members that have lost their tree: a head of 16 bytes, then the fields of the
+// message, little-endian and without gaps. A turn carries the number's header as a tree would get it (AggHeader), so
+// that wire's checks hold for it too. Decoding checks every field that can be checked without knowing the group's state.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "proto/recovery.hpp"
+#include "wire/agg_codec.hpp"
+
+namespace sumac::proto::recovery {
+
+inline constexpr std::uint16_t kMagic = 0x5253;  // This reads "SR" in the stream.
+inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::size_t kHeadBytes = 16;
+/// Numbers count from the group's first one and never come near this.
+inline constexpr Number kNumberEnd = Number{1} << 62;
+
+/// The user's data of a turn or a result, and what they are.
+struct Data {
+  wire::AggHeader header{};  ///< contributes, skips: as the member contributes the number to a tree.
+  std::uint32_t elements =
+      0;                    ///< contributes, skips: elements of the fragment, also where the member has none of them.
+  std::uint64_t terms = 0;  ///< result: Operation::terms of the number.
+  std::span<const std::byte> payload{};
+};
+
+struct CodecLimits {
+  Rank size = 0;                  ///< Members of the group.
+  std::uint32_t payload_max = 0;  ///< Bytes of one payload.
+};
+
+/// Writes the message without its payload, which follows it.
+void encode(GroupId group, const Message& message, const Data& data, std::vector<std::byte>& to);
+/// Returns null, or a static text on the first field that is wrong. `data.payload` lies in `frame`.
+const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupId& group, Message& message,
+                   Data& data);
+
+/// Returns the hash of all that members must agree on in a number.
+std::uint64_t terms_of(const wire::AggHeader& header, std::uint32_t elements) noexcept;
+
+}  // namespace sumac::proto::recovery
