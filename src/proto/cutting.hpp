@@ -1,5 +1,7 @@
 #pragma once
 // This header belongs to src/proto alone: it cuts an operation into fragments, by plain arithmetic.
+#include <cstring>
+
 #include "coll/cut.hpp"
 #include "proto/operation_rules.hpp"
 #include "wire/datagram.hpp"
@@ -77,6 +79,17 @@ inline void describe_fragment(const Cutting& cutting, const FragmentRange& range
   if (h.first + range.elements == h.count) h.flags |= wire::kFlagLast;
   if (operation.streaming) h.flags |= wire::kFlagStreaming;
   if (operation.reproducible && wire::order_matters(h)) h.flags |= wire::kFlagReproducible;
+}
+
+/// Writes what the operation keeps of the fragment whose result `source` is.
+inline void write_kept(const Cutting& cutting, std::uint64_t first, std::uint32_t elements,
+                       const std::byte* source) noexcept {
+  const Operation& operation = cutting.operation;
+  const std::uint64_t from = std::max(first, operation.keep.from);
+  const std::uint64_t to = std::min(first + elements, operation.keep.to);
+  if (from >= to || source == nullptr) return;
+  std::memmove(operation.dst.data() + (from - operation.keep.from) * cutting.element,
+               source + (from - first) * cutting.element, (to - from) * cutting.element);
 }
 
 /// Returns whether this member should listen for the fragment's multicast. It should not where the data are its own,

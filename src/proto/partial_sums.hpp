@@ -33,6 +33,8 @@ class BlockMap {
   }
   /// Returns the index of the block that begins at this rank, or kNone.
   std::uint32_t at(std::uint32_t rank) const noexcept { return ranks_[rank].count == 0 ? kNone : ranks_[rank].index; }
+  /// The same before any block has arrived.
+  std::uint32_t at_or_none(std::uint32_t rank) const noexcept { return rank < ranks_.size() ? at(rank) : kNone; }
   std::uint32_t blocks() const noexcept { return blocks_; }
 
  private:

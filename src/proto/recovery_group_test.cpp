@@ -1,0 +1,71 @@
+// A group that loses its tree: the seeded world (sim/recovery_seed.cpp) tries the orders, these are the simplest ones.
+#include <gtest/gtest.h>
+
+#include "proto/test_recovery.hpp"
+
+namespace sumac::proto {
+namespace {
+
+Operation sum_of(std::vector<std::int64_t>& values) {
+  Operation operation{.coll = wire::Coll::allreduce, .op = Op::sum, .dtype = Dtype::int64, .count = values.size()};
+  operation.src = std::as_bytes(std::span(values));
+  operation.dst = std::as_writable_bytes(std::span(values));
+  return operation;
+}
+
+TEST(LastingGroup, GoesOnAmongTheMembersWithTheBytesThatItKept) {
+  test::LastingGroup world(3);
+  std::vector<std::vector<std::int64_t>> values;
+  for (std::int64_t rank = 0; rank < 3; ++rank) values.emplace_back(40, rank + 1);  // three numbers, in place
+  for (std::size_t rank = 0; rank < 2; ++rank) ASSERT_TRUE(world[rank].post(sum_of(values[rank]), world.tree.now));
+  world.tree.run();
+  world.lose_tree();
+  world.run();
+  EXPECT_EQ(world[0].epoch(), 1u);
+  EXPECT_FALSE(world[0].next_completion());
+  ASSERT_TRUE(world[2].post(sum_of(values[2]), world.tree.now));
+  world.run();
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    const auto completion = world[rank].next_completion();
+    ASSERT_TRUE(completion);
+    EXPECT_EQ(completion->status, Errc::ok);
+    EXPECT_EQ(values[rank], std::vector<std::int64_t>(40, 6));
+    world[rank].leave(world.tree.now);
+  }
+  world.run();
+  for (auto& end : world.ends) {
+    EXPECT_TRUE(end.group->is_over());
+    EXPECT_EQ(end.group->bytes_kept(), 0u);
+    EXPECT_TRUE(end.drops.empty());
+  }
+}
+
+TEST(LastingGroup, NamesTheDeadAndTheFirstNumberThatFails) {
+  test::LastingGroup world(3);
+  std::vector<std::int64_t> values(2, 1), more(2, 1);
+  ASSERT_TRUE(world[0].post(sum_of(values), world.tree.now));
+  ASSERT_TRUE(world[1].post(sum_of(more), world.tree.now));
+  world.lose_tree();
+  world[0].dead(2, world.tree.now);
+  world[1].dead(2, world.tree.now);
+  world.run();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(world[rank].next_completion()->status, Errc::verdict);
+    EXPECT_EQ(world[rank].verdict()->body.culprit, 2u);
+    EXPECT_EQ(world[rank].verdict()->first_failed, Sequence{});
+    EXPECT_EQ(world[rank].post(sum_of(values), world.tree.now).error(), Errc::verdict);
+  }
+}
+
+TEST(LastingGroup, ThatMayStreamFailsWithItsTree) {
+  test::LastingGroup world(2, 4);
+  std::vector<std::int64_t> values(2, 1);
+  ASSERT_TRUE(world[0].post(sum_of(values), world.tree.now));
+  world.lose_tree();
+  world.run();
+  EXPECT_EQ(world[0].next_completion()->status, Errc::lost);
+  EXPECT_EQ(world[1].epoch(), 0u);
+}
+
+}  // namespace
+}  // namespace sumac::proto

@@ -1,0 +1,79 @@
+#pragma once
+// For tests: a group of proto::recovery::Group on one node, whose members' messages wait until the test delivers them.
+#include <deque>
+
+#include "proto/recovery_group.hpp"
+#include "proto/test_tree.hpp"
+
+namespace sumac::proto::test {
+
+struct LastingGroup {
+  struct End : recovery::Peers {
+    void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override {
+      auto& message = world->queue.emplace_back(Message{rank, to, {head.begin(), head.end()}});
+      message.bytes.insert(message.bytes.end(), data.bytes.begin(), data.bytes.end());
+    }
+    void drop(std::uint32_t, const Error& why) override { drops.push_back(why.context); }
+
+    LastingGroup* world = nullptr;
+    std::uint32_t rank = 0;
+    std::unique_ptr<recovery::Group> group;
+    std::vector<std::string> drops;
+  };
+  struct Message {
+    std::uint32_t from, to;
+    std::vector<std::byte> bytes;
+  };
+
+  explicit LastingGroup(std::uint32_t size, std::uint32_t stream_window = 0) : node(tree.add_node(100)) {
+    if (auto granted = node.node->grant(grant()); !granted) throw std::runtime_error(granted.error().context);
+    for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
+    clients[0]->client->open(1, size, tree.now);
+    tree.run();
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      ClientGroupConfig config{.job_id = kJob,
+                               .tree_id = kTree,
+                               .group_id = clients[0]->client->open_outcome(1).group_id,
+                               .rank = rank,
+                               .world_rank = WorldRank{rank},
+                               .group_size = size,
+                               .osts = 2,
+                               .stream_window = stream_window,
+                               .payload_per_ost = 128,
+                               .chunk_bytes = stream_window == 0 ? 0u : 512u};
+      config.path.entries[0] = {NodeId{100}, size};
+      config.path.length = 1;
+      auto& end = ends.emplace_back();
+      end.world = this;
+      end.rank = rank;
+      auto made = recovery::Group::make(config, *clients[rank]->client, *clients[rank], end);
+      if (!made) throw std::runtime_error(made.error().context);
+      end.group = std::move(*made);
+      end.group->start(tree.now);
+    }
+    run();
+  }
+
+  recovery::Group& operator[](std::size_t rank) { return *ends[rank].group; }
+  void lose_tree() {
+    for (auto* client : clients) tree.cut(client->up);
+  }
+  /// Delivers everything that is under way, on the tree and between the members.
+  void run() {
+    for (bool more = true; more;) {
+      tree.run();
+      for (auto& end : ends) end.group->run(tree.now);
+      more = !queue.empty();
+      for (auto& message : std::exchange(queue, {}))
+        ends[message.to].group->on_message(message.from, message.bytes, tree.now);
+    }
+  }
+
+  TestTree tree;
+  TestTree::End& node;
+  std::vector<TestTree::End*> clients;
+  std::deque<Message> queue;
+  std::deque<End> ends;
+};
+
+}  // namespace sumac::proto::test
