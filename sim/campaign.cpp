@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "proto/guard.hpp"
+#include "proto/recovery_rule.hpp"
 #include "sim/coverage.hpp"
+#include "sim/recovery_seed.hpp"
 
 namespace sumac::sim {
 namespace {
@@ -60,7 +62,7 @@ void add_text(Shared& mine, const std::string& text) {
 void run_share(Shared& mine, const CampaignOptions& options, std::uint32_t job) {
   for (std::uint64_t i = job; i < options.count; i += options.jobs) {
     mine.running = options.first + i;
-    const Report report = run_seed(mine.running);
+    const Report report = options.suite->run(mine.running, 0);
     ++mine.seeds;
     mine.operations += report.operations;
     mine.full += report.operations >= kOperationsMin;
@@ -71,14 +73,34 @@ void run_share(Shared& mine, const CampaignOptions& options, std::uint32_t job) 
     mine.virtual_seconds += report.virtual_seconds;
     if (report.failure.empty()) continue;
     if (++mine.failures <= kFailuresShown)
-      add_text(mine, fmt::format("seed {} FAILED: {}\n  repeat with: sumac-seeds --seed {} -v\n", report.seed,
-                                 report.failure.substr(0, 600), report.seed));
+      add_text(mine, fmt::format("seed {} FAILED: {}\n  repeat with: sumac-seeds {}--seed {} -v\n", report.seed,
+                                 report.failure.substr(0, 600), options.suite->option, report.seed));
   }
   mine.running = 0;
   mine.coverage = coverage_of_this_process();
 }
 
 }  // namespace
+
+const Suite& tree_suite() {
+  using namespace proto;
+  static constexpr Suite kSuite{"",
+                                run_seed,
+                                "guards",
+                                kGuardCount,
+                                disable_guard,
+                                [](std::size_t guard) { return to_string(static_cast<Guard>(guard)); },
+                                [](std::size_t guard) { return describe(static_cast<Guard>(guard)); }};
+  return kSuite;
+}
+
+const Suite& recovery_suite() {
+  using namespace proto::recovery;
+  constexpr auto kName = [](std::size_t rule) { return to_string(static_cast<Rule>(rule)); };
+  static constexpr Suite kSuite{"--recovery ", run_recovery_seed, "rules of recovery", kRuleCount, break_rule, kName,
+                                kName};
+  return kSuite;
+}
 
 std::uint64_t run_campaign(const CampaignOptions& options) {
   const auto began = std::chrono::steady_clock::now();
@@ -102,8 +124,8 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
     Shared& part = all[job];
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       ++part.failures;
-      add_text(part, fmt::format("seed {} CRASHED (signal {})\n  repeat with: sumac-seeds --seed {} -v\n", part.running,
-                                 WTERMSIG(status), part.running));
+      add_text(part, fmt::format("seed {} CRASHED (signal {})\n  repeat with: sumac-seeds {}--seed {} -v\n",
+                                 part.running, WTERMSIG(status), options.suite->option, part.running));
     }
     std::fputs(part.text, stdout);
     total.seeds += part.seeds;
@@ -125,7 +147,7 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
       "virtual time\n",
       total.operations, total.full, kOperationsMin, total.messages, total.groups, total.refused, total.verdicts,
       total.virtual_seconds);
-  total.coverage.print();
+  if (options.suite == &tree_suite()) total.coverage.print();
   return total.failures;
 }
 
@@ -137,11 +159,11 @@ struct Mutant {
   char why[200] = {};
 };
 
-void run_mutant(Mutant& mutant, std::size_t guard, std::uint64_t first, std::uint64_t count_max) {
-  disable_guard(static_cast<int>(guard));
-  for (std::uint64_t seed = first; seed < first + count_max; ++seed) {
+void run_mutant(Mutant& mutant, std::size_t condition, const CampaignOptions& options, std::uint64_t count_max) {
+  options.suite->switch_off(static_cast<int>(condition));
+  for (std::uint64_t seed = options.first; seed < options.first + count_max; ++seed) {
     mutant.running = seed;
-    const Report report = run_seed(seed);
+    const Report report = options.suite->run(seed, 0);
     if (report.failure.empty()) continue;
     mutant.seed = seed;
     mutant.failed = true;
@@ -152,47 +174,47 @@ void run_mutant(Mutant& mutant, std::size_t guard, std::uint64_t first, std::uin
 
 }  // namespace
 
-std::uint32_t check_mutations(std::uint64_t first, std::uint64_t count_max, std::uint32_t jobs) {
-  Mutant* mutants = share<Mutant>(proto::kGuardCount);
-  std::vector<pid_t> pids(proto::kGuardCount, 0);
+std::uint32_t check_mutations(const CampaignOptions& options, std::uint64_t count_max) {
+  const Suite& suite = *options.suite;
+  const std::size_t count = suite.condition_count;
+  Mutant* mutants = share<Mutant>(count);
+  std::vector<pid_t> pids(count, 0);
   std::size_t next = 0, running = 0;
   const auto start_next = [&] {
     const pid_t pid = fork_or_die();
     if (pid == 0) {
       // A broken machine may fail an assertion with much output; the table reports it in one line.
       if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(2);
-      run_mutant(mutants[next], next, first, count_max);
+      run_mutant(mutants[next], next, options, count_max);
       ::_exit(0);
     }
     pids[next++] = pid;
     ++running;
   };
-  while (running < std::max(1u, jobs) && next < proto::kGuardCount) start_next();
+  while (running < std::max(1u, options.jobs) && next < count) start_next();
   while (running > 0) {
     int status = 0;
     const pid_t pid = ::wait(&status);
     if (pid < 0) break;
     const auto which = static_cast<std::size_t>(std::find(pids.begin(), pids.end(), pid) - pids.begin());
-    if (which < proto::kGuardCount && WIFSIGNALED(status)) {
+    if (which < count && WIFSIGNALED(status)) {
       Mutant& mutant = mutants[which];
       mutant.seed = mutant.running;
       mutant.failed = true;
       std::snprintf(mutant.why, sizeof mutant.why, "crashed (signal %d)", WTERMSIG(status));
     }
     --running;
-    if (next < proto::kGuardCount) start_next();
+    if (next < count) start_next();
   }
   std::uint32_t survivors = 0;
-  fmt::print("mutation check: {} guards, each removed alone; the first seed that fails without it\n",
-             proto::kGuardCount);
-  for (std::size_t i = 0; i < proto::kGuardCount; ++i) {
-    const auto guard = static_cast<proto::Guard>(i);
+  fmt::print("mutation check: {} {}, each removed alone; the first seed that fails without it\n", count,
+             suite.conditions);
+  for (std::size_t i = 0; i < count; ++i) {
     const Mutant& mutant = mutants[i];
     if (!mutant.failed) ++survivors;
-    const std::string outcome = mutant.failed
-                                    ? fmt::format("seed {:<4} {:.90}", mutant.seed, mutant.why)
-                                    : fmt::format("NOT MISSED in {} seeds: {}", count_max, proto::describe(guard));
-    fmt::print("  {:<20} {}\n", proto::to_string(guard), outcome);
+    const std::string outcome = mutant.failed ? fmt::format("seed {:<4} {:.90}", mutant.seed, mutant.why)
+                                              : fmt::format("NOT MISSED in {} seeds: {}", count_max, suite.sentence(i));
+    fmt::print("  {:<22} {}\n", suite.name(i), outcome);
   }
   return survivors;
 }

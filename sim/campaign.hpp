@@ -6,17 +6,31 @@
 
 namespace sumac::sim {
 
+/// A world with seeds, and the conditions in it that can be switched off one by one.
+struct Suite {
+  const char* option;  ///< It makes sumac-seeds repeat a seed of this world.
+  Report (*run)(std::uint64_t seed, int verbose);
+  const char* conditions;  ///< The word for them.
+  std::size_t condition_count;
+  void (*switch_off)(int condition);
+  const char* (*name)(std::size_t condition);
+  const char* (*sentence)(std::size_t condition);  ///< It says what the condition keeps right.
+};
+const Suite& tree_suite();      ///< Groups on a tree, and the guards of src/proto/guard.hpp.
+const Suite& recovery_suite();  ///< Groups that lose their tree, and the rules of src/proto/recovery_rule.hpp.
+
 struct CampaignOptions {
   std::uint64_t first = 1, count = 1250;
   std::uint32_t jobs = 1;
+  const Suite* suite = &tree_suite();
 };
 
 /// Runs the seeds, prints each failure with the command that repeats it, then the totals and the coverage of the
 /// machines. Returns the number of seeds that failed.
 std::uint64_t run_campaign(const CampaignOptions& options);
 
-/// Finds for each guard the first seed that fails without it. Prints a table; returns the number of guards whose
+/// Finds for each condition the first seed that fails without it. Prints a table; returns the number of conditions whose
 /// removal no seed noticed.
-std::uint32_t check_mutations(std::uint64_t first, std::uint64_t count_max, std::uint32_t jobs);
+std::uint32_t check_mutations(const CampaignOptions& options, std::uint64_t count_max);
 
 }  // namespace sumac::sim

@@ -13,6 +13,7 @@
 #include "proto/membership.hpp"
 #include "proto/node_number.hpp"
 #include "proto/open_request.hpp"
+#include "proto/recovery_rule.hpp"
 
 namespace sumac::sim {
 namespace {
@@ -77,10 +78,12 @@ Coverage coverage_of_this_process() {
 }
 bool mutable_build() { return true; }
 void disable_guard(int guard) { proto::disabled_guard = guard; }
+void break_rule(int rule) { proto::recovery::broken_rule = rule; }
 #else
 Coverage coverage_of_this_process() { return {}; }
 bool mutable_build() { return false; }
 void disable_guard(int) {}
+void break_rule(int) {}
 #endif
 
 }  // namespace sumac::sim

@@ -15,5 +15,6 @@ struct Coverage {
 Coverage coverage_of_this_process();
 bool mutable_build();
 void disable_guard(int guard);
+void break_rule(int rule);  ///< One of proto::recovery::Rule.
 
 }  // namespace sumac::sim

@@ -10,15 +10,16 @@
 #include <string_view>
 #include <thread>
 
-#include "proto/guard.hpp"
 #include "sim/campaign.hpp"
 #include "sim/coverage.hpp"
+#include "sim/recovery_plan.hpp"
 
 namespace {
 
 constexpr const char* kHelp =
-    "usage: sumac-seeds [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] [--without GUARD]\n"
+    "usage: sumac-seeds [--recovery] [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] [--without G]\n"
     "  no option      1250 seeds, then the mutation check; SUMAC_SEED=S runs that seed alone\n"
+    "  --recovery     groups that lose their tree; it must come first\n"
     "  --count N      seeds to run (default 1250)\n"
     "  --first S      the first of them (default 1)\n"
     "  --jobs J       processes (default: one per core)\n"
@@ -34,14 +35,17 @@ std::optional<std::uint64_t> number(const char* text) {
   return error == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
 }
 
-int run_one(std::uint64_t seed, int verbose) {
-  if (verbose != 0) fmt::print("{}", sumac::sim::make_plan(seed).describe());
-  const auto report = sumac::sim::run_seed(seed, verbose);
+int run_one(const sumac::sim::Suite& suite, std::uint64_t seed, int verbose) {
+  const bool recovers = &suite == &sumac::sim::recovery_suite();
+  if (verbose != 0)
+    fmt::print("{}",
+               recovers ? sumac::sim::make_recovery_plan(seed).describe() : sumac::sim::make_plan(seed).describe());
+  const auto report = suite.run(seed, verbose);
   fmt::print("seed {}: {} operations, {} messages, {} groups, {:.1f} s of virtual time\n", seed, report.operations,
              report.messages, report.groups, report.virtual_seconds);
   if (report.failure.empty()) return 0;
-  fmt::print("FAILED: {}\nlast events:\n{}repeat with: sumac-seeds --seed {} -v\n", report.failure, report.last_events,
-             seed);
+  fmt::print("FAILED: {}\nlast events:\n{}repeat with: sumac-seeds {}--seed {} -v\n", report.failure,
+             report.last_events, suite.option, seed);
   return 1;
 }
 
@@ -69,6 +73,10 @@ int main(int argc, char** argv) {
       verbose = arg == "-v" ? 1 : 2;
       continue;
     }
+    if (arg == "--recovery") {
+      options.suite = &sumac::sim::recovery_suite();
+      continue;
+    }
     if (arg == "--no-mutants") {
       check = false;
       continue;
@@ -76,12 +84,12 @@ int main(int argc, char** argv) {
     if (i + 1 == argc) return usage("unknown or without a value:", argv[i]);
     const char* value = argv[++i];
     if (arg == "--without") {
-      std::size_t guard = 0;
-      while (guard < sumac::proto::kGuardCount &&
-             std::string_view(to_string(static_cast<sumac::proto::Guard>(guard))) != value)
-        ++guard;
-      if (guard == sumac::proto::kGuardCount || !sumac::sim::mutable_build()) return usage("no such guard:", value);
-      sumac::sim::disable_guard(static_cast<int>(guard));
+      std::size_t condition = 0;
+      while (condition < options.suite->condition_count && std::string_view(options.suite->name(condition)) != value)
+        ++condition;
+      if (condition == options.suite->condition_count || !sumac::sim::mutable_build())
+        return usage("no such guard:", value);
+      options.suite->switch_off(static_cast<int>(condition));
       continue;
     }
     const auto n = number(value);
@@ -99,10 +107,9 @@ int main(int argc, char** argv) {
     else
       return usage("unknown option", argv[i - 1]);
   }
-  if (seed) return run_one(*seed, verbose);
+  if (seed) return run_one(*options.suite, *seed, verbose);
   bool good = true;
   if (campaign) good = sumac::sim::run_campaign(options) == 0;
-  if (check)
-    good = sumac::sim::check_mutations(options.first, mutants.value_or(options.count), options.jobs) == 0 && good;
+  if (check) good = sumac::sim::check_mutations(options, mutants.value_or(options.count)) == 0 && good;
   return good ? 0 : 1;
 }

@@ -127,6 +127,18 @@ void Network::send_raw(EndId from, proto::LinkId id, std::span<const std::byte> 
   push(now_, other_end(id, from), id.value, std::move(frame));
 }
 
+void Network::send_ordered(EndId from, proto::LinkId id, std::span<const std::byte> head,
+                           std::span<const std::byte> data) {
+  Link& link = links_[id.value];
+  if (!link.open) return;
+  BufferRef frame = pool_.acquire(head.size() + data.size());
+  std::memcpy(frame.data(), head.data(), head.size());
+  if (!data.empty()) std::memcpy(frame.data() + head.size(), data.data(), data.size());
+  Time& last = link.last_arrival[from == link.child];
+  last = std::max(last, now_ + link.delay + Nanos(random_.between(0, link.delay.count() / 4)));
+  push(last, other_end(id, from), id.value, std::move(frame));
+}
+
 void Network::alarm(Time at, std::uint64_t what) {
   heap_.push_back({std::max(at, now_), order_++, what, 0, 0, 0});
   std::push_heap(heap_.begin(), heap_.end());

@@ -41,6 +41,8 @@ class Network {
   void send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body);
   /// Sends bytes that need not be a message, without faults.
   void send_raw(EndId from, proto::LinkId link, std::span<const std::byte> bytes);
+  /// Sends bytes that are no message of the tree, in order and without faults: they come late only.
+  void send_ordered(EndId from, proto::LinkId link, std::span<const std::byte> head, std::span<const std::byte> data);
   void alarm(Time at, std::uint64_t what);
 
   /// Delivers the next event. Returns false when there is none.

@@ -39,6 +39,8 @@ void make_tree(Plan& plan, Random& r) {
 
 Dtype pick_dtype(Random& r) { return static_cast<Dtype>(r.below(kDtypeCount)); }
 
+}  // namespace
+
 OpPlan make_op(Random& r, const Plan& plan) {
   OpPlan op;
   if (r.chance(0.2)) return op;  // the default operation is a barrier
@@ -85,6 +87,8 @@ OpPlan make_op(Random& r, const Plan& plan) {
   if (op.count == 0) op.streaming = false;
   return op;
 }
+
+namespace {
 
 std::vector<std::uint32_t> pick_members(Random& r, const Plan& plan, bool all) {
   std::vector<std::uint32_t> ranks(plan.leaf.size());

@@ -94,6 +94,8 @@ struct Plan {
 inline constexpr std::uint32_t kOperationsMin = 200;  ///< Operations of a seed; fewer complete when groups are refused.
 
 Plan make_plan(std::uint64_t seed);
+/// Makes any operation that a group of this plan can do.
+OpPlan make_op(Random& r, const Plan& plan);
 /// Makes an operation that differs from `op` in something that all members must agree on.
 OpPlan another(const OpPlan& op, Random& random, const Plan& plan);
 

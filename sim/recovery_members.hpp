@@ -1,0 +1,67 @@
+#pragma once
+// This header belongs to sim alone: a member of a group that may lose its tree, and a node of that tree, as a seed of
+// recovery keeps them.
+#include "proto/recovery_group.hpp"
+#include "sim/members.hpp"
+#include "sim/recovery_plan.hpp"
+
+namespace sumac::sim {
+
+struct LastingMember : proto::recovery::Peers {
+  LastingMember(Network& n, EndId e, std::uint32_t r) : client(n, e), rank(r) {}
+
+  void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override {
+    if (notes) note_message(to, head);
+    client.network.send_ordered(client.end, peers[to], head, data.bytes);
+  }
+  void drop(std::uint32_t peer, const Error& why) override {
+    if (dropped.empty()) dropped = "rank " + std::to_string(peer) + ": " + why.context;
+  }
+
+  /// Writes a message of a member into the log of events.
+  void note_message(std::uint32_t to, std::span<const std::byte> head);
+
+  bool counts() const { return !dies && !declared && !gives_up; }
+
+  Client client;
+  std::uint32_t rank;
+  std::vector<proto::LinkId> peers;  ///< [rank]: the link to that member, as this end knows.
+  std::string dropped;
+  std::unique_ptr<proto::recovery::Group> group;
+  bool dies = false, declared = false, gives_up = false;
+  bool has_lost_leaf = false, has_ended = false, was_told_departed = false;
+  bool has_stood = false, notes = false;
+  std::uint32_t posted = 0, completed = 0;
+  Time think_until{};
+  std::vector<Posted> buffers;  ///< [operation]: its buffers.
+  std::vector<Errc> status;     ///< [operation that is over]: its result code.
+  std::optional<proto::Verdict> verdict;
+};
+
+using LastingMembers = std::vector<std::unique_ptr<LastingMember>>;
+
+/// A node whose group's members may listen to its multicasts.
+struct LastingNode : NodeBox {
+  using NodeBox::NodeBox;
+  bool invite(GroupId, wire::InvitedBody& to) override {
+    to.address = {0xFF, 0x12};
+    to.port = 1;
+    return members != nullptr;
+  }
+  bool send(const wire::InvitedBody&, const wire::AggHeader& header, std::span<const std::byte> data) override {
+    for (const auto& each : *members)
+      if (!each->dies && each->group && each->group->on_tree().listening())
+        network.send_datagram(end, each->client.end, header, data);
+    return true;
+  }
+  using NodeBox::send;
+
+  bool is_dead = false;
+  std::vector<proto::LinkId> links;
+  const LastingMembers* members = nullptr;
+};
+
+/// Returns what is wrong with the ends of all operations, or nothing.
+std::string judge(const RecoveryPlan& plan, const LastingMembers& members);
+
+}  // namespace sumac::sim

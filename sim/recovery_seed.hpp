@@ -1,0 +1,11 @@
+#pragma once
+// One seed of recovery: one group of proto::recovery::Group over the real client and node engines on the seeded network,
+// in which nodes, ranks and links break. Every result is compared with one that is computed separately.
+#include "sim/recovery_plan.hpp"
+#include "sim/world.hpp"
+
+namespace sumac::sim {
+
+Report run_recovery_seed(std::uint64_t seed, int verbose = 0);
+
+}  // namespace sumac::sim
