@@ -65,22 +65,27 @@ Result<Request> parse(const Arguments& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto& word = arguments[i];
     if (word == "--minutes" || word == "--seed") {
-      if (++i == arguments.size()) return fail(Errc::invalid, "{} needs a number", word);
+      if (++i == arguments.size()) return fail(Errc::invalid, "{} needs a number: see `sumac chaos --help`", word);
       const auto& text = arguments[i];
       const auto* end = text.data() + text.size();
-      const auto read = word == "--seed" ? std::from_chars(text.data(), end, request.seed)
-                                         : std::from_chars(text.data(), end, request.minutes);
-      const bool fits = word == "--seed" || (request.minutes > 0 && request.minutes <= 24 * 60);
-      if (read.ec != std::errc{} || read.ptr != end || !fits)
-        return fail(Errc::invalid, "{} {}: give {}", word, text, word == "--seed" ? "a number" : "minutes, up to 1440");
+      if (word == "--seed") {
+        const auto read = std::from_chars(text.data(), end, request.seed);
+        if (read.ec != std::errc{} || read.ptr != end)
+          return fail(Errc::invalid, "--seed {}: give a whole number", text);
+        continue;
+      }
+      const auto read = std::from_chars(text.data(), end, request.minutes);
+      if (read.ec != std::errc{} || read.ptr != end || !(request.minutes > 0 && request.minutes <= 24 * 60))
+        return fail(Errc::invalid, "--minutes {}: give a number up to 1440", text);
     } else if (word.starts_with("-") || !request.fabric.empty()) {
-      return fail(Errc::invalid, "'{}' is not understood", word);
+      return fail(Errc::invalid, "'{}' is not understood: see `sumac chaos --help`", word);
     } else {
       request.fabric = word;
     }
   }
-  if (request.fabric.empty()) return fail(Errc::invalid, "name a fabric file");
-  if (!std::filesystem::exists(request.fabric)) return fail(Errc::invalid, "there is no file {}", request.fabric);
+  if (request.fabric.empty()) return fail(Errc::invalid, "no fabric file is named: see `sumac chaos --help`");
+  if (!std::filesystem::exists(request.fabric))
+    return fail(Errc::invalid, "there is no file {}: name a fabric file", request.fabric);
   return request;
 }
 
@@ -344,7 +349,7 @@ int print_report(const Counts& counts, bool whole) {
 int chaos_command(const Arguments& arguments) {
   if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) return fmt::print("{}", kUsage), 0;
   const auto request = parse(arguments);
-  if (!request) return complain(fmt::format("chaos: {}: see `sumac chaos --help`", request.error().context), 2);
+  if (!request) return complain("chaos: " + request.error().context, 2);
   auto signals = make_signal_fd();
   if (!signals) return complain(signals.error().context);
   auto interrupts = make_interrupt_fd();
