@@ -103,7 +103,7 @@ std::string RecoveryWorld::apply(Step step) {
         break;
       }
       if (const auto* turn = std::get_if<Turn>(&message.body)) (void)node_.turn(a, *turn);
-      if (std::holds_alternative<Leaves>(message.body)) node_.leaves(a);
+      if (const auto* leaves = std::get_if<Leaves>(&message.body)) node_.leaves(a, leaves->end);
       collect_tree();
       break;
     }

@@ -91,7 +91,9 @@ struct Move {};
 struct Expelled {};
 /// From a member that cannot go on: it counts as dead, by its own word.
 struct GivesUp {};
-struct Leaves {};
+struct Leaves {
+  Number end = 0;  ///< The member has posted the numbers below it, and posts no more.
+};
 /// Everybody has everything: a member may forget the group.
 struct Left {};
 

@@ -177,6 +177,8 @@ void encode(GroupId group, const Message& message, const Data& data, std::vector
     out.put(data.terms);
   } else if (const auto* closed = std::get_if<Closed>(&message.body)) {
     out.put(closed->closed);
+  } else if (const auto* leaves = std::get_if<Leaves>(&message.body)) {
+    out.put(leaves->end);
   } else if (const auto* condemned = std::get_if<Condemned>(&message.body)) {
     out.put(condemned->verdict);
   }
@@ -218,7 +220,12 @@ const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, 
     case 7: message.body.emplace<Move>(); break;
     case 8: message.body.emplace<Expelled>(); break;
     case 9: message.body.emplace<GivesUp>(); break;
-    case 10: message.body.emplace<Leaves>(); break;
+    case 10: {
+      auto& leaves = message.body.emplace<Leaves>();
+      leaves.end = in.get<Number>();
+      if (leaves.end >= kNumberEnd) flaw = "an end is too large";
+      break;
+    }
     case 11: message.body.emplace<Left>(); break;
     default: return "kind is unknown";
   }

@@ -37,7 +37,7 @@ TEST(RecoveryCodec, EveryMessageComesBackAsItWasAndNoShorterOneIsBelieved) {
                               {7, recovery::Move{}},
                               {8, recovery::Expelled{}},
                               {9, recovery::GivesUp{}},
-                              {10, recovery::Leaves{}},
+                              {10, recovery::Leaves{12}},
                               {11, recovery::Left{}}};
   for (const Message& message : messages) {
     SCOPED_TRACE(message.body.index());

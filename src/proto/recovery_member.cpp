@@ -40,7 +40,7 @@ void Member::send(auto&& body) {
   if (root != self_) return sends_.push_back({root, std::move(message)});
   if (const auto* join = std::get_if<Join>(&message.body)) root_->join(self_, *join);
   if (const auto* own = std::get_if<Turn>(&message.body)) give_root(self_, *own);
-  if (std::holds_alternative<Leaves>(message.body)) root_->leaves(self_);
+  if (const auto* leaves = std::get_if<Leaves>(&message.body)) root_->leaves(self_, leaves->end);
 }
 
 void Member::give_root(Rank from, const Turn& turn) {
@@ -114,7 +114,7 @@ void Member::advance() {
   forget_closed();
   if (leaves_ && (done_ == posted_ || !keeps(Rule::leave_when_done)) && is_joined_ && !told_leave_ && !is_gone_) {
     told_leave_ = true;
-    send(Leaves{});
+    send(Leaves{posted_});
   }
 }
 
@@ -226,7 +226,8 @@ void Member::hear(Rank from, const Message& message) {
     return;
   if (const auto* join = std::get_if<Join>(&message.body); join != nullptr && root_) root_->join(from, *join);
   if (const auto* turn = std::get_if<Turn>(&message.body); turn != nullptr && root_) give_root(from, *turn);
-  if (std::holds_alternative<Leaves>(message.body) && root_) root_->leaves(from);
+  if (const auto* leaves = std::get_if<Leaves>(&message.body); leaves != nullptr && root_)
+    root_->leaves(from, leaves->end);
   hear_from_root(message);
   run_root();
 }

@@ -15,6 +15,7 @@ Root::Root(Rank size, unsigned window, Epoch epoch)
       dead_(size),
       departed_(size),
       leaving_(size),
+      ends_(size),
       next_(size) {}
 
 Root Root::begun(Rank size, unsigned window, Epoch epoch) {
@@ -50,6 +51,7 @@ void Root::join(Rank from, const Join& join) {
   if (phase_ != Phase::collects || joins_[from]) return;
   joins_[from] = join;
   leaving_[from] = join.leaves;
+  ends_[from] = join.done;
   try_decide();
 }
 
@@ -128,6 +130,8 @@ bool Root::turn(Rank from, const Turn& turn) {
   if (turn.number != next_[from]) return broken_ = "a turn out of order", false;
   if (turn.number >= closed_ + window_ || turn.operation.root >= size_)
     return broken_ = "a turn beyond the window, or of a root that is no member", false;
+  for (Rank each = 0; each < size_; ++each)
+    if (leaving_[each] && turn.number >= ends_[each]) return condemn(from, Why::disagrees), false;
   const Rank holder = holder_of(turn.number);
   if ((turn.what == Turn::What::contributes) != (holder == kNobody) ||
       (turn.what == Turn::What::supplies) != (holder == from))
@@ -224,9 +228,12 @@ void Root::departed(Rank member) {
   try_decide();
 }
 
-void Root::leaves(Rank from) {
+void Root::leaves(Rank from, Number end) {
   if (dead_[from] || (phase_ != Phase::is_open && phase_ != Phase::condemned)) return;
   leaving_[from] = true;
+  ends_[from] = end;
+  for (Rank each = 0; each < size_ && phase_ == Phase::is_open; ++each)
+    if (next_[each] > end) condemn(each, Why::disagrees);  // It goes on where this member has ended.
   end_if_all_leave();
 }
 

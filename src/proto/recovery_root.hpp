@@ -18,7 +18,7 @@ class Root {
   void join(Rank from, const Join& join);
   /// Returns whether the turn counts, and with it the data that came with it.
   bool turn(Rank from, const Turn& turn);
-  void leaves(Rank from);
+  void leaves(Rank from, Number end);
   /// The manager's word about a member: it is dead, or it has left the group for good. Or its own: it gives up.
   void dead(Rank member, Why why = Why::died);
   void departed(Rank member);
@@ -65,6 +65,7 @@ class Root {
   Why why_dead_ = Why::died;
   Number low_ = 0, closed_ = 0, told_ = 0, begun_ = 0;
   std::vector<Rank> holders_;
+  std::vector<Number> ends_;  ///< Each leaving member has posted the numbers below this one.
   std::vector<Number> next_;  ///< Each member's next turn is for this number.
   Number first_slot_ = 0;
   std::vector<Slot> slots_;
