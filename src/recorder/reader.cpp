@@ -13,17 +13,14 @@
 #include <string_view>
 
 #include "base/fd.hpp"
+#include "base/utf8.hpp"
 
 namespace sumac::recorder {
 namespace {
 
 template <std::size_t n>
 std::string text_of(const std::array<char, n>& field) {
-  std::string text(field.data(), ::strnlen(field.data(), n));
-  // It goes to a terminal.
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
+  return printable({field.data(), ::strnlen(field.data(), n)});  // It goes to a terminal.
 }
 
 /// The numbers of a page that is being written may not fit together: a track that makes no sense is left out.
@@ -131,10 +128,8 @@ char state_of(const std::string& folder) {
 }
 
 std::string program_of(const std::string& folder) {
-  std::array<char, 64> text{};
   const std::string name = read_small(folder + "/comm");
-  name.copy(text.data(), std::min(name.find('\n'), text.size() - 1));
-  return text_of(text);
+  return printable(std::string_view(name).substr(0, name.find('\n')));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <vector>
 
+#include "base/utf8.hpp"
 #include "recorder/reader.hpp"
 
 namespace sumac::recorder {
@@ -188,6 +189,10 @@ TEST(Recorder, APageIsCheckedBeforeItIsShown) {
   EXPECT_EQ(view.ended, 2u);
   EXPECT_EQ(view.missing.size(), kMissingMax);
   EXPECT_EQ(view.name, std::string(kNameBytes, '?'));
+  track.name = {"a\xc2\x9b[2J\xe2\x80\xae\x9b"};
+  const auto name = decode(bytes_of(page))->tracks.at(0).name;
+  EXPECT_EQ(name, printable("a\xc2\x9b[2J\xe2\x80\xae\x9b")) << "C1 controls and a turn of the line";
+  EXPECT_EQ(name.find('\x9b'), std::string::npos);
 }
 
 TEST(Recorder, APageThatIsHandedOverHasTheTracksInUse) {

@@ -15,10 +15,10 @@
 
 #include "fabricfile/fabricfile.hpp"
 #include "tools/bench/commands.hpp"
-#include "tools/bench/lab_session.hpp"
 #include "tools/bench/request.hpp"
 #include "tools/commands.hpp"
 #include "tools/lab/lab.hpp"
+#include "tools/lab/session.hpp"
 #include "tools/run/children.hpp"
 #include "tools/run/environment.hpp"
 #include "tools/run/program.hpp"
@@ -198,7 +198,7 @@ Result<int> in_lab(const Request& request, Places places, const Mpi& mpi) {
   if (!signals) return tl::unexpected(signals.error());
   auto interrupts = make_interrupt_fd();
   if (!interrupts) return tl::unexpected(interrupts.error());
-  auto lab = bench::LabSession::start(places.sumac, request.lab, interrupts->get());
+  auto lab = LabSession::start(places.sumac, request.lab, interrupts->get());
   if (!lab) return tl::unexpected(lab.error());
   places.lab = lab->name();
   if (const char* level = std::getenv("HCOLL_ENABLE_SHARP"); level != nullptr) places.lab_level = level;

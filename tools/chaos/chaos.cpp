@@ -1,12 +1,12 @@
 // `sumac chaos`: runs jobs that check every result in a lab, disturbs the lab meanwhile, and counts how they end.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,9 +22,10 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "lab/client.hpp"
-#include "tools/bench/lab_session.hpp"
+#include "launch/log_file.hpp"
 #include "tools/chaos/schedule.hpp"
 #include "tools/commands.hpp"
+#include "tools/lab/session.hpp"
 #include "tools/run/signals.hpp"
 
 extern char** environ;
@@ -144,26 +145,10 @@ struct Child {
     if (::waitpid(pid, &status, WNOHANG) != pid) return std::nullopt;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
-  std::string text() const {
-    struct stat info {};
-    if (::fstat(output.get(), &info) < 0) return {};
-    std::string all(static_cast<std::size_t>(info.st_size), '\0');
-    const auto got = ::pread(output.get(), all.data(), all.size(), 0);
-    all.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-    return all;
-  }
+  /// It names the output while this process lives.
+  std::string path() const { return fmt::format("/proc/self/fd/{}", output.get()); }
+  std::string text() const { return launch::whole_log(path()); }
 };
-
-std::string last_lines(const std::string& text, std::size_t count) {
-  std::size_t at = text.size();
-  while (at > 0 && count > 0) {
-    const auto before = text.rfind('\n', at - 1);
-    if (before == std::string::npos) return text;
-    at = before;
-    if (before + 1 != text.size()) --count;
-  }
-  return text.substr(at == 0 ? 0 : at + 1);
-}
 
 /// Returns what a rank says of why its job ended; it is empty if none said anything.
 std::string reason_in(const std::string& text) {
@@ -269,22 +254,23 @@ class Run {
     if (!job_) return;
     const auto status = job_->ended();
     if (status) {
-      judge(*status, job_->text());
+      judge(*status);
       job_.reset();
     } else if (!is_told_to_end_ && monotonic_now() >= std::max(job_began_, last_step_) + kJobPatience) {
       is_told_to_end_ = true;
       ++counts_.hung;
-      report("hung", job_->text());
+      report("hung");
       explain();
       ::kill(job_->pid, SIGTERM);
     }
   }
 
-  void judge(int status, const std::string& text) {
+  void judge(int status) {
+    const auto text = job_->text();
     if (is_told_to_end_) return;
     if (text.find(": WRONG at rank ") != std::string::npos) {
       ++counts_.wrong;
-      return report("wrong", text);
+      return report("wrong");
     }
     if (status == 0) {
       ++counts_.right;
@@ -295,14 +281,15 @@ class Run {
       fmt::print("  a job ended: {}\n", reason);
     } else {
       ++counts_.unexplained;
-      report("ended, and no line of ours says why", text);
+      report("ended, and no line of ours says why");
     }
     std::fflush(stdout);
   }
 
-  static void report(const char* what, const std::string& text) {
+  void report(const char* what) const {
     constexpr std::size_t kLines = 12;
-    fmt::print("  a job {}; its last lines:\n{}\n", what, last_lines(text, kLines));
+    fmt::print("  a job {}; its last lines:\n    {}\n", what,
+               fmt::join(launch::last_lines(job_->path(), kLines), "\n    "));
     std::fflush(stdout);
   }
 
@@ -354,8 +341,8 @@ int chaos_command(const Arguments& arguments) {
   if (!signals) return complain(signals.error().context);
   auto interrupts = make_interrupt_fd();
   if (!interrupts) return complain(interrupts.error().context);
-  auto lab = bench::LabSession::start(bin_directory() + "/sumac", std::filesystem::absolute(request->fabric).string(),
-                                      interrupts->get());
+  auto lab = LabSession::start(bin_directory() + "/sumac", std::filesystem::absolute(request->fabric).string(),
+                               interrupts->get());
   if (!lab) return complain("chaos: " + lab.error().context, lab.error().code == Errc::interrupted ? 130 : 1);
   const auto status = lab::ask_status(lab->name());
   if (!status) return complain("chaos: " + status.error().context);

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/listed.hpp"
+#include "base/utf8.hpp"
 #include "control/inspect.hpp"
 #include "tools/up/place.hpp"
 
@@ -19,13 +20,6 @@ using control::v1::DaemonView;
 using control::v1::RankView;
 
 constexpr std::string_view kSocketVariable = "SHARP_COLL_SHARPD_SOCKET_NAME";
-
-/// It goes to a terminal.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
-}
 
 void add_rank(Job& job, const RankView& view, const std::string& host, std::int64_t shift_ns) {
   auto page = recorder::decode_packed(view.page());

@@ -14,6 +14,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "control/places.hpp"
+
 namespace sumac::tools {
 namespace {
 
@@ -142,8 +144,8 @@ Result<> UpPlace::remove() {
   }
   fs::remove(sharpd_socket(), failed);
   if (!failed) fs::remove(sharpd_socket() + ".jobs", failed);
-  for (const char* const inspect : {".inspect", ".inspect.lock"})
-    if (!failed) fs::remove(sharpd_socket() + inspect, failed);
+  for (const char* const lock : {"", ".lock"})
+    if (!failed) fs::remove(sharpd_socket() + control::kInspectSuffix + lock, failed);
   // Left by a sharpd that was killed as it began to listen.
   if (!failed) fs::remove(sharpd_socket() + ".lock", failed);
   if (!failed) fs::remove_all(path_ + "/private", failed);

@@ -1,4 +1,4 @@
-#include "tools/bench/lab_session.hpp"
+#include "tools/lab/session.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 #include "lab/client.hpp"
 
-namespace sumac::tools::bench {
+namespace sumac::tools {
 namespace {
 
 /// Starts `sumac lab up` with its standard output in a pipe. It has a process group of its own, so that Ctrl-C ends the
@@ -80,4 +80,4 @@ Result<LabSession> LabSession::start(const std::string& sumac, const std::string
   return session;
 }
 
-}  // namespace sumac::tools::bench
+}  // namespace sumac::tools

@@ -7,7 +7,7 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 
-namespace sumac::tools::bench {
+namespace sumac::tools {
 
 /// `sumac lab up --foreground` as a child that ends when this process does, however it ends; the lab goes with it.
 class LabSession {
@@ -28,4 +28,4 @@ class LabSession {
   UniqueFd out_;  ///< Its standard output, kept open so that it can write.
 };
 
-}  // namespace sumac::tools::bench
+}  // namespace sumac::tools
