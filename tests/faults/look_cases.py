@@ -1,14 +1,19 @@
 """Jobs that hang for reasons of their own, on hosts with a tree: `sumac explain` on any host of the job names rank, host and operation within
 1 s, also when the manager is dead."""
 
+import argparse
 import json
+import math
 import os
+import pathlib
 import re
-import signal
+import sys
 import time
 
-import rows as shared
-from harness import case  # pylint: disable=wrong-import-order  # rows finds the folder of harness
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(SOURCE / "tests"))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
+from harness.rows import Rows  # noqa: E402  pylint: disable=wrong-import-position
 
 SECONDS_MAX = 1.0
 HANGS_WITHIN = 60  # Until then a job of many ranks on two processors has come to where it hangs.
@@ -65,7 +70,7 @@ def names(text, how, ranks):
     return bool(found and re.search(rank, text[found.end() :]))
 
 
-def trial(lab, how, ranks, host):
+def trial(lab, how, ranks, host, seconds_max):
     """Returns (what is wrong, or "", the seconds of one answer)."""
     with Hanging(lab, how, ranks):
         until = time.monotonic() + HANGS_WITHIN
@@ -76,7 +81,7 @@ def trial(lab, how, ranks, host):
         done, seconds = explain(lab, host)
         if not names(done.out, how, ranks):
             return f"not named:\n{done.text}", seconds
-        return (f"after {seconds:.2f} s:\n{done.text}" if seconds > SECONDS_MAX else ""), seconds
+        return (f"after {seconds:.2f} s:\n{done.text}" if seconds > seconds_max else ""), seconds
 
 
 def daemons(lab):
@@ -92,38 +97,36 @@ def prefer_daemons(lab):
             os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
 
 
-def kill_manager(lab):
-    manager = next(one for one in daemons(lab) if one["name"] == "sharp_am")
-    os.kill(manager["pid"], signal.SIGKILL)
-
-
 def look(rows, is_short):
     ranks = 4 if is_short else 16
-    lab = case.Lab("faults", case.Lab.FABRIC if is_short else shared.SOURCE / "lab" / "fabrics" / "demo-16h-500us.yaml")
+    lab = case.Lab("faults", case.Lab.FABRIC if is_short else SOURCE / "lab" / "fabrics" / "demo-16h-500us.yaml")
     kinds = ["recv", "sleeps", "stop", "loop", "root", "nonblocking", "order", "split", "other"]
     first, last, middle = "h1", f"h{ranks}", f"h{ranks // 2}"
     trials = [("stop", last), ("recv", middle)] if is_short else [(how, host) for host in (first, middle) for how in kinds] + [("dies", middle)]
     lab.up()
     if not is_short:
         prefer_daemons(lab)
+    seconds_max = math.inf if is_short else SECONDS_MAX
     violations, longest = 0, 0.0
     try:
         # The last job hangs while the manager is dead: it begins before, and the others need a manager.
         for at, (how, host) in enumerate([*trials, ("sleeps", last)]):
-            wrong, seconds = trial(lab, how, ranks, host) if at < len(trials) else without_manager(lab, how, ranks, host)
+            one = trial if at < len(trials) else without_manager
+            wrong, seconds = one(lab, how, ranks, host, seconds_max)
             print(f"{how:<12} asked on {host}: {seconds:.2f} s{'' if not wrong else ': ' + wrong}", flush=True)
             violations += bool(wrong)
             longest = max(longest, seconds)
     finally:
         lab.down()
-    rows.add("look-inside", "violations", violations, 0, len(trials) + 1)
+    rows.add("look-inside", "violations", violations, 0, trials=len(trials) + 1)
     if not is_short:
-        rows.add("look-inside-longest", "s", longest, SECONDS_MAX, len(trials) + 1)
+        rows.add("look-inside-longest", "s", longest, SECONDS_MAX, trials=len(trials) + 1)
 
 
-def without_manager(lab, how, ranks, host):
+def without_manager(lab, how, ranks, host, seconds_max):
     with Hanging(lab, how, ranks):
-        kill_manager(lab)
+        killed = lab("daemon", "manager", "kill")
+        assert killed.code == 0, killed.text
         until = time.monotonic() + HANGS_WITHIN
         done, seconds = explain(lab, host)
         while not names(done.out, how, ranks) and time.monotonic() < until:
@@ -131,8 +134,21 @@ def without_manager(lab, how, ranks, host):
         if not names(done.out, how, ranks):
             return f"not named:\n{done.text}", seconds
         missing = re.search(rf"node [\w-]+ waits for rank {ranks - 1} on host {'h' + str(ranks)}", done.out)
-        return ("" if missing and seconds <= SECONDS_MAX else f"after {seconds:.2f} s:\n{done.text}"), seconds
+        return ("" if missing and seconds <= seconds_max else f"after {seconds:.2f} s:\n{done.text}"), seconds
 
 
-if __name__ == "__main__":
-    shared.main(look, __doc__)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="a few trials, for ctest: their times are printed, and not judged")
+    parser.add_argument("--out", default="", help="file for the rows, as JSON")
+    args = parser.parse_args()
+    rows = Rows()
+    try:
+        look(rows, args.short)
+    finally:
+        if args.out:
+            rows.write(args.out)
+    sys.exit(bool(rows.violated()))
+
+
+main()

@@ -36,6 +36,7 @@ def build_of(words):
 os.environ["SUMAC_BUILD"] = build_of(sys.argv)
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import ground  # noqa: E402  pylint: disable=wrong-import-position
+from harness.rows import Rows, exceeds, line_of  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
 
 case = ground.case
 until = ground.until
@@ -72,35 +73,6 @@ def house_with_open_manager(name, **more):
         return house
     house.close()
     return House(f"{name}-tcp", listen="127.0.0.1:0", **more)
-
-
-class Rows:
-    """The results of the attacks: each row has a number and its limit."""
-
-    def __init__(self):
-        self.rows = []
-
-    def add(self, name, unit, sumac, limit):
-        self.rows.append({"case": name, "unit": unit, "sumac": sumac, "limit": limit})
-        print(line_of(self.rows[-1]), flush=True)
-
-    def violated(self):
-        return [row for row in self.rows if exceeds(row)]
-
-    def table(self):
-        return "\n".join(line_of(row) for row in self.rows)
-
-    def write(self, path):
-        pathlib.Path(path).write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
-
-
-def exceeds(row):
-    return not row["sumac"] <= row["limit"]  # true also for a NaN
-
-
-def line_of(row):
-    number = f"{row['sumac']:.4g}" if isinstance(row["sumac"], float) else str(row["sumac"])
-    return f"{row['case']:<54} {number:>10}  limit {row['limit']:<10} {row['unit']}{'   VIOLATED' if exceeds(row) else ''}"
 
 
 class Stranger:
