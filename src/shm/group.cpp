@@ -83,8 +83,8 @@ Group::Group(Segment& segment, std::size_t number, std::vector<Member> members, 
   large_bytes_ = shape.large_bytes;
   rooted_ = segment.at(at.rooted);
   tuning_.keep_usable(*this);
-  const Member& me = members_[static_cast<std::size_t>(index)];
-  segment.entry(me.host_member).rank.store(me.rank, std::memory_order_relaxed);
+  // For all of them: one may die before it has its own Group. All store the same.
+  for (const Member& each : members_) segment.entry(each.host_member).rank.store(each.rank, std::memory_order_relaxed);
 }
 
 bool Group::wait_done(std::uint64_t round) noexcept {

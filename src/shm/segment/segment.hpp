@@ -66,7 +66,7 @@ struct alignas(kCacheLine) SegmentHeader {
 /// One entry for each member after the header; the member writes it when it attaches.
 struct alignas(kCacheLine) MemberEntry {
   ProcessName process;
-  std::atomic<std::int32_t> rank;  ///< The rank by which errors name it; its first Group stores it.
+  std::atomic<std::int32_t> rank;  ///< The rank by which errors name it; each Group stores those of its members.
   bool is_locked;                  ///< It holds the lock of its byte (Segment::life_lock()).
 };
 
