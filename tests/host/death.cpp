@@ -77,8 +77,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   Plain plain(*coll, static_cast<std::size_t>(std::atol(argv[2])), MPI_COMM_WORLD);
-  // The first blocking call makes the team. Behind the second one every rank has left the first, where the MPI alone exchanges, which
-  // does not notice a death.
+  // The first blocking call makes the team, and the first one of another form may make a lane, where the MPI alone exchanges, which
+  // does not notice a death. Behind the last barrier every rank has left both.
+  MPI_Barrier(MPI_COMM_WORLD);
+  plain.fill(0);
+  if (const int rc = plain.run(*form); rc != MPI_SUCCESS || !plain.check(0).empty()) MPI_Abort(MPI_COMM_WORLD, 3);
   for (int call = 0; call < 2; ++call) MPI_Barrier(MPI_COMM_WORLD);
   if (rank == std::atoi(argv[4])) die_after(std::atoi(argv[5]));
   const int status = repeat(plain, *form, rank);
