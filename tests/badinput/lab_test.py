@@ -57,9 +57,9 @@ class Lab(ground.Scenario):
                 return
         raise AssertionError(f"the lab did not come up: {self.holder.communicate()[1]}")
 
-    def start_killed(self):
-        """Starts an MPI job on the hosts that adds up until it cannot."""
-        job = ground.begin(mpirun("killed"), env=ON, start_new_session=True)
+    def start_killed(self, *words):
+        """Starts an MPI job on the hosts that adds up until it cannot, or another one that says the same words."""
+        job = ground.begin(mpirun(*(words or ["killed"])), env=ON, start_new_session=True)
         self.addCleanup(job.communicate)
         for line in job.stdout:
             if "killed: ready" in line:
@@ -106,7 +106,8 @@ class Jobs(Lab):
         self.good_lab_job()
 
     def test_ctrl_c_of_the_lab_while_a_job_runs(self):
-        job = self.start_killed()
+        # Daemons end before the hosts: a job that needs them might end in order by then.
+        job = self.start_killed("/bin/sh", "-c", "echo killed: ready; exec sleep 600")
         ground.signal_group(self.holder, signal.SIGINT)
         self.holder.communicate(timeout=60)
         _, err = job.communicate(timeout=60)
