@@ -60,6 +60,7 @@ void live(Rank& rank, std::uint64_t job, const Kind& kind, const Sleepers& sleep
   }
   char text[256];
   RANK_EQUAL(sumac_comm_error(comm, text, sizeof text), SHARP_COLL_ERROR);
+  if (std::strstr(text, "rank 1") == nullptr) std::fprintf(stderr, "it reads: %s\n", text);
   RANK_CHECK(std::strstr(text, "rank 1") != nullptr);
   ++times.heard;
   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
