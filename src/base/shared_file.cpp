@@ -1,10 +1,13 @@
 #include "base/shared_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 
 namespace sumac {
@@ -38,15 +41,27 @@ Result<UniqueFd> open_shared(const std::string& path, const std::string& prefix,
   if (!has_name && !is_descriptor(path)) return fail(Errc::denied, "{:.128} is no shared memory of ours", path);
   // Nonblocking, since a descriptor may be a pipe. /proc/PID/fd/N itself is a link.
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | (has_name ? O_NOFOLLOW : 0)));
-  if (!fd) return fail_errno("open " + path);
+  // Texts name no file: its name is another one for each communicator, and people read each text once.
+  const std::string what = fmt::format("memory shared in {}", path.substr(0, path.rfind('/')));
+  if (!fd) return fail_errno("open " + what);
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return fail_errno("stat " + path);
+  if (::fstat(fd.get(), &info) != 0) return fail_errno("stat " + what);
   // A memfd has no name anywhere, a file in /dev/shm one.
   if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || info.st_nlink != (has_name ? 1 : 0))
-    return fail(Errc::denied, "{} is not shared memory of user {}", path, ::geteuid());
+    return fail(Errc::denied, "{} is not that of user {}", what, ::geteuid());
   if (static_cast<std::uint64_t>(info.st_size) != bytes)
-    return fail(Errc::denied, "{} has {} bytes and should have {}", path, info.st_size, bytes);
+    return fail(Errc::denied, "{} has {} bytes and should have {}", what, info.st_size, bytes);
   return fd;
+}
+
+int size_shared(int fd, std::uint64_t bytes, Pages pages) noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) return EFBIG;
+  const auto size = static_cast<off_t>(bytes);
+  if (pages == Pages::when_touched) return ::ftruncate(fd, size) == 0 ? 0 : errno;
+  int error = EINTR;
+  while (error == EINTR) error = ::posix_fallocate(fd, 0, size);
+  return error;
 }
 
 }  // namespace sumac

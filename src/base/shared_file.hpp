@@ -13,4 +13,11 @@ namespace sumac {
 /// Returns Errc::denied for everything else.
 Result<UniqueFd> open_shared(const std::string& path, const std::string& prefix, std::uint64_t bytes);
 
+enum class Pages : std::uint8_t { when_touched, now };
+
+/// Gives a new file of memory its size. With Pages::now a file system that is too small is ENOSPC here, and not SIGBUS at a
+/// later touch. Returns 0 or an errno value; EFBIG beyond the limit of the process (ulimit -f), for which the kernel
+/// would send SIGXFSZ.
+int size_shared(int fd, std::uint64_t bytes, Pages pages) noexcept;
+
 }  // namespace sumac

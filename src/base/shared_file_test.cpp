@@ -3,8 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace sumac {
 namespace {
@@ -55,6 +59,30 @@ TEST(SharedFile, only_memory_that_a_process_of_this_user_shares_is_opened) {
   EXPECT_FALSE(open_shared(good, prefix, kBytes)) << "a file with a second name";
   for (const auto& path : {good, other, link, twin, small, foreign}) ::unlink(path.c_str());
   for (const int end : ends) ::close(end);
+}
+
+TEST(SharedFile, a_complaint_is_the_same_for_each_of_a_thousand_communicators) {
+  const auto complaint = [](const std::string& path) { return open_shared(path, "sumac-none-", 1).error().context; };
+  EXPECT_EQ(complaint("/dev/shm/sumac-none-1"), complaint("/dev/shm/sumac-none-2"));
+  EXPECT_EQ(complaint("/proc/999999999/fd/1"), complaint("/proc/999999999/fd/2"));
+}
+
+/// The kernel would end the process by SIGXFSZ.
+TEST(SharedFile, a_size_beyond_the_limit_of_the_process_is_an_error) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit small{4096, 4096};
+    const UniqueFd memfd(::memfd_create("x", MFD_CLOEXEC));
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) ::_exit(1);
+    for (const auto pages : {Pages::when_touched, Pages::now}) {
+      if (size_shared(memfd.get(), 4097, pages) != EFBIG) ::_exit(2);
+      if (size_shared(memfd.get(), 4096, pages) != 0) ::_exit(3);
+    }
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

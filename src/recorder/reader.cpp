@@ -103,6 +103,9 @@ std::optional<PageView> page_of(const std::string& folder) {
   const Folder files(::opendir((folder + "/fd").c_str()));
   if (files == nullptr) return page;
   constexpr std::string_view kStart = "/memfd:";
+  // One is the process's own, others its parents'; a stranger may make any number.
+  constexpr int kPagesMax = 16;
+  int read_pages = 0;
   each_entry(*files, [&](const std::string& number) {
     const std::string path = folder + "/fd/" + number;
     char target[64];
@@ -113,7 +116,7 @@ std::optional<PageView> page_of(const std::string& folder) {
     name.remove_prefix(kStart.size());
     if (!name.starts_with(kMemfdName)) return true;
     auto read = read_page(path);
-    if (!read || !is_named(folder, read->pid)) return true;
+    if (!read || !is_named(folder, read->pid)) return ++read_pages < kPagesMax;
     page = std::move(read);
     return false;
   });

@@ -15,6 +15,7 @@
 #include "base/c_text.hpp"
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/shared_file.hpp"
 
 namespace sumac::recorder {
 
@@ -48,7 +49,9 @@ class Recorder {
   Recorder() noexcept {
     pid_ = ::getpid();
     fd_ = UniqueFd(::memfd_create(kMemfdName, MFD_CLOEXEC));
-    if (!fd_ || ::fchmod(fd_.get(), S_IRUSR | S_IWUSR) != 0 || ::ftruncate(fd_.get(), sizeof(Page)) != 0) return;
+    if (!fd_ || ::fchmod(fd_.get(), S_IRUSR | S_IWUSR) != 0 ||
+        size_shared(fd_.get(), sizeof(Page), Pages::when_touched) != 0)
+      return;
     void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
     if (memory == MAP_FAILED) return;
     page_ = static_cast<Page*>(memory);  // The kernel has filled it with zeros.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <vector>
 
+#include "base/fd.hpp"
 #include "base/utf8.hpp"
 #include "recorder/reader.hpp"
 
@@ -167,6 +169,41 @@ TEST(Recorder, AForkedChildHasAPageOfItsOwn) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0) << "the parent's page is open in the child, and not the child's";
   EXPECT_EQ(own_page()->tracks.at(0).name, "parent");
+}
+
+TEST(Recorder, WhoseFilesMayNotGrowHasNoPage) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit small{4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) ::_exit(1);
+    const Track none("none", 1, 0, 2);
+    begin(*none.memory(), 0, 8);
+    ::_exit(own_page() ? 2 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+/// A stranger makes thousands, for which root's `sumac ps` would read gigabytes.
+TEST(Recorder, AmongManyPagesOfAProcessFewAreLookedAt) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::vector<UniqueFd> pages;
+    Page strange{};
+    strange.header.magic = kPageMagic;
+    for (int i = 0; i < 20; ++i) {
+      pages.emplace_back(::memfd_create(kMemfdName, MFD_CLOEXEC));
+      if (::write(pages.back().get(), &strange, sizeof strange) != ssize_t{sizeof strange}) ::_exit(1);
+    }
+    const Track own("own", 1, 0, 2);
+    if (own_page()) ::_exit(2);
+    pages.resize(5);
+    ::_exit(own_page() ? 0 : 3);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Recorder, APageIsCheckedBeforeItIsShown) {

@@ -17,6 +17,7 @@
 namespace sumac::team {
 namespace {
 
+constexpr const char* kOrMemfd = " or SUMAC_SHM_BACKING=memfd";
 constexpr std::size_t kMaskWords = 16;  ///< 1024 processors; those beyond are counted modulo.
 
 /// The record that a rank sends to all others. It is zeroed before it is filled, because padding travels too.
@@ -200,7 +201,8 @@ int Maker::try_backing(shm::Backing backing, std::string& complaint) {
       team_->segment = std::make_unique<shm::Segment>(std::move(*made));
     } else {
       own.error = static_cast<std::int32_t>(made.error().code);
-      copy_text(made.error().context, own.words, sizeof own.words);
+      const bool could_be_memfd = handle_.options.backing == Backing::devshm && made.error().code == Errc::exhausted;
+      copy_text(made.error().context + (could_be_memfd ? kOrMemfd : ""), own.words, sizeof own.words);
     }
   }
   if (const int rc = greet(own); rc != SUMAC_TEAM_OK) return rc;
@@ -319,7 +321,7 @@ void Maker::tell_room() {
   }
   if (is_small)
     add_line(fmt::format("/dev/shm is small, so large messages go in smaller pieces: enlarge it (docker --shm-size){}",
-                         handle_.options.backing == Backing::devshm ? " or SUMAC_SHM_BACKING=memfd" : ""));
+                         handle_.options.backing == Backing::devshm ? kOrMemfd : ""));
 }
 
 /// Finds the least memory of any host, which limits the size of an element everywhere.

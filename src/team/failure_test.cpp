@@ -99,7 +99,6 @@ TEST(Failure, WithoutMemoryThereIsNoTeamAndEverybodyKnowsWhy) {
   const auto options = options_with({});
   const auto texts = as_processes(3, 35, [&](World& world) -> std::string {
     const rlimit small{4096, 4096};
-    ::signal(SIGXFSZ, SIG_IGN);
     if (world.rank == 0 && ::setrlimit(RLIMIT_FSIZE, &small) != 0) return "no limit";
     if (world.create(world.spec(places, as_c(options))) != nullptr) return "there is a team";
     return world.why;

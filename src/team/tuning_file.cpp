@@ -67,11 +67,15 @@ bool read(const Json& object, const char* key, Number& out) {
 }
 
 Result<std::string> read_whole(const std::string& path) {
-  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // A pipe that nobody writes to must not stop a program in MPI_Init.
+  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (!fd) {
     if (errno == ENOENT || errno == ENOTDIR) return fail(Errc::not_found, "no such file");
     return fail_errno("open");
   }
+  struct stat about {};
+  if (::fstat(fd.get(), &about) != 0) return fail_errno("stat");
+  if (!S_ISREG(about.st_mode)) return fail(Errc::invalid, "no regular file: {}", kRemedy);
   std::string text;
   char part[16384];
   for (;;) {

@@ -77,6 +77,9 @@ TEST(TuningFile, WhatIsNotOursIsRefusedInOneLine) {
     EXPECT_NE(loaded.error().context.find("sumac tune"), std::string::npos) << loaded.error().context;
   }
   EXPECT_EQ(load_tuning(folder.path + "/none", "a machine").error().code, Errc::not_found);
+  const std::string pipe = folder.path + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(load_tuning(pipe, "a machine").error().code, Errc::invalid) << "nobody writes to it";
 }
 
 TEST(TuningFile, ChoicesOfTheNearestSmallerTeam) {

@@ -6,12 +6,14 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "base/shared_file.hpp"
@@ -31,23 +33,17 @@ std::uint64_t random_token() noexcept {
 Result<UniqueFd> make_memfd(std::size_t bytes) {
   UniqueFd fd{::memfd_create("sumac", MFD_CLOEXEC)};
   if (!fd) return fail_errno("memfd_create");
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return fail_errno("size a memfd");
+  if (auto sized = size_memory(fd.get(), bytes, Backing::memfd); !sized) return tl::unexpected(sized.error());
   return fd;
 }
 
-/// Reserves every page now, so that a full /dev/shm is an error here and not a SIGBUS in the middle of a reduction.
 Result<UniqueFd> make_file(const char* path, std::size_t bytes) {
   UniqueFd fd{::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (!fd) return fail_errno(fmt::format("create {}", path));
-  int error = EINTR;
-  while (error == EINTR) error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
-  if (error == 0) return fd;
+  if (!fd) return fail_errno("create a file in /dev/shm");
+  auto sized = size_memory(fd.get(), bytes, Backing::devshm);
+  if (sized) return fd;
   ::unlink(path);
-  // The text is short because it travels to the other ranks beside many others.
-  if (error == ENOSPC)
-    return fail(Errc::exhausted,
-                "/dev/shm has no {} KiB left: enlarge it (docker --shm-size) or SUMAC_SHM_BACKING=memfd", bytes / 1024);
-  return fail(Errc::io, "reserve {} KiB in /dev/shm: {}", bytes / 1024, std::strerror(error));
+  return tl::unexpected(sized.error());
 }
 
 /// A name exists from create() to all_attached() and stays behind if the creator is killed in between: the next
@@ -84,6 +80,28 @@ bool lock_byte(const UniqueFd& fd, int member) noexcept {
 }
 
 }  // namespace
+
+Result<> size_memory(int fd, std::size_t bytes, Backing backing) {
+  const bool is_memfd = backing == Backing::memfd;
+  const int error = size_shared(fd, bytes, is_memfd ? Pages::when_touched : Pages::now);
+  // The texts are short because they travel to the other ranks beside many others.
+  if (error == ENOSPC)
+    return fail(Errc::exhausted, "/dev/shm has no {} KiB left: enlarge it (docker --shm-size)", bytes / 1024);
+  if (error == EFBIG)
+    return fail(Errc::io, "shared memory of {} KiB is beyond the limit of a file: raise it (ulimit -f)", bytes / 1024);
+  if (error != 0)
+    return fail(Errc::io, "size {} KiB of {}: {}", bytes / 1024, is_memfd ? "a memfd" : "/dev/shm",
+                std::strerror(error));
+  return {};
+}
+
+std::size_t fair_share(Backing backing) noexcept {
+  struct statvfs room {};
+  // A tmpfs without a limit has no blocks.
+  if (backing == Backing::memfd || ::statvfs("/dev/shm", &room) != 0 || room.f_blocks == 0)
+    return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(room.f_bavail) * room.f_frsize / 2;
+}
 
 Result<std::byte*> map_shared(int fd, std::size_t bytes) {
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -143,12 +161,16 @@ Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
                       handle.token)
          .out = '\0';
   }
+  const std::size_t share = fair_share(backing);
   Result<UniqueFd> fd;
   for (;;) {
     handle.bytes = segment_bytes(shape);
-    fd = backing == Backing::memfd ? make_memfd(handle.bytes) : make_file(handle.path.data(), handle.bytes);
+    const bool is_least = shape.large_bytes == 0;
+    if (handle.bytes <= share || is_least) {
+      fd = backing == Backing::memfd ? make_memfd(handle.bytes) : make_file(handle.path.data(), handle.bytes);
+      if (fd || fd.error().code != Errc::exhausted || is_least) break;
+    }
     // Large messages also work with smaller areas; without any area they go through the eager buffers.
-    if (fd || fd.error().code != Errc::exhausted || shape.large_bytes == 0) break;
     shape.large_bytes = shape.large_bytes / 2 < kLargeBytesLeast ? 0 : shape.large_bytes / 2;
   }
   if (!fd) return tl::unexpected(fd.error());
@@ -184,7 +206,9 @@ Result<Segment> Segment::attach(const Handle& handle, const Shape& wanted, int m
   Segment segment{std::move(shape), handle, *base, *std::move(fd)};
   const SegmentHeader& header = segment.header();
   if (header.magic.load(std::memory_order_acquire) != kSegmentMagic || header.token != handle.token)
-    return fail(Errc::io, "{} is not the segment of this team: its creator is in another PID namespace, or gone", path);
+    return fail(Errc::io,
+                "the segment is another team's: the creator, process {}, is in another PID namespace, or gone",
+                handle.pid);
   segment.entry(member).process = this_process();
   segment.entry(member).is_locked = lock_byte(segment.fd_, member);
   return segment;

@@ -37,6 +37,10 @@ struct ProcessName {
 };
 ProcessName this_process() noexcept;
 
+/// Gives a new file of memory its size; one in /dev/shm takes all of its pages now. Errc::exhausted: /dev/shm has no room.
+Result<> size_memory(int fd, std::size_t bytes, Backing backing);
+/// The bytes that one group may take: half of the room that is left in /dev/shm, so that further groups find some.
+std::size_t fair_share(Backing backing) noexcept;
 /// Maps so many bytes of a file that other processes map too.
 Result<std::byte*> map_shared(int fd, std::size_t bytes);
 
@@ -48,7 +52,7 @@ struct Handle {
   std::int32_t fd = -1;
   Backing backing = Backing::memfd;
   std::uint64_t bytes = 0;
-  std::uint64_t large_bytes = 0;  ///< The size of the areas as made: halved until the segment fitted.
+  std::uint64_t large_bytes = 0;  ///< The size of the areas as made: halved while the segment was not fair_share().
   std::array<char, 64> path{};    ///< The file's path, for Backing::devshm.
 };
 
