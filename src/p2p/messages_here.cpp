@@ -28,8 +28,12 @@ std::shared_ptr<Message> copy_of(const Message& message) {
 
 }  // namespace
 
-MessagesHere::MessagesHere(std::byte* memory, const std::vector<int>& here, int index, Matcher& matcher)
-    : here_(here), matcher_(matcher), pipes_(memory, static_cast<int>(here.size()), index), peers_(here.size()) {}
+MessagesHere::MessagesHere(std::byte* memory, std::size_t bytes, const std::vector<int>& here, int index,
+                           Matcher& matcher)
+    : here_(here),
+      matcher_(matcher),
+      pipes_(memory, bytes, static_cast<int>(here.size()), index),
+      peers_(here.size()) {}
 
 void MessagesHere::send(std::shared_ptr<Message> message) {
   const auto at = std::ranges::find(here_, message->peer) - here_.begin();

@@ -18,9 +18,9 @@ namespace sumac::p2p {
 
 class MessagesHere {
  public:
-  /// `memory` holds shm::Pipes::bytes_for(here.size()) zeros at first, and outlives the object. `here` are the ranks of this host, and
-  /// this one is here[index].
-  MessagesHere(std::byte* memory, const std::vector<int>& here, int index, Matcher& matcher);
+  /// `memory` holds `bytes` zeros at first, one of shm::Pipes::sizes(here.size()), and outlives the object. `here` are the ranks of
+  /// this host, and this one is here[index].
+  MessagesHere(std::byte* memory, std::size_t bytes, const std::vector<int>& here, int index, Matcher& matcher);
 
   void send(std::shared_ptr<Message> message);
   /// Moves what can move, and ends messages. Returns false if nothing moved.

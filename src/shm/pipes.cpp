@@ -10,7 +10,7 @@ namespace sumac::shm {
 struct Pipes::Pipe {
   alignas(64) std::atomic<std::uint64_t> written;
   alignas(64) std::atomic<std::uint64_t> read;
-  alignas(64) std::byte ring[1];  ///< ring_bytes() of them.
+  alignas(64) std::byte ring[1];  ///< As long as the memory allows.
 };
 
 namespace {
@@ -21,24 +21,22 @@ std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
 }  // namespace
 
-// The pipes of all pairs together stay below 64 MiB; pages are taken only where bytes flow.
-std::size_t Pipes::ring_bytes(int ranks) noexcept {
+// The pipes of all pairs together stay below 64 MiB, unless the shortest rings need more.
+std::vector<std::size_t> Pipes::sizes(int ranks) {
   constexpr std::size_t kAll = std::size_t{64} << 20, kMost = std::size_t{128} << 10, kLeast = std::size_t{4} << 10;
-  std::size_t ring = kMost;
-  while (ring > kLeast && ring * index(ranks) * index(ranks) > kAll) ring /= 2;
-  return ring;
+  std::vector<std::size_t> found;
+  const std::size_t pairs = index(ranks) * index(ranks);
+  for (std::size_t ring = kMost; ring >= kLeast; ring /= 2)
+    if (ring * pairs <= kAll || ring == kLeast) found.push_back(pairs * (kCountersBytes + ring));
+  return found;
 }
 
-std::size_t Pipes::bytes_for(int ranks) noexcept {
-  return index(ranks) * index(ranks) * (kCountersBytes + ring_bytes(ranks));
-}
-
-Pipes::Pipes(std::byte* memory, int ranks, int me)
+Pipes::Pipes(std::byte* memory, std::size_t bytes, int ranks, int me)
     : memory_(memory),
       ranks_(ranks),
       me_(me),
-      ring_(ring_bytes(ranks)),
-      stride_(kCountersBytes + ring_),
+      stride_(bytes / (index(ranks) * index(ranks))),
+      ring_(stride_ - kCountersBytes),
       put_(index(ranks)),
       taken_(index(ranks)) {}
 

@@ -16,11 +16,11 @@ namespace sumac::shm {
 
 class Pipes {
  public:
-  static std::size_t ring_bytes(int ranks) noexcept;
-  static std::size_t bytes_for(int ranks) noexcept;
+  /// The bytes of all pipes with the longest rings that are of use, with rings half as long, and so on.
+  static std::vector<std::size_t> sizes(int ranks);
 
-  /// `memory` holds bytes_for(ranks) zeros at first, and outlives the pipes.
-  Pipes(std::byte* memory, int ranks, int me);
+  /// `memory` holds `bytes` zeros at first, one of sizes(ranks), and outlives the pipes.
+  Pipes(std::byte* memory, std::size_t bytes, int ranks, int me);
 
   /// The bytes that may be put; nothing where the counters cannot be those of a rank of ours.
   std::optional<std::size_t> room(int to) const noexcept;
@@ -40,7 +40,7 @@ class Pipes {
 
   std::byte* memory_;
   int ranks_, me_;
-  std::size_t ring_, stride_;
+  std::size_t stride_, ring_;
   std::vector<std::uint64_t> put_, taken_;  ///< The bytes of each pipe that this rank has put or taken, ever.
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/c_text.hpp"
 #include "shm/algorithms.hpp"
+#include "shm/segment/liveness.hpp"
 #include "team/c_types.hpp"
 
 using sumac::Errc;
@@ -188,6 +189,13 @@ int sumac_team_missing(const sumac_team_t* team, int64_t since_ns, int64_t now_n
     if (i != team->island_group->index() && team->island_group->waited_at(i) < std::max(since_ns, now_ns - kAway))
       ranks[count++] = members[static_cast<std::size_t>(i)];
   return count;
+}
+
+bool sumac_team_is_dead(const sumac_team_t* team, int rank) {
+  const auto& here = team->layout.host_members;
+  const auto at = std::ranges::lower_bound(here, rank);
+  if (team->segment == nullptr || at == here.end() || *at != rank) return false;
+  return sumac::shm::look_at(*team->segment, static_cast<int>(at - here.begin())) == sumac::shm::Life::dead;
 }
 
 int sumac_team_leader(const sumac_team_t* team, int index) {

@@ -446,6 +446,9 @@ void sumac_team_expects(sumac_team_t* team, const sumac_call_t* call);
  *  sumac_team_waits(). */
 void sumac_team_misses(sumac_team_t* team, const int* ranks, size_t count);
 
+/** Has the process of a rank of this host ended? False also where the kernel does not say. Any thread may call it. */
+bool sumac_team_is_dead(const sumac_team_t* team, int rank);
+
 /** Returns the rank of a leader by its index. */
 int sumac_team_leader(const sumac_team_t* team, int index);
 

@@ -472,8 +472,8 @@ class WrongPathStore final : public Store {
   explicit WrongPathStore(std::string path) : path_(std::move(path)) {}
   Result<> set(const std::string& key, const Bytes& value) override {
     const auto text = text_of(value);
-    const bool is_path = text.starts_with("/proc/") || text.starts_with("/dev/shm/");
-    return store_.set(key, is_path ? bytes_of_text(path_) : value);
+    const auto at = std::min(text.find(" /proc/"), text.find(" /dev/shm/"));
+    return store_.set(key, at != text.npos ? bytes_of_text(text.substr(0, at + 1) + path_) : value);
   }
   Result<std::optional<Bytes>> get(const std::string& key, Duration at_most) override {
     return store_.get(key, at_most);

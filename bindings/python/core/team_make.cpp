@@ -41,13 +41,16 @@ Result<> Team::share(Exchange& exchange) {
     for (const Bytes& one : *all) texts.push_back(printable(text_of(one)));
     return texts;
   };
-  auto block = shm::Block::share(exchanged, rank(), members_.here.front(), log + splits + shm::Pipes::bytes_for(here));
+  std::vector<std::size_t> sizes = shm::Pipes::sizes(here);
+  for (std::size_t& bytes : sizes) bytes += log + splits;
+  auto block = shm::Block::share(exchanged, rank(), members_.here.front(), sizes);
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
   index_ = members_.index_here();
   call_log_ = p2p::CallLog(block_.data(), index_);
   splits_ = Splits(block_.data() + log, members_);
-  here_messages_ = std::make_unique<p2p::MessagesHere>(block_.data() + log + splits, members_.here, index_, matcher_);
+  here_messages_ = std::make_unique<p2p::MessagesHere>(block_.data() + log + splits, block_.size() - log - splits,
+                                                       members_.here, index_, matcher_);
   return {};
 }
 

@@ -6,7 +6,6 @@
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
-#include "shm/segment/liveness.hpp"
 
 namespace sumac::python {
 
@@ -106,10 +105,10 @@ void Team::look_at_messages(Time now) {
         say(fmt::format("{} has waited {} s for a message with {}", members_.name(rank()),
                         std::chrono::duration_cast<Seconds>(waited).count(), other));
       else if (is_here(peer)) {
-        const Member& member = members_.all[static_cast<std::size_t>(peer)];
-        if (shm::look_at(member.process) == shm::Life::dead)
-          over.emplace_back(one.message, Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other,
-                                                                       member.process.pid)});
+        if (sumac_team_is_dead(team_, peer))
+          over.emplace_back(one.message,
+                            Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other,
+                                                          members_.all[static_cast<std::size_t>(peer)].process.pid)});
       }
     }
   }

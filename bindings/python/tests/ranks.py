@@ -37,19 +37,21 @@ def _child(body, rank, size, folder, arguments, pipe) -> None:
     sys.stderr.flush()
 
 
+def start_one(body, rank, size, folder, *arguments):
+    """Forks a rank; returns (pid, read end)."""
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reads)
+        _child(body, rank, size, folder, arguments, writes)
+        os._exit(0)
+    os.close(writes)
+    return pid, reads
+
+
 def start(body, size, folder, *arguments):
     """Forks the ranks; returns [(pid, read end)]."""
-    ranks = []
-    for rank in range(size):
-        reads, writes = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.close(reads)
-            _child(body, rank, size, folder, arguments, writes)
-            os._exit(0)
-        os.close(writes)
-        ranks.append((pid, reads))
-    return ranks
+    return [start_one(body, rank, size, folder, *arguments) for rank in range(size)]
 
 
 def end(ranks, seconds: float = SECONDS) -> list[Ended]:

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/bytes.hpp"
@@ -24,6 +26,7 @@ constexpr const char* kPrefix = "sumac-block-";
 struct Offer {
   UniqueFd fd;
   std::string path;
+  std::size_t bytes = 0;
   bool has_name = false;
 
   Offer() = default;
@@ -34,7 +37,7 @@ struct Offer {
   }
 };
 
-Result<Offer> offer(std::size_t bytes, bool as_memfd) {
+Result<Offer> offer(const std::vector<std::size_t>& sizes, bool as_memfd) {
   Offer made;
   if (as_memfd) {
     made.fd.reset(::memfd_create("sumac-block", MFD_CLOEXEC));
@@ -47,9 +50,29 @@ Result<Offer> offer(std::size_t bytes, bool as_memfd) {
     made.fd.reset(::open(made.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     made.has_name = static_cast<bool>(made.fd);
   }
-  if (!made.fd) return fail_errno(as_memfd ? "memfd_create" : "create " + made.path);
-  if (::ftruncate(made.fd.get(), static_cast<off_t>(bytes)) != 0) return fail_errno("size " + made.path);
+  if (!made.fd) return fail_errno(as_memfd ? "memfd_create" : "create a file in /dev/shm");
+  // The team's segment needs more.
+  const std::size_t most = fair_share(as_memfd ? Backing::memfd : Backing::devshm) / 2;
+  const auto fits = std::ranges::find_if(sizes, [&](std::size_t bytes) { return bytes <= most; });
+  made.bytes = fits == sizes.end() ? sizes.back() : *fits;
+  if (auto sized = size_memory(made.fd.get(), made.bytes, as_memfd ? Backing::memfd : Backing::devshm); !sized)
+    return tl::unexpected(sized.error());
   return made;
+}
+
+/// The others read it by heard().
+std::string told(const Offer& offer) { return fmt::format("{} {}", offer.bytes, offer.path); }
+
+/// Nothing where the creator has none to offer.
+std::optional<Offer> heard(const std::string& text, const std::vector<std::size_t>& sizes) {
+  const std::size_t space = text.find(' ');
+  const auto size =
+      std::ranges::find_if(sizes, [&](std::size_t bytes) { return std::to_string(bytes) == text.substr(0, space); });
+  if (size == sizes.end()) return std::nullopt;
+  Offer offer;
+  offer.bytes = *size;
+  offer.path = text.substr(space + 1);
+  return offer;
 }
 
 /// Returns the first rank's complaint, or nothing.
@@ -76,22 +99,23 @@ Block::~Block() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 
-Result<Block> Block::share(const Exchange& exchange, int rank, int creator, std::size_t bytes) {
+Result<Block> Block::share(const Exchange& exchange, int rank, int creator, const std::vector<std::size_t>& sizes) {
   Result<> agreed;
   for (const bool as_memfd : {true, false}) {
     Result<Offer> mine = Offer{};
-    if (creator == rank) mine = offer(bytes, as_memfd);
-    auto offers = exchange(mine ? mine->path : "");
+    if (creator == rank) mine = offer(sizes, as_memfd);
+    auto offers = exchange(mine && creator == rank ? told(*mine) : "");
     if (!offers) return tl::unexpected(offers.error());
-    const std::string& path = (*offers)[static_cast<std::size_t>(creator)];
+    const auto common = heard((*offers)[static_cast<std::size_t>(creator)], sizes);
     std::string complaint = mine ? "" : mine.error().context;
+    if (mine && !common) complaint = fmt::format("rank {} names no memory", creator);
     Block block;
-    if (complaint.empty() && !path.empty()) {
-      auto other = creator == rank ? Result<UniqueFd>(UniqueFd()) : open_shared(path, kPrefix, bytes);
-      auto mapped = other ? map_shared(creator == rank ? mine->fd.get() : other->get(), bytes)
+    if (complaint.empty()) {
+      auto other = creator == rank ? Result<UniqueFd>(UniqueFd()) : open_shared(common->path, kPrefix, common->bytes);
+      auto mapped = other ? map_shared(creator == rank ? mine->fd.get() : other->get(), common->bytes)
                           : Result<std::byte*>(tl::unexpected(other.error()));
       if (mapped)
-        block = Block(*mapped, bytes);
+        block = Block(*mapped, common->bytes);
       else
         complaint = mapped.error().context;
     }
