@@ -44,7 +44,7 @@ TABLES = {"src/client/status.cpp"}
 ASKED = ("tools/", "src/rank/", "bindings/python/", "src/client/session.cpp", "src/client/devices.cpp", "src/client/job.cpp")
 
 CALLS = re.compile(r"\b(fail|fail_errno|failure|failed|refused?|complain|stop|warn|warnings\.push_back|remarks\.push_back|SUMAC_SAY|sumac_say_once"
-                   r"|SUMAC_(?:FATAL|ERROR|WARN|INFO|LOG|LOG_IN)|Say|Failure|Error|print|fprintf|snprintf|value_error|type_error|runtime_error)"
+                   r"|SUMAC_(?:FATAL|ERROR|WARN|INFO|LOG|LOG_IN)|Say|Failure|Error|tell|print|fprintf|snprintf|value_error|type_error|runtime_error)"
                    r"\s*[({]")
 CONSTANTS = re.compile(r"\b(k[A-Z]\w* =)\s*(?=\")")
 LITERALS = re.compile(r'(?:"(?:\\.|[^"\\\n])*"(?:\s|PRI[a-z]\d\d|(?<=\s)//[^\n]*\n)*)+')
@@ -206,7 +206,7 @@ Many messages end with the system's own words for what it refused:
 |---|---|
 | `Permission denied`, `Operation not permitted` | The user of this process may not do that: look at the owner and mode of the file named, or start the program as the user that its page names. |
 | `No such file or directory` | The path is mistyped, or on a disk of another host: programs on other hosts need the file at the same path. |
-| `No space left on device`, `Disk quota exceeded` | Free room there. For `/dev/shm` enlarge it (`docker --shm-size`), or set `SUMAC_SHM_BACKING=memfd`. |
+| `No space left on device`, `Disk quota exceeded` | Free room there. For `/dev/shm` enlarge it (`docker --shm-size`). |
 | `Too many open files` | Raise `ulimit -n`, or `LimitNOFILE=` of the service. |
 | `Cannot allocate memory` | The machine or the cgroup of the job has no memory left: fewer ranks on this host, or a larger limit. |
 | `Address already in use` | Another process has the port: end it (`ss -ltnp` names it), or choose another port. |

@@ -1,15 +1,13 @@
 #include "tools/commands.hpp"
 
-#include <fmt/core.h>
-
-#include <cstdio>
 #include <filesystem>
+
+#include "base/tell.hpp"
 
 namespace sumac::tools {
 
 int complain(const std::string& text, int status) {
-  // Not by fmt::print, which throws where stderr is closed or full: the exit status must come all the same.
-  std::fputs(fmt::format("sumac: {}\n", text).c_str(), stderr);
+  tell("sumac: {}", text);
   return status;
 }
 

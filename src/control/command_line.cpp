@@ -8,6 +8,7 @@
 
 #include "base/fd.hpp"
 #include "base/our_variables.hpp"
+#include "base/tell.hpp"
 #include "base/write_all.hpp"
 
 namespace sumac::control {
@@ -124,12 +125,12 @@ void print(std::string_view text) {
 }
 
 int usage_error(const DaemonText& text, const Error& error) {
-  fmt::print(stderr, "{}: {}\n", text.program, error.context);
+  tell("{}: {}", text.program, error.context);
   return kExitUsage;
 }
 
 int complain(const DaemonText& text, const Error& error) {
-  fmt::print(stderr, "{}: {}\n", text.program, error.context);
+  tell("{}: {}", text.program, error.context);
   return kExitError;
 }
 
@@ -141,7 +142,7 @@ Result<LogSink> log_sink(const std::string& file) {
 void warn_unknown_variables(const DaemonText& text, std::span<const std::string> names) {
   const std::string_view prefixes[] = {text.variable_prefix};
   for (const auto& unknown : unknown_variables(names, prefixes))
-    fmt::print(stderr, "{}: warning: {}\n", text.program, to_string(unknown));
+    tell("{}: warning: {}", text.program, to_string(unknown));
 }
 
 std::string help_head(const DaemonText& text) {

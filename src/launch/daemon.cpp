@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "base/fd.hpp"
+#include "base/tell.hpp"
 #include "launch/log_file.hpp"
 
 namespace sumac::launch {
@@ -170,7 +171,7 @@ Daemon::~Daemon() {
   signal(SIGTERM);
   pollfd end{process.get(), POLLIN, 0};
   if (!process || ::poll(&end, 1, kEndWaitMs) <= 0) {
-    fmt::print(stderr, "sumac: {} did not end in {} s: killed\n", name_, kEndWaitMs / 1000);
+    tell("sumac: {} did not end in {} s: killed", name_, kEndWaitMs / 1000);
     signal(SIGKILL);
   }
   wait();

@@ -16,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/tell.hpp"
 #include "tools/run/pki.hpp"
 
 namespace sumac::tools {
@@ -126,7 +127,7 @@ RunDirectory::~RunDirectory() {
   if (path_.empty()) return;
   std::error_code failed;
   std::filesystem::remove_all(keep_ ? path_ + kTlsSuffix : path_, failed);
-  if (failed) fmt::print(stderr, "sumac run: {} is left: {}\n", path_, failed.message());
+  if (failed) tell("sumac run: {} is left: {}", path_, failed.message());
   if (guardian_ > 0) {
     const char done = 1;
     [[maybe_unused]] const auto told = ::write(guardian_pipe_.get(), &done, 1);  // It also ends when the pipe closes.

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/clock.hpp"
+#include "base/tell.hpp"
 #include "control/signals.hpp"
 #include "launch/log_file.hpp"
 #include "tools/commands.hpp"
@@ -133,8 +134,7 @@ void RunHosts::end() {
     if (host.remote.pid <= 0) continue;
     int status = 0;
     if (!remote_ends_by(host.remote.pid, deadline, status))
-      fmt::print(stderr, "sumac run: host {} does not confirm its end: look there for sharpd and sharp_an\n",
-                 host.name);
+      tell("sumac run: host {} does not confirm its end: look there for sharpd and sharp_an", host.name);
     host.remote.pid = -1;
   }
   hosts_.clear();

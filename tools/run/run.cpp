@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/tell.hpp"
 #include "launch/daemon.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
@@ -153,8 +154,8 @@ Result<> start_daemons(Daemons& daemons, const std::string& directory, const std
 /// consequences itself.
 std::optional<int> reap(pid_t program, Daemons& daemons) {
   for (auto& daemon : daemons.list)
-    if (const auto words = daemon.obituary()) fmt::print(stderr, "sumac run: {}\n", *words);
-  for (const auto& news : daemons.hosts.take_news()) fmt::print(stderr, "sumac run: {}\n", news);
+    if (const auto words = daemon.obituary()) tell("sumac run: {}", *words);
+  for (const auto& news : daemons.hosts.take_news()) tell("sumac run: {}", news);
   int status = 0;
   if (::waitpid(program, &status, WNOHANG) == program) return status;
   return std::nullopt;
@@ -169,7 +170,7 @@ int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd
     std::vector<pollfd> wait{{signal_fd, POLLIN, 0}};
     for (const int fd : daemons.hosts.descriptors()) wait.push_back({fd, POLLIN, 0});
     if (::poll(wait.data(), wait.size(), wait_ms) == 0) {
-      fmt::print(stderr, "sumac run: the program did not end in {} s: killed\n", kGraceMs / 1000);
+      tell("sumac run: the program did not end in {} s: killed", kGraceMs / 1000);
       ::kill(program, SIGKILL);
       wait_ms = -1;
     }
@@ -185,10 +186,9 @@ int attend(pid_t program, Daemons& daemons, GroupWitness& witness, int signal_fd
 }
 
 void print_choice(const Choice& choice) {
-  for (const auto& warning : choice.warnings) fmt::print(stderr, "sumac run: {}\n", warning);
+  for (const auto& warning : choice.warnings) tell("sumac run: {}", warning);
   const auto explain = variable("SUMAC_EXPLAIN");
-  if (!choice.reason.empty() && !explain.empty() && explain != "0")
-    fmt::print(stderr, "sumac run: {}\n", choice.reason);
+  if (!choice.reason.empty() && !explain.empty() && explain != "0") tell("sumac run: {}", choice.reason);
 }
 
 /// Gives the launcher the words that its processes need, on this host and on others.
@@ -262,7 +262,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
                                           inherited, settings);
   if (options.transport == "ucx" && !options.several)
     environment.set_unless_there("SUMAC_NET_DEVICE", device_of_environment(), "UCX uses this network device alone");
-  for (const auto& remark : environment.remarks) fmt::print(stderr, "sumac run: {}\n", remark);
+  for (const auto& remark : environment.remarks) tell("sumac run: {}", remark);
   auto witness = GroupWitness::start();
   if (!witness) return tl::unexpected(witness.error());
   auto program =
@@ -270,7 +270,7 @@ Result<int> run_program(const Asked& asked, const RunOptions& options) {
                     environment.variables);
   if (!program) return tl::unexpected(program.error());
   const int status = attend(*program, daemons, *witness, signals->get());
-  if (options.keep_logs && directory) fmt::print(stderr, "sumac run: logs are in {}\n", directory->path());
+  if (options.keep_logs && directory) tell("sumac run: logs are in {}", directory->path());
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -367,10 +367,10 @@ int run_command(const Arguments& arguments) {
     const bool tree = std::exchange(options.tree, false) || !said.empty() ||
                       std::ranges::any_of(asked.looked.programs, &Program::is_sharp_client);
     if (tree && task->index == 0)
-      fmt::print(stderr,
-                 "sumac run: {} has started it as one of {} tasks, so it starts no daemons and there is no tree: write "
-                 "`sumac run` before the launcher\n",
-                 task->launcher, task->count);
+      tell(
+          "sumac run: {} has started it as one of {} tasks, so it starts no daemons and there is no tree: write "
+          "`sumac run` before the launcher",
+          task->launcher, task->count);
   } else if (auto chosen = choose_hosts(options, said, needs_daemons(asked.looked)); !chosen) {
     return complain("run: " + chosen.error().context, 2);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/options.hpp"
+#include "base/tell.hpp"
 #include "tools/manager_status.hpp"
 
 namespace sumac::tools {
@@ -189,7 +190,7 @@ constexpr struct {
               {"quotas", quotas, print_quotas}};
 
 int wrong(const std::string& why) {
-  fmt::print(stderr, "sharp_cmd: {}: see sharp_cmd --help\n", why);
+  tell("sharp_cmd: {}: see sharp_cmd --help", why);
   return 2;
 }
 
@@ -221,7 +222,7 @@ int run(const std::vector<std::string>& words) {
   }
   auto status = ask_manager(manager);
   if (!status) {
-    fmt::print(stderr, "sharp_cmd: {}\n", status.error().context);
+    tell("sharp_cmd: {}", status.error().context);
     return 1;
   }
   if (as_json)

@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/tell.hpp"
 #include "machine/cpu_share.hpp"
 #include "shm/segment/segment.hpp"
 #include "shm/single/cma.hpp"
@@ -245,7 +246,7 @@ int rank_main(const TunedTeam& team, double cpus, Scratch& scratch, int rank, in
     if (sched_setaffinity(0, sizeof set, &set) != 0) return std::perror("sumac: tune: pin a rank"), 1;
   }
   auto segment = share_segment(team, scratch, rank);
-  if (!segment) return fmt::print(stderr, "sumac: tune: {}\n", segment.error().context), 1;
+  if (!segment) return tell("sumac: tune: {}", segment.error().context), 1;
   scratch.attached.fetch_add(1, std::memory_order_acq_rel);
   while (scratch.attached.load(std::memory_order_acquire) < team.ranks) sched_yield();
   segment->all_attached();
@@ -254,7 +255,7 @@ int rank_main(const TunedTeam& team, double cpus, Scratch& scratch, int rank, in
   for (int m = 0; m < team.ranks; ++m) members.push_back({m, m});
   shm::Group group(*segment, 0, members, rank, waiting, built_in_tuning(team, segment->shape()));
   if (learn(group, scratch, rank) == Errc::ok && Rank(team, group, scratch, rank, report).measure()) return 0;
-  if (group.broken() != Errc::ok) fmt::print(stderr, "sumac: tune: rank {}: {}\n", rank, group.error());
+  if (group.broken() != Errc::ok) tell("sumac: tune: rank {}: {}", rank, group.error());
   return 1;
 }
 

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/tell.hpp"
 #include "control/places.hpp"
 
 namespace sumac::tools {
@@ -161,7 +162,7 @@ void end_process(const std::string& name, pid_t pid) {
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0);
   pollfd wait{process.get(), POLLIN, 0};
   if (::poll(&wait, 1, kEndWaitMs) > 0) return;
-  fmt::print(stderr, "sumac: {} did not end in {} s: killed\n", name, kEndWaitMs / 1000);
+  tell("sumac: {} did not end in {} s: killed", name, kEndWaitMs / 1000);
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
   ::poll(&wait, 1, -1);
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/host_name.hpp"
+#include "base/tell.hpp"
 #include "control/identity.hpp"
 #include "launch/daemon.hpp"
 #include "launch/log_file.hpp"
@@ -94,8 +95,7 @@ Result<> start_missing(const UpPlace& place, const Commands& commands, int inter
       words.push_back(fmt::format("{} (pid {}) is up already", name, before->pid));
       continue;
     }
-    if (before)
-      fmt::print(stderr, "sumac: {} (pid {}) has died; {}\n", name, before->pid, launch::last_words(place.log(name)));
+    if (before) tell("sumac: {} (pid {}) has died; {}", name, before->pid, launch::last_words(place.log(name)));
     auto pid =
         launch::start_lasting({.name = name, .command = command, .log = place.log(name), .interrupt_fd = interrupt_fd},
                               [&, &name = name](pid_t child) {
@@ -106,8 +106,8 @@ Result<> start_missing(const UpPlace& place, const Commands& commands, int inter
     words.push_back(fmt::format("{} (pid {}) started", name, *pid));
   }
   if (auto registered = until_sharpd_is_registered(place, interrupt_fd); !registered) return registered;
-  fmt::print(stderr, "sumac: {}; logs in {}; `sumac page` shows them in a browser, `sumac down` ends them\n",
-             fmt::join(words, ", "), place.path());
+  tell("sumac: {}; logs in {}; `sumac page` shows them in a browser, `sumac down` ends them", fmt::join(words, ", "),
+       place.path());
   fresh.started.clear();
   return {};
 }
@@ -144,7 +144,7 @@ Result<> up(const std::string& transport) {
       std::ranges::none_of(*commands, [&](const auto& each) { return place->process(each.first).has_value(); });
   if (auto started = start_missing(*place, *commands, interrupts->get()); !started) {
     if (none_before) {
-      if (auto removed = place->remove(); !removed) fmt::print(stderr, "sumac: {}\n", removed.error().context);
+      if (auto removed = place->remove(); !removed) tell("sumac: {}", removed.error().context);
     }
     return started;
   }
@@ -212,7 +212,7 @@ int down_command(const Arguments& arguments) {
   auto place = UpPlace::find();
   const auto nothing = [](const Error& error) {
     if (error.code != Errc::not_found) return complain("down: " + error.context);
-    fmt::print(stderr, "sumac: {}\n", error.context);
+    tell("sumac: {}", error.context);
     return 0;
   };
   if (!place) return nothing(place.error());
@@ -227,7 +227,7 @@ int down_command(const Arguments& arguments) {
     words.push_back(fmt::format("{} (pid {}) {}", name, process->pid, process->alive ? "ended" : "had died before"));
   }
   if (auto removed = place->remove(); !removed) return complain("down: " + removed.error().context);
-  fmt::print(stderr, "sumac: {}\n", words.empty() ? "nothing ran" : fmt::format("{}", fmt::join(words, ", ")));
+  tell("sumac: {}", words.empty() ? "nothing ran" : fmt::format("{}", fmt::join(words, ", ")));
   return 0;
 }
 
