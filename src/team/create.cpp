@@ -158,6 +158,7 @@ int Maker::share_memory() {
   if (rc == SUMAC_TEAM_PASS && tries_both && !complaint.empty()) {
     refused = std::move(complaint);
     rc = try_backing(shm::Backing::devshm, complaint);
+    if (rc == SUMAC_TEAM_PASS && complaint == refused) refused.clear();
   }
   if (rc == SUMAC_TEAM_PASS && !complaint.empty())
     why_ = fmt::format("no shared memory: {}{}{}; this communicator goes on without", refused,

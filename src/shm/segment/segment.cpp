@@ -89,9 +89,9 @@ Result<> size_memory(int fd, std::size_t bytes, Backing backing) {
     return fail(Errc::exhausted, "/dev/shm has no {} KiB left: enlarge it (docker --shm-size)", bytes / 1024);
   if (error == EFBIG)
     return fail(Errc::io, "shared memory of {} KiB is beyond the limit of a file: raise it (ulimit -f)", bytes / 1024);
-  if (error != 0)
-    return fail(Errc::io, "size {} KiB of {}: {}", bytes / 1024, is_memfd ? "a memfd" : "/dev/shm",
-                std::strerror(error));
+  const char* const words = std::strerror(error);
+  if (error != 0 && is_memfd) return fail(Errc::io, "size {} KiB of a memfd: {}", bytes / 1024, words);
+  if (error != 0) return fail(Errc::io, "reserve {} KiB in /dev/shm: {}", bytes / 1024, words);
   return {};
 }
 
