@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -23,7 +24,7 @@ using look::Job;
 constexpr Millis kBetweenLooks{50};
 
 /// A person asks again sooner than he waits longer.
-constexpr Millis kExplainMax{900};
+constexpr Millis kExplainMax{800};
 
 constexpr const char* kPsHelp =
     "usage: sumac ps\n"
@@ -60,9 +61,14 @@ look::Now now_here() {
   return {monotonic_now().time_since_epoch().count(), real.tv_sec * std::int64_t{1'000'000'000} + real.tv_nsec, host};
 }
 
-/// Looks twice: a job that goes on has begun further collectives at the second look.
-std::vector<Job> jobs_here() {
-  auto found = recorder::find_pages();
+std::vector<Job> jobs_at_first(const recorder::Found& found) {
+  std::vector<look::Rank> ranks;
+  for (const auto& process : found.processes) ranks.push_back({process, {}});
+  return look::jobs_of(std::move(ranks));
+}
+
+/// The second look: a job that goes on has begun further collectives.
+std::vector<Job> jobs_after(recorder::Found found) {
   std::this_thread::sleep_for(found.processes.empty() ? Duration{} : Duration{kBetweenLooks});
   std::vector<look::Rank> ranks;
   for (auto& process : found.processes) {
@@ -89,7 +95,7 @@ int ps_command(const Arguments& arguments) {
     return 0;
   }
   if (!arguments.empty()) return complain(fmt::format("ps: no option {}: see `sumac ps --help`", arguments[0]), 2);
-  const auto jobs = jobs_here();
+  const auto jobs = jobs_after(recorder::find_pages());
   if (jobs.empty())
     fmt::print("no running job{} on this host\n", ::geteuid() == 0 ? "" : " of yours");
   else
@@ -105,22 +111,30 @@ int explain_command(const Arguments& arguments) {
   if (arguments.size() > 1 || (!arguments.empty() && arguments[0].starts_with("-")))
     return complain(fmt::format("explain: one JOB, and no option {}: see `sumac explain --help`", arguments.back()), 2);
   const Time until = monotonic_now() + kExplainMax;
-  auto jobs = jobs_here();
   const std::string word = arguments.empty() ? "" : arguments[0];
-  std::erase_if(jobs, [&](const Job& job) { return !is_meant(job, word); });
-  const auto now = now_here();
+  const auto is_other = [&](const Job& job) { return !is_meant(job, word); };
+  auto found = recorder::find_pages();
+  auto meant = jobs_at_first(found);
+  std::erase_if(meant, is_other);
   // Its ranks on this host may all be dead.
   if (std::uint64_t id = 0;
-      jobs.empty() && std::from_chars(word.data(), word.data() + word.size(), id).ec == std::errc{})
-    if (look::Job job{.id = id, .uid = ::geteuid()}; look::add_others(job, now, until)) jobs.push_back(std::move(job));
-  if (jobs.empty())
+      meant.empty() && std::from_chars(word.data(), word.data() + word.size(), id).ec == std::errc{})
+    meant.push_back({.id = id, .uid = ::geteuid()});
+  if (meant.size() > 1) return complain(fmt::format("explain: {} jobs: name one of `sumac ps`", meant.size()), 2);
+  Job job;
+  bool is_known = false;
+  if (!meant.empty()) {
+    auto others = std::async(std::launch::async, look::ask_others, meant.front(), until);
+    auto jobs = jobs_after(std::move(found));
+    std::erase_if(jobs, is_other);
+    job = jobs.empty() ? Job{.id = meant.front().id, .uid = meant.front().uid} : std::move(jobs.front());
+    is_known = look::add_others(job, others.get(), now_here()) || !job.ranks.empty();
+  }
+  if (!is_known)
     return complain(
         fmt::format("explain: no job {} on this host that you may look into: `sumac ps` lists yours, and root sees all",
                     word.empty() ? "runs" : word));
-  if (jobs.size() > 1) return complain(fmt::format("explain: {} jobs: name one of `sumac ps`", jobs.size()), 2);
-  if (!jobs.front().ranks.empty() && jobs.front().ranks.front().host.empty())
-    (void)look::add_others(jobs.front(), now, until);
-  fmt::print("{}", look::explain_text(jobs.front(), now_here()));
+  fmt::print("{}", look::explain_text(job, now_here()));
   return 0;
 }
 

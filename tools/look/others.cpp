@@ -85,20 +85,23 @@ void merge(Job& job, const control::v1::InspectReply& reply, const Now& now) {
   if (!job.ranks.empty()) job.uid = job.ranks.front().process.uid;
 }
 
-bool add_others(Job& job, const Now& now, Time until) {
+Answer ask_others(const Job& job, Time until) {
   // A job whose ranks are all here has no other hosts; its nodes may still tell for whom they wait.
   control::v1::InspectRequest request;
   request.set_job_id(job.id);
   request.set_everywhere(true);
-  const auto socket = socket_of(job);
-  const auto reply = control::inspect(fmt::format("unix:{}{}", socket, control::kInspectSuffix), request,
-                                      std::max<Duration>(until - monotonic_now(), Millis(1)));
-  if (reply) {
-    merge(job, *reply, now);
+  return control::inspect(fmt::format("unix:{}{}", socket_of(job), control::kInspectSuffix), request,
+                          std::max<Duration>(until - monotonic_now(), Millis(1)));
+}
+
+bool add_others(Job& job, const Answer& answer, const Now& now) {
+  if (answer) {
+    merge(job, *answer, now);
     return true;
   }
   if (static_cast<int>(job.ranks.size()) < job.size)
-    job.notes.push_back(fmt::format("the sharpd at {} shows no other host: {}", socket, reply.error().context));
+    job.notes.push_back(
+        fmt::format("the sharpd at {} shows no other host: {}", socket_of(job), answer.error().context));
   return false;
 }
 
