@@ -150,7 +150,7 @@ coll::Across::Progress Group::test(void* request) {
 coll::Across::Progress Group::peek(void* request) { return engine_->test(request); }
 
 void Group::let_go(void* request) {
-  engine_->fail({Errc::lost, fmt::format("{} has given up an operation", name_of(config_.rank))});
+  engine_->fail({Errc::lost, fmt::format("{} {}", name_of(config_.rank), kGaveUp)});
   static_cast<void>(engine_->test(request));
 }
 

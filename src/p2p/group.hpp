@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct GroupConfig {
   /// The user of messages, which outlives the group. Null: the group carries none.
   MessageEvents* messages = nullptr;
 };
+
+/// What the error of a group says where another member gave up.
+inline constexpr std::string_view kGaveUp = "has given up an operation";
 
 /// make() asks so often whether it is to end.
 inline constexpr Duration kCheckEvery = Millis{100};

@@ -121,7 +121,8 @@ std::string Group::error() const {
   const MemberEntry& entry = segment_.entry(std::abs(culprit_) - 1);
   const std::int32_t rank = entry.rank.load(std::memory_order_relaxed);
   if (culprit_ > 0) return fmt::format("rank {} (process {} of this host) died", rank, entry.process.pid);
-  return fmt::format("rank {} (process {} of this host) gave up (its own output says why)", rank, entry.process.pid);
+  return fmt::format("rank {} (process {} of this host) {} (its own output says why)", rank, entry.process.pid,
+                     kGaveUp);
 }
 
 // Two members each first store their own flag (a writer that it writes, the other that the group is broken) and then

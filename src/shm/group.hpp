@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -32,6 +33,9 @@
 #include "shm/waiting.hpp"
 
 namespace sumac::shm {
+
+/// What the error of a group says where another member gave up.
+inline constexpr std::string_view kGaveUp = "gave up";
 
 struct Member {
   int host_member = 0;  ///< Its index in the segment.

@@ -12,6 +12,8 @@
 #include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "machine/cpu_share.hpp"
+#include "p2p/group.hpp"
+#include "shm/group.hpp"
 #include "shm/waiting.hpp"
 
 namespace sumac::python {
@@ -115,6 +117,11 @@ bool Team::is_broken() {
   return sumac_team_error(team_)[0] != '\0';
 }
 
+/// The rank that gave up knows why; the text does not.
+bool Team::is_hearsay(std::string_view found) {
+  return found.find(shm::kGaveUp) != found.npos || found.find(p2p::kGaveUp) != found.npos;
+}
+
 Error Team::failure(const Request& request, std::uint64_t number, int status) {
   const std::string what = fmt::format("rank {}: {}", rank(), named(request.agreement, number));
   if (status == SUMAC_TEAM_PASS)
@@ -126,8 +133,8 @@ Error Team::failure(const Request& request, std::uint64_t number, int status) {
   const char* const found = sumac_team_error(team_);
   if (between_ && found[0] != '\0' && !failed_) {
     guard.unlock();
-    // The tree's word is that a rank gave up; that rank has sent its reason to all by the other way, and before.
-    auto why = has_tree_ ? between_->await_failure(kReasonWithin) : std::nullopt;
+    // A rank that gave up has sent its reason to all by the other way, and before.
+    auto why = has_tree_ || is_hearsay(found) ? between_->await_failure(kReasonWithin) : std::nullopt;
     // Inside the host the team has reported it by itself, perhaps for a rank that died.
     if (!why) between_->break_because({Errc::lost, found});
     guard.lock();
@@ -148,8 +155,9 @@ void Team::break_because(Error why) {
     const std::lock_guard guard(failure_lock_);
     if (!failed_) failed_ = why;
   }
-  sumac_team_break(team_, why.context.c_str());
+  // In this order: what others hear of the team is that this rank gave up.
   if (between_) between_->break_because(why);
+  sumac_team_break(team_, why.context.c_str());
 }
 
 // ---- who is there, and whether they agree

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/ticket.hpp"
@@ -131,6 +132,7 @@ class Team : public std::enable_shared_from_this<Team> {
   void look(const Request& request, std::uint64_t number, Watch& watch);
   void break_because(Error why);
   Error failure(const Request& request, std::uint64_t number, int status);
+  static bool is_hearsay(std::string_view found);
   bool is_broken();
   std::string named(const Agreement& agreement, std::uint64_t number) const;
   std::vector<int> missing(std::uint64_t number) const;

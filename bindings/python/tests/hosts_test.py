@@ -457,9 +457,8 @@ class Fails(unittest.TestCase):
     def test_every_rank_of_every_host_learns_that_the_ranks_differ(self):
         for hosts in ("abcd", "aabb"):
             cases = [*((what, "barrier") for what in unlike.UNLIKE), ("broadcast", "destroy")]
-            # A rank that has ended the operation may hear that another one gave up before it hears why.
             unlike.check(self, on_hosts(unlike.unlike, hosts), cases,
-                         r"the ranks differ: |all members must call the same|rank \d \(host host-.\) has given up an operation")
+                         "the ranks differ: |all members must call the same")
 
     def test_ctrl_c_on_one_host_is_named_on_the_others(self):
         with tempfile.TemporaryDirectory() as name:
