@@ -343,6 +343,8 @@ Result<InspectedJob> Server::inspected(const control::InspectCall& call) const {
     death.set_world_rank(word.world_rank());
     death.set_who(word.who());
     death.set_since_ns(when.time_since_epoch().count());
+    for (const auto& last : last_pages_)
+      if (last.job_id == id && number_of(last.world_rank) == word.world_rank()) death.set_page(last.packed);
   }
   if (const auto* daemons = uplink_.daemons_of(id); daemons != nullptr && !(job.ranks.empty() && job.deaths.empty()))
     job.daemons = *daemons;
@@ -391,7 +393,7 @@ void Server::warn_of(const Session& session, std::string_view what, std::string_
 
 void Server::client_died(net::HostClientId id) {
   if (const auto departed = departed_.find(id); departed != departed_.end()) {
-    tell_deaths(departed->second.peer, departed->second.who, departed->second.memberships);
+    tell_deaths(departed->second.peer, departed->second.who, departed->second.memberships, departed->second.page);
     departed_.erase(departed);
   }
   if (!clients_.contains(id)) return;
@@ -399,9 +401,14 @@ void Server::client_died(net::HostClientId id) {
   sockets_.close(id);  // A child that the process forked may still hold the socket open.
 }
 
-void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships) {
+void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
+                         const UniqueFd& page) {
+  constexpr std::size_t kLastPagesMax = 64;
   done_.deaths += memberships.size();
+  const auto packed = page ? recorder::packed(page.get()) : std::nullopt;
   for (const auto& member : memberships) {
+    if (packed) last_pages_.push_back({member.job_id, member.world_rank, *packed});
+    if (last_pages_.size() > kLastPagesMax) last_pages_.pop_front();
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "rank {} of job {} died: {}", member.world_rank, member.job_id, who);
     control::v1::RankDied word;
     word.set_job_id(number_of(member.job_id));
@@ -426,10 +433,10 @@ void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
   if (const auto& memberships = client.session.memberships(); !memberships.empty()) {
     for (const auto& member : memberships) uplink_.left(member.job_id);
     if (is_dead)
-      tell_deaths(client.session.peer(), client.session.describe(), memberships);
+      tell_deaths(client.session.peer(), client.session.describe(), memberships, client.page);
     else if (departed_.size() < kDepartedMax && departed_of(client.session.peer().person) < kDepartedOfPersonMax)
-      departed_.emplace(
-          id, Departed{client.session.peer(), client.session.describe(), memberships, std::move(client.pidfd)});
+      departed_.emplace(id, Departed{client.session.peer(), client.session.describe(), memberships,
+                                     std::move(client.pidfd), std::move(client.page)});
   }
   for (const auto ticket : found->second.session.held()) {
     forget(ticket);

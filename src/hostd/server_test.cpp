@@ -313,8 +313,11 @@ std::vector<std::string> told(const Result<control::v1::InspectReply>& reply) {
       EXPECT_TRUE(page && before && page->tracks.at(0).is_inside()) << "both looks have its barrier";
       all.push_back(fmt::format("{} rank {}", daemon.name(), page ? page->world_rank : -1));
     }
-    for (const auto& death : daemon.deaths())
+    for (const auto& death : daemon.deaths()) {
+      const auto last = recorder::decode_packed(death.page());
+      EXPECT_TRUE(last && last->tracks.at(0).is_inside()) << "it died in its barrier";
       all.push_back(fmt::format("{} rank {} died", daemon.name(), death.world_rank()));
+    }
     if (!daemon.silent().empty()) all.push_back(fmt::format("{} is silent: {}", daemon.name(), daemon.silent()));
   }
   std::ranges::sort(all);
@@ -389,15 +392,15 @@ TEST(Sharpd, remembers_who_died_and_shows_it_to_the_jobs_owner) {
   if (child == 0) {
     char path[256]{};
     if (::read(go[0], path, sizeof path - 1) <= 0) ::_exit(1);
-    Member dies(path, 3, Secret{9});
+    Member dies(path, 1, Secret{9});
     ::_exit(0);
   }
   Tree tree;
   Sharpd sharpd(tree.manager.server.endpoint());
   ASSERT_GT(::write(go[1], sharpd.path.data(), sharpd.path.size()), 0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  sharpd.wait_for("rank 3 of job 7 died");
-  EXPECT_THAT(told(inspect(sharpd)), testing::Contains("h1 rank 3 died"));
+  sharpd.wait_for("rank 1 of job 7 died");
+  EXPECT_THAT(told(inspect(sharpd)), testing::Contains("h1 rank 1 died"));
   for (const int fd : go) ::close(fd);
 }
 

@@ -49,7 +49,7 @@ struct GroupConfig {
   MessageEvents* messages = nullptr;
 };
 
-/// What the error of a group says where another member gave up.
+/// The error of a group says this of a member that gave up.
 inline constexpr std::string_view kGaveUp = "has given up an operation";
 
 /// make() asks so often whether it is to end.

@@ -34,7 +34,7 @@
 
 namespace sumac::shm {
 
-/// What the error of a group says where another member gave up.
+/// The error of a group says this of a member that gave up.
 inline constexpr std::string_view kGaveUp = "gave up";
 
 struct Member {

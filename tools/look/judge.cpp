@@ -208,6 +208,18 @@ std::string user_name(unsigned uid) {
   return found != nullptr ? found->pw_name : std::to_string(uid);
 }
 
+std::string last_text(const recorder::PageView& page, std::int64_t died_ns) {
+  const TrackView* last = nullptr;
+  for (const TrackView& track : page.tracks)
+    if (!track.newest.empty() && (last == nullptr || std::pair(track.is_inside(), track.since_ns) >
+                                                         std::pair(last->is_inside(), last->since_ns)))
+      last = &track;
+  if (last == nullptr) return "";
+  return fmt::format("it {} {} (number {}) of {}, begun {} before", last->is_inside() ? "was in" : "had ended",
+                     operation_text(last->newest.front()), last->newest.front().number, name_text(last->name),
+                     ago(died_ns - last->since_ns, last->is_exact));
+}
+
 std::string ranks_text(std::vector<int> ranks) {
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());

@@ -61,6 +61,9 @@ struct Now {
 std::vector<std::uint64_t> begun_before(const recorder::PageView& before, const recorder::PageView& now);
 std::string time_text(std::int64_t ns);
 std::string user_name(unsigned uid);
+/// "it was in allreduce 8 B (number 7) of x", or what it had ended last; "" if it had begun nothing. `died_ns` is of the clock of
+/// the page.
+std::string last_text(const recorder::PageView& page, std::int64_t died_ns);
 /// "ranks 0-3 and 6"
 std::string ranks_text(std::vector<int> ranks);
 /// The table of `sumac ps`.

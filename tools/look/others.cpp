@@ -69,9 +69,13 @@ void merge(Job& job, const control::v1::InspectReply& reply, const Now& now) {
       continue;
     }
     const auto shift_ns = now.monotonic_ns - daemon.monotonic_ns();
-    for (const auto& death : daemon.deaths())
-      job.notes.push_back(fmt::format("rank {} on {} died {} ago: {}", death.world_rank(), name,
-                                      time_text(daemon.monotonic_ns() - death.since_ns()), printable(death.who())));
+    for (const auto& death : daemon.deaths()) {
+      const auto page = recorder::decode_packed(death.page());
+      const auto last = page && page->job == job.id ? last_text(*page, death.since_ns()) : "";
+      job.notes.push_back(fmt::format("rank {} on {} died {} ago: {}{}{}", death.world_rank(), name,
+                                      time_text(daemon.monotonic_ns() - death.since_ns()), printable(death.who()),
+                                      last.empty() ? "" : "; ", last));
+    }
     for (const auto& rank : daemon.ranks()) add_rank(job, rank, name, shift_ns);
     for (const auto& wait : daemon.waits()) {
       std::vector<std::string> children;

@@ -104,13 +104,15 @@ TEST(Others, TheDeadAndTheNodesThatWaitAreNamed) {
   death.set_world_rank(5);
   death.set_who("h2 pid 44");
   death.set_since_ns(4997 * kSecond);
+  death.set_page(page_of(2, 3, 4990));
   auto& wait = *daemon(reply, "node", "an-root").add_waits();
   wait.set_since_ns(4990 * kSecond);
   wait.add_children("node an-leaf2");
   wait.add_children("rank 4 on host h4");
   merge(job, reply, kNow);
   EXPECT_EQ(explain_text(job, kNow),
-            "job 7: no rank of it is left here\nrank 5 on h2 died 3.0 s ago: h2 pid 44\n"
+            "job 7: no rank of it is left here\nrank 5 on h2 died 3.0 s ago: h2 pid 44; "
+            "it was in barrier (number 3) of a communicator without a name, begun 7.0 s before\n"
             "node an-root waits for node an-leaf2 and rank 4 on host h4, for 10.0 s\n");
 }
 
