@@ -1,0 +1,149 @@
+"""Aggregation nodes are killed under jobs with SUMAC_RECOVERY=1 (tests/mpi/goes_on.c): each goes on with exact results, and soon."""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(SOURCE / "tests"))
+from harness import case  # noqa: E402  pylint: disable=wrong-import-position
+from harness.rows import Rows  # noqa: E402  pylint: disable=wrong-import-position
+
+ON = {"SUMAC_RECOVERY": "1", "HCOLL_ENABLE_SHARP": "1", "SUMAC_TEAM_AFTER": "0", "OMPI_MCA_mpi_yield_when_idle": "1"}
+JOBS, SECONDS, ENDS_WITHIN = 60, 4, 90
+MEDIAN_MS, MOST_MS = 100, 1000
+MISSED_NS = 100_000_000
+
+
+class Watch(threading.Thread):
+    """Notes when this machine gave a thread that wanted to run no processor for 100 ms: what happened then is not judged."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.gaps = []
+        self.start()
+
+    def run(self):
+        last = time.monotonic_ns()
+        while True:
+            time.sleep(0.01)
+            now = time.monotonic_ns()
+            if now - last > MISSED_NS:
+                self.gaps.append((last, now))
+            last = now
+
+    def missed(self, begin, end):
+        return any(a < end and b > begin for a, b in self.gaps)
+
+
+def nodes_of(lab):
+    found = json.loads(lab("status", "--json").out)["daemons"]
+    return {daemon["place"]: daemon["pid"] for daemon in found if daemon["name"].startswith("sharp_an ")}
+
+
+def resumed_ns(path, killed):
+    """When the first operation returned that was open at the kill, or begun after it."""
+    for _, end in struct.iter_unpack("=qq", path.read_bytes()):
+        if end > killed:
+            return end
+    return None
+
+
+def one_job(lab, ranks, victims, apart):
+    """Kills the victims one after another. Returns (what is wrong, or "", operations, ns of the first kill, ns of the return after it)."""
+    exported = [word for name in ON for word in ("-x", name)]
+    with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix=".kills-") as folder:  # The lab's hosts see this folder.
+        words = ["-n", ranks, "--map-by", "ppr:1:node", *case.TCP, *case.YIELD, *case.component_flags(), *exported, case.PROGRAMS / "goes_on", SECONDS, folder]
+        out = pathlib.Path(folder) / "out"
+        with out.open("w", encoding="utf-8") as file:
+            job = case.processes.start(lab.command("mpirun", *words), env={**os.environ, **ON}, stdout=file, stderr=case.processes.STDOUT)
+        try:
+            until = time.monotonic() + ENDS_WITHIN
+            while "goes_on: begun" not in out.read_text(encoding="utf-8", errors="replace"):
+                if job.poll() is not None or time.monotonic() > until:
+                    return f"it did not begin: {out.read_text(errors='replace')}", 0, 0, 0
+                time.sleep(0.01)
+            pids = nodes_of(lab)
+            time.sleep(random.uniform(0, 1))  # So the kill comes at any moment of the loop.
+            killed = time.monotonic_ns()
+            for at, victim in enumerate(victims):
+                if at > 0:
+                    time.sleep(apart)
+                os.kill(pids[victim], signal.SIGKILL)
+            try:
+                code = job.wait(timeout=ENDS_WITHIN)
+            except subprocess.TimeoutExpired:
+                return f"it hangs: {out.read_text(errors='replace')}", 0, killed, 0
+            text = out.read_text(encoding="utf-8", errors="replace")
+            right = re.search(r"goes_on: (\d+) operations, all right", text)
+            if code != 0 or not right:
+                return f"status {code}: {text}", 0, killed, 0
+            back = [resumed_ns(pathlib.Path(folder) / str(rank), killed) for rank in range(ranks)]
+            if None in back:
+                return f"a rank ended nothing after the kill: {text}", int(right[1]), killed, 0
+            return "", int(right[1]) * ranks, killed, max(back)
+        finally:
+            case.processes.end(job, grace=30)
+
+
+def kills(rows, is_short):
+    ranks = 4 if is_short else 16
+    lab = case.Lab("kills", case.Lab.FABRIC if is_short else SOURCE / "lab" / "fabrics" / "demo-16h-500us.yaml")
+    lab.up()
+    watch = Watch()
+    random.seed(7)
+    violations, operations, void, count, took = 0, 0, 0, 0, []
+    try:
+        nodes = sorted(nodes_of(lab))
+        for job in range(2 if is_short else JOBS):
+            victims = [nodes[job % len(nodes)]]
+            if job % 3 == 2:  # Another one dies while the members begin to be the tree.
+                victims.append(nodes[(job + 1) % len(nodes)])
+            wrong, ended, killed, back = one_job(lab, ranks, victims, random.uniform(0, 0.1))
+            count += len(victims)
+            operations += ended
+            if wrong:
+                violations += 1
+                print(f"{' and '.join(victims)} killed: {wrong}", flush=True)
+            elif watch.missed(killed, back):
+                void += 1
+            else:
+                took.append((back - killed) / 1e6)
+                print(f"{' and '.join(victims)} killed: on after {took[-1]:.0f} ms", flush=True)
+            for victim in victims:
+                assert lab("daemon", victim, "start").code == 0, victim
+    finally:
+        lab.down()
+    rows.add("node-kills", "jobs that did not end right", violations, 0, trials=count, operations=operations, void=void)
+    if took and not is_short:
+        rows.add("resume-median-ms", "ms", statistics.median(took), MEDIAN_MS, trials=len(took))
+        rows.add("resume-p99-ms", "ms", sorted(took)[math.ceil(0.99 * len(took)) - 1], MOST_MS, trials=len(took))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="two jobs on 4 hosts, for ctest: times are printed, and not judged")
+    parser.add_argument("--out", default="", help="file for the rows, as JSON")
+    args = parser.parse_args()
+    rows = Rows()
+    try:
+        kills(rows, args.short)
+    finally:
+        if args.out:
+            rows.write(args.out)
+    sys.exit(bool(rows.violated()))
+
+
+main()
