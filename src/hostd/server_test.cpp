@@ -120,7 +120,7 @@ std::string refusal(const wire::HostMessage& message, std::uint32_t status) {
 }
 
 struct Tree {
-  explicit Tree(manager::CoreRules rules = {}) : manager(rules) {}
+  explicit Tree(manager::Rules rules = {}) : manager(rules) {}
   TestManager manager;
   ControlNode root{*manager.stub, "an-root"}, one{*manager.stub, "an-leaf1"}, two{*manager.stub, "an-leaf2"};
 };
@@ -214,7 +214,7 @@ TEST(Sharpd, a_client_that_hangs_up_releases_its_job) {
 }
 
 TEST(Sharpd, sharpds_own_death_releases_what_its_clients_held_when_the_lease_ends) {
-  manager::CoreRules rules;
+  manager::Rules rules;
   rules.lease = Seconds(4);  // The lease is long because a busy machine may be slow to grant.
   rules.renew_every = Seconds(1);
   Tree tree(rules);

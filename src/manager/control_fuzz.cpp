@@ -47,18 +47,18 @@ struct World {
     check(core.job_begins(5, test_begin(7), now));
   }
   void step(std::uint8_t what, StreamId stream, std::string_view bytes) {
-    using namespace control::v1;
+    namespace v1 = control::v1;
     switch (what % 11) {
-      case 0: return check(core.node_registers(stream, parse<Register>(bytes), now));
-      case 1: return check(core.node_acks(stream, parse<Ack>(bytes).sequence(), now));
-      case 2: return check(core.node_defers(stream, parse<Deferred>(bytes)));
-      case 3: return check(core.node_link(stream, parse<Link>(bytes), now));
+      case 0: return check(core.node_registers(stream, parse<v1::Register>(bytes), now));
+      case 1: return check(core.node_acks(stream, parse<v1::Ack>(bytes).sequence(), now));
+      case 2: return check(core.node_defers(stream, parse<v1::Deferred>(bytes)));
+      case 3: return check(core.node_link(stream, parse<v1::Link>(bytes), now));
       case 4: return check(core.node_stream_ended(stream, now));
-      case 5: return check(core.host_registers(stream, parse<HostRegister>(bytes), now));
-      case 6: return check(core.job_begins(stream, parse<JobBegin>(bytes), now));
-      case 7: return check(core.job_ends(stream, parse<JobEnd>(bytes), now));
-      case 8: return check(core.host_renews(stream, parse<Renew>(bytes), now));
-      case 10: return check(core.node_neighbour(stream, parse<Neighbour>(bytes), now));
+      case 5: return check(core.host_registers(stream, parse<v1::HostRegister>(bytes), now));
+      case 6: return check(core.job_begins(stream, parse<v1::JobBegin>(bytes), now));
+      case 7: return check(core.job_ends(stream, parse<v1::JobEnd>(bytes), now));
+      case 8: return check(core.host_renews(stream, parse<v1::Renew>(bytes), now));
+      case 10: return check(core.node_neighbour(stream, parse<v1::Neighbour>(bytes), now));
       default: return check(core.host_stream_ended(stream, now));
     }
   }

@@ -16,7 +16,7 @@ constexpr Duration kStoodStill = Seconds(2);
 
 }  // namespace
 
-Core::Core(topo::Fabric fabric, CoreRules rules, Journal& journal)
+Manager::Manager(topo::Fabric fabric, Rules rules, Journal& journal)
     : rules_(rules), journal_(journal), fabric_(std::move(fabric)), fabric_text_(text_of(fabric_)) {
   for (std::size_t i = 0; i < fabric_.hosts.size(); ++i)
     host_by_name_[fabric_.hosts[i].name] = static_cast<std::uint32_t>(i);
@@ -25,8 +25,8 @@ Core::Core(topo::Fabric fabric, CoreRules rules, Journal& journal)
   note_who_works();
 }
 
-Actions Core::restore(const SavedState& saved, Time now) {
-  Actions out;
+ActionList Manager::restore(const SavedState& saved, Time now) {
+  ActionList out;
   now_ = now;
   last_number_ = saved.last_number;
   looked_ = now;
@@ -87,7 +87,7 @@ Actions Core::restore(const SavedState& saved, Time now) {
   return out;
 }
 
-void Core::restore_job(Actions& out, const JobRecord& record, Seconds age, Time now) {
+void Manager::restore_job(ActionList& out, const JobRecord& record, Seconds age, Time now) {
   Job job;
   job.record = record;
   for (const auto& share : record.shares) {
@@ -117,7 +117,7 @@ void Core::restore_job(Actions& out, const JobRecord& record, Seconds age, Time 
 
 /// Rebuilds an undescribed fabric, which consists of the nodes and hosts that registered; the journal lists them in
 /// order.
-void Core::open_fabric_of(const std::string& saved) {
+void Manager::open_fabric_of(const std::string& saved) {
   for (std::size_t at = 0; at < saved.size();) {
     const auto end = std::min(saved.find('\n', at), saved.size());
     const auto line = std::string_view(saved).substr(at, end - at);
@@ -131,7 +131,7 @@ void Core::open_fabric_of(const std::string& saved) {
   fabric_text_ = text_of(fabric_);
 }
 
-void Core::use_nodes(const Job& job, std::size_t share, const std::vector<std::uint32_t>& nodes, bool more) {
+void Manager::use_nodes(const Job& job, std::size_t share, const std::vector<std::uint32_t>& nodes, bool more) {
   const auto& grant = job.record.quota;
   for (const auto n : nodes) {
     auto& used = nodes_[n].parts[job.record.shares[share].tree].used;
@@ -140,7 +140,7 @@ void Core::use_nodes(const Job& job, std::size_t share, const std::vector<std::u
   }
 }
 
-void Core::use(const Job& job, bool more) {
+void Manager::use(const Job& job, bool more) {
   for (std::size_t i = 0; i < job.record.shares.size(); ++i) use_nodes(job, i, job.reserved[i], more);
   const auto& grant = job.record.quota;
   const auto trees = static_cast<std::uint32_t>(job.record.shares.size());
@@ -152,8 +152,40 @@ void Core::use(const Job& job, bool more) {
   if (user.jobs == 0) users_.erase(job.record.uid);
 }
 
-Actions Core::tick(Time now) {
-  Actions out;
+ActionList Manager::node_says(StreamId stream, const FromNode& word, Time now) {
+  return std::visit(overloaded{
+                        [&](const NodeRegister& who) { return node_registers(stream, who, now); },
+                        [&](const Ack& ack) { return node_acks(stream, ack.sequence, now); },
+                        [&](const Deferred& deferred) { return node_defers(stream, deferred); },
+                        [&](const Link& link) { return node_link(stream, link, now); },
+                        [&](const Neighbour& neighbour) { return node_neighbour(stream, neighbour, now); },
+                        [&](const Listening& listening) { return node_listens(stream, listening, now); },
+                        [&](const Inspectable& at) {
+                          node_inspectable(stream, at.address);
+                          return ActionList{};
+                        },
+                    },
+                    word);
+}
+
+ActionList Manager::host_says(StreamId stream, const FromHost& word, Time now) {
+  return std::visit(overloaded{
+                        [&](const HostRegister& who) { return host_registers(stream, who, now); },
+                        [&](const JobBegin& begin) { return job_begins(stream, begin, now); },
+                        [&](const JobEnd& end) { return job_ends(stream, end, now); },
+                        [&](const Renew& renew) { return host_renews(stream, renew, now); },
+                        [&](const RankDied& died) { return rank_died(stream, died); },
+                        [&](const Inspectable& at) {
+                          host_inspectable(stream, at.address);
+                          return ActionList{};
+                        },
+                        [&](const JobDaemonsAsked& asked) { return job_daemons(stream, asked); },
+                    },
+                    word);
+}
+
+ActionList Manager::tick(Time now) {
+  ActionList out;
   now_ = now;
   if (const auto silence = now - looked_; silence > kStoodStill && !jobs_.empty()) {
     out.push_back(Say{LogLevel::warn, "GENERAL",
@@ -180,7 +212,7 @@ Actions Core::tick(Time now) {
   return out;
 }
 
-Time Core::next_deadline() const {
+Time Manager::next_deadline() const {
   Time next = next_judgement();
   for (const auto& held : held_) next = std::min(next, held.until);
   for (const auto& one : leaving_) next = std::min(next, one.until);

@@ -31,10 +31,10 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
-#include "control/control.pb.h"
 #include "manager/journal.hpp"
 #include "manager/policy.hpp"
 #include "manager/quota.hpp"
+#include "manager/records.hpp"
 #include "page/events.hpp"
 #include "page/snapshot.hpp"
 #include "page/viewer.hpp"
@@ -44,8 +44,6 @@
 
 namespace sumac::manager {
 
-using StreamId = std::uint64_t;  ///< Identifies one gRPC stream; never used again.
-
 /// The low-level status of a refused job, as clients print it: "Job error(-35)".
 inline constexpr std::uint32_t kStatusJobError = 35;
 /// Users whose lines are limited; beyond that number lines are not.
@@ -53,27 +51,8 @@ inline constexpr std::size_t kRefusedMax = 4096;
 /// The bytes of a daemon's own version that are kept, for people.
 inline constexpr std::size_t kReleaseMax = 64;
 
-struct ToNode {
-  StreamId stream = 0;
-  control::v1::NodeDown message;
-};
-struct ToHost {
-  StreamId stream = 0;
-  control::v1::HostDown message;
-};
-/// Ends a stream that may not go on.
-struct Refuse {
-  StreamId stream = 0;
-  Error why;
-};
-struct Say {
-  LogLevel level = LogLevel::info;
-  std::string category;
-  std::string text;
-  std::string kind{};  ///< A user can cause these lines at will: one of a kind is written each minute.
-};
-using Action = std::variant<ToNode, ToHost, Refuse, Say>;
-using Actions = std::vector<Action>;
+using Action = std::variant<SendToNode, SendToHost, Refuse, Say>;
+using ActionList = std::vector<Action>;
 
 using page::Viewer;
 
@@ -96,7 +75,7 @@ struct CoreNumbers {
   std::vector<TreeUsage> trees;
 };
 
-struct CoreRules {
+struct Rules {
   QuotaRules quota;
   UserLimits user;
   /// A node that has not acknowledged a grant by then makes the job's begin fail.
@@ -114,49 +93,51 @@ struct CoreRules {
   bool open = false;
 };
 
-class Core {
+class Manager {
  public:
   /// The fabric must have been validated; its trees and radix are computed by topo. `journal` must outlive the core.
-  Core(topo::Fabric fabric, CoreRules rules, Journal& journal);
+  Manager(topo::Fabric fabric, Rules rules, Journal& journal);
   /// Returns Errc::exhausted or not_found with the reason if this fabric has no trees.
   Result<> check() const;
 
   /// Takes over the journal of a former life. Call it at most once, before anything else.
-  Actions restore(const SavedState& saved, Time now);
+  ActionList restore(const SavedState& saved, Time now);
   /// May be called at any time; running jobs go on.
   void set_reservations(Reservations reservations) { reservations_ = std::move(reservations); }
   /// The same; leases stay as they were announced to the sharpds.
-  void set_rules(const CoreRules& rules) {
+  void set_rules(const Rules& rules) {
     rules_.quota = rules.quota;
     rules_.user = rules.user;
     rules_.grant_timeout = rules.grant_timeout;
   }
   /// Applies a changed description of the fabric: trees follow it, and jobs whose part did not change go on.
-  Actions fabric_changes(const topo::Fabric& described, Time now);
+  ActionList fabric_changes(const topo::Fabric& described, Time now);
 
-  Actions node_registers(StreamId stream, const control::v1::Register& who, Time now);
-  Actions node_acks(StreamId stream, std::uint64_t sequence, Time now);
-  Actions node_defers(StreamId stream, const control::v1::Deferred& deferred);
-  Actions node_link(StreamId stream, const control::v1::Link& link, Time now);
-  Actions node_neighbour(StreamId stream, const control::v1::Neighbour& word, Time now);
-  Actions node_listens(StreamId stream, const control::v1::Listening& listening, Time now);
-  Actions node_stream_ended(StreamId stream, Time now);
+  ActionList node_says(StreamId stream, const FromNode& word, Time now);
+  ActionList host_says(StreamId stream, const FromHost& word, Time now);
+  ActionList node_registers(StreamId stream, const NodeRegister& who, Time now);
+  ActionList node_acks(StreamId stream, std::uint64_t sequence, Time now);
+  ActionList node_defers(StreamId stream, const Deferred& deferred);
+  ActionList node_link(StreamId stream, const Link& link, Time now);
+  ActionList node_neighbour(StreamId stream, const Neighbour& word, Time now);
+  ActionList node_listens(StreamId stream, const Listening& listening, Time now);
+  ActionList node_stream_ended(StreamId stream, Time now);
 
-  Actions host_registers(StreamId stream, const control::v1::HostRegister& who, Time now);
-  Actions host_renews(StreamId stream, const control::v1::Renew& renew, Time now);
-  Actions job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now);
-  Actions job_ends(StreamId stream, const control::v1::JobEnd& end, Time now);
+  ActionList host_registers(StreamId stream, const HostRegister& who, Time now);
+  ActionList host_renews(StreamId stream, const Renew& renew, Time now);
+  ActionList job_begins(StreamId stream, const JobBegin& begin, Time now);
+  ActionList job_ends(StreamId stream, const JobEnd& end, Time now);
   /// Accepts a death only if it is reported by the rank's own host, for a process of the job's user that had the job's
   /// key. Otherwise it is not passed on.
-  Actions rank_died(StreamId stream, const control::v1::RankDied& word);
+  ActionList rank_died(StreamId stream, const RankDied& word);
   // core_inspect.cpp
   void host_inspectable(StreamId stream, const std::string& address);
   void node_inspectable(StreamId stream, const std::string& address);
   /// Answers a host of the job that has the job's key, and nobody else.
-  Actions job_daemons(StreamId stream, const control::v1::JobDaemonsAsked& asked) const;
-  Actions host_stream_ended(StreamId stream, Time now);
+  ActionList job_daemons(StreamId stream, const JobDaemonsAsked& asked) const;
+  ActionList host_stream_ended(StreamId stream, Time now);
 
-  Actions tick(Time now);
+  ActionList tick(Time now);
   Time next_deadline() const;
 
   CoreNumbers numbers() const;
@@ -185,7 +166,7 @@ class Core {
   struct Node {
     std::string name;
     StreamId stream = 0;  ///< The node's stream; 0 means not registered.
-    control::v1::Register who;
+    NodeRegister who;
     std::uint64_t sent = 0;
     bool described = true;  ///< True if the last description of the fabric contains it.
     bool seen = false;      ///< True if it has registered in this life of the manager.
@@ -232,7 +213,7 @@ class Core {
     std::vector<std::vector<std::uint32_t>> reserved;
     std::vector<Awaited> wait_for;
     std::string deferred;                               ///< The reason why a node could not acknowledge yet.
-    control::v1::JobBegin begin;                        ///< Empty once the job is granted.
+    JobBegin begin;                                     ///< Empty once the job is granted.
     mutable std::shared_ptr<const page::JobView> view;  ///< Made for the first snapshot that has the job.
     bool granted = false;
     Time begun{}, deadline{}, lease_until{};
@@ -246,7 +227,7 @@ class Core {
   /// A begin that waits: after a restart for nodes, or for members of an ended job to leave.
   struct HeldBegin {
     StreamId stream = 0;
-    control::v1::JobBegin begin;
+    JobBegin begin;
     Time until{};    ///< The time when the begin is answered in any case.
     bool for_nodes;  ///< True if it waits for nodes, false if for members of ended jobs.
   };
@@ -264,13 +245,13 @@ class Core {
   topo::TreeOptions tree_options() const;
   void build_trees();
   void take_forest(const topo::Forest& forest);
-  void follow(Actions& out, const std::string& why);
+  void follow(ActionList& out, const std::string& why);
   void note_who_works();
-  void adopt(Actions& out, const std::vector<Tree>& before);
-  void lose_jobs(Actions& out, const std::vector<Tree>& before, const std::vector<topo::TreeChange>& changes,
+  void adopt(ActionList& out, const std::vector<Tree>& before);
+  void lose_jobs(ActionList& out, const std::vector<Tree>& before, const std::vector<topo::TreeChange>& changes,
                  const std::string& why);
-  void set_ways_up(Actions& out);
-  void keep_trees(Actions& out);
+  void set_ways_up(ActionList& out);
+  void keep_trees(ActionList& out);
   std::vector<std::uint32_t> way_up(std::uint32_t tree, std::uint32_t from) const;
   std::vector<std::uint32_t> reserved_for(const JobShare& share) const;
   TreeId id_for(std::uint32_t tree) const;
@@ -278,7 +259,7 @@ class Core {
   bool in_a_tree(std::size_t node) const;
   std::uint32_t parent_of(std::uint32_t tree, std::size_t node) const;
   void expect_nodes(Time now);
-  void give_up_absent(Actions& out, Time now);
+  void give_up_absent(ActionList& out, Time now);
 
   // core_nodes.cpp
   Node* registered(StreamId stream);
@@ -286,71 +267,70 @@ class Core {
   void add_open_node(const std::string& name);
   void add_open_host(const std::string& name);
   void open_fabric_of(const std::string& saved);
-  void restore_job(Actions& out, const JobRecord& record, Seconds age, Time now);
+  void restore_job(ActionList& out, const JobRecord& record, Seconds age, Time now);
   Result<> keep_job(const Job& job);
-  void send(Actions& out, Node& node, control::v1::NodeDown message);
-  control::v1::NodeTree part_message(std::uint32_t tree, std::size_t node) const;
-  control::v1::Grant grant_to(const Job& job, std::size_t share, std::uint32_t node) const;
-  void send_part(Actions& out, std::uint32_t tree, Node& node);
-  void send_parent(Actions& out, std::uint32_t tree, Node& child);
-  void send_parents_of_children(Actions& out, std::uint32_t tree, std::size_t parent);
-  void note_root(Actions& out, std::uint32_t tree);
+  void send(ActionList& out, Node& node, ForNode message);
+  NodeTree part_message(std::uint32_t tree, std::size_t node) const;
+  Grant grant_to(const Job& job, std::size_t share, std::uint32_t node) const;
+  void send_part(ActionList& out, std::uint32_t tree, Node& node);
+  void send_parent(ActionList& out, std::uint32_t tree, Node& child);
+  void send_parents_of_children(ActionList& out, std::uint32_t tree, std::size_t parent);
+  void note_root(ActionList& out, std::uint32_t tree);
   // core_silence.cpp
   bool is_believed(std::size_t about, std::uint32_t tree, std::uint32_t by) const;
-  void judge(Actions& out, std::size_t node);
-  void begin_without(Actions& out, std::size_t node);
-  void take_down(Actions& out, std::size_t node);
-  void hear_again(Actions& out, std::size_t node);
-  void note_answer(Actions& out, std::size_t node, std::uint64_t sequence);
-  void judge_silent(Actions& out);
+  void judge(ActionList& out, std::size_t node);
+  void begin_without(ActionList& out, std::size_t node);
+  void take_down(ActionList& out, std::size_t node);
+  void hear_again(ActionList& out, std::size_t node);
+  void note_answer(ActionList& out, std::size_t node, std::uint64_t sequence);
+  void judge_silent(ActionList& out);
   Time next_judgement() const;
-  void forget_silence(Actions& out, std::size_t node);
+  void forget_silence(ActionList& out, std::size_t node);
   std::string who_hears_nothing_of(const Node& node) const;
 
   static bool uses(const Job& job, std::size_t node);
   std::size_t index_of(const Node& node) const { return static_cast<std::size_t>(&node - nodes_.data()); }
   std::string missing_nodes() const;
   std::string describe_missing(const std::vector<std::uint32_t>& nodes) const;
-  std::optional<std::string> flaw_of(const control::v1::Register& who) const;
+  std::optional<std::string> flaw_of(const NodeRegister& who) const;
 
   // core_jobs.cpp
-  const Host* host_of(Actions& out, StreamId stream) const;
-  const Job* granted_to(const Host& host, JobId id, const std::string& key) const;
-  void place_hosts(Actions& out);
-  void to_holder(Actions& out, const Job& job, control::v1::HostDown message) const;
-  void refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text);
-  void begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
-                Time patience);
+  const Host* host_of(ActionList& out, StreamId stream) const;
+  const Job* granted_to(const Host& host, JobId id, const std::optional<Secret>& key) const;
+  void place_hosts(ActionList& out);
+  void to_holder(ActionList& out, const Job& job, ForHost message) const;
+  void refuse_job(ActionList& out, StreamId stream, const JobBegin& begin, const std::string& text);
+  void begin_on(ActionList& out, StreamId stream, const Host& host, const JobBegin& begin, Time now, Time patience);
   /// Ends a job in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
-  void fail_begin(Actions& out, Jobs::iterator at, const std::string& why);
-  void release(Actions& out, Jobs::iterator at, const std::string& why);
-  void note_release(Actions& out, const JobRecord& record, const std::string& why);
-  void tell_ended(Actions& out, const Job& job, const std::string& why) const;
-  void finish_if_ready(Actions& out, Jobs::iterator at);
-  void finish_ready(Actions& out);
-  void drop(Actions& out, Jobs::iterator at, const std::string& why, bool lapses = false);
-  void lapse(Actions& out, Jobs::iterator at);
-  bool resume(Actions& out, std::uint64_t life, std::uint64_t ticket, Time now);
-  void erase_left(Actions& out);
+  void fail_begin(ActionList& out, Jobs::iterator at, const std::string& why);
+  void release(ActionList& out, Jobs::iterator at, const std::string& why);
+  void note_release(ActionList& out, const JobRecord& record, const std::string& why);
+  void tell_ended(ActionList& out, const Job& job, const std::string& why) const;
+  void finish_if_ready(ActionList& out, Jobs::iterator at);
+  void finish_ready(ActionList& out);
+  void drop(ActionList& out, Jobs::iterator at, const std::string& why, bool lapses = false);
+  void lapse(ActionList& out, Jobs::iterator at);
+  bool resume(ActionList& out, std::uint64_t life, std::uint64_t ticket, Time now);
+  void erase_left(ActionList& out);
   void stop_waiting(std::uint32_t tree, std::uint32_t node);
   /// Builds the best possible trees once the last job of patched ones has ended and left.
-  void build_if_nobody_runs(Actions& out);
+  void build_if_nobody_runs(ActionList& out);
   bool nobody_runs() const { return jobs_.empty() && leaving_.empty(); }
   std::string describe_leaving() const;
-  void retry_held(Actions& out, Time now);
-  Result<Job> admit(const Host& host, const control::v1::JobBegin& begin) const;
-  Result<std::vector<std::uint32_t>> hosts_of(const control::v1::JobBegin& begin) const;
-  Result<> give_trees(Job& job, const control::v1::JobBegin& begin) const;
+  void retry_held(ActionList& out, Time now);
+  Result<Job> admit(const Host& host, const JobBegin& begin) const;
+  Result<std::vector<std::uint32_t>> hosts_of(const JobBegin& begin) const;
+  Result<> give_trees(Job& job, const JobBegin& begin) const;
   Result<> give_group_numbers(Job& job);
   std::string missing_for(const Job& job) const;
-  control::v1::JobGranted granted_message(const Job& job) const;
+  JobGranted granted_message(const Job& job) const;
   /// Returns the capacity of the weakest of these nodes in a tree, and the usage of the node where least is left.
   std::pair<Capacity, Usage> capacity(std::uint32_t tree, const std::vector<std::uint32_t>& nodes) const;
   Capacity user_capacity() const;
   void use(const Job& job, bool more);
   void use_nodes(const Job& job, std::size_t share, const std::vector<std::uint32_t>& nodes, bool more);
 
-  CoreRules rules_;
+  Rules rules_;
   Journal& journal_;
   Reservations reservations_;
   topo::Fabric fabric_;

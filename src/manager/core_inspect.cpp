@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "control/quota.hpp"
 #include "manager/core.hpp"
 
 namespace sumac::manager {
@@ -13,40 +12,34 @@ constexpr std::size_t kAddressMax = 200;
 
 }  // namespace
 
-void Core::host_inspectable(StreamId stream, const std::string& address) {
+void Manager::host_inspectable(StreamId stream, const std::string& address) {
   if (const auto found = hosts_.find(stream); found != hosts_.end())
     found->second.inspectable = address.substr(0, kAddressMax);
 }
 
-void Core::node_inspectable(StreamId stream, const std::string& address) {
+void Manager::node_inspectable(StreamId stream, const std::string& address) {
   if (Node* node = registered(stream); node != nullptr) node->inspectable = address.substr(0, kAddressMax);
 }
 
 /// Returns the job if it is granted, the host is one of its hosts, and the key is the job's.
-const Core::Job* Core::granted_to(const Host& host, JobId id, const std::string& key) const {
+const Manager::Job* Manager::granted_to(const Host& host, JobId id, const std::optional<Secret>& key) const {
   const auto found = jobs_.find(id);
   const auto known = host_by_name_.find(host.name);
-  const auto shown = control::key_of(key);
-  if (found == jobs_.end() || !found->second.granted || known == host_by_name_.end() || !shown) return nullptr;
+  if (found == jobs_.end() || !found->second.granted || known == host_by_name_.end() || !key) return nullptr;
   const auto& record = found->second.record;
   const bool is_of_job = std::ranges::find(record.hosts, known->second) != record.hosts.end();
-  return is_of_job && same_secret(record.job_key, *shown) ? &found->second : nullptr;
+  return is_of_job && same_secret(record.job_key, *key) ? &found->second : nullptr;
 }
 
-Actions Core::job_daemons(StreamId stream, const control::v1::JobDaemonsAsked& asked) const {
-  Actions out;
+ActionList Manager::job_daemons(StreamId stream, const JobDaemonsAsked& asked) const {
+  ActionList out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
-  const Job* job = granted_to(*host, JobId{asked.job_id()}, asked.job_key());
+  const Job* job = granted_to(*host, asked.job_id, asked.job_key);
   if (job == nullptr) return out;
-  ToHost to{stream, {}};
-  auto& answer = *to.message.mutable_job_daemons();
-  answer.set_job_id(asked.job_id());
+  JobDaemons answer{asked.job_id, {}};
   const auto add = [&](const char* role, const std::string& name, const std::string& address) {
-    auto* daemon = answer.add_daemons();
-    daemon->set_role(role);
-    daemon->set_name(name);
-    daemon->set_address(address);
+    answer.daemons.push_back({role, name, address});
   };
   if (host->life != job->record.life) {
     const auto holder = stream_of_life_.find(job->record.life);
@@ -68,7 +61,7 @@ Actions Core::job_daemons(StreamId stream, const control::v1::JobDaemonsAsked& a
     for (const auto n : nodes)
       if (!nodes_[n].inspectable.empty()) add("node", nodes_[n].name, nodes_[n].inspectable);
   }
-  out.push_back(std::move(to));
+  out.push_back(SendToHost{stream, std::move(answer)});
   return out;
 }
 

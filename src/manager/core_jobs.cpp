@@ -13,40 +13,35 @@
 
 namespace sumac::manager {
 
-using control::v1::HostDown;
-using control::v1::NodeDown;
-
-const Core::Host* Core::host_of(Actions& out, StreamId stream) const {
+const Manager::Host* Manager::host_of(ActionList& out, StreamId stream) const {
   const auto found = hosts_.find(stream);
   if (found != hosts_.end()) return &found->second;
   out.push_back(Refuse{stream, Error{Errc::invalid, "a sharpd must register before it sends anything else"}});
   return nullptr;
 }
 
-void Core::to_holder(Actions& out, const Job& job, HostDown message) const {
+void Manager::to_holder(ActionList& out, const Job& job, ForHost message) const {
   // A sharpd that is away gets the answer when it comes back: it asks again, or learns that its ticket is gone.
   if (const auto stream = stream_of_life_.find(job.record.life); stream != stream_of_life_.end())
-    out.push_back(ToHost{stream->second, std::move(message)});
+    out.push_back(SendToHost{stream->second, std::move(message)});
 }
 
-void Core::place_hosts(Actions& out) {
+void Manager::place_hosts(ActionList& out) {
   for (auto& [stream, host] : hosts_) {
     const bool in_fabric = host_by_name_.contains(host.name);
     if (std::exchange(host.in_fabric, in_fabric) == in_fabric) continue;
-    HostDown message;
-    message.mutable_place()->set_in_fabric(in_fabric);
-    out.push_back(ToHost{stream, std::move(message)});
+    out.push_back(SendToHost{stream, HostPlace{in_fabric}});
   }
 }
 
-Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& who, Time now) {
+ActionList Manager::host_registers(StreamId stream, const HostRegister& who, Time now) {
   now_ = now;
-  Actions out;
-  if (who.version() != control::kControlVersion || who.life() == 0) {
+  ActionList out;
+  if (who.version != control::kControlVersion || who.life == 0) {
     const auto why = fmt::format(
         "sharpd of host {:.64} speaks version {} of the control messages, the manager {}: "
         "install the same version everywhere",
-        who.host(), who.version(), control::kControlVersion);
+        who.host, who.version, control::kControlVersion);
     out.push_back(Say{LogLevel::error, "GENERAL", why});
     out.push_back(Refuse{stream, Error{Errc::unsupported, why}});
     return out;
@@ -55,9 +50,9 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
     out.push_back(Refuse{stream, Error{Errc::invalid, "registered twice on one stream"}});
     return out;
   }
-  if (const auto old = stream_of_life_.find(who.life()); old != stream_of_life_.end()) {
-    if (const auto& name = hosts_.at(old->second).name; name != who.host()) {
-      const auto why = fmt::format("host {:.64} says it is the process that host {:.64} runs", who.host(), name);
+  if (const auto old = stream_of_life_.find(who.life); old != stream_of_life_.end()) {
+    if (const auto& name = hosts_.at(old->second).name; name != who.host) {
+      const auto why = fmt::format("host {:.64} says it is the process that host {:.64} runs", who.host, name);
       out.push_back(Say{LogLevel::error, "GENERAL", why});
       out.push_back(Refuse{stream, Error{Errc::denied, why}});
       return out;
@@ -66,53 +61,53 @@ Actions Core::host_registers(StreamId stream, const control::v1::HostRegister& w
     out.push_back(Refuse{old->second, Error{Errc::lost, "the same sharpd has come back on another connection"}});
   }
   ++sharpds_version_;
-  happened(page::EventKind::host_registered, fmt::format("host {:.200}", who.host()), "registered");
+  happened(page::EventKind::host_registered, fmt::format("host {:.200}", who.host), "registered");
   for (const auto& [other, host] : hosts_)
-    if (host.name == who.host().substr(0, 200))
+    if (host.name == who.host.substr(0, 200))
       out.push_back(Say{LogLevel::warn, "GENERAL",
                         fmt::format("host {:.64} has two sharpds, pid {} and pid {}: give each its own --host NAME, "
                                     "unless the machine of the first has just been started again",
-                                    host.name, host.pid, who.pid())});
-  hosts_[stream] = Host{who.host().substr(0, 200), who.life(), who.release().substr(0, kReleaseMax), who.pid()};
-  stream_of_life_[who.life()] = stream;
-  if (rules_.open && who.host().size() < wire::kHostNameMax && !host_by_name_.contains(who.host())) {
-    add_open_host(who.host());
-    follow(out, fmt::format("host {} has come", who.host()));
-  } else if (!host_by_name_.contains(who.host()))
+                                    host.name, host.pid, who.pid)});
+  hosts_[stream] = Host{who.host.substr(0, 200), who.life, who.release.substr(0, kReleaseMax), who.pid};
+  stream_of_life_[who.life] = stream;
+  if (rules_.open && who.host.size() < wire::kHostNameMax && !host_by_name_.contains(who.host)) {
+    add_open_host(who.host);
+    follow(out, fmt::format("host {} has come", who.host));
+  } else if (!host_by_name_.contains(who.host))
     out.push_back(
         Say{LogLevel::warn, "GENERAL",
             fmt::format("sharpd pid {} calls its host {:.64}, which is not in the fabric: add it to the fabric "
                         "file, or give that sharpd --host NAME",
-                        who.pid(), who.host())});
+                        who.pid, who.host)});
 
   std::set<std::pair<std::uint64_t, JobId>> named;  // Pairs of the tickets and job ids that the sharpd named.
-  HostDown message;
-  auto* registered = message.mutable_registered();
-  registered->set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.lease).count()));
-  registered->set_renew_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.renew_every).count()));
-  for (const auto& held : who.jobs()) {
-    named.emplace(held.ticket(), JobId{held.job_id()});
-    const auto known = by_ticket_.find({who.life(), held.ticket()});
-    if (known != by_ticket_.end() && known->second == JobId{held.job_id()})
+  HostRegistered registered{
+      .lease_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.lease).count()),
+      .renew_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.renew_every).count()),
+      .gone = {}};
+  for (const auto& held : who.jobs) {
+    named.emplace(held.ticket, held.job_id);
+    const auto known = by_ticket_.find({who.life, held.ticket});
+    if (known != by_ticket_.end() && known->second == held.job_id)
       jobs_.at(known->second).lease_until = now + rules_.lease;
-    else if (held.granted() && !resume(out, who.life(), held.ticket(), now))
-      registered->add_gone(held.ticket());
+    else if (held.granted && !resume(out, who.life, held.ticket, now))
+      registered.gone.push_back(held.ticket);
   }
   std::vector<JobId> over;
-  for (auto at = by_ticket_.lower_bound({who.life(), 0}); at != by_ticket_.end() && at->first.first == who.life(); ++at)
+  for (auto at = by_ticket_.lower_bound({who.life, 0}); at != by_ticket_.end() && at->first.first == who.life; ++at)
     if (!named.contains({at->first.second, at->second})) over.push_back(at->second);
-  out.push_back(ToHost{stream, std::move(message)});
+  out.push_back(SendToHost{stream, std::move(registered)});
   place_hosts(out);
   for (const auto id : over) release(out, jobs_.find(id), "it ended while its sharpd could not say so");
   return out;
 }
 
-Actions Core::host_renews(StreamId stream, const control::v1::Renew& renew, Time now) {
+ActionList Manager::host_renews(StreamId stream, const Renew& renew, Time now) {
   now_ = now;
-  Actions out;
+  ActionList out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
-  for (const auto ticket : renew.tickets())
+  for (const auto ticket : renew.tickets)
     if (const auto known = by_ticket_.find({host->life, ticket}); known != by_ticket_.end())
       jobs_.at(known->second).lease_until = now + rules_.lease;
     else
@@ -120,8 +115,8 @@ Actions Core::host_renews(StreamId stream, const control::v1::Renew& renew, Time
   return out;
 }
 
-Actions Core::host_stream_ended(StreamId stream, Time now) {
-  Actions out;
+ActionList Manager::host_stream_ended(StreamId stream, Time now) {
+  ActionList out;
   const auto found = hosts_.find(stream);
   if (found == hosts_.end()) return out;
   const auto life = found->second.life;
@@ -142,51 +137,51 @@ Actions Core::host_stream_ended(StreamId stream, Time now) {
   return out;
 }
 
-Result<Core::Job> Core::admit(const Host& host, const control::v1::JobBegin& begin) const {
-  const JobId id{begin.job_id()};
+Result<Manager::Job> Manager::admit(const Host& host, const JobBegin& begin) const {
+  const JobId id = begin.job_id;
   if (const auto old = jobs_.find(id); old != jobs_.end()) {
     // A user does not learn the holder and host of another user's job.
-    const bool own = begin.uid() == old->second.record.uid;
+    const bool own = begin.uid == old->second.record.uid;
     return fail(Errc::exists, "job id {} is running already (begun by {}): choose another", id,
                 own ? old->second.record.holder : "another user");
   }
   if (std::ranges::any_of(leaving_, [&](const LeavingJob& old) { return old.job.record.job_id == id; }))
     return fail(Errc::exhausted, "job id {} has just ended, and its ranks have not left: choose another", id);
-  if (begin.hosts().empty()) return fail(Errc::invalid, "the job names no host");
-  if (begin.world_size() < static_cast<std::uint32_t>(begin.hosts_size()))
-    return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size(), begin.hosts_size());
+  if (begin.hosts.empty()) return fail(Errc::invalid, "the job names no host");
+  if (begin.world_size < begin.hosts.size())
+    return fail(Errc::invalid, "{} ranks can't be on {} hosts", begin.world_size, begin.hosts.size());
   // The certificate of a sharpd proves only its host, so a sharpd may not begin jobs of other hosts.
-  if (std::ranges::find(begin.hosts(), host.name) == begin.hosts().end())
+  if (std::ranges::find(begin.hosts, host.name) == begin.hosts.end())
     return fail(Errc::denied, "host {:.64} is none of the job's hosts: a job begins on one of its own", host.name);
   Job job;
   auto& record = job.record;
   record.job_id = id;
   record.life = host.life;
-  record.ticket = begin.ticket();
-  record.uid = begin.uid();
-  record.holder = begin.holder().substr(0, 200);
+  record.ticket = begin.ticket;
+  record.uid = begin.uid;
+  record.holder = begin.holder.substr(0, 200);
   auto hosts = hosts_of(begin);
   if (!hosts) return tl::unexpected(hosts.error());
   record.hosts = *std::move(hosts);
-  auto reservation = reservations_.covering({begin.hosts().begin(), begin.hosts().end()}, begin.uid());
+  auto reservation = reservations_.covering(begin.hosts, begin.uid);
   if (!reservation) return tl::unexpected(reservation.error());
   record.reservation = *std::move(reservation);
   if (auto given = give_trees(job, begin); !given) return tl::unexpected(given.error());
   auto whole = record.quota;
   whole.osts *= record.quota.num_trees;
   whole.max_groups *= record.quota.num_trees;
-  const auto user = users_.find(begin.uid());
-  if (auto may = check_user(rules_.user, user_capacity(), user == users_.end() ? UserUsage{} : user->second,
-                            begin.uid(), whole);
+  const auto user = users_.find(begin.uid);
+  if (auto may =
+          check_user(rules_.user, user_capacity(), user == users_.end() ? UserUsage{} : user->second, begin.uid, whole);
       !may)
     return tl::unexpected(may.error());
   return job;
 }
 
-Result<std::vector<std::uint32_t>> Core::hosts_of(const control::v1::JobBegin& begin) const {
+Result<std::vector<std::uint32_t>> Manager::hosts_of(const JobBegin& begin) const {
   std::vector<std::uint32_t> hosts;
   std::set<std::string_view> seen;
-  for (const auto& name : begin.hosts()) {
+  for (const auto& name : begin.hosts) {
     const auto host = host_by_name_.find(name);
     if (host == host_by_name_.end() && rules_.open)
       return fail(Errc::not_found, "host {:.64} has not registered: start its sharpd, or give it --host NAME", name);
@@ -202,8 +197,8 @@ Result<std::vector<std::uint32_t>> Core::hosts_of(const control::v1::JobBegin& b
 
 /// Gives the job as many trees as it asks for, up to all. The least used ones come first, so that jobs spread over
 /// roots and links.
-Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
-  const auto asked = control::quota_of(begin.quota());
+Result<> Manager::give_trees(Job& job, const JobBegin& begin) const {
+  const auto asked = begin.quota;
   struct Choice {
     JobShare share;
     topo::JobTree tree;
@@ -211,7 +206,7 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
     Capacity capacity;
     Usage used;
   };
-  const auto ports = topo::parse_named_ports(begin.devices());
+  const auto ports = topo::parse_named_ports(begin.devices);
   if (!ports) return tl::unexpected(ports.error());
   std::vector<Choice> choices;
   Error why{Errc::not_found, no_trees_.code == Errc::ok ? "the fabric has no tree" : no_trees_.context};
@@ -231,7 +226,7 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
     if (trees_[i].lost) continue;
     if (const auto host = topo::host_without_way(fabric_, trees_[i].shape, job.record.hosts, *ports)) {
       note({Errc::not_found, fmt::format("ports {:.200} of host {} reach no tree: name ports that do, or none",
-                                         begin.devices(), begin.hosts(static_cast<int>(*host)))});
+                                         begin.devices, begin.hosts[*host])});
       continue;
     }
     // The ranks of a host's several channels are added up at its leaf, even if no other host is there.
@@ -300,31 +295,29 @@ Result<> Core::give_trees(Job& job, const control::v1::JobBegin& begin) const {
   return {};
 }
 
-Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Time now) {
+ActionList Manager::job_begins(StreamId stream, const JobBegin& begin, Time now) {
   now_ = now;
-  Actions out;
+  ActionList out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
-  if (const auto known = by_ticket_.find({host->life, begin.ticket()}); known != by_ticket_.end()) {
+  if (const auto known = by_ticket_.find({host->life, begin.ticket}); known != by_ticket_.end()) {
     // This begin is repeated, because its sharpd or this manager was away. A job that is still beginning gets its
     // answer with the grant.
     auto& job = jobs_.at(known->second);
     job.lease_until = now + rules_.lease;
     if (!job.granted) return out;
-    HostDown message;
-    *message.mutable_granted() = granted_message(job);
-    to_holder(out, job, std::move(message));
+    to_holder(out, job, granted_message(job));
     return out;
   }
-  const auto& asked = begin.quota();
+  const auto& asked = begin.quota;
   out.push_back(
       Say{LogLevel::info, "JOBS",
           fmt::format(
               "begin job: job_id_external: {} requested qps: {} user_data_per_ost: {} osts: {} groups: {} trees: {} "
               "req_feature_mask: {:#x} hosts: {} ranks: {} by {:.200}",
-              begin.job_id(), asked.max_qps(), asked.payload_per_ost(), asked.osts(), asked.max_groups(),
-              asked.num_trees(), asked.features(), begin.hosts_size(), begin.world_size(), begin.holder()),
-          refused_.contains(begin.uid()) ? fmt::format("begin {}", begin.uid()) : std::string()});
+              begin.job_id, asked.max_qps, asked.payload_per_ost, asked.osts, asked.max_groups, asked.num_trees,
+              asked.features, begin.hosts.size(), begin.world_size, begin.holder),
+          refused_.contains(begin.uid) ? fmt::format("begin {}", begin.uid) : std::string()});
   if (now < settled_at_ && !missing_nodes().empty())
     held_.push_back({stream, begin, settled_at_, true});
   else
@@ -332,7 +325,7 @@ Actions Core::job_begins(StreamId stream, const control::v1::JobBegin& begin, Ti
   return out;
 }
 
-void Core::retry_held(Actions& out, Time now) {
+void Manager::retry_held(ActionList& out, Time now) {
   if (held_.empty() || (now < settled_at_ && !missing_nodes().empty())) return;
   for (const auto& held : std::exchange(held_, {}))
     if (const auto host = hosts_.find(held.stream); host != hosts_.end())
@@ -341,8 +334,8 @@ void Core::retry_held(Actions& out, Time now) {
 }
 
 /// Until the time `patience` the begin may wait for resources that members of ended jobs still hold.
-void Core::begin_on(Actions& out, StreamId stream, const Host& host, const control::v1::JobBegin& begin, Time now,
-                    Time patience) {
+void Manager::begin_on(ActionList& out, StreamId stream, const Host& host, const JobBegin& begin, Time now,
+                       Time patience) {
   build_if_nobody_runs(out);
   auto admitted = admit(host, begin);
   const auto numbered = admitted ? give_group_numbers(*admitted) : Result<>{};
@@ -362,7 +355,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
     return;
   }
   if (jobs_.empty()) looked_ = now;
-  Job& job = jobs_[JobId{begin.job_id()}] = *std::move(admitted);
+  Job& job = jobs_[begin.job_id] = *std::move(admitted);
   auto& record = job.record;
   record.number = ++last_number_;
   record.job_key = *key;
@@ -374,9 +367,7 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
   use(job, true);
   for (std::size_t i = 0; i < record.shares.size(); ++i)
     for (const auto n : job.reserved[i]) {
-      NodeDown message;
-      *message.mutable_grant() = grant_to(job, i, n);
-      send(out, nodes_[n], std::move(message));
+      send(out, nodes_[n], grant_to(job, i, n));
       job.wait_for.push_back({record.shares[i].tree, n, nodes_[n].sent});
     }
   std::string ids;
@@ -390,40 +381,33 @@ void Core::begin_on(Actions& out, StreamId stream, const Host& host, const contr
                   record.quota.stream_window, ids)});
 }
 
-void Core::refuse_job(Actions& out, StreamId stream, const control::v1::JobBegin& begin, const std::string& text) {
+void Manager::refuse_job(ActionList& out, StreamId stream, const JobBegin& begin, const std::string& text) {
   ++done_.jobs_refused;
-  happened(page::EventKind::job_refused, JobId{begin.job_id()}, begin.uid(), "was refused: " + text);
+  happened(page::EventKind::job_refused, begin.job_id, begin.uid, "was refused: " + text);
   out.push_back(Say{LogLevel::error, "JOBS",
-                    fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id(), text),
-                    fmt::format("refused {}", begin.uid())});
-  if (refused_.size() < kRefusedMax) refused_.insert(begin.uid());
-  HostDown message;
-  message.mutable_refused()->set_status(kStatusJobError);
-  message.mutable_refused()->set_text(text);
-  message.mutable_refused()->set_ticket(begin.ticket());
-  out.push_back(ToHost{stream, std::move(message)});
+                    fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id, text),
+                    fmt::format("refused {}", begin.uid)});
+  if (refused_.size() < kRefusedMax) refused_.insert(begin.uid);
+  out.push_back(SendToHost{stream, JobRefused{kStatusJobError, text, begin.ticket}});
 }
 
-void Core::fail_begin(Actions& out, Jobs::iterator at, const std::string& why) {
+void Manager::fail_begin(ActionList& out, Jobs::iterator at, const std::string& why) {
   const auto record = at->second.record;
   if (const auto stream = stream_of_life_.find(record.life); stream != stream_of_life_.end()) {
-    control::v1::JobBegin begin;
-    begin.set_job_id(number_of(record.job_id));
-    begin.set_ticket(record.ticket);
-    begin.set_uid(record.uid);
+    JobBegin begin;
+    begin.job_id = record.job_id;
+    begin.ticket = record.ticket;
+    begin.uid = record.uid;
     refuse_job(out, stream->second, begin, why);
   }
   drop(out, at, why);
 }
 
-void Core::tell_ended(Actions& out, const Job& job, const std::string& why) const {
-  HostDown message;
-  message.mutable_ended()->set_why(why);
-  message.mutable_ended()->set_ticket(job.record.ticket);
-  to_holder(out, job, std::move(message));
+void Manager::tell_ended(ActionList& out, const Job& job, const std::string& why) const {
+  to_holder(out, job, JobEnded{why, job.record.ticket});
 }
 
-void Core::note_release(Actions& out, const JobRecord& record, const std::string& why) {
+void Manager::note_release(ActionList& out, const JobRecord& record, const std::string& why) {
   ++done_.jobs_released;
   happened(page::EventKind::job_released, record.job_id, record.uid, "was released: " + why);
   out.push_back(
@@ -431,14 +415,14 @@ void Core::note_release(Actions& out, const JobRecord& record, const std::string
           fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why)});
 }
 
-void Core::release(Actions& out, Jobs::iterator at, const std::string& why) {
+void Manager::release(ActionList& out, Jobs::iterator at, const std::string& why) {
   const auto& record = at->second.record;
   note_release(out, record, why);
   tell_ended(out, at->second, why);
   drop(out, at, why);
 }
 
-std::string Core::missing_for(const Job& job) const {
+std::string Manager::missing_for(const Job& job) const {
   if (!job.wait_for.empty()) {
     if (!job.deferred.empty())
       return fmt::format("{}: ranks of a former job still hold them: wait until they end, or ask for less",
@@ -468,14 +452,14 @@ std::string Core::missing_for(const Job& job) const {
   return {};
 }
 
-void Core::finish_ready(Actions& out) {
+void Manager::finish_ready(ActionList& out) {
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;  // The call below may erase this job.
     finish_if_ready(out, job);
   }
 }
 
-void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
+void Manager::finish_if_ready(ActionList& out, Jobs::iterator at) {
   auto& job = at->second;
   if (job.granted || !missing_for(job).empty()) return;
   if (auto kept = keep_job(job); !kept) {
@@ -484,7 +468,7 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
   }
   job.granted = true;
   refused_.erase(job.record.uid);
-  job.begin.Clear();
+  job.begin = {};
   ++done_.jobs_granted;
   happened(
       page::EventKind::job_granted, job.record.job_id, job.record.uid,
@@ -493,79 +477,62 @@ void Core::finish_if_ready(Actions& out, Jobs::iterator at) {
                   job.record.quota.max_groups, job.record.quota.max_groups == 1 ? "" : "s"));
   std::set<std::uint32_t> nodes;
   for (const auto& share : job.record.shares) nodes.insert(share.nodes.begin(), share.nodes.end());
-  HostDown message;
-  *message.mutable_granted() = granted_message(job);
-  to_holder(out, job, std::move(message));
+  to_holder(out, job, granted_message(job));
   out.push_back(Say{LogLevel::info, "JOBS",
                     fmt::format("job_id_external: {} job_id_sharp: {} runs on {} nodes", at->first, job.record.number,
                                 nodes.size())});
 }
 
-control::v1::JobGranted Core::granted_message(const Job& job) const {
+JobGranted Manager::granted_message(const Job& job) const {
   const auto& record = job.record;
-  control::v1::JobGranted message;
-  message.set_ticket(record.ticket);
-  *message.mutable_quota() = control::quota_message(record.quota);
+  JobGranted message{.ticket = record.ticket,
+                     .quota = record.quota,
+                     .job_key = record.job_key,
+                     .trees = {},
+                     .hosts = topo::numbers_of(fabric_, record.hosts)};
   std::set<std::uint32_t> on_members;
   for (std::size_t i = 0; i < record.shares.size(); ++i) {
     const auto& share = record.shares[i];
-    const auto numbers = topo::numbers_of(fabric_, trees_[share.tree].shape, job.trees[i]);
-    auto* tree = message.add_trees();
-    tree->set_tree_id(number_of(share.id));
-    tree->set_root_node(number_of(id_of(share.nodes.front())));
-    tree->set_rate_bits_per_s(numbers.rate_bits_per_s);
-    tree->set_delay_ns(numbers.delay_ns);
-    tree->set_member_nodes(numbers.member_nodes);
-    for (std::size_t n = 0; n < share.nodes.size(); ++n) {
-      const auto& node = nodes_[share.nodes[n]];
-      auto* entry = tree->add_nodes();
-      entry->set_node_id(number_of(id_of(share.nodes[n])));
-      entry->set_parent_id(number_of(id_of(share.nodes[share.parents[n] == 0 ? 0 : share.parents[n] - 1])));
-      entry->set_name(node.name);
-      entry->set_address(node.parts[share.tree].address);
-      const auto on = host_by_name_.find(fabric_.nodes[share.nodes[n]].place.at_host);
+    auto& tree = message.trees.emplace_back();
+    tree.share = share;
+    tree.numbers = topo::numbers_of(fabric_, trees_[share.tree].shape, job.trees[i]);
+    for (const auto n : share.nodes) {
+      tree.nodes.emplace_back(nodes_[n].name, nodes_[n].parts[share.tree].address);
+      const auto on = host_by_name_.find(fabric_.nodes[n].place.at_host);
       if (on != host_by_name_.end() &&
           std::find(record.hosts.begin(), record.hosts.end(), on->second) != record.hosts.end())
-        on_members.insert(share.nodes[n]);
+        on_members.insert(n);
     }
-    for (const auto leaf : share.leaves) tree->add_leaves(number_of(id_of(share.nodes[leaf])));
   }
-  message.set_job_key(record.job_key.data(), record.job_key.size());
-  const auto hosts = topo::numbers_of(fabric_, record.hosts);
-  message.mutable_fabric()->set_host_rate_bits_per_s(hosts.rate_bits_per_s);
-  message.mutable_fabric()->set_rails(hosts.rails);
-  message.mutable_fabric()->set_nodes_on_member_hosts(static_cast<std::uint32_t>(on_members.size()));
+  message.nodes_on_member_hosts = static_cast<std::uint32_t>(on_members.size());
   return message;
 }
 
-Actions Core::job_ends(StreamId stream, const control::v1::JobEnd& end, Time now) {
+ActionList Manager::job_ends(StreamId stream, const JobEnd& end, Time now) {
   now_ = now;
-  Actions out;
+  ActionList out;
   const Host* host = host_of(out, stream);
   if (host == nullptr) return out;
-  HostDown message;
-  message.mutable_ended()->set_why("ended by its owner");
-  message.mutable_ended()->set_ticket(end.ticket());
-  out.push_back(ToHost{stream, std::move(message)});  // The answer is sent for a job that is already over, too.
-  std::erase_if(held_,
-                [&](const HeldBegin& held) { return held.stream == stream && held.begin.ticket() == end.ticket(); });
-  const auto known = by_ticket_.find({host->life, end.ticket()});
-  if (known == by_ticket_.end() || known->second != JobId{end.job_id()}) return out;
+  out.push_back(SendToHost{
+      stream, JobEnded{"ended by its owner", end.ticket}});  // The answer is sent for a job that is already over, too.
+  std::erase_if(held_, [&](const HeldBegin& held) { return held.stream == stream && held.begin.ticket == end.ticket; });
+  const auto known = by_ticket_.find({host->life, end.ticket});
+  if (known == by_ticket_.end() || known->second != end.job_id) return out;
   const auto at = jobs_.find(known->second);
   const auto record = at->second.record;
-  happened(end.why().empty() ? page::EventKind::job_ended : page::EventKind::job_released, record.job_id, record.uid,
-           end.why().empty()
+  happened(end.why.empty() ? page::EventKind::job_ended : page::EventKind::job_released, record.job_id, record.uid,
+           end.why.empty()
                ? std::string("has ended")
-               : fmt::format("was released: {} is gone without ending it: {:.200}", record.holder, end.why()));
-  drop(out, at, end.why().empty() ? "the job ended" : "the job's owner is gone");
-  if (end.why().empty())
+               : fmt::format("was released: {} is gone without ending it: {:.200}", record.holder, end.why));
+  drop(out, at, end.why.empty() ? "the job ended" : "the job's owner is gone");
+  if (end.why.empty())
     out.push_back(Say{LogLevel::info, "JOBS",
                       fmt::format("end job: job_id_external: {} job_id_sharp: {}", record.job_id, record.number)});
   else
     out.push_back(
         Say{LogLevel::warn, "JOBS",
             fmt::format("job_id_external: {} job_id_sharp: {} released: {} is gone without ending it: {:.200}",
-                        record.job_id, record.number, record.holder, end.why())});
+                        record.job_id, record.number, record.holder, end.why)});
   return out;
 }
 

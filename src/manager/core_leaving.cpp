@@ -7,10 +7,7 @@
 
 namespace sumac::manager {
 
-using control::v1::HostDown;
-using control::v1::NodeDown;
-
-void Core::drop(Actions& out, Jobs::iterator at, const std::string& why, bool lapses) {
+void Manager::drop(ActionList& out, Jobs::iterator at, const std::string& why, bool lapses) {
   const auto& record = at->second.record;
   if (at->second.granted)
     // If this fails, a restart gives the job one more lease, which does no harm.
@@ -23,11 +20,7 @@ void Core::drop(Actions& out, Jobs::iterator at, const std::string& why, bool la
   for (std::size_t i = 0; i < record.shares.size(); ++i)
     for (const auto n : job.reserved[i]) {
       if (nodes_[n].stream == 0) continue;
-      NodeDown message;
-      message.mutable_revoke()->set_tree(record.shares[i].tree);
-      message.mutable_revoke()->set_job_id(number_of(record.job_id));
-      message.mutable_revoke()->set_why(why);
-      send(out, nodes_[n], std::move(message));
+      send(out, nodes_[n], Revoke{record.shares[i].tree, record.job_id, why});
       if (!nodes_[n].silent) job.wait_for.push_back({record.shares[i].tree, n, nodes_[n].sent});
     }
   by_ticket_.erase({record.life, record.ticket});
@@ -36,12 +29,12 @@ void Core::drop(Actions& out, Jobs::iterator at, const std::string& why, bool la
   erase_left(out);
 }
 
-Result<> Core::keep_job(const Job& job) {
+Result<> Manager::keep_job(const Job& job) {
   return journal_.put(job.record, std::chrono::duration_cast<Seconds>(now_ - job.begun));
 }
 
 /// The lease of a job has ended. Its sharpd is told when the job cannot go on any more.
-void Core::lapse(Actions& out, Jobs::iterator at) {
+void Manager::lapse(ActionList& out, Jobs::iterator at) {
   const auto why = fmt::format("{} has not renewed it for {} ms: its sharpd or its host is gone",
                                at->second.record.holder, std::chrono::duration_cast<Millis>(rules_.lease).count());
   note_release(out, at->second.record, why);
@@ -50,7 +43,7 @@ void Core::lapse(Actions& out, Jobs::iterator at) {
 
 /// The sharpd of a job whose lease has ended is back. The job goes on if nodes still hold it: those that have forgotten
 /// it get its grant again. Returns false if there is no such job.
-bool Core::resume(Actions& out, std::uint64_t life, std::uint64_t ticket, Time now) {
+bool Manager::resume(ActionList& out, std::uint64_t life, std::uint64_t ticket, Time now) {
   const auto found = std::ranges::find_if(leaving_, [&](const LeavingJob& one) {
     return !one.lapsed.empty() && one.job.record.life == life && one.job.record.ticket == ticket;
   });
@@ -70,9 +63,7 @@ bool Core::resume(Actions& out, std::uint64_t life, std::uint64_t ticket, Time n
   for (std::size_t i = 0; i < record.shares.size(); ++i)
     for (const auto n : job.reserved[i]) {
       if (nodes_[n].stream == 0) continue;  // It gets the grant when it registers.
-      NodeDown message;
-      *message.mutable_grant() = grant_to(job, i, n);
-      send(out, nodes_[n], std::move(message));
+      send(out, nodes_[n], grant_to(job, i, n));
     }
   happened(page::EventKind::job_granted, id, record.uid, "goes on: its sharpd has come back");
   out.push_back(
@@ -82,7 +73,7 @@ bool Core::resume(Actions& out, std::uint64_t life, std::uint64_t ticket, Time n
 }
 
 /// Frees the resources of ended jobs that no node holds any more.
-void Core::erase_left(Actions& out) {
+void Manager::erase_left(ActionList& out) {
   std::erase_if(leaving_, [&](const LeavingJob& one) {
     if (one.until > now_ && !one.job.wait_for.empty()) return false;
     if (!one.lapsed.empty()) tell_ended(out, one.job, one.lapsed);
@@ -91,17 +82,17 @@ void Core::erase_left(Actions& out) {
   });
 }
 
-void Core::build_if_nobody_runs(Actions& out) {
+void Manager::build_if_nobody_runs(ActionList& out) {
   if (patched_ && nobody_runs()) follow(out, "nobody runs");
 }
 
 /// The node's part in the tree is another one or is over, and with it all that ended jobs held there.
-void Core::stop_waiting(std::uint32_t tree, std::uint32_t node) {
+void Manager::stop_waiting(std::uint32_t tree, std::uint32_t node) {
   for (auto& one : leaving_)
     std::erase_if(one.job.wait_for, [&](const Awaited& it) { return it.tree == tree && it.node == node; });
 }
 
-std::string Core::describe_leaving() const {
+std::string Manager::describe_leaving() const {
   const auto last = std::ranges::max_element(leaving_, {}, &LeavingJob::until)->until;
   return fmt::format("; ranks of {} ended job{} have not left yet: nodes release what they hold in {} s",
                      leaving_.size(), leaving_.size() == 1 ? "" : "s",

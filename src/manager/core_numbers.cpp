@@ -32,7 +32,7 @@ std::vector<wire::NumberRange> ranges_of(std::vector<std::uint32_t> numbers) {
 /// group from its number. Small numbers go late: they are the only ones that the smallest nodes can hold. Last come
 /// numbers that a node reported as held when it registered: they belong to jobs of a former manager until their members
 /// leave.
-Result<> Core::give_group_numbers(Job& job) {
+Result<> Manager::give_group_numbers(Job& job) {
   const auto wanted = job.record.quota.max_groups;
   for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
     auto& share = job.record.shares[i];
@@ -48,7 +48,7 @@ Result<> Core::give_group_numbers(Job& job) {
     for (const auto n : job.reserved[i]) mark(held, nodes_[n].parts[share.tree].held);
     std::uint32_t least = limit;
     for (const auto& node : nodes_)
-      if (node.stream != 0 && node.parts[share.tree].works) least = std::min(least, node.who.groups());
+      if (node.stream != 0 && node.parts[share.tree].works) least = std::min(least, node.who.groups);
     std::vector<std::uint32_t> mine;
     // The search runs in a circle and starts where the last job's numbers ended.
     const auto take_from = [&](std::uint32_t low, std::uint32_t high, bool is_held) {

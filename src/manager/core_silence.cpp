@@ -8,8 +8,6 @@
 
 namespace sumac::manager {
 
-using control::v1::Neighbour;
-
 namespace {
 
 /// A node that no job uses is done without when it has not answered for so long.
@@ -17,22 +15,22 @@ constexpr Duration kAnswerWithin = Seconds(1);
 
 }  // namespace
 
-Actions Core::node_neighbour(StreamId stream, const Neighbour& word, Time now) {
+ActionList Manager::node_neighbour(StreamId stream, const Neighbour& word, Time now) {
   now_ = now;
-  Actions out;
+  ActionList out;
   const Node* by = registered(stream);
-  const auto about = std::size_t{word.node_id()} - 1;
-  if (by == nullptr || about >= nodes_.size() || word.tree() >= trees_.size()) return out;
+  const auto about = std::size_t{number_of(word.node)} - 1;
+  if (by == nullptr || about >= nodes_.size() || word.tree >= trees_.size()) return out;
   const auto from = static_cast<std::uint32_t>(index_of(*by));
   auto& node = nodes_[about];
-  const std::pair key{word.tree(), from};
+  const std::pair key{word.tree, from};
   if (node.is_down) return out;
-  if (word.state() == Neighbour::HEARD) {
+  if (word.state == Neighbour::State::heard) {
     node.silent_to.erase(key);
   } else {
-    const bool are_neighbours = parent_of(word.tree(), about) == from || parent_of(word.tree(), from) == about;
+    const bool are_neighbours = parent_of(word.tree, about) == from || parent_of(word.tree, from) == about;
     if (!are_neighbours || node.stream == 0) return out;
-    node.silent_to[key] = {word.state() == Neighbour::LOST, word.silent_ms()};
+    node.silent_to[key] = {word.state == Neighbour::State::lost, word.silent_ms};
   }
   judge(out, about);
   judge(out, from);  // Its own word about the other may not count any more, or count again.
@@ -41,11 +39,11 @@ Actions Core::node_neighbour(StreamId stream, const Neighbour& word, Time now) {
 
 /// Returns whether this accusation counts. Two living nodes that accuse each other have lost their link: then the child
 /// is believed to be the silent one.
-bool Core::is_believed(std::size_t about, std::uint32_t tree, std::uint32_t by) const {
+bool Manager::is_believed(std::size_t about, std::uint32_t tree, std::uint32_t by) const {
   return parent_of(tree, by) != about || !nodes_[by].silent_to.contains({tree, static_cast<std::uint32_t>(about)});
 }
 
-std::string Core::who_hears_nothing_of(const Node& node) const {
+std::string Manager::who_hears_nothing_of(const Node& node) const {
   const auto about = index_of(node);
   for (const auto& [key, silence] : node.silent_to)
     if (is_believed(about, key.first, key.second))
@@ -53,7 +51,7 @@ std::string Core::who_hears_nothing_of(const Node& node) const {
   return {};
 }
 
-void Core::judge(Actions& out, std::size_t index) {
+void Manager::judge(ActionList& out, std::size_t index) {
   auto& node = nodes_[index];
   if (node.is_down) return;  // Its neighbours are others now. Only its own sign of life counts.
   const auto why = who_hears_nothing_of(node);
@@ -83,7 +81,7 @@ void Core::judge(Actions& out, std::size_t index) {
 }
 
 /// Jobs that are beginning on the node begin again without it. Ended jobs do not wait for it any more.
-void Core::begin_without(Actions& out, std::size_t index) {
+void Manager::begin_without(ActionList& out, std::size_t index) {
   for (std::uint32_t i = 0; i < trees_.size(); ++i) stop_waiting(i, static_cast<std::uint32_t>(index));
   erase_left(out);
   for (auto at = jobs_.begin(); at != jobs_.end();) {
@@ -96,7 +94,7 @@ void Core::begin_without(Actions& out, std::size_t index) {
   retry_held(out, now_);
 }
 
-void Core::take_down(Actions& out, std::size_t index) {
+void Manager::take_down(ActionList& out, std::size_t index) {
   auto& node = nodes_[index];
   node.is_down = true;
   fabric_.nodes[index].up = false;
@@ -107,7 +105,7 @@ void Core::take_down(Actions& out, std::size_t index) {
   retry_held(out, now_);
 }
 
-void Core::hear_again(Actions& out, std::size_t index) {
+void Manager::hear_again(ActionList& out, std::size_t index) {
   auto& node = nodes_[index];
   node.silent = false;
   node.silent_to.clear();
@@ -119,14 +117,14 @@ void Core::hear_again(Actions& out, std::size_t index) {
   follow(out, fmt::format("node {} is heard again", node.name));
 }
 
-void Core::note_answer(Actions& out, std::size_t index, std::uint64_t sequence) {
+void Manager::note_answer(ActionList& out, std::size_t index, std::uint64_t sequence) {
   auto& node = nodes_[index];
   if (!node.silent || sequence < node.probe) return;
   node.answers = true;
   if (node.is_down) hear_again(out, index);
 }
 
-Time Core::next_judgement() const {
+Time Manager::next_judgement() const {
   Time next = kNever;
   for (const auto& node : nodes_)
     if (node.silent && !node.answers && !node.is_down)
@@ -135,13 +133,13 @@ Time Core::next_judgement() const {
 }
 
 /// Nodes that are silent may be done without as soon as no job uses them.
-void Core::judge_silent(Actions& out) {
+void Manager::judge_silent(ActionList& out) {
   for (std::size_t n = 0; n < nodes_.size(); ++n)
     if (nodes_[n].silent) judge(out, n);
 }
 
 /// The node's stream has ended: its word counts no more, and the end of the stream says more than its silence.
-void Core::forget_silence(Actions& out, std::size_t index) {
+void Manager::forget_silence(ActionList& out, std::size_t index) {
   auto& node = nodes_[index];
   node.silent_to.clear();
   node.silent = node.is_down = false;

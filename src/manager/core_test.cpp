@@ -1,5 +1,3 @@
-#include "manager/core.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -307,7 +305,7 @@ TEST(Core, a_grant_that_can_not_be_written_down_is_not_given) {
 }
 
 TEST(Core, one_user_is_bound_and_another_is_not) {
-  CoreRules rules;
+  Rules rules;
   rules.user = {.jobs_max = 1, .share_max_percent = 50};
   World world(rules);
   world.up();
@@ -459,8 +457,8 @@ TEST(Core, a_sharpd_of_another_version_is_refused) {
 }
 
 /// Draws keys that a text would show: "KEY-0000-of-many", then "KEY-0001-of-many".
-CoreRules rules_with_readable_keys() {
-  CoreRules rules;
+Rules rules_with_readable_keys() {
+  Rules rules;
   rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
     Secret key{};
     fmt::format_to(key.begin(), "KEY-{:04}-of-many", drawn++);
@@ -566,7 +564,7 @@ TEST(Core, a_grant_says_whose_it_is_and_how_many_connections_that_user_may_have)
 }
 
 TEST(Core, without_randomness_there_is_no_job) {
-  CoreRules rules;
+  Rules rules;
   rules.draw_secret = [drawn = 0]() mutable -> Result<Secret> {
     if (drawn++ < 3) return Secret{};  // The first three keys drawn are those of the nodes.
     return fail(Errc::io, "getrandom: Function not implemented");

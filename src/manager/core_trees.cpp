@@ -10,12 +10,11 @@
 
 namespace sumac::manager {
 
-using control::v1::NodeDown;
 using topo::kNone;
 
-topo::TreeOptions Core::tree_options() const { return {std::min(fabric_.trees, wire::kTreesMax), fabric_.radix}; }
+topo::TreeOptions Manager::tree_options() const { return {std::min(fabric_.trees, wire::kTreesMax), fabric_.radix}; }
 
-void Core::take_forest(const topo::Forest& forest) {
+void Manager::take_forest(const topo::Forest& forest) {
   next_shape_ = forest.next_id;
   std::size_t next = 0;
   for (auto& tree : trees_) {
@@ -25,7 +24,7 @@ void Core::take_forest(const topo::Forest& forest) {
 }
 
 /// Builds the trees that are best for the present fabric.
-void Core::build_trees() {
+void Manager::build_trees() {
   patched_ = false;
   no_trees_ = Error{Errc::ok, {}};
   auto forest = topo::build_forest(fabric_, tree_options());
@@ -39,12 +38,12 @@ void Core::build_trees() {
   take_forest(*forest);
 }
 
-Result<> Core::check() const {
+Result<> Manager::check() const {
   if (no_trees_.code != Errc::ok) return tl::unexpected(no_trees_);
   return {};
 }
 
-std::vector<std::uint32_t> Core::way_up(std::uint32_t tree, std::uint32_t from) const {
+std::vector<std::uint32_t> Manager::way_up(std::uint32_t tree, std::uint32_t from) const {
   std::vector<std::uint32_t> nodes;
   const auto& shape = trees_[tree].shape;
   for (auto at = shape.nodes[from].parent; at >= 0; at = shape.nodes[static_cast<std::size_t>(at)].parent)
@@ -54,7 +53,7 @@ std::vector<std::uint32_t> Core::way_up(std::uint32_t tree, std::uint32_t from) 
 
 /// Returns the nodes of the job and those above them: requests to open and leave its groups go up to the tree's root,
 /// which assigns the group ids.
-std::vector<std::uint32_t> Core::reserved_for(const JobShare& share) const {
+std::vector<std::uint32_t> Manager::reserved_for(const JobShare& share) const {
   auto nodes = share.nodes;
   const auto above = way_up(share.tree, share.nodes.front());
   nodes.insert(nodes.end(), above.begin(), above.end());
@@ -62,7 +61,7 @@ std::vector<std::uint32_t> Core::reserved_for(const JobShare& share) const {
 }
 
 /// Marks the nodes on the path of some host; other nodes have nothing to add up and need no shard.
-std::vector<bool> Core::working(const Tree& tree) const {
+std::vector<bool> Manager::working(const Tree& tree) const {
   std::vector<bool> works(nodes_.size(), false);
   if (tree.lost) return works;
   works[tree.shape.root] = true;
@@ -74,7 +73,7 @@ std::vector<bool> Core::working(const Tree& tree) const {
 }
 
 /// Records who works, for nodes that have not received anything yet.
-void Core::note_who_works() {
+void Manager::note_who_works() {
   for (auto& node : nodes_) node.parts.assign(trees_.size(), {});
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     const auto works = working(trees_[i]);
@@ -82,14 +81,14 @@ void Core::note_who_works() {
   }
 }
 
-bool Core::in_a_tree(std::size_t node) const {
+bool Manager::in_a_tree(std::size_t node) const {
   return std::any_of(trees_.begin(), trees_.end(), [&](const Tree& tree) {
     return !tree.lost && node < tree.shape.nodes.size() && tree.shape.nodes[node].in_tree;
   });
 }
 
 /// Returns kNone for the root, and for a node that is not in the tree.
-std::uint32_t Core::parent_of(std::uint32_t tree, std::size_t node) const {
+std::uint32_t Manager::parent_of(std::uint32_t tree, std::size_t node) const {
   if (trees_[tree].lost || node >= trees_[tree].shape.nodes.size()) return kNone;
   const auto parent = trees_[tree].shape.nodes[node].parent;
   return parent < 0 ? kNone : static_cast<std::uint32_t>(parent);
@@ -97,14 +96,14 @@ std::uint32_t Core::parent_of(std::uint32_t tree, std::size_t node) const {
 
 /// Returns the tree's id, derived from the life of the root's process, with the tree's index in it, because a node may
 /// be the root of several trees. While the root has not registered, it returns the last known id.
-TreeId Core::id_for(std::uint32_t tree) const {
+TreeId Manager::id_for(std::uint32_t tree) const {
   const auto& root = nodes_[trees_[tree].shape.root];
   if (!root.seen) return trees_[tree].id;
-  const auto life = static_cast<std::uint32_t>(root.who.life() >> 33) & ~(wire::kTreesMax - 1);
+  const auto life = static_cast<std::uint32_t>(root.who.life >> 33) & ~(wire::kTreesMax - 1);
   return TreeId{std::max<std::uint32_t>(life | tree, 1)};
 }
 
-void Core::keep_trees(Actions& out) {
+void Manager::keep_trees(ActionList& out) {
   ++fabric_version_;
   std::vector<SavedTree> saved;
   for (const auto& tree : trees_)
@@ -115,7 +114,7 @@ void Core::keep_trees(Actions& out) {
 }
 
 /// Adapts the trees to a changed fabric and informs all nodes and jobs that have a part in them.
-void Core::follow(Actions& out, const std::string& why) {
+void Manager::follow(ActionList& out, const std::string& why) {
   const auto before = trees_;
   fabric_text_ = text_of(fabric_);
   const bool any = std::any_of(trees_.begin(), trees_.end(), [](const Tree& tree) { return !tree.lost; });
@@ -154,8 +153,8 @@ void Core::follow(Actions& out, const std::string& why) {
 
 /// Releases the jobs that the change affects: a node of theirs is gone or has another parent, or the tree has another
 /// root and thus other group ids.
-void Core::lose_jobs(Actions& out, const std::vector<Tree>& before, const std::vector<topo::TreeChange>& changes,
-                     const std::string& why) {
+void Manager::lose_jobs(ActionList& out, const std::vector<Tree>& before, const std::vector<topo::TreeChange>& changes,
+                        const std::string& why) {
   const auto text_for = [&](const Job& job) -> std::optional<std::string> {
     for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
       const auto tree = job.record.shares[i].tree;
@@ -184,7 +183,7 @@ void Core::lose_jobs(Actions& out, const std::vector<Tree>& before, const std::v
 
 /// Informs the nodes of all differences from `before`: first the children lose their old part, then they receive their
 /// new parents.
-void Core::adopt(Actions& out, const std::vector<Tree>& before) {
+void Manager::adopt(ActionList& out, const std::vector<Tree>& before) {
   for (std::uint32_t i = 0; i < trees_.size(); ++i) {
     auto& tree = trees_[i];
     const Tree none;
@@ -223,7 +222,7 @@ void Core::adopt(Actions& out, const std::vector<Tree>& before) {
 }
 
 /// Above a job's own root the tree may change while the job goes on: the nodes that are new there receive its grant.
-void Core::set_ways_up(Actions& out) {
+void Manager::set_ways_up(ActionList& out) {
   for (auto& [id, job] : jobs_) {
     for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
       const auto& share = job.record.shares[i];
@@ -235,20 +234,14 @@ void Core::set_ways_up(Actions& out) {
       job.reserved[i] = std::move(now);
       for (const auto n : old) {
         if (next.contains(n) || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
-        NodeDown message;
-        message.mutable_revoke()->set_tree(share.tree);
-        message.mutable_revoke()->set_job_id(number_of(id));
-        message.mutable_revoke()->set_why("it is not on the job's path to the root any more");
-        send(out, nodes_[n], std::move(message));
+        send(out, nodes_[n], Revoke{share.tree, id, "it is not on the job's path to the root any more"});
       }
       for (const auto n : next) {
         // A node that stays may now have another child on the path.
         const bool is_told =
             old.contains(n) && std::find(share.nodes.begin(), share.nodes.end(), n) != share.nodes.end();
         if (is_told || nodes_[n].stream == 0 || !nodes_[n].parts[share.tree].works) continue;
-        NodeDown message;
-        *message.mutable_grant() = grant_to(job, i, n);
-        send(out, nodes_[n], std::move(message));
+        send(out, nodes_[n], grant_to(job, i, n));
         if (!job.granted) job.wait_for.push_back({share.tree, n, nodes_[n].sent});
       }
     }
@@ -256,13 +249,13 @@ void Core::set_ways_up(Actions& out) {
 }
 
 /// From now on, absent nodes of the fabric are waited for, but only for a limited time.
-void Core::expect_nodes(Time now) {
+void Manager::expect_nodes(Time now) {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (nodes_[i].stream == 0 && fabric_.nodes[i].up && nodes_[i].away_at == kNever)
       nodes_[i].away_at = now + rules_.settle;
 }
 
-void Core::give_up_absent(Actions& out, Time now) {
+void Manager::give_up_absent(ActionList& out, Time now) {
   std::vector<std::string> gone;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto& node = nodes_[i];
@@ -280,8 +273,8 @@ void Core::give_up_absent(Actions& out, Time now) {
   follow(out, why);
 }
 
-Actions Core::fabric_changes(const topo::Fabric& described, Time now) {
-  Actions out;
+ActionList Manager::fabric_changes(const topo::Fabric& described, Time now) {
+  ActionList out;
   now_ = now;
   topo::become(fabric_, described);
   for (std::size_t i = 0; i < fabric_.nodes.size(); ++i) {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "manager/core.hpp"
 #include "manager/saved_tree.hpp"
+#include "manager/test_core.hpp"
 #include "manager/test_journal.hpp"
 #include "manager/test_tree.hpp"
 #include "topo/changes.hpp"
@@ -61,14 +61,14 @@ struct World {
   };
   TestJournal journal;
   std::optional<Core> core;
-  CoreRules rules;
+  Rules rules;
   std::map<std::string, Node> nodes;
   std::map<std::uint64_t, HostDown> answers;  ///< The last answer to each ticket.
   std::vector<std::string> said;
   StreamId last_stream = 1000;
   Time now = at(Seconds(1));
 
-  explicit World(topo::Fabric fabric, CoreRules its_rules = {}) : rules(its_rules) { start(std::move(fabric)); }
+  explicit World(topo::Fabric fabric, Rules its_rules = {}) : rules(its_rules) { start(std::move(fabric)); }
   void start(topo::Fabric fabric) {
     core.emplace(std::move(fabric), rules, journal);
     run(core->restore(journal.state, now));
@@ -132,7 +132,7 @@ struct World {
     }
     running = false;
   }
-  std::deque<Action> queue;
+  std::deque<Actions::value_type> queue;
   bool running = false;
   void hear(const HostDown& down) {
     if (down.has_granted()) answers[down.granted().ticket()] = down;
@@ -462,7 +462,7 @@ TEST(Trees, a_fabric_read_again_makes_trees_follow_and_jobs_that_notice_nothing_
 }
 
 TEST(Trees, without_a_fabric_file_the_fabric_is_what_registers) {
-  CoreRules rules;
+  Rules rules;
   rules.open = true;
   World world(topo::registered_fabric("registered"), rules);
   world.host();

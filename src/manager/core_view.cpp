@@ -5,16 +5,16 @@
 
 namespace sumac::manager {
 
-void Core::happened(page::EventKind kind, std::string subject, std::string text) {
+void Manager::happened(page::EventKind kind, std::string subject, std::string text) {
   events_.add({.kind = kind, .subject = std::move(subject), .text = std::move(text)}, now_);
 }
 
-void Core::happened(page::EventKind kind, JobId job, std::uint32_t uid, std::string text) {
+void Manager::happened(page::EventKind kind, JobId job, std::uint32_t uid, std::string text) {
   events_.add({.kind = kind, .subject = fmt::format("job {}", job), .text = std::move(text), .owner = uid, .job = job},
               now_);
 }
 
-page::JobState Core::view_of(const Job& job, bool leaving) const {
+page::JobState Manager::view_of(const Job& job, bool leaving) const {
   if (!job.view) {
     const auto& record = job.record;
     auto view = std::make_shared<page::JobView>();
@@ -33,7 +33,7 @@ page::JobState Core::view_of(const Job& job, bool leaving) const {
   return {.job = job.view, .granted = job.granted, .leaving = leaving};
 }
 
-page::FabricView Core::fabric_view() const {
+page::FabricView Manager::fabric_view() const {
   page::FabricView view{.fabric = fabric_, .trees = {}, .described = !rules_.open};
   for (const auto& tree : trees_) view.trees.push_back({tree.lost, tree.id, tree.shape});
   // Here a node that is away is a part of the fabric, as hosts and switches are; NodeView says that it is not
@@ -42,7 +42,7 @@ page::FabricView Core::fabric_view() const {
   return view;
 }
 
-page::Snapshot Core::snapshot(const page::Known& known, Time now) const {
+page::Snapshot Manager::snapshot(const page::Known& known, Time now) const {
   page::Snapshot out;
   out.made = now;
   out.version = {.state = 0, .fabric = fabric_version_, .sharpds = sharpds_version_, .events = events_.version()};
@@ -62,10 +62,10 @@ page::Snapshot Core::snapshot(const page::Known& known, Time now) const {
     const auto& node = nodes_[n];
     page::NodeView view{.registered = node.stream != 0};
     if (view.registered) {
-      view.pid = node.who.pid();
+      view.pid = node.who.pid;
       if (node.silent) view.silent = who_hears_nothing_of(node);
-      view.osts = node.who.osts();
-      view.groups = node.who.groups();
+      view.osts = node.who.osts;
+      view.groups = node.who.groups;
     }
     for (std::uint32_t i = 0; i < trees_.size(); ++i) {
       const auto& part = node.parts[i];

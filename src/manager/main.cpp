@@ -113,7 +113,7 @@ std::uint32_t user_share_percent(const Config& config) {
 }
 
 /// Copies the options that may change at run time into `rules`; the rest of `rules` stays.
-void take_options(CoreRules& rules, const Config& config) {
+void take_options(Rules& rules, const Config& config) {
   rules.quota.default_percent = config.default_percent;
   rules.quota.group_channels_max = config.group_channels_max;
   rules.quota.stream_window = config.stream_window;
@@ -123,7 +123,7 @@ void take_options(CoreRules& rules, const Config& config) {
 }
 
 /// Applies all of it or nothing. Running jobs keep their grants.
-Result<> reload(Config& config, CoreRules& rules, Service& service, Logger& log,
+Result<> reload(Config& config, Rules& rules, Service& service, Logger& log,
                 const control::Reloader<Config>& reloader) {
   auto again = reloader.read(config);
   if (!again) return tl::unexpected(again.error());
@@ -176,7 +176,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   auto reservations = read_reservations(config);
   if (!reservations) return tl::unexpected(reservations.error());
 
-  CoreRules rules;
+  Rules rules;
   take_options(rules, config);
   rules.lease = config.lease;
   rules.renew_every = config.renew;
@@ -184,9 +184,9 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   rules.open = config.fabric.empty();
   auto state = State::open(config.state_dir);
   if (!state) return tl::unexpected(state.error());
-  Core core(*fabric, rules, *state->journal);
-  if (auto has_trees = core.check(); !has_trees && !rules.open) return within(config.fabric, has_trees.error());
-  Service service(std::move(core), log, [&wake] { wake->set(); });
+  Manager manager(*fabric, rules, *state->journal);
+  if (auto has_trees = manager.check(); !has_trees && !rules.open) return within(config.fabric, has_trees.error());
+  Service service(std::move(manager), log, [&wake] { wake->set(); });
   service.set_page(page->get());
   service.restore(state->saved);
   service.set_reservations(*std::move(reservations));

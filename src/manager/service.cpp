@@ -4,6 +4,7 @@
 
 #include "control/command_line.hpp"
 #include "control/endpoint.hpp"
+#include "manager/words.hpp"
 
 namespace sumac::manager {
 
@@ -39,7 +40,7 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
     const std::lock_guard lock(service_.mutex_);
     writing_ = false;
     if (!ok)
-      queue_.clear();  // OnReadDone(false) follows and informs the core.
+      queue_.clear();  // OnReadDone(false) follows and informs the manager.
     else
       queue_.pop_front();
     write_next();
@@ -92,8 +93,8 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
   grpc::Status status_;
 };
 
-Service::Service(Core core, Logger& log, std::function<void()> deadline_moved)
-    : core_(std::move(core)), log_(log), deadline_moved_(std::move(deadline_moved)) {}
+Service::Service(Manager manager, Logger& log, std::function<void()> deadline_moved)
+    : manager_(std::move(manager)), log_(log), deadline_moved_(std::move(deadline_moved)) {}
 
 Service::~Service() = default;
 
@@ -245,16 +246,7 @@ void Service::received(NodeStream& stream, const NodeUp& message) {
   const Time now = monotonic_now();
   ++heard_;
   ++changes_;
-  switch (message.what_case()) {
-    case NodeUp::kRegister: return run(core_.node_registers(id, message.register_(), now));
-    case NodeUp::kAck: return run(core_.node_acks(id, message.ack().sequence(), now));
-    case NodeUp::kDeferred: return run(core_.node_defers(id, message.deferred()));
-    case NodeUp::kLink: return run(core_.node_link(id, message.link(), now));
-    case NodeUp::kNeighbour: return run(core_.node_neighbour(id, message.neighbour(), now));
-    case NodeUp::kListening: return run(core_.node_listens(id, message.listening(), now));
-    case NodeUp::kInspectable: return core_.node_inspectable(id, message.inspectable().address());
-    case NodeUp::WHAT_NOT_SET: break;
-  }
+  if (const auto word = read(message)) return run(manager_.node_says(id, *word, now));
   refuse(id, Error{Errc::invalid,
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
@@ -267,27 +259,18 @@ void Service::received(HostStream& stream, const HostUp& message) {
     ++heard_;
     ++changes_;
   }
-  switch (message.what_case()) {
-    case HostUp::kRegister: return run(core_.host_registers(id, message.register_(), now));
-    case HostUp::kBegin: return run(core_.job_begins(id, message.begin(), now));
-    case HostUp::kEnd: return run(core_.job_ends(id, message.end(), now));
-    case HostUp::kRenew: return run(core_.host_renews(id, message.renew(), now));
-    case HostUp::kRankDied: return run(core_.rank_died(id, message.rank_died()));
-    case HostUp::kInspectable: return core_.host_inspectable(id, message.inspectable().address());
-    case HostUp::kJobDaemons: return run(core_.job_daemons(id, message.job_daemons()));
-    case HostUp::WHAT_NOT_SET: break;
-  }
+  if (const auto word = read(message)) return run(manager_.host_says(id, *word, now));
   refuse(id, Error{Errc::invalid,
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
 void Service::ended(NodeStream& stream) {
   ++changes_;
-  run(core_.node_stream_ended(stream.id, monotonic_now()));
+  run(manager_.node_stream_ended(stream.id, monotonic_now()));
 }
 void Service::ended(HostStream& stream) {
   ++changes_;
-  run(core_.host_stream_ended(stream.id, monotonic_now()));
+  run(manager_.host_stream_ended(stream.id, monotonic_now()));
 }
 void Service::forget(NodeStream& stream) {
   no_longer_limited(stream);
@@ -303,16 +286,16 @@ void Service::refuse(StreamId id, const Error& why) {
   if (const auto host = hosts_.find(id); host != hosts_.end()) host->second->close(control::to_status(why));
 }
 
-void Service::run(Actions actions) {
+void Service::run(ActionList actions) {
   for (auto& action : actions)
     std::visit(overloaded{
-                   [&](ToNode& to) {
+                   [&](SendToNode& to) {
                      if (const auto node = nodes_.find(to.stream); node != nodes_.end())
-                       node->second->push(std::move(to.message));
+                       node->second->push(written(to));
                    },
-                   [&](ToHost& to) {
+                   [&](SendToHost& to) {
                      if (const auto host = hosts_.find(to.stream); host != hosts_.end())
-                       host->second->push(std::move(to.message));
+                       host->second->push(written(to));
                    },
                    [&](Refuse& no) { refuse(no.stream, no.why); },
                    [&](Say& say) {
@@ -322,36 +305,36 @@ void Service::run(Actions actions) {
                    },
                },
                action);
-  const Time next = core_.next_deadline();
+  const Time next = manager_.next_deadline();
   if (next < std::exchange(told_, next) && deadline_moved_) deadline_moved_();
 }
 
 void Service::restore(const SavedState& saved) {
   const std::lock_guard lock(mutex_);
-  run(core_.restore(saved, monotonic_now()));
+  run(manager_.restore(saved, monotonic_now()));
 }
 
 void Service::set_reservations(Reservations reservations) {
   const std::lock_guard lock(mutex_);
-  core_.set_reservations(std::move(reservations));
+  manager_.set_reservations(std::move(reservations));
 }
 
-void Service::set_rules(const CoreRules& rules) {
+void Service::set_rules(const Rules& rules) {
   const std::lock_guard lock(mutex_);
-  core_.set_rules(rules);
+  manager_.set_rules(rules);
   ++changes_;
 }
 
 void Service::fabric_changes(const topo::Fabric& described) {
   const std::lock_guard lock(mutex_);
   ++changes_;
-  run(core_.fabric_changes(described, monotonic_now()));
+  run(manager_.fabric_changes(described, monotonic_now()));
 }
 
 void Service::tick(Time now) {
   const std::lock_guard lock(mutex_);
-  if (core_.next_deadline() > now) return;
-  auto actions = core_.tick(now);
+  if (manager_.next_deadline() > now) return;
+  auto actions = manager_.tick(now);
   // While jobs run, most ticks only look; a message or a line goes with each change.
   if (!actions.empty()) ++changes_;
   run(std::move(actions));
@@ -359,12 +342,12 @@ void Service::tick(Time now) {
 
 Time Service::next_deadline() const {
   const std::lock_guard lock(mutex_);
-  return core_.next_deadline();
+  return manager_.next_deadline();
 }
 
 Service::Numbers Service::numbers() const {
   const std::lock_guard lock(mutex_);
-  return {core_.numbers(), heard_, strangers_, limited_};
+  return {manager_.numbers(), heard_, strangers_, limited_};
 }
 
 page::Snapshot Service::snapshot(const page::Known& known) const {
@@ -373,14 +356,14 @@ page::Snapshot Service::snapshot(const page::Known& known) const {
   if (known.state == changes_)
     snapshot.changed = false;
   else
-    snapshot = core_.snapshot(known, monotonic_now());
+    snapshot = manager_.snapshot(known, monotonic_now());
   snapshot.version.state = changes_;
   return snapshot;
 }
 
 std::string Service::status_json(const Viewer& viewer) const {
   const std::lock_guard lock(mutex_);
-  return core_.status_json(monotonic_now(), heard_, viewer);
+  return manager_.status_json(monotonic_now(), heard_, viewer);
 }
 
 }  // namespace sumac::manager

@@ -1,6 +1,6 @@
 #pragma once
-// The manager's gRPC service turns messages on streams into events of the core, and the core's actions into messages.
-// gRPC's threads call it; one mutex guards the core and all queues. That is fast enough: a job costs two messages per
+// The manager's gRPC service turns messages on streams into events of the manager's machines, and their actions into messages.
+// gRPC's threads call it; one mutex guards them and all queues. That is fast enough: a job costs two messages per
 // node, and a group none.
 #include <grpcpp/grpcpp.h>
 
@@ -23,7 +23,7 @@ namespace sumac::manager {
 class Service {
  public:
   /// `deadline_moved` may be called from any thread, when next_deadline() has become earlier.
-  Service(Core core, Logger& log, std::function<void()> deadline_moved = {});
+  Service(Manager manager, Logger& log, std::function<void()> deadline_moved = {});
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -35,7 +35,7 @@ class Service {
   /// Call it before anyone connects.
   void restore(const SavedState& saved);
   void set_reservations(Reservations reservations);
-  void set_rules(const CoreRules& rules);
+  void set_rules(const Rules& rules);
   void fabric_changes(const topo::Fabric& described);
   Time next_deadline() const;
   std::string status_json(const Viewer& viewer = {}) const;
@@ -63,7 +63,7 @@ class Service {
   void ended(HostStream& stream);
   void forget(NodeStream& stream);
   void forget(HostStream& stream);
-  void run(Actions actions);
+  void run(ActionList actions);
   void refuse(StreamId id, const Error& why);
   template <class S>
   S* accept(std::unordered_map<StreamId, S*>& streams, const Result<control::Caller>& caller);
@@ -77,7 +77,7 @@ class Service {
   bool is_who_it_says(S& stream, control::CertRole role, const std::string& name);
 
   mutable std::mutex mutex_;
-  Core core_;
+  Manager manager_;
   Logger& log_;
   std::function<void()> deadline_moved_;
   const Time started_ = monotonic_now();

@@ -13,7 +13,14 @@
 namespace sumac::manager {
 namespace {
 
-using namespace control::v1;
+using control::v1::HostDown;
+using control::v1::HostUp;
+using control::v1::JobBegin;
+using control::v1::Manager;
+using control::v1::NodeDown;
+using control::v1::NodeUp;
+using control::v1::PingReply;
+using control::v1::StatusReply;
 using testing::HasSubstr;
 
 /// A sharpd with one job.
@@ -60,7 +67,7 @@ TEST(Service, grants_and_ends_a_job_over_real_streams) {
 }
 
 TEST(Service, a_job_that_nobody_renews_is_released_when_its_lease_ends) {
-  CoreRules rules;
+  Rules rules;
   rules.lease = Seconds(4);  // The lease is long because a busy machine may be slow to grant.
   rules.renew_every = Seconds(1);
   TestManager manager(rules);

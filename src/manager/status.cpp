@@ -8,7 +8,7 @@
 
 namespace sumac::manager {
 
-TreeUsage Core::usage_of(std::uint32_t tree) const {
+TreeUsage Manager::usage_of(std::uint32_t tree) const {
   TreeUsage usage;
   usage.lost = trees_[tree].lost;
   std::vector<std::uint32_t> at;
@@ -27,7 +27,7 @@ TreeUsage Core::usage_of(std::uint32_t tree) const {
   return usage;
 }
 
-CoreNumbers Core::numbers() const {
+CoreNumbers Manager::numbers() const {
   auto all = done_;
   all.jobs = jobs_.size();
   all.leaving_jobs = leaving_.size();
@@ -55,7 +55,7 @@ struct OfVersion {
 
 }  // namespace
 
-std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewer) const {
+std::string Manager::status_json(Time now, std::uint64_t heard, const Viewer& viewer) const {
   using nlohmann::json;
   json nodes = json::array(), jobs = json::array(), trees = json::array();
   bool all_registered = missing_nodes().empty();
@@ -69,10 +69,10 @@ std::string Core::status_json(Time now, std::uint64_t heard, const Viewer& viewe
     const auto above = trees_.empty() ? topo::kNone : parent_of(0, n);
     entry["parent"] = above == topo::kNone ? json() : json(nodes_[above].name);
     if (node.stream != 0) {
-      entry["version"] = node.who.release().substr(0, kReleaseMax);
-      entry["pid"] = node.who.pid();
-      entry["osts"] = node.who.osts();
-      entry["groups"] = node.who.groups();
+      entry["version"] = node.who.release.substr(0, kReleaseMax);
+      entry["pid"] = node.who.pid;
+      entry["osts"] = node.who.osts;
+      entry["groups"] = node.who.groups;
       entry["link_up"] = true;
     }
     entry["trees"] = json::array();

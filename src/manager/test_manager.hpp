@@ -15,14 +15,14 @@
 namespace sumac::manager {
 
 struct TestManager {
-  explicit TestManager(CoreRules rules = {})
+  explicit TestManager(Rules rules = {})
       : log(Logger::Form::daemon, LogLevel::info,
             [this](std::string_view line) {
               const std::lock_guard lock(mutex);
               lines.emplace_back(line);
               said.notify_all();
             }),
-        service(test_core(rules, journal), log,
+        service(Manager(test_fabric(), rules, journal), log,
                 [this] {
                   const std::lock_guard lock(clock_mutex);
                   moved = true;

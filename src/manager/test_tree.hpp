@@ -1,7 +1,7 @@
 #pragma once
 // The fabric of this folder's tests: an-root with an-leaf1 (h1, h2) and an-leaf2 (h3, h4).
 #include "control/command_line.hpp"
-#include "manager/core.hpp"
+#include "manager/test_core.hpp"
 #include "topo/validate.hpp"
 
 namespace sumac::manager {
@@ -21,7 +21,7 @@ inline topo::Fabric test_fabric() {
   return fabric;
 }
 
-inline Core test_core(CoreRules rules, Journal& journal) { return Core(test_fabric(), rules, journal); }
+inline Core test_core(Rules rules, Journal& journal) { return Core(test_fabric(), rules, journal); }
 
 inline control::v1::Register test_register(const std::string& name, std::uint32_t osts = 512) {
   control::v1::Register who;

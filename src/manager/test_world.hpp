@@ -34,7 +34,7 @@ struct World {
   std::map<StreamId, std::uint64_t> sent;
   Time now = at(Seconds(1));
 
-  explicit World(CoreRules rules = {}) : core(test_core(rules, journal)) {}
+  explicit World(Rules rules = {}) : core(test_core(rules, journal)) {}
 
   bool ranks_leave = true;  ///< If true, ranks leave at once when their job ends.
 
