@@ -48,5 +48,19 @@ TEST(Hosts, that_the_fabric_lacks_learn_it_and_learn_when_it_has_them) {
   EXPECT_EQ(place_in(world.core.host_registers(101, test_host(101), world.now)), std::nullopt);
 }
 
+TEST(Core, a_job_that_begins_while_its_host_leaves_the_fabric_is_granted) {
+  World world;
+  world.up();
+  world.begin(100, test_begin(7));
+  auto fabric = test_fabric();
+  fabric.hosts.pop_back();
+  world.note(world.core.fabric_changes(fabric, world.now));
+  std::vector<ToHost> answers;
+  for (const StreamId node : {1u, 2u, 3u})
+    for (auto& answer : answers_in(world.ack(node))) answers.push_back(std::move(answer));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].message.has_granted());
+}
+
 }  // namespace
 }  // namespace sumac::manager

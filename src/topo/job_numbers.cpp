@@ -22,10 +22,11 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
     }
     return delay;
   };
-  // Follows one node to another above it in the tree: a node in between is passed like any other vertex.
+  // Follows one node to another above it in the tree: a node in between is passed like any other vertex. A tree that was
+  // extended since the job got its part may lead a host by a nearer leaf past that node: then to the root.
   const auto cross_up = [&](std::uint32_t from, std::uint32_t to) {
     std::uint64_t delay = 0;
-    for (auto at = from; at != to; at = static_cast<std::uint32_t>(tree.nodes[at].parent))
+    for (auto at = from; at != to && at < tree.nodes.size(); at = static_cast<std::uint32_t>(tree.nodes[at].parent))
       delay += cross(tree.nodes[at].route);
     return delay;
   };
@@ -59,6 +60,7 @@ JobTreeNumbers numbers_of(const Fabric& fabric, const AggregationTree& tree, con
   std::uint64_t port = 0;  // the slowest port by which the hosts reach this tree
   for (std::size_t i = 0; i < job.hosts.size(); ++i) {
     const auto host = job.hosts[i];
+    if (tree.leaf_of_host[host] == kNone) continue;  // The host has left the fabric since.
     const auto& leaf = job.nodes[job.leaf[i]];
     auto delay = down[job.leaf[i]] + cross(tree.route_of_host[host]) + cross_up(tree.leaf_of_host[host], leaf.node);
     const auto number = tree.port_of_host[host];
