@@ -31,13 +31,11 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
+#include "manager/facts.hpp"
 #include "manager/journal.hpp"
 #include "manager/policy.hpp"
 #include "manager/quota.hpp"
 #include "manager/records.hpp"
-#include "page/events.hpp"
-#include "page/snapshot.hpp"
-#include "page/viewer.hpp"
 #include "topo/fabric.hpp"
 #include "topo/forest.hpp"
 #include "topo/job_tree.hpp"
@@ -51,47 +49,7 @@ inline constexpr std::size_t kRefusedMax = 4096;
 /// The bytes of a daemon's own version that are kept, for people.
 inline constexpr std::size_t kReleaseMax = 64;
 
-using Action = std::variant<SendToNode, SendToHost, Refuse, Say>;
 using ActionList = std::vector<Action>;
-
-using page::Viewer;
-
-/// Says how much of one tree is granted.
-struct TreeUsage {
-  bool lost = false;      ///< No node is left for it.
-  bool complete = false;  ///< All of its nodes are registered, and so the free amounts are known.
-  std::size_t nodes = 0;
-  Usage granted;                                 ///< At the fullest node.
-  std::uint32_t osts_free = 0, groups_free = 0;  ///< For a job on all of its hosts.
-};
-
-/// Counts events since the start, and what the manager holds now.
-struct CoreNumbers {
-  std::uint64_t jobs_granted = 0, jobs_refused = 0;
-  std::uint64_t jobs_released = 0;  ///< Jobs that ended without being asked to: their lease, host or tree was lost.
-  std::uint64_t rank_deaths = 0;    ///< Deaths that the rank's own host reported.
-  std::size_t jobs = 0, leaving_jobs = 0, waiting_begins = 0, users = 0;
-  std::size_t hosts = 0, sharpds = 0, nodes = 0, nodes_registered = 0, nodes_silent = 0;
-  std::vector<TreeUsage> trees;
-};
-
-struct Rules {
-  QuotaRules quota;
-  UserLimits user;
-  /// A node that has not acknowledged a grant by then makes the job's begin fail.
-  Duration grant_timeout = Seconds(5);
-  Duration lease = Seconds(8), renew_every = Seconds(2);
-  std::function<Result<Secret>()> draw_secret = sumac::draw_secret;  ///< Draws the keys of jobs and of nodes.
-  /// After this time nodes release whatever an ended job still holds (proto::NodeLimits).
-  Duration leave_after_end = Seconds(30);
-  /// Nodes are expected within this time after a start; after a restart a begin waits for them.
-  Duration settle = Seconds(5);
-  /// A node whose stream ended and that is not back by then is down; one that a neighbour has not heard for so long
-  /// gets no new jobs.
-  Duration node_away = Seconds(3);
-  /// True if no fabric was described: it then consists of the nodes and hosts that register.
-  bool open = false;
-};
 
 class Manager {
  public:
@@ -140,12 +98,8 @@ class Manager {
   ActionList tick(Time now);
   Time next_deadline() const;
 
-  CoreNumbers numbers() const;
-  /// Returns nodes, jobs and free resources, for people and programs. `heard` counts the messages so far, without
-  /// renewals.
-  std::string status_json(Time now, std::uint64_t heard = 0, const Viewer& viewer = {}) const;
-  /// Copies what the page shows, without the parts that `known` has. The caller sets version.state.
-  page::Snapshot snapshot(const page::Known& known, Time now) const;
+  /// Valid until the next event.
+  Facts facts() const;
 
  private:
   /// The part that a node has in one tree.
@@ -198,23 +152,14 @@ class Manager {
     std::uint32_t tree = 0, node = 0;
     std::uint64_t sequence = 0;
   };
-  struct Host {
-    std::string name;
-    std::uint64_t life = 0;
-    std::string release;
-    std::uint32_t pid = 0;
-    bool in_fabric = true;
-    std::string inspectable{};  ///< The address where it answers Inspect.
-  };
   struct Job {
     JobRecord record;
     std::vector<topo::JobTree> trees;  ///< The job's part of each tree, parallel to record.shares.
     /// For each share: the nodes that hold it, and those from there up to the tree's root.
     std::vector<std::vector<std::uint32_t>> reserved;
     std::vector<Awaited> wait_for;
-    std::string deferred;                               ///< The reason why a node could not acknowledge yet.
-    JobBegin begin;                                     ///< Empty once the job is granted.
-    mutable std::shared_ptr<const page::JobView> view;  ///< Made for the first snapshot that has the job.
+    std::string deferred;  ///< The reason why a node could not acknowledge yet.
+    JobBegin begin;        ///< Empty once the job is granted.
     bool granted = false;
     Time begun{}, deadline{}, lease_until{};
   };
@@ -233,14 +178,13 @@ class Manager {
   };
   using Jobs = std::map<JobId, Job>;
 
-  // core_view.cpp
-  void happened(page::EventKind kind, std::string subject, std::string text);
-  void happened(page::EventKind kind, JobId job, std::uint32_t uid, std::string text);
-  page::JobState view_of(const Job& job, bool leaving) const;
-  page::FabricView fabric_view() const;
+  static void happened(ActionList& out, Happened::Kind kind, std::string subject, std::string text);
+  static void happened(ActionList& out, Happened::Kind kind, JobId job, std::uint32_t uid, std::string text);
+  // core_facts.cpp
+  NodeFacts facts_of(std::size_t node) const;
+  TreeFacts facts_of(const Tree& tree) const;
 
   static NodeId id_of(std::size_t index) { return NodeId{static_cast<std::uint32_t>(index + 1)}; }
-  TreeUsage usage_of(std::uint32_t tree) const;
   // core_trees.cpp
   topo::TreeOptions tree_options() const;
   void build_trees();
@@ -295,12 +239,12 @@ class Manager {
   std::optional<std::string> flaw_of(const NodeRegister& who) const;
 
   // core_jobs.cpp
-  const Host* host_of(ActionList& out, StreamId stream) const;
-  const Job* granted_to(const Host& host, JobId id, const std::optional<Secret>& key) const;
+  const Sharpd* host_of(ActionList& out, StreamId stream) const;
+  const Job* granted_to(const Sharpd& host, JobId id, const std::optional<Secret>& key) const;
   void place_hosts(ActionList& out);
   void to_holder(ActionList& out, const Job& job, ForHost message) const;
   void refuse_job(ActionList& out, StreamId stream, const JobBegin& begin, const std::string& text);
-  void begin_on(ActionList& out, StreamId stream, const Host& host, const JobBegin& begin, Time now, Time patience);
+  void begin_on(ActionList& out, StreamId stream, const Sharpd& host, const JobBegin& begin, Time now, Time patience);
   /// Ends a job in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
   void fail_begin(ActionList& out, Jobs::iterator at, const std::string& why);
   void release(ActionList& out, Jobs::iterator at, const std::string& why);
@@ -318,7 +262,7 @@ class Manager {
   bool nobody_runs() const { return jobs_.empty() && leaving_.empty(); }
   std::string describe_leaving() const;
   void retry_held(ActionList& out, Time now);
-  Result<Job> admit(const Host& host, const JobBegin& begin) const;
+  Result<Job> admit(const Sharpd& host, const JobBegin& begin) const;
   Result<std::vector<std::uint32_t>> hosts_of(const JobBegin& begin) const;
   Result<> give_trees(Job& job, const JobBegin& begin) const;
   Result<> give_group_numbers(Job& job);
@@ -344,7 +288,7 @@ class Manager {
   std::unordered_map<std::string, std::uint32_t> host_by_name_;
   std::unordered_map<std::string, std::size_t> node_by_name_;
   std::unordered_map<StreamId, std::size_t> node_by_stream_;
-  std::unordered_map<StreamId, Host> hosts_;
+  Sharpds sharpds_;
   std::unordered_map<std::uint64_t, StreamId> stream_of_life_;
   Jobs jobs_;                                                           ///< Keyed by job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> by_ticket_;  ///< Maps life and ticket to the job id.
@@ -355,8 +299,7 @@ class Manager {
   std::uint32_t last_number_ = 0;
   /// Change with the fabric or its trees, and with the sharpds that are registered.
   std::uint64_t fabric_version_ = 1, sharpds_version_ = 1;
-  page::EventLog events_;
-  CoreNumbers done_;   ///< Only what is counted here; numbers() adds the rest.
+  Counts counts_;
   Time settled_at_{};  ///< After a restart, nodes are expected to come back until then.
   Time looked_{};      ///< The time when tick() last ran.
   Time now_{};         ///< The time of the event that is being handled.

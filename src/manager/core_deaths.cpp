@@ -7,7 +7,7 @@ namespace sumac::manager {
 
 ActionList Manager::rank_died(StreamId stream, const RankDied& word) {
   ActionList out;
-  const Host* host = host_of(out, stream);
+  const Sharpd* host = host_of(out, stream);
   if (host == nullptr) return out;
   // The death may already have ended the job, whose members have yet to leave.
   const JobId id = word.job_id;
@@ -26,11 +26,11 @@ ActionList Manager::rank_died(StreamId stream, const RankDied& word) {
                                   host->name, word.world_rank, id, word.who)});
     return out;
   }
-  ++done_.rank_deaths;
+  ++counts_.rank_deaths;
   out.push_back(Say{LogLevel::warn, "JOBS",
                     fmt::format("job_id_external: {} job_id_sharp: {}: rank {} died: {:.200}", record.job_id,
                                 record.number, word.world_rank, word.who)});
-  happened(page::EventKind::rank_died, record.job_id, record.uid,
+  happened(out, Happened::Kind::rank_died, record.job_id, record.uid,
            fmt::format("rank {} died: {:.200}", word.world_rank, word.who));
   for (std::size_t i = 0; i < record.shares.size(); ++i)
     for (const auto n : job.reserved[i]) {

@@ -13,7 +13,7 @@ constexpr std::size_t kAddressMax = 200;
 }  // namespace
 
 void Manager::host_inspectable(StreamId stream, const std::string& address) {
-  if (const auto found = hosts_.find(stream); found != hosts_.end())
+  if (const auto found = sharpds_.find(stream); found != sharpds_.end())
     found->second.inspectable = address.substr(0, kAddressMax);
 }
 
@@ -22,7 +22,7 @@ void Manager::node_inspectable(StreamId stream, const std::string& address) {
 }
 
 /// Returns the job if it is granted, the host is one of its hosts, and the key is the job's.
-const Manager::Job* Manager::granted_to(const Host& host, JobId id, const std::optional<Secret>& key) const {
+const Manager::Job* Manager::granted_to(const Sharpd& host, JobId id, const std::optional<Secret>& key) const {
   const auto found = jobs_.find(id);
   const auto known = host_by_name_.find(host.name);
   if (found == jobs_.end() || !found->second.granted || known == host_by_name_.end() || !key) return nullptr;
@@ -33,7 +33,7 @@ const Manager::Job* Manager::granted_to(const Host& host, JobId id, const std::o
 
 ActionList Manager::job_daemons(StreamId stream, const JobDaemonsAsked& asked) const {
   ActionList out;
-  const Host* host = host_of(out, stream);
+  const Sharpd* host = host_of(out, stream);
   if (host == nullptr) return out;
   const Job* job = granted_to(*host, asked.job_id, asked.job_key);
   if (job == nullptr) return out;
@@ -44,11 +44,11 @@ ActionList Manager::job_daemons(StreamId stream, const JobDaemonsAsked& asked) c
   if (host->life != job->record.life) {
     const auto holder = stream_of_life_.find(job->record.life);
     if (holder == stream_of_life_.end()) return out;  // The host asks again when it registers anew.
-    const Host& began = hosts_.at(holder->second);
+    const Sharpd& began = sharpds_.at(holder->second);
     add("host", began.name, began.inspectable);
   } else {
     std::unordered_map<std::string, const std::string*> addresses;
-    for (const auto& [id, one] : hosts_) addresses[one.name] = &one.inspectable;
+    for (const auto& [id, one] : sharpds_) addresses[one.name] = &one.inspectable;
     for (const auto index : job->record.hosts) {
       const auto& name = fabric_.hosts[index].name;
       const auto found = addresses.find(name);

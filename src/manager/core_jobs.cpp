@@ -13,9 +13,9 @@
 
 namespace sumac::manager {
 
-const Manager::Host* Manager::host_of(ActionList& out, StreamId stream) const {
-  const auto found = hosts_.find(stream);
-  if (found != hosts_.end()) return &found->second;
+const Sharpd* Manager::host_of(ActionList& out, StreamId stream) const {
+  const auto found = sharpds_.find(stream);
+  if (found != sharpds_.end()) return &found->second;
   out.push_back(Refuse{stream, Error{Errc::invalid, "a sharpd must register before it sends anything else"}});
   return nullptr;
 }
@@ -27,10 +27,12 @@ void Manager::to_holder(ActionList& out, const Job& job, ForHost message) const 
 }
 
 void Manager::place_hosts(ActionList& out) {
-  for (auto& [stream, host] : hosts_) {
-    const bool in_fabric = host_by_name_.contains(host.name);
-    if (std::exchange(host.in_fabric, in_fabric) == in_fabric) continue;
-    out.push_back(SendToHost{stream, HostPlace{in_fabric}});
+  for (auto& [stream, host] : sharpds_) {
+    const auto known = host_by_name_.find(host.name);
+    host.host = known == host_by_name_.end() ? topo::kNone : known->second;
+    const bool elsewhere = host.host == topo::kNone;
+    if (std::exchange(host.told_elsewhere, elsewhere) != elsewhere)
+      out.push_back(SendToHost{stream, HostPlace{!elsewhere}});
   }
 }
 
@@ -46,29 +48,29 @@ ActionList Manager::host_registers(StreamId stream, const HostRegister& who, Tim
     out.push_back(Refuse{stream, Error{Errc::unsupported, why}});
     return out;
   }
-  if (hosts_.contains(stream)) {
+  if (sharpds_.contains(stream)) {
     out.push_back(Refuse{stream, Error{Errc::invalid, "registered twice on one stream"}});
     return out;
   }
   if (const auto old = stream_of_life_.find(who.life); old != stream_of_life_.end()) {
-    if (const auto& name = hosts_.at(old->second).name; name != who.host) {
+    if (const auto& name = sharpds_.at(old->second).name; name != who.host) {
       const auto why = fmt::format("host {:.64} says it is the process that host {:.64} runs", who.host, name);
       out.push_back(Say{LogLevel::error, "GENERAL", why});
       out.push_back(Refuse{stream, Error{Errc::denied, why}});
       return out;
     }
-    hosts_.erase(old->second);
+    sharpds_.erase(old->second);
     out.push_back(Refuse{old->second, Error{Errc::lost, "the same sharpd has come back on another connection"}});
   }
   ++sharpds_version_;
-  happened(page::EventKind::host_registered, fmt::format("host {:.200}", who.host), "registered");
-  for (const auto& [other, host] : hosts_)
+  happened(out, Happened::Kind::host_registered, fmt::format("host {:.200}", who.host), "registered");
+  for (const auto& [other, host] : sharpds_)
     if (host.name == who.host.substr(0, 200))
       out.push_back(Say{LogLevel::warn, "GENERAL",
                         fmt::format("host {:.64} has two sharpds, pid {} and pid {}: give each its own --host NAME, "
                                     "unless the machine of the first has just been started again",
                                     host.name, host.pid, who.pid)});
-  hosts_[stream] = Host{who.host.substr(0, 200), who.life, who.release.substr(0, kReleaseMax), who.pid};
+  sharpds_[stream] = Sharpd{who.host.substr(0, 200), who.life, who.release.substr(0, kReleaseMax), who.pid};
   stream_of_life_[who.life] = stream;
   if (rules_.open && who.host.size() < wire::kHostNameMax && !host_by_name_.contains(who.host)) {
     add_open_host(who.host);
@@ -105,7 +107,7 @@ ActionList Manager::host_registers(StreamId stream, const HostRegister& who, Tim
 ActionList Manager::host_renews(StreamId stream, const Renew& renew, Time now) {
   now_ = now;
   ActionList out;
-  const Host* host = host_of(out, stream);
+  const Sharpd* host = host_of(out, stream);
   if (host == nullptr) return out;
   for (const auto ticket : renew.tickets)
     if (const auto known = by_ticket_.find({host->life, ticket}); known != by_ticket_.end())
@@ -117,8 +119,8 @@ ActionList Manager::host_renews(StreamId stream, const Renew& renew, Time now) {
 
 ActionList Manager::host_stream_ended(StreamId stream, Time now) {
   ActionList out;
-  const auto found = hosts_.find(stream);
-  if (found == hosts_.end()) return out;
+  const auto found = sharpds_.find(stream);
+  if (found == sharpds_.end()) return out;
   const auto life = found->second.life;
   std::string running;
   for (auto at = by_ticket_.lower_bound({life, 0}); at != by_ticket_.end() && at->first.first == life; ++at)
@@ -130,14 +132,14 @@ ActionList Manager::host_stream_ended(StreamId stream, Time now) {
   stream_of_life_.erase(life);
   ++sharpds_version_;
   now_ = now;
-  happened(page::EventKind::host_lost, "host " + found->second.name, "is not connected: its sharpd's stream ended");
+  happened(out, Happened::Kind::host_lost, "host " + found->second.name, "is not connected: its sharpd's stream ended");
   std::erase_if(
       held_, [&](const HeldBegin& held) { return held.stream == stream; });  // Its sharpd asks again when it is back.
-  hosts_.erase(found);
+  sharpds_.erase(found);
   return out;
 }
 
-Result<Manager::Job> Manager::admit(const Host& host, const JobBegin& begin) const {
+Result<Manager::Job> Manager::admit(const Sharpd& host, const JobBegin& begin) const {
   const JobId id = begin.job_id;
   if (const auto old = jobs_.find(id); old != jobs_.end()) {
     // A user does not learn the holder and host of another user's job.
@@ -298,7 +300,7 @@ Result<> Manager::give_trees(Job& job, const JobBegin& begin) const {
 ActionList Manager::job_begins(StreamId stream, const JobBegin& begin, Time now) {
   now_ = now;
   ActionList out;
-  const Host* host = host_of(out, stream);
+  const Sharpd* host = host_of(out, stream);
   if (host == nullptr) return out;
   if (const auto known = by_ticket_.find({host->life, begin.ticket}); known != by_ticket_.end()) {
     // This begin is repeated, because its sharpd or this manager was away. A job that is still beginning gets its
@@ -328,13 +330,13 @@ ActionList Manager::job_begins(StreamId stream, const JobBegin& begin, Time now)
 void Manager::retry_held(ActionList& out, Time now) {
   if (held_.empty() || (now < settled_at_ && !missing_nodes().empty())) return;
   for (const auto& held : std::exchange(held_, {}))
-    if (const auto host = hosts_.find(held.stream); host != hosts_.end())
+    if (const auto host = sharpds_.find(held.stream); host != sharpds_.end())
       begin_on(out, held.stream, host->second, held.begin, now,
                held.for_nodes ? now + rules_.grant_timeout : held.until);
 }
 
 /// Until the time `patience` the begin may wait for resources that members of ended jobs still hold.
-void Manager::begin_on(ActionList& out, StreamId stream, const Host& host, const JobBegin& begin, Time now,
+void Manager::begin_on(ActionList& out, StreamId stream, const Sharpd& host, const JobBegin& begin, Time now,
                        Time patience) {
   build_if_nobody_runs(out);
   auto admitted = admit(host, begin);
@@ -382,8 +384,8 @@ void Manager::begin_on(ActionList& out, StreamId stream, const Host& host, const
 }
 
 void Manager::refuse_job(ActionList& out, StreamId stream, const JobBegin& begin, const std::string& text) {
-  ++done_.jobs_refused;
-  happened(page::EventKind::job_refused, begin.job_id, begin.uid, "was refused: " + text);
+  ++counts_.jobs_refused;
+  happened(out, Happened::Kind::job_refused, begin.job_id, begin.uid, "was refused: " + text);
   out.push_back(Say{LogLevel::error, "JOBS",
                     fmt::format("Begin job id: {} failed with status: No resource: {}", begin.job_id, text),
                     fmt::format("refused {}", begin.uid)});
@@ -408,8 +410,8 @@ void Manager::tell_ended(ActionList& out, const Job& job, const std::string& why
 }
 
 void Manager::note_release(ActionList& out, const JobRecord& record, const std::string& why) {
-  ++done_.jobs_released;
-  happened(page::EventKind::job_released, record.job_id, record.uid, "was released: " + why);
+  ++counts_.jobs_released;
+  happened(out, Happened::Kind::job_released, record.job_id, record.uid, "was released: " + why);
   out.push_back(
       Say{LogLevel::warn, "JOBS",
           fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why)});
@@ -469,9 +471,9 @@ void Manager::finish_if_ready(ActionList& out, Jobs::iterator at) {
   job.granted = true;
   refused_.erase(job.record.uid);
   job.begin = {};
-  ++done_.jobs_granted;
+  ++counts_.jobs_granted;
   happened(
-      page::EventKind::job_granted, job.record.job_id, job.record.uid,
+      out, Happened::Kind::job_granted, job.record.job_id, job.record.uid,
       fmt::format("runs on {} host{} with {} OST{} and {} group{}", job.record.hosts.size(),
                   job.record.hosts.size() == 1 ? "" : "s", job.record.quota.osts, job.record.quota.osts == 1 ? "" : "s",
                   job.record.quota.max_groups, job.record.quota.max_groups == 1 ? "" : "s"));
@@ -511,7 +513,7 @@ JobGranted Manager::granted_message(const Job& job) const {
 ActionList Manager::job_ends(StreamId stream, const JobEnd& end, Time now) {
   now_ = now;
   ActionList out;
-  const Host* host = host_of(out, stream);
+  const Sharpd* host = host_of(out, stream);
   if (host == nullptr) return out;
   out.push_back(SendToHost{
       stream, JobEnded{"ended by its owner", end.ticket}});  // The answer is sent for a job that is already over, too.
@@ -520,7 +522,7 @@ ActionList Manager::job_ends(StreamId stream, const JobEnd& end, Time now) {
   if (known == by_ticket_.end() || known->second != end.job_id) return out;
   const auto at = jobs_.find(known->second);
   const auto record = at->second.record;
-  happened(end.why.empty() ? page::EventKind::job_ended : page::EventKind::job_released, record.job_id, record.uid,
+  happened(out, end.why.empty() ? Happened::Kind::job_ended : Happened::Kind::job_released, record.job_id, record.uid,
            end.why.empty()
                ? std::string("has ended")
                : fmt::format("was released: {} is gone without ending it: {:.200}", record.holder, end.why));

@@ -54,7 +54,6 @@ bool Manager::resume(ActionList& out, std::uint64_t life, std::uint64_t ticket, 
   const auto& record = job.record;
   job.lease_until = now + rules_.lease;
   job.wait_for.clear();
-  job.view.reset();
   by_ticket_[{record.life, record.ticket}] = id;
   if (auto kept = keep_job(job); !kept)
     out.push_back(Say{LogLevel::error, "JOBS",
@@ -65,7 +64,7 @@ bool Manager::resume(ActionList& out, std::uint64_t life, std::uint64_t ticket, 
       if (nodes_[n].stream == 0) continue;  // It gets the grant when it registers.
       send(out, nodes_[n], grant_to(job, i, n));
     }
-  happened(page::EventKind::job_granted, id, record.uid, "goes on: its sharpd has come back");
+  happened(out, Happened::Kind::job_granted, id, record.uid, "goes on: its sharpd has come back");
   out.push_back(
       Say{LogLevel::warn, "JOBS",
           fmt::format("job_id_external: {} job_id_sharp: {} goes on: its sharpd has come back", id, record.number)});

@@ -220,7 +220,7 @@ ActionList Manager::node_registers(StreamId stream, const NodeRegister& who, Tim
   out.push_back(Say{LogLevel::info, "GENERAL",
                     fmt::format("node {} registered: node id {}, {} OSTs, {} groups", node.name, id_of(index), who.osts,
                                 who.groups)});
-  happened(page::EventKind::node_registered, "node " + node.name,
+  happened(out, Happened::Kind::node_registered, "node " + node.name,
            fmt::format("registered with {} OSTs and {} groups", who.osts, who.groups));
   for (std::uint32_t i = 0; i < trees_.size(); ++i)
     if (!trees_[i].lost && trees_[i].shape.root == index) note_root(out, i);
@@ -325,7 +325,7 @@ ActionList Manager::node_link(StreamId stream, const Link& link, Time now) {
                             fmt::format("node {} is connected to its parent {}{}", node->name, above, where)}
                       : Say{LogLevel::warn, "GENERAL",
                             fmt::format("node {} lost its parent {}{}: {:.200}", node->name, above, where, link.why)});
-    happened(link.up ? page::EventKind::link_up : page::EventKind::link_down, "node " + node->name,
+    happened(out, link.up ? Happened::Kind::link_up : Happened::Kind::link_down, "node " + node->name,
              link.up ? fmt::format("is connected to its parent {}{}", above, where)
                      : fmt::format("lost its parent {}{}: {:.200}", above, where, link.why));
   }
@@ -352,7 +352,7 @@ ActionList Manager::node_stream_ended(StreamId stream, Time now) {
   out.push_back(Say{LogLevel::warn, "GENERAL",
                     fmt::format("node {} is down: its stream ended; jobs on it:{}", node->name,
                                 running.empty() ? " none" : running)});
-  happened(page::EventKind::node_lost, "node " + node->name, "is down: its stream ended");
+  happened(out, Happened::Kind::node_lost, "node " + node->name, "is down: its stream ended");
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     const auto job = at++;
     if (!job->second.granted && uses(job->second, index))

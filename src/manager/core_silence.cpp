@@ -63,7 +63,7 @@ void Manager::judge(ActionList& out, std::size_t index) {
     node.silent = true;
     const auto text = fmt::format("is silent: {}; new jobs go without it", why);
     out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("node {} {}", node.name, text)});
-    happened(page::EventKind::node_lost, "node " + node.name, text);
+    happened(out, Happened::Kind::node_lost, "node " + node.name, text);
     begin_without(out, index);
     for (std::uint32_t i = 0; i < trees_.size(); ++i)
       if (node.parts[i].works) send_part(out, i, node);
@@ -100,7 +100,7 @@ void Manager::take_down(ActionList& out, std::size_t index) {
   fabric_.nodes[index].up = false;
   const auto why = fmt::format("node {} stays silent", node.name);
   out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("{}: the trees go on without", why)});
-  happened(page::EventKind::node_lost, "node " + node.name, "stays silent: the trees go on without it");
+  happened(out, Happened::Kind::node_lost, "node " + node.name, "stays silent: the trees go on without it");
   follow(out, why);
   retry_held(out, now_);
 }
@@ -111,7 +111,7 @@ void Manager::hear_again(ActionList& out, std::size_t index) {
   node.silent_to.clear();
   const std::string text = "is heard again: new jobs use it";
   out.push_back(Say{LogLevel::info, "GENERAL", fmt::format("node {} {}", node.name, text)});
-  happened(page::EventKind::node_registered, "node " + node.name, text);
+  happened(out, Happened::Kind::node_registered, "node " + node.name, text);
   if (!std::exchange(node.is_down, false)) return;
   fabric_.nodes[index].up = node.described;
   follow(out, fmt::format("node {} is heard again", node.name));

@@ -12,6 +12,7 @@ namespace sumac::manager {
 namespace {
 
 using control::v1::HostDown;
+using page::Viewer;
 using testing::HasSubstr;
 using testing::Not;
 

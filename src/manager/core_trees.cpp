@@ -141,12 +141,12 @@ void Manager::follow(ActionList& out, const std::string& why) {
   }
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i].lost != trees_[i].lost || (!before[i].lost && before[i].shape.root != trees_[i].shape.root))
-      happened(trees_[i].lost ? page::EventKind::tree_lost : page::EventKind::tree_changed,
+      happened(out, trees_[i].lost ? Happened::Kind::tree_lost : Happened::Kind::tree_changed,
                fmt::format("tree {}", i + 1),
                trees_[i].lost ? fmt::format("is lost: {}", why)
                               : fmt::format("has the root {}: {}", nodes_[trees_[i].shape.root].name, why));
     else if (!trees_[i].lost && before[i].shape.id != trees_[i].shape.id && !jobs_.empty())
-      happened(page::EventKind::tree_changed, fmt::format("tree {}", i + 1), fmt::format("was repaired: {}", why));
+      happened(out, Happened::Kind::tree_changed, fmt::format("tree {}", i + 1), fmt::format("was repaired: {}", why));
   }
   adopt(out, before);
 }
@@ -268,7 +268,7 @@ void Manager::give_up_absent(ActionList& out, Time now) {
   const auto who = fmt::format("node{} {}", gone.size() == 1 ? "" : "s", join(gone).substr(0, 300));
   const auto why = fmt::format("{} {} away", who, gone.size() == 1 ? "stays" : "stay");
   out.push_back(Say{LogLevel::warn, "GENERAL", fmt::format("{}: the trees go on without", why)});
-  happened(page::EventKind::node_lost, who,
+  happened(out, Happened::Kind::node_lost, who,
            gone.size() == 1 ? "stays away: the trees go on without it" : "stay away: the trees go on without them");
   follow(out, why);
 }
@@ -292,7 +292,7 @@ ActionList Manager::fabric_changes(const topo::Fabric& described, Time now) {
   place_hosts(out);
   expect_nodes(now);
   ++sharpds_version_;
-  happened(page::EventKind::fabric_changed, "fabric " + fabric_.name, "was read again");
+  happened(out, Happened::Kind::fabric_changed, "fabric " + fabric_.name, "was read again");
   follow(out, "the fabric's description has changed");
   return out;
 }

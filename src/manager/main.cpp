@@ -15,7 +15,6 @@
 #include "fabricfile/fabricfile.hpp"
 #include "fabricfile/ibnetdiscover.hpp"
 #include "manager/config.hpp"
-#include "manager/metrics.hpp"
 #include "manager/service.hpp"
 #include "manager/store.hpp"
 #include "metrics/exporter.hpp"
@@ -209,7 +208,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     ::poll(fds, 2, control::poll_timeout(monotonic_now(), service.next_deadline()));
     wake->clear();
     service.tick(monotonic_now());
-    if (*metrics && (*metrics)->wanted()) (*metrics)->answer(metrics_page(service.numbers()));
+    if (*metrics && (*metrics)->wanted()) (*metrics)->answer(service.metrics());
     if (*page && (*page)->wanted()) (*page)->give(service.snapshot((*page)->known()));
     while (const auto signal = signals->take()) {
       if (*signal == SIGHUP) {

@@ -209,5 +209,30 @@ struct Say {
   std::string text;
   std::string kind{};  ///< A user can cause these lines at will: one of a kind is written each minute.
 };
+/// An event for people, who see it on the page.
+struct Happened {
+  enum class Kind : std::uint8_t {
+    job_granted,
+    job_refused,
+    job_ended,
+    job_released,
+    rank_died,
+    node_registered,
+    node_lost,
+    link_up,
+    link_down,
+    tree_lost,
+    tree_changed,
+    host_registered,
+    host_lost,
+    fabric_changed,
+  };
+  Kind kind = Kind::job_granted;
+  std::string subject;                   ///< "node an-1", "job 7".
+  std::string text;                      ///< Says the fate of the subject: "is down".
+  std::optional<std::uint32_t> owner{};  ///< The user of a job: nobody else but operators may see it.
+  JobId job{};
+};
+using Action = std::variant<SendToNode, SendToHost, Refuse, Say, Happened>;
 
 }  // namespace sumac::manager

@@ -4,6 +4,7 @@
 
 #include "control/command_line.hpp"
 #include "control/endpoint.hpp"
+#include "manager/status.hpp"
 #include "manager/words.hpp"
 
 namespace sumac::manager {
@@ -106,7 +107,7 @@ S* Service::accept(std::unordered_map<StreamId, S*>& streams, const Result<contr
   if (caller) {
     if (may_open(*stream)) stream->start();
   } else {
-    ++strangers_;
+    ++received_.strangers;
     if (const auto more = said_.next("unknown", monotonic_now()))
       SUMAC_WARN(log_, "rejected a caller: {}{}", caller.error().context, *more);
     stream->close(control::to_status(caller.error()));
@@ -120,7 +121,7 @@ template <class S>
 bool Service::may_open(S& stream) {
   if (stream.caller.is_operator() || (!stream.caller.uid && !stream.caller.certificate)) return true;
   if (limits_.open(stream.caller.share(), monotonic_now())) return stream.is_limited = true;
-  ++limited_;
+  ++received_.limited;
   stream.close(control::to_status(
       Error{Errc::exhausted, fmt::format("{} has {} streams open that have not registered: close some",
                                          stream.caller.describe(), CallerLimits::kStreams)}));
@@ -216,7 +217,7 @@ bool Service::may_ask(const control::Caller& caller) {
   if (caller.is_operator()) return true;
   const std::lock_guard lock(mutex_);
   if (limits_.ask(caller.share(), monotonic_now())) return true;
-  ++limited_;
+  ++received_.limited;
   return false;
 }
 
@@ -231,7 +232,7 @@ bool Service::is_who_it_says(S& stream, control::CertRole role, const std::strin
     no_longer_limited(stream);
     return true;
   }
-  ++strangers_;
+  ++received_.strangers;
   if (const auto more =
           said_.next(fmt::format("{} {}", control::to_string(role), stream.caller.describe()), monotonic_now()))
     SUMAC_WARN(log_, "rejected a caller that claims to be {} {:.64}: {}{}", control::to_string(role), name,
@@ -244,9 +245,9 @@ void Service::received(NodeStream& stream, const NodeUp& message) {
   const StreamId id = stream.id;
   if (message.has_register_() && !is_who_it_says(stream, control::CertRole::node, message.register_().name())) return;
   const Time now = monotonic_now();
-  ++heard_;
+  ++received_.messages;
   ++changes_;
-  if (const auto word = read(message)) return run(manager_.node_says(id, *word, now));
+  if (const auto word = read(message)) return run(manager_.node_says(id, *word, now), now);
   refuse(id, Error{Errc::invalid,
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
@@ -256,21 +257,23 @@ void Service::received(HostStream& stream, const HostUp& message) {
   if (message.has_register_() && !is_who_it_says(stream, control::CertRole::host, message.register_().host())) return;
   const Time now = monotonic_now();
   if (!message.has_renew()) {
-    ++heard_;
+    ++received_.messages;
     ++changes_;
   }
-  if (const auto word = read(message)) return run(manager_.host_says(id, *word, now));
+  if (const auto word = read(message)) return run(manager_.host_says(id, *word, now), now);
   refuse(id, Error{Errc::invalid,
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
 
 void Service::ended(NodeStream& stream) {
   ++changes_;
-  run(manager_.node_stream_ended(stream.id, monotonic_now()));
+  const Time now = monotonic_now();
+  run(manager_.node_stream_ended(stream.id, now), now);
 }
 void Service::ended(HostStream& stream) {
   ++changes_;
-  run(manager_.host_stream_ended(stream.id, monotonic_now()));
+  const Time now = monotonic_now();
+  run(manager_.host_stream_ended(stream.id, now), now);
 }
 void Service::forget(NodeStream& stream) {
   no_longer_limited(stream);
@@ -286,7 +289,7 @@ void Service::refuse(StreamId id, const Error& why) {
   if (const auto host = hosts_.find(id); host != hosts_.end()) host->second->close(control::to_status(why));
 }
 
-void Service::run(ActionList actions) {
+void Service::run(ActionList actions, Time now) {
   for (auto& action : actions)
     std::visit(overloaded{
                    [&](SendToNode& to) {
@@ -299,10 +302,10 @@ void Service::run(ActionList actions) {
                    },
                    [&](Refuse& no) { refuse(no.stream, no.why); },
                    [&](Say& say) {
-                     if (const auto more =
-                             say.kind.empty() ? std::optional(std::string()) : said_.next(say.kind, monotonic_now()))
+                     if (const auto more = say.kind.empty() ? std::optional(std::string()) : said_.next(say.kind, now))
                        SUMAC_LOG_IN(log_, say.level, say.category, "{}{}", say.text, *more);
                    },
+                   [&](const Happened& event) { view_.add(event, now); },
                },
                action);
   const Time next = manager_.next_deadline();
@@ -311,7 +314,8 @@ void Service::run(ActionList actions) {
 
 void Service::restore(const SavedState& saved) {
   const std::lock_guard lock(mutex_);
-  run(manager_.restore(saved, monotonic_now()));
+  const Time now = monotonic_now();
+  run(manager_.restore(saved, now), now);
 }
 
 void Service::set_reservations(Reservations reservations) {
@@ -328,7 +332,8 @@ void Service::set_rules(const Rules& rules) {
 void Service::fabric_changes(const topo::Fabric& described) {
   const std::lock_guard lock(mutex_);
   ++changes_;
-  run(manager_.fabric_changes(described, monotonic_now()));
+  const Time now = monotonic_now();
+  run(manager_.fabric_changes(described, now), now);
 }
 
 void Service::tick(Time now) {
@@ -337,7 +342,7 @@ void Service::tick(Time now) {
   auto actions = manager_.tick(now);
   // While jobs run, most ticks only look; a message or a line goes with each change.
   if (!actions.empty()) ++changes_;
-  run(std::move(actions));
+  run(std::move(actions), now);
 }
 
 Time Service::next_deadline() const {
@@ -345,25 +350,25 @@ Time Service::next_deadline() const {
   return manager_.next_deadline();
 }
 
-Service::Numbers Service::numbers() const {
+metrics::Page Service::metrics() const {
   const std::lock_guard lock(mutex_);
-  return {manager_.numbers(), heard_, strangers_, limited_};
+  return metrics_page(manager_.facts(), received_);
 }
 
-page::Snapshot Service::snapshot(const page::Known& known) const {
+page::Snapshot Service::snapshot(const page::Known& known) {
   const std::lock_guard lock(mutex_);
   page::Snapshot snapshot;
   if (known.state == changes_)
     snapshot.changed = false;
   else
-    snapshot = manager_.snapshot(known, monotonic_now());
+    snapshot = view_.snapshot(manager_.facts(), known, monotonic_now());
   snapshot.version.state = changes_;
   return snapshot;
 }
 
-std::string Service::status_json(const Viewer& viewer) const {
+std::string Service::status_json(const page::Viewer& viewer) const {
   const std::lock_guard lock(mutex_);
-  return manager_.status_json(monotonic_now(), heard_, viewer);
+  return manager::status_json(manager_.facts(), monotonic_now(), received_.messages, viewer);
 }
 
 }  // namespace sumac::manager

@@ -16,6 +16,8 @@
 #include "control/control.grpc.pb.h"
 #include "manager/caller_limits.hpp"
 #include "manager/core.hpp"
+#include "manager/metrics.hpp"
+#include "manager/view.hpp"
 #include "page/page.hpp"
 
 namespace sumac::manager {
@@ -38,17 +40,11 @@ class Service {
   void set_rules(const Rules& rules);
   void fabric_changes(const topo::Fabric& described);
   Time next_deadline() const;
-  std::string status_json(const Viewer& viewer = {}) const;
-  page::Snapshot snapshot(const page::Known& known) const;
+  std::string status_json(const page::Viewer& viewer = {}) const;
+  page::Snapshot snapshot(const page::Known& known);
   /// Sets the page whose address callers may ask for; call it before anyone connects. It must outlive the server.
   void set_page(page::Page* page) { page_ = page; }
-  struct Numbers {
-    CoreNumbers core;
-    std::uint64_t messages = 0;   ///< Messages of nodes and sharpds, without renewals.
-    std::uint64_t strangers = 0;  ///< Callers that nobody knows, or that are not who they claim to be.
-    std::uint64_t limited = 0;    ///< Streams and calls refused because their caller has too many.
-  };
-  Numbers numbers() const;
+  metrics::Page metrics() const;
 
  private:
   class Door;
@@ -63,7 +59,7 @@ class Service {
   void ended(HostStream& stream);
   void forget(NodeStream& stream);
   void forget(HostStream& stream);
-  void run(ActionList actions);
+  void run(ActionList actions, Time now);
   void refuse(StreamId id, const Error& why);
   template <class S>
   S* accept(std::unordered_map<StreamId, S*>& streams, const Result<control::Caller>& caller);
@@ -78,16 +74,16 @@ class Service {
 
   mutable std::mutex mutex_;
   Manager manager_;
+  View view_;
   Logger& log_;
   std::function<void()> deadline_moved_;
   const Time started_ = monotonic_now();
   StreamId last_id_ = 0;
   std::uint64_t changes_ = 1;  ///< Counts events that may change what the page shows.
   page::Page* page_ = nullptr;
-  std::uint64_t heard_ = 0;                          ///< Counts the messages of nodes and sharpds, without renewals.
+  Received received_;
   std::unordered_map<StreamId, NodeStream*> nodes_;  // A stream deletes itself after gRPC's last callback.
   std::unordered_map<StreamId, HostStream*> hosts_;
-  std::uint64_t strangers_ = 0, limited_ = 0;
   LogLimit said_;  ///< Limits the log lines about callers that are rejected.
   CallerLimits limits_;
   Time told_ = kNever;  ///< The deadline that the owner of this service knows.

@@ -1,177 +1,149 @@
-// The state of the manager as JSON, for `sumac status` and people.
-#include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <string_view>
+#include "manager/status.hpp"
 
-#include "manager/core.hpp"
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace sumac::manager {
-
-TreeUsage Manager::usage_of(std::uint32_t tree) const {
-  TreeUsage usage;
-  usage.lost = trees_[tree].lost;
-  std::vector<std::uint32_t> at;
-  for (std::uint32_t n = 0; n < nodes_.size(); ++n)
-    if (nodes_[n].parts[tree].works) at.push_back(n);
-  usage.nodes = at.size();
-  for (const auto n : at) {
-    usage.granted.osts = std::max(usage.granted.osts, nodes_[n].parts[tree].used.osts);
-    usage.granted.groups = std::max(usage.granted.groups, nodes_[n].parts[tree].used.groups);
-  }
-  usage.complete = !at.empty() && describe_missing(at).empty();
-  if (!usage.complete) return usage;
-  const auto [least, used] = capacity(tree, at);
-  usage.osts_free = least.osts - used.osts;
-  usage.groups_free = least.groups - used.groups;
-  return usage;
-}
-
-CoreNumbers Manager::numbers() const {
-  auto all = done_;
-  all.jobs = jobs_.size();
-  all.leaving_jobs = leaving_.size();
-  all.waiting_begins = held_.size();
-  all.users = users_.size();
-  all.hosts = host_by_name_.size();
-  all.sharpds = hosts_.size();
-  all.nodes = nodes_.size();
-  all.nodes_registered =
-      static_cast<std::size_t>(std::ranges::count_if(nodes_, [](const Node& node) { return node.stream != 0; }));
-  all.nodes_silent = static_cast<std::size_t>(std::ranges::count_if(nodes_, &Node::silent));
-  for (std::uint32_t i = 0; i < trees_.size(); ++i) all.trees.push_back(usage_of(i));
-  return all;
-}
-
 namespace {
+
+using nlohmann::json;
 
 /// So many versions are listed, with so many of their hosts each: ten thousand sharpds of one version are one line.
 constexpr std::size_t kVersionsMax = 16, kHostsOfVersionMax = 8;
 
 struct OfVersion {
   std::size_t hosts = 0;
-  nlohmann::json some = nlohmann::json::array();
+  json some = json::array();
 };
 
-}  // namespace
-
-std::string Manager::status_json(Time now, std::uint64_t heard, const Viewer& viewer) const {
-  using nlohmann::json;
-  json nodes = json::array(), jobs = json::array(), trees = json::array();
-  bool all_registered = missing_nodes().empty();
-  for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const auto& node = nodes_[n];
-    json entry{{"id", number_of(id_of(n))}, {"name", node.name}, {"registered", node.stream != 0}};
-    // The first tree's values stand by themselves, because most fabrics have one tree; a list has those of all trees.
-    entry["root"] = !trees_.empty() && !trees_[0].lost && trees_[0].shape.root == n;
-    entry["in_tree"] = in_a_tree(n);
-    if (node.silent) entry["silent"] = who_hears_nothing_of(node);
-    const auto above = trees_.empty() ? topo::kNone : parent_of(0, n);
-    entry["parent"] = above == topo::kNone ? json() : json(nodes_[above].name);
-    if (node.stream != 0) {
-      entry["version"] = node.who.release.substr(0, kReleaseMax);
-      entry["pid"] = node.who.pid;
-      entry["osts"] = node.who.osts;
-      entry["groups"] = node.who.groups;
-      entry["link_up"] = true;
-    }
-    entry["trees"] = json::array();
-    for (std::uint32_t i = 0; i < trees_.size(); ++i) {
-      const auto& part = node.parts[i];
-      if (!part.works) continue;
-      const auto parent = parent_of(i, n);
-      json one{{"tree", i},
-               {"parent", parent == topo::kNone ? json() : json(nodes_[parent].name)},
-               {"root", !trees_[i].lost && trees_[i].shape.root == n},
-               {"address", part.address},
-               {"link_up", node.stream != 0 && (parent == topo::kNone || part.link_up)},
-               {"osts_granted", part.used.osts},
-               {"groups_granted", part.used.groups}};
-      if (!one["link_up"] && node.stream != 0) {
-        entry["link_up"] = false;
-        entry["link_why"] = one["link_why"] = part.link_why;
-      }
-      if (!entry.contains("address") && !part.address.empty()) entry["address"] = part.address;
-      entry["trees"].push_back(std::move(one));
-    }
-    nodes.push_back(std::move(entry));
+json json_of(const Facts& facts, std::size_t n) {
+  const auto& node = facts.nodes[n];
+  const auto is_root = [&](const TreeFacts& tree) { return !tree.lost && tree.shape->root == n; };
+  const auto name_of = [&](std::uint32_t parent) {
+    return parent == topo::kNone ? json() : json(facts.nodes[parent].name);
+  };
+  // The first tree's values stand by themselves, because most fabrics have one tree; a list has those of all trees.
+  json entry{{"id", n + 1},
+             {"name", node.name},
+             {"registered", node.registered},
+             {"root", !facts.trees.empty() && is_root(facts.trees[0])},
+             {"in_tree", node.in_tree},
+             {"parent", node.parts.empty() ? json() : name_of(node.parts[0].parent)},
+             {"trees", json::array()}};
+  if (node.silent) entry["silent"] = node.silence;
+  if (node.registered) {
+    entry["version"] = node.release;
+    entry["pid"] = node.pid;
+    entry["osts"] = node.osts;
+    entry["groups"] = node.groups;
+    entry["link_up"] = true;
   }
-  // The amounts granted at the fullest node of each tree, and those left for a job on all of its hosts.
-  std::uint32_t osts_granted = 0, groups_granted = 0, osts_free = 0, groups_free = 0;
-  for (std::uint32_t i = 0; i < trees_.size(); ++i) {
-    json entry{{"tree", i}, {"id", number_of(trees_[i].id)}, {"lost", trees_[i].lost}};
-    const auto usage = usage_of(i);
-    entry["nodes"] = usage.nodes;
-    if (!trees_[i].lost) entry["root"] = nodes_[trees_[i].shape.root].name;
-    entry["osts_granted"] = usage.granted.osts;
-    entry["groups_granted"] = usage.granted.groups;
-    osts_granted = std::max(osts_granted, usage.granted.osts);
-    groups_granted = std::max(groups_granted, usage.granted.groups);
-    if (usage.complete) {
-      entry["osts_free"] = usage.osts_free;
-      entry["groups_free"] = usage.groups_free;
-      osts_free = std::max(osts_free, usage.osts_free);
-      groups_free = std::max(groups_free, usage.groups_free);
+  for (std::size_t i = 0; i < node.parts.size(); ++i) {
+    const auto& part = node.parts[i];
+    if (!part.works) continue;
+    json one{{"tree", i},
+             {"parent", name_of(part.parent)},
+             {"root", is_root(facts.trees[i])},
+             {"address", part.address},
+             {"link_up", part.link_up},
+             {"osts_granted", part.granted.osts},
+             {"groups_granted", part.granted.groups}};
+    if (!part.link_up && node.registered) {
+      entry["link_up"] = false;
+      entry["link_why"] = one["link_why"] = part.link_why;
+    }
+    if (!entry.contains("address") && !part.address.empty()) entry["address"] = part.address;
+    entry["trees"].push_back(std::move(one));
+  }
+  return entry;
+}
+
+json json_of(const JobFacts& job, Time now) {
+  const auto& record = *job.record;
+  return {{"id", number_of(record.job_id)},
+          {"number", record.number},
+          {"holder", record.holder},
+          {"uid", record.uid},
+          {"reservation", record.reservation},
+          {"running", job.granted},
+          {"hosts", record.hosts.size()},
+          {"trees", record.shares.size()},
+          {"osts", record.quota.osts},
+          {"max_groups", record.quota.max_groups},
+          {"payload_per_ost", record.quota.payload_per_ost},
+          {"stream_window", record.quota.stream_window},
+          {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()},
+          {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}};
+}
+
+/// The amounts granted at the fullest node of each tree, and those left for a job on all of its hosts.
+void add_trees(json& top, const Facts& facts) {
+  Usage granted, free;
+  bool all_registered = facts.all_registered;
+  top["trees"] = json::array();
+  for (std::size_t i = 0; i < facts.trees.size(); ++i) {
+    const auto& tree = facts.trees[i];
+    json entry{{"tree", i},           {"id", number_of(tree.id)},          {"lost", tree.lost},
+               {"nodes", tree.nodes}, {"osts_granted", tree.granted.osts}, {"groups_granted", tree.granted.groups}};
+    if (!tree.lost) entry["root"] = facts.nodes[tree.shape->root].name;
+    granted = {std::max(granted.osts, tree.granted.osts), std::max(granted.groups, tree.granted.groups)};
+    if (tree.complete) {
+      entry["osts_free"] = tree.osts_free;
+      entry["groups_free"] = tree.groups_free;
+      free = {std::max(free.osts, tree.osts_free), std::max(free.groups, tree.groups_free)};
     } else {
       all_registered = false;
     }
-    trees.push_back(std::move(entry));
+    top["trees"].push_back(std::move(entry));
   }
-  for (const auto& [id, job] : jobs_) {
-    if (!viewer.everything && viewer.uid != job.record.uid) continue;
-    jobs.push_back({{"id", number_of(id)},
-                    {"number", job.record.number},
-                    {"holder", job.record.holder},
-                    {"uid", job.record.uid},
-                    {"reservation", job.record.reservation},
-                    {"running", job.granted},
-                    {"hosts", job.record.hosts.size()},
-                    {"trees", job.record.shares.size()},
-                    {"osts", job.record.quota.osts},
-                    {"max_groups", job.record.quota.max_groups},
-                    {"payload_per_ost", job.record.quota.payload_per_ost},
-                    {"stream_window", job.record.quota.stream_window},
-                    {"age_ms", std::chrono::duration_cast<Millis>(now - job.begun).count()},
-                    {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}});
-  }
-  const bool has_tree = !trees_.empty() && !trees_[0].lost;
-  json top{{"tree_id", has_tree ? number_of(trees_[0].id) : 0},
-           {"root", has_tree ? nodes_[trees_[0].shape.root].name : ""},
-           {"hosts", host_by_name_.size()},
-           {"sharpds", hosts_.size()},
-           {"nodes", std::move(nodes)},
-           {"trees", std::move(trees)},
-           {"jobs", std::move(jobs)},
-           {"osts_granted", osts_granted},
-           {"groups_granted", groups_granted}};
+  top["osts_granted"] = granted.osts;
+  top["groups_granted"] = granted.groups;
+  if (!all_registered) return;
+  top["osts_free"] = free.osts;
+  top["groups_free"] = free.groups;
+}
+
+void add_sharpds(json& top, const Sharpds& sharpds) {
   std::map<std::string_view, OfVersion> versions;
-  for (const auto& [stream, host] : hosts_) {
-    if (versions.size() == kVersionsMax && !versions.contains(host.release)) continue;
-    auto& of = versions[host.release];
-    if (++of.hosts <= kHostsOfVersionMax) of.some.push_back(host.name);
+  top["sharpds"] = sharpds.size();
+  top["sharpds_elsewhere"] = json::array();
+  for (const auto& [stream, sharpd] : sharpds) {
+    if (sharpd.host == topo::kNone && top["sharpds_elsewhere"].size() < kHostsOfVersionMax)
+      top["sharpds_elsewhere"].push_back(sharpd.name);
+    if (versions.size() == kVersionsMax && !versions.contains(sharpd.release)) continue;
+    auto& of = versions[sharpd.release];
+    if (++of.hosts <= kHostsOfVersionMax) of.some.push_back(sharpd.name);
   }
   top["sharpd_versions"] = json::array();
   for (auto& [version, of] : versions)
     top["sharpd_versions"].push_back({{"version", version}, {"hosts", of.hosts}, {"some", std::move(of.some)}});
-  top["sharpds_elsewhere"] = json::array();
-  for (const auto& [stream, host] : hosts_)
-    if (!host.in_fabric && top["sharpds_elsewhere"].size() < kHostsOfVersionMax)
-      top["sharpds_elsewhere"].push_back(host.name);
-  top["messages"] = heard;
-  top["jobs_total"] = jobs_.size();
+}
+
+}  // namespace
+
+std::string status_json(const Facts& facts, Time now, std::uint64_t heard, const page::Viewer& viewer) {
+  const bool has_tree = !facts.trees.empty() && !facts.trees[0].lost;
+  json top{{"tree_id", has_tree ? number_of(facts.trees[0].id) : 0},
+           {"root", has_tree ? facts.nodes[facts.trees[0].shape->root].name : ""},
+           {"hosts", facts.hosts},
+           {"nodes", json::array()},
+           {"jobs", json::array()},
+           {"messages", heard},
+           {"jobs_total", facts.jobs.size()}};
+  for (std::size_t n = 0; n < facts.nodes.size(); ++n) top["nodes"].push_back(json_of(facts, n));
+  add_trees(top, facts);
+  for (const auto& job : facts.jobs)
+    if (viewer.sees(job.record->uid)) top["jobs"].push_back(json_of(job, now));
+  add_sharpds(top, *facts.sharpds);
   // A part of what is granted that belongs to no job above, because ranks of ended jobs have not left.
   std::uint32_t osts_leaving = 0;
-  for (const auto& one : leaving_) osts_leaving += one.job.record.quota.osts;
+  for (const auto& job : facts.leaving) osts_leaving += job.record->quota.osts;
   top["osts_leaving"] = osts_leaving;
-  top["rules"] = {{"default_quota_percent", rules_.quota.default_percent},
-                  {"user_jobs_max", rules_.user.jobs_max},
-                  {"user_share_max_percent", rules_.user.share_max_percent},
-                  {"reservation_mode", reservations_.on()},
-                  {"reservations", reservations_.count()}};
-  if (all_registered) {
-    top["osts_free"] = osts_free;
-    top["groups_free"] = groups_free;
-  }
+  top["rules"] = {{"default_quota_percent", facts.rules->quota.default_percent},
+                  {"user_jobs_max", facts.rules->user.jobs_max},
+                  {"user_share_max_percent", facts.rules->user.share_max_percent},
+                  {"reservation_mode", facts.reservations->on()},
+                  {"reservations", facts.reservations->count()}};
   // Names come from other processes, and invalid UTF-8 must not throw here.
   return top.dump(2, ' ', false, json::error_handler_t::replace);
 }

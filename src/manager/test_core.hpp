@@ -2,6 +2,8 @@
 // The manager for tests that speak control.proto: messages go in and come out, translated as the service does.
 #include "control/control.pb.h"
 #include "manager/core.hpp"
+#include "manager/status.hpp"
+#include "manager/view.hpp"
 #include "manager/words.hpp"
 
 namespace sumac::manager {
@@ -20,12 +22,12 @@ class Core {
  public:
   Core(topo::Fabric fabric, Rules rules, Journal& journal) : manager_(std::move(fabric), std::move(rules), journal) {}
 
-  Actions restore(const SavedState& saved, Time now) { return written_all(manager_.restore(saved, now)); }
+  Actions restore(const SavedState& saved, Time now) { return written_all(manager_.restore(saved, now), now); }
   Result<> check() const { return manager_.check(); }
   void set_reservations(Reservations reservations) { manager_.set_reservations(std::move(reservations)); }
   void set_rules(const Rules& rules) { manager_.set_rules(rules); }
   Actions fabric_changes(const topo::Fabric& fabric, Time now) {
-    return written_all(manager_.fabric_changes(fabric, now));
+    return written_all(manager_.fabric_changes(fabric, now), now);
   }
 
   Actions node_registers(StreamId stream, const control::v1::Register& who, Time now) {
@@ -49,7 +51,9 @@ class Core {
   void node_inspectable(StreamId stream, const std::string& address) {
     from_node(stream, {}, [&](auto& up) { up.mutable_inspectable()->set_address(address); });
   }
-  Actions node_stream_ended(StreamId stream, Time now) { return written_all(manager_.node_stream_ended(stream, now)); }
+  Actions node_stream_ended(StreamId stream, Time now) {
+    return written_all(manager_.node_stream_ended(stream, now), now);
+  }
 
   Actions host_registers(StreamId stream, const control::v1::HostRegister& who, Time now) {
     return from_host(stream, now, [&](auto& up) { *up.mutable_register_() = who; });
@@ -72,30 +76,32 @@ class Core {
   Actions job_daemons(StreamId stream, const control::v1::JobDaemonsAsked& asked) {
     return from_host(stream, {}, [&](auto& up) { *up.mutable_job_daemons() = asked; });
   }
-  Actions host_stream_ended(StreamId stream, Time now) { return written_all(manager_.host_stream_ended(stream, now)); }
-
-  Actions tick(Time now) { return written_all(manager_.tick(now)); }
-  Time next_deadline() const { return manager_.next_deadline(); }
-  CoreNumbers numbers() const { return manager_.numbers(); }
-  std::string status_json(Time now, std::uint64_t heard = 0, const Viewer& viewer = {}) const {
-    return manager_.status_json(now, heard, viewer);
+  Actions host_stream_ended(StreamId stream, Time now) {
+    return written_all(manager_.host_stream_ended(stream, now), now);
   }
-  page::Snapshot snapshot(const page::Known& known, Time now) const { return manager_.snapshot(known, now); }
+
+  Actions tick(Time now) { return written_all(manager_.tick(now), now); }
+  Time next_deadline() const { return manager_.next_deadline(); }
+  Facts facts() const { return manager_.facts(); }
+  std::string status_json(Time now, std::uint64_t heard = 0, const page::Viewer& viewer = {}) const {
+    return manager::status_json(manager_.facts(), now, heard, viewer);
+  }
+  page::Snapshot snapshot(const page::Known& known, Time now) { return view_.snapshot(manager_.facts(), known, now); }
 
  private:
   template <class Fill>
   Actions from_node(StreamId stream, Time now, Fill fill) {
     control::v1::NodeUp up;
     fill(up);
-    return written_all(manager_.node_says(stream, *read(up), now));
+    return written_all(manager_.node_says(stream, *read(up), now), now);
   }
   template <class Fill>
   Actions from_host(StreamId stream, Time now, Fill fill) {
     control::v1::HostUp up;
     fill(up);
-    return written_all(manager_.host_says(stream, *read(up), now));
+    return written_all(manager_.host_says(stream, *read(up), now), now);
   }
-  Actions written_all(const ActionList& actions) {
+  Actions written_all(const ActionList& actions, Time now) {
     Actions all;
     for (const auto& action : actions)
       std::visit(overloaded{
@@ -105,6 +111,7 @@ class Core {
                      [&](const SendToHost& to) {
                        all.emplace_back(ToHost{to.stream, written(to)});
                      },
+                     [&](const Happened& event) { view_.add(event, now); },
                      [&](const auto& other) { all.emplace_back(other); },
                  },
                  action);
@@ -112,6 +119,7 @@ class Core {
   }
 
   Manager manager_;
+  View view_;
 };
 
 }  // namespace sumac::manager

@@ -1,0 +1,30 @@
+#pragma once
+// What an operator sets of the manager (config.hpp), as its machines use it.
+#include <functional>
+
+#include "base/clock.hpp"
+#include "base/secret.hpp"
+#include "manager/policy.hpp"
+#include "manager/quota.hpp"
+
+namespace sumac::manager {
+
+struct Rules {
+  QuotaRules quota;
+  UserLimits user;
+  /// A node that has not acknowledged a grant by then makes the job's begin fail.
+  Duration grant_timeout = Seconds(5);
+  Duration lease = Seconds(8), renew_every = Seconds(2);
+  std::function<Result<Secret>()> draw_secret = sumac::draw_secret;  ///< Draws the keys of jobs and of nodes.
+  /// After this time nodes release whatever an ended job still holds (proto::NodeLimits).
+  Duration leave_after_end = Seconds(30);
+  /// Nodes are expected within this time after a start; after a restart a begin waits for them.
+  Duration settle = Seconds(5);
+  /// A node whose stream ended and that is not back by then is down; one that a neighbour has not heard for so long
+  /// gets no new jobs.
+  Duration node_away = Seconds(3);
+  /// True if no fabric was described: it then consists of the nodes and hosts that register.
+  bool open = false;
+};
+
+}  // namespace sumac::manager
