@@ -44,7 +44,7 @@ TABLES = {"src/client/status.cpp"}
 ASKED = ("tools/", "src/rank/", "bindings/python/", "src/client/session.cpp", "src/client/devices.cpp", "src/client/job.cpp")
 
 CALLS = re.compile(r"\b(fail|fail_errno|failure|failed|refused?|complain|stop|warn|warnings\.push_back|remarks\.push_back|SUMAC_SAY|sumac_say_once"
-                   r"|SUMAC_(?:FATAL|ERROR|WARN|INFO|LOG|LOG_IN)|Say|Failure|Error|tell|print|fprintf|snprintf|value_error|type_error|runtime_error)"
+                   r"|SUMAC_(?:FATAL|ERROR|WARN|INFO|LOG|LOG_IN)|step\.say|Failure|Error|tell|print|fprintf|snprintf|value_error|type_error|runtime_error)"
                    r"\s*[({]")
 CONSTANTS = re.compile(r"\b(k[A-Z]\w* =)\s*(?=\")")
 LITERALS = re.compile(r'(?:"(?:\\.|[^"\\\n])*"(?:\s|PRI[a-z]\d\d|(?<=\s)//[^\n]*\n)*)+')

@@ -183,8 +183,8 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   rules.open = config.fabric.empty();
   auto state = State::open(config.state_dir);
   if (!state) return tl::unexpected(state.error());
-  Manager manager(*fabric, rules, *state->journal);
-  if (auto has_trees = manager.check(); !has_trees && !rules.open) return within(config.fabric, has_trees.error());
+  auto manager = std::make_unique<Manager>(*fabric, rules, *state->journal);
+  if (auto has_trees = manager->check(); !has_trees && !rules.open) return within(config.fabric, has_trees.error());
   Service service(std::move(manager), log, [&wake] { wake->set(); });
   service.set_page(page->get());
   service.restore(state->saved);

@@ -6,7 +6,7 @@
 
 namespace sumac::manager {
 
-/// What the service counts of its callers.
+/// Counted by the service since the start.
 struct Received {
   std::uint64_t messages = 0;   ///< Messages of nodes and sharpds, without renewals.
   std::uint64_t strangers = 0;  ///< Callers that nobody knows, or that are not who they claim to be.

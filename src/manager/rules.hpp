@@ -1,5 +1,5 @@
 #pragma once
-// What an operator sets of the manager (config.hpp), as its machines use it.
+// The settings of an operator (config.hpp), as the machines of the manager use them.
 #include <functional>
 
 #include "base/clock.hpp"

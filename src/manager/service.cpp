@@ -94,7 +94,7 @@ class Service::Stream final : public grpc::ServerBidiReactor<Up, Down> {
   grpc::Status status_;
 };
 
-Service::Service(Manager manager, Logger& log, std::function<void()> deadline_moved)
+Service::Service(std::unique_ptr<Manager> manager, Logger& log, std::function<void()> deadline_moved)
     : manager_(std::move(manager)), log_(log), deadline_moved_(std::move(deadline_moved)) {}
 
 Service::~Service() = default;
@@ -247,7 +247,7 @@ void Service::received(NodeStream& stream, const NodeUp& message) {
   const Time now = monotonic_now();
   ++received_.messages;
   ++changes_;
-  if (const auto word = read(message)) return run(manager_.node_says(id, *word, now), now);
+  if (const auto word = read(message)) return run(manager_->node_says(id, *word, now), now);
   refuse(id, Error{Errc::invalid,
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
@@ -260,7 +260,7 @@ void Service::received(HostStream& stream, const HostUp& message) {
     ++received_.messages;
     ++changes_;
   }
-  if (const auto word = read(message)) return run(manager_.host_says(id, *word, now), now);
+  if (const auto word = read(message)) return run(manager_->host_says(id, *word, now), now);
   refuse(id, Error{Errc::invalid,
                    "a message of a kind that this manager does not know: install the same version everywhere"});
 }
@@ -268,12 +268,12 @@ void Service::received(HostStream& stream, const HostUp& message) {
 void Service::ended(NodeStream& stream) {
   ++changes_;
   const Time now = monotonic_now();
-  run(manager_.node_stream_ended(stream.id, now), now);
+  run(manager_->node_stream_ended(stream.id, now), now);
 }
 void Service::ended(HostStream& stream) {
   ++changes_;
   const Time now = monotonic_now();
-  run(manager_.host_stream_ended(stream.id, now), now);
+  run(manager_->host_stream_ended(stream.id, now), now);
 }
 void Service::forget(NodeStream& stream) {
   no_longer_limited(stream);
@@ -289,7 +289,7 @@ void Service::refuse(StreamId id, const Error& why) {
   if (const auto host = hosts_.find(id); host != hosts_.end()) host->second->close(control::to_status(why));
 }
 
-void Service::run(ActionList actions, Time now) {
+void Service::run(std::vector<Action> actions, Time now) {
   for (auto& action : actions)
     std::visit(overloaded{
                    [&](SendToNode& to) {
@@ -308,24 +308,24 @@ void Service::run(ActionList actions, Time now) {
                    [&](const Happened& event) { view_.add(event, now); },
                },
                action);
-  const Time next = manager_.next_deadline();
+  const Time next = manager_->next_deadline();
   if (next < std::exchange(told_, next) && deadline_moved_) deadline_moved_();
 }
 
 void Service::restore(const SavedState& saved) {
   const std::lock_guard lock(mutex_);
   const Time now = monotonic_now();
-  run(manager_.restore(saved, now), now);
+  run(manager_->restore(saved, now), now);
 }
 
 void Service::set_reservations(Reservations reservations) {
   const std::lock_guard lock(mutex_);
-  manager_.set_reservations(std::move(reservations));
+  manager_->set_reservations(std::move(reservations));
 }
 
 void Service::set_rules(const Rules& rules) {
   const std::lock_guard lock(mutex_);
-  manager_.set_rules(rules);
+  manager_->set_rules(rules);
   ++changes_;
 }
 
@@ -333,13 +333,13 @@ void Service::fabric_changes(const topo::Fabric& described) {
   const std::lock_guard lock(mutex_);
   ++changes_;
   const Time now = monotonic_now();
-  run(manager_.fabric_changes(described, now), now);
+  run(manager_->fabric_changes(described, now), now);
 }
 
 void Service::tick(Time now) {
   const std::lock_guard lock(mutex_);
-  if (manager_.next_deadline() > now) return;
-  auto actions = manager_.tick(now);
+  if (manager_->next_deadline() > now) return;
+  auto actions = manager_->tick(now);
   // While jobs run, most ticks only look; a message or a line goes with each change.
   if (!actions.empty()) ++changes_;
   run(std::move(actions), now);
@@ -347,12 +347,12 @@ void Service::tick(Time now) {
 
 Time Service::next_deadline() const {
   const std::lock_guard lock(mutex_);
-  return manager_.next_deadline();
+  return manager_->next_deadline();
 }
 
 metrics::Page Service::metrics() const {
   const std::lock_guard lock(mutex_);
-  return metrics_page(manager_.facts(), received_);
+  return metrics_page(manager_->facts(), received_);
 }
 
 page::Snapshot Service::snapshot(const page::Known& known) {
@@ -361,14 +361,14 @@ page::Snapshot Service::snapshot(const page::Known& known) {
   if (known.state == changes_)
     snapshot.changed = false;
   else
-    snapshot = view_.snapshot(manager_.facts(), known, monotonic_now());
+    snapshot = view_.snapshot(manager_->facts(), known, monotonic_now());
   snapshot.version.state = changes_;
   return snapshot;
 }
 
 std::string Service::status_json(const page::Viewer& viewer) const {
   const std::lock_guard lock(mutex_);
-  return manager::status_json(manager_.facts(), monotonic_now(), received_.messages, viewer);
+  return manager::status_json(manager_->facts(), monotonic_now(), received_.messages, viewer);
 }
 
 }  // namespace sumac::manager

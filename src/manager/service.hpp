@@ -15,7 +15,7 @@
 #include "control/caller.hpp"
 #include "control/control.grpc.pb.h"
 #include "manager/caller_limits.hpp"
-#include "manager/core.hpp"
+#include "manager/manager.hpp"
 #include "manager/metrics.hpp"
 #include "manager/view.hpp"
 #include "page/page.hpp"
@@ -25,7 +25,7 @@ namespace sumac::manager {
 class Service {
  public:
   /// `deadline_moved` may be called from any thread, when next_deadline() has become earlier.
-  Service(Manager manager, Logger& log, std::function<void()> deadline_moved = {});
+  Service(std::unique_ptr<Manager> manager, Logger& log, std::function<void()> deadline_moved = {});
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -59,7 +59,7 @@ class Service {
   void ended(HostStream& stream);
   void forget(NodeStream& stream);
   void forget(HostStream& stream);
-  void run(ActionList actions, Time now);
+  void run(std::vector<Action> actions, Time now);
   void refuse(StreamId id, const Error& why);
   template <class S>
   S* accept(std::unordered_map<StreamId, S*>& streams, const Result<control::Caller>& caller);
@@ -73,7 +73,7 @@ class Service {
   bool is_who_it_says(S& stream, control::CertRole role, const std::string& name);
 
   mutable std::mutex mutex_;
-  Manager manager_;
+  const std::unique_ptr<Manager> manager_;
   View view_;
   Logger& log_;
   std::function<void()> deadline_moved_;

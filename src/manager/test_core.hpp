@@ -1,7 +1,9 @@
 #pragma once
 // The manager for tests that speak control.proto: messages go in and come out, translated as the service does.
+#include <memory>
+
 #include "control/control.pb.h"
-#include "manager/core.hpp"
+#include "manager/manager.hpp"
 #include "manager/status.hpp"
 #include "manager/view.hpp"
 #include "manager/words.hpp"
@@ -20,14 +22,15 @@ using Actions = std::vector<std::variant<ToNode, ToHost, Refuse, Say>>;
 
 class Core {
  public:
-  Core(topo::Fabric fabric, Rules rules, Journal& journal) : manager_(std::move(fabric), std::move(rules), journal) {}
+  Core(topo::Fabric fabric, Rules rules, Journal& journal)
+      : manager_(std::make_unique<Manager>(std::move(fabric), std::move(rules), journal)) {}
 
-  Actions restore(const SavedState& saved, Time now) { return written_all(manager_.restore(saved, now), now); }
-  Result<> check() const { return manager_.check(); }
-  void set_reservations(Reservations reservations) { manager_.set_reservations(std::move(reservations)); }
-  void set_rules(const Rules& rules) { manager_.set_rules(rules); }
+  Actions restore(const SavedState& saved, Time now) { return written_all(manager_->restore(saved, now), now); }
+  Result<> check() const { return manager_->check(); }
+  void set_reservations(Reservations reservations) { manager_->set_reservations(std::move(reservations)); }
+  void set_rules(const Rules& rules) { manager_->set_rules(rules); }
   Actions fabric_changes(const topo::Fabric& fabric, Time now) {
-    return written_all(manager_.fabric_changes(fabric, now), now);
+    return written_all(manager_->fabric_changes(fabric, now), now);
   }
 
   Actions node_registers(StreamId stream, const control::v1::Register& who, Time now) {
@@ -52,7 +55,7 @@ class Core {
     from_node(stream, {}, [&](auto& up) { up.mutable_inspectable()->set_address(address); });
   }
   Actions node_stream_ended(StreamId stream, Time now) {
-    return written_all(manager_.node_stream_ended(stream, now), now);
+    return written_all(manager_->node_stream_ended(stream, now), now);
   }
 
   Actions host_registers(StreamId stream, const control::v1::HostRegister& who, Time now) {
@@ -77,31 +80,31 @@ class Core {
     return from_host(stream, {}, [&](auto& up) { *up.mutable_job_daemons() = asked; });
   }
   Actions host_stream_ended(StreamId stream, Time now) {
-    return written_all(manager_.host_stream_ended(stream, now), now);
+    return written_all(manager_->host_stream_ended(stream, now), now);
   }
 
-  Actions tick(Time now) { return written_all(manager_.tick(now), now); }
-  Time next_deadline() const { return manager_.next_deadline(); }
-  Facts facts() const { return manager_.facts(); }
+  Actions tick(Time now) { return written_all(manager_->tick(now), now); }
+  Time next_deadline() const { return manager_->next_deadline(); }
+  Facts facts() const { return manager_->facts(); }
   std::string status_json(Time now, std::uint64_t heard = 0, const page::Viewer& viewer = {}) const {
-    return manager::status_json(manager_.facts(), now, heard, viewer);
+    return manager::status_json(manager_->facts(), now, heard, viewer);
   }
-  page::Snapshot snapshot(const page::Known& known, Time now) { return view_.snapshot(manager_.facts(), known, now); }
+  page::Snapshot snapshot(const page::Known& known, Time now) { return view_.snapshot(manager_->facts(), known, now); }
 
  private:
   template <class Fill>
   Actions from_node(StreamId stream, Time now, Fill fill) {
     control::v1::NodeUp up;
     fill(up);
-    return written_all(manager_.node_says(stream, *read(up), now), now);
+    return written_all(manager_->node_says(stream, *read(up), now), now);
   }
   template <class Fill>
   Actions from_host(StreamId stream, Time now, Fill fill) {
     control::v1::HostUp up;
     fill(up);
-    return written_all(manager_.host_says(stream, *read(up), now), now);
+    return written_all(manager_->host_says(stream, *read(up), now), now);
   }
-  Actions written_all(const ActionList& actions, Time now) {
+  Actions written_all(const std::vector<Action>& actions, Time now) {
     Actions all;
     for (const auto& action : actions)
       std::visit(overloaded{
@@ -118,7 +121,7 @@ class Core {
     return all;
   }
 
-  Manager manager_;
+  std::unique_ptr<Manager> manager_;
   View view_;
 };
 

@@ -22,7 +22,7 @@ struct TestManager {
               lines.emplace_back(line);
               said.notify_all();
             }),
-        service(Manager(test_fabric(), rules, journal), log,
+        service(std::make_unique<Manager>(test_fabric(), rules, journal), log,
                 [this] {
                   const std::lock_guard lock(clock_mutex);
                   moved = true;

@@ -1,5 +1,5 @@
 #pragma once
-// What the page shows of the manager: the events of the last hour, and snapshots of the facts. A part that the page has already is
+// The manager as the page shows it: the events of the last hour, and snapshots of the facts. A part that the page has already is
 // not copied again.
 #include <memory>
 #include <vector>

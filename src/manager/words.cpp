@@ -1,13 +1,12 @@
 #include "manager/words.hpp"
 
 #include "control/quota.hpp"
+#include "manager/tree.hpp"
 
 namespace sumac::manager {
 namespace {
 
 namespace v1 = control::v1;
-
-NodeId id_of(std::uint32_t index) { return NodeId{index + 1}; }
 
 std::optional<Secret> key_of(const std::string& bytes) {
   const auto key = control::key_of(bytes);
@@ -128,18 +127,18 @@ void write(v1::NodeDown& to, const RankDeath& from) {
 void write(v1::GrantedTree& to, const GrantedTree& from) {
   const auto& share = from.share;
   to.set_tree_id(number_of(share.id));
-  to.set_root_node(number_of(id_of(share.nodes.front())));
+  to.set_root_node(number_of(node_id(share.nodes.front())));
   to.set_rate_bits_per_s(from.numbers.rate_bits_per_s);
   to.set_delay_ns(from.numbers.delay_ns);
   to.set_member_nodes(from.numbers.member_nodes);
   for (std::size_t n = 0; n < share.nodes.size(); ++n) {
     auto& node = *to.add_nodes();
-    node.set_node_id(number_of(id_of(share.nodes[n])));
-    node.set_parent_id(number_of(id_of(share.nodes[share.parents[n] == 0 ? 0 : share.parents[n] - 1])));
+    node.set_node_id(number_of(node_id(share.nodes[n])));
+    node.set_parent_id(number_of(node_id(share.nodes[share.parents[n] == 0 ? 0 : share.parents[n] - 1])));
     node.set_name(from.nodes[n].first);
     node.set_address(from.nodes[n].second);
   }
-  for (const auto leaf : share.leaves) to.add_leaves(number_of(id_of(share.nodes[leaf])));
+  for (const auto leaf : share.leaves) to.add_leaves(number_of(node_id(share.nodes[leaf])));
 }
 
 void write(v1::HostDown& to, const HostRegistered& from) {

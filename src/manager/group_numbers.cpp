@@ -1,7 +1,7 @@
 // Assigns the numbers that the group ids of a job may have.
 #include <algorithm>
 
-#include "manager/core.hpp"
+#include "manager/admission.hpp"
 
 namespace sumac::manager {
 namespace {
@@ -28,33 +28,28 @@ std::vector<wire::NumberRange> ranges_of(std::vector<std::uint32_t> numbers) {
 
 }  // namespace
 
-/// Assigns group numbers in each of the job's trees that no other job there has, so that a node can tell the owner of a
-/// group from its number. Small numbers go late: they are the only ones that the smallest nodes can hold. Last come
-/// numbers that a node reported as held when it registered: they belong to jobs of a former manager until their members
-/// leave.
-Result<> Manager::give_group_numbers(Job& job) {
+/// Small numbers go late: they are the only ones that the smallest nodes can hold. Last come numbers that a node reported
+/// as held when it registered: they belong to jobs of a former manager until their members leave.
+Result<> GroupNumbers::give(Job& job, const std::function<void(const std::function<void(const Job&)>&)>& visit_others) {
   const auto wanted = job.record.quota.max_groups;
   for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
     auto& share = job.record.shares[i];
-    auto& tree = trees_[share.tree];
-    const auto limit = capacity(share.tree, job.reserved[i]).first.groups;
+    auto& next = next_[share.tree];
+    const auto limit = holdings_.capacity(share.tree, job.reserved[i]).first.groups;
     Marks taken(limit + 1, false), held(limit + 1, false);
-    for (const auto& [id, other] : jobs_)
+    visit_others([&](const Job& other) {
       for (const auto& theirs : other.record.shares)
         if (theirs.tree == share.tree) mark(taken, theirs.numbers);
-    for (const auto& ended : leaving_)
-      for (const auto& theirs : ended.job.record.shares)
-        if (theirs.tree == share.tree) mark(taken, theirs.numbers);
-    for (const auto n : job.reserved[i]) mark(held, nodes_[n].parts[share.tree].held);
+    });
+    for (const auto n : job.reserved[i]) mark(held, forest_.part(share.tree, n).held);
     std::uint32_t least = limit;
-    for (const auto& node : nodes_)
-      if (node.stream != 0 && node.parts[share.tree].works) least = std::min(least, node.who.groups);
+    for (const auto n : forest_.working_nodes(share.tree)) least = std::min(least, cluster_.node(n).who.groups);
     std::vector<std::uint32_t> mine;
     // The search runs in a circle and starts where the last job's numbers ended.
     const auto take_from = [&](std::uint32_t low, std::uint32_t high, bool is_held) {
       const auto size = high - low;
       for (std::uint32_t k = 0; k < size && mine.size() < wanted; ++k) {
-        const auto n = low + 1 + (tree.next_number + k) % size;
+        const auto n = low + 1 + (next + k) % size;
         if (!taken[n] && held[n] == is_held) mine.push_back(n);
       }
     };
@@ -66,7 +61,7 @@ Result<> Manager::give_group_numbers(Job& job) {
       return fail(Errc::exhausted,
                   "{} groups asked, the ids of {} are held by other jobs of the tree: wait for one to end", wanted,
                   limit - mine.size());
-    tree.next_number += wanted;
+    next += wanted;
     share.numbers = ranges_of(std::move(mine));
   }
   return {};

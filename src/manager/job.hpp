@@ -1,0 +1,50 @@
+#pragma once
+// A job as the ledger has it, and the messages that its nodes and its sharpd receive of it.
+#include <string>
+#include <vector>
+
+#include "manager/forest.hpp"
+
+namespace sumac::manager {
+
+/// A Grant or Revoke that a node has not acknowledged yet.
+struct Awaited {
+  std::uint32_t tree = 0, node = 0;
+  std::uint64_t sequence = 0;
+};
+struct Job {
+  JobRecord record;
+  /// For each share: the nodes that hold it, and those from there up to the tree's root.
+  std::vector<std::vector<std::uint32_t>> reserved;
+  std::vector<Awaited> wait_for;
+  std::string deferred;  ///< The reason why a node could not acknowledge yet.
+  JobBegin begin;        ///< Empty once the job is granted.
+  bool granted = false;
+  Time begun{}, deadline{}, lease_until{};
+
+  bool uses(std::size_t node) const;
+};
+
+/// Sends a message to each node that holds the job; `make` has the share and the node as arguments.
+template <class Make>
+void to_nodes(Step& step, Cluster& cluster, const Job& job, Make make) {
+  for (std::size_t i = 0; i < job.record.shares.size(); ++i)
+    for (const auto n : job.reserved[i])
+      if (cluster.is_there(n)) cluster.send(step, n, make(i, n));
+}
+/// Sends a message to the sharpd that began the job. One that is away gets the answer when it comes back: it asks again, or
+/// learns that its ticket is gone.
+void to_holder(Step& step, const Cluster& cluster, const JobRecord& record, ForHost message);
+/// Makes the grant for one node. It names the children that have ranks of the job below them, so that no other node of
+/// the tree can send messages of the job there. `links_percent`: see control.proto.
+Grant grant_to(const Job& job, std::size_t share, std::uint32_t node, std::uint32_t links_percent);
+JobGranted granted_message(const Job& job, const Cluster& cluster, const Forest& forest);
+/// Describes what a beginning job still waits for; empty: nothing.
+std::string missing_for(const Job& job, const Cluster& cluster, const Forest& forest, Duration grant_timeout);
+/// Returns whether somebody on this host may speak of the job: it is one of its hosts, and the key is the job's.
+bool is_member(const Job& job, const Sharpd& sharpd, const std::optional<Secret>& key);
+/// The addresses at which the daemons of a job answer Inspect (control.proto). Hosts of the job ask once, when its first
+/// rank is there, so that they know them when this manager is dead. Nothing: the host asks again when it registers anew.
+std::optional<JobDaemons> daemons_for(const Job& job, const Sharpd& asking, const Cluster& cluster);
+
+}  // namespace sumac::manager
