@@ -245,6 +245,43 @@ def check_promises() -> list[str]:
         found += [] if promises else [f"{page}: no table of promises (last column: test)"]
     return found
 
+# Files of src/manager around its machines: they may know control.proto and the page.
+MANAGER_SHELL = {"main", "metrics", "service", "status", "view", "words"}
+FUNCTIONS_MAX = 40
+
+
+def functions_of(body: str) -> dict[str, int]:
+    """The classes of C++ in a file, and how many functions each declares."""
+    body = C_TOKEN.sub(lambda match: " " if match["comment"] else '""', body)
+    found = {}
+    for head in re.finditer(r"\b(?:class|struct)\s+(\w+)[^;{}()]*\{", body):
+        depth, at, outside = 1, head.end(), ""
+        while depth and at < len(body):
+            outside += ";" if body[at] == "}" and depth == 2 else body[at] if depth == 1 else ""
+            depth += {"{": 1, "}": -1}.get(body[at], 0)
+            at += 1
+        while outside != (less := re.sub(r"<[^<>;]*>", "", outside)):
+            outside = less
+        statements = [re.sub(r"\b(public|private|protected):", "", one).strip() for one in outside.split(";")]
+        found[head[1]] = sum(bool(re.match(r"(?!using\b|friend\b|static_assert\b)[^=]*?(?:~?\w+|operator\s*\S+)\s*\(", one)) for one in statements)
+    return found
+
+
+def check_house() -> list[str]:
+    """The manager stays several small machines: they know neither control.proto's messages nor the page, and no class grows back into one for all."""
+    found = []
+    for path in FILES:
+        pure = pathlib.PurePath(path)
+        if str(pure.parent) != "src/manager" or pure.suffix not in {".cpp", ".hpp"} or pure.stem.startswith("test_") or pure.stem.endswith(("_test", "_fuzz")):
+            continue
+        found += [f"{path}: {name} has {count} functions, at most {FUNCTIONS_MAX}: what second thing does it know?"
+                  for name, count in functions_of(text(path)).items() if count > FUNCTIONS_MAX]
+        if pure.stem not in MANAGER_SHELL:
+            found += [f"{path}:{number}: a machine of the manager uses a plain record instead (records.hpp, facts.hpp): {line.strip()[:80]}"
+                      for number, line in enumerate(text(path).splitlines(), 1) if re.search(r"control::v1|\.pb\.h|\bpage(?:::|/)", line)]
+    return found
+
+
 # A string, a character or a comment, whichever begins first; the quote in 1'000 begins no character.
 C_TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL)
 # The same in JavaScript, which has strings in single quotes and templates, and regular expressions where a value may stand.

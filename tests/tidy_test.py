@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests how tests/tidy.py reads JavaScript: its comments, and modules or names that nobody uses."""
+"""Tests how tests/tidy.py reads code: comments of JavaScript, modules or names that nobody uses, and the functions of C++ classes."""
 import pathlib
 import sys
 import unittest
@@ -45,6 +45,20 @@ class JavaScript(unittest.TestCase):
                 found = self.dead(a_js=a, b_js=b, i_html=page)
                 self.assertEqual(len(found), 1, found)
                 self.assertIn(words, found[0])
+
+
+class Classes(unittest.TestCase):
+    def test_functions(self):
+        rows = (
+            ("declared and defined", "class A { void a(); int b() const { return f(1); } };", {"A": 2}),
+            ("constructors, operators and templates", "struct A : B { A(int x) : x_(x) {} ~A(); A& operator=(const A&) = delete; template <class T> void t(); };", {"A": 4}),
+            ("no fields", "struct A { int a = f(1); std::function<int()> g = h; Time t{}; using B = int(); /* void c(); */ };", {"A": 0}),
+            ("a class inside has its own", "class A { struct B { void b(); }; void a(); };", {"A": 1, "B": 1}),
+            ("no declaration of a name", "class A; enum class E { a };", {"E": 0}),
+        )
+        for name, text, found in rows:
+            with self.subTest(name):
+                self.assertEqual(tidy.functions_of(text), found)
 
 
 if __name__ == "__main__":
