@@ -573,6 +573,11 @@ Errc TcpTransport::add_reader(int fd, std::uint32_t token) {
 
 void TcpTransport::remove_reader(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
+int TcpTransport::descriptor(ConnId conn) const {
+  const TcpConnection* c = find(conn);
+  return c == nullptr || !c->fd ? -1 : c->fd.get();
+}
+
 std::string TcpTransport::local(ConnId conn) const {
   const TcpConnection* c = find(conn);
   if (c == nullptr || !c->fd) return {};

@@ -51,6 +51,7 @@ class TcpTransport final : public Transport {
   Time next_due() const override { return std::min(next_due_, wake_due_); }
   Errc add_reader(int fd, std::uint32_t token) override;
   void remove_reader(int fd) override;
+  int descriptor(ConnId conn) const override;
   std::string local(ConnId conn) const override;
   std::string peer(ConnId conn) const override;
   const TransportStats& stats() const override { return stats_; }

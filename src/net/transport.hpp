@@ -158,6 +158,8 @@ class Transport {
   virtual Errc add_reader(int /*fd*/, std::uint32_t /*token*/) { return Errc::unsupported; }
   virtual void remove_reader(int /*fd*/) {}
 
+  /// The connection's socket, for a thread that only waits for its end; -1 on ucx and for a connection that is gone.
+  virtual int descriptor(ConnId /*conn*/) const { return -1; }
   /// The address of our end, "10.1.0.5:43210"; empty on ucx and for a connection that is gone.
   virtual std::string local(ConnId /*conn*/) const { return {}; }
   virtual std::string peer(ConnId conn) const = 0;  ///< For messages to people: "10.1.0.5:43210".

@@ -1,0 +1,279 @@
+// The connections between the processes of a job on loopback: order, losses, and everybody who is none of them.
+#include "client/recovery/links.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.hpp"
+#include "net/test_harness.hpp"
+#include "wire/proof.hpp"
+
+namespace sumac::client {
+namespace {
+
+using wire::PeerHeader;
+using wire::PeerKind;
+
+constexpr JobId kJob{77};
+constexpr Secret kKey{1, 2, 3};
+
+/// One process of the job, and what it hears: "1:text", "lost 1", "note 1 2 5".
+struct Process : MemberEvents {
+  explicit Process(std::uint32_t self, std::uint32_t members, const Secret& key = kKey, std::size_t strangers = 64,
+                   const std::string& listen = "127.0.0.1:0") {
+    auto made = MemberLinks::make({.job_id = kJob,
+                                   .key = key,
+                                   .self = WorldRank{self},
+                                   .members = members,
+                                   .listen = listen,
+                                   .strangers_max = strangers},
+                                  *this, log);
+    if (!made) throw std::runtime_error(made.error().context);
+    links = *std::move(made);
+  }
+  void on_member_message(WorldRank from, std::span<const std::byte> frame) override {
+    heard.push_back(std::to_string(number_of(from)) + ":" +
+                    std::string(reinterpret_cast<const char*>(frame.data()), frame.size()));
+  }
+  void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) override {
+    heard.push_back(fmt::format("note {} {} {}", from, static_cast<unsigned>(word), number));
+  }
+  void on_member_lost(WorldRank peer) override { heard.push_back(fmt::format("lost {}", peer)); }
+  void say(std::uint32_t to, std::string_view text) { links->send(WorldRank{to}, as_bytes(text), {}); }
+  std::ptrdiff_t count(std::string_view what) const { return std::ranges::count(heard, what); }
+
+  Logger log{Logger::Form::library, LogLevel::fatal};
+  std::vector<std::string> heard;
+  std::unique_ptr<MemberLinks> links;
+};
+
+/// A job of processes that know each other, and raw peers that are none of them.
+struct Job {
+  explicit Job(std::uint32_t size, std::size_t strangers = 64) {
+    for (std::uint32_t rank = 0; rank < size; ++rank)
+      processes.push_back(std::make_unique<Process>(rank, size, kKey, strangers));
+    introduce();
+  }
+  void introduce() {
+    std::vector<std::string> addresses;
+    for (const auto& each : processes) addresses.push_back(each->links->address());
+    for (const auto& each : processes) each->links->know(addresses);
+  }
+  Process& operator[](std::size_t rank) { return *processes[rank]; }
+
+  /// Sleeps on the descriptors between the passes, so that a lost wake-up shows.
+  bool drive(const std::function<bool()>& done, std::vector<net::End*> ends = {}, Duration patience = net::kPatience) {
+    const Time deadline = monotonic_now() + patience;
+    while (!done()) {
+      if (monotonic_now() > deadline) return false;
+      std::size_t events = 0;
+      for (net::End* end : ends) events += end->progress();
+      for (const auto& each : processes) events += each->links->progress(true);
+      if (events > 0 || done()) continue;
+      std::vector<pollfd> fds;
+      Time due = deadline;
+      bool may_sleep = true;
+      for (net::End* end : ends) {
+        may_sleep = end->transport->arm() && may_sleep;
+        fds.push_back({end->transport->wake_fd(), POLLIN, 0});
+      }
+      for (const auto& each : processes) {
+        may_sleep = each->links->arm() && may_sleep;
+        fds.push_back({each->links->wake_fd(), POLLIN, 0});
+        due = std::min(due, each->links->next_due());
+      }
+      if (may_sleep) ::poll(fds.data(), fds.size(), net::wait_milliseconds(due - monotonic_now()));
+    }
+    return true;
+  }
+
+  std::vector<std::unique_ptr<Process>> processes;
+};
+
+template <class Body>
+std::string frame_of(PeerKind kind, const Body& body) {
+  PeerHeader head;
+  head.kind = kind;
+  head.payload_bytes = sizeof body;
+  std::string bytes(sizeof head + sizeof body, '\0');
+  wire::store(reinterpret_cast<std::byte*>(bytes.data()), head);
+  wire::store(reinterpret_cast<std::byte*>(bytes.data() + sizeof head), body);
+  return bytes;
+}
+
+wire::HelloBody hello_of(std::uint32_t rank) {
+  wire::HelloBody hello;
+  hello.job_id = kJob;
+  hello.id = rank;
+  hello.nonce = {9};
+  return hello;
+}
+
+/// The proof that rank 1 gives to rank 0, for a welcome that has come.
+std::string proof_of(const wire::HelloBody& hello, const std::string& welcome_frame, const std::string& address,
+                     const Secret& key) {
+  wire::WelcomeBody welcome;
+  wire::load(welcome, reinterpret_cast<const std::byte*>(welcome_frame.data()) + wire::kPeerHeaderBytes);
+  wire::ProofBody proof;
+  EXPECT_TRUE(wire::make_proof(wire::ProvingSide::child, key, {TreeId{0}, hello, welcome, address}, proof.proof));
+  return frame_of(PeerKind::proof, proof);
+}
+
+TEST(MemberLinks, ConnectWhereThereIsAMessageAndKeepItsOrder) {
+  Job job(3);
+  EXPECT_TRUE(job[1].links->arm());
+  const std::string large(3000, 'x');
+  job[1].say(0, "one");
+  job[1].say(0, large);
+  job[1].links->note(WorldRank{0}, MemberWord::died, 2);
+  ASSERT_TRUE(job.drive([&] { return job[0].heard.size() == 3; }));
+  EXPECT_EQ(job[0].heard, (std::vector<std::string>{"1:one", "1:" + large, "note 1 2 2"}));
+  job[0].say(1, "back");
+  ASSERT_TRUE(job.drive([&] { return job[1].heard.size() == 1; }));
+  EXPECT_FALSE(job[2].links->is_linked(WorldRank{0}));
+  EXPECT_EQ(job[0].links->stats().messages_in, 5u);  // hello and proof, on one connection
+}
+
+TEST(MemberLinks, OfTwoThatConnectAtOnceOneConnectionStaysAndNothingIsLost) {
+  for (int round = 0; round < 50; ++round) {
+    Job job(4);
+    for (std::uint32_t from = 0; from < 4; ++from)
+      for (std::uint32_t to = 0; to < 4; ++to)
+        for (int i = 0; from != to && i < 3; ++i) job[from].say(to, std::to_string(i));
+    ASSERT_TRUE(job.drive([&] {
+      return std::ranges::all_of(job.processes, [](const auto& each) { return each->heard.size() >= 9; });
+    })) << round;
+    for (std::uint32_t to = 0; to < 4; ++to)
+      for (std::uint32_t from = 0; from < 4; ++from) {
+        std::vector<std::string> of;
+        for (const auto& each : job[to].heard)
+          if (each.starts_with(std::to_string(from))) of.push_back(each.substr(2));
+        if (from == to) continue;
+        EXPECT_EQ(of, (std::vector<std::string>{"0", "1", "2"})) << round << ": " << from << " " << to;
+      }
+    for (const auto& each : job.processes) EXPECT_EQ(each->heard.size(), 9u);
+  }
+}
+
+TEST(MemberLinks, ALossIsToldAtBothEndsBeforeTheNextMessage) {
+  Job job(2);
+  job[0].say(1, "first");
+  ASSERT_TRUE(job.drive([&] { return job[1].count("0:first") == 1; }));
+  job[1].links->drop(WorldRank{0}, Error{Errc::invalid, "a test"});
+  job[1].say(0, "second");
+  ASSERT_TRUE(job.drive([&] { return job[0].count("1:second") == 1; }));
+  EXPECT_EQ(job[0].heard, (std::vector<std::string>{"lost 1", "1:second"}));
+  EXPECT_EQ(job[1].heard, (std::vector<std::string>{"0:first", "lost 0"}));
+}
+
+TEST(MemberLinks, AMessageWaitsForAProcessThatListensLater) {
+  Job job(2);
+  const std::string address = job[1].links->address();
+  job.processes.pop_back();
+  job[0].say(1, "hello");
+  ASSERT_TRUE(job.drive([&] { return job[0].links->next_due() < monotonic_now() + Seconds(1); }));
+  job.processes.push_back(std::make_unique<Process>(1, 2, kKey, 64, address.substr(4)));
+  job[1].links->know({job[0].links->address(), address});
+  ASSERT_TRUE(job.drive([&] { return job[1].count("0:hello") == 1; }));
+  EXPECT_TRUE(job[0].heard.empty());
+}
+
+TEST(MemberLinks, StrangersAreRefused) {
+  const struct {
+    const char* name;
+    std::string first, second;
+  } rows[] = {
+      {"a message before the proof", "SR and more", ""},
+      {"a note before the proof", std::string(64, '\0'), ""},
+      {"another job's hello",
+       frame_of(PeerKind::hello,
+                [] {
+                  auto hello = hello_of(1);
+                  hello.job_id = JobId{78};
+                  return hello;
+                }()),
+       ""},
+      {"a rank that does not exist", frame_of(PeerKind::hello, hello_of(2)), ""},
+      {"the rank itself", frame_of(PeerKind::hello, hello_of(0)), ""},
+      {"two hellos", frame_of(PeerKind::hello, hello_of(1)), frame_of(PeerKind::hello, hello_of(1))},
+      {"a proof of zeros", frame_of(PeerKind::hello, hello_of(1)), frame_of(PeerKind::proof, wire::ProofBody{})},
+      {"a proof without hello", frame_of(PeerKind::proof, wire::ProofBody{}), ""},
+      {"a welcome", frame_of(PeerKind::welcome, wire::WelcomeBody{}), ""},
+      {"a long message", std::string(129, 'x'), ""},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Job job(2);
+    net::End stranger({});
+    const auto conn = stranger.connect(job[0].links->address());
+    stranger.send(conn, row.first);
+    if (!row.second.empty()) stranger.send(conn, row.second);
+    EXPECT_TRUE(job.drive([&] { return stranger.closed.contains(conn.value); }, {&stranger}));
+    EXPECT_TRUE(job[0].heard.empty());
+    EXPECT_FALSE(job[0].links->is_linked(WorldRank{1}));
+  }
+}
+
+TEST(MemberLinks, AWrongKeyIsRefusedAtBothEnds) {
+  Job job(2);
+  job.processes[1] = std::make_unique<Process>(1, 2, Secret{4});
+  job.introduce();
+  job[0].say(1, "to the wrong one");
+  job[1].say(0, "from the wrong one");
+  EXPECT_FALSE(job.drive([&] { return !job[0].heard.empty() || !job[1].heard.empty(); }, {}, Millis{100}));
+}
+
+TEST(MemberLinks, AReplayIsRefused) {
+  Job job(2);
+  const std::string address = job[0].links->address();
+  const auto hello = hello_of(1);
+  std::string proof;
+  for (const bool again : {false, true}) {
+    net::End peer({});
+    const auto conn = peer.connect(address);
+    peer.send(conn, frame_of(PeerKind::hello, hello));
+    ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 1; }, {&peer}));
+    if (!again) proof = proof_of(hello, peer.from(conn)[0], address, kKey);
+    peer.send(conn, proof);
+    ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 2 || peer.closed.contains(conn.value); }, {&peer}));
+    EXPECT_EQ(job[0].links->is_linked(WorldRank{1}), !again);
+    EXPECT_EQ(peer.closed.contains(conn.value), again);
+    if (again) break;
+    job[0].links->drop(WorldRank{1}, Error{Errc::lost, "a test"});
+  }
+}
+
+/// A proof covers the address at which the acceptor listens, so a peer between two ranks gains nothing by passing it on.
+TEST(MemberLinks, AProofForAnotherAddressIsRefused) {
+  Job job(2);
+  const auto hello = hello_of(1);
+  net::End peer({});
+  const auto conn = peer.connect(job[0].links->address());
+  peer.send(conn, frame_of(PeerKind::hello, hello));
+  ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 1; }, {&peer}));
+  peer.send(conn, proof_of(hello, peer.from(conn)[0], "tcp:127.0.0.1:1", kKey));
+  EXPECT_TRUE(job.drive([&] { return peer.closed.contains(conn.value); }, {&peer}));
+  EXPECT_FALSE(job[0].links->is_linked(WorldRank{1}));
+}
+
+TEST(MemberLinks, AFloodOfStrangersTakesBoundedMemoryAndKeepsNobodyOut) {
+  constexpr std::size_t kStrangers = 8;
+  Job job(2, kStrangers);
+  net::End flood({});
+  for (int i = 0; i < 200; ++i)
+    flood.send(flood.connect(job[0].links->address()), frame_of(PeerKind::hello, hello_of(1)));
+  job[1].say(0, "honest");
+  std::size_t most = 0;
+  ASSERT_TRUE(job.drive(
+      [&] {
+        most = std::max(most, job[0].links->bytes_in_use());
+        return job[0].count("1:honest") == 1;
+      },
+      {&flood}));
+  EXPECT_EQ(job[0].heard.size(), 1u);
+  EXPECT_LE(most, kStrangers * 4096);
+  ASSERT_TRUE(job.drive([&] { return flood.closed.size() >= 200 - kStrangers; }, {&flood}));
+  EXPECT_TRUE(job[0].links->is_linked(WorldRank{1}));
+}
+
+}  // namespace
+}  // namespace sumac::client
