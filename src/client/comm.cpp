@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "client/recovery/recovery.hpp"
 #include "client/tree/pays.hpp"
 
 namespace sumac::client {
@@ -116,7 +117,7 @@ void Comm::settle() {
   auto guard = context_.lock();
   settle_on_shape();
   if (!names_are_left_to_team()) {
-    const auto& group = channels_.front().group->config();
+    const auto& group = channels_.front().group.config();
     const std::uint64_t id = number_of(group.job_id) ^ std::uint64_t{number_of(group.group_id)} << 32;
     recorded_ = recorder::Track(fmt::format("group {:x}", group.group_id), id, static_cast<int>(rank_),
                                 static_cast<int>(size_));
@@ -124,7 +125,8 @@ void Comm::settle() {
   if (context_.world_rank() == WorldRank{0}) announce();
 }
 
-Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks) {
+Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks,
+                                          bool lasts) {
   const Job& job = context_.job();
   const JobTree& tree = job.trees[opened.tree];
   std::vector<NodeId> leaves;
@@ -153,9 +155,23 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.settings.lock_batch;
   config.reproducible = job.reproducible();
-  auto group = ClientGroup::make(config, context_, context_.links()[opened.tree]->id());
-  if (!group) return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", opened.id, group.error().context);
+  auto group = make_group(config, *context_.links()[opened.tree], lasts);
+  if (!group) return tl::unexpected(group.error());
   return Channel{opened.tree, path->length, *std::move(group)};
+}
+
+Outcome<MemberGroup> Comm::make_group(const proto::ClientGroupConfig& config, TreeLink& link, bool lasts) {
+  const auto failed = [&](const Error& why) {
+    return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", config.group_id, why.context);
+  };
+  if (lasts) {
+    auto group = proto::recovery::Group::make(config, link.engine(), context_, *this);
+    if (!group) return failed(group.error());
+    return MemberGroup(*std::move(group));
+  }
+  auto group = ClientGroup::make(config, context_, link.id());
+  if (!group) return failed(group.error());
+  return MemberGroup(*std::move(group));
 }
 
 Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks) {
@@ -166,17 +182,20 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
     for (std::uint32_t i = 0; i < opened.count; ++i) {
       if (opened.group[i].tree >= context_.links().size())
         return failure(SHARP_COLL_EGROUP_JOIN, "group on tree {} of {}", opened.group[i].tree, context_.links().size());
-      auto channel = make_channel(opened.group[i], world_ranks);
+      const bool lasts = context_.recovery() != nullptr && opened.count == 1;
+      auto channel = make_channel(opened.group[i], world_ranks, lasts);
       if (!channel) return tl::unexpected(channel.error());
       channels_.push_back(*std::move(channel));
     }
     for (auto& channel : channels_) {
-      link_of(channel).engine().attach(*channel.group);
-      channel.group->start(monotonic_now());
+      link_of(channel).engine().attach(channel.group.on_tree());
+      channel.group.start(monotonic_now());
     }
+    if (lasting() != nullptr)
+      for (const auto dead : context_.recovery()->deaths()) member_died(dead, monotonic_now());
   }
   const auto settled = [&] {
-    return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group->phase() != Phase::joining; });
+    return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group.phase() != Phase::joining; });
   };
   context_.wait_until(settled, patience);
   {
@@ -184,7 +203,7 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
     for (const auto& channel : channels_)
       if (auto stands = standing(channel, patience.waited()); !stands) return stands;
     if (context_.config().enable_mcast)
-      for (const auto& channel : channels_) context_.listeners().add(*channel.group, link_of(channel).conn());
+      for (const auto& channel : channels_) context_.listeners().add(channel.group.on_tree(), link_of(channel).conn());
   }
   const Job& job = context_.job();
   if (job.settings.enable_sat && job.settings.lock_on_comm_init && job.settings.lock_batch != 0)
@@ -193,8 +212,8 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
 }
 
 Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
-  const auto id = channel.group->config().group_id;
-  switch (channel.group->phase()) {
+  const auto id = channel.group.config().group_id;
+  switch (channel.group.phase()) {
     case Phase::standing: return {};
     case Phase::joining:
       return in_vain(failure(SHARP_COLL_EGROUP_JOIN,
@@ -202,7 +221,7 @@ Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
                              size_, waited.count()));
     default: break;
   }
-  if (const auto& refusal = channel.group->refusal()) {
+  if (const auto& refusal = channel.group.refusal()) {
     if (refusal->reason == wire::RefuseReason::no_ost)
       return no_room(failure(SHARP_COLL_EGROUP_JOIN,
                              "group {}: {}; destroy a communicator, or ask for more with SHARP_COLL_JOB_QUOTA_OSTS", id,
@@ -210,23 +229,23 @@ Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
     auto refused = failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, proto::describe(*refusal));
     return refusal->reason == wire::RefuseReason::node_limit ? no_room(std::move(refused)) : refused;
   }
-  return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, channel.group->why());
+  return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, channel.group.why());
 }
 
 void Comm::settle_on_shape() {
-  shape_ = channels_.front().group->shape();
+  shape_ = channels_.front().group.shape();
   const auto port = context_.job().granted.host_rate_bits_per_s;
   for (auto& channel : channels_) {
     const auto& tree = link_of(channel).tree();
     auto rate = tree.body.rate_bits_per_s;
     if (port != 0 && (rate == 0 || port < rate)) rate = port;  // 0: not known.
-    channel.chunks = chunk_rule({rate, tree.body.delay_ns, tree.connections()}, channel.group->shape().stream_window,
+    channel.chunks = chunk_rule({rate, tree.body.delay_ns, tree.connections()}, channel.group.shape().stream_window,
                                 channels_.size());
   }
   if (channels_.size() == 1) return;
   std::vector<ChannelRate> rates;
   for (const auto& channel : channels_) {
-    const auto& shape = channel.group->shape();
+    const auto& shape = channel.group.shape();
     shape_.osts = std::min(shape_.osts, shape.osts);
     shape_.payload_per_ost = std::min(shape_.payload_per_ost, shape.payload_per_ost);
     shape_.stream_window = std::min(shape_.stream_window, shape.stream_window);
@@ -241,24 +260,24 @@ void Comm::settle_on_shape() {
 
 void Comm::announce() const {
   for (std::size_t i = 0; i < channels_.size(); ++i) {
-    const auto& group = *channels_[i].group;
+    const auto& group = channels_[i].group;
     SUMAC_INFO(context_.log(),
                "[group#:{}] group id: {:x} tree idx:{} rail_idx:{} group size:{} quota: ( osts:{} user_data_per_ost:{} "
                ") {}",
                i, group.config().group_id, link_of(channels_[i]).tree().body.tree_index,
                context_.rail_of(channels_[i].tree), size_, group.shape().osts, group.shape().payload_per_ost,
-               multicast::mgid_text(context_.listeners().has(group) ? group.invitation() : std::nullopt,
+               multicast::mgid_text(context_.listeners().has(group.on_tree()) ? group.invitation() : std::nullopt,
                                     group.config().group_id));
   }
   const auto& job = context_.job();
   if (const auto ways = ways_of(job, size_); cost::tree_bytes_max(ways) != cost::kNoLimit)
     SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
-               channels_.front().group->config().group_id, cost::explain(ways));
+               channels_.front().group.config().group_id, cost::explain(ways));
   if (job.settings.enable_sat && job.granted.quota.stream_window > 0 && shape_.stream_window == 0)
     SUMAC_WARN(context_.log(),
                "group {:x}: no node memory is left for a streaming window, so its large operations go in small "
                "fragments; destroy a communicator, or raise SUMAC_NODE_MEMORY of sharp_an",
-               channels_.front().group->config().group_id);
+               channels_.front().group.config().group_id);
 }
 
 Comm::~Comm() {
@@ -267,19 +286,20 @@ Comm::~Comm() {
 }
 
 void Comm::detach() noexcept {
+  if (has_left_for_good()) context_.recovery()->note_left(channels_.front().group.config().group_id);
   for (auto& channel : channels_) {
-    context_.listeners().remove(*channel.group);
-    link_of(channel).engine().detach(*channel.group);
+    context_.listeners().remove(channel.group.on_tree());
+    link_of(channel).engine().detach(channel.group.on_tree());
   }
 }
 
 bool Comm::has_left() const {
-  return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group->phase() == Phase::left; });
+  return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group.phase() == Phase::left; });
 }
 
 void Comm::let_go() {
   copying_.clear();
-  for (auto& channel : channels_) channel.group->let_go();
+  for (auto& channel : channels_) channel.group.let_go(monotonic_now());
   context_.forget_borrowed();
   context_.watch(*this);
 }
@@ -287,14 +307,14 @@ void Comm::let_go() {
 void Comm::leave(Request* request) {
   is_leaving_ = true;
   leave_request_ = request;
-  for (auto& channel : channels_) channel.group->leave(monotonic_now());
+  for (auto& channel : channels_) channel.group.leave(monotonic_now());
   context_.watch(*this);
 }
 
 const std::shared_ptr<const std::string>& Comm::end() {
   for (const auto& channel : channels_) {
     if (end_) break;
-    if (!channel.group->why().empty()) end_by(channel);
+    if (!channel.group.why().empty()) end_by(channel);
   }
   return end_;
 }
@@ -311,12 +331,13 @@ std::vector<std::string> Comm::names_by_host() const {
 
 void Comm::end_by(const Channel& culprit) {
   // A member that left one group is a consequence of the end of another group, whose own reason may come later.
-  const auto& verdict = culprit.group->verdict();
+  const auto& verdict = culprit.group.verdict();
   const bool follows = channels_.size() > 1 && verdict && tells_of_leaving(verdict->body);
   if (end_ && (follows || !end_follows_)) return;
-  const auto link = link_of(culprit).closed() ? link_of(culprit).describe() : std::string();
-  end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}{}{}", culprit.group->config().group_id, late_,
-                                                         culprit.group->why(names_.empty() ? names_by_host() : names_),
+  const bool is_trees = link_of(culprit).closed() && !culprit.group.is_without_tree();
+  const auto link = is_trees ? link_of(culprit).describe() : std::string();
+  end_ = std::make_shared<const std::string>(fmt::format("group {:x}: {}{}{}", culprit.group.config().group_id, late_,
+                                                         culprit.group.why(names_.empty() ? names_by_host() : names_),
                                                          link));
   end_follows_ = follows;
   // A verdict has the same text at all members, so the first member that it is not about tells the user. A broken
@@ -330,7 +351,7 @@ void Comm::end_by(const Channel& culprit) {
   // members differ, so no member waits for us; operations that all of us posted complete.
   if (channels_.size() == 1) return;
   for (auto& channel : channels_)
-    if (&channel != &culprit) channel.group->leave(monotonic_now());
+    if (&channel != &culprit) channel.group.leave(monotonic_now());
   context_.watch(*this);
 }
 
@@ -343,7 +364,7 @@ void Comm::abort_process() {
 
 void Comm::fill(sumac_comm_info& info) const {
   const Channel& first = channels_.front();
-  info.group_id = number_of(first.group->config().group_id);
+  info.group_id = number_of(first.group.config().group_id);
   info.tree_id = number_of(link_of(first).tree().body.tree_id);
   info.group_size = size_;
   info.osts = shape_.osts;

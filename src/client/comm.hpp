@@ -12,8 +12,8 @@
 
 #include "client/context.hpp"
 #include "client/open_groups.hpp"
+#include "client/recovery/member_group.hpp"
 #include "client/stripes.hpp"
-#include "proto/client_group.hpp"
 #include "recorder/recorder.hpp"
 
 namespace sumac::client {
@@ -25,7 +25,7 @@ struct Reduction {
   std::unique_ptr<Staging> staging;
 };
 
-class Comm {
+class Comm final : private proto::recovery::Peers {
  public:
   /// Collective over the members; see sharp_coll_comm_init(). Called without the lock.
   static Outcome<std::unique_ptr<Comm>> make(Context& context, const sharp_coll_comm_init_spec& spec,
@@ -64,7 +64,7 @@ class Comm {
   /// other operations.
   std::uint32_t outstanding() const {
     std::uint32_t most = in_order_tail_ - in_order_head_;
-    for (const auto& channel : channels_) most = std::max(most, channel.group->outstanding());
+    for (const auto& channel : channels_) most = std::max(most, channel.group.outstanding());
     return most;
   }
   bool has_room() const { return outstanding() < proto::kOperationsMax; }
@@ -76,6 +76,17 @@ class Comm {
   void detach() noexcept;
   void fill(sumac_comm_info& info) const;
 
+  // With SUMAC_RECOVERY=1 (recovery/comm.cpp), with the lock held.
+  /// Call it after events of the tree's connection or of other members.
+  void run_group(Time now);
+  bool is_group(GroupId group) const noexcept;
+  bool is_without_tree() const noexcept;
+  bool has_left_for_good() const noexcept;
+  void hear_member(WorldRank from, std::span<const std::byte> frame, Time now);
+  void lost_member(WorldRank peer, Time now);
+  void member_died(WorldRank dead, Time now);
+  void member_departed(WorldRank member, Time now);
+
   bool is_watched = false;  ///< It is in Context's list of watched communicators.
 
  private:
@@ -83,14 +94,20 @@ class Comm {
   struct Channel {
     std::uint32_t tree = 0;  ///< Index into Job::trees.
     std::uint32_t depth = 0;
-    std::unique_ptr<proto::ClientGroup> group;
+    MemberGroup group;
     ChunkRule chunks{};
   };
 
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
+  void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override;
+  void drop(std::uint32_t peer, const Error& why) override;
+  proto::recovery::Group* lasting() const noexcept;
+  std::optional<std::uint32_t> rank_of(WorldRank member) const noexcept;
+  void tell_root_of_deaths();
+  Outcome<MemberGroup> make_group(const proto::ClientGroupConfig& config, TreeLink& link, bool lasts);
   Outcome<> join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks);
   void settle();
-  Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks);
+  Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks, bool lasts);
   Outcome<> standing(const Channel& channel, Millis waited) const;
   Outcome<> take_stream_locks();
   void tell_of_lock();
@@ -125,6 +142,12 @@ class Comm {
   Time waits_since_{};  ///< With SUMAC_TIMEOUT: the last end of an operation, or the first look since one was posted.
   std::string late_;    ///< This member has given up because of SUMAC_TIMEOUT: the words for it.
   bool end_follows_ = false;  ///< The end only says that a member left; a better reason may still come.
+
+  // Used only by a group that outlives its tree.
+  std::vector<std::uint32_t> deaths_;  ///< Members that are dead.
+  proto::recovery::Epoch told_epoch_ = 0;
+  std::size_t told_deaths_ = 0;  ///< The root of that epoch has been told so many of them.
+  bool has_lost_tree_ = false;
 
   // Used only with several groups.
   StripeRule rule_;

@@ -58,7 +58,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
   if (corks) context_.cork();
   Errc posted = Errc::ok;
   if (channels_.size() == 1) {
-    if (const auto done = channels_.front().group->post(operation, monotonic_now()); !done) posted = done.error();
+    if (const auto done = channels_.front().group.post(operation, monotonic_now()); !done) posted = done.error();
   } else if (const auto done = post_striped(operation, *request)) {
     fragments = *done;
   } else {
@@ -96,7 +96,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
 void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const {
   if (!operation.streaming || operation.block != 0) return;
   operation.chunk =
-      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), channel.group->shape().chunk_bytes);
+      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), channel.group.shape().chunk_bytes);
 }
 
 /// Posts all stripes or none: every reason for which a group could refuse is checked for all groups first. Returns the
@@ -116,7 +116,7 @@ tl::expected<std::uint64_t, Errc> Comm::post_striped(const proto::Operation& ope
     // Each member begins with another stripe: all stripes of one tree at once would wait for its node's link while the
     // others' links are idle.
     const auto& stripe = stripes[(i + rank_) % count];
-    auto& group = *channels_[stripe.channel].group;
+    auto& group = channels_[stripe.channel].group;
     auto part = count == 1 ? operation : part_of(operation, element, stripe.elements);
     cut_finely(part, channels_[stripe.channel]);
     if (const auto posted = group.post(part, monotonic_now()); !posted) return tl::unexpected(posted.error());
@@ -134,7 +134,7 @@ bool Comm::refuse() {
   proto::Operation operation;
   operation.coll = wire::Coll::refusal;  // It belongs to no request, so nobody waits for its end.
   // A group that has ended accepts nothing, and reports the reason itself.
-  for (auto& channel : channels_) static_cast<void>(channel.group->post(operation, monotonic_now()));
+  for (auto& channel : channels_) static_cast<void>(channel.group.post(operation, monotonic_now()));
   context_.watch(*this);
   return true;
 }
@@ -147,10 +147,10 @@ void Comm::advance_copies() {
     auto arrived = request->staging->cuda->advance();
     if (arrived) return *arrived;
     SUMAC_ERROR(context_.log(), "{}", arrived.error().text);
-    for (auto& channel : channels_) channel.group->give_up();
+    for (auto& channel : channels_) channel.group.give_up(monotonic_now());
     return true;
   });
-  for (auto& channel : channels_) channel.group->wake(monotonic_now());
+  for (auto& channel : channels_) channel.group.wake(monotonic_now());
 }
 
 void Comm::complete(Request& request, int status) {
@@ -198,14 +198,14 @@ void Comm::look_at_limit(bool has_moved) {
   if (waits_since_ == Time{} || now - waits_since_ <= context_.config().timeout || !late_.empty()) return;
   late_ = fmt::format("timed out after {} ms at rank {}: ", context_.config().timeout.count(), rank_);
   SUMAC_ERROR(context_.log(), "SUMAC_TIMEOUT: {}the communicator ends for all members", late_);
-  for (auto& channel : channels_) channel.group->give_up();
+  for (auto& channel : channels_) channel.group.give_up(monotonic_now());
 }
 
 bool Comm::drain() {
   advance_copies();
   bool has_moved = false;
   for (auto& channel : channels_)
-    for (; auto over = channel.group->next_completion(); has_moved = true) take(channel, *over);
+    for (; auto over = channel.group.next_completion(); has_moved = true) take(channel, *over);
   if (context_.config().timeout.count() > 0) look_at_limit(has_moved);
   for (; in_order_head_ != in_order_tail_; ++in_order_head_) {
     Request& request = *in_order_[in_order_head_ % proto::kOperationsMax];

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "client/comm.hpp"
+#include "client/recovery/recovery.hpp"
 #include "wire/agg_codec.hpp"
 
 namespace sumac::client {
@@ -50,6 +51,7 @@ Context::Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel
 }
 
 Context::~Context() {
+  if (recovery_) recovery_->stop();
   // Objects that refer to the link or the transport are destroyed before them.
   abandoned_.clear();
   while (!comms_.empty()) delete comms_.back();
@@ -98,14 +100,22 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   } else {
     connected = tl::unexpected(job.error());
   }
-  if (auto all = context->world_oob_.agree(connected); !all) {
+  auto all = context->world_oob_.agree(connected);
+  if (all && context->job_.recovers) all = context->begin_recovery();
+  if (!all) {
     if (context->world_rank_ == WorldRank{0})
       if (auto ended = session->end_job(JobId{spec.job_id}, context->config_.job_create_timeout); !ended)
         SUMAC_WARN(context->log_, "{}", ended.error().text);
     return report(all.error());
   }
   if (!names_are_left_to_team()) recorder::set_job(spec.job_id, spec.world_rank, spec.world_size);
-  session->enter_job(context->job_.id, context->world_rank_, context->job_.granted.job_key);
+  session->enter_job(context->job_.id, context->world_rank_, context->job_.granted.job_key,
+                     context->recovery_ != nullptr);
+  if (context->recovery_) {
+    context->is_threaded_ = true;
+    if (auto started = context->recovery_->start(); !started)
+      SUMAC_WARN(context->log_, "SUMAC_RECOVERY: this rank answers only in its calls: {}", started.error().context);
+  }
   SUMAC_DEBUG(context->log_, "sharp_coll initialized. job_id: {}", spec.job_id);
   return context;
 }
@@ -173,6 +183,16 @@ Outcome<> Context::connect() {
   return {};
 }
 
+/// Collective. Ranks that cannot have it agree that nobody has: they end as without it.
+Outcome<> Context::begin_recovery() {
+  auto made = Recovery::make(*this, transport_->local(links_.front()->conn()));
+  if (!made) SUMAC_WARN(log_, "SUMAC_RECOVERY: not in this job: {}", made.error().context);
+  auto all = Recovery::meet(world_oob_, made ? made->get() : nullptr);
+  if (!all) return tl::unexpected(all.error());
+  if (*all) recovery_ = *std::move(made);
+  return {};
+}
+
 /// Two ports of a host on one tree share its channels, so the line shows the number of ports for each tree.
 void Context::announce_trees() const {
   const auto& g = job_.granted.quota;
@@ -212,18 +232,29 @@ void Context::progress() {
   is_busy_ = false;
   events_ = transport_->progress(*this);
   if (!broken_.empty())
-    for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why);
+    for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why), ++events_;
+  if (recovery_) events_ += recovery_->progress(events_ > 0);
   if (!watched_.empty()) drain();
   send_held();  // A message that waited for another one must not keep those back that others wait for.
   // This pass has taken the events that the sleeping thread was to be woken by: its descriptor must be armed again.
-  if (bell_.is_wanted && !transport_->arm()) ring_bell();
+  if (bell_.is_wanted && !is_armed()) ring_bell();
+}
+
+bool Context::is_armed() { return transport_->arm() && (!recovery_ || recovery_->arm()); }
+
+Time Context::next_due() const {
+  return recovery_ ? std::min(transport_->next_due(), recovery_->next_due()) : transport_->next_due();
+}
+
+void Context::on_readable(std::uint32_t token) {
+  if (!recovery_ || !recovery_->on_readable(token)) listeners_->on_readable(token);
 }
 
 bool Context::arm() {
   send_held();
-  if (bell_.fd < 0) return transport_->arm();
+  if (bell_.fd < 0) return is_armed();
   if (!watched_.empty()) drain();  // Posting alone may have ended an operation.
-  bell_.is_wanted = !std::exchange(bell_.has_ended, false) && !is_busy_ && broken_.empty() && transport_->arm();
+  bell_.is_wanted = !std::exchange(bell_.has_ended, false) && !is_busy_ && broken_.empty() && is_armed();
   return bell_.is_wanted;
 }
 
@@ -238,6 +269,7 @@ void Context::look() {
   bool may_yield = false;
   {
     auto guard = lock();
+    if (recovery_) recovery_->call_looks();
     if (!caller_looks_.looks(!watched_.empty())) return;
     progress();
     may_yield = caller_looks_.after(events_ > 0, !watched_.empty()).yields;
@@ -317,15 +349,18 @@ void Context::drop_request(Request& request) noexcept {
 Context::CallWait::CallWait(Context& context) : context_(context) {
   if (context.user_progress_ != nullptr) drives_.done(monotonic_now());
   auto guard = context.lock();
+  if (context.recovery_) context.recovery_->call_begins();
   if (context.waiters_.empty()) return;
   waiter_ = std::move(context.waiters_.back());
   context.waiters_.pop_back();
 }
 
 Context::CallWait::~CallWait() {
-  if (!waiter_) return;
-  waiter_->wait(1, -1, kNever);  // A message came, so the next wait starts afresh.
+  if (waiter_) waiter_->wait(1, -1, kNever);  // A message came, so the next wait starts afresh.
+  if (!waiter_ && !context_.recovery_) return;
   auto guard = context_.lock();
+  if (context_.recovery_) context_.recovery_->call_ends();
+  if (!waiter_) return;
   context_.waiters_.push_back(std::move(waiter_));
 }
 
@@ -354,8 +389,8 @@ void Context::CallWait::rest(std::size_t events, Time deadline) {
     Time due = deadline;
     {
       auto guard = context_.lock();
-      is_armed = context_.transport_->arm();
-      due = std::min(due, context_.transport_->next_due());
+      is_armed = context_.is_armed();
+      due = std::min(due, context_.next_due());
     }
     const auto sleeps = waiter_->sleeps();
     if (is_armed) waiter_->wait(0, context_.wake_fd(), due);
@@ -381,9 +416,8 @@ bool Context::sleep(std::span<const Request* const> requests, Duration at_most) 
     auto guard = lock();
     send_held();
     if (!watched_.empty()) drain();  // Posting alone, or progress for another caller, may have ended it.
-    if (one_is_over() || is_busy_ || !broken_.empty() || !transport_->arm()) return true;
-    if (const Time due = transport_->next_due(); due != kNever)
-      at_most = std::min<Duration>(at_most, due - monotonic_now());
+    if (one_is_over() || is_busy_ || !broken_.empty() || !is_armed()) return true;
+    if (const Time due = next_due(); due != kNever) at_most = std::min<Duration>(at_most, due - monotonic_now());
     ++sleeps_;
   }
   if (!is_threaded_) return transport_->wait(at_most);
@@ -510,6 +544,10 @@ void Context::finalize() {
       log_.write(LogLevel::info, __FILE__, __LINE__, "",
                  fmt::format("statistics of {} ranks: {}", world_size_, stats_line(sum.of, sum.heard)));
     }
+  }
+  if (recovery_) {
+    recovery_->stop();
+    recovery_->close();
   }
   session_->leave_job(job_.id);
   if (world_rank_ == WorldRank{0})

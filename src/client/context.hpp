@@ -30,6 +30,7 @@
 namespace sumac::client {
 
 class Comm;
+class Recovery;
 
 class Context final : private net::TransportEvents, public proto::Outbox {
  public:
@@ -59,6 +60,10 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
   // Called with the lock held.
   void progress();
+  Recovery* recovery() const { return recovery_.get(); }  ///< Null: communicators end with their trees.
+  std::span<Comm* const> comms() const { return comms_; }
+  net::Transport& transport() { return *transport_; }
+  Session& session() { return *session_; }
   std::vector<std::unique_ptr<TreeLink>>& links() { return links_; }  ///< Indexed as Job::trees.
   /// For messages to users: the port of the list that this process uses for a tree, or the tree's number if it named no
   /// port.
@@ -134,6 +139,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Outcome<> find_devices(const char* program, const std::string& host);
   Outcome<> attach(Session*& session);
   Outcome<> connect();
+  Outcome<> begin_recovery();
+  bool is_armed();
+  Time next_due() const;
   void announce_trees() const;
   void drain();
   void ring_bell() noexcept;
@@ -150,7 +158,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void on_placed(net::ConnId conn, BufferRef head) override;
   void on_closed(net::ConnId conn, const Error& why) override;
   void on_writable(net::ConnId) override {}
-  void on_readable(std::uint32_t token) override { listeners_->on_readable(token); }
+  void on_readable(std::uint32_t token) override;
   TreeLink& link_of(net::ConnId conn) noexcept;
   void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data);
 
@@ -207,6 +215,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::uint32_t tokens_ = 0;
   bool without_group_ = false;
   bool opens_early_ = true;
+  std::unique_ptr<Recovery> recovery_;
   std::uint32_t held_back_ = 0;  ///< Messages that wait for another one; while there are some, the transport is corked.
   std::uint64_t sleeps_ = 0;
   CallerPolicy caller_looks_;                          ///< Decides which calls of look() do look.

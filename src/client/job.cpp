@@ -25,7 +25,10 @@ struct JobNotice {
 /// The front of a job's bytes. HostMessages follow, then the hosts' names, each with a zero byte behind it and more of
 /// them up to a whole number of indices, and then the index of each rank's host.
 struct JobHead {
-  std::uint64_t magic = 0x324a414d5553;  ///< "SUMAJ2": this layout, and the rules by which members must act alike.
+  /// "SUMAJ2": this layout, and the rules by which members must act alike. "SUMAJR": so with recovery, which ranks with
+  /// an older library must not join.
+  static constexpr std::uint64_t kPlain = 0x324a414d5553, kRecovers = 0x524a414d5553;
+  std::uint64_t magic = kPlain;
   JobId job_id{};
   JobSettings settings;
   std::uint32_t hosts = 0, messages = 0;
@@ -116,7 +119,7 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
                              .osts_per_group = osts_by_policy(config, granted.quota.osts),
                              .lock_batch = config.sat_lock_batch,
                              .lock_on_comm_init = config.lock_on_comm_init};
-  auto bytes = encode_job(job_id, settings, hosts.names, *answer, hosts.of_rank);
+  auto bytes = encode_job(job_id, settings, hosts.names, *answer, hosts.of_rank, config.recovery);
   const auto job = decode_job(bytes);
   Outcome<> usable = job ? Outcome<>{} : tl::unexpected(job.error());
   if (job && config.reproducible && !job->reproducible())
@@ -141,11 +144,13 @@ std::uint32_t Job::group_osts() const {
 }
 
 std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::span<const std::string> hosts,
-                                  std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host) {
+                                  std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host,
+                                  bool recovers) {
   std::string names;
   for (const auto& host : hosts) names += host + '\0';
   names.resize((names.size() + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t) * sizeof(std::uint32_t));
-  const JobHead head{.job_id = job_id,
+  const JobHead head{.magic = recovers ? JobHead::kRecovers : JobHead::kPlain,
+                     .job_id = job_id,
                      .settings = settings,
                      .hosts = static_cast<std::uint32_t>(hosts.size()),
                      .messages = static_cast<std::uint32_t>(answer.size()),
@@ -161,9 +166,8 @@ std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std
 
 Outcome<Job> decode_job(std::span<const std::byte> bytes) {
   JobHead head;
-  const auto expected = head.magic;
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
-  if (bytes.size() < sizeof head || head.magic != expected)
+  if (bytes.size() < sizeof head || (head.magic != JobHead::kPlain && head.magic != JobHead::kRecovers))
     return failure(SHARP_COLL_ETREE_INFO,
                    "job data of world rank 0 are of another version; use the same libsharp_coll on all hosts");
   bytes = bytes.subspan(sizeof head);
@@ -184,6 +188,7 @@ Outcome<Job> decode_job(std::span<const std::byte> bytes) {
   job.id = head.job_id;
   job.settings = head.settings;
   job.hosts = head.hosts;
+  job.recovers = head.magic == JobHead::kRecovers;
   auto grant = reader.take();
   job.granted = grant.job;
   job.trees = std::move(grant.trees);

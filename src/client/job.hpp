@@ -33,6 +33,7 @@ struct Job {
   std::uint32_t hosts = 0;               ///< The number of the job's hosts.
   std::vector<std::uint32_t> rank_host;  ///< The index of each world rank's host.
   std::vector<std::string> host_names;   ///< For messages.
+  bool recovers = false;                 ///< SUMAC_RECOVERY at rank 0.
 
   NodeId leaf_of(const JobTree& tree, WorldRank world_rank) const {
     return tree.host_leaf.at(rank_host.at(number_of(world_rank)));
@@ -45,7 +46,8 @@ struct Job {
 /// sharpd sent them, the hosts' names and the host of each rank. decode_job() trusts nothing, since a rank may have
 /// another version of the library.
 std::vector<std::byte> encode_job(JobId job_id, const JobSettings& settings, std::span<const std::string> hosts,
-                                  std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host);
+                                  std::span<const wire::HostMessage> answer, std::span<const std::uint32_t> rank_host,
+                                  bool recovers = false);
 Outcome<Job> decode_job(std::span<const std::byte> bytes);
 
 /// This process's role among the members of a group.

@@ -109,6 +109,10 @@ constexpr Option<C> kTable[] = {
         "operations end with an error, which sharp_coll_req_test() has no number for, so a client that "
         "polls it for ever (UCC, the NCCL plugin) hangs; abort: a line says why, and the process ends by "
         "abort()."),
+    option<&C::recovery>(
+        "SUMAC_RECOVERY", "0",
+        "A communicator goes on with exact results when its tree is lost: its members send each other messages, for "
+        "which each rank listens at a port of its own. Not with ucx, several trees or streaming. Rank 0 decides."),
 
     ignored<&C::ignored_buffer_pool_size>("SHARP_COLL_BUFFER_POOL_SIZE", "4096",
                                           "No effect: buffers are allocated as needed and kept."),

@@ -43,6 +43,7 @@ struct ClientConfig {
   Millis node_lost_after;
   Millis timeout;  ///< 0: none, also below a binding whose teams have the limit.
   OnFailure on_failure;
+  bool recovery;
   std::uint32_t stats_dump_mode;
   // Users of the hardware stack know these: they are accepted so that existing scripts still work, but have no effect
   // here.

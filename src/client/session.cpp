@@ -96,11 +96,20 @@ Outcome<std::vector<wire::HostMessage>> Session::begin_job(JobId job_id, const w
   return answer;
 }
 
-void Session::enter_job(JobId job_id, WorldRank world_rank, const Secret& key) noexcept {
-  wire::MemberBody body{world_rank, 0, {}};
+void Session::enter_job(JobId job_id, WorldRank world_rank, const Secret& key, bool hears_deaths) noexcept {
+  wire::MemberBody body{world_rank, hears_deaths ? wire::kHearsDeaths : 0, {}};
   std::ranges::copy(key, body.job_key.begin());
   // sharpd shows the page to `sumac explain` on other hosts.
   (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience, recorder::share());
+}
+
+Result<WorldRank> Session::next_death() {
+  const auto message = sharpd_.receive(Duration{0});
+  if (!message) return tl::unexpected(message.error());
+  if (message->header.kind != HostKind::rank_died)
+    return fail(Errc::invalid, "sharpd sends {} to a rank that asked for nothing",
+                wire::to_string(message->header.kind));
+  return wire::host_entry<wire::MemberBody>(*message).world_rank;
 }
 
 void Session::leave_job(JobId job_id) noexcept {
@@ -110,7 +119,10 @@ void Session::leave_job(JobId job_id) noexcept {
 Result<wire::HostMessage> Session::ask_end(JobId job_id, const Patience& patience) {
   if (auto said = send(wire::host_message(HostKind::job_end, job_id), patience); !said)
     return tl::unexpected(said.error());
-  return receive(patience);
+  for (;;) {
+    auto answer = receive(patience);
+    if (!answer || answer->header.kind != HostKind::rank_died) return answer;
+  }
 }
 
 /// A restarted sharpd learns from the kernel which jobs this process holds (src/hostd/held_file.hpp).

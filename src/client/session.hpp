@@ -33,7 +33,11 @@ class Session {
                                                     const std::vector<std::string>& hosts, Duration longest);
   /// Announces that this process is a rank of the job: if it ends before leave_job(), sharpd reports its death to the
   /// others. It waits for no answer; if sharpd is gone, only this announcement is lost.
-  void enter_job(JobId job_id, WorldRank world_rank, const Secret& key) noexcept;
+  /// `hears_deaths`: next_death() is used.
+  void enter_job(JobId job_id, WorldRank world_rank, const Secret& key, bool hears_deaths) noexcept;
+  /// A rank of the job whose death this host's sharpd has seen. Errc::timeout: none at the moment.
+  Result<WorldRank> next_death();
+  int fd() const noexcept { return sharpd_.fd(); }
   void leave_job(JobId job_id) noexcept;
   /// If sharpd has been restarted since, the process first attaches to the new one.
   Outcome<> end_job(JobId job_id, Duration longest);

@@ -401,6 +401,16 @@ void Server::client_died(net::HostClientId id) {
   sockets_.close(id);  // A child that the process forked may still hold the socket open.
 }
 
+/// A rank may outlive its tree (SUMAC_RECOVERY), so no node would tell it.
+void Server::tell_members(const Membership& dead) {
+  const auto word = wire::host_message(wire::HostKind::rank_died, wire::MemberBody{dead.world_rank, 0, {}}, dead.job_id);
+  for (const auto& [id, client] : clients_)
+    for (const auto& member : client.session.memberships())
+      if (member.hears_deaths && member.job_id == dead.job_id && member.world_rank != dead.world_rank &&
+          same_secret(member.job_key, dead.job_key))
+        (void)sockets_.send(id, word);  // One that is lost is heard of by on_closed().
+}
+
 void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
                          const UniqueFd& page) {
   constexpr std::size_t kLastPagesMax = 64;
@@ -416,6 +426,7 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     word.set_uid(peer.person);
     word.set_job_key(member.job_key.data(), member.job_key.size());
     word.set_who(who);
+    tell_members(member);
     run(uplink_.rank_died(std::move(word), monotonic_now()));
   }
 }

@@ -111,6 +111,7 @@ class Server final : private net::HostServerEvents {
   void save();
   void release(net::HostClientId client, std::string_view why, bool is_dead = false);
   std::size_t departed_of(unsigned person) const;
+  void tell_members(const Membership& dead);
   void tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
                    const UniqueFd& page);
   void run(net::HostClientId client, Actions actions);

@@ -107,7 +107,8 @@ Actions Session::received(const HostMessage& message) {
     case HostKind::job_node:
     case HostKind::job_leaf:
     case HostKind::job_refused:
-    case HostKind::job_ended: break;
+    case HostKind::job_ended:
+    case HostKind::rank_died: break;
   }
   return {Offence{fmt::format("it sent {}, which only sharpd may send", to_string(kind))}};
 }
@@ -192,7 +193,7 @@ Actions Session::enter(const HostMessage& message) {
     return {Offence{fmt::format("it is a member of more than {} jobs", kJobsPerClientMax)}};
   if (std::ranges::any_of(memberships_, [&](const auto& one) { return one.job_id == job_id; }))
     return {Offence{fmt::format("it became a member of job {} twice", job_id)}};
-  memberships_.push_back({job_id, body.world_rank, body.job_key});
+  memberships_.push_back({job_id, body.world_rank, body.job_key, (body.flags & wire::kHearsDeaths) != 0});
   return {};
 }
 

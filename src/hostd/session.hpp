@@ -52,6 +52,7 @@ struct Membership {
   JobId job_id{};
   WorldRank world_rank{};
   Secret job_key{};
+  bool hears_deaths = false;  ///< It is told of the deaths of the job's other ranks on this host.
 };
 using Action = std::variant<ToClient, BeginJob, EndJob, Offence>;
 using Actions = std::vector<Action>;

@@ -184,6 +184,13 @@ void encode(GroupId group, const Message& message, const Data& data, std::vector
   }
 }
 
+std::optional<GroupId> group_of(std::span<const std::byte> frame) noexcept {
+  Reader in(frame);
+  if (frame.size() < kHeadBytes || in.get<std::uint16_t>() != kMagic) return std::nullopt;
+  in.take(2);
+  return GroupId{in.get<std::uint32_t>()};
+}
+
 const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupId& group, Message& message,
                    Data& data) {
   Reader in(frame);

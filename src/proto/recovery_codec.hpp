@@ -4,6 +4,7 @@
 // that wire's checks hold for it too. Decoding checks every field that can be checked without knowing the group's state.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct CodecLimits {
 
 /// Writes the message without its payload, which follows it.
 void encode(GroupId group, const Message& message, const Data& data, std::vector<std::byte>& to);
+/// Returns the group of a message, or nothing for a frame that is none.
+std::optional<GroupId> group_of(std::span<const std::byte> frame) noexcept;
 /// Returns null, or a static text on the first field that is wrong. `data.payload` lies in `frame`.
 const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupId& group, Message& message,
                    Data& data);

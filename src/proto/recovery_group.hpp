@@ -77,6 +77,8 @@ class Group : NumberObserver {
   recovery::Epoch epoch() const noexcept { return member_ ? member_->epoch() : 0; }
   /// Nothing of this group is left on the tree either: it may be destroyed.
   bool is_over() const noexcept { return phase() == Phase::left && is_over_on_tree(); }
+  /// All members had everything: whoever still asks may be told that this one has departed.
+  bool has_left() const noexcept { return has_left_; }
   std::size_t bytes_kept() const noexcept { return pool_.stats().bytes_in_use; }
   std::size_t kept_most() const noexcept;
   std::size_t gathered_most() const noexcept;

@@ -12,6 +12,8 @@
 //                                           <-   job_ended
 //   each rank:      member                  ->   if the process ends before it sends leave, the job's other ranks learn
 //                                                of its death
+//                                           <-   rank_died, where it asked for that in member and a rank of the job on
+//                                                this host died
 //                   leave                   ->
 //
 // A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are
@@ -48,6 +50,7 @@ enum class HostKind : std::uint8_t {
   job_tree = 11,
   member = 12,
   leave = 13,
+  rank_died = 14,
 };
 
 struct HostHeader {
@@ -113,10 +116,13 @@ struct JobRefusedBody {
   std::array<char, 512> text{};  ///< The missing or wrong thing, for people.
 };
 
-/// States that this process is that rank of the job; the key proves that the job admitted it.
+/// MemberBody::flags.
+inline constexpr std::uint32_t kHearsDeaths = 1;
+/// member: states that this process is that rank of the job; the key proves that the job admitted it. rank_died: the rank
+/// is dead; all else is zero.
 struct MemberBody {
   WorldRank world_rank{};
-  std::uint32_t reserved = 0;
+  std::uint32_t flags = 0;  ///< kHearsDeaths: sharpd sends rank_died.
   std::array<std::uint8_t, 16> job_key{};
 };
 

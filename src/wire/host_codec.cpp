@@ -76,7 +76,9 @@ const char* flaw(const JobRefusedBody& b) noexcept {
   return is_text(b.text) ? nullptr : "job_refused: text is not closed";
 }
 
-const char* flaw(const MemberBody& b) noexcept { return b.reserved == 0 ? nullptr : "member: reserved is not zero"; }
+const char* flaw(const MemberBody& b) noexcept {
+  return b.flags <= kHearsDeaths ? nullptr : "member: flags is unknown";
+}
 
 template <Message Body>
 const char* flaw_of_entries(const HostMessage& message, std::size_t entries) noexcept {
@@ -105,7 +107,7 @@ const char* flaw(const HostMessage& message) noexcept {
   const HostHeader& h = message.header;
   if (h.magic != kHostMagic) return "magic is not 0x4853";
   if (h.version != kHostVersion) return "version is not spoken here";
-  if (h.kind < HostKind::attach || h.kind > HostKind::leave) return "kind is unknown";
+  if (h.kind < HostKind::attach || h.kind > HostKind::rank_died) return "kind is unknown";
   if (const char* what = flaw_of_list(h); what != nullptr) return what;
   if (const char* what = flaw_of_job_id(h); what != nullptr) return what;
   const std::size_t entries = is_list(h.kind) ? h.entries : 1;
@@ -122,7 +124,8 @@ const char* flaw(const HostMessage& message) noexcept {
     case HostKind::job_node: return flaw_of_entries<JobNodeEntry>(message, entries);
     case HostKind::job_leaf: return flaw_of_entries<JobLeafEntry>(message, entries);
     case HostKind::job_refused: return flaw_of_entries<JobRefusedBody>(message, entries);
-    case HostKind::member: return flaw_of_entries<MemberBody>(message, entries);
+    case HostKind::member:
+    case HostKind::rank_died: return flaw_of_entries<MemberBody>(message, entries);
     case HostKind::job_end:
     case HostKind::job_ended:
     case HostKind::leave: return nullptr;
@@ -196,6 +199,7 @@ std::string_view to_string(HostKind kind) noexcept {
     case HostKind::job_ended: return "job_ended";
     case HostKind::member: return "member";
     case HostKind::leave: return "leave";
+    case HostKind::rank_died: return "rank_died";
   }
   return "?";
 }

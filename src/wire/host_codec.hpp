@@ -34,7 +34,8 @@ constexpr std::size_t host_entry_bytes(HostKind kind) noexcept {
     case HostKind::job_node: return sizeof(JobNodeEntry);
     case HostKind::job_leaf: return sizeof(JobLeafEntry);
     case HostKind::job_refused: return sizeof(JobRefusedBody);
-    case HostKind::member: return sizeof(MemberBody);
+    case HostKind::member:
+    case HostKind::rank_died: return sizeof(MemberBody);
     case HostKind::job_end:
     case HostKind::job_ended:
     case HostKind::leave: return 0;

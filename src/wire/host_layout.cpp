@@ -92,8 +92,8 @@ constexpr auto job_refused_rows() {
 }
 constexpr auto member_rows() {
   using Self = MemberBody;
-  return std::array{F(world_rank, "rank of the process in the job"), F(reserved, "zero"),
-                    F(job_key, "of the job: this process was let in. Dumps don't show it")};
+  return std::array{F(world_rank, "rank of the process in the job"), F(flags, "member: 1 wants rank_died; else zero"),
+                    F(job_key, "member: of the job: this process was let in. Dumps don't show it")};
 }
 
 #undef F
@@ -123,7 +123,8 @@ std::span<const FieldRow> host_layout(HostKind kind) noexcept {
     case HostKind::job_node: return layout<JobNodeEntry>();
     case HostKind::job_leaf: return layout<JobLeafEntry>();
     case HostKind::job_refused: return layout<JobRefusedBody>();
-    case HostKind::member: return layout<MemberBody>();
+    case HostKind::member:
+    case HostKind::rank_died: return layout<MemberBody>();
     case HostKind::job_end:
     case HostKind::job_ended:
     case HostKind::leave: return {};

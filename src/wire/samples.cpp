@@ -276,6 +276,7 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::job_ended, kJob)),
       host(host_message(HostKind::member, MemberBody{WorldRank{11}, 0, granted.job_key}, kJob)),
       host(host_message(HostKind::leave, kJob)),
+      host(host_message(HostKind::rank_died, MemberBody{WorldRank{11}, 0, {}}, kJob)),
   };
 }
 

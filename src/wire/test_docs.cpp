@@ -54,6 +54,7 @@ constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
     {HostKind::member,
      "library: this process is a rank of the job; if it ends without leave, the other ranks learn of its death"},
     {HostKind::leave, "library: this process has left the job"},
+    {HostKind::rank_died, "sharpd: this rank of the job, on this host, is dead"},
 };
 
 constexpr std::pair<PeerKind, std::string_view> kPeerKinds[] = {

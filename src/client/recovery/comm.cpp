@@ -1,0 +1,98 @@
+// A communicator whose group outlives its tree: what comes for it from other members, from sharpd, and from its tree.
+#include "client/comm.hpp"
+
+#include <algorithm>
+
+#include "client/recovery/recovery.hpp"
+
+namespace sumac::client {
+
+using proto::recovery::root_of;
+
+/// Null: the group ends with its tree. Several groups of a communicator do, and those that may stream.
+proto::recovery::Group* Comm::lasting() const noexcept {
+  return channels_.size() == 1 ? channels_.front().group.lasting() : nullptr;
+}
+
+bool Comm::is_group(GroupId group) const noexcept {
+  return lasting() != nullptr && channels_.front().group.config().group_id == group;
+}
+
+bool Comm::is_without_tree() const noexcept {
+  const auto* group = lasting();
+  return group != nullptr && group->epoch() != 0 && !group->has_left();
+}
+
+bool Comm::has_left_for_good() const noexcept { return lasting() != nullptr && lasting()->has_left(); }
+
+std::optional<std::uint32_t> Comm::rank_of(WorldRank member) const noexcept {
+  const auto found = std::ranges::find(world_ranks_, member);
+  if (lasting() == nullptr || found == world_ranks_.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - world_ranks_.begin());
+}
+
+// Peers: the group's messages for other members.
+
+void Comm::send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) {
+  context_.recovery()->links().send(world_ranks_[to], head, data.bytes);
+}
+
+void Comm::drop(std::uint32_t peer, const Error& why) { context_.recovery()->links().drop(world_ranks_[peer], why); }
+
+// What comes.
+
+void Comm::hear_member(WorldRank from, std::span<const std::byte> frame, Time now) {
+  if (const auto rank = rank_of(from)) lasting()->on_message(*rank, frame, now);
+}
+
+void Comm::lost_member(WorldRank peer, Time now) {
+  if (const auto rank = rank_of(peer)) lasting()->on_link_lost(*rank, now);
+}
+
+void Comm::member_departed(WorldRank member, Time now) {
+  if (const auto rank = rank_of(member)) lasting()->departed(*rank, now);
+}
+
+void Comm::member_died(WorldRank dead, Time now) {
+  const auto rank = rank_of(dead);
+  if (!rank || std::ranges::count(deaths_, *rank) != 0) return;
+  deaths_.push_back(*rank);
+  lasting()->dead(*rank, now);
+  context_.watch(*this);
+}
+
+/// Another member's sharpd may not see a death that this one has been told of. The root of the epoch needs to know.
+void Comm::tell_root_of_deaths() {
+  const auto epoch = lasting()->epoch();
+  if (epoch == 0 || (told_epoch_ == epoch && told_deaths_ == deaths_.size())) return;
+  const std::size_t from = told_epoch_ == epoch ? told_deaths_ : 0;
+  told_epoch_ = epoch;
+  told_deaths_ = deaths_.size();
+  const auto root = root_of(epoch, size_);
+  if (root == rank_) return;
+  for (std::size_t i = from; i < deaths_.size(); ++i)
+    context_.recovery()->links().note(world_ranks_[root], MemberWord::died, number_of(world_ranks_[deaths_[i]]));
+}
+
+void Comm::run_group(Time now) {
+  auto* group = lasting();
+  if (group == nullptr) return;
+  group->run(now);
+  // The tree's verdict is not believed, but the death that it names is the manager's word.
+  if (const auto& verdict = group->on_tree().verdict();
+      verdict && verdict->body.reason == wire::TroubleReason::dead_rank && verdict->body.culprit < size_)
+    member_died(world_ranks_[verdict->body.culprit], now);
+  if (group->epoch() != 0 && !std::exchange(has_lost_tree_, true)) {
+    // Queued messages read the users' buffers, and results under way are received there.
+    context_.forget_borrowed();
+    const auto& link = link_of(channels_.front());
+    const std::string why = link.closed() ? link.describe() : " (" + group->on_tree().why(names_by_host()) + ")";
+    SUMAC_LOG(context_.log(), rank_ == 0 ? LogLevel::warn : LogLevel::debug,
+              "group {:x} has lost its tree{}: its {} members go on among themselves, more slowly",
+              group->on_tree().config().group_id, why == " ()" ? "" : why, size_);
+    context_.watch(*this);
+  }
+  tell_root_of_deaths();
+}
+
+}  // namespace sumac::client

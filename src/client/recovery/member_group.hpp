@@ -1,0 +1,55 @@
+#pragma once
+// A communicator's group on one tree: a ClientGroup, which ends with its tree, or with SUMAC_RECOVERY=1 one that outlives
+// it. Both have the same calls.
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "proto/recovery_group.hpp"
+
+namespace sumac::client {
+
+class MemberGroup {
+ public:
+  using Phase = proto::ClientGroup::Phase;
+
+  explicit MemberGroup(std::unique_ptr<proto::ClientGroup> plain) : plain_(std::move(plain)) {}
+  explicit MemberGroup(std::unique_ptr<proto::recovery::Group> lasting) : lasting_(std::move(lasting)) {}
+
+  /// Null: it ends with its tree.
+  proto::recovery::Group* lasting() const noexcept { return lasting_.get(); }
+  proto::ClientGroup& on_tree() const noexcept { return lasting_ ? lasting_->on_tree() : *plain_; }
+  /// Its members are its tree.
+  bool is_without_tree() const noexcept { return lasting_ && lasting_->epoch() != 0; }
+
+  void start(Time now) { lasting_ ? lasting_->start(now) : plain_->start(now); }
+  tl::expected<proto::OpId, Errc> post(const proto::Operation& operation, Time now) {
+    return lasting_ ? lasting_->post(operation, now) : plain_->post(operation, now);
+  }
+  std::optional<proto::Completion> next_completion() {
+    return lasting_ ? lasting_->next_completion() : plain_->next_completion();
+  }
+  std::uint32_t outstanding() const noexcept { return lasting_ ? lasting_->outstanding() : plain_->outstanding(); }
+  void wake(Time now) { lasting_ ? lasting_->wake(now) : plain_->wake(now); }
+  void give_up(Time now) { lasting_ ? lasting_->give_up(now) : plain_->give_up(); }
+  void let_go(Time now) { lasting_ ? lasting_->give_up(now) : plain_->let_go(); }
+  void leave(Time now) { lasting_ ? lasting_->leave(now) : plain_->leave(now); }
+  Phase phase() const noexcept { return lasting_ ? lasting_->phase() : plain_->phase(); }
+  const std::optional<proto::Verdict>& verdict() const noexcept {
+    return lasting_ ? lasting_->verdict() : plain_->verdict();
+  }
+  std::string why(std::span<const std::string> names = {}) const {
+    return lasting_ ? lasting_->why(names) : plain_->why(names);
+  }
+  const proto::GroupShape& shape() const noexcept { return on_tree().shape(); }
+  const proto::ClientGroupConfig& config() const noexcept { return on_tree().config(); }
+  const std::optional<wire::RefusedBody>& refusal() const noexcept { return on_tree().refusal(); }
+  const std::optional<wire::InvitedBody>& invitation() const noexcept { return on_tree().invitation(); }
+
+ private:
+  std::unique_ptr<proto::ClientGroup> plain_;
+  std::unique_ptr<proto::recovery::Group> lasting_;
+};
+
+}  // namespace sumac::client

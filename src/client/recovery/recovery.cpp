@@ -1,0 +1,189 @@
+#include "client/recovery/recovery.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "client/comm.hpp"
+#include "client/context.hpp"
+#include "proto/recovery_codec.hpp"
+
+namespace sumac::client {
+namespace {
+
+// The tree's transport knows its other readers by small numbers (multicast).
+constexpr std::uint32_t kMembersToken = 0x7fffffff, kPokeToken = 0x7ffffffe;
+/// While calls of the program come so often, they answer, and the thread only sees to it that they go on coming.
+constexpr Millis kCallsAnswer{5};
+constexpr std::size_t kLeftMax = 1024;
+
+struct AddressRecord {
+  std::array<char, 128> text{};  ///< Empty: this rank cannot listen.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Recovery>> Recovery::make(Context& context, const std::string& local) {
+  const Job& job = context.job();
+  std::unique_ptr<Recovery> made(new Recovery(context));
+  const auto colon = local.rfind(':');
+  if (colon == std::string::npos) return fail(Errc::unsupported, "the connection to the tree has no address");
+  auto links = MemberLinks::make({.job_id = job.id,
+                                  .key = job.granted.job_key,
+                                  .self = context.world_rank(),
+                                  .members = static_cast<std::uint32_t>(job.rank_host.size()),
+                                  .listen = local.substr(0, colon) + ":0"},
+                                 *made, context.log());
+  if (!links) return tl::unexpected(links.error());
+  made->links_ = *std::move(links);
+  made->poke_ = UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!made->poke_) return fail_errno("eventfd");
+  if (const Errc added = context.transport().add_reader(made->links_->wake_fd(), kMembersToken); added != Errc::ok)
+    return fail(added, "this transport carries no messages between members");
+  if (const Errc added = context.transport().add_reader(made->poke_.get(), kPokeToken); added != Errc::ok)
+    return fail(added, "epoll_ctl failed");
+  return made;
+}
+
+Recovery::~Recovery() {
+  stop();
+  if (links_) context_.transport().remove_reader(links_->wake_fd());
+  if (poke_) context_.transport().remove_reader(poke_.get());
+}
+
+Outcome<bool> Recovery::meet(const Oob& world, Recovery* mine) {
+  AddressRecord record;
+  if (mine != nullptr) {
+    const std::string address = mine->links_->address();
+    if (address.size() < record.text.size()) std::ranges::copy(address, record.text.begin());
+  }
+  auto records = world.gather(record);
+  if (!records) return tl::unexpected(records.error());
+  records->resize(static_cast<std::size_t>(world.size()));
+  if (auto told = world.bcast(std::as_writable_bytes(std::span(*records))); !told) return tl::unexpected(told.error());
+  std::vector<std::string> addresses;
+  for (const auto& each : *records)
+    addresses.emplace_back(each.text.data(), ::strnlen(each.text.data(), each.text.size()));
+  if (mine == nullptr || std::ranges::any_of(addresses, &std::string::empty)) return false;
+  mine->links_->know(std::move(addresses));
+  return true;
+}
+
+Result<> Recovery::start() { return sleeper_.start(); }
+
+// ---- what comes
+
+bool Recovery::on_readable(std::uint32_t token) {
+  if (token == kMembersToken) return has_come_ = true;
+  if (token != kPokeToken) return false;
+  std::uint64_t times = 0;
+  static_cast<void>(!::read(poke_.get(), &times, sizeof times));
+  return true;
+}
+
+std::size_t Recovery::progress(bool tree_moved) {
+  const std::size_t events = links_->progress(std::exchange(has_come_, false));
+  if (!tree_moved && events == 0) return 0;
+  const Time now = monotonic_now();
+  for (Comm* comm : context_.comms()) comm->run_group(now);
+  return events;
+}
+
+Comm* Recovery::comm_of(GroupId group) const noexcept {
+  for (Comm* comm : context_.comms())
+    if (comm->is_group(group)) return comm;
+  return nullptr;
+}
+
+void Recovery::on_member_message(WorldRank from, std::span<const std::byte> frame) {
+  const auto group = proto::recovery::group_of(frame);
+  if (!group) return links_->drop(from, Error{Errc::invalid, "a message without a group"});
+  Comm* comm = comm_of(*group);
+  const bool has_left = comm != nullptr ? comm->has_left_for_good() : std::ranges::count(left_, *group) != 0;
+  if (has_left) return links_->note(from, MemberWord::departed, number_of(*group));
+  // A member that joins later finds the tree lost, and tells all that it never stood.
+  if (comm != nullptr) comm->hear_member(from, frame, monotonic_now());
+}
+
+void Recovery::on_member_note(WorldRank from, MemberWord word, std::uint32_t number) {
+  if (word == MemberWord::died) return die(WorldRank{number});
+  if (Comm* comm = comm_of(GroupId{number}); comm != nullptr) comm->member_departed(from, monotonic_now());
+}
+
+void Recovery::on_member_lost(WorldRank peer) {
+  for (Comm* comm : context_.comms()) comm->lost_member(peer, monotonic_now());
+}
+
+void Recovery::die(WorldRank dead) {
+  if (number_of(dead) >= context_.job().rank_host.size() || std::ranges::count(deaths_, dead) != 0) return;
+  deaths_.push_back(dead);
+  SUMAC_DEBUG(context_.log(), "rank {} of the job is dead", dead);
+  for (Comm* comm : context_.comms()) comm->member_died(dead, monotonic_now());
+}
+
+void Recovery::note_left(GroupId group) noexcept {
+  left_.push_back(group);
+  if (left_.size() > kLeftMax) left_.pop_front();
+}
+
+void Recovery::hear_sharpd() {
+  for (;;) {
+    const auto death = context_.session().next_death();
+    if (!death) {
+      sharpd_is_gone_ = death.error().code != Errc::timeout;
+      return;
+    }
+    die(*death);
+  }
+}
+
+// ---- the thread
+
+bool Recovery::has_group_without_tree() const noexcept {
+  return std::ranges::any_of(context_.comms(), [](const Comm* comm) { return comm->is_without_tree(); });
+}
+
+/// As long as all groups have their trees the thread waits for the trees' ends, for other members' messages and for
+/// sharpd's word: data that come from a tree do not wake it.
+Sleeper::Plan Recovery::plan() {
+  auto guard = context_.lock();
+  Sleeper::Plan plan;
+  if (!sharpd_is_gone_) plan.on.push_back({context_.session().fd(), POLLIN, 0});
+  const bool calls_come = waiting_ > 0 || calls_ != calls_seen_;
+  calls_seen_ = calls_;
+  if (has_group_without_tree()) {
+    if (calls_come) {
+      plan.until = monotonic_now() + kCallsAnswer;
+      return plan;
+    }
+    plan.works_now = !context_.transport().arm() || !links_->arm();
+    plan.until = std::min(context_.transport().next_due(), links_->next_due());
+    plan.on.push_back({context_.transport().wake_fd(), POLLIN, 0});
+    return plan;
+  }
+  plan.works_now = !links_->arm();
+  plan.until = links_->next_due();
+  plan.on.push_back({links_->wake_fd(), POLLIN, 0});
+  for (const auto& link : context_.links())
+    if (const int fd = context_.transport().descriptor(link->conn()); fd >= 0 && !link->closed())
+      plan.on.push_back({fd, POLLRDHUP, 0});
+  return plan;
+}
+
+void Recovery::work(const Sleeper::Plan& plan) {
+  auto guard = context_.lock();
+  const bool sharpd_spoke = !sharpd_is_gone_ && !plan.on.empty() && plan.on.front().revents != 0;
+  if (sharpd_spoke) hear_sharpd();
+  const bool others_spoke = plan.works_now || std::ranges::any_of(plan.on, [](const auto& one) { return one.revents; });
+  // While calls come they look themselves.
+  if (!others_spoke && (waiting_ > 0 || calls_ != calls_seen_)) return;
+  has_come_ = true;
+  context_.progress();
+  const std::uint64_t once = 1;
+  if (waiting_ > 0) static_cast<void>(!::write(poke_.get(), &once, sizeof once));
+}
+
+}  // namespace sumac::client

@@ -1,0 +1,79 @@
+#pragma once
+// With SUMAC_RECOVERY=1: what a process does so that its communicators outlive their trees. It listens for the other
+// processes of the job, carries their messages to the communicators, hears of deaths from sharpd, and has a thread that
+// answers while the program computes (sleeper.hpp). The context's lock guards everything but start() and stop().
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/oob.hpp"
+#include "client/recovery/links.hpp"
+#include "client/recovery/sleeper.hpp"
+
+namespace sumac::client {
+
+class Context;
+class Comm;
+
+class Recovery final : private MemberEvents, private Sleeper::Work {
+ public:
+  /// Listens at the address by which this process reaches its tree, `local` ("10.1.0.5:43210").
+  static Result<std::unique_ptr<Recovery>> make(Context& context, const std::string& local);
+  ~Recovery();
+
+  /// Collective: the ranks learn each other's addresses. `mine` is null at a rank that cannot listen: then nobody has
+  /// recovery, and all return false.
+  static Outcome<bool> meet(const Oob& world, Recovery* mine);
+  Result<> start();
+  /// Ends the thread.
+  void stop() noexcept { sleeper_.stop(); }
+  /// Sends what the others still wait for. The process ends its part in the job.
+  void close() { links_->close(); }
+
+  /// Called in each pass over the tree's connections; `tree_moved`: there were events.
+  std::size_t progress(bool tree_moved);
+  /// Returns whether the descriptor is one of this class's.
+  bool on_readable(std::uint32_t token);
+  bool arm() { return links_->arm(); }
+  Time next_due() const { return links_->next_due(); }
+  MemberLinks& links() { return *links_; }
+  /// Members that still ask are told so.
+  void note_left(GroupId group) noexcept;
+  /// World ranks that are dead.
+  const std::vector<WorldRank>& deaths() const noexcept { return deaths_; }
+
+  /// A call of the program waits, or polls: it handles what comes, and the thread need not.
+  void call_begins() noexcept { ++calls_, ++waiting_; }
+  void call_ends() noexcept { --waiting_; }
+  void call_looks() noexcept { ++calls_; }
+
+ private:
+  Recovery(Context& context) : context_(context) {}
+
+  // MemberEvents
+  void on_member_message(WorldRank from, std::span<const std::byte> frame) override;
+  void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) override;
+  void on_member_lost(WorldRank peer) override;
+  // Sleeper::Work
+  Sleeper::Plan plan() override;
+  void work(const Sleeper::Plan& plan) override;
+
+  Comm* comm_of(GroupId group) const noexcept;
+  bool has_group_without_tree() const noexcept;
+  void hear_sharpd();
+  void die(WorldRank dead);
+
+  Context& context_;
+  std::unique_ptr<MemberLinks> links_;
+  bool has_come_ = false;  ///< The members' descriptor was readable.
+  bool sharpd_is_gone_ = false;
+  std::vector<WorldRank> deaths_;
+  std::deque<GroupId> left_;
+  std::uint64_t calls_ = 0, calls_seen_ = 0;
+  unsigned waiting_ = 0;
+  UniqueFd poke_;  ///< An eventfd that wakes calls which sleep on the tree's descriptor.
+  Sleeper sleeper_{*this};
+};
+
+}  // namespace sumac::client

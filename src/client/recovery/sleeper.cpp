@@ -1,0 +1,94 @@
+#include "client/recovery/sleeper.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+
+#include "base/thread.hpp"
+#include "net/transport.hpp"
+
+namespace sumac::client {
+namespace {
+
+/// Those whose threads run, for an exit() without finalize. Never destroyed, because exit() may come first.
+struct Living {
+  std::mutex mutex;
+  std::vector<Sleeper*> all;
+};
+Living& living() {
+  static Living* const made = new Living;
+  return *made;
+}
+
+/// Runs at exit() and when the library is unloaded, before its static objects go.
+void stop_all() {
+  for (;;) {
+    Sleeper* one = nullptr;
+    {
+      const std::lock_guard guard(living().mutex);
+      if (living().all.empty()) return;
+      one = living().all.back();
+      living().all.pop_back();
+    }
+    one->stop();
+  }
+}
+
+}  // namespace
+
+Result<> Sleeper::start() {
+  bell_ = PrivateFd::from([] { return ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
+  if (!bell_) return fail_errno("eventfd");
+  process_ = ::getpid();
+  try {
+    thread_ = std::make_unique<std::thread>(start_thread([this] { run(); }));
+    ::pthread_setname_np(thread_->native_handle(), "sumac-recovery");
+  } catch (const std::system_error& error) {
+    return fail(Errc::exhausted, "no thread can be started: {}", error.what());
+  }
+  const std::lock_guard guard(living().mutex);
+  static const bool is_registered = std::atexit(stop_all) == 0;
+  static_cast<void>(is_registered);
+  living().all.push_back(this);
+  return {};
+}
+
+void Sleeper::stop() noexcept {
+  if (!thread_) return;
+  if (process_ != ::getpid()) return static_cast<void>(thread_.release());  // It does not run here.
+  {
+    const std::lock_guard guard(living().mutex);
+    std::erase(living().all, this);
+  }
+  ends_ = true;
+  ring();
+  thread_->join();
+  thread_.reset();
+}
+
+void Sleeper::ring() noexcept {
+  const std::uint64_t once = 1;
+  // It can only fail if the number in the eventfd is at its maximum, and then the thread wakes up anyway.
+  if (bell_) static_cast<void>(!::write(bell_.get(), &once, sizeof once));
+}
+
+void Sleeper::run() {
+  while (!ends_) {
+    Plan plan = work_.plan();
+    if (!plan.works_now) {
+      plan.on.push_back({bell_.get(), POLLIN, 0});
+      const timespec exactly = net::wait_time(plan.until - monotonic_now());
+      (void)::ppoll(plan.on.data(), plan.on.size(), plan.until == kNever ? nullptr : &exactly, nullptr);
+      std::uint64_t rings = 0;
+      if (plan.on.back().revents != 0) static_cast<void>(!::read(bell_.get(), &rings, sizeof rings));
+      plan.on.pop_back();
+    }
+    if (!ends_) work_.work(plan);
+  }
+}
+
+}  // namespace sumac::client
