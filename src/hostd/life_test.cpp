@@ -160,6 +160,7 @@ class World {
                                                        : answer.down.has_ended()   ? "ended"
                                                                                    : answer.down.refused().text();
                      },
+                     [](TellMembers&) {},
                      [](Note&) {},
                  },
                  action);

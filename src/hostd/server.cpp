@@ -403,7 +403,8 @@ void Server::client_died(net::HostClientId id) {
 
 /// A rank may outlive its tree (SUMAC_RECOVERY), so no node would tell it.
 void Server::tell_members(const Membership& dead) {
-  const auto word = wire::host_message(wire::HostKind::rank_died, wire::MemberBody{dead.world_rank, 0, {}}, dead.job_id);
+  const auto word =
+      wire::host_message(wire::HostKind::rank_died, wire::MemberBody{dead.world_rank, 0, {}}, dead.job_id);
   for (const auto& [id, client] : clients_)
     for (const auto& member : client.session.memberships())
       if (member.hears_deaths && member.job_id == dead.job_id && member.world_rank != dead.world_rank &&
@@ -506,6 +507,10 @@ void Server::run(UplinkActions actions) {
                    [&](SendUp& send) { manager_.send(stream_, std::move(send.message)); },
                    [&](Note& note) {
                      SUMAC_LOG_IN(log_, note.warn ? LogLevel::warn : LogLevel::info, "GENERAL", "{}", note.text);
+                   },
+                   [&](TellMembers& tell) {
+                     const auto key = control::key_of(tell.word.job_key());
+                     if (key) tell_members({JobId{tell.word.job_id()}, WorldRank{tell.word.world_rank()}, *key});
                    },
                    [&](Answer& answer) {
                      if (answer.lost)

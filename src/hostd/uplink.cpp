@@ -235,6 +235,7 @@ UplinkActions Uplink::heard(const HostDown& down, Time now) {
       job->second.daemons.emplace(down.job_daemons().daemons().begin(), down.job_daemons().daemons().end());
       return {};
     }
+    case HostDown::kRankDied: return {TellMembers{down.rank_died()}};
     case HostDown::WHAT_NOT_SET: break;
   }
   return {Note{true, "the manager sent a message that this sharpd does not know: install the same version everywhere"}};

@@ -51,7 +51,11 @@ struct Note {
   bool warn = false;
   std::string text;
 };
-using UplinkAction = std::variant<OpenStream, SendUp, Answer, Note>;
+/// The manager says that a rank of a job with ranks on this host has died.
+struct TellMembers {
+  control::v1::RankDied word;
+};
+using UplinkAction = std::variant<OpenStream, SendUp, Answer, Note, TellMembers>;
 using UplinkActions = std::vector<UplinkAction>;
 
 class Uplink {

@@ -57,6 +57,17 @@ struct Line {
   }
 };
 
+TEST(Uplink, tells_the_jobs_ranks_here_of_a_death_elsewhere) {
+  Line line;
+  line.uplink.tick(line.now);
+  line.up();
+  HostDown down;
+  down.mutable_rank_died()->set_world_rank(3);
+  const auto told = only<TellMembers>(line.uplink.heard(down, line.now));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].word.world_rank(), 3u);
+}
+
 TEST(Uplink, registers_at_once_and_renews_what_it_holds_every_two_seconds) {
   Line line;
   const auto first = only<OpenStream>(line.uplink.tick(line.now));

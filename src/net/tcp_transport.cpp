@@ -67,7 +67,7 @@ Result<> TcpTransport::open_listener() {
   event.events = EPOLLIN;
   event.data.u64 = 0;  // No connection has the id 0.
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener->get(), &event) != 0) return fail_errno("epoll_ctl");
-  listener_ = std::move(*listener);
+  listener_ = PrivateFd::from([&] { return listener->release(); });
   address_ = "tcp:" + format_address(*bound);
   return {};
 }

@@ -117,7 +117,7 @@ class TcpTransport final : public Transport {
   tcp_life::Limits limits_;
   BufferPool& pool_;
   std::string address_;
-  UniqueFd listener_;
+  PrivateFd listener_;  ///< A child of fork() would keep the port open after its parent's end.
   ConnTable<TcpConnection> table_;
   EventQueue events_;
   std::size_t flushing_ = 0;

@@ -166,6 +166,14 @@ bool Group::is_over_on_tree() const noexcept {
 
 std::string Group::why(std::span<const std::string> names) const {
   if (broken_ != nullptr) return broken_;
+  if (verdict_ && verdict_->body.reason == wire::TroubleReason::disagree) {
+    // The members' own verdict does not say in what. The tree's may be about other members: any two that differ will do.
+    if (const auto& tree = client_->verdict(); tree && tree->body.reason == wire::TroubleReason::disagree)
+      return describe(tree->body, names);
+    const auto culprit = verdict_->body.culprit;
+    return (culprit < names.size() ? names[culprit] : "rank " + std::to_string(culprit)) +
+           " posted another operation than the others";
+  }
   if (verdict_) return describe(verdict_->body, names);
   return member_ && epoch() != 0 ? std::string() : client_->why(names);
 }

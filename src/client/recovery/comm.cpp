@@ -39,7 +39,7 @@ void Comm::send(std::uint32_t to, std::span<const std::byte> head, const Payload
 
 void Comm::drop(std::uint32_t peer, const Error& why) { context_.recovery()->links().drop(world_ranks_[peer], why); }
 
-// What comes.
+// The events that come from other members and from sharpd.
 
 void Comm::hear_member(WorldRank from, std::span<const std::byte> frame, Time now) {
   if (const auto rank = rank_of(from)) lasting()->on_message(*rank, frame, now);

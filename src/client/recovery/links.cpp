@@ -1,6 +1,7 @@
 #include "client/recovery/links.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "net/waiter.hpp"
@@ -78,7 +79,22 @@ void MemberLinks::connect(std::uint32_t rank) {
       conns_[conn->value] = {.rank = rank, .is_ours = true};
       return;
     }
-  peer.retry_at = monotonic_now() + peer.pause;
+  retry_later(rank, false);
+}
+
+void MemberLinks::retry_later(std::uint32_t rank, bool is_refused) {
+  Peer& peer = peers_[rank];
+  const Time now = monotonic_now();
+  if (!is_refused)
+    peer.refused_since = kNever;
+  else if (peer.refused_since == kNever)
+    peer.refused_since = now;
+  else if (now - peer.refused_since >= kRefusedFor) {
+    gone_.push_back(rank);
+    peer.waiting.clear();
+    return;
+  }
+  peer.retry_at = now + peer.pause;
   peer.pause = std::min(2 * peer.pause, kRetryMax);
   retry_due_ = std::min(retry_due_, peer.retry_at);
 }
@@ -112,6 +128,7 @@ void MemberLinks::end(net::ConnId conn) {
 
 void MemberLinks::tell_lost() {
   for (const std::uint32_t rank : std::exchange(lost_, {})) events_.on_member_lost(WorldRank{rank});
+  for (const std::uint32_t rank : std::exchange(gone_, {})) events_.on_member_gone(WorldRank{rank});
 }
 
 void MemberLinks::on_closed(net::ConnId id, const Error& why) {
@@ -127,32 +144,39 @@ void MemberLinks::on_closed(net::ConnId id, const Error& why) {
     events_.on_member_lost(WorldRank{rank});
   } else if (peer.attempt == id) {
     peer.attempt = {};
-    if (peer.waiting.empty()) return;
-    peer.retry_at = monotonic_now() + peer.pause;
-    peer.pause = std::min(2 * peer.pause, kRetryMax);
-    retry_due_ = std::min(retry_due_, peer.retry_at);
+    // The transport has no other word for it.
+    if (!peer.waiting.empty()) retry_later(rank, why.context.ends_with(std::strerror(ECONNREFUSED)));
   }
 }
 
-void MemberLinks::close() {
+void MemberLinks::close(std::span<const WorldRank> dead) {
+  const Time until = monotonic_now() + kClosePatience;
+  const auto waits_for_none = [&] {
+    for (std::uint32_t rank = 0; rank < peers_.size(); ++rank)
+      if (!peers_[rank].waiting.empty() && std::ranges::count(dead, WorldRank{rank}) == 0) return false;
+    return true;
+  };
+  net::Waiter waiter;
+  // The last words of this process: that it gives up, or that all may leave.
+  while (!waits_for_none() && monotonic_now() < until)
+    waiter.wait(progress(true), *transport_, std::min(until, next_due()));
   for (Peer& peer : peers_) {
     if (peer.link) transport_->close(peer.link, true);
     if (peer.attempt) transport_->close(peer.attempt);
     peer = {};
   }
   conns_.clear();
-  net::Waiter waiter;
-  for (const Time until = monotonic_now() + kClosePatience; transport_->flushing() > 0 && monotonic_now() < until;)
+  while (transport_->flushing() > 0 && monotonic_now() < until)
     waiter.wait(transport_->progress(*this), *transport_, until);
 }
 
 std::size_t MemberLinks::progress(bool has_come) {
-  if (!has_come && lost_.empty() && retry_due_ == kNever && transport_->arm()) return 0;
+  if (!has_come && retry_due_ == kNever && arm()) return 0;
   if (retry_due_ != kNever) retry(monotonic_now());
-  std::size_t events = lost_.size();
+  std::size_t events = lost_.size() + gone_.size();
   tell_lost();
   events += transport_->progress(*this);
-  events += lost_.size();
+  events += lost_.size() + gone_.size();
   tell_lost();
   return events;
 }

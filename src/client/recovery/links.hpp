@@ -39,6 +39,8 @@ class MemberEvents {
   virtual void on_member_message(WorldRank from, std::span<const std::byte> frame) = 0;
   virtual void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) = 0;
   virtual void on_member_lost(WorldRank peer) = 0;
+  /// The process does not listen any more, by its own host's word for a second: it has ended.
+  virtual void on_member_gone(WorldRank peer) = 0;
 
  protected:
   ~MemberEvents() = default;
@@ -62,20 +64,20 @@ class MemberLinks final : private net::TransportEvents {
   MemberLinks& operator=(const MemberLinks&) = delete;
 
   std::string address() const { return transport_->address(); }
-  /// Where each world rank listens.
+  /// `addresses[rank]` is where that world rank listens.
   void know(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
   void send(WorldRank to, std::span<const std::byte> head, std::span<const std::byte> data);
   void note(WorldRank to, MemberWord word, std::uint32_t number);
   /// The member broke a rule: its connection ends, and on_member_lost() follows.
   void drop(WorldRank peer, const Error& why);
-  /// Sends what is queued, within a second, and ends all connections.
-  void close();
+  /// Sends what is queued, within a second, and ends all connections. Nobody waits for the `dead`.
+  void close(std::span<const WorldRank> dead);
 
   /// Handles what has come and what is due. Without `has_come` it asks the system only where something is due.
   std::size_t progress(bool has_come);
   int wake_fd() const { return transport_->wake_fd(); }
   /// As net::Transport::arm().
-  bool arm() { return lost_.empty() && transport_->arm(); }
+  bool arm() { return lost_.empty() && gone_.empty() && transport_->arm(); }
   Time next_due() const { return std::min(transport_->next_due(), retry_due_); }
   const net::TransportStats& stats() const { return transport_->stats(); }
   std::size_t bytes_in_use() const { return pool_.stats().bytes_in_use; }
@@ -86,6 +88,8 @@ class MemberLinks final : private net::TransportEvents {
   /// Messages that wait for a connection. Later epochs make older messages useless, so few are ever needed.
   static constexpr std::size_t kWaitingMax = 4096;
   static constexpr Millis kRetryFirst{5}, kRetryMax{250};
+  /// A process listens from the job's begin until it has ended its part in it. A host that is not reached refuses nothing.
+  static constexpr Millis kRefusedFor{1000};
 
   struct Peer {
     net::ConnId link{};     ///< The connection that is taken by both ends.
@@ -93,6 +97,7 @@ class MemberLinks final : private net::TransportEvents {
     std::deque<std::vector<std::byte>> waiting;
     Time retry_at = kNever;
     Millis pause = kRetryFirst;
+    Time refused_since = kNever;
   };
   struct Conn {
     std::uint32_t rank = kNobody;  ///< As the peer says, before it has proven it.
@@ -106,6 +111,7 @@ class MemberLinks final : private net::TransportEvents {
 
   void connect(std::uint32_t rank);
   void retry(Time now);
+  void retry_later(std::uint32_t rank, bool is_refused);
   void tell_lost();
   void lose(std::uint32_t rank);
   bool put(net::ConnId conn, std::span<const std::byte> frame);
@@ -138,6 +144,7 @@ class MemberLinks final : private net::TransportEvents {
   std::vector<std::string> addresses_;
   std::unordered_map<std::uint32_t, Conn> conns_;  ///< The keys are ConnId::value.
   std::vector<std::uint32_t> lost_;                ///< Their loss is still to be told.
+  std::vector<std::uint32_t> gone_;                ///< So is their end.
   Time retry_due_ = kNever;
   std::unique_ptr<net::Transport> transport_;
 };

@@ -1,4 +1,4 @@
-// How two processes of a job prove to each other that they are, and which of their connections they use.
+// Two processes of a job prove to each other that they are, and agree on the connection that they use.
 #include <algorithm>
 #include <cstring>
 
@@ -144,6 +144,7 @@ void MemberLinks::take(net::ConnId id, std::uint32_t rank) {
   peer.link = id;
   peer.retry_at = kNever;
   peer.pause = kRetryFirst;
+  peer.refused_since = kNever;
   for (const auto& frame : std::exchange(peer.waiting, {}))
     if (peer.link == id && !put(id, frame)) lose(rank);
 }

@@ -38,6 +38,7 @@ struct Process : MemberEvents {
     heard.push_back(fmt::format("note {} {} {}", from, static_cast<unsigned>(word), number));
   }
   void on_member_lost(WorldRank peer) override { heard.push_back(fmt::format("lost {}", peer)); }
+  void on_member_gone(WorldRank peer) override { heard.push_back(fmt::format("gone {}", peer)); }
   void say(std::uint32_t to, std::string_view text) { links->send(WorldRank{to}, as_bytes(text), {}); }
   std::ptrdiff_t count(std::string_view what) const { return std::ranges::count(heard, what); }
 
@@ -175,6 +176,19 @@ TEST(MemberLinks, AMessageWaitsForAProcessThatListensLater) {
   job[1].links->know({job[0].links->address(), address});
   ASSERT_TRUE(job.drive([&] { return job[1].count("0:hello") == 1; }));
   EXPECT_TRUE(job[0].heard.empty());
+}
+
+TEST(MemberLinks, AProcessThatListensNoMoreHasEnded) {
+  Job job(2);
+  job[0].say(1, "first");
+  ASSERT_TRUE(job.drive([&] { return job[1].count("0:first") == 1; }));
+  job.processes.pop_back();
+  ASSERT_TRUE(job.drive([&] { return job[0].count("lost 1") == 1; }));
+  const Time began = monotonic_now();
+  job[0].say(1, "second");
+  ASSERT_TRUE(job.drive([&] { return job[0].count("gone 1") == 1; }));
+  EXPECT_GE(monotonic_now() - began, Seconds(1));
+  EXPECT_EQ(job[0].heard.size(), 2u);
 }
 
 TEST(MemberLinks, StrangersAreRefused) {

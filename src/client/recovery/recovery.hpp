@@ -29,7 +29,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   /// Ends the thread.
   void stop() noexcept { sleeper_.stop(); }
   /// Sends what the others still wait for. The process ends its part in the job.
-  void close() { links_->close(); }
+  void close() { links_->close(deaths_); }
 
   /// Called in each pass over the tree's connections; `tree_moved`: there were events.
   std::size_t progress(bool tree_moved);
@@ -55,6 +55,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   void on_member_message(WorldRank from, std::span<const std::byte> frame) override;
   void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) override;
   void on_member_lost(WorldRank peer) override;
+  void on_member_gone(WorldRank peer) override { die(peer); }
   // Sleeper::Work
   Sleeper::Plan plan() override;
   void work(const Sleeper::Plan& plan) override;

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 const Environment kOn{{"SUMAC_RECOVERY", "1"}};
 constexpr int kRanksMax = 8;
 
-/// What the ranks and the test know together. Times are those of CLOCK_MONOTONIC, the same in all processes.
+/// The ranks and the test share this. Times are those of CLOCK_MONOTONIC, the same in all processes.
 struct Shared {
   std::atomic<std::int64_t> killed{};  ///< When.
   std::atomic<std::int64_t> resumed[kRanksMax];
@@ -240,7 +240,7 @@ TEST(Recovery, RanksThatComputeAnswerTheOthers) {
   }
 }
 
-/// Survivors stop at the same operation with the same words, if the dead rank's own sharpd tells one of them.
+/// Survivors stop at the same operation with the same words.
 void kill_a_rank(const Daemons& daemons, const std::vector<std::string>& sockets, Daemons* node_dies_too) {
   const auto job = new_job_id();
   new (&shared()) Shared{};
@@ -301,7 +301,13 @@ TEST(Recovery, SurvivorsOfARankHaveTheSameVerdict) {
   }
 }
 
-// ---- what it costs where nothing fails
+/// No sharpd tells them: the dead rank's host refuses connections to its port.
+TEST(Recovery, SurvivorsOfARankAloneOnItsHostHaveTheSameVerdict) {
+  const Daemons daemons(kTwoLeaves);
+  kill_a_rank(daemons, on(daemons, 4).sockets, nullptr);
+}
+
+// ---- the cost where nothing fails
 
 /// The sockets of this process that listen.
 int listening() {
