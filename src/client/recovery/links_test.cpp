@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.hpp"
+#include "base/random.hpp"
 #include "net/test_harness.hpp"
 #include "wire/proof.hpp"
 
@@ -87,6 +88,15 @@ struct Job {
     return true;
   }
 
+  /// Gives the processes their turns at random, so that their messages cross in all ways.
+  bool shuffle(std::uint64_t seed, const std::function<bool()>& done) {
+    Random random(seed);
+    const Time deadline = monotonic_now() + net::kPatience;
+    while (!done() && monotonic_now() < deadline)
+      processes[random.between(0, processes.size() - 1)]->links->progress(true);
+    return done();
+  }
+
   std::vector<std::unique_ptr<Process>> processes;
 };
 
@@ -107,6 +117,16 @@ wire::HelloBody hello_of(std::uint32_t rank) {
   hello.id = rank;
   hello.nonce = {9};
   return hello;
+}
+
+std::string note_of(MemberWord word, std::uint32_t number) {
+  PeerHeader note;
+  note.kind = PeerKind::note;
+  note.index = static_cast<std::uint32_t>(word);
+  note.sequence = number;
+  std::string bytes(sizeof note, '\0');
+  wire::store(reinterpret_cast<std::byte*>(bytes.data()), note);
+  return bytes;
 }
 
 /// The proof that rank 1 gives to rank 0, for a welcome that has come.
@@ -140,9 +160,10 @@ TEST(MemberLinks, OfTwoThatConnectAtOnceOneConnectionStaysAndNothingIsLost) {
     for (std::uint32_t from = 0; from < 4; ++from)
       for (std::uint32_t to = 0; to < 4; ++to)
         for (int i = 0; from != to && i < 3; ++i) job[from].say(to, std::to_string(i));
-    ASSERT_TRUE(job.drive([&] {
+    ASSERT_TRUE(job.shuffle(static_cast<std::uint64_t>(round), [&] {
       return std::ranges::all_of(job.processes, [](const auto& each) { return each->heard.size() >= 9; });
     })) << round;
+    EXPECT_FALSE(job.drive([] { return false; }, {}, Millis{3}));  // Nothing follows.
     for (std::uint32_t to = 0; to < 4; ++to)
       for (std::uint32_t from = 0; from < 4; ++from) {
         std::vector<std::string> of;
@@ -197,7 +218,9 @@ TEST(MemberLinks, StrangersAreRefused) {
     std::string first, second;
   } rows[] = {
       {"a message before the proof", "SR and more", ""},
-      {"a note before the proof", std::string(64, '\0'), ""},
+      {"zeros", std::string(64, '\0'), ""},
+      {"a note before the proof", note_of(MemberWord::died, 1), ""},
+      {"a note after the hello", frame_of(PeerKind::hello, hello_of(1)), note_of(MemberWord::taken, 0)},
       {"another job's hello",
        frame_of(PeerKind::hello,
                 [] {
@@ -221,7 +244,8 @@ TEST(MemberLinks, StrangersAreRefused) {
     const auto conn = stranger.connect(job[0].links->address());
     stranger.send(conn, row.first);
     if (!row.second.empty()) stranger.send(conn, row.second);
-    EXPECT_TRUE(job.drive([&] { return stranger.closed.contains(conn.value); }, {&stranger}));
+    EXPECT_TRUE(job.drive([&] { return stranger.closed.contains(conn.value); }, {&stranger}, Seconds(3)))
+        << "not only when its time is over";
     EXPECT_TRUE(job[0].heard.empty());
     EXPECT_FALSE(job[0].links->is_linked(WorldRank{1}));
   }
@@ -254,6 +278,78 @@ TEST(MemberLinks, AReplayIsRefused) {
     if (again) break;
     job[0].links->drop(WorldRank{1}, Error{Errc::lost, "a test"});
   }
+}
+
+TEST(MemberLinks, AConnectionThatReplacesAnotherTellsTheLossFirst) {
+  Job job(2);
+  const std::string address = job[0].links->address();
+  net::End peer({});
+  for (const char* text : {"first", "second"}) {
+    const auto conn = peer.connect(address);
+    peer.send(conn, frame_of(PeerKind::hello, hello_of(1)));
+    ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 1; }, {&peer}));
+    peer.send(conn, proof_of(hello_of(1), peer.from(conn)[0], address, kKey));
+    peer.send(conn, text);
+    ASSERT_TRUE(job.drive([&] { return job[0].count(std::string("1:") + text) == 1; }, {&peer}));
+  }
+  EXPECT_EQ(job[0].heard, (std::vector<std::string>{"1:first", "lost 1", "1:second"}));
+}
+
+/// The peer acts for the other rank, which connects at the same time.
+TEST(MemberLinks, OfTwoThatConnectAtOnceTheLowerRanksConnectionStays) {
+  for (const bool has_greeted : {false, true}) {
+    Job job(2);
+    const std::string address = job[0].links->address();
+    net::End peer({.listen = "127.0.0.1:0"});
+    job[0].links->know({address, peer.transport->address()});
+    const auto greet = [&] {
+      const auto conn = peer.connect(address);
+      peer.send(conn, frame_of(PeerKind::hello, hello_of(1)));
+      return conn;
+    };
+    net::ConnId conn;
+    if (has_greeted) {
+      conn = greet();
+      ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 1; }, {&peer}));
+    }
+    job[0].say(1, "waits");
+    ASSERT_TRUE(job.drive([&] { return !peer.accepted.empty(); }, {&peer}));
+    if (has_greeted)
+      peer.send(conn, proof_of(hello_of(1), peer.from(conn)[0], address, kKey));
+    else
+      conn = greet();
+    EXPECT_TRUE(job.drive([&] { return peer.closed.contains(conn.value); }, {&peer}, Seconds(3)));
+    EXPECT_FALSE(peer.closed.contains(peer.accepted.front().value));
+  }
+  Job job(2);
+  const std::string address = job[1].links->address();
+  net::End peer({.listen = "127.0.0.1:0"});
+  job[1].links->know({peer.transport->address(), address});
+  job[1].say(0, "waits");
+  ASSERT_TRUE(job.drive([&] { return !peer.accepted.empty(); }, {&peer}));
+  const auto conn = peer.connect(address);
+  peer.send(conn, frame_of(PeerKind::hello, hello_of(0)));
+  ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 1; }, {&peer}));
+  peer.send(conn, proof_of(hello_of(0), peer.from(conn)[0], address, kKey));
+  ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 3; }, {&peer}));
+  EXPECT_EQ(peer.from(conn)[2], "waits");
+  EXPECT_TRUE(job.drive([&] { return peer.closed.contains(peer.accepted.front().value); }, {&peer}, Seconds(3)));
+  EXPECT_TRUE(job[1].heard.empty());
+}
+
+TEST(MemberLinks, AProcessAtARanksAddressGetsNoProof) {
+  Job job(2);
+  net::End impostor({.listen = "127.0.0.1:0"});
+  job[0].links->know({job[0].links->address(), impostor.transport->address()});
+  job[0].say(1, "secret");
+  ASSERT_TRUE(job.drive([&] { return impostor.received == 1; }, {&impostor}));
+  wire::WelcomeBody welcome;
+  welcome.role = wire::Role::client;
+  welcome.id = NodeId{1};
+  const auto conn = impostor.accepted.front();
+  impostor.send(conn, frame_of(PeerKind::welcome, welcome));
+  ASSERT_TRUE(job.drive([&] { return impostor.closed.contains(conn.value); }, {&impostor}));
+  EXPECT_EQ(impostor.from(conn).size(), 1u) << "only its hello";
 }
 
 /// A proof covers the address at which the acceptor listens, so a peer between two ranks gains nothing by passing it on.
