@@ -60,5 +60,33 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_nodes_by_the_word_of_its_own_host_and_
   EXPECT_EQ(only<ToNode>(world.core.rank_died(100, word)).size(), 3u);
 }
 
+TEST(Core, a_ranks_death_goes_to_the_jobs_other_hosts_until_it_is_clear_that_the_job_is_over) {
+  World world;
+  world.up();
+  const auto request = test_begin(7);
+  const auto granted = world.begin_and_ack(100, request);
+  ASSERT_TRUE(granted && granted->has_granted());
+  for (int host = 1; host <= 3; ++host) {
+    auto who = test_host(200u + static_cast<StreamId>(host));
+    who.set_host(fmt::format("h{}", host == 3 ? 9 : host));
+    world.core.host_registers(200u + static_cast<StreamId>(host), who, world.now);
+  }
+  control::v1::RankDied word;
+  word.set_job_id(7);
+  word.set_world_rank(3);
+  word.set_uid(request.uid());
+  word.set_job_key(granted->granted().job_key());
+  const auto told = only<ToHost>(world.core.rank_died(201, word));
+  ASSERT_FALSE(told.empty());
+  for (const auto& one : told) {
+    EXPECT_NE(one.stream, 201u) << "its own host knows it";
+    EXPECT_NE(one.stream, 203u) << "h9 is none of the job's";
+    EXPECT_EQ(one.message.rank_died().world_rank(), 3u);
+    EXPECT_EQ(one.message.rank_died().job_key(), word.job_key());
+  }
+  for (int death = 0; death < 20; ++death) (void)world.core.rank_died(201, word);
+  EXPECT_TRUE(only<ToHost>(world.core.rank_died(201, word)).empty());
+}
+
 }  // namespace
 }  // namespace sumac::manager

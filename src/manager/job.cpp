@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "manager/saved_tree.hpp"
 
@@ -93,6 +94,15 @@ std::string missing_for(const Job& job, const Cluster& cluster, const Forest& fo
 bool is_member(const Job& job, const Sharpd& sharpd, const std::optional<Secret>& key) {
   return sharpd.host != topo::kNone && std::ranges::find(job.record.hosts, sharpd.host) != job.record.hosts.end() &&
          key && same_secret(job.record.job_key, *key);
+}
+
+void to_hosts(Step& step, const Cluster& cluster, const JobRecord& record, const std::string& but,
+              const ForHost& message) {
+  std::unordered_set<std::string_view> names;
+  for (const auto index : record.hosts) names.insert(cluster.fabric().hosts[index].name);
+  names.erase(but);
+  for (const auto& [stream, sharpd] : cluster.sharpds())
+    if (names.contains(sharpd.name)) step.send(stream, message);
 }
 
 std::optional<JobDaemons> daemons_for(const Job& job, const Sharpd& asking, const Cluster& cluster) {

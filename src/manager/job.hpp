@@ -20,6 +20,7 @@ struct Job {
   std::string deferred;  ///< The reason why a node could not acknowledge yet.
   JobBegin begin;        ///< Empty once the job is granted.
   bool granted = false;
+  unsigned deaths_told = 0;  ///< To its other hosts.
   Time begun{}, deadline{}, lease_until{};
 
   bool uses(std::size_t node) const;
@@ -35,6 +36,9 @@ void to_nodes(Step& step, Cluster& cluster, const Job& job, Make make) {
 /// Sends a message to the sharpd that began the job. One that is away gets the answer when it comes back: it asks again, or
 /// learns that its ticket is gone.
 void to_holder(Step& step, const Cluster& cluster, const JobRecord& record, ForHost message);
+/// Sends a message to the sharpds of the job's hosts but one.
+void to_hosts(Step& step, const Cluster& cluster, const JobRecord& record, const std::string& but,
+              const ForHost& message);
 /// Makes the grant for one node. It names the children that have ranks of the job below them, so that no other node of
 /// the tree can send messages of the job there. `links_percent`: see control.proto.
 Grant grant_to(const Job& job, std::size_t share, std::uint32_t node, std::uint32_t links_percent);

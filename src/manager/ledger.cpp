@@ -242,7 +242,7 @@ void Ledger::rank_died(Step& step, const Sharpd& sharpd, const RankDied& word) {
   const auto leaving =
       std::ranges::find(leaving_, word.job_id, [](const LeavingJob& one) { return one.job.record.job_id; });
   if (running == jobs_.end() && leaving == leaving_.end()) return;
-  const Job& job = running != jobs_.end() ? running->second : leaving->job;
+  Job& job = running != jobs_.end() ? running->second : leaving->job;
   if (!job.granted) return;  // Until the grant no rank waits for another.
   const auto& record = job.record;
   if (word.uid != record.uid || !is_member(job, sharpd, word.job_key)) {
@@ -259,6 +259,10 @@ void Ledger::rank_died(Step& step, const Sharpd& sharpd, const RankDied& word) {
   to_nodes(step, cluster_, job, [&](std::size_t share, std::uint32_t) {
     return RankDeath{record.shares[share].tree, record.job_id, word.world_rank, sharpd.name};
   });
+  // Ranks of other hosts may have lost their tree. A job that loses so many is over, and a large one would cost ranks x hosts.
+  constexpr unsigned kToldMax = 16;
+  if (job.deaths_told++ < kToldMax)
+    to_hosts(step, cluster_, record, sharpd.name, MemberDeath{record.job_id, word.world_rank, record.job_key});
 }
 
 // ---- time

@@ -186,7 +186,13 @@ struct JobDaemons {
   JobId job_id{};
   std::vector<JobDaemon> daemons;
 };
-using ForHost = std::variant<HostRegistered, JobGranted, JobRefused, JobEnded, HostPlace, JobDaemons>;
+/// The message RankDied to a sharpd.
+struct MemberDeath {
+  JobId job_id{};
+  std::uint32_t world_rank = 0;
+  Secret job_key{};
+};
+using ForHost = std::variant<HostRegistered, JobGranted, JobRefused, JobEnded, HostPlace, JobDaemons, MemberDeath>;
 
 // ---- actions
 struct SendToNode {

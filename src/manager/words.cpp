@@ -166,6 +166,12 @@ void write(v1::HostDown& to, const JobEnded& from) {
   to.mutable_ended()->set_why(from.why);
   to.mutable_ended()->set_ticket(from.ticket);
 }
+void write(v1::HostDown& to, const MemberDeath& from) {
+  auto& message = *to.mutable_rank_died();
+  message.set_job_id(number_of(from.job_id));
+  message.set_world_rank(from.world_rank);
+  message.set_job_key(from.job_key.data(), from.job_key.size());
+}
 void write(v1::HostDown& to, const HostPlace& from) { to.mutable_place()->set_in_fabric(from.in_fabric); }
 void write(v1::HostDown& to, const JobDaemons& from) {
   to.mutable_job_daemons()->set_job_id(number_of(from.job_id));
