@@ -270,6 +270,11 @@ void Comm::announce() const {
                                     group.config().group_id));
   }
   const auto& job = context_.job();
+  if (context_.recovery() != nullptr && (lasting() == nullptr || shape_.stream_window > 0))
+    SUMAC_WARN(context_.log(), "SUMAC_RECOVERY: group {:x} ends with its tree all the same: {}",
+               channels_.front().group.config().group_id,
+               shape_.stream_window > 0 ? "it may stream (SHARP_COLL_ENABLE_SAT=0 avoids that)"
+                                        : "its communicator has several groups");
   if (const auto ways = ways_of(job, size_); cost::tree_bytes_max(ways) != cost::kNoLimit)
     SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
                channels_.front().group.config().group_id, cost::explain(ways));

@@ -245,6 +245,21 @@ class Parts(ground.Scenario):
         house.says("otherh9", "the fabric has no host h9: add it to sharp_am's fabric file, or give --host NAME")
 
 
+class Recovery(ground.Scenario):
+    def test_a_program_goes_on_when_its_node_is_killed(self):
+        """Each result is checked by the program."""
+        self.addCleanup(self.nothing_left)
+        with ground.begin([*KILLED, "3"], env={"SUMAC_RECOVERY": "1", "SHARP_COLL_ENABLE_SAT": "0"}) as program:
+            while "killed: ready" not in program.stdout.readline():
+                self.assertIsNone(program.poll())
+            nodes = [pid for pid, words in ground.marked().items() if words.split() and pathlib.Path(words.split()[0]).name == "sharp_an"]
+            os.kill(nodes[0], signal.SIGKILL)
+            out, err = program.communicate(timeout=60)
+        self.assertEqual((program.returncode, out.count("never failed")), (0, 2), out + err)
+        self.assertIn("go on among themselves", err)
+        self.assertNotIn("unknown variable SUMAC_RECOVERY", err)
+
+
 class SumacRun(ground.Scenario):
     """`sumac run` runs an MPI program that adds up until it cannot."""
 
