@@ -107,7 +107,7 @@ Result<WorldRank> Session::next_death() {
   const auto message = sharpd_.receive(Duration{0});
   if (!message) return tl::unexpected(message.error());
   if (message->header.kind != HostKind::rank_died)
-    return fail(Errc::invalid, "sharpd sends {} to a rank that asked for nothing",
+    return fail(Errc::invalid, "sharpd sends {} unasked: install the same version of it and of this library",
                 wire::to_string(message->header.kind));
   return wire::host_entry<wire::MemberBody>(*message).world_rank;
 }
