@@ -22,7 +22,7 @@ static int64_t now_ns(void) {
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* What rank r gives to an operation at an index. */
+/* Returns what rank r gives to an operation at an index. */
 static int64_t given(uint64_t operation, int r, int i) { return (int64_t)(operation % 1009) * (r + 1) + i; }
 
 static int64_t sum(uint64_t operation, int i) {
