@@ -64,7 +64,7 @@ def resumed_ns(path, killed):
 def one_job(lab, ranks, victims, apart):
     """Kills the victims one after another. Returns (what is wrong, or "", operations, ns of the first kill, ns of the return after it)."""
     exported = [word for name in ON for word in ("-x", name)]
-    with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix=".kills-") as folder:  # The lab's hosts see this folder.
+    with tempfile.TemporaryDirectory(dir=case.PROGRAMS, prefix="kills-") as folder:  # The lab's hosts see the programs' folder.
         words = ["-n", ranks, "--map-by", "ppr:1:node", *case.TCP, *case.YIELD, *case.component_flags(), *exported, case.PROGRAMS / "goes_on", SECONDS, folder]
         out = pathlib.Path(folder) / "out"
         with out.open("w", encoding="utf-8") as file:
