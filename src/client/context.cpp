@@ -189,7 +189,14 @@ Outcome<> Context::begin_recovery() {
   if (!made) SUMAC_WARN(log_, "SUMAC_RECOVERY: not in this job: {}", made.error().context);
   auto all = Recovery::meet(world_oob_, made ? made->get() : nullptr);
   if (!all) return tl::unexpected(all.error());
-  if (*all) recovery_ = *std::move(made);
+  if (!*all) return {};
+  recovery_ = *std::move(made);
+  // Where every group outlives its tree a false alarm costs speed alone.
+  constexpr Millis kLostAfter{1000};
+  if (job_.settings.enable_sat || links_.size() != 1) return {};
+  const auto silent_after = std::min(config_.node_lost_after, kLostAfter);
+  if (transport_->watch(links_.front()->conn(), Millis{0}, silent_after) != Errc::ok)
+    SUMAC_DEBUG(log_, "the tree is lost before the first group");
   return {};
 }
 

@@ -1,4 +1,4 @@
-"""Aggregation nodes are killed under jobs with SUMAC_RECOVERY=1 (tests/mpi/goes_on.c): each goes on with exact results, and soon."""
+"""Aggregation nodes are killed and stopped under jobs with SUMAC_RECOVERY=1 (tests/mpi/goes_on.c): each goes on with exact results, and soon."""
 
 import argparse
 import json
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import typing
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(SOURCE / "tests"))
@@ -22,9 +23,20 @@ from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 from harness.rows import Rows  # noqa: E402  pylint: disable=wrong-import-position
 
 ON = {"SUMAC_RECOVERY": "1", "HCOLL_ENABLE_SHARP": "1", "SUMAC_TEAM_AFTER": "0", "OMPI_MCA_mpi_yield_when_idle": "1"}
-JOBS, SECONDS, ENDS_WITHIN = 60, 4, 90
-MEDIAN_MS, MOST_MS = 100, 1000
-MISSED_NS = 100_000_000
+SECONDS, ENDS_WITHIN = 4, 90
+MISSED_NS, LONG_NS, SOON_NS = 100_000_000, 20_000_000, 2_000_000_000
+
+
+class Fault(typing.NamedTuple):
+    name: str
+    signal: signal.Signals
+    undo: str  # the word of `sumac lab daemon`
+    jobs: int
+    median_ms: int
+    most_ms: int
+
+
+FAULTS = [Fault("kill", signal.SIGKILL, "start", 60, 100, 1000), Fault("stop", signal.SIGSTOP, "cont", 15, 1500, 2500)]
 
 
 class Watch(threading.Thread):
@@ -53,16 +65,18 @@ def nodes_of(lab):
     return {daemon["place"]: daemon["pid"] for daemon in found if daemon["name"].startswith("sharp_an ")}
 
 
-def resumed_ns(path, killed):
-    """When the first operation returned that was open at the kill, or begun after it."""
-    for _, end in struct.iter_unpack("=qq", path.read_bytes()):
-        if end > killed:
-            return end
-    return None
+def resumed_ns(path, fault):
+    """When the operation returned that the fault held up: the first long one that was open at the fault or began soon after; if none was long,
+    the first one."""
+    spans = list(struct.iter_unpack("=qq", path.read_bytes()))
+    usual = statistics.median(end - begin for begin, end in spans if end <= fault)
+    later = [(begin, end) for begin, end in spans if end > fault and begin < fault + SOON_NS]
+    held_up = [end for begin, end in later if end - begin > max(LONG_NS, 5 * usual)]
+    return held_up[0] if held_up else later[0][1] if later else None
 
 
-def one_job(lab, ranks, victims, apart):
-    """Kills the victims one after another. Returns (what is wrong, or "", operations, ns of the first kill, ns of the return after it)."""
+def one_job(lab, ranks, victims, apart, fault):
+    """The victims get the signal one after another. Returns (what is wrong, or "", operations, ns of the first fault, ns of the return from what it held up)."""
     exported = [word for name in ON for word in ("-x", name)]
     with tempfile.TemporaryDirectory(dir=case.PROGRAMS, prefix="kills-") as folder:  # The lab's hosts see the programs' folder.
         words = ["-n", ranks, "--map-by", "ppr:1:node", *case.TCP, *case.YIELD, *case.component_flags(), *exported, case.PROGRAMS / "goes_on", SECONDS, folder]
@@ -81,7 +95,7 @@ def one_job(lab, ranks, victims, apart):
             for at, victim in enumerate(victims):
                 if at > 0:
                     time.sleep(apart)
-                os.kill(pids[victim], signal.SIGKILL)
+                os.kill(pids[victim], fault)
             try:
                 code = job.wait(timeout=ENDS_WITHIN)
             except subprocess.TimeoutExpired:
@@ -98,38 +112,42 @@ def one_job(lab, ranks, victims, apart):
             case.processes.end(job, grace=30)
 
 
-def kills(rows, is_short):
+def trials(rows, lab, watch, fault, jobs, is_short):
+    """Does so to nodes in turns; in a third of the jobs another one follows while the members begin to be the tree."""
+    nodes = sorted(nodes_of(lab))
     ranks = 4 if is_short else 16
+    violations, operations, void, count, took = 0, 0, 0, 0, []
+    for job in range(jobs):
+        victims = [nodes[job % len(nodes)]] + ([nodes[(job + 1) % len(nodes)]] if job % 3 == 2 else [])
+        wrong, ended, began, back = one_job(lab, ranks, victims, random.uniform(0, 0.1), fault.signal)
+        count += len(victims)
+        operations += ended
+        if wrong:
+            violations += 1
+            print(f"{fault.name} {' and '.join(victims)}: {wrong}", flush=True)
+        elif watch.missed(began, back):
+            void += 1
+        else:
+            took.append((back - began) / 1e6)
+            print(f"{fault.name} {' and '.join(victims)}: on after {took[-1]:.0f} ms", flush=True)
+        for victim in victims:
+            assert lab("daemon", victim, fault.undo).code == 0, victim
+    rows.add(f"node-{fault.name}s", "jobs that did not end right", violations, 0, trials=count, operations=operations, void=void)
+    if took and not is_short:
+        rows.add(f"resume-{fault.name}-median-ms", "ms", statistics.median(took), fault.median_ms, trials=len(took))
+        rows.add(f"resume-{fault.name}-p99-ms", "ms", sorted(took)[math.ceil(0.99 * len(took)) - 1], fault.most_ms, trials=len(took))
+
+
+def kills(rows, is_short):
     lab = case.Lab("kills", case.Lab.FABRIC if is_short else SOURCE / "lab" / "fabrics" / "demo-16h-500us.yaml")
     lab.up()
     watch = Watch()
     random.seed(7)
-    violations, operations, void, count, took = 0, 0, 0, 0, []
     try:
-        nodes = sorted(nodes_of(lab))
-        for job in range(2 if is_short else JOBS):
-            victims = [nodes[job % len(nodes)]]
-            if job % 3 == 2:  # Another one dies while the members begin to be the tree.
-                victims.append(nodes[(job + 1) % len(nodes)])
-            wrong, ended, killed, back = one_job(lab, ranks, victims, random.uniform(0, 0.1))
-            count += len(victims)
-            operations += ended
-            if wrong:
-                violations += 1
-                print(f"{' and '.join(victims)} killed: {wrong}", flush=True)
-            elif watch.missed(killed, back):
-                void += 1
-            else:
-                took.append((back - killed) / 1e6)
-                print(f"{' and '.join(victims)} killed: on after {took[-1]:.0f} ms", flush=True)
-            for victim in victims:
-                assert lab("daemon", victim, "start").code == 0, victim
+        for fault in FAULTS[:1] if is_short else FAULTS:
+            trials(rows, lab, watch, fault, 2 if is_short else fault.jobs, is_short)
     finally:
         lab.down()
-    rows.add("node-kills", "jobs that did not end right", violations, 0, trials=count, operations=operations, void=void)
-    if took and not is_short:
-        rows.add("resume-median-ms", "ms", statistics.median(took), MEDIAN_MS, trials=len(took))
-        rows.add("resume-p99-ms", "ms", sorted(took)[math.ceil(0.99 * len(took)) - 1], MOST_MS, trials=len(took))
 
 
 def main():
