@@ -140,13 +140,15 @@ void MemberLinks::take(net::ConnId id, std::uint32_t rank) {
   if (const auto ours = std::exchange(peer.attempt, {})) end(ours);
   const auto former = std::exchange(peer.link, {});
   if (former) end(former);
-  if (former || std::erase(lost_, rank) != 0) events_.on_member_lost(WorldRank{rank});
+  const bool is_loss = std::erase(lost_, rank) != 0 || former;
   peer.link = id;
   peer.retry_at = kNever;
   peer.pause = kRetryFirst;
   peer.refused_since = kNever;
   for (const auto& frame : std::exchange(peer.waiting, {}))
     if (peer.link == id && !put(id, frame)) lose(rank);
+  // Its user sends at once, by this connection: a further one would replace it at the other end, and so on without end.
+  if (is_loss) events_.on_member_lost(WorldRank{rank});
 }
 
 const char* MemberLinks::on_note(net::ConnId id, Conn& conn, const PeerHeader& note) {

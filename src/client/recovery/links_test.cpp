@@ -38,13 +38,17 @@ struct Process : MemberEvents {
   void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) override {
     heard.push_back(fmt::format("note {} {} {}", from, static_cast<unsigned>(word), number));
   }
-  void on_member_lost(WorldRank peer) override { heard.push_back(fmt::format("lost {}", peer)); }
+  void on_member_lost(WorldRank peer) override {
+    heard.push_back(fmt::format("lost {}", peer));
+    if (!says_when_lost.empty()) say(number_of(peer), says_when_lost);
+  }
   void on_member_gone(WorldRank peer) override { heard.push_back(fmt::format("gone {}", peer)); }
   void say(std::uint32_t to, std::string_view text) { links->send(WorldRank{to}, as_bytes(text), {}); }
   std::ptrdiff_t count(std::string_view what) const { return std::ranges::count(heard, what); }
 
   Logger log{Logger::Form::library, LogLevel::fatal};
   std::vector<std::string> heard;
+  std::string says_when_lost;
   std::unique_ptr<MemberLinks> links;
 };
 
@@ -293,6 +297,25 @@ TEST(MemberLinks, AConnectionThatReplacesAnotherTellsTheLossFirst) {
     ASSERT_TRUE(job.drive([&] { return job[0].count(std::string("1:") + text) == 1; }, {&peer}));
   }
   EXPECT_EQ(job[0].heard, (std::vector<std::string>{"1:first", "lost 1", "1:second"}));
+}
+
+/// A connection more would replace this one at the other end, where the loss has an answer, too.
+TEST(MemberLinks, WhatIsSaidAtALossGoesByTheConnectionThatReplacesTheOther) {
+  Job job(2);
+  job[0].says_when_lost = "again";
+  const std::string address = job[0].links->address();
+  net::End peer({});
+  net::ConnId conn;
+  for (int times = 0; times < 2; ++times) {
+    conn = peer.connect(address);
+    peer.send(conn, frame_of(PeerKind::hello, hello_of(1)));
+    ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 1; }, {&peer}));
+    peer.send(conn, proof_of(hello_of(1), peer.from(conn)[0], address, kKey));
+    ASSERT_TRUE(job.drive([&] { return peer.from(conn).size() == 2 + static_cast<std::size_t>(times); }, {&peer}));
+  }
+  EXPECT_TRUE(job[0].links->is_linked(WorldRank{1}));
+  EXPECT_FALSE(job.drive([&] { return job[1].links->is_linked(WorldRank{0}); }, {&peer}, Millis(50)))
+      << "a further connection was made";
 }
 
 /// The peer acts for the other rank, which connects at the same time.
