@@ -112,7 +112,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   session->enter_job(context->job_.id, context->world_rank_, context->job_.granted.job_key,
                      context->recovery_ != nullptr);
   if (context->recovery_) {
-    context->is_threaded_ = true;
+    context->is_threaded_by_recovery_ = !std::exchange(context->is_threaded_, true);
     if (auto started = context->recovery_->start(); !started)
       SUMAC_WARN(context->log_, "SUMAC_RECOVERY: this rank answers only in its calls: {}", started.error().context);
   }
@@ -377,7 +377,8 @@ WaitLimits Context::waiter_limits() const {
   // communication. With threads another thread may have received the message that we sleep for. Otherwise only a
   // message can end the wait, and waking up earlier only costs processor time (in a 4 MiB stream at 200 Mbit/s every
   // second wake-up was useless).
-  if (user_progress_ == nullptr && !is_threaded_) limits.sleep_max = waits::kCallSleepMax;
+  // The thread of recovery wakes its callers by itself.
+  if (user_progress_ == nullptr && (!is_threaded_ || is_threaded_by_recovery_)) limits.sleep_max = waits::kCallSleepMax;
   return limits;
 }
 
@@ -426,13 +427,15 @@ bool Context::sleep(std::span<const Request* const> requests, Duration at_most) 
     if (one_is_over() || is_busy_ || !broken_.empty() || !is_armed()) return true;
     if (const Time due = next_due(); due != kNever) at_most = std::min<Duration>(at_most, due - monotonic_now());
     ++sleeps_;
+    if (recovery_) recovery_->call_begins();
   }
   if (!is_threaded_) return transport_->wait(at_most);
   pollfd wake{wake_fd(), POLLIN, 0};
   const timespec exactly = net::wait_time(at_most);
-  if (ppoll(&wake, 1, &exactly, nullptr) != 0) return true;
+  const bool has_come = ppoll(&wake, 1, &exactly, nullptr) != 0;
   auto guard = lock();
-  return one_is_over();  // Another thread may have received the message.
+  if (recovery_) recovery_->call_ends();
+  return has_come || one_is_over();  // Another thread may have received the message.
 }
 
 void Context::on_message(net::ConnId conn, BufferRef frame) {

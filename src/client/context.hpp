@@ -111,7 +111,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void set_bell(int event_fd) noexcept { bell_ = {.fd = event_fd}; }
   /// See sumac_coll_enable_threads(). Called without the lock.
   int enable_threads() noexcept {
-    if (!is_threaded_) is_threaded_ = true;  // With several threads none of them writes it.
+    // With several threads none of them writes these.
+    if (!is_threaded_) is_threaded_ = true;
+    if (is_threaded_by_recovery_) is_threaded_by_recovery_ = false;
     return SHARP_COLL_SUCCESS;
   }
   int wake_fd() const { return transport_->wake_fd(); }
@@ -190,7 +192,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   int (*const user_progress_)(void);
   const sharp_coll_out_of_band_colls oob_colls_;
   const Oob world_oob_;
-  bool is_threaded_;  ///< Never changes once a second thread uses the context.
+  bool is_threaded_;                      ///< Never changes once a second thread uses the context.
+  bool is_threaded_by_recovery_ = false;  ///< The second thread is recovery's alone.
   std::mutex mutex_;
   std::unique_ptr<Session> session_;
   DeviceList devices_;

@@ -103,12 +103,13 @@ void Session::enter_job(JobId job_id, WorldRank world_rank, const Secret& key, b
   (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience, recorder::share());
 }
 
-Result<WorldRank> Session::next_death() {
+Result<WorldRank> Session::next_death(JobId job_id) {
   const auto message = sharpd_.receive(Duration{0});
   if (!message) return tl::unexpected(message.error());
   if (message->header.kind != HostKind::rank_died)
     return fail(Errc::invalid, "sharpd sends {} unasked: install the same version of it and of this library",
                 wire::to_string(message->header.kind));
+  if (message->header.job_id != job_id) return fail(Errc::invalid, "sharpd speaks of job {}", message->header.job_id);
   return wire::host_entry<wire::MemberBody>(*message).world_rank;
 }
 

@@ -36,7 +36,7 @@ class Session {
   /// `hears_deaths`: next_death() is used.
   void enter_job(JobId job_id, WorldRank world_rank, const Secret& key, bool hears_deaths) noexcept;
   /// A rank of the job whose death this host's sharpd has seen. Errc::timeout: none at the moment.
-  Result<WorldRank> next_death();
+  Result<WorldRank> next_death(JobId job_id);
   int fd() const noexcept { return sharpd_.fd(); }
   void leave_job(JobId job_id) noexcept;
   /// If sharpd has been restarted since, the process first attaches to the new one.

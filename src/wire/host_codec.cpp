@@ -80,6 +80,12 @@ const char* flaw(const MemberBody& b) noexcept {
   return b.flags <= kHearsDeaths ? nullptr : "member: flags is unknown";
 }
 
+const char* flaw_of_death(const MemberBody& b) noexcept {
+  const bool is_plain =
+      b.flags == 0 && std::ranges::all_of(b.job_key, [](auto byte) { return byte == decltype(byte){}; });
+  return is_plain ? nullptr : "rank_died: flags or the key is not zero";
+}
+
 template <Message Body>
 const char* flaw_of_entries(const HostMessage& message, std::size_t entries) noexcept {
   for (std::size_t i = 0; i < entries; ++i)
@@ -124,8 +130,8 @@ const char* flaw(const HostMessage& message) noexcept {
     case HostKind::job_node: return flaw_of_entries<JobNodeEntry>(message, entries);
     case HostKind::job_leaf: return flaw_of_entries<JobLeafEntry>(message, entries);
     case HostKind::job_refused: return flaw_of_entries<JobRefusedBody>(message, entries);
-    case HostKind::member:
-    case HostKind::rank_died: return flaw_of_entries<MemberBody>(message, entries);
+    case HostKind::member: return flaw_of_entries<MemberBody>(message, entries);
+    case HostKind::rank_died: return flaw_of_death(host_entry<MemberBody>(message));
     case HostKind::job_end:
     case HostKind::job_ended:
     case HostKind::leave: return nullptr;

@@ -64,6 +64,7 @@ TEST(HostCodec, EachFieldIsChecked) {
       {"a begin without a job", "host-job_begin", [](auto& m) { m.header.job_id = JobId{0}; }, "job_id"},
       {"a grant without a job", "host-job_granted", [](auto& m) { m.header.job_id = JobId{0}; }, "job_id"},
       {"a member of no job", "host-member", [](auto& m) { m.header.job_id = JobId{0}; }, "job_id"},
+      {"a death with a key", "host-rank_died", body<MemberBody>([](auto& b) { b.job_key[3] = 1; }), "rank_died"},
       {"a member with more", "host-member", body<MemberBody>([](auto& b) { b.flags = 2; }), "flags"},
       {"rank outside", "host-attach", body<AttachBody>([](auto& b) { b.world_rank = WorldRank{16}; }), "world_rank"},
       {"local rank outside", "host-attach", body<AttachBody>([](auto& b) { b.local_rank = 16; }), "local_rank"},

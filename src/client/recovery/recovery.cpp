@@ -72,7 +72,11 @@ Outcome<bool> Recovery::meet(const Oob& world, Recovery* mine) {
   return true;
 }
 
-Result<> Recovery::start() { return sleeper_.start(); }
+Result<> Recovery::start() {
+  auto started = sleeper_.start();
+  has_thread_ = static_cast<bool>(started);
+  return started;
+}
 
 // ---- what comes
 
@@ -85,6 +89,7 @@ bool Recovery::on_readable(std::uint32_t token) {
 }
 
 std::size_t Recovery::progress(bool tree_moved) {
+  if (!has_thread_ && !sharpd_is_gone_) hear_sharpd();
   const std::size_t events = links_->progress(std::exchange(has_come_, false));
   if (!tree_moved && events == 0) return 0;
   const Time now = monotonic_now();
@@ -131,12 +136,20 @@ void Recovery::note_left(GroupId group) noexcept {
 
 void Recovery::hear_sharpd() {
   for (;;) {
-    const auto death = context_.session().next_death();
-    if (!death) {
-      sharpd_is_gone_ = death.error().code != Errc::timeout;
-      return;
+    const auto death = context_.session().next_death(context_.job().id);
+    if (death) {
+      die(*death);
+      continue;
     }
-    die(*death);
+    const auto& why = death.error();
+    if (why.code == Errc::timeout) return;
+    sharpd_is_gone_ = true;
+    // A restarted sharpd knows its ranks no more, which is no fault of anybody.
+    if (why.code == Errc::lost)
+      SUMAC_DEBUG(context_.log(), "sharpd is gone: {}", why.context);
+    else
+      SUMAC_WARN(context_.log(), "deaths of ranks are not heard of any more: {}", why.context);
+    return;
   }
 }
 
