@@ -27,6 +27,7 @@ void add(InspectReply& reply, DaemonView view) {
   if (std::ranges::any_of(reply.daemons(), is_same)) return;
   if (reply.ByteSizeLong() + view.ByteSizeLong() > kReplyBytesMax) {
     view.clear_ranks();
+    for (auto& death : *view.mutable_deaths()) death.clear_page();
     view.set_silent("its ranks do not fit into one answer: ask there");
   }
   *reply.add_daemons() = std::move(view);

@@ -344,7 +344,7 @@ Result<InspectedJob> Server::inspected(const control::InspectCall& call) const {
     death.set_who(word.who());
     death.set_since_ns(when.time_since_epoch().count());
     for (const auto& last : last_pages_)
-      if (last.job_id == id && number_of(last.world_rank) == word.world_rank()) death.set_page(last.packed);
+      if (last.of.SerializeAsString() == word.SerializeAsString()) death.set_page(last.packed);
   }
   if (const auto* daemons = uplink_.daemons_of(id); daemons != nullptr && !(job.ranks.empty() && job.deaths.empty()))
     job.daemons = *daemons;
@@ -414,12 +414,9 @@ void Server::tell_members(const Membership& dead) {
 
 void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
                          const UniqueFd& page) {
-  constexpr std::size_t kLastPagesMax = 64;
   done_.deaths += memberships.size();
   const auto packed = page ? recorder::packed(page.get()) : std::nullopt;
   for (const auto& member : memberships) {
-    if (packed) last_pages_.push_back({member.job_id, member.world_rank, *packed});
-    if (last_pages_.size() > kLastPagesMax) last_pages_.pop_front();
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "rank {} of job {} died: {}", member.world_rank, member.job_id, who);
     control::v1::RankDied word;
     word.set_job_id(number_of(member.job_id));
@@ -430,6 +427,18 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     tell_members(member);
     run(uplink_.rank_died(std::move(word), monotonic_now()));
   }
+}
+
+/// A page of another user, or of a process that had another key, never stands beside a death.
+void Server::keep_page(const control::v1::RankDied& of, std::string packed) {
+  constexpr std::ptrdiff_t kOfPersonMax = 16;
+  constexpr std::size_t kMax = 64;
+  const auto is_same_person = [&](const LastPage& one) { return one.of.uid() == of.uid(); };
+  if (std::ranges::count_if(last_pages_, is_same_person) >= kOfPersonMax)
+    last_pages_.erase(std::ranges::find_if(last_pages_, is_same_person));
+  else if (last_pages_.size() >= kMax)
+    last_pages_.pop_front();
+  last_pages_.push_back({of, std::move(packed)});
 }
 
 std::size_t Server::departed_of(unsigned person) const {

@@ -88,8 +88,7 @@ class Server final : private net::HostServerEvents {
     UniqueFd pidfd, page;
   };
   struct LastPage {
-    JobId job_id{};
-    WorldRank world_rank{};
+    control::v1::RankDied of;
     std::string packed;
   };
   struct Begun {
@@ -112,6 +111,7 @@ class Server final : private net::HostServerEvents {
   void release(net::HostClientId client, std::string_view why, bool is_dead = false);
   std::size_t departed_of(unsigned person) const;
   void tell_members(const Membership& dead);
+  void keep_page(const control::v1::RankDied& of, std::string packed);
   void tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
                    const UniqueFd& page);
   void run(net::HostClientId client, Actions actions);
