@@ -20,8 +20,6 @@
 namespace sumac::shm {
 namespace {
 
-constexpr const char* kPrefix = "sumac-block-";
-
 /// The name by which the other ranks open it, and whether it is one to remove.
 struct Offer {
   UniqueFd fd;
@@ -46,7 +44,7 @@ Result<Offer> offer(const std::vector<std::size_t>& sizes, bool as_memfd) {
     // Nobody else can take a name that he cannot guess.
     auto part = draw_secret();
     if (!part) return tl::unexpected(part.error());
-    made.path = fmt::format("/dev/shm/{}{}-{}", kPrefix, ::getuid(), hex(std::as_bytes(std::span(*part)), ""));
+    made.path = shared_name() + hex(std::as_bytes(std::span(*part)), "");
     made.fd.reset(::open(made.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     made.has_name = static_cast<bool>(made.fd);
   }
@@ -111,7 +109,7 @@ Result<Block> Block::share(const Exchange& exchange, int rank, int creator, cons
     if (mine && !common) complaint = fmt::format("rank {} names no memory", creator);
     Block block;
     if (complaint.empty()) {
-      auto other = creator == rank ? Result<UniqueFd>(UniqueFd()) : open_shared(common->path, kPrefix, common->bytes);
+      auto other = creator == rank ? Result<UniqueFd>(UniqueFd()) : open_shared(common->path, "sumac-", common->bytes);
       auto mapped = other ? map_shared(creator == rank ? mine->fd.get() : other->get(), common->bytes)
                           : Result<std::byte*>(tl::unexpected(other.error()));
       if (mapped)

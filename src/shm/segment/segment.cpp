@@ -81,6 +81,11 @@ bool lock_byte(const UniqueFd& fd, int member) noexcept {
 
 }  // namespace
 
+std::string shared_name() {
+  sweep();
+  return fmt::format("/dev/shm/{}{}-", name_prefix(), ::getpid());
+}
+
 Result<> size_memory(int fd, std::size_t bytes, Backing backing) {
   const bool is_memfd = backing == Backing::memfd;
   const int error = size_shared(fd, bytes, is_memfd ? Pages::when_touched : Pages::now);
@@ -156,10 +161,7 @@ Result<Segment> Segment::create(const Shape& wanted, Backing backing) {
   handle.pid = ::getpid();
   handle.backing = backing;
   if (backing == Backing::devshm) {
-    sweep();
-    *fmt::format_to_n(handle.path.data(), handle.path.size() - 1, "/dev/shm/{}{}-{:x}", name_prefix(), handle.pid,
-                      handle.token)
-         .out = '\0';
+    *fmt::format_to_n(handle.path.data(), handle.path.size() - 1, "{}{:x}", shared_name(), handle.token).out = '\0';
   }
   const std::size_t share = fair_share(backing);
   Result<UniqueFd> fd;

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
@@ -39,6 +40,9 @@ ProcessName this_process() noexcept;
 
 /// Gives a new file of memory its size; one in /dev/shm takes all of its pages now. Errc::exhausted: /dev/shm has no room.
 Result<> size_memory(int fd, std::size_t bytes, Backing backing);
+/// Returns the begin of a name in /dev/shm, which this process completes: the next call of the same user and PID namespace
+/// removes files with such names whose processes have died.
+std::string shared_name();
 /// The bytes that one group may take: half of the room that is left in /dev/shm, so that further groups find some.
 std::size_t fair_share(Backing backing) noexcept;
 /// Maps so many bytes of a file that other processes map too.
