@@ -133,9 +133,12 @@ def trials(rows, lab, watch, fault, jobs, is_short):
         for victim in victims:
             assert lab("daemon", victim, fault.undo).code == 0, victim
     rows.add(f"node-{fault.name}s", "jobs that did not end right", violations, 0, trials=count, operations=operations, void=void)
-    if took and not is_short:
-        rows.add(f"resume-{fault.name}-median-ms", "ms", statistics.median(took), fault.median_ms, trials=len(took))
-        rows.add(f"resume-{fault.name}-p99-ms", "ms", sorted(took)[math.ceil(0.99 * len(took)) - 1], fault.most_ms, trials=len(took))
+    if is_short:
+        return
+    rows.add(f"resume-{fault.name}-void", "jobs beside a pause of the machine", void, jobs * 0.05)
+    took = sorted(took) or [math.nan]  # A number that is none is violated.
+    rows.add(f"resume-{fault.name}-median-ms", "ms", statistics.median(took), fault.median_ms, trials=len(took))
+    rows.add(f"resume-{fault.name}-p99-ms", "ms", took[math.ceil(0.99 * len(took)) - 1], fault.most_ms, trials=len(took))
 
 
 def kills(rows, is_short):
