@@ -191,7 +191,7 @@ Outcome<> Context::begin_recovery() {
   if (!all) return tl::unexpected(all.error());
   if (!*all) return {};
   recovery_ = *std::move(made);
-  // Where every group outlives its tree a false alarm costs speed alone.
+  // A false alarm costs speed alone where every group outlives its tree.
   constexpr Millis kLostAfter{1000};
   if (job_.settings.enable_sat || links_.size() != 1) return {};
   const auto silent_after = std::min(config_.node_lost_after, kLostAfter);

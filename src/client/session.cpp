@@ -109,7 +109,9 @@ Result<WorldRank> Session::next_death(JobId job_id) {
   if (message->header.kind != HostKind::rank_died)
     return fail(Errc::invalid, "sharpd sends {} unasked: install the same version of it and of this library",
                 wire::to_string(message->header.kind));
-  if (message->header.job_id != job_id) return fail(Errc::invalid, "sharpd speaks of job {}", message->header.job_id);
+  if (message->header.job_id != job_id)
+    return fail(Errc::invalid, "sharpd sends a death of job {}: install the same version of it and of this library",
+                message->header.job_id);
   return wire::host_entry<wire::MemberBody>(*message).world_rank;
 }
 

@@ -424,6 +424,7 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     word.set_uid(peer.person);
     word.set_job_key(member.job_key.data(), member.job_key.size());
     word.set_who(who);
+    if (packed) keep_page(word, *packed);
     tell_members(member);
     run(uplink_.rank_died(std::move(word), monotonic_now()));
   }
