@@ -1,9 +1,9 @@
 """`sumac run` looks at the program: which MPI it needs, how Sumac gets into it, and a clear line where it can't. With Debian's Open MPI and
 MPICH, their compilers and launchers by name, so that it does not matter which of them `mpirun` is."""
 import os
-import signal
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
