@@ -276,8 +276,8 @@ TEST(Sharpd, who_begins_a_job_and_does_not_name_its_last_host_is_hung_up_on) {
   EXPECT_EQ(good.begin(7).header.kind, HostKind::job_granted);
 }
 
-/// The process becomes a rank of job 7, and hands over its page, in which it waits in a barrier.
-void enter(Client& client, std::uint32_t rank, const Secret& key) {
+/// The process becomes a rank of job 7, and may hand over its page, in which it waits in a barrier.
+void enter(Client& client, std::uint32_t rank, const Secret& key, bool has_page = true) {
   auto page = std::make_unique<recorder::Page>();
   page->header = {.magic = recorder::kPageMagic, .world_rank = static_cast<int>(rank), .world_size = 2, .job = 7};
   page->tracks[0].begun = recorder::kStep;
@@ -288,7 +288,8 @@ void enter(Client& client, std::uint32_t rank, const Secret& key) {
   EXPECT_EQ(::write(memory.get(), page.get(), sizeof(recorder::Page)), ssize_t{sizeof(recorder::Page)});
   wire::MemberBody body{WorldRank{rank}, 0, {}};
   std::ranges::copy(key, body.job_key.begin());
-  EXPECT_TRUE(client.socket.send(wire::host_message(HostKind::member, body, JobId{7}), Seconds(20), memory.get()));
+  EXPECT_TRUE(client.socket.send(wire::host_message(HostKind::member, body, JobId{7}), Seconds(20),
+                                 has_page ? memory.get() : -1));
 }
 struct Member : Client {
   Member(const std::string& path, std::uint32_t rank, const Secret& key) : Client(path) { enter(*this, rank, key); }
@@ -401,6 +402,35 @@ TEST(Sharpd, remembers_who_died_and_shows_it_to_the_jobs_owner) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   sharpd.wait_for("rank 1 of job 7 died");
   EXPECT_THAT(told(inspect(sharpd)), testing::Contains("h1 rank 1 died"));
+  for (const int fd : go) ::close(fd);
+}
+
+/// Anybody may say that he is that rank of that job.
+TEST(Sharpd, shows_a_dead_ranks_page_beside_no_other_death) {
+  int go[2];
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char path[256]{};
+    if (::read(go[0], path, sizeof path - 1) <= 0) ::_exit(1);
+    Member dies(path, 1, Secret{9});
+    Client claims(path);
+    enter(claims, 1, Secret{8}, false);
+    ::_exit(0);
+  }
+  Tree tree;
+  Sharpd sharpd(tree.manager.server.endpoint());
+  ASSERT_GT(::write(go[1], sharpd.path.data(), sharpd.path.size()), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  int deaths = 0, pages = 0;
+  for (const Time until = monotonic_now() + Seconds(20); deaths < 2 && monotonic_now() < until;) {
+    const auto reply = inspect(sharpd);
+    deaths = pages = 0;
+    for (int i = 0; reply && i < reply->daemons_size(); ++i)
+      for (const auto& death : reply->daemons(i).deaths()) ++deaths, pages += !death.page().empty();
+  }
+  EXPECT_EQ(deaths, 2);
+  EXPECT_EQ(pages, 1);
   for (const int fd : go) ::close(fd);
 }
 
