@@ -334,7 +334,7 @@ Result<InspectedJob> Server::inspected(const control::InspectCall& call) const {
       job.key = member.job_key;
       job.ranks.push_back({peer.pid, peer.uid, one.page ? one.page.get() : -1});
     }
-  for (const auto& [when, word] : uplink_.deaths()) {
+  for (const auto& [when, word, page] : uplink_.deaths()) {
     const auto of = control::key_of(word.job_key());
     const bool may = key ? of && same_secret(*key, *of) : caller.uid && (*caller.uid == 0 || *caller.uid == word.uid());
     if (JobId{word.job_id()} != id || !may || !of) continue;
@@ -343,8 +343,7 @@ Result<InspectedJob> Server::inspected(const control::InspectCall& call) const {
     death.set_world_rank(word.world_rank());
     death.set_who(word.who());
     death.set_since_ns(when.time_since_epoch().count());
-    for (const auto& last : last_pages_)
-      if (last.of.SerializeAsString() == word.SerializeAsString()) death.set_page(last.packed);
+    death.set_page(page);
   }
   if (const auto* daemons = uplink_.daemons_of(id); daemons != nullptr && !(job.ranks.empty() && job.deaths.empty()))
     job.daemons = *daemons;
@@ -415,7 +414,7 @@ void Server::tell_members(const Membership& dead) {
 void Server::tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
                          const UniqueFd& page) {
   done_.deaths += memberships.size();
-  const auto packed = page ? recorder::packed(page.get()) : std::nullopt;
+  const auto packed = page ? recorder::packed(page.get()).value_or("") : "";
   for (const auto& member : memberships) {
     SUMAC_LOG_IN(log_, LogLevel::warn, "JOBS", "rank {} of job {} died: {}", member.world_rank, member.job_id, who);
     control::v1::RankDied word;
@@ -424,22 +423,9 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     word.set_uid(peer.person);
     word.set_job_key(member.job_key.data(), member.job_key.size());
     word.set_who(who);
-    if (packed) keep_page(word, *packed);
     tell_members(member);
-    run(uplink_.rank_died(std::move(word), monotonic_now()));
+    run(uplink_.rank_died(std::move(word), monotonic_now(), packed));
   }
-}
-
-/// A page of another user, or of a process that had another key, never stands beside a death.
-void Server::keep_page(const control::v1::RankDied& of, std::string packed) {
-  constexpr std::ptrdiff_t kOfPersonMax = 16;
-  constexpr std::size_t kMax = 64;
-  const auto is_same_person = [&](const LastPage& one) { return one.of.uid() == of.uid(); };
-  if (std::ranges::count_if(last_pages_, is_same_person) >= kOfPersonMax)
-    last_pages_.erase(std::ranges::find_if(last_pages_, is_same_person));
-  else if (last_pages_.size() >= kMax)
-    last_pages_.pop_front();
-  last_pages_.push_back({of, std::move(packed)});
 }
 
 std::size_t Server::departed_of(unsigned person) const {

@@ -87,10 +87,6 @@ class Server final : private net::HostServerEvents {
     std::vector<Membership> memberships;
     UniqueFd pidfd, page;
   };
-  struct LastPage {
-    control::v1::RankDied of;
-    std::string packed;
-  };
   struct Begun {
     net::HostClientId client;
     JobId job_id{};
@@ -111,7 +107,6 @@ class Server final : private net::HostServerEvents {
   void release(net::HostClientId client, std::string_view why, bool is_dead = false);
   std::size_t departed_of(unsigned person) const;
   void tell_members(const Membership& dead);
-  void keep_page(const control::v1::RankDied& of, std::string packed);
   void tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
                    const UniqueFd& page);
   void run(net::HostClientId client, Actions actions);
@@ -143,7 +138,6 @@ class Server final : private net::HostServerEvents {
   std::unordered_map<unsigned, std::size_t> names_of_;  ///< Names of hosts kept for jobs without an answer, by person.
   std::size_t names_ = 0, names_most_ = 0;              ///< The sum of these, and its maximum since it was 0.
   std::map<net::HostClientId, Departed> departed_;
-  std::deque<LastPage> last_pages_;  ///< The pages of the latest dead ranks.
   std::unordered_map<Ticket, Begun> begun_;
   std::map<Ticket, Orphan> orphans_;
   std::map<Ticket, HeldJob> held_;  ///< The jobs of the file for the next process.

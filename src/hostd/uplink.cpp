@@ -113,10 +113,18 @@ UplinkActions Uplink::drop(Ticket ticket, const std::string& why, Time now) {
   return out;
 }
 
-UplinkActions Uplink::rank_died(control::v1::RankDied word, Time now) {
+UplinkActions Uplink::rank_died(control::v1::RankDied word, Time now, std::string page) {
+  // A page of many communicators has 61 KiB; those of one user push out no other's.
   constexpr std::size_t kDeathsMax = 4096;
+  constexpr int kPagesMax = 64, kPagesOfUserMax = 16;
   if (deaths_.size() >= kDeathsMax) deaths_.pop_front();
-  deaths_.push_back({now, word});
+  deaths_.push_back({now, word, std::move(page)});
+  int pages = 0, of_user = 0;
+  for (auto death = deaths_.rbegin(); death != deaths_.rend() && !deaths_.back().page.empty(); ++death) {
+    if (death->page.empty()) continue;
+    of_user += death->word.uid() == word.uid();
+    if (++pages > kPagesMax || (of_user > kPagesOfUserMax && death->word.uid() == word.uid())) death->page = {};
+  }
   if (state_ != State::up) return {};
   HostUp up;
   *up.mutable_rank_died() = std::move(word);

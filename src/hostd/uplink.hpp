@@ -75,10 +75,12 @@ class Uplink {
 
   /// A rank's process ended without leaving its job. The report is sent again to a manager that was away meanwhile; a
   /// duplicate does no harm.
-  UplinkActions rank_died(control::v1::RankDied word, Time now);
+  /// `page`: what it did at last (src/recorder), packed; empty: nothing is known.
+  UplinkActions rank_died(control::v1::RankDied word, Time now, std::string page = {});
   struct Death {
     Time when{};
     control::v1::RankDied word;
+    std::string page;  ///< The latest deaths alone have one.
   };
   const std::deque<Death>& deaths() const noexcept { return deaths_; }
 

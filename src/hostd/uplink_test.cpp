@@ -251,6 +251,29 @@ control::v1::RankDied death(std::uint64_t job_id, std::uint32_t rank) {
   return word;
 }
 
+TEST(Uplink, the_latest_deaths_have_pages_and_no_users_push_out_anothers) {
+  Line line;
+  line.hold();
+  const auto die = [&](std::uint32_t uid, const char* page) {
+    auto word = death(7, 3);
+    word.set_uid(uid);
+    line.uplink.rank_died(word, line.now, page);
+  };
+  const auto pages_of = [&](std::uint32_t uid) {
+    return std::ranges::count_if(line.uplink.deaths(),
+                                 [&](const auto& one) { return one.word.uid() == uid && !one.page.empty(); });
+  };
+  die(1, "mine");
+  for (int i = 0; i < 100; ++i) die(2, "other");
+  EXPECT_EQ(pages_of(1), 1);
+  EXPECT_EQ(pages_of(2), 16);
+  EXPECT_FALSE(line.uplink.deaths().back().page.empty()) << "the latest ones";
+  for (std::uint32_t uid = 3; uid < 70; ++uid) die(uid, "another");
+  EXPECT_EQ(pages_of(1), 0) << "64 later ones";
+  die(1, "");
+  EXPECT_EQ(pages_of(69), 1);
+}
+
 TEST(Uplink, a_death_is_told_at_once_and_again_to_a_manager_that_was_away) {
   Line line;
   line.hold();
