@@ -18,27 +18,6 @@ constexpr Millis kPing{1000};
 
 bool connects(std::uint32_t rank, std::uint32_t peer) { return ((rank + peer) % 2 == 0) == (rank < peer); }
 
-template <class Body>
-std::array<std::byte, sizeof(Body)> bytes_of(const Body& body) {
-  std::array<std::byte, sizeof(Body)> bytes;
-  wire::store(bytes.data(), body);
-  return bytes;
-}
-
-template <class Body>
-Body body_of(const BufferRef& frame) {
-  Body body;
-  wire::load(body, frame.data() + wire::kPeerHeaderBytes);
-  return body;
-}
-
-bool draw_nonce(wire::Nonce& nonce) {
-  auto drawn = draw_secret();
-  static_assert(sizeof(wire::Nonce) == sizeof(Secret));
-  if (drawn) std::memcpy(nonce.data(), drawn->data(), sizeof nonce);
-  return static_cast<bool>(drawn);
-}
-
 }  // namespace
 
 Result<> Group::connect() {
@@ -118,7 +97,7 @@ bool Group::send_body(net::ConnId conn, PeerKind kind, std::span<const std::byte
 void Group::greet(net::ConnId conn, Link& link) {
   link.hello.job_id = JobId{members_.group};
   link.hello.id = config_.rank;
-  if (!draw_nonce(link.hello.nonce) || !send_body(conn, PeerKind::hello, bytes_of(link.hello))) {
+  if (!wire::draw_nonce(link.hello.nonce) || !send_body(conn, PeerKind::hello, wire::bytes_of(link.hello))) {
     transport_->close(conn);
     links_.erase(conn.value);
   }
@@ -137,12 +116,12 @@ const char* Group::on_hello(net::ConnId conn, Link& link, const wire::HelloBody&
   if (hello.job_id != JobId{members_.group} || hello.id >= config_.size || !connects(hello.id, config_.rank))
     return "hello: it is no member that connects to this one";
   link.hello = hello;
-  if (!draw_nonce(link.nonce)) return "this member has no random numbers";
+  if (!wire::draw_nonce(link.nonce)) return "this member has no random numbers";
   wire::WelcomeBody welcome = welcome_of(link);
   const wire::ProofTerms terms{TreeId{members_.group}, hello, welcome, members_.addresses[config_.rank]};
   if (!wire::make_proof(wire::ProvingSide::parent, members_.key, terms, welcome.proof))
     return "the proof can't be made";
-  return send_body(conn, PeerKind::welcome, bytes_of(welcome)) ? nullptr : "it takes no answer";
+  return send_body(conn, PeerKind::welcome, wire::bytes_of(welcome)) ? nullptr : "it takes no answer";
 }
 
 const char* Group::on_welcome(net::ConnId conn, Link& link, const wire::WelcomeBody& welcome) {
@@ -153,7 +132,7 @@ const char* Group::on_welcome(net::ConnId conn, Link& link, const wire::WelcomeB
     return "it does not know the group's key: another process listens at the member's address";
   wire::ProofBody proof;
   if (!wire::make_proof(wire::ProvingSide::child, members_.key, terms, proof.proof)) return "the proof can't be made";
-  if (!send_body(conn, PeerKind::proof, bytes_of(proof))) return "it takes no answer";
+  if (!send_body(conn, PeerKind::proof, wire::bytes_of(proof))) return "it takes no answer";
   settle_in(conn, link, link.rank);
   return nullptr;
 }
@@ -186,9 +165,9 @@ const char* Group::on_handshake(net::ConnId conn, Link& link, const BufferRef& f
   if (const char* what = flaw(h, payload, 0); what != nullptr) return what;
   if (h.group != members_.group) return "it is of another group";
   switch (h.kind) {
-    case PeerKind::hello: return on_hello(conn, link, body_of<wire::HelloBody>(frame));
-    case PeerKind::welcome: return on_welcome(conn, link, body_of<wire::WelcomeBody>(frame));
-    case PeerKind::proof: return on_proof(conn, link, body_of<wire::ProofBody>(frame));
+    case PeerKind::hello: return on_hello(conn, link, wire::peer_body<wire::HelloBody>(frame.data()));
+    case PeerKind::welcome: return on_welcome(conn, link, wire::peer_body<wire::WelcomeBody>(frame.data()));
+    case PeerKind::proof: return on_proof(conn, link, wire::peer_body<wire::ProofBody>(frame.data()));
     default: return "it has not proven that it is a member";
   }
 }

@@ -61,6 +61,13 @@ void store(std::byte* to, const T& value) noexcept {
   if constexpr (std::endian::native == std::endian::big) swap_numbers({to, sizeof value}, layout<T>());
 }
 
+template <Message T>
+std::array<std::byte, sizeof(T)> bytes_of(const T& value) noexcept {
+  std::array<std::byte, sizeof(T)> bytes;
+  store(bytes.data(), value);
+  return bytes;
+}
+
 /// Reads a message's bytes without any check: the caller checks the fields.
 template <Message T>
 void load(T& value, const std::byte* from) noexcept {

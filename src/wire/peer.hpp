@@ -88,6 +88,14 @@ struct AbortBody {
 };
 static_assert(sizeof(AbortBody) == 512 && std::has_unique_object_representations_v<AbortBody>);
 
+/// Reads the body behind the header, of a message that flaw() has found long enough.
+template <class Body>
+Body peer_body(const std::byte* message) noexcept {
+  Body body;
+  load(body, message + kPeerHeaderBytes);
+  return body;
+}
+
 std::string_view to_string(PeerKind kind) noexcept;
 
 /// Checks every field. `payload` bytes follow the header; data, message and part have at most `payload_max`.

@@ -54,6 +54,13 @@ bool proves(ProvingSide side, const Secret& key, const ProofTerms& terms, const 
   return make_proof(side, key, terms, expected) && same_secret(expected, proof);
 }
 
+bool draw_nonce(Nonce& nonce) noexcept {
+  const auto drawn = draw_secret();
+  static_assert(sizeof(Nonce) == sizeof(Secret));
+  if (drawn) std::memcpy(nonce.data(), drawn->data(), sizeof nonce);
+  return static_cast<bool>(drawn);
+}
+
 bool make_pair_key(const Secret& parent_key, TreeId tree_id, NodeId child, NodeId parent, Secret& key) noexcept {
   Text text;
   text.put(kPairLabel);

@@ -30,6 +30,9 @@ enum class ProvingSide : std::uint8_t { parent, child };
 [[nodiscard]] bool make_proof(ProvingSide side, const Secret& key, const ProofTerms& terms, Mac& proof) noexcept;
 [[nodiscard]] bool proves(ProvingSide side, const Secret& key, const ProofTerms& terms, const Mac& proof) noexcept;
 
+/// Returns false when there are no random numbers.
+[[nodiscard]] bool draw_nonce(Nonce& nonce) noexcept;
+
 /// Derives the key of a child node and its parent. The parent makes it from its own key, the manager gives it to the
 /// child, and it is useless for any other pair.
 [[nodiscard]] bool make_pair_key(const Secret& parent_key, TreeId tree_id, NodeId child, NodeId parent,

@@ -10,27 +10,6 @@ namespace {
 using wire::PeerHeader;
 using wire::PeerKind;
 
-template <class Body>
-std::array<std::byte, sizeof(Body)> bytes_of(const Body& body) {
-  std::array<std::byte, sizeof(Body)> bytes;
-  wire::store(bytes.data(), body);
-  return bytes;
-}
-
-template <class Body>
-Body body_of(const BufferRef& frame) {
-  Body body;
-  wire::load(body, frame.data() + wire::kPeerHeaderBytes);
-  return body;
-}
-
-bool draw_nonce(wire::Nonce& nonce) {
-  const auto drawn = draw_secret();
-  static_assert(sizeof(wire::Nonce) == sizeof(Secret));
-  if (drawn) std::memcpy(nonce.data(), drawn->data(), sizeof nonce);
-  return static_cast<bool>(drawn);
-}
-
 /// No tree has this id, so a proof of a tree's hop proves nothing here.
 constexpr TreeId kNoTree{0};
 
@@ -64,7 +43,7 @@ void MemberLinks::on_connected(net::ConnId id) {
   Conn& conn = at->second;
   conn.hello.job_id = config_.job_id;
   conn.hello.id = number_of(config_.self);
-  if (draw_nonce(conn.hello.nonce) && say(id, PeerKind::hello, bytes_of(conn.hello))) return;
+  if (wire::draw_nonce(conn.hello.nonce) && say(id, PeerKind::hello, wire::bytes_of(conn.hello))) return;
   transport_->close(id);
   on_closed(id, Error{Errc::io, "no hello can be sent"});
 }
@@ -76,9 +55,9 @@ const char* MemberLinks::on_handshake(net::ConnId id, Conn& conn, const BufferRe
   if (const char* what = flaw(head, frame.size() - wire::kPeerHeaderBytes, 0); what != nullptr) return what;
   if (addresses_.empty()) return "the members do not know each other yet";
   switch (head.kind) {
-    case PeerKind::hello: return on_hello(id, conn, body_of<wire::HelloBody>(frame));
-    case PeerKind::welcome: return on_welcome(id, conn, body_of<wire::WelcomeBody>(frame));
-    case PeerKind::proof: return on_proof(id, conn, body_of<wire::ProofBody>(frame));
+    case PeerKind::hello: return on_hello(id, conn, wire::peer_body<wire::HelloBody>(frame.data()));
+    case PeerKind::welcome: return on_welcome(id, conn, wire::peer_body<wire::WelcomeBody>(frame.data()));
+    case PeerKind::proof: return on_proof(id, conn, wire::peer_body<wire::ProofBody>(frame.data()));
     case PeerKind::note: return on_note(id, conn, head);
     default: return "it is no message between members";
   }
@@ -96,12 +75,12 @@ const char* MemberLinks::on_hello(net::ConnId id, Conn& conn, const wire::HelloB
   if (yields_to_ours(hello.id)) return "hello: this rank connects itself";
   conn.has_greeted = true;
   conn.hello = hello;
-  if (!draw_nonce(conn.nonce)) return "there are no random numbers";
+  if (!wire::draw_nonce(conn.nonce)) return "there are no random numbers";
   wire::WelcomeBody welcome = welcome_of(conn);
   if (!wire::make_proof(wire::ProvingSide::parent, config_.key, terms_of(conn, welcome, number_of(config_.self)),
                         welcome.proof))
     return "the proof can't be made";
-  return say(id, PeerKind::welcome, bytes_of(welcome)) ? nullptr : "it takes no answer";
+  return say(id, PeerKind::welcome, wire::bytes_of(welcome)) ? nullptr : "it takes no answer";
 }
 
 const char* MemberLinks::on_welcome(net::ConnId id, Conn& conn, const wire::WelcomeBody& welcome) {
@@ -113,7 +92,7 @@ const char* MemberLinks::on_welcome(net::ConnId id, Conn& conn, const wire::Welc
   wire::ProofBody proof;
   if (!wire::make_proof(wire::ProvingSide::child, config_.key, terms, proof.proof)) return "the proof can't be made";
   conn.is_proven = true;
-  return say(id, PeerKind::proof, bytes_of(proof)) ? nullptr : "it takes no answer";
+  return say(id, PeerKind::proof, wire::bytes_of(proof)) ? nullptr : "it takes no answer";
 }
 
 const char* MemberLinks::on_proof(net::ConnId id, Conn& conn, const wire::ProofBody& proof) {
@@ -129,7 +108,7 @@ const char* MemberLinks::on_proof(net::ConnId id, Conn& conn, const wire::ProofB
   PeerHeader note;
   note.kind = PeerKind::note;
   note.index = static_cast<std::uint32_t>(MemberWord::taken);
-  if (!put(id, bytes_of(note))) return "it takes no answer";
+  if (!put(id, wire::bytes_of(note))) return "it takes no answer";
   take(id, rank);
   return nullptr;
 }
