@@ -261,7 +261,10 @@ TEST(MemberLinks, AWrongKeyIsRefusedAtBothEnds) {
   job.introduce();
   job[0].say(1, "to the wrong one");
   job[1].say(0, "from the wrong one");
+  const auto met = [&](std::size_t rank) { return job[rank].links->stats().messages_in > 0; };
+  ASSERT_TRUE(job.drive([&] { return met(0) && met(1); })) << "they greet each other";
   EXPECT_FALSE(job.drive([&] { return !job[0].heard.empty() || !job[1].heard.empty(); }, {}, Millis{100}));
+  EXPECT_FALSE(job[0].links->is_linked(WorldRank{1}) || job[1].links->is_linked(WorldRank{0}));
 }
 
 TEST(MemberLinks, AReplayIsRefused) {

@@ -72,24 +72,20 @@ Outcome<bool> Recovery::meet(const Oob& world, Recovery* mine) {
   return true;
 }
 
-Result<> Recovery::start() {
-  auto started = sleeper_.start();
-  has_thread_ = static_cast<bool>(started);
-  return started;
-}
+Result<> Recovery::start() { return sleeper_.start(); }
 
 // ---- what comes
 
 bool Recovery::on_readable(std::uint32_t token) {
   if (token == kMembersToken) return has_come_ = true;
   if (token != kPokeToken) return false;
-  std::uint64_t times = 0;
-  static_cast<void>(!::read(poke_.get(), &times, sizeof times));
+  eventfd_t times = 0;
+  (void)::eventfd_read(poke_.get(), &times);
   return true;
 }
 
 std::size_t Recovery::progress(bool tree_moved) {
-  if (!has_thread_ && !sharpd_is_gone_) hear_sharpd();
+  if (!sleeper_.runs() && !sharpd_is_gone_) hear_sharpd();
   const std::size_t events = links_->progress(std::exchange(has_come_, false));
   if (!tree_moved && events == 0) return 0;
   const Time now = monotonic_now();
@@ -195,8 +191,7 @@ void Recovery::work(const Sleeper::Plan& plan) {
   if (!others_spoke && (waiting_ > 0 || calls_ != calls_seen_)) return;
   has_come_ = true;
   context_.progress();
-  const std::uint64_t once = 1;
-  if (waiting_ > 0) static_cast<void>(!::write(poke_.get(), &once, sizeof once));
+  if (waiting_ > 0) (void)::eventfd_write(poke_.get(), 1);
 }
 
 }  // namespace sumac::client

@@ -68,7 +68,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   Context& context_;
   std::unique_ptr<MemberLinks> links_;
   bool has_come_ = false;  ///< The members' descriptor was readable.
-  bool sharpd_is_gone_ = false, has_thread_ = false;
+  bool sharpd_is_gone_ = false;
   std::vector<WorldRank> deaths_;
   std::deque<GroupId> left_;
   std::uint64_t calls_ = 0, calls_seen_ = 0;

@@ -71,9 +71,8 @@ void Sleeper::stop() noexcept {
 }
 
 void Sleeper::ring() noexcept {
-  const std::uint64_t once = 1;
   // It can only fail if the number in the eventfd is at its maximum, and then the thread wakes up anyway.
-  if (bell_) static_cast<void>(!::write(bell_.get(), &once, sizeof once));
+  if (bell_) (void)::eventfd_write(bell_.get(), 1);
 }
 
 void Sleeper::run() {
@@ -83,8 +82,8 @@ void Sleeper::run() {
       plan.on.push_back({bell_.get(), POLLIN, 0});
       const timespec exactly = net::wait_time(plan.until - monotonic_now());
       (void)::ppoll(plan.on.data(), plan.on.size(), plan.until == kNever ? nullptr : &exactly, nullptr);
-      std::uint64_t rings = 0;
-      if (plan.on.back().revents != 0) static_cast<void>(!::read(bell_.get(), &rings, sizeof rings));
+      eventfd_t rings = 0;
+      if (plan.on.back().revents != 0) (void)::eventfd_read(bell_.get(), &rings);
       plan.on.pop_back();
     }
     if (!ends_) work_.work(plan);

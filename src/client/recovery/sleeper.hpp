@@ -42,6 +42,7 @@ class Sleeper {
   Result<> start();
   /// Called without locks that `work` takes. Does nothing in a child of fork().
   void stop() noexcept;
+  bool runs() const noexcept { return thread_ != nullptr; }
   /// Ends the sleep, for another plan.
   void ring() noexcept;
 
