@@ -1,7 +1,6 @@
 """`sumac chaos` on hosts with little memory and short queues, until each kind of fault has come at least 50 times: no job has a wrong result, and
 none hangs."""
 
-import argparse
 import pathlib
 import re
 import sys
@@ -9,10 +8,10 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(SOURCE / "tests"))
 from harness import case  # noqa: E402  pylint: disable=wrong-import-position
-from harness.rows import Rows  # noqa: E402  pylint: disable=wrong-import-position
+from harness.rows import cases  # noqa: E402  pylint: disable=wrong-import-position
 
 MINUTES = 12  # In which some 360 faults of six kinds begin.
-EACH = 50
+EACH, SEED = 50, 5
 SECONDS_MAX = (MINUTES + 10) * 60
 
 
@@ -21,8 +20,8 @@ def counts(line):
     return {what.strip(): int(number) for what, number in re.findall(r"([a-z ]+) (\d+)(?:,|$)", line.split(":", 1)[1])}
 
 
-def chaos(rows, seed):
-    done = case.start([case.SUMAC, "chaos", "--minutes", MINUTES, "--seed", seed, pathlib.Path(__file__).parent / "poor-4h.yaml"], seconds=SECONDS_MAX)
+def chaos(rows):
+    done = case.start([case.SUMAC, "chaos", "--minutes", MINUTES, "--seed", SEED, pathlib.Path(__file__).parent / "poor-4h.yaml"], seconds=SECONDS_MAX)
     print(done.text, flush=True)
     faults = re.search(r"^faults: .*$", done.text, re.MULTILINE)
     jobs = re.search(r"^jobs: .*?(\d+) wrong, (\d+) hung$", done.text, re.MULTILINE)
@@ -33,18 +32,4 @@ def chaos(rows, seed):
     rows.add("chaos-each-kinds", f"kinds of faults with fewer than {EACH}", sum(number < EACH for number in each.values()), 0)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--out", default="", help="file for the rows, as JSON")
-    args = parser.parse_args()
-    rows = Rows()
-    try:
-        chaos(rows, args.seed)
-    finally:
-        if args.out:
-            rows.write(args.out)
-    return 1 if rows.violated() else 0
-
-
-sys.exit(main())
+cases(__doc__, chaos)

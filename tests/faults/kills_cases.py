@@ -1,6 +1,5 @@
 """Aggregation nodes are killed and stopped under jobs with SUMAC_RECOVERY=1 (tests/mpi/goes_on.c): each goes on with exact results, and soon."""
 
-import argparse
 import json
 import math
 import os
@@ -20,7 +19,7 @@ import typing
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(SOURCE / "tests"))
 from harness import case  # noqa: E402  pylint: disable=wrong-import-position
-from harness.rows import Rows  # noqa: E402  pylint: disable=wrong-import-position
+from harness.rows import cases  # noqa: E402  pylint: disable=wrong-import-position
 
 ON = {"SUMAC_RECOVERY": "1", "HCOLL_ENABLE_SHARP": "1", "SUMAC_TEAM_AFTER": "0", "OMPI_MCA_mpi_yield_when_idle": "1"}
 SECONDS, ENDS_WITHIN = 4, 90
@@ -153,18 +152,4 @@ def kills(rows, is_short):
         lab.down()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="two jobs on 4 hosts, for ctest: times are printed, and not judged")
-    parser.add_argument("--out", default="", help="file for the rows, as JSON")
-    args = parser.parse_args()
-    rows = Rows()
-    try:
-        kills(rows, args.short)
-    finally:
-        if args.out:
-            rows.write(args.out)
-    sys.exit(bool(rows.violated()))
-
-
-main()
+cases(__doc__, kills, "two jobs on 4 hosts, for ctest: times are printed, and not judged")

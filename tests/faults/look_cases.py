@@ -1,7 +1,6 @@
 """Jobs that hang for reasons of their own, on hosts with a tree: `sumac explain` on any host of the job names rank, host and operation within
 1 s, also when the manager is dead."""
 
-import argparse
 import json
 import math
 import os
@@ -13,7 +12,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(SOURCE / "tests"))
 from harness import case  # noqa: E402  pylint: disable=wrong-import-position
-from harness.rows import Rows  # noqa: E402  pylint: disable=wrong-import-position
+from harness.rows import cases  # noqa: E402  pylint: disable=wrong-import-position
 
 SECONDS_MAX = 1.0
 HANGS_WITHIN = 60  # Until then a job of many ranks on two processors has come to where it hangs.
@@ -137,18 +136,4 @@ def without_manager(lab, how, ranks, host, seconds_max):
         return ("" if missing and seconds <= seconds_max else f"after {seconds:.2f} s:\n{done.text}"), seconds
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="a few trials, for ctest: their times are printed, and not judged")
-    parser.add_argument("--out", default="", help="file for the rows, as JSON")
-    args = parser.parse_args()
-    rows = Rows()
-    try:
-        look(rows, args.short)
-    finally:
-        if args.out:
-            rows.write(args.out)
-    sys.exit(bool(rows.violated()))
-
-
-main()
+cases(__doc__, look, "a few trials, for ctest: their times are printed, and not judged")

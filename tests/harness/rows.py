@@ -83,5 +83,22 @@ def parser_of(about, name):
     return parser
 
 
+def cases(about, run, short=None):
+    """The main() of a program of cases: run(rows), or run(rows, is_short) where `short` says what `--short` is. Ends it with 1 if a row is
+    violated; what there is of the rows is written in any case."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--out", default="", help="file for the rows, as JSON")
+    if short:
+        parser.add_argument("--short", action="store_true", help=short)
+    args = parser.parse_args()
+    rows = Rows()
+    try:
+        run(rows, args.short) if short else run(rows)
+    finally:
+        if args.out:
+            rows.write(args.out)
+    sys.exit(bool(rows.violated()))
+
+
 def end_in_order():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
