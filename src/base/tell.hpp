@@ -7,7 +7,7 @@
 namespace sumac {
 
 /// Prints lines for people on stderr. Whatever may be in them from a file, a peer or a program is made printable() first.
-/// Where stderr is closed or full nothing is thrown: the exit status must come all the same.
+/// It throws nothing where stderr is closed or full, since the exit status must come all the same.
 void tell_text(std::string_view text);
 
 template <class... Args>
