@@ -14,7 +14,7 @@ LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^\s*(```|~~~)")
 ITEM = re.compile(r"^(\s*)([-*]|\d+\.) ")
 # Heading of docs/reference.md -> the page made from the code (target `reference` of CMake, BUILD/docs).
-MADE = {"options": "config.md", "messages": "messages.md", "types": "types.md", "wire": "wire.md", "published-command-lines": "pasted.md"}
+MADE = {"options": "config.md", "metrics": "metrics-list.md", "messages": "messages.md", "types": "types.md", "wire": "wire.md", "published-command-lines": "pasted.md"}
 LANGUAGES = {".py": "python", ".c": "c", ".cpp": "cpp", ".hpp": "cpp", ".yaml": "yaml", ".cmake": "cmake"}
 
 

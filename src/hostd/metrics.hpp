@@ -1,5 +1,5 @@
 #pragma once
-// The metrics of a sharpd. docs/metrics.md lists them.
+// The metrics of a sharpd. The page metrics-list.md is made from them.
 #include <string_view>
 
 #include "hostd/server.hpp"

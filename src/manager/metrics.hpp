@@ -1,5 +1,5 @@
 #pragma once
-// The metrics of the manager. docs/metrics.md lists them. They have totals only, and no name of a user, host or job:
+// The metrics of the manager. The page metrics-list.md is made from them. They have totals only, and no name of a user, host or job:
 // whoever may scrape them sees no more than every user may.
 #include "manager/facts.hpp"
 #include "metrics/page.hpp"

@@ -55,11 +55,7 @@ http::Response Exporter::respond(const http::Request& request) {
 /// Writes what needs nothing of the loop.
 std::string Exporter::about_process() const {
   Page page;
-  page.gauge("sumac_certificate_end_seconds",
-             "When this daemon's certificate for other daemons ends, in seconds since 1970; absent without one.");
-  if (const auto end = certificate_end_ ? certificate_end_() : std::nullopt)
-    page.value(static_cast<std::uint64_t>(*end));
-  add_process(page);
+  add_process(page, certificate_end_ ? certificate_end_() : std::nullopt);
   return page.text();
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <string>
 
@@ -56,7 +55,10 @@ std::optional<std::uint64_t> open_descriptors() {
 
 }  // namespace
 
-void add_process(Page& page) {
+void add_process(Page& page, std::optional<std::time_t> certificate_end) {
+  page.gauge("sumac_certificate_end_seconds",
+             "When this daemon's certificate for other daemons ends, in seconds since 1970; absent without one.");
+  if (certificate_end) page.value(static_cast<std::uint64_t>(*certificate_end));
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   if (const auto stat = own_stat()) {
     const auto& of = *stat;

@@ -15,7 +15,7 @@ namespace {
 
 double number_of(std::string_view name) {
   Page page;
-  add_process(page);
+  add_process(page, std::nullopt);
   const auto at = page.text().find("\n" + std::string(name) + " ");
   EXPECT_NE(at, std::string::npos) << name << " in " << page.text();
   return at == std::string::npos ? -1 : std::strtod(page.text().c_str() + at + 1 + name.size(), nullptr);

@@ -1,5 +1,5 @@
 #pragma once
-// The metrics of a node, from the numbers of its trees. docs/metrics.md lists them.
+// The metrics of a node, from the numbers of its trees. The page metrics-list.md is made from them.
 #include <span>
 #include <string_view>
 

@@ -1,4 +1,5 @@
-// Writes the pages that are made from the code's own tables into a folder: config.md, types.md and wire.md.
+// Writes the pages that are made from the code's own tables into a folder: config.md,
+// metrics-list.md, types.md and wire.md.
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   const std::pair<const char*, std::string> pages[] = {{"config.md", sumac::tests::config_markdown()},
+                                                       {"metrics-list.md", sumac::tests::metrics_markdown()},
                                                        {"types.md", sumac::tests::types_markdown()},
                                                        {"wire.md", sumac::wire::wire_markdown()}};
   for (const auto& [name, text] : pages) {

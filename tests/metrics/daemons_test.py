@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Metrics of real daemons: the numbers are the program's own, promtool accepts them, every metric has its row in docs/metrics.md, and
+"""Metrics of real daemons: the numbers are the program's own, promtool accepts them, every metric has its row in the page that is made of them, and
 neither scrapers nor slow clients disturb anybody."""
 
 import http.client
@@ -124,7 +124,7 @@ class Daemons(unittest.TestCase):
         self.assertEqual(self.house.numbers("sharpd")["sumac_host_offences_total"], before + 1)
 
     def test_every_metric_is_documented_with_its_type_and_its_help(self):
-        rows = re.findall(r"^\| `((?:sumac|process)_\w+)` \| (\w+) \| (.*?) \|$", (ROOT / "docs" / "metrics.md").read_text(), re.MULTILINE)
+        rows = re.findall(r"^\| `((?:sumac|process)_\w+)` \| (\w+) \| (.*?) \|$", (ground.BIN.parent / "docs" / "metrics-list.md").read_text(), re.MULTILINE)
         served = {}
         for program in ("sharp_am", "sharp_an", "sharpd"):
             served.update(parse(self.house.get(program))[1])
