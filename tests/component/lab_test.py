@@ -19,6 +19,10 @@ lab = case.Lab("component")
 
 OWN_NETWORK = {"HCOLL_ENABLE_SHARP": "0", "SUMAC_ACROSS": "p2p"}
 
+# Ranks that wait yield their processor and yet use it, so eight on two processors take far longer than six. Two hosts have two ranks each,
+# which are no neighbours in MPI_COMM_WORLD.
+SIX_RANKS = {"ranks": 6, "mpirun": ["--oversubscribe", "-H", "h1:2,h2:2,h3:1,h4:1", "--map-by", "node"]}
+
 ON = {
     "HCOLL_ENABLE_SHARP": "3",
     "SHARP_COLL_ENABLE_SAT": "1",
@@ -72,17 +76,17 @@ class WithTree(case.OnLab):
         self.assertNotIn("ERROR", done.err)
 
     def test_several_ranks_on_a_host(self):
-        done = run("matrix", "quick", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"], seconds=500)
+        done = run("matrix", "quick", **SIX_RANKS, seconds=500)
         self.assertEqual(done.code, 0, done.text)
-        self.assertIn("reductions right on 8 ranks", done.out)
+        self.assertIn("reductions right on 6 ranks", done.out)
 
     def test_nine_collectives_in_three_forms_with_leaders_between_hosts(self):
         """The tree does the calls whose type it knows, the leaders the rest, Open MPI alltoall(v) of large blocks."""
-        done = run("forms", "quick,same", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"], seconds=400)
+        done = run("forms", "quick,same", **SIX_RANKS, seconds=400)
         self.assertEqual(done.code, 0, done.text)
-        self.assertIn("right on 8 ranks", done.out)
+        self.assertIn("right on 6 ranks", done.out)
         self.assertEqual(done.tally["barrier"], done.tally["barriers"], done.text)
-        self.assertGreater(done.tally["tree"], 300, done.text)
+        self.assertGreater(done.tally["tree"], 200, done.text)
         self.assertGreater(done.tally["leaders"], 500, done.text)
         for kind in ("reduce", "bcast", "allgather", "allgatherv", "reduce_scatter_block"):
             self.assertRegex(done.err, rf": tree [^;]*\b{kind} [1-9]", done.text)
@@ -138,9 +142,9 @@ class WithTree(case.OnLab):
         self.assertEqual(done.tally["next"], 0, done.text)
 
     def test_connections_of_our_own_carry_what_mpi_would(self):
-        done = run("matrix", "quick", ranks=8, mpirun=["--oversubscribe", "--map-by", "node"], settings=OWN_NETWORK, seconds=500)
+        done = run("matrix", "quick", **SIX_RANKS, settings=OWN_NETWORK, seconds=500)
         self.assertEqual(done.code, 0, done.text)
-        self.assertIn("reductions right on 8 ranks", done.out)
+        self.assertIn("reductions right on 6 ranks", done.out)
         self.assertGreater(done.tally["leaders"], 0.9 * done.tally["all"], done.text)
 
     def test_a_thread_moves_operations_while_a_rank_is_away_from_mpi(self):
