@@ -2,6 +2,7 @@
 """The interposed libraries under real MPIs: right results, what is counted, other profiling libraries, Fortran, and bad starts."""
 
 import dataclasses
+import functools
 import pathlib
 import re
 import subprocess
@@ -66,7 +67,7 @@ class EachMpi(unittest.TestCase):
                 self.assertRegex(done.text, rf"timed out after \d+ ms at rank \d+: rank {ranks - 1} has not begun it")
 
     def test_a_line_names_the_rank_for_which_the_others_wait(self):
-        for mpi in self.each():
+        def waits(mpi):
             program = mpi.compile("late", "mpicc", MPI_PROGRAMS / "late.c")
             with tempfile.TemporaryDirectory() as folder:
                 lines = pathlib.Path(folder) / "lines"
@@ -75,6 +76,8 @@ class EachMpi(unittest.TestCase):
                 text = lines.read_text(encoding="utf-8")
                 self.assertIn("rank 0 has waited 10 s in a collective of communicator MPI_COMM_WORLD: rank 2 has not begun it", text)
                 self.assertEqual(text.count("has waited"), 1, text)
+
+        case.side_by_side(self, {mpi.name: functools.partial(waits, mpi) for mpi in mpis.ALL})
 
     def test_no_pair_of_c_or_fortran_is_left_to_the_mpi(self):
         for mpi in self.each():
@@ -246,12 +249,15 @@ class BadStarts(unittest.TestCase):
 
     def test_a_rank_without_the_library_ends_the_job_by_name(self):
         program = self.first(mpis.OPENMPI)
-        for missing in (0, 1):
+
+        def waits(missing):
             loaded = ["-x", f"LD_PRELOAD={mpis.OPENMPI.library}"]
             words = ["-n", 1, program, ":", "-n", 1, *loaded, program] if missing == 0 else ["-n", 1, *loaded, program, ":", "-n", 1, program]
             done = case.start([*mpis.OPENMPI.start, *words], {**mpis.AS_ROOT, "LD_PRELOAD": ""}, 60)
             self.assertNotEqual(done.code, 0, done.text)
             self.assertRegex(done.err, rf"sumac: rank {missing} on host \S+ did not answer within 6 s: every rank needs the same Sumac library", done.text)
+
+        case.side_by_side(self, {f"rank {missing}": functools.partial(waits, missing) for missing in (0, 1)})
 
     def test_ranks_with_other_settings_run_without_us(self):
         program = self.first(mpis.OPENMPI)
