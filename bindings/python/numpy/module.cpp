@@ -148,7 +148,7 @@ class PythonTeam {
     }
     const auto in_at = python::describe(call.in_blocks, in_counts, unit);
     const auto out_at = python::describe(call.out_blocks, out_counts, unit);
-    if (limit_s > 0) request.limit = Nanos{static_cast<std::int64_t>(limit_s * 1e9)};
+    request.limit = limit(limit_s);
     Result<> ran;
     {
       const py::gil_scoped_release unlocked;
@@ -157,7 +157,48 @@ class PythonTeam {
     if (!ran) raise(ran.error());
   }
 
+  void send(int to, std::uint32_t tag, const py::object& in, double limit_s) {
+    const Memory from(in, false);
+    finish({team_->send(to, tag, from.data, from.bytes, limit(limit_s), nullptr)});
+  }
+  /// Returns the rank that has sent; `from` of -1: any rank.
+  int receive(int from, std::uint32_t tag, const py::object& out, double limit_s) {
+    const Memory to(out, true);
+    const auto message = team_->receive(from, tag, to.data, to.bytes, limit(limit_s), nullptr);
+    finish({message});
+    return message->peer;
+  }
+  /// Both at a time: no rank needs to send first.
+  int exchange(int to, std::uint32_t send_tag, const py::object& in, int from, std::uint32_t receive_tag,
+               const py::object& out, double limit_s) {
+    const Memory given(in, false), result(out, true);
+    const auto received = team_->receive(from, receive_tag, result.data, result.bytes, limit(limit_s), nullptr);
+    finish({team_->send(to, send_tag, given.data, given.bytes, limit(limit_s), nullptr), received});
+    return received->peer;
+  }
+
  private:
+  static Duration limit(double seconds) {
+    return seconds > 0 ? Nanos{static_cast<std::int64_t>(seconds * 1e9)} : Duration::max();
+  }
+
+  /// Waits for all of them. After the first error, also that of Ctrl-C, the others are withdrawn; one that is under way by then
+  /// uses its memory until it ends.
+  void finish(std::initializer_list<std::shared_ptr<p2p::Message>> messages) {
+    std::optional<Error> why;
+    {
+      const py::gil_scoped_release unlocked;
+      for (const auto& message : messages) {
+        auto ended = team_->wait(*message, Duration::max());
+        if (!ended && !why) why = ended.error();
+        if (!why) continue;
+        for (const auto& one : messages) team_->withdraw(one);
+        while (!message->is_done()) ended = team_->wait(*message, Duration::max());
+      }
+    }
+    if (why) raise(*why);
+  }
+
   std::shared_ptr<python::Team> team_;
 };
 
@@ -185,7 +226,10 @@ PYBIND11_MODULE(_core, module) {
       .def_property_readonly("size", &PythonTeam::size)
       .def("host_of", &PythonTeam::host_of)
       .def("close", &PythonTeam::close)
-      .def("run", &PythonTeam::run);
+      .def("run", &PythonTeam::run)
+      .def("send", &PythonTeam::send)
+      .def("receive", &PythonTeam::receive)
+      .def("exchange", &PythonTeam::exchange);
   module.attr("kinds") = numbers_of(SUMAC_COLLS, sumac_coll_name);
   module.attr("elements") = numbers_of(kElements, [](int i) { return to_string(static_cast<Element>(i)); });
   module.attr("dtypes") = numbers_of(kDtypeCount, [](int i) { return to_string(static_cast<Dtype>(i)); });

@@ -23,6 +23,7 @@ def _bytes(array: Array | None) -> Array | None:
     return None if array is None else array.reshape(-1).view(np.uint8)
 
 
+_ANY_RANK = -1
 # numpy's names of these types have a size or a unit in them, and some differ from machine to machine.
 _ELEMENTS = {"U": "text", "S": "bytes", "V": "record", "M": "datetime64", "m": "timedelta64"}
 
@@ -50,7 +51,7 @@ def _fold(dtype: np.dtype[typing.Any], op: str) -> tuple[int, int]:
 
 
 class Team:
-    """Ranks that perform collectives together. `init()` makes the first one.
+    """Ranks that perform collectives together, and send each other messages. `init()` makes the first one.
 
     Arrays may have any shape. Every rank passes the same shape and dtype unless a method says otherwise, and calls the
     same methods in the same order. An array that is not contiguous, or has the byte order of another machine, is copied first.
@@ -95,11 +96,24 @@ class Team:
         self._core.run(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, element, dtype, op, root, list(in_counts),
                        list(out_counts), unit, self.timeout)
 
+    def _rank(self, rank: int, name: str) -> int:
+        number = operator.index(rank)
+        if not -self.size <= number < self.size:
+            raise ValueError(f"{name}={rank}: the team has the ranks 0 to {self.size - 1}")
+        return number % self.size
+
     def _root(self, root: int) -> int:
-        rank = operator.index(root)
-        if not -self.size <= rank < self.size:
-            raise ValueError(f"root={root}: the team has the ranks 0 to {self.size - 1}")
-        return rank % self.size
+        return self._rank(root, "root")
+
+    def _source(self, source: int | None) -> int:
+        return _ANY_RANK if source is None else self._rank(source, "source")
+
+    @staticmethod
+    def _tag(tag: int, name: str = "tag") -> int:
+        number = operator.index(tag)
+        if not 0 <= number < 2**32:
+            raise ValueError(f"{name}={tag}: a number from 0 to {2**32 - 1}")
+        return number
 
     @staticmethod
     def _given(x: ArrayLike) -> Array:
@@ -302,6 +316,26 @@ class Team:
         unit = out.dtype.itemsize * int(np.prod(out.shape[1:], dtype=np.int64))
         self._run("scatterv", given, out, out.nbytes, root=root, in_counts=numbers, unit=unit)
         return out
+
+    def send(self, x: ArrayLike, to: int, tag: int = 0) -> None:
+        """Sends x to a rank, which calls recv with an array of as many bytes. Returns when x may be written again: at once for a
+        small one, otherwise when that rank receives it. Messages of one sender and tag arrive in their order. In a team of one
+        there is nobody to send to: ValueError."""
+        self._core.send(self._rank(to, "to"), self._tag(tag), _bytes(self._given(x)), self.timeout)
+
+    def recv(self, out: Array, source: int | None = None, tag: int = 0) -> int:
+        """Receives a message of this tag into `out`, which must be contiguous and writable, and returns the rank that sent it.
+        source=None takes the first from any rank. ValueError if the message has another number of bytes; its dtype is the
+        ranks' own business."""
+        return self._core.receive(self._source(source), self._tag(tag), _bytes(self._written(out, "out")), self.timeout)
+
+    def sendrecv(self, x: ArrayLike, to: int, out: Array, source: int | None = None, tag: int = 0, recv_tag: int | None = None) -> int:
+        """Sends x and receives into `out` at the same time, so ranks may exchange arrays in a ring; returns the rank that sent.
+        recv_tag is `tag` if it is not given.
+        """
+        given = self._apart(self._given(x), self._written(out, "out"))
+        receives = self._tag(tag if recv_tag is None else recv_tag, "recv_tag")
+        return self._core.exchange(self._rank(to, "to"), self._tag(tag), _bytes(given), self._source(source), receives, _bytes(out), self.timeout)
 
     def split(self, color: int | None, key: int = 0) -> Team | None:
         """Makes a team of the ranks with the same color, ordered by key, then by rank; None for a rank without color."""

@@ -2,9 +2,11 @@
 import doctest
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import unittest
 
 import ml_dtypes
@@ -208,6 +210,59 @@ def dead(rank, size, folder):
     team.allreduce([1.0])
 
 
+def messages(rank, size, folder):
+    """Around a ring, from any rank, by tags in another order than they were sent, and exchanged by all ranks at a time."""
+    team = make(rank, size, folder)
+    after, before = (rank + 1) % size, (rank - 1) % size
+    for count in (0, 1, 1000, 300_000):
+        sent, out = np.full((count, 2), rank, dtype=np.float32), np.empty((count, 2), dtype=np.float32)
+        assert team.sendrecv(sent, after, out, before, tag=3) == before
+        np.testing.assert_array_equal(out, np.full((count, 2), before, dtype=np.float32))
+        assert team.sendrecv(out, before - size, out, tag=4) == after  # The bytes go back into the same memory.
+        np.testing.assert_array_equal(out, sent)
+        assert team.sendrecv([rank], after, number := np.empty(1, int), before, tag=rank, recv_tag=before) == before
+        assert number[0] == before
+        assert team.sendrecv([rank], rank, number, rank, tag=9) == number[0] == rank
+    if rank == 0:
+        texts = {team.recv(text := np.empty((), "U5")): str(text) for _ in range(1, size)}
+        assert texts == {r: f"rank{r}" for r in range(1, size)}
+        late, soon = np.empty(40_000), np.empty(2, "i4")
+        for r in range(1, size):
+            assert (team.recv(soon, r, tag=2**32 - 1), team.recv(late, r, tag=7)) == (r, r)
+            assert soon.tolist() == [1, 256]
+            np.testing.assert_array_equal(late, np.arange(40_000.0) * r)
+    else:
+        team.send(np.array(f"rank{rank}", dtype="U5"), 0)
+        large = threading.Thread(target=team.send, args=(np.arange(40_000.0) * rank, 0, 7))
+        large.start()
+        team.send(np.array([1, 256], ">i4"), -size, 2**32 - 1)  # as this machine has it
+        large.join()
+    team.barrier()
+
+
+def messages_that_fail(rank, size, folder):
+    """A message of another size, a rank that sends nothing, and Ctrl-C; the team goes on after each."""
+    team = make(rank, size, folder, timeout=0.5 if rank == 0 else 60)
+    said = []
+    if rank == 1:
+        team.send(np.zeros(3), 0)
+        ranks.await_file(folder / "over")
+    else:
+        def interrupted():
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+            team.sendrecv(np.zeros(200_000), 1, np.zeros(1), 1, tag=6)
+
+        for call in (lambda: team.recv(np.zeros(2), 1), lambda: team.recv(np.zeros(2), 1, tag=5), interrupted):
+            try:
+                call()
+            except (ValueError, TimeoutError, KeyboardInterrupt) as error:
+                said.append(f"{type(error).__name__}: {error}")
+        (folder / "over").touch()
+    team.timeout = 60
+    assert team.allreduce([1]).tolist() == [size]
+    return said
+
+
 class Collectives(unittest.TestCase):
     def test_every_collective_type_and_operation(self):
         self.assertEqual(set(ranks.values(self, all_collectives, 3)), {"the process group was closed"})
@@ -248,6 +303,31 @@ class Collectives(unittest.TestCase):
                             (lambda: alone.alltoallv(np.ones(2), [-2], [2]), "send_counts are numbers of rows, and one is negative: [-2]"),
                             (lambda: alone.alltoallv(np.ones(2), [2], [1]), "rank 0 sends 16 B to itself, and expects 8 B"),
                             (lambda: alone.allreduce(np.ones(2), out=np.ones(3)), "out must have the shape (2,)")):
+            with self.assertRaises((ValueError, TypeError)) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+
+
+class Messages(unittest.TestCase):
+    def test_send_recv_and_sendrecv(self):
+        ranks.values(self, messages, 3)
+
+    def test_a_message_that_fails_leaves_the_team(self):
+        said, nothing = ranks.values(self, messages_that_fail, 2)
+        self.assertEqual(nothing, [])
+        self.assertEqual(len(said), 3, said)
+        self.assertRegex(said[0], r"ValueError: .*24 B.*16 B")
+        self.assertRegex(said[1], r"TimeoutError: rank 0: timed out after 500 ms: message with rank 1")
+        self.assertTrue(said[2].startswith("KeyboardInterrupt"), said[2])
+
+    def test_what_cannot_be_is_refused_at_once(self):
+        alone = sumac_collectives.init_alone()
+        for call, words in ((lambda: alone.send(np.ones(2), 1), "to=1: the team has the ranks 0 to 0"),
+                            (lambda: alone.recv(np.ones(2), -2), "source=-2: the team has the ranks 0 to 0"),
+                            (lambda: alone.recv([1, 2], 0), "out must be a numpy array"),
+                            (lambda: alone.send(np.array([None]), 0), "Python objects"),
+                            (lambda: alone.send(np.ones(2), 0, -1), "tag=-1: a number from 0 to"),
+                            (lambda: alone.sendrecv(np.ones(2), 0, np.ones(2), recv_tag=2**32), "recv_tag=4294967296: a number from 0 to")):
             with self.assertRaises((ValueError, TypeError)) as caught:
                 call()
             self.assertIn(words, str(caught.exception))
