@@ -103,7 +103,7 @@ int no_passphrase(char*, int, int, void*) { return -1; }
 /// its length in a byte.
 int choose_http2(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes, const unsigned char* offered,
                  unsigned offered_bytes, void*) {
-  constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  static constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // `chosen` points into it after the return.
   unsigned char* found = nullptr;
   const int result = SSL_select_next_proto(&found, chosen_bytes, kHttp2, sizeof kHttp2, offered, offered_bytes);
   if (result != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -194,7 +194,8 @@ Result<std::pair<Tls::Texts, Identity>> Tls::read(const TlsFiles& files, std::op
   auto self = identity_in(certificate.get());
   if (!self) return within(cert_layer, self.error());
   if (role && (self->role != *role || (!name.empty() && self->name != name))) {
-    const auto expected = name.empty() ? fmt::format("{} NAME", to_string(*role)) : describe({*role, std::string(name)});
+    const auto expected =
+        name.empty() ? fmt::format("{} NAME", to_string(*role)) : describe({*role, std::string(name)});
     return fail(Errc::denied, "{}: it is for {}, this is {}: `sumac pki issue DIR {}` makes the right one", cert_layer,
                 describe(*self), expected, expected);
   }
