@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -38,17 +40,36 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Addresses mean nothing without the map of the process. A library's first function runs after it was mapped. */
+/* Addresses mean nothing without the map of the process. It is copied when a thread's ring is opened, for processes that are killed, and again
+ * at a process's end, behind the first copy: Python maps further libraries of ours later, and Open MPI unmaps components before. */
 static void copy_maps(const char* path) {
   char buffer[1 << 16];
   int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  int to = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   ssize_t got = 0;
   while (from >= 0 && to >= 0 && (got = read(from, buffer, sizeof buffer)) > 0) {
     if (write(to, buffer, (size_t)got) != got) break;
   }
   if (from >= 0) close(from);
   if (to >= 0) close(to);
+}
+
+struct map_copy {
+  struct map_copy* next;
+  char path[];
+};
+static _Atomic(struct map_copy*) map_copies;
+
+static void remember(const char* path) {
+  struct map_copy* copy = malloc(sizeof *copy + strlen(path) + 1);
+  if (copy == NULL) return;
+  strcpy(copy->path, path);
+  copy->next = map_copies;
+  while (!atomic_compare_exchange_weak(&map_copies, &copy->next, copy)) continue;
+}
+
+__attribute__((destructor)) static void copy_maps_again(void) {
+  for (struct map_copy* copy = map_copies; copy != NULL; copy = copy->next) copy_maps(copy->path);
 }
 
 static void open_ring(void) {
@@ -66,6 +87,7 @@ static void open_ring(void) {
       void* memory = mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
       if (memory != MAP_FAILED) {
         copy_maps(maps);
+        remember(maps);
         ring = memory;
         is_off = false;
       }
@@ -90,7 +112,10 @@ static void record(uint64_t function) {
 }
 
 /* A forked child writes into a ring of its own. */
-static void forget(void) { ring = NULL; }
+static void forget(void) {
+  ring = NULL;
+  map_copies = NULL;
+}
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget); }
 
 __attribute__((visibility("default"))) void __cyg_profile_func_enter(void* function, void* caller) {

@@ -1,7 +1,7 @@
 """From the recorder's rings to rooms: which CMake targets a thread went through, in the order in which it did.
 
 A room is the target that a function belongs to. `base`, `wire` and `coll` are the words that the others speak in (results, message layouts, the table of
-collectives): a function there counts as part of the room that called it, as the C library does, and so does a function of a header. What a thread does while it has nothing to do but
+collectives), and `recorder` is their note of what they do: a function there counts as part of the room that called it, as the C library does, and so does a function of a header. What a thread does while it has nothing to do but
 wait counts as part of the room that waits as well.
 """
 import dataclasses
@@ -13,13 +13,15 @@ import subprocess
 EVENTS, DEPTH = 1 << 18, 256  # recorder.c
 LEFT = 1 << 63
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The rooms from the lowest to the highest, in the order of the table; the bindings lie above all of them.
-BINDINGS = {"mpi", "pmpi", "python_core", "numpy", "torch"}
+# The rooms from the lowest to the highest, in the order of the table.
 TABLE = re.findall(r"^set\(SUMAC_MAY_(\w+)", (ROOT / "cmake" / "Sumac.cmake").read_text(encoding="utf-8"), re.MULTILINE)
-ROOMS = [*(room for room in TABLE if room not in BINDINGS), "mpi"]
-TRANSPARENT = {"base", "wire", "coll"}
+ROOMS = TABLE
+BINDINGS = {"bindings/mpi": "mpi", "bindings/pmpi": "pmpi", "bindings/python/core": "python_core", "bindings/python/numpy": "numpy",
+            "bindings/python/torch": "torch"}
+NAMESPACES = {"python": "python_core", "torch_backend": "torch"}  # Their rooms have other names.
+TRANSPARENT = {"base", "recorder", "wire", "coll"}
 LOOK = "net::TcpTransport::progress"
-WAITING = ("hcoll_drive_mpi", "net::TcpTransport::arm", "client::TreeAcross::sleep", "shm::RankWait::", "net::Waiter::", "node::Shard::wait", "proto::Node::next_due",
+WAITING = ("sumac_limits_drive", "python::Team::look_in_run", "hcoll_drive_mpi", "net::TcpTransport::arm", "client::TreeAcross::sleep", "shm::RankWait::", "net::Waiter::", "node::Shard::wait", "proto::Node::next_due",
            "control::WakeEvent::")
 LONGEST_LOOP = 24
 
@@ -52,15 +54,16 @@ def room_of_name(name):
     parts = plain(name).split("::")
     if parts[0] != "sumac":
         return ""
-    return parts[1] if parts[1] in ROOMS else "base"
+    room = NAMESPACES.get(parts[1], parts[1])
+    return room if room in ROOMS else "base"
 
 
 def room_of(path):
     """`/somewhere/src/shm/group.cpp` is in the room `shm`."""
-    found = re.search(r"/(?:src/(\w+)|(bindings/\w+)|(tools|lab|bench|sim))/", path)
+    found = re.search(r"/(?:src/(\w+)|(bindings/(?:python/)?\w+)|(tools|lab|bench|sim))/", path)
     if not found or "/tests/" in path:
         return ""
-    return found[1] or ("mpi" if found[2] else found[3])
+    return found[1] or BINDINGS.get(found[2]) or found[3] or ""
 
 
 def read_ring(path):
