@@ -2,8 +2,8 @@
 """Runs ctest and ends with one line that a person and a CI can read: `N passed, N failed[, N skipped]`. The counts come from ctest's own
 JUnit report instead of its output on the screen, which changes from version to version. A few tests that fail run a second time, alone:
 real daemons and programs share this machine with its other work. A test that passes then is named as `unsteady` with its first output
-above, so that it is mended and not forgotten; --strict counts it as failed. A line says how long the processors worked: most tests wait
-half of their time, for a lease, a round trip, another process, so ctest has more slots than processors. In a sanitizer's build (make
+above, so that it is mended and not forgotten; --strict counts it as failed. A line says how long processors worked for the tests, and
+for the whole machine: the daemons and ranks of a lab are nobody's children, and count there alone. In a sanitizer's build (make
 asan, make tsan) the reports of every process count as well, also of daemons whose end no test checks (sanitized.py).
 """
 import argparse
@@ -52,6 +52,12 @@ def slowest(report: pathlib.Path) -> list[tuple[float, str]]:
     return sorted(took, reverse=True)[:SLOWEST]
 
 
+def machine_worked() -> float:
+    """Returns the seconds that the machine's processors have worked since it started (proc(5), stat)."""
+    user, nice, system, _, _, irq, softirq = map(int, pathlib.Path("/proc/stat").read_text(encoding="ascii").split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 def ctest(build: str, jobs: int, extra: list[str]) -> tuple[int, pathlib.Path]:
     report = pathlib.Path(build).resolve() / "ctest.xml"
     report.unlink(missing_ok=True)
@@ -72,7 +78,7 @@ def main() -> int:
     folder = pathlib.Path(args.build).resolve() / "reports"
     if sanitizers:
         os.environ.update(sanitized.environment(folder))
-    began = time.monotonic()
+    began, before = time.monotonic(), machine_worked()
     code, report = ctest(args.build, SLOTS * args.jobs, ["-R", args.only] if args.only else [])
     if not report.exists():
         print(f"tests/run.py: ctest ended with {code} and wrote no report: is {args.build} configured?", file=sys.stderr)
@@ -92,7 +98,8 @@ def main() -> int:
         for seconds, name in longest:
             print(f"{seconds:7.1f} s  {name}")
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(f"{time.monotonic() - began:.0f} s, in which processors worked for {used.ru_utime + used.ru_stime:.0f} s")
+        print(f"{time.monotonic() - began:.0f} s, in which processors worked for {used.ru_utime + used.ru_stime:.0f} s "
+              f"(the whole machine's for {machine_worked() - before:.0f} s)")
     for word, names in (("skipped", skipped), ("unsteady", unsteady), ("failed", failed)):
         for name in names:
             print(f"{word}: {name}")
