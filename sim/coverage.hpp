@@ -6,7 +6,7 @@
 namespace sumac::sim {
 
 struct Coverage {
-  static constexpr std::size_t kMachines = 5, kStates = 12, kEvents = 15;
+  static constexpr std::size_t kMachines = 5, kStates = 12, kEvents = 16;
   std::uint64_t counts[kMachines][kStates][kEvents]{};
   void add(const Coverage& other);
   void print() const;

@@ -12,7 +12,7 @@ namespace {
 using What = Strike::What;
 
 /// kinds: a allreduce, r reduce, b bcast, z barrier, m any. strikes: n the leaf of the watched rank, o another leaf, t the
-/// root node, l the watched rank's link to its leaf, p a link between members, k kills a rank, d declares one dead, g a
+/// root node, s stops the leaf, S the root node, f takes a node for silent that lives, l the watched rank's link to its leaf, p a link between members, k kills a rank, d declares one dead, g a
 /// rank gives up, P and K are p and k of rank 0, the root of epoch 1; a strike behind `+` comes during the recovery from
 /// the one before, one behind `>` some operations later, and one behind `!` when a verdict is known.
 struct Case {
@@ -46,6 +46,10 @@ constexpr Case kCases[] = {
     {"the same, and the root dies", "ra", "k!PP", true},
     {"a reduce's result is lost with a verdict", "r", "t>g!PP", true},
     {"members that were the tree lose a rank", "m", "n>k", true},
+    {"the root stops, and no connection ends", "m", "S", true},
+    {"a leaf stops, and its parent finds it silent", "m", "s", true},
+    {"a node is late and is taken for lost", "m", "f", true},
+    {"the same while members leave", "ab", "f", true, false, true},
 };
 
 std::uint32_t pick(Random& r, std::uint32_t low, std::uint32_t high) {
@@ -110,6 +114,9 @@ void add_strikes(RecoveryPlan& plan, Random& r, std::string_view kinds) {
         strike.what = What::kill_node;
         strike.target = 1 + plan.base.leaf[at.watched] % (nodes - 1);
         break;
+      case 's': strike.what = What::stop_node, strike.target = plan.base.leaf[at.watched]; break;
+      case 'S': strike.what = What::stop_node, strike.target = 0; break;
+      case 'f': strike.what = What::late_node, strike.target = pick(r, 0, nodes - 1); break;
       case 't': strike.what = What::kill_node, strike.target = 0; break;
       case 'l': strike.what = What::cut_leaf; break;
       case 'p':
@@ -149,8 +156,9 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
     plan.base.grant.job_key[i] = static_cast<std::uint8_t>(seed >> i % 8 * 8 ^ i);
 
   Case named{"any", "m", "", r.chance(0.6), r.chance(0.2), r.chance(0.15)};
-  static constexpr std::string_view kAny[] = {"n",   "t",  "l", "p", "n+n", "n+l", "t+p",  "l+p",  "l+k",
-                                              "n+k", "nk", "k", "d", "t+d", "g",   "n+pp", "nk!p", "t+P+K"};
+  static constexpr std::string_view kAny[] = {"n",    "t",     "l",  "p", "n+n", "n+l", "t+p", "l+p",
+                                              "l+k",  "n+k",   "nk", "k", "d",   "t+d", "g",   "n+pp",
+                                              "nk!p", "t+P+K", "s",  "S", "f",   "f+f"};
   named.strikes = kAny[r.below(std::size(kAny))];
   if (seed % 2 == 1) named = kCases[seed / 2 % std::size(kCases)];
   plan.name = named.name;
@@ -175,8 +183,8 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
 }
 
 std::string RecoveryPlan::describe() const {
-  static constexpr const char* kNames[] = {"kill node", "cut leaf of",  "cut members",
-                                           "kill rank", "declare dead", "give up"};
+  static constexpr const char* kNames[] = {"kill node",   "stop node", "take for silent", "cut leaf of",
+                                           "cut members", "kill rank", "declare dead",    "give up"};
   std::string text =
       fmt::format("{}: {} nodes, {} ranks, {} OSTs, {} operations{}{}\n", name, base.parent.size(), ranks(), osts,
                   ops.size(), base.multicast ? ", multicast" : "", strikes_early ? ", early" : "");

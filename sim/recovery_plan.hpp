@@ -12,6 +12,8 @@ namespace sumac::sim {
 struct Strike {
   enum class What : std::uint8_t {
     kill_node,    ///< The node is gone; its peers notice one after the other.
+    stop_node,    ///< The same, but connections stay: its neighbours only find it silent.
+    late_node,    ///< A neighbour takes the node `target` for silent, which lives.
     cut_leaf,     ///< The link of rank `target` to its leaf breaks; both live.
     cut_members,  ///< The link between the members `target` and `other` breaks.
     kill_rank,    ///< The process is gone; the manager says so later.

@@ -58,6 +58,7 @@ class LastingWorld {
     join,
     strike_now,
     node_lost,
+    node_silent,
     leaf_lost,
     peer_lost,
     word_dead,
@@ -201,6 +202,7 @@ class LastingWorld {
       case join: return start_member(*members_[a], now);
       case strike_now: return do_strike(plan_.strikes[a], now);
       case node_lost: return lose_link({a}, b, now);
+      case node_silent: return hear_nothing({a}, b, now);
       case leaf_lost: return lose_leaf(*members_[a], now);
       case peer_lost: return lose_peer(*members_[a], *members_[b], now);
       case word_dead:
@@ -252,6 +254,8 @@ class LastingWorld {
           network_.alarm(soon(Millis(1)), code(node_lost, link.value, network_.other_end(link, node.end)));
         return;
       }
+      case Strike::What::stop_node:
+      case Strike::What::late_node: return fall_silent(*nodes_[strike.target], strike.what == Strike::What::stop_node);
       case Strike::What::cut_leaf: return cut_leaf(*members_[strike.target]);
       case Strike::What::cut_members: {
         LastingMember &a = *members_[strike.target], &b = *members_[strike.other];
@@ -265,6 +269,16 @@ class LastingWorld {
       case Strike::What::declare:
       case Strike::What::give_up: return strike_rank(*members_[strike.target], strike.what, now);
     }
+  }
+
+  /// Its peers notice one after the other; where it only is late, not all of them.
+  void fall_silent(LastingNode& node, bool stops) {
+    if (node.is_dead) return;
+    note(fmt::format("node {} {}", node.end, stops ? "stops" : "is late"));
+    node.is_dead = stops;
+    for (const proto::LinkId link : node.links)
+      if (stops || random_.chance(0.7))
+        network_.alarm(soon(Millis(1)), code(node_silent, link.value, network_.other_end(link, node.end)));
   }
 
   void strike_at_verdict(Time now) {
@@ -316,6 +330,20 @@ class LastingWorld {
     if (nodes_[at]->is_dead) return;
     nodes_[at]->engine->on_link_closed(link, now);
     act_on_drops(at);
+  }
+
+  /// Nodes keep the connection; a member closes the one to its leaf.
+  void hear_nothing(proto::LinkId link, EndId at, Time now) {
+    if (member_at(at) != nullptr) {
+      const EndId leaf = network_.other_end(link, at);
+      network_.alarm(soon(Millis(1)), code(node_lost, link.value, leaf));
+      return lose_link(link, at, now);
+    }
+    if (nodes_[at]->is_dead) return;
+    nodes_[at]->engine->on_neighbour_silent(link, now);
+    act_on_drops(at);
+    if (nodes_[network_.other_end(link, at)]->is_dead)  // The silence lasts.
+      network_.alarm(now + Millis(20), code(node_silent, link.value, at));
   }
 
   void lose_leaf(LastingMember& member, Time now) {

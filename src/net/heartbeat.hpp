@@ -61,9 +61,10 @@ class Beats {
     if (one.on() && --watched_ == 0) *this = {};
   }
   Time next() const noexcept { return next_; }
-  /// Returns the time that counts as passed: a sleep of this process does not count as a peer's silence.
+  /// Returns the time that counts as passed. A late beat counts as one that came in time: a busy machine runs this process
+  /// late, and then probably its peer, too.
   Duration take(Time now) noexcept {
-    const Duration passed = std::min(now - last_, 2 * period_);
+    const Duration passed = std::min(now - last_, period_);
     last_ = now;
     next_ = now + period_;
     return passed;

@@ -39,15 +39,16 @@ TEST(Heartbeat, a_peer_is_told_where_nothing_else_was_sent_and_only_once_before_
   EXPECT_FALSE(mute.tells());
 }
 
-TEST(Beats, a_process_that_was_stopped_holds_two_beats_against_its_peers_and_no_more) {
+TEST(Beats, a_process_that_was_late_or_stopped_holds_one_beat_against_its_peers) {
   Heartbeat one;
   Beats beats;
   EXPECT_EQ(beats.next(), kNever);
   beats.set(one, Millis{0}, Seconds{10}, at(Seconds{1}));
   EXPECT_EQ(beats.next(), at(Seconds{1}) + kBeatMax);
   EXPECT_EQ(beats.take(at(Seconds{1}) + kBeatMax), kBeatMax);
-  EXPECT_EQ(beats.take(at(Seconds{3600})), 2 * kBeatMax);
+  EXPECT_EQ(beats.take(at(Seconds{3600})), kBeatMax);
   EXPECT_EQ(beats.next(), at(Seconds{3600}) + kBeatMax);
+  EXPECT_EQ(beats.take(at(Seconds{3600}) + kBeatMax + Millis{1}), kBeatMax);
 }
 
 TEST(Beats, are_as_frequent_as_the_hastiest_needs) {

@@ -10,7 +10,8 @@ namespace sumac::node {
 namespace {
 
 constexpr Duration kTellFullEvery = Seconds(60);
-constexpr Duration kLookEvery = Millis(200);  // The beats of the transport are not more frequent.
+constexpr Duration kLookEvery = Millis(100);  // Each beat of the transport is followed by a look.
+constexpr int kSilentBeats = 5;
 
 proto::LinkId link_of(net::ConnId conn) noexcept { return {conn.value}; }
 net::ConnId conn_of(proto::LinkId link) noexcept { return {link.value}; }
@@ -180,16 +181,32 @@ std::optional<NodeId> DataPath::neighbour_at(net::ConnId conn) const {
 
 void DataPath::look_at_neighbours() {
   look_at_ = now_ + kLookEvery;
-  if (away_.count() == 0) return;
-  const auto limit = std::max(away_, 4 * config_.heartbeat);  // Rare heartbeats make silence longer.
+  // Rare heartbeats make silence longer.
+  const auto outlived_after =
+      std::min(std::max(config_.outlived_after, kSilentBeats * config_.heartbeat), config_.lost_after);
+  const auto limit = std::max(away_, 4 * config_.heartbeat);
   for (auto& [value, is_silent] : neighbours_) {
     const auto silence = transport_->silence({value});
+    if (silence >= outlived_after) end_outlived({value}, silence);
+    if (away_.count() == 0) continue;
     const auto who = neighbour_at({value});
     if ((silence >= limit) == is_silent || !who) continue;
     is_silent = !is_silent;
     neighbour_changes_.push_back({*who, is_silent ? NeighbourState::Kind::silent : NeighbourState::Kind::heard,
                                   std::chrono::duration_cast<Millis>(silence)});
   }
+}
+
+void DataPath::end_outlived(net::ConnId conn, Duration silence) {
+  const auto peer = peer_of(link_of(conn));
+  const auto end = net::peer_end(Error{Errc::timeout, transport_->peer(conn)});
+  const auto ended = node_->on_neighbour_silent(
+      link_of(conn), now_,
+      {conn == parent_ ? parent_name_ : "", end.host, std::chrono::duration_cast<Millis>(silence)});
+  if (ended != 0)
+    SUMAC_WARN(log_, "{} has been silent for {} ms: {} groups that go on without the tree have ended here",
+               conn == parent_ ? "the parent " + parent_name_ : peer,
+               std::chrono::duration_cast<Millis>(silence).count(), ended);
 }
 
 /// Call it before the node learns of the end. `silence` is 0 if the link ended in another way.

@@ -26,6 +26,9 @@ struct DataPathConfig {
   proto::NodeLimits limits;
   Millis heartbeat{200};      ///< The interval at which every peer receives a sign of life from this node.
   Millis lost_after{10'000};  ///< The link to a neighbour node that was silent for this long is given up.
+  /// Groups that outlive their tree do not wait so long: the silence after which they end here, and at least five
+  /// heartbeats. The connection stays.
+  Millis outlived_after{1000};
   Millis retry_min{50}, retry_max{2000};
   multicast::Config multicast{};
 };
@@ -127,6 +130,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void note_ended();
   std::optional<NodeId> neighbour_at(net::ConnId conn) const;
   void look_at_neighbours();
+  void end_outlived(net::ConnId conn, Duration silence);
   void neighbour_closed(net::ConnId conn, Millis silence);
   std::string name_of_child(const proto::ChildView& child) const;
   std::string peer_of(proto::LinkId link) const;

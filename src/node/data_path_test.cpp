@@ -33,6 +33,8 @@ struct TestNode {
     net.handshake_timeout = Millis(600'000);  // The long timeout keeps a slow machine from losing connections.
     config.name = fmt::format("an-{}", id);
     config.retry_min = config.retry_max = Millis(5);
+    config.heartbeat = Millis(2);
+    config.outlived_after = Millis(10);
     data.emplace(config, net::make_transport(net, pool).value(), pool, log);
     data->set_node_key(draw_secret().value());
     data->identify(NodeId{id}, TreeId{1}, root, monotonic_now());
@@ -73,9 +75,9 @@ struct Tree {
           {.job_id = kJob,
            .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4, .stream_window = 4, .chunk_bytes = 4096}}));
   }
-  void progress() {
+  void progress(bool root_runs = true) {
     for (auto* node : {&root, &one, &two})
-      if (node->data) node->data->progress(monotonic_now());
+      if (node->data && (root_runs || node != &root)) node->data->progress(monotonic_now());
   }
 };
 
@@ -268,6 +270,47 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   EXPECT_TRUE(group.allreduce(4, 2)) << tree.one.data->statistics_json() << again.data->statistics_json()
                                      << tree.one.lines << again.lines;
   EXPECT_TRUE(tree.one.data->take_parent_change()->up);
+}
+
+/// Forms a group, and drives only the leaves until the members' group has ended or many beats have passed.
+void stop_root(Tree& tree, TestGroup& group, bool& root_runs, proto::ClientGroup::Phase until_all_are) {
+  ASSERT_EQ(group.form(1).state, proto::OpenOutcome::State::opened);
+  EXPECT_TRUE(group.allreduce(4, 1));
+  root_runs = false;
+  const Time end = monotonic_now() + 4 * Millis(100);
+  EXPECT_TRUE(group.until([&] {
+    return group.all([&](auto& m) { return m.group().phase() == until_all_are; }) && monotonic_now() > end;
+  })) << tree.one.lines;
+  root_runs = true;
+}
+
+TEST(DataPath, a_group_that_outlives_its_tree_does_not_wait_for_a_silent_parent) {
+  Tree tree({2, 3});
+  tree.job.outlives = true;
+  bool root_runs = true;
+  {
+    TestGroup group(tree.job, [&] { tree.progress(root_runs); });
+    stop_root(tree, group, root_runs, proto::ClientGroup::Phase::lost);
+    EXPECT_THAT(group.members[0]->group().why(),
+                testing::StartsWith("node root (127.0.0.1) stopped answering; its child"));
+    // The root runs again, and learns that the group is over.
+    EXPECT_TRUE(group.until([&] { return tree.root.data->node()->idle() && tree.one.data->node()->idle(); }));
+  }
+  EXPECT_THAT(tree.one.lines, testing::HasSubstr("1 groups that go on without the tree have ended here"));
+  EXPECT_TRUE(tree.one.data->node()->has_parent()) << "the connection stays";
+  TestGroup next(tree.job, [&] { tree.progress(); });
+  ASSERT_EQ(next.form(2).state, proto::OpenOutcome::State::opened);
+  EXPECT_TRUE(next.allreduce(4, 2));
+  EXPECT_TRUE(next.leave());
+}
+
+TEST(DataPath, other_groups_wait_for_a_silent_parent) {
+  Tree tree({2, 3});
+  bool root_runs = true;
+  TestGroup group(tree.job, [&] { tree.progress(root_runs); });
+  stop_root(tree, group, root_runs, proto::ClientGroup::Phase::standing);
+  EXPECT_TRUE(group.allreduce(4, 2));
+  EXPECT_TRUE(group.leave());
 }
 
 TEST(DataPath, members_read_why_their_job_ends_where_its_tree_changes) {

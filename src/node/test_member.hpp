@@ -20,6 +20,7 @@ struct TestJob {
   JobId job_id{};
   TreeId tree_id{1};
   std::uint32_t osts = 4, payload = 128, stream_window = 0, chunk = 0;
+  bool outlives = false;  ///< Its groups outlive their tree.
   std::vector<proto::NodeParent> tree;
   std::map<NodeId, std::string> address;  ///< The address of each node.
   std::vector<NodeId> leaf_of_rank;
@@ -61,6 +62,7 @@ class TestMember final : private net::TransportEvents, private proto::Outbox {
     config.payload_per_ost = job_.payload;
     config.stream_window = job_.stream_window;
     config.chunk_bytes = job_.chunk;
+    config.outlives = job_.outlives;
     group_ = proto::ClientGroup::make(config, *this, {conn_.value}).value();
     link_->attach(*group_);
     group_->start(monotonic_now());

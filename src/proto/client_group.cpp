@@ -179,6 +179,7 @@ void ClientGroup::live(const membership::Event& event, Time now) {
 void ClientGroup::send_join() {
   wire::JoinBody body;
   body.job_id = config_.job_id;
+  if (config_.outlives) body.features |= wire::kFeatureOutlives;
   body.rank = config_.rank;
   body.world_rank = config_.world_rank;
   body.group_size = config_.group_size;

@@ -57,6 +57,12 @@ Step keep_leave(const wire::AggHeader& leave, Time now, const Limits& limits) {
   return {Passing{leave, {}, resend_time(now, limits.resend_after)}, {LeaveDone{leave.sequence}}};
 }
 
+/// Returns what the parent of a deserted group has yet to learn.
+Action from_deserted(const Deserted& s) {
+  if (s.leave) return LeaveUp{*s.leave};
+  return TroubleUp{s.reported, true};
+}
+
 }  // namespace
 
 Step step(const State& state, const Event& event, Time now, const Limits& limits) {
@@ -82,7 +88,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             if (!guard(Guard::join_again, true)) return ignore(s);
             return {s, {JoinedOne{e.from}, VerdictOne{e.from, s.verdict}}};
           },
-          [&](const Departing& s, const Join&) -> Step { return ignore(s); },
+          [&]<OneOf<Departing, Deserted> S>(const S& s, const Join&) -> Step { return ignore(s); },
           [&]<OneOf<Refusing, Refused> S>(const S& s, const Join& e) -> Step {
             return guard(Guard::refused_again, true) ? Step{s, {RefuseOne{e.from, s.refused}}} : ignore(s);
           },
@@ -96,6 +102,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const AwaitingJoined&, const JoinedAbove& e) -> Step {
             return {Standing{}, {Stand{e}}};
           },
+          [&](const Deserted& s, const JoinedAbove&) -> Step {
+            return {s, {from_deserted(s)}};
+          },
           [&]<OneOf<Absent, Collecting, Standing, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
               const S& s, const JoinedAbove&) -> Step { return ignore(s); },
 
@@ -104,6 +113,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
           [&](const Refusing& s, const RefusedAbove&) -> Step {
             return {Refused{s.refused}, {}};
+          },
+          [&](const Deserted& s, const RefusedAbove&) -> Step {
+            return {Left{s.why}, {}};
           },
           [&]<OneOf<Absent, Collecting, Standing, Condemned, Departing, Refused, Passing, Left> S>(
               const S& s, const RefusedAbove&) -> Step { return ignore(s); },
@@ -115,8 +127,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             // The sender is not among the children: it never joined.
             return refuse({RefuseAll{e.refused}, RefuseOne{e.from, e.refused}}, e.refused, now, limits);
           },
-          [&]<OneOf<AwaitingJoined, Standing, Condemned, Departing, Passing, Left> S>(const S& s,
-                                                                                      const RefusedBelow& e) -> Step {
+          [&]<OneOf<AwaitingJoined, Standing, Condemned, Departing, Deserted, Passing, Left> S>(
+              const S& s, const RefusedBelow& e) -> Step {
             return {s, {RefuseOne{e.from, e.refused}}};
           },
           [&]<OneOf<Refusing, Refused> S>(const S& s, const RefusedBelow& e) -> Step {
@@ -139,9 +151,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Condemned& s, const ChildClosed& e) -> Step {
             return e.all_left ? depart(s, now, limits) : stay(s);
           },
-          [&]<OneOf<Absent, Departing, Refusing, Refused, Passing, Left> S>(const S& s, const ChildClosed&) -> Step {
-            return stay(s);
-          },
+          [&]<OneOf<Absent, Departing, Deserted, Refusing, Refused, Passing, Left> S>(
+              const S& s, const ChildClosed&) -> Step { return stay(s); },
 
           // The Join may never have reached the parent: the parent gets the refusal when it is connected again.
           [&](const AwaitingJoined&, const ParentClosed& e) -> Step {
@@ -160,9 +171,27 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Passing& s, const ParentClosed&) -> Step {
             return {s, {AnswerLeave{s.from, s.leave}}};
           },
+          [&](const Deserted& s, const ParentClosed&) -> Step {
+            return {Left{s.why}, {}};
+          },
           [&]<OneOf<Absent, Collecting, Refusing, Refused, Left> S>(const S& s, const ParentClosed&) -> Step {
             return stay(s);
           },
+
+          // The parent has the Join, and counts on this node: it is told when it answers.
+          [&](const AwaitingJoined&, const ParentSilent& e) -> Step {
+            return {Deserted{e.closed.why, e.trouble, {}, resend_time(now, limits.resend_after)},
+                    {RefuseAll{e.closed.refused}}};
+          },
+          [&](const Standing& s, const ParentSilent& e) -> Step {
+            if (!limits.group_root)
+              return {Deserted{e.closed.why, e.trouble, {}, resend_time(now, limits.resend_after)},
+                      {VoidAll{e.closed.why}, TroubleUp{e.trouble}}};
+            return e.closed.leave_under_way ? keep_leave(e.closed.leave, now, limits) : stay(s);
+          },
+          [&](const Departing&, const ParentSilent& e) -> Step { return keep_leave(e.closed.leave, now, limits); },
+          [&]<OneOf<Absent, Collecting, Condemned, Deserted, Refusing, Refused, Passing, Left> S>(
+              const S& s, const ParentSilent&) -> Step { return stay(s); },
 
           [&](const AwaitingJoined& s, const ParentReady&) -> Step {
             return {s, {JoinUp{}}};
@@ -172,6 +201,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           },
           [&](const Departing& s, const ParentReady&) -> Step {
             return {s, {LeaveUp{s.verdict.first_failed}}};
+          },
+          [&](const Deserted& s, const ParentReady&) -> Step {
+            return {s, {from_deserted(s)}};
           },
           [&](const Refusing& s, const ParentReady&) -> Step {
             return {s, {RefuseUp{s.refused}}};
@@ -193,6 +225,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing& s, const VoidAbove& e) -> Step {
             return {Left{e.why}, {LeaveDone{s.verdict.first_failed}}};
           },
+          [&](const Deserted& s, const VoidAbove&) -> Step {
+            return {Left{s.why}, {}};
+          },
           [&](const Refusing& s, const VoidAbove&) -> Step {
             return {Refused{s.refused}, {}};
           },
@@ -212,10 +247,15 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing& s, const Trouble& e) -> Step {
             return {s, {VerdictOne{e.from, s.verdict}}};
           },
-          [&]<OneOf<Absent, Collecting, AwaitingJoined, Refusing, Refused, Passing, Left> S>(
+          [&]<OneOf<Absent, Collecting, AwaitingJoined, Deserted, Refusing, Refused, Passing, Left> S>(
               const S& s, const Trouble&) -> Step { return ignore(s); },
 
           [&](const Standing&, const VerdictAbove& e) -> Step { return condemn(e.verdict); },
+          [&](const Deserted& s, const VerdictAbove& e) -> Step {
+            if (s.leave) return ignore(s);
+            const Sequence leave = e.verdict.first_failed;
+            return {Deserted{s.why, s.reported, leave, resend_time(now, limits.resend_after)}, {LeaveUp{leave}}};
+          },
           // The verdict overtook Joined: the first number that a member sends up is answered with it again.
           [&](const AwaitingJoined& s, const VerdictAbove&) -> Step { return ignore(s); },
           [&]<OneOf<Absent, Collecting, Condemned, Departing, Refusing, Refused, Passing, Left> S>(
@@ -224,8 +264,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Condemned& s, const LeaveAfterVerdict& e) -> Step {
             return e.all_left ? depart(s, now, limits) : stay(s);
           },
-          [&]<OneOf<Absent, Collecting, AwaitingJoined, Standing, Departing, Refusing, Refused, Passing, Left> S>(
-              const S& s, const LeaveAfterVerdict&) -> Step { return stay(s); },
+          [&]<OneOf<Absent, Collecting, AwaitingJoined, Standing, Departing, Deserted, Refusing, Refused, Passing, Left>
+                  S>(const S& s, const LeaveAfterVerdict&) -> Step { return stay(s); },
 
           [&](const Absent&, const LeaveBelow& e) -> Step {
             if (limits.tree_root) return {Left{}, {AnswerLeave{e.from, e.leave}, FreeId{}}};
@@ -234,7 +274,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Passing& s, const LeaveBelow& e) -> Step {
             return {Passing{e.leave, e.from, s.resend_at}, {PassUp{e.leave}}};
           },
-          [&]<OneOf<Refusing, Refused, Left> S>(const S& s, const LeaveBelow& e) -> Step {
+          [&]<OneOf<Deserted, Refusing, Refused, Left> S>(const S& s, const LeaveBelow& e) -> Step {
             return guard(Guard::leave_of_the_gone, true) ? Step{s, {AnswerLeave{e.from, e.leave}}} : ignore(s);
           },
           // Its own members use numbers; the engine has rejected every other sender.
@@ -243,6 +283,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
 
           [&]<OneOf<Standing, Condemned, Departing> S>(const S&, const LeaveAnswered& e) -> Step {
             return leave_done(e.leave, limits);
+          },
+          [&](const Deserted& s, const LeaveAnswered&) -> Step {
+            return {Left{s.why}, {}};
           },
           [&](const Passing& s, const LeaveAnswered&) -> Step {
             return {Left{}, {AnswerLeave{s.from, s.leave}}};
@@ -267,6 +310,9 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing& s, const JobOver& e) -> Step {
             return {Left{e.why}, {LeaveDone{s.verdict.first_failed}}};
           },
+          [&](const Deserted& s, const JobOver&) -> Step {
+            return {Left{s.why}, {}};
+          },
           [&](const Refusing& s, const JobOver&) -> Step {
             return {Refused{s.refused}, {}};
           },
@@ -286,6 +332,10 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Departing& s, const Timeout&) -> Step {
             if (now < s.resend_at) return stay(s);
             return {Departing{s.verdict, resend_time(now, limits.resend_after)}, {LeaveUp{s.verdict.first_failed}}};
+          },
+          [&](const Deserted& s, const Timeout&) -> Step {
+            if (now < s.resend_at) return stay(s);
+            return {Deserted{s.why, s.reported, s.leave, resend_time(now, limits.resend_after)}, {from_deserted(s)}};
           },
           [&](const Refusing& s, const Timeout&) -> Step {
             if (now < s.resend_at) return stay(s);

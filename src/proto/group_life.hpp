@@ -36,6 +36,13 @@ struct Departing {  ///< After a verdict all members have left here, and Leave i
   Verdict verdict;
   Time resend_at = kNever;
 };
+struct
+    Deserted {  ///< The parent was silent: the children know that the group is over, and the parent has yet to learn it.
+  wire::VoidBody why{};
+  wire::TroubleBody reported{};
+  std::optional<Sequence> leave;  ///< The verdict's number, once the parent has sent one: this node leaves with it.
+  Time resend_at = kNever;
+};
 struct Refusing {  ///< The children are refused; the parent has not yet confirmed that it knows.
   wire::RefusedBody refused;
   Time resend_at = kNever;
@@ -51,8 +58,8 @@ struct Passing {            ///< The group has left, here or below; the tree's r
 struct Left {
   std::optional<wire::VoidBody> why;  ///< Set when the members did not leave by themselves.
 };
-using State =
-    std::variant<Absent, Collecting, AwaitingJoined, Standing, Condemned, Departing, Refusing, Refused, Passing, Left>;
+using State = std::variant<Absent, Collecting, AwaitingJoined, Standing, Condemned, Departing, Deserted, Refusing,
+                           Refused, Passing, Left>;
 
 /// Returns the verdict of a group that has one and has not yet left, otherwise null.
 inline const Verdict* verdict_of(const State& state) noexcept {
@@ -94,6 +101,11 @@ struct ParentClosed {
   wire::RefusedBody refused{};
   wire::VoidBody why{};
 };
+struct
+    ParentSilent {  ///< The parent may only be late, but this group does not wait: its members go on without the tree.
+  ParentClosed closed{};
+  wire::TroubleBody trouble{};  ///< It names this node's lowest rank, for the parent.
+};
 struct ParentReady {};  ///< There is a parent again, to which everything unanswered is repeated.
 struct VoidAbove {      ///< The parent's life of this group is over.
   wire::RefusedBody refused{};
@@ -125,8 +137,8 @@ struct JobOver {  ///< The manager has ended the job, and its members did not le
 };
 struct Timeout {};
 using Event =
-    std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, ParentReady, VoidAbove,
-                 Trouble, VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, JobOver, Timeout>;
+    std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, ParentSilent, ParentReady,
+                 VoidAbove, Trouble, VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, JobOver, Timeout>;
 
 struct Limits {
   bool group_root = false;  ///< All members meet here: this node answers numbers and gives the verdict.

@@ -72,7 +72,7 @@ enum class Machine : std::uint8_t { node_number, group_life, member_number, memb
 inline int disabled_guard = -1;  ///< One of Guard, or -1 when every guard is active.
 inline bool guard(Guard id, bool condition) noexcept { return condition && static_cast<int>(id) != disabled_guard; }
 
-inline constexpr std::size_t kStatesMax = 12, kEventsMax = 15;
+inline constexpr std::size_t kStatesMax = 12, kEventsMax = 16;
 inline std::uint64_t step_counts[static_cast<std::size_t>(Machine::count)][kStatesMax][kEventsMax]{};
 inline void note_step(Machine machine, std::size_t state, std::size_t event) noexcept {
   ++step_counts[static_cast<std::size_t>(machine)][state][event];

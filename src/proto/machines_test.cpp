@@ -58,17 +58,22 @@ std::string text(const node_number::Action& action) {
 std::string text(const group_life::State& state) {
   using namespace group_life;
   static constexpr const char* kNames[] = {"Absent",    "Collecting", "AwaitingJoined", "Standing", "Condemned",
-                                           "Departing", "Refusing",   "Refused",        "Passing",  "Left"};
+                                           "Departing", "Deserted",   "Refusing",       "Refused",  "Passing",
+                                           "Left"};
+  if (const auto* s = std::get_if<Deserted>(&state))
+    return fmt::format("Deserted(void for {}, reported {}{}, again at {})", static_cast<int>(s->why.reason),
+                       s->reported.culprit, s->leave ? fmt::format(", leaves with {}", *s->leave) : "",
+                       text(s->resend_at));
   std::string held;
   const auto hold = [&](const std::string& one) { held += (held.empty() ? "" : ", ") + one; };
   std::visit(
       [&](const auto& s) {
         if constexpr (requires { s.verdict; }) hold(fmt::format("from {}", s.verdict.first_failed));
         if constexpr (requires { s.refused; }) hold(fmt::format("reason {}", static_cast<int>(s.refused.reason)));
-        if constexpr (requires { s.leave; }) hold(fmt::format("leave {} of link {}", s.leave.sequence, s.from.value));
-        if constexpr (requires { s.why; })
+        if constexpr (requires { s.from; }) hold(fmt::format("leave {} of link {}", s.leave.sequence, s.from.value));
+        if constexpr (requires { s.why->reason; })
           if (s.why) hold(fmt::format("void for {}", static_cast<int>(s.why->reason)));
-        if constexpr (requires { s.reported; })
+        if constexpr (requires { s.reported->culprit; })
           if (s.reported) hold(fmt::format("reported {}", s.reported->culprit));
         if constexpr (requires { s.resend_at; })
           if (s.resend_at != kNever || !requires { s.reported; }) hold("again at " + text(s.resend_at));
@@ -256,6 +261,8 @@ std::string group_lives() {
                                                Condemned{earlier},
                                                Departing{earlier, kEarlier},
                                                Departing{earlier, kLater},
+                                               Deserted{by_manager, trouble(3), {}, kEarlier},
+                                               Deserted{by_manager, trouble(3), Sequence{5}, kLater},
                                                Refusing{no_ost, kEarlier},
                                                Refusing{no_ost, kLater},
                                                Refused{no_ost},
@@ -278,6 +285,9 @@ std::string group_lives() {
       {"the parent's link closed", ParentClosed{.leave = leave(8), .refused = lost}},
       {"the parent's link closed during Leave",
        ParentClosed{.leave_under_way = true, .leave = leave(8), .refused = lost}},
+      {"the parent is silent", ParentSilent{{.leave = leave(8), .refused = lost}, trouble(2)}},
+      {"the parent is silent during Leave",
+       ParentSilent{{.leave_under_way = true, .leave = leave(8), .refused = lost}, trouble(2)}},
       {"the parent is ready", ParentReady{}},
       {"void from above", VoidAbove{lost, by_manager}},
       {"trouble", Trouble{LinkId{2}, trouble(4), Sequence{7}}},

@@ -426,6 +426,20 @@ std::optional<wire::Role> Node::proven(LinkId id) const noexcept {
 void Node::on_link_closed(LinkId link, Time now, const LinkEnd& how) {
   link_closed(link, now, wire::TroubleReason::lost_connection, how);
 }
+std::size_t Node::on_neighbour_silent(LinkId id, Time now, const LinkEnd& how) {
+  std::size_t ended = 0;
+  note_lost(id, how);
+  if (id && id == ctx_.parent) {
+    for (auto& group : groups_)
+      if (group) ended += group->parent_silent(now);
+  } else if (Link* link = ctx_.links.find(id); link != nullptr && link->role == wire::Role::node) {
+    for (std::size_t number = 1; number < link->child_of.size(); ++number)
+      if (const auto child = link->child_of[number]; child != kNoChild)
+        ended += groups_[number]->child_silent(id, child, now);
+  }
+  ctx_.jobs.sweep();
+  return ended;
+}
 void Node::rank_died(LinkId link, Time now) { link_closed(link, now, wire::TroubleReason::dead_rank); }
 
 std::string who(wire::Role role, std::uint32_t peer, std::string_view name) {

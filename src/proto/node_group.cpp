@@ -23,7 +23,7 @@ bool NodeGroup::active() const noexcept {
   return !is<group_life::Absent>() && !is<group_life::Refused>() && !is<group_life::Left>();
 }
 
-bool NodeGroup::over() const noexcept { return !active(); }
+bool NodeGroup::over() const noexcept { return !active() || is<group_life::Deserted>(); }
 
 void NodeGroup::begin(GroupId group_id) {
   retire();
@@ -31,6 +31,7 @@ void NodeGroup::begin(GroupId group_id) {
   epoch_ = Epoch{};
   life_ = group_life::Absent{};
   job_id_ = JobId{};
+  shape_ = {};
   group_size_ = expected_ = members_ = 0;
   lowest_rank_ = wire::kNoRank;
   invited_.reset();
@@ -178,8 +179,11 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
   if (!guard(Guard::void_again, true)) return;
   ++ctx_.stats.resends;
   const auto* left = std::get_if<group_life::Left>(&life_);
+  const auto* deserted = std::get_if<group_life::Deserted>(&life_);
   ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch),
-               left != nullptr && left->why ? *left->why : void_body());
+               left != nullptr && left->why ? *left->why
+               : deserted != nullptr        ? deserted->why
+                                            : void_body());
 }
 
 wire::VoidBody NodeGroup::void_body() const {
@@ -296,6 +300,7 @@ void NodeGroup::count_join(const group_life::Count& join) {
   members_ += body.members;
   reproducible_below_ = reproducible_below_ && join.reproducible;
   lowest_rank_ = std::min(lowest_rank_, body.rank);
+  shape_.features &= body.features;
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
   shape_.payload_per_ost = std::min(shape_.payload_per_ost, body.payload_per_ost);
@@ -358,7 +363,7 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
       ctx_.allow(*link, may_be_unread());
     send_joined(child.link);
   }
-  const auto closed = std::ranges::find_if(children_, &Child::closed);
+  const auto closed = std::ranges::find_if(children_, [](const Child& child) { return child.closed || child.silent; });
   if (closed == children_.end()) return {};
   return closed_event(*closed, wire::TroubleReason::lost_connection);
 }
@@ -473,8 +478,9 @@ NodeGroup::Follow NodeGroup::condemn(const group_life::Verdict& verdict, Time no
 }
 
 bool NodeGroup::all_left() const noexcept {
-  return std::all_of(children_.begin(), children_.end(),
-                     [](const Child& child) { return child.departed || guard(Guard::closed_has_left, child.closed); });
+  return std::all_of(children_.begin(), children_.end(), [](const Child& child) {
+    return child.departed || child.silent || guard(Guard::closed_has_left, child.closed);
+  });
 }
 
 void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::TroubleReason why) {
@@ -482,6 +488,14 @@ void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::T
   if (child.link != link) return;
   child.closed = true;
   live(closed_event(child, why), now);
+}
+
+bool NodeGroup::child_silent(LinkId link, std::uint16_t index, Time now) {
+  Child& child = children_[index];
+  if (!outlives() || child.link != link || child.closed || child.silent) return false;
+  child.silent = true;
+  live(closed_event(child, wire::TroubleReason::lost_connection), now);
+  return true;
 }
 
 group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::TroubleReason why) const {
@@ -497,7 +511,7 @@ group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::Troubl
 }
 
 void NodeGroup::void_epoch(const AggHeader& header, const wire::VoidBody& body, Time now) {
-  if (header.epoch != epoch_ || over()) {
+  if (header.epoch != epoch_ || !active()) {
     ++ctx_.stats.late_copies;
     return;
   }
@@ -505,6 +519,15 @@ void NodeGroup::void_epoch(const AggHeader& header, const wire::VoidBody& body, 
 }
 
 void NodeGroup::parent_closed(Time now) { live(without_parent(), now); }
+
+bool NodeGroup::parent_silent(Time now) {
+  if (!outlives()) return false;
+  const wire::TroubleBody trouble{
+      .reason = wire::TroubleReason::lost_connection, .culprit = lowest_rank_, .lost = ctx_.lost};
+  const std::size_t before = life_.index();
+  live(group_life::ParentSilent{without_parent(), trouble}, now);
+  return life_.index() != before;
+}
 
 void NodeGroup::parent_ready(Time now) { live(group_life::ParentReady{}, now); }
 

@@ -27,7 +27,7 @@ class NodeGroup {
   GroupId id() const noexcept { return id_; }
   JobId job_id() const noexcept { return job_id_; }
   bool active() const noexcept;
-  bool over() const noexcept;  ///< A tombstone, or no group so far.
+  bool over() const noexcept;  ///< A tombstone, or no group so far: the children have nothing here.
   /// Becomes the next group with this number, of which nothing is known yet. The old one must be over.
   void begin(GroupId group_id);
 
@@ -38,6 +38,8 @@ class NodeGroup {
   void refused_below(LinkId link, const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   void child_closed(LinkId link, std::uint16_t child, Time now,
                     wire::TroubleReason why = wire::TroubleReason::lost_connection);
+  /// The child may only be late. A group that outlives its tree does not wait for it: returns whether it ends now.
+  bool child_silent(LinkId link, std::uint16_t child, Time now);
   // Messages from the parent.
   void invited(const wire::AggHeader& header, const wire::InvitedBody& body);
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
@@ -47,7 +49,8 @@ class NodeGroup {
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
   void void_epoch(const wire::AggHeader& header, const wire::VoidBody& body, Time now);
   void parent_closed(Time now);
-  void parent_ready(Time now);  ///< Repeats everything unanswered on the new link.
+  bool parent_silent(Time now);  ///< The same for the parent, as child_silent().
+  void parent_ready(Time now);   ///< Repeats everything unanswered on the new link.
 
   /// Its Leave was answered: by the parent, or by a newer group with this number, which shows that this one is over.
   void end_by_answer(Time now);
@@ -68,6 +71,7 @@ class NodeGroup {
     std::uint32_t lowest_rank = 0, members = 0;
     Sequence told{};  ///< The closed count last sent to it.
     bool closed = false;
+    bool silent = false;    ///< The group is given up because of its silence; the connection stays.
     bool leaving = false;   ///< The child has contributed its Leave.
     bool departed = false;  ///< The child has left after the verdict.
     std::uint64_t messages = 0, bytes = 0;
@@ -196,6 +200,7 @@ class NodeGroup {
     return late;
   }
   bool decides(wire::Coll coll) const noexcept;
+  bool outlives() const noexcept { return (shape_.features & wire::kFeatureOutlives) != 0; }
   bool all_left() const noexcept;
 
   NodeContext& ctx_;
@@ -207,7 +212,8 @@ class NodeGroup {
   JobId job_id_{};
   bool counted_in_job_ = false;
   std::uint32_t group_size_ = 0, expected_ = 0, members_ = 0, lowest_rank_ = wire::kNoRank;
-  wire::JoinBody shape_{};  ///< The values that all joins so far agree on; its sizes are the minimum over them.
+  wire::JoinBody
+      shape_{};  ///< The values that all joins so far agree on; its sizes and features are the least of them.
   std::uint32_t reserved_ = 0;
   std::size_t window_bytes_ = 0, stream_bytes_ = 0;  ///< Reserved bytes; the second is part of the first.
   bool streams_ = false;                             ///< The group holds one of the node's stream slots.

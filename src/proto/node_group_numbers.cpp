@@ -503,7 +503,8 @@ void NodeGroup::answer(std::uint32_t child, const Slot& at, AggHeader header) {
 }
 
 NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
-  if (header.coll == Coll::leave && (is<group_life::Passing>() || is<group_life::Departing>())) {
+  if (header.coll == Coll::leave &&
+      (is<group_life::Passing>() || is<group_life::Departing>() || is<group_life::Deserted>())) {
     end_by_answer(now);
     return nullptr;
   }

@@ -32,6 +32,7 @@ struct ClientGroupConfig {
   std::uint32_t lock_batch = 0;
   /// Nodes shall reserve memory for reproducible sums.
   bool reproducible = true;
+  bool outlives = false;  ///< The members go on among themselves when the tree is lost (recovery_group.hpp).
   std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
   Duration resend_after{0};           ///< 0: no timer repeats anything (tcp, ucx).
 };

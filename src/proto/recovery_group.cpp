@@ -12,6 +12,7 @@ Group::Group(const ClientGroupConfig& config, ClientLink& link, Peers& peers)
 sumac::Result<std::unique_ptr<Group>> Group::make(const ClientGroupConfig& config, ClientLink& link, Outbox& tree,
                                                   Peers& peers) {
   ClientGroupConfig bounded = config;
+  bounded.outlives = true;
   bounded.osts = std::min<std::uint32_t>(config.osts, kSpanMax / 2);
   auto client = ClientGroup::make(bounded, tree, link.link());
   if (!client) return tl::unexpected(client.error());

@@ -216,10 +216,16 @@ struct PathEntry {
   std::uint32_t expected_members = 0;
 };
 
+/// What a group can do beyond version 1. A node that is older than a feature ignores its bit and serves the group without.
+enum JoinFeature : std::uint64_t {
+  /// The members go on among themselves when their tree is over, so a node may end the group on the first suspicion.
+  kFeatureOutlives = 1u << 0,
+};
+
 struct JoinBody {
   JobId job_id{};
-  std::uint64_t can_supply = 0;  ///< Recovery rule 5: bit i = holds the result of number `done - 1 - i`.
-  std::uint32_t rank = 0;        ///< Group rank; the lowest one when a node joins for its members.
+  std::uint64_t features = 0;  ///< A set of JoinFeature. Bits that the receiver does not know mean nothing to it.
+  std::uint32_t rank = 0;      ///< Group rank; the lowest one when a node joins for its members.
   WorldRank world_rank{};
   std::uint32_t group_size = 0;
   std::uint32_t members = 1;  ///< Members that this Join speaks for.

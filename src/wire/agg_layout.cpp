@@ -89,7 +89,7 @@ constexpr auto join_rows() {
   using Self = JoinBody;
   return std::array{
       F(job_id, "job"),
-      F(can_supply, "recovery: bit i = holds the result of number done - 1 - i"),
+      F(features, "1: the group outlives its tree; bits that the receiver does not know mean nothing"),
       F(rank, "group rank; the lowest when a node joins for its members"),
       F(world_rank, "rank in the job"),
       F(group_size, "members of the group"),

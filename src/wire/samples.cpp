@@ -53,7 +53,7 @@ AggHeader reduction(AggKind kind) {
 JoinBody join() {
   JoinBody b;
   b.job_id = JobId{0x1122334455667788};
-  b.can_supply = 0xF0;
+  b.features = 0xF0 | kFeatureOutlives;
   b.rank = 5;
   b.world_rank = WorldRank{11};
   b.group_size = 16;
