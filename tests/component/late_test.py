@@ -27,7 +27,8 @@ class Late(unittest.TestCase):
         for rank in range(ranks):
             self.assertIn(f"late: rank {rank} is right", done.out, done.text)
             self.assertRegex(done.out, rf"late: rank {rank} of {ranks}: MPI_ERR_OTHER: .*timed out after \d+ ms at rank \d+: ", done.text)
-        self.assertRegex(done.out, rf"rank {ranks - 1} has not begun it", done.text)
+        # On a busy machine another rank may be late as well.
+        self.assertRegex(done.out, rf"ranks? ([\d, ]+ and )?{ranks - 1} ha(s|ve) not begun it", done.text)
         self.assertEqual(done.code, 0, done.text)
 
     def test_a_time_limit_ends_blocking_and_nonblocking_calls_of_a_host(self):

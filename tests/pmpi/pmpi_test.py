@@ -64,7 +64,8 @@ class EachMpi(unittest.TestCase):
                 done = mpi.run(ranks, program, "fails", *words, env={"SUMAC_TIMEOUT": "2s", **env})
                 for rank in range(ranks):
                     self.right(done, f"late: rank {rank} is right")
-                self.assertRegex(done.text, rf"timed out after \d+ ms at rank \d+: rank {ranks - 1} has not begun it")
+                # On a busy machine another rank may be late as well.
+                self.assertRegex(done.text, rf"timed out after \d+ ms at rank \d+: ranks? ([\d, ]+ and )?{ranks - 1} ha(s|ve) not begun it")
 
     def test_a_line_names_the_rank_for_which_the_others_wait(self):
         def waits(mpi):
