@@ -62,7 +62,6 @@ Result<> Server::run_once(int extra, Time deadline) {
       {sockets_.wake_fd(), POLLIN, 0}, {epoll_.get(), POLLIN, 0}, {wake_.fd(), POLLIN, 0}, {extra, POLLIN, 0}};
   if (::poll(fds, 4, timeout_ms) < 0 && errno != EINTR) return fail_errno("poll");
 
-  // Messages of dying processes are read first: such a process may have ended its job in order.
   sockets_.progress(*this, 256);
   close_silent(monotonic_now());
   close_unfinished(monotonic_now());
@@ -391,6 +390,8 @@ void Server::warn_of(const Session& session, std::string_view what, std::string_
 }
 
 void Server::client_died(net::HostClientId id) {
+  // What it sent last may have come after this pass looked: that it is a rank of a job, or that it has left.
+  sockets_.read_rest(id, *this);
   if (const auto departed = departed_.find(id); departed != departed_.end()) {
     tell_deaths(departed->second.peer, departed->second.who, departed->second.memberships, departed->second.page);
     departed_.erase(departed);

@@ -63,7 +63,9 @@ struct Sharpd {
       while (!stopping) EXPECT_TRUE(server.run_once(stop.fd()));
     });
   }
-  ~Sharpd() {
+  ~Sharpd() { end(); }
+  void end() {
+    if (!loop.joinable()) return;
     stopping = true;
     stop.set();
     loop.join();
@@ -403,6 +405,42 @@ TEST(Sharpd, remembers_who_died_and_shows_it_to_the_jobs_owner) {
   sharpd.wait_for("rank 1 of job 7 died");
   EXPECT_THAT(told(inspect(sharpd)), testing::Contains("h1 rank 1 died"));
   for (const int fd : go) ::close(fd);
+}
+
+/// More messages than one pass reads, of a process that then dies and leaves a child with copies of its sockets.
+TEST(Sharpd, what_a_dead_process_sent_last_counts) {
+  constexpr std::uint64_t kPairs = 35;
+  int go[2], held[2];
+  ASSERT_EQ(::pipe(go) | ::pipe(held), 0);
+  const pid_t child = ::fork();  // The fork must come before any thread of this test.
+  if (child == 0) {
+    char path[256]{};
+    if (::read(go[0], path, sizeof path - 1) <= 0) ::_exit(1);
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 4; ++i) clients.push_back(std::make_unique<Client>(path));
+    if (::write(held[1], "a", 1) != 1 || ::read(go[0], path, 1) != 1) ::_exit(1);
+    for (auto& client : clients)
+      for (std::uint64_t job = 1000; job < 1000 + kPairs; ++job) {
+        client->send(wire::host_message(HostKind::member, wire::MemberBody{}, JobId{job}));
+        client->send(wire::host_message(HostKind::leave, JobId{job}));
+      }
+    enter(*clients.back(), 1, Secret{9});
+    ::close(go[1]);
+    if (::fork() == 0)
+      while (::read(go[0], path, 1) > 0) continue;
+    ::_exit(0);
+  }
+  Tree tree;
+  Sharpd sharpd(tree.manager.server.endpoint());
+  ASSERT_GT(::write(go[1], sharpd.path.data(), sharpd.path.size()), 0);
+  char attached = 0;
+  ASSERT_EQ(::read(held[0], &attached, 1), 1);
+  sharpd.end();
+  ASSERT_EQ(::write(go[1], "s", 1), 1);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ASSERT_TRUE(sharpd.server.run_once(-1));
+  EXPECT_THAT(sharpd.lines, HasSubstr("rank 1 of job 7 died"));
+  for (const int fd : {go[0], go[1], held[0], held[1]}) ::close(fd);
 }
 
 /// Anybody may say that he is that rank of that job.

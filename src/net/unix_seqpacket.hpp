@@ -67,6 +67,8 @@ class HostServer {
   const std::string& path() const noexcept { return path_; }
   int wake_fd() const noexcept { return epoll_.get(); }
   std::size_t progress(HostServerEvents& events, std::size_t budget = 64);
+  /// Delivers what the client has sent until now. Its process has ended, so only its children could send more.
+  void read_rest(HostClientId client, HostServerEvents& events) { read_some(client, events, kRestMax); }
   /// Queues the message if the client does not read at the moment. Returns Errc::lost if there is no such client, or if
   /// it was given up because it had not read for too long.
   Errc send(HostClientId client, const wire::HostMessage& message);
@@ -89,6 +91,7 @@ class HostServer {
   const Crowd& crowd() const noexcept { return crowd_; }
 
  private:
+  static constexpr std::size_t kRestMax = 1024;  ///< More does not fit into a socket.
   struct Client {
     UniqueFd fd;
     uid_t person = 0;

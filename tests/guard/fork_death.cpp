@@ -60,7 +60,7 @@ void live(Rank& rank, std::uint64_t job, const Kind& kind, const Sleepers& sleep
   }
   char text[256];
   RANK_EQUAL(sumac_comm_error(comm, text, sizeof text), SHARP_COLL_ERROR);
-  if (std::strstr(text, "rank 1") == nullptr) std::fprintf(stderr, "it reads: %s\n", text);
+  if (std::strstr(text, "rank 1") == nullptr) std::fprintf(stderr, "rank %d reads: %s\n", rank.rank, text);
   RANK_CHECK(std::strstr(text, "rank 1") != nullptr);
   ++times.heard;
   RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
@@ -83,7 +83,7 @@ int run(const char* socket, int count) {
     if (times.heard == 2 && ended[0].status == 0 && ended[2].status == 0)
       std::printf("%s %.3f\n", kind.name, static_cast<double>(times.heard_ns - times.death_ns) / 1e6);
     else
-      std::printf("%s none\n%s%s\n", kind.name, ended[0].err.c_str(), ended[2].err.c_str());
+      std::printf("%s none\n%s\n%s\n", kind.name, ended[0].err.c_str(), ended[2].err.c_str());
     std::fflush(stdout);
   }
   return 0;
