@@ -37,13 +37,28 @@ Result<Job> Admission::admit(const Sharpd& sharpd, const JobBegin& begin) const 
   auto reservation = reservations_.covering(begin.hosts, begin.uid);
   if (!reservation) return tl::unexpected(reservation.error());
   record.reservation = *std::move(reservation);
+  record.outlives_trees = begin.outlives_trees;
+  record.devices = begin.devices;
   if (auto given = give_trees(job, begin); !given) return tl::unexpected(given.error());
+  if (auto may = check_place(record); !may) return tl::unexpected(may.error());
+  return job;
+}
+
+Result<> Admission::check_place(const JobRecord& record) const {
   auto whole = record.quota;
   whole.osts *= record.quota.num_trees;
   whole.max_groups *= record.quota.num_trees;
-  if (auto may = check_user(rules_.user, holdings_.user_capacity(), holdings_.of(begin.uid), begin.uid, whole); !may)
-    return tl::unexpected(may.error());
-  return job;
+  return check_user(rules_.user, holdings_.user_capacity(), holdings_.of(record.uid), record.uid, whole);
+}
+
+Result<> Admission::admit_again(Job& job) const {
+  JobBegin begin{.quota = job.record.quota, .devices = job.record.devices};
+  for (const auto host : job.record.hosts) begin.hosts.push_back(cluster_.fabric().hosts[host].name);
+  Job next = job;
+  if (auto given = give_trees(next, begin); !given) return given;
+  if (auto may = check_place(next.record); !may) return may;
+  job = std::move(next);
+  return {};
 }
 
 Result<std::vector<std::uint32_t>> Admission::hosts_of(const JobBegin& begin) const {

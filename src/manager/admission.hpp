@@ -15,6 +15,8 @@ class Admission {
 
   /// Returns the job without group numbers, number and key.
   Result<Job> admit(const Sharpd& sharpd, const JobBegin& begin) const;
+  /// Gives trees with the same quota to a job that has none, whose place is not counted at the moment. On failure the job stays as it is.
+  Result<> admit_again(Job& job) const;
 
  private:
   struct Choice;
@@ -22,6 +24,7 @@ class Admission {
   Result<Choice> choose(std::uint32_t tree, const std::vector<std::uint32_t>& hosts, const JobBegin& begin) const;
   Error why_no_tree() const;
   Result<> give_trees(Job& job, const JobBegin& begin) const;
+  Result<> check_place(const JobRecord& record) const;
 
   const Cluster& cluster_;
   const Forest& forest_;

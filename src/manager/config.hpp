@@ -20,6 +20,7 @@ struct Config {
   bool reservation_mode = false;
   std::string reservations;
   Millis grant_timeout{};
+  std::uint32_t trees_again_max = 0;
   std::uint32_t group_channels_max = 0;
   std::uint32_t stream_window = 0;
   Bytes chunk{};
@@ -122,6 +123,11 @@ inline constexpr Option<Config> kOptions[] = {
         .alias("grant_timeout")
         .updatable()
         .between(10, 600'000),
+    option<&Config::trees_again_max>("SUMAC_AM_TREES_AGAIN_MAX", "1000",
+                                     "How often a job that goes on without its tree (SUMAC_RECOVERY) is given a tree "
+                                     "again; 0: never.")
+        .alias("trees_again_max")
+        .updatable(),
     option<&Config::group_channels_max>(
         "SUMAC_AM_MAX_GROUP_CHANNELS", "0",
         "Most channels of a job: members of one of its groups on one host; 0: no limit.")

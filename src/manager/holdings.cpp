@@ -17,8 +17,9 @@ void Holdings::change(const Job& job, std::size_t share, const std::vector<std::
 }
 
 void Holdings::change(const Job& job, bool more) {
-  const auto trees = static_cast<std::uint32_t>(job.record.shares.size());
-  for (std::size_t i = 0; i < trees; ++i) change(job, i, job.reserved[i], more);
+  for (std::size_t i = 0; i < job.record.shares.size(); ++i) change(job, i, job.reserved[i], more);
+  if (job.is_remainder) return;
+  const auto trees = job.record.quota.num_trees;  // A job without trees keeps its place.
   auto& user = users_[job.record.uid];
   const auto move = [&](std::uint32_t& held, std::uint32_t by) { held = more ? held + by : held - by; };
   move(user.jobs, 1);

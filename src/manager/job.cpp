@@ -13,6 +13,16 @@ bool Job::uses(std::size_t node) const {
                              [&](const auto& nodes) { return std::ranges::find(nodes, node) != nodes.end(); });
 }
 
+void revoke(Step& step, Cluster& cluster, Job& job, const std::string& why) {
+  job.wait_for.clear();
+  for (std::size_t i = 0; i < job.record.shares.size(); ++i)
+    for (const auto n : job.reserved[i]) {
+      if (!cluster.is_there(n)) continue;
+      cluster.send(step, n, Revoke{job.record.shares[i].tree, job.record.job_id, why});
+      if (!cluster.node(n).silent) job.wait_for.push_back({job.record.shares[i].tree, n, cluster.node(n).sent});
+    }
+}
+
 void to_holder(Step& step, const Cluster& cluster, const JobRecord& record, ForHost message) {
   if (const auto stream = cluster.stream_of(record.life)) step.send(*stream, std::move(message));
 }

@@ -13,6 +13,11 @@ struct Awaited {
   std::uint64_t sequence = 0;
 };
 struct Job {
+  enum class Trees : std::uint8_t {
+    held,    ///< The nodes have the job, or are about to as it begins.
+    lost,    ///< The job has outlived them, and waits for others.
+    coming,  ///< Nodes of other trees have been sent its grant.
+  };
   JobRecord record;
   /// For each share: the nodes that hold it, and those from there up to the tree's root.
   std::vector<std::vector<std::uint32_t>> reserved;
@@ -21,7 +26,11 @@ struct Job {
   JobBegin begin;        ///< Empty once the job is granted.
   bool granted = false;
   unsigned deaths_told = 0;  ///< To its other hosts.
+  Trees trees = Trees::held;
+  /// It holds what a job that goes on had of trees that are lost: its user's place is that job's.
+  bool is_remainder = false;
   Time begun{}, deadline{}, lease_until{};
+  Time again_from{};  ///< It is not given trees again before.
 
   bool uses(std::size_t node) const;
 };
@@ -33,6 +42,8 @@ void to_nodes(Step& step, Cluster& cluster, const Job& job, Make make) {
     for (const auto n : job.reserved[i])
       if (cluster.is_there(n)) cluster.send(step, n, make(i, n));
 }
+/// Revokes the job at its nodes, and notes which of them have to acknowledge that.
+void revoke(Step& step, Cluster& cluster, Job& job, const std::string& why);
 /// Sends a message to the sharpd that began the job. One that is away gets the answer when it comes back: it asks again, or
 /// learns that its ticket is gone.
 void to_holder(Step& step, const Cluster& cluster, const JobRecord& record, ForHost message);

@@ -40,6 +40,10 @@ struct JobRecord {
   std::vector<std::uint32_t> hosts;  ///< The job's hosts, in the order in which it named them.
   std::vector<JobShare> shares;      ///< One share per tree, sorted by tree.
   Secret job_key{};                  ///< The key that members show to the nodes.
+  /// The job goes on without its trees if it loses one, and then has no shares until it is given trees again.
+  bool outlives_trees = false;
+  std::uint32_t times_again = 0;  ///< How often it was given trees again.
+  std::string devices{};          ///< The ports of its hosts that it asked for; empty: any.
 
   bool operator==(const JobRecord&) const = default;
 };
@@ -66,7 +70,7 @@ struct SavedState {
 class Journal {
  public:
   virtual ~Journal() = default;
-  /// `age` is the time since the job began.
+  /// Replaces what was written of the job. `age` is the time since the job began.
   virtual Result<> put(const JobRecord& job, Seconds age) = 0;
   virtual Result<> remove(JobId job_id) = 0;
   virtual Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) = 0;

@@ -37,7 +37,8 @@ Ledger::Ledger(Cluster& cluster, Forest& forest, Journal& journal, const Rules& 
       rules_(rules),
       holdings_(cluster, forest),
       admission_(cluster, forest, holdings_, rules, reservations),
-      group_numbers_(cluster, forest, holdings_) {}
+      group_numbers_(cluster, forest, holdings_),
+      again_(cluster, forest, journal, rules, holdings_, admission_, group_numbers_) {}
 
 void Ledger::describe(Facts& facts) const {
   holdings_.describe(facts);
@@ -62,7 +63,10 @@ bool Ledger::accepts(Step& step, StreamId stream, const Sharpd& sharpd, const Jo
     // This begin is repeated, because its sharpd or this manager was away. A job that is still beginning gets its
     // answer with the grant.
     job->lease_until = step.now + rules_.lease;
-    if (job->granted) to_holder(step, cluster_, job->record, granted_message(*job, cluster_, forest_));
+    if (job->trees != Job::Trees::held)  // No rank runs, since none has had its grant.
+      release(step, jobs_.find(job->record.job_id), "it has lost its trees before its ranks had them: start it again");
+    else if (job->granted)
+      to_holder(step, cluster_, job->record, granted_message(*job, cluster_, forest_));
     return false;
   }
   const auto& asked = begin.quota;
@@ -167,6 +171,7 @@ void Ledger::finish_ready(Step& step) {
 
 void Ledger::finish_if_ready(Step& step, Jobs::iterator at) {
   auto& job = at->second;
+  if (!again_.finish(step, job)) lose(step, at, missing_for(job, cluster_, forest_, rules_.grant_timeout));
   if (job.granted || !missing_for(job, cluster_, forest_, rules_.grant_timeout).empty()) return;
   const auto& record = job.record;
   if (auto kept = journal_.put(record, std::chrono::duration_cast<Seconds>(step.now - job.begun)); !kept) {
@@ -207,6 +212,9 @@ void Ledger::host_comes(Step& step, StreamId stream, const HostRegister& who) {
     if (!named.contains({at->first.second, at->second})) over.push_back(at->second);
   step.send(stream, std::move(registered));
   cluster_.place_hosts(step);
+  const auto host = cluster_.host_named(who.host);
+  for (const auto& [id, job] : jobs_)
+    if (host && std::ranges::count(job.record.hosts, *host) != 0) again_.tell(step, stream, job);
   for (const auto id : over) release(step, jobs_.find(id), "it ended while its sharpd could not say so");
 }
 
@@ -289,6 +297,8 @@ void Ledger::tick(Step& step) {
       drop(step, at, why, true);
     } else if (!job.granted && job.deadline <= now) {
       lose(step, at, missing_for(job, cluster_, forest_, rules_.grant_timeout));
+    } else {
+      finish_if_ready(step, at);
     }
   }
 }
@@ -300,7 +310,7 @@ Time Ledger::next_deadline() const {
   if (!jobs_.empty()) next = std::min(next, looked_ + kLook);
   for (const auto& [id, job] : jobs_) {
     next = std::min(next, job.lease_until);
-    if (!job.granted) next = std::min(next, job.deadline);
+    if (!job.granted || job.trees == Job::Trees::coming) next = std::min(next, job.deadline);
   }
   return next;
 }

@@ -4,8 +4,8 @@
 //
 // A grant is in force when every node has acknowledged it. The resources of an ended job are free when every node has acknowledged
 // the Revoke, which means that its members have left. Until then, for at most `leave_after_end`, they count for the job's user, and
-// a begin that needs them waits. A job goes on as long as its part of its trees stays the same; otherwise it is released and its
-// sharpd receives the reason.
+// a begin that needs them waits. A job goes on as long as its part of its trees stays the same; otherwise it waits for other trees
+// if it outlives them (trees_again.hpp), or is released and its sharpd receives the reason.
 //
 // A job lives while the sharpd that began it renews its lease. A broken stream ends nothing: either sharpd connects
 // again and names its jobs, or the lease ends. Then the nodes revoke the job, and it goes on if sharpd renews it before
@@ -15,7 +15,7 @@
 #include <set>
 #include <vector>
 
-#include "manager/admission.hpp"
+#include "manager/trees_again.hpp"
 
 namespace sumac::manager {
 
@@ -68,10 +68,13 @@ class Ledger {
   /// The node's part in the tree is another one or is over, and with it all that ended jobs held there.
   void stop_waiting(std::uint32_t tree, std::size_t node);
   std::vector<Grant> grants_at(std::uint32_t tree, std::size_t node) const;
+  /// The node has registered, and does not hold the numbers of jobs that it had: it is a new process. Those that outlive
+  /// their trees have lost them.
+  void lose_forgotten(Step& step, std::size_t node);
   bool uses(std::size_t node) const;
 
   // ---- trees (ledger_trees.cpp)
-  /// Releases the jobs that the change affects: a node of theirs is gone or has another parent, or the tree has another
+  /// Releases the jobs that the change affects, or takes their trees from those that outlive them: a node of theirs is gone or has another parent, or the tree has another
   /// root and thus other group ids.
   void lose_jobs(Step& step, const Forest::Change& change, const std::string& why);
   /// The root of the tree is a new process.
@@ -79,10 +82,12 @@ class Ledger {
   /// Above a job's own root the tree may change while the job goes on: the nodes that are new there receive its grant.
   void set_ways_up(Step& step);
   void finish_ready(Step& step);
+  /// Gives trees to the jobs that have outlived theirs, as far as there are some.
+  void give_again(Step& step);
 
   // ---- time
-  bool has_jobs() const { return !jobs_.empty(); }
-  bool nobody_runs() const { return jobs_.empty() && leaving_.empty(); }
+  /// No job has a part of a tree.
+  bool nobody_runs() const;
   void tick(Step& step);
   Time next_deadline() const;
   /// Frees the resources of ended jobs that no node holds any more.
@@ -102,7 +107,8 @@ class Ledger {
   Job* job_of(std::uint64_t life, std::uint64_t ticket);
   Result<Job> admit(const Sharpd& sharpd, const JobBegin& begin);
   void refuse_job(Step& step, StreamId stream, const JobBegin& begin, const std::string& text);
-  /// Ends a job in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
+  /// The job loses its trees, and ends in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
+  /// One that outlives its trees goes on.
   void lose(Step& step, Jobs::iterator at, const std::string& why);
   void release(Step& step, Jobs::iterator at, const std::string& why);
   void note_release(Step& step, const JobRecord& record, const std::string& why);
@@ -117,6 +123,7 @@ class Ledger {
   Holdings holdings_;
   Admission admission_;
   GroupNumbers group_numbers_;
+  TreesAgain again_;
   Jobs jobs_;                                                           ///< Keyed by job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;

@@ -43,6 +43,10 @@ void Ledger::release(Step& step, Jobs::iterator at, const std::string& why) {
 }
 
 void Ledger::lose(Step& step, Jobs::iterator at, const std::string& why) {
+  if (at->second.granted && at->second.record.outlives_trees) {
+    leaving_.push_back({again_.lose(step, at->second, why), step.now + rules_.leave_after_end, {}});
+    return erase_left(step);
+  }
   if (at->second.granted) return release(step, at, why);
   const auto& record = at->second.record;
   if (const auto stream = cluster_.stream_of(record.life))
@@ -59,13 +63,7 @@ void Ledger::drop(Step& step, Jobs::iterator at, const std::string& why, bool la
       step.say(LogLevel::error, "JOBS",
                fmt::format("job_id_external: {} ended, and the journal still names it: {}", record.job_id,
                            removed.error().context));
-  job.wait_for.clear();
-  for (std::size_t i = 0; i < record.shares.size(); ++i)
-    for (const auto n : job.reserved[i]) {
-      if (!cluster_.is_there(n)) continue;
-      cluster_.send(step, n, Revoke{record.shares[i].tree, record.job_id, why});
-      if (!cluster_.node(n).silent) job.wait_for.push_back({record.shares[i].tree, n, cluster_.node(n).sent});
-    }
+  revoke(step, cluster_, job, why);
   by_ticket_.erase({record.life, record.ticket});
   leaving_.push_back({std::move(job), step.now + rules_.leave_after_end, lapses ? why : std::string()});
   jobs_.erase(at);
@@ -134,15 +132,16 @@ void Ledger::restore(Step& step, const SavedState& saved) {
       const auto works = [&](std::uint32_t n) {
         return n < cluster_.nodes().size() && forest_.part(share.tree, n).works;
       };
-      const bool is_sound =
-          share.tree < trees.size() && !trees[share.tree].lost && trees[share.tree].id == share.id &&
-          std::ranges::all_of(share.nodes, works) &&
-          std::ranges::all_of(record.hosts, [&](auto h) { return h < cluster_.fabric().hosts.size(); });
+      const bool is_sound = share.tree < trees.size() && !trees[share.tree].lost && trees[share.tree].id == share.id &&
+                            std::ranges::all_of(share.nodes, works);
       if (is_sound) job.reserved.push_back(forest_.reserved_for(share));
       return !is_sound;
     });
-    if (changed != record.shares.end()) {
-      forget(step, {record}, fmt::format("its tree {} has changed", changed->tree + 1));
+    const bool has_hosts =
+        std::ranges::all_of(record.hosts, [&](auto h) { return h < cluster_.fabric().hosts.size(); });
+    const bool is_lost = changed != record.shares.end() || record.shares.empty();
+    if (!has_hosts || (is_lost && !TreesAgain::lost_at_restart(job))) {
+      forget(step, {record}, is_lost ? "its tree has changed" : "its hosts have changed");
       continue;
     }
     const auto age = saved.ages.find(record.job_id);

@@ -18,7 +18,7 @@ bool Ledger::node_acks(Step& step, std::size_t node, std::uint64_t sequence) {
     }
   for (auto next = jobs_.begin(); next != jobs_.end();) {
     const auto at = next++;  // The call below may erase this job.
-    if (!at->second.granted && std::erase_if(at->second.wait_for, is_it) != 0) finish_if_ready(step, at);
+    if (std::erase_if(at->second.wait_for, is_it) != 0) finish_if_ready(step, at);
   }
   return false;
 }
@@ -26,7 +26,7 @@ bool Ledger::node_acks(Step& step, std::size_t node, std::uint64_t sequence) {
 void Ledger::node_defers(Step& step, std::size_t node, const Deferred& deferred) {
   const auto is_it = [&](const Awaited& one) { return one.node == node && one.sequence == deferred.sequence; };
   for (auto& [id, job] : jobs_) {
-    if (job.granted || std::ranges::none_of(job.wait_for, is_it)) continue;
+    if (std::ranges::none_of(job.wait_for, is_it)) continue;
     job.deferred = fmt::format("node {}: {:.300}", cluster_.node(node).name, deferred.why);
     step.say(LogLevel::info, "JOBS", fmt::format("job_id_external: {} waits for {}", id, job.deferred));
   }
@@ -46,10 +46,28 @@ void Ledger::node_leaves(Step& step, std::size_t node) {
   step.happened(Happened::Kind::node_lost, "node " + name, "is down: its stream ended");
   for (auto next = jobs_.begin(); next != jobs_.end();) {
     const auto at = next++;
-    if (!at->second.granted && at->second.uses(node))
-      lose(step, at,
-           fmt::format("node {} went down while the job began: start it again, see its log", cluster_.node(node).name));
+    if (!at->second.uses(node)) continue;
+    if (!at->second.granted)
+      lose(step, at, fmt::format("node {} went down while the job began: start it again, see its log", name));
+    else if (at->second.trees == Job::Trees::coming)
+      lose(step, at, fmt::format("node {} went down", name));
   }
+}
+
+void Ledger::lose_forgotten(Step& step, std::size_t node) {
+  const auto forgot = [&](const Job& job) {
+    for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
+      if (std::ranges::find(job.reserved[i], node) == job.reserved[i].end()) continue;
+      const auto& share = job.record.shares[i];
+      const auto number = share.numbers.front().first;
+      const auto has_it = [&](const auto& range) { return range.has(number); };
+      if (std::ranges::none_of(forest_.part(share.tree, node).held, has_it)) return true;
+    }
+    return false;
+  };
+  for (auto at = jobs_.begin(); at != jobs_.end(); ++at)
+    if (at->second.granted && at->second.record.outlives_trees && forgot(at->second))
+      lose(step, at, fmt::format("node {} has been started again", cluster_.node(node).name));
 }
 
 void Ledger::begin_without(Step& step, std::size_t node) {
@@ -57,7 +75,9 @@ void Ledger::begin_without(Step& step, std::size_t node) {
   erase_left(step);
   for (auto next = jobs_.begin(); next != jobs_.end();) {
     const auto at = next++;
-    const auto& job = at->second;
+    auto& job = at->second;
+    if (job.trees == Job::Trees::coming && job.uses(node))
+      lose(step, at, fmt::format("node {} is silent", cluster_.node(node).name));
     const auto stream = cluster_.stream_of(job.record.life);
     if (job.granted || !job.uses(node) || !stream) continue;
     held_.push_back({*stream, job.begin, job.deadline, false});
@@ -91,7 +111,8 @@ void Ledger::lose_jobs(Step& step, const Forest::Change& change, const std::stri
       const bool over = tree.fate == topo::Fate::rebuilt || tree.fate == topo::Fate::lost;
       if (over || (tree.fate == topo::Fate::repaired &&
                    topo::notices(job_tree_of(share, job.record.hosts), change.before[share.tree].shape, tree)))
-        return fmt::format("{}, and tree {} has changed for this job: start it again", why, share.tree + 1);
+        return fmt::format("{}, and tree {} has changed for this job{}", why, share.tree + 1,
+                           job.record.outlives_trees ? "" : ": start it again");
     }
     return std::nullopt;
   };
@@ -116,6 +137,19 @@ void Ledger::lose_tree(Step& step, std::uint32_t tree) {
   }
 }
 
+void Ledger::give_again(Step& step) {
+  const auto visit_others = [&](const std::function<void(const Job&)>& visit) {
+    for (const auto& [id, other] : jobs_) visit(other);
+    for (const auto& ended : leaving_) visit(ended.job);
+  };
+  for (auto& [id, job] : jobs_) again_.ask(step, job, visit_others);
+}
+
+bool Ledger::nobody_runs() const {
+  const auto has_none = [](const auto& one) { return one.second.trees == Job::Trees::lost; };
+  return leaving_.empty() && std::ranges::all_of(jobs_, has_none);
+}
+
 void Ledger::set_ways_up(Step& step) {
   for (auto& [id, job] : jobs_) {
     for (std::size_t i = 0; i < job.record.shares.size(); ++i) {
@@ -134,7 +168,8 @@ void Ledger::set_ways_up(Step& step) {
         const bool is_told = old.contains(n) && std::ranges::find(share.nodes, n) != share.nodes.end();
         if (is_told || !has_part(n)) continue;
         cluster_.send(step, n, grant_to(job, i, n, rules_.user.share_max_percent));
-        if (!job.granted) job.wait_for.push_back({share.tree, n, cluster_.node(n).sent});
+        if (!job.granted || job.trees == Job::Trees::coming)
+          job.wait_for.push_back({share.tree, n, cluster_.node(n).sent});
       }
     }
   }

@@ -118,6 +118,7 @@ void take_options(Rules& rules, const Config& config) {
   rules.quota.stream_window = config.stream_window;
   rules.quota.chunk_bytes = static_cast<std::uint32_t>(config.chunk.count);
   rules.grant_timeout = config.grant_timeout;
+  rules.trees_again_max = config.trees_again_max;
   rules.user = {config.user_jobs_max, user_share_percent(config)};
 }
 

@@ -49,6 +49,7 @@ void Manager::set_rules(const Rules& rules) {
   rules_.quota = rules.quota;
   rules_.user = rules.user;
   rules_.grant_timeout = rules.grant_timeout;
+  rules_.trees_again_max = rules.trees_again_max;
 }
 
 std::vector<Action> Manager::fabric_changes(const topo::Fabric& described, Time now) {
@@ -124,6 +125,7 @@ void Manager::retry_held(Step& step, bool is_tick) {
   for (const auto& held : ledger_.take_held(step.now, is_tick))
     if (const auto sharpd = cluster_.sharpds().find(held.stream); sharpd != cluster_.sharpds().end())
       begin(step, held.stream, sharpd->second, held.begin, held.until);
+  ledger_.give_again(step);
 }
 
 // ---- the fabric
@@ -131,7 +133,7 @@ void Manager::retry_held(Step& step, bool is_tick) {
 void Manager::follow(Step& step, const std::string& why) {
   const auto change = forest_.follow(ledger_.nobody_runs());
   ledger_.lose_jobs(step, change, why);
-  forest_.describe_change(step, change.before, why, ledger_.has_jobs());
+  forest_.describe_change(step, change.before, why, !ledger_.nobody_runs());
   for (const auto& news : forest_.adopt(change.before)) {
     if (news.part) {
       ledger_.stop_waiting(news.tree, news.node);
@@ -143,6 +145,7 @@ void Manager::follow(Step& step, const std::string& why) {
   ledger_.set_ways_up(step);
   forest_.keep(step);
   ledger_.finish_ready(step);
+  ledger_.give_again(step);
 }
 
 void Manager::build_if_nobody_runs(Step& step) {

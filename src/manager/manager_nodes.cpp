@@ -50,6 +50,7 @@ void Manager::node_registers(Step& step, StreamId stream, const NodeRegister& wh
   for (std::uint32_t i = 0; i < forest_.size(); ++i) ledger_.stop_waiting(i, node);
   ledger_.erase_left(step);
   forest_.node_comes(node, who.trees);
+  ledger_.lose_forgotten(step, node);
   step.say(
       LogLevel::info, "GENERAL",
       fmt::format("node {} registered: node id {}, {} OSTs, {} groups", who.name, node_id(node), who.osts, who.groups));
@@ -116,6 +117,7 @@ std::vector<Action> Manager::node_stream_ended(StreamId stream, Time now) {
   for (const auto accused : cluster_.node_leaves(*node, now)) judge(step, accused);
   forest_.node_leaves(*node);
   ledger_.node_leaves(step, *node);
+  ledger_.give_again(step);
   return std::move(step.actions);
 }
 

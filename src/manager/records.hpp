@@ -82,6 +82,7 @@ struct JobBegin {
   std::string holder;
   std::uint32_t uid = 0;
   std::string devices;
+  bool outlives_trees = false;
 };
 struct JobEnd {
   std::uint64_t ticket = 0;
@@ -192,7 +193,14 @@ struct MemberDeath {
   std::uint32_t world_rank = 0;
   Secret job_key{};
 };
-using ForHost = std::variant<HostRegistered, JobGranted, JobRefused, JobEnded, HostPlace, JobDaemons, MemberDeath>;
+/// A job that has outlived its trees has others.
+struct JobTrees {
+  JobId job_id{};
+  std::uint32_t times_again = 0;
+  JobGranted granted;
+};
+using ForHost =
+    std::variant<HostRegistered, JobGranted, JobRefused, JobEnded, HostPlace, JobDaemons, MemberDeath, JobTrees>;
 
 // ---- actions
 struct SendToNode {

@@ -136,7 +136,7 @@ Result<> read_numbers(std::span<const std::uint32_t> numbers, JobRecord& job) {
       return fail(Errc::invalid, "its group numbers of tree {} make no sense", share.tree);
     job.shares.push_back(std::move(share));
   }
-  if (in.broken() || job.shares.empty()) return fail(Errc::invalid, "the list of its trees is cut short");
+  if (in.broken()) return fail(Errc::invalid, "the list of its trees is cut short");
   return {};
 }
 

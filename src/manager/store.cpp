@@ -129,8 +129,11 @@ Result<> Store::prepare() {
   if (auto set = sql::execute(db, bound.c_str()); !set) return set;
   if (fresh)
     if (auto made = create(); !made) return made;
-  // The table came later than the version of the file, and a manager without it loses nothing else.
-  return sql::execute(db, "CREATE TABLE IF NOT EXISTS begun(job_id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT");
+  // The tables came later than the version of the file, and a manager without them loses nothing else.
+  return sql::execute(db, R"(
+        CREATE TABLE IF NOT EXISTS begun(job_id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+        CREATE TABLE IF NOT EXISTS outlives(job_id INTEGER PRIMARY KEY, times_again INTEGER NOT NULL,
+                                            devices TEXT NOT NULL) STRICT;)");
 }
 
 Result<> Store::check_whole() const {
@@ -190,7 +193,8 @@ Result<SavedState> Store::load() const {
   sql::Statement jobs(db_.get(),
                       "SELECT job_id, number, life, ticket, uid, holder, reservation, osts, payload_per_ost, "
                       "max_groups, max_qps, max_group_channels, num_trees, stream_window, chunk_bytes, features, "
-                      "shares, job_key, at FROM jobs LEFT JOIN begun USING(job_id) ORDER BY number");
+                      "shares, job_key, at, outlives.job_id IS NOT NULL, times_again, devices FROM jobs "
+                      "LEFT JOIN begun USING(job_id) LEFT JOIN outlives USING(job_id) ORDER BY number");
   for (;;) {
     row = jobs.step();
     if (!row) return within(path_, row.error());
@@ -209,6 +213,12 @@ Result<SavedState> Store::load() const {
     if (!numbers) return within(fmt::format("{}: job {}", path_, job.job_id), numbers.error());
     if (auto read = read_numbers(*numbers, job); !read)
       return within(fmt::format("{}: job {}", path_, job.job_id), read.error());
+    if ((job.outlives_trees = jobs.number(19) != 0)) {
+      job.times_again = jobs.small(20);
+      job.devices = jobs.text(21);
+    } else if (job.shares.empty()) {
+      return fail(Errc::invalid, "{}: job {}: the list of its trees is cut short", path_, job.job_id);
+    }
     const auto key = jobs.blob(17);
     if (key.size() != job.job_key.size())
       return fail(Errc::invalid, "{}: job {}: its key has {} bytes: {}", path_, job.job_id, key.size(), kRemedy);
@@ -237,7 +247,7 @@ Result<> Store::put(const JobRecord& job, Seconds age) {
 Result<> Store::put_once(const JobRecord& job, Seconds age) {
   auto all = sql::Transaction::begin(db_.get());
   if (!all) return tl::unexpected(all.error());
-  sql::Statement insert(db_.get(), "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  sql::Statement insert(db_.get(), "INSERT OR REPLACE INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto& q = job.quota;
   insert.bind(number_of(job.job_id)).bind(job.number).bind(job.life).bind(job.ticket).bind(job.uid);
   insert.bind(std::string_view(job.holder)).bind(std::string_view(job.reservation));
@@ -250,6 +260,11 @@ Result<> Store::put_once(const JobRecord& job, Seconds age) {
   sql::Statement begun(db_.get(), "INSERT OR REPLACE INTO begun VALUES(?, ?)");
   const auto at = wall_seconds() - static_cast<std::uint64_t>(std::max<std::int64_t>(age.count(), 0));
   if (auto done = begun.bind(number_of(job.job_id)).bind(at).run(); !done) return done;
+  if (job.outlives_trees) {
+    sql::Statement outlives(db_.get(), "INSERT OR REPLACE INTO outlives VALUES(?, ?, ?)");
+    outlives.bind(number_of(job.job_id)).bind(job.times_again).bind(std::string_view(job.devices));
+    if (auto done = outlives.run(); !done) return done;
+  }
   return all->commit();
 }
 
@@ -257,7 +272,8 @@ Result<> Store::remove(JobId job_id) {
   return write([&]() -> Result<> {
     auto all = sql::Transaction::begin(db_.get());
     if (!all) return tl::unexpected(all.error());
-    for (const char* text : {"DELETE FROM jobs WHERE job_id = ?", "DELETE FROM begun WHERE job_id = ?"})
+    for (const char* text : {"DELETE FROM jobs WHERE job_id = ?", "DELETE FROM begun WHERE job_id = ?",
+                             "DELETE FROM outlives WHERE job_id = ?"})
       if (auto done = sql::Statement(db_.get(), text).bind(number_of(job_id)).run(); !done) return done;
     return all->commit();
   });

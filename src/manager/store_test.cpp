@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,7 +67,7 @@ TEST(Store, gives_back_what_was_put) {
     ASSERT_TRUE(store->put(other, Seconds{}));
     ASSERT_TRUE(store->put(job(2), Seconds{}));
     ASSERT_TRUE(store->remove(JobId{2}));
-    EXPECT_FALSE(store->put(one, Seconds{})) << "the same job twice";
+    ASSERT_TRUE(store->put(one, Seconds{})) << "a job is replaced";
   }
   const auto saved = Store::open(dir.path)->load();
   ASSERT_TRUE(saved) << saved.error().context;
@@ -76,6 +78,28 @@ TEST(Store, gives_back_what_was_put) {
   struct stat info {};
   ASSERT_EQ(::stat(dir.file().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(Store, knows_a_job_that_outlives_its_trees_and_has_none) {
+  StateDirectory dir;
+  auto one = job(1);
+  one.outlives_trees = true;
+  one.devices = "mlx5_0:1";
+  {
+    auto store = Store::open(dir.path);
+    ASSERT_TRUE(store->put(one, Seconds{}));
+    one.shares.clear();
+    one.times_again = 3;
+    ASSERT_TRUE(store->put(one, Seconds{})) << "it replaces what was written";
+  }
+  {
+    auto store = Store::open(dir.path);
+    EXPECT_THAT(store->load()->jobs, testing::ElementsAre(one));
+    ASSERT_TRUE(store->remove(one.job_id));
+    one.outlives_trees = false;
+    ASSERT_TRUE(store->put(one, Seconds{}));
+  }
+  EXPECT_FALSE(Store::open(dir.path)->load()) << "another job has trees";
 }
 
 TEST(Store, knows_how_old_a_job_is) {
@@ -98,8 +122,17 @@ TEST(Store, takes_no_more_room_after_many_jobs_than_after_a_few) {
   std::uintmax_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(dir.path)) bytes += entry.file_size();
   EXPECT_LT(bytes, 220'000u);
-  ASSERT_TRUE(store->put(job(1), Seconds{}));
-  EXPECT_THAT(store->put(job(1), Seconds{}).error().context, HasSubstr(dir.file())) << "an error names the file";
+  // No file may grow.
+  const auto old = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit room{}, none{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &room), 0);
+  none.rlim_max = room.rlim_max;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const auto put = store->put(job(1), Seconds{});
+  ::setrlimit(RLIMIT_FSIZE, &room);
+  ::signal(SIGXFSZ, old);
+  ASSERT_FALSE(put);
+  EXPECT_THAT(put.error().context, HasSubstr(dir.file())) << "an error names the file";
 }
 
 TEST(Store, what_is_written_survives_a_death_without_a_goodbye) {

@@ -12,6 +12,7 @@ struct TestJournal final : Journal {
 
   Result<> put(const JobRecord& job, Seconds age) override {
     if (full) return fail(Errc::io, "no space left on device");
+    std::erase_if(state.jobs, [&](const auto& one) { return one.job_id == job.job_id; });
     state.jobs.push_back(job);
     state.ages[job.job_id] = age;
     state.last_number = std::max(state.last_number, job.number);

@@ -58,7 +58,8 @@ JobBegin record_of(const v1::JobBegin& from) {
           .quota = control::quota_of(from.quota()),
           .holder = from.holder(),
           .uid = from.uid(),
-          .devices = from.devices()};
+          .devices = from.devices(),
+          .outlives_trees = from.outlives_trees()};
 }
 
 RankDied record_of(const v1::RankDied& from) {
@@ -147,8 +148,7 @@ void write(v1::HostDown& to, const HostRegistered& from) {
   message.set_renew_ms(from.renew_ms);
   for (const auto ticket : from.gone) message.add_gone(ticket);
 }
-void write(v1::HostDown& to, const JobGranted& from) {
-  auto& message = *to.mutable_granted();
+void write(v1::JobGranted& message, const JobGranted& from) {
   message.set_ticket(from.ticket);
   *message.mutable_quota() = control::quota_message(from.quota);
   message.set_job_key(from.job_key.data(), from.job_key.size());
@@ -156,6 +156,13 @@ void write(v1::HostDown& to, const JobGranted& from) {
   message.mutable_fabric()->set_host_rate_bits_per_s(from.hosts.rate_bits_per_s);
   message.mutable_fabric()->set_rails(from.hosts.rails);
   message.mutable_fabric()->set_nodes_on_member_hosts(from.nodes_on_member_hosts);
+}
+void write(v1::HostDown& to, const JobGranted& from) { write(*to.mutable_granted(), from); }
+void write(v1::HostDown& to, const JobTrees& from) {
+  auto& message = *to.mutable_job_trees();
+  message.set_job_id(number_of(from.job_id));
+  message.set_times_again(from.times_again);
+  write(*message.mutable_granted(), from.granted);
 }
 void write(v1::HostDown& to, const JobRefused& from) {
   to.mutable_refused()->set_status(from.status);
