@@ -103,6 +103,7 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
                  .features = SHARP_FEATURE_LLT | (config.enable_sat ? std::uint64_t{SHARP_FEATURE_SAT} : 0) |
                              (config.reproducible ? std::uint64_t{SHARP_FEATURE_REPRODUCIBLE} : 0)};
   begin.world_size = static_cast<std::uint32_t>(hellos.size());
+  begin.flags = config.recovery ? wire::kOutlivesTrees : 0;
   begin.host_count = static_cast<std::uint32_t>(hosts.names.size());
   if (!wire::put_text(begin.devices, devices))
     return failure(SHARP_COLL_EDEV, "the list of devices {} is longer than {} letters", devices, wire::kDevicesMax - 1);

@@ -32,6 +32,12 @@ tl::unexpected<Failure> refused(const wire::JobRefusedBody& body) {
   return failure(SHARP_COLL_EJOB_CREATE, "sharp_get_job_data_len failed: Job error(-{}): {}", body.status, text);
 }
 
+/// Says whether sharpd may send it at any time, to a process that asked for that.
+bool comes_unasked(HostKind kind) {
+  return kind == HostKind::rank_died || kind == HostKind::job_granted || kind == HostKind::job_tree ||
+         kind == HostKind::job_node || kind == HostKind::job_leaf;
+}
+
 }  // namespace
 
 Result<> Session::send(const wire::HostMessage& message, const Patience& patience) {
@@ -103,16 +109,16 @@ void Session::enter_job(JobId job_id, WorldRank world_rank, const Secret& key, b
   (void)sharpd_.send(wire::host_message(HostKind::member, body, job_id), kWordPatience, recorder::share());
 }
 
-Result<WorldRank> Session::next_death(JobId job_id) {
-  const auto message = sharpd_.receive(Duration{0});
-  if (!message) return tl::unexpected(message.error());
-  if (message->header.kind != HostKind::rank_died)
+Result<wire::HostMessage> Session::next_word(JobId job_id) {
+  auto message = sharpd_.receive(Duration{0});
+  if (!message) return message;
+  if (!comes_unasked(message->header.kind))
     return fail(Errc::invalid, "sharpd sends {} unasked: install the same version of it and of this library",
                 wire::to_string(message->header.kind));
   if (message->header.job_id != job_id)
-    return fail(Errc::invalid, "sharpd sends a death of job {}: install the same version of it and of this library",
+    return fail(Errc::invalid, "sharpd speaks of job {}: install the same version of it and of this library",
                 message->header.job_id);
-  return wire::host_entry<wire::MemberBody>(*message).world_rank;
+  return message;
 }
 
 void Session::leave_job(JobId job_id) noexcept {
@@ -124,7 +130,7 @@ Result<wire::HostMessage> Session::ask_end(JobId job_id, const Patience& patienc
     return tl::unexpected(said.error());
   for (;;) {
     auto answer = receive(patience);
-    if (!answer || answer->header.kind != HostKind::rank_died) return answer;
+    if (!answer || !comes_unasked(answer->header.kind)) return answer;
   }
 }
 

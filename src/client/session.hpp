@@ -33,10 +33,11 @@ class Session {
                                                     const std::vector<std::string>& hosts, Duration longest);
   /// Announces that this process is a rank of the job: if it ends before leave_job(), sharpd reports its death to the
   /// others. It waits for no answer; if sharpd is gone, only this announcement is lost.
-  /// `hears_deaths`: next_death() is used.
+  /// `hears_deaths`: next_word() is used.
   void enter_job(JobId job_id, WorldRank world_rank, const Secret& key, bool hears_deaths) noexcept;
-  /// A rank of the job whose death this host's sharpd has seen. Errc::timeout: none at the moment.
-  Result<WorldRank> next_death(JobId job_id);
+  /// The next of what sharpd says unasked: rank_died, or a message of the grant of trees that the job has again. Errc::timeout:
+  /// none at the moment.
+  Result<wire::HostMessage> next_word(JobId job_id);
   int fd() const noexcept { return sharpd_.fd(); }
   void leave_job(JobId job_id) noexcept;
   /// If sharpd has been restarted since, the process first attaches to the new one.

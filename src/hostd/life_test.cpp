@@ -161,6 +161,7 @@ class World {
                                                                                    : answer.down.refused().text();
                      },
                      [](TellMembers&) {},
+                     [](TellTrees&) {},
                      [](Note&) {},
                  },
                  action);

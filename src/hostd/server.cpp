@@ -260,7 +260,7 @@ void Server::on_message(net::HostClientId id, const wire::HostMessage& message) 
   const auto memberships = client.session.memberships().size();
   auto actions = client.session.received(message);
   if (const auto& jobs = client.session.memberships(); jobs.size() > memberships)
-    run(uplink_.joined(jobs.back().job_id, jobs.back().job_key));
+    enter(id, Membership(jobs.back()));
   else if (jobs.size() < memberships)
     uplink_.left(message.header.job_id);
   if (!was_naming && client.session.is_naming()) {
@@ -275,6 +275,25 @@ void Server::on_message(net::HostClientId id, const wire::HostMessage& message) 
       return offend(id, "jobs of its user that have no answer yet name too many hosts: begin fewer at once");
   }
   run(id, std::move(actions));
+}
+
+void Server::enter(net::HostClientId id, const Membership& member) {
+  run(uplink_.joined(member.job_id, member.job_key));
+  if (const auto* trees = uplink_.trees_of(member.job_id)) tell_trees(*trees, id);
+}
+
+/// The grant carries the job's key, so it is for those alone who have shown it.
+void Server::tell_trees(const control::v1::JobTrees& word, std::optional<net::HostClientId> only) {
+  const JobId job_id{word.job_id()};
+  const auto key = control::key_of(word.granted().job_key());
+  const auto messages = granted_messages(job_id, word.granted(), word.times_again());
+  if (!key || !messages) return;
+  std::vector<net::HostClientId> told;
+  for (const auto& [id, client] : clients_)
+    for (const auto& member : client.session.memberships())
+      if ((!only || *only == id) && member.hears_deaths && member.job_id == job_id && same_secret(member.job_key, *key))
+        told.push_back(id);
+  for (const auto id : told) run(id, Actions(*messages));
 }
 
 void Server::on_closed(net::HostClientId id, const Error& why) {
@@ -509,6 +528,7 @@ void Server::run(UplinkActions actions) {
                      const auto key = control::key_of(tell.word.job_key());
                      if (key) tell_members({JobId{tell.word.job_id()}, WorldRank{tell.word.world_rank()}, *key});
                    },
+                   [&](TellTrees& tell) { tell_trees(tell.word); },
                    [&](Answer& answer) {
                      if (answer.lost)
                        ++done_.jobs_lost;

@@ -107,6 +107,8 @@ class Server final : private net::HostServerEvents {
   void release(net::HostClientId client, std::string_view why, bool is_dead = false);
   std::size_t departed_of(unsigned person) const;
   void tell_members(const Membership& dead);
+  void enter(net::HostClientId client, const Membership& member);
+  void tell_trees(const control::v1::JobTrees& word, std::optional<net::HostClientId> only = {});
   void tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,
                    const UniqueFd& page);
   void run(net::HostClientId client, Actions actions);

@@ -52,14 +52,17 @@ bool add_tree(Actions& out, JobId job_id, const control::v1::GrantedTree& tree, 
   return true;
 }
 
-/// Returns nothing if the manager's grant does not fit our messages.
-std::optional<Actions> granted_messages(JobId job_id, const control::v1::JobGranted& granted) {
+}  // namespace
+
+std::optional<Actions> granted_messages(JobId job_id, const control::v1::JobGranted& granted,
+                                        std::uint32_t times_again) {
   wire::JobGrantedBody body;
   body.quota = control::quota_of(granted.quota());
   body.tree_count = static_cast<std::uint32_t>(granted.trees_size());
   body.rails = granted.fabric().rails();
   body.nodes_on_member_hosts = granted.fabric().nodes_on_member_hosts();
   body.host_rate_bits_per_s = granted.fabric().host_rate_bits_per_s();
+  body.times_again = times_again;
   const auto key = control::key_of(granted.job_key());
   if (!key) return std::nullopt;
   body.job_key = *key;
@@ -72,8 +75,6 @@ std::optional<Actions> granted_messages(JobId job_id, const control::v1::JobGran
     if (wire::flaw_of_host_message(wire::encoded(std::get<ToClient>(action).message)) != nullptr) return std::nullopt;
   return out;
 }
-
-}  // namespace
 
 Session::Session(Peer peer, std::string host, std::function<Ticket()> next_ticket, std::string devices)
     : peer_(peer), host_(std::move(host)), next_ticket_(std::move(next_ticket)), devices_(std::move(devices)) {}
@@ -141,6 +142,7 @@ Actions Session::begin(const HostMessage& message) {
   job.begin.set_holder(peer_.batch_job.empty() ? describe() : fmt::format("{} {}", describe(), peer_.batch_job));
   job.begin.set_uid(peer_.person);
   job.begin.set_devices(std::string(wire::get_text(body.devices)));
+  job.begin.set_outlives_trees((body.flags & wire::kOutlivesTrees) != 0);
   jobs_.emplace(job_id, std::move(job));
   naming_ = true;
   return {};

@@ -52,10 +52,14 @@ struct Membership {
   JobId job_id{};
   WorldRank world_rank{};
   Secret job_key{};
-  bool hears_deaths = false;  ///< It is told of the deaths of the job's other ranks on this host.
+  bool hears_deaths = false;  ///< It is told of the deaths of the job's other ranks, and of trees that the job has again.
 };
 using Action = std::variant<ToClient, BeginJob, EndJob, Offence>;
 using Actions = std::vector<Action>;
+
+/// The messages of a grant for a client. Returns nothing if the manager's grant does not fit them.
+std::optional<Actions> granted_messages(JobId job_id, const control::v1::JobGranted& granted,
+                                        std::uint32_t times_again = 0);
 
 class Session {
  public:

@@ -125,9 +125,11 @@ TEST(Session, the_hosts_ports_are_told_and_those_of_a_job_passed_on) {
   auto message = begin(7, 1);
   auto body = wire::host_entry<wire::JobBeginBody>(message);
   ASSERT_TRUE(wire::put_text(body.devices, "mlx5_1:1"));
+  body.flags = wire::kOutlivesTrees;
   session.received(wire::host_message(HostKind::job_begin, body, JobId{7}));
   const auto actions = session.received(host(7, 0, 1, "h1"));
   const auto* asked = first<BeginJob>(actions);
+  EXPECT_TRUE(asked != nullptr && asked->begin.outlives_trees());
   ASSERT_NE(asked, nullptr);
   EXPECT_EQ(asked->begin.devices(), "mlx5_1:1");
 }

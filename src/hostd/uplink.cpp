@@ -167,6 +167,11 @@ const std::vector<control::v1::JobDaemon>* Uplink::daemons_of(JobId job_id) cons
   return found == joined_.end() || !found->second.daemons ? nullptr : &*found->second.daemons;
 }
 
+const control::v1::JobTrees* Uplink::trees_of(JobId job_id) const {
+  const auto found = std::ranges::find(trees_, number_of(job_id), &control::v1::JobTrees::job_id);
+  return found == trees_.end() ? nullptr : &*found;
+}
+
 UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time now) {
   UplinkActions out;
   state_ = State::up;
@@ -244,6 +249,13 @@ UplinkActions Uplink::heard(const HostDown& down, Time now) {
       return {};
     }
     case HostDown::kRankDied: return {TellMembers{down.rank_died()}};
+    case HostDown::kJobTrees: {
+      constexpr std::size_t kTreesMax = 256;  // Nobody says when a job ends of which this host has ranks.
+      std::erase_if(trees_, [&](const auto& one) { return one.job_id() == down.job_trees().job_id(); });
+      if (trees_.size() >= kTreesMax) trees_.pop_front();
+      trees_.push_back(down.job_trees());
+      return {TellTrees{down.job_trees()}};
+    }
     case HostDown::WHAT_NOT_SET: break;
   }
   return {Note{true, "the manager sent a message that this sharpd does not know: install the same version everywhere"}};

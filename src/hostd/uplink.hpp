@@ -55,7 +55,11 @@ struct Note {
 struct TellMembers {
   control::v1::RankDied word;
 };
-using UplinkAction = std::variant<OpenStream, SendUp, Answer, Note, TellMembers>;
+/// A job, which may have ranks on this host, has outlived its trees and has others.
+struct TellTrees {
+  control::v1::JobTrees word;
+};
+using UplinkAction = std::variant<OpenStream, SendUp, Answer, Note, TellMembers, TellTrees>;
 using UplinkActions = std::vector<UplinkAction>;
 
 class Uplink {
@@ -92,6 +96,9 @@ class Uplink {
   void left(JobId job_id);
   /// The daemons that the manager named; null: no process here is a rank of the job, or the manager has not answered.
   const std::vector<control::v1::JobDaemon>* daemons_of(JobId job_id) const;
+
+  /// The trees that the manager has given again to the job, for a rank that comes later; null: none.
+  const control::v1::JobTrees* trees_of(JobId job_id) const;
 
   UplinkActions heard(const control::v1::HostDown& down, Time now);
   UplinkActions stream_over(const Error& why, Time now);
@@ -139,6 +146,7 @@ class Uplink {
   std::string inspectable_;
   std::map<JobId, Joined> joined_;
   std::deque<Death> deaths_;  ///< The most recent deaths of ranks.
+  std::deque<control::v1::JobTrees> trees_;  ///< The latest of each job.
 };
 
 }  // namespace sumac::hostd

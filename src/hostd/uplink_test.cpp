@@ -68,6 +68,28 @@ TEST(Uplink, tells_the_jobs_ranks_here_of_a_death_elsewhere) {
   EXPECT_EQ(told[0].word.world_rank(), 3u);
 }
 
+TEST(Uplink, keeps_the_latest_trees_of_a_job_for_ranks_that_come_later) {
+  Line line;
+  line.uplink.tick(line.now);
+  line.up();
+  HostDown down;
+  for (const std::uint32_t times : {1u, 2u}) {
+    down.mutable_job_trees()->set_job_id(7);
+    down.mutable_job_trees()->set_times_again(times);
+    const auto told = only<TellTrees>(line.uplink.heard(down, line.now));
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].word.times_again(), times);
+  }
+  ASSERT_NE(line.uplink.trees_of(JobId{7}), nullptr);
+  EXPECT_EQ(line.uplink.trees_of(JobId{7})->times_again(), 2u);
+  EXPECT_EQ(line.uplink.trees_of(JobId{8}), nullptr);
+  for (std::uint64_t id = 100; id < 400; ++id) {
+    down.mutable_job_trees()->set_job_id(id);
+    line.uplink.heard(down, line.now);
+  }
+  EXPECT_EQ(line.uplink.trees_of(JobId{7}), nullptr) << "jobs whose end nobody says must not fill the memory";
+}
+
 TEST(Uplink, registers_at_once_and_renews_what_it_holds_every_two_seconds) {
   Line line;
   const auto first = only<OpenStream>(line.uplink.tick(line.now));

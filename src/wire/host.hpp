@@ -14,6 +14,8 @@
 //                                                of its death
 //                                           <-   rank_died, where it asked for that in member and a rank of the job on
 //                                                this host died
+//                                           <-   job_granted, job_tree and so on, where it asked for rank_died: the job,
+//                                                which has lost its trees, has others
 //                   leave                   ->
 //
 // A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are
@@ -76,7 +78,11 @@ struct JobBeginBody {
   Quota quota;
   std::uint32_t world_size = 0, host_count = 0;
   std::array<char, kDevicesMax> devices{};  ///< Ports of its hosts that the job wants to use; empty: any.
+  std::uint32_t flags = 0;                  ///< kOutlivesTrees
+  std::uint32_t reserved = 0;
 };
+/// JobBeginBody::flags: if the job loses a tree it goes on, and is given trees again.
+inline constexpr std::uint32_t kOutlivesTrees = 1;
 /// job_host has one name per host of the job, each once; the reply's job_leaf has the same order.
 struct JobHostEntry {
   std::array<char, kHostNameMax> host{};
@@ -87,7 +93,7 @@ struct JobGrantedBody {
   std::uint32_t tree_count = 0;
   std::uint32_t rails = 0;                  ///< Ports of the job's host that has the fewest.
   std::uint32_t nodes_on_member_hosts = 0;  ///< Nodes of all trees together, each counted once.
-  std::uint32_t reserved = 0;
+  std::uint32_t times_again = 0;            ///< How often the job has been given trees again; 0 in the answer to its begin.
   std::uint64_t host_rate_bits_per_s = 0;  ///< Rate of the slowest port of the job's hosts; 0: not known, or no limit.
   std::array<std::uint8_t, 16> job_key{};
 };

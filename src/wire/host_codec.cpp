@@ -39,6 +39,7 @@ const char* flaw(const JobBeginBody& b) noexcept {
   if (b.host_count > b.world_size) return "job_begin: more hosts than ranks";
   if (b.quota.stream_window != 0 || b.quota.chunk_bytes != 0)
     return "job_begin: stream_window or chunk_bytes is set, which the manager chooses";
+  if ((b.flags & ~kOutlivesTrees) != 0 || b.reserved != 0) return "job_begin: a bit without a meaning is set";
   return is_text(b.devices) ? nullptr : "job_begin: devices is no text";
 }
 
@@ -50,7 +51,6 @@ const char* flaw(const JobGrantedBody& b) noexcept {
     return "job_granted: payload_per_ost is out of range";
   if (b.tree_count == 0 || b.tree_count > kTreesMax) return "job_granted: tree_count is out of range";
   if (b.quota.chunk_bytes > kPayloadMax) return "job_granted: chunk_bytes is out of range";
-  if (b.reserved != 0) return "job_granted: reserved is not zero";
   return nullptr;
 }
 

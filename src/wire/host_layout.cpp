@@ -50,7 +50,8 @@ constexpr auto job_begin_rows() {
   using Self = JobBeginBody;
   return after_quota(
       std::array{F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"),
-                 F(devices, "ports that the job wants to use, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any")});
+                 F(devices, "ports that the job wants to use, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any"),
+                 F(flags, "1: the job outlives its trees"), F(reserved, "zero")});
 }
 constexpr auto job_host_rows() {
   using Self = JobHostEntry;
@@ -61,7 +62,7 @@ constexpr auto job_granted_rows() {
   return after_quota(std::array{F(tree_count, "trees granted: as many job_tree follow"),
                                 F(rails, "ports of the job's host that has fewest; 0: not known"),
                                 F(nodes_on_member_hosts, "nodes on hosts of the job, of all trees, each once"),
-                                F(reserved, "zero"),
+                                F(times_again, "how often it has been given trees again"),
                                 F(host_rate_bits_per_s, "slowest port of the job's hosts; 0: no limit, or not known"),
                                 F(job_key, "what members show to the nodes. Dumps don't show it")});
 }

@@ -264,7 +264,7 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::attach, AttachBody{WorldRank{11}, 16, 1, 0})),
       host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1"), text<kDevicesMax>("mlx5_1:1")})),
       host(host_message(HostKind::job_begin,
-                        JobBeginBody{{51, 1024, 8, 0, 0, 1, 0, 0, 1}, 16, 2, text<kDevicesMax>("mlx5_0:1,mlx5_1:1")},
+                        JobBeginBody{{51, 1024, 8, 0, 0, 1, 0, 0, 1}, 16, 2, text<kDevicesMax>("mlx5_0:1,mlx5_1:1"), 0, 0},
                         kJob)),
       host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, kJob)),
       host(host_message(HostKind::job_granted, granted, kJob)),

@@ -10,6 +10,7 @@
 #include "client/comm.hpp"
 #include "client/context.hpp"
 #include "proto/recovery_codec.hpp"
+#include "wire/host_codec.hpp"
 
 namespace sumac::client {
 namespace {
@@ -132,12 +133,14 @@ void Recovery::note_left(GroupId group) noexcept {
 
 void Recovery::hear_sharpd() {
   for (;;) {
-    const auto death = context_.session().next_death(context_.job().id);
-    if (death) {
-      die(*death);
+    const auto word = context_.session().next_word(context_.job().id);
+    if (word && word->header.kind == wire::HostKind::rank_died) {
+      die(wire::host_entry<wire::MemberBody>(*word).world_rank);
       continue;
     }
-    const auto& why = death.error();
+    const auto read = word ? read_trees(*word) : tl::unexpected(word.error());
+    if (read) continue;
+    const auto& why = read.error();
     if (why.code == Errc::timeout) return;
     sharpd_is_gone_ = true;
     // A restarted sharpd knows its ranks no more, which is no fault of anybody.
@@ -147,6 +150,19 @@ void Recovery::hear_sharpd() {
       SUMAC_WARN(context_.log(), "deaths of ranks are not heard of any more: {}", why.context);
     return;
   }
+}
+
+/// Trees that the job has again come in several messages.
+Result<> Recovery::read_trees(const wire::HostMessage& message) {
+  const Job& job = context_.job();
+  if (message.header.kind == wire::HostKind::job_granted) trees_.emplace(job.id, job.hosts);
+  if (!trees_) return fail(Errc::invalid, "{} came where job_granted was due", wire::describe(message.header));
+  if (auto read = trees_->read(message); !read) return read;
+  if (!trees_->whole()) return {};
+  const Grant grant = trees_->take();
+  trees_.reset();
+  SUMAC_DEBUG(context_.log(), "the job has trees again, for the {}. time", grant.job.times_again);
+  return {};
 }
 
 // ---- the thread

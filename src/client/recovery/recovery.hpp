@@ -4,9 +4,11 @@
 // answers while the program computes (sleeper.hpp). The context's lock guards everything but start() and stop().
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "client/grant.hpp"
 #include "client/oob.hpp"
 #include "client/recovery/links.hpp"
 #include "client/recovery/sleeper.hpp"
@@ -63,12 +65,14 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   Comm* comm_of(GroupId group) const noexcept;
   bool has_group_without_tree() const noexcept;
   void hear_sharpd();
+  Result<> read_trees(const wire::HostMessage& message);
   void die(WorldRank dead);
 
   Context& context_;
   std::unique_ptr<MemberLinks> links_;
   bool has_come_ = false;  ///< The members' descriptor was readable.
   bool sharpd_is_gone_ = false;
+  std::optional<GrantReader> trees_;  ///< Reads trees that the job has again, as far as they have come.
   std::vector<WorldRank> deaths_;
   std::deque<GroupId> left_;
   std::uint64_t calls_ = 0, calls_seen_ = 0;
