@@ -2,8 +2,8 @@
 // The modules' part in the life of the interpreter: its signals, and its end.
 #include <pybind11/pybind11.h>
 
-#include "bindings/python/core/interrupt.hpp"
 #include "bindings/python/core/worker.hpp"
+#include "rank/interrupt.hpp"
 
 namespace sumac::python {
 

@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "base/types.hpp"
-#include "bindings/python/core/local_job.hpp"
 #include "bindings/python/core/team.hpp"
-#include "bindings/python/core/words.hpp"
+#include "rank/local_job.hpp"
+#include "rank/words.hpp"
 
 namespace sumac::python {
 namespace {
@@ -100,7 +100,7 @@ TEST(Exchange, GivesEachRankWhatItMayHave) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
-      Exchange exchange(store, rank, size);
+      StoreExchange exchange(store, rank, size);
       const auto says = [&](const std::string& what, bool is_right) {
         if (!is_right) faults[static_cast<std::size_t>(rank)] += what + " ";
       };
@@ -111,9 +111,9 @@ TEST(Exchange, GivesEachRankWhatItMayHave) {
         says("gather", all.size() == (rank == root ? 4u : 0u) && (rank != root || all[3].size() == 3));
       }
       // Two of the ranks among themselves, while the others go on.
-      Exchange some = exchange.among(2, rank == 1 ? 0 : rank == 3 ? 1 : -1);
+      const auto some = exchange.among({1, 3});
       if (rank % 2 == 1) {
-        const auto all = some.allgather(own).value();
+        const auto all = some->allgather(own).value();
         says("among", all.size() == 2 && all[0].size() == 1 && all[1].size() == 3);
       }
       says("allgather", exchange.allgather(own).value()[2].size() == 2);
@@ -124,13 +124,13 @@ TEST(Exchange, GivesEachRankWhatItMayHave) {
 
 /// Runs `body` as some of the ranks of an exchange; returns what each returned.
 std::map<int, std::string> as_some(const std::vector<int>& come, int size, Duration within,
-                                   const std::function<std::string(Exchange&)>& body, MemoryStore& store) {
+                                   const std::function<std::string(StoreExchange&)>& body, MemoryStore& store) {
   std::mutex lock;
   std::map<int, std::string> texts;
   std::vector<std::thread> threads;
   for (const int rank : come)
     threads.emplace_back([&, rank] {
-      Exchange exchange(store, rank, size, within);
+      StoreExchange exchange(store, rank, size, within);
       const std::string text = body(exchange);
       const std::lock_guard guard(lock);
       texts[rank] = text;
@@ -140,14 +140,14 @@ std::map<int, std::string> as_some(const std::vector<int>& come, int size, Durat
 }
 
 std::map<int, std::string> as_some(const std::vector<int>& come, int size, Duration within,
-                                   const std::function<std::string(Exchange&)>& body) {
+                                   const std::function<std::string(StoreExchange&)>& body) {
   MemoryStore store;
   return as_some(come, size, within, body, store);
 }
 
 TEST(Exchange, EndsForAllRanksWhenOneGivesUp) {
   // Rank 1 fails before the exchange that the others are in, and goes on with later ones: it has fallen out of step.
-  const auto texts = as_some({0, 1, 2}, 3, Seconds{60}, [](Exchange& exchange) -> std::string {
+  const auto texts = as_some({0, 1, 2}, 3, Seconds{60}, [](StoreExchange& exchange) -> std::string {
     if (!exchange.allgather({})) return "the first one failed";
     if (exchange.rank() == 1) {
       (void)exchange.give_up({Errc::invalid, "its variable is wrong"});
@@ -155,8 +155,8 @@ TEST(Exchange, EndsForAllRanksWhenOneGivesUp) {
     }
     const auto first = exchange.allgather({});
     const auto second = exchange.bcast(0, {});
-    Exchange some = exchange.among(2, exchange.rank());
-    const auto third = some.gather(0, {});
+    const auto some = exchange.among({0, 1});
+    const auto third = some->gather(0, {});
     if (first || second || third || exchange.check()) return "it went on";
     if (first.error().code != Errc::invalid) return "another kind of error";
     return second.error().context == first.error().context && third.error().context == first.error().context
@@ -171,7 +171,7 @@ TEST(Exchange, EndsForAllRanksWhenOneGivesUp) {
 }
 
 TEST(Exchange, NamesRanksThatDoNotComeAndWaitsOnlyOnce) {
-  const auto texts = as_some({0, 3}, 4, Millis{60}, [](Exchange& exchange) -> std::string {
+  const auto texts = as_some({0, 3}, 4, Millis{60}, [](StoreExchange& exchange) -> std::string {
     const auto first = exchange.allgather({});
     const Time began = monotonic_now();
     for (int i = 0; i < 1000; ++i)
@@ -186,7 +186,7 @@ TEST(Exchange, NamesRanksThatDoNotComeAndWaitsOnlyOnce) {
 /// Each rank's, as long as a key of a group.
 std::string secret_of(int rank) { return fmt::format("the secret of {:03}", rank); }
 
-std::string exchange_secrets(Exchange& exchange) {
+std::string exchange_secrets(StoreExchange& exchange) {
   if (auto agreed = exchange.agree_on_key(); !agreed) return agreed.error().context;
   const auto all = exchange.allgather(bytes_of_text(secret_of(exchange.rank())));
   if (!all) return all.error().context;
@@ -511,8 +511,8 @@ TEST(Block, AFileThatTheStoreNamesIsNotWritten) {
 TEST(LocalJob, AHostAsksForItsOwnCertificatesOnly) {
   const std::string text =
       "csr/host-b.csr 1\ncsr/host-a.csr 2\ncsr/node-node-a.csr 3\ncsr/node-node-b.csr 4\nnodes 9\naddress x\ngo\n";
-  EXPECT_EQ(requests_of(text, "b", false), "csr/host-b.csr 1\n");
-  EXPECT_EQ(requests_of(text, "a", true), "csr/host-a.csr 2\ncsr/node-node-a.csr 3\n");
+  EXPECT_EQ(rank::requests_of(text, "b", false), "csr/host-b.csr 1\n");
+  EXPECT_EQ(rank::requests_of(text, "a", true), "csr/host-a.csr 2\ncsr/node-node-a.csr 3\n");
 }
 
 }  // namespace

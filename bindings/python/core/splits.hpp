@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bindings/python/core/members.hpp"
+#include "bindings/python/core/store.hpp"
 #include "team/team.h"
 
 namespace sumac::python {

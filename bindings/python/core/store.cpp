@@ -6,8 +6,6 @@
 #include "base/hmac.hpp"
 #include "base/host_name.hpp"
 #include "base/listed.hpp"
-#include "bindings/python/core/interrupt.hpp"
-#include "bindings/python/core/words.hpp"
 
 namespace sumac::python {
 namespace {
@@ -44,18 +42,18 @@ Error explained(Error why) {
 
 }  // namespace
 
-Exchange::Exchange(Store& store, int rank, int size, Duration within)
-    : Exchange(std::make_shared<Shared>(store, rank, within, deadline_after(monotonic_now(), within)), rank, size,
-               "sumac") {}
+StoreExchange::StoreExchange(Store& store, int rank, int size, Duration within)
+    : StoreExchange(std::make_shared<Shared>(store, rank, within, deadline_after(monotonic_now(), within)), rank, size,
+                    "sumac") {}
 
-std::string Exchange::next_use() { return fmt::format("{}/{}/", place_, uses_++); }
+std::string StoreExchange::next_use() { return fmt::format("{}/{}/", place_, uses_++); }
 
-Duration Exchange::left() const {
+Duration StoreExchange::left() const {
   return shared_->within == Duration::max() ? Duration::max()
                                             : std::max(Duration{0}, shared_->deadline - monotonic_now());
 }
 
-Error Exchange::give_up(const Error& why) {
+Error StoreExchange::give_up(const Error& why) {
   if (shared_->failed) return *shared_->failed;
   shared_->failed = why;
   // An earlier reason stays. The store itself may be the reason, so its errors do not matter here.
@@ -68,7 +66,7 @@ Error Exchange::give_up(const Error& why) {
 }
 
 /// Asks whether another rank has given up, or this one is to.
-Result<> Exchange::check_others() {
+Result<> StoreExchange::check_others() {
   if (shared_->failed) return tl::unexpected(*shared_->failed);
   auto reason = shared_->store.get(kGaveUp, Duration{0});
   if (!reason) return tl::unexpected(give_up(reason.error()));
@@ -80,7 +78,7 @@ Result<> Exchange::check_others() {
   return {};
 }
 
-Result<> Exchange::check() {
+Result<> StoreExchange::check() {
   if (auto others = check_others(); !others) return others;
   if (left() > Duration{0}) return {};
   return tl::unexpected(
@@ -88,7 +86,7 @@ Result<> Exchange::check() {
 }
 
 /// Names the ranks whose values are not there.
-Error Exchange::too_late(const std::string& use) {
+Error StoreExchange::too_late(const std::string& use) {
   std::vector<std::string> names;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
@@ -100,7 +98,7 @@ Error Exchange::too_late(const std::string& use) {
                       listed(names), milliseconds(shared_->within))};
 }
 
-Result<> Exchange::put(const std::string& use, const Bytes& own) {
+Result<> StoreExchange::put(const std::string& use, const Bytes& own) {
   if (shared_->failed) return tl::unexpected(*shared_->failed);
   const std::string name = use + std::to_string(rank_);
   Result<Bytes> value = own;
@@ -114,7 +112,7 @@ Result<> Exchange::put(const std::string& use, const Bytes& own) {
   return {};
 }
 
-Result<Bytes> Exchange::opened(const std::string& name, int rank, Bytes value) {
+Result<Bytes> StoreExchange::opened(const std::string& name, int rank, Bytes value) {
   if (!shared_->key) return value;
   auto key = key_of(*shared_->key, name);
   if (!key) return tl::unexpected(give_up(key.error()));
@@ -126,7 +124,7 @@ Result<Bytes> Exchange::opened(const std::string& name, int rank, Bytes value) {
   return *std::move(opened);
 }
 
-Result<Bytes> Exchange::take(const std::string& use, int rank) {
+Result<Bytes> StoreExchange::take(const std::string& use, int rank) {
   if (shared_->failed) return tl::unexpected(*shared_->failed);
   const std::string name = use + std::to_string(rank);
   for (Duration wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
@@ -139,7 +137,7 @@ Result<Bytes> Exchange::take(const std::string& use, int rank) {
   }
 }
 
-Result<std::vector<Bytes>> Exchange::take_all(const std::string& use, const Bytes& own) {
+Result<std::vector<Bytes>> StoreExchange::take_all(const std::string& use, const Bytes& own) {
   std::vector<Bytes> all(static_cast<std::size_t>(size_));
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) {
@@ -153,9 +151,14 @@ Result<std::vector<Bytes>> Exchange::take_all(const std::string& use, const Byte
   return all;
 }
 
-Exchange Exchange::among(int size, int my_index) { return {shared_, my_index, size, next_use() + "among"}; }
+std::unique_ptr<Exchange> StoreExchange::among(const std::vector<int>& ranks) {
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+  const int my_index = own == ranks.end() ? -1 : static_cast<int>(own - ranks.begin());
+  return std::unique_ptr<Exchange>(
+      new StoreExchange(shared_, my_index, static_cast<int>(ranks.size()), next_use() + "among"));
+}
 
-Result<> Exchange::agree_on_key() {
+Result<> StoreExchange::agree_on_key() {
   if (shared_->failed) return tl::unexpected(*shared_->failed);
   const auto own = OwnKeys::draw();
   if (!own) return tl::unexpected(give_up(own.error()));
@@ -176,20 +179,20 @@ Result<> Exchange::agree_on_key() {
   return {};
 }
 
-Result<std::vector<Bytes>> Exchange::allgather(const Bytes& own) {
+Result<std::vector<Bytes>> StoreExchange::allgather(const Bytes& own) {
   const std::string use = next_use();
   if (auto done = put(use, own); !done) return tl::unexpected(done.error());
   return take_all(use, own);
 }
 
-Result<std::vector<Bytes>> Exchange::gather(int root, const Bytes& own) {
+Result<std::vector<Bytes>> StoreExchange::gather(int root, const Bytes& own) {
   const std::string use = next_use();
   if (rank_ == root) return take_all(use, own);
   if (auto done = put(use, own); !done) return tl::unexpected(done.error());
   return std::vector<Bytes>();
 }
 
-Result<Bytes> Exchange::bcast(int root, const Bytes& own) {
+Result<Bytes> StoreExchange::bcast(int root, const Bytes& own) {
   const std::string use = next_use();
   if (rank_ != root) return take(use, root);
   if (auto done = put(use, own); !done) return tl::unexpected(done.error());

@@ -14,10 +14,24 @@
 #include "base/result.hpp"
 #include "base/sealed.hpp"
 #include "base/secret.hpp"
+#include "rank/exchange.hpp"
+#include "rank/interrupt.hpp"
+#include "rank/members.hpp"
+#include "rank/words.hpp"
 
 namespace sumac::python {
 
-using Bytes = std::vector<std::uint8_t>;
+// The core of every front end.
+using rank::Bytes;
+using rank::bytes_of_text;
+using rank::Exchange;
+using rank::interrupt_check;
+using rank::is_interrupted;
+using rank::Member;
+using rank::Members;
+using rank::milliseconds;
+using rank::printable;
+using rank::text_of;
 
 class Store {
  public:
@@ -33,38 +47,25 @@ inline constexpr std::string_view kOtherJob =
     "the store seems to hold keys of another job: give each job a store of its own, which is a new file, or a "
     "PrefixStore";
 
-/// The exchange of one team over a store. Each use takes new keys, so all ranks must call the same in the same order.
-///
-/// It ends for good at the first failure: that of this rank (give_up), of another one, which this rank reads while it waits,
-/// Ctrl-C, or the time limit. Every later use returns the same error at once.
-class Exchange {
+/// The exchange of one team over a store. Each use takes new keys.
+class StoreExchange final : public Exchange {
  public:
-  Exchange(Store& store, int rank, int size, Duration within = Duration::max());
+  StoreExchange(Store& store, int rank, int size, Duration within = Duration::max());
 
-  /// The exchange of `size` of the ranks, at its own place in the store; it ends when this one does. `my_index` is -1 at a
-  /// rank that does not take part.
-  Exchange among(int size, int my_index);
-
-  int rank() const noexcept { return rank_; }
-  int size() const noexcept { return size_; }
-  /// The time that is left for all that the ranks agree on.
-  Duration left() const;
-
-  /// Returns what each rank gave, in the order of ranks. Values may differ in length.
-  Result<std::vector<Bytes>> allgather(const Bytes& own);
-  /// The same at `root`, and nothing elsewhere.
-  Result<std::vector<Bytes>> gather(int root, const Bytes& own);
-  /// Returns what `root` gave.
-  Result<Bytes> bcast(int root, const Bytes& own);
-
-  /// Ends the exchange at all ranks: those that wait read this rank's reason. Returns why it ended, which is an earlier
-  /// reason if there is one.
-  Error give_up(const Error& why);
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return size_; }
+  Duration left() const override;
+  Result<std::vector<Bytes>> allgather(const Bytes& own) override;
+  Result<std::vector<Bytes>> gather(int root, const Bytes& own) override;
+  Result<Bytes> bcast(int root, const Bytes& own) override;
+  /// It has its own place in the store.
+  std::unique_ptr<Exchange> among(const std::vector<int>& ranks) override;
+  Error give_up(const Error& why) override;
   /// Collective over all ranks. From here on nobody who reads the store learns what the ranks give each other, and nobody
   /// who writes to it can change that unnoticed.
   Result<> agree_on_key();
-  /// For a rank that waits for something else than the exchange: returns an error if this is over for any reason.
-  Result<> check();
+  Result<> check() override;
+  std::string_view other_job() const noexcept override { return kOtherJob; }
 
  private:
   struct Shared {
@@ -78,7 +79,7 @@ class Exchange {
       if (key) wipe(*key);
     }
   };
-  Exchange(std::shared_ptr<Shared> shared, int rank, int size, std::string place)
+  StoreExchange(std::shared_ptr<Shared> shared, int rank, int size, std::string place)
       : shared_(std::move(shared)), rank_(rank), size_(size), place_(std::move(place)) {}
   std::string next_use();
   Result<> put(const std::string& use, const Bytes& own);
@@ -93,15 +94,5 @@ class Exchange {
   std::string place_;
   unsigned uses_ = 0;
 };
-
-/// A record of plain bytes, as it travels.
-template <class Record>
-Bytes bytes_of(const Record& record) {
-  const auto* first = reinterpret_cast<const std::uint8_t*>(&record);
-  return {first, first + sizeof record};
-}
-
-inline std::string text_of(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-inline Bytes bytes_of_text(std::string_view text) { return {text.begin(), text.end()}; }
 
 }  // namespace sumac::python

@@ -8,11 +8,11 @@
 
 #include "base/types.hpp"
 #include "base/wait_policy.hpp"
-#include "bindings/python/core/way_across.hpp"
-#include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "machine/cpu_share.hpp"
 #include "p2p/group.hpp"
+#include "rank/way_across.hpp"
+#include "rank/words.hpp"
 #include "shm/group.hpp"
 #include "shm/waiting.hpp"
 
@@ -569,12 +569,12 @@ void Team::close(bool ends_at_ctrl_c) {
   if (here_messages_) here_messages_->fail(why);
   if (between_) between_->close(why);
   std::deque<std::shared_ptr<Posted>> left;
-  std::shared_ptr<Job> job;  // Its end, which may wait for other ranks, comes behind the locks.
+  std::shared_ptr<rank::Job> job;  // Its end, which may wait for other ranks, comes behind the locks.
   {
     const std::lock_guard turn(turn_);
     const std::lock_guard guard(queue_lock_);
     const bool is_under_way = !queue_.empty() && queue_.front()->op != nullptr;
-    if (ways_ != nullptr && !is_under_way) job = leave_tree(*ways_);
+    if (ways_ != nullptr && !is_under_way) job = rank::leave_tree(*ways_);
     if (!queue_.empty()) {
       sumac_team_break(team_, fmt::format("rank {} destroyed its process group in mid-operation", rank()).c_str());
       (void)sumac_team_progress(team_);  // It lets go of the memory of all that are under way.

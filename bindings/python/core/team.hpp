@@ -21,15 +21,19 @@
 #include "base/clock.hpp"
 #include "base/ticket.hpp"
 #include "base/wait_policy.hpp"
-#include "bindings/python/core/interrupt.hpp"
-#include "bindings/python/core/members.hpp"
 #include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
 #include "p2p/call_log.hpp"
 #include "p2p/messages_between.hpp"
 #include "p2p/messages_here.hpp"
+#include "rank/interrupt.hpp"
+#include "rank/members.hpp"
 #include "shm/segment/block.hpp"
 #include "team/team.h"
+
+namespace sumac::rank {
+struct Ways;
+}
 
 namespace sumac::python {
 
@@ -160,7 +164,7 @@ class Team : public std::enable_shared_from_this<Team> {
   p2p::Matcher matcher_;
   std::unique_ptr<p2p::MessagesHere> here_messages_;
   std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.
-  struct Ways* ways_ = nullptr;                    ///< Owned by `team_`; null where all ranks are on this host.
+  rank::Ways* ways_ = nullptr;                     ///< Owned by `team_`; null where all ranks are on this host.
   bool has_tree_ = false;                          ///< Some operations go by the tree.
   sumac_team_t* team_ = nullptr;                   ///< nullptr: a team of one.
   unsigned forks_ = 0;                             ///< The forks of this process before the team was made.

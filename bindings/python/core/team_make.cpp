@@ -3,19 +3,19 @@
 
 #include <cstdio>
 
-#include "bindings/python/core/oob.hpp"
 #include "bindings/python/core/team.hpp"
-#include "bindings/python/core/way_across.hpp"
-#include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
 #include "rank/explain.h"
+#include "rank/oob.hpp"
+#include "rank/way_across.hpp"
+#include "rank/words.hpp"
 
 namespace sumac::python {
 
 Result<std::shared_ptr<Team>> Team::make(Store& store, int rank, int size, TeamSettings settings) {
   if (size < 1 || rank < 0 || rank >= size) return fail(Errc::invalid, "rank {} of {} ranks", rank, size);
-  Exchange exchange(store, rank, size, settings.make_within);
-  auto members = meet(exchange);
+  StoreExchange exchange(store, rank, size, settings.make_within);
+  auto members = rank::meet(exchange, "sumac_collectives");
   if (!members) return tl::unexpected(exchange.give_up(members.error()));
   std::shared_ptr<Team> team(new Team(std::move(*members), std::move(settings)));
   team->forks_ = forks();
@@ -68,7 +68,7 @@ Result<> Team::create(Exchange& exchange) {
   if (options == nullptr) return fail(Errc::invalid, "a variable of the environment is wrong (it is named above)");
   std::vector<sumac_place_t> places;
   for (const Member& member : members_.all) places.push_back(member.place);
-  Oob oob(exchange, settings_.name);
+  rank::Oob oob(exchange, settings_.name);
   sumac_team_spec_t spec{};
   spec.struct_bytes = sizeof spec;
   spec.rank = rank();
@@ -76,14 +76,14 @@ Result<> Team::create(Exchange& exchange) {
   spec.places = places.data();
   spec.options = options;
   spec.oob.context = &oob;
-  spec.oob.allgather = &Oob::allgather;
+  spec.oob.allgather = &rank::Oob::allgather;
   spec.progress = &Team::look_in_run;
   spec.progress_context = this;
   spec.host_ranks = static_cast<int>(members_.here.size());
   spec.name = settings_.name.c_str();
   spec.has_no_next = 1;
   if (members_.hosts > 1) between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, numbers_);
-  WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
+  rank::WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
   across.set(spec);
   const int status = sumac_team_create(&spec, &team_, why, sizeof why);
   // In this order: a rank that finds no way also fails in the exchange that follows.

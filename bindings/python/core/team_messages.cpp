@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "bindings/python/core/team.hpp"
-#include "bindings/python/core/words.hpp"
 #include "bindings/python/core/worker.hpp"
+#include "rank/words.hpp"
 
 namespace sumac::python {
 

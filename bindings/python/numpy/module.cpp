@@ -9,8 +9,8 @@
 #include "base/meaning.hpp"
 #include "base/types.hpp"
 #include "bindings/python/core/team.hpp"
-#include "bindings/python/core/words.hpp"
 #include "bindings/python/interpreter.hpp"
+#include "rank/words.hpp"
 
 namespace py = pybind11;
 using namespace sumac;

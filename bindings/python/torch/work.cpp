@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bindings/python/core/words.hpp"
 #include "bindings/python/torch/completer.hpp"
+#include "rank/words.hpp"
 
 namespace sumac::torch_backend {
 

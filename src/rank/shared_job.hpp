@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "bindings/python/core/local_job.hpp"
-#include "bindings/python/core/members.hpp"
-#include "bindings/python/core/store.hpp"
 #include "p2p/team_groups.hpp"
+#include "rank/exchange.hpp"
+#include "rank/local_job.hpp"
+#include "rank/members.hpp"
 #include "rank/settings.h"
 #include "team/team.h"
 
-namespace sumac::python {
+namespace sumac::rank {
 
 class Job {
  public:
@@ -56,10 +56,10 @@ class Job {
   hcoll_settings settings_;
   LocalJob daemons_;
   std::string own_name_;
-  unsigned forks_;
+  unsigned long mark_;  ///< Of the process that made it.
   std::atomic<bool> ends_at_ctrl_c_{false};
   std::mutex lock_;
   std::vector<Left> left_;  ///< Guarded by the lock.
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

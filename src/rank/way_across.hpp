@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "bindings/python/core/job.hpp"
 #include "p2p/team_groups.hpp"
+#include "rank/shared_job.hpp"
 #include "team/team.h"
 
-namespace sumac::python {
+namespace sumac::rank {
 
 /// The team runs no operation any more, and none is under way: it leaves the tree's group and its job at once, and not at its
 /// own end, which a caller that keeps it may put off. Returns the job, if there was one; it may end with this reference.
@@ -40,4 +40,4 @@ struct WayAcross {
   Result<> join(const std::vector<int>& leaders, int my_index, struct Ways& ways, std::int64_t* agreed);
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

@@ -2,7 +2,7 @@
 // Ctrl-C: a thread that waits in a call asks now and then whether it is to end. The modules know how Python says so.
 #include <atomic>
 
-namespace sumac::python {
+namespace sumac::rank {
 
 /// Called now and then by a thread that waits in a call: true ends the call with Errc::interrupted. Null: nobody is asked.
 inline std::atomic<bool (*)()> interrupt_check{nullptr};
@@ -12,4 +12,4 @@ inline bool is_interrupted() {
   return check != nullptr && check();
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

@@ -1,13 +1,13 @@
-#include "bindings/python/core/way_across.hpp"
+#include "rank/way_across.hpp"
 
 #include <fmt/format.h>
 
 #include <optional>
 
-#include "bindings/python/core/oob.hpp"
 #include "rank/join.hpp"
+#include "rank/oob.hpp"
 
-namespace sumac::python {
+namespace sumac::rank {
 
 /// A team's `across` owns this.
 struct Ways {
@@ -36,9 +36,9 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
   }
   const auto& job = ways.job = found->job;
   Oob team(exchange, name);
-  Exchange among_leaders = exchange.among(static_cast<int>(leaders.size()), my_index);
+  const std::unique_ptr<Exchange> among_leaders = exchange.among(leaders);
   std::optional<Oob> their;
-  if (my_index >= 0) their.emplace(among_leaders, name);
+  if (my_index >= 0) their.emplace(*among_leaders, name);
   const sumac_join_spec spec{.hosts = members.hosts,
                              .team = &team.record(),
                              .leaders = their ? &their->record() : nullptr,
@@ -131,4 +131,4 @@ int WayAcross::agree(void* context, const std::int64_t* agreed, sumac_across_t* 
   return 0;
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

@@ -1,12 +1,12 @@
 #pragma once
-// An exchange over the store, as those parts of src/rank that make the tree's job and its groups see the ranks of a communicator.
+// An exchange, as those parts of src/rank that make the tree's job and its groups see the ranks of a communicator.
 #include <string>
 
-#include "bindings/python/core/store.hpp"
 #include "client/tree/tree.h"
 #include "rank/communicator.h"
+#include "rank/exchange.hpp"
 
-namespace sumac::python {
+namespace sumac::rank {
 
 class Oob {
  public:
@@ -50,4 +50,4 @@ class TreeBound {
   Time deadline_;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

@@ -1,4 +1,4 @@
-#include "bindings/python/core/job.hpp"
+#include "rank/shared_job.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,14 +9,14 @@
 #include <mutex>
 #include <set>
 
-#include "bindings/python/core/interrupt.hpp"
-#include "bindings/python/core/oob.hpp"
-#include "bindings/python/core/worker.hpp"
+#include "client/fork_guard.hpp"
 #include "client/tree/tree.h"
+#include "rank/interrupt.hpp"
 #include "rank/job.h"
+#include "rank/oob.hpp"
 #include "rank/say.h"
 
-namespace sumac::python {
+namespace sumac::rank {
 namespace {
 
 /// Each rank tells the others this before they decide.
@@ -42,10 +42,10 @@ Own& own() {
 
 }  // namespace
 
-Job::Job(const hcoll_settings& settings) : settings_(settings), forks_(forks()) {}
+Job::Job(const hcoll_settings& settings) : settings_(settings), mark_(client::process_mark()) {}
 
 Job::~Job() {
-  if (forks_ != forks()) {
+  if (!client::same_process(mark_)) {
     daemons_.forget();
     static_cast<void>(new std::vector<Left>(std::move(left_)));  // Their connections are the parent's.
     return;
@@ -155,7 +155,7 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
     const Bytes& bytes = (*told)[static_cast<std::size_t>(rank)];
     Proposal other;
     if (bytes.size() != sizeof other)
-      return fail(Errc::invalid, "{} sent no proposal for the tree; {}", members.name(rank), kOtherJob);
+      return fail(Errc::invalid, "{} sent no proposal for the tree; {}", members.name(rank), exchange.other_job());
     std::memcpy(&other, bytes.data(), sizeof other);
     const char* differs = other.level != proposal.level || other.is_set != proposal.is_set ? "HCOLL_ENABLE_SHARP"
                           : other.hosts_min != proposal.hosts_min                          ? "HCOLL_SHARP_NP"
@@ -203,4 +203,4 @@ Result<Job::Found> Job::find(Exchange& exchange, const Members& members, const s
   return Found{std::move(made)};
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

@@ -1,5 +1,5 @@
 // Two ranks are on one host if they can share memory (machine/memory_host.hpp).
-#include "bindings/python/core/members.hpp"
+#include "rank/members.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,11 +9,11 @@
 #include "base/host_name.hpp"
 #include "base/listed.hpp"
 #include "base/text.hpp"
-#include "bindings/python/core/words.hpp"
 #include "machine/discover.hpp"
 #include "machine/memory_host.hpp"
+#include "rank/words.hpp"
 
-namespace sumac::python {
+namespace sumac::rank {
 namespace {
 
 /// The first bytes are the version, and stay so in every version: a rank can name a version that it does not know.
@@ -60,7 +60,7 @@ std::string Members::named(const std::vector<int>& ranks) const {
   return listed(found);
 }
 
-Result<Members> meet(Exchange& exchange) {
+Result<Members> meet(Exchange& exchange, std::string_view product) {
   const Greeting own = own_greeting();
   auto greetings = exchange.allgather(bytes_of(own));
   if (!greetings) return tl::unexpected(greetings.error());
@@ -73,11 +73,11 @@ Result<Members> meet(Exchange& exchange) {
     std::memset(static_cast<void*>(&greeting), 0, sizeof greeting);
     std::memcpy(static_cast<void*>(&greeting), bytes.data(), std::min(bytes.size(), sizeof greeting));
     greeting.version[sizeof greeting.version - 1] = greeting.host[sizeof greeting.host - 1] = '\0';
-    if (!is_version(greeting.version)) return fail(Errc::invalid, "rank {} sent no greeting; {}", rank, kOtherJob);
+    if (!is_version(greeting.version))
+      return fail(Errc::invalid, "rank {} sent no greeting; {}", rank, exchange.other_job());
     if (bytes.size() != sizeof greeting || std::strcmp(greeting.version, own.version) != 0)
-      return fail(Errc::invalid,
-                  "rank {} has sumac_collectives {} and rank {} has {}: install the same version on every host", rank,
-                  greeting.version, members.rank, own.version);
+      return fail(Errc::invalid, "rank {} has {} {} and rank {} has {}: install the same version on every host", rank,
+                  product, greeting.version, members.rank, own.version);
     const auto at = hosts.try_emplace(greeting.host_hash, static_cast<int>(hosts.size())).first;
     greeting.place.host = at->second;
     members.all.push_back({printable(greeting.host), greeting.process, greeting.place});
@@ -88,4 +88,4 @@ Result<Members> meet(Exchange& exchange) {
   return members;
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

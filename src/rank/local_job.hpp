@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "bindings/python/core/members.hpp"
-#include "bindings/python/core/store.hpp"
 #include "launch/child.hpp"
+#include "rank/exchange.hpp"
+#include "rank/members.hpp"
 
-namespace sumac::python {
+namespace sumac::rank {
 
 /// The lines of `text`, which a rank of that host sent, that ask for certificates of this host and, if it has one, of its
 /// node. A rank could send others, which would get another host's certificates from the manager.
@@ -39,4 +39,4 @@ class LocalJob {
   std::string socket_, why_not_;
 };
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

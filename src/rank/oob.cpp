@@ -1,10 +1,10 @@
-#include "bindings/python/core/oob.hpp"
+#include "rank/oob.hpp"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
-namespace sumac::python {
+namespace sumac::rank {
 namespace {
 
 Oob& self(void* context) { return *static_cast<Oob*>(context); }
@@ -16,18 +16,18 @@ Bytes copy_of(const void* data, std::size_t bytes) {
 Bytes copy_of(const void* data, int bytes) { return copy_of(data, static_cast<std::size_t>(bytes)); }
 
 /// Copies `from`, which must have exactly so many bytes.
-Result<> fill(void* to, const Bytes& from, std::size_t bytes) {
+Result<> fill(const Exchange& ranks, void* to, const Bytes& from, std::size_t bytes) {
   if (from.size() != bytes)
-    return fail(Errc::invalid, "a rank sent {} B where {} B were expected; {}", from.size(), bytes, kOtherJob);
+    return fail(Errc::invalid, "a rank sent {} B where {} B were expected; {}", from.size(), bytes, ranks.other_job());
   std::memcpy(to, from.data(), bytes);
   return {};
 }
 
 /// The same for each rank's, one after the other.
-Result<> fill_all(void* to, const std::vector<Bytes>& all, std::size_t bytes) {
+Result<> fill_all(const Exchange& ranks, void* to, const std::vector<Bytes>& all, std::size_t bytes) {
   auto* at = static_cast<std::uint8_t*>(to);
   for (const Bytes& one : all) {
-    if (auto filled = fill(at, one, bytes); !filled) return filled;
+    if (auto filled = fill(ranks, at, one, bytes); !filled) return filled;
     at += bytes;
   }
   return {};
@@ -54,14 +54,14 @@ Oob::Oob(Exchange& exchange, std::string name) : exchange_(&exchange), name_(std
     return self(context).use([&](Exchange& ranks) -> Result<> {
       auto got = ranks.bcast(root, ranks.rank() == root ? copy_of(buffer, bytes) : Bytes());
       if (!got) return tl::unexpected(got.error());
-      return fill(buffer, *got, static_cast<std::size_t>(bytes));
+      return fill(ranks, buffer, *got, static_cast<std::size_t>(bytes));
     });
   };
   record_.gather = [](void* context, int root, void* in, void* out, int bytes) {
     return self(context).use([&](Exchange& ranks) -> Result<> {
       auto all = ranks.gather(root, copy_of(in, bytes));
       if (!all) return tl::unexpected(all.error());
-      return fill_all(out, *all, static_cast<std::size_t>(bytes));  // Only the root has any.
+      return fill_all(ranks, out, *all, static_cast<std::size_t>(bytes));  // Only the root has any.
     });
   };
 }
@@ -70,8 +70,8 @@ int Oob::allgather(void* context, const void* in, void* out, std::size_t bytes) 
   return self(context).use([&](Exchange& ranks) -> Result<> {
     auto all = ranks.allgather(copy_of(in, bytes));
     if (!all) return tl::unexpected(all.error());
-    return fill_all(out, *all, bytes);
+    return fill_all(ranks, out, *all, bytes);
   });
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

@@ -1,4 +1,4 @@
-#include "bindings/python/core/local_job.hpp"
+#include "rank/local_job.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "bindings/python/core/words.hpp"
 #include "net/address.hpp"
+#include "rank/words.hpp"
 
-namespace sumac::python {
+namespace sumac::rank {
 namespace {
 
 /// The daemons come up within this time, and within half of what the group has left: where they do not, the hosts must still
@@ -184,4 +184,4 @@ void LocalJob::forget() noexcept {
   manager_.forget();
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/utf8.hpp"
 
-namespace sumac::python {
+namespace sumac::rank {
 
 /// As sumac::printable(); a text beyond some thousand bytes is cut.
 inline std::string printable(std::string_view text) {
@@ -20,4 +20,4 @@ inline std::string milliseconds(Duration time) {
   return fmt::format("{} ms", std::chrono::duration_cast<Millis>(time).count());
 }
 
-}  // namespace sumac::python
+}  // namespace sumac::rank

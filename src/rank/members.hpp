@@ -1,17 +1,17 @@
 #pragma once
 // The members of a team, as their ranks tell each other before anything else: the host of each, its process, its place
-// and its version of this package.
+// and the version of its front end.
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
-#include "bindings/python/core/store.hpp"
 #include "p2p/ranks.hpp"
+#include "rank/exchange.hpp"
 #include "shm/segment/segment.hpp"
 #include "team/team.h"
 
-namespace sumac::python {
+namespace sumac::rank {
 
 struct Member {
   std::string host;  ///< The host's name, for people.
@@ -27,7 +27,8 @@ struct Members : p2p::Ranks {
   std::string named(const std::vector<int>& ranks) const;
 };
 
-/// Collective. Errc::invalid: a rank has another version of the package; the text names both.
-Result<Members> meet(Exchange& exchange);
+/// Collective. Errc::invalid: a rank has another version of the front end; the text names both.
+/// @param product  The front end's name for people.
+Result<Members> meet(Exchange& exchange, std::string_view product);
 
-}  // namespace sumac::python
+}  // namespace sumac::rank
