@@ -6,6 +6,7 @@
 
 #include "rank/join.hpp"
 #include "rank/oob.hpp"
+#include "rank/peers.hpp"
 
 namespace sumac::rank {
 
@@ -58,21 +59,11 @@ Result<> WayAcross::join(const std::vector<int>& leaders, int my_index, Ways& wa
 
 Result<std::unique_ptr<Ways>> WayAcross::find(const std::vector<int>& leaders, int my_index, std::int64_t* agreed) {
   std::unique_ptr<Ways> ways(new Ways{members});
-  const auto exchanged = [this](std::span<const std::byte> mine) -> Result<std::vector<std::vector<std::byte>>> {
-    auto all = exchange.allgather(bytes_of_text({reinterpret_cast<const char*>(mine.data()), mine.size()}));
-    if (!all) return tl::unexpected(all.error());
-    std::vector<std::vector<std::byte>> blobs;
-    for (const Bytes& one : *all) {
-      const auto bytes = std::as_bytes(std::span(one));
-      blobs.emplace_back(bytes.begin(), bytes.end());
-    }
-    return blobs;
-  };
   auto made = p2p::TeamGroups::make({.ranks = members,
                                      .leaders = leaders,
                                      .host_name = members.all[static_cast<std::size_t>(members.rank)].host,
                                      .reproducible = sumac_team_options_reproducible(options) != 0,
-                                     .exchange = exchanged,
+                                     .exchange = blobs_by(exchange),
                                      .connect_within = std::chrono::ceil<Millis>(exchange.left()),
                                      .check = [this] { return exchange.check(); },
                                      .messages = messages});

@@ -1,0 +1,68 @@
+#pragma once
+// All ranks of a job that makes its teams without MPI, and messages among them: inside a host by pipes in a memory that its
+// ranks share, between hosts by the group of src/p2p that connects all of them. Teams of some of them meet by such messages
+// (message_exchange.hpp), and a front end may send its own: the lower half of the tags is free for it.
+//
+// Any thread may call it. Nothing moves but inside progress().
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "p2p/matcher.hpp"
+#include "p2p/messages_between.hpp"
+#include "p2p/messages_here.hpp"
+#include "p2p/team_groups.hpp"
+#include "rank/exchange.hpp"
+#include "rank/members.hpp"
+#include "shm/segment/block.hpp"
+
+namespace sumac::rank {
+
+/// Tags from here on are those of message_exchange.cpp.
+inline constexpr std::uint32_t kTagsOfExchanges = 0x80000000u;
+
+class Peers {
+ public:
+  /// Collective over the ranks of the exchange.
+  static Result<std::shared_ptr<Peers>> make(Exchange& exchange, std::string_view product);
+  ~Peers();
+  Peers(const Peers&) = delete;
+
+  const Members& members() const noexcept { return members_; }
+
+  /// The memory stays until the message is done, or withdrawn. `then` is called once, inside a call of this object.
+  std::shared_ptr<p2p::Message> send(int to, std::uint32_t tag, const void* data, std::size_t bytes,
+                                     std::function<void(const Error*)> then = nullptr);
+  std::shared_ptr<p2p::Message> receive(int from, std::uint32_t tag, void* data, std::size_t bytes,
+                                        std::function<void(const Error*)> then = nullptr);
+  /// Ends a message with this reason, unless it is done.
+  void withdraw(const std::shared_ptr<p2p::Message>& message, Error why);
+  /// Moves what can move; returns false if nothing moved.
+  bool progress();
+  bool is_busy() const noexcept { return matcher_.is_busy(); }
+  /// True if a rank of this host has died.
+  bool is_dead(int rank) const;
+
+ private:
+  explicit Peers(Members members) : members_(std::move(members)), matcher_(members_.size()) {}
+  Result<> share(Exchange& exchange);
+  Result<> connect(Exchange& exchange);
+  bool is_here(int rank) const noexcept;
+  std::shared_ptr<p2p::Message> post(std::shared_ptr<p2p::Message> message);
+
+  Members members_;
+  shm::Block block_;
+  p2p::Matcher matcher_;
+  std::atomic<std::uint64_t> numbers_{0};  ///< Collectives: a context has none of its own.
+  std::unique_ptr<p2p::MessagesHere> here_;
+  std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.
+  std::unique_ptr<p2p::TeamGroups> hosts_;         ///< The same.
+};
+
+/// What p2p::TeamGroups::make() wants to exchange, by an exchange of ranks.
+std::function<Result<std::vector<std::vector<std::byte>>>(std::span<const std::byte>)> blobs_by(Exchange& exchange);
+
+}  // namespace sumac::rank
