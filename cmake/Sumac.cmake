@@ -94,6 +94,7 @@ set(SUMAC_MAY_lab base topo fabricfile launch)
 # The front ends: bindings/mpi, bindings/pmpi, and the three rooms of bindings/python.
 set(SUMAC_MAY_mpi base team client rank)
 set(SUMAC_MAY_pmpi base machine team client rank)
+set(SUMAC_MAY_ucc base reduce shm p2p team client rank)
 set(SUMAC_MAY_python_core base wire coll net machine launch shm p2p team client rank)
 set(SUMAC_MAY_numpy base python_core)
 set(SUMAC_MAY_torch base python_core)

@@ -88,4 +88,21 @@ Result<Members> meet(Exchange& exchange, std::string_view product) {
   return members;
 }
 
+Members subset(const Members& all, const std::vector<int>& ranks, int rank) {
+  Members some;
+  some.rank = rank;
+  std::map<int, int> hosts;
+  const int own_host = all.all[static_cast<std::size_t>(ranks[static_cast<std::size_t>(rank)])].place.host;
+  for (const int one : ranks) {
+    Member member = all.all[static_cast<std::size_t>(one)];
+    const int index = static_cast<int>(some.all.size());
+    if (member.place.host == own_host) some.here.push_back(index);
+    member.place.host = hosts.try_emplace(member.place.host, static_cast<int>(hosts.size())).first->second;
+    some.names.push_back(fmt::format("rank {} (host {})", index, member.host));
+    some.all.push_back(std::move(member));
+  }
+  some.hosts = static_cast<int>(hosts.size());
+  return some;
+}
+
 }  // namespace sumac::rank

@@ -31,4 +31,7 @@ struct Members : p2p::Ranks {
 /// @param product  The front end's name for people.
 Result<Members> meet(Exchange& exchange, std::string_view product);
 
+/// Some of them, by rank among those, of which this rank is number `rank`.
+Members subset(const Members& all, const std::vector<int>& ranks, int rank);
+
 }  // namespace sumac::rank

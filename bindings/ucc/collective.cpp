@@ -1,0 +1,147 @@
+#include <cstring>
+
+#include "bindings/ucc/team.hpp"
+#include "client/fork_guard.hpp"
+
+using sumac::Error;
+using sumac::ucc::get_status;
+using sumac::ucc::guarded;
+using sumac::ucc::refuse;
+using sumac::ucc::Request;
+using sumac::ucc::set_status;
+using Way = Request::Way;
+
+namespace {
+
+/// A team that a time limit has broken says so at every rank.
+[[gnu::cold]] ucc_status_t broken(const ucc_team& team) {
+  const std::string why = team.error();
+  return refuse(why.find("timed out") != std::string::npos ? UCC_ERR_TIMED_OUT : UCC_ERR_NO_MESSAGE, why);
+}
+
+void op_done(void* user, int status) {
+  auto& request = *static_cast<Request*>(user);
+  request.over(status == SUMAC_TEAM_OK ? UCC_OK : broken(*request.team));
+}
+
+/// Moves the data of a team of one rank.
+void run_alone(const sumac_call_t& call) {
+  if (call.coll == SUMAC_COLL_BARRIER || call.coll == SUMAC_COLL_BCAST || call.in == nullptr || call.in == call.out)
+    return;
+  const auto* in = static_cast<const std::byte*>(call.in);
+  auto* out = static_cast<std::byte*>(call.out);
+  std::size_t bytes = call.bytes;
+  const auto cut = [&](const sumac_blocks_t& blocks, auto*& at) {
+    if (blocks.counts == nullptr) return;
+    bytes = static_cast<std::size_t>(sumac_block_count(&blocks, 0)) * blocks.unit;
+    at += sumac_block_displacement(&blocks, 0) * static_cast<std::int64_t>(blocks.unit);
+  };
+  cut(call.in_blocks, in);
+  cut(call.out_blocks, out);
+  if (bytes > 0) std::memmove(out, in, bytes);
+}
+
+void send_or_receive(Request& request) {
+  auto& peers = *request.team->peers;
+  request.outcome = UCC_OK;
+  request.left = static_cast<int>(request.peers.size()) + 1;
+  request.messages.clear();
+  const auto then = [&request](const Error* why) {
+    if (why != nullptr) (void)refuse(sumac::ucc::status_of(why->code), why->context);
+    request.message_over(why == nullptr ? UCC_OK : sumac::ucc::status_of(why->code));
+  };
+  for (const int peer : request.peers)
+    request.messages.push_back(request.sends
+                                   ? peers.send(peer, request.tag, request.call.out, request.call.bytes, then)
+                                   : peers.receive(peer, request.tag, request.call.out, request.call.bytes, then));
+  (void)peers.progress();
+  request.message_over(UCC_OK);
+}
+
+ucc_status_t post(Request& request) {
+  ucc_team& team = *request.team;
+  const ucc_status_t before = get_status(request);
+  if (before != UCC_OPERATION_INITIALIZED && !(before == UCC_OK && request.is_persistent))
+    return refuse(UCC_ERR_INVALID_PARAM,
+                  "ucc_collective_post: the request is in progress, has failed, or is done and not "
+                  "persistent");
+  if (team.context->is_closed.load(std::memory_order_relaxed))
+    return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: the team's context is destroyed");
+  if (request.packed_in.type != nullptr) request.packed_in.pack();
+  // In place, what is packed of the result is read too.
+  if (request.packed_out.type != nullptr) request.packed_out.pack();
+  set_status(request, UCC_INPROGRESS);
+  if (request.limit.count() > 0 && request.way >= Way::team) team.requests.add_limited(request);
+  switch (request.way) {
+    case Way::alone: run_alone(request.call); [[fallthrough]];
+    case Way::nowhere:
+      request.outcome = UCC_OK;
+      request.conclude();
+      return UCC_OK;
+    case Way::messages: send_or_receive(request); return UCC_OK;
+    case Way::team: break;
+  }
+  if (sumac_op_start(request.op) != SUMAC_TEAM_OK) {
+    const ucc_status_t why = broken(team);
+    set_status(request, why);
+    return why;
+  }
+  (void)sumac_team_progress(team.team);
+  return UCC_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+ucc_status_t ucc_collective_init(ucc_coll_args_t* coll_args, ucc_coll_req_h* request_p, ucc_team_h team) {
+  if (coll_args == nullptr || request_p == nullptr || team == nullptr) return UCC_ERR_INVALID_PARAM;
+  return guarded([&] {
+    if (team->state.load(std::memory_order_relaxed) != ucc_team::State::active)
+      return refuse(UCC_ERR_INVALID_PARAM,
+                    "ucc_collective_init: the team is not made, or this process is no rank of it");
+    if (team->context->is_closed.load(std::memory_order_relaxed))
+      return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_init: the team's context is destroyed");
+    if (!sumac::client::same_process(team->context->mark))
+      return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_init: a forked process can't use its parent's teams");
+    Request* const request = team->requests.take();
+    request->reset(*team);
+    ucc_status_t status = sumac::ucc::plan(*request, *coll_args, *team);
+    if (status == UCC_OK && request->way == Way::team) {
+      const int created = sumac_op_create(team->team, &request->call, op_done, request, &request->op);
+      if (created != SUMAC_TEAM_OK)
+        status = created == SUMAC_TEAM_BROKEN      ? broken(*team)
+                 : created == SUMAC_TEAM_NO_MEMORY ? UCC_ERR_NO_MEMORY
+                 : created == SUMAC_TEAM_PASS      ? UCC_ERR_NOT_SUPPORTED
+                                                   : UCC_ERR_INVALID_PARAM;
+    }
+    if (status != UCC_OK) {
+      team->requests.give_back(request);
+      return status;
+    }
+    *request_p = request;
+    return UCC_OK;
+  });
+}
+
+ucc_status_t ucc_collective_post(ucc_coll_req_h request) {
+  if (request == nullptr) return UCC_ERR_INVALID_PARAM;
+  return guarded([&] { return post(*static_cast<Request*>(request)); });
+}
+
+ucc_status_t ucc_collective_finalize(ucc_coll_req_h handle) {
+  if (handle == nullptr) return UCC_ERR_INVALID_PARAM;
+  return guarded([&] {
+    auto& request = *static_cast<Request*>(handle);
+    if (get_status(request) == UCC_INPROGRESS)
+      return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_finalize: the request is in progress");
+    if (request.op != nullptr) sumac_op_free(request.op);
+    request.op = nullptr;
+    if (request.limit.count() > 0) request.team->requests.remove_limited(request);
+    request.messages.clear();
+    request.team->requests.give_back(&request);
+    return UCC_OK;
+  });
+}
+
+}  // extern "C"

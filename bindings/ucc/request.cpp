@@ -1,0 +1,127 @@
+#include "bindings/ucc/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bindings/ucc/team.hpp"
+
+namespace sumac::ucc {
+
+void Packed::measure(const ucc_dt_generic* of, void* from, std::size_t elements) {
+  type = of;
+  buffer = from;
+  count = elements;
+  memory.clear();
+  if (count == 0) return;
+  void* const state = type->ops.start_pack(type->context, buffer, count);
+  memory.resize(type->ops.packed_size(state));
+  type->ops.finish(state);
+}
+
+void Packed::pack() {
+  if (memory.empty()) return;
+  void* const state = type->ops.start_pack(type->context, buffer, count);
+  std::size_t at = 0;
+  while (at < memory.size()) {
+    const std::size_t bytes = type->ops.pack(state, at, memory.data() + at, memory.size() - at);
+    if (bytes == 0) break;
+    at += bytes;
+  }
+  type->ops.finish(state);
+}
+
+ucc_status_t Packed::unpack() const {
+  if (memory.empty()) return UCC_OK;
+  void* const state = type->ops.start_unpack(type->context, buffer, count);
+  const ucc_status_t status = type->ops.unpack(state, 0, memory.data(), memory.size());
+  type->ops.finish(state);
+  return status;
+}
+
+void Request::reset(ucc_team& of) {
+  status = UCC_OPERATION_INITIALIZED;
+  team = &of;
+  op = nullptr;
+  way = Way::nowhere;
+  has_callback = is_persistent = was_posted = divides = copies = unpacks = false;
+  call = {};
+  limit = {};
+  if (!peers.empty()) peers.clear();
+  packed_in.type = packed_out.type = nullptr;
+}
+
+void Request::over(ucc_status_t how) noexcept {
+  if (!has_more()) return set_status(*this, how);
+  outcome.store(how, std::memory_order_relaxed);
+  team->context->ended.push(*this);
+}
+
+void Request::message_over(ucc_status_t how) noexcept {
+  ucc_status_t good = UCC_OK;
+  if (how != UCC_OK) outcome.compare_exchange_strong(good, how);
+  if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) over(outcome.load());
+}
+
+void Request::conclude() {
+  ucc_status_t how = outcome.load(std::memory_order_relaxed);
+  if (how == UCC_OK) {
+    if (divides) divide(datatype, call.out, result_bytes, team->size);
+    if (copies) std::memcpy(result, scratch.data(), result_bytes);
+    if (unpacks) how = packed_out.unpack();
+  }
+  // From here on the program may finalize the request, also in the callback.
+  const ucc_coll_callback_t then = callback;
+  const bool calls = has_callback;
+  set_status(*this, how);
+  if (calls) then.cb(then.data, how);
+}
+
+Request* Requests::take() {
+  const std::lock_guard guard(lock_);
+  if (spare_.empty()) {
+    all_.push_back(std::make_unique<Request>());
+    spare_.reserve(all_.size());
+    return all_.back().get();
+  }
+  Request* const request = spare_.back();
+  spare_.pop_back();
+  return request;
+}
+
+void Requests::give_back(Request* request) {
+  const std::lock_guard guard(lock_);
+  spare_.push_back(request);
+}
+
+void Requests::add_limited(Request& request) {
+  const std::lock_guard guard(lock_);
+  request.deadline = deadline_after(monotonic_now(), request.limit);
+  if (std::find(limited_.begin(), limited_.end(), &request) == limited_.end()) limited_.push_back(&request);
+  limited_count_ = static_cast<int>(limited_.size());
+}
+
+void Requests::remove_limited(const Request& request) {
+  const std::lock_guard guard(lock_);
+  std::erase(limited_, &request);
+  limited_count_ = static_cast<int>(limited_.size());
+}
+
+void Requests::end_late() {
+  const std::lock_guard guard(lock_);
+  std::erase_if(limited_, [](const Request* one) { return get_status(*one) != UCC_INPROGRESS; });
+  limited_count_ = static_cast<int>(limited_.size());
+  const Time now = monotonic_now();
+  for (Request* one : limited_) {
+    if (now < one->deadline) continue;
+    const std::string why = fmt::format("timed out after {} ms: {} of team {} at rank {}",
+                                        std::chrono::duration_cast<Millis>(one->limit).count(), name_of(one->type),
+                                        one->team->number, one->team->rank);
+    if (one->way == Request::Way::team) return sumac_team_break(one->team->team, why.c_str());
+    for (const auto& message : one->messages)
+      if (!message->is_done()) one->team->peers->withdraw(message, {Errc::timeout, why});
+  }
+}
+
+}  // namespace sumac::ucc

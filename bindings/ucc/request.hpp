@@ -1,0 +1,99 @@
+#pragma once
+// A collective of a program, from ucc_collective_init() to ucc_collective_finalize(). It is one operation of src/team, or for
+// an active set one message to each of its ranks; or it is done at once.
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "bindings/ucc/types.hpp"
+#include "p2p/matcher.hpp"
+#include "team/team.h"
+
+struct ucc_team;
+
+namespace sumac::ucc {
+
+/// Elements of a generic datatype that are not contiguous, packed.
+struct Packed {
+  const ucc_dt_generic* type = nullptr;
+  void* buffer = nullptr;  ///< The program's.
+  std::size_t count = 0;
+  std::vector<std::byte> memory;
+
+  /// Sets the size of `memory`.
+  void measure(const ucc_dt_generic* of, void* from, std::size_t elements);
+  void pack();
+  ucc_status_t unpack() const;
+};
+
+struct Request : ucc_coll_req {
+  /// Where it goes.
+  enum class Way : std::uint8_t {
+    nowhere,  ///< Nothing is to be moved.
+    alone,    ///< A team of one.
+    team,
+    messages,  ///< An active set.
+  };
+
+  ucc_team* team = nullptr;
+  Request* next_ended = nullptr;  ///< In Ended.
+  sumac_op_t* op = nullptr;
+  ucc_coll_callback_t callback{};
+  Way way = Way::nowhere;
+  bool has_callback = false, is_persistent = false, was_posted = false;
+  /// What follows the operation, in the thread that takes it from Ended.
+  bool divides = false, copies = false, unpacks = false;
+  sumac_call_t call{};
+  ucc_coll_type_t type = UCC_COLL_TYPE_BARRIER;
+  ucc_datatype_t datatype = 0;
+  std::size_t result_bytes = 0;
+  std::atomic<ucc_status_t> outcome{UCC_OK};
+
+  // ---- what few have
+  std::vector<std::int64_t> counts[2], displacements[2];  ///< Of `in` and `out`, if they can't be read where they are.
+  std::vector<std::byte> scratch;                         ///< A result that is copied to `result`.
+  void* result = nullptr;
+  Packed packed_in, packed_out;
+  Duration limit{};  ///< 0: none.
+  Time deadline{};
+  std::vector<int> peers;  ///< The other ranks of an active set that this one sends to, or receives from.
+  std::vector<std::shared_ptr<p2p::Message>> messages;
+  std::uint32_t tag = 0;
+  bool sends = false;
+  std::atomic<int> left{0};  ///< Messages that are not done, and one for the posting thread.
+
+  void reset(ucc_team& of);
+  bool has_more() const noexcept { return has_callback || divides || copies || unpacks; }
+  /// The operation has ended, in any thread: `status` is its outcome.
+  void over(ucc_status_t status) noexcept;
+  /// Does what follows it, and sets the program's status.
+  void conclude();
+  void message_over(ucc_status_t status) noexcept;
+};
+
+/// Fills in the request by the arguments. The answer is the same at all ranks, unless their arguments contradict each other.
+ucc_status_t plan(Request& request, const ucc_coll_args_t& args, ucc_team& team);
+
+/// The requests of a team, used again and again, and those with a time limit.
+class Requests {
+ public:
+  Request* take();
+  void give_back(Request* request);
+
+  void add_limited(Request& request);
+  void remove_limited(const Request& request);
+  /// Ends those whose time is over, and with one of them its team.
+  void end_late();
+  bool has_limited() const noexcept { return limited_count_.load(std::memory_order_relaxed) > 0; }
+
+ private:
+  std::mutex lock_;
+  std::vector<std::unique_ptr<Request>> all_;
+  std::vector<Request*> spare_, limited_;
+  std::atomic<int> limited_count_{0};
+};
+
+}  // namespace sumac::ucc
