@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/fnv.hpp"
+#include "rank/say.h"
 #include "rank/words.hpp"
 
 namespace sumac::rank {
@@ -18,6 +20,8 @@ constexpr int kLooks = 200;
 constexpr Duration kSleep = Micros{50};
 /// It looks so often whether the other rank is alive and the time is over.
 constexpr Duration kCheckAfter = Millis{20};
+/// A wait that takes so long says once for whom.
+constexpr Duration kSlowAfter = Seconds{10};
 
 std::uint64_t hash_of(const std::vector<int>& ranks) {
   return fnv1a({reinterpret_cast<const char*>(ranks.data()), ranks.size() * sizeof(int)});
@@ -106,7 +110,9 @@ Result<> MessageExchange::check() {
 }
 
 Result<> MessageExchange::wait(const std::shared_ptr<p2p::Message>& message, const std::string& other) {
-  Time looked = monotonic_now();
+  const Time began = monotonic_now();
+  Time looked = began;
+  bool has_said = false;
   for (int vain = 0; !message->is_done();) {
     if (peers_->progress()) {
       vain = 0;
@@ -121,6 +127,8 @@ Result<> MessageExchange::wait(const std::shared_ptr<p2p::Message>& message, con
       looked = now;
       auto may_wait = check();
       if (may_wait && peers_->is_dead(message->asked)) may_wait = fail(Errc::lost, "{} died", other);
+      if (may_wait && now - began > kSlowAfter && !std::exchange(has_said, true))
+        SUMAC_SAY("%s waits for %s to make a team: 10 s so far", name_of(settings_.rank).c_str(), other.c_str());
       if (may_wait) continue;
       peers_->withdraw(message, may_wait.error());
       return tl::unexpected(give_up(may_wait.error()));
@@ -157,8 +165,8 @@ Result<Bytes> MessageExchange::take(int from) {
     if (start.bytes > 0)
       if (auto got = receive(from, value.data(), value.size()); !got) return tl::unexpected(got.error());
     const bool is_ours = start.who == who_;
-    if ((is_ours && start.attempt < settings_.attempt) || (!is_ours && start.code != 0)) continue;
-    if (!is_ours)
+    if (is_ours && start.attempt < settings_.attempt) continue;
+    if (!is_ours && start.code == 0)
       return tl::unexpected(give_up({Errc::invalid, fmt::format("{} and {} differ on the ranks of the team",
                                                                 name_of(settings_.rank), name_of(from))}));
     if (start.code == 0) return value;

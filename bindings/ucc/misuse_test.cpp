@@ -1,0 +1,283 @@
+// What a program does wrong, and what goes wrong under it: a status, no hang, no crash.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "bindings/ucc/test_ranks.hpp"
+
+namespace sumac::ucc::test {
+namespace {
+
+ucc_coll_args_t one_int(int& value) {
+  auto args = blank(UCC_COLL_TYPE_ALLREDUCE);
+  args.mask = UCC_COLL_ARGS_FIELD_FLAGS;
+  args.flags = UCC_COLL_ARGS_FLAG_IN_PLACE;
+  args.dst.info = {&value, 1, UCC_DT_INT32, UCC_MEMORY_TYPE_UNKNOWN};
+  args.op = UCC_OP_SUM;
+  return args;
+}
+
+TEST(Misuse, OfLibrariesAndConfigurations) {
+  ucc_lib_params_t params{};
+  ucc_lib_h library = nullptr;
+  EXPECT_EQ(ucc_init_version(2, 0, &params, nullptr, &library), UCC_ERR_NOT_SUPPORTED);
+  EXPECT_EQ(ucc_init_version(1, 8, nullptr, nullptr, &library), UCC_ERR_INVALID_PARAM);
+  // A mask that names no field, and one that names fields that there are not.
+  EXPECT_EQ(ucc_init(&params, nullptr, &library), UCC_OK);
+  EXPECT_EQ(ucc_finalize(library), UCC_OK);
+  params.mask = ~0ul << 8;
+  EXPECT_EQ(ucc_init(&params, nullptr, &library), UCC_OK);
+  ucc_lib_attr_t attr{};
+  attr.mask = UCC_LIB_ATTR_FIELD_COLL_TYPES | UCC_LIB_ATTR_FIELD_THREAD_MODE;
+  EXPECT_EQ(ucc_lib_get_attr(library, &attr), UCC_OK);
+  EXPECT_EQ(attr.coll_types, UCC_MASK(16));
+  EXPECT_EQ(attr.thread_mode, UCC_THREAD_SINGLE);
+  ucc_lib_config_h config = nullptr;
+  EXPECT_EQ(ucc_lib_config_read("OMPI", "file", &config), UCC_ERR_NOT_IMPLEMENTED);
+  ASSERT_EQ(ucc_lib_config_read("OMPI", nullptr, &config), UCC_OK);
+  EXPECT_EQ(ucc_lib_config_modify(config, "CLS", "basic,hier"), UCC_OK);
+  EXPECT_EQ(ucc_lib_config_modify(config, "NO_SUCH_NAME", "1"), UCC_ERR_NOT_FOUND);
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  std::FILE* const stream = ::open_memstream(&text, &bytes);
+  ucc_lib_config_print(config, stream, "title",
+                       static_cast<ucc_config_print_flags_t>(UCC_CONFIG_PRINT_CONFIG | UCC_CONFIG_PRINT_HEADER));
+  std::fclose(stream);
+  EXPECT_NE(std::string(text, bytes).find("OMPI_UCC_CLS=basic,hier\n"), std::string::npos) << text;
+  ::free(text);
+  ucc_lib_config_release(config);
+  ucc_context_config_h of_context = nullptr;
+  ASSERT_EQ(ucc_context_config_read(library, nullptr, &of_context), UCC_OK);
+  for (const char* name : {"ESTIMATED_NUM_EPS", "ESTIMATED_NUM_PPN", "NODE_LOCAL_ID"})
+    EXPECT_EQ(ucc_context_config_modify(of_context, nullptr, name, "4"), UCC_OK) << name;
+  EXPECT_EQ(ucc_context_config_modify(of_context, nullptr, "NO_SUCH_NAME", "4"), UCC_ERR_NOT_FOUND);
+  EXPECT_EQ(ucc_context_config_modify(of_context, "tl/ucp", "TUNE", "inf"), UCC_OK);
+  ucc_context_config_release(of_context);
+  EXPECT_EQ(ucc_finalize(library), UCC_OK);
+  EXPECT_EQ(ucc_finalize(library), UCC_ERR_INVALID_PARAM);
+  EXPECT_EQ(ucc_lib_get_attr(library, &attr), UCC_ERR_INVALID_PARAM);
+}
+
+TEST(Misuse, OfArguments) {
+  World{}.run(2, [](Rank& rank) {
+    int value = 1;
+    const auto status_of = [&](const std::function<void(ucc_coll_args_t&)>& change) {
+      auto args = one_int(value);
+      change(args);
+      return rank.run(args);
+    };
+    EXPECT_EQ(status_of([](auto& args) { args.coll_type = static_cast<ucc_coll_type_t>(3); }), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(status_of([](auto& args) { args.dst.info.datatype = UCC_PREDEFINED_DT(18); }), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(status_of([](auto& args) { args.dst.info.buffer = nullptr; }), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(status_of([](auto& args) { args.dst.info.count = ~0ul / 2; }), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(status_of([](auto& args) { args.dst.info.mem_type = UCC_MEMORY_TYPE_CUDA; }), UCC_ERR_NOT_SUPPORTED);
+    EXPECT_EQ(status_of([](auto& args) { args.op = UCC_OP_MINLOC; }), UCC_ERR_NOT_SUPPORTED);
+    EXPECT_EQ(status_of([](auto& args) { args.op = static_cast<ucc_reduction_op_t>(77); }), UCC_ERR_NOT_SUPPORTED);
+    EXPECT_EQ(status_of([](auto& args) {
+                args.coll_type = UCC_COLL_TYPE_BCAST;
+                args.src.info = args.dst.info;
+                args.root = 2;
+              }),
+              UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(status_of([](auto& args) {
+                args.coll_type = UCC_COLL_TYPE_ALLGATHER;
+                args.dst.info.count = 3;
+              }),
+              UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(status_of([](auto& args) {
+                static const std::array<ucc_count_t, 2> counts{~0ul / 8, ~0ul / 8};
+                args.coll_type = UCC_COLL_TYPE_ALLGATHERV;
+                args.flags |= UCC_COLL_ARGS_FLAG_COUNT_64BIT;
+                args.dst.info_v = {args.dst.info.buffer, const_cast<ucc_count_t*>(counts.data()), nullptr, UCC_DT_INT32,
+                                   UCC_MEMORY_TYPE_HOST};
+              }),
+              UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(status_of([](auto& args) {
+                args.flags |= UCC_COLL_ARGS_FLAG_TIMEOUT;
+                args.timeout = -1;
+              }),
+              UCC_ERR_INVALID_PARAM);
+    auto args = one_int(value);
+    ucc_coll_req_h request = nullptr;
+    EXPECT_EQ(ucc_collective_init_and_post(&args, &request, rank.team), UCC_ERR_NOT_IMPLEMENTED);
+    ucc_ee_params_t engine{};
+    ucc_ee_h ee = nullptr;
+    EXPECT_EQ(ucc_ee_create(rank.team, &engine, &ee), UCC_ERR_NOT_SUPPORTED);
+    // None of it has disturbed the team.
+    EXPECT_EQ(rank.run(args), UCC_OK);
+    EXPECT_EQ(value, 2);
+  });
+}
+
+TEST(Misuse, ATimeLimitEndsTheTeamAtEachRank) {
+  World{}.run(2, [](Rank& rank) {
+    int value = 1;
+    auto args = one_int(value);
+    if (rank.rank == 0) {
+      args.flags |= UCC_COLL_ARGS_FLAG_TIMEOUT;
+      args.timeout = 0.05;
+      EXPECT_EQ(rank.run(args), UCC_ERR_TIMED_OUT);
+      EXPECT_EQ(rank.run(args), UCC_ERR_TIMED_OUT);
+      return;
+    }
+    // It comes when the other one has given up, which it reads in its own call.
+    ucc_status_t status = UCC_OK;
+    while (status == UCC_OK) {
+      auto later = one_int(value);
+      later.coll_type = UCC_COLL_TYPE_BCAST;
+      later.src.info = later.dst.info;
+      later.root = 0;
+      status = rank.run(later);
+    }
+    EXPECT_EQ(status, UCC_ERR_TIMED_OUT);
+  });
+}
+
+TEST(Misuse, AReceiveWithoutASenderTimesOut) {
+  World{}.run(2, [](Rank& rank) {
+    int value = 1;
+    auto args = one_int(value);
+    if (rank.rank == 0) {
+      args.coll_type = UCC_COLL_TYPE_BCAST;
+      args.mask |= UCC_COLL_ARGS_FIELD_ACTIVE_SET;
+      args.flags = UCC_COLL_ARGS_FLAG_TIMEOUT;
+      args.timeout = 0.05;
+      args.src.info = args.dst.info;
+      args.root = 1;
+      args.active_set = {0, 1, 2};
+      EXPECT_EQ(rank.run(args), UCC_ERR_TIMED_OUT);
+    }
+    // The team goes on.
+    auto sum = one_int(value);
+    EXPECT_EQ(rank.run(sum), UCC_OK);
+    EXPECT_EQ(value, 2);
+  });
+}
+
+TEST(Misuse, AContextThatIsDestroyedUnderItsTeam) {
+  World{.has_team = false}.run(2, [](Rank& rank) {
+    ucc_team_h team = nullptr;
+    ASSERT_EQ(rank.make_team(blank_team_params(), team), UCC_OK);
+    int value = 1;
+    auto args = one_int(value);
+    ASSERT_EQ(rank.run(args, team), UCC_OK);
+    ucc_context_h doomed = rank.context;
+    EXPECT_EQ(ucc_context_destroy(doomed), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(rank.run(args, team), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucc_context_progress(doomed), UCC_ERR_INVALID_PARAM);
+    ucc_team_h late = nullptr;
+    EXPECT_EQ(rank.make_team(blank_team_params(), late), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucc_context_destroy(doomed), UCC_ERR_INVALID_PARAM);
+    rank.end_team(team);
+    EXPECT_EQ(ucc_team_destroy(team), UCC_ERR_INVALID_PARAM);
+    rank.context = make_context(rank.library, nullptr);  // The world's end destroys one.
+  });
+}
+
+TEST(Misuse, RanksThatDifferOnATeam) {
+  World{.has_team = false}.run(3, [](Rank& rank) {
+    auto params = blank_team_params();
+    params.mask = UCC_TEAM_PARAM_FIELD_EP_MAP | UCC_TEAM_PARAM_FIELD_ID;
+    params.id = 3;
+    // Rank 1 believes that the team has two ranks.
+    params.ep_map = {UCC_EP_MAP_FULL, rank.rank == 1 ? 2u : 3u, {}};
+    ucc_team_h team = nullptr;
+    EXPECT_EQ(rank.make_team(params, team), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucc_team_destroy(team), UCC_OK);
+  });
+}
+
+TEST(Misuse, AnOobThatFails) {
+  const auto library = make_library();
+  struct Failing {
+    static ucc_status_t allgather(void*, void*, std::size_t, void* how, void** request) {
+      *request = how;
+      return *static_cast<int*>(how) == 0 ? UCC_ERR_NO_RESOURCE : UCC_OK;
+    }
+    static ucc_status_t test(void* how) { return *static_cast<int*>(how) == 1 ? UCC_ERR_NO_MESSAGE : UCC_OK; }
+    static ucc_status_t free(void*) { return UCC_ERR_NO_MESSAGE; }
+  };
+  for (int how : {0, 1, 2}) {
+    ucc_context_params_t params{};
+    params.mask = UCC_CONTEXT_PARAM_FIELD_OOB;
+    params.oob = {&Failing::allgather, &Failing::test, &Failing::free, &how, 2, 0};
+    ucc_context_h context = nullptr;
+    EXPECT_LT(ucc_context_create(library, &params, nullptr, &context), 0);
+    context = make_context(library, nullptr);
+    auto team_params = blank_team_params();
+    team_params.mask = UCC_TEAM_PARAM_FIELD_OOB;
+    team_params.oob = params.oob;
+    ucc_team_h team = nullptr;
+    ASSERT_EQ(ucc_team_create_post(&context, 1, &team_params, &team), UCC_OK);
+    ucc_status_t status = UCC_INPROGRESS;
+    while ((status = ucc_team_create_test(team)) == UCC_INPROGRESS) {
+    }
+    EXPECT_LT(status, 0);
+    EXPECT_EQ(ucc_team_create_test(team), status);
+    EXPECT_EQ(ucc_team_destroy(team), UCC_OK);
+    EXPECT_EQ(ucc_context_destroy(context), UCC_OK);
+  }
+  EXPECT_EQ(ucc_finalize(library), UCC_OK);
+}
+
+/// A structure of an older header, at the end of what may be read.
+template <class Args>
+class AtTheEnd {
+ public:
+  explicit AtTheEnd(std::size_t bytes) : page_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
+    memory_ =
+        static_cast<char*>(::mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ::mprotect(memory_ + page_, page_, PROT_NONE);
+    at_ = memory_ + page_ - bytes;
+  }
+  ~AtTheEnd() { ::munmap(memory_, 2 * page_); }
+  AtTheEnd(const AtTheEnd&) = delete;
+  Args* get() { return reinterpret_cast<Args*>(at_); }
+
+ private:
+  std::size_t page_;
+  char *memory_, *at_;
+};
+
+TEST(Misuse, StructuresOfOlderHeadersAreNotReadBeyondTheirEnd) {
+  constexpr struct {
+    unsigned minor;
+    std::size_t args_bytes;
+  } kHeaders[] = {{0, 160}, {2, 184}, {4, 184}};
+  for (const auto& header : kHeaders)
+    World{.minor = header.minor}.run(2, [&](Rank& rank) {
+      AtTheEnd<ucc_coll_args_t> older(header.args_bytes);
+      int value = 1;
+      const auto args = one_int(value);
+      std::memcpy(static_cast<void*>(older.get()), &args, header.args_bytes);
+      // Before active sets, their bit meant nothing.
+      if (header.minor == 0) older.get()->mask |= UCC_COLL_ARGS_FIELD_ACTIVE_SET;
+      EXPECT_EQ(rank.run(*older.get()), UCC_OK);
+      EXPECT_EQ(value, 2);
+    });
+}
+
+TEST(Misuse, AForkedProcessIsRefused) {
+  World{}.run(1, [](Rank& rank) {
+    int value = 1;
+    auto args = one_int(value);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ucc_coll_req_h request = nullptr;
+      const bool is_refused = ucc_collective_init(&args, &request, rank.team) == UCC_ERR_INVALID_PARAM &&
+                              ucc_context_progress(rank.context) == UCC_ERR_INVALID_PARAM;
+      ::_exit(is_refused ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(rank.run(args), UCC_OK);
+  });
+}
+
+}  // namespace
+}  // namespace sumac::ucc::test
