@@ -1,0 +1,166 @@
+// Ranks as processes, on one host and on several: a process with a host name of its own, in its own UTS namespace, shares no
+// memory with those of another name, and meets them over loopback.
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "bindings/ucc/test_collective.hpp"
+
+namespace sumac::ucc::test {
+namespace {
+
+/// An allgather among processes, by memory that they share.
+struct Shared {
+  static constexpr std::size_t kBytes = 1 << 18;
+  static constexpr int kRanks = 8;
+  std::atomic<std::uint64_t> begun[kRanks];
+  char bytes[2][kRanks][kBytes];  ///< A rank begins the use after the next only when all have taken this one's.
+};
+
+struct Member {
+  Shared* shared;
+  int rank, size;
+  std::uint64_t uses = 0;
+  void* out = nullptr;
+  std::size_t bytes = 0;
+
+  static ucc_status_t begin(void* in, void* out, std::size_t bytes, void* self, void** request) {
+    auto& me = *static_cast<Member*>(self);
+    if (bytes > Shared::kBytes) return UCC_ERR_NO_RESOURCE;
+    std::memcpy(me.shared->bytes[me.uses % 2][me.rank], in, bytes);
+    me.shared->begun[me.rank].store(++me.uses, std::memory_order_release);
+    me.out = out;
+    me.bytes = bytes;
+    *request = self;
+    return UCC_OK;
+  }
+  static ucc_status_t test(void* self) {
+    const auto& me = *static_cast<Member*>(self);
+    for (int rank = 0; rank < me.size; ++rank)
+      if (me.shared->begun[rank].load(std::memory_order_acquire) < me.uses) return UCC_INPROGRESS;
+    for (int rank = 0; rank < me.size; ++rank)
+      std::memcpy(static_cast<char*>(me.out) + static_cast<std::size_t>(rank) * me.bytes,
+                  me.shared->bytes[(me.uses - 1) % 2][rank], me.bytes);
+    return UCC_OK;
+  }
+  static ucc_status_t free(void*) { return UCC_OK; }
+};
+
+/// Runs `body` as ranks whose hosts are letters. They have a context and a team of all.
+void run(const std::string& hosts, const std::function<void(Rank&)>& body) {
+  auto* const shared =
+      static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(shared, MAP_FAILED);
+  const int size = static_cast<int>(hosts.size());
+  std::vector<pid_t> children;
+  for (int one = 0; one < size; ++one) {
+    const pid_t child = ::fork();
+    if (child > 0) {
+      children.push_back(child);
+      continue;
+    }
+    const std::string name = std::string("host-") + hosts[static_cast<std::size_t>(one)];
+    if (hosts.find_first_not_of(hosts[0]) != std::string::npos &&
+        (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(name.c_str(), name.size()) != 0))
+      ::_exit(77);
+    Rank rank{.rank = one, .size = size};
+    rank.library = make_library();
+    Member member{shared, one, size};
+    ucc_context_params_t params{};
+    params.mask = UCC_CONTEXT_PARAM_FIELD_OOB;
+    params.oob = {&Member::begin,
+                  &Member::test,
+                  &Member::free,
+                  &member,
+                  static_cast<std::uint32_t>(size),
+                  static_cast<std::uint32_t>(one)};
+    EXPECT_EQ(ucc_context_create(rank.library, &params, nullptr, &rank.context), UCC_OK);
+    if (rank.context == nullptr || rank.make_team(blank_team_params(), rank.team) != UCC_OK) ::_exit(2);
+    body(rank);
+    rank.end_team(rank.team);
+    EXPECT_EQ(ucc_context_destroy(rank.context), UCC_OK);
+    EXPECT_EQ(ucc_finalize(rank.library), UCC_OK);
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  bool is_skipped = false;
+  for (const pid_t child : children) {
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    is_skipped = is_skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 77);
+    if (!is_skipped) {
+      EXPECT_EQ(status, 0) << "a rank has failed";
+    }
+  }
+  ::munmap(shared, sizeof(Shared));
+  if (is_skipped) GTEST_SKIP() << "a UTS namespace needs root";
+}
+
+void all_collectives(Rank& rank) {
+  for (const std::size_t count : {0, 3, 5000})
+    for (int bit = 0; bit < 16; ++bit)
+      for (int form = 0; form < 4; ++form) {
+        SCOPED_TRACE(testing::Message() << "collective " << bit << " count " << count << " form " << form);
+        Case(rank, static_cast<ucc_coll_type_t>(UCC_BIT(bit)), count, (form + bit) % rank.size,
+             Form{(form & 1) != 0, form > 1, form == 2, form == 3})
+            .run();
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
+TEST(Processes, OfOneHost) { run("aaa", all_collectives); }
+TEST(Processes, ARankAHost) { run("abc", all_collectives); }
+TEST(Processes, TwoRanksAndOne) { run("aab", all_collectives); }
+
+TEST(Processes, TeamsOfSomeHostsAndMessagesBetweenThem) {
+  run("aba", [](Rank& rank) {
+    for (int turn = 0; turn < 2; ++turn) {
+      // Ranks 2 and 1, on two hosts.
+      if (rank.rank > 0) {
+        auto params = blank_team_params();
+        params.mask = UCC_TEAM_PARAM_FIELD_EP_MAP;
+        params.ep_map.type = UCC_EP_MAP_STRIDED;
+        params.ep_map.ep_num = 2;
+        params.ep_map.strided = {2, -1};
+        ucc_team_h team = nullptr;
+        ASSERT_EQ(rank.make_team(params, team), UCC_OK);
+        int own = rank.rank, all[2] = {};
+        auto args = blank(UCC_COLL_TYPE_ALLGATHER);
+        args.src.info = {&own, 1, UCC_DT_INT32, UCC_MEMORY_TYPE_UNKNOWN};
+        args.dst.info = {all, 2, UCC_DT_INT32, UCC_MEMORY_TYPE_UNKNOWN};
+        EXPECT_EQ(rank.run(args, team), UCC_OK);
+        EXPECT_EQ(all[0], 2);
+        EXPECT_EQ(all[1], 1);
+        rank.end_team(team);
+      }
+      for (const std::size_t count : {1, 300000}) {
+        std::vector<int> data(count, rank.rank == 1 ? 5 + turn : 0);
+        auto args = blank(UCC_COLL_TYPE_BCAST);
+        args.mask = UCC_COLL_ARGS_FIELD_ACTIVE_SET | UCC_COLL_ARGS_FIELD_TAG;
+        args.src.info = {data.data(), count, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+        args.root = 1;
+        args.tag = 9;
+        args.active_set = {0, 1, 3};
+        EXPECT_EQ(rank.run(args), UCC_OK);
+        EXPECT_EQ(data, std::vector<int>(count, 5 + turn));
+      }
+    }
+  });
+}
+
+/// The job's daemons are started for it, a node of the tree on the first host.
+TEST(Processes, ByATreeOfTheirOwn) {
+  ::setenv("HCOLL_ENABLE_SHARP", "3", 1);
+  ::setenv("HCOLL_SHARP_NP", "2", 1);
+  ::setenv("SUMAC_HOME", SUMAC_BINARY_DIR, 0);
+  if (::access((std::string(::getenv("SUMAC_HOME")) + "/bin/sumac").c_str(), X_OK) != 0)
+    GTEST_SKIP() << "the daemons are not built";
+  run("aabc", all_collectives);
+}
+
+}  // namespace
+}  // namespace sumac::ucc::test
