@@ -46,6 +46,17 @@ void LastingMember::note_message(std::uint32_t to, std::span<const std::byte> he
                                   kBodies[std::to_integer<std::size_t>(head[3]) - 1], number));
 }
 
+std::string still_waiting(const RecoveryPlan& plan, const LastingMembers& members) {
+  std::string text;
+  for (const auto& each : members)
+    if (!each->dies && !each->has_ended)
+      text += fmt::format(" rank {} ({}, tree {}, epoch {}, {} of {} operations)", each->rank,
+                          each->group ? proto::to_string(each->group->phase()) : "no group",
+                          each->group ? proto::to_string(each->group->on_tree().phase()) : "",
+                          each->group ? each->group->epoch() : 0, each->completed, plan.ops.size());
+  return text;
+}
+
 std::string judge(const RecoveryPlan& plan, const LastingMembers& members) {
   std::vector<std::uint32_t> culprits;
   for (const auto& each : members)

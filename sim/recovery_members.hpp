@@ -61,6 +61,9 @@ struct LastingNode : NodeBox {
   const LastingMembers* members = nullptr;
 };
 
+/// Returns which members have not ended, and how far they are.
+std::string still_waiting(const RecoveryPlan& plan, const LastingMembers& members);
+
 /// Returns what is wrong with the ends of all operations, or nothing.
 std::string judge(const RecoveryPlan& plan, const LastingMembers& members);
 

@@ -182,6 +182,15 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
   return plan;
 }
 
+OpPlan RecoveryPlan::planned(std::uint32_t rank, std::uint32_t index) const {
+  OpPlan op = ops[index];
+  if (static_cast<std::int32_t>(rank) != odd_rank || index != odd_operation) return op;
+  Random r(base.seed);
+  op = another(op, r, base);
+  op.streaming = false;
+  return op;
+}
+
 std::string RecoveryPlan::describe() const {
   static constexpr const char* kNames[] = {"kill node",   "stop node", "take for silent", "cut leaf of",
                                            "cut members", "kill rank", "declare dead",    "give up"};

@@ -40,7 +40,7 @@ class LastingWorld {
     build();
     while (failure_.empty() && !finished()) {
       if (!network_.step()) fail("nothing is left to happen, but not all members are done");
-      if (network_.now() > last_strike_ + kTimeLimit) fail("stuck:" + still_waiting());
+      if (network_.now() > last_strike_ + kTimeLimit) fail("stuck:" + still_waiting(plan_, members_));
     }
     if (failure_.empty()) final_checks();
     report_.failure = failure_;
@@ -84,7 +84,7 @@ class LastingWorld {
                                                                           .tree_id = kTree,
                                                                           .root = i == 0,
                                                                           .limits = plan_.base.limits,
-                                                                          .node_key = draw_nonce_key(),
+                                                                          .node_key = draw_nonce(random_),
                                                                           .address = fmt::format("sim:{}", i),
                                                                           .multicast_to_one_level = true},
                                                         *nodes_[i]);
@@ -102,12 +102,6 @@ class LastingWorld {
     members_[0]->client.engine->open(1, plan_.ranks(), Time{});
     if (plan_.strikes_early)
       for (std::size_t i = 0; i < plan_.strikes.size(); ++i) network_.alarm(soon(Millis(3)), code(strike_now, i));
-  }
-
-  Secret draw_nonce_key() {
-    Secret key{};
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(random_.below(256));
-    return key;
   }
 
   void connect_parent(EndId node) {
@@ -465,18 +459,9 @@ class LastingWorld {
         network_.alarm(soon(Millis(5)), code(word_departed, each->rank, member.rank));
   }
 
-  OpPlan planned(const LastingMember& member, std::uint32_t index) const {
-    OpPlan op = plan_.ops[index];
-    if (static_cast<std::int32_t>(member.rank) != plan_.odd_rank || index != plan_.odd_operation) return op;
-    Random r(plan_.base.seed);
-    op = another(op, r, plan_.base);
-    op.streaming = false;
-    return op;
-  }
-
   void post(LastingMember& member, Time now) {
     const std::uint32_t index = member.posted;
-    const OpPlan op = planned(member, index);
+    const OpPlan op = plan_.planned(member.rank, index);
     Posted& buffers = member.buffers[index];
     auto operation = make_operation(op, index, plan_.ranks(), member.rank);
     buffers.src = make_input(operation, plan_.base.seed, member.rank);
@@ -553,17 +538,6 @@ class LastingWorld {
       return never_opened_;
     }
     return std::ranges::all_of(members_, [](const auto& each) { return each->dies || each->has_ended; });
-  }
-
-  std::string still_waiting() const {
-    std::string text;
-    for (const auto& each : members_)
-      if (!each->dies && !each->has_ended)
-        text += fmt::format(" rank {} ({}, tree {}, epoch {}, {} of {} operations)", each->rank,
-                            each->group ? proto::to_string(each->group->phase()) : "no group",
-                            each->group ? proto::to_string(each->group->on_tree().phase()) : "",
-                            each->group ? each->group->epoch() : 0, each->completed, plan_.ops.size());
-    return text;
   }
 
   void final_checks() {

@@ -409,7 +409,7 @@ void Server::warn_of(const Session& session, std::string_view what, std::string_
 }
 
 void Server::client_died(net::HostClientId id) {
-  // What it sent last may have come after this pass looked: that it is a rank of a job, or that it has left.
+  // Its last messages may have come after this pass looked for some: that it is a rank of a job, or that it has left.
   sockets_.read_rest(id, *this);
   if (const auto departed = departed_.find(id); departed != departed_.end()) {
     tell_deaths(departed->second.peer, departed->second.who, departed->second.memberships, departed->second.page);

@@ -1,5 +1,5 @@
 // This file has the group as a whole: joining, verdict, leaving. Its numbers are in node_group_numbers.cpp and node_group_prompt.cpp, its memory
-// in node_group_memory.cpp.
+// in node_group_memory.cpp, silent neighbours in node_group_silence.cpp.
 #include "proto/node_group.hpp"
 
 #include <algorithm>
@@ -490,14 +490,6 @@ void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::T
   live(closed_event(child, why), now);
 }
 
-bool NodeGroup::child_silent(LinkId link, std::uint16_t index, Time now) {
-  Child& child = children_[index];
-  if (!outlives() || child.link != link || child.closed || child.silent) return false;
-  child.silent = true;
-  live(closed_event(child, wire::TroubleReason::lost_connection), now);
-  return true;
-}
-
 group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::TroubleReason why) const {
   wire::TroubleBody trouble;
   trouble.reason = why;
@@ -519,15 +511,6 @@ void NodeGroup::void_epoch(const AggHeader& header, const wire::VoidBody& body, 
 }
 
 void NodeGroup::parent_closed(Time now) { live(without_parent(), now); }
-
-bool NodeGroup::parent_silent(Time now) {
-  if (!outlives()) return false;
-  const wire::TroubleBody trouble{
-      .reason = wire::TroubleReason::lost_connection, .culprit = lowest_rank_, .lost = ctx_.lost};
-  const std::size_t before = life_.index();
-  live(group_life::ParentSilent{without_parent(), trouble}, now);
-  return life_.index() != before;
-}
 
 void NodeGroup::parent_ready(Time now) { live(group_life::ParentReady{}, now); }
 

@@ -216,7 +216,7 @@ struct PathEntry {
   std::uint32_t expected_members = 0;
 };
 
-/// What a group can do beyond version 1. A node that is older than a feature ignores its bit and serves the group without.
+/// A bit states a property of a group. A node that is older than the bit ignores it, and serves the group without.
 enum JoinFeature : std::uint64_t {
   /// The members go on among themselves when their tree is over, so a node may end the group on the first suspicion.
   kFeatureOutlives = 1u << 0,
