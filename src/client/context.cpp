@@ -186,10 +186,12 @@ Outcome<> Context::connect() {
 /// Collective. Ranks that cannot have it agree that nobody has: they end as without it.
 Outcome<> Context::begin_recovery() {
   auto made = Recovery::make(*this, transport_->local(links_.front()->conn()));
-  if (!made) SUMAC_WARN(log_, "SUMAC_RECOVERY: not in this job: {}", made.error().context);
-  auto all = Recovery::meet(world_oob_, made ? made->get() : nullptr);
-  if (!all) return tl::unexpected(all.error());
-  if (!*all) return {};
+  const auto why_not = Recovery::meet(world_oob_, made);
+  if (!why_not) return tl::unexpected(why_not.error());
+  if (!why_not->empty()) {
+    if (world_rank_ == WorldRank{0}) SUMAC_WARN(log_, "SUMAC_RECOVERY: not in this job: {}", *why_not);
+    return {};
+  }
   recovery_ = *std::move(made);
   // A false alarm costs speed alone where every group outlives its tree.
   constexpr Millis kLostAfter{1000};

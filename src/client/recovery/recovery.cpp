@@ -22,7 +22,8 @@ constexpr Millis kCallsAnswer{5};
 constexpr std::size_t kLeftMax = 1024;
 
 struct AddressRecord {
-  std::array<char, 128> text{};  ///< Empty: this rank cannot listen.
+  std::array<char, 192> text{};  ///< Its address, or the reason why it cannot listen.
+  bool can = false;
 };
 
 }  // namespace
@@ -55,12 +56,11 @@ Recovery::~Recovery() {
   if (poke_) context_.transport().remove_reader(poke_.get());
 }
 
-Outcome<bool> Recovery::meet(const Oob& world, Recovery* mine) {
+Outcome<std::string> Recovery::meet(const Oob& world, const Result<std::unique_ptr<Recovery>>& mine) {
+  const std::string text = mine ? (*mine)->links_->address() : mine.error().context;
   AddressRecord record;
-  if (mine != nullptr) {
-    const std::string address = mine->links_->address();
-    if (address.size() < record.text.size()) std::ranges::copy(address, record.text.begin());
-  }
+  record.can = mine && text.size() < record.text.size();
+  std::ranges::copy(text.substr(0, record.text.size() - 1), record.text.begin());
   auto records = world.gather(record);
   if (!records) return tl::unexpected(records.error());
   records->resize(static_cast<std::size_t>(world.size()));
@@ -68,9 +68,12 @@ Outcome<bool> Recovery::meet(const Oob& world, Recovery* mine) {
   std::vector<std::string> addresses;
   for (const auto& each : *records)
     addresses.emplace_back(each.text.data(), ::strnlen(each.text.data(), each.text.size()));
-  if (mine == nullptr || std::ranges::any_of(addresses, &std::string::empty)) return false;
-  mine->links_->know(std::move(addresses));
-  return true;
+  if (const auto cannot = std::ranges::find(*records, false, &AddressRecord::can); cannot != records->end()) {
+    const auto rank = static_cast<std::size_t>(cannot - records->begin());
+    return fmt::format("rank {}: {}", rank, addresses[rank]);
+  }
+  (*mine)->links_->know(std::move(addresses));
+  return std::string();
 }
 
 Result<> Recovery::start() { return sleeper_.start(); }

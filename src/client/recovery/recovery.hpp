@@ -24,9 +24,9 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   static Result<std::unique_ptr<Recovery>> make(Context& context, const std::string& local);
   ~Recovery();
 
-  /// Collective: the ranks learn each other's addresses. `mine` is null at a rank that cannot listen: then nobody has
-  /// recovery, and all return false.
-  static Outcome<bool> meet(const Oob& world, Recovery* mine);
+  /// Collective: the ranks learn each other's addresses. At a rank that cannot listen `mine` has the reason: then nobody has
+  /// recovery, and all return the reason of the lowest such rank. Empty: all have it.
+  static Outcome<std::string> meet(const Oob& world, const Result<std::unique_ptr<Recovery>>& mine);
   Result<> start();
   /// Ends the thread.
   void stop() noexcept { sleeper_.stop(); }
