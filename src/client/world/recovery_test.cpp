@@ -13,7 +13,6 @@
 #include <atomic>
 #include <fstream>
 #include <map>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "client/world/test_world.hpp"
@@ -109,13 +108,13 @@ double run_with_a_kill(const Shape& shape, const std::string& victim, int size, 
   const auto job = new_job_id();
   new (&shared()) Shared{};
   const Signal ready;
-  std::thread killer([&] {
+  auto config = on(daemons, size);
+  config.environment = kOn;
+  config.meanwhile = [&] {
     ready.await(size);
     shared().killed = now_ns();
     daemons.signal(victim, SIGKILL);
-  });
-  auto config = on(daemons, size);
-  config.environment = kOn;
+  };
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
@@ -133,7 +132,6 @@ double run_with_a_kill(const Shape& shape, const std::string& victim, int size, 
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
-  killer.join();
   EXPECT_EQ(complaint(ended), "") << daemons.log();
   EXPECT_THAT(ended[0].err, HasSubstr("go on among themselves"));
   double last = 0;
@@ -166,11 +164,13 @@ TEST(Recovery, SeveralOperationsInFlightGoOn) {
   Daemons daemons({.leaves = {"leaf1"}, .hosts_per_leaf = 2});
   const auto job = new_job_id();
   const Signal ready;
-  std::thread killer([&] {
+  auto config = on(daemons, 3);
+  config.environment = kOn;
+  config.meanwhile = [&] {
     ready.await(3);
     daemons.signal("an-leaf1", SIGKILL);
-  });
-  run_well(daemons, 3, kOn, [&](Rank& rank) {
+  };
+  const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto *comm = rank.comm(context), *other = rank.comm(context);
     constexpr int kDepth = 8, kRounds = 1500;
@@ -192,7 +192,7 @@ TEST(Recovery, SeveralOperationsInFlightGoOn) {
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
-  killer.join();
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
 }
 
 /// Ranks 0 (which is to be the root of the members) and 2 have posted their parts, and compute until the others have their results.
@@ -201,12 +201,14 @@ TEST(Recovery, RanksThatComputeAnswerTheOthers) {
   const auto job = new_job_id();
   new (&shared()) Shared{};
   const Signal ready;
-  std::thread killer([&] {
+  auto config = on(daemons, 4);
+  config.environment = kOn;
+  config.meanwhile = [&] {
     ready.await(4);
     shared().killed = now_ns();
     daemons.signal("an-leaf1", SIGKILL);
-  });
-  run_well(daemons, 4, kOn, [&](Rank& rank) {
+  };
+  const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
     RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
@@ -231,7 +233,7 @@ TEST(Recovery, RanksThatComputeAnswerTheOthers) {
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
-  killer.join();
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
   for (const int rank : {1, 3}) {
     const double ms = static_cast<double>(shared().resumed[rank] - shared().killed) / 1e6;
     std::printf("rank %d had its result %.1f ms after the kill\n", rank, ms);
@@ -247,10 +249,10 @@ void kill_a_rank(const Daemons& daemons, const std::vector<std::string>& sockets
   config.sockets = sockets;
   config.environment = kOn;
   const Signal ready;
-  std::thread killer([&] {
+  config.meanwhile = [&] {
     ready.await();
     if (node_dies_too != nullptr) node_dies_too->signal("an-leaf1", SIGKILL);
-  });
+  };
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
@@ -272,7 +274,6 @@ void kill_a_rank(const Daemons& daemons, const std::vector<std::string>& sockets
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
-  killer.join();
   EXPECT_EQ(ended[2].status, 128 + SIGKILL);
   for (const std::size_t rank : {0u, 1u, 3u}) {
     EXPECT_EQ(ended[rank].status, 0) << ended[rank].err << daemons.log();

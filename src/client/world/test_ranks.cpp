@@ -158,6 +158,7 @@ std::vector<Ended> run_ranks(const RanksConfig& config, const std::function<void
     std::_Exit(0);
   }
   for (std::size_t r = 1; r < size; ++r) ::close(near[r]), ::close(far[r]);
+  if (config.meanwhile) config.meanwhile();
 
   std::vector<Ended> ended(size);
   const auto limit = std::chrono::steady_clock::now() + config.limit;

@@ -65,6 +65,8 @@ struct RanksConfig {
   std::vector<std::string> sockets;  ///< The sockets of sharpd; rank r uses number r modulo their count.
   Environment environment;
   std::chrono::seconds limit{60};
+  /// Called in this process when all ranks run, instead of a thread: under tsan the children of a process with threads may start none.
+  std::function<void()> meanwhile{};
 };
 
 /// Runs `body` in each rank and waits; a rank that is not back in time is killed (status 137).
