@@ -26,7 +26,7 @@ constexpr std::size_t kFailuresShown = 5;
 /// A child process reports to its parent in shared memory, which stays if the child crashes.
 struct Shared {
   std::uint64_t seeds = 0, failures = 0, operations = 0, messages = 0, groups = 0, refused = 0, verdicts = 0,
-                running = 0, full = 0;
+                returns = 0, running = 0, full = 0;
   double virtual_seconds = 0;
   char text[kTextMax] = {};
   Coverage coverage{};
@@ -70,6 +70,7 @@ void run_share(Shared& mine, const CampaignOptions& options, std::uint32_t job) 
     mine.groups += report.groups;
     mine.refused += report.refused;
     mine.verdicts += report.verdicts;
+    mine.returns += report.returns;
     mine.virtual_seconds += report.virtual_seconds;
     if (report.failure.empty()) continue;
     if (++mine.failures <= kFailuresShown)
@@ -136,6 +137,7 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
     total.groups += part.groups;
     total.refused += part.refused;
     total.verdicts += part.verdicts;
+    total.returns += part.returns;
     total.virtual_seconds += part.virtual_seconds;
     total.coverage.add(part.coverage);
   }
@@ -147,6 +149,7 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
       "virtual time\n",
       total.operations, total.full, kOperationsMin, total.messages, total.groups, total.refused, total.verdicts,
       total.virtual_seconds);
+  if (total.returns != 0) fmt::print("  members went to another tree {} times\n", total.returns);
   if (options.suite == &tree_suite()) total.coverage.print();
   return total.failures;
 }

@@ -180,7 +180,7 @@ bool report(const Case& plan, std::size_t most) {
 /// Breaks each rule alone. Returns true if each time some case goes wrong.
 bool check_rules(bool large, std::size_t most) {
   bool all_found = true;
-  for (std::size_t rule = 0; rule < sumac::proto::recovery::kRuleCount; ++rule) {
+  for (std::size_t rule = 0; rule < sumac::proto::recovery::kMachineRules; ++rule) {
     sumac::proto::recovery::broken_rule = static_cast<int>(rule);
     std::string by;
     for (const Planned& each : cases())

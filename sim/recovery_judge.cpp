@@ -36,8 +36,8 @@ std::string judge_operation(const RecoveryPlan& plan, const LastingMembers& memb
 
 void LastingMember::note_message(std::uint32_t to, std::span<const std::byte> head) {
   using namespace proto::recovery;
-  static constexpr const char* kBodies[] = {"join", "joined",   "turn",     "result", "closed", "condemned",
-                                            "move", "expelled", "gives up", "leaves", "left"};
+  static constexpr const char* kBodies[] = {"join",     "joined",   "turn",   "result", "closed",   "condemned", "move",
+                                            "expelled", "gives up", "leaves", "left",   "proposal", "readiness"};
   std::uint64_t number = 0;
   if (head.size() >= kHeadBytes + sizeof number) std::memcpy(&number, head.data() + kHeadBytes, sizeof number);
   std::uint32_t epoch = 0;
@@ -77,7 +77,8 @@ std::string judge(const RecoveryPlan& plan, const LastingMembers& members) {
     if (std::ranges::find(culprits, culprit) == culprits.end())
       return fmt::format("the verdict names rank {}, and nothing happened to it", culprit);
     if (first != nullptr &&
-        (first->verdict->body.culprit != culprit || first->verdict->first_failed != each->verdict->first_failed))
+        (first->verdict->body.culprit != culprit || (first->group->ended_in() == each->group->ended_in() &&
+                                                     first->verdict->first_failed != each->verdict->first_failed)))
       return fmt::format("the verdicts of ranks {} and {} differ", first->rank, each->rank);
     first = each.get();
   }

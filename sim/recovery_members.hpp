@@ -1,13 +1,13 @@
 #pragma once
 // This header belongs to sim alone: a member of a group that may lose its tree, and a node of that tree, as a seed of
 // recovery keeps them.
-#include "proto/recovery_group.hpp"
+#include "proto/recovery_lasting.hpp"
 #include "sim/members.hpp"
 #include "sim/recovery_plan.hpp"
 
 namespace sumac::sim {
 
-struct LastingMember : proto::recovery::Peers {
+struct LastingMember : proto::recovery::Peers, proto::recovery::Trees {
   LastingMember(Network& n, EndId e, std::uint32_t r) : client(n, e), rank(r) {}
 
   void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override {
@@ -18,16 +18,23 @@ struct LastingMember : proto::recovery::Peers {
     if (dropped.empty()) dropped = "rank " + std::to_string(peer) + ": " + why.context;
   }
 
+  sumac::Result<std::unique_ptr<proto::recovery::Group>> join(TreeId tree, GroupId id, Time now) override {
+    return join_tree(tree, id, now);
+  }
+
   /// Writes a message of a member into the log of events.
   void note_message(std::uint32_t to, std::span<const std::byte> head);
 
   bool counts() const { return !dies && !declared && !gives_up; }
 
   Client client;
+  std::vector<std::unique_ptr<Client>> later;  ///< The connections to trees that the job has again.
+  std::function<sumac::Result<std::unique_ptr<proto::recovery::Group>>(TreeId, GroupId, Time)> join_tree;
+  std::uint64_t asked = 0;  ///< Member 0: the token by which it has asked for a group.
   std::uint32_t rank;
   std::vector<proto::LinkId> peers;  ///< [rank]: the link to that member, as this end knows.
   std::string dropped;
-  std::unique_ptr<proto::recovery::Group> group;
+  std::unique_ptr<proto::recovery::LastingGroup> group;
   bool dies = false, declared = false, gives_up = false;
   bool has_lost_leaf = false, has_ended = false, was_told_departed = false;
   bool has_stood = false, notes = false;

@@ -162,7 +162,8 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
   named.strikes = kAny[r.below(std::size(kAny))];
   if (seed % 2 == 1) named = kCases[seed / 2 % std::size(kCases)];
   plan.name = named.name;
-  const std::uint32_t count = pick(r, 4, 14);
+  // The longer ones are still under way when the job has a tree again.
+  const std::uint32_t count = r.chance(0.9) ? pick(r, 4, 14) : pick(r, 30, 60);
   for (std::uint32_t i = 0; i < count; ++i)
     plan.ops.push_back(make_operation_of(r, plan.base, named.kinds[i % named.kinds.size()]));
   const bool computes = named.name.starts_with("C11") || r.chance(0.2);

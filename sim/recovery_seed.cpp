@@ -14,7 +14,9 @@ namespace sumac::sim {
 namespace {
 
 constexpr sumac::Epoch kEpoch{5};
-constexpr TreeId kTree{77};
+/// The first tree, and those that the job has again.
+constexpr std::uint32_t kTrees = 4;
+constexpr TreeId tree_id_of(std::uint32_t tree) { return TreeId{77 + tree}; }
 constexpr Duration kTickEvery = Millis(4);
 /// Virtual time from the last event that breaks something until every member has ended.
 constexpr Duration kTimeLimit = Seconds(2);
@@ -62,7 +64,10 @@ class LastingWorld {
     leaf_lost,
     peer_lost,
     word_dead,
-    word_departed
+    word_departed,
+    word_departed_from,
+    trees_come,
+    tree_comes
   };
   static constexpr std::uint64_t code(Alarm kind, std::uint64_t a, std::uint64_t b = 0) {
     return static_cast<std::uint64_t>(kind) << 56 | a << 24 | b;
@@ -77,12 +82,12 @@ class LastingWorld {
   // ---- building -----------------------------------------------------------------------------------------------
 
   void build() {
-    const auto node_count = static_cast<EndId>(plan_.base.parent.size());
+    const EndId node_count = kTrees * tree_size();
     for (EndId i = 0; i < node_count; ++i) {
       nodes_.push_back(std::make_unique<LastingNode>(network_, i));
       nodes_[i]->engine = std::make_unique<proto::Node>(proto::NodeConfig{.node_id = id_of(i),
-                                                                          .tree_id = kTree,
-                                                                          .root = i == 0,
+                                                                          .tree_id = tree_id_of(i / tree_size()),
+                                                                          .root = i % tree_size() == 0,
                                                                           .limits = plan_.base.limits,
                                                                           .node_key = draw_nonce(random_),
                                                                           .address = fmt::format("sim:{}", i),
@@ -91,9 +96,10 @@ class LastingWorld {
       if (plan_.base.multicast) nodes_[i]->members = &members_;
       if (auto granted = nodes_[i]->engine->grant(plan_.base.grant); !granted)
         fail("grant: " + granted.error().context);
-      tree_.push_back({id_of(i), id_of(plan_.base.parent[i])});
+      tree_.push_back({id_of(i), id_of(parent_of(i))});
     }
-    for (EndId i = 1; i < node_count; ++i) connect_parent(i);
+    for (EndId i = 0; i < node_count; ++i)
+      if (i % tree_size() != 0) connect_parent(i);
     for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) add_member(rank);
     for (auto& each : members_)
       for (auto& other : members_)
@@ -104,35 +110,45 @@ class LastingWorld {
       for (std::size_t i = 0; i < plan_.strikes.size(); ++i) network_.alarm(soon(Millis(3)), code(strike_now, i));
   }
 
+  EndId tree_size() const { return static_cast<EndId>(plan_.base.parent.size()); }
+  EndId parent_of(EndId node) const { return node / tree_size() * tree_size() + plan_.base.parent[node % tree_size()]; }
+
   void connect_parent(EndId node) {
-    const EndId parent = plan_.base.parent[node];
+    const EndId parent = parent_of(node);
     const auto link = network_.connect(node, parent);
     nodes_[node]->parent = link;
     for (const EndId each : {node, parent}) nodes_[each]->links.push_back(link);
     const auto& above = nodes_[parent]->engine->config();
     proto::ParentInfo info{above.node_id, {}, above.address};
-    if (!wire::make_pair_key(above.node_key, kTree, id_of(node), above.node_id, info.key))
+    if (!wire::make_pair_key(above.node_key, tree_id_of(node / tree_size()), id_of(node), above.node_id, info.key))
       return fail("no key of a pair of nodes can be made");
     nodes_[parent]->engine->on_link_up(link, draw_nonce(random_), Time{});
     nodes_[node]->engine->set_parent_link(link, info, draw_nonce(random_), Time{});
   }
 
   void add_member(std::uint32_t rank) {
-    auto member = std::make_unique<LastingMember>(network_, static_cast<EndId>(plan_.base.parent.size() + rank), rank);
+    auto member = std::make_unique<LastingMember>(network_, static_cast<EndId>(nodes_.size() + rank), rank);
     member->buffers.resize(plan_.ops.size());
     member->peers.resize(plan_.ranks());
     member->notes = verbose_ != 0;
-    Client& client = member->client;
+    auto* self = member.get();
+    member->join_tree = [this, self](TreeId tree, GroupId group, Time now) {
+      return join_later(*self, tree, group, now);
+    };
+    connect_leaf(member->client, rank, 0, Time{});
+    members_.push_back(std::move(member));
+  }
+
+  void connect_leaf(Client& client, std::uint32_t rank, std::uint32_t tree, Time now) {
     client.world_rank = WorldRank{rank};
-    client.node = plan_.base.leaf[rank];
+    client.node = tree * tree_size() + plan_.base.leaf[rank];
     client.link = network_.connect(client.end, client.node);
     nodes_[client.node]->links.push_back(client.link);
-    nodes_[client.node]->engine->on_link_up(client.link, draw_nonce(random_), Time{});
-    auto config = plan_.base.link_config(client.world_rank, kTree);
+    nodes_[client.node]->engine->on_link_up(client.link, draw_nonce(random_), now);
+    auto config = plan_.base.link_config(client.world_rank, tree_id_of(tree));
     config.leaf = {id_of(client.node), plan_.base.grant.job_key, nodes_[client.node]->engine->config().address};
     client.engine = std::make_unique<proto::ClientLink>(config, client);
-    client.engine->set_link(client.link, draw_nonce(random_), Time{});
-    members_.push_back(std::move(member));
+    client.engine->set_link(client.link, draw_nonce(random_), now);
   }
 
   void connect_members(LastingMember& a, LastingMember& b) {
@@ -156,17 +172,29 @@ class LastingWorld {
       wire::load(header, frame.data());
       if (member->group && member->group->on_tree().listening())
         (void)member->group->on_tree().on_multicast(header, frame, now);
-    } else if (link == member->client.link) {
-      take(member->client, std::move(frame), now);
+    } else if (Client* client = client_of(*member, link); client != nullptr) {
+      take(*client, std::move(frame), now);
     } else if (member->group) {
       LastingMember& from = *member_at(network_.other_end(link, to));
       if (link != member->peers[from.rank]) lose_peer(*member, from, now);
+      if (const auto life = proto::recovery::group_of(frame.bytes()); life && member->group->has_left(*life)) {
+        // Whoever asks for a life that this member has left is told so.
+        departures_.push_back({from.rank, member->rank, *life});
+        network_.alarm(soon(Micros(100)), code(word_departed_from, static_cast<std::uint32_t>(departures_.size() - 1)));
+      }
       member->group->on_message(from.rank, frame.bytes(), now);
     } else {
       early_.push_back(
           {member->rank, member_at(network_.other_end(link, to))->rank, {frame.bytes().begin(), frame.bytes().end()}});
     }
     drive(*member, now);
+  }
+
+  Client* client_of(LastingMember& member, proto::LinkId link) {
+    if (link == member.client.link) return &member.client;
+    for (auto& each : member.later)
+      if (each && each->link == link) return each.get();
+    return nullptr;
   }
 
   /// Some results are received in the user's memory, and some begin there and come as a message after all.
@@ -198,6 +226,15 @@ class LastingWorld {
       case node_lost: return lose_link({a}, b, now);
       case node_silent: return hear_nothing({a}, b, now);
       case leaf_lost: return lose_leaf(*members_[a], now);
+      case word_departed_from: {
+        const Departure& each = departures_[a];
+        LastingMember& member = *members_[each.to];
+        if (member.dies || !member.group || member.has_ended) return;
+        member.group->departed(each.life, each.who, now);
+        return drive(member, now);
+      }
+      case trees_come: return let_trees_come(now);
+      case tree_comes: return let_tree_come(*members_[a], b, now);
       case peer_lost: return lose_peer(*members_[a], *members_[b], now);
       case word_dead:
       case word_departed: {
@@ -206,7 +243,7 @@ class LastingWorld {
         if (static_cast<Alarm>(what >> 56) == word_dead)
           member.group->dead(b, now);
         else if (member.group->epoch() > 0)
-          member.group->departed(b, now);
+          member.group->departed(members_[b]->group->current().key(), b, now);
         else
           return network_.alarm(now + Millis(1), what);  // Asked for when there is a reason.
         return drive(member, now);
@@ -221,9 +258,12 @@ class LastingWorld {
         act_on_drops(node->end);
       }
     for (auto& each : members_)
-      if (!each->dies && each->client.engine->next_due() <= now) {
-        each->client.engine->tick(now);
-        drive(*each, now);
+      if (!each->dies) {
+        bool is_due = each->client.engine->next_due() <= now;
+        if (is_due) each->client.engine->tick(now);
+        for (auto& client : each->later)
+          if (client && client->engine->next_due() <= now) client->engine->tick(now), is_due = true;
+        if (is_due) drive(*each, now);
       }
     if (plan_.strikes_early && now > last_strike_ + Seconds(1))
       for (auto& each : members_)
@@ -236,13 +276,57 @@ class LastingWorld {
 
   // ---- what breaks --------------------------------------------------------------------------------------------
 
+  /// Some time after a failure the job has a tree again. Each member hears of it in its own time, and a few never do.
+  void let_trees_come(Time now) {
+    if (trees_given_ + 1 == kTrees) return;
+    ++trees_given_;
+    last_strike_ = std::max(last_strike_, now);
+    note(fmt::format("tree {} comes", trees_given_));
+    for (auto& each : members_)
+      if (!random_.chance(0.02)) network_.alarm(soon(Millis(3)), code(tree_comes, each->rank, trees_given_));
+  }
+
+  void let_tree_come(LastingMember& member, std::uint32_t tree, Time now) {
+    if (member.dies || member.has_ended) return;
+    member.later.resize(kTrees);
+    member.later[tree] = std::make_unique<Client>(network_, member.client.end);
+    connect_leaf(*member.later[tree], member.rank, tree, now);
+    if (member.group && random_.chance(0.5) && member.group->current().config().tree_id != tree_id_of(tree))
+      member.group->lose_tree(now);
+    drive(member, now);
+  }
+
+  sumac::Result<std::unique_ptr<proto::recovery::Group>> join_later(LastingMember& member, TreeId id, GroupId group,
+                                                                    Time now) {
+    const std::uint32_t tree = number_of(id) - number_of(tree_id_of(0));
+    if (tree >= member.later.size() || !member.later[tree]) return nullptr;
+    Client& client = *member.later[tree];
+    if (client.engine->closed()) return sumac::fail(Errc::lost, "its link broke");
+    return make_group(member, client, tree, group, now);
+  }
+
+  /// Member 0 asks the newest tree for a group, and proposes it.
+  void seek_tree(LastingMember& member, Time now) {
+    if (!member.group || !member.group->wants_tree() || member.later.empty()) return;
+    std::uint32_t tree = kTrees - 1;
+    while (tree > 0 && !member.later[tree]) --tree;
+    if (tree == 0 || member.later[tree]->engine->closed()) return;
+    auto& engine = *member.later[tree]->engine;
+    if (member.asked / 100 != tree) engine.open(member.asked = tree * 100, plan_.ranks(), now);
+    const auto outcome = engine.open_outcome(member.asked);
+    if (outcome.state != proto::OpenOutcome::State::opened) return;
+    engine.open(++member.asked, plan_.ranks(), now);  // For another try.
+    member.group->propose(tree_id_of(tree), outcome.group_id, now);
+  }
+
   void do_strike(const Strike& strike, Time now) {
     last_strike_ = now;
+    network_.alarm(now + Nanos(random_.between(0, 30'000'000)), code(trees_come, 0));
     switch (strike.what) {
       case Strike::What::kill_node: {
-        LastingNode& node = *nodes_[strike.target];
+        LastingNode& node = *nodes_[strike.target + trees_given_ * tree_size()];
         if (node.is_dead) return;
-        note(fmt::format("node {} dies", strike.target));
+        note(fmt::format("node {} dies", node.end));
         node.is_dead = true;
         for (const proto::LinkId link : node.links)
           network_.alarm(soon(Millis(1)), code(node_lost, link.value, network_.other_end(link, node.end)));
@@ -299,6 +383,8 @@ class LastingWorld {
       note(fmt::format("rank {} dies", member.rank));
       member.dies = true;
       cut_leaf(member);
+      for (auto& client : member.later)
+        if (client) network_.alarm(soon(Millis(1)), code(node_lost, client->link.value, client->node));
       for (auto& each : members_)
         if (each.get() != &member && random_.chance(0.7)) {
           network_.close(each->peers[member.rank]);
@@ -320,7 +406,13 @@ class LastingWorld {
   /// The end `at` notices that the link of a node is lost.
   void lose_link(proto::LinkId link, EndId at, Time now) {
     network_.close(link);
-    if (LastingMember* member = member_at(at); member != nullptr) return lose_leaf(*member, now);
+    if (LastingMember* member = member_at(at); member != nullptr) {
+      if (link == member->client.link) return lose_leaf(*member, now);
+      Client* client = client_of(*member, link);
+      if (member->dies || client == nullptr) return;
+      client->engine->on_closed(Error{Errc::lost, "the link broke"}, now);
+      return drive(*member, now);
+    }
     if (nodes_[at]->is_dead) return;
     nodes_[at]->engine->on_link_closed(link, now);
     act_on_drops(at);
@@ -359,26 +451,33 @@ class LastingWorld {
 
   // ---- members ------------------------------------------------------------------------------------------------
 
-  void start_member(LastingMember& member, Time now) {
-    if (member.dies || member.group) return;
+  sumac::Result<std::unique_ptr<proto::recovery::Group>> make_group(LastingMember& member, Client& client,
+                                                                    std::uint32_t tree, GroupId group, Time now) {
     std::vector<NodeId> leaves;
-    for (const std::uint32_t leaf : plan_.base.leaf) leaves.push_back(id_of(leaf));
+    for (const std::uint32_t leaf : plan_.base.leaf) leaves.push_back(id_of(leaf + tree * tree_size()));
     auto path = proto::compute_path(member.rank, leaves, tree_);
-    if (!path) return fail(path.error().context);
+    if (!path) return tl::unexpected(path.error());
     proto::ClientGroupConfig config{.job_id = plan_.base.grant.job_id,
-                                    .tree_id = kTree,
-                                    .group_id = group_id_,
+                                    .tree_id = tree_id_of(tree),
+                                    .group_id = group,
                                     .epoch = kEpoch,
                                     .rank = member.rank,
-                                    .world_rank = member.client.world_rank,
+                                    .world_rank = client.world_rank,
                                     .group_size = plan_.ranks(),
                                     .path = *path,
                                     .osts = plan_.osts,
                                     .payload_per_ost = plan_.base.grant.quota.payload_per_ost};
-    auto made = proto::recovery::Group::make(config, *member.client.engine, member.client, member);
+    auto made = proto::recovery::Group::make(config, *client.engine, client, member);
+    if (made) (*made)->start(now);
+    return made;
+  }
+
+  void start_member(LastingMember& member, Time now) {
+    if (member.dies || member.group) return;
+    auto made = make_group(member, member.client, 0, group_id_, now);
     if (!made) return fail(made.error().context);
-    member.group = std::move(*made);
-    member.group->start(now);
+    member.group =
+        std::make_unique<proto::recovery::LastingGroup>(std::move(*made), member.rank, plan_.ranks(), member, member);
     if (member.client.engine->closed()) member.group->on_tree().on_link_closed(now);
     for (const auto& each : early_)
       if (each.to == member.rank) member.group->on_message(each.from, each.bytes, now);
@@ -403,15 +502,20 @@ class LastingWorld {
     if (member.dies || !member.group || member.has_ended) return;
     if (!member.client.dropped.empty())
       return fail(fmt::format("rank {} dropped its node: {}", member.rank, member.client.dropped));
+    for (const auto& client : member.later)
+      if (client && !client->dropped.empty())
+        return fail(fmt::format("rank {} dropped a later node: {}", member.rank, client->dropped));
     if (!member.dropped.empty()) return fail(fmt::format("rank {} dropped {}", member.rank, member.dropped));
-    proto::recovery::Group& group = *member.group;
+    proto::recovery::LastingGroup& group = *member.group;
     for (;;) {
       group.run(now);
+      if (member.rank == 0) seek_tree(member, now);
       if (group.verdict() && !std::exchange(knows_verdict_, true)) strike_at_verdict(now);
       while (auto completion = group.next_completion())
         if (!complete(member, *completion, now)) return;
       if (group.broken() != nullptr) return fail(fmt::format("rank {}: {}", member.rank, group.broken()));
-      if (group.shape().osts != 0 && group.bytes_kept() > group.kept_most() + group.gathered_most())
+      if (group.shape().osts != 0 &&
+          group.bytes_kept() > 2 * (group.current().kept_most() + group.current().gathered_most()))
         return fail(fmt::format("rank {} keeps {} bytes", member.rank, group.bytes_kept()));
       const Phase phase = group.phase();
       if (phase == Phase::joining || phase == Phase::leaving) return;
@@ -435,11 +539,11 @@ class LastingWorld {
           group.epoch() == 0 && tree.invitation() && !tree.listening() && std::exchange(asked_[member.rank], 1) == 0)
         tree.listen(true);
       if (member.posted == plan_.ops.size()) {
-        if (group.outstanding() != 0 && plan_.depth[member.rank] < plan_.ops.size()) return member.client.send_held();
+        if (group.outstanding() != 0 && plan_.depth[member.rank] < plan_.ops.size()) return send_held(member);
         group.leave(now);
         continue;
       }
-      if (group.outstanding() >= plan_.depth[member.rank]) return member.client.send_held();
+      if (group.outstanding() >= plan_.depth[member.rank]) return send_held(member);
       if (now < member.think_until) return;
       if (random_.chance(0.3)) {
         member.think_until = now + Nanos(random_.between(0, plan_.think[member.rank].count()));
@@ -448,6 +552,12 @@ class LastingWorld {
       post(member, now);
       if (!failure_.empty()) return;
     }
+  }
+
+  void send_held(LastingMember& member) {
+    member.client.send_held();
+    for (auto& each : member.later)
+      if (each) each->send_held();
   }
 
   /// Whoever has left is not dead: the manager says so to those that ask.
@@ -526,6 +636,7 @@ class LastingWorld {
   void end(LastingMember& member, Time) {
     member.has_ended = true;
     member.verdict = member.group->verdict();
+    report_.returns += member.group->returns();
   }
 
   // ---- the end ------------------------------------------------------------------------------------------------
@@ -557,8 +668,9 @@ class LastingWorld {
       ;
     // The rest of a tree that lost a node keeps ids and Leaves that the node would have passed on, until the job ends.
     const bool all_live = std::ranges::none_of(nodes_, [](const auto& node) { return node->is_dead; });
+    // A later tree may keep the group of a try that failed.
     for (const auto& node : nodes_)
-      if (all_live) fail(left_behind(*node, false));
+      if (all_live && node->end < tree_size()) fail(left_behind(*node, false));
     for (auto& node : nodes_)
       if (node->is_dead) node->engine.reset();
     if (const auto held = network_.buffers_in_use(); held != 0 && network_.in_flight() == 0)
@@ -568,6 +680,11 @@ class LastingWorld {
   struct Early {
     std::uint32_t to, from;
     std::vector<std::byte> bytes;
+  };
+
+  struct Departure {
+    std::uint32_t to, who;
+    proto::recovery::GroupKey life;
   };
 
   const RecoveryPlan& plan_;
@@ -580,9 +697,11 @@ class LastingWorld {
   std::vector<std::unique_ptr<LastingNode>> nodes_;
   std::vector<char> asked_ = std::vector<char>(plan_.ranks());
   std::vector<Early> early_;
+  std::vector<Departure> departures_;
   GroupId group_id_{};
   bool never_opened_ = false, knows_verdict_ = false;
   Time last_strike_{};
+  std::uint32_t trees_given_ = 0;
   std::string failure_;
   Report report_;
 };

@@ -15,6 +15,7 @@ struct Report {
   std::uint32_t operations = 0;  ///< Collective operations whose end all their members saw.
   std::uint64_t messages = 0;
   std::uint32_t groups = 0, refused = 0, verdicts = 0;
+  std::uint32_t returns = 0;  ///< Times that a group went on on another tree.
   double virtual_seconds = 0;
 };
 

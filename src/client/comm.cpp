@@ -10,6 +10,7 @@ namespace sumac::client {
 namespace {
 
 using proto::ClientGroup;
+using proto::ClientGroupConfig;
 using Phase = ClientGroup::Phase;
 
 constexpr Millis kLeavePatience{30'000};  ///< comm_destroy waits so long if the caller set no coll_timeout.
@@ -127,6 +128,14 @@ void Comm::settle() {
 
 Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks,
                                           bool lasts) {
+  auto config = config_of(opened, world_ranks);
+  if (!config) return tl::unexpected(config.error());
+  auto group = make_group(*config, *context_.links()[opened.tree], lasts);
+  if (!group) return tl::unexpected(group.error());
+  return Channel{opened.tree, config->path.length, *std::move(group)};
+}
+
+Outcome<ClientGroupConfig> Comm::config_of(const OpenedGroup& opened, std::span<const WorldRank> world_ranks) const {
   const Job& job = context_.job();
   const JobTree& tree = job.trees[opened.tree];
   std::vector<NodeId> leaves;
@@ -155,9 +164,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.settings.lock_batch;
   config.reproducible = job.reproducible();
-  auto group = make_group(config, *context_.links()[opened.tree], lasts);
-  if (!group) return tl::unexpected(group.error());
-  return Channel{opened.tree, path->length, *std::move(group)};
+  return config;
 }
 
 Outcome<MemberGroup> Comm::make_group(const proto::ClientGroupConfig& config, TreeLink& link, bool lasts) {
@@ -167,7 +174,9 @@ Outcome<MemberGroup> Comm::make_group(const proto::ClientGroupConfig& config, Tr
   if (lasts) {
     auto group = proto::recovery::Group::make(config, link.engine(), context_, *this);
     if (!group) return failed(group.error());
-    return MemberGroup(*std::move(group));
+    generation_ = context_.generation();
+    using proto::recovery::LastingGroup;
+    return MemberGroup(std::unique_ptr<LastingGroup>(new LastingGroup(*std::move(group), rank_, size_, *this, *this)));
   }
   auto group = ClientGroup::make(config, context_, link.id());
   if (!group) return failed(group.error());
@@ -291,10 +300,13 @@ Comm::~Comm() {
 }
 
 void Comm::detach() noexcept {
-  if (has_left_for_good()) context_.recovery()->note_left(channels_.front().group.config().group_id);
+  if (const auto* group = lasting(); group != nullptr) {
+    for (const auto& life : group->lives_left()) context_.recovery()->note_left(life);
+    if (group->current().has_left()) context_.recovery()->note_left(group->current().key());
+  }
   for (auto& channel : channels_) {
     context_.listeners().remove(channel.group.on_tree());
-    link_of(channel).engine().detach(channel.group.on_tree());
+    if (channel.group.lasting() == nullptr) link_of(channel).engine().detach(channel.group.on_tree());
   }
 }
 

@@ -25,7 +25,7 @@ struct Reduction {
   std::unique_ptr<Staging> staging;
 };
 
-class Comm final : private proto::recovery::Peers {
+class Comm final : private proto::recovery::Peers, private proto::recovery::Trees {
  public:
   /// Collective over the members; see sharp_coll_comm_init(). Called without the lock.
   static Outcome<std::unique_ptr<Comm>> make(Context& context, const sharp_coll_comm_init_spec& spec,
@@ -79,13 +79,15 @@ class Comm final : private proto::recovery::Peers {
   // With SUMAC_RECOVERY=1 (recovery/comm.cpp), with the lock held.
   /// Call it after events of the tree's connection or of other members.
   void run_group(Time now);
-  bool is_group(GroupId group) const noexcept;
+  bool is_group(proto::recovery::GroupKey group) const noexcept;
   bool is_without_tree() const noexcept;
-  bool has_left_for_good() const noexcept;
+  bool has_left_for_good(proto::recovery::GroupKey group) const noexcept;
   void hear_member(WorldRank from, std::span<const std::byte> frame, Time now);
   void lost_member(WorldRank peer, Time now);
   void member_died(WorldRank dead, Time now);
-  void member_departed(WorldRank member, Time now);
+  void member_departed(proto::recovery::GroupKey group, WorldRank member, Time now);
+  /// The job has other trees, so the present one is lost.
+  void lose_tree(Time now);
 
   bool is_watched = false;  ///< It is in Context's list of watched communicators.
 
@@ -101,13 +103,17 @@ class Comm final : private proto::recovery::Peers {
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
   void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override;
   void drop(std::uint32_t peer, const Error& why) override;
-  proto::recovery::Group* lasting() const noexcept;
+  proto::recovery::LastingGroup* lasting() const noexcept;
+  Result<std::unique_ptr<proto::recovery::Group>> join(TreeId tree, GroupId group, Time now) override;
+  void seek_tree(Time now);
+  void note_return();
   std::optional<std::uint32_t> rank_of(WorldRank member) const noexcept;
   void tell_root_of_deaths();
   Outcome<MemberGroup> make_group(const proto::ClientGroupConfig& config, TreeLink& link, bool lasts);
   Outcome<> join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks);
   void settle();
   Outcome<Channel> make_channel(const OpenedGroup& opened, std::span<const WorldRank> world_ranks, bool lasts);
+  Outcome<proto::ClientGroupConfig> config_of(const OpenedGroup& opened, std::span<const WorldRank> world_ranks) const;
   Outcome<> standing(const Channel& channel, Millis waited) const;
   Outcome<> take_stream_locks();
   void tell_of_lock();
@@ -148,6 +154,10 @@ class Comm final : private proto::recovery::Peers {
   proto::recovery::Epoch told_epoch_ = 0;
   std::size_t told_deaths_ = 0;  ///< The root of that epoch has been told so many of them.
   bool has_lost_tree_ = false;
+  std::uint32_t generation_ = 0;  ///< The job's trees of which this group has, or had, one (Context::generation()).
+  std::uint32_t returns_ = 0;     ///< It has gone to another tree so often.
+  std::uint64_t asked_ = 0;       ///< Rank 0 has asked for a group on a new tree, by this token; 0: not now.
+  Time seek_from_{};              ///< Rank 0 seeks no tree before.
 
   // Used only with several groups.
   StripeRule rule_;

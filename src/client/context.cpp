@@ -233,6 +233,8 @@ std::uint32_t Context::rail_of(std::size_t tree) const {
 TreeLink& Context::link_of(net::ConnId conn) noexcept {
   for (const auto& link : links_)
     if (link->conn() == conn) return *link;
+  for (const auto& link : former_links_)
+    if (link->conn() == conn) return *link;
   return *links_.front();  // The transport has no other connections.
 }
 
@@ -243,6 +245,7 @@ void Context::progress() {
   if (!broken_.empty())
     for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why), ++events_;
   if (recovery_) events_ += recovery_->progress(events_ > 0);
+  if (is_link_new_) watch_new_link();
   if (!watched_.empty()) drain();
   send_held();  // A message that waited for another one must not keep those back that others wait for.
   // This pass has taken the events that the sleeping thread was to be woken by: its descriptor must be armed again.

@@ -60,7 +60,10 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
   // Called with the lock held.
   void progress();
-  Recovery* recovery() const { return recovery_.get(); }  ///< Null: communicators end with their trees.
+  /// The job, which has lost its trees, has others: groups on the earlier ones are lost.
+  void take_trees(Grant grant, std::uint32_t generation);
+  std::uint32_t generation() const noexcept { return generation_; }  ///< Of the job's trees; the first ones have 0.
+  Recovery* recovery() const { return recovery_.get(); }             ///< Null: communicators end with their trees.
   std::span<Comm* const> comms() const { return comms_; }
   net::Transport& transport() { return *transport_; }
   Session& session() { return *session_; }
@@ -145,6 +148,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   bool is_armed();
   Time next_due() const;
   void announce_trees() const;
+  void watch_new_link();
   void drain();
   void ring_bell() noexcept;
   // net::TransportEvents.
@@ -203,6 +207,11 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::unique_ptr<net::Transport> transport_;
   std::unique_ptr<multicast::Listeners> listeners_;
   std::vector<std::unique_ptr<TreeLink>> links_;  ///< Indexed as Job::trees.
+  /// Connections to trees that the job has no more. Groups may still refer to them.
+  std::vector<std::unique_ptr<TreeLink>> former_links_;
+  std::vector<std::unique_ptr<JobTree>> former_trees_;
+  std::uint32_t generation_ = 0;
+  bool is_link_new_ = false;  ///< The connection to the new tree is not watched yet.
   struct Broken {
     net::ConnId conn;
     Error why;

@@ -144,14 +144,14 @@ const char* get(Reader& in, const CodecLimits& limits, Turn& turn, Data& data) {
 
 }  // namespace
 
-void encode(GroupId group, const Message& message, const Data& data, std::vector<std::byte>& to) {
+void encode(GroupKey group, const Message& message, const Data& data, std::vector<std::byte>& to) {
   Writer out(to);
   out.put(kMagic);
   out.put(kVersion);
   out.put(static_cast<std::uint8_t>(message.body.index() + 1));
-  out.put(number_of(group));
+  out.put(number_of(group.group));
   out.put(message.epoch);
-  out.put(std::uint32_t{0});
+  out.put(number_of(group.tree));
   if (const auto* join = std::get_if<Join>(&message.body)) {
     for (const Number each : {join->done, join->contributed, join->oldest}) out.put(each);
     out.put(join->can_supply);
@@ -184,22 +184,26 @@ void encode(GroupId group, const Message& message, const Data& data, std::vector
   }
 }
 
-std::optional<GroupId> group_of(std::span<const std::byte> frame) noexcept {
+std::optional<GroupKey> group_of(std::span<const std::byte> frame) noexcept {
   Reader in(frame);
   if (frame.size() < kHeadBytes || in.get<std::uint16_t>() != kMagic) return std::nullopt;
   in.take(2);
-  return GroupId{in.get<std::uint32_t>()};
+  GroupKey key;
+  key.group = GroupId{in.get<std::uint32_t>()};
+  in.take(sizeof(Epoch));
+  key.tree = TreeId{in.get<std::uint32_t>()};
+  return key;
 }
 
-const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupId& group, Message& message,
+const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupKey& group, Message& message,
                    Data& data) {
   Reader in(frame);
   if (in.get<std::uint16_t>() != kMagic) return "magic is not 0x5253";
   if (in.get<std::uint8_t>() != kVersion) return "another version: install the same version everywhere";
   const auto kind = in.get<std::uint8_t>();
-  group = GroupId{in.get<std::uint32_t>()};
+  group.group = GroupId{in.get<std::uint32_t>()};
   message.epoch = in.get<Epoch>();
-  if (in.get<std::uint32_t>() != 0) return "reserved is not zero";
+  group.tree = TreeId{in.get<std::uint32_t>()};
   if (message.epoch >= 0x80000000u) return "the epoch is too large";
   data = {};
   const char* flaw = nullptr;

@@ -19,6 +19,13 @@ inline constexpr std::size_t kHeadBytes = 16;
 /// Numbers count from the group's first one and never come near this.
 inline constexpr Number kNumberEnd = Number{1} << 62;
 
+/// A group id is unique in its tree alone. The groups of a process are on several trees when one has been lost.
+struct GroupKey {
+  TreeId tree{};
+  GroupId group{};
+  bool operator==(const GroupKey&) const = default;
+};
+
 /// The user's data of a turn or a result, and what they are.
 struct Data {
   wire::AggHeader header{};  ///< contributes, skips: as the member contributes the number to a tree.
@@ -34,11 +41,11 @@ struct CodecLimits {
 };
 
 /// Writes the message without its payload, which follows it.
-void encode(GroupId group, const Message& message, const Data& data, std::vector<std::byte>& to);
+void encode(GroupKey group, const Message& message, const Data& data, std::vector<std::byte>& to);
 /// Returns the group of a message, or nothing for a frame that is none.
-std::optional<GroupId> group_of(std::span<const std::byte> frame) noexcept;
+std::optional<GroupKey> group_of(std::span<const std::byte> frame) noexcept;
 /// Returns null, or a static text on the first field that is wrong. `data.payload` lies in `frame`.
-const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupId& group, Message& message,
+const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupKey& group, Message& message,
                    Data& data);
 
 /// Returns the hash of all that members must agree on in a number.

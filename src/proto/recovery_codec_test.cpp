@@ -42,14 +42,14 @@ TEST(RecoveryCodec, EveryMessageComesBackAsItWasAndNoShorterOneIsBelieved) {
   for (const Message& message : messages) {
     SCOPED_TRACE(message.body.index());
     std::vector<std::byte> bytes;
-    recovery::encode(GroupId{9}, message, data, bytes);
+    recovery::encode({TreeId{5}, GroupId{9}}, message, data, bytes);
     const bool has_data = message.body.index() == 2 || message.body.index() == 3;
     if (has_data) bytes.insert(bytes.end(), payload.begin(), payload.end());
-    GroupId group{};
+    recovery::GroupKey group{};
     Message again;
     Data with;
     ASSERT_STREQ(recovery::decode(bytes, {3, 128}, group, again, with), nullptr);
-    EXPECT_EQ(group, GroupId{9});
+    EXPECT_EQ(group, (recovery::GroupKey{TreeId{5}, GroupId{9}}));
     EXPECT_EQ(again.epoch, message.epoch);
     std::vector<std::byte> twice;
     recovery::encode(group, again, with, twice);

@@ -76,8 +76,13 @@ void Group::lost_tree() {
   settle(nullptr, nullptr);
 }
 
+void Group::leave_tree(Time now) {
+  if (member_) lost_tree();
+  proceed(now);
+}
+
 void Group::give_up_to(Rank peer) {
-  encode(config_.group_id, {0, GivesUp{}}, {}, head_);
+  encode(key(), {0, GivesUp{}}, {}, head_);
   peers_.send(peer, head_, {});
 }
 
@@ -126,6 +131,20 @@ std::optional<Completion> Group::next_completion() {
   }
   operations_.pop_front();
   return ended;
+}
+
+std::uint32_t Group::begun() const noexcept {
+  const std::uint32_t at = operations_.empty() ? 0 : cut_ - operations_.front().id.value;
+  return cut_ + (at < operations_.size() && operations_[at].cutting.sent > 0 ? 1 : 0);
+}
+
+std::vector<proto::Operation> Group::withdraw(std::uint32_t first) {
+  std::vector<proto::Operation> taken;
+  // After a verdict some of them may have failed already.
+  for (; !operations_.empty() && operations_.back().id.value >= first; operations_.pop_back())
+    taken.insert(taken.begin(), operations_.back().cutting.operation);
+  next_id_ = std::min(next_id_, first);
+  return taken;
 }
 
 void Group::wake(Time now) {
@@ -182,11 +201,11 @@ std::string Group::why(std::span<const std::string> names) const {
 // ---- the others -------------------------------------------------------------------------------------------------
 
 void Group::on_message(Rank from, std::span<const std::byte> frame, Time now) {
-  GroupId group{};
+  GroupKey group{};
   Message message;
   Data data;
   const char* flaw = decode(frame, {config_.group_size, config_.payload_per_ost}, group, message, data);
-  if (flaw == nullptr && group != config_.group_id) flaw = "a message of another group";
+  if (flaw == nullptr && group != key()) flaw = "a message of another group";
   if (flaw == nullptr && member_ && !member_->is_gone()) flaw = member_->flaw(from, message);
   if (flaw != nullptr) return peers_.drop(from, Error{Errc::invalid, flaw});
   if (has_left_) return;  // The manager says so to the others.
@@ -269,6 +288,7 @@ void Group::proceed(Time now) {
 void Group::pump() {
   while (epoch() != 0 && !member_->is_gone() && member_->has_room() && cut_ != next_id_) {
     Posted& posted = *find_operation(cut_);
+    if (cut_ >= stop_at_ && posted.cutting.sent == 0) return;
     const FragmentRange range = next_fragment(posted.cutting);
     if (!is_ready(posted.cutting, range)) return;
     wire::AggHeader header;

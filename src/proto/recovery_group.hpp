@@ -72,6 +72,25 @@ class Group : NumberObserver {
   /// Call it after every message and timer of the tree's link.
   void run(Time now);
 
+  // For LastingGroup. Operations are counted from the group's first one.
+  static constexpr std::uint32_t kEndless = ~0u;
+  const ClientGroupConfig& config() const noexcept { return config_; }
+  GroupKey key() const noexcept { return {config_.tree_id, config_.group_id}; }
+  /// The tree is lost, by another's word.
+  void leave_tree(Time now);
+  std::uint32_t operations() const noexcept { return next_id_; }
+  /// Those of which this member has begun something among the members.
+  std::uint32_t begun() const noexcept;
+  /// Begins none from `end` on, among the members.
+  void stop_at(std::uint32_t end) noexcept { stop_at_ = end; }
+  void stop_at(std::uint32_t end, Time now) {
+    stop_at_ = end;
+    proceed(now);
+  }
+  /// Takes back those from `first` on, of which nothing is begun.
+  std::vector<proto::Operation> withdraw(std::uint32_t first);
+  bool leaves() const noexcept { return leaves_; }
+
   /// The group on the tree, for multicasts. It goes on for a while after the members have left a tree that lives.
   ClientGroup& on_tree() noexcept { return *client_; }
   recovery::Epoch epoch() const noexcept { return member_ ? member_->epoch() : 0; }
@@ -160,6 +179,7 @@ class Group : NumberObserver {
   std::deque<Posted> operations_;  ///< Those that next_completion() has not returned.
   std::uint32_t cut_ = 0;          ///< The OpId of the first operation that is not wholly cut.
   std::uint32_t next_id_ = 0;
+  std::uint32_t stop_at_ = kEndless;
   std::vector<Slot> slots_;
   Number forgotten_ = 0;                   ///< Slots below it are empty.
   BufferPool pool_{std::size_t{1} << 30};  // kept_most() and gathered_most() follow from the rules, not from a limit

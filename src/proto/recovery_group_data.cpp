@@ -204,7 +204,7 @@ void Group::send(Send& send) {
     payload = {from.result.bytes(), from.result.buffer()};
     from.is_sent = true;
   }
-  encode(config_.group_id, send.message, data, head_);
+  encode(key(), send.message, data, head_);
   peers_.send(send.to, head_, payload);
 }
 

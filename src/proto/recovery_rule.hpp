@@ -20,8 +20,14 @@ enum class Rule : std::uint8_t {
   departed_had_all,       ///< A member that has left is no reason to wait, since everybody had everything.
   move_again,             ///< After a broken link the peer is told again which epoch there is.
   dead_root_is_skipped,   ///< An epoch whose root is dead is passed over.
+  return_when_all_stand,  ///< Nobody goes to a group on a new tree before all stand in it.
+  return_holds,           ///< A member that has said how many operations it has begun begins no other.
+  return_at_the_most,     ///< The old group ends behind every operation that anybody has begun.
+  return_after_leave,     ///< Nothing is under way in the new group before everybody has everything of the old one.
   count
 };
+/// The explorer's machines know the rules below this one.
+inline constexpr std::size_t kMachineRules = static_cast<std::size_t>(Rule::return_when_all_stand);
 inline constexpr std::size_t kRuleCount = static_cast<std::size_t>(Rule::count);
 
 const char* to_string(Rule rule) noexcept;  ///< Returns the name, such as "retain_a_window".

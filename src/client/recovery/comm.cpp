@@ -10,20 +10,22 @@ namespace sumac::client {
 using proto::recovery::root_of;
 
 /// Null: the group ends with its tree. Several groups of a communicator do, and those that may stream.
-proto::recovery::Group* Comm::lasting() const noexcept {
+proto::recovery::LastingGroup* Comm::lasting() const noexcept {
   return channels_.size() == 1 ? channels_.front().group.lasting() : nullptr;
 }
 
-bool Comm::is_group(GroupId group) const noexcept {
-  return lasting() != nullptr && channels_.front().group.config().group_id == group;
+bool Comm::is_group(proto::recovery::GroupKey group) const noexcept {
+  return lasting() != nullptr && lasting()->is_group(group);
 }
 
 bool Comm::is_without_tree() const noexcept {
   const auto* group = lasting();
-  return group != nullptr && group->epoch() != 0 && !group->has_left();
+  return group != nullptr && group->epoch() != 0 && !group->current().has_left();
 }
 
-bool Comm::has_left_for_good() const noexcept { return lasting() != nullptr && lasting()->has_left(); }
+bool Comm::has_left_for_good(proto::recovery::GroupKey group) const noexcept {
+  return lasting() != nullptr && lasting()->has_left(group);
+}
 
 std::optional<std::uint32_t> Comm::rank_of(WorldRank member) const noexcept {
   const auto found = std::ranges::find(world_ranks_, member);
@@ -49,8 +51,8 @@ void Comm::lost_member(WorldRank peer, Time now) {
   if (const auto rank = rank_of(peer)) lasting()->on_link_lost(*rank, now);
 }
 
-void Comm::member_departed(WorldRank member, Time now) {
-  if (const auto rank = rank_of(member)) lasting()->departed(*rank, now);
+void Comm::member_departed(proto::recovery::GroupKey group, WorldRank member, Time now) {
+  if (const auto rank = rank_of(member)) lasting()->departed(group, *rank, now);
 }
 
 void Comm::member_died(WorldRank dead, Time now) {
@@ -78,6 +80,8 @@ void Comm::run_group(Time now) {
   auto* group = lasting();
   if (group == nullptr) return;
   group->run(now);
+  note_return();
+  seek_tree(now);
   // The tree's verdict is not believed, but the death that it names is the manager's word.
   if (const auto& verdict = group->on_tree().verdict();
       verdict && verdict->body.reason == wire::TroubleReason::dead_rank && verdict->body.culprit < size_)
@@ -85,6 +89,7 @@ void Comm::run_group(Time now) {
   if (group->epoch() != 0 && !std::exchange(has_lost_tree_, true)) {
     // Queued messages read the users' buffers, and results under way are received there.
     context_.forget_borrowed();
+    context_.listeners().remove(group->on_tree());
     const auto& link = link_of(channels_.front());
     const std::string why = link.closed() ? link.describe() : " (" + group->on_tree().why(names_by_host()) + ")";
     SUMAC_LOG(context_.log(), rank_ == 0 ? LogLevel::warn : LogLevel::debug,

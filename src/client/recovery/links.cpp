@@ -60,11 +60,12 @@ void MemberLinks::send(WorldRank to, std::span<const std::byte> head, std::span<
   if (!peer.attempt && peer.retry_at == kNever) connect(rank);
 }
 
-void MemberLinks::note(WorldRank to, MemberWord word, std::uint32_t number) {
+void MemberLinks::note(WorldRank to, MemberWord word, std::uint32_t number, TreeId tree) {
   wire::PeerHeader note;
   note.kind = wire::PeerKind::note;
   note.index = static_cast<std::uint32_t>(word);
   note.sequence = number;
+  note.group = number_of(tree);
   std::array<std::byte, wire::kPeerHeaderBytes> bytes;
   wire::store(bytes.data(), note);
   send(to, bytes, {});

@@ -37,7 +37,7 @@ enum class MemberWord : std::uint32_t {
 class MemberEvents {
  public:
   virtual void on_member_message(WorldRank from, std::span<const std::byte> frame) = 0;
-  virtual void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) = 0;
+  virtual void on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId tree) = 0;
   virtual void on_member_lost(WorldRank peer) = 0;
   /// The process does not listen any more, by its own host's word for a second: it has ended.
   virtual void on_member_gone(WorldRank peer) = 0;
@@ -67,7 +67,8 @@ class MemberLinks final : private net::TransportEvents {
   /// `addresses[rank]` is where that world rank listens.
   void know(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
   void send(WorldRank to, std::span<const std::byte> head, std::span<const std::byte> data);
-  void note(WorldRank to, MemberWord word, std::uint32_t number);
+  /// `tree`: that of the group where the number is a group.
+  void note(WorldRank to, MemberWord word, std::uint32_t number, TreeId tree = {});
   /// The member broke a rule: its connection ends, and on_member_lost() follows.
   void drop(WorldRank peer, const Error& why);
   /// Sends what is queued, within a second, and ends all connections. Nobody waits for the `dead`.

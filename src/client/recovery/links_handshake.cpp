@@ -140,7 +140,7 @@ const char* MemberLinks::on_note(net::ConnId id, Conn& conn, const PeerHeader& n
   }
   if (peers_[conn.rank].link != id) return "a note on a connection that is not taken";
   if (word != MemberWord::died && word != MemberWord::departed) return "a note without meaning";
-  events_.on_member_note(WorldRank{conn.rank}, word, note.sequence);
+  events_.on_member_note(WorldRank{conn.rank}, word, note.sequence, TreeId{note.group});
   return nullptr;
 }
 

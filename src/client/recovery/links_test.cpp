@@ -35,7 +35,7 @@ struct Process : MemberEvents {
     heard.push_back(std::to_string(number_of(from)) + ":" +
                     std::string(reinterpret_cast<const char*>(frame.data()), frame.size()));
   }
-  void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) override {
+  void on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId) override {
     heard.push_back(fmt::format("note {} {} {}", from, static_cast<unsigned>(word), number));
   }
   void on_member_lost(WorldRank peer) override {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "proto/recovery_group.hpp"
+#include "proto/recovery_lasting.hpp"
 
 namespace sumac::client {
 
@@ -15,10 +15,10 @@ class MemberGroup {
   using Phase = proto::ClientGroup::Phase;
 
   explicit MemberGroup(std::unique_ptr<proto::ClientGroup> plain) : plain_(std::move(plain)) {}
-  explicit MemberGroup(std::unique_ptr<proto::recovery::Group> lasting) : lasting_(std::move(lasting)) {}
+  explicit MemberGroup(std::unique_ptr<proto::recovery::LastingGroup> lasting) : lasting_(std::move(lasting)) {}
 
   /// Null: it ends with its tree.
-  proto::recovery::Group* lasting() const noexcept { return lasting_.get(); }
+  proto::recovery::LastingGroup* lasting() const noexcept { return lasting_.get(); }
   proto::ClientGroup& on_tree() const noexcept { return lasting_ ? lasting_->on_tree() : *plain_; }
   /// Its members are its tree.
   bool is_without_tree() const noexcept { return lasting_ && lasting_->epoch() != 0; }
@@ -49,7 +49,7 @@ class MemberGroup {
 
  private:
   std::unique_ptr<proto::ClientGroup> plain_;
-  std::unique_ptr<proto::recovery::Group> lasting_;
+  std::unique_ptr<proto::recovery::LastingGroup> lasting_;
 };
 
 }  // namespace sumac::client

@@ -9,7 +9,6 @@
 
 #include "client/comm.hpp"
 #include "client/context.hpp"
-#include "proto/recovery_codec.hpp"
 #include "wire/host_codec.hpp"
 
 namespace sumac::client {
@@ -97,7 +96,7 @@ std::size_t Recovery::progress(bool tree_moved) {
   return events;
 }
 
-Comm* Recovery::comm_of(GroupId group) const noexcept {
+Comm* Recovery::comm_of(proto::recovery::GroupKey group) const noexcept {
   for (Comm* comm : context_.comms())
     if (comm->is_group(group)) return comm;
   return nullptr;
@@ -107,15 +106,16 @@ void Recovery::on_member_message(WorldRank from, std::span<const std::byte> fram
   const auto group = proto::recovery::group_of(frame);
   if (!group) return links_->drop(from, Error{Errc::invalid, "a message without a group"});
   Comm* comm = comm_of(*group);
-  const bool has_left = comm != nullptr ? comm->has_left_for_good() : std::ranges::count(left_, *group) != 0;
-  if (has_left) return links_->note(from, MemberWord::departed, number_of(*group));
+  const bool has_left = comm != nullptr ? comm->has_left_for_good(*group) : std::ranges::count(left_, *group) != 0;
+  if (has_left) return links_->note(from, MemberWord::departed, number_of(group->group), group->tree);
   // A member that joins later finds the tree lost, and tells all that it never stood.
   if (comm != nullptr) comm->hear_member(from, frame, monotonic_now());
 }
 
-void Recovery::on_member_note(WorldRank from, MemberWord word, std::uint32_t number) {
+void Recovery::on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId tree) {
   if (word == MemberWord::died) return die(WorldRank{number});
-  if (Comm* comm = comm_of(GroupId{number}); comm != nullptr) comm->member_departed(from, monotonic_now());
+  const proto::recovery::GroupKey group{tree, GroupId{number}};
+  if (Comm* comm = comm_of(group); comm != nullptr) comm->member_departed(group, from, monotonic_now());
 }
 
 void Recovery::on_member_lost(WorldRank peer) {
@@ -129,7 +129,7 @@ void Recovery::die(WorldRank dead) {
   for (Comm* comm : context_.comms()) comm->member_died(dead, monotonic_now());
 }
 
-void Recovery::note_left(GroupId group) noexcept {
+void Recovery::note_left(proto::recovery::GroupKey group) noexcept {
   left_.push_back(group);
   if (left_.size() > kLeftMax) left_.pop_front();
 }
@@ -162,9 +162,12 @@ Result<> Recovery::read_trees(const wire::HostMessage& message) {
   if (!trees_) return fail(Errc::invalid, "{} came where job_granted was due", wire::describe(message.header));
   if (auto read = trees_->read(message); !read) return read;
   if (!trees_->whole()) return {};
-  const Grant grant = trees_->take();
+  Grant grant = trees_->take();
   trees_.reset();
-  SUMAC_DEBUG(context_.log(), "the job has trees again, for the {}. time", grant.job.times_again);
+  if (grant.job.times_again <= times_again_) return {};  // It was told twice.
+  times_again_ = grant.job.times_again;
+  SUMAC_DEBUG(context_.log(), "the job has trees again (time {})", times_again_);
+  context_.take_trees(std::move(grant), times_again_);
   return {};
 }
 

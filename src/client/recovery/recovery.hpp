@@ -12,6 +12,7 @@
 #include "client/oob.hpp"
 #include "client/recovery/links.hpp"
 #include "client/recovery/sleeper.hpp"
+#include "proto/recovery_codec.hpp"
 
 namespace sumac::client {
 
@@ -41,7 +42,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   Time next_due() const { return links_->next_due(); }
   MemberLinks& links() { return *links_; }
   /// Members that still ask are told so.
-  void note_left(GroupId group) noexcept;
+  void note_left(proto::recovery::GroupKey group) noexcept;
   /// World ranks that are dead.
   const std::vector<WorldRank>& deaths() const noexcept { return deaths_; }
 
@@ -55,14 +56,14 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
 
   // MemberEvents
   void on_member_message(WorldRank from, std::span<const std::byte> frame) override;
-  void on_member_note(WorldRank from, MemberWord word, std::uint32_t number) override;
+  void on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId tree) override;
   void on_member_lost(WorldRank peer) override;
   void on_member_gone(WorldRank peer) override { die(peer); }
   // Sleeper::Work
   Sleeper::Plan plan() override;
   void work(const Sleeper::Plan& plan) override;
 
-  Comm* comm_of(GroupId group) const noexcept;
+  Comm* comm_of(proto::recovery::GroupKey group) const noexcept;
   bool has_group_without_tree() const noexcept;
   void hear_sharpd();
   Result<> read_trees(const wire::HostMessage& message);
@@ -72,9 +73,10 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   std::unique_ptr<MemberLinks> links_;
   bool has_come_ = false;  ///< The members' descriptor was readable.
   bool sharpd_is_gone_ = false;
+  std::uint32_t times_again_ = 0;     ///< The job's trees are those of that grant.
   std::optional<GrantReader> trees_;  ///< Reads trees that the job has again, as far as they have come.
   std::vector<WorldRank> deaths_;
-  std::deque<GroupId> left_;
+  std::deque<proto::recovery::GroupKey> left_;
   std::uint64_t calls_ = 0, calls_seen_ = 0;
   unsigned waiting_ = 0;
   UniqueFd poke_;  ///< An eventfd that wakes calls which sleep on the tree's descriptor.

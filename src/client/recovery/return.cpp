@@ -1,0 +1,97 @@
+// The way back to a tree: the job has trees again, this process connects to its leaf there, and its communicators go on in
+// groups on the new tree.
+#include <algorithm>
+
+#include "client/comm.hpp"
+#include "client/recovery/recovery.hpp"
+
+namespace sumac::client {
+namespace {
+
+constexpr Millis kSeekAgain{1000};
+/// As Context::begin_recovery().
+constexpr Millis kSilentAfter{1000};
+
+}  // namespace
+
+/// Only jobs of one tree have groups that last. The former tree and its connection stay where they are, because groups refer to them.
+void Context::take_trees(Grant grant, std::uint32_t generation) {
+  if (links_.size() != 1 || grant.trees.size() != 1) return;
+  generation_ = generation;
+  const Time now = monotonic_now();
+  for (Comm* comm : comms_) comm->lose_tree(now);
+  TreeLink& old = *links_.front();
+  if (!old.closed()) {
+    transport_->close(old.conn(), true);
+    old.on_closed(Error{Errc::lost, "the job has other trees"});
+  }
+  former_trees_.push_back(std::make_unique<JobTree>(std::move(job_.trees.front())));
+  job_.trees.front() = std::move(grant.trees.front());
+  job_.granted = grant.job;
+  auto ports = ports_to_trees(job_, world_rank_, devices_, channel_);
+  auto link = ports ? TreeLink::begin(job_, job_.trees.front(), world_rank_, session_->host(), *transport_, *this,
+                                      ports->front().interface)
+                    : tl::unexpected(ports.error());
+  if (!link) {
+    SUMAC_WARN(log_, "no way back to a tree: {}", link.error().text);
+    return;
+  }
+  ports_ = *std::move(ports);
+  former_links_.push_back(std::move(links_.front()));
+  links_.front() = *std::move(link);
+  is_link_new_ = true;
+}
+
+void Context::watch_new_link() {
+  if (!links_.front()->settled()) return;
+  is_link_new_ = false;
+  if (auto stands = links_.front()->check(*transport_, Millis{0}, std::min(config_.node_lost_after, kSilentAfter));
+      !stands)
+    SUMAC_DEBUG(log_, "the way back to a tree has failed: {}", stands.error().text);
+}
+
+void Comm::lose_tree(Time now) {
+  if (lasting() != nullptr && generation_ < context_.generation()) lasting()->lose_tree(now);
+}
+
+Result<std::unique_ptr<proto::recovery::Group>> Comm::join(TreeId tree, GroupId group, Time now) {
+  TreeLink& link = *context_.links().front();
+  // Its sharpd may still have to tell this process of the tree.
+  if (generation_ == context_.generation() || link.tree().body.tree_id != tree) return nullptr;
+  if (link.closed()) return fail(Errc::lost, "{}", link.why_closed());
+  auto config = config_of({0, group}, world_ranks_);
+  if (!config) return fail(Errc::invalid, "{}", config.error().text);
+  auto made = proto::recovery::Group::make(*config, link.engine(), context_, *this);
+  if (made) (*made)->start(now);
+  return made;
+}
+
+/// Rank 0 gets the id of a group from the new tree's root, and proposes it to the others.
+void Comm::seek_tree(Time now) {
+  if (rank_ != 0 || !lasting()->wants_tree() || generation_ == context_.generation() || now < seek_from_) return;
+  TreeLink& link = *context_.links().front();
+  if (link.closed() || !link.settled()) return;
+  auto& engine = link.engine();
+  if (asked_ == 0) engine.open(asked_ = context_.next_token(), size_, now);
+  const auto outcome = engine.open_outcome(asked_);
+  if (outcome.state == proto::OpenOutcome::State::pending) return;
+  engine.forget_open(std::exchange(asked_, 0));
+  seek_from_ = now + kSeekAgain;
+  if (outcome.state == proto::OpenOutcome::State::opened)
+    lasting()->propose(link.tree().body.tree_id, outcome.group_id, now);
+}
+
+void Comm::note_return() {
+  if (lasting()->returns() == std::exchange(returns_, lasting()->returns())) return;
+  generation_ = context_.generation();
+  has_lost_tree_ = false;
+  told_epoch_ = 0;
+  told_deaths_ = 0;
+  settle_on_shape();
+  if (context_.config().enable_mcast) context_.listeners().add(lasting()->on_tree(), context_.links().front()->conn());
+  SUMAC_LOG(context_.log(), rank_ == 0 ? LogLevel::info : LogLevel::debug,
+            "group {:x} is on a tree again, as group {:x}", lasting()->lives_left().back().group,
+            lasting()->current().config().group_id);
+}
+
+}  // namespace sumac::client
