@@ -12,6 +12,7 @@
 
 #include "proto/recovery_rule.hpp"
 #include "sim/recovery_world.hpp"
+#include "sim/return_world.hpp"
 
 namespace {
 
@@ -161,6 +162,29 @@ Found explore(const Case& plan, std::size_t most) {
   return found;
 }
 
+const std::vector<sumac::sim::ReturnCase>& returns() {
+  static const std::vector<sumac::sim::ReturnCase> made{
+      {.members = 2, .proposals = 2, .refusals = 1, .withdrawals = 1, .breaks = 1},
+      {.members = 3, .proposals = 1, .breaks = 1},
+      {.members = 3, .operations = 1, .proposals = 2, .refusals = 1},
+  };
+  return made;
+}
+
+/// The agreement to go to another tree; the same.
+bool report_returns() {
+  bool all_right = true;
+  for (const auto& plan : returns()) {
+    const auto found = sumac::sim::explore_return(plan);
+    all_right = all_right && found.wrong.empty();
+    fmt::print(
+        "{:5} return: {} members, {} operations, {} proposals, {} refused, {} withdrawn, {} breaks: {} states{}\n",
+        found.wrong.empty() ? "right" : "WRONG", plan.members, plan.operations, plan.proposals, plan.refusals,
+        plan.withdrawals, plan.breaks, found.states, found.wrong.empty() ? "" : "; " + found.wrong);
+  }
+  return all_right;
+}
+
 /// Returns true if nothing is wrong and every order was tried.
 bool report(const Case& plan, std::size_t most) {
   const Found found = explore(plan, most);
@@ -180,13 +204,15 @@ bool report(const Case& plan, std::size_t most) {
 /// Breaks each rule alone. Returns true if each time some case goes wrong.
 bool check_rules(bool large, std::size_t most) {
   bool all_found = true;
-  for (std::size_t rule = 0; rule < sumac::proto::recovery::kMachineRules; ++rule) {
+  for (std::size_t rule = 0; rule < sumac::proto::recovery::kExplored; ++rule) {
     sumac::proto::recovery::broken_rule = static_cast<int>(rule);
     std::string by;
     for (const Planned& each : cases())
       if (by.empty() && (large || !each.is_large))
         if (const Found found = explore(each.plan, most); !found.wrong.empty())
           by = fmt::format("{} steps of {}: {}", found.way.size(), name_of(each.plan), found.wrong);
+    for (const auto& each : returns())
+      if (by.empty()) by = sumac::sim::explore_return(each).wrong;
     all_found = all_found && !by.empty();
     fmt::print("{:5} without `{}`: {}\n", by.empty() ? "WRONG" : "right", to_string(static_cast<Rule>(rule)),
                by.empty() ? "no case notices" : by);
@@ -232,7 +258,7 @@ int main(int argc, char** argv) {
   }
   if (one) return report(plan, most) ? 0 : 1;
   if (check) return check_rules(large, most) ? 0 : 1;
-  bool all_right = true;
+  bool all_right = report_returns();
   for (const Planned& each : cases())
     if (large || !each.is_large) all_right = report(each.plan, most) && all_right;
   return all_right ? 0 : 1;

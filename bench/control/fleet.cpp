@@ -120,6 +120,7 @@ void Fleet::act(std::size_t i, hostd::UplinkActions actions) {
                    [&](hostd::SendUp& send) { host_streams_.send(hosts_[i].stream, std::move(send.message)); },
                    [&](hostd::Answer& answer) { answered(answer); },
                    [](hostd::TellMembers&) {},
+                   [](hostd::TellTrees&) {},
                    [](hostd::Note&) {},
                },
                action);

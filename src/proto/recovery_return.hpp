@@ -73,6 +73,7 @@ class Return {
   /// The members to which proposal() or readiness() is to be sent, whichever this member speaks.
   std::vector<Rank> take_sends() { return std::exchange(sends_, {}); }
   const Readiness& readiness() const noexcept { return heard_[self_]; }
+  const std::vector<Readiness>& heard() const noexcept { return heard_; }
 
  private:
   void adopt(const Proposal& proposal);

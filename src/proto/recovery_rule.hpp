@@ -26,8 +26,8 @@ enum class Rule : std::uint8_t {
   return_after_leave,     ///< Nothing is under way in the new group before everybody has everything of the old one.
   count
 };
-/// The explorer's machines know the rules below this one.
-inline constexpr std::size_t kMachineRules = static_cast<std::size_t>(Rule::return_when_all_stand);
+/// The rules below this one are those of machines without data, in which the explorer tries every order.
+inline constexpr std::size_t kExplored = static_cast<std::size_t>(Rule::return_after_leave);
 inline constexpr std::size_t kRuleCount = static_cast<std::size_t>(Rule::count);
 
 const char* to_string(Rule rule) noexcept;  ///< Returns the name, such as "retain_a_window".

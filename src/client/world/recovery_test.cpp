@@ -306,6 +306,53 @@ TEST(Recovery, SurvivorsOfARankAloneOnItsHostHaveTheSameVerdict) {
   kill_a_rank(daemons, on(daemons, 4).sockets, nullptr);
 }
 
+// ---- the way back
+
+std::uint32_t group_of(sharp_coll_comm* comm) {
+  struct sumac_comm_info info {};
+  info.struct_bytes = sizeof info;
+  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+  return info.group_id;
+}
+
+/// Two nodes are killed one after the other, each when the ranks are on a tree. What remains is a tree again.
+TEST(Recovery, AJobIsOnATreeAgainAfterEachKill) {
+  Shape shape = kTwoLeaves;
+  shape.environment = {{"SUMAC_AM_NODE_AWAY", "300ms"}};
+  Daemons daemons(shape);
+  const auto job = new_job_id();
+  const Signal ready;
+  std::thread killer([&] {
+    for (const char* victim : {"an-leaf1", "an-leaf2"}) {
+      ready.await();
+      daemons.signal(victim, SIGKILL);
+    }
+  });
+  auto config = on(daemons, 4);
+  config.environment = kOn;
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    int i = 0;
+    for (int kill = 0; kill < 2; ++kill) {
+      const auto before = group_of(comm);
+      if (rank.rank == 0) ready.give();
+      for (std::int32_t waits = 1, any = 1; any != 0; ++i) {
+        RANK_EQUAL(operate(comm, rank.rank, rank.size, i), 0);
+        if (i % 100 != 0) continue;
+        waits = group_of(comm) == before ? 1 : 0;
+        auto spec = reduce_spec(&waits, &any, 1, Dtype::int32, Op::max);
+        RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+      }
+    }
+    for (int more = 0; more < 200; ++more, ++i) RANK_EQUAL(operate(comm, rank.rank, rank.size, i), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  killer.join();
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+}
+
 // ---- the cost where nothing fails
 
 /// The sockets of this process that listen.
