@@ -59,6 +59,7 @@ Result<std::unique_ptr<proto::recovery::Group>> Comm::join(TreeId tree, GroupId 
   // Its sharpd may still have to tell this process of the tree.
   if (generation_ == context_.generation() || link.tree().body.tree_id != tree) return nullptr;
   if (link.closed()) return fail(Errc::lost, "{}", link.why_closed());
+  if (!link.settled()) return nullptr;  // The node takes nothing before the proof.
   auto config = config_of({0, group}, world_ranks_);
   if (!config) return fail(Errc::invalid, "{}", config.error().text);
   auto made = proto::recovery::Group::make(*config, link.engine(), context_, *this);

@@ -315,15 +315,15 @@ std::uint32_t group_of(sharp_coll_comm* comm) {
   return info.group_id;
 }
 
-/// Two nodes are killed one after the other, each when the ranks are on a tree. What remains is a tree again.
-TEST(Recovery, AJobIsOnATreeAgainAfterEachKill) {
+/// Each node is killed when the ranks are on a tree. What remains is a tree again.
+void come_back_after(const std::vector<const char*>& victims) {
   Shape shape = kTwoLeaves;
   shape.environment = {{"SUMAC_AM_NODE_AWAY", "300ms"}};
   Daemons daemons(shape);
   const auto job = new_job_id();
   const Signal ready;
   std::thread killer([&] {
-    for (const char* victim : {"an-leaf1", "an-leaf2"}) {
+    for (const char* victim : victims) {
       ready.await();
       daemons.signal(victim, SIGKILL);
     }
@@ -334,7 +334,7 @@ TEST(Recovery, AJobIsOnATreeAgainAfterEachKill) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
     int i = 0;
-    for (int kill = 0; kill < 2; ++kill) {
+    for (std::size_t kill = 0; kill < victims.size(); ++kill) {
       const auto before = group_of(comm);
       if (rank.rank == 0) ready.give();
       for (std::int32_t waits = 1, any = 1; any != 0; ++i) {
@@ -351,6 +351,11 @@ TEST(Recovery, AJobIsOnATreeAgainAfterEachKill) {
   });
   killer.join();
   EXPECT_EQ(complaint(ended), "") << daemons.log();
+}
+
+TEST(Recovery, AJobIsOnATreeAgainAfterEachKill) {
+  come_back_after({"an-leaf1", "an-leaf2"});
+  come_back_after({"an-root", "an-leaf1"});
 }
 
 // ---- the cost where nothing fails
