@@ -17,7 +17,9 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 WANTED = """
 bin/sumac bin/sharp_am bin/sharp_an bin/sharpd bin/sharp_cmd share/man/man8/sharp_am.8 share/man/man1/sumac.1
 lib/libsharp_coll.so lib/libsharp_coll.so.4 lib/libsharp_coll.so.5 lib/libsharp_coll.so.5.0.0 lib/libsharp.so lib/libsharp.so.5
-lib/pkgconfig/sharp.pc lib/sumac/examples/example-allreduce
+lib/pkgconfig/sharp.pc lib/pkgconfig/ucc.pc lib/libucc.so lib/libucc.so.1 bin/ucc_info share/man/man1/ucc_info.1
+include/ucc/api/ucc.h include/ucc/api/ucc_def.h include/ucc/api/ucc_status.h include/ucc/api/ucc_version.h
+lib/cmake/ucc/ucc-config.cmake lib/cmake/ucc/ucc-config-version.cmake lib/cmake/ucc/ucc-targets.cmake lib/sumac/examples/example-allreduce
 lib/sumac/bench/sumac-bench lib/sumac/bench/compare/__main__.py lib/sumac/bench/compare/results.py lib/sumac/bench/core/pairs.py
 lib/sumac/bench/core/tally.py
 include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h
@@ -112,6 +114,32 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
+    def test_a_program_of_ucc_is_built_by_cmake_and_by_pkg_config(self):
+        """The package is found twice in a project, as projects of several parts do."""
+        project = self.scratch / "of-ucc"
+        project.mkdir()
+        (project / "main.c").write_text(
+            "#include <stdio.h>\n#include <ucc/api/ucc.h>\n"
+            "int main(void) {\n  ucc_lib_params_t params = {0};\n  ucc_lib_h lib;\n"
+            "  if (ucc_init(&params, NULL, &lib) != UCC_OK) return 1;\n  puts(ucc_get_version_string());\n  return ucc_finalize(lib) != UCC_OK;\n}\n")
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.18)\nproject(of_ucc C)\nfind_package(ucc 1.3 REQUIRED CONFIG)\nfind_package(ucc REQUIRED)\n"
+            "if(NOT IS_DIRECTORY ${UCC_LIBRARIES} OR NOT EXISTS ${UCC_INCLUDE_DIRS}/ucc/api/ucc.h)\n  message(FATAL_ERROR wrong)\nendif()\n"
+            "add_executable(main main.c)\ntarget_link_libraries(main ucc::ucc)\n")
+        cmake = os.environ.get("CMAKE", "cmake")
+        for command in ((cmake, "-S", project, "-B", project / "build", f"-Ducc_ROOT={self.prefix}"), (cmake, "--build", project / "build")):
+            done = run(*command)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        version = run(project / "build" / "main")
+        self.assertEqual((version.returncode, version.stdout), (0, "1.8.0\n"), version.stderr)
+        environment = clean_environment() | {"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "ucc", env=environment)
+        self.assertEqual(flags.returncode, 0, flags.stderr)
+        done = run(os.environ.get("CC", "cc"), project / "main.c", *flags.stdout.split(), f"-Wl,-rpath,{self.prefix / 'lib'}", "-o", project / "main")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(run(project / "main").stdout, "1.8.0\n")
+
     def test_an_mpi_program_uses_the_component_from_there(self):
         if not (self.prefix / IF_BUILT[1]).exists():
             self.skipTest("built without Open MPI")
