@@ -47,6 +47,7 @@ struct ucc_context {
   std::atomic<bool> is_closed{false};
   std::atomic<std::uint32_t> next_number{0};  ///< Larger than that of any team of this process.
   sumac_tally tally{};                        ///< Guarded by the lock.
+  std::uint64_t job_id = 0;                   ///< Of the tree's job that a team had; guarded by the lock.
 
   /// How often a team of these ranks was begun under this name: the same at all of them.
   std::uint32_t attempt(std::uint64_t team);

@@ -7,7 +7,7 @@
 
 #include "base/fnv.hpp"
 #include "client/fork_guard.hpp"
-#include "rank/explain.h"
+#include "rank/job.h"
 
 using State = ucc_team::State;
 using sumac::ucc::find;
@@ -201,6 +201,7 @@ ucc_status_t ucc_team_destroy(ucc_team_h handle) {
         const std::lock_guard guard(team->context->lock);
         std::erase(team->context->teams, team.get());
         sumac_tally_add_team(&team->context->tally, team->team, team->rank);
+        if (sumac_job_stands()) team->context->job_id = sumac_job_id();
       }
       team->state = State::ending;
       // Connections to other hosts end when those have read what was sent to them.
