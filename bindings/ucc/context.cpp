@@ -169,7 +169,7 @@ ucc_status_t ucc_context_progress(ucc_context_h context) {
   });
 }
 
-/// What it has ends here; the handle itself stays, so that a later use is refused.
+/// The messages end here; the handle itself stays, so that a later use is refused.
 ucc_status_t ucc_context_destroy(ucc_context_h context) {
   return guarded([&] {
     const auto found = find(context);

@@ -32,7 +32,7 @@ struct ucc_context {
   ucc_context_type_t type = UCC_CONTEXT_EXCLUSIVE;
   ucc_coll_sync_type_t sync_type = UCC_NO_SYNC_COLLECTIVES;
   bool has_threads = false;
-  unsigned long mark = 0;                     ///< Of the process that made it.
+  unsigned long mark = 0;                     ///< It marks the process that made the context.
   std::shared_ptr<sumac::rank::Peers> peers;  ///< Null: it was made without an OOB.
   /// Equal at all ranks of the context, and at no others; the address that ucc_context_get_attr() returns.
   struct Address {
@@ -47,9 +47,9 @@ struct ucc_context {
   std::atomic<bool> is_closed{false};
   std::atomic<std::uint32_t> next_number{0};  ///< Larger than that of any team of this process.
   sumac_tally tally{};                        ///< Guarded by the lock.
-  std::uint64_t job_id = 0;                   ///< Of the tree's job that a team had; guarded by the lock.
+  std::uint64_t job_id = 0;                   ///< The lock guards the number of the tree's job that a team had.
 
-  /// How often a team of these ranks was begun under this name: the same at all of them.
+  /// Returns how often a team of these ranks was begun under this name: the same at all of them.
   std::uint32_t attempt(std::uint64_t team);
   /// Moves everything once, and ends requests.
   void progress();

@@ -52,7 +52,7 @@ ucc_status_t ucc_init_version(unsigned api_major_version, unsigned api_minor_ver
     if ((params->mask & UCC_LIB_PARAM_FIELD_SYNC_TYPE) != 0) library->sync_type = params->sync_type;
     if (library->thread_mode > UCC_THREAD_MULTIPLE)
       return sumac::ucc::refuse(UCC_ERR_INVALID_PARAM, "ucc_lib_params_t: there is no such thread_mode");
-    // What a program needs must be among what there is; it may ask for more by ucc_lib_get_attr().
+    // The collectives that a program needs must exist; ucc_lib_get_attr() names all.
     if ((params->mask & UCC_LIB_PARAM_FIELD_COLL_TYPES) != 0 && (params->coll_types & ~sumac::ucc::kCollTypes) != 0)
       return sumac::ucc::refuse(UCC_ERR_NOT_SUPPORTED, "ucc_lib_params_t: coll_types has an unknown collective");
     if (config != nullptr && config->prefix != "UCC_")

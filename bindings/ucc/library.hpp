@@ -8,10 +8,10 @@
 #include "rank/start.h"
 
 struct ucc_lib_info {
-  unsigned api_minor = UCC_API_MINOR;  ///< Of the headers that the program was compiled with.
+  unsigned api_minor = UCC_API_MINOR;  ///< The headers that the program was compiled with have it.
   ucc_thread_mode_t thread_mode = UCC_THREAD_SINGLE;
   ucc_coll_sync_type_t sync_type = UCC_NO_SYNC_COLLECTIVES;
-  std::string prefix;  ///< Of its variables: "OMPI".
+  std::string prefix;  ///< Its variables begin with it: "OMPI".
 };
 
 namespace sumac::ucc {

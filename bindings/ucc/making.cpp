@@ -1,4 +1,4 @@
-// How a team is made, in a thread of its own.
+// Makes a team, in a thread of its own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ Result<> ucc_team::meet() {
   return made;
 }
 
-/// Where all are ranks of one context, its messages connect them; else they connect here.
+/// Messages of the context connect its ranks; those of several contexts connect here.
 Result<> ucc_team::meet_by_oob(sumac::ucc::OobExchange& oob) {
   const Introduction own{context->address, making->ep, sumac_job_draw_id()};
   auto all = told(oob, own);

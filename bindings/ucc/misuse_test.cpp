@@ -1,4 +1,4 @@
-// What a program does wrong, and what goes wrong under it: a status, no hang, no crash.
+// Mistakes of a program, and failures under it, end in a status: no hang, no crash.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

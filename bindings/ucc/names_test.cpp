@@ -1,4 +1,4 @@
-// What a program sees of the interface: names, sizes and offsets in C and C++, and what the library exports.
+// A program sees these parts of the interface: names, sizes and offsets in C and C++, and what the library exports.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -30,7 +30,7 @@ struct Packed {
 };
 
 struct Request : ucc_coll_req {
-  /// Where it goes.
+  /// Says which way it goes.
   enum class Way : std::uint8_t {
     nowhere,  ///< Nothing is to be moved.
     alone,    ///< A team of one.
@@ -44,7 +44,7 @@ struct Request : ucc_coll_req {
   ucc_coll_callback_t callback{};
   Way way = Way::nowhere;
   bool has_callback = false, is_persistent = false, was_posted = false;
-  /// What follows the operation, in the thread that takes it from Ended.
+  /// These steps follow the operation, in the thread that takes it from Ended.
   bool divides = false, copies = false, unpacks = false;
   sumac_call_t call{};
   ucc_coll_type_t type = UCC_COLL_TYPE_BARRIER;
@@ -53,8 +53,9 @@ struct Request : ucc_coll_req {
   std::atomic<ucc_status_t> outcome{UCC_OK};
 
   // ---- what few have
-  std::vector<std::int64_t> counts[2], displacements[2];  ///< Of `in` and `out`, if they can't be read where they are.
-  std::vector<std::byte> scratch;                         ///< A result that is copied to `result`.
+  std::vector<std::int64_t> counts[2],
+      displacements[2];            ///< They are those of `in` and `out`, if these can't be used as they are.
+  std::vector<std::byte> scratch;  ///< A result that is copied to `result`.
   void* result = nullptr;
   Packed packed_in, packed_out;
   Duration limit{};  ///< 0: none.

@@ -20,7 +20,7 @@
 struct ucc_team {
   enum class State : std::uint8_t { making, active, outside, failed, ending };
 
-  /// How its ranks meet.
+  /// Describes how its ranks meet.
   struct Making {
     std::unique_ptr<sumac::ucc::OobExchange> oob;  ///< They know each other by the program's allgather,
     std::uint64_t ep = 0;                          ///< in which each gives its rank;
@@ -35,7 +35,7 @@ struct ucc_team {
   std::shared_ptr<ucc_context> context;
   std::atomic<State> state{State::making};
   int rank = 0, size = 1;
-  std::vector<int> ranks{0};                  ///< Of the peers, by rank of the team.
+  std::vector<int> ranks{0};                  ///< The ranks that the team's have among the peers.
   std::shared_ptr<sumac::rank::Peers> peers;  ///< The context's, or its own where that has none. Null: a team of one.
   sumac::rank::Members members;               ///< The ways between hosts refer to it.
   std::uint32_t number = 0;                   ///< Tells the messages of teams apart.

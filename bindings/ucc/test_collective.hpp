@@ -70,7 +70,7 @@ inline void put(ucc_datatype_t type, void* at, int value) {
   }
 }
 
-/// Of a long double the last six bytes have no meaning.
+/// The last six bytes of a long double have no meaning.
 inline bool is_value(ucc_datatype_t type, const void* at, int value) {
   char expected[32];
   put(type, expected, value);
@@ -94,7 +94,7 @@ class Vector {
   std::vector<std::byte> bytes_;
 };
 
-/// What rank `rank` gives as element i.
+/// Returns the element i of that rank.
 inline int given(int rank, std::size_t i) { return static_cast<int>((static_cast<std::size_t>(rank) * 3 + i) % 4); }
 
 inline int folded(ucc_reduction_op_t op, int size, std::size_t i) {
@@ -223,7 +223,7 @@ class Case {
         args_.dst.info = of(out_, whole());
         break;
       case UCC_COLL_TYPE_ALLTOALLV:
-        // What a rank sends to another is as long as what it gets: as long as the larger rank's block.
+        // Both blocks of a pair of ranks are as long as the larger rank's block.
         for (std::size_t i = 0; i < size_; ++i) {
           counts_64_[i] = counted(std::max(i, own()));
           counts_32_[i] = static_cast<std::uint32_t>(counts_64_[i]);

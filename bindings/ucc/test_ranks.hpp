@@ -117,7 +117,7 @@ struct Rank {
 
 inline ucc_lib_h make_library(ucc_thread_mode_t mode = UCC_THREAD_SINGLE, unsigned minor = UCC_API_MINOR) {
   ucc_lib_params_t params;
-  std::memset(&params, 0xa5, sizeof params);  // What the mask does not name is garbage.
+  std::memset(&params, 0xa5, sizeof params);  // A field that the mask does not name is garbage.
   params.mask = UCC_LIB_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = mode;
   ucc_lib_config_h config = nullptr;

@@ -14,7 +14,7 @@ namespace {
 __extension__ using Int128 = __int128;
 __extension__ using Uint128 = unsigned __int128;
 
-/// By the number of the type.
+/// The number of a type is its place here.
 constexpr struct {
   const char* name;
   std::uint8_t bytes;

@@ -140,7 +140,7 @@ Result<> MessageExchange::wait(const std::shared_ptr<p2p::Message>& message, con
 
 Result<> MessageExchange::put(int to, const Bytes& own) {
   if (failed_) return tl::unexpected(*failed_);
-  // What is sent must stay until it has left, which may be after this exchange.
+  // The bytes must stay until they have left, which may be after this exchange.
   const auto value = std::make_shared<std::pair<Head, Bytes>>(head(0, own.size()), own);
   const int peer = settings_.ranks[static_cast<std::size_t>(to)];
   const std::uint32_t tag = kTagsOfExchanges | settings_.name;

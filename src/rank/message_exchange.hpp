@@ -15,7 +15,7 @@ namespace sumac::rank {
 class MessageExchange final : public Exchange {
  public:
   struct Settings {
-    std::vector<int> ranks;  ///< Of the peers, by rank of the exchange.
+    std::vector<int> ranks;  ///< The ranks that these have among the peers.
     int rank = 0;            ///< This one's.
     std::uint32_t name = 0;  ///< The same at all ranks.
     std::uint32_t attempt =

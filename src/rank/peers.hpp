@@ -62,7 +62,7 @@ class Peers {
   std::unique_ptr<p2p::TeamGroups> hosts_;         ///< The same.
 };
 
-/// What p2p::TeamGroups::make() wants to exchange, by an exchange of ranks.
+/// Makes of an exchange the function that p2p::TeamGroups::make() calls.
 std::function<Result<std::vector<std::vector<std::byte>>>(std::span<const std::byte>)> blobs_by(Exchange& exchange);
 
 }  // namespace sumac::rank

@@ -56,7 +56,7 @@ class Job {
   hcoll_settings settings_;
   LocalJob daemons_;
   std::string own_name_;
-  unsigned long mark_;  ///< Of the process that made it.
+  unsigned long mark_;  ///< It marks the process that made the job.
   std::atomic<bool> ends_at_ctrl_c_{false};
   std::mutex lock_;
   std::vector<Left> left_;  ///< Guarded by the lock.

@@ -10,7 +10,6 @@
 #include "base/types.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/interpreter.hpp"
-#include "rank/words.hpp"
 
 namespace py = pybind11;
 using namespace sumac;

@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "bindings/python/torch/completer.hpp"
-#include "rank/words.hpp"
 
 namespace sumac::torch_backend {
 

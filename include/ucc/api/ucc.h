@@ -203,7 +203,7 @@ ucc_status_t ucc_team_create_from_parent(uint64_t my_ep, uint32_t included, ucc_
 
 typedef struct ucc_coll_buffer_info_v {
   void* buffer;
-  ucc_count_t* counts; /* of uint32_t without UCC_COLL_ARGS_FLAG_COUNT_64BIT; kept by reference until finalize */
+  ucc_count_t* counts; /* they are of uint32_t without UCC_COLL_ARGS_FLAG_COUNT_64BIT */
   ucc_aint_t* displacements;
   ucc_datatype_t datatype;
   ucc_memory_type_t mem_type;
