@@ -43,7 +43,7 @@ struct RecoveryPlan {
 
   std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(base.leaf.size()); }
   std::string describe() const;
-  /// What this rank posts at this index.
+  /// Returns the operation that this rank posts at this index.
   OpPlan planned(std::uint32_t rank, std::uint32_t index) const;
 };
 
