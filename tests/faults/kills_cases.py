@@ -82,10 +82,11 @@ class Watch(threading.Thread):
 
 
 def resumed_ns(path, fault):
-    """When the operation returned that the fault held up: the longest that was open at the fault or began soon after."""
+    """When the operation returned that the fault held up: of those that were open at the fault or began soon after, the first that took at least
+    half as long as the longest."""
     spans = list(struct.iter_unpack("=qq", path.read_bytes()))
     later = [(end - begin, end) for begin, end in spans if end > fault and begin < fault + SOON_NS]
-    return max(later)[1] if later else None
+    return next((end for took, end in later if 2 * took >= max(later)[0]), None)
 
 
 def one_job(lab, ranks, victims, apart, fault):
