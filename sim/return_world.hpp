@@ -6,7 +6,7 @@
 
 namespace sumac::sim {
 
-/// What may happen how often.
+/// It says how often something may happen.
 struct ReturnCase {
   std::uint32_t members = 3, operations = 2;
   int proposals = 1, refusals = 0, withdrawals = 0, breaks = 0;

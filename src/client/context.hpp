@@ -62,7 +62,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void progress();
   /// The job, which has lost its trees, has others: groups on the earlier ones are lost.
   void take_trees(Grant grant, std::uint32_t generation);
-  std::uint32_t generation() const noexcept { return generation_; }  ///< Of the job's trees; the first ones have 0.
+  std::uint32_t generation() const noexcept { return generation_; }  ///< It counts the job's trees from 0.
   Recovery* recovery() const { return recovery_.get(); }             ///< Null: communicators end with their trees.
   std::span<Comm* const> comms() const { return comms_; }
   net::Transport& transport() { return *transport_; }

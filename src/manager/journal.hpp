@@ -42,7 +42,7 @@ struct JobRecord {
   Secret job_key{};                  ///< The key that members show to the nodes.
   /// The job goes on without its trees if it loses one, and then has no shares until it is given trees again.
   bool outlives_trees = false;
-  std::uint32_t times_again = 0;  ///< How often it was given trees again.
+  std::uint32_t times_again = 0;  ///< It was given trees again so often.
   std::string devices{};          ///< The ports of its hosts that it asked for; empty: any.
 
   bool operator==(const JobRecord&) const = default;

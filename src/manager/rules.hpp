@@ -23,7 +23,7 @@ struct Rules {
   /// A node whose stream ended and that is not back by then is down; one that a neighbour has not heard for so long
   /// gets no new jobs.
   Duration node_away = Seconds(3);
-  /// How often a job that outlives its trees may be given trees again; 0: never.
+  /// A job that outlives its trees may be given trees again so often; 0: never.
   std::uint32_t trees_again_max = 1000;
   /// True if no fabric was described: it then consists of the nodes and hosts that register.
   bool open = false;

@@ -12,7 +12,7 @@
 
 namespace sumac::proto::recovery {
 
-/// What its user knows of trees.
+/// Its user knows the trees.
 class Trees {
  public:
   /// Makes this member's part of a group on a tree that the job has again, started. Null: it cannot be told yet whether there will be
@@ -50,7 +50,7 @@ class LastingGroup {
   void departed(GroupKey group, Rank member, Time now);
   void run(Time now);
 
-  /// Where new operations go, once they are posted.
+  /// New operations go there.
   Group& current() const noexcept { return *current_; }
   ClientGroup& on_tree() const noexcept { return current_->on_tree(); }
   recovery::Epoch epoch() const noexcept { return current_->epoch(); }
@@ -63,7 +63,7 @@ class LastingGroup {
   /// The manager's word: the tree of the current life is lost.
   void lose_tree(Time now);
   const std::deque<GroupKey>& lives_left() const noexcept { return left_; }
-  /// How often it has gone to another tree.
+  /// It has gone to another tree so often.
   std::uint32_t returns() const noexcept { return returns_; }
   const char* broken() const noexcept;
   std::size_t bytes_kept() const noexcept;

@@ -59,7 +59,7 @@ void Return::announce(Stage stage) {
 
 void Return::hear(Rank from, const Readiness& readiness) {
   if (self_ != 0 || from >= heard_.size() || readiness.attempt != proposal_.attempt) return;
-  // What a member has said once it does not take back, but that it cannot.
+  // A member takes nothing back, but it may say that it cannot.
   if (heard_[from].attempt == readiness.attempt && heard_[from].state >= readiness.state &&
       readiness.state != State::cannot)
     return;

@@ -1,5 +1,5 @@
 #pragma once
-// How the members of a group that has lost its tree agree to go on in another group, which they have on a new tree. Member 0
+// The members of a group that has lost its tree agree here to go on in another group, which they have on a new tree. Member 0
 // proposes that group; all join it while the old one goes on. When all stand, they hold: nobody begins another operation. Each says
 // how many it has begun, and the most of these is where the old group ends. Everybody begins the same operations in the
 // same order, so all agree which go where, and nothing is under way on both.
@@ -83,7 +83,7 @@ class Return {
 
   Rank self_;
   Proposal proposal_;
-  std::vector<Readiness> heard_;  ///< Of all members at member 0, of itself at the others.
+  std::vector<Readiness> heard_;  ///< Member 0 has all, the others their own.
   std::vector<Action> actions_;
   std::vector<Rank> sends_;
 };

@@ -93,8 +93,8 @@ struct JobGrantedBody {
   std::uint32_t tree_count = 0;
   std::uint32_t rails = 0;                  ///< Ports of the job's host that has the fewest.
   std::uint32_t nodes_on_member_hosts = 0;  ///< Nodes of all trees together, each counted once.
-  std::uint32_t times_again = 0;            ///< How often the job has been given trees again; 0 in the answer to its begin.
-  std::uint64_t host_rate_bits_per_s = 0;  ///< Rate of the slowest port of the job's hosts; 0: not known, or no limit.
+  std::uint32_t times_again = 0;            ///< The job has been given trees again so often; 0: this answers its begin.
+  std::uint64_t host_rate_bits_per_s = 0;   ///< Rate of the slowest port of the job's hosts; 0: not known, or no limit.
   std::array<std::uint8_t, 16> job_key{};
 };
 struct JobTreeBody {
