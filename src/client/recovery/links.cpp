@@ -1,7 +1,6 @@
 #include "client/recovery/links.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "net/waiter.hpp"
@@ -80,21 +79,12 @@ void MemberLinks::connect(std::uint32_t rank) {
       conns_[conn->value] = {.rank = rank, .is_ours = true};
       return;
     }
-  retry_later(rank, false);
+  retry_later(rank);
 }
 
-void MemberLinks::retry_later(std::uint32_t rank, bool is_refused) {
+void MemberLinks::retry_later(std::uint32_t rank) {
   Peer& peer = peers_[rank];
   const Time now = monotonic_now();
-  if (!is_refused)
-    peer.refused_since = kNever;
-  else if (peer.refused_since == kNever)
-    peer.refused_since = now;
-  else if (now - peer.refused_since >= kRefusedFor) {
-    gone_.push_back(rank);
-    peer.waiting.clear();
-    return;
-  }
   peer.retry_at = now + peer.pause;
   peer.pause = std::min(2 * peer.pause, kRetryMax);
   retry_due_ = std::min(retry_due_, peer.retry_at);
@@ -129,7 +119,6 @@ void MemberLinks::end(net::ConnId conn) {
 
 void MemberLinks::tell_lost() {
   for (const std::uint32_t rank : std::exchange(lost_, {})) events_.on_member_lost(WorldRank{rank});
-  for (const std::uint32_t rank : std::exchange(gone_, {})) events_.on_member_gone(WorldRank{rank});
 }
 
 void MemberLinks::on_closed(net::ConnId id, const Error& why) {
@@ -145,8 +134,7 @@ void MemberLinks::on_closed(net::ConnId id, const Error& why) {
     events_.on_member_lost(WorldRank{rank});
   } else if (peer.attempt == id) {
     peer.attempt = {};
-    // The transport has no other word for it.
-    if (!peer.waiting.empty()) retry_later(rank, why.context.ends_with(std::strerror(ECONNREFUSED)));
+    if (!peer.waiting.empty()) retry_later(rank);
   }
 }
 
@@ -174,10 +162,10 @@ void MemberLinks::close(std::span<const WorldRank> dead) {
 std::size_t MemberLinks::progress(bool has_come) {
   if (!has_come && retry_due_ == kNever && arm()) return 0;
   if (retry_due_ != kNever) retry(monotonic_now());
-  std::size_t events = lost_.size() + gone_.size();
+  std::size_t events = lost_.size();
   tell_lost();
   events += transport_->progress(*this);
-  events += lost_.size() + gone_.size();
+  events += lost_.size();
   tell_lost();
   return events;
 }

@@ -39,8 +39,6 @@ class MemberEvents {
   virtual void on_member_message(WorldRank from, std::span<const std::byte> frame) = 0;
   virtual void on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId tree) = 0;
   virtual void on_member_lost(WorldRank peer) = 0;
-  /// The process does not listen any more, by its own host's word for a second: it has ended.
-  virtual void on_member_gone(WorldRank peer) = 0;
 
  protected:
   ~MemberEvents() = default;
@@ -78,7 +76,7 @@ class MemberLinks final : private net::TransportEvents {
   std::size_t progress(bool has_come);
   int wake_fd() const { return transport_->wake_fd(); }
   /// As net::Transport::arm().
-  bool arm() { return lost_.empty() && gone_.empty() && transport_->arm(); }
+  bool arm() { return lost_.empty() && transport_->arm(); }
   Time next_due() const { return std::min(transport_->next_due(), retry_due_); }
   const net::TransportStats& stats() const { return transport_->stats(); }
   std::size_t bytes_in_use() const { return pool_.stats().bytes_in_use; }
@@ -89,8 +87,6 @@ class MemberLinks final : private net::TransportEvents {
   /// Messages that wait for a connection. Later epochs make older messages useless, so few are ever needed.
   static constexpr std::size_t kWaitingMax = 4096;
   static constexpr Millis kRetryFirst{5}, kRetryMax{250};
-  /// A process listens from the job's begin until it has ended its part in it. A host that is not reached refuses nothing.
-  static constexpr Millis kRefusedFor{1000};
 
   struct Peer {
     net::ConnId link{};     ///< The connection that is taken by both ends.
@@ -98,7 +94,6 @@ class MemberLinks final : private net::TransportEvents {
     std::deque<std::vector<std::byte>> waiting;
     Time retry_at = kNever;
     Millis pause = kRetryFirst;
-    Time refused_since = kNever;
   };
   struct Conn {
     std::uint32_t rank = kNobody;  ///< As the peer says, before it has proven it.
@@ -112,7 +107,7 @@ class MemberLinks final : private net::TransportEvents {
 
   void connect(std::uint32_t rank);
   void retry(Time now);
-  void retry_later(std::uint32_t rank, bool is_refused);
+  void retry_later(std::uint32_t rank);
   void tell_lost();
   void lose(std::uint32_t rank);
   bool put(net::ConnId conn, std::span<const std::byte> frame);
@@ -145,7 +140,6 @@ class MemberLinks final : private net::TransportEvents {
   std::vector<std::string> addresses_;
   std::unordered_map<std::uint32_t, Conn> conns_;  ///< The keys are ConnId::value.
   std::vector<std::uint32_t> lost_;                ///< Their loss is still to be told.
-  std::vector<std::uint32_t> gone_;                ///< So is their end.
   Time retry_due_ = kNever;
   std::unique_ptr<net::Transport> transport_;
 };

@@ -42,7 +42,6 @@ struct Process : MemberEvents {
     heard.push_back(fmt::format("lost {}", peer));
     if (!says_when_lost.empty()) say(number_of(peer), says_when_lost);
   }
-  void on_member_gone(WorldRank peer) override { heard.push_back(fmt::format("gone {}", peer)); }
   void say(std::uint32_t to, std::string_view text) { links->send(WorldRank{to}, as_bytes(text), {}); }
   std::ptrdiff_t count(std::string_view what) const { return std::ranges::count(heard, what); }
 
@@ -201,19 +200,6 @@ TEST(MemberLinks, AMessageWaitsForAProcessThatListensLater) {
   job[1].links->know({job[0].links->address(), address});
   ASSERT_TRUE(job.drive([&] { return job[1].count("0:hello") == 1; }));
   EXPECT_TRUE(job[0].heard.empty());
-}
-
-TEST(MemberLinks, AProcessThatListensNoMoreHasEnded) {
-  Job job(2);
-  job[0].say(1, "first");
-  ASSERT_TRUE(job.drive([&] { return job[1].count("0:first") == 1; }));
-  job.processes.pop_back();
-  ASSERT_TRUE(job.drive([&] { return job[0].count("lost 1") == 1; }));
-  const Time began = monotonic_now();
-  job[0].say(1, "second");
-  ASSERT_TRUE(job.drive([&] { return job[0].count("gone 1") == 1; }));
-  EXPECT_GE(monotonic_now() - began, Seconds(1));
-  EXPECT_EQ(job[0].heard.size(), 2u);
 }
 
 TEST(MemberLinks, StrangersAreRefused) {

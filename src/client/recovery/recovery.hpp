@@ -58,7 +58,6 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   void on_member_message(WorldRank from, std::span<const std::byte> frame) override;
   void on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId tree) override;
   void on_member_lost(WorldRank peer) override;
-  void on_member_gone(WorldRank peer) override { die(peer); }
   // Sleeper::Work
   Sleeper::Plan plan() override;
   void work(const Sleeper::Plan& plan) override;

@@ -300,7 +300,7 @@ TEST(Recovery, SurvivorsOfARankHaveTheSameVerdict) {
   }
 }
 
-/// No sharpd tells them: the dead rank's host refuses connections to its port.
+/// Their own sharpds see nothing: the manager tells them.
 TEST(Recovery, SurvivorsOfARankAloneOnItsHostHaveTheSameVerdict) {
   const Daemons daemons(kTwoLeaves);
   kill_a_rank(daemons, on(daemons, 4).sockets, nullptr);
