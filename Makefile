@@ -26,7 +26,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults walk lint format docs site setup-site lab bench bench-apps bench-host bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help model setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -81,6 +81,10 @@ bench-apps: setup-apps setup-python configure ## real programs, timed without Su
 bench-host: setup-bench configure ## shared memory against every MPI, inside this host (build/host.json); CASE=name for one
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/host/run.py --build $(BUILD) --out build/host.json --case "$(CASE)" $(if $(BEFORE),--before "$(BEFORE)")
+
+bench-teams: setup configure ## the Teams API of libucc.so.1 inside this host, beside UCC's own where SUMAC_UCC_LIB names its folder (build/teams.json)
+	@cmake --build $(BUILD) -j $(JOBS) --target teams-loop
+	@python3 bench/teams/run.py --build $(BUILD) --out build/teams.json --ucc "$(SUMAC_UCC_LIB)"
 
 bench-mpi: setup-bench setup-mpi4py configure ## six MPIs, each with the interposed library and without (build/mpi.json, 90 minutes); CASE=name for some, WITHOUT=abi,impi
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
