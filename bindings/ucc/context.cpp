@@ -89,7 +89,9 @@ ucc_status_t meet(ucc_context& context, const ucc_oob_coll_t& oob) {
     return refuse(UCC_ERR_INVALID_PARAM,
                   "ucc_context_params_t: the OOB lacks a function, or its rank is not below its "
                   "number of processes");
-  sumac_say_as(sumac::host_name().c_str(), oob.oob_ep);
+  // Ranks may be threads: lines bear the number of the first one.
+  static std::once_flag named;
+  std::call_once(named, [&] { sumac_say_as(sumac::host_name().c_str(), oob.oob_ep); });
   sumac::ucc::OobExchange exchange(oob, true, sumac::ucc::time_limit());
   const auto told = exchange.bcast(0, sumac::rank::bytes_of(sumac_job_draw_id()));
   if (!told || told->size() != sizeof context.address.job)
