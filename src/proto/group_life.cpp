@@ -272,6 +272,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return {Passing{e.leave, e.from}, {PassUp{e.leave}}};
           },
           [&](const Passing& s, const LeaveBelow& e) -> Step {
+            // This node's own Leave counts its members, which have been answered: one that asks again has yet to read it.
+            if (s.from == LinkId{}) return {s, {AnswerLeave{e.from, e.leave}}};
             return {Passing{e.leave, e.from, s.resend_at}, {PassUp{e.leave}}};
           },
           [&]<OneOf<Deserted, Refusing, Refused, Left> S>(const S& s, const LeaveBelow& e) -> Step {
