@@ -36,8 +36,8 @@ struct Departing {  ///< After a verdict all members have left here, and Leave i
   Verdict verdict;
   Time resend_at = kNever;
 };
-struct
-    Deserted {  ///< The parent was silent: the children know that the group is over, and the parent has yet to learn it.
+/// The parent was silent: the children know that the group is over, and the parent has yet to learn it.
+struct Deserted {
   wire::VoidBody why{};
   wire::TroubleBody reported{};
   std::optional<Sequence> leave;  ///< The verdict's number, once the parent has sent one: this node leaves with it.
@@ -101,8 +101,8 @@ struct ParentClosed {
   wire::RefusedBody refused{};
   wire::VoidBody why{};
 };
-struct
-    ParentSilent {  ///< The parent may only be late, but this group does not wait: its members go on without the tree.
+/// The parent may only be late, but this group does not wait: its members go on without the tree.
+struct ParentSilent {
   ParentClosed closed{};
   wire::TroubleBody trouble{};  ///< It names this node's lowest rank, for the parent.
 };
