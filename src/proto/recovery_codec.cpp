@@ -1,69 +1,10 @@
 #include "proto/recovery_codec.hpp"
 
-#include <concepts>
-
 #include "base/fnv.hpp"
+#include "proto/recovery_bytes.hpp"
 
 namespace sumac::proto::recovery {
 namespace {
-
-class Writer {
- public:
-  explicit Writer(std::vector<std::byte>& to) : to_(to) { to_.clear(); }
-  template <std::unsigned_integral T>
-  void put(T value) {
-    for (std::size_t i = 0; i < sizeof value; ++i) to_.push_back(static_cast<std::byte>(value >> 8 * i));
-  }
-  void put(const Mask& mask) {
-    const Mask low(~std::uint64_t{0});
-    for (std::size_t at = 0; at < kSpanMax; at += 64) put(std::uint64_t{((mask >> at) & low).to_ullong()});
-  }
-  void put(const std::optional<Verdict>& verdict) {
-    put(static_cast<std::uint8_t>(verdict.has_value()));
-    if (verdict) put(*verdict);
-  }
-  void put(const Verdict& verdict) {
-    put(verdict.first);
-    put(verdict.also);
-    put(verdict.culprit);
-    put(static_cast<std::uint8_t>(verdict.why));
-  }
-
- private:
-  std::vector<std::byte>& to_;
-};
-
-/// Reads zeros behind the end, and remembers that.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> from) : left_(from) {}
-  template <std::unsigned_integral T>
-  T get() {
-    T value = 0;
-    const auto bytes = take(sizeof value);
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      value = static_cast<T>(value | static_cast<T>(std::to_integer<T>(bytes[i]) << 8 * i));
-    return value;
-  }
-  Mask mask() {
-    Mask mask;
-    for (std::size_t at = 0; at < kSpanMax; at += 64) mask |= Mask(get<std::uint64_t>()) << at;
-    return mask;
-  }
-  std::span<const std::byte> take(std::size_t count) {
-    is_whole_ = is_whole_ && count <= left_.size();
-    const auto taken = left_.first(is_whole_ ? count : 0);
-    left_ = left_.subspan(taken.size());
-    return taken;
-  }
-  std::span<const std::byte> rest() { return take(left_.size()); }
-  bool is_done() const noexcept { return is_whole_ && left_.empty(); }
-  std::size_t left() const noexcept { return left_.size(); }
-
- private:
-  std::span<const std::byte> left_;
-  bool is_whole_ = true;
-};
 
 const char* get(Reader& in, const CodecLimits& limits, Verdict& verdict) {
   verdict.first = in.get<Number>();
@@ -146,12 +87,7 @@ const char* get(Reader& in, const CodecLimits& limits, Turn& turn, Data& data) {
 
 void encode(GroupKey group, const Message& message, const Data& data, std::vector<std::byte>& to) {
   Writer out(to);
-  out.put(kMagic);
-  out.put(kVersion);
-  out.put(static_cast<std::uint8_t>(message.body.index() + 1));
-  out.put(number_of(group.group));
-  out.put(message.epoch);
-  out.put(number_of(group.tree));
+  put(out, {static_cast<std::uint8_t>(message.body.index() + 1), group, message.epoch});
   if (const auto* join = std::get_if<Join>(&message.body)) {
     for (const Number each : {join->done, join->contributed, join->oldest}) out.put(each);
     out.put(join->can_supply);
@@ -198,16 +134,14 @@ std::optional<GroupKey> group_of(std::span<const std::byte> frame) noexcept {
 const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, GroupKey& group, Message& message,
                    Data& data) {
   Reader in(frame);
-  if (in.get<std::uint16_t>() != kMagic) return "magic is not 0x5253";
-  if (in.get<std::uint8_t>() != kVersion) return "another version: install the same version everywhere";
-  const auto kind = in.get<std::uint8_t>();
-  group.group = GroupId{in.get<std::uint32_t>()};
-  message.epoch = in.get<Epoch>();
-  group.tree = TreeId{in.get<std::uint32_t>()};
+  Head head;
+  if (const char* wrong = get(in, head)) return wrong;
+  group = head.group;
+  message.epoch = head.word;
   if (message.epoch >= 0x80000000u) return "the epoch is too large";
   data = {};
   const char* flaw = nullptr;
-  switch (kind) {
+  switch (head.kind) {
     case 1: flaw = get(in, limits, message.body.emplace<Join>()); break;
     case 2: flaw = get(in, limits, message.body.emplace<Joined>()); break;
     case 3: flaw = get(in, limits, message.body.emplace<Turn>(), data); break;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/recovery_return.hpp"
+
 namespace sumac::proto {
 namespace {
 
@@ -60,6 +62,56 @@ TEST(RecoveryCodec, EveryMessageComesBackAsItWasAndNoShorterOneIsBelieved) {
         EXPECT_NE(recovery::decode(std::span(bytes).first(size), {3, 128}, group, again, with), nullptr) << size;
       }
   }
+}
+
+TEST(RecoveryCodec, TheWordsOfTheReturnComeBackAndNoOtherOneIsBelieved) {
+  using recovery::Proposal, recovery::Readiness;
+  const recovery::GroupKey key{TreeId{5}, GroupId{9}};
+  std::optional<Proposal> proposal;
+  std::optional<Readiness> readiness;
+  const auto decoded = [&](std::span<const std::byte> frame) {
+    proposal.reset();
+    readiness.reset();
+    return recovery::decode(frame, proposal, readiness);
+  };
+  std::vector<std::byte> bytes;
+  const auto no_other_size = [&] {
+    for (std::size_t size = 0; size < bytes.size(); ++size)
+      EXPECT_NE(decoded(std::span(bytes).first(size)), nullptr) << size;
+    bytes.push_back(std::byte{0});
+    EXPECT_NE(decoded(bytes), nullptr);
+  };
+  const auto wrong_at = [&](std::size_t at, std::byte value) {
+    auto wrong = bytes;
+    wrong[at] = value;
+    return decoded(wrong);
+  };
+
+  const Proposal told{3, Proposal::Stage::go, TreeId{6}, GroupId{10}, 77};
+  recovery::encode(key, told, bytes);
+  EXPECT_TRUE(recovery::speaks_of_return(bytes));
+  EXPECT_EQ(recovery::group_of(bytes), key);
+  ASSERT_STREQ(decoded(bytes), nullptr);
+  EXPECT_EQ(proposal, told);
+  EXPECT_FALSE(readiness);
+  EXPECT_STREQ(wrong_at(recovery::kHeadBytes, std::byte{4}), "a proposal has no known stage");
+  EXPECT_STREQ(wrong_at(8, std::byte{0}), "a word of the return without an attempt");
+  EXPECT_STREQ(wrong_at(2, std::byte{2}), "another version: install the same version everywhere");
+  no_other_size();
+
+  const Readiness ready{3, Readiness::State::holds, 76};
+  recovery::encode(key, ready, bytes);
+  EXPECT_TRUE(recovery::speaks_of_return(bytes));
+  ASSERT_STREQ(decoded(bytes), nullptr);
+  EXPECT_EQ(readiness, ready);
+  EXPECT_FALSE(proposal);
+  for (const int state : {0, 4})
+    EXPECT_STREQ(wrong_at(recovery::kHeadBytes, static_cast<std::byte>(state)),
+                 "a member's readiness has no known state");
+  no_other_size();
+
+  recovery::encode(key, {1, recovery::Move{}}, {}, bytes);
+  EXPECT_FALSE(recovery::speaks_of_return(bytes));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // may, and when the manager has said that the others are dead, every operation has ended.
 #include "base/fuzz_input.hpp"
 #include "base/fuzz_target.hpp"
+#include "proto/recovery_return.hpp"
 #include "proto/test_recovery.hpp"
 
 SUMAC_FUZZ(recovery) {
@@ -49,6 +50,11 @@ SUMAC_FUZZ(recovery) {
       }
       default: {
         const auto text = in.bytes(in.byte());
+        std::optional<recovery::Proposal> proposal;
+        std::optional<recovery::Readiness> readiness;
+        const char* flaw = recovery::decode(std::as_bytes(std::span(text)), proposal, readiness);
+        fuzz::must((flaw == nullptr) == (proposal || readiness) && !(proposal && readiness),
+                   "a word of the return is a proposal or a readiness");
         world[to].on_message(in.byte() % 4, std::as_bytes(std::span(text)), world.tree.now);
         break;
       }

@@ -167,6 +167,8 @@ void LastingGroup::say(GroupKey life) {
 }
 
 void LastingGroup::settle(Time now) {
+  // On a tree that lives, which is nearly always, nothing is to be agreed.
+  if (return_.is_quiet() && past_.empty() && !leaves_ && !verdict()) return;
   look_at_next(now);
   go_on(now);
   for (auto actions = return_.take_actions(); !actions.empty(); actions = return_.take_actions()) {

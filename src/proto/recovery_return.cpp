@@ -1,8 +1,8 @@
 #include "proto/recovery_return.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "proto/recovery_bytes.hpp"
 #include "proto/recovery_rule.hpp"
 
 namespace sumac::proto::recovery {
@@ -10,29 +10,6 @@ namespace {
 
 using Stage = Proposal::Stage;
 using State = Readiness::State;
-
-constexpr std::uint8_t kProposal = 12, kReadiness = 13;
-constexpr std::size_t kFrameBytes = kHeadBytes + 16;
-
-void put(std::vector<std::byte>& to, std::uint32_t value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) to.push_back(static_cast<std::byte>(value >> 8 * i));
-}
-std::uint32_t get(std::span<const std::byte> from, std::size_t at) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < sizeof value; ++i) value |= std::to_integer<std::uint32_t>(from[at + i]) << 8 * i;
-  return value;
-}
-void encode(std::uint8_t kind, GroupKey group, std::span<const std::uint32_t, 5> words, std::vector<std::byte>& to) {
-  to.clear();
-  to.push_back(static_cast<std::byte>(kMagic & 0xFF));
-  to.push_back(static_cast<std::byte>(kMagic >> 8));
-  to.push_back(static_cast<std::byte>(kVersion));
-  to.push_back(static_cast<std::byte>(kind));
-  put(to, number_of(group.group));
-  put(to, words[0]);
-  put(to, number_of(group.tree));
-  for (const std::uint32_t word : words.subspan<1>()) put(to, word);
-}
 
 }  // namespace
 
@@ -138,38 +115,47 @@ void Return::lost_link(Rank peer) {
 // ---- the bytes
 
 void encode(GroupKey group, const Proposal& p, std::vector<std::byte>& to) {
-  const std::uint32_t words[] = {p.attempt, static_cast<std::uint32_t>(p.stage), number_of(p.tree), number_of(p.group),
-                                 p.first};
-  encode(kProposal, group, words, to);
+  Writer out(to);
+  put(out, {kProposalKind, group, p.attempt});
+  out.put(static_cast<std::uint32_t>(p.stage));
+  out.put(number_of(p.tree));
+  out.put(number_of(p.group));
+  out.put(p.first);
 }
 
 void encode(GroupKey group, const Readiness& r, std::vector<std::byte>& to) {
-  const std::uint32_t words[] = {r.attempt, static_cast<std::uint32_t>(r.state), r.begun, 0, 0};
-  encode(kReadiness, group, words, to);
+  Writer out(to);
+  put(out, {kReadinessKind, group, r.attempt});
+  out.put(static_cast<std::uint32_t>(r.state));
+  out.put(r.begun);
 }
 
 bool speaks_of_return(std::span<const std::byte> frame) noexcept {
   if (!group_of(frame)) return false;
   const auto kind = std::to_integer<std::uint8_t>(frame[3]);
-  return kind == kProposal || kind == kReadiness;
+  return kind == kProposalKind || kind == kReadinessKind;
 }
 
 const char* decode(std::span<const std::byte> frame, std::optional<Proposal>& proposal,
                    std::optional<Readiness>& readiness) {
-  if (frame.size() != kFrameBytes || !speaks_of_return(frame)) return "a word of the return has another length";
-  if (std::to_integer<std::uint8_t>(frame[2]) != kVersion)
-    return "another version: install the same version everywhere";
-  const std::uint32_t attempt = get(frame, 8), what = get(frame, kHeadBytes);
-  if (attempt == 0) return "a word of the return without an attempt";
-  if (std::to_integer<std::uint8_t>(frame[3]) == kProposal) {
+  Reader in(frame);
+  Head head;
+  if (const char* wrong = get(in, head)) return wrong;
+  if (head.kind != kProposalKind && head.kind != kReadinessKind) return "a word of the return of no known kind";
+  if (head.word == 0) return "a word of the return without an attempt";
+  const bool is_proposal = head.kind == kProposalKind;
+  const auto what = in.get<std::uint32_t>();
+  const TreeId tree{is_proposal ? in.get<std::uint32_t>() : 0};
+  const GroupId group{is_proposal ? in.get<std::uint32_t>() : 0};
+  const auto number = in.get<std::uint32_t>();
+  if (!in.is_done()) return "a word of the return has another length";
+  if (is_proposal) {
     if (what > static_cast<std::uint32_t>(Stage::go)) return "a proposal has no known stage";
-    proposal = {attempt, static_cast<Stage>(what), TreeId{get(frame, kHeadBytes + 4)},
-                GroupId{get(frame, kHeadBytes + 8)}, get(frame, kHeadBytes + 12)};
+    proposal = {head.word, static_cast<Stage>(what), tree, group, number};
     return nullptr;
   }
   if (what > static_cast<std::uint32_t>(State::holds) || what == 0) return "a member's readiness has no known state";
-  if (get(frame, kHeadBytes + 8) != 0 || get(frame, kHeadBytes + 12) != 0) return "reserved is not zero";
-  readiness = {attempt, static_cast<State>(what), get(frame, kHeadBytes + 4)};
+  readiness = {head.word, static_cast<State>(what), number};
   return nullptr;
 }
 

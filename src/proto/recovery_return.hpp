@@ -67,6 +67,8 @@ class Return {
   void hear(Rank from, const Readiness& readiness);
   void lost_link(Rank peer);
 
+  /// Nothing of it is to be done or said.
+  bool is_quiet() const noexcept { return proposal_.attempt == 0 && actions_.empty() && sends_.empty(); }
   const Proposal& proposal() const noexcept { return proposal_; }
   bool has_gone() const noexcept { return proposal_.stage == Proposal::Stage::go; }
   std::vector<Action> take_actions() { return std::exchange(actions_, {}); }
