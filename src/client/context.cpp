@@ -193,10 +193,8 @@ Outcome<> Context::begin_recovery() {
     return {};
   }
   recovery_ = *std::move(made);
-  // A false alarm costs speed alone where every group outlives its tree.
-  constexpr Millis kLostAfter{1000};
   if (job_.settings.enable_sat || links_.size() != 1) return {};
-  const auto silent_after = std::min(config_.node_lost_after, kLostAfter);
+  const auto silent_after = std::min(config_.node_lost_after, kLeafSilentAfter);
   if (transport_->watch(links_.front()->conn(), Millis{0}, silent_after) != Errc::ok)
     SUMAC_DEBUG(log_, "the tree is lost before the first group");
   return {};

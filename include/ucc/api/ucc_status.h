@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What every function of the interface returns. A negative value is an error; the first line on stderr says more. */
+ * Every function of the interface returns one of these. A negative value is an error; the first line on stderr says more. */
 #ifndef UCC_STATUS_H_
 #define UCC_STATUS_H_
 

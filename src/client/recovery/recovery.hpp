@@ -16,6 +16,9 @@
 
 namespace sumac::client {
 
+/// A process gives a leaf node up that is silent for so long: where every group outlives its tree, a false alarm costs speed alone.
+inline constexpr Millis kLeafSilentAfter{1000};
+
 class Context;
 class Comm;
 

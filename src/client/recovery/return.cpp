@@ -9,8 +9,6 @@ namespace sumac::client {
 namespace {
 
 constexpr Millis kSeekAgain{1000};
-/// As Context::begin_recovery().
-constexpr Millis kSilentAfter{1000};
 
 }  // namespace
 
@@ -45,7 +43,7 @@ void Context::take_trees(Grant grant, std::uint32_t generation) {
 void Context::watch_new_link() {
   if (!links_.front()->settled()) return;
   is_link_new_ = false;
-  if (auto stands = links_.front()->check(*transport_, Millis{0}, std::min(config_.node_lost_after, kSilentAfter));
+  if (auto stands = links_.front()->check(*transport_, Millis{0}, std::min(config_.node_lost_after, kLeafSilentAfter));
       !stands)
     SUMAC_DEBUG(log_, "the way back to a tree has failed: {}", stands.error().text);
 }
