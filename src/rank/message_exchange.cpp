@@ -211,7 +211,7 @@ std::unique_ptr<Exchange> MessageExchange::among(const std::vector<int>& ranks) 
   theirs.ranks.clear();
   for (const int rank : ranks) theirs.ranks.push_back(settings_.ranks[static_cast<std::size_t>(rank)]);
   theirs.rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), settings_.rank) - ranks.begin());
-  theirs.name ^= 0x40000000u;
+  theirs.name ^= kExchangeNames + 1;
   theirs.within = left();
   return std::make_unique<MessageExchange>(peers_, std::move(theirs));
 }

@@ -12,6 +12,9 @@
 
 namespace sumac::rank {
 
+/// The bits of a name. among() sets the one above them, so that the two exchanges never meet.
+inline constexpr std::uint32_t kExchangeNames = 0x3fffffffu;
+
 class MessageExchange final : public Exchange {
  public:
   struct Settings {

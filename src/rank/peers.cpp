@@ -23,6 +23,16 @@ std::function<Result<std::vector<std::vector<std::byte>>>(std::span<const std::b
   };
 }
 
+std::function<Result<std::vector<std::string>>(const std::string&)> texts_by(Exchange& exchange) {
+  return [&exchange](const std::string& own) -> Result<std::vector<std::string>> {
+    auto all = exchange.allgather(bytes_of_text(own));
+    if (!all) return tl::unexpected(all.error());
+    std::vector<std::string> texts;
+    for (const Bytes& one : *all) texts.push_back(printable(text_of(one)));
+    return texts;
+  };
+}
+
 Result<std::shared_ptr<Peers>> Peers::make(Exchange& exchange, std::string_view product) {
   auto members = meet(exchange, product);
   if (!members) return tl::unexpected(exchange.give_up(members.error()));
@@ -37,15 +47,8 @@ Result<std::shared_ptr<Peers>> Peers::make(Exchange& exchange, std::string_view 
 }
 
 Result<> Peers::share(Exchange& exchange) {
-  const auto exchanged = [&](const std::string& own) -> Result<std::vector<std::string>> {
-    auto all = exchange.allgather(bytes_of_text(own));
-    if (!all) return tl::unexpected(all.error());
-    std::vector<std::string> texts;
-    for (const Bytes& one : *all) texts.push_back(printable(text_of(one)));
-    return texts;
-  };
   const int here = static_cast<int>(members_.here.size());
-  auto block = shm::Block::share(exchanged, members_.rank, members_.here.front(), shm::Pipes::sizes(here));
+  auto block = shm::Block::share(texts_by(exchange), members_.rank, members_.here.front(), shm::Pipes::sizes(here));
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
   here_ =
@@ -82,57 +85,26 @@ Peers::~Peers() {
   if (hosts_) (void)hosts_->begin_to_leave();
 }
 
-bool Peers::is_here(int rank) const noexcept {
-  return std::binary_search(members_.here.begin(), members_.here.end(), rank);
-}
-
-bool Peers::is_dead(int rank) const {
-  return is_here(rank) && shm::look_at(members_.all[static_cast<std::size_t>(rank)].process) == shm::Life::dead;
-}
-
-std::shared_ptr<p2p::Message> Peers::post(std::shared_ptr<p2p::Message> message) {
-  message->peer = message->asked;
-  matcher_.begin();
-  if (message->sends) {
-    is_here(message->asked) ? here_->send(message) : between_->send(message);
-  } else if (const auto kept = matcher_.post(message); !kept) {
-    if (between_) between_->check(message);
-  } else if (kept->offer) {
-    between_->fetch(message, *kept);
-  } else {
-    if (!is_here(message->peer)) between_->release(message->peer);
-    matcher_.conclude(message, p2p::give(*message, kept->bytes));
-  }
-  return message;
+bool Peers::is_dead(int rank) {
+  return ways().is_here(rank) && shm::look_at(members_.all[static_cast<std::size_t>(rank)].process) == shm::Life::dead;
 }
 
 std::shared_ptr<p2p::Message> Peers::send(int to, std::uint32_t tag, const void* data, std::size_t bytes,
                                           std::function<void(const Error*)> then) {
-  auto message = std::make_shared<p2p::Message>();
-  message->then = std::move(then);
-  message->asked = to;
-  message->tag = tag;
-  message->data = static_cast<std::byte*>(const_cast<void*>(data));  // A message that is sent is only read.
-  message->bytes = bytes;
-  message->sends = true;
-  return post(std::move(message));
+  auto message = p2p::message_to(to, tag, data, bytes, std::move(then));
+  ways().post(message);
+  return message;
 }
 
 std::shared_ptr<p2p::Message> Peers::receive(int from, std::uint32_t tag, void* data, std::size_t bytes,
                                              std::function<void(const Error*)> then) {
-  auto message = std::make_shared<p2p::Message>();
-  message->then = std::move(then);
-  message->asked = from;
-  message->tag = tag;
-  message->data = static_cast<std::byte*>(data);
-  message->bytes = bytes;
-  return post(std::move(message));
+  auto message = p2p::message_from(from, tag, data, bytes, std::move(then));
+  ways().post(message);
+  return message;
 }
 
-/// A receive leaves the matcher only for the other two, so this order misses none.
 void Peers::withdraw(const std::shared_ptr<p2p::Message>& message, Error why) {
-  if (matcher_.withdraw(message) || here_->withdraw(message) || (between_ && between_->withdraw(message)))
-    matcher_.conclude(message, std::move(why));
+  if (ways().take_out(message)) matcher_.conclude(message, std::move(why));
 }
 
 bool Peers::progress() {

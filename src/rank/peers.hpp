@@ -12,8 +12,7 @@
 #include <string_view>
 
 #include "p2p/matcher.hpp"
-#include "p2p/messages_between.hpp"
-#include "p2p/messages_here.hpp"
+#include "p2p/message_ways.hpp"
 #include "p2p/team_groups.hpp"
 #include "rank/exchange.hpp"
 #include "rank/members.hpp"
@@ -44,14 +43,14 @@ class Peers {
   bool progress();
   bool is_busy() const noexcept { return matcher_.is_busy(); }
   /// True if a rank of this host has died.
-  bool is_dead(int rank) const;
+  bool is_dead(int rank);
 
  private:
   explicit Peers(Members members) : members_(std::move(members)), matcher_(members_.size()) {}
   Result<> share(Exchange& exchange);
   Result<> connect(Exchange& exchange);
-  bool is_here(int rank) const noexcept;
-  std::shared_ptr<p2p::Message> post(std::shared_ptr<p2p::Message> message);
+  /// The messages of the object outlive the result.
+  p2p::MessageWays ways() { return {matcher_, *here_, between_.get(), members_.here}; }
 
   Members members_;
   shm::Block block_;
@@ -62,6 +61,8 @@ class Peers {
   std::unique_ptr<p2p::TeamGroups> hosts_;         ///< The same.
 };
 
+/// Makes of an exchange the function that shm::Block::share() calls.
+std::function<Result<std::vector<std::string>>(const std::string&)> texts_by(Exchange& exchange);
 /// Makes of an exchange the function that p2p::TeamGroups::make() calls.
 std::function<Result<std::vector<std::vector<std::byte>>>(std::span<const std::byte>)> blobs_by(Exchange& exchange);
 

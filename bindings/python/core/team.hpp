@@ -24,8 +24,7 @@
 #include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
 #include "p2p/call_log.hpp"
-#include "p2p/messages_between.hpp"
-#include "p2p/messages_here.hpp"
+#include "p2p/message_ways.hpp"
 #include "rank/interrupt.hpp"
 #include "rank/members.hpp"
 #include "shm/segment/block.hpp"
@@ -149,7 +148,7 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<bool> hand_over(Posted& posted);
   void hand_over_next();
   void look_at_messages(Time now);
-  bool take_out(const std::shared_ptr<p2p::Message>& message);
+  p2p::MessageWays ways() { return {matcher_, *here_messages_, between_.get(), members_.here}; }
   bool is_here(int other) const;
   bool only_waits_for(const Ticket& ticket) const;
   std::shared_ptr<p2p::Message> post_message(std::shared_ptr<p2p::Message> message, Duration limit);

@@ -7,8 +7,8 @@
 #include "bindings/python/core/worker.hpp"
 #include "rank/explain.h"
 #include "rank/oob.hpp"
+#include "rank/peers.hpp"
 #include "rank/way_across.hpp"
-#include "rank/words.hpp"
 
 namespace sumac::python {
 
@@ -34,16 +34,9 @@ Result<std::shared_ptr<Team>> Team::make(Store& store, int rank, int size, TeamS
 Result<> Team::share(Exchange& exchange) {
   const int here = static_cast<int>(members_.here.size());
   const std::size_t log = p2p::CallLog::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
-  const auto exchanged = [&](const std::string& own) -> Result<std::vector<std::string>> {
-    auto all = exchange.allgather(bytes_of_text(own));
-    if (!all) return tl::unexpected(all.error());
-    std::vector<std::string> texts;
-    for (const Bytes& one : *all) texts.push_back(printable(text_of(one)));
-    return texts;
-  };
   std::vector<std::size_t> sizes = shm::Pipes::sizes(here);
   for (std::size_t& bytes : sizes) bytes += log + splits;
-  auto block = shm::Block::share(exchanged, rank(), members_.here.front(), sizes);
+  auto block = shm::Block::share(rank::texts_by(exchange), rank(), members_.here.front(), sizes);
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
   index_ = members_.index_here();

@@ -22,18 +22,7 @@ bool Team::only_waits_for(const Ticket& ticket) const {
 }
 
 std::shared_ptr<p2p::Message> Team::post_message(std::shared_ptr<p2p::Message> message, Duration limit) {
-  message->peer = message->asked;
-  matcher_.begin();
-  if (message->sends) {
-    is_here(message->asked) ? here_messages_->send(message) : between_->send(message);
-  } else if (const auto kept = matcher_.post(message); !kept) {
-    if (between_) between_->check(message);
-  } else if (kept->offer) {
-    between_->fetch(message, *kept);
-  } else {
-    if (!is_here(message->peer)) between_->release(message->peer);
-    matcher_.conclude(message, give(*message, kept->bytes));
-  }
+  ways().post(message);
   progress();
   if (message->is_done()) return message;
   {
@@ -46,42 +35,26 @@ std::shared_ptr<p2p::Message> Team::post_message(std::shared_ptr<p2p::Message> m
 
 std::shared_ptr<p2p::Message> Team::send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
                                          std::function<void(const Error*)> then) {
-  auto message = std::make_shared<p2p::Message>();
-  message->then = std::move(then);
+  auto message = p2p::message_to(to, tag, data, bytes, std::move(then));
   if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
   if (to < 0 || to >= size() || !here_messages_)
     return refused_message(message,
                            {Errc::invalid, fmt::format("rank {}: send: there is no rank {} to send to", rank(), to)});
-  message->asked = to;
-  message->tag = tag;
-  message->data = static_cast<std::byte*>(const_cast<void*>(data));  // A message that is sent is only read.
-  message->bytes = bytes;
-  message->sends = true;
   return post_message(std::move(message), limit);
 }
 
 std::shared_ptr<p2p::Message> Team::receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
                                             std::function<void(const Error*)> then) {
-  auto message = std::make_shared<p2p::Message>();
-  message->then = std::move(then);
+  auto message = p2p::message_from(from, tag, data, bytes, std::move(then));
   if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
   if (from < p2p::Message::kAnyone || from >= size() || !here_messages_)
     return refused_message(
         message, {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
-  message->asked = from;
-  message->tag = tag;
-  message->data = static_cast<std::byte*>(data);
-  message->bytes = bytes;
   return post_message(std::move(message), limit);
 }
 
-/// A receive leaves the matcher only for the messages_here or for messages_between, so this order misses none.
-bool Team::take_out(const std::shared_ptr<p2p::Message>& message) {
-  return matcher_.withdraw(message) || here_messages_->withdraw(message) || (between_ && between_->withdraw(message));
-}
-
 void Team::withdraw(const std::shared_ptr<p2p::Message>& message) {
-  if (here_messages_ && take_out(message))
+  if (here_messages_ && ways().take_out(message))
     matcher_.conclude(message, Error{Errc::interrupted, "the message was withdrawn"});
 }
 
@@ -113,7 +86,7 @@ void Team::look_at_messages(Time now) {
     }
   }
   for (auto& [message, why] : over)
-    if (take_out(message)) matcher_.conclude(message, std::move(why));
+    if (ways().take_out(message)) matcher_.conclude(message, std::move(why));
 }
 
 }  // namespace sumac::python
