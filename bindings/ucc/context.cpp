@@ -84,11 +84,8 @@ void ucc_context::progress() {
 namespace {
 
 ucc_status_t meet(ucc_context& context, const ucc_oob_coll_t& oob) {
-  if (oob.allgather == nullptr || oob.req_test == nullptr || oob.req_free == nullptr || oob.n_oob_eps == 0 ||
-      oob.oob_ep >= oob.n_oob_eps)
-    return refuse(UCC_ERR_INVALID_PARAM,
-                  "ucc_context_params_t: the OOB lacks a function, or its rank is not below its "
-                  "number of processes");
+  if (const char* flaw = sumac::ucc::OobExchange::flaw(oob))
+    return refuse(UCC_ERR_INVALID_PARAM, fmt::format("ucc_context_create: {}", flaw));
   // Ranks may be threads: lines bear the number of the first one.
   static std::once_flag named;
   std::call_once(named, [&] { sumac_say_as(sumac::host_name().c_str(), oob.oob_ep); });
@@ -113,7 +110,7 @@ void say_last_line(ucc_context& context) {
   const auto& settings = sumac::ucc::process()->settings;
   if (!context.peers || !(settings.last_line < 0 ? hcoll_is_asked_for() != 0 : settings.last_line != 0)) return;
   constexpr Duration kAtMost = sumac::Seconds{1};
-  constexpr std::uint32_t kName = 0x3ffffffe;
+  constexpr std::uint32_t kName = sumac::rank::kExchangeNames - 1;
   const auto& members = context.peers->members();
   std::vector<int> everyone;
   for (int rank = 0; rank < members.size(); ++rank) everyone.push_back(rank);

@@ -20,8 +20,6 @@ using sumac::rank::MessageExchange;
 
 namespace {
 
-constexpr std::uint32_t kNames = 0x3fffffffu;
-
 /// Ranks that meet by the program's allgather tell each other this.
 struct Introduction {
   ucc_context::Address address;
@@ -48,7 +46,7 @@ Result<std::vector<Record>> told(sumac::rank::Exchange& exchange, const Record& 
   return records;
 }
 
-std::uint32_t drawn_name() { return static_cast<std::uint32_t>(sumac_job_draw_id()) & kNames; }
+std::uint32_t drawn_name() { return static_cast<std::uint32_t>(sumac_job_draw_id()) & sumac::rank::kExchangeNames; }
 
 }  // namespace
 
@@ -127,7 +125,7 @@ Result<> ucc_team::meet_by_oob(sumac::ucc::OobExchange& oob) {
     ranks[one.ep] = is_by_context ? static_cast<int>(one.address.rank) : static_cast<int>(i);
   }
   rank = static_cast<int>(making->ep);
-  making->name = static_cast<std::uint32_t>(all->front().drawn) & kNames;
+  making->name = static_cast<std::uint32_t>(all->front().drawn) & sumac::rank::kExchangeNames;
   making->attempt = 1;
   return {};
 }

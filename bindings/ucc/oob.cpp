@@ -24,6 +24,12 @@ struct Head {
 OobExchange::OobExchange(const ucc_oob_coll_t& oob, bool is_direct, Duration within)
     : oob_(oob), is_direct_(is_direct), deadline_(deadline_after(monotonic_now(), within)) {}
 
+const char* OobExchange::flaw(const ucc_oob_coll_t& oob) noexcept {
+  const bool is_sound =
+      oob.allgather != nullptr && oob.req_test != nullptr && oob.req_free != nullptr && oob.oob_ep < oob.n_oob_eps;
+  return is_sound ? nullptr : "the OOB lacks a function, or its rank is not below its number of processes";
+}
+
 Duration OobExchange::left() const {
   return deadline_ == Time::max() ? Duration::max() : std::max(Duration{0}, deadline_ - monotonic_now());
 }

@@ -17,6 +17,9 @@ class OobExchange final : public rank::Exchange {
  public:
   OobExchange(const ucc_oob_coll_t& oob, bool is_direct, Duration within);
 
+  /// Null, or what the program's structure lacks.
+  static const char* flaw(const ucc_oob_coll_t& oob) noexcept;
+
   /// Called by the thread that may call the program's functions; never blocks.
   void step();
 

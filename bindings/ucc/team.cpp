@@ -78,9 +78,7 @@ ucc_status_t prepare(ucc_team& team, const ucc_team_params_t& params) {
   team.peers = context.peers;
   if (has(UCC_TEAM_PARAM_FIELD_OOB)) {
     const auto& oob = params.oob;
-    if (oob.allgather == nullptr || oob.req_test == nullptr || oob.req_free == nullptr || oob.n_oob_eps == 0 ||
-        oob.oob_ep >= oob.n_oob_eps)
-      return invalid("the OOB lacks a function, or its rank is not below its number of processes");
+    if (const char* flaw = sumac::ucc::OobExchange::flaw(oob)) return invalid(flaw);
     making.ep = has_ep ? params.ep : oob.oob_ep;
     making.oob = std::make_unique<sumac::ucc::OobExchange>(oob, false, sumac::ucc::time_limit());
     return UCC_OK;
@@ -104,7 +102,7 @@ ucc_status_t prepare(ucc_team& team, const ucc_team_params_t& params) {
   list = sumac::fnv1a(list, id);
   making.attempt = context.attempt(list);
   const std::uint64_t name = id != 0 ? sumac::fnv1a(sumac::kFnvBegins, id) : sumac::fnv1a(list, making.attempt);
-  making.name = static_cast<std::uint32_t>(name) & 0x3fffffffu;
+  making.name = static_cast<std::uint32_t>(name) & sumac::rank::kExchangeNames;
   return UCC_OK;
 }
 
@@ -153,7 +151,7 @@ ucc_status_t ucc_team_create_from_parent(uint64_t my_ep, uint32_t included, ucc_
     making.is_included = included != 0;
     const std::uint64_t split = sumac::fnv1a(sumac::fnv1a("split of"), parent->number);
     making.attempt = ++parent->splits;
-    making.name = static_cast<std::uint32_t>(sumac::fnv1a(split, making.attempt)) & 0x3fffffffu;
+    making.name = static_cast<std::uint32_t>(sumac::fnv1a(split, making.attempt)) & sumac::rank::kExchangeNames;
     making.parent = std::move(parent);
     return begin(team, new_ucc_team);
   });

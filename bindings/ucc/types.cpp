@@ -242,7 +242,10 @@ ucc_status_t ucc_dt_create_generic(const ucc_generic_dt_ops_t* ops, void* contex
                                             .stride = count * type->ops.contig_size,
                                             .dt = type,
                                             .cb_ctx = type->ops.reduce.cb_ctx};
-        (void)type->ops.reduce.cb(&params);
+        if (const ucc_status_t status = type->ops.reduce.cb(&params); status != UCC_OK)
+          (void)refuse(status,
+                       std::string("the reduce function of a generic datatype failed, and so its result is wrong: ") +
+                           ucc_status_string(status));
       };
       made->reduces = sumac_fold_custom(&made->fold, ops->contig_size, function, made) == SUMAC_TEAM_OK;
     }
