@@ -99,7 +99,7 @@ set(SUMAC_MAY_python_core base wire coll net machine launch shm p2p team client 
 set(SUMAC_MAY_numpy base python_core)
 set(SUMAC_MAY_torch base python_core)
 set(SUMAC_MAY_tools base recorder wire topo reduce coll cost proto net machine shm team fabricfile control launch lab)
-set(SUMAC_MAY_bench base wire topo reduce coll cost proto net machine shm p2p team control launch hostd client node)
+set(SUMAC_MAY_bench base wire topo reduce coll cost proto net machine shm p2p team control launch hostd client node ucc)
 set_property(GLOBAL PROPERTY SUMAC_ARROWS "")
 
 function(sumac_check_arrows name)

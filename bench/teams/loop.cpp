@@ -8,48 +8,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
+
+#include "bindings/ucc/test_oob.hpp"
 
 namespace {
 
+using sumac::ucc::test::OobMember;
+using sumac::ucc::test::SharedOob;
+
 constexpr int kRanks = 2;
-
-struct Shared {
-  std::atomic<std::uint64_t> begun[kRanks];
-  char bytes[2][kRanks][1 << 18];
-};
-
-struct Member {
-  Shared* shared;
-  int rank;
-  std::uint64_t uses = 0;
-  void* out = nullptr;
-  std::size_t bytes = 0;
-
-  static ucc_status_t begin(void* in, void* out, std::size_t bytes, void* self, void** request) {
-    auto& me = *static_cast<Member*>(self);
-    std::memcpy(me.shared->bytes[me.uses % 2][me.rank], in, bytes);
-    me.shared->begun[me.rank].store(++me.uses, std::memory_order_release);
-    me.out = out;
-    me.bytes = bytes;
-    *request = self;
-    return UCC_OK;
-  }
-  static ucc_status_t test(void* self) {
-    const auto& me = *static_cast<Member*>(self);
-    for (const auto& begun : me.shared->begun)
-      if (begun.load(std::memory_order_acquire) < me.uses) return UCC_INPROGRESS;
-    for (int rank = 0; rank < kRanks; ++rank)
-      std::memcpy(static_cast<char*>(me.out) + static_cast<std::size_t>(rank) * me.bytes,
-                  me.shared->bytes[(me.uses - 1) % 2][rank], me.bytes);
-    return UCC_OK;
-  }
-  static ucc_status_t free(void*) { return UCC_OK; }
-};
 
 void must(ucc_status_t status, const char* what) {
   if (status == UCC_OK) return;
@@ -101,7 +71,7 @@ double timed(const Case& which, ucc_context_h context, ucc_team_h team, char* in
   return times[times.size() / 2];
 }
 
-int run(int rank, Shared* shared) {
+int run(int rank, SharedOob* shared) {
   const ucc_lib_params_t params{.mask = UCC_LIB_PARAM_FIELD_THREAD_MODE, .thread_mode = UCC_THREAD_SINGLE};
   ucc_lib_config_h config = nullptr;
   must(ucc_lib_config_read(nullptr, nullptr, &config), "ucc_lib_config_read");
@@ -109,11 +79,10 @@ int run(int rank, Shared* shared) {
   must(ucc_init(&params, config, &library), "ucc_init");
   ucc_context_config_h of_context = nullptr;
   must(ucc_context_config_read(library, nullptr, &of_context), "ucc_context_config_read");
-  Member member{shared, rank};
+  OobMember member{shared, rank, kRanks};
   ucc_context_params_t context_params{};
   context_params.mask = UCC_CONTEXT_PARAM_FIELD_OOB;
-  context_params.oob = {&Member::begin, &Member::test, &Member::free,
-                        &member,        kRanks,        static_cast<std::uint32_t>(rank)};
+  context_params.oob = member.params();
   ucc_context_h context = nullptr;
   must(ucc_context_create(library, &context_params, of_context, &context), "ucc_context_create");
   ucc_team_params_t team_params{};
@@ -158,9 +127,9 @@ int run(int rank, Shared* shared) {
 }  // namespace
 
 int main() {
-  void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory = ::mmap(nullptr, sizeof(SharedOob), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
-  auto* const shared = static_cast<Shared*>(memory);
+  auto* const shared = static_cast<SharedOob*>(memory);
   const pid_t other = ::fork();
   if (other < 0) return 1;
   const int mine = run(other == 0 ? 1 : 0, shared);

@@ -1,56 +1,81 @@
 #!/usr/bin/env python3
-"""Times the Teams API of our libucc, beside UCC's own in turns where its libraries are given; writes a JSON file.
+"""`make bench-teams`: the Teams API of our libucc inside this host, in turns with UCC's own where --ucc names its folder.
 
-usage: run.py --build BUILD --out FILE [--ucc FOLDER_OF_LIBUCC] [--turns N]
-"""
+Both are the same program (loop.cpp), started anew in each turn; the ratio of two neighbours counts."""
 import argparse
-import json
 import os
-import pathlib
-import statistics
 import subprocess
 import sys
+from pathlib import Path
 
-# Each case, and the factor by which ours must be faster.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from core import table as T  # noqa: E402
+from core import verdict as V  # noqa: E402
+from core.cells import Results  # noqa: E402
+from core.clock import end_as_by_ctrl_c  # noqa: E402
+from core.pairs import take_turns  # noqa: E402
+
+SUMAC, UCC = "sumac", "ucc"
+# Each case, and how many times as fast as UCC's own it must be. What only makes a request and ends it is told.
 MUST = {"allreduce-8B": 1.3, "allreduce-1KiB": 1.3, "bcast-8B": 1.3, "bcast-1KiB": 1.3, "barrier": 1.3, "allreduce-64KiB": 1.2,
-        "allreduce-1MiB": 1.2, "bcast-64KiB": 1.2, "bcast-1MiB": 1.2, "alltoall-1KiB": 1.0, "alltoall-64KiB": 1.0}
+        "allreduce-1MiB": 1.2, "bcast-64KiB": 1.2, "bcast-1MiB": 1.2, "alltoall-1KiB": 1.0, "alltoall-64KiB": 1.0, "init-finalize": None}
 
 
 def once(program, folder):
-    environment = os.environ | {"LD_LIBRARY_PATH": f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
-    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=300, check=True)
-    return {name: float(ns) for name, ns in (line.split() for line in done.stdout.splitlines())}
+    """Returns {case: us}, or raises RuntimeError with what the program said."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{folder}: exit status {done.returncode}: {done.stderr.strip()}")
+    return {name: float(ns) / 1000 for name, ns in (line.split() for line in done.stdout.splitlines())}
+
+
+def measure(program, ours, peers, turns):
+    results = Results()
+    runs = take_turns(turns, lambda: once(program, peers) if peers else {}, lambda: once(program, ours))
+    for turn, (theirs, mine) in enumerate(runs):
+        print(f"turn {turn + 1} of {turns}", flush=True)
+        for name, us in mine.items():
+            results.cell(name, SUMAC).values.append(us)
+            if name in theirs:
+                results.cell(name, UCC).values.append(theirs[name])
+                results.pair(name, UCC).add(turn, theirs[name] / us)
+    return results
+
+
+def entry(name, must, results):
+    pairs = results.pair(name, UCC)
+    judged = V.Judgement()
+    if pairs.values and must is not None:
+        # A ratio fails when its interval lies wholly below the limit.
+        judged.hold((pairs.interval[1] if pairs.interval else pairs.ratio) >= must, f"{pairs.ratio:.2f} x as fast as UCC")
+    word, why = judged.result("UCC's own library was not timed: SUMAC_UCC_LIB names its folder" if must else "no target")
+    return T.entry(name, "us", results.value(name, SUMAC), {"UCC": results.value(name, UCC)}, must, None, best_peer="UCC", ratio=pairs.ratio,
+                   ratio_interval=list(pairs.interval) if pairs.interval else None, **V.keys(word, why, f">= {must} x UCC" if must else "told"))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--ucc", default="")
-    parser.add_argument("--turns", type=int, default=5)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
+    parser.add_argument("--out", type=Path, default=Path("build/teams.json"), help="the table goes there, as JSON and as .txt")
+    parser.add_argument("--ucc", default="", help="the folder of UCC's own libucc.so.1")
+    parser.add_argument("--turns", type=int, default=8)
     options = parser.parse_args()
-    program = options.build.resolve() / "bin" / "teams-loop"
-    folders = {"sumac": options.build.resolve() / "lib"} | ({"ucc": options.ucc} if options.ucc else {})
-    times = {who: [] for who in folders}
-    for _ in range(options.turns):
-        for who, folder in folders.items():
-            times[who].append(once(program, folder))
-    medians = {who: {name: statistics.median(turn[name] for turn in turns) for name in turns[0]} for who, turns in times.items()}
-    failed = []
-    for name, ours in medians["sumac"].items():
-        line = f"{name:16} sumac {ours / 1000:9.3f} us"
-        if "ucc" in medians:
-            ratio = medians["ucc"][name] / ours
-            line += f"   ucc {medians['ucc'][name] / 1000:9.3f} us   {ratio:.2f} times as fast"
-            if ratio < MUST.get(name, 0):
-                failed.append(name)
-                line += f" (must be {MUST[name]})"
-        print(line)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"turns": times, "medians": medians, "failed": failed}, indent=1) + "\n")
-    if not options.ucc:
-        print("UCC's own library was not timed: SUMAC_UCC_LIB names its folder")
-    sys.exit(1 if failed else 0)
+    end_as_by_ctrl_c()
+    build = options.build.resolve()
+    try:
+        results = measure(build / "bin" / "teams-loop", build / "lib", options.ucc, options.turns)
+    except RuntimeError as why:
+        sys.exit(f"bench-teams: {why}")
+    entries = [entry(name, must, results) for name, must in MUST.items()]
+    head = ["case", "unit", "Sumac", "UCC", "UCC / Sumac", "95 %", "must hold", ""]
+    body = [[one["case"], one["unit"], T.number(one["sumac"]), T.number(one["peers"]["UCC"]), T.number(one["ratio"]),
+             T.interval_text(one["ratio_interval"]), one["must"], one["verdict"]] for one in entries]
+    lines = T.markdown(head, body)
+    print("\n".join(["", *lines]))
+    T.write(options.out, entries, lines)
+    return V.complain(entries, lambda column: column == "UCC")
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

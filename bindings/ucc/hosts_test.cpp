@@ -9,51 +9,15 @@
 #include <string>
 
 #include "bindings/ucc/test_collective.hpp"
+#include "bindings/ucc/test_oob.hpp"
 
 namespace sumac::ucc::test {
 namespace {
 
-/// An allgather among processes, by memory that they share.
-struct Shared {
-  static constexpr std::size_t kBytes = 1 << 18;
-  static constexpr int kRanks = 8;
-  std::atomic<std::uint64_t> begun[kRanks];
-  char bytes[2][kRanks][kBytes];  ///< A rank begins the use after the next only when all have taken this one's.
-};
-
-struct Member {
-  Shared* shared;
-  int rank, size;
-  std::uint64_t uses = 0;
-  void* out = nullptr;
-  std::size_t bytes = 0;
-
-  static ucc_status_t begin(void* in, void* out, std::size_t bytes, void* self, void** request) {
-    auto& me = *static_cast<Member*>(self);
-    if (bytes > Shared::kBytes) return UCC_ERR_NO_RESOURCE;
-    std::memcpy(me.shared->bytes[me.uses % 2][me.rank], in, bytes);
-    me.shared->begun[me.rank].store(++me.uses, std::memory_order_release);
-    me.out = out;
-    me.bytes = bytes;
-    *request = self;
-    return UCC_OK;
-  }
-  static ucc_status_t test(void* self) {
-    const auto& me = *static_cast<Member*>(self);
-    for (int rank = 0; rank < me.size; ++rank)
-      if (me.shared->begun[rank].load(std::memory_order_acquire) < me.uses) return UCC_INPROGRESS;
-    for (int rank = 0; rank < me.size; ++rank)
-      std::memcpy(static_cast<char*>(me.out) + static_cast<std::size_t>(rank) * me.bytes,
-                  me.shared->bytes[(me.uses - 1) % 2][rank], me.bytes);
-    return UCC_OK;
-  }
-  static ucc_status_t free(void*) { return UCC_OK; }
-};
-
 /// Runs `body` as ranks whose hosts are letters. They have a context and a team of all.
 void run(const std::string& hosts, const std::function<void(Rank&)>& body) {
-  auto* const shared =
-      static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* const shared = static_cast<SharedOob*>(
+      ::mmap(nullptr, sizeof(SharedOob), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
   const int size = static_cast<int>(hosts.size());
   std::vector<pid_t> children;
@@ -69,15 +33,10 @@ void run(const std::string& hosts, const std::function<void(Rank&)>& body) {
       ::_exit(77);
     Rank rank{.rank = one, .size = size};
     rank.library = make_library();
-    Member member{shared, one, size};
+    OobMember member{shared, one, size};
     ucc_context_params_t params{};
     params.mask = UCC_CONTEXT_PARAM_FIELD_OOB;
-    params.oob = {&Member::begin,
-                  &Member::test,
-                  &Member::free,
-                  &member,
-                  static_cast<std::uint32_t>(size),
-                  static_cast<std::uint32_t>(one)};
+    params.oob = member.params();
     EXPECT_EQ(ucc_context_create(rank.library, &params, nullptr, &rank.context), UCC_OK);
     if (rank.context == nullptr || rank.make_team(blank_team_params(), rank.team) != UCC_OK) ::_exit(2);
     body(rank);
@@ -96,7 +55,7 @@ void run(const std::string& hosts, const std::function<void(Rank&)>& body) {
       EXPECT_EQ(status, 0) << "a rank has failed";
     }
   }
-  ::munmap(shared, sizeof(Shared));
+  ::munmap(shared, sizeof(SharedOob));
   if (is_skipped) GTEST_SKIP() << "a UTS namespace needs root";
 }
 

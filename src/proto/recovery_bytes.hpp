@@ -1,6 +1,6 @@
 #pragma once
-// How the messages between members are written and read (recovery_codec, recovery_return): little-endian, without gaps, behind
-// one head.
+// recovery_codec and recovery_return write and read the messages between members with these: little-endian, without gaps, behind one
+// head.
 #include <concepts>
 #include <cstddef>
 #include <optional>
