@@ -43,4 +43,6 @@ def on_page_markdown(markdown, page, **_):
     # The site draws no mermaid, whose script is large; the same arrows are a picture beside it.
     markdown = re.sub(r"<!-- arrows:begin.*?-->\n```mermaid.*?```\n<!-- arrows:end -->", "![folders and their arrows](architecture.svg)", markdown,
                       flags=re.DOTALL)
+    if page.file.src_uri == "adr/README.md":
+        markdown += pages.decisions()
     return pages.lists(pages.relink(f"docs/{page.file.src_uri}", markdown))

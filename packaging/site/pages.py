@@ -81,6 +81,12 @@ def relink(path, text):
     return "\n".join(line if code else LINK.sub(one, line) for line, code in outside_fences(text)) + "\n"
 
 
+def decisions():
+    """The list of docs/adr, each page with its title."""
+    pages = sorted((ROOT / "docs/adr").glob("0*.md"))
+    return "\n" + "".join(f"- [{page.read_text(encoding='utf-8').splitlines()[0].removeprefix('# ')}]({page.name})\n" for page in pages)
+
+
 def copied(path):
     """The page of a file outside docs/: Markdown as it is, other files as code, a folder as the list of its files."""
     whole = ROOT / path

@@ -43,6 +43,12 @@ class Pages(unittest.TestCase):
         self.assertIn("- [test-4h.yaml](test-4h.yaml.md)\n", pages.copied("lab/fabrics"))
         self.assertEqual([str(t) for t in pages.targets("docs/index.md", "[a](../LICENSE) `[b]` [c](tools.md)\n```\n[d](gone)\n```\n")], ["LICENSE", "docs/tools.md"])
 
+    def test_every_decision_is_listed_by_number_and_title(self):
+        listed = pages.decisions().split("\n- ")[1:]
+        self.assertEqual(len(listed), len(list((pages.ROOT / "docs/adr").glob("0*.md"))))
+        for line in listed:
+            self.assertRegex(line, r"^\[(\d{4}): [A-Z][^\]]+\]\(\1-[a-z0-9-]+\.md\)\n?$")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
