@@ -97,6 +97,16 @@ TEST(Misuse, OfArguments) {
               }),
               UCC_ERR_INVALID_PARAM);
     EXPECT_EQ(status_of([](auto& args) {
+                static const std::array<std::uint32_t, 2> counts{0, 0};
+                args.coll_type = UCC_COLL_TYPE_ALLTOALLV;
+                args.mask |= UCC_COLL_ARGS_FIELD_GLOBAL_WORK_BUFFER;
+                args.flags |= UCC_COLL_ARGS_FLAG_MEM_MAPPED_BUFFERS;
+                args.dst.info_v = {args.dst.info.buffer,
+                                   reinterpret_cast<ucc_count_t*>(const_cast<std::uint32_t*>(counts.data())), nullptr,
+                                   UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+              }),
+              UCC_ERR_NOT_SUPPORTED);
+    EXPECT_EQ(status_of([](auto& args) {
                 args.flags |= UCC_COLL_ARGS_FLAG_TIMEOUT;
                 args.timeout = -1;
               }),

@@ -271,6 +271,10 @@ ucc_status_t Planner::shape() {
       if (!read_out() || (!is_in_place_ && !read_in())) return status_;
       return set(SUMAC_COLL_ALLTOALL, in_place(), out, block(out_bytes), out_bytes == 0);
     case UCC_COLL_TYPE_ALLTOALLV:
+      // One-sided, a displacement of `dst` is a place in the other's memory, which the receiver here does not know.
+      if ((args_.mask & UCC_COLL_ARGS_FIELD_GLOBAL_WORK_BUFFER) != 0 &&
+          (flags_ & UCC_COLL_ARGS_FLAG_MEM_MAPPED_BUFFERS) != 0)
+        return unsupported("mapped buffers with a global work buffer; alltoall has them");
       if (!read_blocks(dst.info_v, true, out, call_.out_blocks)) return status_;
       if (is_in_place_)
         call_.in_blocks = call_.out_blocks;

@@ -45,6 +45,7 @@ void Request::reset(ucc_team& of) {
   team = &of;
   op = nullptr;
   way = Way::nowhere;
+  result_bytes = 0;
   has_callback = is_persistent = was_posted = divides = copies = unpacks = false;
   call = {};
   limit = {};

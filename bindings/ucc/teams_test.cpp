@@ -374,6 +374,24 @@ TEST(Teams, ACallbackMayFinalizeItsRequest) {
   });
 }
 
+// A request is used again and again: what one has to do with its result is no task of the next. UCC's own tests found it.
+TEST(Teams, AnAverageOfNothingFollowsOneOfSomething) {
+  World{}.run(2, [](Rank& rank) {
+    for (const std::uint32_t each : {1u, 0u}) {
+      std::array<double, 2> in{1.0 + rank.rank, 5};
+      double out = -1;
+      std::array<std::uint32_t, 2> counts{each, each};
+      auto args = blank(UCC_COLL_TYPE_REDUCE_SCATTERV);
+      args.op = UCC_OP_AVG;
+      args.src.info = {in.data(), each * 2, UCC_DT_FLOAT64, UCC_MEMORY_TYPE_HOST};
+      args.dst.info_v = {&out, reinterpret_cast<ucc_count_t*>(counts.data()), nullptr, UCC_DT_FLOAT64,
+                         UCC_MEMORY_TYPE_HOST};
+      ASSERT_EQ(rank.run(args), UCC_OK);
+      EXPECT_EQ(out, each == 0 ? -1 : rank.rank == 0 ? 1.5 : 5);
+    }
+  });
+}
+
 TEST(Teams, DisplacementsMayBeAddresses) {
   World{}.run(2, [](Rank& rank) {
     std::array<std::uint8_t, 2> mine{static_cast<std::uint8_t>(rank.rank), 77};
