@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <string>
 
@@ -14,8 +15,8 @@
 namespace sumac::ucc::test {
 namespace {
 
-/// Runs `body` as ranks whose hosts are letters. They have a context and a team of all.
-void run(const std::string& hosts, const std::function<void(Rank&)>& body) {
+/// Runs `body` as ranks whose hosts are letters. They have a context and a team of all. The rank `killed` kills itself.
+void run(const std::string& hosts, const std::function<void(Rank&)>& body, int killed = -1) {
   auto* const shared = static_cast<SharedOob*>(
       ::mmap(nullptr, sizeof(SharedOob), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
@@ -47,12 +48,12 @@ void run(const std::string& hosts, const std::function<void(Rank&)>& body) {
     ::_exit(testing::Test::HasFailure() ? 1 : 0);
   }
   bool is_skipped = false;
-  for (const pid_t child : children) {
+  for (int one = 0; one < size; ++one) {
     int status = -1;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(::waitpid(children[static_cast<std::size_t>(one)], &status, 0), children[static_cast<std::size_t>(one)]);
     is_skipped = is_skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 77);
     if (!is_skipped) {
-      EXPECT_EQ(status, 0) << "a rank has failed";
+      EXPECT_EQ(status, one == killed ? SIGKILL : 0) << "rank " << one << " has failed";
     }
   }
   ::munmap(shared, sizeof(SharedOob));
@@ -109,6 +110,60 @@ TEST(Processes, TeamsOfSomeHostsAndMessagesBetweenThem) {
       }
     }
   });
+}
+
+/// Whoever waits for a rank that was killed has an error, and can end what it has.
+void one_dies(Rank& rank) {
+  int value = 1;
+  auto args = blank(UCC_COLL_TYPE_ALLREDUCE);
+  args.mask = UCC_COLL_ARGS_FIELD_FLAGS;
+  args.flags = UCC_COLL_ARGS_FLAG_IN_PLACE;
+  args.op = UCC_OP_MAX;
+  args.dst.info = {&value, 1, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+  for (int turn = 1; rank.run(args) == UCC_OK; ++turn)
+    if (rank.rank == 1 && turn == 3) ::raise(SIGKILL);
+  EXPECT_LT(rank.run(args), UCC_OK) << "the team is broken";
+}
+
+TEST(Processes, ARankOfTheHostIsKilled) { run("aaa", one_dies, 1); }
+TEST(Processes, ARankOfAnotherHostIsKilled) { run("abc", one_dies, 1); }
+TEST(Processes, ARankOfTwoIsKilled) { run("aabb", one_dies, 1); }
+
+/// With SUMAC_TIMEOUT an allgather of the program that never ends has an end, of a context and of a team.
+TEST(Processes, AnOobThatHangs) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setenv("SUMAC_TIMEOUT", "100ms", 1);
+    const auto library = make_library();
+    ucc_context_params_t params{};
+    params.mask = UCC_CONTEXT_PARAM_FIELD_OOB;
+    params.oob = {[](void*, void*, std::size_t, void*, void**) { return UCC_OK; },
+                  [](void*) { return UCC_INPROGRESS; },
+                  [](void*) { return UCC_OK; },
+                  nullptr,
+                  2,
+                  0};
+    ucc_context_h context = nullptr;
+    EXPECT_EQ(ucc_context_create(library, &params, nullptr, &context), UCC_ERR_TIMED_OUT);
+    context = make_context(library, nullptr);
+    auto team_params = blank_team_params();
+    team_params.mask = UCC_TEAM_PARAM_FIELD_OOB;
+    team_params.oob = params.oob;
+    ucc_team_h team = nullptr;
+    EXPECT_EQ(ucc_team_create_post(&context, 1, &team_params, &team), UCC_OK);
+    ucc_status_t status = UCC_INPROGRESS;
+    while ((status = ucc_team_create_test(team)) == UCC_INPROGRESS) {
+    }
+    EXPECT_EQ(status, UCC_ERR_TIMED_OUT);
+    EXPECT_EQ(ucc_team_destroy(team), UCC_OK);
+    EXPECT_EQ(ucc_context_destroy(context), UCC_OK);
+    EXPECT_EQ(ucc_finalize(library), UCC_OK);
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 /// The job's daemons are started for it, a node of the tree on the first host.
