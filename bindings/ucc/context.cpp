@@ -174,6 +174,7 @@ ucc_status_t ucc_context_destroy(ucc_context_h context) {
     const auto found = find(context);
     if (!found) return UCC_ERR_INVALID_PARAM;
     found->is_closed = true;
+    found->end_teams();
     const int left = found->team_count.load();
     if (left == 0) say_last_line(*found);
     found->peers.reset();  // Teams that are left have it too.

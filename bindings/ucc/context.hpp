@@ -43,6 +43,8 @@ struct ucc_context {
   sumac::ucc::Ended ended;
   std::mutex lock;  ///< Guards the list, and is held by the thread that moves its teams.
   std::vector<ucc_team*> teams;
+  /// The lock guards the teams that a thread ends. Some programs (Open MPI 4.1) call ucc_team_destroy() only once for each.
+  std::vector<ucc_team*> ending;
   std::atomic<int> team_count{0};
   std::atomic<bool> is_closed{false};
   std::atomic<std::uint32_t> next_number{0};  ///< Larger than that of any team of this process.
@@ -53,6 +55,10 @@ struct ucc_context {
   std::uint32_t attempt(std::uint64_t team);
   /// Moves everything once, and ends requests.
   void progress();
+  /// Ends the threads that have ended a team.
+  void join_ended();
+  /// Waits for the teams that are being ended.
+  void end_teams();
 
  private:
   std::map<std::uint64_t, std::uint32_t> attempts_;  ///< Guarded by the lock.

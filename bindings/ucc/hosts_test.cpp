@@ -112,6 +112,17 @@ TEST(Processes, TeamsOfSomeHostsAndMessagesBetweenThem) {
   });
 }
 
+/// Open MPI 4.1's coll/ucc calls ucc_team_destroy() once, whatever it answers.
+TEST(Processes, TeamsWhoseDestroyIsCalledOnce) {
+  run("aab", [](Rank& rank) {
+    for (int turn = 0; turn < 20; ++turn) {
+      ucc_team_h team = nullptr;
+      ASSERT_EQ(rank.make_team(blank_team_params(), team), UCC_OK);
+      EXPECT_GE(ucc_team_destroy(team), UCC_OK);
+    }
+  });
+}
+
 /// Whoever waits for a rank that was killed has an error, and can end what it has.
 void one_dies(Rank& rank) {
   int value = 1;

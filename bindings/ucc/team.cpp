@@ -32,6 +32,22 @@ ucc_team::~ucc_team() {
   context->team_count.fetch_sub(1);
 }
 
+void ucc_context::join_ended() {
+  const std::lock_guard guard(lock);
+  for (ucc_team* team : ending)
+    if (team->thread_is_done.load(std::memory_order_acquire) && team->thread.joinable()) team->thread.join();
+}
+
+void ucc_context::end_teams() {
+  std::vector<ucc_team*> left;
+  {
+    const std::lock_guard guard(lock);
+    left.swap(ending);
+  }
+  for (ucc_team* handle : left)
+    if (const auto team = Register<ucc_team>::own().take(handle); team && team->thread.joinable()) team->thread.join();
+}
+
 void ucc_team::progress() {
   if (sumac_team_active(team) > 0) (void)sumac_team_progress(team);
   if (requests.has_limited()) requests.end_late();
@@ -194,6 +210,7 @@ ucc_status_t ucc_team_destroy(ucc_team_h handle) {
       return refuse(UCC_ERR_INVALID_PARAM,
                     "ucc_team_destroy: the team is being made: ucc_team_create_test() until it is not UCC_INPROGRESS");
     if (team->state != State::ending) {
+      team->context->join_ended();
       team->context->progress();  // Ends what is over already.
       {
         const std::lock_guard guard(team->context->lock);
@@ -205,12 +222,20 @@ ucc_status_t ucc_team_destroy(ucc_team_h handle) {
       // Connections to other hosts end when those have read what was sent to them.
       const bool waits =
           team->team != nullptr && team->members.hosts > 1 && sumac::client::same_process(team->context->mark);
-      if (waits && team->start(&ucc_team::end)) return UCC_INPROGRESS;
+      if (waits && team->start(&ucc_team::end)) {
+        const std::lock_guard guard(team->context->lock);
+        team->context->ending.push_back(team.get());
+        return UCC_INPROGRESS;
+      }
     } else if (!team->thread_is_done.load(std::memory_order_acquire)) {
       ::sched_yield();
       return UCC_INPROGRESS;
     }
-    if (team->thread.joinable()) team->thread.join();
+    team->context->join_ended();
+    {
+      const std::lock_guard guard(team->context->lock);
+      std::erase(team->context->ending, team.get());
+    }
     Register<ucc_team>::own().take(handle);
     return UCC_OK;
   });
