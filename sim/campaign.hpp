@@ -1,6 +1,7 @@
 #pragma once
 // A campaign runs many seeds in several processes; a second kind runs them with one guard switched off at a time.
 #include <cstdint>
+#include <string_view>
 
 #include "sim/world.hpp"
 
@@ -29,7 +30,10 @@ struct CampaignOptions {
 /// machines. Returns the number of seeds that failed.
 std::uint64_t run_campaign(const CampaignOptions& options);
 
-/// Finds for each condition the first seed that fails without it. Prints a table; returns the number of conditions whose
+/// A seed that has failed without this condition: the check tries it before all others. 0: its first one is soon found.
+std::uint64_t noticed_at(std::string_view condition);
+
+/// Finds for each condition a seed that fails without it. Prints a table; returns the number of conditions whose
 /// removal no seed noticed.
 std::uint32_t check_mutations(const CampaignOptions& options, std::uint64_t count_max);
 
