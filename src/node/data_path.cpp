@@ -117,7 +117,7 @@ void DataPath::parent_down(const Error& why, Time now) {
   retry_ = std::min<Duration>(2 * retry_, config_.retry_max);
 }
 
-Result<> DataPath::grant(const proto::JobGrant& grant) { return node_->grant(grant); }
+Result<> DataPath::grant(const proto::JobGrant& grant) { return node_->grant(grant, monotonic_now()); }
 
 bool DataPath::revoke(JobId job_id, Time now, std::string_view why) {
   now_ = now;

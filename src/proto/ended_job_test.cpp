@@ -69,6 +69,33 @@ TEST(EndedJob, goes_on_when_its_grant_comes_again) {
   EXPECT_EQ(node.jobs().at(0).groups_used, 1u) << "the id of its group is counted again";
 }
 
+TEST(EndedJob, another_grant_of_the_job_ends_what_its_members_still_hold) {
+  for (const bool is_complete : {true, false}) {
+    SCOPED_TRACE(is_complete ? "a group that stands" : "a group that waits for a member");
+    StandingGroup world(2);
+    Node& node = *world.node.node;
+    if (!is_complete) {
+      for (auto& group : world.groups) group->leave({});
+      world.tree.run();
+      world.clients[0]->client->open(77, 2, {});
+      world.tree.run();
+      world.make([](ClientGroupConfig& config) { config.group_size = config.path.entries[0].expected_members = 3; });
+    }
+    ASSERT_EQ(node.groups().size(), 1u);
+    auto next = node.jobs().at(0).grant;
+    next.quota.osts /= 2;
+    EXPECT_FALSE(node.grant(next)) << "the job has its tree";
+    world.tree.run();
+    EXPECT_EQ(node.groups().size(), 1u);
+    ASSERT_TRUE(node.revoke(kJob, {}, "a rank on host h2 cannot use them"));
+    ASSERT_TRUE(node.grant(next));
+    world.tree.run();
+    EXPECT_TRUE(node.groups().empty());
+    EXPECT_EQ(node.jobs().at(0).grant, next);
+    for (auto& group : world.groups) EXPECT_NE(group->phase(), ClientGroup::Phase::joining);
+  }
+}
+
 TEST(EndedJob, leaves_other_jobs_links_alone_when_it_ends_one) {
   StandingGroup world(2);
   Node& node = *world.node.node;

@@ -123,8 +123,14 @@ void Node::tick(Time now) {
   ctx_.jobs.sweep();
 }
 
-Result<> Node::grant(const JobGrant& grant) {
-  if (auto granted = ctx_.jobs.grant(grant); !granted) return granted;
+Result<> Node::grant(const JobGrant& grant, Time now) {
+  auto granted = ctx_.jobs.grant(grant);
+  if (const Job* job = ctx_.jobs.find(grant.job_id); !granted && job != nullptr && job->revoked) {
+    end_groups(grant.job_id, now);
+    ctx_.jobs.sweep();
+    granted = ctx_.jobs.grant(grant);
+  }
+  if (!granted) return granted;
   ctx_.jobs.find(grant.job_id)->ids_used = ctx_.ids.adopt(grant.job_id, grant);
   return {};
 }
@@ -142,11 +148,15 @@ void Node::leave_tree(Time now) {
     if (group) group->job_over(now);
 }
 
+void Node::end_groups(JobId job_id, Time now) {
+  for (auto& group : groups_)
+    if (group && group->job_id() == job_id) group->job_over(now);
+}
+
 /// Ends the groups and links of jobs whose members did not leave in time.
 void Node::end_overdue(Time now) {
   for (const auto job_id : ctx_.jobs.take_overdue(now)) {
-    for (auto& group : groups_)
-      if (group && group->job_id() == job_id) group->job_over(now);
+    end_groups(job_id, now);
     std::vector<LinkId> links;
     ctx_.links.each([&](const Link& link) {
       if (link.proven && link.role == wire::Role::client && link.job_id == job_id) links.push_back(link.id);

@@ -29,8 +29,9 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   /// Errors: exhausted: more OSTs or groups than the node has left. exists: the job has a different grant. invalid: a
-  /// size is 0 or too large. Repeating the same grant succeeds, and a job that was revoked goes on with it.
-  Result<> grant(const JobGrant& grant);
+  /// size is 0 or too large. Repeating the same grant succeeds, and a job that was revoked goes on with it. Another grant of a
+  /// job that was revoked ends what its members still hold: they have lost that tree.
+  Result<> grant(const JobGrant& grant, Time now = {});
   /// Refuses new Opens and Joins of the job at once. Groups that stand live on until they have left, at most for
   /// `leave_after_end`: then they end here and their members' links are closed. The grant is gone with the last group.
   /// Returns false when there is no such job. The members read `why`.
@@ -94,6 +95,7 @@ class Node {
   Flaw turned_away(const wire::RefusedBody& body);
   void say_again_above(Time now);
   void end_overdue(Time now);
+  void end_groups(JobId job_id, Time now);
   Flaw from_child(Link& link, const wire::AggHeader& header, BufferRef& frame, Time now);
   static bool is_former(const Link& link, const Job& job) noexcept;
   Flaw open(Link& link, const wire::OpenBody& body);
