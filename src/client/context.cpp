@@ -112,6 +112,7 @@ Outcome<std::unique_ptr<Context>> Context::make(const sharp_coll_init_spec& spec
   session->enter_job(context->job_.id, context->world_rank_, context->job_.granted.job_key,
                      context->recovery_ != nullptr);
   if (context->recovery_) {
+    context->ways_ = recorder::Ways::of_this_process();
     context->is_threaded_by_recovery_ = !std::exchange(context->is_threaded_, true);
     if (auto started = context->recovery_->start(); !started)
       SUMAC_WARN(context->log_, "SUMAC_RECOVERY: this rank answers only in its calls: {}", started.error().context);

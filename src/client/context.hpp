@@ -26,6 +26,7 @@
 #include "net/transport.hpp"
 #include "net/waiter.hpp"
 #include "proto/client_link.hpp"
+#include "recorder/recorder.hpp"
 
 namespace sumac::client {
 
@@ -64,6 +65,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void take_trees(Grant grant, std::uint32_t generation);
   std::uint32_t generation() const noexcept { return generation_; }  ///< It counts the job's trees from 0.
   Recovery* recovery() const { return recovery_.get(); }             ///< Null: communicators end with their trees.
+  recorder::Ways& ways() noexcept { return ways_; }                  ///< It counts where there is recovery.
   std::span<Comm* const> comms() const { return comms_; }
   net::Transport& transport() { return *transport_; }
   Session& session() { return *session_; }
@@ -228,6 +230,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   bool without_group_ = false;
   bool opens_early_ = true;
   std::unique_ptr<Recovery> recovery_;
+  recorder::Ways ways_;
   std::uint32_t held_back_ = 0;  ///< Messages that wait for another one; while there are some, the transport is corked.
   std::uint64_t sleeps_ = 0;
   CallerPolicy caller_looks_;                          ///< Decides which calls of look() do look.

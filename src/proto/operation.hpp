@@ -116,6 +116,8 @@ struct Completion {
   std::uint64_t token = 0;
   Errc status = Errc::ok;
   bool streamed = false;  ///< The operation went in chunks.
+  /// The group had no tree any more when the operation was over. One that was under way at that time counts as such.
+  bool among_members = false;
 };
 
 struct Verdict {

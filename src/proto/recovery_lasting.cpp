@@ -31,9 +31,14 @@ tl::expected<OpId, Errc> LastingGroup::post(const proto::Operation& operation, T
 }
 
 std::optional<Completion> LastingGroup::next_completion() {
+  const auto next_of = [](Group& life) {
+    auto completion = life.next_completion();
+    if (completion) completion->among_members = life.epoch() != 0;
+    return completion;
+  };
   for (const auto& each : past_)
-    if (auto completion = each->next_completion()) return completion;
-  if (auto completion = current_->next_completion()) return completion;
+    if (auto completion = next_of(*each)) return completion;
+  if (auto completion = next_of(*current_)) return completion;
   if (failed_.empty() || current_->outstanding() > 0) return std::nullopt;
   const Completion first = failed_.front();
   failed_.pop_front();

@@ -62,6 +62,8 @@ struct alignas(64) PageHeader {
   std::uint32_t unlisted;  ///< Communicators for which there was no room.
   std::uint64_t job;       ///< The same at all ranks of the job; 0: not known.
   std::int64_t since_ns;   ///< CLOCK_REALTIME.
+  /// Operations of communicators that outlive their trees which have ended on a tree, and among their members.
+  std::uint64_t on_tree, among_members;
 };
 static_assert(sizeof(PageHeader) == 64);
 

@@ -148,7 +148,9 @@ std::optional<PageView> decode(std::span<const std::byte> bytes) {
                 .world_size = header.world_size,
                 .job = header.job,
                 .since_ns = header.since_ns,
-                .unlisted = header.unlisted};
+                .unlisted = header.unlisted,
+                .on_tree = header.on_tree,
+                .among_members = header.among_members};
   for (const TrackMemory& track : page->tracks)
     if (auto one = view_of(track)) view.tracks.push_back(*std::move(one));
   return view;

@@ -37,7 +37,8 @@ struct PageView {
   std::uint64_t job = 0;
   std::int64_t since_ns = 0;  ///< CLOCK_REALTIME.
   unsigned unlisted = 0;
-  std::vector<TrackView> tracks;
+  std::vector<TrackView> tracks{};
+  std::uint64_t on_tree = 0, among_members = 0;  ///< As in PageHeader.
 };
 
 /// Returns nothing if the bytes are no page.

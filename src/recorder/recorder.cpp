@@ -74,6 +74,7 @@ class Recorder {
     page_->header.world_rank = world_rank;
     page_->header.world_size = world_size;
   }
+  PageHeader* header() const noexcept { return page_ == nullptr ? nullptr : &page_->header; }
   int fd() const noexcept { return page_ == nullptr ? -1 : fd_.get(); }
   bool has_job() const noexcept { return page_ == nullptr || page_->header.job != 0; }
 
@@ -127,6 +128,14 @@ int share() noexcept {
   const std::lock_guard guard(lock);
   of_job = own();
   return of_job != nullptr ? of_job->fd() : -1;
+}
+
+Ways Ways::of_this_process() noexcept {
+  const std::lock_guard guard(lock);
+  Ways made;
+  made.recorder_ = own();
+  if (made.recorder_ != nullptr) made.header_ = made.recorder_->header();
+  return made;
 }
 
 std::uint64_t draw_id() noexcept {

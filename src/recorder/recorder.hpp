@@ -40,17 +40,29 @@ class Track {
   TrackMemory* memory_ = nullptr;
 };
 
+/// Counts, in the page of this process, the operations of communicators that outlive their trees. One thread at a time uses it.
+class Ways {
+ public:
+  Ways() = default;  ///< It counts nothing.
+  static Ways of_this_process() noexcept;
+  inline void count(bool is_on_tree) noexcept;
+
+ private:
+  std::shared_ptr<Recorder> recorder_;
+  PageHeader* header_ = nullptr;
+};
+
 /// Reads the clock for the operation that has just begun.
 [[gnu::cold, gnu::noinline]] void stamp(TrackMemory& track) noexcept;
 
-/// Counts one more. In plain memory that is one instruction; a program may look at one thread's numbers in another one, so
+/// Adds to a counter. In plain memory that is one instruction; a program may look at one thread's numbers in another one, so
 /// ThreadSanitizer's build does it atomically.
-inline void count(std::uint64_t& counter) noexcept {
+inline void count(std::uint64_t& counter, std::uint64_t step = kStep) noexcept {
 #ifdef __SANITIZE_THREAD__
   const std::atomic_ref<std::uint64_t> shared(counter);
-  shared.store(shared.load(std::memory_order_relaxed) + kStep, std::memory_order_relaxed);
+  shared.store(shared.load(std::memory_order_relaxed) + step, std::memory_order_relaxed);
 #else
-  counter += kStep;
+  counter += step;
 #endif
 }
 
@@ -63,6 +75,9 @@ inline void begin(TrackMemory& track, std::uint32_t what, std::uint64_t bytes) n
   count(track.begun);
   if (--track.until == 0) [[unlikely]]
     stamp(track);
+}
+inline void Ways::count(bool is_on_tree) noexcept {
+  if (header_ != nullptr) recorder::count(is_on_tree ? header_->on_tree : header_->among_members, 1);
 }
 /// The oldest operation is over. Called by the thread that moves the team.
 inline void end(TrackMemory& track) noexcept { count(track.ended); }

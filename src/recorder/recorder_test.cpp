@@ -49,6 +49,17 @@ TEST(Recorder, APageIsThereWhileSomebodyUsesIt) {
   EXPECT_FALSE(own_page());
 }
 
+TEST(Recorder, OperationsAreCountedByTheirWay) {
+  Ways().count(true);  // Nobody asked for it.
+  EXPECT_FALSE(own_page());
+  Ways ways = Ways::of_this_process();
+  for (int i = 0; i < 5; ++i) ways.count(i != 2);
+  const auto page = own_page();
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->on_tree, 4u);
+  EXPECT_EQ(page->among_members, 1u);
+}
+
 TEST(Recorder, WithoutAJobTheFirstCommunicatorIsIt) {
   const Track first("first", 12, 1, 2), second("second", 13, 0, 2);
   const auto page = own_page();

@@ -184,6 +184,12 @@ std::string operations_of(const TrackView& track, const Now& now) {
   return text;
 }
 
+/// With SUMAC_RECOVERY=1: whether its communicators have lost trees.
+std::string ways_text(const recorder::PageView& page) {
+  if (page.on_tree + page.among_members == 0) return "";
+  return fmt::format("; operations on a tree: {}, among the members without one: {}", page.on_tree, page.among_members);
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> begun_before(const recorder::PageView& before, const recorder::PageView& now) {
@@ -310,8 +316,8 @@ std::string explain_text(const Job& job, const Now& now) {
   text += '\n';
   for (const Rank& rank : job.ranks) {
     const auto& page = rank.process.page;
-    text += fmt::format("rank {} on {}, pid {}, {}\n", page.world_rank, host_of(rank, now), rank.process.pid,
-                        state_text(rank));
+    text += fmt::format("rank {} on {}, pid {}, {}{}\n", page.world_rank, host_of(rank, now), rank.process.pid,
+                        state_text(rank), ways_text(page));
     for (const TrackView& track : page.tracks)
       if (!track.newest.empty()) text += fmt::format("  {}: {}\n", name_text(track.name), operations_of(track, now));
     if (page.unlisted > 0) text += fmt::format("  {} more communicators had no room in its page\n", page.unlisted);

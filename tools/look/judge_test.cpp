@@ -53,6 +53,15 @@ TEST(Look, TheRankThatHasNotBegunIsNamed) {
   EXPECT_TRUE(says(text, "rank 1 on h1, pid 101, running\n  w: 17 allreduce 8 B, 13.0 s ago; 16 barrier\n")) << text;
 }
 
+TEST(Look, ARankThatOutlivesTreesSaysHowOftenItHadOne) {
+  auto one = rank(0, {track(1, "w", 0, 2, 18, true, 88)});
+  one.process.page.on_tree = 12;
+  one.process.page.among_members = 5;
+  const auto text = explained({one, rank(1, {})});
+  EXPECT_TRUE(says(text, "pid 100, running; operations on a tree: 12, among the members without one: 5\n")) << text;
+  EXPECT_TRUE(says(text, "pid 101, running\n")) << text;
+}
+
 TEST(Look, TheLongestWaitOfAllRanksCountsAndAnUncertainOneIsSaid) {
   auto loose = rank(1, {track(1, "w", 1, 3, 5, true, 40)});
   loose.process.page.tracks[0].is_exact = false;
