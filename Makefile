@@ -123,7 +123,7 @@ reports: setup-toolkit setup-bench setup-fuzz setup-python configure ## what peo
 	@cmake --build $(BUILD) -j $(JOBS) --target all
 	@python3 tests/reports/reports.py --build $(BUILD) --out build/reports.json --case "$(CASE)"
 
-faults: setup-dev configure ## jobs in the lab that meet faults, in numbers (build/faults.json, 30 minutes); CASE=name for some
+faults: setup-dev configure ## jobs in the lab that meet faults, in numbers (build/faults.json, 2 hours); CASE=name for some, FAULT_KILLS=n for fewer kills than 500
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
 	@python3 tests/faults/run.py --build $(BUILD) --out build/faults.json --case "$(CASE)"
 

@@ -1,11 +1,16 @@
-"""Jobs of tests/mpi/goes_on.c in a lab with SUMAC_RECOVERY=1."""
+"""Jobs of tests/mpi/goes_on.c in a lab with SUMAC_RECOVERY=1, and what happens to their nodes."""
 
 import contextlib
+import json
+import math
 import os
 import pathlib
 import re
+import statistics
+import struct
 import sys
 import tempfile
+import threading
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -14,6 +19,8 @@ from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 ON = {"SUMAC_RECOVERY": "1", "HCOLL_ENABLE_SHARP": "1", "SUMAC_TEAM_AFTER": "0", "OMPI_MCA_mpi_yield_when_idle": "1"}
 ENDS_WITHIN = 90
+DEMO = SOURCE / "lab" / "fabrics" / "demo-16h-500us.yaml"
+MISSED_NS, SOON_NS = 100_000_000, 2_000_000_000
 
 
 class Job:
@@ -39,15 +46,83 @@ class Job:
         found = re.search(r"goes_on: (\d+) operations, all right", self.text())
         return int(found[1]) if found else 0
 
+    def end(self):
+        """Returns what is wrong with the end of the job, or ""."""
+        try:
+            code = self.process.wait(timeout=ENDS_WITHIN)
+        except case.processes.subprocess.TimeoutExpired:
+            return f"it hangs: {self.text()}"
+        return "" if code == 0 and self.operations() > 0 else f"status {code}: {self.text()}"
+
+    def spans(self, rank):
+        """[(begin, end)] of the operations of a rank, in nanoseconds of CLOCK_MONOTONIC."""
+        return list(struct.iter_unpack("=qq", (self.folder / str(rank)).read_bytes()))
+
 
 @contextlib.contextmanager
-def job_of(lab, ranks, seconds):
-    exported = [word for name in ON for word in ("-x", name)]
+def job_of(lab, ranks, seconds, *more, on=None):
+    """`more`: further words for goes_on. `on`: other settings than ON."""
+    on = ON if on is None else on
+    exported = [word for name in on for word in ("-x", name)]
     with tempfile.TemporaryDirectory(dir=case.PROGRAMS, prefix="faults-") as folder:  # The lab's hosts see the programs' folder.
-        words = ["-n", ranks, "--map-by", "ppr:1:node", *case.TCP, *case.YIELD, *case.component_flags(), *exported, case.PROGRAMS / "goes_on", seconds, folder]
+        words = ["-n", ranks, "--map-by", "ppr:1:node", *case.TCP, *case.YIELD, *case.component_flags(), *exported, case.PROGRAMS / "goes_on", seconds, folder, *more]
         with (pathlib.Path(folder) / "out").open("w", encoding="utf-8") as file:
-            process = case.processes.start(lab.command("mpirun", *words), env={**os.environ, **ON}, stdout=file, stderr=case.processes.STDOUT)
+            process = case.processes.start(lab.command("mpirun", *words), env={**os.environ, **on}, stdout=file, stderr=case.processes.STDOUT)
         try:
             yield Job(process, pathlib.Path(folder), ranks)
         finally:
             case.processes.end(process, grace=30)
+
+
+def change(lab, *words):
+    done = lab(*words)
+    assert done.code == 0, done.text
+
+
+def await_tree(lab, is_whole):
+    """A job that begins before the manager knows what broke, or that it is whole again, gets another tree than the one that breaks."""
+    until = time.monotonic() + ENDS_WITHIN
+    while ("in no tree" not in (trees := lab("exec", "h1", "--", case.BUILD / "bin" / "sharp_cmd", "trees", "--manager", "manager:6126").text)) != is_whole:
+        assert time.monotonic() < until, trees
+        time.sleep(0.1)
+
+
+def nodes_of(lab):
+    """{the place of a node: its pid}"""
+    found = json.loads(lab("status", "--json").out)["daemons"]
+    return {daemon["place"]: daemon["pid"] for daemon in found if daemon["name"].startswith("sharp_an ")}
+
+
+class Watch(threading.Thread):
+    """Notes when this machine gave a thread that wanted to run no processor for 100 ms: what happened then is not judged."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.gaps = []
+        self.start()
+
+    def run(self):
+        last = time.monotonic_ns()
+        while True:
+            time.sleep(0.01)
+            now = time.monotonic_ns()
+            if now - last > MISSED_NS:
+                self.gaps.append((last, now))
+            last = now
+
+    def missed(self, begin, end):
+        return any(a < end and b > begin for a, b in self.gaps)
+
+
+def resumed_ns(spans, fault):
+    """When the operation returned that the fault held up: of those that were open at the fault or began soon after, the first that took at least
+    half as long as the longest."""
+    later = [(end - begin, end) for begin, end in spans if end > fault and begin < fault + SOON_NS]
+    return next((end for took, end in later if 2 * took >= max(later)[0]), None)
+
+
+def judge(rows, name, values, limits):
+    """Adds the median and the 99th percentile of times in ms."""
+    values = sorted(values) or [math.nan]  # A number that is none is violated.
+    rows.add(f"{name}-median-ms", "ms", statistics.median(values), limits[0], trials=len(values))
+    rows.add(f"{name}-p99-ms", "ms", values[math.ceil(0.99 * len(values)) - 1], limits[1], trials=len(values))
