@@ -18,8 +18,7 @@ def page_of(process):
         with contextlib.suppress(OSError):
             if os.readlink(link).startswith("/memfd:sumac-recorder"):
                 page = os.open(link, os.O_RDONLY)
-                magic, pid, *_ = HEADER.unpack(os.pread(page, HEADER.size, 0))
-                if magic == MAGIC and pid == int(process.name):
+                if HEADER.unpack(os.pread(page, HEADER.size, 0))[0] == MAGIC:
                     return page
                 os.close(page)
     return None
@@ -60,6 +59,10 @@ class Ways:
     def left(self, since, until, job):
         """Every rank has had an operation among the members."""
         return self.until(lambda rank, _, among: among > since[rank][1], until, job)
+
+    def grow(self, job):
+        """Returns whether every rank goes on ending operations on a tree."""
+        return self.returned(time.monotonic() + 5, job) is not None
 
     def returned(self, until, job):
         """Every rank has an operation on a tree again. Call it when none goes there."""
