@@ -63,6 +63,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void progress();
   /// The job, which has lost its trees, has others: groups on the earlier ones are lost.
   void take_trees(Grant grant, std::uint32_t generation);
+  /// A group is without a tree since then, although the job has trees: the manager may know of nothing that is wrong with them.
+  void want_trees(Time since, Time now);
+  void has_returned() noexcept { want_pause_ = kWantPause; }
   std::uint32_t generation() const noexcept { return generation_; }  ///< It counts the job's trees from 0.
   Recovery* recovery() const { return recovery_.get(); }             ///< Null: communicators end with their trees.
   recorder::Ways& ways() noexcept { return ways_; }                  ///< It counts where there is recovery.
@@ -214,6 +217,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::vector<std::unique_ptr<JobTree>> former_trees_;
   std::uint32_t generation_ = 0;
   bool is_link_new_ = false;  ///< The connection to the new tree is not watched yet.
+  static constexpr Millis kWantPause{4000};
+  Millis want_pause_ = kWantPause;
+  Time want_from_{};  ///< The manager is not asked for other trees before.
   struct Broken {
     net::ConnId conn;
     Error why;

@@ -121,6 +121,19 @@ Result<wire::HostMessage> Session::next_word(JobId job_id) {
   return message;
 }
 
+void Session::want_trees(JobId job_id, std::uint32_t times_again) noexcept {
+  (void)sharpd_.send(wire::host_message(HostKind::trees_wanted, wire::TreesWantedBody{times_again, 0}, job_id),
+                     Duration{0});
+}
+
+Outcome<> Session::enter_again(JobId job_id, WorldRank world_rank, const Secret& key, Duration longest) {
+  auto again = attach(path_, who_, longest);
+  if (!again) return tl::unexpected(again.error());
+  *this = *std::move(again);
+  enter_job(job_id, world_rank, key, true);
+  return {};
+}
+
 void Session::leave_job(JobId job_id) noexcept {
   (void)sharpd_.send(wire::host_message(HostKind::leave, job_id), kWordPatience);
 }

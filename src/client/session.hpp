@@ -39,6 +39,10 @@ class Session {
   /// none at the moment.
   Result<wire::HostMessage> next_word(JobId job_id);
   int fd() const noexcept { return sharpd_.fd(); }
+  /// The trees of that JobGrantedBody::times_again are of no use: sharpd asks the manager for others, which come as next_word().
+  void want_trees(JobId job_id, std::uint32_t times_again) noexcept;
+  /// If sharpd has been restarted: attaches to the new one, and then as enter_job(), with `hears_deaths`.
+  Outcome<> enter_again(JobId job_id, WorldRank world_rank, const Secret& key, Duration longest);
   void leave_job(JobId job_id) noexcept;
   /// If sharpd has been restarted since, the process first attaches to the new one.
   Outcome<> end_job(JobId job_id, Duration longest);

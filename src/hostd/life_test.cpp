@@ -136,6 +136,7 @@ class World {
       case HostUp::kRankDied: return run(core_->rank_died(stream, up.rank_died()));
       case HostUp::kInspectable: return core_->host_inspectable(stream, up.inspectable().address());
       case HostUp::kJobDaemons: return run(core_->job_daemons(stream, up.job_daemons()));
+      case HostUp::kTreesWanted: return run(core_->trees_wanted(stream, up.trees_wanted(), now_));
       case HostUp::WHAT_NOT_SET: FAIL();
     }
   }

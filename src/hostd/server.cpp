@@ -500,6 +500,8 @@ void Server::run(net::HostClientId id, Actions actions) {
       run(uplink_.begin(begin->ticket, begin->begin, monotonic_now()));
     } else if (const auto* end = std::get_if<EndJob>(&action)) {
       run(uplink_.end(end->ticket, monotonic_now()));
+    } else if (const auto* want = std::get_if<WantTrees>(&action)) {
+      run(uplink_.want_trees(want->job_id, want->job_key, want->times_again));
     } else if (const auto* offence = std::get_if<Offence>(&action)) {
       return offend(id, offence->why);
     }

@@ -102,6 +102,7 @@ Actions Session::received(const HostMessage& message) {
     case HostKind::job_end: return end(message);
     case HostKind::member: return enter(message);
     case HostKind::leave: return leave(message);
+    case HostKind::trees_wanted: return want_trees(message);
     case HostKind::attached:
     case HostKind::job_granted:
     case HostKind::job_tree:
@@ -204,6 +205,14 @@ Actions Session::leave(const HostMessage& message) {
   if (std::erase_if(memberships_, [&](const auto& one) { return one.job_id == job_id; }) == 0)
     return {Offence{fmt::format("it left job {}, of which it is no member", job_id)}};
   return {};
+}
+
+Actions Session::want_trees(const HostMessage& message) const {
+  const auto job_id = message.header.job_id;
+  const auto found = std::ranges::find(memberships_, job_id, &Membership::job_id);
+  if (found == memberships_.end())
+    return {Offence{fmt::format("it wants trees of job {}, of which it is no member", job_id)}};
+  return {WantTrees{job_id, found->job_key, wire::host_entry<wire::TreesWantedBody>(message).times_again}};
 }
 
 Session::Jobs::iterator Session::find(Ticket ticket) {

@@ -52,9 +52,16 @@ struct Membership {
   JobId job_id{};
   WorldRank world_rank{};
   Secret job_key{};
-  bool hears_deaths = false;  ///< It is told of the deaths of the job's other ranks, and of trees that the job has again.
+  bool hears_deaths =
+      false;  ///< It is told of the deaths of the job's other ranks, and of trees that the job has again.
 };
-using Action = std::variant<ToClient, BeginJob, EndJob, Offence>;
+/// The job's trees are of no use to one of its groups.
+struct WantTrees {
+  JobId job_id{};
+  Secret job_key{};
+  std::uint32_t times_again = 0;
+};
+using Action = std::variant<ToClient, BeginJob, EndJob, Offence, WantTrees>;
 using Actions = std::vector<Action>;
 
 /// The messages of a grant for a client. Returns nothing if the manager's grant does not fit them.
@@ -104,6 +111,7 @@ class Session {
   Actions end(const wire::HostMessage& message);
   Actions enter(const wire::HostMessage& message);
   Actions leave(const wire::HostMessage& message);
+  Actions want_trees(const wire::HostMessage& message) const;
   Jobs::iterator find(Ticket ticket);
 
   Peer peer_;

@@ -314,6 +314,21 @@ TEST(Session, who_enters_a_job_is_its_member_until_it_leaves) {
   EXPECT_TRUE(client.session.held().empty()) << "a member holds nothing";
 }
 
+TEST(Session, a_member_may_want_other_trees_and_shows_the_key_with_which_it_came) {
+  Attached client;
+  const auto wanted = [](std::uint64_t job_id) {
+    return wire::host_message(HostKind::trees_wanted, wire::TreesWantedBody{3, 0}, JobId{job_id});
+  };
+  client.session.received(member(7, 3));
+  const auto actions = client.session.received(wanted(7));
+  const auto* want = first<WantTrees>(actions);
+  ASSERT_NE(want, nullptr);
+  EXPECT_EQ(want->job_id, JobId{7});
+  EXPECT_EQ(want->job_key, Secret{7});
+  EXPECT_EQ(want->times_again, 3u);
+  EXPECT_NE(first<Offence>(client.session.received(wanted(8))), nullptr) << "it is no member";
+}
+
 TEST(Session, a_member_twice_or_of_too_many_jobs_or_a_leave_of_none_is_an_offence) {
   Attached client;
   client.session.received(member(7, 3));

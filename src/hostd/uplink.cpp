@@ -167,6 +167,16 @@ const std::vector<control::v1::JobDaemon>* Uplink::daemons_of(JobId job_id) cons
   return found == joined_.end() || !found->second.daemons ? nullptr : &*found->second.daemons;
 }
 
+UplinkActions Uplink::want_trees(JobId job_id, const Secret& key, std::uint32_t times_again) const {
+  if (state_ != State::up) return {};
+  HostUp up;
+  auto& word = *up.mutable_trees_wanted();
+  word.set_job_id(number_of(job_id));
+  word.set_job_key(key.data(), key.size());
+  word.set_times_again(times_again);
+  return {SendUp{std::move(up)}};
+}
+
 const control::v1::JobTrees* Uplink::trees_of(JobId job_id) const {
   const auto found = std::ranges::find(trees_, number_of(job_id), &control::v1::JobTrees::job_id);
   return found == trees_.end() ? nullptr : &*found;

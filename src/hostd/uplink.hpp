@@ -97,6 +97,8 @@ class Uplink {
   /// The daemons that the manager named; null: no process here is a rank of the job, or the manager has not answered.
   const std::vector<control::v1::JobDaemon>* daemons_of(JobId job_id) const;
 
+  /// A rank cannot use the job's trees. A manager that is away is not told: the rank asks again.
+  UplinkActions want_trees(JobId job_id, const Secret& key, std::uint32_t times_again) const;
   /// The trees that the manager has given again to the job, for a rank that comes later; null: none.
   const control::v1::JobTrees* trees_of(JobId job_id) const;
 
@@ -145,7 +147,7 @@ class Uplink {
   std::map<Ticket, Job> jobs_;
   std::string inspectable_;
   std::map<JobId, Joined> joined_;
-  std::deque<Death> deaths_;  ///< The most recent deaths of ranks.
+  std::deque<Death> deaths_;                 ///< The most recent deaths of ranks.
   std::deque<control::v1::JobTrees> trees_;  ///< The latest of each job.
 };
 

@@ -90,6 +90,19 @@ TEST(Uplink, keeps_the_latest_trees_of_a_job_for_ranks_that_come_later) {
   EXPECT_EQ(line.uplink.trees_of(JobId{7}), nullptr) << "jobs whose end nobody says must not fill the memory";
 }
 
+TEST(Uplink, other_trees_are_asked_for_while_the_manager_is_there) {
+  Line line;
+  EXPECT_TRUE(line.uplink.want_trees(JobId{7}, Secret{1}, 3).empty()) << "the rank asks again";
+  line.uplink.tick(line.now);
+  line.up();
+  const auto sent = only<SendUp>(line.uplink.want_trees(JobId{7}, Secret{1}, 3));
+  ASSERT_EQ(sent.size(), 1u);
+  const auto& word = sent[0].message.trees_wanted();
+  EXPECT_EQ(word.job_id(), 7u);
+  EXPECT_EQ(word.job_key().size(), Secret{}.size());
+  EXPECT_EQ(word.times_again(), 3u);
+}
+
 TEST(Uplink, registers_at_once_and_renews_what_it_holds_every_two_seconds) {
   Line line;
   const auto first = only<OpenStream>(line.uplink.tick(line.now));

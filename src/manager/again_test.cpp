@@ -1,6 +1,8 @@
 // Jobs that outlive their trees: what they keep, who is told, and when they have trees again.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "manager/test_world.hpp"
 
 namespace sumac::manager {
@@ -157,6 +159,50 @@ TEST(Again, trees_that_are_lost_at_once_are_not_given_again_at_once) {
   EXPECT_TRUE(trees_in(world.ack_all()).empty());
   world.pass(Seconds(2));
   EXPECT_EQ(trees_in(world.ack_all()).size(), 4u);
+}
+
+TEST(Again, a_rank_that_cannot_use_the_trees_gets_others_once_for_each) {
+  const struct {
+    const char* name;
+    StreamId host;
+    std::function<void(control::v1::TreesWanted&)> change;
+    std::size_t told;
+  } rows[] = {
+      {"its own host", 202, {}, 4},
+      {"without the key", 202, [](auto& word) { word.clear_job_key(); }, 0},
+      {"with another key", 202, [](auto& word) { word.set_job_key(std::string(16, 'x')); }, 0},
+      {"of other trees", 202, [](auto& word) { word.set_times_again(1); }, 0},
+      {"of another job", 202, [](auto& word) { word.set_job_id(8); }, 0},
+      {"a host that is not of the job", 300, {}, 0},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Lasting world;
+    auto who = test_host(300);
+    who.set_host("h9");
+    world.core.host_registers(300, who, world.now);
+    control::v1::TreesWanted word;
+    word.set_job_id(7);
+    word.set_job_key(world.granted.job_key());
+    if (row.change) row.change(word);
+    world.note(world.core.trees_wanted(row.host, word, world.now));
+    EXPECT_EQ(trees_in(world.ack_all()).size(), row.told);
+    EXPECT_EQ(world.shares(), 1u);
+    world.pass(Seconds(2));
+    world.note(world.core.trees_wanted(row.host, word, world.now));  // It has not heard of the others yet.
+    EXPECT_TRUE(trees_in(world.ack_all()).empty());
+  }
+}
+
+TEST(Again, a_rank_that_cannot_use_the_last_trees_does_not_take_them_from_others) {
+  Rules rules;
+  rules.trees_again_max = 0;
+  Lasting world(rules);
+  control::v1::TreesWanted word;
+  word.set_job_id(7);
+  word.set_job_key(world.granted.job_key());
+  world.note(world.core.trees_wanted(202, word, world.now));
+  EXPECT_EQ(world.shares(), 1u);
 }
 
 TEST(Again, nodes_that_do_not_acknowledge_are_asked_again_and_what_they_hold_is_counted_once) {

@@ -106,6 +106,12 @@ bool is_member(const Job& job, const Sharpd& sharpd, const std::optional<Secret>
          key && same_secret(job.record.job_key, *key);
 }
 
+void say_released(Step& step, const JobRecord& record, const std::string& why) {
+  step.happened(Happened::Kind::job_released, record.job_id, record.uid, "was released: " + why);
+  step.say(LogLevel::warn, "JOBS",
+           fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why));
+}
+
 void to_hosts(Step& step, const Cluster& cluster, const JobRecord& record, const std::string& but,
               const ForHost& message) {
   std::unordered_set<std::string_view> names;

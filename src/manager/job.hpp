@@ -50,6 +50,8 @@ void to_holder(Step& step, const Cluster& cluster, const JobRecord& record, ForH
 /// Sends a message to the sharpds of the job's hosts but one.
 void to_hosts(Step& step, const Cluster& cluster, const JobRecord& record, const std::string& but,
               const ForHost& message);
+/// Notes that a job is over that its owner has not ended.
+void say_released(Step& step, const JobRecord& record, const std::string& why);
 /// Makes the grant for one node. It names the children that have ranks of the job below them, so that no other node of
 /// the tree can send messages of the job there. `links_percent`: see control.proto.
 Grant grant_to(const Job& job, std::size_t share, std::uint32_t node, std::uint32_t links_percent);

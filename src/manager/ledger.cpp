@@ -293,7 +293,8 @@ void Ledger::tick(Step& step) {
       // The lease has ended. Its sharpd is told when the job cannot go on any more.
       const auto why = fmt::format("{} has not renewed it for {} ms: its sharpd or its host is gone", job.record.holder,
                                    ms_of(rules_.lease));
-      note_release(step, job.record, why);
+      ++counts_.jobs_released;
+      say_released(step, job.record, why);
       drop(step, at, why, true);
     } else if (!job.granted && job.deadline <= now) {
       lose(step, at, missing_for(job, cluster_, forest_, rules_.grant_timeout));

@@ -82,6 +82,8 @@ class Ledger {
   /// Above a job's own root the tree may change while the job goes on: the nodes that are new there receive its grant.
   void set_ways_up(Step& step);
   void finish_ready(Step& step);
+  /// A host of the job that has the job's key says that its trees are of no use: the job has lost them.
+  void trees_wanted(Step& step, const Sharpd& sharpd, const TreesWanted& word);
   /// Gives trees to the jobs that have outlived theirs, as far as there are some.
   void give_again(Step& step);
 
@@ -111,7 +113,6 @@ class Ledger {
   /// One that outlives its trees goes on.
   void lose(Step& step, Jobs::iterator at, const std::string& why);
   void release(Step& step, Jobs::iterator at, const std::string& why);
-  void note_release(Step& step, const JobRecord& record, const std::string& why);
   void finish_if_ready(Step& step, Jobs::iterator at);
   void drop(Step& step, Jobs::iterator at, const std::string& why, bool lapses = false);
   bool resume(Step& step, std::uint64_t life, std::uint64_t ticket);

@@ -28,16 +28,10 @@ void Ledger::job_ends(Step& step, StreamId stream, const Sharpd& sharpd, const J
                          record.job_id, record.number, record.holder, end.why));
 }
 
-void Ledger::note_release(Step& step, const JobRecord& record, const std::string& why) {
-  ++counts_.jobs_released;
-  step.happened(Happened::Kind::job_released, record.job_id, record.uid, "was released: " + why);
-  step.say(LogLevel::warn, "JOBS",
-           fmt::format("job_id_external: {} job_id_sharp: {} released: {}", record.job_id, record.number, why));
-}
-
 void Ledger::release(Step& step, Jobs::iterator at, const std::string& why) {
   const auto& record = at->second.record;
-  note_release(step, record, why);
+  ++counts_.jobs_released;
+  say_released(step, record, why);
   to_holder(step, cluster_, record, JobEnded{why, record.ticket});
   drop(step, at, why);
 }

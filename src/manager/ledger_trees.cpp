@@ -137,6 +137,17 @@ void Ledger::lose_tree(Step& step, std::uint32_t tree) {
   }
 }
 
+void Ledger::trees_wanted(Step& step, const Sharpd& sharpd, const TreesWanted& word) {
+  const auto at = jobs_.find(word.job_id);
+  if (at == jobs_.end() || !at->second.granted || !is_member(at->second, sharpd, word.job_key)) return;
+  const Job& job = at->second;
+  const auto& record = job.record;
+  // Several ranks say so of the same trees. A job that may have no others keeps them, for the groups that can use them.
+  const bool has_them = job.trees == Job::Trees::held && record.times_again == word.times_again;
+  if (!record.outlives_trees || !has_them || record.times_again >= rules_.trees_again_max) return;
+  lose(step, at, fmt::format("a rank on host {} cannot use them", sharpd.name));
+}
+
 void Ledger::give_again(Step& step) {
   const auto visit_others = [&](const std::function<void(const Job&)>& visit) {
     for (const auto& [id, other] : jobs_) visit(other);

@@ -85,6 +85,10 @@ std::vector<Action> Manager::host_says(StreamId stream, const FromHost& word, Ti
                  [&](const Renew& renew) { ledger_.host_renews(step, *sharpd, renew); },
                  [&](const RankDied& died) { ledger_.rank_died(step, *sharpd, died); },
                  [&](const JobDaemonsAsked& asked) { job_daemons(step, stream, *sharpd, asked); },
+                 [&](const TreesWanted& wanted) {
+                   ledger_.trees_wanted(step, *sharpd, wanted);
+                   ledger_.give_again(step);
+                 },
                  [](const HostRegister&) {},
                  [](const Inspectable&) {},
              },

@@ -102,7 +102,13 @@ struct JobDaemonsAsked {
   JobId job_id{};
   std::optional<Secret> job_key;
 };
-using FromHost = std::variant<HostRegister, JobBegin, JobEnd, Renew, RankDied, Inspectable, JobDaemonsAsked>;
+struct TreesWanted {
+  JobId job_id{};
+  std::optional<Secret> job_key;
+  std::uint32_t times_again = 0;
+};
+using FromHost =
+    std::variant<HostRegister, JobBegin, JobEnd, Renew, RankDied, Inspectable, JobDaemonsAsked, TreesWanted>;
 
 // ---- to nodes
 struct Grant {

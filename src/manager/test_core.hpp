@@ -76,6 +76,9 @@ class Core {
   void host_inspectable(StreamId stream, const std::string& address) {
     from_host(stream, {}, [&](auto& up) { up.mutable_inspectable()->set_address(address); });
   }
+  Actions trees_wanted(StreamId stream, const control::v1::TreesWanted& word, Time now) {
+    return from_host(stream, now, [&](auto& up) { *up.mutable_trees_wanted() = word; });
+  }
   Actions job_daemons(StreamId stream, const control::v1::JobDaemonsAsked& asked) {
     return from_host(stream, {}, [&](auto& up) { *up.mutable_job_daemons() = asked; });
   }

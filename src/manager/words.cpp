@@ -216,6 +216,9 @@ std::optional<FromHost> read(const v1::HostUp& message) {
     case v1::HostUp::kInspectable: return Inspectable{message.inspectable().address()};
     case v1::HostUp::kJobDaemons:
       return JobDaemonsAsked{JobId{message.job_daemons().job_id()}, key_of(message.job_daemons().job_key())};
+    case v1::HostUp::kTreesWanted:
+      return TreesWanted{JobId{message.trees_wanted().job_id()}, key_of(message.trees_wanted().job_key()),
+                         message.trees_wanted().times_again()};
     case v1::HostUp::WHAT_NOT_SET: break;
   }
   return std::nullopt;

@@ -16,6 +16,7 @@
 //                                                this host died
 //                                           <-   job_granted, job_tree and so on, where it asked for rank_died: the job,
 //                                                which has lost its trees, has others
+//                   trees_wanted            ->   those that the job has are of no use to one of its groups
 //                   leave                   ->
 //
 // A list (job_host, job_node, job_leaf) is `total` entries numbered by `index`, several to a message where they are
@@ -53,6 +54,7 @@ enum class HostKind : std::uint8_t {
   member = 12,
   leave = 13,
   rank_died = 14,
+  trees_wanted = 15,
 };
 
 struct HostHeader {
@@ -130,6 +132,11 @@ struct MemberBody {
   WorldRank world_rank{};
   std::uint32_t flags = 0;  ///< kHearsDeaths: sharpd sends rank_died.
   std::array<std::uint8_t, 16> job_key{};
+};
+
+struct TreesWantedBody {
+  std::uint32_t times_again = 0;  ///< JobGrantedBody::times_again of the trees that are of no use.
+  std::uint32_t reserved = 0;
 };
 
 struct HostMessage {

@@ -86,6 +86,10 @@ const char* flaw_of_death(const MemberBody& b) noexcept {
   return is_plain ? nullptr : "rank_died: flags or the key is not zero";
 }
 
+const char* flaw(const TreesWantedBody& b) noexcept {
+  return b.reserved == 0 ? nullptr : "trees_wanted: reserved is not zero";
+}
+
 template <Message Body>
 const char* flaw_of_entries(const HostMessage& message, std::size_t entries) noexcept {
   for (std::size_t i = 0; i < entries; ++i)
@@ -113,7 +117,7 @@ const char* flaw(const HostMessage& message) noexcept {
   const HostHeader& h = message.header;
   if (h.magic != kHostMagic) return "magic is not 0x4853";
   if (h.version != kHostVersion) return "version is not spoken here";
-  if (h.kind < HostKind::attach || h.kind > HostKind::rank_died) return "kind is unknown";
+  if (h.kind < HostKind::attach || h.kind > HostKind::trees_wanted) return "kind is unknown";
   if (const char* what = flaw_of_list(h); what != nullptr) return what;
   if (const char* what = flaw_of_job_id(h); what != nullptr) return what;
   const std::size_t entries = is_list(h.kind) ? h.entries : 1;
@@ -132,6 +136,7 @@ const char* flaw(const HostMessage& message) noexcept {
     case HostKind::job_refused: return flaw_of_entries<JobRefusedBody>(message, entries);
     case HostKind::member: return flaw_of_entries<MemberBody>(message, entries);
     case HostKind::rank_died: return flaw_of_death(host_entry<MemberBody>(message));
+    case HostKind::trees_wanted: return flaw_of_entries<TreesWantedBody>(message, entries);
     case HostKind::job_end:
     case HostKind::job_ended:
     case HostKind::leave: return nullptr;
@@ -206,6 +211,7 @@ std::string_view to_string(HostKind kind) noexcept {
     case HostKind::member: return "member";
     case HostKind::leave: return "leave";
     case HostKind::rank_died: return "rank_died";
+    case HostKind::trees_wanted: return "trees_wanted";
   }
   return "?";
 }

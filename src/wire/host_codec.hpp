@@ -36,6 +36,7 @@ constexpr std::size_t host_entry_bytes(HostKind kind) noexcept {
     case HostKind::job_refused: return sizeof(JobRefusedBody);
     case HostKind::member:
     case HostKind::rank_died: return sizeof(MemberBody);
+    case HostKind::trees_wanted: return sizeof(TreesWantedBody);
     case HostKind::job_end:
     case HostKind::job_ended:
     case HostKind::leave: return 0;

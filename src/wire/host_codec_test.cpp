@@ -53,7 +53,7 @@ TEST(HostCodec, EachFieldIsChecked) {
       {"magic", "host-attach", [](auto& m) { m.header.magic = 1; }, "magic"},
       {"version", "host-attach", [](auto& m) { m.header.version = kHostVersion + 1; }, "version"},
       {"kind 0", "host-job_end", [](auto& m) { m.header.kind = static_cast<HostKind>(0); }, "kind"},
-      {"kind 15", "host-job_end", [](auto& m) { m.header.kind = static_cast<HostKind>(15); }, "kind"},
+      {"kind 16", "host-job_end", [](auto& m) { m.header.kind = static_cast<HostKind>(16); }, "kind"},
       {"a list where there is none", "host-attach", [](auto& m) { m.header.total = 1; }, "list"},
       {"an empty list message", "host-job_host", [](auto& m) { m.header.entries = 0; }, "entries"},
       {"more than fits", "host-job_leaf", [](auto& m) { m.header.entries = 251; }, "entries"},
@@ -94,6 +94,7 @@ TEST(HostCodec, EachFieldIsChecked) {
       {"begin's reserved", "host-job_begin", body<JobBeginBody>([](auto& b) { b.reserved = 1; }), "bit without a"},
       {"address", "host-job_node", body<JobNodeEntry>([](auto& b) { b.address.fill('x'); }), "address"},
       {"node name", "host-job_node", body<JobNodeEntry>([](auto& b) { b.name[0] = 0; }), "name"},
+      {"wanted's reserved", "host-trees_wanted", body<TreesWantedBody>([](auto& b) { b.reserved = 1; }), "reserved"},
       {"status", "host-job_refused", body<JobRefusedBody>([](auto& b) { b.status = 0; }), "status"},
       {"refusal's text", "host-job_refused", body<JobRefusedBody>([](auto& b) { b.text.fill('x'); }), "text"},
   };

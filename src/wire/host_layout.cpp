@@ -96,6 +96,10 @@ constexpr auto member_rows() {
   return std::array{F(world_rank, "rank of the process in the job"), F(flags, "member: 1 wants rank_died; else zero"),
                     F(job_key, "member: of the job: this process was let in. Dumps don't show it")};
 }
+constexpr auto trees_wanted_rows() {
+  using Self = TreesWantedBody;
+  return std::array{F(times_again, "job_granted's, of the trees that are of no use"), F(reserved, "zero")};
+}
 
 #undef F
 
@@ -112,6 +116,7 @@ SUMAC_LAYOUT(JobNodeEntry, job_node_rows)
 SUMAC_LAYOUT(JobLeafEntry, job_leaf_rows)
 SUMAC_LAYOUT(JobRefusedBody, job_refused_rows)
 SUMAC_LAYOUT(MemberBody, member_rows)
+SUMAC_LAYOUT(TreesWantedBody, trees_wanted_rows)
 
 std::span<const FieldRow> host_layout(HostKind kind) noexcept {
   switch (kind) {
@@ -126,6 +131,7 @@ std::span<const FieldRow> host_layout(HostKind kind) noexcept {
     case HostKind::job_refused: return layout<JobRefusedBody>();
     case HostKind::member:
     case HostKind::rank_died: return layout<MemberBody>();
+    case HostKind::trees_wanted: return layout<TreesWantedBody>();
     case HostKind::job_end:
     case HostKind::job_ended:
     case HostKind::leave: return {};

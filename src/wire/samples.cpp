@@ -263,9 +263,9 @@ std::vector<Sample> host_samples() {
   return {
       host(host_message(HostKind::attach, AttachBody{WorldRank{11}, 16, 1, 0})),
       host(host_message(HostKind::attached, AttachedBody{text<kHostNameMax>("n1"), text<kDevicesMax>("mlx5_1:1")})),
-      host(host_message(HostKind::job_begin,
-                        JobBeginBody{{51, 1024, 8, 0, 0, 1, 0, 0, 1}, 16, 2, text<kDevicesMax>("mlx5_0:1,mlx5_1:1"), 0, 0},
-                        kJob)),
+      host(host_message(
+          HostKind::job_begin,
+          JobBeginBody{{51, 1024, 8, 0, 0, 1, 0, 0, 1}, 16, 2, text<kDevicesMax>("mlx5_0:1,mlx5_1:1"), 0, 0}, kJob)),
       host(host_list<JobHostEntry>(HostKind::job_host, hosts, 0, 2, kJob)),
       host(host_message(HostKind::job_granted, granted, kJob)),
       host(host_message(HostKind::job_tree, tree, kJob)),
@@ -277,6 +277,7 @@ std::vector<Sample> host_samples() {
       host(host_message(HostKind::member, MemberBody{WorldRank{11}, 0, granted.job_key}, kJob)),
       host(host_message(HostKind::leave, kJob)),
       host(host_message(HostKind::rank_died, MemberBody{WorldRank{11}, 0, {}}, kJob)),
+      host(host_message(HostKind::trees_wanted, TreesWantedBody{3, 0}, kJob)),
   };
 }
 

@@ -55,6 +55,7 @@ constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
      "library: this process is a rank of the job; if it ends without leave, the other ranks learn of its death"},
     {HostKind::leave, "library: this process has left the job"},
     {HostKind::rank_died, "sharpd: this rank of the job, on this host, is dead"},
+    {HostKind::trees_wanted, "library: the job's trees are of no use to one of its groups, which outlives them"},
 };
 
 constexpr std::pair<PeerKind, std::string_view> kPeerKinds[] = {

@@ -19,6 +19,8 @@ constexpr std::uint32_t kMembersToken = 0x7fffffff, kPokeToken = 0x7ffffffe;
 /// While calls of the program come so often, they answer, and the thread only sees to it that they go on coming.
 constexpr Millis kCallsAnswer{5};
 constexpr std::size_t kLeftMax = 1024;
+/// systemd waits one second before it starts a service again.
+constexpr Millis kSharpdAgainFirst{500}, kSharpdAgainMax{32'000}, kSharpdAnswersWithin{200};
 
 struct AddressRecord {
   std::array<char, 192> text{};  ///< Its address, or the reason why it cannot listen.
@@ -88,7 +90,7 @@ bool Recovery::on_readable(std::uint32_t token) {
 }
 
 std::size_t Recovery::progress(bool tree_moved) {
-  if (!sleeper_.runs() && !sharpd_is_gone_) hear_sharpd();
+  if (!sleeper_.runs()) sharpd_is_gone_ ? seek_sharpd() : hear_sharpd();
   const std::size_t events = links_->progress(std::exchange(has_come_, false));
   if (!tree_moved && events == 0) return 0;
   const Time now = monotonic_now();
@@ -146,13 +148,33 @@ void Recovery::hear_sharpd() {
     const auto& why = read.error();
     if (why.code == Errc::timeout) return;
     sharpd_is_gone_ = true;
-    // A restarted sharpd knows its ranks no more, which is no fault of anybody.
-    if (why.code == Errc::lost)
+    if (why.code == Errc::lost) {
       SUMAC_DEBUG(context_.log(), "sharpd is gone: {}", why.context);
-    else
+      sharpd_pause_ = kSharpdAgainFirst;
+      sharpd_again_at_ = monotonic_now() + sharpd_pause_;
+    } else {
       SUMAC_WARN(context_.log(), "deaths of ranks are not heard of any more: {}", why.context);
+    }
     return;
   }
+}
+
+/// A restarted sharpd knows its ranks no more: each enters again, for the deaths and the trees to come.
+void Recovery::seek_sharpd() {
+  if (monotonic_now() < sharpd_again_at_) return;
+  const Job& job = context_.job();
+  const auto entered =
+      context_.session().enter_again(job.id, context_.world_rank(), job.granted.job_key, kSharpdAnswersWithin);
+  if (!entered) {
+    SUMAC_DEBUG(context_.log(), "sharpd is not back: {}", entered.error().text);
+    sharpd_pause_ = std::min(2 * sharpd_pause_, kSharpdAgainMax);
+    sharpd_again_at_ = monotonic_now() + sharpd_pause_;
+    return;
+  }
+  SUMAC_DEBUG(context_.log(), "sharpd is back");
+  sharpd_is_gone_ = false;
+  sharpd_again_at_ = kNever;
+  trees_.reset();
 }
 
 /// Trees that the job has again come in several messages.
@@ -187,16 +209,16 @@ Sleeper::Plan Recovery::plan() {
   calls_seen_ = calls_;
   if (has_group_without_tree()) {
     if (calls_come) {
-      plan.until = monotonic_now() + kCallsAnswer;
+      plan.until = std::min(sharpd_again_at_, monotonic_now() + kCallsAnswer);
       return plan;
     }
     plan.works_now = !context_.transport().arm() || !links_->arm();
-    plan.until = std::min(context_.transport().next_due(), links_->next_due());
+    plan.until = std::min({context_.transport().next_due(), links_->next_due(), sharpd_again_at_});
     plan.on.push_back({context_.transport().wake_fd(), POLLIN, 0});
     return plan;
   }
   plan.works_now = !links_->arm();
-  plan.until = links_->next_due();
+  plan.until = std::min(links_->next_due(), sharpd_again_at_);
   plan.on.push_back({links_->wake_fd(), POLLIN, 0});
   for (const auto& link : context_.links())
     if (const int fd = context_.transport().descriptor(link->conn()); fd >= 0 && !link->closed())
@@ -208,6 +230,7 @@ void Recovery::work(const Sleeper::Plan& plan) {
   auto guard = context_.lock();
   const bool sharpd_spoke = !sharpd_is_gone_ && !plan.on.empty() && plan.on.front().revents != 0;
   if (sharpd_spoke) hear_sharpd();
+  if (sharpd_is_gone_) seek_sharpd();
   const bool others_spoke = plan.works_now || std::ranges::any_of(plan.on, [](const auto& one) { return one.revents; });
   // While calls come they look themselves.
   if (!others_spoke && (waiting_ > 0 || calls_ != calls_seen_)) return;

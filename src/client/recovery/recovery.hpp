@@ -68,6 +68,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   Comm* comm_of(proto::recovery::GroupKey group) const noexcept;
   bool has_group_without_tree() const noexcept;
   void hear_sharpd();
+  void seek_sharpd();
   Result<> read_trees(const wire::HostMessage& message);
   void die(WorldRank dead);
 
@@ -75,6 +76,8 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   std::unique_ptr<MemberLinks> links_;
   bool has_come_ = false;  ///< The members' descriptor was readable.
   bool sharpd_is_gone_ = false;
+  Time sharpd_again_at_ = kNever;  ///< It may have been restarted: this process looks for it then.
+  Millis sharpd_pause_{};
   std::uint32_t times_again_ = 0;     ///< The job's trees are those of that grant.
   std::optional<GrantReader> trees_;  ///< Reads trees that the job has again, as far as they have come.
   std::vector<WorldRank> deaths_;

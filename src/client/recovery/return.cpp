@@ -9,6 +9,8 @@ namespace sumac::client {
 namespace {
 
 constexpr Millis kSeekAgain{1000};
+/// The manager gives other trees by itself when a node stays away (SUMAC_AM_NODE_AWAY, 3 s).
+constexpr Millis kWantAfter{5000}, kWantPauseMax{128'000};
 
 }  // namespace
 
@@ -48,6 +50,14 @@ void Context::watch_new_link() {
     SUMAC_DEBUG(log_, "the way back to a tree has failed: {}", stands.error().text);
 }
 
+void Context::want_trees(Time since, Time now) {
+  if (now - since < kWantAfter || now < want_from_) return;
+  want_from_ = now + want_pause_;
+  want_pause_ = std::min(2 * want_pause_, kWantPauseMax);
+  SUMAC_DEBUG(log_, "the job's trees (time {}) are of no use to a group: asking for others", generation_);
+  session_->want_trees(job_.id, generation_);
+}
+
 void Comm::lose_tree(Time now) {
   if (lasting() != nullptr && generation_ < context_.generation()) lasting()->lose_tree(now);
 }
@@ -67,7 +77,10 @@ Result<std::unique_ptr<proto::recovery::Group>> Comm::join(TreeId tree, GroupId 
 
 /// Rank 0 gets the id of a group from the new tree's root, and proposes it to the others.
 void Comm::seek_tree(Time now) {
-  if (rank_ != 0 || !lasting()->wants_tree() || generation_ == context_.generation() || now < seek_from_) return;
+  if (rank_ != 0 || !is_without_tree() || lasting()->verdict()) return;
+  if (std::exchange(seeks_in_, context_.generation() + 1) != context_.generation() + 1) seeks_since_ = now;
+  context_.want_trees(seeks_since_, now);
+  if (!lasting()->wants_tree() || generation_ == context_.generation() || now < seek_from_) return;
   TreeLink& link = *context_.links().front();
   if (link.closed() || !link.settled()) return;
   auto& engine = link.engine();
@@ -83,6 +96,8 @@ void Comm::seek_tree(Time now) {
 void Comm::note_return() {
   if (lasting()->returns() == std::exchange(returns_, lasting()->returns())) return;
   generation_ = context_.generation();
+  seeks_in_ = 0;
+  context_.has_returned();
   has_lost_tree_ = false;
   told_epoch_ = 0;
   told_deaths_ = 0;

@@ -15,14 +15,13 @@
 #include <map>
 
 #include "base/clock.hpp"
-#include "client/world/test_world.hpp"
+#include "client/world/test_recovery.hpp"
 
 namespace sumac::client::test {
 namespace {
 
 using testing::HasSubstr;
 
-const Environment kOn{{"SUMAC_RECOVERY", "1"}};
 constexpr int kRanksMax = 8;
 
 /// The ranks and the test share this. Times are those of CLOCK_MONOTONIC, the same in all processes.
@@ -39,44 +38,6 @@ Shared& shared() {
 }
 std::int64_t now_ns() { return monotonic_now().time_since_epoch().count(); }
 
-/// Operation `i` of a loop of all kinds, checked. Returns its status.
-int operate(sharp_coll_comm* comm, int rank, int size, int i) {
-  std::int64_t in[32], out[32];
-  const std::size_t count = i % 5 == 0 ? 32 : 1;
-  for (std::size_t k = 0; k < count; ++k) in[k] = (rank + 1) * (i + static_cast<std::int64_t>(k)), out[k] = -1;
-  const auto sum = [&](std::size_t k) { return size * (size + 1) / 2 * (i + static_cast<std::int64_t>(k)); };
-  const int root = i % size;
-  int status = 0;
-  switch (i % 4) {
-    case 0: {
-      auto spec = reduce_spec(in, i % 3 == 0 ? in : out, count, Dtype::int64, Op::sum);
-      if ((status = sharp_coll_do_allreduce(comm, &spec)) != 0) return status;
-      const auto* result = i % 3 == 0 ? in : out;
-      for (std::size_t k = 0; k < count; ++k) RANK_EQUAL(result[k], sum(k));
-      return 0;
-    }
-    case 1: {
-      auto spec = reduce_spec(in, out, count, Dtype::int64, Op::sum);
-      spec.root = root;
-      if ((status = sharp_coll_do_reduce(comm, &spec)) != 0) return status;
-      for (std::size_t k = 0; rank == root && k < count; ++k) RANK_EQUAL(out[k], sum(k));
-      return 0;
-    }
-    case 2: {
-      for (std::size_t k = 0; k < count; ++k) out[k] = rank == root ? i + static_cast<std::int64_t>(k) : -1;
-      sharp_coll_bcast_spec spec;
-      std::memset(&spec, 0xA5, sizeof spec);
-      spec.root = root;
-      spec.buf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{out, count * 8, nullptr}}};
-      spec.size = count * 8;
-      if ((status = sharp_coll_do_bcast(comm, &spec)) != 0) return status;
-      for (std::size_t k = 0; k < count; ++k) RANK_EQUAL(out[k], i + static_cast<std::int64_t>(k));
-      return 0;
-    }
-    default: return sharp_coll_do_barrier(comm);
-  }
-}
-
 /// Notes the first call that was held up by the kill: without one a call takes far less than a millisecond.
 int operate_timed(sharp_coll_comm* comm, const Rank& rank, int i) {
   const auto began = now_ns();
@@ -88,19 +49,6 @@ int operate_timed(sharp_coll_comm* comm, const Rank& rank, int i) {
     shared().resumed[rank.rank] = ended;
   return status;
 }
-
-/// A pipe by which ranks tell the test that they have come so far.
-struct Signal {
-  int ends[2];
-  Signal() { EXPECT_EQ(::pipe(ends), 0); }
-  ~Signal() { ::close(ends[0]), ::close(ends[1]); }
-  void give() const { RANK_EQUAL(::write(ends[1], "x", 1), 1); }
-  void await(int times = 1) const {
-    char one;
-    pollfd readable{ends[0], POLLIN, 0};
-    for (int i = 0; i < times && ::poll(&readable, 1, 30'000) == 1; ++i) EXPECT_EQ(::read(ends[0], &one, 1), 1);
-  }
-};
 
 /// Runs the loop in `size` ranks, and kills `victim` when it has begun. Returns the milliseconds until all went on.
 double run_with_a_kill(const Shape& shape, const std::string& victim, int size, int operations) {
@@ -304,58 +252,6 @@ TEST(Recovery, SurvivorsOfARankHaveTheSameVerdict) {
 TEST(Recovery, SurvivorsOfARankAloneOnItsHostHaveTheSameVerdict) {
   const Daemons daemons(kTwoLeaves);
   kill_a_rank(daemons, on(daemons, 4).sockets, nullptr);
-}
-
-// ---- the way back
-
-std::uint32_t group_of(sharp_coll_comm* comm) {
-  struct sumac_comm_info info {};
-  info.struct_bytes = sizeof info;
-  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
-  return info.group_id;
-}
-
-/// Each node is killed when the ranks are on a tree. What remains is a tree again.
-void come_back_after(const std::vector<const char*>& victims) {
-  Shape shape = kTwoLeaves;
-  shape.environment = {{"SUMAC_AM_NODE_AWAY", "300ms"}};
-  Daemons daemons(shape);
-  const auto job = new_job_id();
-  const Signal ready;
-  std::thread killer([&] {
-    for (const char* victim : victims) {
-      ready.await();
-      daemons.signal(victim, SIGKILL);
-    }
-  });
-  auto config = on(daemons, 4);
-  config.environment = kOn;
-  const auto ended = run_ranks(config, [&](Rank& rank) {
-    auto* context = rank.init(job);
-    auto* comm = rank.comm(context);
-    int i = 0;
-    for (std::size_t kill = 0; kill < victims.size(); ++kill) {
-      const auto before = group_of(comm);
-      if (rank.rank == 0) ready.give();
-      for (std::int32_t waits = 1, any = 1; any != 0; ++i) {
-        RANK_EQUAL(operate(comm, rank.rank, rank.size, i), 0);
-        if (i % 100 != 0) continue;
-        waits = group_of(comm) == before ? 1 : 0;
-        auto spec = reduce_spec(&waits, &any, 1, Dtype::int32, Op::max);
-        RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
-      }
-    }
-    for (int more = 0; more < 200; ++more, ++i) RANK_EQUAL(operate(comm, rank.rank, rank.size, i), 0);
-    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  });
-  killer.join();
-  EXPECT_EQ(complaint(ended), "") << daemons.log();
-}
-
-TEST(Recovery, AJobIsOnATreeAgainAfterEachKill) {
-  come_back_after({"an-leaf1", "an-leaf2"});
-  come_back_after({"an-root", "an-leaf1"});
 }
 
 // ---- the cost where nothing fails

@@ -78,6 +78,7 @@ Daemons::~Daemons() {
 }
 
 void Daemons::start(const std::string& name, std::vector<std::string> command, const Environment& environment) {
+  words_[name] = {command, environment};
   command[0].insert(0, SUMAC_BINARY_DIR "/bin/");
   auto started = launch::Daemon::start(
       {.name = name, .command = std::move(command), .log = log_of(name), .environment = environment});
@@ -85,9 +86,15 @@ void Daemons::start(const std::string& name, std::vector<std::string> command, c
   daemons_.push_back(*std::move(started));
 }
 
+void Daemons::start_again(const std::string& name) {
+  const auto [command, environment] = words_.at(name);
+  start(name, command, environment);
+}
+
 pid_t Daemons::pid(const std::string& name) const {
-  const auto found = std::ranges::find(daemons_, name, &launch::Daemon::name);
-  return found == daemons_.end() || found->pid() < 0 ? 0 : found->pid();
+  for (const auto& daemon : daemons_)
+    if (daemon.name() == name && daemon.pid() > 0) return daemon.pid();
+  return 0;
 }
 
 void Daemons::signal(const std::string& name, int number) {

@@ -3,6 +3,7 @@
 // for each of its hosts, all with sockets in a directory of their own. They die with the test, even if it is killed.
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,8 @@ class Daemons {
   std::string socket_of(std::size_t host) const { return dir_ + "/" + hosts_[host] + ".sock"; }
   /// Sends a signal to "sharp_am", "an-leaf1", "sharpd-h1", and waits for the daemon's end if the signal is deadly.
   void signal(const std::string& name, int number);
+  /// Starts a daemon that has ended, with the same words.
+  void start_again(const std::string& name);
   const std::string& dir() const { return dir_; }
   std::string log() const;  ///< The output of all daemons, for a test that failed.
   /// Waits until one of them has logged it; returns false after a time that only a failure reaches.
@@ -53,6 +56,7 @@ class Daemons {
   const TestFolder folder_{"client"};
   const std::string dir_ = folder_.path;
   std::vector<std::string> hosts_;
+  std::map<std::string, std::pair<std::vector<std::string>, Environment>> words_;  ///< With which it was started.
   std::vector<launch::Daemon> daemons_;  ///< In the order of starting; one that was ended stays.
 };
 

@@ -1,0 +1,98 @@
+// The way back to a tree through real daemons: after each kill, and where no node has died.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <thread>
+
+#include "client/world/test_recovery.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+std::uint32_t group_of(sharp_coll_comm* comm) {
+  struct sumac_comm_info info {};
+  info.struct_bytes = sizeof info;
+  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+  return info.group_id;
+}
+
+/// Ends this process's connections over TCP. As long as its groups have their tree it has that to its leaf alone.
+void break_connections() {
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t bytes = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && peer.sin_family == AF_INET)
+      ::shutdown(fd, SHUT_RDWR);
+  }
+}
+
+/// Something that happens when the ranks are on a tree: to the daemons, or (null) to the connection of rank 2.
+using Strike = std::function<void(Daemons&)>;
+
+Strike kill(const std::string& node) {
+  return [node](Daemons& daemons) { daemons.signal(node, SIGKILL); };
+}
+
+/// After each the ranks are on a tree again.
+void come_back_after(const std::vector<Strike>& strikes) {
+  Shape shape = kTwoLeaves;
+  shape.environment = {{"SUMAC_AM_NODE_AWAY", "300ms"}};
+  Daemons daemons(shape);
+  const auto job = new_job_id();
+  const Signal ready, over;
+  std::thread striker([&] {
+    for (const Strike& strike : strikes) {
+      ready.await();
+      if (strike) strike(daemons);
+    }
+    over.await();  // A daemon that this thread has started ends with it.
+  });
+  auto config = on(daemons, 4);
+  config.environment = kOn;
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    int i = 0;
+    for (const Strike& strike : strikes) {
+      const auto before = group_of(comm);
+      if (rank.rank == 0) ready.give();
+      if (rank.rank == 2 && !strike) break_connections();
+      for (std::int32_t waits = 1, any = 1; any != 0; ++i) {
+        RANK_EQUAL(operate(comm, rank.rank, rank.size, i), 0);
+        if (i % 100 != 0) continue;
+        waits = group_of(comm) == before ? 1 : 0;
+        auto spec = reduce_spec(&waits, &any, 1, Dtype::int32, Op::max);
+        RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+      }
+    }
+    for (int more = 0; more < 200; ++more, ++i) RANK_EQUAL(operate(comm, rank.rank, rank.size, i), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  over.give();
+  striker.join();
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+}
+
+TEST(Return, AJobIsOnATreeAgainAfterEachKill) {
+  come_back_after({kill("an-leaf1"), kill("an-leaf2")});
+  come_back_after({kill("an-root"), kill("an-leaf1")});
+}
+
+/// The manager knows of nothing until a rank asks it for other trees.
+TEST(Return, AJobIsOnATreeAgainWhenAConnectionToALeafEndsAndNoNodeHasDied) { come_back_after({nullptr}); }
+
+TEST(Return, ARankWhoseSharpdWasStartedAgainHearsOfTheNextTrees) {
+  come_back_after({[](Daemons& daemons) {
+    daemons.signal("sharpd-h2", SIGKILL);
+    daemons.start_again("sharpd-h2");
+    daemons.signal("an-leaf1", SIGKILL);
+  }});
+}
+
+}  // namespace
+}  // namespace sumac::client::test
