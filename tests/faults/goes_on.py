@@ -114,10 +114,10 @@ class Watch(threading.Thread):
         return any(a < end and b > begin for a, b in self.gaps)
 
 
-def resumed_ns(spans, fault):
+def resumed_ns(spans, fault, soon=SOON_NS):
     """When the operation returned that the fault held up: of those that were open at the fault or began soon after, the first that took at least
     half as long as the longest."""
-    later = [(end - begin, end) for begin, end in spans if end > fault and begin < fault + SOON_NS]
+    later = [(end - begin, end) for begin, end in spans if end > fault and begin < fault + soon]
     return next((end for took, end in later if 2 * took >= max(later)[0]), None)
 
 

@@ -16,6 +16,7 @@ from ways import Ways
 SECONDS, SECONDS_SHORT, KILLS, KILLS_SHORT = 60, 12, 500, 3
 VIOLATIONS_MAX = 20  # Then it is clear enough.
 STARTED_AFTER_S, LEFT_WITHIN_S, BACK_WITHIN_S = 1, 5, 30
+KILL_SEEN_NS = 300_000_000  # A connection ends at once. Later operations may wait for the way back.
 RESUME_MS, BACK_MS = (100, 1000), (3000, 8000)  # Limits of median and 99th percentile.
 
 
@@ -97,7 +98,7 @@ def one_job(lab, killer, watch, found, seconds, kills, ranks):
         found.operations += job.operations()
         spans = [job.spans(rank) for rank in range(ranks)]
         for when in first:
-            back = [resumed_ns(each, when) for each in spans]
+            back = [resumed_ns(each, when, KILL_SEEN_NS) for each in spans]
             if None in back:
                 return f"a rank ended nothing after a kill: {job.text()}"
             if watch.missed(when, max(back)):
