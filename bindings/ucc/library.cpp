@@ -14,13 +14,7 @@ std::shared_ptr<ucc_lib_info> find(ucc_lib_h handle) {
 }
 
 const sumac_process* process() {
-  static const sumac_process* const read = []() -> const sumac_process* {
-    const bool is_asked_for = hcoll_is_asked_for() != 0;
-    sumac_say_warnings(is_asked_for);
-    auto* made = new sumac_process{};
-    if (!sumac_process_read(made, true, is_asked_for)) return nullptr;
-    return made;
-  }();
+  const sumac_process* const read = sumac_process_own();
   if (read == nullptr) return nullptr;
   if (read->settings.enable == 0) {
     (void)refuse(UCC_ERR_NOT_SUPPORTED, "SUMAC_ENABLE=0 switches this library off");

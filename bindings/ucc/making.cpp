@@ -6,10 +6,8 @@
 
 #include "base/thread.hpp"
 #include "bindings/ucc/team.hpp"
-#include "rank/explain.h"
+#include "rank/create_team.hpp"
 #include "rank/job.h"
-#include "rank/oob.hpp"
-#include "rank/way_across.hpp"
 
 using sumac::Errc;
 using sumac::fail;
@@ -161,31 +159,13 @@ Result<> ucc_team::create(sumac::rank::Exchange& exchange) {
   for (std::uint32_t next = context->next_number; next <= number;)
     if (context->next_number.compare_exchange_weak(next, number + 1)) break;
 
-  const auto* const process = sumac::ucc::process();
   const std::string name = fmt::format("team {}", number);
-  std::vector<sumac_place_t> places;
-  for (const auto& member : members.all) places.push_back(member.place);
-  sumac::rank::Oob oob(exchange, name);
-  sumac_team_spec_t spec{};
-  spec.struct_bytes = sizeof spec;
-  spec.rank = rank;
-  spec.size = size;
-  spec.places = places.data();
-  spec.options = process->options;
-  spec.oob.context = &oob;
-  spec.oob.allgather = &sumac::rank::Oob::allgather;
-  spec.threads = context->has_threads ? 1 : 0;
-  spec.host_ranks = static_cast<int>(peers->members().here.size());
-  spec.name = name.c_str();
-  spec.has_no_next = 1;
-  sumac::rank::WayAcross across{exchange, members, process->options, name.c_str()};
-  across.set(spec);
-  char why[1024] = "";
-  const int status = sumac_team_create(&spec, &team, why, sizeof why);
-  if (across.error) return fail(across.error->code, "no way between the hosts: {}", across.error->context);
-  if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
-  if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
-  if (rank == 0 && why[0] != '\0') sumac_say_each_once(why, true);
-  if (rank == 0) sumac_explain_team(process->options, team);
+  auto made = sumac::rank::create_team(exchange, members,
+                                       {.options = sumac::ucc::process()->options,
+                                        .name = name.c_str(),
+                                        .host_ranks = static_cast<int>(peers->members().here.size()),
+                                        .threads = context->has_threads});
+  if (!made) return tl::unexpected(made.error());
+  team = *made;
   return {};
 }

@@ -1,8 +1,5 @@
 #include "bindings/ucc/refuse.hpp"
 
-#include <mutex>
-#include <set>
-
 namespace sumac::ucc {
 
 ucc_status_t status_of(Errc code) noexcept {
@@ -19,11 +16,7 @@ ucc_status_t status_of(Errc code) noexcept {
 }
 
 ucc_status_t refuse(ucc_status_t status, const std::string& line) {
-  static std::mutex& lock = *new std::mutex;
-  static std::set<std::string>& printed = *new std::set<std::string>;
-  constexpr std::size_t kLinesMost = 100;
-  const std::lock_guard guard(lock);
-  if (printed.size() < kLinesMost && printed.insert(line).second) SUMAC_SAY("ucc: %s", line.c_str());
+  sumac_say_failure(("ucc: " + line).c_str());
   return status;
 }
 

@@ -1,168 +1,27 @@
 #include "bindings/ucc/types.hpp"
 
 #include <algorithm>
-#include <complex>
-#include <cstring>
 #include <iterator>
 
-#include "base/types.hpp"
+#include "rank/value_folds.hpp"
 #include "reduce/reference.hpp"
 
 namespace sumac::ucc {
 namespace {
 
-__extension__ using Int128 = __int128;
-__extension__ using Uint128 = unsigned __int128;
+/// UCC's numbers are those of rank::Value.
+constexpr std::size_t kTypes = rank::kValues;
+static_assert(kTypes == UCC_DT_PREDEFINED_LAST);
 
-/// The number of a type is its place here.
-constexpr struct {
-  const char* name;
-  std::uint8_t bytes;
-  Dtype dtype;  ///< Its kernel; null: a function of ours.
-} kTypes[] = {
-    {"int8", 1, Dtype::int8},
-    {"int16", 2, Dtype::int16},
-    {"int32", 4, Dtype::int32},
-    {"int64", 8, Dtype::int64},
-    {"int128", 16, Dtype::null},
-    {"uint8", 1, Dtype::uint8},
-    {"uint16", 2, Dtype::uint16},
-    {"uint32", 4, Dtype::uint32},
-    {"uint64", 8, Dtype::uint64},
-    {"uint128", 16, Dtype::null},
-    {"float16", 2, Dtype::float16},
-    {"float32", 4, Dtype::float32},
-    {"float64", 8, Dtype::float64},
-    {"bfloat16", 2, Dtype::bfloat16},
-    {"float128", 16, Dtype::null},
-    {"float32_complex", 8, Dtype::null},
-    {"float64_complex", 16, Dtype::null},
-    {"float128_complex", 32, Dtype::null},
-};
-static_assert(std::size(kTypes) == UCC_DT_PREDEFINED_LAST);
-static_assert(sizeof(long double) == 16 && sizeof(std::complex<long double>) == 32);
-
-constexpr struct {
-  const char* name;
-  Op op;
-} kOps[] = {{"sum", Op::sum},     {"prod", Op::prod},   {"max", Op::max},   {"min", Op::min}, {"land", Op::land},
-            {"lor", Op::lor},     {"lxor", Op::lxor},   {"band", Op::band}, {"bor", Op::bor}, {"bxor", Op::bxor},
-            {"maxloc", Op::null}, {"minloc", Op::null}, {"avg", Op::sum}};
+constexpr Op kOps[] = {Op::sum,  Op::prod, Op::max,  Op::min,  Op::land, Op::lor, Op::lxor,
+                       Op::band, Op::bor,  Op::bxor, Op::null, Op::null, Op::sum};
 static_assert(std::size(kOps) == UCC_OP_LAST);
 
 std::uint64_t number_of(ucc_datatype_t datatype) noexcept { return datatype >> UCC_DATATYPE_SHIFT; }
 bool is_predefined(ucc_datatype_t datatype) noexcept {
-  return (datatype & UCC_DATATYPE_CLASS_MASK) == UCC_DATATYPE_PREDEFINED && number_of(datatype) < std::size(kTypes);
+  return (datatype & UCC_DATATYPE_CLASS_MASK) == UCC_DATATYPE_PREDEFINED && number_of(datatype) < kTypes;
 }
-
-using Function = void (*)(const sumac_fold_t*, void*, const void*, const void*, std::size_t);
-
-template <class T, class Combine>
-Function function_of(Combine) {
-  return [](const sumac_fold_t*, void* out, const void* a, const void* b, std::size_t count) {
-    const auto* left = static_cast<const T*>(a);
-    const auto* right = static_cast<const T*>(b);
-    auto* result = static_cast<T*>(out);
-    for (std::size_t i = 0; i < count; ++i) result[i] = Combine{}(left[i], right[i]);
-  };
-}
-
-struct Sum {
-  template <class T>
-  T operator()(const T& a, const T& b) const {
-    return a + b;
-  }
-};
-struct Product {
-  template <class T>
-  T operator()(const T& a, const T& b) const {
-    return a * b;
-  }
-};
-struct Larger {
-  template <class T>
-  T operator()(const T& a, const T& b) const {
-    return a < b ? b : a;
-  }
-};
-struct Smaller {
-  template <class T>
-  T operator()(const T& a, const T& b) const {
-    return b < a ? b : a;
-  }
-};
-
-template <class T>
-Function sum_or_product(ucc_reduction_op_t op) {
-  switch (op) {
-    case UCC_OP_SUM:
-    case UCC_OP_AVG: return function_of<T>(Sum{});
-    case UCC_OP_PROD: return function_of<T>(Product{});
-    default: return nullptr;
-  }
-}
-
-template <class T>
-Function number_function(ucc_reduction_op_t op) {
-  switch (op) {
-    case UCC_OP_MAX: return function_of<T>(Larger{});
-    case UCC_OP_MIN: return function_of<T>(Smaller{});
-    default: return sum_or_product<T>(op);
-  }
-}
-
-template <class T>
-Function integer_function(ucc_reduction_op_t op) {
-  switch (op) {
-    case UCC_OP_LAND: return function_of<T>([](T a, T b) { return static_cast<T>(a != 0 && b != 0); });
-    case UCC_OP_LOR: return function_of<T>([](T a, T b) { return static_cast<T>(a != 0 || b != 0); });
-    case UCC_OP_LXOR: return function_of<T>([](T a, T b) { return static_cast<T>((a != 0) != (b != 0)); });
-    case UCC_OP_BAND: return function_of<T>([](T a, T b) { return static_cast<T>(a & b); });
-    case UCC_OP_BOR: return function_of<T>([](T a, T b) { return static_cast<T>(a | b); });
-    case UCC_OP_BXOR: return function_of<T>([](T a, T b) { return static_cast<T>(a ^ b); });
-    case UCC_OP_AVG: return nullptr;
-    default: return number_function<T>(op);
-  }
-}
-
-Function own_function(std::uint64_t type, ucc_reduction_op_t op) {
-  switch (UCC_PREDEFINED_DT(type)) {
-    case UCC_DT_INT128: return integer_function<Int128>(op);
-    case UCC_DT_UINT128: return integer_function<Uint128>(op);
-    case UCC_DT_FLOAT128: return number_function<long double>(op);
-    case UCC_DT_FLOAT32_COMPLEX: return sum_or_product<std::complex<float>>(op);
-    case UCC_DT_FLOAT64_COMPLEX: return sum_or_product<std::complex<double>>(op);
-    case UCC_DT_FLOAT128_COMPLEX: return sum_or_product<std::complex<long double>>(op);
-    default: return nullptr;
-  }
-}
-
-bool is_floating(Dtype dtype) {
-  return dtype == Dtype::float16 || dtype == Dtype::float32 || dtype == Dtype::float64 || dtype == Dtype::bfloat16;
-}
-
-/// The folds of all predefined types and operations; those that there are not have no bytes.
-struct Folds {
-  sumac_fold_t folds[std::size(kTypes)][std::size(kOps)] = {};
-  Folds() {
-    for (std::size_t type = 0; type < std::size(kTypes); ++type)
-      for (std::size_t op = 0; op < std::size(kOps); ++op) {
-        sumac_fold_t& fold = folds[type][op];
-        if (!fill(fold, type, static_cast<ucc_reduction_op_t>(op))) fold.element_bytes = 0;
-        fold.type_name = kTypes[type].name;
-        fold.op_name = kOps[op].name;
-      }
-  }
-  static bool fill(sumac_fold_t& fold, std::size_t type, ucc_reduction_op_t op) {
-    const Dtype dtype = kTypes[type].dtype;
-    if (kOps[op].op == Op::null || (op == UCC_OP_AVG && dtype != Dtype::null && !is_floating(dtype))) return false;
-    if (dtype != Dtype::null)
-      return sumac_fold_standard(&fold, static_cast<int>(dtype), static_cast<int>(kOps[op].op),
-                                 static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
-    const Function function = own_function(type, op);
-    return function != nullptr && sumac_fold_custom(&fold, kTypes[type].bytes, function, nullptr) == SUMAC_TEAM_OK;
-  }
-};
+rank::Value value_of(ucc_datatype_t datatype) noexcept { return static_cast<rank::Value>(number_of(datatype)); }
 
 template <class T>
 void divide_all(void* data, std::size_t bytes, int ranks) {
@@ -180,15 +39,14 @@ void divide_halves(void* data, std::size_t bytes, int ranks) {
 
 std::size_t bytes_of_type(ucc_datatype_t datatype) noexcept {
   if (const auto* generic = generic_of(datatype)) return generic->is_contiguous ? generic->ops.contig_size : 0;
-  return is_predefined(datatype) ? kTypes[number_of(datatype)].bytes : 0;
+  return is_predefined(datatype) ? rank::element_bytes(value_of(datatype)) : 0;
 }
 
 const sumac_fold_t* fold_of(ucc_datatype_t datatype, ucc_reduction_op_t op) noexcept {
   if (const auto* generic = generic_of(datatype)) return generic->reduces ? &generic->fold : nullptr;
   if (!is_predefined(datatype) || op >= UCC_OP_LAST) return nullptr;
-  static const Folds& all = *new Folds;
-  const sumac_fold_t& fold = all.folds[number_of(datatype)][op];
-  return fold.element_bytes == 0 ? nullptr : &fold;
+  if (op == UCC_OP_AVG && !rank::is_divisible(value_of(datatype))) return nullptr;
+  return rank::fold_of(value_of(datatype), kOps[op]);
 }
 
 void divide(ucc_datatype_t datatype, void* data, std::size_t bytes, int ranks) noexcept {

@@ -27,33 +27,6 @@ std::uint64_t hash_of(const std::vector<int>& ranks) {
   return fnv1a({reinterpret_cast<const char*>(ranks.data()), ranks.size() * sizeof(int)});
 }
 
-/// Values, one behind the other, each behind its length.
-Bytes joined(const std::vector<Bytes>& all) {
-  Bytes bytes;
-  for (const Bytes& one : all) {
-    const Bytes length = bytes_of(static_cast<std::uint64_t>(one.size()));
-    bytes.insert(bytes.end(), length.begin(), length.end());
-    bytes.insert(bytes.end(), one.begin(), one.end());
-  }
-  return bytes;
-}
-
-std::optional<std::vector<Bytes>> parted(const Bytes& bytes, std::size_t count) {
-  std::vector<Bytes> all;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t length = 0;
-    if (bytes.size() - at < sizeof length) return std::nullopt;
-    std::memcpy(&length, bytes.data() + at, sizeof length);
-    at += sizeof length;
-    if (bytes.size() - at < length) return std::nullopt;
-    all.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                     bytes.begin() + static_cast<std::ptrdiff_t>(at + length));
-    at += length;
-  }
-  return all;
-}
-
 }  // namespace
 
 /// It comes before each value; with a code, the value is a rank's reason to give up.
@@ -172,38 +145,6 @@ Result<Bytes> MessageExchange::take(int from) {
     if (start.code == 0) return value;
     return tl::unexpected(give_up({static_cast<Errc>(start.code), printable(text_of(value))}));
   }
-}
-
-Result<std::vector<Bytes>> MessageExchange::gather(int root, const Bytes& own) {
-  if (settings_.rank != root) {
-    if (auto done = put(root, own); !done) return tl::unexpected(done.error());
-    return std::vector<Bytes>();
-  }
-  std::vector<Bytes> all(settings_.ranks.size());
-  for (int rank = 0; rank < size(); ++rank) {
-    auto one = rank == root ? Result<Bytes>(own) : take(rank);
-    if (!one) return tl::unexpected(one.error());
-    all[static_cast<std::size_t>(rank)] = std::move(*one);
-  }
-  return all;
-}
-
-Result<Bytes> MessageExchange::bcast(int root, const Bytes& own) {
-  if (settings_.rank != root) return take(root);
-  for (int rank = 0; rank < size(); ++rank)
-    if (rank != root)
-      if (auto done = put(rank, own); !done) return tl::unexpected(done.error());
-  return own;
-}
-
-Result<std::vector<Bytes>> MessageExchange::allgather(const Bytes& own) {
-  auto gathered = gather(0, own);
-  if (!gathered) return gathered;
-  auto told = bcast(0, settings_.rank == 0 ? joined(*gathered) : Bytes());
-  if (!told) return tl::unexpected(told.error());
-  auto all = parted(*told, settings_.ranks.size());
-  if (!all) return tl::unexpected(give_up({Errc::invalid, "rank 0 sent values that are none"}));
-  return *std::move(all);
 }
 
 std::unique_ptr<Exchange> MessageExchange::among(const std::vector<int>& ranks) {

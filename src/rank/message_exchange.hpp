@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rank/exchange.hpp"
+#include "rank/pairwise_exchange.hpp"
 #include "rank/peers.hpp"
 
 namespace sumac::rank {
@@ -15,7 +15,7 @@ namespace sumac::rank {
 /// The bits of a name. among() sets the one above them, so that the two exchanges never meet.
 inline constexpr std::uint32_t kExchangeNames = 0x3fffffffu;
 
-class MessageExchange final : public Exchange {
+class MessageExchange final : public PairwiseExchange {
  public:
   struct Settings {
     std::vector<int> ranks;  ///< The ranks that these have among the peers.
@@ -31,9 +31,6 @@ class MessageExchange final : public Exchange {
   int rank() const noexcept override { return settings_.rank; }
   int size() const noexcept override { return static_cast<int>(settings_.ranks.size()); }
   Duration left() const override;
-  Result<std::vector<Bytes>> allgather(const Bytes& own) override;
-  Result<std::vector<Bytes>> gather(int root, const Bytes& own) override;
-  Result<Bytes> bcast(int root, const Bytes& own) override;
   std::unique_ptr<Exchange> among(const std::vector<int>& ranks) override;
   Error give_up(const Error& why) override;
   Result<> check() override;
@@ -42,8 +39,8 @@ class MessageExchange final : public Exchange {
  private:
   struct Head;
   Head head(std::uint32_t code, std::size_t bytes) const;
-  Result<> put(int to, const Bytes& own);
-  Result<Bytes> take(int from);
+  Result<> put(int to, const Bytes& own) override;
+  Result<Bytes> take(int from) override;
   Result<> receive(int from, void* data, std::size_t bytes);
   Result<> wait(const std::shared_ptr<p2p::Message>& message, const std::string& other);
   const std::string& name_of(int rank) const;

@@ -58,3 +58,20 @@ void sumac_say_each_once(char* lines, bool by_us) {
     sumac_say_once(line, by_us);
   }
 }
+
+void sumac_say_failure(const char* line) {
+  enum { kLinesMost = 100 };
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static char* said[kLinesMost];
+  static size_t count;
+  pthread_mutex_lock(&lock);
+  bool is_new = count < kLinesMost;
+  for (size_t i = 0; i < count && is_new; ++i) {
+    is_new = 0 != strcmp(said[i], line);
+  }
+  if (is_new && NULL != (said[count] = strdup(line))) {
+    ++count;
+    SUMAC_SAY("%s", line);
+  }
+  pthread_mutex_unlock(&lock);
+}

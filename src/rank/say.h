@@ -28,4 +28,8 @@ void sumac_say_once(const char* line, bool by_us);
 /** Does the same with each of `lines`, which it cuts at the ends of its lines. */
 void sumac_say_each_once(char* lines, bool by_us);
 
+/** Prints a line of a failure, each different one once in a process and 100 at most: a program may repeat a refused call for ever.
+ *  Any thread may call it. */
+void sumac_say_failure(const char* line);
+
 SUMAC_C_END

@@ -35,6 +35,16 @@ void sumac_process_free(sumac_process* process) {
   process->options = nullptr;
 }
 
+const sumac_process* sumac_process_own() {
+  static const sumac_process* const read = []() -> const sumac_process* {
+    const bool is_asked_for = hcoll_is_asked_for() != 0;
+    sumac_say_warnings(is_asked_for);
+    auto* made = new sumac_process{};
+    return sumac_process_read(made, true, is_asked_for) ? made : nullptr;
+  }();
+  return read;
+}
+
 std::uint64_t sumac_process_signature(const sumac_process* process) {
   if (process->options == nullptr) return 0;
   const hcoll_settings& settings = process->settings;

@@ -20,6 +20,10 @@ struct sumac_process {
 bool sumac_process_read(struct sumac_process* process, bool speaks, bool is_first);
 void sumac_process_free(struct sumac_process* process);
 
+/** Reads them once in a process, for front ends that are loaded as libraries: prints what is wrong. NULL: something is, or with
+ *  SUMAC_ENABLE=0 `options` is NULL. Any thread may call it. */
+const struct sumac_process* sumac_process_own(void);
+
 /** Returns a hash of the settings that ranks must share. */
 uint64_t sumac_process_signature(const struct sumac_process* process);
 
