@@ -118,6 +118,10 @@ void sumac_team_options_check(void (*say)(const char* sentence)) {
   }
 }
 
+int sumac_team_options_disables(const sumac_team_options_t* options, int coll) {
+  return as_handle(options)->options.disabled[static_cast<std::size_t>(coll)] ? 1 : 0;
+}
+
 int sumac_team_options_leaders(const sumac_team_options_t* options) {
   const auto& levels = as_handle(options)->levels;
   const auto has = [&](sumac::topo::Sbgp sbgp) {

@@ -76,6 +76,9 @@ int sumac_team_options_reproducible(const sumac_team_options_t* options);
 /** True (1) if SUMAC_EXPLAIN asks for the text of sumac_team_explain(). */
 int sumac_team_options_explain(const sumac_team_options_t* options);
 
+/** True (1) if HCOLL_ML_DISABLE_<COLL> switches this collective off. */
+int sumac_team_options_disables(const sumac_team_options_t* options, int coll);
+
 /** The ranks that communicate between hosts: one rank of each host, one of each domain (multi-channel), or every
  *  rank. A domain is a NUMA node or a socket: sumac_team_domains(). */
 enum sumac_leaders { SUMAC_LEADERS_OF_HOSTS = 0, SUMAC_LEADERS_OF_DOMAINS = 1, SUMAC_LEADERS_ALL = 2 };

@@ -1,0 +1,189 @@
+// Runs and posts the client's collectives, and offers them.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "bindings/hcoll/operation.hpp"
+#include "client/fork_guard.hpp"
+
+namespace sumac::hcoll {
+namespace {
+
+/// Some ranks may have the result and some not. The interface has no word for this: after any status the client would do the
+/// collective again, and ranks that have it would not come.
+[[noreturn, gnu::cold]] void end_process(const Team& team, int coll) {
+  const char* why = sumac_team_error(team.team());
+  SUMAC_SAY("hcoll: %s failed: %s (communicator %s); the process ends", sumac_coll_name(coll),
+            why[0] == '\0' ? "there is no memory" : why, team.name.c_str());
+  ::_exit(EXIT_FAILURE);
+}
+
+int run(Operation& operation) {
+  const Team& team = *operation.team;
+  switch (sumac_team_run(team.team(), &operation.call)) {
+    case SUMAC_TEAM_OK: operation.conclude(); return HCOLL_SUCCESS;
+    case SUMAC_TEAM_PASS: return HCOLL_ERR_NOT_AVAILABLE;
+    case SUMAC_TEAM_INVALID: return HCOLL_ERR_BAD_PARAM;
+    default: end_process(team, operation.call.coll);
+  }
+}
+
+/// An operation under way. It ends in the thread that moves its team.
+struct Posted {
+  Operation operation;
+  void* handle = nullptr;  ///< The client's.
+  sumac_op_t* op = nullptr;
+
+  static void done(void* self, int status) {
+    const std::unique_ptr<Posted> own(static_cast<Posted*>(self));
+    if (status != SUMAC_TEAM_OK) end_process(*own->operation.team, own->operation.call.coll);
+    own->operation.conclude();
+    sumac_op_free(own->op);
+    posted.fetch_sub(1, std::memory_order_relaxed);
+    hcoll_rte_functions.rte_coll_handle_complete_fn(own->handle);
+  }
+};
+
+int post(Operation operation, void** handle) {
+  auto& client = hcoll_rte_functions;
+  Team& team = *operation.team;
+  if (operation.is_empty) {
+    void* const made = client.rte_get_coll_handle_fn();
+    if (made == nullptr) return HCOLL_ERR_OUT_OF_RESOURCE;
+    *handle = made;
+    client.rte_coll_handle_complete_fn(made);
+    return HCOLL_SUCCESS;
+  }
+  auto own = std::make_unique<Posted>(Posted{std::move(operation)});
+  switch (sumac_op_create(team.team(), &own->operation.call, &Posted::done, own.get(), &own->op)) {
+    case SUMAC_TEAM_OK: break;
+    case SUMAC_TEAM_PASS: return HCOLL_ERR_NOT_AVAILABLE;
+    case SUMAC_TEAM_INVALID: return HCOLL_ERR_BAD_PARAM;
+    default: end_process(team, own->operation.call.coll);
+  }
+  own->handle = client.rte_get_coll_handle_fn();
+  if (own->handle == nullptr) {
+    sumac_op_free(own->op);
+    return HCOLL_ERR_OUT_OF_RESOURCE;
+  }
+  *handle = own->handle;
+  posted.fetch_add(1, std::memory_order_relaxed);
+  Posted* const started = own.release();  // done() may end it at once.
+  const int coll = started->operation.call.coll;
+  if (sumac_op_start(started->op) != SUMAC_TEAM_OK) end_process(team, coll);
+  (void)sumac_team_progress(team.team());
+  return HCOLL_SUCCESS;
+}
+
+/// Calls `use` with the operation of a context, once it has read the arguments.
+template <class Read, class Use>
+int with(void* context, Read read, Use use) noexcept {
+  Team* const team = find(context);
+  if (team == nullptr) return no_context();
+  if (!client::same_process(library().mark)) return check_process("a collective");
+  return guarded([&] {
+    Operation operation(*team);
+    const int status = read(operation);
+    return status == HCOLL_SUCCESS ? use(operation) : status;
+  });
+}
+
+template <class Read>
+int blocking(void* context, Read read) noexcept {
+  return with(context, read, [](Operation& operation) { return operation.is_empty ? HCOLL_SUCCESS : run(operation); });
+}
+
+template <class Read>
+int nonblocking(void* context, void** handle, Read read) noexcept {
+  if (handle == nullptr) return HCOLL_ERR_BAD_PARAM;
+  return with(context, read, [&](Operation& operation) { return post(std::move(operation), handle); });
+}
+
+/// The member of hcoll_collectives for a function of Operation. The handle is the last argument.
+template <auto Function>
+struct Member;
+template <class... Args, int (Operation::*Function)(Args...)>
+struct Member<Function> {
+  static int run(Args... args, void* context) {
+    return blocking(context, [&](Operation& operation) { return (operation.*Function)(args...); });
+  }
+  static int post(Args... args, void* context, void** handle) {
+    return nonblocking(context, handle, [&](Operation& operation) { return (operation.*Function)(args...); });
+  }
+};
+
+/// Its handle comes before the context.
+int ibcast(void* buffer, int count, Dte type, int root, void** handle, void* context) {
+  return Member<&Operation::bcast>::post(buffer, count, type, root, context, handle);
+}
+
+/// MPICH from 4.0 on gives arrays of 64-bit numbers to functions that take int.
+int no_alltoallv(void*, int*, int*, Dte, void*, int*, int*, Dte, void*) { return HCOLL_ERR_NOT_SUPPORTED; }
+constexpr int kTagOfMpich4 = 32;
+
+constexpr hcoll_collectives_t kAll = {
+    .coll_allgather = &Member<&Operation::allgather>::run,
+    .coll_allgatherv = &Member<&Operation::allgatherv>::run,
+    .coll_allreduce = &Member<&Operation::allreduce>::run,
+    .coll_alltoall = &Member<&Operation::alltoall>::run,
+    .coll_alltoallv = &Member<&Operation::alltoallv>::run,
+    .coll_alltoallw = &Member<&Operation::alltoallw>::run,
+    .coll_barrier = &Member<&Operation::barrier>::run,
+    .coll_bcast = &Member<&Operation::bcast>::run,
+    .coll_exscan = &Member<&Operation::exscan>::run,
+    .coll_gather = &Member<&Operation::gather>::run,
+    .coll_gatherv = &Member<&Operation::gatherv>::run,
+    .coll_reduce = &Member<&Operation::reduce>::run,
+    .coll_reduce_scatter = &Member<&Operation::reduce_scatter>::run,
+    .coll_reduce_scatter_block = &Member<&Operation::reduce_scatter_block>::run,
+    .coll_scan = &Member<&Operation::scan>::run,
+    .coll_scatter = &Member<&Operation::scatter>::run,
+    .coll_scatterv = &Member<&Operation::scatterv>::run,
+    .coll_ibarrier = &Member<&Operation::barrier>::post,
+    .coll_ibcast = &ibcast,
+    .coll_iallgather = &Member<&Operation::allgather>::post,
+    .coll_iallgatherv = &Member<&Operation::allgatherv>::post,
+    .coll_iallreduce = &Member<&Operation::allreduce>::post,
+    .coll_ireduce = &Member<&Operation::reduce>::post,
+    .coll_igatherv = &Member<&Operation::gatherv>::post,
+    .coll_ialltoallv = &Member<&Operation::alltoallv>::post,
+};
+
+}  // namespace
+
+void offer_collectives(int base_tag) {
+  auto& offered = hcoll_collectives = kAll;
+  if (base_tag == kTagOfMpich4) offered.coll_alltoallv = &no_alltoallv;
+  const auto& client = hcoll_rte_functions;
+  if (client.rte_get_coll_handle_fn == nullptr || client.rte_coll_handle_complete_fn == nullptr) {
+    offered.coll_ibarrier = nullptr;
+    offered.coll_ibcast = nullptr;
+    offered.coll_iallgather = nullptr;
+    offered.coll_iallgatherv = nullptr;
+    offered.coll_iallreduce = nullptr;
+    offered.coll_ireduce = nullptr;
+    offered.coll_igatherv = nullptr;
+    offered.coll_ialltoallv = nullptr;
+  }
+  // Open MPI's component mistakes the next module where one of these refuses a call, so they are not offered instead.
+  const sumac_process* const process = sumac_process_own();
+  if (process == nullptr || process->options == nullptr) return;
+  const auto is_off = [&](sumac_coll coll) { return sumac_team_options_disables(process->options, coll) != 0; };
+  if (is_off(SUMAC_COLL_GATHERV)) offered.coll_gatherv = nullptr;
+  if (is_off(SUMAC_COLL_REDUCE_SCATTER)) offered.coll_reduce_scatter = nullptr;
+  if (is_off(SUMAC_COLL_REDUCE_SCATTER_BLOCK)) offered.coll_reduce_scatter_block = nullptr;
+}
+
+}  // namespace sumac::hcoll
+
+#pragma GCC visibility push(default)
+hcoll_collectives_t hcoll_collectives = sumac::hcoll::kAll;
+#pragma GCC visibility pop
+
+extern "C" int init_hcoll_collectives() {
+  return sumac::hcoll::guarded([] {
+    sumac::hcoll::offer_collectives(static_cast<int>(sumac::hcoll::library().tag));
+    return HCOLL_SUCCESS;
+  });
+}

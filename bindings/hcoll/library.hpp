@@ -1,0 +1,35 @@
+#pragma once
+// What the library has once in a process: the client's functions, its options, and the variables of the environment.
+#include <atomic>
+#include <cstdint>
+
+#include "bindings/hcoll/refuse.hpp"
+#include "rank/record.h"
+#include "rank/start.h"
+
+namespace sumac::hcoll {
+
+struct Library {
+  bool is_initialized = false;
+  bool has_threads = false;
+  std::uint32_t tag = 0;   ///< Of all messages: a group is the client's communicator, whose messages meet no others.
+  unsigned long mark = 0;  ///< It marks the process that initialized it.
+  /// False where the client's functions may not be called any more.
+  std::atomic<bool> may_drive{false};
+  std::atomic<int> contexts{0};  ///< So many were made, or tried.
+};
+Library& library() noexcept;
+
+/// The client below, as src/rank sees it. sumac_process_own() must have found no mistake.
+const sumac_runtime& runtime() noexcept;
+
+/// Drives the client once, if it may.
+void drive(void*) noexcept;
+
+/// HCOLL_SUCCESS if the process has initialized the library, and is not a fork's child; else it is told.
+int check_process(const char* function) noexcept;
+
+/// Empty: this library serves communicators. Else the reason why not.
+const char* why_off() noexcept;
+
+}  // namespace sumac::hcoll

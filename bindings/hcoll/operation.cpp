@@ -1,0 +1,325 @@
+#include "bindings/hcoll/operation.hpp"
+
+#include <fmt/format.h>
+
+namespace sumac::hcoll {
+namespace {
+
+/// Distinguishes a buffer without elements from one in place, which src/team takes a null pointer for.
+std::byte nothing;
+
+bool is_in_place(const void* buffer) noexcept { return buffer == HCOLL_IN_PLACE; }
+
+}  // namespace
+
+void Operation::conclude() const noexcept {
+  for (const Packed& one : packed_)
+    if (one.is_result) unpack(one.layout, one.memory.get(), one.count, one.buffer);
+}
+
+int Operation::invalid(const char* why) const {
+  return refuse(HCOLL_ERR_BAD_PARAM, fmt::format("{}: {}", sumac_coll_name(call.coll), why));
+}
+
+/// A client asks, and does it by itself: nothing to tell.
+int Operation::unserved(const Dte&) const { return HCOLL_ERR_NOT_SUPPORTED; }
+
+int Operation::set_root(int root) {
+  call.root = root;
+  return root < 0 || root >= team->size ? invalid("there is no such root") : HCOLL_SUCCESS;
+}
+
+int Operation::read(void* buffer, std::size_t count, const Dte& type, Use use, void*& at, std::size_t& bytes) {
+  const Element element = element_of(type);
+  if (element.bytes == 0) return unserved(type);
+  bytes = count * element.bytes;
+  at = buffer == nullptr ? &nothing : buffer;
+  if (bytes == 0) return HCOLL_SUCCESS;
+  if (buffer == nullptr || is_in_place(buffer))
+    return invalid("a buffer is NULL, or in place where MPI has no such form");
+  if (element.layout == nullptr) return HCOLL_SUCCESS;
+  Packed packed{*element.layout, buffer, count, use != Use::input, std::make_unique<std::byte[]>(bytes)};
+  if (use != Use::result) pack(packed.layout, buffer, count, packed.memory.get());
+  at = packed.memory.get();
+  packed_.push_back(std::move(packed));
+  return HCOLL_SUCCESS;
+}
+
+int Operation::read_blocks(void* buffer, int* counts, int* displacements, const Dte& type, void*& at,
+                           sumac_blocks_t& blocks) {
+  const Element element = element_of(type);
+  if (element.bytes == 0 || element.layout != nullptr) return unserved(type);
+  if (counts == nullptr || (displacements == nullptr && call.coll != SUMAC_COLL_REDUCE_SCATTER))
+    return invalid("counts or displacements are NULL");
+  std::int64_t all = 0;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (counts[i] < 0) return invalid("a count is negative");
+    all += counts[i];
+  }
+  if (all > 0 && (buffer == nullptr || is_in_place(buffer))) return invalid("a buffer is NULL");
+  at = buffer == nullptr ? &nothing : buffer;
+  blocks = {counts, displacements, element.bytes, 0};
+  return HCOLL_SUCCESS;
+}
+
+int Operation::read_fold(const Dte& type, const hcoll_dte_op_t* op) {
+  call.fold = fold_of(type, op);
+  return call.fold == nullptr ? HCOLL_ERR_NOT_SUPPORTED : HCOLL_SUCCESS;
+}
+
+int Operation::barrier() {
+  call.coll = SUMAC_COLL_BARRIER;
+  return HCOLL_SUCCESS;
+}
+
+int Operation::bcast(void* buffer, int count, Dte type, int root) {
+  call.coll = SUMAC_COLL_BCAST;
+  if (count < 0) return invalid("a count is negative");
+  if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
+  const int status =
+      read(buffer, static_cast<std::size_t>(count), type, is_root() ? Use::input : Use::result, call.out, call.bytes);
+  is_empty = call.bytes == 0;
+  return status;
+}
+
+/// Reductions of whole vectors.
+int Operation::vector(void* sbuf, void* rbuf, int count, const Dte& type, const hcoll_dte_op_t* op, bool has_result) {
+  if (count < 0) return invalid("a count is negative");
+  const auto elements = static_cast<std::size_t>(count);
+  if (const int status = read_fold(type, op); status != HCOLL_SUCCESS) return status;
+  if (has_result)
+    if (const int status = read(rbuf, elements, type, Use::result, call.out, call.bytes); status != HCOLL_SUCCESS)
+      return status;
+  if (!has_result || !is_in_place(sbuf)) {
+    void* in = nullptr;
+    if (const int status = read(sbuf, elements, type, Use::input, in, call.bytes); status != HCOLL_SUCCESS)
+      return status;
+    call.in = in;
+  }
+  is_empty = call.bytes == 0;
+  return HCOLL_SUCCESS;
+}
+
+int Operation::allreduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op) {
+  call.coll = SUMAC_COLL_ALLREDUCE;
+  return vector(sbuf, rbuf, count, type, op, true);
+}
+
+int Operation::reduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op, int root) {
+  call.coll = SUMAC_COLL_REDUCE;
+  if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
+  return vector(sbuf, rbuf, count, type, op, is_root());
+}
+
+int Operation::scan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op) {
+  call.coll = SUMAC_COLL_SCAN;
+  return vector(sbuf, rbuf, count, type, op, true);
+}
+
+int Operation::exscan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op) {
+  call.coll = SUMAC_COLL_EXSCAN;
+  return vector(sbuf, rbuf, count, type, op, true);
+}
+
+/// In place, the whole vector is in `rbuf`, and the result comes to its beginning.
+int Operation::reduce_scatter(void* sbuf, void* rbuf, int* rcounts, Dte type, hcoll_dte_op_t* op) {
+  call.coll = SUMAC_COLL_REDUCE_SCATTER;
+  void* in = nullptr;
+  if (const int status = read_fold(type, op); status != HCOLL_SUCCESS) return status;
+  const bool in_place = is_in_place(sbuf);
+  if (const int status = read_blocks(in_place ? rbuf : sbuf, rcounts, nullptr, type, in, call.in_blocks);
+      status != HCOLL_SUCCESS)
+    return status;
+  for (std::size_t i = 0; i < size_; ++i) call.bytes += static_cast<std::size_t>(rcounts[i]) * call.in_blocks.unit;
+  call.in = in_place ? nullptr : in;
+  call.out = rbuf == nullptr ? &nothing : rbuf;
+  is_empty = call.bytes == 0;
+  return rbuf == nullptr && rcounts[team->rank] > 0 ? invalid("a buffer is NULL") : HCOLL_SUCCESS;
+}
+
+int Operation::reduce_scatter_block(void* sbuf, void* rbuf, int rcount, Dte type, hcoll_dte_op_t* op) {
+  call.coll = SUMAC_COLL_REDUCE_SCATTER_BLOCK;
+  const int status = vector(sbuf, rbuf, rcount, type, op, true);
+  return status;
+}
+
+/// Where the own block of an allgather, or all blocks of an alltoall, go to blocks of one size.
+int Operation::blocks_of_one_size(sumac_coll coll, void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount,
+                                  const Dte& rtype) {
+  call.coll = coll;
+  if (scount < 0 || rcount < 0) return invalid("a count is negative");
+  const bool in_place = is_in_place(sbuf);
+  std::size_t bytes = 0;
+  if (const int status = read(rbuf, static_cast<std::size_t>(rcount) * size_, rtype, in_place ? Use::both : Use::result,
+                              call.out, bytes);
+      status != HCOLL_SUCCESS)
+    return status;
+  call.bytes = bytes / size_;
+  is_empty = bytes == 0;
+  if (in_place) return HCOLL_SUCCESS;
+  const std::size_t blocks = coll == SUMAC_COLL_ALLTOALL ? size_ : 1;
+  void* in = nullptr;
+  const int status = read(sbuf, static_cast<std::size_t>(scount) * blocks, stype, Use::input, in, bytes);
+  call.in = in;
+  return status == HCOLL_SUCCESS && bytes != call.bytes * blocks ? invalid("the counts differ") : status;
+}
+
+int Operation::allgather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype) {
+  return blocks_of_one_size(SUMAC_COLL_ALLGATHER, sbuf, is_in_place(sbuf) ? 0 : scount, stype, rbuf, rcount, rtype);
+}
+
+int Operation::alltoall(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype) {
+  return blocks_of_one_size(SUMAC_COLL_ALLTOALL, sbuf, is_in_place(sbuf) ? 0 : scount, stype, rbuf, rcount, rtype);
+}
+
+int Operation::allgatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype) {
+  call.coll = SUMAC_COLL_ALLGATHERV;
+  if (const int status = read_blocks(rbuf, rcounts, displs, rtype, call.out, call.out_blocks); status != HCOLL_SUCCESS)
+    return status;
+  if (is_in_place(sbuf)) return HCOLL_SUCCESS;
+  if (scount < 0) return invalid("a count is negative");
+  void* in = nullptr;
+  std::size_t bytes = 0;
+  const int status = read(sbuf, static_cast<std::size_t>(scount), stype, Use::input, in, bytes);
+  call.in = in;
+  const std::size_t own = static_cast<std::size_t>(rcounts[team->rank]) * call.out_blocks.unit;
+  return status == HCOLL_SUCCESS && bytes != own ? invalid("the counts differ") : status;
+}
+
+int Operation::alltoallv(void* sbuf, int* scounts, int* sdispls, Dte stype, void* rbuf, int* rcounts, int* rdispls,
+                         Dte rtype) {
+  call.coll = SUMAC_COLL_ALLTOALLV;
+  if (const int status = read_blocks(rbuf, rcounts, rdispls, rtype, call.out, call.out_blocks); status != HCOLL_SUCCESS)
+    return status;
+  if (is_in_place(sbuf)) {
+    call.in_blocks = call.out_blocks;
+    return HCOLL_SUCCESS;
+  }
+  void* in = nullptr;
+  const int status = read_blocks(sbuf, scounts, sdispls, stype, in, call.in_blocks);
+  call.in = in;
+  return status;
+}
+
+/// Counts become bytes, and displacements are bytes already.
+int Operation::alltoallw(void* sbuf, int* scounts, int* sdispls, Dte** stypes, void* rbuf, int* rcounts, int* rdispls,
+                         Dte** rtypes) {
+  call.coll = SUMAC_COLL_ALLTOALLV;
+  const auto read_side = [&](void* buffer, const int* counts, const int* places, Dte* const* types, std::size_t at,
+                             sumac_blocks_t& blocks) -> int {
+    if (counts == nullptr || places == nullptr || types == nullptr || buffer == nullptr)
+      return invalid("a buffer, counts, displacements or types are NULL");
+    for (std::size_t i = 0; i < size_; ++i) {
+      const Element element = types[i] == nullptr ? Element{} : element_of(*types[i]);
+      if (counts[i] < 0) return invalid("a count is negative");
+      if (element.bytes == 0 || element.layout != nullptr) return HCOLL_ERR_NOT_SUPPORTED;
+      wide_[at].push_back(static_cast<std::int64_t>(element.bytes) * counts[i]);
+      wide_[at + 1].push_back(places[i]);
+    }
+    blocks = {wide_[at].data(), wide_[at + 1].data(), 1, 1};
+    return HCOLL_SUCCESS;
+  };
+  call.out = rbuf;
+  if (const int status = read_side(rbuf, rcounts, rdispls, rtypes, 0, call.out_blocks); status != HCOLL_SUCCESS)
+    return status;
+  if (is_in_place(sbuf)) {
+    call.in_blocks = call.out_blocks;
+    return HCOLL_SUCCESS;
+  }
+  call.in = sbuf;
+  return read_side(sbuf, scounts, sdispls, stypes, 2, call.in_blocks);
+}
+
+int Operation::gather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
+  call.coll = SUMAC_COLL_GATHER;
+  if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
+  const bool in_place = is_root() && is_in_place(sbuf);
+  if ((is_root() ? rcount : scount) < 0 || (!in_place && scount < 0)) return invalid("a count is negative");
+  if (is_root()) {
+    std::size_t bytes = 0;
+    if (const int status = read(rbuf, static_cast<std::size_t>(rcount) * size_, rtype,
+                                in_place ? Use::both : Use::result, call.out, bytes);
+        status != HCOLL_SUCCESS)
+      return status;
+    call.bytes = bytes / size_;
+  }
+  if (!in_place) {
+    void* in = nullptr;
+    std::size_t bytes = 0;
+    if (const int status = read(sbuf, static_cast<std::size_t>(scount), stype, Use::input, in, bytes);
+        status != HCOLL_SUCCESS)
+      return status;
+    call.in = in;
+    if (!is_root()) call.bytes = bytes;
+    if (bytes != call.bytes) return invalid("the counts differ");
+  }
+  is_empty = call.bytes == 0;
+  return HCOLL_SUCCESS;
+}
+
+int Operation::gatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype, int root) {
+  call.coll = SUMAC_COLL_GATHERV;
+  if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
+  if (is_root()) {
+    if (const int status = read_blocks(rbuf, rcounts, displs, rtype, call.out, call.out_blocks);
+        status != HCOLL_SUCCESS)
+      return status;
+    call.bytes = static_cast<std::size_t>(rcounts[root]) * call.out_blocks.unit;
+    if (is_in_place(sbuf)) return HCOLL_SUCCESS;
+  }
+  if (scount < 0) return invalid("a count is negative");
+  void* in = nullptr;
+  std::size_t bytes = 0;
+  const int status = read(sbuf, static_cast<std::size_t>(scount), stype, Use::input, in, bytes);
+  call.in = in;
+  if (!is_root()) call.bytes = bytes;
+  return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
+}
+
+int Operation::scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
+  call.coll = SUMAC_COLL_SCATTER;
+  if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
+  const bool in_place = is_root() && is_in_place(rbuf);
+  if ((is_root() ? scount : rcount) < 0 || (!in_place && rcount < 0)) return invalid("a count is negative");
+  void* in = nullptr;
+  if (is_root()) {
+    std::size_t bytes = 0;
+    if (const int status = read(sbuf, static_cast<std::size_t>(scount) * size_, stype, Use::input, in, bytes);
+        status != HCOLL_SUCCESS)
+      return status;
+    call.in = in;
+    call.bytes = bytes / size_;
+  }
+  call.out = in;
+  if (!in_place) {
+    std::size_t bytes = 0;
+    if (const int status = read(rbuf, static_cast<std::size_t>(rcount), rtype, Use::result, call.out, bytes);
+        status != HCOLL_SUCCESS)
+      return status;
+    if (!is_root()) call.bytes = bytes;
+    if (bytes != call.bytes) return invalid("the counts differ");
+  }
+  is_empty = call.bytes == 0;
+  return HCOLL_SUCCESS;
+}
+
+int Operation::scatterv(void* sbuf, int* scounts, int* displs, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
+  call.coll = SUMAC_COLL_SCATTERV;
+  if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
+  void* in = nullptr;
+  if (is_root()) {
+    if (const int status = read_blocks(sbuf, scounts, displs, stype, in, call.in_blocks); status != HCOLL_SUCCESS)
+      return status;
+    call.in = in;
+    call.bytes = static_cast<std::size_t>(scounts[root]) * call.in_blocks.unit;
+    call.out = in;
+    if (is_in_place(rbuf)) return HCOLL_SUCCESS;
+  }
+  if (rcount < 0) return invalid("a count is negative");
+  std::size_t bytes = 0;
+  const int status = read(rbuf, static_cast<std::size_t>(rcount), rtype, Use::result, call.out, bytes);
+  if (!is_root()) call.bytes = bytes;
+  return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
+}
+
+}  // namespace sumac::hcoll

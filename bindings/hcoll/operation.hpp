@@ -1,0 +1,73 @@
+#pragma once
+// A collective of the client as an operation of src/team: operation.cpp reads its arguments, collectives.cpp runs or posts it.
+#include <memory>
+#include <vector>
+
+#include "bindings/hcoll/context.hpp"
+#include "bindings/hcoll/types.hpp"
+
+namespace sumac::hcoll {
+
+using Dte = dte_data_representation_t;
+
+/// Each function returns HCOLL_SUCCESS, or that nothing was started: the same at all ranks, unless their arguments contradict each
+/// other.
+class Operation {
+ public:
+  explicit Operation(Team& of) : team(&of), size_(static_cast<std::size_t>(of.size)) {}
+
+  int barrier();
+  int bcast(void* buffer, int count, Dte type, int root);
+  int allreduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op);
+  int reduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op, int root);
+  int scan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op);
+  int exscan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op);
+  int reduce_scatter(void* sbuf, void* rbuf, int* rcounts, Dte type, hcoll_dte_op_t* op);
+  int reduce_scatter_block(void* sbuf, void* rbuf, int rcount, Dte type, hcoll_dte_op_t* op);
+  int allgather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype);
+  int allgatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype);
+  int alltoall(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype);
+  int alltoallv(void* sbuf, int* scounts, int* sdispls, Dte stype, void* rbuf, int* rcounts, int* rdispls, Dte rtype);
+  int alltoallw(void* sbuf, int* scounts, int* sdispls, Dte** stypes, void* rbuf, int* rcounts, int* rdispls,
+                Dte** rtypes);
+  int gather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root);
+  int gatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype, int root);
+  int scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root);
+  int scatterv(void* sbuf, int* scounts, int* displs, Dte stype, void* rbuf, int rcount, Dte rtype, int root);
+
+  /// The elements with gaps go to where they belong.
+  void conclude() const noexcept;
+
+  Team* team;
+  sumac_call_t call{};
+  bool is_empty = false;  ///< No rank has anything to do.
+
+ private:
+  /// Elements with gaps, without them.
+  struct Packed {
+    dte_ptr layout;  ///< A copy: the program may free the type before the end.
+    void* buffer;
+    std::size_t count;
+    bool is_result;
+    std::unique_ptr<std::byte[]> memory;
+  };
+  enum class Use : std::uint8_t { input, result, both };
+
+  int invalid(const char* why) const;
+  int unserved(const Dte& type) const;
+  int set_root(int root);
+  bool is_root() const noexcept { return call.root == team->rank; }
+  /// Sets where the elements are without gaps, and their bytes.
+  int read(void* buffer, std::size_t count, const Dte& type, Use use, void*& at, std::size_t& bytes);
+  int read_blocks(void* buffer, int* counts, int* displacements, const Dte& type, void*& at, sumac_blocks_t& blocks);
+  int read_fold(const Dte& type, const hcoll_dte_op_t* op);
+  int vector(void* sbuf, void* rbuf, int count, const Dte& type, const hcoll_dte_op_t* op, bool has_result);
+  int blocks_of_one_size(sumac_coll coll, void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount,
+                         const Dte& rtype);
+
+  std::size_t size_;
+  std::vector<Packed> packed_;
+  std::vector<std::int64_t> wide_[4];  ///< The counts and displacements of an alltoallw, in bytes.
+};
+
+}  // namespace sumac::hcoll
