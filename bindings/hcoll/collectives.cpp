@@ -80,7 +80,8 @@ int post(Operation operation, void** handle) {
 template <class Read, class Use>
 int with(void* context, Read read, Use use) noexcept {
   Team* const team = find(context);
-  if (team == nullptr) return no_context();
+  // An MPI may still call a barrier for a communicator whose context it has freed, and does that one itself.
+  if (team == nullptr) return HCOLL_ERR_BAD_PARAM;
   if (!client::same_process(library().mark)) return check_process("a collective");
   return guarded([&] {
     Operation operation(*team);
@@ -155,6 +156,19 @@ constexpr hcoll_collectives_t kAll = {
 void offer_collectives(int base_tag) {
   auto& offered = hcoll_collectives = kAll;
   if (base_tag == kTagOfMpich4) offered.coll_alltoallv = &no_alltoallv;
+  // Open MPI alone has negative tags. Its component does a call by itself where its own rank's type has no number here, or where a
+  // root in place gives no type, and does not ask whether other ranks do. That is right only where all ranks have one type: in
+  // reductions, and where it asks this library for derived types, which serves them.
+  if (base_tag < 0) {
+    offered.coll_allgatherv = nullptr;
+    offered.coll_iallgatherv = nullptr;
+    offered.coll_alltoall = nullptr;
+    offered.coll_alltoallv = nullptr;
+    offered.coll_ialltoallv = nullptr;
+    offered.coll_gatherv = nullptr;
+    offered.coll_igatherv = nullptr;
+    offered.coll_scatterv = nullptr;
+  }
   const auto& client = hcoll_rte_functions;
   if (client.rte_get_coll_handle_fn == nullptr || client.rte_coll_handle_complete_fn == nullptr) {
     offered.coll_ibarrier = nullptr;
@@ -166,13 +180,15 @@ void offer_collectives(int base_tag) {
     offered.coll_igatherv = nullptr;
     offered.coll_ialltoallv = nullptr;
   }
-  // Open MPI's component mistakes the next module where one of these refuses a call, so they are not offered instead.
+  // The component also mistakes the next module where one of these refuses a call.
   const sumac_process* const process = sumac_process_own();
-  if (process == nullptr || process->options == nullptr) return;
-  const auto is_off = [&](sumac_coll coll) { return sumac_team_options_disables(process->options, coll) != 0; };
+  const auto is_off = [&](sumac_coll coll) {
+    return process != nullptr && process->options != nullptr &&
+           sumac_team_options_disables(process->options, coll) != 0;
+  };
   if (is_off(SUMAC_COLL_GATHERV)) offered.coll_gatherv = nullptr;
-  if (is_off(SUMAC_COLL_REDUCE_SCATTER)) offered.coll_reduce_scatter = nullptr;
-  if (is_off(SUMAC_COLL_REDUCE_SCATTER_BLOCK)) offered.coll_reduce_scatter_block = nullptr;
+  if (is_off(SUMAC_COLL_REDUCE_SCATTER) || library().mistakes_long) offered.coll_reduce_scatter = nullptr;
+  if (is_off(SUMAC_COLL_REDUCE_SCATTER_BLOCK) || library().mistakes_long) offered.coll_reduce_scatter_block = nullptr;
 }
 
 }  // namespace sumac::hcoll

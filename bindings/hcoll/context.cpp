@@ -54,13 +54,13 @@ void add(std::unique_ptr<Context>& context) {
 }
 
 /// Set while the last line waits for other ranks.
-std::atomic<sumac_team_t*> counted{nullptr};
-Time counted_until{};
+std::atomic<sumac_team_t*> in_last_line{nullptr};
+Time last_line_until{};
 
 /// What src/team calls while a rank waits in it.
 void look(void* lane) {
-  if (sumac_team_t* const team = counted.load(std::memory_order_relaxed);
-      team != nullptr && monotonic_now() > counted_until)
+  if (sumac_team_t* const team = in_last_line.load(std::memory_order_relaxed);
+      team != nullptr && monotonic_now() > last_line_until)
     sumac_team_break(team, "a rank did not come to the last line");
   sumac_limits_drive(lane);
 }
@@ -74,10 +74,10 @@ int sum(void* context, std::int64_t* values, int count) {
   call.out = values;
   call.bytes = static_cast<std::size_t>(count) * sizeof *values;
   call.fold = &fold;
-  counted_until = monotonic_now() + kLineWithin;
-  counted = team;
+  last_line_until = monotonic_now() + kLineWithin;
+  in_last_line = team;
   const int status = sumac_team_run(team, &call);
-  counted = nullptr;
+  in_last_line = nullptr;
   return status;
 }
 

@@ -30,7 +30,7 @@ struct Context {
   std::unique_ptr<Team> team;
 };
 
-/// Null, and a line, if there is none.
+/// Null if there is none.
 inline Team* find(void* handle) noexcept {
   auto* const context = static_cast<Context*>(handle);
   return context != nullptr && context->mark == Context::kMark ? context->team.get() : nullptr;

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/host_name.hpp"
 #include "bindings/hcoll/context.hpp"
@@ -82,6 +83,14 @@ const char* missing_function(const rte_comm_fns_t& given) noexcept {
   return nullptr;
 }
 
+/// Its table of types has the fault; 5.0 has not.
+bool is_open_mpi_4() {
+  auto* const get_version = reinterpret_cast<int (*)(char*, int*)>(::dlsym(RTLD_DEFAULT, "MPI_Get_library_version"));
+  char text[8192] = "";  // At least MPI_MAX_LIBRARY_VERSION_STRING of any MPI.
+  int length = 0;
+  return get_version != nullptr && get_version(text, &length) == 0 && std::strstr(text, "Open MPI v4.") != nullptr;
+}
+
 int wait_for_message(rte_request_handle_t* request) {
   int is_done = 0;
   int status = HCOLL_SUCCESS;
@@ -103,6 +112,7 @@ int initialize(const hcoll_init_opts_t& options) {
   hcoll_rte_functions.rte_wait_completion_fn = &wait_for_message;
   own.tag = static_cast<std::uint32_t>(options.base_tag);
   own.has_threads = options.enable_thread_support != 0;
+  own.mistakes_long = is_open_mpi_4();
   own.mark = client::process_mark();
   sumac_say_as(host_name().c_str(), 0);
   (void)sumac_process_own();  // Its mistakes are told now.

@@ -14,6 +14,8 @@ struct Library {
   bool has_threads = false;
   std::uint32_t tag = 0;   ///< Of all messages: a group is the client's communicator, whose messages meet no others.
   unsigned long mark = 0;  ///< It marks the process that initialized it.
+  /// The client is Open MPI 4, which calls long an unsigned type: a least or largest number is the client's own affair.
+  bool mistakes_long = false;
   /// False where the client's functions may not be called any more.
   std::atomic<bool> may_drive{false};
   std::atomic<int> contexts{0};  ///< So many were made, or tried.

@@ -35,7 +35,8 @@ int Operation::read(void* buffer, std::size_t count, const Dte& type, Use use, v
   bytes = count * element.bytes;
   at = buffer == nullptr ? &nothing : buffer;
   if (bytes == 0) return HCOLL_SUCCESS;
-  if (buffer == nullptr || is_in_place(buffer))
+  // A type may have addresses for displacements.
+  if ((buffer == nullptr && element.layout == nullptr) || is_in_place(buffer))
     return invalid("a buffer is NULL, or in place where MPI has no such form");
   if (element.layout == nullptr) return HCOLL_SUCCESS;
   Packed packed{*element.layout, buffer, count, use != Use::input, std::make_unique<std::byte[]>(bytes)};
@@ -64,6 +65,8 @@ int Operation::read_blocks(void* buffer, int* counts, int* displacements, const 
 
 int Operation::read_fold(const Dte& type, const hcoll_dte_op_t* op) {
   call.fold = fold_of(type, op);
+  const bool depends_on_sign = op != nullptr && (op->id == HCOL_DTE_OP_MAX || op->id == HCOL_DTE_OP_MIN);
+  if (type.id == HCOL_DTE_UINT64 && depends_on_sign && library().mistakes_long) return HCOLL_ERR_NOT_SUPPORTED;
   return call.fold == nullptr ? HCOLL_ERR_NOT_SUPPORTED : HCOLL_SUCCESS;
 }
 

@@ -86,7 +86,7 @@ using rank::Value;
 
 /// A pair of a value and an int, with a gap before the int or behind it.
 dte_ptr pair_of(std::size_t value, std::ptrdiff_t at, std::ptrdiff_t extent) {
-  return {{{0, value}, {at, sizeof(int)}}, value + sizeof(int), extent};
+  return {{{0, value}, {at, sizeof(int)}}, value + sizeof(int), extent, 0, extent / 2, false, false};
 }
 const dte_ptr& layout_of_pair(int id) {
   static const dte_ptr& wide = *new dte_ptr(pair_of(8, 8, 16));
@@ -133,7 +133,7 @@ static_assert(std::size(kOps) == HCOL_DTE_OP_NUM_OF_TYPES);
 Element element_of(const dte_data_representation_t& type) noexcept {
   if (type.id == HCOL_DTE_MPI && !HCOL_DTE_IS_INLINE(type)) {
     const dte_ptr* const layout = HCOL_DTE_PTR(type);
-    return {layout->bytes, layout};
+    return {layout->bytes, layout->has_gaps() ? layout : nullptr};
   }
   if (type.id <= HCOL_DTE_ZERO || type.id >= HCOL_DTE_MAX_PREDEFINED) return {};
   switch (type.id) {

@@ -12,9 +12,17 @@ struct dte_ptr {
     std::ptrdiff_t at;
     std::size_t bytes;
   };
-  std::vector<Piece> pieces;
+  std::vector<Piece> pieces;  ///< In the order of MPI's type map.
   std::size_t bytes = 0;      ///< Of all pieces.
   std::ptrdiff_t extent = 0;  ///< From one element to the next.
+  // For types that are made of it (derived.cpp).
+  std::ptrdiff_t low = 0;  ///< MPI's lower bound.
+  std::ptrdiff_t align = 1;
+  bool has_low = false, has_high = false;  ///< The program has set this bound.
+
+  bool has_gaps() const noexcept {
+    return pieces.size() != 1 || pieces[0].at != 0 || static_cast<std::ptrdiff_t>(bytes) != extent;
+  }
 };
 
 namespace sumac::hcoll {
