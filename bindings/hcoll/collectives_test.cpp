@@ -103,6 +103,7 @@ TEST(Collectives, ByATreeOfTheirOwn) {
   if (::access((std::string(::getenv("SUMAC_HOME")) + "/bin/sumac").c_str(), X_OK) != 0)
     GTEST_SKIP() << "the daemons are not built";
   run("aabc", [](Client& client, void* context) { run_all(client, context, {0, 3, 5000}); });
+  ::unsetenv("HCOLL_ENABLE_SHARP");
 }
 
 /// Many are under way at once, also of two groups, and between blocking ones.

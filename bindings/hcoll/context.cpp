@@ -28,6 +28,8 @@ struct Greeting {
   std::uint64_t signature;  ///< Of the variables that they must have alike.
   std::uint32_t number;     ///< Of the next context.
   std::uint8_t is_off, is_first, wants_line, zero;
+  std::int32_t size;  ///< Of the group.
+  std::uint32_t none;
 };
 
 /// So many handles are kept after their end.
@@ -93,6 +95,7 @@ Result<Greeting> greet(GroupExchange& exchange, std::vector<Greeting>& greetings
   if (process == nullptr) return fail(Errc::invalid, "a variable of the environment is wrong (it is named above)");
   Greeting own{};
   own.signature = sumac_process_signature(process);
+  own.size = exchange.size();
   own.is_off = why_off()[0] != '\0';
   own.is_first = library().contexts.fetch_add(1) == 0;
   own.wants_line = process->settings.last_line < 0 ? hcoll_is_asked_for() != 0 : process->settings.last_line != 0;
@@ -108,6 +111,7 @@ Result<Greeting> greet(GroupExchange& exchange, std::vector<Greeting>& greetings
     Greeting other;
     if ((*told)[one].size() != sizeof other) return fail(Errc::invalid, "{}", exchange.other_job());
     std::memcpy(&other, (*told)[one].data(), sizeof other);
+    if (other.size != own.size) return fail(Errc::invalid, "{}", exchange.other_job());
     agreed.is_off |= other.is_off;
     agreed.is_first &= other.is_first;
     agreed.number = std::max(agreed.number, other.number);
