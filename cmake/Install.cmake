@@ -1,10 +1,10 @@
 # `cmake --install` puts these under the prefix:
-#   bin/                  sumac, sharp_am, sharp_an, sharpd, the sharp_* utilities, ucc_info
-#   lib/                  libsharp_coll.so, libsharp.so, libucc.so, the ucx backend, pkgconfig/, cmake/ucc/
+#   bin/                  sumac, sharp_am, sharp_an, sharpd, the sharp_* utilities, ucc_info, hcoll_info
+#   lib/                  libsharp_coll.so, libsharp.so, libucc.so, libhcoll.so, libocoms.so.0, the ucx backend, pkgconfig/, cmake/ucc/
 #   lib/libsumac_mpi_*.so the interposed libraries, one for each ABI of MPI
 #   lib/openmpi/          the component for Open MPI
 #   lib/sumac/examples/   an example to try it with;  lib/sumac/bench/: what `sumac bench` starts
-#   include/              the C headers: sharp/api/, ucc/api/
+#   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/
 #   share/man/            the manual pages
 #   share/sumac/          fabric files for the lab, the example's source, rules and dashboard of Prometheus;  share/doc/sumac/: what a reader needs
 # The tree can be moved as a whole: programs find each other, the libraries and the backend by paths relative to
@@ -22,14 +22,14 @@ function(sumac_install)
   if(SUMAC_FUZZ)
     return()
   endif()
-  install(TARGETS sumac sharp_am sharp_an sharpd sharp_cmd sharp_coll_dump_config sharp_hello sharp_mpi_test ucc_info RUNTIME DESTINATION bin)
+  install(TARGETS sumac sharp_am sharp_an sharpd sharp_cmd sharp_coll_dump_config sharp_hello sharp_mpi_test ucc_info hcoll_info RUNTIME DESTINATION bin)
   install(PROGRAMS ${CMAKE_SOURCE_DIR}/tools/sharp/sharp_benchmark.sh ${CMAKE_SOURCE_DIR}/tools/sharp/sharp_daemons_setup.sh
           DESTINATION bin)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION share/man FILES_MATCHING PATTERN "*.[18]")
   install(TARGETS sharp_coll sharp LIBRARY DESTINATION lib)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libsharp_coll.so.4 DESTINATION lib)
-  install(TARGETS ucc LIBRARY DESTINATION lib)
-  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/ucc.pc DESTINATION lib/pkgconfig)
+  install(TARGETS ucc hcoll ocoms LIBRARY DESTINATION lib)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/ucc.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/hcoll.pc DESTINATION lib/pkgconfig)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/cmake/ucc DESTINATION lib/cmake)
   if(TARGET sumac_net_ucx)
     install(TARGETS sumac_net_ucx LIBRARY DESTINATION lib)
@@ -51,7 +51,7 @@ function(sumac_install)
   set(bench ${CMAKE_BINARY_DIR}/lib/sumac/bench)
   install(DIRECTORY ${bench}/compare ${bench}/core DESTINATION lib/sumac/bench FILES_MATCHING PATTERN "*.py")
   install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c DESTINATION share/sumac/examples)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp ${CMAKE_SOURCE_DIR}/include/ucc DESTINATION include FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp ${CMAKE_SOURCE_DIR}/include/ucc ${CMAKE_SOURCE_DIR}/include/hcoll DESTINATION include FILES_MATCHING PATTERN "*.h")
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab/fabrics DESTINATION share/sumac FILES_MATCHING PATTERN "*.yaml")
   install(FILES ${CMAKE_SOURCE_DIR}/packaging/monitoring/alerts.yml ${CMAKE_SOURCE_DIR}/packaging/monitoring/dashboard.json
                 ${CMAKE_SOURCE_DIR}/packaging/monitoring/prometheus.yml

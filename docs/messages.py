@@ -31,6 +31,7 @@ PROGRAMS = [
     ("libsharp_coll", ["src/client/"], "On stderr of the program, after `[host:rank:pid - file:line] LEVEL`; `SHARP_COLL_LOG_LEVEL` says how much."),
     ("MPI programs", ["src/rank/", "bindings/mpi/", "bindings/pmpi/", "src/team/", "src/shm/", "src/machine/"],
      "On stderr of the program, after `[host:pid:rank][file:line:function]`, or as a reason in what `SUMAC_EXPLAIN=1` prints."),
+    ("Clients of HCOLL's interface", ["bindings/hcoll/"], "On stderr of the program, after `[host:pid:rank][file:line:function] hcoll:`."),
     ("Programs of UCC", ["bindings/ucc/"], "On stderr of the program, after `[host:pid:rank][file:line:function] ucc:`."),
     ("Python package", ["bindings/python/"], "As an exception, or on stderr after `sumac:`."),
     ("Several programs", ["src/base/", "src/wire/", "src/net/", "src/control/", "src/http/", "src/multicast/", "src/p2p/", "src/coll/"],

@@ -128,6 +128,7 @@ const Page kUtilities[] = {
     {"sharp_cmd", 1, "what the aggregation manager knows: topology, trees, jobs, quotas"},
     {"sharp_hello", 1, "can this host use the tree?"},
     {"sharp_mpi_test", 1, "collectives of libsharp_coll over MPI's processes, checked or timed"},
+    {"hcoll_info", 1, "what libhcoll is, and the variables that it reads"},
     {"ucc_info", 1, "what libucc is, and the variables that it accepts"},
     {"sharp_benchmark.sh", 1, "sharp_mpi_test over a list of hosts, with and without the tree"},
     {"sharp_daemons_setup.sh", 8, "sharpd, sharp_am or sharp_an as a service of systemd"},

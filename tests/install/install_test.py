@@ -18,6 +18,9 @@ WANTED = """
 bin/sumac bin/sharp_am bin/sharp_an bin/sharpd bin/sharp_cmd share/man/man8/sharp_am.8 share/man/man1/sumac.1
 lib/libsharp_coll.so lib/libsharp_coll.so.4 lib/libsharp_coll.so.5 lib/libsharp_coll.so.5.0.0 lib/libsharp.so lib/libsharp.so.5
 lib/pkgconfig/sharp.pc lib/pkgconfig/ucc.pc lib/libucc.so lib/libucc.so.1 bin/ucc_info share/man/man1/ucc_info.1
+lib/pkgconfig/hcoll.pc lib/libhcoll.so lib/libhcoll.so.1 lib/libocoms.so.0 bin/hcoll_info share/man/man1/hcoll_info.1
+include/hcoll/api/hcoll_api.h include/hcoll/api/hcoll_constants.h include/hcoll/api/hcoll_dte.h include/hcoll/api/hcoll_runtime_api.h
+include/hcoll/api/hcoll_version.h
 include/ucc/api/ucc.h include/ucc/api/ucc_def.h include/ucc/api/ucc_status.h include/ucc/api/ucc_version.h
 lib/cmake/ucc/ucc-config.cmake lib/cmake/ucc/ucc-config-version.cmake lib/cmake/ucc/ucc-targets.cmake lib/sumac/examples/example-allreduce
 lib/sumac/bench/sumac-bench lib/sumac/bench/compare/__main__.py lib/sumac/bench/compare/results.py lib/sumac/bench/core/pairs.py
@@ -139,6 +142,20 @@ class Installed(unittest.TestCase):
         done = run(os.environ.get("CC", "cc"), project / "main.c", *flags.stdout.split(), f"-Wl,-rpath,{self.prefix / 'lib'}", "-o", project / "main")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(run(project / "main").stdout, "1.8.0\n")
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
+    def test_a_client_of_hcoll_is_configured_as_mpis_are(self):
+        """By the prefix in hcoll.pc, the header's name and a function that links."""
+        environment = clean_environment() | {"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
+        prefix = pathlib.Path(run("pkg-config", "--variable=prefix", "hcoll", env=environment).stdout.strip())
+        self.assertEqual(prefix.resolve(), self.prefix.resolve())
+        source = self.scratch / "client.c"
+        source.write_text("#include <hcoll/api/hcoll_api.h>\n#include <stdio.h>\nint main(void) { return puts(hcoll_get_version()) < 0 || hcoll_context_free(0, 0) == 0; }\n")
+        done = run(os.environ.get("CC", "cc"), f"-I{prefix}/include", source, f"-L{prefix}/lib", "-lhcoll", "-Wl,--no-as-needed", "-locoms",
+                   f"-Wl,-rpath,{self.prefix / 'lib'}", "-o", self.scratch / "client")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(self.scratch / "client")
+        self.assertEqual((done.returncode, done.stdout), (0, "4.8.0\n"), done.stderr)
 
     def test_an_mpi_program_uses_the_component_from_there(self):
         if not (self.prefix / IF_BUILT[1]).exists():
