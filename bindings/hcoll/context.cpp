@@ -25,10 +25,10 @@ namespace {
 
 /// Ranks tell each other this before they make a team.
 struct Greeting {
-  std::uint64_t signature;  ///< Of the variables that they must have alike.
-  std::uint32_t number;     ///< Of the next context.
+  std::uint64_t signature;  ///< The hash of variables that they must have alike.
+  std::uint32_t number;     ///< Counts contexts; the largest one is taken.
   std::uint8_t is_off, is_first, wants_line, zero;
-  std::int32_t size;  ///< Of the group.
+  std::int32_t size;  ///< The group has so many ranks.
   std::uint32_t none;
 };
 
@@ -59,7 +59,7 @@ void add(std::unique_ptr<Context>& context) {
 std::atomic<sumac_team_t*> in_last_line{nullptr};
 Time last_line_until{};
 
-/// What src/team calls while a rank waits in it.
+/// Called by src/team while a rank waits in it.
 void look(void* lane) {
   if (sumac_team_t* const team = in_last_line.load(std::memory_order_relaxed);
       team != nullptr && monotonic_now() > last_line_until)

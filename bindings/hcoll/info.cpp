@@ -1,4 +1,4 @@
-// What hcoll_info prints: the version, and the variables of HCOLL that Sumac reads.
+// Prints, for hcoll_info, the version and the variables of HCOLL that Sumac reads.
 #include <cstdio>
 #include <cstring>
 

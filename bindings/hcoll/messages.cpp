@@ -20,7 +20,7 @@ constexpr int kLooks = 200;
 constexpr Duration kCheckAfter = Millis{20};
 /// A wait that takes so long says once for whom.
 constexpr Duration kSlowAfter = Seconds{10};
-/// What a rank has sent leaves it within that time, also if its exchange has failed.
+/// Messages that a rank has sent leave it within that time, also if its exchange has failed.
 constexpr Duration kSentWithin = Seconds{1};
 
 }  // namespace
@@ -36,7 +36,7 @@ struct GroupExchange::Message {
   rte_request_handle_t request{};
 };
 
-/// What an exchange has in common with those among some of its ranks.
+/// An exchange shares this with those among some of its ranks.
 struct GroupExchange::Shared {
   rte_grp_handle_t group;
   int rank, size;

@@ -146,7 +146,7 @@ int Operation::reduce_scatter_block(void* sbuf, void* rbuf, int rcount, Dte type
   return status;
 }
 
-/// Where the own block of an allgather, or all blocks of an alltoall, go to blocks of one size.
+/// Reads a call in which the own block of an allgather, or all blocks of an alltoall, go to blocks of one size.
 int Operation::blocks_of_one_size(sumac_coll coll, void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount,
                                   const Dte& rtype) {
   call.coll = coll;

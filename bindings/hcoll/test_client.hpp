@@ -52,7 +52,7 @@ class Client {
   int handles = 0, freed = 0;  ///< Made, and given back by the library.
   int sends_left = INT_MAX;    ///< Then send_fn fails.
   bool is_mute = false;        ///< send_fn sends nothing.
-  int calls = 0;               ///< Of any function.
+  int calls = 0;               ///< Counts calls of any function.
 
   Client(int own, int count, std::vector<int> own_sockets)
       : rank(own), size(count), sockets(std::move(own_sockets)), arrived_(static_cast<std::size_t>(count)) {

@@ -33,7 +33,7 @@ inline const Type kTypes[] = {
     {&DTE_FLOAT64_COMPLEX, 16, Type::complex},
     {&DTE_FLOAT128_COMPLEX, 32, Type::complex},
 };
-/// Of pairs and types without operations.
+/// Pairs and types without operations.
 inline const Type kMoved[] = {
     {&DTE_FLOAT96, 12, Type::bytes_alone}, {&DTE_FLOAT_INT, 8, Type::bytes_alone},
     {&DTE_2INT, 8, Type::bytes_alone},     {&DTE_2INT64, 16, Type::bytes_alone},

@@ -13,7 +13,7 @@ struct dte_ptr {
     std::size_t bytes;
   };
   std::vector<Piece> pieces;  ///< In the order of MPI's type map.
-  std::size_t bytes = 0;      ///< Of all pieces.
+  std::size_t bytes = 0;      ///< The sum over all pieces.
   std::ptrdiff_t extent = 0;  ///< From one element to the next.
   // For types that are made of it (derived.cpp).
   std::ptrdiff_t low = 0;  ///< MPI's lower bound.

@@ -21,6 +21,7 @@ constexpr LooseVariable kLoose[] = {
      "Tests of the component: the prefix of an Open MPI 5.0, for which it is built (docs/tools.md)."},
     {"SUMAC_OSU_SRC", "Tests and benches: a built source tree of OSU's benchmarks, which are used in place of ours."},
     {"SUMAC_SEEDS", "Tests: the folder of the published texts, whose tables are compared with ours."},
+    {"SUMAC_OMPI_HCOLL", "Tests: Open MPI's own mca_coll_hcoll.so, built on our headers."},
     {"SUMAC_UCC_SRC", "Tests: a tree of UCC that was built `--with-sharp` on our headers."},
     {"SUMAC_NCCL_PLUGIN_SRC", "Tests: a tree of the NCCL plugin that was built `--with-sharp` on our headers."},
     {"SUMAC_TORCH_SRC", "`make bench-torch`: a copy of PyTorch's source, for its test_c10d_gloo.py."},

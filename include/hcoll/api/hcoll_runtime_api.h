@@ -40,7 +40,7 @@ typedef struct rte_request_handle_t {
 
 typedef struct iovec rte_iovec_t;
 
-/** How a derived type was made. */
+/** Tells how a derived type was made. */
 typedef enum {
   HCOLL_MPI_COMBINER_DUP = 0,
   HCOLL_MPI_COMBINER_CONTIGUOUS = 1,
