@@ -1,7 +1,5 @@
 // Derived types of MPI, by what the client tells of how they were made. A rank's type may differ from another's with the same
 // elements, so as many as possible are served: the client does a collective by itself where its own rank's type is not.
-//
-// The bounds are those of MPI-4.0, sections 5.1.6 to 5.1.9, with the padding of Open MPI: to a multiple of the largest alignment.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -10,9 +8,6 @@
 
 namespace sumac::hcoll {
 namespace {
-
-/// A type of more pieces is the client's.
-constexpr std::size_t kPiecesMost = 1 << 16;
 
 /// Counts of the members of a type's making.
 constexpr int kNumbersMost = 1 << 20;
@@ -25,7 +20,7 @@ Layout layout_of_predefined(const dte_data_representation_t& type) {
   const auto bytes = static_cast<std::ptrdiff_t>(element.bytes);
   const bool is_pair = (type.id >= HCOL_DTE_FLOAT_INT && type.id <= HCOL_DTE_2FLOAT64) ||
                        (type.id >= HCOL_DTE_FLOAT32_COMPLEX && type.id <= HCOL_DTE_FLOAT128_COMPLEX);
-  return {{{0, element.bytes}}, element.bytes, bytes, 0, is_pair ? bytes / 2 : bytes, false, false};
+  return {{{{0, element.bytes}}, element.bytes, bytes, 0, is_pair ? bytes / 2 : bytes}};
 }
 
 class Maker {
@@ -33,9 +28,7 @@ class Maker {
   bool make(void* type, Layout& made);
 
  private:
-  bool add(const Layout& old, std::ptrdiff_t count, std::ptrdiff_t at);
-  void add_piece(std::ptrdiff_t at, std::size_t bytes);
-  bool add_block(std::ptrdiff_t count, std::ptrdiff_t at) { return add(olds_[0], count, at); }
+  bool add_block(std::ptrdiff_t count, std::ptrdiff_t at) { return made_.add(olds_[0], count, at); }
   bool read(void* type);
   bool add_all();
   bool add_subarray();
@@ -46,54 +39,7 @@ class Maker {
   std::vector<std::ptrdiff_t> places_;
   std::vector<Layout> olds_;
   Layout made_;
-  std::ptrdiff_t high_ = 0;
-  bool is_empty_ = true;
 };
-
-void Maker::add_piece(std::ptrdiff_t at, std::size_t bytes) {
-  auto& pieces = made_.pieces;
-  if (!pieces.empty() && pieces.back().at + static_cast<std::ptrdiff_t>(pieces.back().bytes) == at)
-    pieces.back().bytes += bytes;
-  else
-    pieces.push_back({at, bytes});
-}
-
-/// Adds so many elements, one extent after the other.
-bool Maker::add(const Layout& old, std::ptrdiff_t count, std::ptrdiff_t at) {
-  if (count < 0) return false;
-  if (count == 0) return true;
-  const auto many = static_cast<std::size_t>(count);
-  if (!old.has_gaps())
-    add_piece(at, many * old.bytes);
-  else
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-      for (const auto& piece : old.pieces) add_piece(at + i * old.extent + piece.at, piece.bytes);
-      if (made_.pieces.size() > kPiecesMost) return false;
-    }
-  made_.bytes += many * old.bytes;
-  const std::ptrdiff_t last = at + old.extent * (count - 1);
-  std::ptrdiff_t low = std::min(at, last) + old.low, high = std::max(at, last) + old.low + old.extent;
-  // A bound that the program has set counts before those that follow from elements.
-  if (old.has_low != made_.has_low)
-    low = made_.has_low ? made_.low : low;
-  else if (!is_empty_)
-    low = std::min(low, made_.low);
-  if (old.has_high != made_.has_high)
-    high = made_.has_high ? high_ : high;
-  else if (!is_empty_)
-    high = std::max(high, high_);
-  made_.has_low = made_.has_low || old.has_low;
-  made_.has_high = made_.has_high || old.has_high;
-  made_.align = std::max(made_.align, old.align);
-  if (!made_.has_high) {
-    const std::ptrdiff_t over = (high - low) % made_.align;
-    if (over != 0) high += made_.align - over;
-  }
-  made_.low = low;
-  high_ = high;
-  is_empty_ = false;
-  return made_.pieces.size() <= kPiecesMost;
-}
 
 bool Maker::add_subarray() {
   const auto dimensions = static_cast<std::size_t>(numbers_[0]);
@@ -116,17 +62,15 @@ bool Maker::add_subarray() {
   std::vector<std::ptrdiff_t> at(dimensions, 0);
   const std::ptrdiff_t rows =
       std::accumulate(parts.begin(), parts.end() - 1, std::ptrdiff_t{1}, [](auto a, auto b) { return a * b; });
-  if (rows > static_cast<std::ptrdiff_t>(kPiecesMost)) return false;
+  if (rows > static_cast<std::ptrdiff_t>(rank::kPiecesMost)) return false;
   for (std::ptrdiff_t row = 0; row < rows; ++row) {
     std::ptrdiff_t index = 0;
     for (std::size_t i = 0; i < dimensions; ++i) index = index * sizes[i] + starts[i] + at[i];
     if (!add_block(parts.back(), index * extent())) return false;
     for (std::size_t i = dimensions - 1; i-- > 0 && ++at[i] == parts[i];) at[i] = 0;
   }
-  made_.low = 0;
-  high_ =
-      extent() * std::accumulate(sizes.begin(), sizes.end(), std::ptrdiff_t{1}, [](auto a, auto b) { return a * b; });
-  made_.has_low = made_.has_high = true;
+  made_.resize(0, extent() * std::accumulate(sizes.begin(), sizes.end(), std::ptrdiff_t{1},
+                                             [](auto a, auto b) { return a * b; }));
   return true;
 }
 
@@ -180,9 +124,7 @@ bool Maker::add_all() {
       if (!add_block(1, 0)) return false;
       if (combiner_ == HCOLL_MPI_COMBINER_DUP) return true;
       if (!has(0, 2)) return false;
-      made_.low = place(0);
-      high_ = place(0) + place(1);
-      made_.has_low = made_.has_high = true;
+      made_.resize(place(0), place(1));
       return true;
     case HCOLL_MPI_COMBINER_CONTIGUOUS: return has(1, 0) && add_block(count, 0);
     case HCOLL_MPI_COMBINER_VECTOR:
@@ -201,7 +143,7 @@ bool Maker::add_all() {
              each([&](int i) { return add_block(number(1), place(i)); });
     case HCOLL_MPI_COMBINER_STRUCT:
       return counted(1, 0, true) && olds_.size() >= static_cast<std::size_t>(count) &&
-             each([&](int i) { return add(olds_[static_cast<std::size_t>(i)], number(1 + i), place(i)); });
+             each([&](int i) { return made_.add(olds_[static_cast<std::size_t>(i)], number(1 + i), place(i)); });
     case HCOLL_MPI_COMBINER_SUBARRAY: return has(5, 0) && add_subarray();
     default: return false;
   }
@@ -210,7 +152,6 @@ bool Maker::add_all() {
 bool Maker::make(void* type, Layout& made) {
   if (!read(type) || !add_all() || made_.bytes == 0) return false;
   made = std::move(made_);
-  made.extent = high_ - made.low;
   return true;
 }
 

@@ -14,7 +14,7 @@ bool is_in_place(const void* buffer) noexcept { return buffer == HCOLL_IN_PLACE;
 
 void Operation::conclude() const noexcept {
   for (const Packed& one : packed_)
-    if (one.is_result) unpack(one.layout, one.memory.get(), one.count, one.buffer);
+    if (one.is_result) one.layout.unpack(one.memory.get(), one.count, one.buffer);
 }
 
 int Operation::invalid(const char* why) const {
@@ -40,7 +40,7 @@ int Operation::read(void* buffer, std::size_t count, const Dte& type, Use use, v
     return invalid("a buffer is NULL, or in place where MPI has no such form");
   if (element.layout == nullptr) return HCOLL_SUCCESS;
   Packed packed{*element.layout, buffer, count, use != Use::input, std::make_unique<std::byte[]>(bytes)};
-  if (use != Use::result) pack(packed.layout, buffer, count, packed.memory.get());
+  if (use != Use::result) packed.layout.pack(buffer, count, packed.memory.get());
   at = packed.memory.get();
   packed_.push_back(std::move(packed));
   return HCOLL_SUCCESS;

@@ -1,7 +1,6 @@
 #include "bindings/hcoll/types.hpp"
 
 #include <array>
-#include <cstring>
 #include <iterator>
 
 #include "rank/value_folds.hpp"
@@ -86,7 +85,7 @@ using rank::Value;
 
 /// A pair of a value and an int, with a gap before the int or behind it.
 dte_ptr pair_of(std::size_t value, std::ptrdiff_t at, std::ptrdiff_t extent) {
-  return {{{0, value}, {at, sizeof(int)}}, value + sizeof(int), extent, 0, extent / 2, false, false};
+  return {{{{0, value}, {at, sizeof(int)}}, value + sizeof(int), extent, 0, extent / 2}};
 }
 const dte_ptr& layout_of_pair(int id) {
   static const dte_ptr& wide = *new dte_ptr(pair_of(8, 8, 16));
@@ -150,24 +149,6 @@ const sumac_fold_t* fold_of(const dte_data_representation_t& type, const hcoll_d
   if (op == nullptr || op->id <= HCOL_DTE_OP_NULL || op->id >= HCOL_DTE_OP_NUM_OF_TYPES || !value_of(type.id, value))
     return nullptr;
   return rank::fold_of(value, kOps[op->id]);
-}
-
-void pack(const dte_ptr& layout, const void* from, std::size_t count, std::byte* packed) noexcept {
-  const auto* at = static_cast<const std::byte*>(from);
-  for (; count > 0; --count, at += layout.extent)
-    for (const auto& piece : layout.pieces) {
-      std::memcpy(packed, at + piece.at, piece.bytes);
-      packed += piece.bytes;
-    }
-}
-
-void unpack(const dte_ptr& layout, const std::byte* packed, std::size_t count, void* to) noexcept {
-  auto* at = static_cast<std::byte*>(to);
-  for (; count > 0; --count, at += layout.extent)
-    for (const auto& piece : layout.pieces) {
-      std::memcpy(at + piece.at, packed, piece.bytes);
-      packed += piece.bytes;
-    }
 }
 
 }  // namespace sumac::hcoll
