@@ -47,7 +47,7 @@ class Pages(unittest.TestCase):
         listed = pages.decisions().split("\n- ")[1:]
         self.assertEqual(len(listed), len(list((pages.ROOT / "docs/adr").glob("0*.md"))))
         for line in listed:
-            self.assertRegex(line, r"^\[(\d{4}): [A-Z][^\]]+\]\(\1-[a-z0-9-]+\.md\)\n?$")
+            self.assertRegex(line, r"^\[(\d{4}): \w[^\]]+\]\(\1-[a-z0-9-]+\.md\)\n?$")
 
 
 if __name__ == "__main__":
