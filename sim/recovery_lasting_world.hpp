@@ -353,7 +353,7 @@ class LastingWorld {
     if (!member.dropped.empty()) return fail(fmt::format("rank {} dropped {}", member.rank, member.dropped));
     proto::recovery::LastingGroup& group = *member.group;
     for (;;) {
-      group.run(now);
+      if (group.calm() == nullptr) group.run(now);
       if (member.rank == 0) seek_tree(member, now);
       if (group.verdict() && !std::exchange(knows_verdict_, true)) strike_at_verdict(now);
       while (auto completion = group.next_completion())

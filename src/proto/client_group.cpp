@@ -156,6 +156,14 @@ void ClientGroup::control(AggHeader h, const Body& body) {
 void ClientGroup::live(const membership::Event& event, Time now) {
   auto [state, actions] = membership::step(life_, event, now, {config_.resend_after});
   life_ = state;
+  const bool is_told = observer_ != nullptr && !std::holds_alternative<membership::Drained>(event);
+  if (is_told) {
+    if (std::holds_alternative<membership::LeaveAnswered>(event)) observer_->ended(true);
+    if (std::holds_alternative<membership::EpochOver>(event) ||
+        std::holds_alternative<membership::NumberReused>(event) ||
+        std::holds_alternative<membership::VerdictCame>(event))
+      observer_->ended(false);
+  }
   for (const auto action : actions) switch (action) {
       case membership::Action::send_join: send_join(); break;
       case membership::Action::stand: stand(); break;
@@ -166,14 +174,9 @@ void ClientGroup::live(const membership::Event& event, Time now) {
       case membership::Action::ignore: break;
     }
   due_ = std::min(due_, resend_at(life_));
-  if (observer_ == nullptr) return;
-  if (std::holds_alternative<membership::JoinedCame>(event) && !actions.empty() &&
+  if (is_told && std::holds_alternative<membership::JoinedCame>(event) && !actions.empty() &&
       actions[0] == membership::Action::stand)
     observer_->stood();
-  if (std::holds_alternative<membership::LeaveAnswered>(event)) observer_->ended(true);
-  if (std::holds_alternative<membership::EpochOver>(event) || std::holds_alternative<membership::NumberReused>(event) ||
-      std::holds_alternative<membership::VerdictCame>(event))
-    observer_->ended(false);
 }
 
 void ClientGroup::send_join() {

@@ -14,6 +14,7 @@
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "proto/client_history.hpp"
 #include "proto/cutting.hpp"
 #include "proto/link.hpp"
 #include "proto/listen_trial.hpp"
@@ -27,21 +28,16 @@
 
 namespace sumac::proto {
 
-/// Sees every number of a group, for a caller that goes on without the tree when the tree is lost (recovery_group.hpp). No
-/// call may lead back into the group.
-class NumberObserver {
+/// For a caller that goes on without the tree when the tree is lost (recovery_group.hpp). No call may lead back into the group.
+class GroupObserver {
  public:
   virtual void stood() = 0;
-  /// The next number is about to be sent. `part` is what this member gives to it, in the user's memory.
-  virtual void contributed(const wire::AggHeader& header, std::uint32_t elements, std::span<const std::byte> part) = 0;
-  /// The number is complete here, and `result` are all data of its result. Not called where a member gets none of them.
-  virtual void answered(Sequence number, std::span<const std::byte> result) = 0;
-  virtual void closed(Sequence number) = 0;
-  /// left: the tree has answered Leave. Otherwise the tree is lost, or has given a verdict.
+  /// left: the tree has answered Leave. Otherwise the tree is lost, or has given a verdict, and no operation has failed yet:
+  /// history() has everything.
   virtual void ended(bool left) = 0;
 
  protected:
-  ~NumberObserver() = default;
+  ~GroupObserver() = default;
 };
 
 class ClientGroup {
@@ -62,7 +58,15 @@ class ClientGroup {
   ClientGroup(const ClientGroup&) = delete;
   ClientGroup& operator=(const ClientGroup&) = delete;
 
-  void observe(NumberObserver* observer) noexcept { observer_ = observer; }
+  void observe(GroupObserver* observer) noexcept { observer_ = observer; }
+  /// From now on results, and parts whose operations may end early, are kept for history(). Results are not received in the user's
+  /// memory then.
+  void retain() noexcept { retains_ = true; }
+  void release() noexcept;  ///< Nothing is kept any more.
+  std::size_t bytes_kept() const noexcept;
+  ClientHistory history() const;
+  std::uint32_t operations() const noexcept { return tail_; }  ///< Counts operations since the group's first one.
+
   void start(Time now);  ///< Sends Join.
 
   /// Takes the next sequence numbers and sends as many fragments as the window allows. Errors:
@@ -157,9 +161,11 @@ class ClientGroup {
     std::uint32_t element =
         0;                 ///< Bytes of one. The operation may be over, and its record another's, before its result.
     bool is_ours = false;  ///< A lock or unlock number, which belongs to no operation of the caller.
+    std::uint32_t root = 0;
     wire::AggHeader header{};  ///< The number's header as contributed.
     BufferRef copy;            ///< Its data, when they must outlive the operation.
     BufferRef stash;           ///< A result that waits for earlier numbers, or for this member's call.
+    BufferRef kept;            ///< retain(): the result's frame, or a copy of the data.
   };
 
   // client_group.cpp
@@ -212,7 +218,16 @@ class ClientGroup {
   bool is_over_when_sent(Entry& at);
   void ask_again(const Entry& at, Time now);
   void deliver(Entry& at, Sequence number, const BufferRef& frame);
-  void tell_result(const Entry& at, Sequence number, const BufferRef& frame);
+  /// retain(): the number is complete here, and its operation may end. Nearly always its result is the whole frame.
+  void keep(Entry& at, const BufferRef& frame) {
+    if (at.header.coll != wire::Coll::reduce && frame.size() > wire::kAggHeaderBytes)
+      at.kept = frame;
+    else
+      keep_copy(at, frame);
+  }
+
+  // client_group_history.cpp
+  void keep_copy(Entry& at, const BufferRef& frame);
 
   Entry& entry(Sequence number) noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
   const Entry& entry(Sequence number) const noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
@@ -229,17 +244,19 @@ class ClientGroup {
   LockKeeper lock_{config_.lock_batch};
   std::optional<wire::InvitedBody> invitation_;
   ListenTrial trial_;
-  Sequence done_{};    ///< The first number that is not complete.
-  Sequence owed_{};    ///< The first number whose result the link owes; at most done_.
-  Sequence closed_{};  ///< The first number that some member has not contributed, as far as the link has said.
-  Sequence next_{};    ///< The next number to send.
+  Sequence done_{};         ///< The first number that is not complete.
+  Sequence owed_{};         ///< The first number whose result the link owes; at most done_.
+  Sequence closed_{};       ///< The first number that some member has not contributed, as far as the link has said.
+  Sequence next_{};         ///< The next number to send.
+  std::uint64_t sent_ = 0;  ///< Counts all numbers before `next_`.
   std::uint32_t head_ = 0, finished_ = 0, cut_ = 0, tail_ = 0;  // operations: taken <= finished <= being cut <= posted
   membership::State life_;
   wire::JoinedBody joined_{};
   std::uint16_t joined_flags_ = 0;
   bool settled_ = false;
   std::optional<Sequence> placed_;  ///< The result that is being taken and lies in the user's memory already.
-  NumberObserver* observer_ = nullptr;
+  GroupObserver* observer_ = nullptr;
+  bool retains_ = false, lacks_memory_ = false;
   std::vector<Entry> ring_;
   std::array<Record, kOperationsMax> records_{};
   BufferPool copies_{kCopiesMax};  ///< The parts of operations that are complete and not sent yet.

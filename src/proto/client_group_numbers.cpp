@@ -71,6 +71,7 @@ void ClientGroup::pump(Time now) {
     const FragmentRange range = next_fragment(record);
     if (!is_ready(record, range)) return;
     const Sequence number = std::exchange(next_, seq_next(next_));
+    ++sent_;
     Entry& entry = this->entry(number);
     const BufferRef ahead = std::exchange(entry.stash, {});
     entry.state = member_number::Waiting{};
@@ -78,20 +79,14 @@ void ClientGroup::pump(Time now) {
     entry.is_ours = false;
     entry.elements = range.elements;
     entry.element = record.element;
+    entry.root = record.operation.root;
+    entry.kept.reset();
     entry.header = fragment(record, number, range);
     record.sent += range.elements;
     ++record.in_flight;
     if (record.sent == record.operation.count) {
       ++cut_;
       record.ends_batch = record.operation.streaming && lock_.streamed();
-    }
-    if (observer_ != nullptr) {
-      const Operation& operation = record.operation;
-      const bool gives = operation.give.covers(range.first) && !has_no_data(operation.coll);
-      const auto from = (range.first - std::min(range.first, operation.give.from)) * record.element;
-      observer_->contributed(
-          entry.header, range.elements,
-          gives ? operation.src.subspan(from, std::size_t{range.elements} * record.element) : std::span<std::byte>{});
     }
     advance(entry, number, member_number::Room{!is_over_when_sent(entry), number == done_}, nullptr, now);
     if (ahead) {
@@ -173,6 +168,7 @@ void ClientGroup::go_without_lock(Record& record) const {
 
 void ClientGroup::send_our_own(Coll coll, Time now) {
   const Sequence number = std::exchange(next_, seq_next(next_));
+  ++sent_;
   Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{}, .is_ours = true};
   entry.header = contribution(coll, number);
   entry.header.flags = wire::kFlagFirst | wire::kFlagLast;
@@ -226,7 +222,6 @@ Errc ClientGroup::note_closed(Sequence closed, Time now) {
   if (seq_before(next_, closed)) return Errc::invalid;  // this member has not contributed so far
   if (!seq_before(closed_, closed)) return Errc::ok;
   closed_ = closed;
-  if (observer_ != nullptr) observer_->closed(closed);
   for (Sequence number = owed_; seq_before(number, closed_); number = seq_next(number))
     if (Entry& at = entry(number); prompt(at.header) && is_for_root_alone(at.header) && !adds_its_part(at.header))
       advance(at, number, member_number::Closed{}, nullptr, now);
@@ -245,12 +240,11 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   if (!std::holds_alternative<member_number::Sent>(at.state) || (at.header.flags & wire::kFlagListening) != 0)
     return {};
   if (adds_its_part(at.header)) return {};  // the memory may still hold that part
+  if (retains_) return {};                  // its frame is kept
   if (!answers(at, header) || header.payload_bytes == 0) return {};
   const Record& record = record_of(at);
   const Operation& operation = record.operation;
   if (record.is_let_go) return {};
-  if (observer_ != nullptr && !is_apart(operation))
-    return {};  // a result that breaks off would spoil what is sent again
   if (header.first < operation.keep.from || header.first + at.elements > operation.keep.to) return {};
   return operation.dst.subspan((header.first - operation.keep.from) * record.element, header.payload_bytes);
 }
@@ -340,6 +334,7 @@ void ClientGroup::fail_from(Sequence number, Errc status, Time now) {
     advance(entry(number), number, member_number::Condemned{}, nullptr, now);
   for (; finished_ != tail_; ++finished_) records_[finished_ % kOperationsMax].status = status;
   cut_ = tail_;
+  sent_ -= seq_count(done_, next_);
   next_ = owed_ = done_;
   lock_.over();
 }
@@ -390,6 +385,7 @@ void ClientGroup::send(Entry& at, Time now) {
   if (prompt(at.header) && at.header.payload_bytes == 0 && !at.copy)
     return outbox_.send_later(leaf_, at.header, held_back_most(shape_.osts));
   BufferRef copy = std::exchange(at.copy, {});
+  if (copy && retains_) at.kept = copy;
   outbox_.send(leaf_, at.header, copy ? Payload{copy.bytes(), copy} : data_of(at));
   due_ = std::min(due_, resend_time(now, config_.resend_after));
 }
@@ -400,22 +396,6 @@ void ClientGroup::ask_again(const Entry& at, Time now) {
   static constexpr std::array<std::byte, wire::kMulticastPayloadMax> kZeros{};
   outbox_.send(leaf_, at.header, Payload{std::span(kZeros).first(at.header.payload_bytes)});
   due_ = std::min(due_, resend_time(now, config_.resend_after));
-}
-
-/// The root of a prompt reduce alone gets its result: what other members get of it lacks the root's own part.
-void ClientGroup::tell_result(const Entry& at, Sequence number, const BufferRef& frame) {
-  const Record& record = record_of(at);
-  const Operation& operation = record.operation;
-  const std::size_t bytes = std::size_t{at.elements} * record.element;
-  const auto in_dst = [&] { return (at.header.first - operation.keep.from) * record.element; };
-  if (bytes == 0) return observer_->answered(number, {});
-  if (is_source(at.header)) return observer_->answered(number, data_of(at).bytes);
-  if (adds_its_part(at.header)) return observer_->answered(number, operation.dst.subspan(in_dst(), bytes));
-  if (at.header.coll == Coll::reduce && prompt(at.header)) return;
-  if (frame.size() == wire::kAggHeaderBytes + bytes)
-    observer_->answered(number, std::span<const std::byte>(frame.bytes()).subspan(wire::kAggHeaderBytes));
-  else if (placed_ == number)
-    observer_->answered(number, operation.dst.subspan(in_dst(), bytes));
 }
 
 void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
@@ -443,7 +423,7 @@ void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
     else if (source != target)
       std::memmove(target, source, (to - from) * record.element);
   }
-  if (observer_ != nullptr) tell_result(at, number, frame);
+  if (retains_) keep(at, frame);
   at.stash.reset();
   --record.in_flight;
   // Operations take numbers one after the other, so the one whose last number this is, is the oldest.

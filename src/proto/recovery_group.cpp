@@ -31,32 +31,16 @@ void Group::stood() {
   if (!recovers() || never_stood_) return;
   first_sequence_ = client_->first_number();
   member_.emplace(config_.rank, config_.group_size, shape().osts);
-  slots_.resize(std::bit_ceil(std::size_t{4} * shape().osts));
-}
-
-Number Group::number_of_tree(Sequence sequence) const noexcept {
-  return member_->posted() -
-         seq_count(sequence, seq_next(first_sequence_, static_cast<std::uint32_t>(member_->posted())));
-}
-
-void Group::contributed(const wire::AggHeader& header, std::uint32_t elements, std::span<const std::byte> part) {
-  if (!member_ || epoch() != 0) return;
-  post_number(*find_operation(cut_), header, elements, part);
-}
-
-void Group::answered(Sequence sequence, std::span<const std::byte> result) {
-  if (!member_ || epoch() != 0) return;
-  const Number number = number_of_tree(sequence);
-  hear(config_.group_size, {0, recovery::Result{number, 0}}, {.terms = slot(number).terms, .payload = result});
-}
-
-void Group::closed(Sequence sequence) {
-  if (member_ && epoch() == 0) hear(config_.group_size, {0, Closed{number_of_tree(sequence)}}, {});
+  client_->retain();
 }
 
 void Group::ended(bool left) {
   if (left && client_->phase() != Phase::left) return;
-  if (member_ && left) return hear(config_.group_size, {0, Left{}}, {});
+  end_calm();
+  if (member_ && left) {
+    catch_up();
+    return hear(config_.group_size, {0, Left{}}, {});
+  }
   if (member_) return lost_tree();
   const Phase phase = client_->phase();
   if (!left && !never_stood_ && shape().osts == 0 && (phase == Phase::lost || phase == Phase::left)) never_stand();
@@ -71,7 +55,8 @@ void Group::never_stand() {
 
 void Group::lost_tree() {
   if (epoch() != 0) return;
-  say_leave();
+  end_calm();
+  catch_up();
   member_->lost_tree();
   settle(nullptr, nullptr);
 }
@@ -89,46 +74,29 @@ void Group::give_up_to(Rank peer) {
 // ---- the user ---------------------------------------------------------------------------------------------------
 
 tl::expected<OpId, Errc> Group::post(const proto::Operation& operation, Time now) {
-  const bool is_on_tree = epoch() == 0 && !(member_ && member_->is_gone());
-  if (!is_on_tree) {
-    if (leaves_) return tl::unexpected(Errc::denied);
-    if (member_->is_gone() || !member_->completes_more()) return tl::unexpected(Errc::verdict);
-    if (const Errc legal = check(operation, config_.group_size, shape()); legal != Errc::ok)
-      return tl::unexpected(legal);
-    if (operations_.size() >= kOperationsMax) return tl::unexpected(Errc::again);
-  }
+  if (is_on_tree()) return client_->post(operation, now);
+  if (leaves_) return tl::unexpected(Errc::denied);
+  if (member_->is_gone() || !member_->completes_more()) return tl::unexpected(Errc::verdict);
+  if (const Errc legal = check(operation, config_.group_size, shape()); legal != Errc::ok) return tl::unexpected(legal);
+  if (operations_.size() >= kOperationsMax) return tl::unexpected(Errc::again);
   Posted& posted = operations_.emplace_back();
   posted.id = {next_id_++};
   posted.cutting.operation = bounded(operation);
   plan(posted.cutting, shape());
-  if (is_on_tree) {
-    if (const auto taken = client_->post(operation, now); !taken) {
-      operations_.pop_back();
-      --next_id_;
-      return tl::unexpected(taken.error());
-    }
-  }
   const OpId id = posted.id;
   proceed(now);
   return id;
 }
 
 std::optional<Completion> Group::next_completion() {
+  if (is_on_tree()) return client_->next_completion();
   if (operations_.empty()) return std::nullopt;
-  Completion ended{operations_.front().id, operations_.front().cutting.operation.token};
-  if (!member_ || (epoch() == 0 && !member_->is_gone())) {
-    const auto completion = client_->next_completion();
-    if (!completion) return std::nullopt;
-    ended.status = completion->status;
-    ended.streamed = completion->streamed;
-  } else {
-    const Posted& posted = operations_.front();
-    const bool is_cut = posted.last != kNone;
-    const bool none_comes = member_->is_gone() || !member_->completes_more();
-    if (is_cut ? posted.last >= member_->done() : !none_comes || member_->done() != member_->posted())
-      return std::nullopt;
-    ended.status = is_cut ? posted.status : Errc::verdict;
-  }
+  const Posted& posted = operations_.front();
+  const bool is_cut = posted.last != kNone;
+  const bool none_comes = member_->is_gone() || !member_->completes_more();
+  if (is_cut ? posted.last >= member_->done() : !none_comes || member_->done() != member_->posted())
+    return std::nullopt;
+  const Completion ended{posted.id, posted.cutting.operation.token, is_cut ? posted.status : Errc::verdict};
   operations_.pop_front();
   return ended;
 }
@@ -153,11 +121,13 @@ void Group::wake(Time now) {
 }
 
 void Group::give_up(Time now) {
+  end_calm();
   if (!member_ && shape().osts != 0) return client_->let_go();
   if (!member_) {
     if (!never_stood_) never_stand();
     return client_->leave(now);
   }
+  catch_up();
   member_->give_up();
   settle(nullptr, nullptr);
   proceed(now);
@@ -165,6 +135,7 @@ void Group::give_up(Time now) {
 
 void Group::leave(Time now) {
   leaves_ = true;
+  end_calm();
   if (epoch() == 0) client_->leave(now);
   proceed(now);
 }
@@ -201,11 +172,13 @@ std::string Group::why(std::span<const std::string> names) const {
 // ---- the others -------------------------------------------------------------------------------------------------
 
 void Group::on_message(Rank from, std::span<const std::byte> frame, Time now) {
+  end_calm();
   GroupKey group{};
   Message message;
   Data data;
   const char* flaw = decode(frame, {config_.group_size, config_.payload_per_ost}, group, message, data);
   if (flaw == nullptr && group != key()) flaw = "a message of another group";
+  catch_up();
   if (flaw == nullptr && member_ && !member_->is_gone()) flaw = member_->flaw(from, message);
   if (flaw != nullptr) return peers_.drop(from, Error{Errc::invalid, flaw});
   if (has_left_) return;  // The manager says so to the others.
@@ -231,6 +204,7 @@ void Group::hear(Rank from, const Message& message, const Data& data) {
 }
 
 void Group::on_link_lost(Rank peer, Time now) {
+  end_calm();
   if (never_stood_ || client_->phase() == Phase::refused) give_up_to(peer);
   if (!member_) return;
   member_->lost_link(peer);
@@ -239,7 +213,9 @@ void Group::on_link_lost(Rank peer, Time now) {
 }
 
 void Group::dead(Rank member, Time now) {
+  end_calm();
   if (!member_) return early_dead_.push_back(member);
+  catch_up();
   member_->dead(member);
   if (!member_->is_gone()) lost_tree();
   settle(nullptr, nullptr);
@@ -247,6 +223,7 @@ void Group::dead(Rank member, Time now) {
 }
 
 void Group::departed(Rank member, Time now) {
+  end_calm();
   if (!member_) return;
   member_->departed(member);
   settle(nullptr, nullptr);
@@ -261,6 +238,7 @@ void Group::run(Time now) {
     for (const auto& each : std::exchange(early_, {})) give_up_to(each.first);  // They stood, and the tree was lost.
   }
   proceed(now);
+  is_calm_ = is_on_tree() && client_->phase() == Phase::standing && !leaves_ && !never_stood_;
 }
 
 /// Posting ends with the machine's leave(), so all operations must be cut first.
@@ -279,6 +257,7 @@ void Group::proceed(Time now) {
     client_->leave(now);
   }
   if (has_left_tree_ && is_over_on_tree()) link_.detach(*client_);  // Nothing that is late concerns it.
+  if (is_on_tree()) return;
   pump();
   say_leave();
   settle(nullptr, nullptr);

@@ -37,7 +37,7 @@ class Peers {
   ~Peers() = default;
 };
 
-class Group : NumberObserver {
+class Group : GroupObserver {
  public:
   using Phase = ClientGroup::Phase;
 
@@ -52,7 +52,9 @@ class Group : NumberObserver {
   void start(Time now) { client_->start(now); }
   tl::expected<OpId, Errc> post(const proto::Operation& operation, Time now);
   std::optional<Completion> next_completion();
-  std::uint32_t outstanding() const noexcept { return static_cast<std::uint32_t>(operations_.size()); }
+  std::uint32_t outstanding() const noexcept {
+    return is_on_tree() ? client_->outstanding() : static_cast<std::uint32_t>(operations_.size());
+  }
   void wake(Time now);
   void give_up(Time now);
   void leave(Time now);
@@ -69,8 +71,12 @@ class Group : NumberObserver {
   /// The manager's word about a member.
   void dead(Rank member, Time now);
   void departed(Rank member, Time now);
-  /// Call it after every message and timer of the tree's link.
+  /// Call it after every message and timer of the tree's link, unless the group is calm.
   void run(Time now);
+  /// The group is on its tree, and nothing has happened that concerns more than the tree: its user may call the group there.
+  bool is_calm() const noexcept { return is_calm_; }
+  /// Null is written there as soon as the group is calm no more.
+  void tell_of_unrest(ClientGroup** calm) noexcept { calm_ = calm; }
 
   // For LastingGroup. Operations are counted from the group's first one.
   static constexpr std::uint32_t kEndless = ~0u;
@@ -78,7 +84,7 @@ class Group : NumberObserver {
   GroupKey key() const noexcept { return {config_.tree_id, config_.group_id}; }
   /// The tree is lost, by another's word.
   void leave_tree(Time now);
-  std::uint32_t operations() const noexcept { return next_id_; }
+  std::uint32_t operations() const noexcept { return is_on_tree() ? client_->operations() : next_id_; }
   /// Those of which this member has begun something among the members.
   std::uint32_t begun() const noexcept;
   /// Begins none from `end` on, among the members.
@@ -98,7 +104,7 @@ class Group : NumberObserver {
   bool is_over() const noexcept { return phase() == Phase::left && is_over_on_tree(); }
   /// All members had everything: whoever still asks may be told that this one has departed.
   bool has_left() const noexcept { return has_left_; }
-  std::size_t bytes_kept() const noexcept { return pool_.stats().bytes_in_use; }
+  std::size_t bytes_kept() const noexcept { return client_->bytes_kept() + pool_.stats().bytes_in_use; }
   std::size_t kept_most() const noexcept;
   std::size_t gathered_most() const noexcept;
   const char* broken() const noexcept { return broken_; }
@@ -133,16 +139,20 @@ class Group : NumberObserver {
 
   Group(const ClientGroupConfig& config, ClientLink& link, Peers& peers);
 
-  // NumberObserver: what happens on the tree.
+  // GroupObserver: what happens on the tree.
   void stood() override;
-  void contributed(const wire::AggHeader& header, std::uint32_t elements, std::span<const std::byte> part) override;
-  void answered(Sequence number, std::span<const std::byte> result) override;
-  void closed(Sequence number) override;
   void ended(bool left) override;
 
   bool recovers() const noexcept { return shape().stream_window == 0 && config_.resend_after.count() == 0; }
   Kind kind_of(const wire::AggHeader& header) const noexcept;
-  Number number_of_tree(Sequence sequence) const noexcept;
+  bool is_early(Kind kind, Rank root) const noexcept;
+  void end_calm() noexcept {
+    is_calm_ = false;
+    if (calm_ != nullptr) *calm_ = nullptr;
+  }
+  bool is_on_tree() const noexcept { return !member_ || (member_->epoch() == 0 && !member_->is_gone()); }
+  void catch_up();
+  void take(const ClientHistory::Number& from, Number number);
   void hear(Rank from, const Message& message, const Data& data);
   Slot& slot(Number number) noexcept { return slots_[static_cast<std::size_t>(number & (slots_.size() - 1))]; }
   Slot& begin_slot(Number number);
@@ -176,6 +186,9 @@ class Group : NumberObserver {
   std::unique_ptr<ClientGroup> client_;
   std::optional<Member> member_;  ///< There is one since the group stands.
   Sequence first_sequence_{};
+  bool is_calm_ = false;
+  ClientGroup** calm_ = nullptr;
+  // On the tree the ClientGroup has these, and catch_up() takes them.
   std::deque<Posted> operations_;  ///< Those that next_completion() has not returned.
   std::uint32_t cut_ = 0;          ///< The OpId of the first operation that is not wholly cut.
   std::uint32_t next_id_ = 0;

@@ -1,11 +1,16 @@
 // The bytes of a group's numbers: kept at a member, gathered and summed at the root of an epoch, and written to the user.
+#include <bit>
 #include <cstring>
 
 #include "proto/recovery_group.hpp"
 
 namespace sumac::proto::recovery {
 
-std::size_t Group::kept_most() const noexcept { return slots_.size() * BufferPool::footprint(shape().payload_per_ost); }
+/// On the tree results are kept with their headers.
+std::size_t Group::kept_most() const noexcept {
+  return std::bit_ceil(std::size_t{4} * shape().osts) *
+         BufferPool::footprint(wire::kAggHeaderBytes + shape().payload_per_ost);
+}
 
 /// Two siblings that are both in become one sum, so a number has at most half as many sums as members, and one result.
 std::size_t Group::gathered_most() const noexcept {
@@ -16,6 +21,11 @@ std::size_t Group::gathered_most() const noexcept {
 Kind Group::kind_of(const wire::AggHeader& header) const noexcept {
   if (header.coll == wire::Coll::reduce) return Kind::to_one;
   return is_prompt(header, config_.resend_after, config_.group_size) ? Kind::from_one : Kind::all;
+}
+
+/// The operation may end here without a result.
+bool Group::is_early(Kind kind, Rank root) const noexcept {
+  return (kind == Kind::from_one && root == config_.rank) || (kind == Kind::to_one && root != config_.rank);
 }
 
 Group::Slot& Group::begin_slot(Number number) {
@@ -48,6 +58,50 @@ Payload Group::data_of(const Slot& at, Turn::What what) noexcept {
   return {at.kept.bytes(), at.kept.buffer()};
 }
 
+// ---- what has happened on the tree ----------------------------------------------------------------------------
+
+/// On the tree this class is asked for nothing and does nothing. Whatever concerns it begins here.
+void Group::catch_up() {
+  if (!member_ || !is_on_tree()) return;
+  const ClientHistory history = client_->history();
+  if (history.lacks_memory) broken_ = "no memory is left for a number's data";
+  operations_.clear();
+  next_id_ = history.first_operation.value;
+  cut_ = history.cut.value;
+  for (const auto& each : history.operations)
+    operations_.push_back({each.cutting, {next_id_++}, each.is_over ? Number{0} : kNone, each.status});
+  slots_ = std::vector<Slot>(std::bit_ceil(std::size_t{4} * shape().osts));
+  std::vector<Member::Past> past;
+  Number number = forgotten_ = history.first;
+  for (const auto& each : history.numbers) {
+    take(each, number++);
+    past.push_back({{kind_of(each.header), each.root, slot(number - 1).terms}, each.has_result});
+  }
+  member_->catch_up(history.first, history.closed, past);
+  forget();
+  say_leave();
+}
+
+void Group::take(const ClientHistory::Number& from, Number number) {
+  Slot& at = begin_slot(number);
+  at.header = from.header;
+  at.header.flags &= static_cast<std::uint16_t>(~wire::kFlagListening);
+  at.elements = from.elements;
+  at.operation = from.operation;
+  at.is_posted = true;
+  at.has_result = from.has_result;
+  at.terms = at.result_terms = terms_of(at.header, at.elements);
+  if (from.is_kept || is_early(kind_of(at.header), from.root))
+    at.kept = copy(from.data);
+  else
+    at.part = from.data;
+  if (Posted* posted = find_operation(from.operation);
+      posted != nullptr && posted->last == kNone && (at.header.flags & wire::kFlagLast) != 0)
+    posted->last = number;
+}
+
+// ---- numbers --------------------------------------------------------------------------------------------------
+
 /// An operation that does not wait for the others may end before this number is safe, so its part is copied.
 void Group::post_number(Posted& posted, const wire::AggHeader& header, std::uint32_t elements,
                         std::span<const std::byte> part) {
@@ -61,9 +115,7 @@ void Group::post_number(Posted& posted, const wire::AggHeader& header, std::uint
   at.is_posted = true;
   at.terms = terms_of(at.header, elements);
   const recovery::Operation operation{kind_of(header), posted.cutting.operation.root, at.terms};
-  const bool is_root = operation.root == config_.rank;
-  const bool is_early = (operation.kind == Kind::from_one && is_root) || (operation.kind == Kind::to_one && !is_root);
-  if (!at.has_result && is_early)
+  if (!at.has_result && is_early(operation.kind, operation.root))
     at.kept = copy(part);
   else
     at.part = part;
@@ -91,8 +143,10 @@ void Group::settle(const Data* turn, const Data* result) {
       case Member::Event::What::left: has_left_ = true; break;
     }
   // The tree may have written less than the member knows.
-  if (epoch_before == 0 && gathers_epoch_ != 0)
+  if (epoch_before == 0 && gathers_epoch_ != 0) {
     for (Number number = member_->oldest(); number < member_->done(); ++number) deliver(number);
+    client_->release();
+  }
   note_verdict();
   for (auto& each : member_->take_sends()) send(each);
   std::erase_if(gathered_, [&](const auto& each) { return each.second.is_sent; });
@@ -213,6 +267,7 @@ void Group::forget() {
   if (!member_->is_gone()) return;
   for (Slot& each : slots_) each = {};
   gathered_.clear();
+  client_->release();
 }
 
 }  // namespace sumac::proto::recovery

@@ -1,6 +1,7 @@
 // A group that loses its tree: the seeded world (sim/recovery_seed.cpp) tries the orders, these are the simplest ones.
 #include <gtest/gtest.h>
 
+#include "base/random.hpp"
 #include "proto/test_recovery.hpp"
 
 namespace sumac::proto {
@@ -54,6 +55,38 @@ TEST(LastingGroup, NamesTheDeadAndTheFirstNumberThatFails) {
     EXPECT_EQ(world[rank].verdict()->body.culprit, 2u);
     EXPECT_EQ(world[rank].verdict()->first_failed, Sequence{});
     EXPECT_EQ(world[rank].post(sum_of(values), world.tree.now).error(), Errc::verdict);
+  }
+}
+
+TEST(RecoveryMember, KnowsAfterATreeWhatItWouldKnowHadItSeenEveryNumberThere) {
+  using namespace recovery;
+  constexpr unsigned kWindow = 3;
+  constexpr Rank kTreeItself = 3;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Member seen(0, 3, kWindow);
+    std::vector<Member::Past> past;
+    Number closed = 0;
+    for (int step = 0; step < 40; ++step) {
+      const auto what = random.below(3);
+      if (what == 0 && past.size() < std::min(seen.done(), closed) + kWindow) {
+        past.push_back({{static_cast<Kind>(random.below(3)), static_cast<Rank>(random.below(3)), seed}});
+        seen.post(past.back().operation);
+      } else if (what == 1 && seen.done() < past.size()) {
+        past[seen.done()].has_result = true;
+        seen.hear(kTreeItself, {0, recovery::Result{seen.done(), closed}});
+      } else if (what == 2 && closed < past.size()) {
+        seen.hear(kTreeItself, {0, Closed{++closed}});
+      }
+      Member later(0, 3, kWindow);
+      const Number first = closed - std::min<Number>(closed, kWindow);
+      later.catch_up(first, closed, {past.begin() + static_cast<std::ptrdiff_t>(first), past.end()});
+      std::vector<std::uint64_t> expected, found;
+      seen.append_state(expected);
+      later.append_state(found);
+      ASSERT_EQ(found, expected);
+    }
   }
 }
 

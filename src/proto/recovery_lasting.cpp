@@ -16,6 +16,7 @@ bool may_stand(ClientGroup::Phase phase) {
 // ---- the user
 
 tl::expected<OpId, Errc> LastingGroup::post(const proto::Operation& operation, Time now) {
+  if (auto* tree = calm(); tree != nullptr) return tree->post(operation, now);
   if (leaves_) return tl::unexpected(Errc::denied);
   if (verdict_ && (return_.has_gone() || ended_ != current_.get())) return tl::unexpected(Errc::verdict);
   const bool goes_to_next = return_.has_gone() && current_->operations() >= return_.proposal().first;
@@ -31,6 +32,7 @@ tl::expected<OpId, Errc> LastingGroup::post(const proto::Operation& operation, T
 }
 
 std::optional<Completion> LastingGroup::next_completion() {
+  if (auto* tree = calm(); tree != nullptr) return tree->next_completion();
   const auto next_of = [](Group& life) {
     auto completion = life.next_completion();
     if (completion) completion->among_members = life.epoch() != 0;
@@ -141,6 +143,7 @@ void LastingGroup::run(Time now) {
   if (next_) next_->run(now);
   for (const auto& each : past_) each->run(now);
   settle(now);
+  calm_ = is_quiet() && current_->is_calm() ? &current_->on_tree() : nullptr;
 }
 
 // ---- trees
@@ -171,9 +174,14 @@ void LastingGroup::say(GroupKey life) {
   }
 }
 
+bool LastingGroup::is_quiet() const noexcept {
+  return return_.is_quiet() && past_.empty() && !leaves_ && !verdict() && waiting_.empty() && failed_.empty();
+}
+
 void LastingGroup::settle(Time now) {
   // On a tree that lives, which is nearly always, nothing is to be agreed.
-  if (return_.is_quiet() && past_.empty() && !leaves_ && !verdict()) return;
+  if (is_quiet()) return;
+  calm_ = nullptr;
   look_at_next(now);
   go_on(now);
   for (auto actions = return_.take_actions(); !actions.empty(); actions = return_.take_actions()) {
@@ -254,8 +262,10 @@ void LastingGroup::move_on(Time now) {
   constexpr std::size_t kLeftMax = 64;
   left_.push_back(current_->key());
   if (left_.size() > kLeftMax) left_.pop_front();
+  current_->tell_of_unrest(nullptr);
   past_.push_back(std::move(current_));
   current_ = std::move(next_);
+  current_->tell_of_unrest(&calm_);
   if (!verdict_) ended_ = current_.get();
   return_ = Return(self_, size_);
   ++returns_;

@@ -28,7 +28,9 @@ class LastingGroup {
   using Phase = Group::Phase;
 
   LastingGroup(std::unique_ptr<Group> first, Rank self, Rank size, Peers& peers, Trees& trees)
-      : self_(self), size_(size), peers_(peers), trees_(trees), current_(std::move(first)), return_(self, size) {}
+      : self_(self), size_(size), peers_(peers), trees_(trees), current_(std::move(first)), return_(self, size) {
+    current_->tell_of_unrest(&calm_);
+  }
 
   // As those of Group. A completion's id is that of the operation in its life: the token says which one it is.
   void start(Time now) { current_->start(now); }
@@ -50,6 +52,9 @@ class LastingGroup {
   void departed(GroupKey group, Rank member, Time now);
   void run(Time now);
 
+  /// Not null while nothing but a tree concerns this group, which is nearly always: the calls of its user may go to the group on the
+  /// tree, and run() has nothing to do. A run() has followed whatever happened before.
+  ClientGroup* calm() const noexcept { return calm_; }
   /// New operations go there.
   Group& current() const noexcept { return *current_; }
   ClientGroup& on_tree() const noexcept { return current_->on_tree(); }
@@ -70,6 +75,7 @@ class LastingGroup {
   bool is_over() const noexcept;
 
  private:
+  bool is_quiet() const noexcept;
   void settle(Time now);
   void act(Return::Action action, Time now);
   void look_at_next(Time now);
@@ -88,6 +94,7 @@ class LastingGroup {
   Return return_;
   bool joins_ = false;  ///< The group of the proposal is still to be joined.
   bool leaves_ = false;
+  ClientGroup* calm_ = nullptr;
   std::deque<proto::Operation> waiting_;  ///< They go to the next group.
   std::deque<Completion> failed_;         ///< They would have.
   std::deque<GroupKey> left_;             ///< Lives that this member has left: whoever asks there is told so.

@@ -55,6 +55,17 @@ void Member::post(Operation operation) {
   run_root();
 }
 
+void Member::catch_up(Number first, Number closed, const std::vector<Past>& past) {
+  assert(epoch_ == 0 && first <= closed && closed <= first + past.size());
+  records_.clear();
+  for (const Past& each : past) records_.push_back({each.operation, each.has_result});
+  first_ = done_ = first;
+  posted_ = contributed_ = next_ = first + past.size();
+  closed_ = closed_ever_ = closed;
+  advance();
+  events_.clear();
+}
+
 void Member::leave() {
   leaves_ = true;
   advance();

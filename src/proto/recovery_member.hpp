@@ -29,9 +29,17 @@ class Member {
     Turn turn;
   };
 
+  /// A number that was posted on the tree.
+  struct Past {
+    Operation operation;
+    bool has_result = false;
+  };
+
   /// @param window  At most so many numbers are open at once.
   Member(Rank self, Rank size, unsigned window);
 
+  /// On the tree: `past` was posted there from number `first` on, in place of post() and hear() for each. All before is complete.
+  void catch_up(Number first, Number closed, const std::vector<Past>& past);
   /// The user's next operation. Posting ends with leave().
   void post(Operation operation);
   /// Leaves the group as soon as everything posted has completed or failed.

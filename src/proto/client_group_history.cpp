@@ -1,0 +1,74 @@
+// What a member's group keeps for a caller that goes on without the tree. A result stays in the buffer in which it came, in the slot of
+// its number: when that slot is used again, two windows later, no member needs the number any more.
+#include <cstring>
+
+#include "proto/client_group.hpp"
+
+namespace sumac::proto {
+
+/// The data did not come in a buffer of their own, or not as the whole result: they are copied from the user's memory.
+void ClientGroup::keep_copy(Entry& at, const BufferRef& frame) {
+  if (at.kept) return;  // They were copied when they were sent.
+  const Operation& operation = record_of(at).operation;
+  const std::size_t bytes = std::size_t{at.elements} * at.element;
+  std::span<const std::byte> from = data_of(at).bytes;
+  if (adds_its_part(at.header)) {
+    from = operation.dst.subspan((at.header.first - operation.keep.from) * at.element, bytes);
+  } else if (!prompt(at.header) && bytes != 0 && frame.size() == wire::kAggHeaderBytes + bytes) {
+    at.kept = frame;  // What other members than the root get of a prompt reduce lacks the root's own part.
+    return;
+  }
+  if (from.empty()) return;
+  at.kept = copies_.acquire(from.size());
+  lacks_memory_ = lacks_memory_ || !at.kept;
+  if (at.kept) std::memcpy(at.kept.data(), from.data(), from.size());
+}
+
+void ClientGroup::release() noexcept {
+  if (!std::exchange(retains_, false)) return;
+  for (Entry& each : ring_) each.kept.reset();
+}
+
+std::size_t ClientGroup::bytes_kept() const noexcept {
+  std::size_t bytes = 0;
+  for (const Entry& each : ring_) bytes += each.kept.footprint();
+  return bytes;
+}
+
+ClientHistory ClientGroup::history() const {
+  ClientHistory all;
+  all.closed = sent_ - seq_count(closed_, next_);
+  all.first = all.closed - std::min<std::uint64_t>(all.closed, shape_.osts);
+  all.lacks_memory = lacks_memory_;
+  for (auto left = static_cast<std::uint32_t>(sent_ - all.first); left > 0; --left) {
+    const Sequence number = seq_next(next_, -left);
+    const Entry& at = entry(number);
+    const bool is_complete = seq_before(number, done_);
+    const std::size_t bytes = std::size_t{at.elements} * at.element;
+    auto& one = all.numbers.emplace_back();
+    one.header = at.header;
+    if (adds_its_part(at.header)) one.header.payload_bytes = static_cast<std::uint32_t>(bytes);
+    one.elements = at.elements;
+    one.operation = at.record;
+    one.root = at.root;
+    const bool is_own = (wire::has_one_source(at.header) && at.header.payload_bytes != 0) || adds_its_part(at.header);
+    one.has_result = is_complete && (is_own || at.kept.size() == bytes + wire::kAggHeaderBytes || bytes == 0);
+    one.is_kept = static_cast<bool>(at.kept);
+    if (at.kept) {
+      one.data = std::span<const std::byte>(at.kept.bytes()).last(bytes);
+    } else if (!is_complete && one.header.payload_bytes != 0) {
+      const Operation& operation = records_[at.record % kOperationsMax].operation;
+      one.data =
+          operation.src.subspan((at.header.first - std::min(at.header.first, operation.give.from)) * at.element, bytes);
+    }
+  }
+  all.first_operation = {head_};
+  all.cut = {cut_};
+  for (auto id = head_; id != tail_; ++id) {
+    const Record& record = records_[id % kOperationsMax];
+    all.operations.push_back({record, record.status, id - head_ < finished_ - head_});
+  }
+  return all;
+}
+
+}  // namespace sumac::proto

@@ -1,0 +1,40 @@
+#pragma once
+// What has happened to a member's group on its tree, for a caller that goes on without the tree (recovery_group.hpp). In good times a
+// ClientGroup keeps only the bytes that such a caller may need, and everything else is gathered here when the tree is lost.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "proto/cutting.hpp"
+#include "wire/agg.hpp"
+
+namespace sumac::proto {
+
+struct ClientHistory {
+  struct Number {
+    wire::AggHeader header{};  ///< As contributed; its payload_bytes count this member's part in any case.
+    std::uint32_t elements = 0;
+    std::uint32_t operation = 0;  ///< The OpId.
+    std::uint32_t root = 0;
+    bool has_result = false;
+    bool is_kept = false;               ///< `data` stay until ClientGroup::release(), even when the operation is over.
+    std::span<const std::byte> data{};  ///< The result, if there is one; otherwise this member's part.
+  };
+  struct Posted {
+    Cutting cutting;
+    Errc status = Errc::ok;
+    bool is_over = false;
+  };
+
+  /// Numbers count from the group's first one. Members may still need all from `first` on, and `closed` is the first one that some
+  /// member has not contributed.
+  std::uint64_t first = 0, closed = 0;
+  std::vector<Number> numbers{};
+  /// Operations that next_completion() has not returned.
+  std::vector<Posted> operations{};
+  OpId first_operation{};
+  OpId cut{};                 ///< The first operation that is not wholly cut.
+  bool lacks_memory = false;  ///< The data of some number could not be kept.
+};
+
+}  // namespace sumac::proto
