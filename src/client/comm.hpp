@@ -77,8 +77,12 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   void fill(sumac_comm_info& info) const;
 
   // With SUMAC_RECOVERY=1 (recovery/comm.cpp), with the lock held.
-  /// Call it after events of the tree's connection or of other members.
+  /// Call it after events of the tree's connection or of other members, unless is_calm().
   void run_group(Time now);
+  bool is_calm() const noexcept {
+    const auto* group = lasting();
+    return group == nullptr || group->calm() != nullptr;
+  }
   bool is_group(proto::recovery::GroupKey group) const noexcept;
   bool is_without_tree() const noexcept;
   bool has_left_for_good(proto::recovery::GroupKey group) const noexcept;
@@ -103,7 +107,10 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
   void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override;
   void drop(std::uint32_t peer, const Error& why) override;
-  proto::recovery::LastingGroup* lasting() const noexcept;
+  /// Null: the group ends with its tree. Several groups of a communicator do, and those that may stream.
+  proto::recovery::LastingGroup* lasting() const noexcept {
+    return channels_.size() == 1 ? channels_.front().group.lasting() : nullptr;
+  }
   Result<std::unique_ptr<proto::recovery::Group>> join(TreeId tree, GroupId group, Time now) override;
   void seek_tree(Time now);
   void note_return();

@@ -359,8 +359,8 @@ void Context::drop_request(Request& request) noexcept {
 
 Context::CallWait::CallWait(Context& context) : context_(context) {
   if (context.user_progress_ != nullptr) drives_.done(monotonic_now());
-  auto guard = context.lock();
   if (context.recovery_) context.recovery_->call_begins();
+  auto guard = context.lock_if(context.has_callers());
   if (context.waiters_.empty()) return;
   waiter_ = std::move(context.waiters_.back());
   context.waiters_.pop_back();
@@ -368,10 +368,9 @@ Context::CallWait::CallWait(Context& context) : context_(context) {
 
 Context::CallWait::~CallWait() {
   if (waiter_) waiter_->wait(1, -1, kNever);  // A message came, so the next wait starts afresh.
-  if (!waiter_ && !context_.recovery_) return;
-  auto guard = context_.lock();
   if (context_.recovery_) context_.recovery_->call_ends();
   if (!waiter_) return;
+  auto guard = context_.lock_if(context_.has_callers());
   context_.waiters_.push_back(std::move(waiter_));
 }
 
@@ -386,10 +385,14 @@ WaitLimits Context::waiter_limits() const {
   return limits;
 }
 
+bool Context::sleeps_alone() const noexcept {
+  return !is_threaded_ || (is_threaded_by_recovery_ && recovery_->is_idle());
+}
+
 void Context::CallWait::rest(std::size_t events, Time deadline) {
   if (!waiter_) waiter_ = std::make_unique<net::Waiter>(context_.waiter_limits());
   bool slept = false;
-  if (!context_.is_threaded_ && !context_.is_busy_ && context_.broken_.empty()) {
+  if (context_.sleeps_alone() && !context_.is_busy_ && context_.broken_.empty()) {
     const auto sleeps = waiter_->sleeps();
     waiter_->rest(events, *context_.transport_, deadline);
     slept = waiter_->sleeps() != sleeps;
@@ -433,12 +436,17 @@ bool Context::sleep(std::span<const Request* const> requests, Duration at_most) 
     ++sleeps_;
     if (recovery_) recovery_->call_begins();
   }
-  if (!is_threaded_) return transport_->wait(at_most);
-  pollfd wake{wake_fd(), POLLIN, 0};
-  const timespec exactly = net::wait_time(at_most);
-  const bool has_come = ppoll(&wake, 1, &exactly, nullptr) != 0;
-  auto guard = lock();
+  bool has_come = false;
+  if (sleeps_alone()) {
+    has_come = transport_->wait(at_most);
+  } else {
+    pollfd wake{wake_fd(), POLLIN, 0};
+    const timespec exactly = net::wait_time(at_most);
+    has_come = ppoll(&wake, 1, &exactly, nullptr) != 0;
+  }
   if (recovery_) recovery_->call_ends();
+  if (!is_threaded_) return has_come;
+  auto guard = lock();
   return has_come || one_is_over();  // Another thread may have received the message.
 }
 

@@ -19,6 +19,7 @@
 #include "base/log.hpp"
 #include "client/fork_guard.hpp"
 #include "client/job.hpp"
+#include "client/light_mutex.hpp"
 #include "client/patience.hpp"
 #include "client/requests.hpp"
 #include "client/tree/link.hpp"
@@ -51,9 +52,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::string stats_text() const;
   const sharp_coll_out_of_band_colls& oob_colls() const { return oob_colls_; }
   bool has_oob() const { return oob_colls_.bcast != nullptr && oob_colls_.gather != nullptr; }
-  std::unique_lock<std::mutex> lock() {
-    return is_threaded_ ? std::unique_lock(mutex_) : std::unique_lock(mutex_, std::defer_lock);
-  }
+  std::unique_lock<LightMutex> lock() { return lock_if(is_threaded_); }
 
   /// Polls for the caller (sharp_coll_progress, a test of a request); called without the lock. Callers poll in a loop
   /// of their own, so it yields the core after some polls in vain: the process they wait for may need it.
@@ -145,6 +144,13 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
  private:
   Context(const sharp_coll_init_spec& spec, ClientConfig config, LogLevel level);
+  std::unique_lock<LightMutex> lock_if(bool needed) {
+    return needed ? std::unique_lock(mutex_) : std::unique_lock(mutex_, std::defer_lock);
+  }
+  /// Several threads of the program may call.
+  bool has_callers() const noexcept { return is_threaded_ && !is_threaded_by_recovery_; }
+  /// While this one call waits nobody else touches the transport, so that the transport may sleep for it (Recovery::work()).
+  bool sleeps_alone() const noexcept;
   Outcome<> draw_tokens();
   Outcome<> find_devices(const char* program, const std::string& host);
   Outcome<> attach(Session*& session);
@@ -203,7 +209,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   const Oob world_oob_;
   bool is_threaded_;                      ///< Never changes once a second thread uses the context.
   bool is_threaded_by_recovery_ = false;  ///< The second thread is recovery's alone.
-  std::mutex mutex_;
+  LightMutex mutex_;
   std::unique_ptr<Session> session_;
   DeviceList devices_;
   std::vector<TreePort> ports_;  ///< Indexed as Job::trees.

@@ -9,11 +9,6 @@ namespace sumac::client {
 
 using proto::recovery::root_of;
 
-/// Null: the group ends with its tree. Several groups of a communicator do, and those that may stream.
-proto::recovery::LastingGroup* Comm::lasting() const noexcept {
-  return channels_.size() == 1 ? channels_.front().group.lasting() : nullptr;
-}
-
 bool Comm::is_group(proto::recovery::GroupKey group) const noexcept {
   return lasting() != nullptr && lasting()->is_group(group);
 }

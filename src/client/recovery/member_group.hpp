@@ -20,17 +20,24 @@ class MemberGroup {
   /// Null: it ends with its tree.
   proto::recovery::LastingGroup* lasting() const noexcept { return lasting_.get(); }
   proto::ClientGroup& on_tree() const noexcept { return lasting_ ? lasting_->on_tree() : *plain_; }
+  /// Null: recovery has something to do, or to see. Otherwise the group on the tree has all calls of an operation for itself.
+  proto::ClientGroup* calm() const noexcept { return plain_ ? plain_.get() : lasting_->calm(); }
   /// Its members are its tree.
   bool is_without_tree() const noexcept { return lasting_ && lasting_->epoch() != 0; }
 
   void start(Time now) { lasting_ ? lasting_->start(now) : plain_->start(now); }
   tl::expected<proto::OpId, Errc> post(const proto::Operation& operation, Time now) {
-    return lasting_ ? lasting_->post(operation, now) : plain_->post(operation, now);
+    auto* tree = calm();
+    return tree != nullptr ? tree->post(operation, now) : lasting_->post(operation, now);
   }
   std::optional<proto::Completion> next_completion() {
-    return lasting_ ? lasting_->next_completion() : plain_->next_completion();
+    auto* tree = calm();
+    return tree != nullptr ? tree->next_completion() : lasting_->next_completion();
   }
-  std::uint32_t outstanding() const noexcept { return lasting_ ? lasting_->outstanding() : plain_->outstanding(); }
+  std::uint32_t outstanding() const noexcept {
+    const auto* tree = calm();
+    return tree != nullptr ? tree->outstanding() : lasting_->outstanding();
+  }
   void wake(Time now) { lasting_ ? lasting_->wake(now) : plain_->wake(now); }
   void give_up(Time now) { lasting_ ? lasting_->give_up(now) : plain_->give_up(); }
   void let_go(Time now) { lasting_ ? lasting_->give_up(now) : plain_->let_go(); }

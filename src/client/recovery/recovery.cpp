@@ -82,20 +82,26 @@ Result<> Recovery::start() { return sleeper_.start(); }
 // ---- what comes
 
 bool Recovery::on_readable(std::uint32_t token) {
+  if (token != kMembersToken && token != kPokeToken) return false;
+  looks_soon();
   if (token == kMembersToken) return has_come_ = true;
-  if (token != kPokeToken) return false;
+  is_poked_ = false;
   eventfd_t times = 0;
   (void)::eventfd_read(poke_.get(), &times);
   return true;
 }
 
-std::size_t Recovery::progress(bool tree_moved) {
-  if (!sleeper_.runs()) sharpd_is_gone_ ? seek_sharpd() : hear_sharpd();
+std::size_t Recovery::look_around() {
+  if ((std::exchange(sharpd_has_come_, false) || !sleeper_.runs()) && !sharpd_is_gone_) hear_sharpd();
+  if (sharpd_is_gone_ && !sleeper_.runs()) seek_sharpd();
   const std::size_t events = links_->progress(std::exchange(has_come_, false));
-  if (!tree_moved && events == 0) return 0;
-  const Time now = monotonic_now();
-  for (Comm* comm : context_.comms()) comm->run_group(now);
+  is_idle_.store(sleeper_.runs() && links_->arm() && links_->next_due() == kNever, std::memory_order_relaxed);
   return events;
+}
+
+void Recovery::run_groups() {
+  for (Comm* comm : context_.comms())
+    if (!comm->is_calm()) comm->run_group(monotonic_now());
 }
 
 Comm* Recovery::comm_of(proto::recovery::GroupKey group) const noexcept {
@@ -199,16 +205,24 @@ bool Recovery::has_group_without_tree() const noexcept {
   return std::ranges::any_of(context_.comms(), [](const Comm* comm) { return comm->is_without_tree(); });
 }
 
+bool Recovery::calls_come() const noexcept {
+  return waiting_.load(std::memory_order_relaxed) > 0 || calls_.load(std::memory_order_relaxed) != calls_seen_;
+}
+
 /// As long as all groups have their trees the thread waits for the trees' ends, for other members' messages and for
 /// sharpd's word: data that come from a tree do not wake it.
 Sleeper::Plan Recovery::plan() {
   auto guard = context_.lock();
   Sleeper::Plan plan;
+  const bool come = calls_come();
+  calls_seen_ = calls_.load(std::memory_order_relaxed);
+  if (is_poked_ && waiting_.load(std::memory_order_relaxed) > 0) {
+    plan.until = monotonic_now() + kCallsAnswer;  // The call is about to look.
+    return plan;
+  }
   if (!sharpd_is_gone_) plan.on.push_back({context_.session().fd(), POLLIN, 0});
-  const bool calls_come = waiting_ > 0 || calls_ != calls_seen_;
-  calls_seen_ = calls_;
   if (has_group_without_tree()) {
-    if (calls_come) {
+    if (come) {
       plan.until = std::min(sharpd_again_at_, monotonic_now() + kCallsAnswer);
       return plan;
     }
@@ -226,17 +240,26 @@ Sleeper::Plan Recovery::plan() {
   return plan;
 }
 
+/// A call that waits may sleep in the transport, which only that call may touch then. So it is woken, and looks itself.
 void Recovery::work(const Sleeper::Plan& plan) {
   auto guard = context_.lock();
   const bool sharpd_spoke = !sharpd_is_gone_ && !plan.on.empty() && plan.on.front().revents != 0;
-  if (sharpd_spoke) hear_sharpd();
-  if (sharpd_is_gone_) seek_sharpd();
+  if (sharpd_is_gone_) seek_sharpd();  // It touches the socket alone.
   const bool others_spoke = plan.works_now || std::ranges::any_of(plan.on, [](const auto& one) { return one.revents; });
+  if (sharpd_spoke) sharpd_has_come_ = true;
+  if (waiting_.load(std::memory_order_relaxed) > 0) {
+    if (!others_spoke || is_poked_) return;
+    has_come_ = true;
+    looks_soon();
+    is_poked_ = ::eventfd_write(poke_.get(), 1) == 0;
+    return;
+  }
+  if (std::exchange(sharpd_has_come_, false)) hear_sharpd();
   // While calls come they look themselves.
-  if (!others_spoke && (waiting_ > 0 || calls_ != calls_seen_)) return;
+  if (!others_spoke && calls_come()) return;
   has_come_ = true;
+  looks_soon();
   context_.progress();
-  if (waiting_ > 0) (void)::eventfd_write(poke_.get(), 1);
 }
 
 }  // namespace sumac::client
