@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "net/now.hpp"
+
 namespace sumac::net {
 namespace {
 
@@ -46,7 +48,7 @@ ssize_t TcpConnection::read_some(Landing& landing, std::size_t& wanted, Transpor
   ssize_t n;
   do {
     ++stats.system_calls;
-    n = used == 1 ? recv(fd.get(), landing.data(), wanted, 0) : readv(fd.get(), iov, used);
+    n = used == 1 ? receive_now(fd.get(), landing.data(), wanted) : readv(fd.get(), iov, used);
   } while (n < 0 && errno == EINTR);
   return n;
 }
@@ -93,7 +95,7 @@ TcpConnection::Sent TcpConnection::flush(TransportStats& stats) {
     message.msg_iov = iov;
     message.msg_iovlen = out.gather(iov);
     ++stats.system_calls;
-    const ssize_t n = sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = net::send_now(fd.get(), message);
     if (n < 0) {
       if (errno == EINTR) continue;
       return write_failed(errno);
@@ -116,7 +118,7 @@ TcpConnection::Sent TcpConnection::send_now(std::span<const std::byte> frame_hea
   ssize_t n;
   do {
     ++stats.system_calls;
-    n = sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    n = net::send_now(fd.get(), message);
   } while (n < 0 && errno == EINTR);
   if (n < 0) {
     if (write_failed(errno) == Sent::failed) return Sent::failed;

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "net/now.hpp"
 #include "net/tcp_socket.hpp"
 
 namespace sumac::net {
@@ -496,7 +497,7 @@ std::size_t TcpTransport::poll_sockets(TransportEvents& events, std::size_t budg
   int count = std::exchange(reported_, 0);
   if (count == 0) {
     ++stats_.system_calls;
-    count = epoll_wait(epoll_.get(), reports_.data(), static_cast<int>(reports_.size()), 0);
+    count = epoll_within(epoll_.get(), reports_.data(), static_cast<int>(reports_.size()), 0);
   }
   if (is_crowded_ && count > 1) order_by_turns(count);
   std::size_t delivered = 0;
@@ -558,7 +559,7 @@ bool TcpTransport::wait(Duration at_most) {
     count = static_cast<int>(::syscall(SYS_epoll_pwait2, epoll_.get(), reports_.data(), room, &exactly, nullptr, 0L));
   if (count < 0 && (!waits_exactly_ || errno == ENOSYS)) {
     waits_exactly_ = false;
-    count = epoll_wait(epoll_.get(), reports_.data(), room, wait_milliseconds(at_most));
+    count = epoll_within(epoll_.get(), reports_.data(), room, wait_milliseconds(at_most));
   }
   reported_ = std::max(0, count);
   return count != 0;  // -1 means a signal: it counts as an early return.
