@@ -1,4 +1,4 @@
-// What a member's group keeps for a caller that goes on without the tree. A result stays in the buffer in which it came, in the slot of
+// A member's group keeps data for a caller that goes on without the tree. A result stays in the buffer in which it came, in the slot of
 // its number: when that slot is used again, two windows later, no member needs the number any more.
 #include <cstring>
 
@@ -15,7 +15,7 @@ void ClientGroup::keep_copy(Entry& at, const BufferRef& frame) {
   if (adds_its_part(at.header)) {
     from = operation.dst.subspan((at.header.first - operation.keep.from) * at.element, bytes);
   } else if (!prompt(at.header) && bytes != 0 && frame.size() == wire::kAggHeaderBytes + bytes) {
-    at.kept = frame;  // What other members than the root get of a prompt reduce lacks the root's own part.
+    at.kept = frame;  // A prompt reduce is excluded: its result lacks the root's own part.
     return;
   }
   if (from.empty()) return;

@@ -1,5 +1,5 @@
 #pragma once
-// What has happened to a member's group on its tree, for a caller that goes on without the tree (recovery_group.hpp). In good times a
+// The history of a member's group on its tree, for a caller that goes on without the tree (recovery_group.hpp). In good times a
 // ClientGroup keeps only the bytes that such a caller may need, and everything else is gathered here when the tree is lost.
 #include <cstdint>
 #include <span>
