@@ -1,4 +1,4 @@
-// Where the mutation check has found its rarer mutants. A seed that finds nothing any more costs one run: the check goes on
+// This is where the mutation check has found its rarer mutants. A seed that finds nothing any more costs one run: the check goes on
 // from the first seed then, and its table names one that may stand here.
 #include <algorithm>
 #include <array>
