@@ -268,39 +268,41 @@ SIZE(hcoll_ialltoallv_fn_t, 8);
   F(DTE_ZERO)                                                                                                      \
   F(DTE_BYTE)                                                                                                      \
   F(DTE_INT16)                                                                                                     \
-  F(DTE_INT32) F(DTE_INT64) F(DTE_INT128) F(DTE_UBYTE) F(DTE_UINT16) F(DTE_UINT32) F(DTE_UINT64) F(DTE_UINT128)    \
-      F(DTE_FLOAT32) F(DTE_FLOAT64) F(DTE_FLOAT96) F(DTE_FLOAT128) F(DTE_FLOAT32_COMPLEX) F(DTE_FLOAT64_COMPLEX)   \
+  F(DTE_INT32)                                                                                                     \
+  F(DTE_INT64) F(DTE_INT128) F(DTE_UBYTE) F(DTE_UINT16) F(DTE_UINT32) F(DTE_UINT64) F(DTE_UINT128) F(DTE_FLOAT32)  \
+      F(DTE_FLOAT64) F(DTE_FLOAT96) F(DTE_FLOAT128) F(DTE_FLOAT32_COMPLEX) F(DTE_FLOAT64_COMPLEX)                  \
           F(DTE_FLOAT128_COMPLEX) F(DTE_FLOAT_INT) F(DTE_DOUBLE_INT) F(DTE_LONG_INT) F(DTE_2INT) F(DTE_SHORT_INT)  \
               F(DTE_LONG_DOUBLE_INT) F(DTE_2INT64) F(DTE_2FLOAT32) F(DTE_2FLOAT64) F(DTE_LB) F(DTE_UB) F(DTE_BOOL) \
                   F(DTE_WCHAR) F(DTE_FLOAT16)
-#define ADDRESSES_OF_OPS(F)                                                                                    \
-  F(HCOL_OP_NULL)                                                                                              \
-  F(HCOL_OP_MAX)                                                                                               \
-  F(HCOL_OP_MIN)                                                                                               \
-  F(HCOL_OP_SUM) F(HCOL_OP_PROD) F(HCOL_OP_LAND) F(HCOL_OP_BAND) F(HCOL_OP_LOR) F(HCOL_OP_BOR) F(HCOL_OP_LXOR) \
-      F(HCOL_OP_BXOR)
+#define ADDRESSES_OF_OPS(F) \
+  F(HCOL_OP_NULL)           \
+  F(HCOL_OP_MAX)            \
+  F(HCOL_OP_MIN)            \
+  F(HCOL_OP_SUM)            \
+  F(HCOL_OP_PROD) F(HCOL_OP_LAND) F(HCOL_OP_BAND) F(HCOL_OP_LOR) F(HCOL_OP_BOR) F(HCOL_OP_LXOR) F(HCOL_OP_BXOR)
 
 typedef void (*hcoll_any_function)(void);
 /** The functions, and the data, that the library exports. */
-#define NAMES_OF_FUNCTIONS(F)                                                                           \
-  F(hcoll_get_version)                                                                                  \
-  F(hcoll_init)                                                                                         \
-  F(hcoll_read_init_opts)                                                                               \
-  F(hcoll_init_with_opts) F(hcoll_free_init_opts) F(hcoll_create_context) F(hcoll_context_free)         \
-      F(hcoll_destroy_context) F(hcoll_group_destroy_notify) F(hcoll_finalize) F(hcoll_mem_unmap)       \
-          F(hcoll_check_mem_release_cb_needed) F(hcoll_set_runtime_tag_offset) F(hcoll_create_mpi_type) \
-              F(hcoll_dt_destroy) F(hcoll_get_info) F(init_hcoll_collectives) F(hcoll_rte_p2p_disabled_notify)
-#define NAMES_OF_DATA(F)                                                                                            \
-  F(hcoll_collectives)                                                                                              \
-  F(hcoll_rte_functions)                                                                                            \
-  F(hcoll_progress_fn)                                                                                              \
-  F(rte_ec_any_source) F(zero_dte) F(byte_dte) F(integer16_dte) F(integer32_dte) F(integer64_dte) F(integer128_dte) \
-      F(u_byte_dte) F(u_integer16_dte) F(u_integer32_dte) F(u_integer64_dte) F(u_integer128_dte) F(float32_dte)     \
-          F(float64_dte) F(float96_dte) F(float128_dte) F(float32_complex_dte) F(float64_complex_dte)               \
-              F(float128_complex_dte) F(hcol_dte_float_int) F(hcol_dte_double_int) F(hcol_dte_long_int)             \
-                  F(hcol_dte_2int) F(hcol_dte_short_int) F(hcol_dte_long_double_int) F(hcol_dte_2int64)             \
-                      F(hcol_dte_2float32) F(hcol_dte_2float64) F(hcol_dte_lb) F(hcol_dte_ub) F(hcol_dte_bool)      \
-                          F(hcol_dte_wchar) F(float16_dte) F(hcoll_dte_op_null) F(hcoll_dte_op_max)                 \
-                              F(hcoll_dte_op_min) F(hcoll_dte_op_sum) F(hcoll_dte_op_prod) F(hcoll_dte_op_land)     \
-                                  F(hcoll_dte_op_band) F(hcoll_dte_op_lor) F(hcoll_dte_op_bor) F(hcoll_dte_op_lxor) \
-                                      F(hcoll_dte_op_bxor)
+#define NAMES_OF_FUNCTIONS(F)                                                                                 \
+  F(hcoll_get_version)                                                                                        \
+  F(hcoll_init)                                                                                               \
+  F(hcoll_read_init_opts)                                                                                     \
+  F(hcoll_init_with_opts)                                                                                     \
+  F(hcoll_free_init_opts) F(hcoll_create_context) F(hcoll_context_free) F(hcoll_destroy_context)              \
+      F(hcoll_group_destroy_notify) F(hcoll_finalize) F(hcoll_mem_unmap) F(hcoll_check_mem_release_cb_needed) \
+          F(hcoll_set_runtime_tag_offset) F(hcoll_create_mpi_type) F(hcoll_dt_destroy) F(hcoll_get_info)      \
+              F(init_hcoll_collectives) F(hcoll_rte_p2p_disabled_notify)
+#define NAMES_OF_DATA(F)                                                                                               \
+  F(hcoll_collectives)                                                                                                 \
+  F(hcoll_rte_functions)                                                                                               \
+  F(hcoll_progress_fn)                                                                                                 \
+  F(rte_ec_any_source)                                                                                                 \
+  F(zero_dte) F(byte_dte) F(integer16_dte) F(integer32_dte) F(integer64_dte) F(integer128_dte) F(u_byte_dte)           \
+      F(u_integer16_dte) F(u_integer32_dte) F(u_integer64_dte) F(u_integer128_dte) F(float32_dte) F(float64_dte)       \
+          F(float96_dte) F(float128_dte) F(float32_complex_dte) F(float64_complex_dte) F(float128_complex_dte)         \
+              F(hcol_dte_float_int) F(hcol_dte_double_int) F(hcol_dte_long_int) F(hcol_dte_2int) F(hcol_dte_short_int) \
+                  F(hcol_dte_long_double_int) F(hcol_dte_2int64) F(hcol_dte_2float32) F(hcol_dte_2float64)             \
+                      F(hcol_dte_lb) F(hcol_dte_ub) F(hcol_dte_bool) F(hcol_dte_wchar) F(float16_dte)                  \
+                          F(hcoll_dte_op_null) F(hcoll_dte_op_max) F(hcoll_dte_op_min) F(hcoll_dte_op_sum)             \
+                              F(hcoll_dte_op_prod) F(hcoll_dte_op_land) F(hcoll_dte_op_band) F(hcoll_dte_op_lor)       \
+                                  F(hcoll_dte_op_bor) F(hcoll_dte_op_lxor) F(hcoll_dte_op_bxor)
