@@ -5,7 +5,6 @@
 #include <hcoll/api/hcoll_api.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include "rank/test_hosts.hpp"
 
 namespace sumac::hcoll::test {
 
@@ -218,11 +219,10 @@ inline void init(Tags tags = {}, bool has_threads = false) {
   hcoll_free_init_opts(opts);
 }
 
-/// Runs `body` as ranks whose hosts are letters: a process with a host name of its own shares no memory with those of another name.
+/// Runs `body` as ranks whose hosts are letters.
 /// @param ends  The exit status of each rank, where it is not 0.
 inline void run_bare(const std::string& hosts, const std::function<void(Client&)>& body, std::vector<int> ends = {}) {
-  const int size = static_cast<int>(hosts.size());
-  const auto count = static_cast<std::size_t>(size);
+  const auto count = hosts.size();
   std::vector<std::vector<int>> sockets(count, std::vector<int>(count, -1));
   for (std::size_t a = 0; a < count; ++a)
     for (std::size_t b = a + 1; b < count; ++b) {
@@ -231,43 +231,20 @@ inline void run_bare(const std::string& hosts, const std::function<void(Client&)
       sockets[a][b] = pair[0];
       sockets[b][a] = pair[1];
     }
-  std::vector<pid_t> children;
-  for (int one = 0; one < size; ++one) {
-    const pid_t child = ::fork();
-    if (child > 0) {
-      children.push_back(child);
-      continue;
-    }
-    const std::string name = std::string("host-") + hosts[static_cast<std::size_t>(one)];
-    if (hosts.find_first_not_of(hosts[0]) != std::string::npos &&
-        (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(name.c_str(), name.size()) != 0))
-      ::_exit(77);
+  const auto close_all_but = [&](int rank) {
     for (std::size_t other = 0; other < count; ++other)
       for (const int fd : sockets[other])
-        if (other != static_cast<std::size_t>(one) && fd >= 0) ::close(fd);
-    {
-      SCOPED_TRACE(testing::Message() << "rank " << one << " of " << hosts);
-      Client client(one, size, sockets[static_cast<std::size_t>(one)]);
-      body(client);
-    }
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  for (auto& row : sockets)
-    for (const int fd : row)
-      if (fd >= 0) ::close(fd);
-  bool is_skipped = false;
-  ends.resize(count);
-  for (std::size_t one = 0; one < count; ++one) {
-    int status = -1;
-    EXPECT_EQ(::waitpid(children[one], &status, 0), children[one]);
-    is_skipped = is_skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 77);
-    if (!is_skipped) {
-      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == ends[one])
-          << "rank " << one << " has ended with status " << status;
-    }
-  }
-  if (is_skipped) GTEST_SKIP() << "a UTS namespace needs root";
+        if (static_cast<int>(other) != rank && fd >= 0) ::close(fd);
+  };
+  const auto started = rank::test::start_on_hosts(hosts, [&](int one) {
+    close_all_but(one);
+    SCOPED_TRACE(testing::Message() << "rank " << one << " of " << hosts);
+    Client client(one, static_cast<int>(count), sockets[static_cast<std::size_t>(one)]);
+    body(client);
+  });
+  close_all_but(-1);
+  for (int& status : ends) status = W_EXITCODE(status, 0);
+  rank::test::await_ranks(started, ends);
 }
 
 /// The same with a context of all ranks.

@@ -2,14 +2,7 @@
 #include <hcoll/api/hcoll_api.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-#define HOLDS(...) static_assert(__VA_ARGS__, #__VA_ARGS__)
-#else
-#define HOLDS(...) _Static_assert(__VA_ARGS__, #__VA_ARGS__)
-#endif
-#define IS(name, number) HOLDS((long long)(name) == (number))
-#define AT(type, field, offset) HOLDS(offsetof(type, field) == (offset))
-#define SIZE(type, bytes) HOLDS(sizeof(type) == (bytes))
+#include "base/test_holds.h"
 
 #define HCOLL_VERSION(major, minor) (((major) << HCOLL_MAJOR_BIT) | ((minor) << HCOLL_MINOR_BIT))
 #if HCOLL_API < HCOLL_VERSION(4, 8) || HCOLL_API >= HCOLL_VERSION(4, 9) || HCOLL_API <= HCOLL_VERSION(4, 5)

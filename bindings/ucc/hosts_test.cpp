@@ -1,8 +1,5 @@
-// Ranks as processes, on one host and on several: a process with a host name of its own, in its own UTS namespace, shares no
-// memory with those of another name, and meets them over loopback.
-#include <sched.h>
+// Ranks as processes, on one host and on several, which meet over loopback.
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,53 +8,38 @@
 
 #include "bindings/ucc/test_collective.hpp"
 #include "bindings/ucc/test_oob.hpp"
+#include "rank/test_hosts.hpp"
 
 namespace sumac::ucc::test {
 namespace {
 
-/// Runs `body` as ranks whose hosts are letters. They have a context and a team of all. The rank `killed` kills itself.
+using rank::test::await_ranks;
+using rank::test::start_on_hosts;
+
+/// Runs `body` as ranks with a context and a team of all. The rank `killed` kills itself.
 void run(const std::string& hosts, const std::function<void(Rank&)>& body, int killed = -1) {
   auto* const shared = static_cast<SharedOob*>(
       ::mmap(nullptr, sizeof(SharedOob), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
   const int size = static_cast<int>(hosts.size());
-  std::vector<pid_t> children;
-  for (int one = 0; one < size; ++one) {
-    const pid_t child = ::fork();
-    if (child > 0) {
-      children.push_back(child);
-      continue;
-    }
-    const std::string name = std::string("host-") + hosts[static_cast<std::size_t>(one)];
-    if (hosts.find_first_not_of(hosts[0]) != std::string::npos &&
-        (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(name.c_str(), name.size()) != 0))
-      ::_exit(77);
+  const auto started = start_on_hosts(hosts, [&](int one) {
     Rank rank{.rank = one, .size = size};
     rank.library = make_library();
     OobMember member{shared, one, size};
     ucc_context_params_t params{};
     params.mask = UCC_CONTEXT_PARAM_FIELD_OOB;
     params.oob = member.params();
-    EXPECT_EQ(ucc_context_create(rank.library, &params, nullptr, &rank.context), UCC_OK);
-    if (rank.context == nullptr || rank.make_team(blank_team_params(), rank.team) != UCC_OK) ::_exit(2);
+    ASSERT_EQ(ucc_context_create(rank.library, &params, nullptr, &rank.context), UCC_OK);
+    ASSERT_EQ(rank.make_team(blank_team_params(), rank.team), UCC_OK);
     body(rank);
     rank.end_team(rank.team);
     EXPECT_EQ(ucc_context_destroy(rank.context), UCC_OK);
     EXPECT_EQ(ucc_finalize(rank.library), UCC_OK);
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  bool is_skipped = false;
-  for (int one = 0; one < size; ++one) {
-    int status = -1;
-    EXPECT_EQ(::waitpid(children[static_cast<std::size_t>(one)], &status, 0), children[static_cast<std::size_t>(one)]);
-    is_skipped = is_skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 77);
-    if (!is_skipped) {
-      EXPECT_EQ(status, one == killed ? SIGKILL : 0) << "rank " << one << " has failed";
-    }
-  }
+  });
   ::munmap(shared, sizeof(SharedOob));
-  if (is_skipped) GTEST_SKIP() << "a UTS namespace needs root";
+  std::vector<int> ends(hosts.size());
+  if (killed >= 0) ends[static_cast<std::size_t>(killed)] = SIGKILL;
+  await_ranks(started, ends);
 }
 
 void all_collectives(Rank& rank) {
@@ -142,8 +124,7 @@ TEST(Processes, ARankOfTwoIsKilled) { run("aabb", one_dies, 1); }
 
 /// With SUMAC_TIMEOUT an allgather of the program that never ends has an end, of a context and of a team.
 TEST(Processes, AnOobThatHangs) {
-  const pid_t child = ::fork();
-  if (child == 0) {
+  await_ranks(start_on_hosts("a", [](int) {
     ::setenv("SUMAC_TIMEOUT", "100ms", 1);
     const auto library = make_library();
     ucc_context_params_t params{};
@@ -161,20 +142,11 @@ TEST(Processes, AnOobThatHangs) {
     team_params.mask = UCC_TEAM_PARAM_FIELD_OOB;
     team_params.oob = params.oob;
     ucc_team_h team = nullptr;
-    EXPECT_EQ(ucc_team_create_post(&context, 1, &team_params, &team), UCC_OK);
-    ucc_status_t status = UCC_INPROGRESS;
-    while ((status = ucc_team_create_test(team)) == UCC_INPROGRESS) {
-    }
-    EXPECT_EQ(status, UCC_ERR_TIMED_OUT);
+    EXPECT_EQ(Rank{.context = context}.make_team(team_params, team), UCC_ERR_TIMED_OUT);
     EXPECT_EQ(ucc_team_destroy(team), UCC_OK);
     EXPECT_EQ(ucc_context_destroy(context), UCC_OK);
     EXPECT_EQ(ucc_finalize(library), UCC_OK);
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = -1;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  }));
 }
 
 /// The job's daemons are started for it, a node of the tree on the first host.

@@ -2,14 +2,7 @@
 #include <stddef.h>
 #include <ucc/api/ucc.h>
 
-#ifdef __cplusplus
-#define HOLDS(...) static_assert(__VA_ARGS__, #__VA_ARGS__)
-#else
-#define HOLDS(...) _Static_assert(__VA_ARGS__, #__VA_ARGS__)
-#endif
-#define IS(name, number) HOLDS((long long)(name) == (number))
-#define AT(type, field, offset) HOLDS(offsetof(type, field) == (offset))
-#define SIZE(type, bytes) HOLDS(sizeof(type) == (bytes))
+#include "base/test_holds.h"
 
 IS(UCC_VERSION(1, 8), (1 << 24) | (8 << 16));
 IS(UCC_API_VERSION, UCC_VERSION(UCC_API_MAJOR, UCC_API_MINOR));
