@@ -123,6 +123,12 @@ int ibcast(void* buffer, int count, Dte type, int root, void** handle, void* con
 int no_alltoallv(void*, int*, int*, Dte, void*, int*, int*, Dte, void*) { return HCOLL_ERR_NOT_SUPPORTED; }
 constexpr int kTagOfMpich4 = 32;
 
+/// Offers these no more.
+template <auto... Which>
+void without(hcoll_collectives_t& offered) {
+  ((offered.*Which = nullptr), ...);
+}
+
 constexpr hcoll_collectives_t kAll = {
     .coll_allgather = &Member<&Operation::allgather>::run,
     .coll_allgatherv = &Member<&Operation::allgatherv>::run,
@@ -159,27 +165,14 @@ void offer_collectives(int base_tag) {
   // Open MPI alone has negative tags. Its component does a call by itself where its own rank's type has no number here, or where a
   // root in place gives no type, and does not ask whether other ranks do. That is right only where all ranks have one type: in
   // reductions, and where it asks this library for derived types, which serves them.
-  if (base_tag < 0) {
-    offered.coll_allgatherv = nullptr;
-    offered.coll_iallgatherv = nullptr;
-    offered.coll_alltoall = nullptr;
-    offered.coll_alltoallv = nullptr;
-    offered.coll_ialltoallv = nullptr;
-    offered.coll_gatherv = nullptr;
-    offered.coll_igatherv = nullptr;
-    offered.coll_scatterv = nullptr;
-  }
+  using C = hcoll_collectives_t;
+  if (base_tag < 0)
+    without<&C::coll_allgatherv, &C::coll_iallgatherv, &C::coll_alltoall, &C::coll_alltoallv, &C::coll_ialltoallv,
+            &C::coll_gatherv, &C::coll_igatherv, &C::coll_scatterv>(offered);
   const auto& client = hcoll_rte_functions;
-  if (client.rte_get_coll_handle_fn == nullptr || client.rte_coll_handle_complete_fn == nullptr) {
-    offered.coll_ibarrier = nullptr;
-    offered.coll_ibcast = nullptr;
-    offered.coll_iallgather = nullptr;
-    offered.coll_iallgatherv = nullptr;
-    offered.coll_iallreduce = nullptr;
-    offered.coll_ireduce = nullptr;
-    offered.coll_igatherv = nullptr;
-    offered.coll_ialltoallv = nullptr;
-  }
+  if (client.rte_get_coll_handle_fn == nullptr || client.rte_coll_handle_complete_fn == nullptr)
+    without<&C::coll_ibarrier, &C::coll_ibcast, &C::coll_iallgather, &C::coll_iallgatherv, &C::coll_iallreduce,
+            &C::coll_ireduce, &C::coll_igatherv, &C::coll_ialltoallv>(offered);
   // The component also mistakes the next module where one of these refuses a call.
   const sumac_process* const process = sumac_process_own();
   const auto is_off = [&](sumac_coll coll) {

@@ -12,8 +12,8 @@ namespace sumac::hcoll {
 struct Library {
   bool is_initialized = false;
   bool has_threads = false;
-  std::uint32_t tag =
-      0;  ///< All messages have it: a group is the client's communicator, whose messages meet no others.
+  /// All messages have it: a group is the client's communicator, whose messages meet no others.
+  std::uint32_t tag = 0;
   unsigned long mark = 0;  ///< It marks the process that initialized it.
   /// The client is Open MPI 4, which calls long an unsigned type: a least or largest number is the client's own affair.
   bool mistakes_long = false;

@@ -21,35 +21,42 @@ int Operation::invalid(const char* why) const {
   return refuse(HCOLL_ERR_BAD_PARAM, fmt::format("{}: {}", sumac_coll_name(call.coll), why));
 }
 
-/// A client asks, and does it by itself: nothing to tell.
-int Operation::unserved(const Dte&) const { return HCOLL_ERR_NOT_SUPPORTED; }
-
 int Operation::set_root(int root) {
   call.root = root;
   return root < 0 || root >= team->size ? invalid("there is no such root") : HCOLL_SUCCESS;
 }
 
-int Operation::read(void* buffer, std::size_t count, const Dte& type, Use use, void*& at, std::size_t& bytes) {
+/// A client whose type is not served does the call by itself: there is nothing to tell.
+int Operation::read(void* buffer, std::int64_t count, const Dte& type, Use use, void*& at, std::size_t& bytes) {
+  if (count < 0) return invalid("a count is negative");
+  const auto elements = static_cast<std::size_t>(count);
   const Element element = element_of(type);
-  if (element.bytes == 0) return unserved(type);
-  bytes = count * element.bytes;
+  if (element.bytes == 0) return HCOLL_ERR_NOT_SUPPORTED;
+  bytes = elements * element.bytes;
   at = buffer == nullptr ? &nothing : buffer;
   if (bytes == 0) return HCOLL_SUCCESS;
   // A type may have addresses for displacements.
   if ((buffer == nullptr && element.layout == nullptr) || is_in_place(buffer))
     return invalid("a buffer is NULL, or in place where MPI has no such form");
   if (element.layout == nullptr) return HCOLL_SUCCESS;
-  Packed packed{*element.layout, buffer, count, use != Use::input, std::make_unique<std::byte[]>(bytes)};
-  if (use != Use::result) packed.layout.pack(buffer, count, packed.memory.get());
+  Packed packed{*element.layout, buffer, elements, use != Use::input, std::make_unique<std::byte[]>(bytes)};
+  if (use != Use::result) packed.layout.pack(buffer, elements, packed.memory.get());
   at = packed.memory.get();
   packed_.push_back(std::move(packed));
   return HCOLL_SUCCESS;
 }
 
+int Operation::read_in(void* buffer, std::int64_t count, const Dte& type, std::size_t& bytes) {
+  void* in = nullptr;
+  const int status = read(buffer, count, type, Use::input, in, bytes);
+  call.in = in;
+  return status;
+}
+
 int Operation::read_blocks(void* buffer, int* counts, int* displacements, const Dte& type, void*& at,
                            sumac_blocks_t& blocks) {
   const Element element = element_of(type);
-  if (element.bytes == 0 || element.layout != nullptr) return unserved(type);
+  if (element.bytes == 0 || element.layout != nullptr) return HCOLL_ERR_NOT_SUPPORTED;
   if (counts == nullptr || (displacements == nullptr && call.coll != SUMAC_COLL_REDUCE_SCATTER))
     return invalid("counts or displacements are NULL");
   std::int64_t all = 0;
@@ -77,28 +84,20 @@ int Operation::barrier() {
 
 int Operation::bcast(void* buffer, int count, Dte type, int root) {
   call.coll = SUMAC_COLL_BCAST;
-  if (count < 0) return invalid("a count is negative");
   if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
-  const int status =
-      read(buffer, static_cast<std::size_t>(count), type, is_root() ? Use::input : Use::result, call.out, call.bytes);
+  const int status = read(buffer, count, type, is_root() ? Use::input : Use::result, call.out, call.bytes);
   is_empty = call.bytes == 0;
   return status;
 }
 
 /// Reductions of whole vectors.
 int Operation::vector(void* sbuf, void* rbuf, int count, const Dte& type, const hcoll_dte_op_t* op, bool has_result) {
-  if (count < 0) return invalid("a count is negative");
-  const auto elements = static_cast<std::size_t>(count);
   if (const int status = read_fold(type, op); status != HCOLL_SUCCESS) return status;
   if (has_result)
-    if (const int status = read(rbuf, elements, type, Use::result, call.out, call.bytes); status != HCOLL_SUCCESS)
+    if (const int status = read(rbuf, count, type, Use::result, call.out, call.bytes); status != HCOLL_SUCCESS)
       return status;
-  if (!has_result || !is_in_place(sbuf)) {
-    void* in = nullptr;
-    if (const int status = read(sbuf, elements, type, Use::input, in, call.bytes); status != HCOLL_SUCCESS)
-      return status;
-    call.in = in;
-  }
+  if (!has_result || !is_in_place(sbuf))
+    if (const int status = read_in(sbuf, count, type, call.bytes); status != HCOLL_SUCCESS) return status;
   is_empty = call.bytes == 0;
   return HCOLL_SUCCESS;
 }
@@ -142,37 +141,35 @@ int Operation::reduce_scatter(void* sbuf, void* rbuf, int* rcounts, Dte type, hc
 
 int Operation::reduce_scatter_block(void* sbuf, void* rbuf, int rcount, Dte type, hcoll_dte_op_t* op) {
   call.coll = SUMAC_COLL_REDUCE_SCATTER_BLOCK;
-  const int status = vector(sbuf, rbuf, rcount, type, op, true);
-  return status;
+  return vector(sbuf, rbuf, rcount, type, op, true);
 }
 
 /// Reads a call in which the own block of an allgather, or all blocks of an alltoall, go to blocks of one size.
 int Operation::blocks_of_one_size(sumac_coll coll, void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount,
                                   const Dte& rtype) {
   call.coll = coll;
-  if (scount < 0 || rcount < 0) return invalid("a count is negative");
   const bool in_place = is_in_place(sbuf);
   std::size_t bytes = 0;
-  if (const int status = read(rbuf, static_cast<std::size_t>(rcount) * size_, rtype, in_place ? Use::both : Use::result,
-                              call.out, bytes);
+  if (const int status =
+          read(rbuf, std::int64_t{rcount} * team->size, rtype, in_place ? Use::both : Use::result, call.out, bytes);
       status != HCOLL_SUCCESS)
     return status;
   call.bytes = bytes / size_;
   is_empty = bytes == 0;
   if (in_place) return HCOLL_SUCCESS;
-  const std::size_t blocks = coll == SUMAC_COLL_ALLTOALL ? size_ : 1;
-  void* in = nullptr;
-  const int status = read(sbuf, static_cast<std::size_t>(scount) * blocks, stype, Use::input, in, bytes);
-  call.in = in;
-  return status == HCOLL_SUCCESS && bytes != call.bytes * blocks ? invalid("the counts differ") : status;
+  const int blocks = coll == SUMAC_COLL_ALLTOALL ? team->size : 1;
+  const int status = read_in(sbuf, std::int64_t{scount} * blocks, stype, bytes);
+  return status == HCOLL_SUCCESS && bytes != call.bytes * static_cast<std::size_t>(blocks)
+             ? invalid("the counts differ")
+             : status;
 }
 
 int Operation::allgather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype) {
-  return blocks_of_one_size(SUMAC_COLL_ALLGATHER, sbuf, is_in_place(sbuf) ? 0 : scount, stype, rbuf, rcount, rtype);
+  return blocks_of_one_size(SUMAC_COLL_ALLGATHER, sbuf, scount, stype, rbuf, rcount, rtype);
 }
 
 int Operation::alltoall(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype) {
-  return blocks_of_one_size(SUMAC_COLL_ALLTOALL, sbuf, is_in_place(sbuf) ? 0 : scount, stype, rbuf, rcount, rtype);
+  return blocks_of_one_size(SUMAC_COLL_ALLTOALL, sbuf, scount, stype, rbuf, rcount, rtype);
 }
 
 int Operation::allgatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype) {
@@ -180,11 +177,8 @@ int Operation::allgatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rc
   if (const int status = read_blocks(rbuf, rcounts, displs, rtype, call.out, call.out_blocks); status != HCOLL_SUCCESS)
     return status;
   if (is_in_place(sbuf)) return HCOLL_SUCCESS;
-  if (scount < 0) return invalid("a count is negative");
-  void* in = nullptr;
   std::size_t bytes = 0;
-  const int status = read(sbuf, static_cast<std::size_t>(scount), stype, Use::input, in, bytes);
-  call.in = in;
+  const int status = read_in(sbuf, scount, stype, bytes);
   const std::size_t own = static_cast<std::size_t>(rcounts[team->rank]) * call.out_blocks.unit;
   return status == HCOLL_SUCCESS && bytes != own ? invalid("the counts differ") : status;
 }
@@ -237,22 +231,16 @@ int Operation::gather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount,
   call.coll = SUMAC_COLL_GATHER;
   if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
   const bool in_place = is_root() && is_in_place(sbuf);
-  if ((is_root() ? rcount : scount) < 0 || (!in_place && scount < 0)) return invalid("a count is negative");
+  std::size_t bytes = 0;
   if (is_root()) {
-    std::size_t bytes = 0;
-    if (const int status = read(rbuf, static_cast<std::size_t>(rcount) * size_, rtype,
-                                in_place ? Use::both : Use::result, call.out, bytes);
+    if (const int status =
+            read(rbuf, std::int64_t{rcount} * team->size, rtype, in_place ? Use::both : Use::result, call.out, bytes);
         status != HCOLL_SUCCESS)
       return status;
     call.bytes = bytes / size_;
   }
   if (!in_place) {
-    void* in = nullptr;
-    std::size_t bytes = 0;
-    if (const int status = read(sbuf, static_cast<std::size_t>(scount), stype, Use::input, in, bytes);
-        status != HCOLL_SUCCESS)
-      return status;
-    call.in = in;
+    if (const int status = read_in(sbuf, scount, stype, bytes); status != HCOLL_SUCCESS) return status;
     if (!is_root()) call.bytes = bytes;
     if (bytes != call.bytes) return invalid("the counts differ");
   }
@@ -270,11 +258,8 @@ int Operation::gatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcoun
     call.bytes = static_cast<std::size_t>(rcounts[root]) * call.out_blocks.unit;
     if (is_in_place(sbuf)) return HCOLL_SUCCESS;
   }
-  if (scount < 0) return invalid("a count is negative");
-  void* in = nullptr;
   std::size_t bytes = 0;
-  const int status = read(sbuf, static_cast<std::size_t>(scount), stype, Use::input, in, bytes);
-  call.in = in;
+  const int status = read_in(sbuf, scount, stype, bytes);
   if (!is_root()) call.bytes = bytes;
   return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
 }
@@ -283,21 +268,16 @@ int Operation::scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount
   call.coll = SUMAC_COLL_SCATTER;
   if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
   const bool in_place = is_root() && is_in_place(rbuf);
-  if ((is_root() ? scount : rcount) < 0 || (!in_place && rcount < 0)) return invalid("a count is negative");
-  void* in = nullptr;
+  std::size_t bytes = 0;
   if (is_root()) {
-    std::size_t bytes = 0;
-    if (const int status = read(sbuf, static_cast<std::size_t>(scount) * size_, stype, Use::input, in, bytes);
+    if (const int status = read(sbuf, std::int64_t{scount} * team->size, stype, Use::input, call.out, bytes);
         status != HCOLL_SUCCESS)
       return status;
-    call.in = in;
+    call.in = call.out;  // In place they are the same.
     call.bytes = bytes / size_;
   }
-  call.out = in;
   if (!in_place) {
-    std::size_t bytes = 0;
-    if (const int status = read(rbuf, static_cast<std::size_t>(rcount), rtype, Use::result, call.out, bytes);
-        status != HCOLL_SUCCESS)
+    if (const int status = read(rbuf, rcount, rtype, Use::result, call.out, bytes); status != HCOLL_SUCCESS)
       return status;
     if (!is_root()) call.bytes = bytes;
     if (bytes != call.bytes) return invalid("the counts differ");
@@ -309,18 +289,15 @@ int Operation::scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount
 int Operation::scatterv(void* sbuf, int* scounts, int* displs, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
   call.coll = SUMAC_COLL_SCATTERV;
   if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
-  void* in = nullptr;
   if (is_root()) {
-    if (const int status = read_blocks(sbuf, scounts, displs, stype, in, call.in_blocks); status != HCOLL_SUCCESS)
+    if (const int status = read_blocks(sbuf, scounts, displs, stype, call.out, call.in_blocks); status != HCOLL_SUCCESS)
       return status;
-    call.in = in;
+    call.in = call.out;  // In place they are the same.
     call.bytes = static_cast<std::size_t>(scounts[root]) * call.in_blocks.unit;
-    call.out = in;
     if (is_in_place(rbuf)) return HCOLL_SUCCESS;
   }
-  if (rcount < 0) return invalid("a count is negative");
   std::size_t bytes = 0;
-  const int status = read(rbuf, static_cast<std::size_t>(rcount), rtype, Use::result, call.out, bytes);
+  const int status = read(rbuf, rcount, rtype, Use::result, call.out, bytes);
   if (!is_root()) call.bytes = bytes;
   return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
 }

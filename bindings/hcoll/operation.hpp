@@ -54,11 +54,12 @@ class Operation {
   enum class Use : std::uint8_t { input, result, both };
 
   int invalid(const char* why) const;
-  int unserved(const Dte& type) const;
   int set_root(int root);
   bool is_root() const noexcept { return call.root == team->rank; }
   /// Sets where the elements are without gaps, and their bytes.
-  int read(void* buffer, std::size_t count, const Dte& type, Use use, void*& at, std::size_t& bytes);
+  int read(void* buffer, std::int64_t count, const Dte& type, Use use, void*& at, std::size_t& bytes);
+  /// The same for what this rank gives: sets call.in.
+  int read_in(void* buffer, std::int64_t count, const Dte& type, std::size_t& bytes);
   int read_blocks(void* buffer, int* counts, int* displacements, const Dte& type, void*& at, sumac_blocks_t& blocks);
   int read_fold(const Dte& type, const hcoll_dte_op_t* op);
   int vector(void* sbuf, void* rbuf, int count, const Dte& type, const hcoll_dte_op_t* op, bool has_result);
