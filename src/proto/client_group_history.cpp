@@ -48,8 +48,8 @@ ClientHistory ClientGroup::history() const {
     auto& one = all.numbers.emplace_back();
     one.header = at.header;
     if (adds_its_part(at.header)) one.header.payload_bytes = static_cast<std::uint32_t>(bytes);
-    one.elements = at.elements;
-    one.operation = at.record;
+    one.range = {at.header.first, at.elements};
+    one.of = {at.record};
     one.root = at.root;
     const bool is_own = (wire::has_one_source(at.header) && at.header.payload_bytes != 0) || adds_its_part(at.header);
     one.has_result = is_complete && (is_own || at.kept.size() == bytes + wire::kAggHeaderBytes || bytes == 0);

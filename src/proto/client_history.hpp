@@ -13,8 +13,8 @@ namespace sumac::proto {
 struct ClientHistory {
   struct Number {
     wire::AggHeader header{};  ///< As contributed; its payload_bytes count this member's part in any case.
-    std::uint32_t elements = 0;
-    std::uint32_t operation = 0;  ///< The OpId.
+    FragmentRange range{};
+    OpId of{};  ///< Its operation.
     std::uint32_t root = 0;
     bool has_result = false;
     bool is_kept = false;               ///< `data` stay until ClientGroup::release(), even when the operation is over.

@@ -10,20 +10,23 @@ namespace {
 using test::kJob;
 using test::StandingGroup;
 
+/// Its members leave, and make another one with one who does not come.
+void wait_for_a_member(StandingGroup& world) {
+  for (auto& group : world.groups) group->leave({});
+  world.tree.run();
+  world.clients[0]->client->open(77, 2, {});
+  world.tree.run();
+  world.make([](ClientGroupConfig& config) { config.group_size = config.path.entries[0].expected_members = 3; });
+  ASSERT_EQ(world.node.node->groups().size(), 1u);
+}
+
 TEST(EndedJob, ends_what_an_ended_job_still_holds_when_its_members_time_is_over) {
   const Time end = at(Seconds(100));
   for (const bool is_complete : {true, false}) {
     SCOPED_TRACE(is_complete ? "a group that stands" : "a group that waits for a member");
     StandingGroup world(2);
     Node& node = *world.node.node;
-    if (!is_complete) {
-      for (auto& group : world.groups) group->leave({});
-      world.tree.run();
-      world.clients[0]->client->open(77, 2, {});
-      world.tree.run();
-      world.make([](ClientGroupConfig& config) { config.group_size = config.path.entries[0].expected_members = 3; });
-      ASSERT_EQ(node.groups().size(), 1u);
-    }
+    if (!is_complete) wait_for_a_member(world);
     world.tree.now = end;
     ASSERT_TRUE(node.revoke(kJob, end, "node an-leaf2 stays away: start it again"));
     EXPECT_THAT(node.take_forgotten(), testing::IsEmpty());
@@ -74,14 +77,7 @@ TEST(EndedJob, another_grant_of_the_job_ends_what_its_members_still_hold) {
     SCOPED_TRACE(is_complete ? "a group that stands" : "a group that waits for a member");
     StandingGroup world(2);
     Node& node = *world.node.node;
-    if (!is_complete) {
-      for (auto& group : world.groups) group->leave({});
-      world.tree.run();
-      world.clients[0]->client->open(77, 2, {});
-      world.tree.run();
-      world.make([](ClientGroupConfig& config) { config.group_size = config.path.entries[0].expected_members = 3; });
-    }
-    ASSERT_EQ(node.groups().size(), 1u);
+    if (!is_complete) wait_for_a_member(world);
     auto next = node.jobs().at(0).grant;
     next.quota.osts /= 2;
     EXPECT_FALSE(node.grant(next)) << "the job has its tree";

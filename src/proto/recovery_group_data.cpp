@@ -86,8 +86,8 @@ void Group::take(const ClientHistory::Number& from, Number number) {
   Slot& at = begin_slot(number);
   at.header = from.header;
   at.header.flags &= static_cast<std::uint16_t>(~wire::kFlagListening);
-  at.elements = from.elements;
-  at.operation = from.operation;
+  at.elements = from.range.elements;
+  at.operation = from.of.value;
   at.is_posted = true;
   at.has_result = from.has_result;
   at.terms = at.result_terms = terms_of(at.header, at.elements);
@@ -95,7 +95,7 @@ void Group::take(const ClientHistory::Number& from, Number number) {
     at.kept = copy(from.data);
   else
     at.part = from.data;
-  if (Posted* posted = find_operation(from.operation);
+  if (Posted* posted = find_operation(from.of.value);
       posted != nullptr && posted->last == kNone && (at.header.flags & wire::kFlagLast) != 0)
     posted->last = number;
 }
