@@ -165,8 +165,8 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   std::uint32_t returns_ = 0;     ///< It has gone to another tree so often.
   std::uint64_t asked_ = 0;       ///< Rank 0 has asked for a group on a new tree, by this token; 0: not now.
   Time seek_from_{};              ///< Rank 0 seeks no tree before.
-  std::uint32_t seeks_in_ =
-      0;  ///< Rank 0 seeks a tree since `seeks_since_`; the number is the generation's, from 1 on.
+  /// Rank 0 seeks a tree since `seeks_since_`; the number is the generation's, from 1 on.
+  std::uint32_t seeks_in_ = 0;
   Time seeks_since_{};
 
   // Used only with several groups.

@@ -121,6 +121,7 @@ Result<wire::HostMessage> Session::next_word(JobId job_id) {
   return message;
 }
 
+/// A word that cannot leave at once is lost: the caller asks again.
 void Session::want_trees(JobId job_id, std::uint32_t times_again) noexcept {
   (void)sharpd_.send(wire::host_message(HostKind::trees_wanted, wire::TreesWantedBody{times_again, 0}, job_id),
                      Duration{0});

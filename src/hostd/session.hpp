@@ -52,8 +52,8 @@ struct Membership {
   JobId job_id{};
   WorldRank world_rank{};
   Secret job_key{};
-  bool hears_deaths =
-      false;  ///< It is told of the deaths of the job's other ranks, and of trees that the job has again.
+  /// It is told of the deaths of the job's other ranks, and of trees that the job has again.
+  bool hears_deaths = false;
 };
 /// The job's trees are of no use to one of its groups.
 struct WantTrees {
