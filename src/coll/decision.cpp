@@ -6,6 +6,7 @@ namespace sumac::coll {
 
 void Decision::note(double ns, float margin) noexcept {
   if (is_settled()) return;
+  skips_ = 0;
   const int run = trials_ / kRun, call = trials_ % kRun;
   if (call > 0) {
     const int at = (run < 2 ? 0 : kRun - 1) + call - 1;
@@ -16,6 +17,12 @@ void Decision::note(double ns, float margin) noexcept {
     decide(kTimes, margin);
   else if (trials_ == kTrials / 2 && is_clear())
     decide(kTimes / 2, margin);
+}
+
+void Decision::skip() noexcept {
+  if (is_settled() || ++skips_ < kSkipsMost) return;
+  skips_ = 0;
+  settle(better_);
 }
 
 bool Decision::is_clear() const noexcept {

@@ -21,6 +21,8 @@ class Decision {
   static constexpr int kTimes = 2 * (kRun - 1);  ///< Each way has so many, or half of them if one is clearly slower.
   /// After so many calls a decision is checked again; the interval grows fourfold each time the decision was right.
   static constexpr std::uint64_t kFirstLook = 256, kLastLook = 1 << 20;
+  /// So many trials without a time, since the last one that has one, put the rest off.
+  static constexpr int kSkipsMost = 2 * kTrials;
 
   bool is_settled() const noexcept { return trials_ == kTrials; }
   /// Returns the way of the next call: in a trial the one to be timed, afterwards the better one.
@@ -41,6 +43,9 @@ class Decision {
   /// `margin`: the other way must take at most this part of the time, so that two equally good ways do not alternate from
   /// start to start.
   void note(double ns, float margin = kMargin) noexcept;
+  /// The last trial has no time, because somebody left it alone: another one takes its place. A program that leaves its
+  /// operations alone most of the time is asked again after kFirstLook calls, so that it does not try for ever.
+  void skip() noexcept;
   /// Adopts the result of another group of the same two processes, or puts the trials off.
   void settle(Way way) noexcept;
   /// Forgets the trials of a decision that is under way; a settled one is looked at again.
@@ -57,7 +62,7 @@ class Decision {
   void decide(int count, float margin) noexcept;
 
   Way better_ = Way::first;
-  std::uint8_t trials_ = 0;
+  std::uint8_t trials_ = 0, skips_ = 0;
   std::uint64_t left_ = 0, look_ = kFirstLook;
   std::array<std::array<float, kTimes>, 2> times_{};
   std::array<float, 2> medians_{};

@@ -109,5 +109,21 @@ TEST(Decision, IsLookedAtAgainAndCorrected) {
   EXPECT_EQ(Decision::kLastLook, calls_left(decision)) << "never not at all";
 }
 
+TEST(Decision, IsPutOffByManyTrialsWithoutATimeAndByNoFewer) {
+  Decision decision;
+  const auto skip = [&](int times) {
+    for (int i = 0; i < times; ++i) decision.skip();
+  };
+  skip(Decision::kSkipsMost - 1);
+  decision.note(100);
+  skip(Decision::kSkipsMost - 1);
+  EXPECT_FALSE(decision.is_settled()) << "one with a time came between them";
+  skip(1);
+  EXPECT_TRUE(decision.is_settled());
+  EXPECT_EQ(Way::first, decision.better());
+  EXPECT_EQ(0, decision.median_ns(Way::second));
+  EXPECT_EQ(Decision::kFirstLook, calls_left(decision));
+}
+
 }  // namespace
 }  // namespace sumac::coll

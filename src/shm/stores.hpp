@@ -3,7 +3,7 @@
 // fast. Where they don't (other dies of an EPYC, other sockets), each line must first be fetched back from the core that
 // read it last, and stores past the caches take less than half the time. Both hold at all sizes from some KiB on and for
 // all collectives, so one decision serves a group: it is made in the program's own calls (trial.hpp). Where no call can be
-// timed as a whole (nonblocking ones, a host's part between hosts), a member decides alone by what its own writing takes.
+// timed as a whole (operations that are left alone, a host's part between hosts), a member decides alone by what its own writing takes.
 #include <bit>
 #include <cstddef>
 #include <cstdint>

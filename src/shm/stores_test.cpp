@@ -124,7 +124,7 @@ TEST(Stores, OfCallsInWhichAMemberMayLeaveFirstAreNeverTried) {
       }));
 }
 
-TEST(Stores, OfCallsThatAreDrivenMeetNowAndThenOnly) {
+TEST(Stores, OfCallsThatTheirCallerDrivesAreDecidedOrPutOff) {
   EXPECT_EQ("", in_group(2, kAlone, [&](Group& group) -> std::string {
               group.stores.allow();
               const auto meetings = [&](int count, std::string& fault) {
@@ -133,10 +133,13 @@ TEST(Stores, OfCallsThatAreDrivenMeetNowAndThenOnly) {
                 return group.round() - before;
               };
               std::string fault;
-              if (const auto first = meetings(1, fault); !fault.empty() || first != 1) return fault + "no meeting";
-              if (const auto next = meetings(100, fault); !fault.empty() || next != 0) return fault + "meetings";
-              if (about_stores(group).find("at first") == std::string::npos || group.stores.go_past())
-                return "decided without a time";
+              // The decision comes after some calls that both members have watched, or after too many that one has not.
+              constexpr int kMost = coll::Decision::kTrials * coll::Decision::kSkipsMost;
+              for (int i = 0; i < kMost && group.stores.is_open(coll::Kind::allgather, kBytes); ++i)
+                if (const auto met = meetings(1, fault); !fault.empty() || met > 1) return fault + "meetings";
+              if (group.stores.is_open(coll::Kind::allgather, kBytes)) return "neither decided nor put off";
+              if (const auto next = meetings(100, fault); !fault.empty() || next != 0)
+                return fault + "meetings afterwards";
               return "";
             }));
 }
@@ -160,12 +163,33 @@ TEST(Stores, AreDecidedByEachMemberAloneWhereNoCallIsTimed) {
     EXPECT_EQ("", in_wide_group([&](Group& group) -> std::string {
                 group.stores.allow();
                 // The members are roots in turns, so each writes in half of the calls.
-                const coll::Kind kind = by_steps ? coll::Kind::allreduce : coll::Kind::bcast;
-                const std::string fault = calls(group, kind, bytes, 2 * kFills / kFillsOfACall + 2, by_steps);
+                const std::string fault =
+                    calls(group, coll::Kind::bcast, bytes, 2 * kFills / kFillsOfACall + 2, by_steps);
                 if (!fault.empty()) return fault;
                 return about_stores(group).find("took this rank") != std::string::npos ? "" : about_stores(group);
               }))
         << by_steps;
+}
+
+TEST(Stores, OfCallsThatTheirCallerLeavesAloneHaveNoTime) {
+  EXPECT_EQ("", in_group(2, kAlone, [&](Group& group) -> std::string {
+              group.stores.allow();
+              const auto leave_alone = [](const Task& task, Time began) {
+                // As a program does that computes: it stays away as long as all has taken so far.
+                const Time now = monotonic_now();
+                while (task.phase != 0 && monotonic_now() - now <= now - began) sched_yield();
+              };
+              for (int i = 0; i <= coll::Decision::kSkipsMost; ++i) {
+                Exercise exercise({.kind = coll::Kind::allgather, .bytes = kBytes}, group.size(), group.index());
+                const Time began = monotonic_now();
+                prepare(group, exercise.operation(), exercise.task);
+                for (Step step = Step::waiting; step == Step::waiting; leave_alone(exercise.task, began))
+                  step = advance(exercise.task);
+                if (auto fault = exercise.check(); !fault.empty()) return fault;
+              }
+              if (group.stores.is_open(coll::Kind::allgather, kBytes)) return "not put off";
+              return group.stores.decision().median_ns(Stores::kPast) == 0 ? "" : "timed";
+            }));
 }
 
 TEST(Stores, OfCallsThatChangeAreTriedWithThoseThatComeOften) {

@@ -22,6 +22,10 @@ struct Task {
   bool has_moved;       ///< A step returned `waiting`, but it has copied some data.
   bool is_elsewhere;    ///< A step that returned `waiting` sets this if all members it waits for run on other cores.
 
+  // ---- Of a trial (trial.hpp), set when it begins.
+  std::uint64_t looked_ns;  ///< When the last step of an operation that its caller drives was over.
+  std::uint64_t away_ns;    ///< The longest time that has passed between two such steps.
+
   // ---- The algorithm's own, zero at the beginning.
   std::uint32_t phase;
   std::int32_t peer;     ///< The member that is waited for.

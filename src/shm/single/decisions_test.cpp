@@ -10,6 +10,7 @@
 #include "shm/single/timed.hpp"
 #include "shm/test_exercise.hpp"
 #include "shm/test_ranks.hpp"
+#include "shm/trial.hpp"
 
 namespace sumac::shm {
 namespace {
@@ -24,6 +25,9 @@ TEST(Decisions, OneForEachPowerOfTwo) {
   EXPECT_EQ(7U, Decisions::class_of((8 << 20) + 1));
   EXPECT_EQ(7U, Decisions::class_of(std::size_t{1} << 40));
 }
+
+static_assert(was_watched(8000, 1000), "an eighth of its time is what a caller needs between two looks");
+static_assert(!was_watched(8000, 1001));
 
 constexpr WaitSettings kAlone{.ranks_on_host = 2, .cpus = 2};
 constexpr coll::Kind kTimedColls[] = {coll::Kind::allreduce, coll::Kind::bcast, coll::Kind::allgather,
@@ -64,7 +68,7 @@ TEST(Decision, OfTwoProcessesIsTheSameAndNoResultDependsOnIt) {
                            .reduction = static_cast<std::size_t>(turn) % std::size(kReductions),
                            .seed = static_cast<std::uint64_t>(turn + 1)},
                           2, rank);
-        if (turn % 6 == 5) {  // Driven like a nonblocking call, so it is not a trial.
+        if (turn % 6 == 5) {  // Driven like a nonblocking call: a trial where it was watched.
           prepare(group, exercise.operation(), exercise.task);
           Step step = Step::waiting;
           while (step == Step::waiting) step = advance(exercise.task), sched_yield();

@@ -3,7 +3,7 @@
 // until it is complete, and the medians decide (decision.hpp). Both methods give the same bits: with two ranks each
 // folds rank 0's values with rank 1's.
 //
-// trial.hpp says what a trial is. Calls that another algorithm serves anyway (alltoall in place) are not timed.
+// trial.hpp says what a trial is: nonblocking calls count where their caller polls until they are done. Calls that another algorithm serves anyway (alltoall in place) are not timed.
 #include "shm/single/timed.hpp"
 
 #include <mutex>
@@ -123,7 +123,8 @@ std::string about_decision(const Group& group, coll::Kind kind, std::size_t byte
   const auto words = [&](Decision::Way way) {
     return fmt::format("\"{}\" {:.1f} ns", algorithm_for(i, way)->name, decision.median_ns(way));
   };
-  if (decision.median_ns(kShared) == 0) return "as an earlier communicator of the two ranks found out";
+  if (decision.median_ns(kShared) == 0)
+    return "not timed here: an earlier communicator of the two ranks found out, or nobody watched the operations";
   return fmt::format("1 KiB took by {}, by {}", words(kShared), words(kSingle));
 }
 
