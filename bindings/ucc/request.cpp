@@ -80,7 +80,7 @@ void Request::conclude() {
 }
 
 Request* Requests::take() {
-  const std::lock_guard guard(lock_);
+  const auto held = hold();
   if (spare_.empty()) {
     all_.push_back(std::make_unique<Request>());
     spare_.reserve(all_.size());
@@ -92,25 +92,25 @@ Request* Requests::take() {
 }
 
 void Requests::give_back(Request* request) {
-  const std::lock_guard guard(lock_);
+  const auto held = hold();
   spare_.push_back(request);
 }
 
 void Requests::add_limited(Request& request) {
-  const std::lock_guard guard(lock_);
+  const auto held = hold();
   request.deadline = deadline_after(monotonic_now(), request.limit);
   if (std::find(limited_.begin(), limited_.end(), &request) == limited_.end()) limited_.push_back(&request);
   limited_count_ = static_cast<int>(limited_.size());
 }
 
 void Requests::remove_limited(const Request& request) {
-  const std::lock_guard guard(lock_);
+  const auto held = hold();
   std::erase(limited_, &request);
   limited_count_ = static_cast<int>(limited_.size());
 }
 
 void Requests::end_late() {
-  const std::lock_guard guard(lock_);
+  const auto held = hold();
   std::erase_if(limited_, [](const Request* one) { return get_status(*one) != UCC_INPROGRESS; });
   limited_count_ = static_cast<int>(limited_.size());
   const Time now = monotonic_now();

@@ -81,6 +81,8 @@ ucc_status_t plan(Request& request, const ucc_coll_args_t& args, ucc_team& team)
 /// The requests of a team, used again and again, and those with a time limit.
 class Requests {
  public:
+  /// `has_threads`: several threads may use them at the same time.
+  explicit Requests(bool has_threads) : has_threads_(has_threads) {}
   Request* take();
   void give_back(Request* request);
 
@@ -91,6 +93,11 @@ class Requests {
   bool has_limited() const noexcept { return limited_count_.load(std::memory_order_relaxed) > 0; }
 
  private:
+  std::unique_lock<std::mutex> hold() {
+    return has_threads_ ? std::unique_lock(lock_) : std::unique_lock(lock_, std::defer_lock);
+  }
+
+  const bool has_threads_;
   std::mutex lock_;
   std::vector<std::unique_ptr<Request>> all_;
   std::vector<Request*> spare_, limited_;

@@ -41,7 +41,7 @@ struct ucc_team {
   std::uint32_t number = 0;                   ///< Tells the messages of teams apart.
   std::uint32_t splits = 0;                   ///< Teams that were made of it.
   sumac_team_t* team = nullptr;               ///< Null: a team of one.
-  sumac::ucc::Requests requests;
+  sumac::ucc::Requests requests{context->has_threads};
 
   std::unique_ptr<Making> making;
   std::thread thread;  ///< That makes it or ends it.
