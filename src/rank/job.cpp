@@ -191,6 +191,7 @@ int sumac_job_begin(const sumac_job_spec* spec) {
     job.context = nullptr;
     job.refused_with = status;
     say_refused(spec->settings->level, status);
+    job.spec.id = 0;  // The last line must not name a job that nobody has.
   }
   return 0;
 }

@@ -203,6 +203,7 @@ class Levels(ground.Scenario):
         self.assertEqual(done.err.count("Failed to initialize SHArP collectives"), 1, done.text)
         self.assertEqual(done.err.count("Fallback disabled, exiting.."), 0 if level == 1 else 1, done.text)
         self.assertEqual(done.err.count("continuing without sharp"), 1 if level == 1 else 0, done.text)
+        self.assertEqual(done.err.count("sumac: without a tree: "), 1 if level == 1 else 0, done.text)
         self.assertEqual(done.code == 0, level == 1, done.text)
         self.assertEqual("churn: 2 rounds passed" in done.out, level == 1, done.text)
         self.nothing_left()

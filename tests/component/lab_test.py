@@ -241,6 +241,7 @@ class WithoutManager(case.OnLab):
         self.assertEqual(done.code, 0, done.text)
         self.assertEqual(done.err.count("Failed to initialize SHArP collectives"), 1, done.text)
         self.assertIn("SHArP: continuing without sharp", done.err)
+        self.assertIn("sumac: without a tree: ", done.err)
 
     def test_level_2_ends_the_job(self):
         done = run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "2"})
