@@ -21,6 +21,7 @@ ON = {"SUMAC_RECOVERY": "1", "HCOLL_ENABLE_SHARP": "1", "SUMAC_TEAM_AFTER": "0",
 ENDS_WITHIN = 90
 DEMO = SOURCE / "lab" / "fabrics" / "demo-16h-500us.yaml"
 MISSED_NS, SOON_NS = 100_000_000, 2_000_000_000
+KILL_SEEN_NS = 300_000_000  # A connection ends at once. Later operations wait for a processor, or for the way back.
 
 
 class Job:
@@ -87,10 +88,14 @@ def await_tree(lab, is_whole):
         time.sleep(0.1)
 
 
-def nodes_of(lab):
-    """{the place of a node: its pid}"""
+def daemons_of(lab, program):
+    """{what `sumac lab daemon` calls a daemon of the program: its pid}"""
     found = json.loads(lab("status", "--json").out)["daemons"]
-    return {daemon["place"]: daemon["pid"] for daemon in found if daemon["name"].startswith("sharp_an ")}
+    return {daemon["place"]: daemon["pid"] for daemon in found if daemon["name"].split()[0] == program}
+
+
+def nodes_of(lab):
+    return daemons_of(lab, "sharp_an")
 
 
 class Watch(threading.Thread):

@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 
-from goes_on import DEMO, ENDS_WITHIN, ON, SOURCE, Watch, await_tree, case, change, job_of, nodes_of, resumed_ns
+from goes_on import DEMO, ENDS_WITHIN, KILL_SEEN_NS, ON, SOURCE, Watch, await_tree, case, change, job_of, nodes_of, resumed_ns
 from harness.rows import cases
 from ways import Ways
 
@@ -43,7 +43,7 @@ def no_tree_left(lab, watch):
         try:
             if wrong := job.end():
                 return wrong, None
-            back = [resumed_ns(job.spans(rank), began) for rank in range(RANKS)]
+            back = [resumed_ns(job.spans(rank), began, KILL_SEEN_NS) for rank in range(RANKS)]
             if None in back or "has lost its tree" not in job.text():
                 return f"it did not lose its tree: {job.text()}", None
             with job_of(lab, RANKS, 1) as late:

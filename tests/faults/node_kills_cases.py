@@ -5,26 +5,25 @@ members begin to be the tree. FAULT_KILLS: so many in all instead of 500."""
 import math
 import os
 import random
-import signal
-import threading
 import time
 
-from goes_on import DEMO, Watch, await_tree, case, change, job_of, judge, nodes_of, resumed_ns
+from goes_on import DEMO, KILL_SEEN_NS, Watch, await_tree, case, job_of, judge, nodes_of, resumed_ns
 from harness.rows import cases
+from killer import Killer
 from ways import Ways
 
 SECONDS, SECONDS_SHORT, KILLS, KILLS_SHORT = 60, 12, 500, 3
 VIOLATIONS_MAX = 20  # Then it is clear enough.
-STARTED_AFTER_S, LEFT_WITHIN_S, BACK_WITHIN_S = 1, 5, 30
-KILL_SEEN_NS = 300_000_000  # A connection ends at once. Later operations may wait for the way back.
+LEFT_WITHIN_S, BACK_WITHIN_S = 5, 30
 RESUME_MS, BACK_MS = (100, 1000), (3000, 8000)  # Limits of median and 99th percentile.
 
 
-class Killer:
-    """Kills nodes of a lab in turns; each is started again."""
+class Nodes(Killer):
+    """Kills nodes of a lab in turns."""
 
     def __init__(self, lab):
-        self.lab, self.names, self.next, self.starts = lab, sorted(nodes_of(lab)), 0, []
+        super().__init__(lab)
+        self.names, self.next = sorted(nodes_of(lab)), 0
 
     def victims(self, count):
         """The next nodes, each with its pid."""
@@ -32,20 +31,6 @@ class Killer:
         names = [self.names[(self.next + i) % len(self.names)] for i in range(count)]
         self.next += 1
         return [(name, pids[name]) for name in names]
-
-    def kill(self, name, pid):
-        """Returns when."""
-        began = time.monotonic_ns()
-        os.kill(pid, signal.SIGKILL)
-        self.starts.append(threading.Timer(STARTED_AFTER_S, change, (self.lab, "daemon", name, "start")))
-        self.starts[-1].start()
-        return began
-
-    def settle(self):
-        """All nodes run."""
-        for start in self.starts:
-            start.join()
-        self.starts = []
 
 
 class Found:
@@ -115,7 +100,7 @@ def node_kills(rows, is_short):
     lab = case.Lab("node-kills", case.Lab.FABRIC if is_short else DEMO)
     lab.up()
     try:
-        killer = Killer(lab)
+        killer = Nodes(lab)
         while found.kills < kills and found.violations < VIOLATIONS_MAX:
             if wrong := one_job(lab, killer, watch, found, SECONDS_SHORT if is_short else SECONDS, kills, 4 if is_short else 16):
                 found.violations += 1
