@@ -336,13 +336,12 @@ const std::shared_ptr<const std::string>& Comm::end() {
   return end_;
 }
 
-/// Returns the members' names for messages, where the caller has given none.
-std::vector<std::string> Comm::names_by_host() const {
+std::vector<std::string> Comm::names_by_host(std::span<const int> ranks) const {
   const Job& job = context_.job();
   std::vector<std::string> names;
-  for (const auto world_rank : world_ranks_)
-    names.push_back(
-        fmt::format("rank {} (host {})", names.size(), job.host_names[job.rank_host[number_of(world_rank)]]));
+  for (std::size_t i = 0; i < world_ranks_.size(); ++i)
+    names.push_back(fmt::format("rank {} (host {})", i < ranks.size() ? ranks[i] : static_cast<int>(i),
+                                job.host_names[job.rank_host[number_of(world_ranks_[i])]]));
   return names;
 }
 

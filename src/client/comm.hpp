@@ -54,6 +54,8 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   bool refuse();
   /// The members' names in messages, in the order of ranks, if people know them by other ranks than the group's.
   void name_members(std::vector<std::string> names) { names_ = std::move(names); }
+  /// Returns the members' names for messages. `ranks`: the numbers by which people know them, if they are not the group's.
+  std::vector<std::string> names_by_host(std::span<const int> ranks = {}) const;
   /// Ends the groups for all members, and operations under way have no memory any more.
   void let_go();
   /// Posts Leave after everything posted before; the request (may be null) completes with it.
@@ -137,7 +139,6 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   tl::expected<std::uint64_t, Errc> post_striped(const proto::Operation& operation, Request& request);
   void take(Channel& channel, const proto::Completion& over);
   [[noreturn]] void abort_process();
-  std::vector<std::string> names_by_host() const;
   void end_by(const Channel& channel);
 
   Context& context_;

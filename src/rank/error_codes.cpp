@@ -1,5 +1,7 @@
 #include "rank/error_codes.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "rank/communicators.hpp"
@@ -48,5 +50,5 @@ int sumac_lane_failed(sumac_lane_t* lane, sumac_coll coll, int status) {
   const char* why = sumac_team_error(lane->team);
   if (why[0] == '\0') why = "a call that breaks the rules of teams";
   say(*lane, coll, why);
-  return sumac_error_code(lane->record->runtime, why);
+  return sumac_error_code(lane->record->runtime, fmt::format("{} failed: {}", sumac_coll_name(coll), why).c_str());
 }

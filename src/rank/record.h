@@ -196,7 +196,7 @@ sumac_lane_t* sumac_lane_take(struct sumac_record* record, int* rc_p);
 /** Releases a lane whose request this rank has freed. Any thread may call it. */
 void sumac_lane_give(sumac_lane_t* lane);
 
-/** Returns the error code for a team's failure, and prints the reason once. */
+/** Returns the error code for a team's failure, whose text names the collective, and prints the reason once. */
 int sumac_lane_failed(sumac_lane_t* lane, enum sumac_coll coll, int status);
 
 /** The calls of one collective that a record has counted so far. */

@@ -177,7 +177,7 @@ class WithTree(case.OnLab):
     def test_ranks_that_disagree_get_a_verdict_that_names_them(self):
         done = run("disagree")
         self.assertEqual(done.out.count("first ok second MPI_ERR_OTHER"), 4, done.text)
-        self.assertEqual(len(re.findall(r"reads: .*rank 1\b", done.out)), 4, done.text)
+        self.assertEqual(len(re.findall(r"reads: allreduce failed: .*rank 1 \(host h2\)", done.out)), 4, done.text)
         self.assertRegex(done.err, r"rank 1\b.*count|count.*rank 1\b", done.text)
 
     def test_fewer_hosts_than_asked_for_are_left_alone(self):
@@ -282,7 +282,7 @@ class NodeDies(unittest.TestCase):
                 job.communicate()
         self.assertEqual(out.count("MPI_ERR_OTHER"), 4, f"{out}\n{err}")
         self.assertIn("allreduce failed", err)
-        self.assertEqual(len(re.findall(r"reads: SHArP error.*(node|link)", out)), 4, out)
+        self.assertEqual(len(re.findall(r"reads: allreduce failed: SHArP error.*(node|link)", out)), 4, out)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ class BetweenHosts(case.OnLab):
         for mpi in self.each():
             done = run(mpi, mpi.compile("disagree", "mpicc", MPI_PROGRAMS / "disagree.c"), "count", "fatal", settings=TREE, seconds=60)
             self.assertNotEqual(done.code, 0, done.text)
-            self.assertRegex(done.err, r"an error occurred in MPI_Allreduce on communicator MPI_COMM_WORLD: SHArP error.* rank \d differs from rank \d in count.*; "
+            self.assertRegex(done.err, r"an error occurred in MPI_Allreduce on communicator MPI_COMM_WORLD: allreduce failed: SHArP error.* rank \d \(host h\d\) differs from rank \d \(host h\d\) in count.*; "
                              r"MPI_ERRORS_ARE_FATAL ends the job", done.text)
             self.assertNotIn("Comm_call_errhandler", done.text)
 

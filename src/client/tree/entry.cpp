@@ -102,23 +102,18 @@ void sumac_tree_limit(sumac_tree_t* tree, const int64_t* limits, size_t kinds) {
   static_cast<TreeAcross*>(reinterpret_cast<sumac::coll::Across*>(tree))->limit(agreed);
 }
 
-namespace {
-void name_members(struct sharp_coll_comm* group, std::vector<std::string> names) {
+void sumac_tree_names(struct sharp_coll_comm* group, const char* const* names, size_t count) {
   Comm* comm = sumac::client::comm_of(group);
   if (comm == nullptr) return;
   auto guard = comm->context().lock();
-  comm->name_members(std::move(names));
-}
-}  // namespace
-
-void sumac_tree_names(struct sharp_coll_comm* group, const char* const* names, size_t count) {
-  name_members(group, {names, names + count});
+  comm->name_members({names, names + count});
 }
 
 void sumac_tree_ranks(struct sharp_coll_comm* group, const int* ranks, size_t count) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < count; ++i) names.push_back("rank " + std::to_string(ranks[i]));
-  name_members(group, std::move(names));
+  Comm* comm = sumac::client::comm_of(group);
+  if (comm == nullptr) return;
+  auto guard = comm->context().lock();
+  comm->name_members(comm->names_by_host({ranks, count}));
 }
 
 void sumac_tree_close(sumac_tree_t* tree) { delete reinterpret_cast<sumac::coll::Across*>(tree); }

@@ -74,7 +74,7 @@ void sumac_tree_limit(sumac_tree_t* tree, const int64_t* limits, size_t kinds);
  *  @param names  [count], in the order of the group's ranks; copied. */
 void sumac_tree_names(struct sharp_coll_comm* group, const char* const* names, size_t count);
 
-/** The same for members whose names are "rank N". */
+/** The same for members whose names are "rank N (host NAME)". */
 void sumac_tree_ranks(struct sharp_coll_comm* group, const int* ranks, size_t count);
 
 /** Drops operations that are not done. NULL is allowed. */
