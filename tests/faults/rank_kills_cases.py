@@ -13,7 +13,7 @@ import time
 from goes_on import SOURCE, case
 from harness.rows import cases
 
-RANKS, KILLS, VIOLATIONS_MAX = 4, 100, 20
+HOSTS, KILLS, VIOLATIONS_MAX = 4, 100, 20
 BEGUN, BEGINS_WITHIN_S, ENDS_WITHIN_S = 200, 60, 30  # Operations of each rank until the kill, and seconds.
 ON = {"HCOLL_ENABLE_SHARP": "1", "SUMAC_TEAM_AFTER": "0", "OMPI_MCA_mpi_yield_when_idle": "1"}
 PYTHON = {"PYTHONPATH": str(case.BUILD / "python"), "MASTER_ADDR": "h1", "MASTER_PORT": "29600", "OPENBLAS_NUM_THREADS": "1"}
@@ -63,28 +63,29 @@ def await_records(folder, ranks, process):
     return False
 
 
-def one_job(lab, client, recovery, victim):
+def one_job(lab, client, recovery, per_host, victim):
     """Returns what is wrong, or ""."""
+    ranks = per_host * HOSTS
     flags, more, program = CLIENTS[client]
     on = {**ON, **more, "SUMAC_RECOVERY": recovery}
     exported = [word for name in on for word in ("-x", name)]
     with tempfile.TemporaryDirectory(dir=case.PROGRAMS, prefix="faults-") as name:  # The lab's hosts see the programs' folder.
         folder = pathlib.Path(name)
-        words = ["-n", RANKS, "--map-by", "ppr:1:node", "--enable-recovery", *case.TCP, *case.YIELD, *flags, *exported, *program, folder]
+        words = ["-n", ranks, "--map-by", f"ppr:{per_host}:node", "--oversubscribe", "--enable-recovery", *case.TCP, *case.YIELD, *flags, *exported, *program, folder]
         with (folder / "out").open("w", encoding="utf-8") as out:
             process = case.processes.start(lab.command("mpirun", *words), env={**os.environ, **on}, stdout=out, stderr=case.processes.STDOUT)
         try:
-            if not await_records(folder, RANKS, process):
+            if not await_records(folder, ranks, process):
                 return f"it did not begin: {(folder / 'out').read_text(encoding='utf-8')}"
             time.sleep(random.uniform(0, 0.2))  # So the kill comes at any moment of the loop.
             kill_rank(folder, victim)
             until = time.monotonic() + ENDS_WITHIN_S
             while time.monotonic() < until:
-                records = {rank: records_of(folder, rank) for rank in range(RANKS)}
+                records = {rank: records_of(folder, rank) for rank in range(ranks)}
                 if all(isinstance(record[max(record)], tuple) for rank, record in records.items() if rank != victim):
                     break
                 time.sleep(0.02)
-            wrong = wrong_of(records, victim, f"h{victim + 1}")
+            wrong = wrong_of(records, victim, f"h{victim // per_host + 1}")
             return wrong and f"{wrong}\n{(folder / 'out').read_text(encoding='utf-8', errors='replace')}"
         finally:
             case.processes.end(process, grace=30)
@@ -104,21 +105,29 @@ def kill_rank(folder, rank):
     raise AssertionError(f"no rank {rank} below {folder}")
 
 
+def trials(lab, per_host, kills):
+    """Returns (jobs whose survivors were told different things, jobs)."""
+    violations, count = 0, 0
+    while count < kills and violations < VIOLATIONS_MAX:
+        client, recovery, victim = list(CLIENTS)[count % 3], str(count // 3 % 2), count % (per_host * HOSTS)
+        wrong = one_job(lab, client, recovery, per_host, victim)
+        count += 1
+        violations += bool(wrong)
+        print(f"{client}, SUMAC_RECOVERY={recovery}, rank {victim} of {per_host * HOSTS} killed: {wrong or 'alike'}", flush=True)
+    return violations, count
+
+
 def rank_kills(rows):
     random.seed(7)
-    kills, violations, count = int(os.environ.get("FAULT_KILLS", KILLS)), 0, 0
+    kills = int(os.environ.get("FAULT_KILLS", KILLS))
     lab = case.Lab("rank-kills")
     lab.up()
     try:
-        while count < kills and violations < VIOLATIONS_MAX:
-            client, recovery, victim = list(CLIENTS)[count % 3], str(count // 3 % 2), count % RANKS
-            wrong = one_job(lab, client, recovery, victim)
-            count += 1
-            violations += bool(wrong)
-            print(f"{client}, SUMAC_RECOVERY={recovery}, rank {victim} killed: {wrong or 'alike'}", flush=True)
+        for name, per_host, count in (("rank-kills", 1, kills), ("rank-kills-2-on-a-host", 2, kills // 4)):
+            violations, done = trials(lab, per_host, count)
+            rows.add(name, "jobs whose survivors were told different things", violations, 0, trials=done)
     finally:
         lab.down()
-    rows.add("rank-kills", "jobs whose survivors were told different things", violations, 0, trials=count)
 
 
 cases(__doc__, rank_kills)
