@@ -61,18 +61,24 @@ class Job:
 
 
 @contextlib.contextmanager
-def job_of(lab, ranks, seconds, *more, on=None):
-    """`more`: further words for goes_on. `on`: other settings than ON."""
-    on = ON if on is None else on
+def started(lab, ranks, words, on):
+    """Yields a job of mpirun. `words`: a function of the job's folder, which all ranks see. `on`: the ranks' settings."""
     exported = [word for name in on for word in ("-x", name)]
-    with tempfile.TemporaryDirectory(dir=case.PROGRAMS, prefix="faults-") as folder:  # The lab's hosts see the programs' folder.
-        words = ["-n", ranks, "--map-by", "ppr:1:node", *case.TCP, *case.YIELD, *case.component_flags(), *exported, case.PROGRAMS / "goes_on", seconds, folder, *more]
-        with (pathlib.Path(folder) / "out").open("w", encoding="utf-8") as file:
-            process = case.processes.start(lab.command("mpirun", *words), env={**os.environ, **on}, stdout=file, stderr=case.processes.STDOUT)
+    with tempfile.TemporaryDirectory(dir=case.PROGRAMS, prefix="faults-") as name:  # The lab's hosts see the programs' folder.
+        folder = pathlib.Path(name)
+        with (folder / "out").open("w", encoding="utf-8") as file:
+            process = case.processes.start(lab.command("mpirun", "-n", ranks, *case.TCP, *case.YIELD, *exported, *words(folder)), env={**os.environ, **on},
+                                           stdout=file, stderr=case.processes.STDOUT)
         try:
-            yield Job(process, pathlib.Path(folder), ranks)
+            yield Job(process, folder, ranks)
         finally:
             case.processes.end(process, grace=30)
+
+
+def job_of(lab, ranks, seconds, *more, on=None):
+    """`more`: further words for goes_on. `on`: other settings than ON."""
+    return started(lab, ranks, lambda folder: ["--map-by", "ppr:1:node", *case.component_flags(), case.PROGRAMS / "goes_on", seconds, folder, *more],
+                   ON if on is None else on)
 
 
 def change(lab, *words):
