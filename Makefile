@@ -21,12 +21,13 @@ FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
 FABRIC ?= lab/fabrics/test-4h.yaml
 HOST_SEED ?= 1
+MINUTES ?= 60
 ROWS ?=
 WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help model setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -123,9 +124,13 @@ reports: setup-toolkit setup-bench setup-fuzz setup-python configure ## what peo
 	@cmake --build $(BUILD) -j $(JOBS) --target all
 	@python3 tests/reports/reports.py --build $(BUILD) --out build/reports.json --case "$(CASE)"
 
-faults: setup-dev configure ## jobs in the lab that meet faults, in numbers (build/faults.json, 2 hours); CASE=name for some, FAULT_KILLS=n for fewer kills than 500
-	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
+faults: setup-dev setup-python configure ## jobs in the lab that meet faults, in numbers (build/faults.json, 2 hours); CASE=name for some, FAULT_KILLS=n for fewer kills than 500
+	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs client-survivors
 	@python3 tests/faults/run.py --build $(BUILD) --out build/faults.json --case "$(CASE)"
+
+soak: setup-dev configure ## an hour of chaos under one job: memory and descriptors of its daemons and ranks (build/faults-soak.json); MINUTES=n for another time
+	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
+	@FAULT_MINUTES=$(MINUTES) SUMAC_BUILD=$(BUILD) python3 tests/faults/soak.py --out build/faults-soak.json
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

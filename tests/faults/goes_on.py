@@ -81,6 +81,18 @@ def job_of(lab, ranks, seconds, *more, on=None):
                    ON if on is None else on)
 
 
+def ranks_of(job):
+    """{rank: pid here}, of processes whose command line has the job's folder: their hosts have numbers of their own for them."""
+    found = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words, variables = [(process / file).read_bytes().split(b"\0") for file in ("cmdline", "environ")]
+            rank = next((word for word in variables if word.startswith(b"OMPI_COMM_WORLD_RANK=")), None)
+            if rank and str(job.folder).encode() in words:
+                found[int(rank.decode().split("=")[1])] = int(process.name)
+    return found
+
+
 def change(lab, *words):
     done = lab(*words)
     assert done.code == 0, done.text
