@@ -6,6 +6,8 @@
 #include <map>
 #include <thread>
 
+#include "base/host_name.hpp"
+
 namespace sumac::shm {
 
 namespace {
@@ -120,9 +122,8 @@ std::string Group::error() const {
   if (culprit_ == 0) return why_;
   const MemberEntry& entry = segment_.entry(std::abs(culprit_) - 1);
   const std::int32_t rank = entry.rank.load(std::memory_order_relaxed);
-  if (culprit_ > 0) return fmt::format("rank {} (process {} of this host) died", rank, entry.process.pid);
-  return fmt::format("rank {} (process {} of this host) {} (its own output says why)", rank, entry.process.pid,
-                     kGaveUp);
+  const auto who = fmt::format("rank {} (host {}, process {})", rank, host_name(), entry.process.pid);
+  return culprit_ > 0 ? who + " died" : fmt::format("{} {} (its own output says why)", who, kGaveUp);
 }
 
 // Two members each first store their own flag (a writer that it writes, the other that the group is broken) and then

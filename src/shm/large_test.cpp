@@ -8,6 +8,7 @@
 
 #include <deque>
 
+#include "base/host_name.hpp"
 #include "shm/single/cma.hpp"
 #include "shm/single/copy.hpp"
 #include "shm/test_exercise.hpp"
@@ -405,7 +406,8 @@ TEST(SingleCopy, MemoryThatIsGoneBecauseItsOwnerHasFoundADeathIsNotTakenForRefus
   segment->header().culprit.store(1 + 1);  // As member 0 stores it.
   EXPECT_EQ(Meets::death, what_meets(group, Copied::refused));
   EXPECT_EQ(Errc::lost, group.broken());
-  EXPECT_EQ(0u, group.error().find("rank 101 (process ")) << "it had no Group of its own yet: " << group.error();
+  EXPECT_EQ(0u, group.error().find(fmt::format("rank 101 (host {}, process ", host_name())))
+      << "it had no Group of its own yet: " << group.error();
   EXPECT_NE(std::string::npos, group.error().find(" died")) << group.error();
 }
 

@@ -2,7 +2,7 @@
 
 import re
 
-CULPRIT = re.compile(r"\brank (\d+) \(host ([\w.-]+)\)")
+CULPRIT = re.compile(r"\brank (\d+) \(host ([\w.-]+)[,)]")
 
 
 def records_of(folder, rank):

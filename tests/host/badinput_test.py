@@ -6,6 +6,7 @@ import functools
 import os
 import pathlib
 import shutil
+import socket
 import tempfile
 import unittest
 
@@ -202,8 +203,8 @@ class Deaths(BadInput):
         survivors = [line for line in done.out.splitlines() if line.startswith("death: rank ")]
         self.assertEqual(len(survivors), ranks - 1, done.text)
         for line in survivors:
-            self.assertRegex(line, rf"heard after \d\.\d+ s: rank {victim} \(process \d+ of this host\) died.*every call fails", done.text)
-        self.assertRegex(done.err, rf"{collective} failed: rank {victim} \(process \d+ of this host\) died", done.text)
+            self.assertRegex(line, rf"heard after \d\.\d+ s: {collective} failed: rank {victim} \(host {socket.gethostname()}, process \d+\) died.*every call fails", done.text)
+        self.assertRegex(done.err, rf"{collective} failed: rank {victim} \(host {socket.gethostname()}, process \d+\) died", done.text)
         self.assertNotIn("WRONG", done.err)
 
     def test_small(self):

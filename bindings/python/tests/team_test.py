@@ -354,7 +354,7 @@ class BadInput(unittest.TestCase):
     def test_a_rank_that_dies_is_named(self):
         found = ranks.run(dead, 3)
         for one in found[:2]:
-            self.assertRegex(one.error, r"^Error: .*rank 2 \(process \d+ of this host\) died")
+            self.assertRegex(one.error, r"^Error: .*rank 2 \(host [\w.-]+, process \d+\) died")
 
     def test_two_versions_of_the_package(self):
         values = {"sumac/0/1": b"0.0.9" + bytes(27)}
