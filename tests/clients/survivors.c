@@ -1,4 +1,4 @@
-/* What tests/mpi/survivors.c does, with libsharp_coll. */
+/* This program calls libsharp_coll where tests/mpi/survivors.c calls MPI. */
 #include "mpi/survivors.h"
 
 #include <sharp/api/sumac_ext.h>

@@ -1,4 +1,4 @@
-/* What the programs called survivors share: the loop, its checks and its records. */
+/* The programs called survivors share the loop, its checks and its records. */
 #ifndef SUMAC_TESTS_MPI_SURVIVORS_H
 #define SUMAC_TESTS_MPI_SURVIVORS_H
 
