@@ -167,6 +167,8 @@ Choice choose(const LookedAt& looked, const Installed& installed, bool off) {
     choice.warnings.push_back(
         fmt::format("{} keeps Sumac's variables from {}: it runs without Sumac, or without the tree", looked.withheld,
                     first->name));
+  if (choice.way == Way::component && !installed.other_component.empty())
+    choice.reason += fmt::format(" (it comes before the one of the same name, {})", installed.other_component);
   if (!looked.unknown_option.empty() && !choice.reason.empty())
     choice.reason += fmt::format(" ({} is no option that is known here)", looked.unknown_option);
   return choice;

@@ -15,6 +15,7 @@ struct Installed {
   std::string libraries;          ///< The folder of our libraries, <prefix>/lib.
   std::vector<MpiAbi> abis;       ///< Those whose interposed library is there.
   bool component = false;         ///< Our component is there, and the Open MPI on the PATH is the 4.1 that it is for.
+  std::string other_component;    ///< That Open MPI's own component of the same name, `hcoll`; empty: it has none.
   std::string open_mpi_library;   ///< That Open MPI's libmpi.so.40, links resolved.
   std::string open_mpi_programs;  ///< The folder of its programs, links resolved.
 };

@@ -46,6 +46,8 @@ TEST(Choose, the_way_into_a_program) {
   far.launcher->path = "/venv/bin/mpirun";
   auto bare = everything();
   bare.component = false;
+  auto two = everything();
+  two.other_component = "/usr/lib/openmpi/mca_coll_hcoll.so";
   const struct {
     const char* name;
     LookedAt looked;
@@ -56,6 +58,8 @@ TEST(Choose, the_way_into_a_program) {
   } rows[] = {
       {"the distribution's Open MPI has the component", started_by("orterun", kOpenMpi, system), everything(),
        Way::component, "", "./p needs libmpi.so.40, that of Open MPI 4.1: its component serves it"},
+      {"it comes before that of an Open MPI with HCOLL", started_by("orterun", kOpenMpi, system), two, Way::component,
+       "", "serves it (it comes before the one of the same name, /usr/lib/openmpi/mca_coll_hcoll.so)"},
       {"so it has under srun", started_by("srun", kSlurm, system), everything(), Way::component, "", "its component"},
       {"and without a launcher", alone(system), everything(), Way::component, "", "its component"},
       {"another Open MPI gets the library", started_by("mpirun", kOpenMpi, other), everything(), Way::library,
