@@ -1,4 +1,5 @@
-"""Collectives of numpy arrays against numpy itself, in 3 processes; what a launcher's variables mean; bad input."""
+"""Collectives of numpy arrays against numpy itself, in 3 processes; what a launcher's variables mean; libucc beside a team; bad input."""
+import ctypes
 import doctest
 import os
 import pathlib
@@ -392,6 +393,47 @@ class BadInput(unittest.TestCase):
                                  ({"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "n", "MASTER_PORT": "1"}, "rank 2 of 2")):
             with self.assertRaisesRegex(ValueError, words):
                 bootstrap.find(variables)
+
+
+UCC_RANK = pathlib.Path(os.environ.get("SUMAC_HOME", "/")) / "tests/libucc-rank.so"
+
+
+def beside_ucc(rank, size, folder, hosts):
+    """Ranks of libucc meet by the team's allgather; then a sum of theirs is under way during the team's."""
+    if hosts:
+        ranks.become_host(f"host-{rank}")
+        os.environ |= {"HCOLL_ENABLE_SHARP": "3", "HCOLL_SHARP_NP": "2", "SUMAC_NET_DEVICE": "lo", "SUMAC_LAST_LINE": "0"}
+    team = make(rank, size, folder)
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    def allgather(given, out, count):
+        every = team.allgather(np.frombuffer(ctypes.string_at(given, count), dtype=np.uint8))
+        ctypes.memmove(out, every.ctypes.data, every.nbytes)
+        return 0
+
+    ucc = ctypes.CDLL(str(UCC_RANK))
+    assert ucc.ucc_rank_open(b"TEST", rank, size, allgather) == 0
+    for count in (1, 50, 3000):
+        x = np.arange(count, dtype=np.int64) + rank
+        theirs = np.empty_like(x)
+        assert ucc.ucc_rank_post(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(theirs.ctypes.data), ctypes.c_size_t(count)) == 0
+        own = team.allreduce(x)
+        assert ucc.ucc_rank_wait() == 0
+        right = np.arange(count) * size + size * (size - 1) // 2
+        np.testing.assert_array_equal(theirs, right)
+        np.testing.assert_array_equal(own, right)
+    assert ucc.ucc_rank_close() == 0
+    team.close()
+
+
+@unittest.skipUnless(UCC_RANK.exists(), "the tests of libucc's clients are not built: MPI is missing")
+class BesideUcc(unittest.TestCase):
+    def test_by_shared_memory(self):
+        ranks.values(self, beside_ucc, 3, False)
+
+    @unittest.skipUnless(os.geteuid() == 0, "a host name of its own needs root")
+    def test_each_has_a_tree_of_its_own(self):
+        ranks.values(self, beside_ucc, 3, True)
 
 
 class Launchers(unittest.TestCase):
