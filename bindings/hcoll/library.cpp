@@ -10,6 +10,7 @@
 #include "base/host_name.hpp"
 #include "bindings/hcoll/context.hpp"
 #include "client/fork_guard.hpp"
+#include "rank/served.h"
 
 #pragma GCC visibility push(default)
 rte_comm_fns_t hcoll_rte_functions = {};
@@ -63,10 +64,8 @@ int check_process(const char* function) noexcept {
 
 const char* why_off() noexcept {
   if (sumac_process_own()->settings.enable == 0) return "SUMAC_ENABLE=0";
-  // It comes before the client's own collectives, and would leave only those calls that it makes itself.
-  if (::dlsym(RTLD_DEFAULT, "sumac_mpi_interposed") != nullptr)
-    return "the interposed library is loaded and serves all communicators";
-  return "";
+  const char* const by = sumac_served_by();
+  return by == nullptr ? "" : by;
 }
 
 namespace {

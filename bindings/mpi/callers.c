@@ -1,7 +1,8 @@
 /* Open MPI's upper layer calls a module's functions for the program, but so do its own parts: MPI_Comm_split calls an
  * allgather, a window's creation an allreduce, a reduction of coll/basic a bcast. Only the program's calls count, in a
  * profile and in the last line. They come from the MPI function of the same name, MPI_Allreduce for an allreduce, so the
- * address to which a wrapper returns tells them apart. What OpenSHMEM calls counts too: it all comes from scoll/mpi. */
+ * address to which a wrapper returns tells them apart. What OpenSHMEM calls counts too: it all comes from scoll/mpi. So
+ * does what coll/ucc passes on, which stands before us by its priority (rank/served.h). */
 #define _GNU_SOURCE /* dladdr */
 #include "callers.h"
 
@@ -29,7 +30,8 @@ static bool look_up(const void* caller, int coll, int form) {
   }
   sumac_profile_name(coll, form, name);
   return (NULL != info.dli_sname && is_function(info.dli_sname, name)) ||
-         (NULL != info.dli_fname && NULL != strstr(info.dli_fname, "mca_scoll_mpi"));
+         (NULL != info.dli_fname &&
+          (NULL != strstr(info.dli_fname, "mca_scoll_mpi") || NULL != strstr(info.dli_fname, "mca_coll_ucc")));
 }
 
 /* A look-up takes microseconds, so the last answers are kept: an address with its lowest bit set is the program's. Every

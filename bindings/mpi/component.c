@@ -1,13 +1,13 @@
 /* The component's entry points for Open MPI. */
 #include "hcoll.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
 #include "opal/util/show_help.h"
+#include "rank/served.h"
 
 extern mca_coll_base_component_t mca_coll_hcoll_component;
 
@@ -41,17 +41,18 @@ static bool serves_this_release(void) {
   return serves;
 }
 
-/* The interposed library serves every communicator of its process: it comes before us and would leave us only the calls
- * that it makes itself. */
+/* Read by rank/served.cpp. */
+__attribute__((visibility("default"))) char sumac_mpi_component_serves = 0;
+
+/* The interposed library comes before us and would leave us only the calls that it makes itself. */
 static bool stands_aside(void) {
-  if (NULL == dlsym(RTLD_DEFAULT, "sumac_mpi_interposed")) {
+  const char* by = sumac_served_by();
+  if (NULL == by) {
     return false;
   }
   const char* explain = getenv("SUMAC_EXPLAIN");
   if (0 == OMPI_PROC_MY_NAME->vpid && NULL != explain && 0 != strcmp(explain, "0")) {
-    fprintf(
-        stderr,
-        "sumac: Open MPI's component stands aside: the interposed library is loaded and serves all communicators\n");
+    fprintf(stderr, "sumac: Open MPI's component stands aside: %s\n", by);
   }
   return true;
 }
@@ -70,6 +71,7 @@ static int hcoll_open(void) {
   if (!hcoll_on()) {
     return OMPI_SUCCESS; /* the same, by SUMAC_ENABLE=0 */
   }
+  sumac_mpi_component_serves = ompi_process_info.num_procs >= (unsigned)hcoll.np;
   hcoll_attach_prepare();
   return hcoll_presence_publish();
 }

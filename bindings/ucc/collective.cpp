@@ -97,9 +97,11 @@ extern "C" {
 ucc_status_t ucc_collective_init(ucc_coll_args_t* coll_args, ucc_coll_req_h* request_p, ucc_team_h team) {
   if (coll_args == nullptr || request_p == nullptr || team == nullptr) return UCC_ERR_INVALID_PARAM;
   return guarded([&] {
-    if (team->state.load(std::memory_order_relaxed) != ucc_team::State::active)
-      return refuse(UCC_ERR_INVALID_PARAM,
-                    "ucc_collective_init: the team is not made, or this process is no rank of it");
+    if (const auto state = team->state.load(std::memory_order_relaxed); state != ucc_team::State::active)
+      return state == ucc_team::State::aside
+                 ? UCC_ERR_NOT_SUPPORTED
+                 : refuse(UCC_ERR_INVALID_PARAM,
+                          "ucc_collective_init: the team is not made, or this process is no rank of it");
     if (team->context->is_closed.load(std::memory_order_relaxed))
       return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_init: the team's context is destroyed");
     if (!sumac::client::same_process(team->context->mark))

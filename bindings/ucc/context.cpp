@@ -13,8 +13,10 @@
 #include "bindings/ucc/request.hpp"
 #include "bindings/ucc/team.hpp"
 #include "client/fork_guard.hpp"
+#include "rank/explain.h"
 #include "rank/job.h"
 #include "rank/message_exchange.hpp"
+#include "rank/served.h"
 
 namespace sumac::ucc {
 
@@ -105,6 +107,16 @@ ucc_status_t meet(ucc_context& context, const ucc_oob_coll_t& oob) {
   return UCC_OK;
 }
 
+/// Open MPI's coll/ucc gives this prefix. Its communicators are served once; teams of the program's own are another matter. That
+/// component prints an error at each rank if it gets no context, and passes on the calls that are not supported.
+bool is_served(const ucc_lib_info& library, const ucc_context_params_t& params) {
+  const char* const by = library.prefix == "OMPI" ? sumac_served_by() : nullptr;
+  if (by == nullptr) return false;
+  if ((params.mask & UCC_CONTEXT_PARAM_FIELD_OOB) != 0 && params.oob.oob_ep == 0)
+    sumac_explain_none(sumac::ucc::process()->options, "", static_cast<int>(params.oob.n_oob_eps), by);
+  return true;
+}
+
 /// The last line of the job: rank 0 adds up what all ranks counted. A rank that does not come is not waited for long.
 void say_last_line(ucc_context& context) {
   const auto& settings = sumac::ucc::process()->settings;
@@ -145,12 +157,13 @@ ucc_status_t ucc_context_create(ucc_lib_h lib_handle, const ucc_context_params_t
     auto library = find(lib_handle);
     if (!library) return UCC_ERR_INVALID_PARAM;
     auto made = std::make_shared<ucc_context>();
+    made->stands_aside = is_served(*library, *params);
     made->has_threads = library->thread_mode == UCC_THREAD_MULTIPLE;
     made->library = std::move(library);
     made->mark = sumac::client::process_mark();
     if ((params->mask & UCC_CONTEXT_PARAM_FIELD_TYPE) != 0) made->type = params->type;
     if ((params->mask & UCC_CONTEXT_PARAM_FIELD_SYNC_TYPE) != 0) made->sync_type = params->sync_type;
-    if ((params->mask & UCC_CONTEXT_PARAM_FIELD_OOB) != 0)
+    if ((params->mask & UCC_CONTEXT_PARAM_FIELD_OOB) != 0 && !made->stands_aside)
       if (const ucc_status_t status = meet(*made, params->oob); status != UCC_OK) return status;
     *context = Register<ucc_context>::own().add(std::move(made));
     return UCC_OK;
@@ -178,7 +191,7 @@ ucc_status_t ucc_context_destroy(ucc_context_h context) {
     const int left = found->team_count.load();
     if (left == 0) say_last_line(*found);
     found->peers.reset();  // Teams that are left have it too.
-    if (left > 0)
+    if (left > 0 && !found->stands_aside)
       return refuse(UCC_ERR_INVALID_PARAM,
                     fmt::format("ucc_context_destroy: {} of its teams are left, which run nothing any more: destroy "
                                 "teams before their context",

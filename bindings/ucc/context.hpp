@@ -32,6 +32,8 @@ struct ucc_context {
   ucc_context_type_t type = UCC_CONTEXT_EXCLUSIVE;
   ucc_coll_sync_type_t sync_type = UCC_NO_SYNC_COLLECTIVES;
   bool has_threads = false;
+  /// Its teams do nothing, and leave each collective to the caller.
+  bool stands_aside = false;
   unsigned long mark = 0;                     ///< It marks the process that made the context.
   std::shared_ptr<sumac::rank::Peers> peers;  ///< Null: it was made without an OOB.
   /// Equal at all ranks of the context, and at no others; the address that ucc_context_get_attr() returns.

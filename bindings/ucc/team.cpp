@@ -123,7 +123,6 @@ ucc_status_t prepare(ucc_team& team, const ucc_team_params_t& params) {
 }
 
 ucc_status_t begin(const std::shared_ptr<ucc_team>& team, ucc_team_h* new_team) {
-  team->context->team_count.fetch_add(1);
   if (auto started = team->start(&ucc_team::make); !started) {
     team->making.reset();
     return refuse(status_of(started.error().code), "ucc_team_create_post: " + started.error().context);
@@ -144,10 +143,12 @@ ucc_status_t ucc_team_create_post(ucc_context_h* contexts, uint32_t num_contexts
     auto context = find(contexts[0]);
     if (!context) return UCC_ERR_INVALID_PARAM;
     auto team = std::make_shared<ucc_team>(std::move(context));
-    if (const ucc_status_t status = prepare(*team, *team_params); status != UCC_OK) {
-      team->context->team_count.fetch_add(1);  // Its end counts down.
-      return status;
+    if (team->context->stands_aside) {
+      team->state = State::aside;
+      *new_team = Register<ucc_team>::own().add(std::move(team));
+      return UCC_OK;
     }
+    if (const ucc_status_t status = prepare(*team, *team_params); status != UCC_OK) return status;
     return begin(team, new_team);
   });
 }

@@ -18,7 +18,7 @@
 #include "team/team.h"
 
 struct ucc_team {
-  enum class State : std::uint8_t { making, active, outside, failed, ending };
+  enum class State : std::uint8_t { making, active, outside, failed, ending, aside };
 
   /// Describes how its ranks meet.
   struct Making {
@@ -29,7 +29,7 @@ struct ucc_team {
     std::uint32_t name = 0, attempt = 0;  ///< or each knows `ranks`.
   };
 
-  explicit ucc_team(std::shared_ptr<ucc_context> of) : context(std::move(of)) {}
+  explicit ucc_team(std::shared_ptr<ucc_context> of) : context(std::move(of)) { context->team_count.fetch_add(1); }
   ~ucc_team();
 
   std::shared_ptr<ucc_context> context;

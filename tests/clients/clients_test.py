@@ -64,6 +64,33 @@ class BesideMpi(unittest.TestCase):
         self.assertRegex(done.stderr, r"sumac: job \d+: tree [1-9]", "MPI's own sums went through the tree")
 
 
+@unittest.skipIf(IS_SANITIZED, "a sanitized component can't be loaded into mpirun's programs")
+class BesideUcc(unittest.TestCase):
+    """libucc beside the libraries that serve MPI, which Open MPI's coll/ucc leaves to them, and beside a job of libsharp_coll."""
+
+    def passes(self, starter, *arguments, words=(), **environment):
+        done = run([*starter, "timeout", "--kill-after=5", "100", "mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1",
+                    *words, "-n", 3, BUILD / "tests" / "client-ucc_beside", *arguments], LD_LIBRARY_PATH=str(LIBRARIES), SUMAC_EXPLAIN="1", **environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("ucc-beside: passed", done.stdout)
+        return done
+
+    def test_nothing_else_serves_the_mpi(self):
+        done = self.passes((), words=("--mca", "coll", "^hcoll"))
+        self.assertIn("coll/ucc: serves", done.stdout)
+
+    def test_the_interposed_library_serves_the_mpi(self):
+        done = self.passes((), words=("-x", f"LD_PRELOAD={LIBRARIES / 'libsumac_mpi_openmpi.so'}"))
+        self.assertIn("coll/ucc: stands aside", done.stdout)
+        self.assertEqual(done.stderr.count("no team: the interposed library is loaded and serves all communicators"), 1, done.stderr)
+
+    def test_three_jobs_of_the_tree(self):
+        done = self.passes((BUILD / "bin/sumac", "run", "--tree"), "job")
+        self.assertIn("coll/ucc: stands aside", done.stdout)
+        self.assertEqual(done.stderr.count("no team: Open MPI's component is loaded and serves all communicators"), 1, done.stderr)
+        self.assertEqual(len(re.findall(r"sumac: job \d+: tree [1-9]", done.stderr)), 2, "the component's and libucc's: " + done.stderr)
+
+
 class Headers(unittest.TestCase):
     def compiles(self, compiler, language, standard, headers):
         source = "".join(f"#include <sharp/api/{header}>\n" for header in headers) + "int main(void) { return SHARP_COLL_SUCCESS; }\n"

@@ -24,15 +24,26 @@ class Client(unittest.TestCase):
         self.folder = folder.name
         os.symlink(pathlib.Path(named).resolve(), pathlib.Path(self.folder) / f"mca_coll_{self.name}.so")
 
-    def run_ranks(self, ranks, program, *arguments, path="", starter=()):
+    def run_ranks(self, ranks, program, *arguments, path="", starter=(), **variables):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SUMAC_", "HCOLL_", "OMPI_"))}
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1", "SUMAC_EXPLAIN": "1",
-                       "SUMAC_LAST_LINE": "1", "LD_LIBRARY_PATH": str(case.BUILD / "lib"), **self.selects,
+                       "SUMAC_LAST_LINE": "1", "LD_LIBRARY_PATH": str(case.BUILD / "lib"), **self.selects, **variables,
                        "OMPI_MCA_mca_base_component_path": path or f"{self.folder}:SYSTEM_DEFAULT"}
         done = subprocess.run([*starter, "mpirun", "--oversubscribe", "-n", str(ranks), str(case.BUILD / "tests" / program), *arguments],
                               env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:])
         return done.stdout
+
+    def stands_aside(self, serves, **how):
+        """The program is right, and one of our other libraries has served it."""
+        text = self.run_ranks(2, "mpi/churn", "5", SUMAC_TEAM_AFTER="0", **how)
+        self.assertEqual(text.count(f"no team: {serves} is loaded and serves all communicators"), 1, text)
+        self.assertNotRegex(text, r"sumac: communicator (id|team) \d|Error|ucc:")
+        self.assertRegex(text, "sumac: .*shared memory [1-9]")
+
+    def test_beside_the_interposed_library(self):
+        # The environment of mpirun is that of its programs, so the library is loaded into them alone.
+        self.stands_aside("the interposed library", OMPI_MCA_mca_base_env_list=f"LD_PRELOAD={case.BUILD / 'lib/libsumac_mpi_openmpi.so'}")
 
     def right(self, text, team):
         """The program is right, and its collectives went through the library."""
@@ -64,6 +75,19 @@ class Ucc(Client):
                 text = self.run_ranks(ranks, "host/host-cases", "--tame", "--seed", "11", "--cases", "2000")
                 self.assertIsNotNone(re.search(rf"2000 cases on {ranks} ranks right", text), text[-2000:])
                 self.right(text, r"team \d")
+
+    def test_beside_our_component(self):
+        self.stands_aside("Open MPI's component", path=f"{case.BUILD / 'lib/openmpi'}:{self.folder}:SYSTEM_DEFAULT", starter=(str(case.SUMAC), "run"))
+
+    def test_beside_hcoll(self):
+        """Open MPI asks the component of the higher priority first; the other one's teams are there."""
+        if not os.environ.get(Hcoll.variable):
+            self.skipTest(f"{Hcoll.variable} is not set")
+        os.symlink(pathlib.Path(os.environ[Hcoll.variable]).resolve(), pathlib.Path(self.folder) / "mca_coll_hcoll.so")
+        text = self.run_ranks(3, "host/host-cases", "--tame", "--seed", "11", "--cases", "500", **Hcoll.selects)
+        self.assertIn("500 cases on 3 ranks right", text)
+        self.right(text, r"team \d")
+        self.right(text, r"id \d")
 
 
 if __name__ == "__main__":
