@@ -1,7 +1,6 @@
-#include <cstring>
-
 #include "bindings/ucc/team.hpp"
 #include "client/fork_guard.hpp"
+#include "rank/alone.hpp"
 
 using sumac::Error;
 using sumac::ucc::get_status;
@@ -22,23 +21,6 @@ namespace {
 void op_done(void* user, int status) {
   auto& request = *static_cast<Request*>(user);
   request.over(status == SUMAC_TEAM_OK ? UCC_OK : broken(*request.team));
-}
-
-/// Moves the data of a team of one rank.
-void run_alone(const sumac_call_t& call) {
-  if (call.coll == SUMAC_COLL_BARRIER || call.coll == SUMAC_COLL_BCAST || call.in == nullptr || call.in == call.out)
-    return;
-  const auto* in = static_cast<const std::byte*>(call.in);
-  auto* out = static_cast<std::byte*>(call.out);
-  std::size_t bytes = call.bytes;
-  const auto cut = [&](const sumac_blocks_t& blocks, auto*& at) {
-    if (blocks.counts == nullptr) return;
-    bytes = static_cast<std::size_t>(sumac_block_count(&blocks, 0)) * blocks.unit;
-    at += sumac_block_displacement(&blocks, 0) * static_cast<std::int64_t>(blocks.unit);
-  };
-  cut(call.in_blocks, in);
-  cut(call.out_blocks, out);
-  if (bytes > 0) std::memmove(out, in, bytes);
 }
 
 void send_or_receive(Request& request) {
@@ -73,7 +55,7 @@ ucc_status_t post(Request& request) {
   set_status(request, UCC_INPROGRESS);
   if (request.limit.count() > 0 && request.way >= Way::team) team.requests.add_limited(request);
   switch (request.way) {
-    case Way::alone: run_alone(request.call); [[fallthrough]];
+    case Way::alone: sumac::rank::run_alone(request.call); [[fallthrough]];
     case Way::nowhere:
       request.outcome = UCC_OK;
       request.conclude();

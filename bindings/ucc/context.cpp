@@ -15,7 +15,7 @@
 #include "client/fork_guard.hpp"
 #include "rank/explain.h"
 #include "rank/job.h"
-#include "rank/message_exchange.hpp"
+#include "rank/last_line.hpp"
 #include "rank/served.h"
 
 namespace sumac::ucc {
@@ -117,35 +117,6 @@ bool is_served(const ucc_lib_info& library, const ucc_context_params_t& params) 
   return true;
 }
 
-/// The last line of the job: rank 0 adds up what all ranks counted. A rank that does not come is not waited for long.
-void say_last_line(ucc_context& context) {
-  const auto& settings = sumac::ucc::process()->settings;
-  if (!context.peers || !(settings.last_line < 0 ? hcoll_is_asked_for() != 0 : settings.last_line != 0)) return;
-  constexpr Duration kAtMost = sumac::Seconds{1};
-  constexpr std::uint32_t kName = sumac::rank::kExchangeNames - 1;
-  const auto& members = context.peers->members();
-  std::vector<int> everyone;
-  for (int rank = 0; rank < members.size(); ++rank) everyone.push_back(rank);
-  sumac::rank::MessageExchange exchange(
-      context.peers, {.ranks = everyone, .rank = members.rank, .name = kName, .attempt = 1, .within = kAtMost});
-  const auto all = exchange.gather(0, sumac::rank::bytes_of(context.tally));
-  // The others stay until rank 0 has read them: what a rank has sent is lost with it.
-  (void)exchange.bcast(0, {});
-  while (context.peers->is_busy() && exchange.left() > Duration{0})
-    if (!context.peers->progress()) std::this_thread::sleep_for(sumac::Micros{50});
-  if (members.rank != 0) return;
-  std::uint64_t sum[SUMAC_TALLY_NUMBERS] = {}, one[SUMAC_TALLY_NUMBERS];
-  for (std::size_t rank = 0; all && rank < all->size(); ++rank) {
-    if ((*all)[rank].size() != sizeof sum) return;
-    std::memcpy(one, (*all)[rank].data(), sizeof one);
-    for (std::size_t i = 0; i < std::size(sum); ++i) sum[i] += one[i];
-  }
-  if (!all) return;
-  sumac_tally tally;
-  std::memcpy(&tally, sum, sizeof tally);
-  sumac_tally_print(&tally, context.job_id, settings.level >= HCOLL_PROBE && members.hosts > 1, "program");
-}
-
 }  // namespace
 
 extern "C" {
@@ -189,7 +160,8 @@ ucc_status_t ucc_context_destroy(ucc_context_h context) {
     found->is_closed = true;
     found->end_teams();
     const int left = found->team_count.load();
-    if (left == 0) say_last_line(*found);
+    if (left == 0 && found->peers)
+      sumac::rank::say_last_line(found->peers, found->tally, found->job_id, sumac::ucc::process()->settings);
     found->peers.reset();  // Teams that are left have it too.
     if (left > 0 && !found->stands_aside)
       return refuse(UCC_ERR_INVALID_PARAM,
