@@ -1,12 +1,12 @@
 # `cmake --install` puts these under the prefix:
 #   bin/                  sumac, sharp_am, sharp_an, sharpd, the sharp_* utilities, ucc_info, hcoll_info
-#   lib/                  libsharp_coll.so, libsharp.so, libucc.so, libhcoll.so, libocoms.so.0, the ucx backend, pkgconfig/, cmake/ucc/
+#   lib/                  libsharp_coll.so, libsharp.so, libucc.so, libhcoll.so, libocoms.so.0, libsumac_team.so, the ucx backend, pkgconfig/, cmake/ucc/
 #   lib/libsumac_mpi_*.so the interposed libraries, one for each ABI of MPI
 #   lib/openmpi/          the component for Open MPI
-#   lib/sumac/examples/   an example to try it with;  lib/sumac/bench/: what `sumac bench` starts
-#   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/
+#   lib/sumac/examples/   examples to try it with;  lib/sumac/bench/: what `sumac bench` starts
+#   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/, sumac/
 #   share/man/            the manual pages
-#   share/sumac/          fabric files for the lab, the example's source, rules and dashboard of Prometheus;  share/doc/sumac/: what a reader needs
+#   share/sumac/          fabric files for the lab, the examples' sources, rules and dashboard of Prometheus;  share/doc/sumac/: what a reader needs
 # The tree can be moved as a whole: programs find each other, the libraries and the backend by paths relative to
 # themselves.
 
@@ -28,8 +28,8 @@ function(sumac_install)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION share/man FILES_MATCHING PATTERN "*.[18]")
   install(TARGETS sharp_coll sharp LIBRARY DESTINATION lib)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libsharp_coll.so.4 DESTINATION lib)
-  install(TARGETS ucc hcoll ocoms LIBRARY DESTINATION lib)
-  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/ucc.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/hcoll.pc DESTINATION lib/pkgconfig)
+  install(TARGETS ucc hcoll ocoms sumac_c LIBRARY DESTINATION lib)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/ucc.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/hcoll.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/sumac_team.pc DESTINATION lib/pkgconfig)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/cmake/ucc DESTINATION lib/cmake)
   if(TARGET sumac_net_ucx)
     install(TARGETS sumac_net_ucx LIBRARY DESTINATION lib)
@@ -42,7 +42,7 @@ function(sumac_install)
   if(TARGET mca_coll_hcoll)
     install(TARGETS mca_coll_hcoll LIBRARY DESTINATION lib/openmpi)
   endif()
-  install(TARGETS example-allreduce RUNTIME DESTINATION lib/sumac/examples)
+  install(TARGETS example-allreduce example-team RUNTIME DESTINATION lib/sumac/examples)
   foreach(program IN ITEMS sumac-bench sumac-bench-mpich)
     if(TARGET ${program})
       install(TARGETS ${program} RUNTIME DESTINATION lib/sumac/bench)
@@ -50,8 +50,8 @@ function(sumac_install)
   endforeach()
   set(bench ${CMAKE_BINARY_DIR}/lib/sumac/bench)
   install(DIRECTORY ${bench}/compare ${bench}/core DESTINATION lib/sumac/bench FILES_MATCHING PATTERN "*.py")
-  install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c DESTINATION share/sumac/examples)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp ${CMAKE_SOURCE_DIR}/include/ucc ${CMAKE_SOURCE_DIR}/include/hcoll DESTINATION include FILES_MATCHING PATTERN "*.h")
+  install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c ${CMAKE_SOURCE_DIR}/examples/team.c DESTINATION share/sumac/examples)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp ${CMAKE_SOURCE_DIR}/include/ucc ${CMAKE_SOURCE_DIR}/include/hcoll ${CMAKE_SOURCE_DIR}/include/sumac DESTINATION include FILES_MATCHING PATTERN "*.h")
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab/fabrics DESTINATION share/sumac FILES_MATCHING PATTERN "*.yaml")
   install(FILES ${CMAKE_SOURCE_DIR}/packaging/monitoring/alerts.yml ${CMAKE_SOURCE_DIR}/packaging/monitoring/dashboard.json
                 ${CMAKE_SOURCE_DIR}/packaging/monitoring/prometheus.yml

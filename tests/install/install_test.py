@@ -20,7 +20,8 @@ lib/libsharp_coll.so lib/libsharp_coll.so.4 lib/libsharp_coll.so.5 lib/libsharp_
 lib/pkgconfig/sharp.pc lib/pkgconfig/ucc.pc lib/libucc.so lib/libucc.so.1 bin/ucc_info share/man/man1/ucc_info.1
 lib/pkgconfig/hcoll.pc lib/libhcoll.so lib/libhcoll.so.1 lib/libocoms.so.0 bin/hcoll_info share/man/man1/hcoll_info.1
 include/hcoll/api/hcoll_api.h include/hcoll/api/hcoll_constants.h include/hcoll/api/hcoll_dte.h include/hcoll/api/hcoll_runtime_api.h
-include/hcoll/api/hcoll_version.h
+include/hcoll/api/hcoll_version.h include/sumac/team.h lib/pkgconfig/sumac_team.pc lib/libsumac_team.so lib/libsumac_team.so.0
+lib/sumac/examples/example-team share/sumac/examples/team.c
 include/ucc/api/ucc.h include/ucc/api/ucc_def.h include/ucc/api/ucc_status.h include/ucc/api/ucc_version.h
 lib/cmake/ucc/ucc-config.cmake lib/cmake/ucc/ucc-config-version.cmake lib/cmake/ucc/ucc-targets.cmake lib/sumac/examples/example-allreduce
 lib/sumac/bench/sumac-bench lib/sumac/bench/compare/__main__.py lib/sumac/bench/compare/results.py lib/sumac/bench/core/pairs.py
@@ -117,7 +118,6 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
-    @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
     def test_a_program_of_ucc_is_built_by_cmake_and_by_pkg_config(self):
         """The package is found twice in a project, as projects of several parts do."""
         project = self.scratch / "of-ucc"
@@ -156,6 +156,21 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run(self.scratch / "client")
         self.assertEqual((done.returncode, done.stdout), (0, "4.8.0\n"), done.stderr)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime would have to be loaded first")
+    def test_a_program_of_teams_is_built_by_pkg_config(self):
+        """The installed example, as its first lines say it, in C and, as far as its header, in C++."""
+        environment = clean_environment() | {"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "sumac_team", env=environment).stdout.split()
+        done = run(os.environ.get("CC", "cc"), "-std=gnu99", "-Wall", "-Wextra", "-pedantic", "-Werror", self.prefix / "share/sumac/examples/team.c", *flags,
+                   "-pthread", "-lm", f"-Wl,-rpath,{self.prefix / 'lib'}", "-o", self.scratch / "team")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(self.scratch / "team", "2")
+        self.assertEqual((done.returncode, done.stdout), (0, "2 ranks: the sum was 16986.000 and is 16986.000\n"), done.stderr)
+        for compiler, language in ((os.environ.get("CC", "cc"), "-std=c99"), (os.environ.get("CXX", "c++"), "-std=c++98")):
+            done = run(compiler, "-x", "c" if language == "-std=c99" else "c++", language, "-Wall", "-Wextra", "-pedantic", "-Wno-long-long", "-Werror",
+                       "-fsyntax-only", self.prefix / "include/sumac/team.h")
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_an_mpi_program_uses_the_component_from_there(self):
         if not (self.prefix / IF_BUILT[1]).exists():

@@ -44,6 +44,7 @@ def uses(work, root):
     expect("the interposed library", "LD_PRELOAD=$(dirname $(readlink -f /usr/bin/sumac))/../lib/libsumac_mpi_openmpi.so "
            f"mpirun -x LD_PRELOAD -n 2 {program}", "sumac: collectives: shared memory [1-9]")
     expect("the example", "sumac run /usr/lib/*/sumac/lib/sumac/examples/example-allreduce 2 1000")
+    expect("a team of C", "/usr/lib/*/sumac/lib/sumac/examples/example-team 2")
     expect("a tool without any variable", "sharp_coll_dump_config", "SHARP_COLL_")
     expect("sharp_mpi_test", "mpirun -n 2 sharp_mpi_test -m basic", env=FEW_CORES)
     expect("numpy arrays in Python", "mpirun -n 2 python3 -c 'import numpy, sumac_collectives as s; t = s.init(); "
