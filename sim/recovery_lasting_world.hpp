@@ -86,6 +86,8 @@ class LastingWorld {
     const EndId node_count = kTrees * tree_size();
     for (EndId i = 0; i < node_count; ++i) {
       nodes_.push_back(std::make_unique<LastingNode>(network_, i));
+      proto::JobGrant grant = plan_.base.grant;
+      if (i >= tree_size() && !plan_.later_stream) grant.quota.stream_window = 0;
       nodes_[i]->engine = std::make_unique<proto::Node>(proto::NodeConfig{.node_id = id_of(i),
                                                                           .tree_id = tree_id_of(i / tree_size()),
                                                                           .root = i % tree_size() == 0,
@@ -95,7 +97,7 @@ class LastingWorld {
                                                                           .multicast_to_one_level = true},
                                                         *nodes_[i]);
       if (plan_.base.multicast) nodes_[i]->members = &members_;
-      if (auto granted = nodes_[i]->engine->grant(plan_.base.grant); !granted)
+      if (auto granted = nodes_[i]->engine->grant(grant); !granted)
         fail("grant: " + granted.error().context);
       tree_.push_back({id_of(i), id_of(parent_of(i))});
     }
@@ -203,11 +205,13 @@ class LastingWorld {
     const auto head = std::span<const std::byte>(frame.bytes()).first<wire::kAggHeaderBytes>();
     const auto payload = frame.bytes().subspan(head.size());
     const auto to = client.engine->place(head, payload.size());
-    if (to.size() != payload.size() || to.empty() || ++placings_ % 6 == 5)
-      return client.engine->on_message(std::move(frame), now);
-    const bool is_whole = placings_ % 2 == 0;
+    const bool is_placed = to.size() == payload.size() && !to.empty();
+    const bool breaks_off = is_placed && nodes_[client.node]->is_dead && random_.chance(0.7);
+    if (!breaks_off && (!is_placed || ++placings_ % 6 == 5)) return client.engine->on_message(std::move(frame), now);
+    const bool is_whole = !breaks_off && placings_ % 2 == 0;
     std::copy_n(payload.begin(), is_whole ? payload.size() : payload.size() / 2, to.begin());
     if (is_whole) return client.engine->on_placed(head, now);
+    if (breaks_off) return lose_link(client.link, client.end, now);
     client.engine->on_message(std::move(frame), now);
   }
 
@@ -311,7 +315,10 @@ class LastingWorld {
                                     .group_size = plan_.ranks(),
                                     .path = *path,
                                     .osts = plan_.osts,
-                                    .payload_per_ost = plan_.base.grant.quota.payload_per_ost};
+                                    .stream_window = plan_.base.grant.quota.stream_window,
+                                    .payload_per_ost = plan_.base.grant.quota.payload_per_ost,
+                                    .chunk_bytes = plan_.base.grant.quota.chunk_bytes,
+                                    .lock_batch = plan_.lock_batch};
     auto made = proto::recovery::Group::make(config, *client.engine, client, member);
     if (made) (*made)->start(now);
     return made;

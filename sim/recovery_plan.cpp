@@ -6,6 +6,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "sim/data.hpp"
+
 namespace sumac::sim {
 namespace {
 
@@ -133,6 +135,25 @@ void add_strikes(RecoveryPlan& plan, Random& r, std::string_view kinds) {
   }
 }
 
+/// In a part of the seeds large operations stream, with and without the lock, which the nodes of some seeds deny. They are drawn apart: so
+/// a seed without streams stays what it was.
+void add_streams(RecoveryPlan& plan, std::uint64_t seed) {
+  Random r(seed * 0x9e3779b97f4a7c15ull + 31);
+  if (!r.chance(0.4)) return;
+  auto& quota = plan.base.grant.quota;
+  quota.stream_window = pick(r, 1, 6);
+  static constexpr std::uint32_t kBatches[] = {proto::kLockForEver, proto::kLockForEver, 0, 1, 2};
+  plan.lock_batch = kBatches[r.below(std::size(kBatches))];
+  plan.later_stream = r.chance(0.8);
+  if (plan.lock_batch != 0 && r.chance(0.25)) plan.base.limits.streams = 0;
+  for (OpPlan& op : plan.ops) {
+    if (op.count == 0 || !r.chance(0.5)) continue;
+    op.streaming = true;
+    if (op.coll == wire::Coll::reduce_scatter || op.coll == wire::Coll::allgather) continue;
+    op.count = quota.chunk_bytes / element_of(op) * (1 + r.below(r.chance(0.3) ? 24 : 6)) + r.below(3);
+  }
+}
+
 }  // namespace
 
 std::size_t recovery_cases() noexcept { return std::size(kCases); }
@@ -173,6 +194,7 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
   }
   plan.base.multicast = named.multicast;
   add_strikes(plan, r, named.strikes);
+  add_streams(plan, seed);
   if (named.leaving)
     for (Strike& each : plan.strikes) each.operations = count;
   plan.strikes_early = seed % 2 == 0 && r.chance(0.06);
@@ -196,8 +218,8 @@ std::string RecoveryPlan::describe() const {
   static constexpr const char* kNames[] = {"kill node",   "stop node", "take for silent", "cut leaf of",
                                            "cut members", "kill rank", "declare dead",    "give up"};
   std::string text =
-      fmt::format("{}: {} nodes, {} ranks, {} OSTs, {} operations{}{}\n", name, base.parent.size(), ranks(), osts,
-                  ops.size(), base.multicast ? ", multicast" : "", strikes_early ? ", early" : "");
+      fmt::format("{}: {} nodes, {} ranks, {} OSTs, stream window {}, lock batch {}, {} operations{}{}\n", name,
+                  base.parent.size(), ranks(), osts, base.grant.quota.stream_window, lock_batch, ops.size(), base.multicast ? ", multicast" : "", strikes_early ? ", early" : "");
   for (std::uint32_t rank = 0; rank < ranks(); ++rank)
     text += fmt::format("  rank {} at node {}, {} at once\n", rank, base.leaf[rank], depth[rank]);
   for (const Strike& each : strikes)

@@ -32,6 +32,8 @@ struct RecoveryPlan {
   std::string name;
   Plan base;  ///< The tree, its leaves, the grant and the network. Its tracks are not used.
   std::uint32_t osts = 2;
+  std::uint32_t lock_batch = 0;  ///< As in proto::ClientGroupConfig.
+  bool later_stream = true;      ///< The trees that come later have memory for streams.
   std::vector<OpPlan> ops;
   std::vector<std::uint32_t> depth;  ///< [rank]: operations that it has under way at once.
   std::vector<Duration> think;       ///< [rank]: the longest time between two of its calls.

@@ -220,7 +220,7 @@ void ClientGroup::stand() {
   done_ = next_ = owed_ = closed_ = joined_.low;
   // The ring has twice the window, so that a number beyond it (which the window forbids) never shares a slot with one
   // in flight.
-  ring_ = std::vector<Entry>(std::bit_ceil(2 * std::max(shape_.osts, shape_.stream_window)));
+  ring_ = std::vector<Entry>(std::bit_ceil(2 * shape_.window()));
 }
 
 void ClientGroup::send_leave() {
@@ -240,7 +240,7 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
                         (std::holds_alternative<membership::Departing>(life_) && !verdict_);
   if (takes_it) {
     // The verdict's number cannot be one that no member may contribute yet.
-    const Sequence end = seq_next(closed_, std::max(shape_.osts, shape_.stream_window));
+    const Sequence end = seq_next(closed_, shape_.window());
     if (!may_fail_from(header.sequence) || seq_before(end, header.sequence)) return Errc::invalid;
     verdict_ = Verdict{header.sequence, body};
   }

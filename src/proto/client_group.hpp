@@ -60,8 +60,8 @@ class ClientGroup {
 
   void observe(GroupObserver* observer) noexcept { observer_ = observer; }
   /// From now on results, and parts whose operations may end early, are kept for history(). Results are not received in the user's
-  /// memory then.
-  void retain() noexcept { retains_ = true; }
+  /// memory then, but for those that stay there long enough.
+  void retain();
   void release() noexcept;  ///< Nothing is kept any more.
   std::size_t bytes_kept() const noexcept;
   ClientHistory history() const;
@@ -202,7 +202,6 @@ class ClientGroup {
   void take_turns(Time now);
   bool owes_copies() const noexcept;
   void tick_numbers(Time now);
-  void go_without_lock(Record& record) const;
   bool room(std::uint32_t window) const noexcept;
   void send_our_own(wire::Coll coll, Time now);
   wire::AggHeader contribution(wire::Coll coll, Sequence number) const noexcept;
@@ -228,6 +227,7 @@ class ClientGroup {
 
   // client_group_history.cpp
   void keep_copy(Entry& at, const BufferRef& frame);
+  bool stays_with_user(const Record& record, const Entry& at) const noexcept;
 
   Entry& entry(Sequence number) noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }
   const Entry& entry(Sequence number) const noexcept { return ring_[number_of(number) & (ring_.size() - 1)]; }

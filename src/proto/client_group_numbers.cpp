@@ -30,6 +30,7 @@ bool is_apart(const Operation& operation) noexcept {
 
 tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now) {
   if (!takes_operations()) return tl::unexpected(why_not());
+  if (operation.streaming && config_.outlives && shape_.stream_window == 0) return post(unstreamed(operation), now);
   const Errc legal = check(operation, config_.group_size, shape_);
   if (legal != Errc::ok) return tl::unexpected(legal);
   if (tail_ - head_ >= kOperationsMax) return tl::unexpected(Errc::again);
@@ -62,7 +63,7 @@ void ClientGroup::pump(Time now) {
     if (record.is_let_go) return;
     if (record.sent == 0 && record.operation.streaming) {
       const auto way = lock_.next_operation();
-      if (way == LockKeeper::Way::without) go_without_lock(record);
+      if (way == LockKeeper::Way::without) record.status = go_without_lock(record, shape_);
       if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the lock's answer decides
       if (way == LockKeeper::Way::wait) continue;
     }
@@ -156,20 +157,12 @@ Errc ClientGroup::ask_for_lock(Time now) {
   return Errc::ok;
 }
 
-/// The operation's lock was denied: it goes in fragments, or fails.
-void ClientGroup::go_without_lock(Record& record) const {
-  if (record.operation.must_stream) {
-    record.status = Errc::again;
-    record.operation = Operation{.coll = Coll::barrier, .token = record.operation.token};
-  }
-  record.operation.streaming = false;
-  plan(record, shape_);
-}
-
 void ClientGroup::send_our_own(Coll coll, Time now) {
   const Sequence number = std::exchange(next_, seq_next(next_));
   ++sent_;
-  Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{}, .is_ours = true};
+  Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{},
+                                             .record = coll == Coll::unlock ? cut_ - 1 : cut_,
+                                             .is_ours = true};
   entry.header = contribution(coll, number);
   entry.header.flags = wire::kFlagFirst | wire::kFlagLast;
   advance(entry, number, member_number::Room{}, nullptr, now);
@@ -240,11 +233,12 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   if (!std::holds_alternative<member_number::Sent>(at.state) || (at.header.flags & wire::kFlagListening) != 0)
     return {};
   if (adds_its_part(at.header)) return {};  // the memory may still hold that part
-  if (retains_) return {};                  // its frame is kept
   if (!answers(at, header) || header.payload_bytes == 0) return {};
   const Record& record = record_of(at);
   const Operation& operation = record.operation;
   if (record.is_let_go) return {};
+  // Otherwise its frame is kept. In place it would lie on the part, which is needed again if the tree is lost meanwhile.
+  if (retains_ && !(stays_with_user(record, at) && is_apart(operation))) return {};
   if (header.first < operation.keep.from || header.first + at.elements > operation.keep.to) return {};
   return operation.dst.subspan((header.first - operation.keep.from) * record.element, header.payload_bytes);
 }
@@ -423,7 +417,7 @@ void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
     else if (source != target)
       std::memmove(target, source, (to - from) * record.element);
   }
-  if (retains_) keep(at, frame);
+  if (retains_ && !stays_with_user(record, at)) keep(at, frame);
   at.stash.reset();
   --record.in_flight;
   // Operations take numbers one after the other, so the one whose last number this is, is the oldest.

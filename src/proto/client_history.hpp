@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/cutting.hpp"
+#include "proto/lock_keeper.hpp"
 #include "wire/agg.hpp"
 
 namespace sumac::proto {
@@ -14,7 +15,7 @@ struct ClientHistory {
   struct Number {
     wire::AggHeader header{};  ///< As contributed; its payload_bytes count this member's part in any case.
     FragmentRange range{};
-    OpId of{};  ///< Its operation.
+    OpId of{};  ///< Its operation; of an unlock the last one of the batch, of a lock the one that asks for it.
     std::uint32_t root = 0;
     bool has_result = false;
     bool is_kept = false;               ///< `data` stay until ClientGroup::release(), even when the operation is over.
@@ -23,7 +24,7 @@ struct ClientHistory {
   struct Posted {
     Cutting cutting;
     Errc status = Errc::ok;
-    bool is_over = false;
+    bool is_over = false, ends_batch = false;
   };
 
   /// Numbers count from the group's first one. Members may still need all from `first` on, and `closed` is the first one that some
@@ -34,6 +35,7 @@ struct ClientHistory {
   std::vector<Posted> operations{};
   OpId first_operation{};
   OpId cut{};                 ///< The first operation that is not wholly cut.
+  LockKeeper lock{0};
   bool lacks_memory = false;  ///< The data of some number could not be kept.
 };
 

@@ -29,6 +29,15 @@ inline void plan(Cutting& cutting, const GroupShape& shape) noexcept {
   cutting.per_fragment = fragment_bytes(cutting.operation, shape) / cutting.element;
 }
 
+/// The lock was denied to the operation: it goes in fragments, or fails. Returns how it ends.
+inline Errc go_without_lock(Cutting& cutting, const GroupShape& shape) noexcept {
+  const bool must_stream = cutting.operation.must_stream;
+  if (must_stream) cutting.operation = Operation{.coll = wire::Coll::barrier, .token = cutting.operation.token};
+  cutting.operation.streaming = false;
+  plan(cutting, shape);
+  return must_stream ? Errc::again : Errc::ok;
+}
+
 /// Whole blocks of all members (allgather) are sent round by round, one fragment of each block per round: if one block
 /// followed the other, only one member's link upwards would work at a time, while its own link downwards stood idle.
 inline FragmentRange next_fragment(const Cutting& cutting) noexcept {

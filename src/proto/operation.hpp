@@ -52,6 +52,8 @@ struct GroupShape {
   std::uint32_t osts = 0, stream_window = 0, payload_per_ost = 0, chunk_bytes = 0;
   NodeId root_node{};
   bool reproducible = false;  ///< All members want such sums, and the nodes have memory for them.
+  /// The most numbers that are open at once, of all operations.
+  std::uint32_t window() const noexcept { return std::max(osts, stream_window); }
 };
 
 /// Elements [from, to) of an operation's vector.

@@ -16,6 +16,11 @@ inline Operation bounded(Operation operation) noexcept {
   operation.keep = within(operation.keep, operation.count);
   return operation;
 }
+/// Of groups that outlive their trees one has memory for streams, and the next one not: the callers need not know.
+inline Operation unstreamed(Operation operation) noexcept {
+  operation.streaming = operation.must_stream = false;
+  return operation;
+}
 inline bool is_kind(wire::Coll coll) noexcept { return coll >= wire::Coll::allreduce && coll <= wire::Coll::allgather; }
 inline bool has_no_data(wire::Coll coll) noexcept {
   return coll == wire::Coll::barrier || coll == wire::Coll::refusal || coll == wire::Coll::close;

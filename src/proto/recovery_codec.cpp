@@ -75,7 +75,6 @@ const char* get(Reader& in, const CodecLimits& limits, Turn& turn, Data& data) {
   const bool skips = turn.what == Turn::What::skips;
   if (data.header.kind != (skips ? wire::AggKind::skip : wire::AggKind::contribute))
     return "a turn's header is of another kind";
-  if ((data.header.flags & wire::kFlagStreaming) != 0) return "a turn streams";
   const std::uint64_t bytes = std::uint64_t{data.elements} * wire::element_of(data.header);
   if (bytes > limits.payload_max) return "a turn's fragment is longer than a payload";
   const bool may_be_empty = skips || wire::has_one_source(data.header);

@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include "proto/recovery_rule.hpp"
+
 namespace sumac::proto::recovery {
 
 Group::Group(const ClientGroupConfig& config, ClientLink& link, Peers& peers)
@@ -14,6 +16,7 @@ sumac::Result<std::unique_ptr<Group>> Group::make(const ClientGroupConfig& confi
   ClientGroupConfig bounded = config;
   bounded.outlives = true;
   bounded.osts = std::min<std::uint32_t>(config.osts, kSpanMax / 2);
+  bounded.stream_window = std::min<std::uint32_t>(config.stream_window, kSpanMax / 2);
   auto client = ClientGroup::make(bounded, tree, link.link());
   if (!client) return tl::unexpected(client.error());
   std::unique_ptr<Group> made(new Group(bounded, link, peers));
@@ -30,7 +33,7 @@ Group::~Group() { link_.detach(*client_); }
 void Group::stood() {
   if (!recovers() || never_stood_) return;
   first_sequence_ = client_->first_number();
-  member_.emplace(config_.rank, config_.group_size, shape().osts);
+  member_.emplace(config_.rank, config_.group_size, shape().window());
   client_->retain();
 }
 
@@ -75,6 +78,7 @@ void Group::give_up_to(Rank peer) {
 
 tl::expected<OpId, Errc> Group::post(const proto::Operation& operation, Time now) {
   if (is_on_tree()) return client_->post(operation, now);
+  if (operation.streaming && shape().stream_window == 0) return post(unstreamed(operation), now);
   if (leaves_) return tl::unexpected(Errc::denied);
   if (member_->is_gone() || !member_->completes_more()) return tl::unexpected(Errc::verdict);
   if (const Errc legal = check(operation, config_.group_size, shape()); legal != Errc::ok) return tl::unexpected(legal);
@@ -96,14 +100,17 @@ std::optional<Completion> Group::next_completion() {
   const bool none_comes = member_->is_gone() || !member_->completes_more();
   if (is_cut ? posted.last >= member_->done() : !none_comes || member_->done() != member_->posted())
     return std::nullopt;
-  const Completion ended{posted.id, posted.cutting.operation.token, is_cut ? posted.status : Errc::verdict};
+  const Completion ended{posted.id, posted.cutting.operation.token, is_cut ? posted.status : Errc::verdict,
+                         posted.cutting.operation.streaming};
   operations_.pop_front();
   return ended;
 }
 
 std::uint32_t Group::begun() const noexcept {
   const std::uint32_t at = operations_.empty() ? 0 : cut_ - operations_.front().id.value;
-  return cut_ + (at < operations_.size() && operations_[at].cutting.sent > 0 ? 1 : 0);
+  if (at >= operations_.size()) return cut_;
+  const bool is_asked = operations_[at].is_begun && keeps(Rule::lock_begins_operation);
+  return cut_ + (is_asked || operations_[at].cutting.sent > 0 ? 1 : 0);
 }
 
 std::vector<proto::Operation> Group::withdraw(std::uint32_t first) {
@@ -176,7 +183,7 @@ void Group::on_message(Rank from, std::span<const std::byte> frame, Time now) {
   GroupKey group{};
   Message message;
   Data data;
-  const char* flaw = decode(frame, {config_.group_size, config_.payload_per_ost}, group, message, data);
+  const char* flaw = decode(frame, {config_.group_size, payload_most()}, group, message, data);
   if (flaw == nullptr && group != key()) flaw = "a message of another group";
   catch_up();
   if (flaw == nullptr && member_ && !member_->is_gone()) flaw = member_->flaw(from, message);
@@ -243,7 +250,8 @@ void Group::run(Time now) {
 
 /// Posting ends with the machine's leave(), so all operations must be cut first.
 void Group::say_leave() {
-  if (!leaves_ || has_said_leave_ || !member_ || (cut_ != next_id_ && member_->completes_more())) return;
+  const bool is_cut = cut_ == next_id_ && lock_.due() == wire::Coll::none;
+  if (!leaves_ || has_said_leave_ || !member_ || (!is_cut && member_->completes_more())) return;
   has_said_leave_ = true;
   member_->leave();
 }
@@ -265,20 +273,21 @@ void Group::proceed(Time now) {
 
 /// Cuts operations while their numbers have their turn at once.
 void Group::pump() {
-  while (epoch() != 0 && !member_->is_gone() && member_->has_room() && cut_ != next_id_) {
+  while (epoch() != 0 && !member_->is_gone() && member_->has_room()) {
+    if (const wire::Coll due = lock_.due(); due != wire::Coll::none) {
+      post_our_own(due);
+      continue;
+    }
+    if (cut_ == next_id_) return;
     Posted& posted = *find_operation(cut_);
-    if (cut_ >= stop_at_ && posted.cutting.sent == 0) return;
+    if (cut_ >= stop_at_ && !posted.is_begun && posted.cutting.sent == 0) return;
+    if (!may_be_cut(posted)) {
+      if (lock_.due() == wire::Coll::none) return;  // The lock's answer decides.
+      continue;
+    }
     const FragmentRange range = next_fragment(posted.cutting);
     if (!is_ready(posted.cutting, range)) return;
-    wire::AggHeader header;
-    header.kind = wire::AggKind::contribute;
-    header.tree_id = config_.tree_id;
-    header.group_id = config_.group_id;
-    header.epoch = config_.epoch;
-    header.sequence = seq_next(first_sequence_, static_cast<std::uint32_t>(member_->posted()));
-    header.coll = posted.cutting.operation.coll;
-    header.origin = config_.rank;
-    header.members = 1;
+    wire::AggHeader header = contribution(posted.cutting.operation.coll);
     describe_fragment(posted.cutting, range, header);
     const proto::Operation& operation = posted.cutting.operation;
     std::span<const std::byte> part;

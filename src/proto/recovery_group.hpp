@@ -4,9 +4,12 @@
 // have to supply or to contribute again, sums at the root of an epoch in the order of ranks, and writes results into the
 // users' buffers.
 //
-// It believes no verdict of a tree: a tree that gives one is lost, and the members decide. Two kinds of groups are not
-// recovered: they fail with their tree, at all members alike. One that may stream (SAT), since its chunks are not kept; and
-// one on a hop that loses messages, where the answer to a Leave may overtake a verdict and then proves nothing.
+// It believes no verdict of a tree: a tree that gives one is lost, and the members decide. One kind of groups is not
+// recovered, and fails with its tree, at all members alike: one on a hop that loses messages, where the answer to a Leave may
+// overtake a verdict and then proves nothing.
+//
+// The chunks of a stream are numbers like all others. The streaming lock stays with the group: among the members it is
+// always granted, but all go on as the tree has answered one of them (recovery_group_lock.cpp).
 //
 // Memory: at most kept_most() for what is kept, and gathered_most() more while this member is the root of an epoch.
 #include <deque>
@@ -107,6 +110,8 @@ class Group : GroupObserver {
   std::size_t bytes_kept() const noexcept { return client_->bytes_kept() + pool_.stats().bytes_in_use; }
   std::size_t kept_most() const noexcept;
   std::size_t gathered_most() const noexcept;
+  /// The part of kept_most() that such a group keeps for its streams, on its tree.
+  static std::size_t streams_kept_most(std::uint32_t stream_window, std::uint32_t chunk_bytes) noexcept;
   const char* broken() const noexcept { return broken_; }
 
  private:
@@ -117,6 +122,8 @@ class Group : GroupObserver {
     OpId id;
     Number last = kNone;  ///< The operation's last number, once it is cut.
     Errc status = Errc::ok;
+    bool ends_batch = false;  ///< Its last number is the unlock.
+    bool is_begun = false;    ///< It has asked for the lock.
   };
   struct Slot {
     Number number = kNone;
@@ -143,7 +150,11 @@ class Group : GroupObserver {
   void stood() override;
   void ended(bool left) override;
 
-  bool recovers() const noexcept { return shape().stream_window == 0 && config_.resend_after.count() == 0; }
+  bool recovers() const noexcept { return config_.resend_after.count() == 0; }
+  /// The longest payload.
+  std::uint32_t payload_most() const noexcept {
+    return config_.stream_window == 0 ? config_.payload_per_ost : std::max(config_.payload_per_ost, config_.chunk_bytes);
+  }
   Kind kind_of(const wire::AggHeader& header) const noexcept;
   bool is_early(Kind kind, Rank root) const noexcept;
   void end_calm() noexcept {
@@ -160,8 +171,15 @@ class Group : GroupObserver {
   BufferSlice copy(std::span<const std::byte> bytes);
   static Payload data_of(const Slot& at, Turn::What what) noexcept;
 
+  wire::AggHeader contribution(wire::Coll coll) const noexcept;
   void post_number(Posted& posted, const wire::AggHeader& header, std::uint32_t elements,
                    std::span<const std::byte> part);
+  // recovery_group_lock.cpp
+  bool may_be_cut(Posted& posted);
+  void post_our_own(wire::Coll coll);
+  void take_our_own(const ClientHistory::Number& from, Slot& at);
+  void complete(Number number);
+
   bool is_over_on_tree() const noexcept;
   void lost_tree();
   void never_stand();
@@ -193,6 +211,7 @@ class Group : GroupObserver {
   std::uint32_t cut_ = 0;          ///< The OpId of the first operation that is not wholly cut.
   std::uint32_t next_id_ = 0;
   std::uint32_t stop_at_ = kEndless;
+  LockKeeper lock_{0};
   std::vector<Slot> slots_;
   Number forgotten_ = 0;                   ///< Slots below it are empty.
   BufferPool pool_{std::size_t{1} << 30};  // kept_most() and gathered_most() follow from the rules, not from a limit

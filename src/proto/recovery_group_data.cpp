@@ -3,18 +3,23 @@
 #include <cstring>
 
 #include "proto/recovery_group.hpp"
+#include "proto/recovery_rule.hpp"
 
 namespace sumac::proto::recovery {
 
 /// On the tree results are kept with their headers.
 std::size_t Group::kept_most() const noexcept {
-  return std::bit_ceil(std::size_t{4} * shape().osts) *
-         BufferPool::footprint(wire::kAggHeaderBytes + shape().payload_per_ost);
+  return std::bit_ceil(std::size_t{4} * shape().window()) *
+         BufferPool::footprint(wire::kAggHeaderBytes + payload_most());
+}
+
+std::size_t Group::streams_kept_most(std::uint32_t stream_window, std::uint32_t chunk_bytes) noexcept {
+  return std::bit_ceil(std::size_t{2} * stream_window) * BufferPool::footprint(wire::kAggHeaderBytes + chunk_bytes);
 }
 
 /// Two siblings that are both in become one sum, so a number has at most half as many sums as members, and one result.
 std::size_t Group::gathered_most() const noexcept {
-  return std::size_t{2} * shape().osts * (config_.group_size / 2 + 2) * BufferPool::footprint(shape().payload_per_ost);
+  return std::size_t{2} * shape().window() * (config_.group_size / 2 + 2) * BufferPool::footprint(payload_most());
 }
 
 /// Says for whom an operation may end early, as ClientGroup does.
@@ -69,8 +74,11 @@ void Group::catch_up() {
   next_id_ = history.first_operation.value;
   cut_ = history.cut.value;
   for (const auto& each : history.operations)
-    operations_.push_back({each.cutting, {next_id_++}, each.is_over ? Number{0} : kNone, each.status});
-  slots_ = std::vector<Slot>(std::bit_ceil(std::size_t{4} * shape().osts));
+    operations_.push_back(
+        {each.cutting, {next_id_++}, each.is_over ? Number{0} : kNone, each.status, each.ends_batch});
+  lock_ = history.lock;
+  if (Posted* posted = find_operation(cut_); posted != nullptr) posted->is_begun = lock_.due() == wire::Coll::lock;
+  slots_ = std::vector<Slot>(std::bit_ceil(std::size_t{4} * shape().window()));
   std::vector<Member::Past> past;
   Number number = forgotten_ = history.first;
   for (const auto& each : history.numbers) {
@@ -90,13 +98,14 @@ void Group::take(const ClientHistory::Number& from, Number number) {
   at.operation = from.of.value;
   at.is_posted = true;
   at.has_result = from.has_result;
+  if (wire::is_stream_lock(at.header.coll)) return take_our_own(from, at);
   at.terms = at.result_terms = terms_of(at.header, at.elements);
-  if (from.is_kept || is_early(kind_of(at.header), from.root))
+  if (from.is_kept || from.has_result || is_early(kind_of(at.header), from.root))
     at.kept = copy(from.data);
   else
     at.part = from.data;
   if (Posted* posted = find_operation(from.of.value);
-      posted != nullptr && posted->last == kNone && (at.header.flags & wire::kFlagLast) != 0)
+      posted != nullptr && posted->last == kNone && !posted->ends_batch && (at.header.flags & wire::kFlagLast) != 0)
     posted->last = number;
 }
 
@@ -121,8 +130,9 @@ void Group::post_number(Posted& posted, const wire::AggHeader& header, std::uint
     at.part = part;
   posted.cutting.sent += elements;
   if (posted.cutting.sent == posted.cutting.operation.count || has_no_data(header.coll)) {
-    posted.last = number;
     ++cut_;
+    posted.ends_batch = posted.cutting.operation.streaming && lock_.streamed();
+    if (!posted.ends_batch || !keeps(Rule::unlock_ends_operation)) posted.last = number;
   }
   member_->post(operation);
   settle(nullptr, nullptr);
@@ -137,7 +147,7 @@ void Group::settle(const Data* turn, const Data* result) {
   for (const auto& each : member_->take_events()) switch (each.what) {
       case Member::Event::What::answered: keep_result(each.number, result); break;
       case Member::Event::What::completed:
-        if (gathers_epoch_ != 0) deliver(each.number);
+        if (gathers_epoch_ != 0) complete(each.number);
         break;
       case Member::Event::What::failed: fail(each.number); break;
       case Member::Event::What::left: has_left_ = true; break;
@@ -177,7 +187,7 @@ void Group::keep_result(Number number, const Data* result) {
 void Group::deliver(Number number) {
   const Slot& at = slot(number);
   Posted* posted = at.number == number && at.is_posted ? find_operation(at.operation) : nullptr;
-  if (posted == nullptr) return;
+  if (posted == nullptr || wire::is_stream_lock(at.header.coll)) return;
   const proto::Operation& operation = posted->cutting.operation;
   const bool is_own = !at.has_result && operation.coll == wire::Coll::bcast && at.header.payload_bytes != 0;
   if (!at.has_result && !is_own) return;

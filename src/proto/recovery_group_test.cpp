@@ -90,14 +90,28 @@ TEST(RecoveryMember, KnowsAfterATreeWhatItWouldKnowHadItSeenEveryNumberThere) {
   }
 }
 
-TEST(LastingGroup, ThatMayStreamFailsWithItsTree) {
-  test::LastingGroup world(2, 4);
-  std::vector<std::int64_t> values(2, 1);
-  ASSERT_TRUE(world[0].post(sum_of(values), world.tree.now));
-  world.lose_tree();
-  world.run();
-  EXPECT_EQ(world[0].next_completion()->status, Errc::lost);
-  EXPECT_EQ(world[1].epoch(), 0u);
+/// A chunk is received in the user's memory only where two windows of its stream follow, and nowhere over a part that is still needed.
+TEST(LastingGroup, PlacesTheChunksThatStayWithTheUser) {
+  test::LastingGroup world(1, 2);
+  constexpr std::int64_t kChunk = 512 / sizeof(std::int64_t);
+  for (const bool in_place : {false, true}) {
+    std::vector<std::int64_t> values(6 * kChunk, 1), results(values.size());
+    Operation operation = sum_of(values);
+    operation.streaming = true;
+    if (!in_place) operation.dst = std::as_writable_bytes(std::span(results));
+    ASSERT_TRUE(world[0].post(operation, world.tree.now));
+    wire::AggHeader result{.kind = wire::AggKind::result, .tree_id = test::kTree};
+    EXPECT_EQ(world[0].on_tree().expect(result).empty(), in_place);
+    world.tree.run();
+    EXPECT_EQ(world[0].next_completion()->status, Errc::ok);
+  }
+  std::vector<std::int64_t> values(4 * kChunk, 1), results(values.size());
+  Operation operation = sum_of(values);
+  operation.streaming = true;
+  operation.dst = std::as_writable_bytes(std::span(results));
+  ASSERT_TRUE(world[0].post(operation, world.tree.now));
+  wire::AggHeader result;
+  EXPECT_TRUE(world[0].on_tree().expect(result).empty());
 }
 
 }  // namespace

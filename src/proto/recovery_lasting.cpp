@@ -25,7 +25,9 @@ tl::expected<OpId, Errc> LastingGroup::post(const proto::Operation& operation, T
     settle(now);
     return posted;
   }
-  if (const Errc legal = check(operation, size_, shape()); legal != Errc::ok) return tl::unexpected(legal);
+  // Whether the next group has memory for streams is not known here.
+  const Errc legal = check(shape().stream_window == 0 ? unstreamed(operation) : operation, size_, shape());
+  if (legal != Errc::ok) return tl::unexpected(legal);
   if (outstanding() >= kOperationsMax) return tl::unexpected(Errc::again);
   waiting_.push_back(operation);
   return OpId{static_cast<std::uint32_t>(waiting_.size())};

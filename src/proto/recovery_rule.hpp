@@ -24,6 +24,10 @@ enum class Rule : std::uint8_t {
   return_holds,           ///< A member that has said how many operations it has begun begins no other.
   return_at_the_most,     ///< The old group ends behind every operation that anybody has begun.
   return_after_leave,     ///< Nothing is under way in the new group before everybody has everything of the old one.
+  chunk_stays_two_windows,  ///< A stream's result is not kept while two windows of the same stream follow it.
+  lock_keeps_its_answer,    ///< A lock that the tree has denied to one member is denied to all.
+  lock_begins_operation,    ///< An operation that asks for the lock has begun: the old group does it.
+  unlock_ends_operation,    ///< The last operation of a batch ends with the unlock, behind which the group may be left.
   count
 };
 /// The rules below this one are those of machines without data, in which the explorer tries every order.

@@ -117,6 +117,9 @@ constexpr bool has_one_source(const T& operation) noexcept {
   return operation.coll == Coll::bcast || (operation.coll == Coll::allgather && operation.op == Op::null);
 }
 
+/// Numbers by which a group asks for the streaming lock and returns it.
+constexpr bool is_stream_lock(Coll coll) noexcept { return coll == Coll::lock || coll == Coll::unlock; }
+
 /// Returns the bytes of one element for kinds with data; 0 if type and operation do not fit the kind.
 template <class T>
 constexpr std::size_t element_of(const T& operation) noexcept {
