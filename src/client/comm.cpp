@@ -130,6 +130,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
                                           bool lasts) {
   auto config = config_of(opened, world_ranks);
   if (!config) return tl::unexpected(config.error());
+  if (lasts) config->stream_window = window_that_lasts(config->stream_window, config->chunk_bytes);
   auto group = make_group(*config, *context_.links()[opened.tree], lasts);
   if (!group) return tl::unexpected(group.error());
   return Channel{opened.tree, config->path.length, *std::move(group)};
@@ -185,13 +186,15 @@ Outcome<MemberGroup> Comm::make_group(const proto::ClientGroupConfig& config, Tr
 
 Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks) {
   const Patience patience(context_.config().job_create_timeout);
+  const auto& settings = context_.job().settings;
+  const bool takes_lock = settings.enable_sat && settings.lock_on_comm_init && settings.lock_batch != 0;
   {
     auto guard = context_.lock();
     context_.add(*this);
     for (std::uint32_t i = 0; i < opened.count; ++i) {
       if (opened.group[i].tree >= context_.links().size())
         return failure(SHARP_COLL_EGROUP_JOIN, "group on tree {} of {}", opened.group[i].tree, context_.links().size());
-      const bool lasts = context_.recovery() != nullptr && opened.count == 1;
+      const bool lasts = context_.recovery() != nullptr && opened.count == 1 && !takes_lock;
       auto channel = make_channel(opened.group[i], world_ranks, lasts);
       if (!channel) return tl::unexpected(channel.error());
       channels_.push_back(*std::move(channel));
@@ -214,10 +217,7 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
     if (context_.config().enable_mcast)
       for (const auto& channel : channels_) context_.listeners().add(channel.group.on_tree(), link_of(channel).conn());
   }
-  const Job& job = context_.job();
-  if (job.settings.enable_sat && job.settings.lock_on_comm_init && job.settings.lock_batch != 0)
-    return take_stream_locks();
-  return {};
+  return takes_lock ? take_stream_locks() : Outcome<>{};
 }
 
 Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
@@ -279,15 +279,21 @@ void Comm::announce() const {
                                     group.config().group_id));
   }
   const auto& job = context_.job();
-  if (context_.recovery() != nullptr && (lasting() == nullptr || shape_.stream_window > 0))
+  if (context_.recovery() != nullptr && lasting() == nullptr)
     SUMAC_WARN(context_.log(), "SUMAC_RECOVERY: group {:x} ends with its tree all the same: {}",
                channels_.front().group.config().group_id,
-               shape_.stream_window > 0 ? "it may stream (SHARP_COLL_ENABLE_SAT=0 avoids that)"
-                                        : "its communicator has several groups");
+               channels_.size() > 1 ? "its communicator has several groups"
+                                    : "it has taken the streaming lock (SHARP_COLL_LOCK_ON_COMM_INIT=0 avoids that)");
   if (const auto ways = ways_of(job, size_); cost::tree_bytes_max(ways) != cost::kNoLimit)
     SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
                channels_.front().group.config().group_id, cost::explain(ways));
-  if (job.settings.enable_sat && job.granted.quota.stream_window > 0 && shape_.stream_window == 0)
+  if (!job.settings.enable_sat || job.granted.quota.stream_window == 0 || shape_.stream_window > 0) return;
+  if (channels_.front().group.config().stream_window == 0)
+    SUMAC_WARN(context_.log(),
+               "group {:x}: its large operations go in small fragments: with SUMAC_RECOVERY=1 a process has memory for the "
+               "streams of few communicators, and of at most 1024 members; destroy a communicator",
+               channels_.front().group.config().group_id);
+  else
     SUMAC_WARN(context_.log(),
                "group {:x}: no node memory is left for a streaming window, so its large operations go in small "
                "fragments; destroy a communicator, or raise SUMAC_NODE_MEMORY of sharp_an",

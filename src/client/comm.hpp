@@ -109,7 +109,7 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   Comm(Context& context, std::uint32_t size, std::uint32_t rank) : context_(context), size_(size), rank_(rank) {}
   void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override;
   void drop(std::uint32_t peer, const Error& why) override;
-  /// Null: the group ends with its tree. Several groups of a communicator do, and those that may stream.
+  /// Null: the group ends with its tree. Several groups of a communicator do, and those that take the streaming lock in comm_init.
   proto::recovery::LastingGroup* lasting() const noexcept {
     return channels_.size() == 1 ? channels_.front().group.lasting() : nullptr;
   }
@@ -118,6 +118,8 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   void note_return();
   std::optional<std::uint32_t> rank_of(WorldRank member) const noexcept;
   void tell_root_of_deaths();
+  std::uint32_t window_that_lasts(std::uint32_t window, std::uint32_t chunk_bytes) const noexcept;
+  std::size_t streams_kept() const noexcept;
   Outcome<MemberGroup> make_group(const proto::ClientGroupConfig& config, TreeLink& link, bool lasts);
   Outcome<> join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks);
   void settle();

@@ -96,7 +96,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
 void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const {
   if (!operation.streaming || operation.block != 0) return;
   operation.chunk =
-      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), channel.group.shape().chunk_bytes);
+      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), shape_.chunk_bytes);
 }
 
 /// Posts all stripes or none: every reason for which a group could refuse is checked for all groups first. Returns the
@@ -174,7 +174,7 @@ void Comm::take(Channel& channel, const proto::Completion& over) {
   int status = over.status == Errc::ok ? SHARP_COLL_SUCCESS : lacks_lock ? SHARP_COLL_ELOCK_FAILED : SHARP_COLL_ERROR;
   if (request != nullptr && request->streamed && !over.streamed && (lacks_lock || status == SHARP_COLL_SUCCESS)) {
     request->streamed = false;
-    tell_of_lock();
+    if (channel.group.shape().stream_window != 0) tell_of_lock();
   }
   if (status != SHARP_COLL_SUCCESS && !lacks_lock) {
     // A failed operation's buffers go back to the user, who may free them, so queued messages must not read them any

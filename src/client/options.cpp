@@ -113,7 +113,7 @@ constexpr Option<C> kTable[] = {
     option<&C::recovery>(
         "SUMAC_RECOVERY", "0",
         "A communicator goes on with exact results when its tree is lost: its members send each other messages, for "
-        "which each rank listens at a port of its own. Not with ucx, several trees or streaming. Rank 0 decides."),
+        "which each rank listens at a port of its own. Not with ucx or several trees. Rank 0 decides."),
 
     ignored<&C::ignored_buffer_pool_size>("SHARP_COLL_BUFFER_POOL_SIZE", "4096",
                                           "No effect: buffers are allocated as needed and kept."),

@@ -9,6 +9,32 @@ namespace sumac::client {
 
 using proto::recovery::root_of;
 
+namespace {
+
+/// The most that a process keeps of its communicators' streams, and the most that the chunks of one group take at the root of an epoch.
+constexpr std::size_t kStreamsKeptMost = std::size_t{16} << 20, kStreamsGatheredMost = std::size_t{64} << 20;
+
+}  // namespace
+
+std::size_t Comm::streams_kept() const noexcept {
+  if (channels_.empty() || lasting() == nullptr) return 0;
+  const auto& config = channels_.front().group.config();
+  return config.stream_window == 0 ? 0
+                                   : proto::recovery::Group::streams_kept_most(config.stream_window, config.chunk_bytes);
+}
+
+/// The chunks in flight that such a group asks for; 0: it does not stream.
+std::uint32_t Comm::window_that_lasts(std::uint32_t window, std::uint32_t chunk_bytes) const noexcept {
+  if (window == 0 || chunk_bytes == 0) return 0;
+  const std::size_t of_all = kStreamsGatheredMost / (std::size_t{chunk_bytes} * size_);
+  window = static_cast<std::uint32_t>(std::min<std::size_t>(window, of_all));
+  if (window == 0) return 0;
+  std::size_t kept = proto::recovery::Group::streams_kept_most(window, chunk_bytes);
+  for (const Comm* each : context_.comms())
+    if (each != this) kept += each->streams_kept();
+  return kept <= kStreamsKeptMost ? window : 0;
+}
+
 bool Comm::is_group(proto::recovery::GroupKey group) const noexcept {
   return lasting() != nullptr && lasting()->is_group(group);
 }

@@ -52,7 +52,7 @@ class MemberLinks final : private net::TransportEvents {
     WorldRank self{};
     std::uint32_t members = 0;  ///< World ranks of the job.
     std::string listen;         ///< "10.1.0.5:0"
-    std::size_t message_max = 64 << 10;
+    std::size_t message_max = BufferPool::kClasses[std::size(BufferPool::kClasses) - 1];
     std::size_t strangers_max = 64;
     Millis handshake_within{5000};
   };
@@ -135,7 +135,7 @@ class MemberLinks final : private net::TransportEvents {
   Config config_;
   MemberEvents& events_;
   const Logger& log_;
-  BufferPool pool_{std::size_t{64} << 20};
+  BufferPool pool_{std::size_t{1} << 30};  // What is under way follows from the windows of the groups, not from a limit.
   std::vector<Peer> peers_;  ///< [world rank]
   std::vector<std::string> addresses_;
   std::unordered_map<std::uint32_t, Conn> conns_;  ///< The keys are ConnId::value.

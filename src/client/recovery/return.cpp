@@ -70,6 +70,7 @@ Result<std::unique_ptr<proto::recovery::Group>> Comm::join(TreeId tree, GroupId 
   if (!link.settled()) return nullptr;  // The node takes nothing before the proof.
   auto config = config_of({0, group}, world_ranks_);
   if (!config) return fail(Errc::invalid, "{}", config.error().text);
+  config->stream_window = std::min(shape_.stream_window, window_that_lasts(config->stream_window, config->chunk_bytes));
   auto made = proto::recovery::Group::make(*config, link.engine(), context_, *this);
   if (made) (*made)->start(now);
   return made;
@@ -101,7 +102,10 @@ void Comm::note_return() {
   has_lost_tree_ = false;
   told_epoch_ = 0;
   told_deaths_ = 0;
-  settle_on_shape();
+  // One member may post an operation of the new group before this, another one behind it: all stream it, and cut it, as in the first group.
+  const auto before = std::exchange(shape_, lasting()->shape());
+  shape_.stream_window = before.stream_window;
+  shape_.chunk_bytes = before.chunk_bytes;
   if (context_.config().enable_mcast) context_.listeners().add(lasting()->on_tree(), context_.links().front()->conn());
   SUMAC_LOG(context_.log(), rank_ == 0 ? LogLevel::info : LogLevel::debug,
             "group {:x} is on a tree again, as group {:x}", lasting()->lives_left().back().group,

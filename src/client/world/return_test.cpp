@@ -13,13 +13,6 @@
 namespace sumac::client::test {
 namespace {
 
-std::uint32_t group_of(sharp_coll_comm* comm) {
-  struct sumac_comm_info info {};
-  info.struct_bytes = sizeof info;
-  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
-  return info.group_id;
-}
-
 /// Ends this process's connections over TCP. As long as its groups have their tree it has that to its leaf alone.
 void break_connections() {
   for (int fd = 0; fd < 1024; ++fd) {

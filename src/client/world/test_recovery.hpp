@@ -50,6 +50,13 @@ inline int operate(sharp_coll_comm* comm, int rank, int size, int i) {
   }
 }
 
+inline std::uint32_t group_of(sharp_coll_comm* comm) {
+  struct sumac_comm_info info {};
+  info.struct_bytes = sizeof info;
+  RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
+  return info.group_id;
+}
+
 /// A pipe by which ranks tell the test that they have come so far.
 struct Signal {
   int ends[2];
