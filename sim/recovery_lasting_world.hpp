@@ -97,8 +97,7 @@ class LastingWorld {
                                                                           .multicast_to_one_level = true},
                                                         *nodes_[i]);
       if (plan_.base.multicast) nodes_[i]->members = &members_;
-      if (auto granted = nodes_[i]->engine->grant(grant); !granted)
-        fail("grant: " + granted.error().context);
+      if (auto granted = nodes_[i]->engine->grant(grant); !granted) fail("grant: " + granted.error().context);
       tree_.push_back({id_of(i), id_of(parent_of(i))});
     }
     for (EndId i = 0; i < node_count; ++i)

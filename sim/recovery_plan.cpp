@@ -219,7 +219,8 @@ std::string RecoveryPlan::describe() const {
                                            "cut members", "kill rank", "declare dead",    "give up"};
   std::string text =
       fmt::format("{}: {} nodes, {} ranks, {} OSTs, stream window {}, lock batch {}, {} operations{}{}\n", name,
-                  base.parent.size(), ranks(), osts, base.grant.quota.stream_window, lock_batch, ops.size(), base.multicast ? ", multicast" : "", strikes_early ? ", early" : "");
+                  base.parent.size(), ranks(), osts, base.grant.quota.stream_window, lock_batch, ops.size(),
+                  base.multicast ? ", multicast" : "", strikes_early ? ", early" : "");
   for (std::uint32_t rank = 0; rank < ranks(); ++rank)
     text += fmt::format("  rank {} at node {}, {} at once\n", rank, base.leaf[rank], depth[rank]);
   for (const Strike& each : strikes)

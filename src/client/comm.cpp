@@ -289,10 +289,11 @@ void Comm::announce() const {
                channels_.front().group.config().group_id, cost::explain(ways));
   if (!job.settings.enable_sat || job.granted.quota.stream_window == 0 || shape_.stream_window > 0) return;
   if (channels_.front().group.config().stream_window == 0)
-    SUMAC_WARN(context_.log(),
-               "group {:x}: its large operations go in small fragments: with SUMAC_RECOVERY=1 a process has memory for the "
-               "streams of few communicators, and of at most 1024 members; destroy a communicator",
-               channels_.front().group.config().group_id);
+    SUMAC_WARN(
+        context_.log(),
+        "group {:x}: its large operations go in small fragments: with SUMAC_RECOVERY=1 a process has memory for the "
+        "streams of few communicators, and of at most 1024 members; destroy a communicator",
+        channels_.front().group.config().group_id);
   else
     SUMAC_WARN(context_.log(),
                "group {:x}: no node memory is left for a streaming window, so its large operations go in small "

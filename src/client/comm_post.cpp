@@ -95,8 +95,7 @@ Outcome<Request*> Comm::post(proto::Operation& operation, std::unique_ptr<Stagin
 /// the job, the groups' answer in Joined.
 void Comm::cut_finely(proto::Operation& operation, const Channel& channel) const {
   if (!operation.streaming || operation.block != 0) return;
-  operation.chunk =
-      chunk_of(channel.chunks, operation.count * element_bytes_of(operation), shape_.chunk_bytes);
+  operation.chunk = chunk_of(channel.chunks, operation.count * element_bytes_of(operation), shape_.chunk_bytes);
 }
 
 /// Posts all stripes or none: every reason for which a group could refuse is checked for all groups first. Returns the

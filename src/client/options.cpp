@@ -96,9 +96,10 @@ constexpr Option<C> kTable[] = {
                         "the system's choice."),
     option<&C::net_device>("SUMAC_NET_DEVICE", "",
                            "The same, where neither the program nor sharpd names ports; empty: the system's choice."),
-    option<&C::node_lost_after>("SUMAC_COLL_NODE_LOST_AFTER", "10s",
-                                "Silence of the aggregation node that ends the job's operations; 1 s at most where they go on "
-                                "without it (SUMAC_RECOVERY).")
+    option<&C::node_lost_after>(
+        "SUMAC_COLL_NODE_LOST_AFTER", "10s",
+        "Silence of the aggregation node that ends the job's operations; 1 s at most where they go on "
+        "without it (SUMAC_RECOVERY).")
         .between(100, 3600000),
     option<&C::timeout>(
         "SUMAC_TIMEOUT", "0",

@@ -160,9 +160,8 @@ Errc ClientGroup::ask_for_lock(Time now) {
 void ClientGroup::send_our_own(Coll coll, Time now) {
   const Sequence number = std::exchange(next_, seq_next(next_));
   ++sent_;
-  Entry& entry = this->entry(number) = Entry{.state = member_number::Waiting{},
-                                             .record = coll == Coll::unlock ? cut_ - 1 : cut_,
-                                             .is_ours = true};
+  Entry& entry = this->entry(number) =
+      Entry{.state = member_number::Waiting{}, .record = coll == Coll::unlock ? cut_ - 1 : cut_, .is_ours = true};
   entry.header = contribution(coll, number);
   entry.header.flags = wire::kFlagFirst | wire::kFlagLast;
   advance(entry, number, member_number::Room{}, nullptr, now);

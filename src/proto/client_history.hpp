@@ -34,7 +34,7 @@ struct ClientHistory {
   /// Operations that next_completion() has not returned.
   std::vector<Posted> operations{};
   OpId first_operation{};
-  OpId cut{};                 ///< The first operation that is not wholly cut.
+  OpId cut{};  ///< The first operation that is not wholly cut.
   LockKeeper lock{0};
   bool lacks_memory = false;  ///< The data of some number could not be kept.
 };

@@ -153,7 +153,8 @@ class Group : GroupObserver {
   bool recovers() const noexcept { return config_.resend_after.count() == 0; }
   /// The longest payload.
   std::uint32_t payload_most() const noexcept {
-    return config_.stream_window == 0 ? config_.payload_per_ost : std::max(config_.payload_per_ost, config_.chunk_bytes);
+    return config_.stream_window == 0 ? config_.payload_per_ost
+                                      : std::max(config_.payload_per_ost, config_.chunk_bytes);
   }
   Kind kind_of(const wire::AggHeader& header) const noexcept;
   bool is_early(Kind kind, Rank root) const noexcept;

@@ -74,8 +74,7 @@ void Group::catch_up() {
   next_id_ = history.first_operation.value;
   cut_ = history.cut.value;
   for (const auto& each : history.operations)
-    operations_.push_back(
-        {each.cutting, {next_id_++}, each.is_over ? Number{0} : kNone, each.status, each.ends_batch});
+    operations_.push_back({each.cutting, {next_id_++}, each.is_over ? Number{0} : kNone, each.status, each.ends_batch});
   lock_ = history.lock;
   if (Posted* posted = find_operation(cut_); posted != nullptr) posted->is_begun = lock_.due() == wire::Coll::lock;
   slots_ = std::vector<Slot>(std::bit_ceil(std::size_t{4} * shape().window()));

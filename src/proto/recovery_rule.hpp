@@ -8,22 +8,22 @@
 namespace sumac::proto::recovery {
 
 enum class Rule : std::uint8_t {
-  retain_a_window,        ///< A member keeps a result until a window of numbers behind it is closed.
-  window_from_low,        ///< A new epoch counts its window from the lowest number that anybody still needs.
-  older_is_unheard,       ///< Messages of older epochs are not heard.
-  verdict_has_mask,       ///< A number that a survivor can supply completes, also behind the first one that fails.
-  verdict_travels,        ///< A verdict is announced to later epochs.
-  lost_reduce_fails,      ///< A reduce below the verdict whose result is lost fails at its root.
-  void_without_supplier,  ///< An epoch in which a supplier died decides nothing.
-  closed_goes_alone,      ///< The closed count goes down without a result when somebody may wait for it.
-  leave_when_done,        ///< A member leaves behind its last number.
-  departed_had_all,       ///< A member that has left is no reason to wait, since everybody had everything.
-  move_again,             ///< After a broken link the peer is told again which epoch there is.
-  dead_root_is_skipped,   ///< An epoch whose root is dead is passed over.
-  return_when_all_stand,  ///< Nobody goes to a group on a new tree before all stand in it.
-  return_holds,           ///< A member that has said how many operations it has begun begins no other.
-  return_at_the_most,     ///< The old group ends behind every operation that anybody has begun.
-  return_after_leave,     ///< Nothing is under way in the new group before everybody has everything of the old one.
+  retain_a_window,          ///< A member keeps a result until a window of numbers behind it is closed.
+  window_from_low,          ///< A new epoch counts its window from the lowest number that anybody still needs.
+  older_is_unheard,         ///< Messages of older epochs are not heard.
+  verdict_has_mask,         ///< A number that a survivor can supply completes, also behind the first one that fails.
+  verdict_travels,          ///< A verdict is announced to later epochs.
+  lost_reduce_fails,        ///< A reduce below the verdict whose result is lost fails at its root.
+  void_without_supplier,    ///< An epoch in which a supplier died decides nothing.
+  closed_goes_alone,        ///< The closed count goes down without a result when somebody may wait for it.
+  leave_when_done,          ///< A member leaves behind its last number.
+  departed_had_all,         ///< A member that has left is no reason to wait, since everybody had everything.
+  move_again,               ///< After a broken link the peer is told again which epoch there is.
+  dead_root_is_skipped,     ///< An epoch whose root is dead is passed over.
+  return_when_all_stand,    ///< Nobody goes to a group on a new tree before all stand in it.
+  return_holds,             ///< A member that has said how many operations it has begun begins no other.
+  return_at_the_most,       ///< The old group ends behind every operation that anybody has begun.
+  return_after_leave,       ///< Nothing is under way in the new group before everybody has everything of the old one.
   chunk_stays_two_windows,  ///< A stream's result is not kept while two windows of the same stream follow it.
   lock_keeps_its_answer,    ///< A lock that the tree has denied to one member is denied to all.
   lock_begins_operation,    ///< An operation that asks for the lock has begun: the old group does it.

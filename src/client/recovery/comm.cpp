@@ -19,8 +19,9 @@ constexpr std::size_t kStreamsKeptMost = std::size_t{16} << 20, kStreamsGathered
 std::size_t Comm::streams_kept() const noexcept {
   if (channels_.empty() || lasting() == nullptr) return 0;
   const auto& config = channels_.front().group.config();
-  return config.stream_window == 0 ? 0
-                                   : proto::recovery::Group::streams_kept_most(config.stream_window, config.chunk_bytes);
+  return config.stream_window == 0
+             ? 0
+             : proto::recovery::Group::streams_kept_most(config.stream_window, config.chunk_bytes);
 }
 
 /// The chunks in flight that such a group asks for; 0: it does not stream.
