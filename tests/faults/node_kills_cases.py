@@ -1,5 +1,5 @@
 """Aggregation nodes are killed under jobs with SUMAC_RECOVERY=1 (tests/mpi/goes_on.c), and started again a second later. Each job meets many
-kills, leaves and root in turns: the next one when its operations go through a tree again, and in a third of the cases another one while the
+kills, leaves and root in turns, and one operation of 20 is of 1 MiB: the next one when its operations go through a tree again, and in a third of the cases another one while the
 members begin to be the tree. FAULT_KILLS: so many in all instead of 500."""
 
 import math
@@ -7,12 +7,14 @@ import os
 import random
 import time
 
-from goes_on import DEMO, KILL_SEEN_NS, Watch, await_tree, case, job_of, judge, nodes_of, resumed_ns
+from goes_on import DEMO, ON, KILL_SEEN_NS, Watch, await_tree, case, job_of, judge, nodes_of, resumed_ns
 from harness.rows import cases
 from killer import Killer
 from ways import Ways
 
 SECONDS, SECONDS_SHORT, KILLS, KILLS_SHORT = 60, 12, 500, 3
+# What is large goes by the tree too, as a stream.
+STREAMS = {**ON, "SHARP_COLL_ENABLE_SAT": "1", "HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "inf"}
 VIOLATIONS_MAX = 20  # Then it is clear enough.
 LEFT_WITHIN_S, BACK_WITHIN_S = 5, 30
 RESUME_MS, BACK_MS = (100, 1000), (3000, 8000)  # Limits of median and 99th percentile.
@@ -68,7 +70,7 @@ def strike(job, ways, killer, is_double, found):
 def one_job(lab, killer, watch, found, seconds, kills, ranks):
     """Returns what is wrong, or ""."""
     await_tree(lab, is_whole=True)
-    with job_of(lab, ranks, seconds) as job:
+    with job_of(lab, ranks, seconds, "large", on=STREAMS) as job:
         if not job.begins():
             return f"it did not begin: {job.text()}"
         until, ways, first = time.monotonic() + seconds - 4, Ways(job), []

@@ -1,11 +1,11 @@
 /* A loop of collectives, each of which is checked, for somebody who kills what carries them.
  *
- *   goes_on SECONDS FOLDER [small]
+ *   goes_on SECONDS FOLDER [small | large]
  *
  * Allreduces, broadcasts, reductions and barriers in an order that looks random, 8 B to 64 KiB. Each rank writes
  * CLOCK_MONOTONIC at the begin and at the end of each into FOLDER/RANK, two numbers of 8 bytes in nanoseconds. Rank 0
  * prints "goes_on: begun" and, if all results were right, "goes_on: N operations, all right". `small`: allreduces of 8 B
- * alone. */
+ * alone. `large`: one operation of 20 is of 1 MiB, and some of these are in place. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MOST 8192
+#define MOST 131072
 
 static int rank, size;
 static int64_t in[MOST], out[MOST];
@@ -37,15 +37,17 @@ static void fail(uint64_t operation, const char* kind, int count, int i) {
   MPI_Abort(MPI_COMM_WORLD, 9);
 }
 
-static void one(uint64_t operation, uint64_t drawn) {
-  static const int counts[] = {1, 8, 128, 1024, MOST};
-  const int count = counts[drawn / 4 % 5], root = (int)(drawn / 20 % (uint64_t)size), kind = (int)(drawn % 4);
+static void one(uint64_t operation, uint64_t drawn, int is_large) {
+  static const int counts[] = {1, 8, 128, 1024, 8192};
+  const int count = is_large ? MOST : counts[drawn / 4 % 5], root = (int)(drawn / 20 % (uint64_t)size),
+            kind = (int)(drawn % 4);
+  const int is_in_place = is_large && drawn / 20 % 2;
   for (int i = 0; i < count; ++i) {
     in[i] = given(operation, rank, i);
-    out[i] = -1;
+    out[i] = is_in_place ? in[i] : -1;
   }
   if (0 == kind) {
-    MPI_Allreduce(in, out, count, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(is_in_place ? MPI_IN_PLACE : in, out, count, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
   } else if (1 == kind) {
     MPI_Reduce(in, out, count, MPI_INT64_T, MPI_SUM, root, MPI_COMM_WORLD);
   } else if (2 == kind) {
@@ -65,11 +67,12 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   char path[4096];
-  const int is_small = 4 == argc && 0 == strcmp(argv[3], "small");
+  const int is_small = 4 == argc && 0 == strcmp(argv[3], "small"),
+            has_large = 4 == argc && 0 == strcmp(argv[3], "large");
   snprintf(path, sizeof path, "%s/%d", argc > 2 ? argv[2] : ".", rank);
-  FILE* const times = 3 == argc || is_small ? fopen(path, "wb") : NULL;
+  FILE* const times = 3 == argc || is_small || has_large ? fopen(path, "wb") : NULL;
   if (NULL == times) {
-    fprintf(stderr, "usage: goes_on SECONDS FOLDER [small]\n");
+    fprintf(stderr, "usage: goes_on SECONDS FOLDER [small | large]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   const int64_t until = now_ns() + (int64_t)(atof(argv[1]) * 1e9);
@@ -77,7 +80,7 @@ int main(int argc, char** argv) {
   for (int64_t ends = 0; 0 == ends; ++operation) {
     drawn = drawn * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     int64_t span[2] = {now_ns(), 0};
-    one(operation, is_small ? 0 : drawn >> 33);
+    one(operation, is_small ? 0 : drawn >> 33, has_large && 0 == (drawn >> 40) % 20);
     span[1] = now_ns();
     fwrite(span, sizeof span, 1, times);
     if (0 == operation % 64) { /* All end together. */
