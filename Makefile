@@ -27,7 +27,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model setup setup-dev setup-bench setup-apps setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help model setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -132,6 +132,10 @@ soak: setup-dev configure ## an hour of chaos under one job: memory and descript
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
 	@FAULT_MINUTES=$(MINUTES) SUMAC_BUILD=$(BUILD) python3 tests/faults/soak.py --out build/faults-soak.json
 
+jobs: setup-slurm configure ## jobs in a Slurm of three hosts on this machine, by sumac run (build/jobs.json, 8 minutes); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs py_core py_torch
+	@python3 tests/slurm/run.py --build $(BUILD) --out build/jobs.json --case "$(CASE)"
+
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases
 	@SUMAC_BUILD=$(BUILD) python3 tests/host/cases_test.py --all --seed $(HOST_SEED)
@@ -215,6 +219,9 @@ setup-dev: ## the same and what the tests need
 
 setup-bench: ## packages for bench-host: the peers that Debian has
 	@packaging/install packaging/apt.txt packaging/apt-bench.txt
+
+setup-slurm: ## a Slurm, for jobs (30 MB; its services are not needed)
+	@packaging/install packaging/apt.txt packaging/apt-slurm.txt
 
 setup-apps: ## the programs that bench-apps times (2 GB)
 	@packaging/install packaging/apt.txt packaging/apt-apps.txt
