@@ -27,6 +27,7 @@ int ps_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int run_host_command(const Arguments& arguments);
 int run_manager_command(const Arguments& arguments);
+int run_step_command(const Arguments& arguments);
 int status_command(const Arguments& arguments);
 int top_command(const Arguments& arguments);
 int tune_command(const Arguments& arguments);

@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   // These are not for users.
   if (all[0] == "doctor-host") return doctor_host_command({all.begin() + 1, all.end()});
   if (all[0] == "run-host") return run_host_command({all.begin() + 1, all.end()});
+  if (all[0] == "run-step") return run_step_command({all.begin() + 1, all.end()});
   if (all[0] == "run-manager") return run_manager_command({all.begin() + 1, all.end()});
   for (const auto& each : kSubcommands) {
     if (all[0] == each.name) return each.run({all.begin() + 1, all.end()});

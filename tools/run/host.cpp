@@ -9,11 +9,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "launch/daemon.hpp"
 #include "net/own_address.hpp"
 #include "tools/commands.hpp"
 #include "tools/local_daemons.hpp"
-#include "tools/run/children.hpp"
+#include "tools/run/host.hpp"
 #include "tools/run/lifeline.hpp"
 #include "tools/run/manager.hpp"
 #include "tools/run/pki.hpp"
@@ -28,23 +27,46 @@ constexpr const char* kUsage =
 
 /// Makes the keys of the host's daemons, and asks for their certificates. Adds the keys and the answer to `settings`.
 Result<> ask_for_certificates(Settings& settings, Talk& talk, int interrupt_fd) {
-  Settings keys;
-  for (const auto& who : holders_on(get(settings, "host"), !get(settings, "node").empty())) {
-    auto made = control::make_request(who);
-    if (!made) return tl::unexpected(made.error());
-    keys["tls/" + stem_of(who) + ".key"] = std::move(made->key);
-    (void)say("csr/" + stem_of(who) + ".csr", made->request);
-  }
+  auto keys = make_keys(get(settings, "host"), !get(settings, "node").empty());
+  if (!keys) return tl::unexpected(keys.error());
+  for (const auto& [name, text] : keys->requests) (void)say("csr/" + name, text);
   if (!say("asks")) return fail(Errc::interrupted, "nobody reads what this host asks for");
   auto answer = talk.read(interrupt_fd);
   if (!answer) return tl::unexpected(answer.error());
   settings.merge(*answer);
-  settings.merge(keys);
+  settings.merge(keys->settings);
   return {};
 }
 
-Result<std::vector<launch::Daemon>> start_daemons(const Settings& settings, const std::string& directory,
-                                                  int interrupt_fd) {
+Result<Served> start(Talk& talk, Settings settings, int interrupt_fd) {
+  if (get(settings, "keys") == "1")
+    if (auto asked = ask_for_certificates(settings, talk, interrupt_fd); !asked) return tl::unexpected(asked.error());
+  const auto named = get(settings, "directory");
+  auto directory = named.empty() ? RunDirectory::make() : RunDirectory::make_at(named);
+  if (!directory) return tl::unexpected(directory.error());
+  if (get(settings, "keep_logs") == "1") directory->keep();
+  auto daemons = start_host_daemons(settings, directory->path(), interrupt_fd);
+  if (!daemons) return tl::unexpected(daemons.error());
+  (void)say("socket", directory->path() + "/sharpd.sock");
+  // sharpd is the last one, so it ends first: it releases the job while its node still runs.
+  return Served{*std::move(directory), *std::move(daemons)};
+}
+
+}  // namespace
+
+Result<HostKeys> make_keys(const std::string& host, bool has_node) {
+  HostKeys keys;
+  for (const auto& who : holders_on(host, has_node)) {
+    auto made = control::make_request(who);
+    if (!made) return tl::unexpected(made.error());
+    keys.settings["tls/" + stem_of(who) + ".key"] = std::move(made->key);
+    keys.requests[stem_of(who) + ".csr"] = std::move(made->request);
+  }
+  return keys;
+}
+
+Result<std::vector<launch::Daemon>> start_host_daemons(const Settings& settings, const std::string& directory,
+                                                       int interrupt_fd) {
   const auto bin = bin_directory();
   const auto manager = get(settings, "manager");
   const auto tls = files_under(settings, "tls/");
@@ -80,22 +102,6 @@ Result<std::vector<launch::Daemon>> start_daemons(const Settings& settings, cons
   }
   return daemons;
 }
-
-Result<Served> start(Talk& talk, Settings settings, int interrupt_fd) {
-  if (get(settings, "keys") == "1")
-    if (auto asked = ask_for_certificates(settings, talk, interrupt_fd); !asked) return tl::unexpected(asked.error());
-  const auto named = get(settings, "directory");
-  auto directory = named.empty() ? RunDirectory::make() : RunDirectory::make_at(named);
-  if (!directory) return tl::unexpected(directory.error());
-  if (get(settings, "keep_logs") == "1") directory->keep();
-  auto daemons = start_daemons(settings, directory->path(), interrupt_fd);
-  if (!daemons) return tl::unexpected(daemons.error());
-  (void)say("socket", directory->path() + "/sharpd.sock");
-  // sharpd is the last one, so it ends first: it releases the job while its node still runs.
-  return Served{*std::move(directory), *std::move(daemons)};
-}
-
-}  // namespace
 
 int run_host_command(const Arguments& arguments) { return serve(arguments, kUsage, start); }
 

@@ -25,8 +25,8 @@ Result<UniqueFd> watch_parent(const Settings& settings) {
   return fd;
 }
 
-/// Returns when the lifeline is cut: also by any word on the standard input. Says "died NAME AND STATUS" of each daemon
-/// that ends before.
+}  // namespace
+
 void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd) {
   for (;;) {
     pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}, {parent_fd, POLLIN, 0}};
@@ -39,8 +39,6 @@ void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd) 
       if (const auto words = daemon.obituary(); words && !say("died " + *words)) return;
   }
 }
-
-}  // namespace
 
 int serve(const Arguments& arguments, const char* usage,
           Result<Served> (*start)(Talk& talk, Settings settings, int interrupt_fd)) {

@@ -16,6 +16,10 @@ struct Served {
   std::vector<launch::Daemon> daemons;  ///< They end in the other order.
 };
 
+/// Returns when the lifeline is cut: also by any word on the standard input. Says "died NAME AND STATUS" of each daemon
+/// that ends before.
+void attend(std::vector<launch::Daemon>& daemons, int signal_fd, int parent_fd = -1);
+
 /// Runs such a command: `start` reads what `talk` says behind `settings`, if it must, and starts the daemons. Says "up" or
 /// "failed REASON", and returns the exit status when the lifeline is cut.
 int serve(const Arguments& arguments, const char* usage,

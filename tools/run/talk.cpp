@@ -22,6 +22,14 @@ bool write_all(std::string_view text) {
   return true;
 }
 
+Result<> take(Settings& settings, const std::string& line) {
+  const auto space = line.find(' ');
+  if (space == std::string::npos) return fail(Errc::invalid, "'{}' is not understood: install one version", line);
+  auto& value = settings[line.substr(0, space)];
+  value += (value.empty() ? "" : "\n") + line.substr(space + 1);
+  return {};
+}
+
 }  // namespace
 
 std::string get(const Settings& settings, const std::string& key) {
@@ -36,10 +44,7 @@ Result<Settings> Talk::read(int interrupt_fd) {
       const auto line = text_.substr(0, newline);
       text_.erase(0, newline + 1);
       if (line == "go") return settings;
-      const auto space = line.find(' ');
-      if (space == std::string::npos) return fail(Errc::invalid, "'{}' is not understood: install one version", line);
-      auto& value = settings[line.substr(0, space)];
-      value += (value.empty() ? "" : "\n") + line.substr(space + 1);
+      if (auto taken = take(settings, line); !taken) return tl::unexpected(taken.error());
     }
     if (text_.size() > kLineMax)
       return fail(Errc::invalid,
@@ -59,11 +64,21 @@ Result<Settings> Talk::read(int interrupt_fd) {
 
 bool say(const std::string& line) { return write_all(line + "\n"); }
 
-bool say(const std::string& key, const std::string& value) {
+bool say(const std::string& key, const std::string& value) { return write_all(lines_of(key, value)); }
+
+std::string lines_of(const std::string& key, const std::string& value) {
   std::istringstream lines(value);
   std::string text;
   for (std::string line; std::getline(lines, line);) text += fmt::format("{} {}\n", key, line);
-  return write_all(text);
+  return text;
+}
+
+Result<Settings> settings_in(const std::string& text) {
+  Settings settings;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (auto taken = take(settings, line); !taken) return tl::unexpected(taken.error());
+  return settings;
 }
 
 TlsTexts files_under(const Settings& settings, std::string_view prefix) {

@@ -30,6 +30,9 @@ class Talk {
 bool say(const std::string& line);
 /// Says a value of several lines.
 bool say(const std::string& key, const std::string& value);
+/// The same as text, and the settings in such a text.
+std::string lines_of(const std::string& key, const std::string& value);
+Result<Settings> settings_in(const std::string& text);
 
 /// Returns the values whose keys begin with `prefix` and name a file behind it, each with a newline at its end.
 TlsTexts files_under(const Settings& settings, std::string_view prefix);
