@@ -16,6 +16,7 @@ WITHOUT ?=
 WERROR ?=
 MPI ?=
 APP ?=
+SLURM ?=
 ALL ?=
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
@@ -27,7 +28,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help model setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -132,9 +133,15 @@ soak: setup-dev configure ## an hour of chaos under one job: memory and descript
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
 	@FAULT_MINUTES=$(MINUTES) SUMAC_BUILD=$(BUILD) python3 tests/faults/soak.py --out build/faults-soak.json
 
-jobs: setup-slurm configure ## jobs in a Slurm of three hosts on this machine, by sumac run (build/jobs.json, 8 minutes); CASE=name for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs py_core py_torch
+jobs: setup-slurm configure ## jobs in a Slurm of three hosts on this machine, by sumac run and by the plug-in (build/jobs.json, 8 minutes); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs sumac_slurm py_core py_torch
 	@python3 tests/slurm/run.py --build $(BUILD) --out build/jobs.json --case "$(CASE)"
+
+slurm-plugin: ## Slurm's plug-in for the Slurm below SLURM=/prefix (build/slurm-plugin/sumac_slurm.so); its line in plugstack.conf names prefix=
+	@test -f "$(SLURM)/include/slurm/spank.h" || { echo "slurm-plugin: no include/slurm/spank.h below SLURM=$(SLURM)" >&2; exit 2; }
+	@mkdir -p build/slurm-plugin
+	@$(CC) -shared -fPIC -O2 -std=gnu11 -I "$(SLURM)/include" -o build/slurm-plugin/sumac_slurm.so bindings/slurm/sumac_slurm.c
+	@echo "slurm-plugin: build/slurm-plugin/sumac_slurm.so"
 
 host-cases: setup configure ## 20,000 random collectives against what they must give, on 2 to 16 ranks; HOST_SEED=n for others
 	@cmake --build $(BUILD) -j $(JOBS) --target programs host_cases

@@ -2,6 +2,7 @@
 own /tmp, /run and /dev/shm. What the hosts share, and all their files, lies in one tmpfs at /mnt, so that nothing is left when the
 namespaces end, which they do with us, also when we are killed."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -159,9 +160,22 @@ class Cluster:
         self.said(daemon, "ready")
         return daemon
 
-    def end(self, daemon):
-        self.started.remove(daemon)
-        processes.end(daemon)
+    @contextlib.contextmanager
+    def site(self):
+        """Daemons of the site on all hosts, which serve any job."""
+        hosts = ", ".join(f"{name}: {{leaf: s}}" for name in self.names)
+        (self.folder / "fabric.yaml").write_text(f"name: site\nswitches: [s]\nhosts: {{{hosts}}}\nnodes: {{an: {{host: c1}}}}\n")
+        manager = ["--manager", "10.99.0.1:6126", "--allow-insecure"]
+        daemons = []
+        try:
+            daemons.append(self.begin("c1", ground.BIN / "sharp_am", "--fabric", f"{SHARED}/fabric.yaml", "--listen", *manager[1:]))
+            daemons.append(self.begin("c1", ground.BIN / "sharp_an", "--name", "an", *manager))
+            daemons += [self.begin(name, ground.BIN / "sharpd", *manager) for name in self.names]
+            yield
+        finally:
+            for daemon in reversed(daemons):
+                self.started.remove(daemon)
+                processes.end(daemon)
 
     def __call__(self, *words, **options):
         """Runs a command of Slurm's user on the first host."""

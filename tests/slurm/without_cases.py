@@ -107,18 +107,9 @@ class Lines:
 
     def site_daemons(self):
         """A bare srun, with daemons that stay on the hosts."""
-        fabric = self.slurm.folder / "fabric.yaml"
-        fabric.write_text("name: site\nswitches: [s]\nhosts: {c1: {leaf: s}, c2: {leaf: s}, c3: {leaf: s}}\nnodes: {an: {host: c1}}\n")
-        clear = ["--allow-insecure"]
-        daemons = [self.slurm.begin("c1", ground.BIN / "sharp_am", "--fabric", f"{cluster.SHARED}/fabric.yaml", "--listen", "10.99.0.1:6126", *clear),
-                   self.slurm.begin("c1", ground.BIN / "sharp_an", "--name", "an", "--manager", "10.99.0.1:6126", *clear)]
-        daemons += [self.slurm.begin(name, ground.BIN / "sharpd", "--manager", "10.99.0.1:6126", *clear) for name in self.slurm.names]
-        try:
+        with self.slurm.site():
             component = {f"OMPI_MCA_{name}": value for name, value in zip(case.component_flags()[1::3], case.component_flags()[2::3])}
             return self.run("srun", "-N3", "-n3", *SUMS, env={**component, "HCOLL_ENABLE_SHARP": "1", "LD_LIBRARY_PATH": f"{case.BUILD}/lib"})
-        finally:
-            for daemon in reversed(daemons):
-                self.slurm.end(daemon)
 
     def torchrun(self):
         """One torchrun on each host, started by srun; the ranks' hosts meet by messages."""

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""`srun --sumac` in a Slurm of three hosts: the tree, its cost, what a broken host does, and that nothing is left.
+`--short`: what takes seconds."""
+
+import os
+import random
+import statistics
+import sys
+import time
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from harness import case, ground, rows as results  # noqa: E402  pylint: disable=wrong-import-position
+
+import cluster  # noqa: E402  pylint: disable=wrong-import-position
+from without_cases import OPEN_MPI, SUMS  # noqa: E402  pylint: disable=wrong-import-position
+
+PLUGIN = case.BUILD / "lib" / "slurm" / "sumac_slurm.so"
+SIX = ["srun", "-N3", "-n6", "--ntasks-per-node=2"]
+CANCELS = 50
+PAIRS = 10
+# A process inherits the user's variables, also that of root, so a user's step shows what a user may.
+NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+
+
+def wrong_unless(condition, done):
+    return None if condition else done.text
+
+
+def tree(done):
+    tally = case.tally_of(done.err)
+    return done.code == 0 and tally is not None and tally["tree"] >= 100
+
+
+class Plugin:
+    """Each line is a method; it returns None, or what was wrong."""
+
+    def __init__(self, slurm):
+        self.slurm = slurm
+
+    def start(self, *command, env=None):
+        return self.slurm(*command, env={**OPEN_MPI, **(env or {})}, seconds=90)
+
+    def by_tree(self):
+        done = self.start(*SIX, "--sumac", *SUMS)
+        return wrong_unless(tree(done) and "sumac: no" not in done.err, done)
+
+    def of_a_user(self):
+        done = self.start(*NOBODY, *SIX, "--sumac=tree", *SUMS)
+        return wrong_unless(tree(done), done)
+
+    def host(self):
+        done = self.start(*SIX, "--sumac=host", *SUMS)
+        tally = case.tally_of(done.err)
+        return wrong_unless(done.code == 0 and (tally is None or not tally["tree"]), done)
+
+    def off(self):
+        done = self.start(*SIX, "--sumac=off", "env")
+        return wrong_unless(done.code == 0 and "sharpd.sock" not in done.out, done)
+
+    def wrong_word(self):
+        done = self.start(*SIX, "--sumac=three", "true")
+        return wrong_unless(done.code != 0 and "--sumac=three: tree, host or off" in done.err, done)
+
+    def one_task(self):
+        done = self.start("srun", "-n1", "--sumac", "env")
+        return wrong_unless(done.code == 0 and "sharpd.sock" not in done.out and "sumac:" not in done.err, done)
+
+    def one_host(self):
+        done = self.start("srun", "-N1", "-n2", "--sumac", *SUMS)
+        return wrong_unless(tree(done), done)
+
+    def mpich(self):
+        """Its variables are those of `sumac run`: the interposed library."""
+        done = self.start("srun", "-N2", "-n2", "--mpi=none", "--sumac", "sh", "-c", "mpiexec.hydra --version > /dev/null; env")
+        return wrong_unless(done.code == 0 and done.out.count("sharpd.sock") == 2, done)
+
+    def exports_nothing(self):
+        done = self.start(*SIX, "--export=NONE", "--sumac", "/usr/bin/env")
+        return wrong_unless(done.code == 0 and done.out.count("/host/sharpd.sock") == 6, done)
+
+    def site_daemons(self):
+        """The step takes those that are there, and starts nothing."""
+        with self.slurm.site():
+            done = self.start(*SIX, "--sumac", *SUMS)
+            where = self.start(*SIX, "--sumac", "env")
+        return wrong_unless(tree(done), done) or wrong_unless(where.out.count("NAME=/run/sumac/sharpd.sock") == 6, where)
+
+    def shared_tmpdir(self):
+        done = self.start(*SIX, "--sumac", *SUMS, env={"TMPDIR": f"{cluster.SHARED}/work"})
+        return wrong_unless(tree(done), done)
+
+    def missing_on_a_node(self):
+        """Host c3 has no plug-in: one line, and the program runs."""
+        inside = ["sh", "-c", "echo > /run/none && mount --bind /run/none /mnt/plugstack.conf"]
+        self.slurm.on("c3", *inside)
+        try:
+            done = self.start(*SIX, "--sumac", *SUMS)
+        finally:
+            self.slurm.on("c3", "umount", "/mnt/plugstack.conf")
+        return wrong_unless(done.code == 0 and done.err.count("host c3 has not come") == 1 and not tree(done), done)
+
+    def no_dev_shm(self):
+        self.slurm.on("c3", "mount", "-t", "tmpfs", "-o", "ro", "tmpfs", "/dev/shm")
+        try:
+            done = self.start(*SIX, "--sumac", *SUMS, env={"OMPI_MCA_btl": "tcp,self"})
+        finally:
+            self.slurm.on("c3", "umount", "/dev/shm")
+        return wrong_unless(done.code == 0, done)
+
+    def cost(self, rows, pairs):
+        """Seconds more than a plain srun, turn by turn."""
+        more = []
+        for _ in range(pairs):
+            took = []
+            for option in ((), ("--sumac",)):
+                begin = time.monotonic()
+                done = self.start(*SIX, *option, *SUMS)
+                took.append(time.monotonic() - begin)
+                assert done.code == 0 and tree(done) == bool(option), done.text
+            more.append(took[1] - took[0])
+        rows.add("slurm srun --sumac of 6 ranks beside srun", "seconds more (median)", round(statistics.median(more), 3), 1.5, pairs=pairs)
+
+    def cancel(self, rows, count):
+        """Steps that end at any moment: nothing is left 5 s after the queue is empty."""
+        moments = random.Random(1)
+        left = []
+        for _ in range(count):
+            job = self.slurm.batch(f"srun --sumac {' '.join(map(str, SUMS[:1]))} 8 1000000\n", "-N3", "-n6", env=OPEN_MPI)
+            time.sleep(moments.uniform(0, 3))  # the moment is the case, not a wait for something
+            self.slurm("scancel", job)
+            ground.until(lambda: not self.slurm.queued(), self.slurm.queued)
+            try:
+                ground.until(lambda: not self.slurm.left(), "", 5)
+            except AssertionError:
+                left.append(self.slurm.left())
+                print("\n".join(left[-1]), file=sys.stderr)
+        rows.add(f"slurm scancel at {count} moments", "steps that left something", len(left), 0)
+
+
+SHORT = ("by_tree", "of_a_user", "one_task")
+LINES = ("by_tree", "of_a_user", "host", "off", "wrong_word", "one_task", "one_host", "mpich", "exports_nothing", "site_daemons", "shared_tmpdir", "missing_on_a_node",
+         "no_dev_shm")
+
+
+def run(rows, short):
+    why_not = cluster.missing() or ("" if PLUGIN.exists() else f"{PLUGIN} is not built: make setup-slurm, then build again")
+    if why_not:
+        case.skip_or_fail(why_not)
+    slurm = cluster.Cluster(plugstack=f"required {PLUGIN} default=off\n")
+    plugin = Plugin(slurm)
+    try:
+        for name in SHORT if short else LINES:
+            wrong = getattr(plugin, name)() or cluster.leftover(slurm)
+            if wrong:
+                print(wrong, file=sys.stderr)
+            rows.add(f"slurm plug-in {name.replace('_', ' ')}", "failures", int(bool(wrong)), 0)
+        if not short:
+            plugin.cost(rows, PAIRS)
+            plugin.cancel(rows, CANCELS)
+    finally:
+        slurm.down()
+
+
+if __name__ == "__main__":
+    results.end_in_order()
+    results.cases(__doc__, run, "some lines only")
