@@ -153,7 +153,7 @@ void Server::tell_full() {
 }
 
 void Server::on_client(net::HostClientId id, const net::PeerIdentity& who) {
-  Peer peer{who.pid, who.uid, who.gid, who.person, batch_job_of(cgroups_of(who.pid))};
+  Peer peer{who.pid, who.uid, who.gid, who.person, batch_job_of_process(who.pid)};
   Client client{Session(
                     std::move(peer), config_.host, [this] { return ++last_ticket_; }, config_.devices),
                 {},

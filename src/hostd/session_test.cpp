@@ -2,7 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <thread>
+
+#include "base/clock.hpp"
 #include "control/quota.hpp"
 #include "hostd/batch_job.hpp"
 
@@ -355,6 +361,40 @@ TEST(BatchJob, is_read_from_the_names_of_control_groups) {
       {"", ""},
   };
   for (const auto& row : rows) EXPECT_EQ(batch_job_of(row.cgroups), row.job) << row.cgroups;
+}
+
+TEST(BatchJob, that_a_process_claims_is_a_number) {
+  using namespace std::literals;
+  const struct {
+    std::string_view environment;
+    const char* job;
+  } rows[] = {
+      {"A=1\0SLURM_JOB_ID=1234\0B=2\0"sv, "slurm job 1234 (claimed)"},
+      {"SLURM_JOB_ID=7"sv, "slurm job 7 (claimed)"},
+      {"SLURM_JOB_ID=18446744073709551615\0"sv, "slurm job 18446744073709551615 (claimed)"},
+      {"SLURM_JOB_ID=118446744073709551615\0"sv, ""},
+      {"SLURM_JOB_ID=12 of root\0SLURM_JOB_ID=13\0"sv, ""},
+      {"SLURM_JOB_ID=\0"sv, ""},
+      {"MY_SLURM_JOB_ID=5\0"sv, ""},
+      {""sv, ""},
+  };
+  for (const auto& row : rows) EXPECT_EQ(claimed_batch_job(row.environment), row.job) << row.environment;
+}
+
+TEST(BatchJob, of_a_process_is_what_its_environment_claims_where_no_control_group_says_more) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setenv("SLURM_JOB_ID", "42", 1);
+    ::execlp("sleep", "sleep", "60", nullptr);
+    ::_exit(127);
+  }
+  const auto job = [&] { return batch_job_of_process(child); };
+  const auto end = monotonic_now() + Seconds(30);
+  while (job() != "slurm job 42 (claimed)" && monotonic_now() < end) std::this_thread::yield();
+  EXPECT_EQ(job(), "slurm job 42 (claimed)");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(job(), "") << "it has ended";
 }
 
 }  // namespace

@@ -111,6 +111,18 @@ class Lines:
             component = {f"OMPI_MCA_{name}": value for name, value in zip(case.component_flags()[1::3], case.component_flags()[2::3])}
             return self.run("srun", "-N3", "-n3", *SUMS, env={**component, "HCOLL_ENABLE_SHARP": "1", "LD_LIBRARY_PATH": f"{case.BUILD}/lib"})
 
+    def named(self):
+        """sharp_cmd has the number that an operator knows. Here no control group proves it."""
+        with self.slurm.site():
+            component = " ".join(f"export OMPI_MCA_{name}={value};" for name, value in zip(case.component_flags()[1::3], case.component_flags()[2::3]))
+            job = self.slurm.batch(f"{component} export HCOLL_ENABLE_SHARP=1\nsrun {case.PROGRAMS / 'sums'} 8 100000000\n", "-N2", "-n2", env=OPEN_MPI)
+            try:
+                ground.until(lambda: f"slurm job {job} (claimed)" in self.slurm(ground.BIN / "sharp_cmd", "jobs", "--manager", "10.99.0.1:6126").out,
+                             lambda: self.slurm(ground.BIN / "sharp_cmd", "jobs", "--manager", "10.99.0.1:6126").text)
+            finally:
+                self.slurm("scancel", job)
+                self.slurm.wait_for(job)
+
     def torchrun(self):
         """One torchrun on each host, started by srun; the ranks' hosts meet by messages."""
         python = case.BUILD.parent / "python" / "bin"
@@ -120,13 +132,13 @@ class Lines:
         script.write_text("import torch, torch.distributed as dist\ndist.init_process_group('sumac')\nx = torch.ones(4)\n"
                           "dist.all_reduce(x)\nassert x.tolist() == [dist.get_world_size()] * 4\nprint('right', flush=True)\ndist.destroy_process_group()\n")
         done = self.slurm("srun", "--mpi=none", "-N2", "-n2", "-c2", python / "torchrun", "--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d",
-                          "--rdzv-endpoint=c1:29500", script, env={"PYTHONPATH": f"{case.BUILD}/python", "OMP_NUM_THREADS": "1"}, seconds=120)
+                          "--rdzv-endpoint=c1:29500", f"{cluster.SHARED}/work/{script.name}", env={"PYTHONPATH": f"{case.BUILD}/python", "OMP_NUM_THREADS": "1"}, seconds=120)
         return None if done.code == 0 and done.out.count("right") == 2 else done.text
 
 
 SHORT = ("salloc_srun_pmix", "memory_and_cores", "scancel")
 LINES = ("salloc_mpirun", "salloc_srun_pmix", "sbatch", "memory_and_cores", "exclusive", "hydra", "srun_pmi2", "array", "export_none", "run_behind_srun",
-         "shared_tmpdir", "requeue", "scancel", "site_daemons", "torchrun")
+         "shared_tmpdir", "requeue", "scancel", "site_daemons", "named", "torchrun")
 
 
 def run(rows, short):
