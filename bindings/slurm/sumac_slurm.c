@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@
 SPANK_PLUGIN(sumac, 1)
 
 enum { kUpWithinMs = 20000, kEndWithinMs = 5000, kWordsMax = 4096, kStepsOfSlurm = 16 };
+enum { kStartField = 22 }; /* of /proc/PID/stat */
+static const char kFolder[] = "/run/sumac-slurm";
 static const char kSecret[] = "SLURM_SUMAC_SECRET"; /* srun passes SLURM_ variables on also with --export=NONE. */
 
 static char mode[8] = "off";
@@ -85,6 +88,34 @@ int slurm_spank_local_user_init(spank_t spank, int argc, char** argv) {
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return 0;
   for (size_t i = 0; i < sizeof bytes; ++i) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
   setenv(kSecret, text, 1);
+  return 0;
+}
+
+/* The file by which sharpd knows whose slurmstepd this is (src/hostd/batch_job.hpp). */
+static void step_file(char* path, size_t size) { snprintf(path, size, "%s/%d", kFolder, (int)getpid()); }
+
+/* In slurmstepd, as root. No file: sharpd shows the job's number as a claim. */
+int slurm_spank_init_post_opt(spank_t spank, int argc, char** argv) {
+  char path[64], stat[1024], *at;
+  uint32_t job;
+  (void)argc, (void)argv;
+  if (S_CTX_REMOTE != spank_context() || 0 != geteuid() || ESPANK_SUCCESS != spank_get_item(spank, S_JOB_ID, &job))
+    return 0;
+  FILE* file = fopen("/proc/self/stat", "re");
+  if (!file) return 0;
+  stat[fread(stat, 1, sizeof stat - 1, file)] = '\0';
+  fclose(file);
+  at = strrchr(stat, ')'); /* The name may have blanks. */
+  for (int field = 2; at && field < kStartField; ++field) at = strchr(at + 1, ' ');
+  if (!at) return 0;
+  step_file(path, sizeof path);
+  if (0 == mkdir(kFolder, 0755)) chmod(kFolder, 0755); /* Whatever the umask is. */
+  unlink(path);                                        /* An earlier process with our number was killed. */
+  const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return 0;
+  fchmod(fd, 0644);
+  dprintf(fd, "%u %.*s\n", job, (int)strcspn(at + 1, " "), at + 1);
+  close(fd);
   return 0;
 }
 
@@ -230,6 +261,9 @@ int slurm_spank_task_exit(spank_t spank, int argc, char** argv) {
 
 int slurm_spank_exit(spank_t spank, int argc, char** argv) {
   (void)spank, (void)argc, (void)argv;
+  char path[64];
   end_helper();
+  step_file(path, sizeof path);
+  if (S_CTX_REMOTE == spank_context()) unlink(path);
   return 0;
 }

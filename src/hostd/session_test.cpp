@@ -6,9 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/test_folder.hpp"
 #include "control/quota.hpp"
 #include "hostd/batch_job.hpp"
 
@@ -379,6 +383,26 @@ TEST(BatchJob, that_a_process_claims_is_a_number) {
       {""sv, ""},
   };
   for (const auto& row : rows) EXPECT_EQ(claimed_batch_job(row.environment), row.job) << row.environment;
+}
+
+TEST(BatchJob, is_that_of_the_slurmstepd_from_which_a_process_descends) {
+  const TestFolder folder("batch_job");
+  const auto named = [&](const std::string& text, mode_t mode = 0644) {
+    (void)folder.write(std::to_string(::getppid()), text, mode);
+    return batch_job_by_step(::getpid(), folder.path, ::geteuid());
+  };
+  std::ifstream stat(fmt::format("/proc/{}/stat", ::getppid()));
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  std::istringstream words(text.substr(text.rfind(')') + 1));
+  std::string start;
+  for (int i = 0; i < 20; ++i) words >> start;
+  EXPECT_EQ(named("77 " + start), "slurm job 77");
+  EXPECT_EQ(named("77 1"), "") << "an earlier process with this number";
+  EXPECT_EQ(named("7x " + start), "");
+  EXPECT_EQ(named("77 " + start, 0666), "") << "others may write it";
+  EXPECT_EQ(named("77 " + start), "slurm job 77");
+  EXPECT_EQ(batch_job_by_step(::getpid(), folder.path, ::geteuid() + 1), "") << "another's folder";
+  EXPECT_EQ(batch_job_by_step(1, folder.path, ::geteuid()), "");
 }
 
 TEST(BatchJob, of_a_process_is_what_its_environment_claims_where_no_control_group_says_more) {

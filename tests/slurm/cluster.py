@@ -209,6 +209,8 @@ class Cluster:
         for name, first in self.hosts.items():
             root = pathlib.Path(f"/proc/{first}/root")
             found += [f"{name}: {folder}/{file}" for folder in ("tmp", "dev/shm") for file in os.listdir(root / folder) if any(word in file for word in words)]
+            steps = root / "run" / "sumac-slurm"
+            found += [f"{name}: {step}" for step in (steps.iterdir() if steps.exists() else ())]
             space = os.readlink(f"/proc/{first}/ns/pid")
             for pid in filter(str.isdigit, os.listdir("/proc")):
                 try:

@@ -12,7 +12,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness import case, ground, rows as results  # noqa: E402  pylint: disable=wrong-import-position
 
 import cluster  # noqa: E402  pylint: disable=wrong-import-position
-from without_cases import OPEN_MPI, SUMS  # noqa: E402  pylint: disable=wrong-import-position
+from without_cases import OPEN_MPI, SUMS, held_by  # noqa: E402  pylint: disable=wrong-import-position
 
 PLUGIN = case.BUILD / "lib" / "slurm" / "sumac_slurm.so"
 SIX = ["srun", "-N3", "-n6", "--ntasks-per-node=2"]
@@ -85,6 +85,11 @@ class Plugin:
             where = self.start(*SIX, "--sumac", "env")
         return wrong_unless(tree(done), done) or wrong_unless(where.out.count("NAME=/run/sumac/sharpd.sock") == 6, where)
 
+    def named(self):
+        """The plug-in, as root, proves the number."""
+        job, shown = held_by(self.slurm)
+        return None if f"slurm job {job}" in shown and "claimed" not in shown else shown
+
     def shared_tmpdir(self):
         done = self.start(*SIX, "--sumac", *SUMS, env={"TMPDIR": f"{cluster.SHARED}/work"})
         return wrong_unless(tree(done), done)
@@ -138,7 +143,7 @@ class Plugin:
 
 
 SHORT = ("by_tree", "of_a_user", "one_task")
-LINES = ("by_tree", "of_a_user", "host", "off", "wrong_word", "one_task", "one_host", "mpich", "exports_nothing", "site_daemons", "shared_tmpdir", "missing_on_a_node",
+LINES = ("by_tree", "of_a_user", "host", "off", "wrong_word", "one_task", "one_host", "mpich", "exports_nothing", "site_daemons", "named", "shared_tmpdir", "missing_on_a_node",
          "no_dev_shm")
 
 

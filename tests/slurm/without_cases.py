@@ -17,9 +17,27 @@ RUN = [case.SUMAC, "run", "--tree"]
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self,vader",
             "OMPI_MCA_mpi_yield_when_idle": "1"}
 
+# Finds the component, as an installation of the site would.
+COMPONENT = {f"OMPI_MCA_{name}": value for name, value in zip(case.component_flags()[1::3], case.component_flags()[2::3])}
+
 
 def words(command):
     return " ".join(map(str, command))
+
+
+def held_by(slurm):
+    """Runs a job by daemons of the site; returns its number and what sharp_cmd says of its holder."""
+    def jobs():
+        return slurm(ground.BIN / "sharp_cmd", "jobs", "--manager", "10.99.0.1:6126")
+
+    with slurm.site():
+        job = slurm.batch(f"srun {case.PROGRAMS / 'sums'} 8 100000000\n", "-N2", "-n2", env={**OPEN_MPI, **COMPONENT, "HCOLL_ENABLE_SHARP": "1"})
+        try:
+            ground.until(lambda: "slurm job" in jobs().out, lambda: jobs().text)
+            return job, jobs().out
+        finally:
+            slurm("scancel", job)
+            slurm.wait_for(job)
 
 
 class Lines:
@@ -108,20 +126,12 @@ class Lines:
     def site_daemons(self):
         """A bare srun, with daemons that stay on the hosts."""
         with self.slurm.site():
-            component = {f"OMPI_MCA_{name}": value for name, value in zip(case.component_flags()[1::3], case.component_flags()[2::3])}
-            return self.run("srun", "-N3", "-n3", *SUMS, env={**component, "HCOLL_ENABLE_SHARP": "1", "LD_LIBRARY_PATH": f"{case.BUILD}/lib"})
+            return self.run("srun", "-N3", "-n3", *SUMS, env={**COMPONENT, "HCOLL_ENABLE_SHARP": "1", "LD_LIBRARY_PATH": f"{case.BUILD}/lib"})
 
     def named(self):
-        """sharp_cmd has the number that an operator knows. Here no control group proves it."""
-        with self.slurm.site():
-            component = " ".join(f"export OMPI_MCA_{name}={value};" for name, value in zip(case.component_flags()[1::3], case.component_flags()[2::3]))
-            job = self.slurm.batch(f"{component} export HCOLL_ENABLE_SHARP=1\nsrun {case.PROGRAMS / 'sums'} 8 100000000\n", "-N2", "-n2", env=OPEN_MPI)
-            try:
-                ground.until(lambda: f"slurm job {job} (claimed)" in self.slurm(ground.BIN / "sharp_cmd", "jobs", "--manager", "10.99.0.1:6126").out,
-                             lambda: self.slurm(ground.BIN / "sharp_cmd", "jobs", "--manager", "10.99.0.1:6126").text)
-            finally:
-                self.slurm("scancel", job)
-                self.slurm.wait_for(job)
+        """Without the plug-in, and without control groups, Slurm's number is a claim of the process."""
+        job, shown = held_by(self.slurm)
+        return None if f"slurm job {job} (claimed)" in shown else shown
 
     def torchrun(self):
         """One torchrun on each host, started by srun; the ranks' hosts meet by messages."""

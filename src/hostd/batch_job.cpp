@@ -1,0 +1,92 @@
+#include "hostd/batch_job.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+namespace sumac::hostd {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789";
+constexpr int kAncestorsMax = 64;
+constexpr std::size_t kReadMax = 1 << 20;  ///< The user decides how long his environment is.
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  std::string text(kReadMax, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= 20 && text.find_first_not_of(kDigits) == text.npos;
+}
+
+bool is_of(unsigned owner, const std::string& path) {
+  struct stat found {};
+  return ::lstat(path.c_str(), &found) == 0 && found.st_uid == owner && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/// The numbers of /proc/PID/stat behind the process's name, which may have any characters.
+std::vector<std::string> stat_of(int pid) {
+  const auto text = read(fmt::format("/proc/{}/stat", pid));
+  const auto name = text.rfind(')');
+  std::istringstream words(name == text.npos ? "" : text.substr(name + 1));
+  std::vector<std::string> fields;
+  for (std::string word; words >> word;) fields.push_back(word);
+  return fields;
+}
+
+}  // namespace
+
+std::string batch_job_of(std::string_view cgroups) {
+  constexpr std::string_view kJob = "/job_";
+  if (cgroups.find("slurm") == cgroups.npos) return {};
+  for (auto at = cgroups.find(kJob); at != cgroups.npos; at = cgroups.find(kJob, at + 1)) {
+    const auto rest = cgroups.substr(at + kJob.size());
+    const auto digits = rest.substr(0, rest.find_first_not_of(kDigits));
+    const bool ends = digits.size() == rest.size() || rest[digits.size()] == '/' || rest[digits.size()] == '\n';
+    if (is_number(digits) && ends) return fmt::format("slurm job {}", digits);
+  }
+  return {};
+}
+
+std::string claimed_batch_job(std::string_view environment) {
+  constexpr std::string_view kName = "SLURM_JOB_ID=";
+  while (!environment.empty()) {
+    const auto variable = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(environment.size(), variable.size() + 1));
+    if (!variable.starts_with(kName)) continue;
+    const auto value = variable.substr(kName.size());
+    return is_number(value) ? fmt::format("slurm job {} (claimed)", value) : std::string();
+  }
+  return {};
+}
+
+std::string batch_job_by_step(int pid, const std::string& folder, unsigned owner) {
+  constexpr std::size_t kParent = 1, kStart = 19;
+  if (!is_of(owner, folder)) return {};
+  for (int i = 0; i < kAncestorsMax && pid > 1; ++i) {
+    const auto stat = stat_of(pid);
+    if (stat.size() <= kStart) return {};
+    const auto path = fmt::format("{}/{}", folder, pid);
+    std::istringstream words(is_of(owner, path) ? read(path) : "");
+    std::string job, start;
+    if (words >> job >> start && is_number(job) && start == stat[kStart]) return fmt::format("slurm job {}", job);
+    pid = std::atoi(stat[kParent].c_str());
+  }
+  return {};
+}
+
+std::string batch_job_of_process(int pid) {
+  auto job = batch_job_of(read(fmt::format("/proc/{}/cgroup", pid)));
+  if (job.empty()) job = batch_job_by_step(pid);
+  return job.empty() ? claimed_batch_job(read(fmt::format("/proc/{}/environ", pid))) : job;
+}
+
+}  // namespace sumac::hostd
