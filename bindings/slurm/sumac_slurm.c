@@ -27,7 +27,7 @@
 SPANK_PLUGIN(sumac, 1)
 
 enum { kUpWithinMs = 20000, kEndWithinMs = 5000, kWordsMax = 4096, kStepsOfSlurm = 16 };
-enum { kStartField = 22 }; /* of /proc/PID/stat */
+enum { kStartField = 22 }; /* It counts the fields of /proc/PID/stat. */
 static const char kFolder[] = "/run/sumac-slurm";
 static const char kSecret[] = "SLURM_SUMAC_SECRET"; /* srun passes SLURM_ variables on also with --export=NONE. */
 
