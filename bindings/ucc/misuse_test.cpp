@@ -123,6 +123,22 @@ TEST(Misuse, OfArguments) {
   });
 }
 
+TEST(Misuse, OfActiveSets) {
+  World{}.run(2, [](Rank& rank) {
+    char byte = 0;
+    auto args = blank(UCC_COLL_TYPE_BCAST);
+    args.mask = UCC_COLL_ARGS_FIELD_ACTIVE_SET;
+    args.src.info = {&byte, 1, UCC_DT_INT8, UCC_MEMORY_TYPE_HOST};
+    args.root = 0;
+    args.active_set = {0, 0, std::uint64_t{1} << 60};
+    EXPECT_EQ(rank.run(args), UCC_ERR_INVALID_PARAM);
+    args.active_set = {0, 0, 2};  // It has the root twice.
+    EXPECT_EQ(rank.run(args), UCC_ERR_INVALID_PARAM);
+    args.active_set = {0, 1, 2};
+    EXPECT_EQ(rank.run(args), UCC_OK);
+  });
+}
+
 TEST(Misuse, ATimeLimitEndsTheTeamAtEachRank) {
   World{}.run(2, [](Rank& rank) {
     int value = 1;

@@ -196,6 +196,9 @@ ucc_status_t Planner::active_set() {
   void* data = nullptr;
   std::size_t bytes = 0;
   if (!read(args_.src.info, r_.packed_out, data, bytes, !is_root())) return status_;
+  // Each rank is in the set once, so no later sum overflows.
+  if (set.size > size_ || (set.size > 1 && set.stride == 0))
+    return invalid("the active set has more ranks than the team, or one twice");
   bool has_root = false, has_own = false;
   std::vector<int> others;
   for (std::uint64_t i = 0; i < set.size; ++i) {
