@@ -139,6 +139,20 @@ TEST(Misuse, OfActiveSets) {
   });
 }
 
+TEST(Misuse, MapsWithoutTheirArrayOrFunction) {
+  World{.has_team = false}.run(1, [](Rank& rank) {
+    auto params = blank_team_params();
+    params.mask = UCC_TEAM_PARAM_FIELD_EP_MAP;
+    params.ep_map = {UCC_EP_MAP_ARRAY, 1, {}};
+    params.ep_map.array = {nullptr, 4};
+    ucc_team_h team = nullptr;
+    EXPECT_EQ(rank.make_team(params, team), UCC_ERR_INVALID_PARAM);
+    params.ep_map.type = UCC_EP_MAP_CB;
+    params.ep_map.cb = {nullptr, nullptr};
+    EXPECT_EQ(rank.make_team(params, team), UCC_ERR_INVALID_PARAM);
+  });
+}
+
 TEST(Misuse, ATimeLimitEndsTheTeamAtEachRank) {
   World{}.run(2, [](Rank& rank) {
     int value = 1;

@@ -60,7 +60,10 @@ std::vector<int> ranks_of(const ucc_ep_map_t& map, int context_size) {
   std::vector<int> ranks;
   const std::uint64_t count = map.ep_num == 0 && map.type == UCC_EP_MAP_FULL ? context_size : map.ep_num;
   if (count > static_cast<std::uint64_t>(context_size)) return {};
-  if (map.type == UCC_EP_MAP_ARRAY && map.array.elem_size != 4 && map.array.elem_size != 8) return {};
+  if (map.type == UCC_EP_MAP_ARRAY &&
+      (map.array.map == nullptr || (map.array.elem_size != 4 && map.array.elem_size != 8)))
+    return {};
+  if (map.type == UCC_EP_MAP_CB && map.cb.cb == nullptr) return {};
   std::vector<bool> has(static_cast<std::size_t>(context_size));
   for (std::uint64_t ep = 0; ep < count; ++ep) {
     std::uint64_t rank = 0;
