@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "bindings/ucc/team.hpp"
 #include "client/fork_guard.hpp"
 #include "rank/alone.hpp"
@@ -41,6 +43,7 @@ void send_or_receive(Request& request) {
 }
 
 ucc_status_t post(Request& request) {
+  if (request.team == nullptr) return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: the request is finalized");
   ucc_team& team = *request.team;
   const ucc_status_t before = get_status(request);
   if (before != UCC_OPERATION_INITIALIZED && !(before == UCC_OK && request.is_persistent))
@@ -49,6 +52,8 @@ ucc_status_t post(Request& request) {
                   "persistent");
   if (team.context->is_closed.load(std::memory_order_relaxed))
     return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: the team's context is destroyed");
+  if (!sumac::client::same_process(team.context->mark))
+    return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: a forked process can't use its parent's teams");
   if (request.packed_in.type != nullptr) request.packed_in.pack();
   // In place, what is packed of the result is read too.
   if (request.packed_out.type != nullptr) request.packed_out.pack();
@@ -117,13 +122,15 @@ ucc_status_t ucc_collective_finalize(ucc_coll_req_h handle) {
   if (handle == nullptr) return UCC_ERR_INVALID_PARAM;
   return guarded([&] {
     auto& request = *static_cast<Request*>(handle);
+    if (request.team == nullptr)
+      return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_finalize: the request is finalized already");
     if (get_status(request) == UCC_INPROGRESS)
       return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_finalize: the request is in progress");
     if (request.op != nullptr) sumac_op_free(request.op);
     request.op = nullptr;
     if (request.limit.count() > 0) request.team->requests.remove_limited(request);
     request.messages.clear();
-    request.team->requests.give_back(&request);
+    std::exchange(request.team, nullptr)->requests.give_back(&request);
     return UCC_OK;
   });
 }

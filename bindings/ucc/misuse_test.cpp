@@ -153,6 +153,27 @@ TEST(Misuse, MapsWithoutTheirArrayOrFunction) {
   });
 }
 
+TEST(Misuse, ARequestAfterItsEnd) {
+  World{}.run(2, [](Rank& rank) {
+    int value = 1;
+    auto args = one_int(value);
+    args.flags |= UCC_COLL_ARGS_FLAG_PERSISTENT;
+    ucc_coll_req_h request = nullptr, first = nullptr, second = nullptr;
+    ASSERT_EQ(ucc_collective_init(&args, &request, rank.team), UCC_OK);
+    ASSERT_EQ(ucc_collective_post(request), UCC_OK);
+    ASSERT_EQ(rank.wait(request), UCC_OK);
+    EXPECT_EQ(ucc_collective_finalize(request), UCC_OK);
+    EXPECT_EQ(ucc_collective_finalize(request), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucc_collective_post(request), UCC_ERR_INVALID_PARAM);
+    // The memory of one request is not given to two.
+    ASSERT_EQ(ucc_collective_init(&args, &first, rank.team), UCC_OK);
+    ASSERT_EQ(ucc_collective_init(&args, &second, rank.team), UCC_OK);
+    EXPECT_NE(first, second);
+    EXPECT_EQ(ucc_collective_finalize(first), UCC_OK);
+    EXPECT_EQ(ucc_collective_finalize(second), UCC_OK);
+  });
+}
+
 TEST(Misuse, ATimeLimitEndsTheTeamAtEachRank) {
   World{}.run(2, [](Rank& rank) {
     int value = 1;
@@ -303,16 +324,20 @@ TEST(Misuse, AForkedProcessIsRefused) {
   World{}.run(1, [](Rank& rank) {
     int value = 1;
     auto args = one_int(value);
+    ucc_coll_req_h before = nullptr;
+    ASSERT_EQ(ucc_collective_init(&args, &before, rank.team), UCC_OK);
     const pid_t child = ::fork();
     if (child == 0) {
       ucc_coll_req_h request = nullptr;
-      const bool is_refused = ucc_collective_init(&args, &request, rank.team) == UCC_ERR_INVALID_PARAM &&
+      const bool is_refused = ucc_collective_post(before) == UCC_ERR_INVALID_PARAM &&
+                              ucc_collective_init(&args, &request, rank.team) == UCC_ERR_INVALID_PARAM &&
                               ucc_context_progress(rank.context) == UCC_ERR_INVALID_PARAM;
       ::_exit(is_refused ? 0 : 1);
     }
     int status = -1;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
+    EXPECT_EQ(ucc_collective_finalize(before), UCC_OK);
     EXPECT_EQ(rank.run(args), UCC_OK);
   });
 }
