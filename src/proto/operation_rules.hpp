@@ -16,7 +16,7 @@ inline Operation bounded(Operation operation) noexcept {
   operation.keep = within(operation.keep, operation.count);
   return operation;
 }
-/// Of groups that outlive their trees one has memory for streams, and the next one not: the callers need not know.
+/// The next tree of a group may have no memory for streams, and callers need not know that: the operation then goes in fragments.
 inline Operation unstreamed(Operation operation) noexcept {
   operation.streaming = operation.must_stream = false;
   return operation;

@@ -13,7 +13,7 @@ from killer import Killer
 from ways import Ways
 
 SECONDS, SECONDS_SHORT, KILLS, KILLS_SHORT = 60, 12, 500, 3
-# What is large goes by the tree too, as a stream.
+# Large operations go by the tree too, as streams.
 STREAMS = {**ON, "SHARP_COLL_ENABLE_SAT": "1", "HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX": "inf"}
 VIOLATIONS_MAX = 20  # Then it is clear enough.
 LEFT_WITHIN_S, BACK_WITHIN_S = 5, 30

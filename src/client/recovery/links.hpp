@@ -135,9 +135,8 @@ class MemberLinks final : private net::TransportEvents {
   Config config_;
   MemberEvents& events_;
   const Logger& log_;
-  BufferPool pool_{
-      std::size_t{1} << 30};  // What is under way follows from the windows of the groups, not from a limit.
-  std::vector<Peer> peers_;   ///< [world rank]
+  BufferPool pool_{std::size_t{1} << 30};  // The windows of the groups bound what is under way.
+  std::vector<Peer> peers_;                ///< [world rank]
   std::vector<std::string> addresses_;
   std::unordered_map<std::uint32_t, Conn> conns_;  ///< The keys are ConnId::value.
   std::vector<std::uint32_t> lost_;                ///< Their loss is still to be told.
