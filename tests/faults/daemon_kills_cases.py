@@ -24,7 +24,7 @@ BACK_WITHIN_S = 30
 
 
 def p99_ms(job):
-    took = sorted(end - begin for rank in range(job.ranks) for begin, end in job.spans(rank))
+    took = sorted(end - begin for rank in range(job.ranks) for begin, end, _ in job.spans(rank))
     return took[math.ceil(0.99 * len(took)) - 1] / 1e6
 
 

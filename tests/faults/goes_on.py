@@ -56,8 +56,8 @@ class Job:
         return "" if code == 0 and self.operations() > 0 else f"status {code}: {self.text()}"
 
     def spans(self, rank):
-        """[(begin, end)] of the operations of a rank, in nanoseconds of CLOCK_MONOTONIC."""
-        return list(struct.iter_unpack("=qq", (self.folder / str(rank)).read_bytes()))
+        """[(begin, end, 1 for a stream of 1 MiB)] of the operations of a rank, in nanoseconds of CLOCK_MONOTONIC."""
+        return list(struct.iter_unpack("=qqq", (self.folder / str(rank)).read_bytes()))
 
 
 @contextlib.contextmanager
@@ -139,8 +139,8 @@ class Watch(threading.Thread):
 
 def resumed_ns(spans, fault, soon=SOON_NS):
     """When the operation returned that the fault held up: of those that were open at the fault or began soon after, the first that took at least
-    half as long as the longest."""
-    later = [(end - begin, end) for begin, end in spans if end > fault and begin < fault + soon]
+    half as long as the longest. A stream that began later takes long by itself."""
+    later = [(end - begin, end) for begin, end, is_large in spans if end > fault and begin < (fault if is_large else fault + soon)]
     return next((end for took, end in later if 2 * took >= max(later)[0]), None)
 
 

@@ -59,8 +59,8 @@ def no_tree_left(lab, watch):
 def call_ms(job, since):
     """The median over calls that began later of a call's mean over the ranks."""
     spans = [job.spans(rank) for rank in range(job.ranks)]
-    calls = zip(*[[end - begin for begin, end in each] for each in spans])
-    means = [statistics.mean(call) for call, (begin, _) in zip(calls, spans[0]) if begin > since]
+    calls = zip(*[[end - begin for begin, end, _ in each] for each in spans])
+    means = [statistics.mean(call) for call, (begin, *_) in zip(calls, spans[0]) if begin > since]
     return statistics.median(means) / 1e6
 
 
