@@ -50,6 +50,8 @@ ucc_status_t post(Request& request) {
     return refuse(UCC_ERR_INVALID_PARAM,
                   "ucc_collective_post: the request is in progress, has failed, or is done and not "
                   "persistent");
+  if (team.state.load(std::memory_order_relaxed) != ucc_team::State::active)
+    return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: the request's team is destroyed");
   if (team.context->is_closed.load(std::memory_order_relaxed))
     return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: the team's context is destroyed");
   if (!sumac::client::same_process(team.context->mark))

@@ -219,6 +219,37 @@ TEST(Misuse, AReceiveWithoutASenderTimesOut) {
   });
 }
 
+TEST(Misuse, ATeamIsNotDestroyedUnderAReceive) {
+  World{.has_team = false}.run(2, [](Rank& rank) {
+    ucc_team_h team = nullptr;
+    ASSERT_EQ(rank.make_team(blank_team_params(), team), UCC_OK);
+    int value = rank.rank;
+    auto args = blank(UCC_COLL_TYPE_BCAST);
+    args.mask = UCC_COLL_ARGS_FIELD_ACTIVE_SET;
+    args.src.info = {&value, 1, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+    args.root = 1;
+    args.active_set = {0, 1, 2};
+    ucc_coll_req_h request = nullptr;
+    ASSERT_EQ(ucc_collective_init(&args, &request, team), UCC_OK);
+    if (rank.rank == 0) {
+      ASSERT_EQ(ucc_collective_post(request), UCC_OK);
+      EXPECT_EQ(ucc_team_destroy(team), UCC_ERR_INVALID_PARAM);
+    }
+    auto barrier = blank(UCC_COLL_TYPE_BARRIER);
+    EXPECT_EQ(rank.run(barrier, team), UCC_OK);
+    if (rank.rank == 1) {
+      ASSERT_EQ(ucc_collective_post(request), UCC_OK);
+    }
+    EXPECT_EQ(rank.wait(request), UCC_OK);
+    EXPECT_EQ(value, 1);
+    rank.end_team(team);
+    // Handles of what has ended are refused, and a request may be finalized late.
+    EXPECT_EQ(rank.run(barrier, team), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucc_collective_post(request), UCC_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucc_collective_finalize(request), UCC_OK);
+  });
+}
+
 TEST(Misuse, AContextThatIsDestroyedUnderItsTeam) {
   World{.has_team = false}.run(2, [](Rank& rank) {
     ucc_team_h team = nullptr;

@@ -96,6 +96,22 @@ void Requests::give_back(Request* request) {
   spare_.push_back(request);
 }
 
+bool Requests::has_open_messages() {
+  const auto held = hold();
+  return std::any_of(all_.begin(), all_.end(), [](const auto& one) {
+    return one->way == Request::Way::messages && get_status(*one) == UCC_INPROGRESS;
+  });
+}
+
+void Requests::close() {
+  const auto held = hold();
+  for (auto& one : all_) {
+    one->op = nullptr;
+    one->messages.clear();
+    for (auto* memory : {&one->scratch, &one->packed_in.memory, &one->packed_out.memory}) *memory = {};
+  }
+}
+
 void Requests::add_limited(Request& request) {
   const auto held = hold();
   request.deadline = deadline_after(monotonic_now(), request.limit);

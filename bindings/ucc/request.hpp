@@ -86,6 +86,11 @@ class Requests {
   Request* take();
   void give_back(Request* request);
 
+  /// Some request is a message that is not over.
+  bool has_open_messages();
+  /// The team's operations are gone: only finalize may still be called.
+  void close();
+
   void add_limited(Request& request);
   void remove_limited(const Request& request);
   /// Ends those whose time is over, and with one of them its team.

@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <deque>
+#include <utility>
 
 #include "base/fnv.hpp"
 #include "client/fork_guard.hpp"
@@ -27,8 +29,14 @@ std::shared_ptr<ucc_team> find(ucc_team_h handle) {
 
 }  // namespace sumac::ucc
 
-ucc_team::~ucc_team() {
+ucc_team::~ucc_team() { close(); }
+
+void ucc_team::close() {
+  if (std::exchange(is_closed_, true)) return;
   if (team != nullptr) sumac_team_destroy(team);
+  team = nullptr;
+  requests.close();
+  peers.reset();
   context->team_count.fetch_sub(1);
 }
 
@@ -54,6 +62,27 @@ void ucc_team::progress() {
 }
 
 namespace {
+
+/// The last teams that were destroyed.
+class EndedTeams {
+ public:
+  void add(std::shared_ptr<ucc_team> team) {
+    team->close();
+    const std::lock_guard guard(lock_);
+    teams_.push_back(std::move(team));
+    if (teams_.size() > kMost) teams_.pop_front();
+  }
+  /// Never freed: threads may outlive main().
+  static EndedTeams& own() {
+    static EndedTeams& teams = *new EndedTeams;
+    return teams;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  std::mutex lock_;
+  std::deque<std::shared_ptr<ucc_team>> teams_;
+};
 
 /// The context's rank of each rank of the team. Empty: the map is none of this context's.
 std::vector<int> ranks_of(const ucc_ep_map_t& map, int context_size) {
@@ -216,6 +245,9 @@ ucc_status_t ucc_team_destroy(ucc_team_h handle) {
     if (team->state != State::ending) {
       team->context->join_ended();
       team->context->progress();  // Ends what is over already.
+      if (team->requests.has_open_messages())
+        return refuse(UCC_ERR_INVALID_PARAM,
+                      "ucc_team_destroy: an active set of the team is in progress: test its request until it is over");
       {
         const std::lock_guard guard(team->context->lock);
         std::erase(team->context->teams, team.get());
@@ -240,7 +272,7 @@ ucc_status_t ucc_team_destroy(ucc_team_h handle) {
       const std::lock_guard guard(team->context->lock);
       std::erase(team->context->ending, team.get());
     }
-    Register<ucc_team>::own().take(handle);
+    EndedTeams::own().add(Register<ucc_team>::own().take(handle));
     return UCC_OK;
   });
 }

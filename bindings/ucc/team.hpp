@@ -52,6 +52,8 @@ struct ucc_team {
   sumac::Result<> start(void (ucc_team::*body)());
   void make();
   void end();
+  /// Gives up all that it holds. Its handle stays readable for a while, so that a later use is refused.
+  void close();
   void progress();
   const char* error() const noexcept { return team == nullptr ? "" : sumac_team_error(team); }
 
@@ -60,6 +62,8 @@ struct ucc_team {
   sumac::Result<> meet_by_oob(sumac::ucc::OobExchange& oob);
   sumac::Result<> meet_in_parent(ucc_team& parent);
   sumac::Result<> create(sumac::rank::Exchange& exchange);
+
+  bool is_closed_ = false;
 };
 
 namespace sumac::ucc {
