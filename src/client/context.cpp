@@ -232,8 +232,8 @@ std::uint32_t Context::rail_of(std::size_t tree) const {
 TreeLink& Context::link_of(net::ConnId conn) noexcept {
   for (const auto& link : links_)
     if (link->conn() == conn) return *link;
-  for (const auto& link : former_links_)
-    if (link->conn() == conn) return *link;
+  for (const auto& [tree, link] : former_)
+    if (link && link->conn() == conn) return *link;
   return *links_.front();  // The transport has no other connections.
 }
 

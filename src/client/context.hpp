@@ -218,9 +218,12 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::unique_ptr<net::Transport> transport_;
   std::unique_ptr<multicast::Listeners> listeners_;
   std::vector<std::unique_ptr<TreeLink>> links_;  ///< Indexed as Job::trees.
-  /// Connections to trees that the job has no more. Groups may still refer to them.
-  std::vector<std::unique_ptr<TreeLink>> former_links_;
-  std::vector<std::unique_ptr<JobTree>> former_trees_;
+  /// A tree that the job has no more, and the connection to it. Groups may still refer to them.
+  struct Former {
+    std::unique_ptr<JobTree> tree;
+    std::unique_ptr<TreeLink> link;  ///< Null: there was no way to the next tree, so the connection is still in links_.
+  };
+  std::vector<Former> former_;
   std::uint32_t generation_ = 0;
   bool is_link_new_ = false;  ///< The connection to the new tree is not watched yet.
   static constexpr Millis kWantPause{4000};

@@ -63,6 +63,11 @@ class ClientLink {
   void attach(ClientGroup& group);
   void detach(ClientGroup& group);
 
+  /// Who calls it refers to the link until release().
+  void hold() noexcept { ++holders_; }
+  void release() noexcept { --holders_; }
+  bool is_held() const noexcept { return holders_ != 0; }
+
   /// A message of `payload` bytes after this header has begun: returns the memory where they may go at once; see
   /// ClientGroup::place().
   using Head = std::span<const std::byte, wire::kAggHeaderBytes>;
@@ -99,6 +104,7 @@ class ClientLink {
   Outbox& outbox_;
   LinkId leaf_{};
   bool closed_ = false, proven_ = false;
+  std::uint32_t holders_ = 0;
   std::string why_;
   std::map<std::uint64_t, Request> opens_;  ///< [token]; used only at set-up, so it has few entries.
   ChildHandshake handshake_;

@@ -9,7 +9,9 @@
 namespace sumac::proto::recovery {
 
 Group::Group(const ClientGroupConfig& config, ClientLink& link, Peers& peers)
-    : config_(config), link_(link), peers_(peers) {}
+    : config_(config), link_(link), peers_(peers) {
+  link_.hold();
+}
 
 sumac::Result<std::unique_ptr<Group>> Group::make(const ClientGroupConfig& config, ClientLink& link, Outbox& tree,
                                                   Peers& peers) {
@@ -26,7 +28,10 @@ sumac::Result<std::unique_ptr<Group>> Group::make(const ClientGroupConfig& confi
   return made;
 }
 
-Group::~Group() { link_.detach(*client_); }
+Group::~Group() {
+  if (client_) link_.detach(*client_);
+  link_.release();
+}
 
 // ---- the tree -------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ constexpr Millis kWantAfter{5000}, kWantPauseMax{128'000};
 
 }  // namespace
 
-/// Only jobs of one tree have groups that last. The former tree and its connection stay where they are, because groups refer to them.
+/// Only jobs of one tree have groups that last. The former tree and its connection stay where they are as long as groups refer to
+/// them; the last ones stay in any case, because their end may still be told.
 void Context::take_trees(Grant grant, std::uint32_t generation) {
   if (links_.size() != 1 || grant.trees.size() != 1) return;
   generation_ = generation;
@@ -25,7 +26,10 @@ void Context::take_trees(Grant grant, std::uint32_t generation) {
     transport_->close(old.conn(), true);
     old.on_closed(Error{Errc::lost, "the job has other trees"});
   }
-  former_trees_.push_back(std::make_unique<JobTree>(std::move(job_.trees.front())));
+  if (broken_.empty())
+    std::erase_if(former_, [](const Former& each) { return each.link && !each.link->engine().is_held(); });
+  Former& former = former_.emplace_back(std::make_unique<JobTree>(std::move(job_.trees.front())), nullptr);
+  SUMAC_DEBUG(log_, "the job has other trees; {} former ones are kept", former_.size());
   job_.trees.front() = std::move(grant.trees.front());
   job_.granted = grant.job;
   auto ports = ports_to_trees(job_, world_rank_, devices_, channel_);
@@ -37,7 +41,7 @@ void Context::take_trees(Grant grant, std::uint32_t generation) {
     return;
   }
   ports_ = *std::move(ports);
-  former_links_.push_back(std::move(links_.front()));
+  former.link = std::move(links_.front());
   links_.front() = *std::move(link);
   is_link_new_ = true;
 }

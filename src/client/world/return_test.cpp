@@ -30,8 +30,8 @@ Strike kill(const std::string& node) {
   return [node](Daemons& daemons) { daemons.signal(node, SIGKILL); };
 }
 
-/// After each the ranks are on a tree again.
-void come_back_after(const std::vector<Strike>& strikes) {
+/// After each the ranks are on a tree again. Returns what rank 0 has written, with its debug lines.
+std::string come_back_after(const std::vector<Strike>& strikes) {
   Shape shape = kTwoLeaves;
   shape.environment = {{"SUMAC_AM_NODE_AWAY", "300ms"}};
   Daemons daemons(shape);
@@ -46,6 +46,7 @@ void come_back_after(const std::vector<Strike>& strikes) {
   });
   auto config = on(daemons, 4);
   config.environment = kOn;
+  config.environment.insert(config.environment.end(), {"SHARP_COLL_LOG_LEVEL", "4"});
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
@@ -69,11 +70,29 @@ void come_back_after(const std::vector<Strike>& strikes) {
   over.give();
   striker.join();
   EXPECT_EQ(complaint(ended), "") << daemons.log();
+  return ended[0].err;
 }
 
 TEST(Return, AJobIsOnATreeAgainAfterEachKill) {
   come_back_after({kill("an-leaf1"), kill("an-leaf2")});
   come_back_after({kill("an-root"), kill("an-leaf1")});
+}
+
+TEST(Return, NothingIsKeptOfTreesThatWereLostLongAgo) {
+  const auto again = [](const std::string& started, const std::string& killed) {
+    return [=](Daemons& daemons) {
+      daemons.start_again(started);
+      daemons.signal(killed, SIGKILL);
+    };
+  };
+  const auto said = come_back_after({kill("an-leaf1"), again("an-leaf1", "an-leaf2"), again("an-leaf2", "an-leaf1"),
+                                     again("an-leaf1", "an-leaf2"), again("an-leaf2", "an-leaf1")});
+  std::size_t times = 0;
+  for (std::size_t at = 0; (at = said.find(" former ones are kept", at)) != std::string::npos; ++at) {
+    ++times;
+    EXPECT_LE(said[at - 1], '2') << said;
+  }
+  EXPECT_GE(times, 5u) << said;
 }
 
 /// The manager knows of nothing until a rank asks it for other trees.
