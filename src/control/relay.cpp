@@ -100,18 +100,24 @@ std::vector<Relay::Ended> Relay::progress(Time now) {
     const auto& event = events[static_cast<std::size_t>(i)];
     const Id id = event.data.u64 >> 1;
     const auto found = connections_.find(id);
-    if (found == connections_.end()) continue;  // Its other socket was first.
+    if (found == connections_.end()) {  // Its other socket was first, or it is leaving.
+      if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) gone(id);
+      continue;
+    }
     auto& connection = found->second;
     const bool was_closing = connection.is_closing;
     const bool of_caller = (event.data.u64 & kOfCaller) != 0, is_over = (event.events & (EPOLLHUP | EPOLLERR)) != 0;
     if (is_over && !of_caller) close_grpc(connection);
     if ((is_over && of_caller) || !move(connection) || !watch(id, connection))
-      end(id, ended);
+      end(id, now, ended);
     else if (connection.is_closing && !was_closing)
       closing_.emplace_back(deadline_after(now, kLastBytes), id);
-    if (bytes_ > limits_.bytes_max) cut_the_largest(ended);
+    if (bytes_ > limits_.bytes_max) cut_the_largest(now, ended);
   }
-  for (; !closing_.empty() && closing_.front().first <= now; closing_.pop_front()) end(closing_.front().second, ended);
+  for (; !closing_.empty() && closing_.front().first <= now; closing_.pop_front()) {
+    end(closing_.front().second, now, ended);
+    gone(closing_.front().second);
+  }
   return ended;
 }
 
@@ -190,11 +196,13 @@ bool Relay::count(Connection& connection) {
   return share.bytes <= limits_.share_bytes_max;
 }
 
-void Relay::uncount(Connection& connection) {
-  const auto share = shares_.find(connection.share);
-  share->second.bytes -= connection.counted;
-  bytes_ -= connection.counted;
-  if (--share->second.connections == 0) shares_.erase(share);
+void Relay::uncount(const std::string& name, std::size_t connections, std::size_t bytes) {
+  const auto found = shares_.find(name);
+  auto& share = found->second;
+  share.connections -= connections;
+  share.bytes -= bytes;
+  bytes_ -= bytes;
+  if (share.connections == 0 && share.bytes == 0) shares_.erase(found);
 }
 
 /// A side is read while its last bytes have been taken by the other.
@@ -221,21 +229,40 @@ bool Relay::watch(Id id, Connection& connection) {
          set(connection.grpc, id << 1, grpc, connection.grpc_watched);
 }
 
-void Relay::end(Id id, std::vector<Ended>& ended) {
+void Relay::end(Id id, Time now, std::vector<Ended>& ended) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   auto& connection = found->second;
-  uncount(connection);
+  const bool is_kept = connection.counted > 0 && connection.grpc && !connection.is_closing;
+  epoll_event event{};
+  event.data.u64 = id << 1;
+  if (is_kept && ::shutdown(connection.grpc.get(), SHUT_WR) == 0 &&
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.grpc.get(), &event) == 0) {
+    uncount(connection.share, 1, 0);
+    leaving_.emplace(id, Leaving{std::move(connection.grpc), connection.share, connection.counted});
+    closing_.emplace_back(deadline_after(now, kLastBytes), id);
+  } else {
+    uncount(connection.share, 1, connection.counted);
+  }
   if (connection.caller.tls) SSL_shutdown(connection.caller.tls.get());  // The caller's own word is not awaited.
   ERR_clear_error();
   ended.push_back({id, std::move(connection.share), connection.exceeded});
   connections_.erase(found);
 }
 
-void Relay::cut_the_largest(std::vector<Ended>& ended) {
+/// gRPC has closed its end, or has had its time.
+void Relay::gone(Id id) {
+  const auto found = leaving_.find(id);
+  if (found == leaving_.end()) return;
+  uncount(found->second.share, 0, found->second.counted);
+  leaving_.erase(found);
+}
+
+void Relay::cut_the_largest(Time now, std::vector<Ended>& ended) {
+  if (connections_.empty()) return;  // All that counts is leaving.
   const auto largest = std::ranges::max_element(connections_, {}, [](const auto& one) { return one.second.counted; });
   largest->second.exceeded = true;
-  end(largest->first, ended);
+  end(largest->first, now, ended);
 }
 
 }  // namespace sumac::control

@@ -75,6 +75,13 @@ class Relay {
     std::uint32_t caller_watched = 0, grpc_watched = 0;
   };
 
+  /// A connection that is over, until gRPC has closed its end: so long it keeps what the caller has sent, and that counts.
+  struct Leaving {
+    UniqueFd grpc;
+    std::string share;
+    std::size_t counted = 0;
+  };
+
   struct Share {
     std::size_t connections = 0, bytes = 0;
   };
@@ -85,17 +92,19 @@ class Relay {
   bool move_up(Connection& connection, bool& moved);
   bool move_down(Connection& connection, bool& moved);
   bool count(Connection& connection);
-  void uncount(Connection& connection);
+  void uncount(const std::string& share, std::size_t connections, std::size_t bytes);
   bool watch(Id id, Connection& connection);
-  void end(Id id, std::vector<Ended>& ended);
-  void cut_the_largest(std::vector<Ended>& ended);
+  void end(Id id, Time now, std::vector<Ended>& ended);
+  void gone(Id id);
+  void cut_the_largest(Time now, std::vector<Ended>& ended);
 
   Limits limits_;
   UniqueFd epoll_;
   std::map<Id, Connection> connections_;
-  std::map<std::string, Share, std::less<>> shares_;  ///< Those with a connection.
+  std::map<Id, Leaving> leaving_;
+  std::map<std::string, Share, std::less<>> shares_;  ///< Those with a connection, or one that leaves.
   std::size_t bytes_ = 0;
-  std::deque<std::pair<Time, Id>> closing_;  ///< gRPC has closed these; their last bytes have until then.
+  std::deque<std::pair<Time, Id>> closing_;  ///< One side has closed these; they have until then.
 };
 
 }  // namespace sumac::control

@@ -90,10 +90,37 @@ TEST(Relay, a_caller_that_hangs_up_is_over_and_grpc_learns_it) {
   EXPECT_TRUE(scene.is_over(peer));
   EXPECT_FALSE(scene.ended[0].exceeded);
   EXPECT_EQ(scene.ended[0].share, "user 1");
-  EXPECT_EQ(scene.relay.unfinished_bytes(), 0U);
   while (!take(peer.grpc).empty()) continue;
   char byte = 0;
   EXPECT_EQ(::recv(peer.grpc.get(), &byte, 1, 0), 0);
+  EXPECT_EQ(scene.relay.unfinished_bytes(), 1'000U) << "gRPC keeps them";
+  peer.grpc.reset();
+  scene.progress();
+  EXPECT_EQ(scene.relay.unfinished_bytes(), 0U);
+}
+
+TEST(Relay, what_a_caller_has_left_behind_counts_until_grpc_has_closed_its_end_or_for_ten_seconds) {
+  for (const bool closes : {true, false}) {
+    SCOPED_TRACE(closes);
+    Scene scene;
+    Scene::Peer before[] = {scene.add(1), scene.add(2)};
+    for (auto& each : before) {
+      send_some(each.caller, half(9'000));
+      EXPECT_FALSE(scene.is_over(each));
+      each.caller.reset();
+      EXPECT_TRUE(scene.is_over(each));
+    }
+    auto again = scene.add(3);
+    send_some(again.caller, half(2'001));
+    EXPECT_TRUE(scene.is_over(again)) << "its share is what it was";
+    if (closes)
+      for (auto* each : {&before[0], &before[1], &again}) each->grpc.reset();
+    scene.now += Seconds(closes ? 0 : 10);
+    scene.progress();
+    const auto later = scene.add(4);
+    send_some(later.caller, half(9'000));
+    EXPECT_FALSE(scene.is_over(later));
+  }
 }
 
 TEST(Relay, the_last_bytes_of_grpc_reach_the_caller_who_takes_them_in_time) {
@@ -132,7 +159,8 @@ TEST(Relay, a_message_that_is_too_long_closes_its_connection_only) {
 
 TEST(Relay, the_connections_of_one_share_have_one_limit) {
   Scene scene;
-  const auto first = scene.add(1), second = scene.add(2), third = scene.add(3), other = scene.add(4, "user 2");
+  auto third = scene.add(3);
+  const auto first = scene.add(1), second = scene.add(2), other = scene.add(4, "user 2");
   for (const auto* peer : {&first, &second}) {
     send_some(peer->caller, half(9'000));
     EXPECT_FALSE(scene.is_over(*peer));
@@ -142,6 +170,8 @@ TEST(Relay, the_connections_of_one_share_have_one_limit) {
   send_some(third.caller, half(2'001));
   EXPECT_TRUE(scene.is_over(third));
   EXPECT_TRUE(scene.ended[0].exceeded);
+  third.grpc.reset();
+  scene.progress();
   EXPECT_EQ(scene.relay.unfinished_bytes(), 27'000U);
   const auto fourth = scene.add(5);
   send_some(fourth.caller, half(2'000));

@@ -232,11 +232,12 @@ std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
   if (!std::holds_alternative<member_number::Sent>(at.state) || (at.header.flags & wire::kFlagListening) != 0)
     return {};
   if (adds_its_part(at.header)) return {};  // the memory may still hold that part
-  if (!answers(at, header) || header.payload_bytes == 0) return {};
   const Record& record = record_of(at);
   const Operation& operation = record.operation;
+  if (retains_ && !operation.streaming) return {};  // its frame is kept
+  if (!answers(at, header) || header.payload_bytes == 0) return {};
   if (record.is_let_go) return {};
-  // Otherwise its frame is kept. In place it would lie on the part, which is needed again if the tree is lost meanwhile.
+  // In place it would lie on the part, which is needed again if the tree is lost meanwhile.
   if (retains_ && !(stays_with_user(record, at) && is_apart(operation))) return {};
   if (header.first < operation.keep.from || header.first + at.elements > operation.keep.to) return {};
   return operation.dst.subspan((header.first - operation.keep.from) * record.element, header.payload_bytes);
@@ -416,7 +417,7 @@ void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
     else if (source != target)
       std::memmove(target, source, (to - from) * record.element);
   }
-  if (retains_ && !stays_with_user(record, at)) keep(at, frame);
+  if (retains_ && !(operation.streaming && stays_with_user(record, at))) keep(at, frame);
   at.stash.reset();
   --record.in_flight;
   // Operations take numbers one after the other, so the one whose last number this is, is the oldest.
