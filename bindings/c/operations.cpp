@@ -41,15 +41,15 @@ constexpr int kTheirs[] = {SHARP_DTYPE_UNSIGNED,
                            SHARP_OP_BXOR};
 static_assert(std::ranges::equal(kOurs, kTheirs));
 
-struct Elements {
-  std::size_t count;
+/// What a reduction does with two elements.
+struct Pair {
   sumac_type type;
   sumac_reduction op;
 };
 
-/// Runs a collective, or posts it. Its bytes are those of `elements`, if there are any.
+/// Runs a collective, or posts it. Of a reduction `call.bytes` counts the elements.
 int collective(sumac_open_team* team, sumac_call_t call, sumac_team_request_t** request_p,
-               const Elements* elements = nullptr) noexcept {
+               const Pair* pair = nullptr) noexcept {
   if (team == nullptr) return SUMAC_ERR_INVALID;
   return guarded([&] {
     if (!team->is_usable()) return int{SUMAC_ERR_INVALID};
@@ -58,19 +58,18 @@ int collective(sumac_open_team* team, sumac_call_t call, sumac_team_request_t** 
       return team->fail(SUMAC_ERR_INVALID, fmt::format("{}: there is no rank {} for its root", name, call.root));
     sumac_team_request* const request = team->take();
     request->team = team;
-    if (elements != nullptr) {
-      const int known = sumac_fold_standard(&request->fold, elements->type, elements->op, SHARP_DTYPE_NULL);
-      if (known != SUMAC_TEAM_OK || elements->count > std::numeric_limits<std::size_t>::max() /
-                                                          request->fold.element_bytes /
-                                                          static_cast<std::size_t>(team->size)) {
+    if (pair != nullptr) {
+      const std::size_t count = call.bytes;
+      const int known = sumac_fold_standard(&request->fold, pair->type, pair->op, SHARP_DTYPE_NULL);
+      if (known != SUMAC_TEAM_OK || count > std::numeric_limits<std::size_t>::max() / request->fold.element_bytes /
+                                                static_cast<std::size_t>(team->size)) {
         team->give_back(*request);
-        return team->fail(
-            SUMAC_ERR_INVALID,
-            fmt::format("{}: no operation {} of elements {}, or {} of them are too many", name,
-                        static_cast<int>(elements->op), static_cast<int>(elements->type), elements->count));
+        return team->fail(SUMAC_ERR_INVALID,
+                          fmt::format("{}: no operation {} of elements {}, or {} of them are too many", name,
+                                      static_cast<int>(pair->op), static_cast<int>(pair->type), count));
       }
       call.fold = &request->fold;
-      call.bytes = elements->count * request->fold.element_bytes;
+      call.bytes = count * request->fold.element_bytes;
     }
     request->call = call;
     return team->run(*request, request_p);
@@ -87,9 +86,9 @@ sumac_call_t call_of(sumac_coll coll, const void* in, void* out, std::size_t byt
   return call;
 }
 
-int reduction(sumac_open_team* team, const sumac_call_t& call, const Elements& elements,
+int reduction(sumac_open_team* team, const sumac_call_t& call, const Pair& pair,
               sumac_team_request_t** request_p) noexcept {
-  return collective(team, call, request_p, &elements);
+  return collective(team, call, request_p, &pair);
 }
 
 sumac_blocks_t blocks(const std::int64_t* bytes, const std::int64_t* offsets) noexcept {
@@ -130,27 +129,27 @@ int sumac_team_bcast(sumac_open_team_t* team, void* data, size_t bytes, int root
 
 int sumac_team_allreduce(sumac_open_team_t* team, const void* in, void* out, size_t count, enum sumac_type type,
                          enum sumac_reduction op, sumac_team_request_t** request_p) {
-  return reduction(team, call_of(SUMAC_COLL_ALLREDUCE, in, out), {count, type, op}, request_p);
+  return reduction(team, call_of(SUMAC_COLL_ALLREDUCE, in, out, count), {type, op}, request_p);
 }
 
 int sumac_team_reduce(sumac_open_team_t* team, const void* in, void* out, size_t count, enum sumac_type type,
                       enum sumac_reduction op, int root, sumac_team_request_t** request_p) {
-  return reduction(team, call_of(SUMAC_COLL_REDUCE, in, out, 0, root), {count, type, op}, request_p);
+  return reduction(team, call_of(SUMAC_COLL_REDUCE, in, out, count, root), {type, op}, request_p);
 }
 
 int sumac_team_scan(sumac_open_team_t* team, const void* in, void* out, size_t count, enum sumac_type type,
                     enum sumac_reduction op, sumac_team_request_t** request_p) {
-  return reduction(team, call_of(SUMAC_COLL_SCAN, in, out), {count, type, op}, request_p);
+  return reduction(team, call_of(SUMAC_COLL_SCAN, in, out, count), {type, op}, request_p);
 }
 
 int sumac_team_exscan(sumac_open_team_t* team, const void* in, void* out, size_t count, enum sumac_type type,
                       enum sumac_reduction op, sumac_team_request_t** request_p) {
-  return reduction(team, call_of(SUMAC_COLL_EXSCAN, in, out), {count, type, op}, request_p);
+  return reduction(team, call_of(SUMAC_COLL_EXSCAN, in, out, count), {type, op}, request_p);
 }
 
 int sumac_team_reduce_scatter(sumac_open_team_t* team, const void* in, void* out, size_t count, enum sumac_type type,
                               enum sumac_reduction op, sumac_team_request_t** request_p) {
-  return reduction(team, call_of(SUMAC_COLL_REDUCE_SCATTER_BLOCK, in, out), {count, type, op}, request_p);
+  return reduction(team, call_of(SUMAC_COLL_REDUCE_SCATTER_BLOCK, in, out, count), {type, op}, request_p);
 }
 
 int sumac_team_allgather(sumac_open_team_t* team, const void* in, void* out, size_t bytes,
