@@ -41,7 +41,7 @@ constexpr int kTheirs[] = {SHARP_DTYPE_UNSIGNED,
                            SHARP_OP_BXOR};
 static_assert(std::ranges::equal(kOurs, kTheirs));
 
-/// What a reduction does with two elements.
+/// It says what a reduction does with two elements.
 struct Pair {
   sumac_type type;
   sumac_reduction op;

@@ -63,7 +63,7 @@ class ClientLink {
   void attach(ClientGroup& group);
   void detach(ClientGroup& group);
 
-  /// Who calls it refers to the link until release().
+  /// The caller refers to the link until it calls release().
   void hold() noexcept { ++holders_; }
   void release() noexcept { --holders_; }
   bool is_held() const noexcept { return holders_ != 0; }
