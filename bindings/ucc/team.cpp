@@ -29,6 +29,31 @@ std::shared_ptr<ucc_team> find(ucc_team_h handle) {
 
 }  // namespace sumac::ucc
 
+namespace {
+
+/// The last teams that were destroyed.
+class EndedTeams {
+ public:
+  void add(std::shared_ptr<ucc_team> team) {
+    team->close();
+    const std::lock_guard guard(lock_);
+    teams_.push_back(std::move(team));
+    if (teams_.size() > kMost) teams_.pop_front();
+  }
+  /// Never freed: threads may outlive main().
+  static EndedTeams& own() {
+    static EndedTeams& teams = *new EndedTeams;
+    return teams;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  std::mutex lock_;
+  std::deque<std::shared_ptr<ucc_team>> teams_;
+};
+
+}  // namespace
+
 ucc_team::~ucc_team() { close(); }
 
 void ucc_team::close() {
@@ -53,7 +78,10 @@ void ucc_context::end_teams() {
     left.swap(ending);
   }
   for (ucc_team* handle : left)
-    if (const auto team = Register<ucc_team>::own().take(handle); team && team->thread.joinable()) team->thread.join();
+    if (auto team = Register<ucc_team>::own().take(handle)) {
+      if (team->thread.joinable()) team->thread.join();
+      EndedTeams::own().add(std::move(team));
+    }
 }
 
 void ucc_team::progress() {
@@ -62,27 +90,6 @@ void ucc_team::progress() {
 }
 
 namespace {
-
-/// The last teams that were destroyed.
-class EndedTeams {
- public:
-  void add(std::shared_ptr<ucc_team> team) {
-    team->close();
-    const std::lock_guard guard(lock_);
-    teams_.push_back(std::move(team));
-    if (teams_.size() > kMost) teams_.pop_front();
-  }
-  /// Never freed: threads may outlive main().
-  static EndedTeams& own() {
-    static EndedTeams& teams = *new EndedTeams;
-    return teams;
-  }
-
- private:
-  static constexpr std::size_t kMost = 64;
-  std::mutex lock_;
-  std::deque<std::shared_ptr<ucc_team>> teams_;
-};
 
 /// The context's rank of each rank of the team. Empty: the map is none of this context's.
 std::vector<int> ranks_of(const ucc_ep_map_t& map, int context_size) {
@@ -272,7 +279,8 @@ ucc_status_t ucc_team_destroy(ucc_team_h handle) {
       const std::lock_guard guard(team->context->lock);
       std::erase(team->context->ending, team.get());
     }
-    EndedTeams::own().add(Register<ucc_team>::own().take(handle));
+    // Two threads may destroy it at once, and one of them takes it out.
+    if (auto taken = Register<ucc_team>::own().take(handle)) EndedTeams::own().add(std::move(taken));
     return UCC_OK;
   });
 }
