@@ -225,8 +225,10 @@ int slurm_spank_user_init(spank_t spank, int argc, char** argv) {
   spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks);
   spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks_left);
   if (ESPANK_SUCCESS != spank_get_item(spank, S_JOB_ARGV, &count, &words) ||
-      ESPANK_SUCCESS != spank_get_item(spank, S_JOB_ENV, &environment) || count < 1)
+      ESPANK_SUCCESS != spank_get_item(spank, S_JOB_ENV, &environment) || count < 1) {
+    slurm_spank_log("sumac: Slurm does not say what the step runs: the tasks run without Sumac");
     return 0;
+  }
   const char* slash = strrchr(words[0], '/');
   /* The last numbers are Slurm's own steps, such as a batch script; `sumac run` brings all that its program needs. */
   if (step > UINT32_MAX - kStepsOfSlurm || 0 == strcmp(slash ? slash + 1 : words[0], "sumac")) return 0;

@@ -17,9 +17,10 @@ constexpr std::size_t kReadMax = 1 << 20;  ///< The user decides how long his en
 
 std::string read(const std::string& path) {
   std::ifstream file(path);
-  std::string text(kReadMax, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  std::string text;
+  char part[4096];
+  while (text.size() < kReadMax && (file.read(part, sizeof part), file.gcount() > 0))
+    text.append(part, static_cast<std::size_t>(file.gcount()));
   return text;
 }
 
