@@ -1,10 +1,10 @@
 // A program sees these parts of the interface: names and sizes in C and C++, and what the library exports.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <set>
 #include <string>
 
+#include "base/test_exports.hpp"
 #include "bindings/c/test_names.h"
 
 using any_function = void (*)();
@@ -25,13 +25,7 @@ TEST(Names, EachHasOneAddressInCAndCpp) {
 TEST(Names, TheLibraryExportsTheInterfaceAndNothingElse) {
 #define NAME(name) #name,
   const std::set<std::string> expected = {NAMES_OF_FUNCTIONS(NAME)};
-  std::set<std::string> exported;
-  std::FILE* const nm = ::popen("nm -D --defined-only " SUMAC_BINARY_DIR "/lib/libsumac_team.so.0", "r");
-  ASSERT_NE(nm, nullptr);
-  char name[256];
-  while (std::fscanf(nm, "%*s %*s %255s", name) == 1) exported.insert(name);
-  EXPECT_EQ(::pclose(nm), 0);
-  EXPECT_EQ(exported, expected);
+  EXPECT_EQ(sumac::test::exported_by(SUMAC_BINARY_DIR "/lib/libsumac_team.so.0"), expected);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "rank/guarded.hpp"
 #include "rank/peers.hpp"
 #include "team/team.h"
 
@@ -74,16 +75,9 @@ Result<std::unique_ptr<sumac_open_team>> open(const sumac_team_params& params);
 
 int status_of(Errc code) noexcept;
 
-/// No exception leaves the library.
 template <class Use>
 int guarded(Use use) noexcept {
-  try {
-    return use();
-  } catch (const std::bad_alloc&) {
-    return SUMAC_ERR_NO_MEMORY;
-  } catch (...) {
-    return SUMAC_ERR_BROKEN;
-  }
+  return rank::guarded<int>(use, SUMAC_ERR_NO_MEMORY, SUMAC_ERR_BROKEN);
 }
 
 }  // namespace sumac::c

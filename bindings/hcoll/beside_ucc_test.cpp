@@ -39,11 +39,7 @@ TEST(BesideUcc, OverHosts) { run("aab", sums_of_both); }
 
 /// The daemons of both are started for them.
 TEST(BesideUcc, EachByATreeOfItsOwn) {
-  ::setenv("HCOLL_ENABLE_SHARP", "3", 1);
-  ::setenv("HCOLL_SHARP_NP", "2", 1);
-  ::setenv("SUMAC_HOME", SUMAC_BINARY_DIR, 0);
-  if (::access((std::string(::getenv("SUMAC_HOME")) + "/bin/sumac").c_str(), X_OK) != 0)
-    GTEST_SKIP() << "the daemons are not built";
+  if (!rank::test::ask_for_a_tree(SUMAC_BINARY_DIR)) GTEST_SKIP() << "the daemons are not built";
   run("aab", sums_of_both);
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/test_exports.hpp"
 #include "bindings/hcoll/test_names.h"
 
 extern "C" hcoll_any_function hcoll_functions_of_c(int index);
@@ -29,18 +30,8 @@ TEST(Names, EachHasOneAddressInCAndCpp) {
 TEST(Names, TheLibraryExportsTheInterfaceAndNothingElse) {
 #define NAME(name) #name,
   const std::set<std::string> expected = {NAMES_OF_FUNCTIONS(NAME) NAMES_OF_DATA(NAME)};
-  const auto exported = [](const char* library) {
-    std::set<std::string> found;
-    std::FILE* const nm =
-        ::popen((std::string("nm -D --defined-only " SUMAC_BINARY_DIR "/lib/") + library).c_str(), "r");
-    EXPECT_NE(nm, nullptr);
-    char name[256];
-    while (nm != nullptr && std::fscanf(nm, "%*s %*s %255s", name) == 1) found.insert(name);
-    EXPECT_EQ(::pclose(nm), 0);
-    return found;
-  };
-  EXPECT_EQ(exported("libhcoll.so.1"), expected);
-  EXPECT_EQ(exported("libocoms.so.0"), std::set<std::string>());
+  EXPECT_EQ(sumac::test::exported_by(SUMAC_BINARY_DIR "/lib/libhcoll.so.1"), expected);
+  EXPECT_EQ(sumac::test::exported_by(SUMAC_BINARY_DIR "/lib/libocoms.so.0"), std::set<std::string>());
 }
 
 /// As the tables say it: most are described in line, and the others by their number alone.

@@ -4,10 +4,10 @@
 #include <hcoll/api/hcoll_api.h>
 #pragma GCC visibility pop
 
-#include <new>
 #include <string>
 
 #include "base/result.hpp"
+#include "rank/guarded.hpp"
 #include "rank/say.h"
 
 namespace sumac::hcoll {
@@ -18,16 +18,9 @@ inline int refuse(int status, const std::string& line) {
   return status;
 }
 
-/// No exception leaves the library.
 template <class Use>
 int guarded(Use use) noexcept {
-  try {
-    return use();
-  } catch (const std::bad_alloc&) {
-    return HCOLL_ERR_OUT_OF_RESOURCE;
-  } catch (...) {
-    return HCOLL_ERROR;
-  }
+  return rank::guarded<int>(use, HCOLL_ERR_OUT_OF_RESOURCE, HCOLL_ERROR);
 }
 
 }  // namespace sumac::hcoll

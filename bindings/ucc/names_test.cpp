@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/test_exports.hpp"
 #include "bindings/ucc/test_names.h"
 
 extern "C" ucc_any_function ucc_functions_of_c(int index);
@@ -32,13 +33,7 @@ TEST(Names, TheLibraryExportsTheInterfaceAndNothingElse) {
   std::set<std::string> expected = {NAMES_OF_FUNCTIONS(NAME)};
   expected.erase("ucc_init");
   expected.erase("ucc_collective_test");
-  std::set<std::string> found;
-  std::FILE* const nm = ::popen("nm -D --defined-only " SUMAC_BINARY_DIR "/lib/libucc.so.1", "r");
-  ASSERT_NE(nm, nullptr);
-  char name[256];
-  while (std::fscanf(nm, "%*s %*s %255s", name) == 1) found.insert(name);
-  EXPECT_EQ(::pclose(nm), 0);
-  EXPECT_EQ(found, expected);
+  EXPECT_EQ(sumac::test::exported_by(SUMAC_BINARY_DIR "/lib/libucc.so.1"), expected);
 }
 
 TEST(Names, EachStatusHasAText) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "rank/guarded.hpp"
 #include "rank/say.h"
 
 namespace sumac::ucc {
@@ -24,16 +25,9 @@ inline ucc_status_t get_status(const ucc_coll_req_t& request) noexcept {
   return __atomic_load_n(&request.status, __ATOMIC_ACQUIRE);
 }
 
-/// No exception leaves the library.
 template <class Use>
 ucc_status_t guarded(Use use) noexcept {
-  try {
-    return use();
-  } catch (const std::bad_alloc&) {
-    return UCC_ERR_NO_MEMORY;
-  } catch (...) {
-    return UCC_ERR_NO_RESOURCE;
-  }
+  return rank::guarded<ucc_status_t>(use, UCC_ERR_NO_MEMORY, UCC_ERR_NO_RESOURCE);
 }
 
 }  // namespace sumac::ucc

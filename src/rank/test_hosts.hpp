@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -33,6 +34,15 @@ inline std::vector<pid_t> start_on_hosts(const std::string& hosts, const std::fu
     ::_exit(testing::Test::HasFailure() ? 1 : 0);
   }
   return started;
+}
+
+/// Asks for a tree by daemons of the job's own, of an installation if SUMAC_HOME names one, else of the build. Returns false where there
+/// are none.
+inline bool ask_for_a_tree(const char* build) {
+  ::setenv("HCOLL_ENABLE_SHARP", "3", 1);
+  ::setenv("HCOLL_SHARP_NP", "2", 1);
+  ::setenv("SUMAC_HOME", build, 0);
+  return ::access((std::string(::getenv("SUMAC_HOME")) + "/bin/sumac").c_str(), X_OK) == 0;
 }
 
 /// Waits for all of them. Each must have ended with its status of waitpid(), or 0 behind their end.
