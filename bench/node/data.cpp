@@ -31,6 +31,8 @@ Result<> run(const Options& o) {
   node::DataPathConfig config;
   config.limits.payload_max = std::max(config.limits.payload_max, o.payload);
   config.limits.stream_window_max = 64;
+  // The children compare the bytes that come, so no sign of life may stand among them, however long a child waits for a processor.
+  config.heartbeat = config.lost_after = Seconds(o.limit_s);
   const auto bound = node::bound_memory(o.memory_mib << 20, net, config.limits);
   auto transport = net::make_transport(net, pool);
   if (!transport) return tl::unexpected(transport.error());
