@@ -8,6 +8,10 @@ import sys
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+
+from harness import processes  # noqa: E402  pylint: disable=wrong-import-position
+
 BUILD = pathlib.Path(sys.argv[1])
 RUN = pathlib.Path(__file__).with_name("run.py")
 
@@ -29,19 +33,18 @@ class NodeBench(unittest.TestCase):
             self.assertGreater(line["ratio"], 0)
 
     def test_a_child_that_gets_no_processor_for_a_while_reads_no_sign_of_life_as_a_result(self):
-        with subprocess.Popen([BUILD / "bin/node-data"], stdout=subprocess.PIPE, text=True) as node:
-            try:
-                node.stdout.readline()
-                address = node.stdout.readline().split()[1]
-                with subprocess.Popen([BUILD / "bin/node-load", "--to", address, "--pid", str(node.pid), "--speak", "sumac", "--children", "8", "--bytes", "65536",
-                                       "--stream", "--window", "16", "--seconds", "0.05", "--warmup", "0.05"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as load:
-                    time.sleep(0.008)  # It has begun, and compares its first results.
-                    load.send_signal(signal.SIGSTOP)
-                    time.sleep(0.5)  # A node's heartbeat comes after 0.2 s.
-                    load.send_signal(signal.SIGCONT)
-                    self.assertIn('"operations"', load.communicate(timeout=60)[0])
-            finally:
-                node.terminate()
+        node = processes.start([BUILD / "bin/node-data"], stdout=processes.PIPE, text=True)
+        self.addCleanup(processes.end, node)
+        node.stdout.readline()
+        address = node.stdout.readline().split()[1]
+        load = processes.start([BUILD / "bin/node-load", "--to", address, "--pid", node.pid, "--speak", "sumac", "--children", 8, "--bytes", 65536, "--stream",
+                                "--window", 16, "--seconds", 0.05, "--warmup", 0.05], stdout=processes.PIPE, stderr=processes.PIPE, text=True)
+        self.addCleanup(processes.end, load)
+        time.sleep(0.008)  # It has begun, and compares its first results.
+        load.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)  # A node's heartbeat would come after 0.2 s.
+        load.send_signal(signal.SIGCONT)
+        self.assertIn('"operations"', load.communicate(timeout=60)[0])
 
     def test_a_missing_build_is_one_line(self):
         done = subprocess.run([sys.executable, RUN, "--build", "/nowhere"], capture_output=True, text=True, timeout=10)
