@@ -321,9 +321,9 @@ bool Comm::has_left() const {
   return std::ranges::all_of(channels_, [](const auto& channel) { return channel.group.phase() == Phase::left; });
 }
 
-void Comm::let_go() {
+void Comm::let_go(std::uint32_t dead) {
   copying_.clear();
-  for (auto& channel : channels_) channel.group.let_go(monotonic_now());
+  for (auto& channel : channels_) channel.group.let_go(monotonic_now(), dead);
   context_.forget_borrowed();
   context_.watch(*this);
 }

@@ -56,8 +56,9 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   void name_members(std::vector<std::string> names) { names_ = std::move(names); }
   /// Returns the members' names for messages. `ranks`: the numbers by which people know them, if they are not the group's.
   std::vector<std::string> names_by_host(std::span<const int> ranks = {}) const;
-  /// Ends the groups for all members, and operations under way have no memory any more.
-  void let_go();
+  /// Ends the groups for all members, and operations under way have no memory any more. `dead`: the rank on this host whose death is the
+  /// reason, as people count.
+  void let_go(std::uint32_t dead = wire::kNoRank);
   /// Posts Leave after everything posted before; the request (may be null) completes with it.
   void leave(Request* request);
   bool is_leaving() const { return is_leaving_; }

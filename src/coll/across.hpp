@@ -55,6 +55,11 @@ class Across {
   /// operations by them does nothing here.
   virtual void let_go(void* /*request*/) {}
 
+  /// The team has ended at this rank, and `why`: the other members learn of it, so that nobody waits for this one. `dead`: the rank of
+  /// this host whose death is the reason, by the number that people know; -1: none. Repeated calls do nothing. What carries operations
+  /// by MPI's own collectives does nothing here.
+  virtual void give_up(std::string_view /*why*/, int /*dead*/) {}
+
   /// Between the two calls what start() sends is gathered, so that operations that are started together leave in as few
   /// system calls as possible. Nothing else is called meanwhile but start(), test(), peek() and let_go().
   virtual void cork() {}

@@ -116,6 +116,11 @@ void TeamGroups::let_go(void* request) {
   under_way_.erase(found);
 }
 
+void TeamGroups::give_up(std::string_view why, int) {
+  const std::lock_guard guard(lock_);
+  break_because({Errc::lost, std::string(why)});
+}
+
 /// Blocks between two ranks, in the group of all, are never many at once.
 void TeamGroups::cork() {
   if (!leaders_) return;

@@ -42,6 +42,7 @@ class TeamGroups final : public coll::Across {
   Progress test(void* request) override;
   Progress peek(void* request) override;
   void let_go(void* request) override;
+  void give_up(std::string_view why, int dead) override;
   bool has_direct() const noexcept override { return true; }
   Progress start_direct(const coll::Operation& operation, void*& request) override;
   void cork() override;

@@ -19,11 +19,9 @@ void ClientGroup::start(Time now) {
   send_join();
 }
 
-void ClientGroup::give_up() {
-  if (!std::holds_alternative<membership::Standing>(life_) || verdict_) return;
-  wire::TroubleBody body;
-  body.reason = wire::TroubleReason::gave_up;
-  body.culprit = config_.rank;
+void ClientGroup::give_up(std::uint32_t dead) {
+  if (!std::holds_alternative<membership::Standing>(life_) || verdict_ || std::exchange(has_given_up_, true)) return;
+  const wire::TroubleBody body = wire::gave_up(config_.rank, dead);
   AggHeader h = head(AggKind::trouble);
   h.sequence = done_;
   h.origin = config_.rank;
@@ -31,8 +29,8 @@ void ClientGroup::give_up() {
   control(h, body);
 }
 
-void ClientGroup::let_go() {
-  give_up();
+void ClientGroup::let_go(std::uint32_t dead) {
+  give_up(dead);
   for (auto id = finished_; id != tail_; ++id) records_[id % kOperationsMax].is_let_go = true;
 }
 

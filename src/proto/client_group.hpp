@@ -87,12 +87,12 @@ class ClientGroup {
   }  ///< Counts operations that are posted and not yet taken by next_completion().
 
   void wake(Time now) { proceed(now); }  ///< The caller has more of an operation's data ready.
-  /// This member cannot go on: the group ends for all members with a verdict that names this one. The report is sent
-  /// once; no timer repeats it.
-  void give_up();
+  /// This member cannot go on: the group ends for all members with a verdict that names this one, or the rank on its host that is
+  /// `dead`, as people count. The report is sent once; no timer repeats it.
+  void give_up(std::uint32_t dead = wire::kNoRank);
   /// The same, and the memory of all operations under way goes back to its owner at once: no fragment of them is sent any
   /// more, and no result is written. They end with the verdict.
-  void let_go();
+  void let_go(std::uint32_t dead = wire::kNoRank);
   /// Leaves the group after everything that was posted so far. Repeated calls do nothing.
   void leave(Time now);
 
@@ -238,6 +238,7 @@ class ClientGroup {
   LinkId leaf_;
   GroupShape shape_{};
   std::optional<Verdict> verdict_;
+  bool has_given_up_ = false;
   std::optional<wire::RefusedBody> refusal_;
   std::string lost_why_;
   Time due_ = kNever;

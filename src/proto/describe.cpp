@@ -50,6 +50,12 @@ std::string name_of(std::uint32_t rank, Names names) {
   return rank < names.size() ? names[rank] : fmt::format("rank {}", rank);
 }
 
+/// The name of a rank on the same host: "rank 3 (host h1)" beside "rank 2 (host h1)".
+std::string neighbour_of(const std::string& name, std::uint64_t rank) {
+  const auto host = name.find(" (host ");
+  return fmt::format("rank {}{}", rank, host == std::string::npos ? "" : name.substr(host));
+}
+
 bool is_refusal(std::uint64_t coll) { return coll == static_cast<std::uint64_t>(wire::Coll::refusal); }
 
 /// Writes the call of one member at the number of a verdict.
@@ -97,7 +103,9 @@ std::string describe(const wire::VerdictBody& v, Names names) {
                          wire::to_string(v.field), wire::describe(v.field, v.culprit_value),
                          wire::describe(v.field, v.other_value));
     case wire::TroubleReason::lost_connection: return culprit + " lost its connection to the tree";
-    case wire::TroubleReason::gave_up: return culprit + " gave up (its own output says why)";
+    case wire::TroubleReason::gave_up:
+      if (v.culprit_value != 0) return neighbour_of(culprit, v.culprit_value - 1) + " is dead";
+      return culprit + " gave up (its own output says why)";
     case wire::TroubleReason::dead_rank: return culprit + " is dead";
   }
   return "verdict";

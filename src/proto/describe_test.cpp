@@ -23,5 +23,12 @@ TEST(Describe, says_what_each_of_two_members_did) {
             "rank 0 refused its own call (its own output says why), rank 1 called bcast");
 }
 
+TEST(Describe, names_the_rank_beside_a_member_that_gave_up_because_of_its_death) {
+  const std::string names[] = {"rank 0 (host h1)", "rank 2 (host h2)"};
+  EXPECT_EQ(describe(wire::gave_up(1, 3), names), "rank 3 (host h2) is dead");
+  EXPECT_EQ(describe(wire::gave_up(1, wire::kNoRank), names), "rank 2 (host h2) gave up (its own output says why)");
+  EXPECT_EQ(describe(wire::gave_up(1, 3)), "rank 3 is dead");
+}
+
 }  // namespace
 }  // namespace sumac::proto

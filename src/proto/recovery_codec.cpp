@@ -24,6 +24,17 @@ const char* get(Reader& in, const CodecLimits& limits, std::optional<Verdict>& v
   return has == 0 ? nullptr : get(in, limits, verdict.emplace());
 }
 
+const char* get(Reader& in, const CodecLimits& limits, std::optional<wire::VerdictBody>& word) {
+  const auto has = in.get<std::uint8_t>();
+  if (has > 1) return "a flag is neither 0 nor 1";
+  if (has == 0) return nullptr;
+  const auto bytes = in.take(sizeof *word);
+  if (bytes.empty()) return "the message is too short or too long";
+  wire::load(word.emplace(), bytes.data());
+  if (const char* flaw = wire::flaw(*word)) return flaw;
+  return word->culprit < limits.size ? nullptr : "a word names no member";
+}
+
 const char* get(Reader& in, const CodecLimits& limits, Join& join) {
   join.done = in.get<Number>();
   join.contributed = in.get<Number>();
@@ -117,6 +128,11 @@ void encode(GroupKey group, const Message& message, const Data& data, std::vecto
   } else if (const auto* condemned = std::get_if<Condemned>(&message.body)) {
     out.put(condemned->verdict);
   }
+  if (!carries_word(message)) return;
+  out.put(static_cast<std::uint8_t>(data.word.has_value()));
+  if (!data.word) return;
+  to.resize(to.size() + sizeof *data.word);
+  wire::store(to.data() + to.size() - sizeof *data.word, *data.word);
 }
 
 std::optional<GroupKey> group_of(std::span<const std::byte> frame) noexcept {
@@ -173,6 +189,7 @@ const char* decode(std::span<const std::byte> frame, const CodecLimits& limits, 
     case 11: message.body.emplace<Left>(); break;
     default: return "kind is unknown";
   }
+  if (flaw == nullptr && carries_word(message)) flaw = get(in, limits, data.word);
   if (flaw != nullptr) return flaw;
   return in.is_done() ? nullptr : "the message is too short or too long";
 }

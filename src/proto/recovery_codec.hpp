@@ -14,7 +14,7 @@
 namespace sumac::proto::recovery {
 
 inline constexpr std::uint16_t kMagic = 0x5253;  // This reads "SR" in the stream.
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 inline constexpr std::size_t kHeadBytes = 16;
 /// Numbers count from the group's first one and never come near this.
 inline constexpr Number kNumberEnd = Number{1} << 62;
@@ -26,14 +26,23 @@ struct GroupKey {
   bool operator==(const GroupKey&) const = default;
 };
 
-/// The user's data of a turn or a result, and what they are.
+/// This is what a message has beside the machine's words: the user's data of a turn or a result and what they are, or the word of the tree.
 struct Data {
   wire::AggHeader header{};  ///< contributes, skips: as the member contributes the number to a tree.
   std::uint32_t elements =
       0;                    ///< contributes, skips: elements of the fragment, also where the member has none of them.
   std::uint64_t terms = 0;  ///< result: Operation::terms of the number.
   std::span<const std::byte> payload{};
+  std::optional<wire::VerdictBody> word;  ///< carries_word(): what the sender knows of the reason why the group ends.
 };
+
+/// The members decide without data, and a verdict of theirs names a member alone. What the tree has said, or the member that gives up, goes
+/// with the messages that spread a verdict, so that all members tell their users the same.
+constexpr bool carries_word(const Message& message) noexcept {
+  return std::holds_alternative<Join>(message.body) || std::holds_alternative<Joined>(message.body) ||
+         std::holds_alternative<Condemned>(message.body) || std::holds_alternative<Move>(message.body) ||
+         std::holds_alternative<GivesUp>(message.body);
+}
 
 struct CodecLimits {
   Rank size = 0;                  ///< Members of the group.

@@ -41,7 +41,10 @@ TEST(RecoveryCodec, EveryMessageComesBackAsItWasAndNoShorterOneIsBelieved) {
                               {9, recovery::GivesUp{}},
                               {10, recovery::Leaves{12}},
                               {11, recovery::Left{}}};
-  for (const Message& message : messages) {
+  const wire::VerdictBody word = wire::gave_up(2, 5);
+  for (int i = 0; i < 2 * static_cast<int>(std::size(messages)); ++i) {
+    const Message& message = messages[i / 2];
+    data.word = i % 2 == 0 ? std::nullopt : std::optional(word);
     SCOPED_TRACE(message.body.index());
     std::vector<std::byte> bytes;
     recovery::encode({TreeId{5}, GroupId{9}}, message, data, bytes);
@@ -53,6 +56,7 @@ TEST(RecoveryCodec, EveryMessageComesBackAsItWasAndNoShorterOneIsBelieved) {
     ASSERT_STREQ(recovery::decode(bytes, {3, 128}, group, again, with), nullptr);
     EXPECT_EQ(group, (recovery::GroupKey{TreeId{5}, GroupId{9}}));
     EXPECT_EQ(again.epoch, message.epoch);
+    EXPECT_EQ(with.word.has_value(), data.word && recovery::carries_word(message));
     std::vector<std::byte> twice;
     recovery::encode(group, again, with, twice);
     twice.insert(twice.end(), with.payload.begin(), with.payload.end());
@@ -62,6 +66,24 @@ TEST(RecoveryCodec, EveryMessageComesBackAsItWasAndNoShorterOneIsBelieved) {
         EXPECT_NE(recovery::decode(std::span(bytes).first(size), {3, 128}, group, again, with), nullptr) << size;
       }
   }
+}
+
+TEST(RecoveryCodec, AWordThatIsNoVerdictOnAMemberIsRefused) {
+  Data data;
+  std::vector<std::byte> bytes;
+  const auto flaw_of = [&](const wire::VerdictBody& word) -> std::string_view {
+    data.word = word;
+    recovery::encode({TreeId{5}, GroupId{9}}, {1, recovery::Move{}}, data, bytes);
+    recovery::GroupKey group{};
+    Message again;
+    Data with;
+    const char* flaw = recovery::decode(bytes, {3, 128}, group, again, with);
+    return flaw == nullptr ? "" : flaw;
+  };
+  EXPECT_EQ(flaw_of(wire::gave_up(2, 9)), "");
+  EXPECT_EQ(flaw_of(wire::gave_up(3, 9)), "a word names no member");
+  wire::VerdictBody nameless;
+  EXPECT_NE(flaw_of(nameless), "");
 }
 
 TEST(RecoveryCodec, TheWordsOfTheReturnComeBackAndNoOtherOneIsBelieved) {
@@ -96,7 +118,7 @@ TEST(RecoveryCodec, TheWordsOfTheReturnComeBackAndNoOtherOneIsBelieved) {
   EXPECT_FALSE(readiness);
   EXPECT_STREQ(wrong_at(recovery::kHeadBytes, std::byte{4}), "a proposal has no known stage");
   EXPECT_STREQ(wrong_at(8, std::byte{0}), "a word of the return without an attempt");
-  EXPECT_STREQ(wrong_at(2, std::byte{2}), "another version: install the same version everywhere");
+  EXPECT_STREQ(wrong_at(2, std::byte{3}), "another version: install the same version everywhere");
   no_other_size();
 
   const Readiness ready{3, Readiness::State::holds, 76};

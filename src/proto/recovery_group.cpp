@@ -65,6 +65,7 @@ void Group::lost_tree() {
   if (epoch() != 0) return;
   end_calm();
   catch_up();
+  if (const auto& tree = client_->verdict(); tree && tree->body.culprit < config_.group_size) word_ = tree->body;
   member_->lost_tree();
   settle(nullptr, nullptr);
 }
@@ -75,7 +76,9 @@ void Group::leave_tree(Time now) {
 }
 
 void Group::give_up_to(Rank peer) {
-  encode(key(), {0, GivesUp{}}, {}, head_);
+  Data data;
+  data.word = word_;
+  encode(key(), {0, GivesUp{}}, data, head_);
   peers_.send(peer, head_, {});
 }
 
@@ -132,14 +135,16 @@ void Group::wake(Time now) {
   proceed(now);
 }
 
-void Group::give_up(Time now) {
+void Group::give_up(Time now, std::uint32_t dead) {
   end_calm();
-  if (!member_ && shape().osts != 0) return client_->let_go();
+  if (!member_ && shape().osts != 0) return client_->let_go(dead);
   if (!member_) {
     if (!never_stood_) never_stand();
     return client_->leave(now);
   }
   catch_up();
+  dead_beside_ = dead;
+  if (!word_ && dead != wire::kNoRank) word_ = wire::gave_up(config_.rank, dead);
   member_->give_up();
   settle(nullptr, nullptr);
   proceed(now);
@@ -169,14 +174,15 @@ bool Group::is_over_on_tree() const noexcept {
 
 std::string Group::why(std::span<const std::string> names) const {
   if (broken_ != nullptr) return broken_;
-  if (verdict_ && verdict_->body.reason == wire::TroubleReason::disagree) {
+  if (differs_ || (verdict_ && verdict_->body.reason == wire::TroubleReason::disagree)) {
     // The members' own verdict does not say in what. The tree's may be about other members: any two that differ will do.
-    if (const auto& tree = client_->verdict(); tree && tree->body.reason == wire::TroubleReason::disagree)
-      return describe(tree->body, names);
-    const auto culprit = verdict_->body.culprit;
+    if (word_ && word_->reason == wire::TroubleReason::disagree) return describe(*word_, names);
+    const auto culprit = verdict_ ? verdict_->body.culprit : config_.rank;
     return (culprit < names.size() ? names[culprit] : "rank " + std::to_string(culprit)) +
            " posted another operation than the others";
   }
+  if (verdict_ && word_ && word_->reason == wire::TroubleReason::gave_up && word_->culprit == verdict_->body.culprit)
+    return describe(*word_, names);
   if (verdict_) return describe(verdict_->body, names);
   return member_ && epoch() != 0 ? std::string() : client_->why(names);
 }
@@ -210,6 +216,8 @@ void Group::on_message(Rank from, std::span<const std::byte> frame, Time now) {
 }
 
 void Group::hear(Rank from, const Message& message, const Data& data) {
+  const bool decides = std::holds_alternative<Joined>(message.body) || std::holds_alternative<Condemned>(message.body);
+  if (data.word && (decides || !word_)) word_ = data.word;
   member_->hear(from, message);
   settle(std::holds_alternative<Turn>(message.body) ? &data : nullptr,
          std::holds_alternative<recovery::Result>(message.body) ? &data : nullptr);
@@ -266,7 +274,7 @@ void Group::proceed(Time now) {
   if ((epoch() != 0 || (member_->is_gone() && !has_left_)) && !has_left_tree_) {
     // The tree may live. It lets go of the users' memory, and the group ends there as well.
     has_left_tree_ = true;
-    client_->let_go();
+    client_->let_go(dead_beside_);
     client_->leave(now);
   }
   if (has_left_tree_ && is_over_on_tree()) link_.detach(*client_);  // Nothing that is late concerns it.

@@ -59,7 +59,8 @@ class Group : GroupObserver {
     return is_on_tree() ? client_->outstanding() : static_cast<std::uint32_t>(operations_.size());
   }
   void wake(Time now);
-  void give_up(Time now);
+  /// `dead`: the rank on this host whose death is the reason, as people count.
+  void give_up(Time now, std::uint32_t dead = wire::kNoRank);
   void leave(Time now);
   Phase phase() const noexcept;
   /// Names the culprit and the first number that fails.
@@ -222,6 +223,11 @@ class Group : GroupObserver {
   std::vector<std::byte> head_;
   std::vector<std::pair<Rank, std::vector<std::byte>>> early_;  ///< Messages that came before the group stood.
   std::optional<proto::Verdict> verdict_;
+  std::optional<wire::VerdictBody>
+      word_;  ///< The tree's, or that of a member that gives up: it says more than the members' verdict.
+  std::uint32_t dead_beside_ = wire::kNoRank;
+  bool differs_ =
+      false;  ///< This member has seen that its operation is another than the others'; the verdict may be to come.
   bool leaves_ = false, has_said_leave_ = false, has_left_ = false, has_left_tree_ = false;
   bool never_stood_ = false;  ///< The tree was lost first: this member is none of the group.
   std::vector<Rank> early_dead_;

@@ -194,6 +194,7 @@ void Group::deliver(Number number) {
   if (!is_own &&
       (at.result_terms != at.terms || at.kept.size() != std::size_t{at.elements} * posted->cutting.element)) {
     posted->status = Errc::verdict;
+    differs_ = true;
     return;
   }
   write_kept(posted->cutting, at.header.first, at.elements, at.kept.data());
@@ -267,6 +268,7 @@ void Group::send(Send& send) {
     payload = {from.result.bytes(), from.result.buffer()};
     from.is_sent = true;
   }
+  if (carries_word(send.message)) data.word = word_;
   encode(key(), send.message, data, head_);
   peers_.send(send.to, head_, payload);
 }

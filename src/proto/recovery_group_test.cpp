@@ -58,6 +58,47 @@ TEST(LastingGroup, NamesTheDeadAndTheFirstNumberThatFails) {
   }
 }
 
+TEST(LastingGroup, AllMembersSayWhatTheTreeHasSaid) {
+  for (const std::size_t odd_one : {0u, 1u, 2u}) {
+    SCOPED_TRACE(odd_one);
+    test::LastingGroup world(3);
+    std::vector<std::vector<std::int64_t>> values;
+    for (std::size_t rank = 0; rank < 3; ++rank) values.emplace_back(rank == odd_one ? 5 : 4, 1);
+    for (std::size_t rank = 0; rank < 3; ++rank) ASSERT_TRUE(world[rank].post(sum_of(values[rank]), world.tree.now));
+    world.run();
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(world[rank].next_completion()->status, Errc::verdict);
+      EXPECT_NE(world[rank].why().find(" in count: "), std::string::npos) << world[rank].why();
+      EXPECT_EQ(world[rank].why(), world[0].why());
+    }
+  }
+}
+
+/// The member that gives up is gone before the others have its word from itself: only the tree has it.
+TEST(LastingGroup, ADeadRankBesideAMemberIsNamedByAll) {
+  for (const bool has_tree : {true, false}) {
+    SCOPED_TRACE(has_tree);
+    test::LastingGroup world(4);
+    std::vector<std::vector<std::int64_t>> values(4, std::vector<std::int64_t>(2, 1));
+    for (const std::size_t rank : {0u, 1u, 3u}) ASSERT_TRUE(world[rank].post(sum_of(values[rank]), world.tree.now));
+    if (!has_tree) {
+      world.lose_tree();
+      world.run();
+    }
+    world[2].give_up(world.tree.now, 7);
+    if (has_tree) {
+      world.tree.run();
+      std::erase_if(world.queue, [](const auto& message) { return message.from == 2; });
+      for (const std::size_t rank : {0u, 1u, 3u}) world[rank].dead(2, world.tree.now);
+    }
+    world.run();
+    for (const std::size_t rank : {0u, 1u, 3u}) {
+      EXPECT_EQ(world[rank].next_completion()->status, Errc::verdict);
+      EXPECT_EQ(world[rank].why(), "rank 7 is dead");
+    }
+  }
+}
+
 TEST(RecoveryMember, KnowsAfterATreeWhatItWouldKnowHadItSeenEveryNumberThere) {
   using namespace recovery;
   constexpr unsigned kWindow = 3;

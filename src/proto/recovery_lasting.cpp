@@ -60,10 +60,10 @@ void LastingGroup::wake(Time now) {
   settle(now);
 }
 
-void LastingGroup::give_up(Time now) {
+void LastingGroup::give_up(Time now, std::uint32_t dead) {
   return_.cannot();
-  if (next_) next_->give_up(now);
-  current_->give_up(now);
+  if (next_) next_->give_up(now, dead);
+  current_->give_up(now, dead);
   settle(now);
 }
 

@@ -38,7 +38,7 @@ class LastingGroup {
   std::optional<Completion> next_completion();
   std::uint32_t outstanding() const noexcept;
   void wake(Time now);
-  void give_up(Time now);
+  void give_up(Time now, std::uint32_t dead = wire::kNoRank);
   void leave(Time now);
   Phase phase() const noexcept;
   /// The life in which there is a verdict: its numbers count from there.

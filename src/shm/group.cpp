@@ -126,6 +126,12 @@ std::string Group::error() const {
   return culprit_ > 0 ? who + " died" : fmt::format("{} {} (its own output says why)", who, kGaveUp);
 }
 
+/// Another member may have found it.
+int Group::dead_rank() const noexcept {
+  const std::int32_t culprit = segment_.header().culprit.load(std::memory_order_seq_cst);
+  return culprit > 0 ? segment_.entry(culprit - 1).rank.load(std::memory_order_relaxed) : -1;
+}
+
 // Two members each first store their own flag (a writer that it writes, the other that the group is broken) and then
 // load the other's flag. All these accesses are sequentially consistent, here and where the culprit is stored or
 // loaded, so that at least one of the two sees the other's flag.

@@ -184,6 +184,8 @@ class Group {
   /// Errc::ok, or the reason why the group is of no more use; error() gives it in words.
   Errc broken() const noexcept { return broken_; }
   std::string error() const;
+  /// The rank whose death made it, by the number that people know; -1: nobody has died.
+  int dead_rank() const noexcept;
   /// Asks the system about every member and returns Errc::lost once one of them is dead. Meant for a caller that has
   /// waited for milliseconds.
   Errc look_for_dead() noexcept;

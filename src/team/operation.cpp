@@ -66,6 +66,7 @@ void finish(sumac_team& team, sumac_op& op, int status) {
 
 /// Ends the oldest operation of a broken team.
 [[gnu::cold]] void give_up(sumac_team& team, sumac_op& op) {
+  team.give_up_across();
   if (op.has_begun) op.run.let_go();
   finish(team, op, SUMAC_TEAM_BROKEN);
 }
@@ -258,7 +259,10 @@ int run_to_end(sumac_team& team, const Operation& operation, const Choice& choic
   const bool looks = !by_tree || team.looking.looks();
   const int sleeps = wait_out(team, run, is_over, looks ? sumac::waits::kLeader.looks : 0);
   if (by_tree) sleeps > 0 ? team.looking.missed() : team.looking.paid();
-  if (status == SUMAC_TEAM_BROKEN) run.let_go();
+  if (status == SUMAC_TEAM_BROKEN) {
+    team.give_up_across();
+    run.let_go();
+  }
   return status;
 }
 

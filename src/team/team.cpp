@@ -35,6 +35,14 @@ void sumac_team::fail(Errc code, std::string_view why) {
   is_broken.store(true, std::memory_order_release);
 }
 
+void sumac_team::give_up_across() {
+  int dead = -1;
+  for (const auto& group : groups)
+    if (group && dead < 0) dead = group->dead_rank();
+  for (auto* way : {tree, own_across})
+    if (way != nullptr) way->give_up(error, dead);
+}
+
 void sumac_team::look_at_board() {
   if (board == nullptr || is_broken.load(std::memory_order_relaxed) || !board->is_written()) return;
   fail(static_cast<Errc>(board->code), board->text);

@@ -124,6 +124,8 @@ struct sumac_team {
 
   /// Only the first reason is kept. All ranks of this host learn it.
   void fail(sumac::Errc code, std::string_view why);
+  /// The members on other hosts learn that this team has failed. The caller holds the turn.
+  void give_up_across();
   /// If another rank of this host has failed, this team fails too.
   void look_at_board();
   sumac::team::Across who_takes(sumac::coll::Kind kind, std::size_t bytes, const sumac::coll::Fold* fold) const;

@@ -322,13 +322,23 @@ static_assert(sizeof(LostNode) == 152 && std::has_unique_object_representations_
 struct TroubleBody {
   TroubleReason reason = TroubleReason::disagree;
   Field field = Field::none;
-  std::uint32_t culprit = kNoRank;                   ///< Group rank; of two members that disagree, the later one.
-  std::uint32_t other = kNoRank;                     ///< The member that it disagrees with.
-  std::uint64_t culprit_value = 0, other_value = 0;  ///< The two values of `field`.
-  LostNode lost{};                                   ///< lost_connection: the node on the culprit's path that is gone.
+  std::uint32_t culprit = kNoRank;  ///< Group rank; of two members that disagree, the later one.
+  std::uint32_t other = kNoRank;    ///< The member that it disagrees with.
+  /// The two values of `field`. gave_up: the first is 1 + the rank on the culprit's host whose death made it, as people count; 0: none.
+  std::uint64_t culprit_value = 0, other_value = 0;
+  LostNode lost{};  ///< lost_connection: the node on the culprit's path that is gone.
 };
 static_assert(sizeof(TroubleBody) == 184 && std::has_unique_object_representations_v<TroubleBody>);
 using VerdictBody = TroubleBody;
+
+/// The report of a member that cannot go on. `dead`: the rank on its host whose death is the reason, as people count; kNoRank: none.
+constexpr TroubleBody gave_up(std::uint32_t member, std::uint32_t dead) noexcept {
+  TroubleBody body;
+  body.reason = TroubleReason::gave_up;
+  body.culprit = member;
+  body.culprit_value = dead == kNoRank ? 0 : std::uint64_t{dead} + 1;
+  return body;
+}
 
 /// Results of whole small operations also come to this address: each datagram is the message that the links carry,
 /// followed by a tag (datagram.hpp).

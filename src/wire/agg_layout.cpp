@@ -150,7 +150,7 @@ constexpr auto trouble_rows() {
         "0 none, 1 coll, 2 op, 3 dtype, 4 tag_dtype, 5 count, 6 first, 7 flags, 8 payload_bytes, 9 root, 10 meaning"),
       F(culprit, "group rank; of two that disagree the one that came later"),
       F(other, "the one it disagrees with, or 0xffffffff"),
-      F(culprit_value, "of `field`"),
+      F(culprit_value, "of `field`; gave_up: 1 + the rank on its host whose death made it, 0: none"),
       F(other_value, "of `field`"),
       F(lost.name, "a node that is gone; zeros: none"),
       F(lost.host, "its address or host"),

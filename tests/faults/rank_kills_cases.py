@@ -51,7 +51,7 @@ def one_job(lab, client, recovery, per_host, victim):
             return f"it did not begin: {job.text()}"
         time.sleep(random.uniform(0, 0.2))  # So the kill comes at any moment of the loop.
         os.kill(ranks_of(job)[victim], signal.SIGKILL)
-        wrong = wrong_of(await_verdicts(job, victim), victim, f"h{victim // per_host + 1}", recovery)
+        wrong = wrong_of(await_verdicts(job, victim), victim, f"h{victim // per_host + 1}", recovery, per_host)
         return wrong and f"{wrong}\n{job.text()}"
 
 

@@ -14,7 +14,7 @@ def records_of(folder, rank):
     return found
 
 
-def wrong_of(records, victim, host, recovery):
+def wrong_of(records, victim, host, recovery, per_host=1):
     """Returns what is wrong with what the survivors were told, or "". records: {rank: {operation: what}}"""
     survivors = {rank: record for rank, record in records.items() if rank != victim}
     failed = {rank: max(record) for rank, record in survivors.items() if record and isinstance(record[max(record)], tuple)}
@@ -25,8 +25,12 @@ def wrong_of(records, victim, host, recovery):
     told = {survivors[rank][operation] for rank, operation in failed.items()}
     if {(code, *CULPRIT.findall(reason)[:1]) for code, reason in told} != {(next(iter(told))[0], (str(victim), host))}:
         return f"it is not rank {victim} on {host}, with one code: {told}"
-    first = min(failed.values())
+    # A host's first rank has a result from the tree before its host has: what dies with it there, the other hosts may have.
+    bereft = {rank for rank in failed if victim % per_host == 0 and rank // per_host == victim // per_host}
+    first = min(operation for rank, operation in failed.items() if rank not in bereft)
     for rank, operation in failed.items():
+        if rank in bereft and operation == first - 1:
+            continue
         # The root of a broadcast has its result before the others. Without recovery so have those that it has reached, and nobody can supply the rest.
         is_early = first % 3 == 2 and operation == first + 1 and (recovery == "0" or rank == first // 3 % len(records))
         if operation != first and not is_early:

@@ -40,7 +40,7 @@ class MemberGroup {
   }
   void wake(Time now) { lasting_ ? lasting_->wake(now) : plain_->wake(now); }
   void give_up(Time now) { lasting_ ? lasting_->give_up(now) : plain_->give_up(); }
-  void let_go(Time now) { lasting_ ? lasting_->give_up(now) : plain_->let_go(); }
+  void let_go(Time now, std::uint32_t dead) { lasting_ ? lasting_->give_up(now, dead) : plain_->let_go(dead); }
   void leave(Time now) { lasting_ ? lasting_->leave(now) : plain_->leave(now); }
   Phase phase() const noexcept { return lasting_ ? lasting_->phase() : plain_->phase(); }
   const std::optional<proto::Verdict>& verdict() const noexcept {

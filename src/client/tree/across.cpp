@@ -174,6 +174,12 @@ void TreeAcross::let_go(void* handle) {
   over(*static_cast<Request*>(handle));
 }
 
+void TreeAcross::give_up(std::string_view, int dead) {
+  if (comm_ == nullptr) return;
+  auto guard = comm_->context().lock();
+  if (!comm_->end()) comm_->let_go(dead < 0 ? wire::kNoRank : static_cast<std::uint32_t>(dead));
+}
+
 void TreeAcross::cork() {
   if (comm_ == nullptr) return;
   auto guard = comm_->context().lock();

@@ -37,6 +37,7 @@ class TreeAcross final : public coll::Across {
   Progress test(void* request) override;
   Progress peek(void* request) override;
   void let_go(void* request) override;
+  void give_up(std::string_view why, int dead) override;
   void cork() override;
   void uncork() override;
   Sleep sleep(int us) override;
