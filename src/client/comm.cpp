@@ -328,6 +328,14 @@ void Comm::let_go(std::uint32_t dead) {
   context_.watch(*this);
 }
 
+bool Comm::has_lost_member() const noexcept {
+  return std::ranges::any_of(channels_, [](const auto& channel) {
+    const auto& verdict = channel.group.verdict();
+    return verdict && (verdict->body.reason == wire::TroubleReason::dead_rank ||
+                       verdict->body.reason == wire::TroubleReason::gave_up);
+  });
+}
+
 void Comm::leave(Request* request) {
   is_leaving_ = true;
   leave_request_ = request;

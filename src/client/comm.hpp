@@ -59,6 +59,8 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   /// Ends the groups for all members, and operations under way have no memory any more. `dead`: the rank on this host whose death is the
   /// reason, as people count.
   void let_go(std::uint32_t dead = wire::kNoRank);
+  /// The groups' verdict is that a member is dead or has given up.
+  bool has_lost_member() const noexcept;
   /// Posts Leave after everything posted before; the request (may be null) completes with it.
   void leave(Request* request);
   bool is_leaving() const { return is_leaving_; }

@@ -60,6 +60,10 @@ class Across {
   /// by MPI's own collectives does nothing here.
   virtual void give_up(std::string_view /*why*/, int /*dead*/) {}
 
+  /// A member is dead or has given up, as far as this way hears of it: collectives among the leaders end no more, whoever carries them.
+  /// error() names it. Looks for messages.
+  virtual bool has_lost_member() { return false; }
+
   /// Between the two calls what start() sends is gathered, so that operations that are started together leave in as few
   /// system calls as possible. Nothing else is called meanwhile but start(), test(), peek() and let_go().
   virtual void cork() {}

@@ -93,6 +93,52 @@ TEST(Failure, AKilledRankIsNamedAtAllOthersOfItsHost) {
     }
 }
 
+TEST(Failure, ADeadRankIsToldToTheOtherHosts) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({});
+  for (const bool blocking : {true, false}) {
+    const auto texts = as_processes(4, 38, [&](World& world) -> std::string {
+      world.across.has_tree = true;
+      sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+      if (team == nullptr) return world.why;
+      world.meet();
+      if (world.rank == 1) ::raise(SIGKILL);
+      if (world.rank != 0) return "";
+      const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 8, .seed = 1}, 4, world.rank);
+      if (const int rc = do_one(team, exercise, blocking); rc != SUMAC_TEAM_BROKEN) return fmt::format("answer {}", rc);
+      if (world.across.given_up_for != 1) return fmt::format("told {}", world.across.given_up_for.value_or(-2));
+      const auto fault = broken_for(team, exercise, "rank 1");
+      sumac_team_destroy(team);
+      return fault;
+    });
+    EXPECT_EQ(texts[0], "");
+  }
+}
+
+/// MPI does not notice that the other host never comes.
+TEST(Failure, AMemberThatTheTreeHasLostEndsWhatMpiCarries) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({});
+  for (const bool blocking : {true, false})
+    EXPECT_EQ("", as_threads(4, 39, [&](World& world) -> std::string {
+                world.across.has_tree = true;
+                world.across.tree_max = 8;
+                world.across.lost_after = 5;
+                sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+                if (team == nullptr) return world.why;
+                const Exercise exercise({.kind = coll::Kind::allreduce, .bytes = 4096, .seed = 1}, 4, world.rank);
+                std::string fault;
+                if (world.rank < 2) {
+                  const int rc = do_one(team, exercise, blocking);
+                  fault = rc == SUMAC_TEAM_BROKEN ? broken_for(team, exercise, "the network is gone")
+                                                  : fmt::format("answer {}", rc);
+                }
+                world.meet();
+                sumac_team_destroy(team);
+                return fault;
+              }));
+}
+
 /// A process whose files may not grow cannot make shared memory, neither a memfd nor a file.
 TEST(Failure, WithoutMemoryThereIsNoTeamAndEverybodyKnowsWhy) {
   const auto places = places_of(1, 1, 3);

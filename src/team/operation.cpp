@@ -171,6 +171,7 @@ int step_all(sumac_team& team) {
         awaits |= step_companions(team, *head);
         tell_awaits(team, awaits, youngest);
         team.look_at_board();
+        if ((awaits & SUMAC_AWAITS_MPI) != 0) team.look_for_dead_now_and_then();
         return finished;
     }
   }
@@ -193,9 +194,7 @@ bool sleep_across(sumac_team& team, sumac::coll::Across* across, int& sleeps) {
     const auto left = std::chrono::duration_cast<sumac::Micros>(team.drives.left(now, every));
     const auto slept = across->sleep(std::max(1, static_cast<int>(left.count())));
     if (slept == Slept::impossible) return false;
-    if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0 && team.island_group != nullptr &&
-        team.island_group->look_for_dead() != Errc::ok)
-      broke(team);
+    if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0) team.look_for_dead();
     if (slept == Slept::test || team.is_broken.load(std::memory_order_relaxed)) return true;
   }
 }
@@ -208,7 +207,7 @@ void wait_here(sumac_team& team, Ready ready) {
   for (;;) {
     for (std::uint32_t i = 1; i <= looks; ++i)
       if (ready()) return;
-    if (waiting.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
+    if (waiting.pause()) team.look_for_dead();
   }
 }
 
@@ -228,8 +227,8 @@ int wait_out(sumac_team& team, const Run& run, IsOver is_over, std::uint32_t loo
       if (i >= before_sleep && run.waits_across()) break;
     }
     if (run.waits_across() && sleep_across(team, run.across(), sleeps)) continue;
-    // This also finds a dead rank of the island while a leader waits for other hosts.
-    if (waiting.pause() && team.island_group != nullptr && team.island_group->look_for_dead() != Errc::ok) broke(team);
+    // A leader that waits for other hosts does this as well.
+    if (waiting.pause()) team.look_for_dead();
   }
 }
 

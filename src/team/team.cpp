@@ -43,6 +43,19 @@ void sumac_team::give_up_across() {
     if (way != nullptr) way->give_up(error, dead);
 }
 
+void sumac_team::look_for_dead() {
+  if (island_group != nullptr && island_group->look_for_dead() != Errc::ok)
+    return fail(island_group->broken(), island_group->error());
+  if (tree != nullptr && tree->has_lost_member()) fail(Errc::lost, tree->error());
+}
+
+void sumac_team::look_for_dead_now_and_then() {
+  const sumac::Time now = sumac::monotonic_now();
+  if (now - looked_for_dead < sumac::waits::kAlone.check_every) return;
+  looked_for_dead = now;
+  look_for_dead();
+}
+
 void sumac_team::look_at_board() {
   if (board == nullptr || is_broken.load(std::memory_order_relaxed) || !board->is_written()) return;
   fail(static_cast<Errc>(board->code), board->text);

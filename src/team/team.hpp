@@ -119,6 +119,7 @@ struct sumac_team {
   std::uint64_t slow_calls = 0;
 
   // ---- The end of it.
+  sumac::Time looked_for_dead{};
   std::atomic<bool> is_broken{false};
   char error[512] = "";
 
@@ -126,6 +127,10 @@ struct sumac_team {
   void fail(sumac::Errc code, std::string_view why);
   /// The members on other hosts learn that this team has failed. The caller holds the turn.
   void give_up_across();
+  /// Asks the system about the ranks of this host, and the tree about the others, also while MPI carries an operation: MPI waits for the
+  /// dead for ever.
+  void look_for_dead();
+  void look_for_dead_now_and_then();
   /// If another rank of this host has failed, this team fails too.
   void look_at_board();
   sumac::team::Across who_takes(sumac::coll::Kind kind, std::size_t bytes, const sumac::coll::Fold* fold) const;

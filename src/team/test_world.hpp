@@ -92,6 +92,8 @@ class SlowAcross {
   std::vector<int> slept_us;        ///< The durations asked for.
   int in_vain = 0;                  ///< So many sleeps find nothing before one does.
   int tests = 0;                    ///< The number of all polls.
+  std::optional<int> given_up_for;  ///< give_up() was told this.
+  int lost_after = 0;               ///< After so many calls of the MPI's test a member is lost; 0: none is.
   std::atomic<int> calls{0};        ///< The number of calls of the MPI's collectives among leaders.
   std::atomic<int> by_others{0};  ///< The number of those that came from another thread than the maker of this object.
 
@@ -138,6 +140,8 @@ class SlowAcross {
       const int answer = slow_.test(static_cast<Request*>(request));
       return answer == 0 ? Progress::done : answer == SUMAC_TEAM_PENDING ? Progress::pending : Progress::failed;
     }
+    void give_up(std::string_view, int dead) override { slow_.given_up_for = dead; }
+    bool has_lost_member() override { return slow_.lost_after > 0 && slow_.calls > slow_.lost_after; }
     void cork() override { ++slow_.corked; }
     void uncork() override { --slow_.corked; }
     Sleep sleep(int us) override { return slow_.sleep(us) > 0 ? Sleep::test : Sleep::in_vain; }

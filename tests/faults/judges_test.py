@@ -37,8 +37,8 @@ class Verdicts(unittest.TestCase):
                 self.assertTrue(wrong in found and bool(wrong) == bool(found), found)
 
 
-    def test_a_hosts_first_rank_may_keep_the_last_result_from_its_host_alone(self):
-        for victim, beside, wrong in ((0, 8, ""), (0, 7, "the first operation"), (1, 8, "the first operation")):
+    def test_a_hosts_first_rank_may_keep_the_last_results_from_its_host_alone(self):
+        for victim, beside, wrong in ((0, 8, ""), (0, 7, ""), (0, 10, "the first operation"), (1, 8, "the first operation")):
             with self.subTest((victim, beside)):
                 name = f"rank {victim} (host h1) is dead"
                 records = {rank: record(9, name) for rank in range(4)} | {1 - victim: record(beside, name)}

@@ -25,11 +25,11 @@ def wrong_of(records, victim, host, recovery, per_host=1):
     told = {survivors[rank][operation] for rank, operation in failed.items()}
     if {(code, *CULPRIT.findall(reason)[:1]) for code, reason in told} != {(next(iter(told))[0], (str(victim), host))}:
         return f"it is not rank {victim} on {host}, with one code: {told}"
-    # A host's first rank has a result from the tree before its host has: what dies with it there, the other hosts may have.
+    # A host's first rank has results from the tree before its host has: what dies with it there, the other hosts may have.
     bereft = {rank for rank in failed if victim % per_host == 0 and rank // per_host == victim // per_host}
     first = min(operation for rank, operation in failed.items() if rank not in bereft)
     for rank, operation in failed.items():
-        if rank in bereft and operation == first - 1:
+        if rank in bereft and operation < first:
             continue
         # The root of a broadcast has its result before the others. Without recovery so have those that it has reached, and nobody can supply the rest.
         is_early = first % 3 == 2 and operation == first + 1 and (recovery == "0" or rank == first // 3 % len(records))

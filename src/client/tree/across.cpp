@@ -180,6 +180,15 @@ void TreeAcross::give_up(std::string_view, int dead) {
   if (!comm_->end()) comm_->let_go(dead < 0 ? wire::kNoRank : static_cast<std::uint32_t>(dead));
 }
 
+bool TreeAcross::has_lost_member() {
+  if (comm_ == nullptr || !in_flight_.empty()) return false;  // The verdict says which of these still end well.
+  comm_->context().look();
+  auto guard = comm_->context().lock();
+  if (!comm_->has_lost_member()) return false;
+  error_ = fmt::format("{}({}) {}", status_text(SHARP_COLL_ERROR), static_cast<int>(SHARP_COLL_ERROR), *comm_->end());
+  return true;
+}
+
 void TreeAcross::cork() {
   if (comm_ == nullptr) return;
   auto guard = comm_->context().lock();

@@ -38,6 +38,7 @@ class TreeAcross final : public coll::Across {
   Progress peek(void* request) override;
   void let_go(void* request) override;
   void give_up(std::string_view why, int dead) override;
+  bool has_lost_member() override;
   void cork() override;
   void uncork() override;
   Sleep sleep(int us) override;
