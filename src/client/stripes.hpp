@@ -43,7 +43,7 @@ std::uint64_t stream_stripe_min(std::span<const ChannelRate> channels, std::uint
 /// senders and nodes some time. The sum of both is least for chunks of sqrt(bytes of the message x bytes that the link
 /// carries in that time). But no member knows whether another message follows, and at most one window is under way: so
 /// that a series of short messages is no slower than a long one, a window of chunks must hold a train on each
-/// connection (docs/adr/0041).
+/// connection (docs/adr/0039).
 struct ChunkRule {
   std::uint64_t cost_bytes = 0;  ///< The bytes that the tree carries while a message is handled; 0: not known, use
                                  ///< whole chunks.
