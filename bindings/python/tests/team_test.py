@@ -1,6 +1,7 @@
 """Collectives of numpy arrays against numpy itself, in 3 processes; what a launcher's variables mean; libucc beside a team; bad input."""
 import ctypes
 import doctest
+import mmap
 import os
 import pathlib
 import signal
@@ -96,16 +97,30 @@ def all_collectives(rank, size, folder):
     return None
 
 
+def repeated(count, period=1 << 24):
+    """Memory of `count` bytes, which has the same `period` bytes again and again, and a page of its own behind them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    file, fixed_populated = os.memfd_create("repeated"), 0x10 | 0x8000
+    os.truncate(file, period)
+    rights = mmap.PROT_READ | mmap.PROT_WRITE
+    first = libc.mmap(None, count + mmap.PAGESIZE, rights, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    for at in range(first, first + count, period):
+        assert libc.mmap(at, period, rights, mmap.MAP_SHARED | fixed_populated, file, 0) == at
+    os.close(file)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * (count + 1)).from_address(first))
+
+
 def more_than_31_bits(rank, size, folder):
-    """Rank 0 keeps 2**31 bytes and exchanges one with rank 1. Of the zeros no page is ever made."""
+    """Rank 0 keeps 2**31 bytes and exchanges one with rank 1."""
     team = make(rank, size, folder)
     keeps = 2**31 if rank == 0 else 1
-    sent = np.zeros(keeps + 1, dtype=np.uint8)
+    sent, out = (repeated(keeps), repeated(keeps)) if rank == 0 else (np.zeros(2, dtype=np.uint8), np.zeros(2, dtype=np.uint8))
     sent[0], sent[keeps - 1], sent[-1] = 7, 8, 9
     own_first = [keeps, 1] if rank == 0 else [1, keeps]
     if rank == 1:
         sent[0], sent[1] = 5, 6
-    received = team.alltoallv(sent, own_first, own_first)
+    received = team.alltoallv(sent, own_first, own_first, out=out)
     return [int(received[0]), int(received[keeps - 1]), int(received[-1]), len(received)]
 
 
