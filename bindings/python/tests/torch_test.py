@@ -11,6 +11,7 @@ import unittest
 
 try:
     import torch
+    import torch._dynamo  # DDP and FSDP do it, for 1.5 s of processor time in each rank: once, for all forks
     import torch.distributed as dist
 except ImportError as error:
     print(f"skipped: {error}: make setup-python installs PyTorch")
