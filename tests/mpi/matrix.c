@@ -1,6 +1,7 @@
 /* Tests every predefined type and operation, in several sizes, in place and not, on several communicators:
  * MPI_Allreduce is compared with the same reduction done here, one rank after the other, from all ranks' inputs. The
- * program prints one line and fails on the first difference.
+ * program prints one line and fails on the first difference. `matrix quick` leaves out large vectors, and tries each pair of
+ * type and operation on MPI_COMM_WORLD and one other communicator.
  *
  * Integers must be equal; floats may differ by `members` roundings of the largest sum of magnitudes, since the tree
  * chooses the order of adding. */
@@ -252,7 +253,7 @@ int main(int argc, char** argv) {
   for (size_t c = 0; c < sizeof comms / sizeof *comms; ++c) {
     for (size_t t = 0; t < sizeof types / sizeof *types; ++t) {
       for (size_t o = 0; o < sizeof ops / sizeof *ops; ++o) {
-        if (!applies(&types[t], &ops[o])) continue;
+        if (!applies(&types[t], &ops[o]) || (quick && c > 0 && (t + o) % 3 != c - 1)) continue;
         for (int s = 0; s < sizes_count; ++s) {
           if (sizes[s] > 5000 && (c > 0 || (t + o) % 5 != 0)) continue;
           check(comms[c].comm, comms[c].name, &types[t], &ops[o], sizes[s], s % 2);

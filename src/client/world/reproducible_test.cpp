@@ -45,25 +45,43 @@ Bytes canonical(Dtype dtype, Op op, std::size_t count, int first = 0, int ranks 
   return sum;
 }
 
+struct Case {
+  Dtype dtype;
+  Op op;
+  std::size_t count;
+  Bytes expected;
+};
+
+/// The sums are computed once, before there are ranks.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> made;
+    for (const Dtype dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64})
+      for (const Op op : {Op::sum, Op::prod})
+        for (const std::size_t count : {1u, 40u, 700u, 70'000u})  // The last one streams.
+          made.push_back({dtype, op, count, canonical(dtype, op, count)});
+    return made;
+  }();
+  return all;
+}
+
 void every_float_has_the_canonical_bits(Rank& rank, std::uint64_t job) {
   auto* context = rank.init(job);
   sharp_coll_caps caps{};
   RANK_EQUAL(sharp_coll_caps_query(context, &caps), 0);
   RANK_CHECK((caps.support_mask.feature_mask & SHARP_FEATURE_REPRODUCIBLE) != 0);
   auto* comm = rank.comm(context);
-  for (const Dtype dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64})
-    for (const Op op : {Op::sum, Op::prod})
-      for (const std::size_t count : {1u, 40u, 700u, 70'000u}) {  // The last one streams.
-        const Bytes in = input(rank.rank, dtype, op, count), expected = canonical(dtype, op, count);
-        Bytes out(in.size());
-        auto spec = reduce_spec(in.data(), out.data(), count, dtype, op);
-        RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
-        RANK_CHECK(out == expected);
-        out.assign(in.size(), std::byte{0});
-        spec.root = 3;
-        RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), 0);
-        RANK_CHECK(rank.rank != 3 || out == expected);
-      }
+  for (const auto& [dtype, op, count, expected] : cases()) {
+    const Bytes in = input(rank.rank, dtype, op, count);
+    Bytes out(in.size());
+    auto spec = reduce_spec(in.data(), out.data(), count, dtype, op);
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+    RANK_CHECK(out == expected);
+    out.assign(in.size(), std::byte{0});
+    spec.root = 3;
+    RANK_EQUAL(sharp_coll_do_reduce(comm, &spec), 0);
+    RANK_CHECK(rank.rank != 3 || out == expected);
+  }
   // Operations whose order never mattered use the ordinary path.
   std::int32_t one = rank.rank, most = 0;
   auto spec = reduce_spec(&one, &most, 1, Dtype::int32, Op::max);
@@ -77,6 +95,7 @@ TEST(ReproducibleWorld, the_same_bits_on_every_tree) {
   const Shape shapes[] = {{.leaves = {"leaf1"}},
                           {.leaves = {"leaf1", "leaf2"}},
                           {.leaves = {"leaf1", "leaf2", "leaf3"}, .hosts_per_leaf = 2}};
+  ASSERT_FALSE(cases().empty());
   for (const Shape& shape : shapes) {
     SCOPED_TRACE(shape.leaves.size());
     Daemons daemons(shape);

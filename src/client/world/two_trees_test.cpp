@@ -15,7 +15,8 @@ namespace sumac::client::test {
 namespace {
 
 constexpr int kRanks = 4;
-constexpr std::size_t kLarge = 2'000'003;
+constexpr std::size_t kLarge = 2'000'003;  ///< It is under way for some milliseconds.
+constexpr std::size_t kStriped = 100'000;
 
 /// Two nodes on hosts of their own: each is a tree of one node.
 class TwoTrees : public testing::Test {
@@ -60,7 +61,7 @@ struct Sum {
 };
 
 void add_up(const Rank& rank, sharp_coll_comm* comm) {
-  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, kLarge})
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, kStriped})
     RANK_EQUAL(Sum(rank, comm, count).wait(), 0);
 }
 
@@ -153,10 +154,10 @@ TEST_F(TwoTrees, OneOperationAtATimeMembersDifferInTheLastAtMost) {
       std::uint32_t& good = tally->good[rank.rank];
       for (int status = 0; status == 0; good += status == 0) {
         if (good == before && rank.rank == 1) RANK_EQUAL(::kill(victim, SIGKILL), 0);
-        status = Sum(rank, comm, good % 5 == 4 ? 100'000 : 2).wait();
+        status = Sum(rank, comm, good % 5 == 4 ? kStriped : 2).wait();
         RANK_CHECK(status == 0 || status == SHARP_COLL_ERROR);
       }
-      for (const std::size_t count : {std::size_t{2}, kLarge, std::size_t{2}})
+      for (const std::size_t count : {std::size_t{2}, kStriped, std::size_t{2}})
         RANK_EQUAL(Sum(rank, comm, count).wait(), SHARP_COLL_ERROR);
       RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
       RANK_EQUAL(sharp_coll_finalize(context), 0);
