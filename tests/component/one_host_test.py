@@ -292,10 +292,9 @@ class Leaders(unittest.TestCase):
             self.assertGreater(done.tally["leaders"], 30, done.text)
 
     def test_communicators_that_finalize_frees_in_the_order_of_their_ids(self):
-        for ranks in (3, 5):
-            done = run(ranks, "defects", "holes", env=self.SOCKETS)
-            self.assertEqual(done.code, 0, done.text)
-            self.assertEqual(done.tally["leaders"], 16, done.text)
+        done = run(5, "defects", "holes", env=self.SOCKETS)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertEqual(done.tally["leaders"], 16, done.text)
 
 
 class Hygiene(unittest.TestCase):
@@ -331,9 +330,7 @@ class Hygiene(unittest.TestCase):
         for ranks in (2, 5):
             done = self.passes_defects(ranks, "orders")
             self.assertEqual((done.tally["next"], done.tally["others"]), (0, 0), done.text)
-        # If leaders work between sockets, or the tree between ranks, the next module does these calls.
-        done = self.passes_defects(5, "orders", env=Leaders.SOCKETS)
-        self.assertIn("; persistent ones made by the next module 21", done.err)
+        # With the tree the next module does these calls, as with leaders (lab_test.py).
         done = run_tree(3, "defects", "orders")
         self.assertEqual(done.code, 0, done.text)
         self.assertIn("; persistent ones made by the next module 21", done.err)
@@ -343,8 +340,8 @@ class Hygiene(unittest.TestCase):
         self.passes_defects(3, "idup")
 
     def test_corners_of_mpis_rules(self):
-        for ranks, env in ((2, {}), (5, {}), (7, Leaders.SOCKETS)):
-            done = run(ranks, "corners", env=env)
+        for ranks in (2, 5):  # lab_test.py has leaders between them.
+            done = run(ranks, "corners")
             self.assertEqual(done.code, 0, done.text)
             self.assertIn(f"corners: 11 passed on {ranks} ranks", done.out)
 
