@@ -383,8 +383,9 @@ class Works(unittest.TestCase):
         self.each_placement(torch_test.movements)
 
     def test_operations_that_are_posted_together(self):
-        for who_waits in ("nobody", "one", "threads"):
-            self.each_placement(posted, who_waits)
+        self.each_placement(posted, "threads")
+        for who_waits in ("nobody", "one"):
+            ranks.values(self, on_hosts(posted, PLACEMENTS["two and one"]), 3, who_waits)
 
     def test_groups_that_come_and_go(self):
         self.each_placement(torch_test.groups)
