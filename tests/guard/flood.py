@@ -85,7 +85,7 @@ def dummy():
 
 def one_turn(house, port, seconds, tree_id):
     """Runs four ranks for so long under a flood at this port; returns (p99 in us, ranks that failed, strangers)."""
-    steady = house.steady(RANKS)
+    steady = common.ground.Steady(RANKS, {"SHARP_COLL_SHARPD_SOCKET_NAME": str(house.socket), "STEADY_BUSY": "1"})
     flooder = common.begun(flood, port, seconds, tree_id)
     made = flooder.result(seconds + 60)
     code, out, err = steady.end()
