@@ -1,5 +1,6 @@
 """Whole programs with the backend "sumac": their imports, and their exit."""
 import contextlib
+import importlib.util
 import os
 import pathlib
 import pty
@@ -8,16 +9,35 @@ import sys
 import tempfile
 import unittest
 
-try:
-    import torch  # noqa: F401
-except ImportError as error:
-    print(f"skipped: {error}: make setup-python installs PyTorch")
+if importlib.util.find_spec("torch") is None:
+    print("skipped: there is no PyTorch: make setup-python installs it")
     sys.exit(77)
 
 import ranks
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "tests"))
 from harness import folders  # noqa: E402  pylint: disable=wrong-import-position
+
+# Imports PyTorch once, and becomes two ranks that run the program and end as an interpreter does.
+TWO_RANKS = """
+import os
+import sys
+import torch
+import torch.distributed
+program, folder = sys.argv[1:]
+ranks = []
+for rank in range(2):
+    pid = os.fork()
+    if pid == 0:
+        said = os.open(f"{folder}/said-{rank}", os.O_CREAT | os.O_WRONLY, 0o600)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        sys.argv[1:] = [str(rank), folder]
+        exec(program)
+        sys.exit(0)
+    ranks.append(pid)
+print([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in ranks])
+"""
 
 # Its last operation is posted and nobody waits for it; the helper thread is alive.
 EXITS_AT_ONCE = """
@@ -69,10 +89,9 @@ class Programs(unittest.TestCase):
         before = os.listdir("/dev/shm")
         for program in (EXITS_AT_ONCE, ENDS_IN_A_CALLBACK):
             with tempfile.TemporaryDirectory() as folder:
-                programs = [subprocess.Popen([sys.executable, "-c", program, str(rank), folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                            for rank in range(2)]
-                said = [one.communicate(timeout=ranks.SECONDS)[0] for one in programs]
-            self.assertEqual([one.returncode for one in programs], [0, 0], said)
+                done = subprocess.run([sys.executable, "-c", TWO_RANKS, program, folder], capture_output=True, text=True, timeout=ranks.SECONDS, check=True)
+                said = [pathlib.Path(folder, f"said-{rank}").read_text(encoding="utf-8") for rank in range(2)]
+            self.assertEqual(done.stdout, "[0, 0]\n", said)
             self.assertEqual([text.splitlines()[-1:] for text in said], [["sum 2"]] * 2)
         self.assertEqual(folders.left_in_dev_shm(before), set())
 
@@ -97,10 +116,10 @@ class Programs(unittest.TestCase):
                          [f"sumac_collectives: {n} of 40 steps of the build are done" for n in (1, 20, 40)])
 
     def test_the_order_of_imports_does_not_matter(self):
-        for first in ("torch", "sumac_collectives.torch"):
-            program = f"import {first}; import torch.distributed as dist; print('sumac' in dist.Backend.backend_list)"
-            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ranks.SECONDS, check=False)
-            self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
+        """The programs above import torch first."""
+        program = "import sumac_collectives.torch; import torch.distributed as dist; print('sumac' in dist.Backend.backend_list)"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ranks.SECONDS, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
 
 
 if __name__ == "__main__":
