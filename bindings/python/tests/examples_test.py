@@ -10,7 +10,8 @@ import tempfile
 import unittest
 
 import ranks
-import torch.distributed.fsdp  # noqa: F401  # Once, for all forks.
+import torch._dynamo  # noqa: F401  # Once, for all forks, which import it when they train.
+import torch.distributed.fsdp  # noqa: F401
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "tests"))
 from harness import folders  # noqa: E402  pylint: disable=wrong-import-position
