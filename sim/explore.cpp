@@ -13,12 +13,14 @@
 #include "proto/recovery_rule.hpp"
 #include "sim/recovery_world.hpp"
 #include "sim/return_world.hpp"
+#include "sim/seen.hpp"
 
 namespace {
 
 using sumac::proto::recovery::Rule;
 using sumac::sim::Case;
 using sumac::sim::RecoveryWorld;
+using sumac::sim::Seen;
 using sumac::sim::Step;
 
 constexpr const char* kHelp =
@@ -77,30 +79,6 @@ std::string name_of(const Case& plan) {
       plan.members, plan.window, plan.kinds, plan.pipelined, plan.trees, plan.deaths, plan.alarms, plan.zombies,
       plan.gives_up);
 }
-
-/// The hashes of the worlds that were met.
-class Seen {
- public:
-  bool insert(std::uint64_t hash) {
-    if (used_ * 10 > table_.size() * 6) {
-      std::vector<std::uint64_t> old(table_.size() * 2);
-      old.swap(table_);
-      used_ = 0;
-      for (const auto each : old)
-        if (each != 0) insert(each);
-    }
-    std::size_t at = hash & (table_.size() - 1);
-    for (; table_[at] != 0; at = (at + 1) & (table_.size() - 1))
-      if (table_[at] == hash) return false;
-    table_[at] = hash;
-    ++used_;
-    return true;
-  }
-
- private:
-  std::vector<std::uint64_t> table_ = std::vector<std::uint64_t>(1 << 16);
-  std::size_t used_ = 0;
-};
 
 struct Found {
   std::size_t states = 0, steps = 0, depth = 0, ends = 0;
