@@ -28,7 +28,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -67,6 +67,10 @@ model: setup configure ## every order of events of small groups that lose tree, 
 	@cmake --build $(BUILD) -j $(JOBS) --target sumac-explore
 	@$(BUILD)/bin/sumac-explore --large
 	@$(BUILD)/bin/sumac-explore --check --large
+
+soft: setup configure ## sums in integer instructions beside the processor's: each pair of half and bfloat16, 10^9 of float and double (5 minutes)
+	@cmake --build $(BUILD) -j $(JOBS) --target hop-soft
+	@$(BUILD)/bin/hop-soft
 
 lab: setup configure ## bring up the emulated fabric FABRIC=file.yaml and hold it until Ctrl-C
 	@cmake --build $(BUILD) -j $(JOBS) --target programs

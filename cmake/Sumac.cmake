@@ -66,6 +66,7 @@ endif()
 # The table of the folders that each folder may use: the whole architecture (docs/architecture.md draws it).
 set(SUMAC_MAY_base "")
 set(SUMAC_MAY_recorder base)
+set(SUMAC_MAY_hop "")
 set(SUMAC_MAY_wire base)
 set(SUMAC_MAY_cost base coll)
 set(SUMAC_MAY_topo base coll cost)
