@@ -64,9 +64,11 @@ seeds: setup configure ## the protocol's machines in a world of seeded faults; S
 	@[ -n "$$SUMAC_SEED" ] || $(BUILD)/bin/sumac-seeds --recovery --count 100000
 
 model: setup configure ## every order of events of small groups that lose tree, links and members, and what breaks without each rule (15 minutes, 8 GB)
-	@cmake --build $(BUILD) -j $(JOBS) --target sumac-explore
+	@cmake --build $(BUILD) -j $(JOBS) --target sumac-explore sumac-explore-hop
 	@$(BUILD)/bin/sumac-explore --large
 	@$(BUILD)/bin/sumac-explore --check --large
+	@$(BUILD)/bin/sumac-explore-hop --large
+	@$(BUILD)/bin/sumac-explore-hop --check
 
 soft: setup configure ## sums in integer instructions beside the processor's: each pair of half and bfloat16, 10^9 of float and double (5 minutes)
 	@cmake --build $(BUILD) -j $(JOBS) --target hop-soft

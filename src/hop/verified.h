@@ -10,14 +10,12 @@
 
 #ifdef __bpf__
 #define HOP_STEP HOP_INLINE
-typedef struct bpf_spin_lock HopLock;
+#define HOP_LOCK struct bpf_spin_lock  // A typedef would hide it from the kernel.
 #define hop_lock bpf_spin_lock
 #define hop_unlock bpf_spin_unlock
 #else
 #define HOP_STEP
-typedef struct {
-  uint32_t value;
-} HopLock;
+#define HOP_LOCK uint32_t
 #define hop_lock(lock) ((void)(lock))
 #define hop_unlock(lock) ((void)(lock))
 #endif
