@@ -1,0 +1,52 @@
+#pragma once
+// The maps of the program, as the kernel and the loader see them.
+#include "hop/machine.h"
+#include "hop/payload.h"
+
+/// It rises with every change of this file: the program and the maps that an older daemon left are not for us.
+#define HOP_LAYOUT 1
+
+struct HopEnd {
+  uint8_t address[16];  ///< IPv4: the first four bytes.
+  uint16_t port;        ///< Ports and addresses have the network's order.
+  uint8_t mac[6];       ///< It is learned again from each frame of this end.
+  uint32_t device;      ///< This index too.
+  uint32_t group;       ///< The end numbers its groups.
+};
+
+struct HopChild {
+  struct HopKey key;  ///< Its contributions have tags under this key.
+  struct HopEnd end;
+};
+
+struct HopGroup {
+  struct HopPlace place;  ///< No children: nothing is here.
+  uint32_t payload_bytes_max;
+  uint32_t first_slot;
+  uint32_t child_of_parent;  ///< Our index there.
+  uint64_t lease_end_ns;     ///< The clock counts suspended time too.
+  struct HopKey down_key;    ///< Results have tags under this key, for all children.
+  struct HopKey up_key;
+  struct HopKey parent_key;  ///< Results of our parent have tags under this key.
+  struct HopEnd self;
+  struct HopEnd parent;
+  struct HopChild child[kHopChildren];
+};
+
+struct HopConfig {
+  uint16_t port;  ///< Datagrams to this port are frames.
+};
+
+enum HopCounter {
+  kHopFrames,     ///< Frames with a good tag.
+  kHopFolds,      ///< Sums that the last contribution made.
+  kHopRepeats,    ///< Frames that brought nothing new.
+  kHopSent,       ///< Contributions and results that were sent.
+  kHopStrangers,  ///< Frames of no group, no known address, a wrong tag or another layout.
+  kHopExpired,    ///< Frames of a group whose lease has ended.
+  kHopCounters
+};
+
+struct HopCounts {
+  uint64_t count[kHopCounters];
+};

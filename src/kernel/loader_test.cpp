@@ -1,0 +1,96 @@
+#include "kernel/loader.hpp"
+
+#include <filesystem>
+
+#include "kernel/filters.hpp"
+#include "kernel/test_kernel.hpp"
+
+namespace sumac::kernel {
+namespace {
+
+using namespace test;
+
+constexpr std::uint32_t kSecond = 1, kBegin = 10;
+constexpr int kLoopback = 1;
+
+LoadOptions options() { return {.pins = "/tmp/loader", .port = kPort, .groups_max = 2}; }
+
+Packet from_child(const HopGroup& group, unsigned child, std::uint32_t sequence) {
+  HopFrame frame = contribution(kSecond, sequence, child);
+  frame.payload.word[0] = 1 + child;
+  seal(frame, group.child[child].key);
+  return packet_of(frame, group.child[child].end, group.self);
+}
+
+TEST(HopLoader, NextDaemonFindsTheGroupsInUse) {
+  SKIP_WITHOUT_KERNEL();
+  const HopGroup group = group_of(2, false);
+  {
+    auto former = Program::load(options());
+    ASSERT_TRUE(former) << former.error().context;
+    ASSERT_TRUE(former->attach("lo")) << "of the test's own namespace";
+    ASSERT_TRUE(former->begin_group(kSecond, group, kBegin));
+    EXPECT_EQ(receive(*former, from_child(group, 0, kBegin)).verdict, kDropped);
+  }
+  EXPECT_EQ(*filters_of(kLoopback), 1) << "the kernel goes on without a daemon";
+  auto next = Program::load(options());
+  ASSERT_TRUE(next) << next.error().context;
+  ASSERT_TRUE(next->attach("lo"));
+  EXPECT_EQ(*filters_of(kLoopback), 1);
+  EXPECT_EQ(next->group(kSecond)->place.children, 2u);
+  const Outcome last = receive(*next, from_child(group, 1, kBegin));
+  EXPECT_EQ(last.verdict, kRedirected);
+  EXPECT_EQ(last.packet.frame().payload.word[0], 3u);
+  ASSERT_TRUE(next->detach("lo"));
+  EXPECT_EQ(*filters_of(kLoopback), 0);
+  ASSERT_TRUE(next->unpin());
+  EXPECT_FALSE(std::filesystem::exists(options().pins));
+}
+
+TEST(HopLoader, RemovesWhatAnotherLayoutHasPinned) {
+  SKIP_WITHOUT_KERNEL();
+  LoadOptions other = options();
+  other.groups_max = 1;
+  ASSERT_TRUE(Program::load(other));
+  auto program = Program::load(options());
+  ASSERT_TRUE(program) << program.error().context;
+  const auto entries = std::filesystem::directory_iterator(options().pins);
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+  ASSERT_TRUE(program->unpin());
+}
+
+TEST(HopLoader, TwoDaemonsShareADevice) {
+  SKIP_WITHOUT_KERNEL();
+  LoadOptions second = options();
+  second.pins += "-second";
+  second.port = kPort + 1;
+  auto one = Program::load(options()), other = Program::load(second);
+  ASSERT_TRUE(one && other);
+  ASSERT_TRUE(one->attach("lo"));
+  ASSERT_TRUE(other->attach("lo"));
+  EXPECT_EQ(*filters_of(kLoopback), 2);
+  ASSERT_TRUE(one->detach("lo"));
+  EXPECT_EQ(*filters_of(kLoopback), 1) << "the other one's stays, and so does clsact";
+  ASSERT_TRUE(other->detach("lo"));
+  EXPECT_TRUE(one->unpin() && other->unpin());
+}
+
+TEST(HopLoader, RefusesWhatDoesNotFit) {
+  SKIP_WITHOUT_KERNEL();
+  auto program = Program::load(options());
+  ASSERT_TRUE(program) << program.error().context;
+  EXPECT_EQ(program->begin_group(2, group_of(2, true), kBegin).error().code, Errc::exhausted);
+  HopGroup many = group_of(kHopChildren, true);
+  EXPECT_TRUE(program->begin_group(kSecond, many, kBegin));
+  many.place.children = kHopChildren + 1;
+  EXPECT_EQ(program->begin_group(kSecond, many, kBegin).error().code, Errc::unsupported);
+  HopGroup large = group_of(17, true);
+  large.payload_bytes_max = 1024;
+  EXPECT_EQ(program->begin_group(kSecond, large, kBegin).error().code, Errc::unsupported);
+  EXPECT_EQ(program->begin_group(kSecond, group_of(2, true, false, 3), kBegin).error().code, Errc::invalid);
+  EXPECT_EQ(program->attach("no-such-device").error().code, Errc::not_found);
+  ASSERT_TRUE(program->unpin());
+}
+
+}  // namespace
+}  // namespace sumac::kernel
