@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "wire/agg_codec.hpp"
+#include "wire/hop_frame.hpp"
 #include "wire/host_codec.hpp"
 #include "wire/peer.hpp"
 #include "wire/proof.hpp"
@@ -63,6 +64,7 @@ std::vector<Sample> all_samples() {
   auto all = agg_samples();
   for (auto& sample : host_samples()) all.push_back(std::move(sample));
   for (auto& sample : peer_samples()) all.push_back(std::move(sample));
+  for (auto& sample : hop_samples()) all.push_back(std::move(sample));
   return all;
 }
 
@@ -92,8 +94,9 @@ TEST(Golden, NoFileIsLeftOver) {
 
 // The fuzzers start from good messages of every kind: a valid prefix gets them past the first checks.
 TEST(Golden, EverySampleIsAFuzzersSeed) {
-  for (const auto& [folder, samples] : {std::pair{"agg", agg_samples()}, std::pair{"host", host_samples()},
-                                        std::pair{"datagram", datagram_samples()}, std::pair{"peer", peer_samples()}}) {
+  for (const auto& [folder, samples] :
+       {std::pair{"agg", agg_samples()}, std::pair{"host", host_samples()}, std::pair{"datagram", datagram_samples()},
+        std::pair{"peer", peer_samples()}, std::pair{"hop_frame", hop_samples()}}) {
     const auto corpus = kSource / "tests/corpus" / folder;
     for (const auto& sample : samples) {
       const std::string bytes(reinterpret_cast<const char*>(sample.bytes.data()), sample.bytes.size());
@@ -120,6 +123,7 @@ TEST(Docs, EveryKindAndByteIsInThePage) {
   };
 #define SUMAC_SECTION(Struct) section(#Struct, sizeof(Struct), layout<Struct>())
   SUMAC_SECTION(AggHeader);
+  SUMAC_SECTION(HopHeader);
   SUMAC_SECTION(HelloBody);
   SUMAC_SECTION(WelcomeBody);
   SUMAC_SECTION(ProofBody);

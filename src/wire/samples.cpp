@@ -1,7 +1,9 @@
 #include "wire/samples.hpp"
 
+#include "base/bytes.hpp"
 #include "wire/agg_codec.hpp"
 #include "wire/datagram.hpp"
+#include "wire/hop_frame.hpp"
 #include "wire/host_codec.hpp"
 #include "wire/peer.hpp"
 
@@ -198,6 +200,40 @@ std::vector<Sample> datagram_samples() {
     seal_datagram(sample.bytes, datagram_key());
   }
   return samples;
+}
+
+HopKey hop_key() {
+  HopKey key{};
+  const Secret secret = datagram_key();
+  for (std::size_t i = 0; i < std::size(key.word); ++i) key.word[i] = load_le<std::uint64_t>(secret.data() + 8 * i);
+  return key;
+}
+
+std::vector<Sample> hop_samples() {
+  const auto sample = [](const char* name, HopKind kind, int flags, std::uint16_t payload_bytes) {
+    HopFrame frame{};
+    HopHeader& h = frame.header;
+    h.group = 0x00010007;
+    h.kind = static_cast<std::uint8_t>(kind);
+    h.flags = static_cast<std::uint8_t>(flags);
+    h.child = kind == kHopContribute || kind == kHopProbe ? 3 : 0;
+    h.payload_bytes = payload_bytes;
+    h.sequence = 0x01020304;
+    if (payload_bytes > 0) {
+      h.coll = kHopReduce;
+      h.op = static_cast<std::uint8_t>(Op::sum);
+      h.dtype = static_cast<std::uint8_t>(Dtype::float32);
+      h.root = 0x0506;
+      h.meaning = 0x0708;
+    }
+    for (std::size_t i = 0; i < hop_words(&h); ++i) frame.payload.word[i] = 0x0807060504030201 * (i + 1);
+    HopFrameBytes bytes;
+    const auto sealed = seal_hop_frame(frame, hop_key(), bytes);
+    return Sample{name, {sealed.begin(), sealed.end()}};
+  };
+  return {sample("hop-contribute", kHopContribute, kHopFull, 12),
+          sample("hop-result", kHopResult, kHopValue | kHopClosed, 12), sample("hop-probe", kHopProbe, 0, 0),
+          sample("hop-probed", kHopProbed, 0, 0)};
 }
 
 std::vector<Sample> peer_samples() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/secret.hpp"
+#include "hop/payload.h"
 
 namespace sumac::wire {
 
@@ -19,6 +20,8 @@ std::vector<Sample> host_samples();
 std::vector<Sample> peer_samples();
 /// The samples are sealed with datagram_key(), as the fuzzer's are.
 std::vector<Sample> datagram_samples();
+std::vector<Sample> hop_samples();  ///< The same.
+HopKey hop_key();
 Secret datagram_key();
 
 }  // namespace sumac::wire

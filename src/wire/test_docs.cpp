@@ -2,6 +2,7 @@
 
 #include "wire/agg_codec.hpp"
 #include "wire/datagram.hpp"
+#include "wire/hop_frame.hpp"
 #include "wire/host_codec.hpp"
 #include "wire/peer.hpp"
 #include "wire/proof.hpp"
@@ -130,6 +131,10 @@ std::string wire_markdown() {
       "behind it a tag of {} bytes: SipHash-2-4 of\nheader and payload under the key of `invited`, little-endian. "
       "A receiver discards a datagram with another tag, and one that is not such a result.\n",
       kMulticastPayloadMax, kTagBytes);
+  text +=
+      "\n# Frames of the datagram way\n\nA HopHeader and the payload, in one UDP datagram; what the kernel of a node "
+      "adds up ([protocol.md](protocol.md)).\n";
+  text += section("HopHeader", sizeof(HopHeader), layout<HopHeader>());
 
   text += fmt::format(
       "\n# Client library and sharpd\n\nMessages of {} bytes travel over a unix SOCK_SEQPACKET socket: a HostHeader, "
