@@ -83,6 +83,17 @@ class EventQueue {
   bool empty() const noexcept { return next_ == events_.size(); }
   std::size_t size() const noexcept { return events_.size() - next_; }
   void note(Kind kind, ConnId conn, BufferRef frame = {}) { events_.push_back(Event{kind, conn, std::move(frame)}); }
+  struct Event {
+    Kind kind;
+    ConnId conn;
+    BufferRef frame;
+  };
+  /// This connection's `placed` event, of which at most one waits; null if it has none.
+  Event* placed(ConnId conn) noexcept {
+    for (std::size_t i = next_; i < events_.size(); ++i)
+      if (events_[i].kind == Kind::placed && events_[i].conn == conn) return &events_[i];
+    return nullptr;
+  }
 
   /// drop(Connection&) frees a connection after its end was delivered.
   template <class Connection, class Drop>
@@ -119,11 +130,6 @@ class EventQueue {
   }
 
  private:
-  struct Event {
-    Kind kind;
-    ConnId conn;
-    BufferRef frame;
-  };
   std::vector<Event> events_;
   std::size_t next_ = 0;
 };

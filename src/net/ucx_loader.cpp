@@ -1,7 +1,9 @@
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -43,14 +45,17 @@ void* open_module(std::string& error) {
 /// UCX reads these variables when it is loaded or opens a device. With them it prints to stderr instead of the
 /// program's stdout, prints nothing about events that we report ourselves (a peer that left), and leaves signals to the
 /// program. Its tcp then takes a streaming chunk (64 KiB and its headers) as a whole: cut into its default 8 KiB, 16
-/// MiB over 4 hosts at 1 Gbit/s take 360 ms instead of 206. (Devices are configured by plain UCX_* only, whatever the
+/// MiB over 4 hosts at 1 Gbit/s take 360 ms instead of 206. Whoever places messages gets the longest one as a whole, since
+/// UCX would put its parts together in memory of its own. (Devices are configured by plain UCX_* only, whatever the
 /// prefix.) Variables that the user set stay unchanged, and so does a UCX that is loaded already.
 class GentleUcx {
  public:
-  GentleUcx() {
+  explicit GentleUcx(const TransportConfig& config) {
+    if (config.place_from != 0)
+      variables_[4].value = std::to_string(std::max(kReceived, config.message_max + kUcxHeaders));
     for (auto& [name, value, ours] : variables_) {
       ours = std::getenv(name) == nullptr;
-      if (ours) setenv(name, value, 0);
+      if (ours) setenv(name, value.c_str(), 0);
     }
   }
   ~GentleUcx() {
@@ -59,22 +64,28 @@ class GentleUcx {
   }
 
  private:
+  static constexpr std::size_t kReceived = 128u << 10, kUcxHeaders = 4096;
   struct Variable {
-    const char *name, *value;
+    const char* name;
+    std::string value;
     bool ours;
   };
   Variable variables_[5] = {{"UCX_LOG_FILE", "stderr", false},
                             {"UCX_LOG_LEVEL", "fatal", false},
                             {"UCX_HANDLE_ERRORS", "none", false},
                             {"UCX_TCP_TX_SEG_SIZE", "72k", false},
-                            {"UCX_TCP_RX_SEG_SIZE", "128k", false}};
+                            {"UCX_TCP_RX_SEG_SIZE", std::to_string(kReceived), false}};
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Transport>> make_ucx_transport(const TransportConfig& config, BufferPool& pool) {
+  // UCX ends a process that sends or receives more at once than the other end has room for, so both must read the same
+  // variables, also where several threads make transports.
+  static std::mutex one_at_a_time;
+  const std::lock_guard guard(one_at_a_time);
   std::string error;
-  const GentleUcx gentle;
+  const GentleUcx gentle(config);
   void* module = open_module(error);
   if (module == nullptr)
     return fail(Errc::unsupported, "transport ucx: {}: install the package with {}, or use transport tcp", error,

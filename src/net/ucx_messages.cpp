@@ -1,5 +1,6 @@
 // The ucx backend's messages: sent by ucp_am_send_nbx, received in its callback, and ordered by sequence number.
 #include "base/bytes.hpp"
+#include "net/tcp_frame.hpp"
 #include "net/ucx_transport.hpp"
 
 namespace sumac::net {
@@ -23,6 +24,8 @@ std::unique_ptr<UcxSend> UcxTransport::take_send() {
   auto send = std::move(idle_sends_.back());
   idle_sends_.pop_back();
   send->bytes = 0;
+  send->is_lent = false;
+  send->sequence.reset();
   return send;
 }
 
@@ -76,8 +79,10 @@ Errc UcxTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   if (!head.empty()) std::memcpy(send->header.data() + sizeof header, head.data(), head.size());
   send->header_bytes = sizeof header + head.size();
   send->body = body;
+  send->is_lent = lends(*conn, body, bytes);
+  if (send->is_lent) ++conn->lent;
   // As the header file explains, UCX may read the body longer than our contract allows.
-  if (!body.owner && !body.bytes.empty()) {
+  if (!send->is_lent && !body.owner && !body.bytes.empty()) {
     send->body.owner = pool_.acquire(body.bytes.size());
     if (send->body.owner) {
       std::memcpy(send->body.owner.data(), body.bytes.data(), body.bytes.size());
@@ -88,6 +93,11 @@ Errc UcxTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
     }
   }
   send->bytes = bytes;
+  if (config_.place_from != 0) {
+    send->sequence = header.sequence;
+    conn->unsent.emplace_back(kFrameHeaderBytes + bytes, false);
+    conn->unsent_bytes += kFrameHeaderBytes + bytes;
+  }
   if (!conn->open) {
     conn->out_bytes += bytes;
     ++conn->out_count;
@@ -139,6 +149,8 @@ void UcxTransport::sent(std::unique_ptr<UcxSend> send, ucs_status_t status) {
   --in_flight_;
   const ConnId id = send->conn;
   const std::size_t bytes = send->bytes;
+  const bool is_lent = send->is_lent;
+  const auto sequence = send->sequence;
   send->body = {};
   if (send->copy.capacity() > 0) send->copy = {};
   if (idle_sends_.size() < kIdleMax) idle_sends_.push_back(std::move(send));
@@ -146,10 +158,10 @@ void UcxTransport::sent(std::unique_ptr<UcxSend> send, ucs_status_t status) {
   if (conn == nullptr) return;
   conn->out_bytes -= bytes;
   --conn->out_count;
-  if (conn->dead) return;
-  if (status != UCS_OK)
-    return end(*conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
-  if (conn->tell_writable && conn->out_bytes <= config_.queue_max / 2) {
+  if (sequence) count_sent(*conn, *sequence);
+  if (status != UCS_OK) end(*conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
+  if (is_lent) give_back(*conn);
+  if (!conn->dead && conn->tell_writable && conn->out_bytes <= config_.queue_max / 2) {
     conn->tell_writable = false;
     events_.note(Kind::writable, id);
   }
@@ -243,6 +255,7 @@ ucs_status_t UcxTransport::arrived_data(UcxConnection& conn, const UcxHeader& h,
   stats_.bytes_in += head.size() + length;
   at->state = UcxArrival::State::receiving;
   const bool rendezvous = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  if (const auto done = arrived_long(conn, h.sequence, *at, head, data, length, rendezvous); done) return *done;
   if (BufferRef frame = make_frame(head, length); frame) {
     if (rendezvous) {
       fetch(conn, h.sequence, std::move(frame), head.size(), data);
@@ -254,11 +267,6 @@ ucs_status_t UcxTransport::arrived_data(UcxConnection& conn, const UcxHeader& h,
     hand_over(conn);
     return UCS_OK;
   }
-  conn.held_bytes += head.size() + length;
-  if (conn.held_bytes > config_.queue_max) {
-    end(conn, Errc::exhausted, "no buffer for its messages");
-    return UCS_OK;
-  }
   UcxHeld held{conn.id, h.sequence, {head.begin(), head.end()}, data, rendezvous, length, {}};
   const bool keep = rendezvous || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
   if (!keep) {
@@ -266,26 +274,38 @@ ucs_status_t UcxTransport::arrived_data(UcxConnection& conn, const UcxHeader& h,
     held.copy.assign(bytes, bytes + length);
     held.data = nullptr;
   }
+  return hold(conn, std::move(held)) && keep ? UCS_INPROGRESS : UCS_OK;
+}
+
+bool UcxTransport::hold(UcxConnection& conn, UcxHeld held) {
+  conn.held_bytes += held.head.size() + held.body_bytes;
+  if (conn.held_bytes > config_.queue_max) {
+    end(conn, Errc::exhausted, "no buffer for its messages");
+    return false;
+  }
   held_.push_back(std::move(held));
-  return keep ? UCS_INPROGRESS : UCS_OK;
+  return true;
 }
 
 /// Receives a rendezvous message directly into its frame.
 void UcxTransport::fetch(UcxConnection& conn, std::uint32_t sequence, BufferRef frame, std::size_t offset, void* data) {
-  std::byte* to = frame.data() + offset;
-  const std::size_t length = frame.size() - offset;
-  auto receiving = std::make_unique<Receiving>(Receiving{this, conn.id, sequence, std::move(frame)});
+  const std::span<std::byte> to{frame.data() + offset, frame.size() - offset};
+  fetch({this, conn.id, sequence, std::move(frame)}, to, data);
+}
+
+void UcxTransport::fetch(Receiving begun, std::span<std::byte> to, void* data) {
+  auto receiving = std::make_unique<Receiving>(std::move(begun));
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.recv_am = on_received;
   param.user_data = receiving.get();
   ++in_flight_;
-  const ucs_status_ptr_t request = ucx().ucp_am_recv_data_nbx(worker_.get(), data, to, length, &param);
+  const ucs_status_ptr_t request = ucx().ucp_am_recv_data_nbx(worker_.get(), data, to.data(), to.size(), &param);
   if (UCS_PTR_IS_PTR(request)) {
     receiving.release();
     return;
   }
-  on_received(nullptr, UCS_PTR_STATUS(request), length, receiving.release());
+  on_received(nullptr, UCS_PTR_STATUS(request), to.size(), receiving.release());
 }
 
 void UcxTransport::on_received(void* request, ucs_status_t status, size_t, void* user) {
@@ -294,14 +314,21 @@ void UcxTransport::on_received(void* request, ucs_status_t status, size_t, void*
   UcxTransport& self = *done->transport;
   --self.in_flight_;
   UcxConnection* conn = self.table_.find(done->conn);
-  if (conn == nullptr || conn->dead) return;
-  const std::uint32_t ahead = done->sequence - conn->next_in;
+  if (conn == nullptr) return;
+  if (!conn->dead) self.received(*conn, *done, status);
+  if (done->is_placed) self.give_back(*conn);
+}
+
+void UcxTransport::received(UcxConnection& conn, Receiving& done, ucs_status_t status) {
+  const std::uint32_t ahead = done.sequence - conn.next_in;
   if (status != UCS_OK)
-    return self.end(*conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
-  if (ahead >= conn->arrivals.size()) return;
-  conn->arrivals[ahead].frame = std::move(done->frame);
-  conn->arrivals[ahead].state = UcxArrival::State::complete;
-  self.hand_over(*conn);
+    return end(conn, Errc::lost, fmt::format("connection lost: {}", ucx().ucs_status_string(status)));
+  if (ahead >= conn.arrivals.size()) return;
+  UcxArrival& at = conn.arrivals[ahead];
+  at.frame = std::move(done.frame);
+  at.is_placed = done.is_placed;
+  at.state = UcxArrival::State::complete;
+  hand_over(conn);
 }
 
 void UcxTransport::hand_over(UcxConnection& conn) {
@@ -312,7 +339,8 @@ void UcxTransport::hand_over(UcxConnection& conn) {
       return end(conn, Errc::lost, "closed by the peer", true);
     }
     if (first.state != UcxArrival::State::complete) return;
-    events_.note(Kind::message, conn.id, std::move(first.frame));
+    if (first.is_placed) ++stats_.placed;
+    events_.note(first.is_placed ? Kind::placed : Kind::message, conn.id, std::move(first.frame));
     conn.arrivals.pop_front();
     ++conn.next_in;
   }

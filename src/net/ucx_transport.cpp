@@ -1,6 +1,7 @@
 // The set-up of the ucx backend, its connections and its passes; ucx_messages.cpp has the messages.
 #include "net/ucx_transport.hpp"
 
+#include <net/if.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -86,6 +87,11 @@ Result<> UcxTransport::open() {
   if (!device_.empty())
     if (const auto st = ucx().ucp_config_modify(config.get(), "NET_DEVICES", device_.c_str()); st != UCS_OK)
       return tl::unexpected(ucx_error(st, fmt::format("device {}", device_)));
+  // Whoever places messages announces them itself, and another announcement of UCX's costs a round trip: more than the
+  // one copy that it saves, where no adapter moves the bytes.
+  if (config_.place_from != 0 && if_nametoindex(device_.c_str()) != 0 && !set_by_user("RNDV_THRESH"))
+    if (const auto st = ucx().ucp_config_modify(config.get(), "RNDV_THRESH", "inf"); st != UCS_OK)
+      return tl::unexpected(ucx_error(st, "RNDV_THRESH inf"));
   // Over shared memory UCX notices a peer's death only by a keepalive of 20 s, over other transports within
   // milliseconds. Ranks of one host use our own segments anyway.
   if (!set_by_user("TLS"))
@@ -105,7 +111,7 @@ Result<> UcxTransport::open_worker(const ucp_config_t* config) {
   context_.reset(context);
   ucp_worker_params_t worker_params{};
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // A lock of the user's may pass it from thread to thread.
   ucp_worker_h worker = nullptr;
   if (const auto st = ucx().ucp_worker_create(context, &worker_params, &worker); st != UCS_OK)
     return tl::unexpected(ucx_error(st, fmt::format("ucp_worker_create (device {})", device_)));
@@ -205,7 +211,26 @@ Result<ConnId> UcxTransport::connect_by(std::string_view, std::string_view addre
   return conn.id;
 }
 
+bool UcxTransport::is_stranger(const UcxConnection& conn) const noexcept {
+  return config_.stranger_bytes != 0 && !conn.is_connector && !conn.dead && !conn.disowned && conn.deadline != kNever;
+}
+
+/// All strangers may stay equally long, so the oldest has the earliest deadline.
+void UcxTransport::make_room_for_stranger() {
+  std::size_t count = 0;
+  UcxConnection* oldest = nullptr;
+  table_.each([&](UcxConnection& conn) {
+    if (!is_stranger(conn)) return;
+    ++count;
+    if (oldest == nullptr || conn.deadline < oldest->deadline) oldest = &conn;
+  });
+  if (oldest == nullptr || count < config_.strangers_max) return;
+  ++stats_.displaced;
+  end(*oldest, Errc::timeout, "displaced by others before it proved its identity");
+}
+
 void UcxTransport::answer_hello(const UcxHello& hello) {
+  make_room_for_stranger();
   if (table_.full()) return;  // A connector that gets no answer notices by its time limit.
   UcxConnection& conn = add(false);
   conn.peer_id = hello.header.from;
@@ -253,11 +278,13 @@ void UcxTransport::end(UcxConnection& conn, Errc code, std::string text, bool fl
   conn.tell_writable = false;
   for (auto& held : held_)
     if (held.conn == conn.id) release(held);
+  forget_offered(conn);
   give_up_endpoint(conn, flush);
-  events_.note(Kind::closed, conn.id);
+  if (conn.lent == 0) events_.note(Kind::closed, conn.id);  // Otherwise give_back() does.
 }
 
 void UcxTransport::drop(UcxConnection& conn) {
+  forget_offered(conn);
   give_up_endpoint(conn, false);
   if (conn.disowned) --flushing_;
   beats_.forget(conn.heartbeat);
@@ -312,8 +339,10 @@ bool UcxTransport::closed(Closing& closing) {
 void UcxTransport::close(ConnId id, bool flush) {
   UcxConnection* conn = table_.find(id);
   if (conn == nullptr) return;
+  take_back(*conn);
   if (conn->dead || (!flush && (conn->disowned || !conn->open))) return drop(*conn);
   if (conn->disowned) return;
+  forget_offered(*conn);
   conn->disowned = true;
   ++flushing_;
   conn->tell_writable = false;
@@ -417,15 +446,26 @@ void UcxTransport::check_times(Time now) {
 std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) {
   if (!held_.empty()) retry_held();
   drained_ = false;
-  for (int i = 0; i < kProgressPerPass && events_.size() < budget && !drained_; ++i)
+  std::size_t delivered = 0;
+  const auto deliver = [&] {
+    delivered += events_.deliver(table_, events, budget - delivered, [&](UcxConnection& conn) { drop(conn); });
+  };
+  for (int i = 0; i < kProgressPerPass && delivered + events_.size() < budget && !drained_; ++i) {
+    receiver_ = config_.place_from != 0 ? &events : nullptr;
     drained_ = ucx().ucp_worker_progress(worker_.get()) == 0;
+    if (std::exchange(receiver_, nullptr) != nullptr) deliver();  // What comes next may then be placed.
+  }
   if (!pinged_.empty()) answer_pings();
   if (!failed_.empty()) take_failures();
   for (const auto& hello : hellos_) answer_hello(hello);
   hellos_.clear();
   if (next_due_ != kNever)
     if (const Time now = monotonic_now(); now >= next_due_) check_times(now);
-  const std::size_t delivered = events_.deliver(table_, events, budget, [&](UcxConnection& conn) { drop(conn); });
+  deliver();
+  if (!offered_.empty()) {
+    place_offered(events);
+    deliver();
+  }
   if (!to_close_.empty() || !closing_.empty()) close_endpoints();
   return delivered;
 }

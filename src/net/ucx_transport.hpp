@@ -3,11 +3,13 @@
 // malformed frames): addresses travel in our authenticated control messages, and a connector sends its own address
 // first.
 //
-// tcp can do two more things: survive hostile bytes on its data port (so use ucx only in a trusted fabric), and send
-// borrowed memory without a copy (UCX may read it until its own completion, for which detach() could not wait).
+// tcp survives hostile bytes on its data port; UCX does not, so use ucx only in a trusted fabric. UCX takes no memory back
+// before its own completion. So borrowed bodies are copied, but not the long ones of a user that places messages
+// (TransportConfig::place_from): its peer has announced memory for them, so detach() and close() wait for it a while.
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -44,13 +46,19 @@ struct UcxSend {
   Payload body;
   std::vector<std::byte> copy;  ///< A copy of a borrowed body.
   std::size_t bytes = 0;
+  bool is_lent = false;                   ///< The body is its owner's memory.
+  std::optional<std::uint32_t> sequence;  ///< Of a message that unsent() counts.
   UcxHeader& front() noexcept { return *reinterpret_cast<UcxHeader*>(header.data()); }
 };
 
 /// One message that is being received: stored by sequence number, delivered in order.
 struct UcxArrival {
-  enum class State : std::uint8_t { missing, receiving, complete, bye } state = State::missing;
-  BufferRef frame;
+  /// `offered`: UCX holds its body until all earlier messages are delivered and the user has named memory for it.
+  enum class State : std::uint8_t { missing, offered, receiving, complete, bye } state = State::missing;
+  bool is_placed = false;
+  BufferRef frame;       ///< Of an offered or placed one the head.
+  void* data = nullptr;  ///< UCX's descriptor of an offered body.
+  std::size_t body_bytes = 0;
 };
 
 /// Data that UCX holds for us because the pool had no buffer.
@@ -81,6 +89,12 @@ struct UcxConnection {
   std::size_t out_bytes = 0, out_count = 0;      ///< The messages that wait or that UCX has not finished.
   std::size_t held_max = SIZE_MAX;
   std::size_t held_bytes = 0;
+  /// The messages from number `first_unsent` on: their bytes, and whether UCX has finished them.
+  std::deque<std::pair<std::size_t, bool>> unsent;
+  std::uint32_t first_unsent = 0;
+  std::size_t unsent_bytes = 0;
+  std::size_t lent = 0;            ///< Messages that UCX sends from, or receives in, memory of our user.
+  std::span<std::byte> placing{};  ///< The memory of the last placed message.
   Time deadline = kNever;
   Heartbeat heartbeat;
   std::string peer_name;
@@ -104,7 +118,8 @@ class UcxTransport final : public Transport {
   Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
   void limit_held(ConnId conn, std::size_t bytes) override;
   std::size_t held(ConnId conn) const override;
-  void detach(ConnId) override {}  // Borrowed bodies were already copied.
+  std::size_t unsent(ConnId conn) const override;
+  void detach(ConnId conn) override;
   void close(ConnId conn, bool flush) override;
   std::size_t flushing() const override { return flushing_ + to_close_.size() + closing_.size(); }
   void cork() override {}  // UCX decides by itself whether it gathers messages.
@@ -149,6 +164,8 @@ class UcxTransport final : public Transport {
   static void* force_close(ucp_ep_h endpoint);
   bool closed(Closing& closing);
   void take_failures();
+  bool is_stranger(const UcxConnection& conn) const noexcept;
+  void make_room_for_stranger();
   void say_bye(UcxConnection& conn);
   Errc say(UcxConnection& conn, UcxKind kind);
   void answer_pings();
@@ -166,11 +183,24 @@ class UcxTransport final : public Transport {
   void take_welcome(UcxConnection& conn, const UcxHeader& header, const UcxGreeting& greeting);
   BufferRef make_frame(std::span<const std::byte> head, std::size_t body_bytes);
   void fetch(UcxConnection& conn, std::uint32_t sequence, BufferRef frame, std::size_t offset, void* data);
+  bool hold(UcxConnection& conn, UcxHeld held);
   bool place(UcxConnection& conn, UcxHeld& held);
   UcxArrival* arrival(UcxConnection& conn, std::uint32_t sequence);
   void hand_over(UcxConnection& conn);
   void retry_held();
   void release(UcxHeld& held);
+
+  // ---- ucx_placing.cpp: messages that go from and to the memory of our user
+  bool lends(const UcxConnection& conn, const Payload& body, std::size_t bytes) const noexcept;
+  void count_sent(UcxConnection& conn, std::uint32_t sequence);
+  std::optional<ucs_status_t> arrived_long(UcxConnection& conn, std::uint32_t sequence, UcxArrival& at,
+                                           std::span<const std::byte> head, void* data, std::size_t length,
+                                           bool rendezvous);
+  void place_offered(TransportEvents& events);
+  void forget_offered(UcxConnection& conn);
+  void give_back(UcxConnection& conn);
+  void take_back(UcxConnection& conn);
+
   void due_by(Time when) { next_due_ = std::min(next_due_, when); }
   void check_times(Time now);
 
@@ -185,7 +215,10 @@ class UcxTransport final : public Transport {
     ConnId conn;
     std::uint32_t sequence;
     BufferRef frame;
+    bool is_placed = false;  ///< It writes into our user's memory; the frame has only the head.
   };
+  void fetch(Receiving receiving, std::span<std::byte> to, void* data);
+  void received(UcxConnection& conn, Receiving& done, ucs_status_t status);
 
   TransportConfig config_;
   BufferPool& pool_;
@@ -200,6 +233,8 @@ class UcxTransport final : public Transport {
   Beats beats_;
   bool drained_ = false;  ///< The last pass took everything that UCX had.
   std::deque<UcxHeld> held_;
+  TransportEvents* receiver_ = nullptr;  ///< Asked for memory while UCX hands out what has arrived.
+  std::vector<ConnId> offered_;          ///< One entry for each arrival in state `offered`.
   std::vector<std::unique_ptr<UcxSend>> idle_sends_;
   std::vector<ToClose> to_close_;  ///< UCX may be in a callback, so endpoints are closed after its return.
   std::vector<Closing> closing_;   ///< Endpoints that are being closed.

@@ -44,9 +44,6 @@ Group::Group(GroupConfig config, std::uint64_t eager_max)
 Result<std::unique_ptr<Group>> Group::make(GroupConfig config) {
   if (config.size == 0 || config.rank >= config.size)
     return fail(Errc::invalid, "rank {} of {}: ranks are 0 to size - 1", config.rank, config.size);
-  if (config.transport.backend != "tcp")
-    return fail(Errc::unsupported, "collectives without a tree run over tcp only, not over {}: choose tcp",
-                config.transport.backend);
   const std::uint64_t eager_max = eager_max_of(config.size);
   std::unique_ptr<Group> group(new Group(std::move(config), eager_max));
   if (auto done = group->open(); !done) return tl::unexpected(done.error());

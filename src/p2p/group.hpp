@@ -29,7 +29,7 @@ struct GroupConfig {
   /// Collects one blob of each member, all of them as long as `mine`, in the order of ranks. It blocks until every
   /// member has called it, and must be trusted: the group's key travels in it. It is called once, in make().
   std::function<Result<std::vector<std::byte>>(std::span<const std::byte> mine)> exchange;
-  /// `listen` (empty: any free port) and `device` are used; the sizes and limits are set by the group. tcp only.
+  /// `backend`, `listen` (empty: any free port) and `device` are used; the sizes and limits are set by the group.
   net::TransportConfig transport{};
   /// Floating-point sums have the same bits as on the aggregation tree, for any algorithm (SUMAC_REPRODUCIBLE). Rank 0
   /// decides.

@@ -69,6 +69,7 @@ Result<Members> read_introductions(std::span<const std::byte> blobs, std::uint32
                 "Sumac?",
                 blobs.size(), sizeof(Blob), size);
   Members members;
+  std::string first_transport;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     Blob blob;
     std::memcpy(static_cast<void*>(&blob), blobs.data() + rank * sizeof blob, sizeof blob);
@@ -87,9 +88,16 @@ Result<Members> read_introductions(std::span<const std::byte> blobs, std::uint32
       members.rate_bits_per_s = blob.rate_bits_per_s;
     }
     wipe(blob.key);
+    const std::string address = text_of(blob.address);
+    const std::string transport = address.substr(0, address.find(':'));
+    if (rank == 0) first_transport = transport;
+    if (transport != first_transport)
+      return fail(Errc::invalid,
+                  "rank {} (host {}) uses the transport {}, rank 0 (host {}) {}: set SUMAC_TRANSPORT alike everywhere",
+                  rank, host, transport, members.hosts.front(), first_transport);
     members.rate_bits_per_s = std::min(members.rate_bits_per_s, blob.rate_bits_per_s);
     members.hosts.push_back(host);
-    members.addresses.push_back(text_of(blob.address));
+    members.addresses.push_back(address);
   }
   return members;
 }

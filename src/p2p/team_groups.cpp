@@ -39,6 +39,10 @@ Result<std::unique_ptr<Group>> group_of(const TeamConfig& team, const std::vecto
   config.silent_after = std::chrono::hours(24 * 365);
   // The same variable as everywhere: on a machine with several networks the first one need not lead to the others.
   if (const char* device = std::getenv("SUMAC_NET_DEVICE")) config.transport.device = device;
+  // `auto` takes what the tree's node offers, and here is none.
+  const char* const transport = std::getenv("SUMAC_TRANSPORT");
+  if (transport != nullptr && *transport != '\0' && std::string_view(transport) != "auto")
+    config.transport.backend = transport;
   for (const int rank : ranks) config.names.push_back(team.ranks.name(rank));
   return Group::make(std::move(config));
 }

@@ -10,7 +10,14 @@
 
 #include "p2p/group.hpp"
 
+#ifndef SUMAC_TEST_BACKEND
+#define SUMAC_TEST_BACKEND "tcp"
+#endif
+
 namespace sumac::p2p::test {
+
+/// UCX stays in the process that has loaded it, so each transport has a program of its own.
+inline constexpr std::string_view kBackend = SUMAC_TEST_BACKEND;
 
 /// An exchange through memory that all threads share.
 class Meeting {
@@ -33,7 +40,9 @@ class Meeting {
 inline GroupConfig config_of(Meeting& meeting, std::uint32_t rank, std::uint32_t size) {
   GroupConfig config{.rank = rank, .size = size};
   config.exchange = [&meeting, rank](std::span<const std::byte> mine) { return meeting.exchange(rank, mine); };
+  config.transport.backend = kBackend;
   config.transport.listen = "127.0.0.1:0";
+  if (kBackend == "ucx") config.transport.device = "lo";
   config.host_name = fmt::format("h{}", rank);
   return config;
 }

@@ -25,11 +25,13 @@ inline Result<std::vector<std::byte>> exchange_by_pipes(std::span<const std::byt
   return all;
 }
 
-/// Makes the group of this process, or ends it with a line that says why not.
+/// Makes the group of this process by the transport that SUMAC_TRANSPORT names, or ends it with a line that says why not.
 inline std::unique_ptr<Group> group_by_pipes(GroupConfig config) {
   const std::uint32_t size = config.size;
   config.exchange = [size](std::span<const std::byte> mine) { return exchange_by_pipes(mine, size); };
   const std::uint32_t rank = config.rank;
+  if (const char* transport = std::getenv("SUMAC_TRANSPORT"); transport != nullptr)
+    config.transport.backend = transport;
   auto group = Group::make(std::move(config));
   if (group) return std::move(*group);
   fmt::print(stderr, "rank {}: {}\n", rank, group.error().context);
