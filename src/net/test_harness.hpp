@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -19,6 +20,16 @@ namespace sumac::net {
 
 /// This is long enough for a slow machine under a sanitizer; a test that needs all of it has failed.
 inline constexpr Seconds kPatience{20};
+
+/// A variable of the environment for one test: UCX reads its variables whenever a transport is made.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
 
 class End : public TransportEvents {
  public:

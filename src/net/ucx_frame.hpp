@@ -18,6 +18,7 @@ enum class UcxKind : std::uint8_t {
   data = 3,     ///< A message: its head follows this header, and its body is the data.
   ping = 5,     ///< The sender is alive. It has no sequence number.
   pong = 6,     ///< The receiver of a ping has seen it. It has no sequence number.
+  gone = 7,     ///< The sender has ended the connection, and messages may be missing. It has no sequence number.
   bye = 4,      ///< The sender has closed; all its messages came before. The answer is bye as well: all have arrived.
 };
 

@@ -204,6 +204,10 @@ ucs_status_t UcxTransport::arrived(std::span<const std::byte> header, void* data
     conn->heartbeat.asked = false;
     return UCS_OK;
   }
+  if (h.kind == UcxKind::gone) {
+    end(*conn, Errc::lost, "closed by the peer");
+    return UCS_OK;
+  }
   if (h.kind == UcxKind::welcome) {
     if (conn->open || !eager || length != sizeof(UcxGreeting)) return UCS_OK;
     UcxGreeting greeting;

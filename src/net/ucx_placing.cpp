@@ -95,7 +95,11 @@ void UcxTransport::give_back(UcxConnection& conn) {
 void UcxTransport::take_back(UcxConnection& conn) {
   const Time until = deadline_after(monotonic_now(), config_.linger);
   while (conn.lent > 0) {
-    if (monotonic_now() >= until) end(conn, Errc::timeout, "it did not take a message whose memory is needed");
+    if (!conn.dead && monotonic_now() >= until) {
+      // A tcp connection of UCX's stands until both ends have closed, so the peer would not notice.
+      (void)say(conn, UcxKind::gone);
+      end(conn, Errc::timeout, "it did not take a message whose memory is needed");
+    }
     if (ucx().ucp_worker_progress(worker_.get()) > 0) continue;
     if (!failed_.empty()) take_failures();
     close_endpoints();

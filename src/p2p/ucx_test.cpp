@@ -1,6 +1,5 @@
 // Groups over UCX's ways to move a message: its own rendezvous, and the shared memory of a host.
-#include <cstdlib>
-
+#include "net/test_harness.hpp"
 #include "p2p/test_exercise.hpp"
 #include "p2p/test_members.hpp"
 
@@ -12,15 +11,7 @@ extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 namespace sumac::p2p {
 namespace {
 
-/// UCX reads its variables when a transport is made.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
+using net::Variable;
 
 void run_every_kind(std::uint64_t seeds) {
   test::each_member(4, [&](Group& group, std::uint32_t rank) {
