@@ -57,6 +57,13 @@ void all_collectives(Rank& rank) {
 TEST(Processes, OfOneHost) { run("aaa", all_collectives); }
 TEST(Processes, ARankAHost) { run("abc", all_collectives); }
 TEST(Processes, TwoRanksAndOne) { run("aab", all_collectives); }
+TEST(Processes, TwoRanksAndOneOverUcx) {
+  if (::access(SUMAC_BINARY_DIR "/lib/libsumac_net_ucx.so", R_OK) != 0)
+    GTEST_SKIP() << "built without UCX (libucx-dev)";
+  ::setenv("SUMAC_TRANSPORT", "ucx", 1);
+  run("aab", all_collectives);
+  ::unsetenv("SUMAC_TRANSPORT");
+}
 
 TEST(Processes, TeamsOfSomeHostsAndMessagesBetweenThem) {
   run("aba", [](Rank& rank) {

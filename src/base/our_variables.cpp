@@ -12,7 +12,7 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_HOME",
      "Python's package: the prefix of an installation; its bin/sumac starts the tree's daemons where "
      "HCOLL_ENABLE_SHARP "
-     "asks for a tree and hosts have none. Unset: the PATH."},
+     "asks for a tree and hosts have none, and its lib has what SUMAC_TRANSPORT=ucx needs. Unset: the PATH."},
     {"SUMAC_SEED", "`sumac-seeds`: this seed alone, to see a failure again."},
     {"SUMAC_SETUP", "`make`: `no` installs no packages."},
     {"SUMAC_TORCH", "`make`: `no` installs no PyTorch; its tests are skipped."},

@@ -88,7 +88,9 @@ constexpr Option<C> kTable[] = {
         .between(0, 2),
     option<&C::sharpd_socket>("SHARP_COLL_SHARPD_SOCKET_NAME", "/run/sumac/sharpd.sock",
                               "Where sharpd of this host listens."),
-    option<&C::transport>("SUMAC_TRANSPORT", "auto", "tcp, ucx, or auto: what the aggregation node offers."),
+    option<&C::transport>(
+        "SUMAC_TRANSPORT", "auto",
+        "tcp, ucx, or auto: what the aggregation node offers. Between hosts without a tree auto is tcp."),
     option<&C::devices>("SHARP_COLL_IB_DEV_LIST", "",
                         "Ports to use, NAME or NAME:PORT with commas between: RDMA adapters (mlx5_0:1) or network "
                         "interfaces (eth0). Rank 0's decide which trees the job gets; of the ports that lead to a tree "

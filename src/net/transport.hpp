@@ -43,7 +43,7 @@ struct TransportStats {
   std::uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0, system_calls = 0;
   /// Those of messages_in whose bytes were received in their final memory, without a copy.
   std::uint64_t placed = 0;
-  std::uint64_t displaced = 0;  ///< Strangers that another one displaced. tcp only.
+  std::uint64_t displaced = 0;  ///< Strangers that another one displaced.
   /// Connections that were not accepted, because no descriptor was left or connections_max was reached. tcp only.
   std::uint64_t turned_away = 0;
 };
@@ -57,7 +57,7 @@ class TransportEvents {
   /// One whole message: head and body are one contiguous range at the start of `frame` (size = head + body), aligned to
   /// 64 bytes. The receiver may keep the reference, write into the buffer if it is unique, and send it on.
   virtual void on_message(ConnId conn, BufferRef frame) = 0;
-  /// With TransportConfig::place_from (tcp only): a message of `bytes` bytes has begun with `head`, and all earlier
+  /// With TransportConfig::place_from: a message of `bytes` bytes has begun with `head`, and all earlier
   /// ones are delivered. Returns the memory for all its other bytes, which must stay valid until on_placed(), detach(),
   /// close() or on_closed(). If it is empty, the whole message comes by on_message(), which may also happen after
   /// detach(). It must not call the transport.
@@ -110,10 +110,12 @@ class Transport {
   /// The bytes of the pool that wait in this connection's queue.
   virtual std::size_t held(ConnId /*conn*/) const { return 0; }
   /// The bytes of sent messages that the system has not taken yet, so that borrowed ones are still in use; they leave in
-  /// the order of sending. 0 for a connection that is gone. tcp only: on ucx only the peer's answer tells.
+  /// the order of sending, each with 8 bytes more for its frame. 0 for a connection that is gone. On ucx only with
+  /// TransportConfig::place_from: otherwise its borrowed bodies are copied.
   virtual std::size_t unsent(ConnId /*conn*/) const { return 0; }
   /// Copies the queued data that this connection borrowed, so that the owner may reuse the memory. Bytes that are being
-  /// received in memory from on_head() go elsewhere from now on.
+  /// received in memory from on_head() go elsewhere from now on. ucx with TransportConfig::place_from, which can't copy
+  /// them, waits until they are sent and received, and ends the connection after TransportConfig::linger.
   virtual void detach(ConnId conn) = 0;
   /// Drops the connection and its queue; its events end here. With flush = true the queue (detached first) is still
   /// sent, within TransportConfig::linger, while progress() is called; flushing() tells when it is done.
@@ -185,12 +187,12 @@ struct TransportConfig {
   /// wait for the other.
   std::size_t answers_max = 0;
   /// For messages of at least so many bytes the receiver chooses the memory, see TransportEvents::on_head(). 0 means
-  /// for none. tcp only.
+  /// for none. On ucx a message whose head has 64 bytes and that nothing undelivered precedes.
   std::size_t place_from = 0;
   std::size_t connections_max = 4096;  ///< The most connections; further ones are closed as soon as they are accepted.
   /// If not 0, an accepted peer is a stranger until admit(). A stranger's messages have at most so many bytes (tcp), it
   /// may stay for handshake_timeout, and at most strangers_max are connected at once: a further one displaces the
-  /// oldest (tcp), so that strangers never use up the connections of others.
+  /// oldest, so that strangers never use up the connections of others.
   std::size_t stranger_bytes = 0, strangers_max = 512;
   Millis handshake_timeout{5000};  ///< From connect() or accept to the peer's greeting; for a stranger, to admit().
   Millis linger{2000};             ///< The time limit of close(flush).

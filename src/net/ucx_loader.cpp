@@ -20,8 +20,8 @@ std::atomic<const sumac_ucx_functions*> detail::ucx_functions{nullptr};
 
 namespace {
 
-/// Looks for the module beside the library or program that contains this code, in ../lib, in the folder above, and in
-/// the system's directories.
+/// Looks for the module beside the library or program that contains this code, in ../lib, in the folder above, in
+/// SUMAC_HOME/lib, and in the system's directories.
 void* open_module(std::string& error) {
   std::vector<std::string> places;
   Dl_info here{};
@@ -32,6 +32,9 @@ void* open_module(std::string& error) {
     places.push_back((folder.parent_path() / "lib" / kUcxModule).string());
     places.push_back((folder.parent_path() / kUcxModule).string());  // The folder above serves a module in lib/openmpi.
   }
+  // Python's package comes without it.
+  if (const char* home = std::getenv("SUMAC_HOME"); home != nullptr && *home != '\0')
+    places.push_back((std::filesystem::path(home) / "lib" / kUcxModule).string());
   places.emplace_back(kUcxModule);
   for (const auto& place : places) {
     // The module is never closed: UCX leaves a thread and exit handlers behind, whose code must stay loaded.

@@ -54,28 +54,28 @@ std::optional<ucs_status_t> UcxTransport::arrived_long(UcxConnection& conn, std:
   return UCS_OK;
 }
 
-/// Receives the offered messages before which everything is delivered.
-void UcxTransport::place_offered(TransportEvents& events) {
-  std::erase_if(offered_, [&](ConnId id) {
-    UcxConnection* conn = table_.find(id);
-    if (conn == nullptr || conn->dead || conn->disowned) return true;
-    if (!events_.empty() || conn->arrivals.front().state != UcxArrival::State::offered) return false;
-    UcxArrival& at = conn->arrivals.front();
-    at.state = UcxArrival::State::receiving;
-    void* data = std::exchange(at.data, nullptr);
-    const auto head = at.frame.bytes();
-    const auto to = events.on_head(id, head.first<kPlaceHead>(), head.size() + at.body_bytes);
-    if (to.size() == at.body_bytes) {
-      conn->placing = to;
-      ++conn->lent;
-      fetch({this, id, conn->next_in, std::move(at.frame), true}, to, data);
-    } else if (BufferRef frame = make_frame(head, at.body_bytes); frame) {
-      fetch(*conn, conn->next_in, std::move(frame), head.size(), data);
-    } else if (!hold(*conn, {id, conn->next_in, {head.begin(), head.end()}, data, true, at.body_bytes, {}})) {
-      ucx().ucp_am_data_release(worker_.get(), data);
-    }
-    return true;
-  });
+/// Receives the offered messages before which everything is delivered. Returns false if there is none.
+bool UcxTransport::place_offered(TransportEvents& events) {
+  return std::erase_if(offered_, [&](ConnId id) {
+           UcxConnection* conn = table_.find(id);
+           if (conn == nullptr || conn->dead || conn->disowned) return true;
+           if (!events_.empty() || conn->arrivals.front().state != UcxArrival::State::offered) return false;
+           UcxArrival& at = conn->arrivals.front();
+           at.state = UcxArrival::State::receiving;
+           void* data = std::exchange(at.data, nullptr);
+           const auto head = at.frame.bytes();
+           const auto to = events.on_head(id, head.first<kPlaceHead>(), head.size() + at.body_bytes);
+           if (to.size() == at.body_bytes) {
+             conn->placing = to;
+             ++conn->lent;
+             fetch({this, id, conn->next_in, std::move(at.frame), true}, to, data);
+           } else if (BufferRef frame = make_frame(head, at.body_bytes); frame) {
+             fetch(*conn, conn->next_in, std::move(frame), head.size(), data);
+           } else if (!hold(*conn, {id, conn->next_in, {head.begin(), head.end()}, data, true, at.body_bytes, {}})) {
+             ucx().ucp_am_data_release(worker_.get(), data);
+           }
+           return true;
+         }) > 0;
 }
 
 void UcxTransport::forget_offered(UcxConnection& conn) {

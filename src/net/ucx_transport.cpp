@@ -453,7 +453,8 @@ std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) 
   for (int i = 0; i < kProgressPerPass && delivered + events_.size() < budget && !drained_; ++i) {
     receiver_ = config_.place_from != 0 ? &events : nullptr;
     drained_ = ucx().ucp_worker_progress(worker_.get()) == 0;
-    if (std::exchange(receiver_, nullptr) != nullptr) deliver();  // What comes next may then be placed.
+    // A message is placed only when all before it are delivered.
+    if (std::exchange(receiver_, nullptr) != nullptr) deliver();
   }
   if (!pinged_.empty()) answer_pings();
   if (!failed_.empty()) take_failures();
@@ -462,10 +463,7 @@ std::size_t UcxTransport::progress(TransportEvents& events, std::size_t budget) 
   if (next_due_ != kNever)
     if (const Time now = monotonic_now(); now >= next_due_) check_times(now);
   deliver();
-  if (!offered_.empty()) {
-    place_offered(events);
-    deliver();
-  }
+  while (!offered_.empty() && place_offered(events)) deliver();
   if (!to_close_.empty() || !closing_.empty()) close_endpoints();
   return delivered;
 }

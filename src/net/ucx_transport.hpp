@@ -47,7 +47,7 @@ struct UcxSend {
   std::vector<std::byte> copy;  ///< A copy of a borrowed body.
   std::size_t bytes = 0;
   bool is_lent = false;                   ///< The body is its owner's memory.
-  std::optional<std::uint32_t> sequence;  ///< Of a message that unsent() counts.
+  std::optional<std::uint32_t> sequence;  ///< Set if unsent() counts this message.
   UcxHeader& front() noexcept { return *reinterpret_cast<UcxHeader*>(header.data()); }
 };
 
@@ -56,7 +56,7 @@ struct UcxArrival {
   /// `offered`: UCX holds its body until all earlier messages are delivered and the user has named memory for it.
   enum class State : std::uint8_t { missing, offered, receiving, complete, bye } state = State::missing;
   bool is_placed = false;
-  BufferRef frame;       ///< Of an offered or placed one the head.
+  BufferRef frame;       ///< It has only the head of an offered or placed message.
   void* data = nullptr;  ///< UCX's descriptor of an offered body.
   std::size_t body_bytes = 0;
 };
@@ -196,7 +196,7 @@ class UcxTransport final : public Transport {
   std::optional<ucs_status_t> arrived_long(UcxConnection& conn, std::uint32_t sequence, UcxArrival& at,
                                            std::span<const std::byte> head, void* data, std::size_t length,
                                            bool rendezvous);
-  void place_offered(TransportEvents& events);
+  bool place_offered(TransportEvents& events);
   void forget_offered(UcxConnection& conn);
   void give_back(UcxConnection& conn);
   void take_back(UcxConnection& conn);

@@ -121,7 +121,8 @@ const hcoll_variable hcoll_variables[] = {
      read_duration<&hcoll_settings::timeout_ms>},
     {"SUMAC_ACROSS", nullptr, "mpi", "mpi or p2p",
      "What carries data between hosts where the tree does not. mpi: the MPI's collectives among the leaders. p2p: "
-     "connections of Sumac's own (TCP; SUMAC_NET_DEVICE names the device) and the algorithms that Python's teams use; "
+     "connections of Sumac's own (TCP, or SUMAC_TRANSPORT=ucx; SUMAC_NET_DEVICE names the device) and the algorithms "
+     "that Python's teams use; "
      "SUMAC_PROGRESS_THREAD=1 then moves these as well while the program is busy elsewhere.",
      read_carrier<&hcoll_settings::own_network>},
     {"SUMAC_PROFILE", nullptr, "0", "0, 1 or 2",

@@ -32,6 +32,14 @@ def on_hosts(body, hosts):
     return placed
 
 
+def by_ucx(body):
+    """The body with UCX between hosts."""
+    def sends(rank, size, folder, *arguments):
+        os.environ["SUMAC_TRANSPORT"] = "ucx"
+        return body(rank, size, folder, *arguments)
+    return sends
+
+
 def sums(rank, size, folder):
     """The bits of a sum whose order matters, in three sizes, and of a reduce_scatter."""
     ranks.init("sumac", rank, size, folder)
@@ -420,6 +428,8 @@ class Reproducible(unittest.TestCase):
         one_host = ranks.values(self, on_hosts(sums, "aaaaa"), 5)
         for hosts in ("abcde", "aabbc", "ababa", "aaabb"):
             self.assertEqual(ranks.values(self, on_hosts(sums, hosts), 5), one_host, hosts)
+        if (pathlib.Path(os.environ["SUMAC_HOME"]) / "lib" / "libsumac_net_ucx.so").exists():
+            self.assertEqual(ranks.values(self, by_ucx(on_hosts(sums, "aabbc")), 5), one_host, "by ucx")
 
 
 class Fails(unittest.TestCase):
