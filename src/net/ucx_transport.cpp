@@ -49,6 +49,12 @@ Result<std::string> default_device(const std::optional<SocketAddress>& publish) 
   return best->name;
 }
 
+/// UCX says nothing of a network interface that is not there: it just reaches nobody.
+bool is_no_device(const std::string& name) {
+  const bool is_one = name.find_first_of(",:") == std::string::npos && name != "all";
+  return is_one && if_nametoindex(name.c_str()) == 0 && access(("/sys/class/infiniband/" + name).c_str(), F_OK) != 0;
+}
+
 Error ucx_error(ucs_status_t status, std::string_view what) {
   const Errc code = status == UCS_ERR_NO_MEMORY   ? Errc::no_memory
                     : status == UCS_ERR_NO_DEVICE ? Errc::unsupported
@@ -84,6 +90,7 @@ Result<> UcxTransport::open() {
     if (!device) return tl::unexpected(device.error());
     device_ = *std::move(device);
   }
+  if (!device_.empty() && is_no_device(device_)) return fail(Errc::invalid, "this host has no device {}", device_);
   if (!device_.empty())
     if (const auto st = ucx().ucp_config_modify(config.get(), "NET_DEVICES", device_.c_str()); st != UCS_OK)
       return tl::unexpected(ucx_error(st, fmt::format("device {}", device_)));

@@ -43,6 +43,15 @@ TEST(UcxGroup, EveryKindWithSharedMemoryBesideTcp) {
   run_every_kind(60);
 }
 
+TEST(UcxGroup, ADeviceThatIsNotThereIsNamed) {
+  GroupConfig config{.rank = 0, .size = 1};
+  config.transport.backend = "ucx";
+  config.transport.device = "nope0";
+  const auto group = Group::make(std::move(config));
+  ASSERT_FALSE(group);
+  EXPECT_EQ(group.error().context, "ucx: this host has no device nope0");
+}
+
 TEST(UcxGroup, AMemberWithAnotherTransportIsNamedAtAll) {
   test::Meeting meeting(2);
   std::vector<std::thread> threads;
