@@ -39,6 +39,12 @@ class InTheLab(case.OnLab):
             self.assertEqual(done.code, 0, done.text)
             self.assertEqual(done.out, "away: right on 4 ranks\n", done.text)
 
+    def test_connections_of_our_own_carry_what_mpi_would(self):
+        done = fabric.run("churn", "3", settings={**fabric.OWN_NETWORK, "SUMAC_TRANSPORT": "ucx"})
+        self.assertEqual(done.code, 0, done.text)
+        self.assertGreater(done.tally["leaders"], 0, done.text)
+        self.assertNotIn("SUMAC_ACROSS", done.err)
+
     def test_a_program_that_asks_for_tcp_is_told_what_the_node_offers(self):
         done = fabric.run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "1", "SUMAC_TRANSPORT": "tcp"})
         self.assertEqual(done.code, 0, done.text)
