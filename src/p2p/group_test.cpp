@@ -32,7 +32,7 @@ std::int64_t value(std::uint32_t rank, std::size_t i) { return static_cast<std::
 TEST(Group, AllreducesOfAllSizesBySeveralAlgorithms) {
   const auto fold = fold_of<std::int64_t>(Op::sum, Dtype::int64);
   for (const std::uint32_t size : {1u, 2u, 3u, 5u}) {
-    if (test::kBackend != "tcp" && size != 3) continue;  // What sizes change is above the transport.
+    if (test::kBackend != "tcp" && size != 3) continue;  // Other sizes change nothing below the group.
     each_member(size, [&](Group& group, std::uint32_t rank) {
       for (const auto algorithm : {Algorithm::doubling, Algorithm::ring, Algorithm::exchange, Algorithm::blocks})
         for (const std::size_t count : {1u, 24u, 25u, 2048u, 2049u, 40000u, 300000u})
