@@ -1,4 +1,5 @@
-// Tests messages that UCX receives in their final memory, and sends from memory that their owner wants back.
+// Tests messages that UCX receives in their final memory, and sends from memory that their owner wants back; and that
+// strangers give way.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,6 +152,25 @@ TEST(UcxPlacing, APeerThatIsKilledInTheMiddleOfAMessageIsReported) {
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+TEST(UcxStrangers, TheOldestGivesWayAndWhoIsAdmittedStays) {
+  TransportConfig config = config_of();
+  config.stranger_bytes = 100;
+  config.strangers_max = 2;
+  config.handshake_timeout = Seconds{60};
+  End server(config), client(config_of());
+  std::vector<ConnId> conns;
+  for (std::size_t i = 0; i < 4; ++i) {
+    conns.push_back(client.connect(server.transport->address()));
+    ASSERT_TRUE(drive({&server, &client}, [&] { return server.accepted.size() == i + 1; }));
+    if (i == 0) server.transport->admit(server.accepted[0]);
+  }
+  ASSERT_TRUE(drive({&server, &client}, [&] { return !server.closed.empty(); }));
+  ASSERT_EQ(server.closed.size(), 1u);
+  EXPECT_EQ(server.closed.begin()->first, server.accepted[1].value);
+  EXPECT_NE(server.closed.begin()->second.context.find("displaced by others"), std::string::npos);
+  EXPECT_EQ(server.transport->stats().displaced, 1u);
 }
 
 }  // namespace
