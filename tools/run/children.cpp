@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -60,6 +61,34 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   ::_exit(0);
 }
 
+constexpr const char* kLock = "/lock";
+
+/// The lock appears under its name when it is held, so that no other run takes the directory for one that was left.
+Result<UniqueFd> lock_in(const std::string& directory) {
+  const auto early = directory + kLock + "-new";
+  UniqueFd fd(::open(early.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) return fail_errno(early);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) (void)::rename(early.c_str(), (directory + kLock).c_str());
+  return fd;
+}
+
+/// Removes what runs of this user have left in the folder of `path` that were killed together with their guardian, as batch systems
+/// do. A directory without a lock is one that the user keeps, or lies where nobody can lock.
+void remove_abandoned(const std::string& path) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::path(path).parent_path();
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with("sumac-run-") && entry.path() != path)
+      found.push_back(entry.path());
+  for (const auto& directory : found) {
+    struct stat status {};
+    if (::lstat(directory.c_str(), &status) < 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) continue;
+    const UniqueFd lock(::open((directory + kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(directory, ignored);
+  }
+}
+
 }  // namespace
 
 Result<> check_program(const std::string& program) {
@@ -99,8 +128,12 @@ Result<RunDirectory> RunDirectory::make_at(const std::string& path) {
 }
 
 Result<RunDirectory> RunDirectory::guarded(const std::string& path) {
+  remove_abandoned(path);
   RunDirectory directory;
   directory.path_ = path;
+  auto lock = lock_in(path);
+  if (!lock) return tl::unexpected(lock.error());
+  directory.lock_ = *std::move(lock);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) < 0) return fail_errno("pipe");
   UniqueFd read_end(ends[0]);
@@ -119,9 +152,15 @@ Result<RunDirectory> RunDirectory::guarded(const std::string& path) {
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : path_(std::exchange(other.path_, {})),
+      lock_(std::move(other.lock_)),
       guardian_pipe_(std::move(other.guardian_pipe_)),
       guardian_(std::exchange(other.guardian_, -1)),
       keep_(other.keep_) {}
+
+void RunDirectory::keep() noexcept {
+  keep_ = true;
+  (void)::unlink((path_ + kLock).c_str());
+}
 
 RunDirectory::~RunDirectory() {
   if (path_.empty()) return;

@@ -29,12 +29,14 @@ class RunDirectory {
   ~RunDirectory();
 
   const std::string& path() const noexcept { return path_; }
-  void keep() noexcept { keep_ = true; }  ///< For users who want to read the logs; keys are removed all the same.
+  /// For users who want to read the logs; keys are removed all the same.
+  void keep() noexcept;
 
  private:
   static Result<RunDirectory> guarded(const std::string& path);
   RunDirectory() = default;
   std::string path_;
+  UniqueFd lock_;  ///< Held while the run lives: without it another run of this user removes the directory.
   UniqueFd guardian_pipe_;
   pid_t guardian_ = -1;
   bool keep_ = false;
