@@ -64,6 +64,29 @@ Result<PageAddress> ask_for_page(const std::string& endpoint) {
   }
 }
 
+Result<> reserve(const std::string& endpoint, const Reservation& asked) {
+  control::v1::ReserveRequest request;
+  request.set_name(asked.name);
+  request.set_uid(asked.uid);
+  request.set_osts(asked.osts);
+  request.set_release(asked.hosts.empty());
+  for (const auto& host : asked.hosts) request.add_hosts(host);
+  control::v1::ReserveReply reply;
+  const auto status = call_manager(
+      endpoint, [&](auto& stub, auto& context, auto& to) { return stub.Reserve(&context, request, &to); }, reply);
+  if (!status) return tl::unexpected(status.error());
+  switch (status->error_code()) {
+    case grpc::StatusCode::OK: return {};
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return fail(Errc::unsupported,
+                  "the manager at {} is older than reservations: install the same version everywhere", endpoint);
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return tl::unexpected(no_manager(endpoint, control::from_status(*status)));
+    default: return tl::unexpected(control::from_status(*status));
+  }
+}
+
 std::string manager_of_environment() {
   if (const char* set = std::getenv("SUMAC_HOSTD_MANAGER"); set != nullptr && *set != '\0') return set;
   if (const auto up = manager_socket_of_up(); ::access(up.c_str(), F_OK) == 0) return "unix:" + up;

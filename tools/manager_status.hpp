@@ -2,6 +2,7 @@
 // Reads sharp_am's report about itself: the JSON of its Status call.
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -18,6 +19,15 @@ struct PageAddress {
 };
 /// Errc::lost, timeout: no manager answers. Errc::invalid: it serves no page. Errc::denied: nothing proves who we are.
 Result<PageAddress> ask_for_page(const std::string& endpoint);
+
+/// OSTs that are kept for a user's jobs on some hosts. Without hosts: what is kept under the name is released.
+struct Reservation {
+  std::string name;
+  std::vector<std::string> hosts;
+  std::uint32_t uid = 0, osts = 0;
+};
+/// The error is the manager's, or Errc::lost, timeout: none answers.
+Result<> reserve(const std::string& endpoint, const Reservation& asked);
 
 /// Guesses the manager's address: SUMAC_HOSTD_MANAGER, else the manager that `sumac up` started, else sharp_am's own
 /// default.

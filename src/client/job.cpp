@@ -104,6 +104,7 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
                              (config.reproducible ? std::uint64_t{SHARP_FEATURE_REPRODUCIBLE} : 0)};
   begin.world_size = static_cast<std::uint32_t>(hellos.size());
   begin.flags = config.recovery ? wire::kOutlivesTrees : 0;
+  begin.queue_seconds = config.queue_seconds;
   begin.host_count = static_cast<std::uint32_t>(hosts.names.size());
   if (!wire::put_text(begin.devices, devices))
     return failure(SHARP_COLL_EDEV, "the list of devices {} is longer than {} letters", devices, wire::kDevicesMax - 1);
@@ -112,7 +113,8 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
              "max_group_channels:{}, num_trees:{})",
              job_id, begin.quota.osts, begin.quota.payload_per_ost, begin.quota.max_groups, begin.quota.max_qps,
              begin.quota.max_group_channels, begin.quota.num_trees);
-  const auto answer = session.begin_job(job_id, begin, hosts.names, config.job_create_timeout);
+  const auto answer =
+      session.begin_job(job_id, begin, hosts.names, config.job_create_timeout + Seconds(config.queue_seconds));
   if (!answer) return tl::unexpected(answer.error());
   const auto granted = wire::host_entry<wire::JobGrantedBody>(answer->front());
   const JobSettings settings{.sat_threshold = config.sat_threshold.count,

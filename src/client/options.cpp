@@ -37,6 +37,10 @@ constexpr Option<C> kTable[] = {
     option<&C::job_create_timeout>("SHARP_COLL_JOB_CREATE_TIMEOUT", "10000",
                                    "Milliseconds to wait for sharpd, for the manager and for the aggregation node.")
         .between(1, 3600000),
+    option<&C::queue_seconds>(
+        "SUMAC_QUEUE_SECONDS", "0",
+        "Seconds that a job waits for its turn where the trees have no room for it; 0: it is refused.")
+        .between(0, 86400),
     option<&C::osts_per_group>("SHARP_COLL_OSTS_PER_GROUP", "0",
                                "Most fragments of a communicator in flight; 0: its share, max(2, OSTs / groups).")
         .between(0, 65535),

@@ -24,6 +24,7 @@ struct ClientConfig {
   // Rank 0 asks the manager for these; 0 = the manager's default share.
   std::uint32_t quota_osts, quota_payload_per_ost, quota_max_groups, quota_max_qps, quota_num_trees;
   Millis job_create_timeout;
+  std::uint32_t queue_seconds;
   // Groups and operations.
   std::uint32_t osts_per_group;
   std::uint32_t groups_per_comm;

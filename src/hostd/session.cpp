@@ -144,6 +144,7 @@ Actions Session::begin(const HostMessage& message) {
   job.begin.set_uid(peer_.person);
   job.begin.set_devices(std::string(wire::get_text(body.devices)));
   job.begin.set_outlives_trees((body.flags & wire::kOutlivesTrees) != 0);
+  job.begin.set_queue_seconds(body.queue_seconds);
   jobs_.emplace(job_id, std::move(job));
   naming_ = true;
   return {};

@@ -43,9 +43,14 @@ UplinkActions Uplink::open() {
   return {OpenStream{std::move(up)}};
 }
 
-void Uplink::send_begin(UplinkActions& out, Job& job) {
+void Uplink::send_begin(UplinkActions& out, Job& job, Time now) {
   HostUp up;
   *up.mutable_begin() = job.begin;
+  // A manager that has been started again knows nothing of the time that the job has waited.
+  if (job.begin.queue_seconds() != 0) {
+    const auto left = std::chrono::ceil<Seconds>(job.deadline - rules_.timeout - now).count();
+    up.mutable_begin()->set_queue_seconds(static_cast<std::uint32_t>(std::max<std::int64_t>(left, 1)));
+  }
   job.sent = true;
   out.push_back(SendUp{std::move(up)});
 }
@@ -70,9 +75,9 @@ UplinkActions Uplink::begin(Ticket ticket, control::v1::JobBegin begin, Time now
   begin.set_ticket(ticket);
   auto& job = jobs_[ticket];
   job.begin = std::move(begin);
-  job.deadline = deadline_after(now, rules_.timeout);
+  job.deadline = deadline_after(now, rules_.timeout + Seconds(job.begin.queue_seconds()));
   UplinkActions out;
-  if (state_ == State::up) send_begin(out, job);
+  if (state_ == State::up) send_begin(out, job, now);
   if (state_ == State::closed) return open();  // A caller is waiting, so the stream is opened without delay.
   return out;
 }
@@ -211,7 +216,7 @@ UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time no
     out.push_back(SendUp{std::move(up)});
   }
   for (auto& [ticket, job] : jobs_) {
-    if (job.phase == Phase::asked) send_begin(out, job);
+    if (job.phase == Phase::asked) send_begin(out, job, now);
     if (job.phase == Phase::ending)
       send_end(out, ticket, job, "it ended while the stream to the manager was being opened");
   }

@@ -131,7 +131,7 @@ class Uplink {
   void ask_for_daemons(UplinkActions& out, JobId job_id, const Joined& job) const;
   UplinkActions open();
   UplinkActions registered(const control::v1::HostRegistered& who, Time now);
-  void send_begin(UplinkActions& out, Job& job);
+  void send_begin(UplinkActions& out, Job& job, Time now);
   void send_end(UplinkActions& out, Ticket ticket, const Job& job, const std::string& why);
   static Answer ended(Ticket ticket);
   std::string silent() const;

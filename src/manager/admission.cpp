@@ -36,7 +36,7 @@ Result<Job> Admission::admit(const Sharpd& sharpd, const JobBegin& begin) const 
   record.hosts = *std::move(hosts);
   auto reservation = reservations_.covering(begin.hosts, begin.uid);
   if (!reservation) return tl::unexpected(reservation.error());
-  record.reservation = *std::move(reservation);
+  record.reservation = reservation->empty() ? kept_.covering(begin.hosts, begin.uid) : *std::move(reservation);
   record.outlives_trees = begin.outlives_trees;
   record.devices = begin.devices;
   if (auto given = give_trees(job, begin); !given) return tl::unexpected(given.error());
@@ -91,8 +91,8 @@ Error Admission::why_no_tree() const {
 }
 
 /// Returns the job's part of one tree, or the reason why it can have none.
-Result<Admission::Choice> Admission::choose(std::uint32_t tree, const std::vector<std::uint32_t>& hosts,
-                                            const JobBegin& begin) const {
+Result<Admission::Choice> Admission::choose(std::uint32_t tree, const JobRecord& record, const JobBegin& begin) const {
+  const auto& hosts = record.hosts;
   const auto ports = topo::parse_named_ports(begin.devices);
   if (!ports) return tl::unexpected(ports.error());
   const auto& fabric = cluster_.fabric();
@@ -122,7 +122,8 @@ Result<Admission::Choice> Admission::choose(std::uint32_t tree, const std::vecto
     if (cluster_.node(n).silent)
       return fail(Errc::lost, "node {} is silent, and the hosts have no way around it: {}", cluster_.node(n).name,
                   cluster_.silence_of(forest_.trees(), n));
-  std::tie(choice.capacity, choice.used) = holdings_.capacity(tree, choice.reserved);
+  std::tie(choice.capacity, choice.used) =
+      holdings_.capacity(tree, choice.reserved, kept_.from_others(tree, record.reservation));
   return choice;
 }
 
@@ -141,7 +142,7 @@ Result<> Admission::give_trees(Job& job, const JobBegin& begin) const {
   };
   for (std::uint32_t i = 0; i < forest_.size(); ++i) {
     if (forest_.trees()[i].lost) continue;
-    if (auto choice = choose(i, job.record.hosts, begin))
+    if (auto choice = choose(i, job.record, begin))
       choices.push_back(*std::move(choice));
     else
       note(choice.error());

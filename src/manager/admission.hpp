@@ -3,15 +3,20 @@
 #include <functional>
 #include <map>
 
-#include "manager/holdings.hpp"
+#include "manager/kept.hpp"
 
 namespace sumac::manager {
 
 class Admission {
  public:
-  Admission(const Cluster& cluster, const Forest& forest, const Holdings& holdings, const Rules& rules,
-            const Reservations& reservations)
-      : cluster_(cluster), forest_(forest), holdings_(holdings), rules_(rules), reservations_(reservations) {}
+  Admission(const Cluster& cluster, const Forest& forest, const Holdings& holdings, const Kept& kept,
+            const Rules& rules, const Reservations& reservations)
+      : cluster_(cluster),
+        forest_(forest),
+        holdings_(holdings),
+        kept_(kept),
+        rules_(rules),
+        reservations_(reservations) {}
 
   /// Returns the job without group numbers, number and key.
   Result<Job> admit(const Sharpd& sharpd, const JobBegin& begin) const;
@@ -21,7 +26,7 @@ class Admission {
  private:
   struct Choice;
   Result<std::vector<std::uint32_t>> hosts_of(const JobBegin& begin) const;
-  Result<Choice> choose(std::uint32_t tree, const std::vector<std::uint32_t>& hosts, const JobBegin& begin) const;
+  Result<Choice> choose(std::uint32_t tree, const JobRecord& record, const JobBegin& begin) const;
   Error why_no_tree() const;
   Result<> give_trees(Job& job, const JobBegin& begin) const;
   Result<> check_place(const JobRecord& record) const;
@@ -29,6 +34,7 @@ class Admission {
   const Cluster& cluster_;
   const Forest& forest_;
   const Holdings& holdings_;
+  const Kept& kept_;
   const Rules& rules_;
   const Reservations& reservations_;
 };

@@ -16,6 +16,19 @@
 
 namespace sumac::manager {
 
+/// A begin that waits.
+struct HeldBegin {
+  enum class For : std::uint8_t {
+    nodes,  ///< After a restart: nodes that are on their way back.
+    room,   ///< Members of ended jobs have not left, or it is not its turn yet.
+  };
+  StreamId stream = 0;
+  JobBegin begin;
+  Time until{};  ///< The time when the begin is answered in any case.
+  Time since{};
+  For what = For::room;
+};
+
 /// A sharpd that is registered.
 struct Sharpd {
   std::string name;
@@ -60,6 +73,10 @@ struct JobFacts {
   bool granted = false, leaving = false;
   Time begun{}, lease_until{};
 };
+struct WaitingFacts {
+  const HeldBegin* held = nullptr;
+  std::vector<std::uint32_t> hosts;  ///< The indices of those that are in the fabric.
+};
 /// Counted since the start.
 struct Counts {
   std::uint64_t jobs_granted = 0, jobs_refused = 0;
@@ -78,10 +95,11 @@ struct Facts {
   std::vector<TreeFacts> trees;
   std::vector<JobFacts> jobs;     ///< Sorted by id.
   std::vector<JobFacts> leaving;  ///< Ended jobs whose ranks have not left.
-  std::size_t waiting_begins = 0;
+  std::vector<WaitingFacts> waiting;
   const std::map<std::uint32_t, UserUsage>* users = nullptr;  ///< Keyed by uid.
   Capacity user_capacity;                                     ///< The total of which each user may have a share.
   Counts counts;
+  const std::vector<KeptOsts>* kept = nullptr;
   const Rules* rules = nullptr;
   const Reservations* reservations = nullptr;
 };

@@ -13,6 +13,11 @@ void Holdings::change(const Job& job, std::size_t share, const std::vector<std::
     auto& used = used_[tree][n];
     used.osts = more ? used.osts + grant.osts : used.osts - grant.osts;
     used.groups = more ? used.groups + grant.max_groups : used.groups - grant.max_groups;
+    if (job.record.reservation.empty()) continue;
+    const std::tuple place{job.record.reservation, tree, n};
+    auto& osts = of_reservations_[place];
+    osts = more ? osts + grant.osts : osts - grant.osts;
+    if (osts == 0) of_reservations_.erase(place);
   }
 }
 
@@ -46,12 +51,19 @@ UserUsage Holdings::of(std::uint32_t uid) const {
   return found == users_.end() ? UserUsage{} : found->second;
 }
 
-std::pair<Capacity, Usage> Holdings::capacity(std::uint32_t tree, const std::vector<std::uint32_t>& nodes) const {
+std::uint32_t Holdings::of_reservation(const std::string& name, std::uint32_t tree, std::uint32_t node) const {
+  const auto found = of_reservations_.find({name, tree, node});
+  return found == of_reservations_.end() ? 0 : found->second;
+}
+
+std::pair<Capacity, Usage> Holdings::capacity(std::uint32_t tree, const std::vector<std::uint32_t>& nodes,
+                                              const std::map<std::uint32_t, std::uint32_t>& kept) const {
   Capacity least{UINT32_MAX, UINT32_MAX, UINT32_MAX};
   std::uint32_t osts_free = UINT32_MAX, groups_free = UINT32_MAX;
   for (const auto n : nodes) {
     const auto& who = cluster_.node(n).who;
-    const auto used = at(tree, n);
+    auto used = at(tree, n);
+    if (const auto more = kept.find(n); more != kept.end()) used.osts += more->second;
     least.osts = std::min(least.osts, who.osts);
     least.groups = std::min(least.groups, who.groups);
     least.payload_max = std::min(least.payload_max, who.payload_max);

@@ -48,6 +48,16 @@ struct JobRecord {
   bool operator==(const JobRecord&) const = default;
 };
 
+/// OSTs that are kept for a user's jobs on some hosts (`sharp_cmd reserve`).
+struct KeptOsts {
+  std::string name;
+  std::uint32_t uid = 0;
+  std::vector<std::string> hosts;
+  std::uint32_t osts = 0;  ///< At each node that a job on all of the hosts uses.
+
+  bool operator==(const KeptOsts&) const = default;
+};
+
 /// One tree at the time of writing: its id, and its shape as a list of numbers (saved_tree.hpp).
 struct SavedTree {
   TreeId id{};  ///< 0 if its root has never registered.
@@ -63,6 +73,7 @@ struct SavedState {
   std::vector<SavedTree> trees;
   std::vector<JobRecord> jobs;
   std::map<JobId, Seconds> ages;  ///< The time since each of the jobs began.
+  std::vector<KeptOsts> kept{};
 
   bool operator==(const SavedState&) const = default;
 };
@@ -74,6 +85,8 @@ class Journal {
   virtual Result<> put(const JobRecord& job, Seconds age) = 0;
   virtual Result<> remove(JobId job_id) = 0;
   virtual Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) = 0;
+  virtual Result<> keep(const KeptOsts& osts) = 0;
+  virtual Result<> release(const std::string& name) = 0;
 };
 
 /// A journal that keeps nothing, for a manager without a state directory.
@@ -82,6 +95,8 @@ class NoJournal final : public Journal {
   Result<> put(const JobRecord&, Seconds) override { return {}; }
   Result<> remove(JobId) override { return {}; }
   Result<> set_trees(const std::string&, const std::vector<SavedTree>&) override { return {}; }
+  Result<> keep(const KeptOsts&) override { return {}; }
+  Result<> release(const std::string&) override { return {}; }
 };
 
 }  // namespace sumac::manager

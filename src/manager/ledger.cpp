@@ -30,20 +30,25 @@ auto ms_of(Duration time) { return std::chrono::duration_cast<Millis>(time).coun
 
 }  // namespace
 
-Ledger::Ledger(Cluster& cluster, Forest& forest, Journal& journal, const Rules& rules, const Reservations& reservations)
+Ledger::Ledger(Cluster& cluster, Forest& forest, Holdings& holdings, const Kept& kept, Journal& journal,
+               const Rules& rules, const Reservations& reservations)
     : cluster_(cluster),
       forest_(forest),
       journal_(journal),
       rules_(rules),
-      holdings_(cluster, forest),
-      admission_(cluster, forest, holdings_, rules, reservations),
+      holdings_(holdings),
+      admission_(cluster, forest, holdings_, kept, rules, reservations),
       group_numbers_(cluster, forest, holdings_),
       again_(cluster, forest, journal, rules, holdings_, admission_, group_numbers_) {}
 
 void Ledger::describe(Facts& facts) const {
   holdings_.describe(facts);
   facts.counts = counts_;
-  facts.waiting_begins = held_.size();
+  for (const auto& held : waiting_.all()) {
+    auto& one = facts.waiting.emplace_back(WaitingFacts{&held, {}});
+    for (const auto& name : held.begin.hosts)
+      if (const auto host = cluster_.host_named(name)) one.hosts.push_back(*host);
+  }
   facts.jobs.reserve(jobs_.size());
   for (const auto& [id, job] : jobs_)
     facts.jobs.push_back({&job.record, job.granted, false, job.begun, job.lease_until});
@@ -78,19 +83,22 @@ bool Ledger::accepts(Step& step, StreamId stream, const Sharpd& sharpd, const Jo
                asked.features, begin.hosts.size(), begin.world_size, begin.holder),
            refused_.contains(begin.uid) ? fmt::format("begin {}", begin.uid) : std::string());
   if (step.now >= settled_at_ || forest_.missing_nodes().empty()) return true;
-  held_.push_back({stream, begin, settled_at_, true});
+  waiting_.add({stream, begin, settled_at_, step.now, HeldBegin::For::nodes});
   return false;
 }
 
-std::vector<Ledger::HeldBegin> Ledger::take_held(Time now, bool is_tick) {
-  if (held_.empty() || (now < settled_at_ && (is_tick || !forest_.missing_nodes().empty()))) return {};
-  auto held = std::exchange(held_, {});
+std::vector<HeldBegin> Ledger::take_held(Time now, bool is_tick) {
+  if (!waiting_.empty() && now < settled_at_ && (is_tick || !forest_.missing_nodes().empty())) return {};
+  auto held = waiting_.take();
   for (auto& one : held)
-    if (one.for_nodes) one.until = now + rules_.grant_timeout;
+    if (one.what == HeldBegin::For::nodes) one = fresh(one.stream, one.begin, now, rules_);
   return held;
 }
 
 Result<Job> Ledger::admit(const Sharpd& sharpd, const JobBegin& begin) {
+  if (begin.queue_seconds != 0)
+    if (const auto before = waiting_.of_user(begin.uid); before != 0)
+      return fail(Errc::exhausted, "{} of user {} wait for their turn before it", counted(before, "job"), begin.uid);
   if (const auto old = jobs_.find(begin.job_id); old != jobs_.end()) {
     // A user does not learn the holder and host of another user's job.
     const bool own = begin.uid == old->second.record.uid;
@@ -109,23 +117,21 @@ Result<Job> Ledger::admit(const Sharpd& sharpd, const JobBegin& begin) {
   return job;
 }
 
-void Ledger::begin(Step& step, StreamId stream, const Sharpd& sharpd, const JobBegin& begin, Time patience) {
+void Ledger::begin(Step& step, const Sharpd& sharpd, const HeldBegin& held) {
+  const auto& begin = held.begin;
   auto admitted = admit(sharpd, begin);
   if (!admitted) {
-    const Error& why = admitted.error();
-    if (why.code != Errc::exhausted || leaving_.empty())
-      refuse_job(step, stream, begin, why.context);
-    else if (step.now >= patience)
-      refuse_job(step, stream, begin, why.context + manager::describe(leaving_, step.now));
-    else
-      held_.push_back({stream, begin, patience, false});
+    const auto why_not = leaving_.empty() ? std::string() : manager::describe(leaving_, step.now);
+    if (auto text = waiting_.hold(step, held, admitted.error(), why_not); !text.empty())
+      refuse_job(step, held.stream, begin, text);
     return;
   }
   auto key = rules_.draw_secret();
   if (!key) {
-    refuse_job(step, stream, begin, fmt::format("the manager can't draw a key: {}", key.error().context));
+    refuse_job(step, held.stream, begin, fmt::format("the manager can't draw a key: {}", key.error().context));
     return;
   }
+  waiting_.granted(begin.uid);
   if (jobs_.empty()) looked_ = step.now;
   Job& job = jobs_[begin.job_id] = *std::move(admitted);
   auto& record = job.record;
@@ -228,7 +234,7 @@ void Ledger::host_leaves(Step& step, StreamId stream, const Sharpd& sharpd) {
         LogLevel::info, "JOBS",
         fmt::format("sharpd of {} is not connected: its jobs live until their leases end:{}", sharpd.name, running));
   // The sharpd asks again when it is back.
-  std::erase_if(held_, [&](const HeldBegin& held) { return held.stream == stream; });
+  waiting_.stream_ended(stream);
 }
 
 void Ledger::host_renews(Step& step, const Sharpd& sharpd, const Renew& renew) {
@@ -306,7 +312,7 @@ void Ledger::tick(Step& step) {
 
 Time Ledger::next_deadline() const {
   Time next = cluster_.next_deadline(looked_);
-  for (const auto& held : held_) next = std::min(next, held.until);
+  for (const auto& held : waiting_.all()) next = std::min(next, held.until);
   for (const auto& one : leaving_) next = std::min(next, one.until);
   if (!jobs_.empty()) next = std::min(next, looked_ + kLook);
   for (const auto& [id, job] : jobs_) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "manager/trees_again.hpp"
+#include "manager/waiting.hpp"
 
 namespace sumac::manager {
 
@@ -24,15 +25,8 @@ inline constexpr std::uint32_t kStatusJobError = 35;
 
 class Ledger {
  public:
-  /// A begin that waits: after a restart for nodes, or for members of an ended job to leave.
-  struct HeldBegin {
-    StreamId stream = 0;
-    JobBegin begin;
-    Time until{};    ///< The time when the begin is answered in any case.
-    bool for_nodes;  ///< True if it waits for nodes, false if for members of ended jobs.
-  };
-
-  Ledger(Cluster& cluster, Forest& forest, Journal& journal, const Rules& rules, const Reservations& reservations);
+  Ledger(Cluster& cluster, Forest& forest, Holdings& holdings, const Kept& kept, Journal& journal, const Rules& rules,
+         const Reservations& reservations);
 
   /// A life of the manager begins; `last_number`: of the last job of the former one.
   void start(std::uint32_t last_number, bool is_first, Time now);
@@ -48,8 +42,8 @@ class Ledger {
   void host_renews(Step& step, const Sharpd& sharpd, const Renew& renew);
   /// Returns whether the begin is a new one that needs not wait for nodes: then begin() follows.
   bool accepts(Step& step, StreamId stream, const Sharpd& sharpd, const JobBegin& begin);
-  /// Until the time `patience` the begin may wait for resources that members of ended jobs still hold.
-  void begin(Step& step, StreamId stream, const Sharpd& sharpd, const JobBegin& begin, Time patience);
+  /// The begin may wait for room, until its time ends.
+  void begin(Step& step, const Sharpd& sharpd, const HeldBegin& held);
   void job_ends(Step& step, StreamId stream, const Sharpd& sharpd, const JobEnd& end);
   /// Accepts a death only if it is reported by the rank's own host, for a process of the job's user that had the job's
   /// key. Otherwise it is not passed on.
@@ -121,14 +115,14 @@ class Ledger {
   Forest& forest_;
   Journal& journal_;
   const Rules& rules_;
-  Holdings holdings_;
+  Holdings& holdings_;
   Admission admission_;
   GroupNumbers group_numbers_;
   TreesAgain again_;
   Jobs jobs_;                                                           ///< Keyed by job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;
-  std::vector<HeldBegin> held_;
+  Waiting waiting_;
   std::set<std::uint32_t> refused_;  ///< The users whose last begin was refused.
   std::uint32_t last_number_ = 0;
   Counts counts_;

@@ -9,7 +9,7 @@ namespace sumac::manager {
 
 void Ledger::job_ends(Step& step, StreamId stream, const Sharpd& sharpd, const JobEnd& end) {
   step.send(stream, JobEnded{"ended by its owner", end.ticket});  // The answer is sent for a job that is over, too.
-  std::erase_if(held_, [&](const HeldBegin& held) { return held.stream == stream && held.begin.ticket == end.ticket; });
+  waiting_.job_ended(stream, end.ticket);
   const Job* job = job_of(sharpd.life, end.ticket);
   if (job == nullptr || job->record.job_id != end.job_id) return;
   const bool by_owner = end.why.empty();

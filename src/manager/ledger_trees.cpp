@@ -80,7 +80,7 @@ void Ledger::begin_without(Step& step, std::size_t node) {
       lose(step, at, fmt::format("node {} is silent", cluster_.node(node).name));
     const auto stream = cluster_.stream_of(job.record.life);
     if (job.granted || !job.uses(node) || !stream) continue;
-    held_.push_back({*stream, job.begin, job.deadline, false});
+    waiting_.add({*stream, job.begin, job.deadline, job.begun});
     drop(step, at, fmt::format("node {} is silent: it begins without", cluster_.node(node).name));
   }
 }

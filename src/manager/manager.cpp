@@ -10,11 +10,14 @@ Manager::Manager(topo::Fabric fabric, Rules rules, Journal& journal)
     : rules_(std::move(rules)),
       cluster_(std::move(fabric), rules_),
       forest_(cluster_, journal),
-      ledger_(cluster_, forest_, journal, rules_, reservations_) {}
+      holdings_(cluster_, forest_),
+      kept_(cluster_, forest_, holdings_, journal),
+      ledger_(cluster_, forest_, holdings_, kept_, journal, rules_, reservations_) {}
 
 std::vector<Action> Manager::restore(const SavedState& saved, Time now) {
   Step step{now};
   const bool is_first = saved.fabric.empty();  // This is the manager's first life.
+  kept_.restore(saved.kept);
   ledger_.start(saved.last_number, is_first, now);
   cluster_.expect_nodes(now);
   if (is_first) return std::move(step.actions);
@@ -52,6 +55,19 @@ void Manager::set_rules(const Rules& rules) {
   rules_.trees_again_max = rules.trees_again_max;
 }
 
+Result<> Manager::reserve(const KeptOsts& osts) {
+  if (reservations_.on())
+    return fail(Errc::denied, "sharp_am has a file of reservations: add hosts and user there, or take the file away");
+  return kept_.reserve(osts);
+}
+
+Result<std::vector<Action>> Manager::release(const std::string& name, Time now) {
+  if (auto done = kept_.release(name); !done) return tl::unexpected(done.error());
+  Step step{now};
+  retry_held(step);
+  return std::move(step.actions);
+}
+
 std::vector<Action> Manager::fabric_changes(const topo::Fabric& described, Time now) {
   Step step{now};
   cluster_.become(described);
@@ -79,7 +95,7 @@ std::vector<Action> Manager::host_says(StreamId stream, const FromHost& word, Ti
   std::visit(overloaded{
                  [&](const JobBegin& job) {
                    if (ledger_.accepts(step, stream, *sharpd, job))
-                     begin(step, stream, *sharpd, job, now + rules_.grant_timeout);
+                     begin(step, *sharpd, fresh(stream, job, now, rules_));
                  },
                  [&](const JobEnd& end) { ledger_.job_ends(step, stream, *sharpd, end); },
                  [&](const Renew& renew) { ledger_.host_renews(step, *sharpd, renew); },
@@ -120,15 +136,15 @@ std::vector<Action> Manager::host_stream_ended(StreamId stream, Time now) {
   return std::move(step.actions);
 }
 
-void Manager::begin(Step& step, StreamId stream, const Sharpd& sharpd, const JobBegin& begin, Time patience) {
+void Manager::begin(Step& step, const Sharpd& sharpd, const HeldBegin& held) {
   build_if_nobody_runs(step);
-  ledger_.begin(step, stream, sharpd, begin, patience);
+  ledger_.begin(step, sharpd, held);
 }
 
 void Manager::retry_held(Step& step, bool is_tick) {
   for (const auto& held : ledger_.take_held(step.now, is_tick))
     if (const auto sharpd = cluster_.sharpds().find(held.stream); sharpd != cluster_.sharpds().end())
-      begin(step, held.stream, sharpd->second, held.begin, held.until);
+      begin(step, sharpd->second, held);
   ledger_.give_again(step);
 }
 
@@ -187,6 +203,7 @@ Facts Manager::facts() const {
   cluster_.describe(facts);
   forest_.describe(facts);
   ledger_.describe(facts);
+  facts.kept = &kept_.all();
   return facts;
 }
 

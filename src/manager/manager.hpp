@@ -23,6 +23,9 @@ class Manager {
   void set_reservations(Reservations reservations) { reservations_ = std::move(reservations); }
   /// The same; leases stay as they were announced to the sharpds.
   void set_rules(const Rules& rules);
+  /// Keeps OSTs for jobs to come, or releases them. With the reservations of a file on there are no others.
+  Result<> reserve(const KeptOsts& osts);
+  Result<std::vector<Action>> release(const std::string& name, Time now);
   /// Applies a changed description of the fabric: trees follow it, and jobs whose part did not change go on.
   std::vector<Action> fabric_changes(const topo::Fabric& described, Time now);
 
@@ -47,7 +50,7 @@ class Manager {
 
   void host_registers(Step& step, StreamId stream, const HostRegister& who);
   void job_daemons(Step& step, StreamId stream, const Sharpd& sharpd, const JobDaemonsAsked& asked) const;
-  void begin(Step& step, StreamId stream, const Sharpd& sharpd, const JobBegin& begin, Time patience);
+  void begin(Step& step, const Sharpd& sharpd, const HeldBegin& held);
   void retry_held(Step& step, bool is_tick = false);
   /// Adapts the trees to a changed fabric and informs all nodes and jobs that have a part in them.
   void follow(Step& step, const std::string& why);
@@ -59,6 +62,8 @@ class Manager {
   Reservations reservations_;
   Cluster cluster_;
   Forest forest_;
+  Holdings holdings_;
+  Kept kept_;
   Ledger ledger_;
 };
 

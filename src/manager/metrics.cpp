@@ -39,8 +39,11 @@ metrics::Page metrics_page(const Facts& facts, const Received& received) {
   metrics::add_build_info(page, "sharp_am", "", control::version_text());
   page.gauge("sumac_manager_jobs", "Jobs that run or begin.").value(facts.jobs.size());
   page.gauge("sumac_manager_leaving_jobs", "Ended jobs whose ranks have not left.").value(facts.leaving.size());
-  page.gauge("sumac_manager_waiting_begins", "Jobs that wait for nodes, or for ranks of ended jobs to leave.")
-      .value(facts.waiting_begins);
+  page.gauge("sumac_manager_waiting_begins", "Jobs that wait for nodes or for room.").value(facts.waiting.size());
+  page.gauge("sumac_manager_job_osts", "OSTs of a job in each of its trees, by the job and who holds it.");
+  for (const auto& job : facts.jobs)
+    page.value(job.record->quota.osts,
+               {{"job", fmt::format("{}", job.record->job_id)}, {"holder", job.record->holder}});
   page.gauge("sumac_manager_users", "Users who hold something.").value(facts.users->size());
   page.gauge("sumac_manager_hosts", "Hosts of the fabric.").value(facts.hosts);
   page.gauge("sumac_manager_sharpds", "Hosts whose sharpd is registered.").value(facts.sharpds->size());

@@ -83,6 +83,7 @@ struct JobBegin {
   std::uint32_t uid = 0;
   std::string devices;
   bool outlives_trees = false;
+  std::uint32_t queue_seconds = 0;
 };
 struct JobEnd {
   std::uint64_t ticket = 0;

@@ -182,6 +182,14 @@ class Service::Door final : public control::v1::Manager::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* Reserve(grpc::CallbackServerContext* context, const control::v1::ReserveRequest* request,
+                                    control::v1::ReserveReply*) override {
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(
+        for_person(*context, [&](const control::Caller& caller) { return service_.reserve(caller, *request); }));
+    return reactor;
+  }
+
  private:
   /// Answers a call of a person or a tool, who may not call too often.
   template <class Answer>
@@ -211,6 +219,22 @@ Result<page::Ticket> Service::page_ticket(const control::Caller& caller) {
                 "administrator's certificate (sumac pki issue DIR admin NAME)",
                 caller.describe());
   return page_->issue(caller.describe(), {.everything = caller.is_operator(), .uid = caller.uid});
+}
+
+Result<> Service::reserve(const control::Caller& caller, const control::v1::ReserveRequest& request) {
+  if (!caller.is_operator())
+    return fail(Errc::denied, "{} may not reserve: root and the manager's user may, and an administrator's certificate",
+                caller.describe());
+  const auto now = monotonic_now();
+  const std::lock_guard lock(mutex_);
+  ++changes_;
+  if (!request.release())
+    return manager_->reserve(
+        {request.name(), request.uid(), {request.hosts().begin(), request.hosts().end()}, request.osts()});
+  auto actions = manager_->release(request.name(), now);
+  if (!actions) return tl::unexpected(actions.error());
+  run(*std::move(actions), now);
+  return {};
 }
 
 bool Service::may_ask(const control::Caller& caller) {

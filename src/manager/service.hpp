@@ -68,6 +68,7 @@ class Service {
   template <class S>
   void no_longer_limited(S& stream);
   bool may_ask(const control::Caller& caller);
+  Result<> reserve(const control::Caller& caller, const control::v1::ReserveRequest& request);
   Result<page::Ticket> page_ticket(const control::Caller& caller);
   template <class S>
   bool is_who_it_says(S& stream, control::CertRole role, const std::string& name);

@@ -76,6 +76,19 @@ json json_of(const JobFacts& job, Time now) {
           {"lease_ms", std::chrono::duration_cast<Millis>(job.lease_until - now).count()}};
 }
 
+json json_of(const WaitingFacts& waiting, Time now) {
+  const auto& held = *waiting.held;
+  const auto ms = [](Duration time) { return std::chrono::duration_cast<Millis>(time).count(); };
+  return {{"id", number_of(held.begin.job_id)},
+          {"holder", held.begin.holder},
+          {"uid", held.begin.uid},
+          {"hosts", held.begin.hosts.size()},
+          {"osts", held.begin.quota.osts},
+          {"max_groups", held.begin.quota.max_groups},
+          {"age_ms", ms(now - held.since)},
+          {"left_ms", ms(held.until - now)}};
+}
+
 /// The amounts granted at the fullest node of each tree, and those left for a job on all of its hosts.
 void add_trees(json& top, const Facts& facts) {
   Usage granted, free;
@@ -129,11 +142,19 @@ std::string status_json(const Facts& facts, Time now, std::uint64_t heard, const
            {"nodes", json::array()},
            {"jobs", json::array()},
            {"messages", heard},
-           {"jobs_total", facts.jobs.size()}};
+           {"jobs_total", facts.jobs.size()},
+           {"waiting_total", facts.waiting.size()}};
   for (std::size_t n = 0; n < facts.nodes.size(); ++n) top["nodes"].push_back(json_of(facts, n));
   add_trees(top, facts);
   for (const auto& job : facts.jobs)
     if (viewer.sees(job.record->uid)) top["jobs"].push_back(json_of(job, now));
+  top["waiting"] = json::array();
+  for (const auto& one : facts.waiting)
+    if (viewer.sees(one.held->begin.uid)) top["waiting"].push_back(json_of(one, now));
+  top["reservations"] = json::array();
+  for (const auto& one : *facts.kept)
+    if (viewer.sees(one.uid))
+      top["reservations"].push_back({{"name", one.name}, {"uid", one.uid}, {"osts", one.osts}, {"hosts", one.hosts}});
   add_sharpds(top, *facts.sharpds);
   // A part of what is granted that belongs to no job above, because ranks of ended jobs have not left.
   std::uint32_t osts_leaving = 0;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <ctime>
+#include <sstream>
 
 #include "manager/saved_tree.hpp"
 #include "manager/sql.hpp"
@@ -133,7 +134,9 @@ Result<> Store::prepare() {
   return sql::execute(db, R"(
         CREATE TABLE IF NOT EXISTS begun(job_id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
         CREATE TABLE IF NOT EXISTS outlives(job_id INTEGER PRIMARY KEY, times_again INTEGER NOT NULL,
-                                            devices TEXT NOT NULL) STRICT;)");
+                                            devices TEXT NOT NULL) STRICT;
+        CREATE TABLE IF NOT EXISTS kept(name TEXT PRIMARY KEY, uid INTEGER NOT NULL, osts INTEGER NOT NULL,
+                                        hosts TEXT NOT NULL) STRICT;)");
 }
 
 Result<> Store::check_whole() const {
@@ -198,7 +201,7 @@ Result<SavedState> Store::load() const {
   for (;;) {
     row = jobs.step();
     if (!row) return within(path_, row.error());
-    if (!*row) return saved;
+    if (!*row) break;
     JobRecord job;
     job.job_id = JobId{jobs.number(0)};
     job.number = jobs.small(1);
@@ -227,6 +230,21 @@ Result<SavedState> Store::load() const {
     const auto at = jobs.number(18), now = wall_seconds();
     if (at != 0 && at < now) saved.ages[job.job_id] = Seconds(now - at);
     saved.jobs.push_back(std::move(job));
+  }
+  if (auto read = load_kept(saved); !read) return within(path_, read.error());
+  return saved;
+}
+
+Result<> Store::load_kept(SavedState& saved) const {
+  sql::Statement kept(db_.get(), "SELECT name, uid, osts, hosts FROM kept ORDER BY name");
+  for (;;) {
+    const auto row = kept.step();
+    if (!row) return tl::unexpected(row.error());
+    if (!*row) return {};
+    KeptOsts one{kept.text(0), kept.small(1), {}, kept.small(2)};
+    std::istringstream hosts(kept.text(3));
+    for (std::string host; hosts >> host;) one.hosts.push_back(host);
+    saved.kept.push_back(std::move(one));
   }
 }
 
@@ -277,6 +295,21 @@ Result<> Store::remove(JobId job_id) {
       if (auto done = sql::Statement(db_.get(), text).bind(number_of(job_id)).run(); !done) return done;
     return all->commit();
   });
+}
+
+Result<> Store::keep(const KeptOsts& osts) {
+  std::string hosts;
+  for (const auto& host : osts.hosts) hosts += host + "\n";
+  return write([&] {
+    sql::Statement insert(db_.get(), "INSERT OR REPLACE INTO kept VALUES(?, ?, ?, ?)");
+    insert.bind(std::string_view(osts.name)).bind(osts.uid).bind(osts.osts).bind(std::string_view(hosts));
+    return insert.run();
+  });
+}
+
+Result<> Store::release(const std::string& name) {
+  return write(
+      [&] { return sql::Statement(db_.get(), "DELETE FROM kept WHERE name = ?").bind(std::string_view(name)).run(); });
 }
 
 Result<> Store::set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) {

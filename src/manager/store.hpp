@@ -27,6 +27,8 @@ class Store final : public Journal {
   Result<> put(const JobRecord& job, Seconds age) override;
   Result<> remove(JobId job_id) override;
   Result<> set_trees(const std::string& fabric, const std::vector<SavedTree>& trees) override;
+  Result<> keep(const KeptOsts& osts) override;
+  Result<> release(const std::string& name) override;
 
   const std::string& path() const noexcept { return path_; }
 
@@ -39,6 +41,7 @@ class Store final : public Journal {
 
   Result<> prepare();
   Result<> check_whole() const;
+  Result<> load_kept(SavedState& saved) const;
   Result<> create();
   Result<> write(const std::function<Result<>()>& change);
   Result<> put_once(const JobRecord& job, Seconds age);

@@ -102,6 +102,18 @@ TEST(Store, knows_a_job_that_outlives_its_trees_and_has_none) {
   EXPECT_FALSE(Store::open(dir.path)->load()) << "another job has trees";
 }
 
+TEST(Store, knows_reservations_until_they_are_released) {
+  StateDirectory dir;
+  const KeptOsts one{"one", 1000, {"h1", "h2"}, 40}, other{"other", 0, {"h3"}, 1};
+  {
+    auto store = Store::open(dir.path);
+    for (const auto& osts : {other, one}) ASSERT_TRUE(store->keep(osts));
+    EXPECT_THAT(store->load()->kept, testing::ElementsAre(one, other));
+    ASSERT_TRUE(store->release("other"));
+  }
+  EXPECT_THAT(Store::open(dir.path)->load()->kept, testing::ElementsAre(one));
+}
+
 TEST(Store, knows_how_old_a_job_is) {
   StateDirectory dir;
   ASSERT_TRUE(Store::open(dir.path)->put(job(1), Seconds(3600)));

@@ -28,6 +28,12 @@ class Core {
   Actions restore(const SavedState& saved, Time now) { return written_all(manager_->restore(saved, now), now); }
   Result<> check() const { return manager_->check(); }
   void set_reservations(Reservations reservations) { manager_->set_reservations(std::move(reservations)); }
+  Result<> reserve(const KeptOsts& osts) { return manager_->reserve(osts); }
+  Result<Actions> release(const std::string& name, Time now) {
+    auto actions = manager_->release(name, now);
+    if (!actions) return tl::unexpected(actions.error());
+    return written_all(*actions, now);
+  }
   void set_rules(const Rules& rules) { manager_->set_rules(rules); }
   Actions fabric_changes(const topo::Fabric& fabric, Time now) {
     return written_all(manager_->fabric_changes(fabric, now), now);

@@ -27,6 +27,15 @@ struct TestJournal final : Journal {
     state.trees = trees;
     return {};
   }
+  Result<> keep(const KeptOsts& osts) override {
+    if (full) return fail(Errc::io, "no space left on device");
+    state.kept.push_back(osts);
+    return {};
+  }
+  Result<> release(const std::string& name) override {
+    std::erase_if(state.kept, [&](const auto& one) { return one.name == name; });
+    return {};
+  }
 };
 
 }  // namespace sumac::manager

@@ -55,6 +55,18 @@ page::NodeView view_of(const NodeFacts& node) {
   return view;
 }
 
+std::shared_ptr<const page::JobView> view_of(const WaitingFacts& waiting) {
+  const auto& begin = waiting.held->begin;
+  auto view = std::make_shared<page::JobView>();
+  view->id = begin.job_id;
+  view->uid = begin.uid;
+  view->holder = begin.holder;
+  view->quota = begin.quota;
+  view->hosts = waiting.hosts;
+  view->begun = waiting.held->since;
+  return view;
+}
+
 }  // namespace
 
 void View::add(const Happened& event, Time now) {
@@ -109,9 +121,12 @@ page::Snapshot View::snapshot(const Facts& facts, const page::Known& known, Time
   for (const auto* list : {&facts.jobs, &facts.leaving})
     for (const auto& job : *list)
       out.jobs.push_back({.job = view_of(job), .granted = job.granted, .leaving = job.leaving});
-  if (!facts.leaving.empty()) std::ranges::sort(out.jobs, {}, [](const auto& one) { return one.job->id; });
+  for (const auto& waiting : facts.waiting) out.jobs.push_back({.job = manager::view_of(waiting), .waiting = true});
+  if (!facts.leaving.empty() || !facts.waiting.empty())
+    std::ranges::sort(out.jobs, {}, [](const auto& one) { return one.job->id; });
   jobs_.clear();
-  for (const auto& job : out.jobs) jobs_.push_back(job.job);
+  for (const auto& job : out.jobs)
+    if (!job.waiting) jobs_.push_back(job.job);
   for (const auto& [uid, usage] : *facts.users) out.users.push_back({uid, usage.jobs, usage.osts, usage.groups});
   for (const auto& tree : facts.trees)
     out.trees.push_back({.complete = tree.complete,
@@ -120,7 +135,6 @@ page::Snapshot View::snapshot(const Facts& facts, const page::Known& known, Time
                          .groups = tree.granted.groups,
                          .osts_free = tree.osts_free,
                          .groups_free = tree.groups_free});
-  out.waiting_begins = static_cast<std::uint32_t>(facts.waiting_begins);
   out.jobs_granted = facts.counts.jobs_granted;
   out.jobs_refused = facts.counts.jobs_refused;
   out.jobs_released = facts.counts.jobs_released;

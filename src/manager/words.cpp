@@ -59,7 +59,8 @@ JobBegin record_of(const v1::JobBegin& from) {
           .holder = from.holder(),
           .uid = from.uid(),
           .devices = from.devices(),
-          .outlives_trees = from.outlives_trees()};
+          .outlives_trees = from.outlives_trees(),
+          .queue_seconds = from.queue_seconds()};
 }
 
 RankDied record_of(const v1::RankDied& from) {

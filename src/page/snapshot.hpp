@@ -68,6 +68,7 @@ struct JobState {
   std::shared_ptr<const JobView> job;
   bool granted = false;  ///< false: it waits for its nodes.
   bool leaving = false;  ///< It has ended, and its ranks have not left.
+  bool waiting = false;  ///< It waits for nodes or for room, and has no number yet.
   Time lease_until{};
 };
 
@@ -99,7 +100,6 @@ struct Snapshot {
   std::vector<UserView> users;
   std::vector<TreeTotals> trees;
   std::uint32_t sharpds_elsewhere = 0;  ///< Sharpds of hosts that are not in the fabric.
-  std::uint32_t waiting_begins = 0;
   std::uint64_t jobs_granted = 0, jobs_refused = 0, jobs_released = 0, rank_deaths = 0;
   std::uint32_t user_jobs_max = 0, user_share_max_percent = 0, default_quota_percent = 0;
   std::uint32_t user_osts_max = 0, user_groups_max = 0;  ///< The share of one user, over all trees.

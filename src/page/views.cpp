@@ -23,7 +23,9 @@ json quota(const wire::Quota& granted) {
           {"chunk_bytes", granted.chunk_bytes}};
 }
 
-const char* phase(const JobState& state) { return state.leaving ? "leaving" : state.granted ? "running" : "beginning"; }
+const char* phase(const JobState& state) {
+  return state.waiting ? "waiting" : state.leaving ? "leaving" : state.granted ? "running" : "beginning";
+}
 
 json summary(const Model& model, const JobState& state) {
   const auto& job = *state.job;
@@ -127,10 +129,10 @@ std::int64_t Model::unix_ms(Time time) const {
 json overview(const Model& model, const Viewer& viewer, Time now) {
   const auto& snap = model.now;
   const auto& all = snap.fabric->fabric;
-  std::size_t own = 0, running = 0, beginning = 0, leaving = 0;
+  std::size_t own = 0, running = 0, beginning = 0, leaving = 0, waiting = 0;
   for (const auto& one : snap.jobs) {
     own += viewer.sees(one.job->uid) ? 1 : 0;
-    (one.leaving ? leaving : one.granted ? running : beginning) += 1;
+    (one.waiting ? waiting : one.leaving ? leaving : one.granted ? running : beginning) += 1;
   }
   json trees = json::array();
   for (std::size_t i = 0; i < snap.trees.size(); ++i) {
@@ -170,7 +172,7 @@ json overview(const Model& model, const Viewer& viewer, Time now) {
            {{"running", running},
             {"beginning", beginning},
             {"leaving", leaving},
-            {"waiting", snap.waiting_begins},
+            {"waiting", waiting},
             {"visible", own},
             {"granted_total", snap.jobs_granted},
             {"refused_total", snap.jobs_refused},

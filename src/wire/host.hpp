@@ -81,7 +81,7 @@ struct JobBeginBody {
   std::uint32_t world_size = 0, host_count = 0;
   std::array<char, kDevicesMax> devices{};  ///< Ports of its hosts that the job wants to use; empty: any.
   std::uint32_t flags = 0;                  ///< kOutlivesTrees
-  std::uint32_t reserved = 0;
+  std::uint32_t queue_seconds = 0;  ///< So long it may wait for its turn; 0: it is refused where there is no room.
 };
 /// JobBeginBody::flags: if the job loses a tree it goes on, and is given trees again.
 inline constexpr std::uint32_t kOutlivesTrees = 1;

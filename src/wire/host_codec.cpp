@@ -39,7 +39,7 @@ const char* flaw(const JobBeginBody& b) noexcept {
   if (b.host_count > b.world_size) return "job_begin: more hosts than ranks";
   if (b.quota.stream_window != 0 || b.quota.chunk_bytes != 0)
     return "job_begin: stream_window or chunk_bytes is set, which the manager chooses";
-  if ((b.flags & ~kOutlivesTrees) != 0 || b.reserved != 0) return "job_begin: a bit without a meaning is set";
+  if ((b.flags & ~kOutlivesTrees) != 0) return "job_begin: a bit without a meaning is set";
   return is_text(b.devices) ? nullptr : "job_begin: devices is no text";
 }
 

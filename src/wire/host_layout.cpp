@@ -51,7 +51,8 @@ constexpr auto job_begin_rows() {
   return after_quota(
       std::array{F(world_size, "ranks of the job"), F(host_count, "names that follow in job_host"),
                  F(devices, "ports that the job wants to use, \"mlx5_0:1,mlx5_1:1\", closed by a zero; empty: any"),
-                 F(flags, "1: the job outlives its trees"), F(reserved, "zero")});
+                 F(flags, "1: the job outlives its trees"),
+                 F(queue_seconds, "how long it may wait for its turn; 0: refused where there is no room")});
 }
 constexpr auto job_host_rows() {
   using Self = JobHostEntry;

@@ -2,6 +2,7 @@
 """Sumac in a Slurm of three hosts, as it is used without a plug-in: `sumac run` in every kind of job, and daemons of the site.
 `--short`: the lines that take the least time."""
 
+import json
 import os
 import pathlib
 import sys
@@ -19,6 +20,11 @@ OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
 
 # Finds the component, as an installation of the site would.
 COMPONENT = {f"OMPI_MCA_{name}": value for name, value in zip(case.component_flags()[1::3], case.component_flags()[2::3])}
+# A program of a job by daemons of the site.
+SITE = {**COMPONENT, "HCOLL_ENABLE_SHARP": "1"}
+
+
+TASKS = 100
 
 
 def words(command):
@@ -126,7 +132,7 @@ class Lines:
     def site_daemons(self):
         """A bare srun, with daemons that stay on the hosts."""
         with self.slurm.site():
-            return self.run("srun", "-N3", "-n3", *SUMS, env={**COMPONENT, "HCOLL_ENABLE_SHARP": "1", "LD_LIBRARY_PATH": f"{case.BUILD}/lib"})
+            return self.run("srun", "-N3", "-n3", *SUMS, env={**SITE, "LD_LIBRARY_PATH": f"{case.BUILD}/lib"})
 
     def named(self):
         """Without the plug-in, and without control groups, Slurm's number is a claim of the process."""
@@ -144,6 +150,26 @@ class Lines:
         done = self.slurm("srun", "--mpi=none", "-N2", "-n2", "-c2", python / "torchrun", "--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d",
                           "--rdzv-endpoint=c1:29500", f"{cluster.SHARED}/work/{script.name}", env={"PYTHONPATH": f"{case.BUILD}/python", "OMP_NUM_THREADS": "1"}, seconds=120)
         return None if done.code == 0 and done.out.count("right") == 2 else done.text
+
+
+    def queue(self, rows, count):
+        """Array tasks by daemons of the site. Two have room at once, and the others wait for their turn."""
+        with self.slurm.site():
+            job = self.slurm.batch(f"srun {words(SUMS[:1])} 8 1000\n", "-N2", "-n2", f"--array=1-{count}",
+                                   env={**OPEN_MPI, **SITE, "SHARP_COLL_JOB_QUOTA_OSTS": "128", "SUMAC_QUEUE_SECONDS": "600"})
+            most = [0]
+
+            def over():
+                status = json.loads(self.slurm(ground.BIN / "sharp_cmd", "jobs", "--json", "--manager", "10.99.0.1:6126").out or "{}")
+                most[0] = max(most[0], len(status.get("waiting", [])))
+                return not self.slurm.queued(job) and status.get("jobs") == [] and status.get("waiting") == []
+
+            ground.until(over, self.slurm.logs, 900)
+        refused = [task for task in range(1, count + 1) if self.by_tree(self.slurm.output(job, task))]
+        if refused:
+            print(self.slurm.output(job, refused[0]), file=sys.stderr)
+        rows.add(f"slurm queue of {count} array tasks", "refused", len(refused), 0, most_waiting=most[0])
+        rows.add("slurm queue behind its last task", "failures", int(bool(cluster.leftover(self.slurm)) or most[0] == 0), 0)
 
 
 SHORT = ("salloc_srun_pmix", "memory_and_cores", "scancel")
@@ -167,6 +193,8 @@ def run(rows, short):
                 if wrong:
                     print(wrong, file=sys.stderr)
                 rows.add(f"slurm {name.replace('_', ' ')}", "failures", int(bool(wrong)), 0, seconds=round(time.monotonic() - begin, 1))
+            if not short:
+                lines.queue(rows, TASKS)
         finally:
             slurm.down()
 

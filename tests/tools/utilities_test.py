@@ -252,11 +252,11 @@ class Cmd(unittest.TestCase):
         parts = [part.pop("trees") for part in trees["nodes"]]
         self.assertEqual(trees["nodes"], [{"id": 1, "name": "node", "parent": None, "registered": True}])
         self.assertEqual([(one["tree"], one["parent"]) for one in parts[0]], [(trees["trees"][0]["tree"], None)])
-        self.assertEqual(jobs, {"jobs": []})
+        self.assertEqual(jobs, {"jobs": [], "waiting": []})
         self.assertEqual((quotas["osts_granted"], quotas["osts_free"], quotas["users"]), (0, 32768, []))
 
     def test_wrong_words_and_no_manager(self):
-        for words, status, says in (([], 2, "say what: topology, trees, jobs or quotas"), (["job"], 2, "there is no 'job': did you mean jobs?"),
+        for words, status, says in (([], 2, "say what: topology, trees, jobs, quotas, reservations, reserve or release"), (["job"], 2, "there is no 'job': did you mean jobs?"),
                                     (["jobs", "--manager"], 2, "--manager needs a value"), (["jobs", "trees"], 2, "'trees' is not understood"),
                                     (["jobs", "--manager", "127.0.0.1:1"], 1, "no manager at 127.0.0.1:1: start sharp_am"),
                                     (["jobs", "--manager", "nonsense"], 1, "nonsense")):
@@ -264,6 +264,27 @@ class Cmd(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
             self.assertIn(says, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+class Reserve(unittest.TestCase):
+    def test_reserves_lists_and_releases(self):
+        with tempfile.TemporaryDirectory() as folder:
+            env = {"SUMAC_RUN_DIR": folder + "/up"}
+            self.assertEqual(run(BIN / "sumac", "up", environment=env).returncode, 0)
+            try:
+                host = "localhost"
+                asked = ["reserve", "weather", "--hosts", host, "--user", "nobody", "--osts"]
+                for words, status, says in ((["reservations"], 0, "no reservation\n"), ([*asked, "999999"], 1, "999999 OSTs asked, 32768 are free"),
+                                            ([*asked, "100"], 0, "reserved weather\n"), ([*asked, "100"], 1, "release it first"),
+                                            (["reservations"], 0, f"weather  65534  100   {host}\n"), (["release", "weather"], 0, "released weather\n"),
+                                            (["release", "weather"], 1, "there is no reservation weather"), (["reserve", "weather"], 2, "--hosts"),
+                                            (["reserve", "a", "--hosts", host, "--user", "no one", "--osts", "1"], 2, "is no user"),
+                                            ([*asked, "x"], 2, "is no number"), (["release"], 2, "sharp_cmd release NAME")):
+                    done = run(BIN / "sharp_cmd", *words, environment=env)
+                    self.assertEqual(done.returncode, status, done.stderr)
+                    self.assertIn(says, done.stdout + done.stderr)
+            finally:
+                self.assertEqual(run(BIN / "sumac", "down", environment=env).returncode, 0)
 
 
 class Doctor(unittest.TestCase):

@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "base/tell.hpp"
 #include "tools/manager_status.hpp"
+#include "tools/sharp/reserve.hpp"
 
 namespace sumac::tools {
 namespace {
@@ -19,14 +20,19 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kHelp =
-    "usage: sharp_cmd topology|trees|jobs|quotas [--json] [--manager ADDR:PORT|unix:PATH]\n"
+    "usage: sharp_cmd topology|trees|jobs|quotas|reservations [--json] [--manager ADDR:PORT|unix:PATH]\n"
+    "       sharp_cmd reserve NAME --hosts HOST,HOST --user USER --osts NUMBER [--manager ...]\n"
+    "       sharp_cmd release NAME [--manager ...]\n"
     "\n"
     "Asks the aggregation manager (sharp_am) and prints what it answers.\n"
     "\n"
     "  topology   the aggregation nodes: where they are, what they hold, whether they and their links are up\n"
     "  trees      who aggregates for whom, from the root down\n"
-    "  jobs       the jobs that run, who began them, what they were granted, and how long their lease lasts\n"
+    "  jobs       the jobs that run or wait, who began them, what they were granted, and how long their lease lasts\n"
     "  quotas     what is granted, what is left, and the limits that a new job meets\n"
+    "  reservations  the OSTs that are kept for users' jobs on some hosts\n"
+    "  reserve    keeps OSTs at each node that a job on these hosts uses; jobs of the user there find them free\n"
+    "  release    gives back what was reserved under the name; jobs that run go on\n"
     "\n"
     "  --json     the same as JSON, for programs\n"
     "  --manager  where sharp_am is; else SUMAC_HOSTD_MANAGER says, else what `sumac up` started, else\n"
@@ -34,7 +40,7 @@ constexpr const char* kHelp =
     "  --ib-dev DEVICE[:PORT]   accepted for scripts written for the hardware, without effect\n"
     "  -h, --help this text\n"
     "\n"
-    "Exit status 0: printed. 1: no manager answers. 2: wrong usage.\n";
+    "Exit status 0: done. 1: no manager answers, or it refuses. 2: wrong usage.\n";
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -137,10 +143,10 @@ void print_trees(const json& top) {
       fmt::print("in no tree: {}{}\n", text(node, "name"), is(node, "registered") ? "" : "  (not registered)");
 }
 
-json jobs(const json& top) { return pick(top, {"jobs"}); }
+json jobs(const json& top) { return pick(top, {"jobs", "waiting"}); }
 void print_jobs(const json& top) {
-  const auto all = list_of(top, "jobs");
-  if (all.empty()) return fmt::print("no job\n");
+  const auto all = list_of(top, "jobs"), waiting = list_of(top, "waiting");
+  if (all.empty() && waiting.empty()) return fmt::print("no job\n");
   Rows rows{{"JOB", "STATE", "HOLDER", "UID", "RESERVATION", "HOSTS", "OSTS", "GROUPS", "PAYLOAD", "AGE s", "LEASE s"}};
   const auto seconds = [](const json& job, const char* key) {
     return job.contains(key) && job[key].is_number() ? fmt::format("{:.1f}", job[key].get<double>() / 1000) : "-";
@@ -149,6 +155,9 @@ void print_jobs(const json& top) {
     rows.push_back({text(job, "id"), is(job, "running") ? "runs" : "begins", text(job, "holder"), text(job, "uid"),
                     text(job, "reservation"), text(job, "hosts"), text(job, "osts"), text(job, "max_groups"),
                     text(job, "payload_per_ost"), seconds(job, "age_ms"), seconds(job, "lease_ms")});
+  for (const auto& job : waiting)
+    rows.push_back({text(job, "id"), "waits", text(job, "holder"), text(job, "uid"), "-", text(job, "hosts"),
+                    text(job, "osts"), text(job, "max_groups"), "-", seconds(job, "age_ms"), "-"});
   print_table(rows);
 }
 
@@ -180,6 +189,19 @@ void print_quotas(const json& top) {
   print_table(rows);
 }
 
+json reservations(const json& top) { return pick(top, {"reservations"}); }
+void print_reservations(const json& top) {
+  const auto all = list_of(top, "reservations");
+  if (all.empty()) return fmt::print("no reservation\n");
+  Rows rows{{"NAME", "UID", "OSTS", "HOSTS"}};
+  for (const auto& one : all) {
+    std::string hosts;
+    for (const auto& host : list_of(one, "hosts")) hosts += (hosts.empty() ? "" : ",") + host.get<std::string>();
+    rows.push_back({text(one, "name"), text(one, "uid"), text(one, "osts"), hosts});
+  }
+  print_table(rows);
+}
+
 constexpr struct {
   std::string_view name;
   json (*pick)(const json&);
@@ -187,15 +209,15 @@ constexpr struct {
 } kViews[] = {{"topology", topology, print_topology},
               {"trees", trees, print_trees},
               {"jobs", jobs, print_jobs},
-              {"quotas", quotas, print_quotas}};
-
-int wrong(const std::string& why) {
-  tell("sharp_cmd: {}: see sharp_cmd --help", why);
-  return 2;
-}
+              {"quotas", quotas, print_quotas},
+              {"reservations", reservations, print_reservations}};
 
 int run(const std::vector<std::string>& words) {
   std::string view, manager = manager_of_environment();
+  const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
+  const bool wants_help = std::ranges::find(words, "--help") != words.end();
+  if (!words.empty() && words[0] == "reserve" && !wants_help) return reserve_command(rest, manager);
+  if (!words.empty() && words[0] == "release" && !wants_help) return release_command(rest, manager);
   bool as_json = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto& word = words[i];
@@ -203,22 +225,24 @@ int run(const std::vector<std::string>& words) {
     if (word == "--json") {
       as_json = true;
     } else if (word == "--manager" || word == "--ib-dev") {
-      if (i + 1 >= words.size()) return wrong(word + " needs a value");
+      if (i + 1 >= words.size()) return wrong_usage(word + " needs a value");
       if (word == "--manager") manager = words[i + 1];
       ++i;
     } else if (!word.starts_with("-") && view.empty()) {
       view = word;
     } else {
-      return wrong(fmt::format("'{}' is not understood", word));
+      return wrong_usage(fmt::format("'{}' is not understood", word));
     }
   }
-  if (view.empty()) return wrong("say what: topology, trees, jobs or quotas");
+  if (view.empty()) return wrong_usage("say what: topology, trees, jobs, quotas, reservations, reserve or release");
   const auto* found = std::ranges::find(kViews, view, [](const auto& each) { return each.name; });
   if (found == std::end(kViews)) {
-    const auto near =
-        unknown_names(std::vector<std::string>{view}, std::vector<std::string>{"topology", "trees", "jobs", "quotas"});
+    std::vector<std::string> known{"reserve", "release"};
+    for (const auto& each : kViews) known.emplace_back(each.name);
+    const auto near = unknown_names(std::vector<std::string>{view}, known);
     const bool has_near = !near.empty() && !near[0].nearest.empty();
-    return wrong(fmt::format("there is no '{}'{}", view, has_near ? ": did you mean " + near[0].nearest + "?" : ""));
+    return wrong_usage(
+        fmt::format("there is no '{}'{}", view, has_near ? ": did you mean " + near[0].nearest + "?" : ""));
   }
   auto status = ask_manager(manager);
   if (!status) {
