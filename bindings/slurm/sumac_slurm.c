@@ -5,7 +5,7 @@
  * or with slurmstepd, whatever happens to that. Where something fails, a line says so and the tasks run without.
  *
  * Arguments in plugstack.conf: default=tree|host|off [off], for steps without the option; prefix=/opt/sumac [the folder two above
- * this file's]. It needs nothing but slurm/spank.h. */
+ * this file's]. It needs nothing but headers of Slurm. */
 #define _GNU_SOURCE /* dladdr, setresuid, pipe2 */
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 
 SPANK_PLUGIN(sumac, 1)
 
-enum { kUpWithinMs = 20000, kEndWithinMs = 5000, kWordsMax = 4096, kStepsOfSlurm = 16 };
+enum { kUpWithinMs = 20000, kEndWithinMs = 5000, kAccountWithinMs = 1000, kWordsMax = 4096, kStepsOfSlurm = 16 };
 enum { kStartField = 22 }; /* It counts the fields of /proc/PID/stat. */
 static const char kFolder[] = "/run/sumac-slurm";
 static const char kSecret[] = "SLURM_SUMAC_SECRET"; /* srun passes SLURM_ variables on also with --export=NONE. */
@@ -94,12 +95,39 @@ int slurm_spank_local_user_init(spank_t spank, int argc, char** argv) {
 /* The file by which sharpd knows whose slurmstepd this is (src/hostd/batch_job.hpp). */
 static void step_file(char* path, size_t size) { snprintf(path, size, "%s/%d", kFolder, (int)getpid()); }
 
+/* Asks Slurm's controller for the account of a job; `account` stays empty where it says none in time. A process of its own asks, since
+ * a controller that is away would hold up the step. */
+static void find_account(uint32_t job, char* account, size_t size) {
+  int (*load)(job_info_msg_t**, uint32_t, uint16_t) =
+      (int (*)(job_info_msg_t**, uint32_t, uint16_t))dlsym(RTLD_DEFAULT, "slurm_load_job");
+  int out[2];
+  if (!load || pipe2(out, O_CLOEXEC) < 0) return;
+  const pid_t child = fork();
+  if (0 == child) {
+    job_info_msg_t* answer = NULL;
+    if (0 == load(&answer, job, 0) && answer && answer->record_count > 0 && answer->job_array[0].account)
+      dprintf(out[1], "%s", answer->job_array[0].account);
+    _exit(0);
+  }
+  close(out[1]);
+  struct pollfd wait = {out[0], POLLIN, 0};
+  if (child > 0 && poll(&wait, 1, kAccountWithinMs) > 0) {
+    const ssize_t got = read(out[0], account, size - 1);
+    account[got > 0 ? got : 0] = '\0';
+  }
+  close(out[0]);
+  if (child > 0) kill(child, SIGKILL), waitpid(child, NULL, 0);
+  if (account[strcspn(account, " \n\t")]) account[0] = '\0'; /* It would be no word. */
+}
+
 /* In slurmstepd, as root. No file: sharpd shows the job's number as a claim. */
 int slurm_spank_init_post_opt(spank_t spank, int argc, char** argv) {
-  char path[64], stat[1024], *at;
-  uint32_t job;
+  char path[64], stat[1024], account[128] = "", *at;
+  uint32_t job, index = 0;
+  uid_t uid;
   (void)argc, (void)argv;
-  if (S_CTX_REMOTE != spank_context() || 0 != geteuid() || ESPANK_SUCCESS != spank_get_item(spank, S_JOB_ID, &job))
+  if (S_CTX_REMOTE != spank_context() || 0 != geteuid() || ESPANK_SUCCESS != spank_get_item(spank, S_JOB_ID, &job) ||
+      ESPANK_SUCCESS != spank_get_item(spank, S_JOB_UID, &uid))
     return 0;
   FILE* file = fopen("/proc/self/stat", "re");
   if (!file) return 0;
@@ -108,13 +136,16 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char** argv) {
   at = strrchr(stat, ')'); /* The name may have blanks. */
   for (int field = 2; at && field < kStartField; ++field) at = strchr(at + 1, ' ');
   if (!at) return 0;
+  /* Rank 0 asks for the job's tree, and it is on the first host: one question for each step. */
+  spank_get_item(spank, S_JOB_NODEID, &index);
+  if (0 == index) find_account(job, account, sizeof account);
   step_file(path, sizeof path);
   if (0 == mkdir(kFolder, 0755)) chmod(kFolder, 0755); /* Whatever the umask is. */
   unlink(path);                                        /* An earlier process with our number was killed. */
   const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return 0;
   fchmod(fd, 0644);
-  dprintf(fd, "%u %.*s\n", job, (int)strcspn(at + 1, " "), at + 1);
+  dprintf(fd, "%u %.*s %u %s\n", job, (int)strcspn(at + 1, " "), at + 1, (unsigned)uid, account);
   close(fd);
   return 0;
 }

@@ -28,6 +28,24 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 20 && text.find_first_not_of(kDigits) == text.npos;
 }
 
+/// Returns " account NAME", or nothing: a name may be of any letters, and a line of ours may not.
+std::string account_words(std::string_view name) {
+  constexpr std::size_t kNameMax = 64;
+  const auto is_plain = [](char c) { return c > ' ' && c < 0x7f; };
+  return !name.empty() && name.size() <= kNameMax && std::ranges::all_of(name, is_plain)
+             ? fmt::format(" account {}", name)
+             : std::string();
+}
+
+std::string_view value_in(std::string_view environment, std::string_view name) {
+  while (!environment.empty()) {
+    const auto variable = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(environment.size(), variable.size() + 1));
+    if (variable.starts_with(name)) return variable.substr(name.size());
+  }
+  return {};
+}
+
 bool is_of(unsigned owner, const std::string& path) {
   struct stat found {};
   return ::lstat(path.c_str(), &found) == 0 && found.st_uid == owner && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -58,15 +76,9 @@ std::string batch_job_of(std::string_view cgroups) {
 }
 
 std::string claimed_batch_job(std::string_view environment) {
-  constexpr std::string_view kName = "SLURM_JOB_ID=";
-  while (!environment.empty()) {
-    const auto variable = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(std::min(environment.size(), variable.size() + 1));
-    if (!variable.starts_with(kName)) continue;
-    const auto value = variable.substr(kName.size());
-    return is_number(value) ? fmt::format("slurm job {} (claimed)", value) : std::string();
-  }
-  return {};
+  const auto job = value_in(environment, "SLURM_JOB_ID=");
+  if (!is_number(job)) return {};
+  return fmt::format("slurm job {}{} (claimed)", job, account_words(value_in(environment, "SLURM_JOB_ACCOUNT=")));
 }
 
 std::string batch_job_by_step(int pid, const std::string& folder, unsigned owner) {
@@ -77,16 +89,19 @@ std::string batch_job_by_step(int pid, const std::string& folder, unsigned owner
     if (stat.size() <= kStart) return {};
     const auto path = fmt::format("{}/{}", folder, pid);
     std::istringstream words(is_of(owner, path) ? read(path) : "");
-    std::string job, start;
-    if (words >> job >> start && is_number(job) && start == stat[kStart]) return fmt::format("slurm job {}", job);
+    std::string job, start, uid, account;
+    if (words >> job >> start >> uid && is_number(job) && is_number(uid) && start == stat[kStart]) {
+      words >> account;
+      return fmt::format("slurm job {} of uid {}{}", job, uid, account_words(account));
+    }
     pid = std::atoi(stat[kParent].c_str());
   }
   return {};
 }
 
 std::string batch_job_of_process(int pid) {
-  auto job = batch_job_of(read(fmt::format("/proc/{}/cgroup", pid)));
-  if (job.empty()) job = batch_job_by_step(pid);
+  auto job = batch_job_by_step(pid);
+  if (job.empty()) job = batch_job_of(read(fmt::format("/proc/{}/cgroup", pid)));
   return job.empty() ? claimed_batch_job(read(fmt::format("/proc/{}/environ", pid))) : job;
 }
 

@@ -28,7 +28,7 @@ struct Peer {
   int pid = 0;
   unsigned uid = 0, gid = 0;
   unsigned person = uid;    ///< The user whose shares and quotas count: `uid` may be one of his further ids.
-  std::string batch_job{};  ///< "slurm job 1234" or "slurm job 1234 (claimed)", for people; empty: not known.
+  std::string batch_job{};  ///< The words of batch_job.hpp, for people; empty: not known.
 };
 
 using Ticket = std::uint64_t;  ///< Identifies one begin of a job; never used again.

@@ -375,6 +375,9 @@ TEST(BatchJob, that_a_process_claims_is_a_number) {
   } rows[] = {
       {"A=1\0SLURM_JOB_ID=1234\0B=2\0"sv, "slurm job 1234 (claimed)"},
       {"SLURM_JOB_ID=7"sv, "slurm job 7 (claimed)"},
+      {"SLURM_JOB_ACCOUNT=weather\0SLURM_JOB_ID=7\0"sv, "slurm job 7 account weather (claimed)"},
+      {"SLURM_JOB_ID=7\0SLURM_JOB_ACCOUNT=a b\0"sv, "slurm job 7 (claimed)"},
+      {"SLURM_JOB_ACCOUNT=weather\0"sv, ""},
       {"SLURM_JOB_ID=18446744073709551615\0"sv, "slurm job 18446744073709551615 (claimed)"},
       {"SLURM_JOB_ID=118446744073709551615\0"sv, ""},
       {"SLURM_JOB_ID=12 of root\0SLURM_JOB_ID=13\0"sv, ""},
@@ -396,11 +399,13 @@ TEST(BatchJob, is_that_of_the_slurmstepd_from_which_a_process_descends) {
   std::istringstream words(text.substr(text.rfind(')') + 1));
   std::string start;
   for (int i = 0; i < 20; ++i) words >> start;
-  EXPECT_EQ(named("77 " + start), "slurm job 77");
-  EXPECT_EQ(named("77 1"), "") << "an earlier process with this number";
-  EXPECT_EQ(named("7x " + start), "");
-  EXPECT_EQ(named("77 " + start, 0666), "") << "others may write it";
-  EXPECT_EQ(named("77 " + start), "slurm job 77");
+  EXPECT_EQ(named("77 " + start + " 1000 weather"), "slurm job 77 of uid 1000 account weather");
+  EXPECT_EQ(named("77 1 1000 weather"), "") << "an earlier process with this number";
+  EXPECT_EQ(named("7x " + start + " 1000"), "");
+  EXPECT_EQ(named("77 " + start + " x"), "");
+  EXPECT_EQ(named("77 " + start + " 1000", 0666), "") << "others may write it";
+  EXPECT_EQ(named("77 " + start + " 1000 " + std::string(65, 'x')), "slurm job 77 of uid 1000");
+  EXPECT_EQ(named("77 " + start + " 1000"), "slurm job 77 of uid 1000");
   EXPECT_EQ(batch_job_by_step(::getpid(), folder.path, ::geteuid() + 1), "") << "another's folder";
   EXPECT_EQ(batch_job_by_step(1, folder.path, ::geteuid()), "");
 }

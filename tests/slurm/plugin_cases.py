@@ -86,9 +86,9 @@ class Plugin:
         return wrong_unless(tree(done), done) or wrong_unless(where.out.count("NAME=/run/sumac/sharpd.sock") == 6, where)
 
     def named(self):
-        """The plug-in, as root, proves the number."""
+        """The plug-in, as root, proves number, user and account."""
         job, shown = held_by(self.slurm)
-        return None if f"slurm job {job}" in shown and "claimed" not in shown else shown
+        return None if f"slurm job {job} of uid 0 account weather" in shown and "claimed" not in shown else shown
 
     def shared_tmpdir(self):
         done = self.start(*SIX, "--sumac", *SUMS, env={"TMPDIR": f"{cluster.SHARED}/work"})

@@ -37,7 +37,7 @@ def held_by(slurm):
         return slurm(ground.BIN / "sharp_cmd", "jobs", "--manager", "10.99.0.1:6126")
 
     with slurm.site():
-        job = slurm.batch(f"srun {case.PROGRAMS / 'sums'} 8 100000000\n", "-N2", "-n2", env={**OPEN_MPI, **COMPONENT, "HCOLL_ENABLE_SHARP": "1"})
+        job = slurm.batch(f"srun {case.PROGRAMS / 'sums'} 8 100000000\n", "-N2", "-n2", "--account=weather", env={**OPEN_MPI, **SITE})
         try:
             ground.until(lambda: "slurm job" in jobs().out, lambda: jobs().text)
             return job, jobs().out
@@ -137,7 +137,7 @@ class Lines:
     def named(self):
         """Without the plug-in, and without control groups, Slurm's number is a claim of the process."""
         job, shown = held_by(self.slurm)
-        return None if f"slurm job {job} (claimed)" in shown else shown
+        return None if f"slurm job {job} account weather (claimed)" in shown else shown
 
     def torchrun(self):
         """One torchrun on each host, started by srun; the ranks' hosts meet by messages."""
