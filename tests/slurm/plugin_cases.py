@@ -112,6 +112,50 @@ class Plugin:
             self.slurm.on("c3", "umount", "/dev/shm")
         return wrong_unless(done.code == 0, done)
 
+    def no_pmix(self):
+        """Open MPI can't start its ranks then: the same end as without Sumac, and nothing left."""
+        ends = [self.start("srun", "--mpi=none", "-N2", "-n2", *option, *SUMS, env={"SLURM_MPI_TYPE": "none"}) for option in ((), ("--sumac",))]
+        return wrong_unless(ends[0].code == ends[1].code, ends[1])
+
+    def drained(self):
+        """A node is drained while the step runs: that goes on by its tree."""
+        job = self.slurm.batch(f"srun --sumac {' '.join(map(str, SUMS[:1]))} 8 20000\n", "-N3", "-n3", env=OPEN_MPI)
+        self.until_daemons()
+        self.slurm("scontrol", "update", "NodeName=c2", "State=DRAIN", "Reason=test")
+        try:
+            self.slurm.wait_for(job, 120)
+        finally:
+            self.slurm("scontrol", "update", "NodeName=c2", "State=RESUME")
+        tally = case.tally_of(self.slurm.output(job))
+        return None if tally and tally["tree"] == 20000 else self.slurm.output(job)
+
+    def requeued(self):
+        """The first life is ended by the requeue; the second has a tree."""
+        job = self.slurm.batch(f"[ $SLURM_RESTART_COUNT ] || exec srun --sumac sleep 1000\nsrun --sumac {' '.join(map(str, SUMS))}\n", "-N2", "-n2",
+                               "--requeue", env=OPEN_MPI)
+        self.until_daemons()
+        self.slurm("scontrol", "requeue", job)
+        self.slurm("scontrol", "update", f"JobId={job}", "StartTime=now")
+        self.slurm.wait_for(job, 240)
+        tally = case.tally_of(self.slurm.output(job))
+        return None if tally and tally["tree"] >= 100 else self.slurm.output(job)
+
+    def killed(self):
+        """The helper of a host is killed together with the process that cleans up behind it: the host's next step removes its folder."""
+        job = self.slurm.batch("srun --sumac sleep 1000\n", "-N2", "-n2")
+        self.until_daemons()
+        # It sees the processes of this host alone.
+        self.slurm.on("c2", "pkill", "-9", "sumac-guardian")
+        self.slurm.on("c2", "pkill", "-9", "-f", "sumac run-step")
+        self.slurm("scancel", job)
+        self.slurm.wait_for(job)
+        if not [line for line in self.slurm.left() if "c2: tmp/sumac-run-" in line]:
+            return "the killed helper left no folder: the case shows nothing"
+        return self.by_tree()
+
+    def until_daemons(self):
+        ground.until(lambda: sum("sharpd" in line and "run-step" not in line for line in self.slurm.left()) >= 2, self.slurm.logs)
+
     def cost(self, rows, pairs):
         """Seconds more than a plain srun, turn by turn."""
         more = []
@@ -144,7 +188,7 @@ class Plugin:
 
 SHORT = ("by_tree", "of_a_user", "one_task")
 LINES = ("by_tree", "of_a_user", "host", "off", "wrong_word", "one_task", "one_host", "mpich", "exports_nothing", "site_daemons", "named", "shared_tmpdir", "missing_on_a_node",
-         "no_dev_shm")
+         "no_dev_shm", "no_pmix", "drained", "requeued", "killed")
 
 
 def run(rows, short):
