@@ -1,10 +1,9 @@
 #pragma once
-// A library handle, and the registers of handles: a handle that was destroyed is told from one that lives.
+// A library handle.
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 
 #include "bindings/ucc/refuse.hpp"
+#include "rank/register.hpp"
 #include "rank/start.h"
 
 struct ucc_lib_info {
@@ -16,39 +15,7 @@ struct ucc_lib_info {
 
 namespace sumac::ucc {
 
-/// Objects by their handles. What is found stays while the caller keeps it.
-template <class Object>
-class Register {
- public:
-  Object* add(std::shared_ptr<Object> object) {
-    const std::lock_guard guard(lock_);
-    Object* const handle = object.get();
-    objects_[handle] = std::move(object);
-    return handle;
-  }
-  std::shared_ptr<Object> find(const Object* handle) {
-    const std::lock_guard guard(lock_);
-    const auto found = objects_.find(handle);
-    return found == objects_.end() ? nullptr : found->second;
-  }
-  std::shared_ptr<Object> take(const Object* handle) {
-    const std::lock_guard guard(lock_);
-    const auto found = objects_.find(handle);
-    if (found == objects_.end()) return nullptr;
-    auto object = std::move(found->second);
-    objects_.erase(found);
-    return object;
-  }
-  /// Never freed: threads may outlive main().
-  static Register& own() {
-    static Register& object = *new Register;
-    return object;
-  }
-
- private:
-  std::mutex lock_;
-  std::unordered_map<const Object*, std::shared_ptr<Object>> objects_;
-};
+using rank::Register;
 
 /// Null, and a line, if there is none.
 std::shared_ptr<ucc_lib_info> find(ucc_lib_h handle);
