@@ -33,6 +33,7 @@ PROGRAMS = [
      "On stderr of the program, after `[host:pid:rank][file:line:function]`, or as a reason in what `SUMAC_EXPLAIN=1` prints."),
     ("Clients of HCOLL's interface", ["bindings/hcoll/"], "On stderr of the program, after `[host:pid:rank][file:line:function] hcoll:`."),
     ("Programs of UCC", ["bindings/ucc/"], "On stderr of the program, after `[host:pid:rank][file:line:function] ucc:`."),
+    ("Programs of XCCL", ["bindings/xccl/"], "On stderr of the program, after `[host:pid:rank][file:line:function] xccl:`."),
     ("C programs with a team", ["bindings/c/"], "From `sumac_team_why()`."),
     ("Python package", ["bindings/python/"], "As an exception, or on stderr after `sumac:`."),
     ("Several programs", ["src/base/", "src/wire/", "src/net/", "src/control/", "src/http/", "src/multicast/", "src/p2p/", "src/coll/"],
