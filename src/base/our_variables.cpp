@@ -23,6 +23,7 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_SEEDS", "Tests: the folder of the published texts, whose tables are compared with ours."},
     {"SUMAC_OMPI_HCOLL", "Tests: Open MPI's own mca_coll_hcoll.so, built on our headers."},
     {"SUMAC_UCC_SRC", "Tests: a tree of UCC that was built `--with-sharp` on our headers."},
+    {"SUMAC_XCCL_SRC", "Tests: a source tree of openucx/xccl, whose test programs run on our libxccl."},
     {"SUMAC_NCCL_PLUGIN_SRC", "Tests: a tree of the NCCL plugin that was built `--with-sharp` on our headers."},
     {"SUMAC_TORCH_SRC", "`make bench-torch`: a copy of PyTorch's source, for its test_c10d_gloo.py."},
     {"SUMAC_WALK_DIR", "`make walk`: where a build that records its functions writes them."},
