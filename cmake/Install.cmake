@@ -1,10 +1,10 @@
 # `cmake --install` puts these under the prefix:
 #   bin/                  sumac, sharp_am, sharp_an, sharpd, the sharp_* utilities, ucc_info, hcoll_info
-#   lib/                  libsharp_coll.so, libsharp.so, libucc.so, libhcoll.so, libocoms.so.0, libsumac_team.so, the ucx backend, pkgconfig/, cmake/ucc/
+#   lib/                  libsharp_coll.so, libsharp.so, libucc.so, libxccl.so, libhcoll.so, libocoms.so.0, libsumac_team.so, the ucx backend, pkgconfig/, cmake/ucc/
 #   lib/libsumac_mpi_*.so the interposed libraries, one for each ABI of MPI
 #   lib/openmpi/          the component for Open MPI
 #   lib/sumac/examples/   examples to try it with;  lib/sumac/bench/: what `sumac bench` starts
-#   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/, sumac/
+#   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/, sumac/; api/: XCCL's
 #   share/man/            the manual pages
 #   share/sumac/          fabric files for the lab, the examples' sources, rules and dashboard of Prometheus;  share/doc/sumac/: what a reader needs
 # The tree can be moved as a whole: programs find each other, the libraries and the backend by paths relative to
@@ -31,6 +31,10 @@ function(sumac_install)
   install(TARGETS ucc hcoll ocoms sumac_c LIBRARY DESTINATION lib)
   install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/sharp.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/ucc.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/hcoll.pc ${CMAKE_BINARY_DIR}/lib/pkgconfig/sumac_team.pc DESTINATION lib/pkgconfig)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/cmake/ucc DESTINATION lib/cmake)
+  if(TARGET xccl)
+    install(TARGETS xccl LIBRARY DESTINATION lib)
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/api DESTINATION include FILES_MATCHING PATTERN "*.h")
+  endif()
   if(TARGET sumac_net_ucx)
     install(TARGETS sumac_net_ucx LIBRARY DESTINATION lib)
   endif()

@@ -34,7 +34,7 @@ share/doc/sumac/docs/types.md share/doc/sumac/docs/pasted.md
 """.split()
 # A program that is built without the sanitizer cannot load a library that is built with it.
 SANITIZED = not re.search(r"^SUMAC_SANITIZE:\w+=$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-IF_BUILT = ["lib/sumac/bench/sumac-bench-mpich", "lib/libsumac_net_ucx.so", "lib/openmpi/mca_coll_hcoll.so"] + [f"lib/libsumac_mpi_{abi}.so" for abi in ("openmpi", "mpich", "abi")]
+IF_BUILT = ["lib/sumac/bench/sumac-bench-mpich", "lib/libsumac_net_ucx.so", "lib/libxccl.so", "lib/libxccl.so.1", "lib/openmpi/mca_coll_hcoll.so"] + [f"lib/libsumac_mpi_{abi}.so" for abi in ("openmpi", "mpich", "abi")]
 
 
 def clean_environment():
