@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "bindings/ucc/team.hpp"
@@ -7,6 +9,7 @@
 using sumac::Error;
 using sumac::ucc::get_status;
 using sumac::ucc::guarded;
+using sumac::ucc::Packed;
 using sumac::ucc::refuse;
 using sumac::ucc::Request;
 using sumac::ucc::set_status;
@@ -42,6 +45,15 @@ void send_or_receive(Request& request) {
   request.message_over(UCC_OK);
 }
 
+/// The other ranks wait for this one's part: with the team, all have an error.
+[[gnu::cold]] ucc_status_t unpacked(Request& request) {
+  const std::string why = fmt::format("{}: a generic datatype's pack() gave 0 bytes, or more than it has at rank {}",
+                                      sumac::ucc::name_of(request.type), request.team->rank);
+  if (request.team->team != nullptr) sumac_team_break(request.team->team, why.c_str());
+  set_status(request, UCC_ERR_INVALID_PARAM);
+  return refuse(UCC_ERR_INVALID_PARAM, why);
+}
+
 ucc_status_t post(Request& request) {
   if (request.team == nullptr) return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: the request is finalized");
   ucc_team& team = *request.team;
@@ -56,9 +68,9 @@ ucc_status_t post(Request& request) {
     return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: the team's context is destroyed");
   if (!sumac::client::same_process(team.context->mark))
     return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: a forked process can't use its parent's teams");
-  if (request.packed_in.type != nullptr) request.packed_in.pack();
   // In place, what is packed of the result is read too.
-  if (request.packed_out.type != nullptr) request.packed_out.pack();
+  for (Packed* const one : {&request.packed_in, &request.packed_out})
+    if (one->type != nullptr && !one->pack()) return unpacked(request);
   set_status(request, UCC_INPROGRESS);
   if (request.limit.count() > 0 && request.way >= Way::team) team.requests.add_limited(request);
   switch (request.way) {

@@ -123,6 +123,58 @@ TEST(Misuse, OfArguments) {
   });
 }
 
+/// Ranks whose arguments are alike refuse it alike, and read nothing behind its end.
+TEST(Misuse, ASourceThatIsShorterThanItsBlock) {
+  World{}.run(2, [](Rank& rank) {
+    std::array<int, 4> in{1, 2, 3, 4}, out{};
+    ucc_count_t counts[] = {2, 2};
+    ucc_aint_t places[] = {0, 2};
+    const std::array types{UCC_COLL_TYPE_ALLGATHER, UCC_COLL_TYPE_ALLGATHERV, UCC_COLL_TYPE_ALLTOALL,
+                           UCC_COLL_TYPE_REDUCE_SCATTER};
+    for (const auto type : types) {
+      const std::size_t needed = type == UCC_COLL_TYPE_ALLTOALL || type == UCC_COLL_TYPE_REDUCE_SCATTER ? 4 : 2;
+      for (const std::size_t given : {needed - 1, needed}) {
+        auto args = blank(type);
+        args.mask = UCC_COLL_ARGS_FIELD_FLAGS;
+        args.flags = UCC_COLL_ARGS_FLAG_COUNT_64BIT | UCC_COLL_ARGS_FLAG_DISPLACEMENTS_64BIT;
+        args.op = UCC_OP_SUM;
+        args.src.info = {in.data(), given, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+        if (type == UCC_COLL_TYPE_ALLGATHERV)
+          args.dst.info_v = {out.data(), counts, places, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+        else
+          args.dst.info = {out.data(), type == UCC_COLL_TYPE_REDUCE_SCATTER ? 2u : 4u, UCC_DT_INT32,
+                           UCC_MEMORY_TYPE_HOST};
+        EXPECT_EQ(rank.run(args), given < needed ? UCC_ERR_INVALID_PARAM : UCC_OK) << type << " of " << given;
+      }
+    }
+  });
+}
+
+/// A generic datatype whose pack() gives nothing at one rank: it learns so from its post, the others from their status.
+TEST(Misuse, ATypeThatPacksNothing) {
+  World{}.run(2, [](Rank& rank) {
+    ucc_generic_dt_ops_t ops{};
+    ops.start_pack = [](void*, const void* buffer, std::size_t) { return const_cast<void*>(buffer); };
+    ops.start_unpack = [](void*, void* buffer, std::size_t) { return buffer; };
+    ops.packed_size = [](void*) { return std::size_t{8}; };
+    if (rank.rank == 0)
+      ops.pack = [](void*, std::size_t at, void*, std::size_t) { return std::size_t{at == 0 ? 4u : 0u}; };
+    else
+      ops.pack = [](void*, std::size_t, void*, std::size_t most) { return most; };
+    ops.unpack = [](void*, std::size_t, const void*, std::size_t) { return UCC_OK; };
+    ops.finish = [](void*) {};
+    ucc_datatype_t type = 0;
+    ASSERT_EQ(ucc_dt_create_generic(&ops, nullptr, &type), UCC_OK);
+    std::array<char, 16> in{}, out{};
+    auto args = blank(UCC_COLL_TYPE_ALLTOALL);
+    args.src.info = {in.data(), 2, type, UCC_MEMORY_TYPE_HOST};
+    args.dst.info = {out.data(), 2, type, UCC_MEMORY_TYPE_HOST};
+    const auto status = rank.run(args);
+    EXPECT_TRUE(rank.rank == 0 ? status == UCC_ERR_INVALID_PARAM : status < UCC_OK) << status;
+    ucc_dt_destroy(type);
+  });
+}
+
 TEST(Misuse, OfActiveSets) {
   World{}.run(2, [](Rank& rank) {
     char byte = 0;

@@ -56,6 +56,11 @@ class Planner {
                ? static_cast<std::int64_t>(info.displacements[rank])
                : static_cast<std::int64_t>(reinterpret_cast<const std::uint32_t*>(info.displacements)[rank]);
   }
+  /// A source with fewer bytes than the operation would read of it.
+  bool is_short(std::size_t bytes, std::size_t needed) {
+    if (!is_in_place_ && bytes < needed) status_ = invalid("src has fewer elements than its blocks");
+    return status_ != UCC_OK;
+  }
   ucc_status_t reduce_scatter();
   ucc_status_t active_set();
 
@@ -169,6 +174,7 @@ ucc_status_t Planner::reduce_scatter() {
     std::size_t all = 0;
     if (!read(args_.src.info, r_.packed_in, whole, all, false)) return status_;
     if (!read(args_.dst.info, r_.packed_out, out, block, true)) return status_;
+    if (is_short(all / size_, block)) return status_;
     bytes = block * size_;
   }
   if (!read_fold()) return status_;
@@ -266,12 +272,14 @@ ucc_status_t Planner::shape() {
       return set(SUMAC_COLL_REDUCE, is_root() ? in_place() : in, out, r_.result_bytes, r_.result_bytes == 0);
     case UCC_COLL_TYPE_ALLGATHER:
       if (!read_out() || (!is_in_place_ && !read_in())) return status_;
+      if (is_short(in_bytes, out_bytes / size_)) return status_;
       return set(SUMAC_COLL_ALLGATHER, in_place(), out, block(out_bytes), out_bytes == 0);
     case UCC_COLL_TYPE_ALLGATHERV:
       if (!read_blocks(dst.info_v, true, out, call_.out_blocks) || (!is_in_place_ && !read_in())) return status_;
+      if (is_short(in_bytes, own_block(dst.info_v) * bytes_of_type(dst.info_v.datatype))) return status_;
       return set(SUMAC_COLL_ALLGATHERV, in_place(), out, 0, false);
     case UCC_COLL_TYPE_ALLTOALL:
-      if (!read_out() || (!is_in_place_ && !read_in())) return status_;
+      if (!read_out() || (!is_in_place_ && !read_in()) || is_short(in_bytes, out_bytes)) return status_;
       return set(SUMAC_COLL_ALLTOALL, in_place(), out, block(out_bytes), out_bytes == 0);
     case UCC_COLL_TYPE_ALLTOALLV:
       // One-sided, a displacement of `dst` is a place in the other's memory, which the receiver here does not know.

@@ -20,16 +20,17 @@ void Packed::measure(const ucc_dt_generic* of, void* from, std::size_t elements)
   type->ops.finish(state);
 }
 
-void Packed::pack() {
-  if (memory.empty()) return;
+bool Packed::pack() {
+  if (memory.empty()) return true;
   void* const state = type->ops.start_pack(type->context, buffer, count);
   std::size_t at = 0;
   while (at < memory.size()) {
     const std::size_t bytes = type->ops.pack(state, at, memory.data() + at, memory.size() - at);
-    if (bytes == 0) break;
+    if (bytes == 0 || bytes > memory.size() - at) break;
     at += bytes;
   }
   type->ops.finish(state);
+  return at == memory.size();
 }
 
 ucc_status_t Packed::unpack() const {

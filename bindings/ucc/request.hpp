@@ -25,7 +25,8 @@ struct Packed {
 
   /// Sets the size of `memory`.
   void measure(const ucc_dt_generic* of, void* from, std::size_t elements);
-  void pack();
+  /// False: the program's function gave nothing, or more than there was room for.
+  [[nodiscard]] bool pack();
   ucc_status_t unpack() const;
 };
 
