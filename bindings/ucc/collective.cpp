@@ -72,7 +72,7 @@ ucc_status_t post(Request& request) {
   for (Packed* const one : {&request.packed_in, &request.packed_out})
     if (one->type != nullptr && !one->pack()) return unpacked(request);
   set_status(request, UCC_INPROGRESS);
-  if (request.limit.count() > 0 && request.way >= Way::team) team.requests.add_limited(request);
+  if (request.is_watched()) team.requests.watch(request);
   switch (request.way) {
     case Way::alone: sumac::rank::run_alone(request.call); [[fallthrough]];
     case Way::nowhere:
@@ -142,7 +142,7 @@ ucc_status_t ucc_collective_finalize(ucc_coll_req_h handle) {
       return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_finalize: the request is in progress");
     if (request.op != nullptr) sumac_op_free(request.op);
     request.op = nullptr;
-    if (request.limit.count() > 0) request.team->requests.remove_limited(request);
+    if (request.is_watched()) request.team->requests.forget(request);
     request.messages.clear();
     std::exchange(request.team, nullptr)->requests.give_back(&request);
     return UCC_OK;

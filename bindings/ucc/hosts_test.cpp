@@ -129,6 +129,27 @@ TEST(Processes, ARankOfTheHostIsKilled) { run("aaa", one_dies, 1); }
 TEST(Processes, ARankOfAnotherHostIsKilled) { run("abc", one_dies, 1); }
 TEST(Processes, ARankOfTwoIsKilled) { run("aabb", one_dies, 1); }
 
+/// Messages with a killed rank end, though the message that it had sent before arrives.
+void a_peer_dies(Rank& rank) {
+  const auto message = [&](std::vector<char>& data, int root) {
+    auto args = blank(UCC_COLL_TYPE_BCAST);
+    args.mask = UCC_COLL_ARGS_FIELD_ACTIVE_SET;
+    args.src.info = {data.data(), data.size(), UCC_DT_INT8, UCC_MEMORY_TYPE_HOST};
+    args.root = static_cast<std::uint64_t>(root);
+    args.active_set = {0, 1, 2};
+    return rank.run(args);
+  };
+  std::vector<char> small(100, rank.rank == 1), large(8 << 20);
+  EXPECT_EQ(message(small, 1), UCC_OK);
+  if (rank.rank == 1) ::raise(SIGKILL);
+  EXPECT_EQ(small, std::vector<char>(100, 1));
+  EXPECT_EQ(message(large, 1), UCC_ERR_NO_MESSAGE) << "it receives";
+  EXPECT_EQ(message(large, 0), UCC_ERR_NO_MESSAGE) << "it sends";
+}
+
+TEST(Processes, ARankOfTheHostIsKilledUnderMessages) { run("aa", a_peer_dies, 1); }
+TEST(Processes, ARankOfAnotherHostIsKilledUnderMessages) { run("ab", a_peer_dies, 1); }
+
 /// With SUMAC_TIMEOUT an allgather of the program that never ends has an end, of a context and of a team.
 TEST(Processes, AnOobThatHangs) {
   await_ranks(start_on_hosts("a", [](int) {

@@ -49,7 +49,7 @@ void Request::reset(ucc_team& of) {
   result_bytes = 0;
   has_callback = is_persistent = was_posted = divides = copies = unpacks = false;
   call = {};
-  limit = {};
+  limit = Duration::max();
   if (!peers.empty()) peers.clear();
   packed_in.type = packed_out.type = nullptr;
 }
@@ -113,32 +113,53 @@ void Requests::close() {
   }
 }
 
-void Requests::add_limited(Request& request) {
+void Requests::watch(Request& request) {
   const auto held = hold();
   request.deadline = deadline_after(monotonic_now(), request.limit);
-  if (std::find(limited_.begin(), limited_.end(), &request) == limited_.end()) limited_.push_back(&request);
-  limited_count_ = static_cast<int>(limited_.size());
+  if (std::find(watched_.begin(), watched_.end(), &request) == watched_.end()) watched_.push_back(&request);
+  watched_count_ = static_cast<int>(watched_.size());
 }
 
-void Requests::remove_limited(const Request& request) {
+void Requests::forget(const Request& request) {
   const auto held = hold();
-  std::erase(limited_, &request);
-  limited_count_ = static_cast<int>(limited_.size());
+  std::erase(watched_, &request);
+  watched_count_ = static_cast<int>(watched_.size());
 }
 
-void Requests::end_late() {
+void Requests::end_some() {
+  constexpr Duration kLookAfter = Millis{20};  // A look reads a file of /proc for each rank that is waited for.
   const auto held = hold();
-  std::erase_if(limited_, [](const Request* one) { return get_status(*one) != UCC_INPROGRESS; });
-  limited_count_ = static_cast<int>(limited_.size());
+  std::erase_if(watched_, [](const Request* one) { return get_status(*one) != UCC_INPROGRESS; });
+  watched_count_ = static_cast<int>(watched_.size());
   const Time now = monotonic_now();
-  for (Request* one : limited_) {
-    if (now < one->deadline) continue;
-    const std::string why = fmt::format("timed out after {} ms: {} of team {} at rank {}",
-                                        std::chrono::duration_cast<Millis>(one->limit).count(), name_of(one->type),
-                                        one->team->number, one->team->rank);
-    if (one->way == Request::Way::team) return sumac_team_break(one->team->team, why.c_str());
-    for (const auto& message : one->messages)
-      if (!message->is_done()) one->team->peers->withdraw(message, {Errc::timeout, why});
+  const bool looks = now - looked_ > kLookAfter;
+  if (looks) looked_ = now;
+  for (Request* one : watched_) {
+    if (now >= one->deadline) {
+      const std::string why = fmt::format("timed out after {} ms: {} of team {} at rank {}",
+                                          std::chrono::duration_cast<Millis>(one->limit).count(), name_of(one->type),
+                                          one->team->number, one->team->rank);
+      if (one->way == Request::Way::team) return sumac_team_break(one->team->team, why.c_str());
+      one->withdraw([](const p2p::Message&) { return true; }, {Errc::timeout, why});
+    } else if (looks && one->way == Request::Way::messages) {
+      one->end_with_the_dead();
+    }
+  }
+}
+
+void Request::withdraw(const std::function<bool(const p2p::Message&)>& which, const Error& why) {
+  for (const auto& message : messages)
+    if (!message->is_done() && which(*message)) team->peers->withdraw(message, why);
+}
+
+void Request::end_with_the_dead() {
+  auto& from = *team->peers;
+  for (const int peer : peers) {
+    if (!from.is_dead(peer)) continue;
+    while (from.progress()) continue;  // It may have sent all before it died.
+    withdraw(
+        [&](const p2p::Message& one) { return one.asked == peer; },
+        {Errc::lost, fmt::format("{} died: {} of team {}", from.members().name(peer), name_of(type), team->number)});
   }
 }
 

@@ -3,6 +3,7 @@
 // an active set one message to each of its ranks; or it is done at once.
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -59,7 +60,7 @@ struct Request : ucc_coll_req {
   std::vector<std::byte> scratch;  ///< A result that is copied to `result`.
   void* result = nullptr;
   Packed packed_in, packed_out;
-  Duration limit{};  ///< 0: none.
+  Duration limit = Duration::max();  ///< The greatest: none.
   Time deadline{};
   std::vector<int> peers;  ///< The other ranks of an active set that this one sends to, or receives from.
   std::vector<std::shared_ptr<p2p::Message>> messages;
@@ -68,18 +69,24 @@ struct Request : ucc_coll_req {
   std::atomic<int> left{0};  ///< Messages that are not done, and one for the posting thread.
 
   void reset(ucc_team& of);
+  bool is_watched() const noexcept { return way == Way::messages || (way == Way::team && limit != Duration::max()); }
   bool has_more() const noexcept { return has_callback || divides || copies || unpacks; }
   /// The operation has ended, in any thread: `status` is its outcome.
   void over(ucc_status_t status) noexcept;
   /// Does what follows it, and sets the program's status.
   void conclude();
   void message_over(ucc_status_t status) noexcept;
+  /// Ends messages with ranks of this host that have died.
+  void end_with_the_dead();
+  /// Ends those of its messages that are not done.
+  void withdraw(const std::function<bool(const p2p::Message&)>& which, const Error& why);
 };
 
 /// Fills in the request by the arguments. The answer is the same at all ranks, unless their arguments contradict each other.
 ucc_status_t plan(Request& request, const ucc_coll_args_t& args, ucc_team& team);
 
-/// The requests of a team, used again and again, and those with a time limit.
+/// The requests of a team, used again and again, and those that may have to be ended: they have a time limit, or are messages, whose
+/// other rank may die.
 class Requests {
  public:
   /// `has_threads`: several threads may use them at the same time.
@@ -92,11 +99,11 @@ class Requests {
   /// The team's operations are gone: only finalize may still be called.
   void close();
 
-  void add_limited(Request& request);
-  void remove_limited(const Request& request);
-  /// Ends those whose time is over, and with one of them its team.
-  void end_late();
-  bool has_limited() const noexcept { return limited_count_.load(std::memory_order_relaxed) > 0; }
+  void watch(Request& request);
+  void forget(const Request& request);
+  /// Ends those whose time is over, and with one of them its team, and messages with ranks of this host that have died.
+  void end_some();
+  bool has_watched() const noexcept { return watched_count_.load(std::memory_order_relaxed) > 0; }
 
  private:
   std::unique_lock<std::mutex> hold() {
@@ -106,8 +113,9 @@ class Requests {
   const bool has_threads_;
   std::mutex lock_;
   std::vector<std::unique_ptr<Request>> all_;
-  std::vector<Request*> spare_, limited_;
-  std::atomic<int> limited_count_{0};
+  std::vector<Request*> spare_, watched_;
+  std::atomic<int> watched_count_{0};
+  Time looked_{};  ///< Whether ranks are alive.
 };
 
 }  // namespace sumac::ucc

@@ -86,7 +86,7 @@ void ucc_context::end_teams() {
 
 void ucc_team::progress() {
   if (sumac_team_active(team) > 0) (void)sumac_team_progress(team);
-  if (requests.has_limited()) requests.end_late();
+  if (requests.has_watched()) requests.end_some();
 }
 
 namespace {
