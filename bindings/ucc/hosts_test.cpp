@@ -150,6 +150,27 @@ void a_peer_dies(Rank& rank) {
 TEST(Processes, ARankOfTheHostIsKilledUnderMessages) { run("aa", a_peer_dies, 1); }
 TEST(Processes, ARankOfAnotherHostIsKilledUnderMessages) { run("ab", a_peer_dies, 1); }
 
+/// Ranks that differ on a team without an id never meet: their time limit says why.
+TEST(Processes, MapsThatDifferWithoutATeamId) {
+  ::setenv("SUMAC_TIMEOUT", "2s", 1);
+  run("aa", [](Rank& rank) {
+    auto params = blank_team_params();
+    params.mask = UCC_TEAM_PARAM_FIELD_EP_MAP;
+    params.ep_map.type = UCC_EP_MAP_STRIDED;
+    params.ep_map.ep_num = 2;
+    if (rank.rank == 0)
+      params.ep_map.strided = {0, 1};
+    else
+      params.ep_map.strided = {1, -1};
+    ucc_team_h team = nullptr;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(rank.make_team(params, team), UCC_ERR_TIMED_OUT);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("no team id must give the same ep_map"), std::string::npos);
+    EXPECT_EQ(ucc_team_destroy(team), UCC_OK);
+  });
+  ::unsetenv("SUMAC_TIMEOUT");
+}
+
 /// With SUMAC_TIMEOUT an allgather of the program that never ends has an end, of a context and of a team.
 TEST(Processes, AnOobThatHangs) {
   await_ranks(start_on_hosts("a", [](int) {

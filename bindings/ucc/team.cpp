@@ -158,6 +158,7 @@ ucc_status_t prepare(ucc_team& team, const ucc_team_params_t& params) {
   making.attempt = context.attempt(list);
   const std::uint64_t name = id != 0 ? sumac::fnv1a(sumac::kFnvBegins, id) : sumac::fnv1a(list, making.attempt);
   making.name = static_cast<std::uint32_t>(name) & sumac::rank::kExchangeNames;
+  making.has_list_alone = id == 0;
   return UCC_OK;
 }
 

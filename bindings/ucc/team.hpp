@@ -27,6 +27,7 @@ struct ucc_team {
     std::shared_ptr<ucc_team> parent;              ///< or are those of a team's ranks that want to;
     bool is_included = true;
     std::uint32_t name = 0, attempt = 0;  ///< or each knows `ranks`.
+    bool has_list_alone = false;          ///< Ranks that differ on `ranks` never meet.
   };
 
   explicit ucc_team(std::shared_ptr<ucc_context> of) : context(std::move(of)) { context->team_count.fetch_add(1); }
