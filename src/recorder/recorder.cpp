@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -94,20 +96,35 @@ class Recorder {
 namespace {
 
 std::mutex lock;  ///< Guards what follows, the header and the list of tracks.
-std::weak_ptr<Recorder> current;
-std::shared_ptr<Recorder> of_job;  ///< Keeps the page between set_job() and forget_job().
+
+struct Known {
+  std::weak_ptr<Recorder> current;
+  std::shared_ptr<Recorder> of_job;  ///< Keeps the page between set_job() and forget_job().
+};
+/// It has no destructor: at exit() other threads may still make tracks.
+alignas(Known) std::byte memory_of_known[sizeof(Known)];
+Known& known = *new (memory_of_known) Known;
+
+/// The page goes when the library is unloaded. Whoever asks for one later, at exit(), gets another.
+struct AtTheEnd {
+  ~AtTheEnd() {
+    const std::lock_guard guard(lock);
+    known.of_job.reset();
+    known.current.reset();
+  }
+} at_the_end;
 
 /// A forked child gets a page of its own, and leaves its parent's alone. Null: there is no memory.
 std::shared_ptr<Recorder> own() noexcept {
-  auto found = current.lock();
+  auto found = known.current.lock();
   if (found != nullptr && found->is_mine()) return found;
-  if (of_job != nullptr && !of_job->is_mine()) of_job.reset();
+  if (known.of_job != nullptr && !known.of_job->is_mine()) known.of_job.reset();
   try {
     found = std::make_shared<Recorder>();
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
-  current = found;
+  known.current = found;
   return found;
 }
 
@@ -115,19 +132,19 @@ std::shared_ptr<Recorder> own() noexcept {
 
 void set_job(std::uint64_t job, int world_rank, int world_size) noexcept {
   const std::lock_guard guard(lock);
-  of_job = own();
-  if (of_job != nullptr) of_job->set_job(job, world_rank, world_size);
+  known.of_job = own();
+  if (known.of_job != nullptr) known.of_job->set_job(job, world_rank, world_size);
 }
 
 void forget_job() noexcept {
   const std::lock_guard guard(lock);
-  of_job.reset();
+  known.of_job.reset();
 }
 
 int share() noexcept {
   const std::lock_guard guard(lock);
-  of_job = own();
-  return of_job != nullptr ? of_job->fd() : -1;
+  known.of_job = own();
+  return known.of_job != nullptr ? known.of_job->fd() : -1;
 }
 
 Ways Ways::of_this_process() noexcept {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -278,6 +279,31 @@ TEST(Recorder, ADescriptorThatCouldLetItsReaderWaitIsNoPage) {
   ASSERT_EQ(::ftruncate(memory, sizeof(Page)), 0);
   EXPECT_FALSE(packed(memory)) << "zeros";
   for (const int fd : {pipe[0], pipe[1], memory}) ::close(fd);
+}
+
+/// It is constructed before the recorder's objects, and destroyed after them.
+struct LastOfAll {
+  bool makes = false;
+  ~LastOfAll() {
+    if (!makes) return;
+    { const Track track("late", draw_id(), 0, 2); }
+    set_job(1, 0, 2);
+    ::_exit(share() >= 0 ? 42 : 1);
+  }
+};
+__attribute__((init_priority(101))) LastOfAll last_of_all;
+
+/// A thread may make a team while the process ends.
+TEST(Recorder, ATrackMayBeMadeAtExit) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    set_job(77, 3, 4);
+    last_of_all.makes = true;
+    std::exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 42) << status;
 }
 
 }  // namespace
