@@ -150,6 +150,22 @@ void a_peer_dies(Rank& rank) {
 TEST(Processes, ARankOfTheHostIsKilledUnderMessages) { run("aa", a_peer_dies, 1); }
 TEST(Processes, ARankOfAnotherHostIsKilledUnderMessages) { run("ab", a_peer_dies, 1); }
 
+/// The process ends while a thread of the program makes teams, at another place each time.
+TEST(Processes, ExitUnderAThreadThatMakesTeams) {
+  for (int turn = 0; turn < 60 && !testing::Test::HasFailure(); ++turn)
+    run("aa", [&](Rank& rank) {
+      std::atomic<int> made{0};
+      std::thread([&] {
+        for (;; ++made) {
+          ucc_team_h team = nullptr;
+          if (rank.make_team(blank_team_params(), team) == UCC_OK) (void)ucc_team_destroy(team);
+        }
+      }).detach();
+      while (made < turn % 4) ::sched_yield();
+      std::exit(0);
+    });
+}
+
 /// Ranks that differ on a team without an id never meet: their time limit says why.
 TEST(Processes, MapsThatDifferWithoutATeamId) {
   ::setenv("SUMAC_TIMEOUT", "2s", 1);

@@ -9,29 +9,19 @@
 namespace sumac::client {
 namespace {
 
-unsigned long fallback_page = 0;
-unsigned long* page = &fallback_page;
+/// The library's own memory: it goes when the library is unloaded, and not at exit(), when other threads may still ask.
+constexpr std::size_t kPageBytes = 4096;
+alignas(kPageBytes) unsigned long page[kPageBytes / sizeof(unsigned long)];
 std::mutex page_mutex;
 bool tried = false;
 
-void forget() { fallback_page = 0; }
-
-// The page is unmapped when the library is unloaded, because callers may dlopen and dlclose it in a loop.
-struct PageOwner {
-  ~PageOwner() {
-    if (page != &fallback_page) ::munmap(page, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
-  }
-} page_owner;
+void forget() { page[0] = 0; }
 
 void make_page() {
-  const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory != MAP_FAILED && ::madvise(memory, bytes, MADV_WIPEONFORK) == 0) {
-    page = static_cast<unsigned long*>(memory);
+  // A larger page of the kernel would wipe other variables too.
+  if (::sysconf(_SC_PAGESIZE) == static_cast<long>(kPageBytes) && ::madvise(page, kPageBytes, MADV_WIPEONFORK) == 0)
     return;
-  }
-  if (memory != MAP_FAILED) ::munmap(memory, bytes);
-  ::pthread_atfork(nullptr, nullptr, forget);  // For kernels before 4.14.
+  ::pthread_atfork(nullptr, nullptr, forget);  // Also for kernels before 4.14.
 }
 
 }  // namespace
