@@ -40,8 +40,8 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_WRITE_GOLDEN", "Tests of the messages' bytes write them instead of comparing."},
 };
 
-constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE", "SUMAC_REPRODUCIBLE", "SUMAC_TIMEOUT",
-                                        "SUMAC_RECOVERY"};
+constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE",    "SUMAC_REPRODUCIBLE",
+                                        "SUMAC_TIMEOUT",   "SUMAC_QUEUE_SECONDS", "SUMAC_RECOVERY"};
 /// SUMAC_REPRODUCIBLE and SUMAC_TIMEOUT are the client's and the team's: each does its part of them.
 constexpr std::string_view kTeam[] = {"SUMAC_ENABLE",     "SUMAC_EXPLAIN", "SUMAC_TUNING_FILE", "SUMAC_PROGRESS_THREAD",
                                       "SUMAC_TEAM_AFTER", "SUMAC_PROFILE", "SUMAC_TRACE",       "SUMAC_REPRODUCIBLE",

@@ -56,8 +56,8 @@ class Across {
   virtual void let_go(void* /*request*/) {}
 
   /// The team has ended at this rank, and `why`: the other members learn of it, so that nobody waits for this one. `dead`: the rank of
-  /// this host whose death is the reason, by the number that people know; -1: none. Repeated calls do nothing. What carries operations
-  /// by MPI's own collectives does nothing here.
+  /// this host whose death is the reason, by the number that people know. Repeated calls do nothing. What carries operations by MPI's
+  /// own collectives does nothing here.
   virtual void give_up(std::string_view /*why*/, int /*dead*/) {}
 
   /// A member is dead or has given up, as far as this way hears of it: collectives among the leaders end no more, whoever carries them.

@@ -35,10 +35,12 @@ void sumac_team::fail(Errc code, std::string_view why) {
   is_broken.store(true, std::memory_order_release);
 }
 
+/// For any other reason each rank has its own words, which its client spreads.
 void sumac_team::give_up_across() {
   int dead = -1;
   for (const auto& group : groups)
     if (group && dead < 0) dead = group->dead_rank();
+  if (dead < 0) return;
   for (auto* way : {tree, own_across})
     if (way != nullptr) way->give_up(error, dead);
 }

@@ -125,7 +125,7 @@ struct sumac_team {
 
   /// Only the first reason is kept. All ranks of this host learn it.
   void fail(sumac::Errc code, std::string_view why);
-  /// The members on other hosts learn that this team has failed. The caller holds the turn.
+  /// The members on other hosts learn that a rank of this host is dead, if that is why the team has failed. The caller holds the turn.
   void give_up_across();
   /// Asks the system about the ranks of this host, and the tree about the others, also while MPI carries an operation: MPI waits for the
   /// dead for ever.

@@ -16,8 +16,8 @@ NAMES = {
 LEAST = 3  # so many of them make a record
 # Records that the product may have; one of them is the terms that ranks compare, in messages and in a host's memory (wire/peer.hpp), and
 # one a call in MPI's own terms, with its handles, at both MPI doors (rank/arguments.h). Four are libucc's: two of its interface, a request, and the
-# elements of a type of the program's own.
-MOST = 12
+# elements of a type of the program's own. One is a datagram's header, in C that the kernel runs too (hop/frame.h).
+MOST = 13
 OPENING = re.compile(r"\b(?:struct|class)\s+(?:alignas\([^)]*\)\s*)?([A-Za-z_]\w*)?[^;{}()=]*\{")
 
 

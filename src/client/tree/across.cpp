@@ -177,7 +177,7 @@ void TreeAcross::let_go(void* handle) {
 void TreeAcross::give_up(std::string_view, int dead) {
   if (comm_ == nullptr) return;
   auto guard = comm_->context().lock();
-  if (!comm_->end()) comm_->let_go(dead < 0 ? wire::kNoRank : static_cast<std::uint32_t>(dead));
+  if (!comm_->end()) comm_->let_go(static_cast<std::uint32_t>(dead));
 }
 
 bool TreeAcross::has_lost_member() {
