@@ -218,7 +218,8 @@ class SharedMemory(unittest.TestCase):
                                   (r".* SPLIT FROM 0: 1 rank", "nobody to talk to", 3),  # Rank 0 has printed it before.
                                   (r".* SPLIT FROM 0: 2 ranks", "fewer ranks than coll_hcoll_np asks for", 2),
                                   ("without a name: 2 ranks", "it is an intercommunicator", 1)):
-            lines = re.findall(rf"^sumac: communicator {ranks}: no team: {why}$", done.err, re.MULTILINE)
+            # mpirun cuts rank 0's table after 4 KiB, and another rank's line may come there.
+            lines = re.findall(rf"sumac: communicator {ranks}: no team: {why}$", done.err, re.MULTILINE)
             self.assertEqual(len(lines), count, f"{why}\n{done.text}")
         self.assertEqual(done.err.count("sumac: no team for 1 more communicator: nobody to talk to\n"), 1, done.text)
         self.assertEqual(len(re.findall(r"^sumac: communicator .*: 4 ranks on 1 host", done.err, re.MULTILINE)), 2, done.text)
