@@ -1,7 +1,7 @@
 // `sumac run-step` is the part of `sumac run` on one host of a Slurm step; the plug-in (bindings/slurm) starts it there before
 // the step's tasks, as their user and with their environment, and gives the tasks the variables that it says.
 //
-// Where the site's sharpd answers, the tasks take that. Where none does, each host starts a sharpd, and the step's first host starts
+// The tasks take the site's sharpd where it answers. Where none does, each host starts a sharpd, and the step's first host starts
 // manager and node too. The hosts' certificates are made at the first host, over the meeting (meeting.hpp), whose secret the plug-in has put
 // into the step's environment.
 // Output: "say TEXT" for the user, "set NAME=VALUE" for each variable, then "up". What it started ends with its standard input.
