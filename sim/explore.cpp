@@ -2,10 +2,8 @@
 // product has (proto/recovery_*), and prints a shortest way to what must not be.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,14 +11,13 @@
 #include "proto/recovery_rule.hpp"
 #include "sim/recovery_world.hpp"
 #include "sim/return_world.hpp"
-#include "sim/seen.hpp"
+#include "sim/search.hpp"
 
 namespace {
 
 using sumac::proto::recovery::Rule;
 using sumac::sim::Case;
 using sumac::sim::RecoveryWorld;
-using sumac::sim::Seen;
 using sumac::sim::Step;
 
 constexpr const char* kHelp =
@@ -80,64 +77,13 @@ std::string name_of(const Case& plan) {
       plan.gives_up);
 }
 
-struct Found {
-  std::size_t states = 0, steps = 0, depth = 0, ends = 0;
-  bool is_whole = true;
-  std::string wrong;
-  std::vector<Step> way;
-};
+using Found = sumac::sim::Found<Step>;
 
-/// Breadth first, so the way to what is wrong is a shortest one. Every counter of a world only grows, so a world never comes back: "nobody
-/// waits for ever" is "where nothing is due, everybody has left".
+/// Every counter of a world only grows, so a world never comes back: "nobody waits for ever" is "where nothing is due, everybody has left".
 Found explore(const Case& plan, std::size_t most) {
-  struct Origin {
-    std::uint32_t from = 0;
-    Step step;
-  };
-  struct Reached {
-    RecoveryWorld world;
-    std::uint32_t origin;
-  };
-  Found found;
-  Seen seen;
-  std::vector<Origin> origins{{}};
-  std::vector<Reached> level{{RecoveryWorld(plan), 0}}, next;
-  seen.insert(level[0].world.hash());
-  std::uint32_t last = 0;
-  std::optional<Step> last_step;
-  for (; !level.empty() && found.wrong.empty() && found.is_whole; ++found.depth) {
-    next.clear();
-    for (const Reached& here : level) {
-      bool is_end = true;
-      here.world.each_step([&](Step step, bool is_due) {
-        if (!found.wrong.empty()) return;
-        is_end = is_end && !is_due;
-        ++found.steps;
-        RecoveryWorld after = here.world;
-        found.wrong = after.apply(step);
-        if (!found.wrong.empty()) {
-          last_step = step;
-        } else if (seen.insert(after.hash())) {
-          origins.push_back({here.origin, step});
-          next.push_back({std::move(after), static_cast<std::uint32_t>(origins.size() - 1)});
-        }
-      });
-      if (found.wrong.empty() && is_end) {
-        ++found.ends;
-        found.wrong = here.world.at_the_end();
-      }
-      last = here.origin;
-      if (!found.wrong.empty()) break;
-    }
-    level.swap(next);
-    found.is_whole = origins.size() <= most;
-  }
-  found.states = origins.size();
-  if (found.wrong.empty()) return found;
-  for (; last != 0; last = origins[last].from) found.way.push_back(origins[last].step);
-  std::reverse(found.way.begin(), found.way.end());
-  if (last_step) found.way.push_back(*last_step);
-  return found;
+  return sumac::sim::search<Step>(RecoveryWorld(plan), most, [](const RecoveryWorld& world, bool is_end) {
+    return is_end ? world.at_the_end() : std::string();
+  });
 }
 
 const std::vector<sumac::sim::ReturnCase>& returns() {

@@ -2,15 +2,15 @@
 // way to what must not be: a wrong result, or a state from which even a network without loss does not help.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "hop/rule.h"
 #include "sim/hop_world.hpp"
-#include "sim/seen.hpp"
+#include "sim/search.hpp"
 
 namespace {
 
@@ -80,54 +80,14 @@ std::string name_of(const HopCase& plan) {
                      plan.freezes ? " freezes" : "");
 }
 
-struct Found {
-  std::size_t states = 0;
-  std::string wrong;
-  std::vector<HopStep> way;
-};
+using Found = sumac::sim::Found<HopStep>;
 
+/// Each world but for what its network carries is tried once for a network that loses nothing more.
 Found explore(const HopCase& plan) {
-  struct Origin {
-    std::uint32_t from = 0;
-    HopStep step;
-  };
-  struct Reached {
-    HopWorld world;
-    std::uint32_t origin;
-  };
-  Found found;
-  sumac::sim::Seen seen, settled;
-  std::vector<Origin> origins{{}};
-  std::vector<Reached> level{{HopWorld(plan), 0}}, next;
-  seen.insert(level[0].world.hash());
-  std::uint32_t last = 0;
-  std::optional<HopStep> last_step;
-  for (; !level.empty() && found.wrong.empty(); level.swap(next)) {
-    next.clear();
-    for (const Reached& here : level) {
-      last = here.origin;
-      if (settled.insert(here.world.hash_without_network())) found.wrong = here.world.settle();
-      if (!found.wrong.empty()) break;
-      here.world.each_step([&](HopStep step) {
-        if (!found.wrong.empty()) return;
-        HopWorld after = here.world;
-        found.wrong = after.apply(step);
-        if (!found.wrong.empty()) {
-          last_step = step;
-        } else if (seen.insert(after.hash())) {
-          origins.push_back({here.origin, step});
-          next.push_back({std::move(after), static_cast<std::uint32_t>(origins.size() - 1)});
-        }
-      });
-      if (!found.wrong.empty()) break;
-    }
-  }
-  found.states = origins.size();
-  if (found.wrong.empty()) return found;
-  for (; last != 0; last = origins[last].from) found.way.push_back(origins[last].step);
-  std::reverse(found.way.begin(), found.way.end());
-  if (last_step) found.way.push_back(*last_step);
-  return found;
+  sumac::sim::Seen settled;
+  return sumac::sim::search<HopStep>(HopWorld(plan), SIZE_MAX, [&](const HopWorld& world, bool) {
+    return settled.insert(world.hash_without_network()) ? world.settle() : std::string();
+  });
 }
 
 bool report(const HopCase& plan) {

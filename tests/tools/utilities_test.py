@@ -279,7 +279,8 @@ class Reserve(unittest.TestCase):
                                             (["reservations"], 0, f"weather  65534  100   {host}\n"), (["release", "weather"], 0, "released weather\n"),
                                             (["release", "weather"], 1, "there is no reservation weather"), (["reserve", "weather"], 2, "--hosts"),
                                             (["reserve", "a", "--hosts", host, "--user", "no one", "--osts", "1"], 2, "is no user"),
-                                            ([*asked, "x"], 2, "is no number"), (["release"], 2, "sharp_cmd release NAME")):
+                                            ([*asked, "x"], 2, "is no number"), (["release"], 2, "sharp_cmd release NAME"),
+                                            (["reserve", "-h"], 0, "usage: sharp_cmd"), (["--manager", "127.0.0.1:9", "release", "weather"], 1, "127.0.0.1:9")):
                     done = run(BIN / "sharp_cmd", *words, environment=env)
                     self.assertEqual(done.returncode, status, done.stderr)
                     self.assertIn(says, done.stdout + done.stderr)

@@ -214,14 +214,14 @@ constexpr struct {
 
 int run(const std::vector<std::string>& words) {
   std::string view, manager = manager_of_environment();
-  const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
-  const bool wants_help = std::ranges::find(words, "--help") != words.end();
-  if (!words.empty() && words[0] == "reserve" && !wants_help) return reserve_command(rest, manager);
-  if (!words.empty() && words[0] == "release" && !wants_help) return release_command(rest, manager);
+  const auto asks_for_help = [](const std::string& word) { return word == "-h" || word == "--help"; };
+  if (std::ranges::any_of(words, asks_for_help)) return fmt::print("{}", kHelp), 0;
   bool as_json = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto& word = words[i];
-    if (word == "-h" || word == "--help") return fmt::print("{}", kHelp), 0;
+    const auto rest = [&] { return std::vector(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()); };
+    if (word == "reserve" && view.empty()) return reserve_command(rest(), manager);
+    if (word == "release" && view.empty()) return release_command(rest(), manager);
     if (word == "--json") {
       as_json = true;
     } else if (word == "--manager" || word == "--ib-dev") {
