@@ -8,7 +8,7 @@ thread_local PatienceBound bound;
 
 }  // namespace
 
-void bound_patience(PatienceBound given) { bound = given; }
+void bound_patience(PatienceBound to) { bound = to; }
 
 bool Patience::is_over() const {
   return monotonic_now() >= deadline_ || (bound.may_wait != nullptr && bound.may_wait(bound.context) == 0);

@@ -29,7 +29,7 @@ Result<proto::JobGrant> grant_of(const control::v1::Grant& message) {
   grant.numbers = control::ranges_of(message.numbers());
   if (grant.numbers.empty())
     return fail(Errc::unsupported, "the manager sends no group numbers: install the same version everywhere");
-  grant.below.emplace().ranks = message.ranks_here();
+  grant.below = proto::JobGrant::Below{.nodes = {}, .ranks = message.ranks_here()};
   for (const auto child : message.below()) grant.below->nodes.push_back(NodeId{child});
   return grant;
 }

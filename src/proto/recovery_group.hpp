@@ -40,7 +40,7 @@ class Peers {
   ~Peers() = default;
 };
 
-class Group : GroupObserver {
+class Group final : GroupObserver {
  public:
   using Phase = ClientGroup::Phase;
 

@@ -8,7 +8,7 @@
 namespace sumac::proto::test {
 
 struct LastingGroup {
-  struct End : recovery::Peers {
+  struct End final : recovery::Peers {
     void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override {
       auto& message = world->queue.emplace_back(Message{rank, to, {head.begin(), head.end()}});
       message.bytes.insert(message.bytes.end(), data.bytes.begin(), data.bytes.end());

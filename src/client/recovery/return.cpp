@@ -28,7 +28,7 @@ void Context::take_trees(Grant grant, std::uint32_t generation) {
   }
   if (broken_.empty())
     std::erase_if(former_, [](const Former& each) { return each.link && !each.link->engine().is_held(); });
-  Former& former = former_.emplace_back(std::make_unique<JobTree>(std::move(job_.trees.front())), nullptr);
+  Former& former = former_.emplace_back(Former{std::make_unique<JobTree>(std::move(job_.trees.front())), nullptr});
   SUMAC_DEBUG(log_, "the job has other trees; {} former ones are kept", former_.size());
   job_.trees.front() = std::move(grant.trees.front());
   job_.granted = grant.job;
