@@ -70,6 +70,11 @@ int Operation::read_blocks(void* buffer, int* counts, int* displacements, const 
   return HCOLL_SUCCESS;
 }
 
+int Operation::own_block(int status, const std::size_t& bytes) {
+  if (!is_root()) call.bytes = bytes;
+  return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
+}
+
 int Operation::read_fold(const Dte& type, const hcoll_dte_op_t* op) {
   call.fold = fold_of(type, op);
   const bool depends_on_sign = op != nullptr && (op->id == HCOL_DTE_OP_MAX || op->id == HCOL_DTE_OP_MIN);
@@ -239,11 +244,9 @@ int Operation::gather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount,
       return status;
     call.bytes = bytes / size_;
   }
-  if (!in_place) {
-    if (const int status = read_in(sbuf, scount, stype, bytes); status != HCOLL_SUCCESS) return status;
-    if (!is_root()) call.bytes = bytes;
-    if (bytes != call.bytes) return invalid("the counts differ");
-  }
+  if (!in_place)
+    if (const int status = own_block(read_in(sbuf, scount, stype, bytes), bytes); status != HCOLL_SUCCESS)
+      return status;
   is_empty = call.bytes == 0;
   return HCOLL_SUCCESS;
 }
@@ -259,9 +262,7 @@ int Operation::gatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcoun
     if (is_in_place(sbuf)) return HCOLL_SUCCESS;
   }
   std::size_t bytes = 0;
-  const int status = read_in(sbuf, scount, stype, bytes);
-  if (!is_root()) call.bytes = bytes;
-  return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
+  return own_block(read_in(sbuf, scount, stype, bytes), bytes);
 }
 
 int Operation::scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
@@ -276,12 +277,10 @@ int Operation::scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount
     call.in = call.out;  // In place they are the same.
     call.bytes = bytes / size_;
   }
-  if (!in_place) {
-    if (const int status = read(rbuf, rcount, rtype, Use::result, call.out, bytes); status != HCOLL_SUCCESS)
+  if (!in_place)
+    if (const int status = own_block(read(rbuf, rcount, rtype, Use::result, call.out, bytes), bytes);
+        status != HCOLL_SUCCESS)
       return status;
-    if (!is_root()) call.bytes = bytes;
-    if (bytes != call.bytes) return invalid("the counts differ");
-  }
   is_empty = call.bytes == 0;
   return HCOLL_SUCCESS;
 }
@@ -297,9 +296,7 @@ int Operation::scatterv(void* sbuf, int* scounts, int* displs, Dte stype, void* 
     if (is_in_place(rbuf)) return HCOLL_SUCCESS;
   }
   std::size_t bytes = 0;
-  const int status = read(rbuf, rcount, rtype, Use::result, call.out, bytes);
-  if (!is_root()) call.bytes = bytes;
-  return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
+  return own_block(read(rbuf, rcount, rtype, Use::result, call.out, bytes), bytes);
 }
 
 }  // namespace sumac::hcoll

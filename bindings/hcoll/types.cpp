@@ -2,6 +2,7 @@
 
 #include <array>
 #include <iterator>
+#include <optional>
 
 #include "rank/value_folds.hpp"
 
@@ -98,30 +99,15 @@ const dte_ptr& layout_of_pair(int id) {
 constexpr std::array<std::uint8_t, HCOL_DTE_MAX_PREDEFINED> kBytes = {
     0, 1, 2, 4, 8, 16, 1, 2, 4, 8, 16, 4, 8, 12, 16, 8, 16, 32, 8, 12, 12, 8, 6, 20, 16, 8, 16, 0, 0, 1, 4, 0, 2};
 
-/// Its values, for reductions. Returns false where it has none.
-bool value_of(int id, Value& value) noexcept {
-  switch (id) {
-    case HCOL_DTE_BYTE: value = Value::int8; return true;
-    case HCOL_DTE_INT16: value = Value::int16; return true;
-    case HCOL_DTE_INT32: value = Value::int32; return true;
-    case HCOL_DTE_INT64: value = Value::int64; return true;
-    case HCOL_DTE_INT128: value = Value::int128; return true;
-    case HCOL_DTE_UBYTE: value = Value::uint8; return true;
-    case HCOL_DTE_UINT16: value = Value::uint16; return true;
-    case HCOL_DTE_UINT32: value = Value::uint32; return true;
-    case HCOL_DTE_UINT64: value = Value::uint64; return true;
-    case HCOL_DTE_UINT128: value = Value::uint128; return true;
-    case HCOL_DTE_FLOAT32: value = Value::float32; return true;
-    case HCOL_DTE_FLOAT64: value = Value::float64; return true;
-    case HCOL_DTE_FLOAT128: value = Value::long_double; return true;
-    case HCOL_DTE_FLOAT32_COMPLEX: value = Value::complex_float; return true;
-    case HCOL_DTE_FLOAT64_COMPLEX: value = Value::complex_double; return true;
-    case HCOL_DTE_FLOAT128_COMPLEX: value = Value::complex_long_double; return true;
-    case HCOL_DTE_BOOL: value = Value::uint8; return true;
-    case HCOL_DTE_FLOAT16: value = Value::float16; return true;
-    default: return false;
-  }
-}
+/// The values of each, for reductions; none: there are no reductions.
+using enum Value;
+constexpr std::optional<Value> none;
+constexpr std::optional<Value> kValues[] = {
+    none,   int8,    int16,   int32,   int64, int128,      uint8,         uint16,         uint32,
+    uint64, uint128, float32, float64, none,  long_double, complex_float, complex_double, complex_long_double,
+    none,   none,    none,    none,    none,  none,        none,          none,           none,
+    none,   none,    uint8,   none,    none,  float16};
+static_assert(std::size(kValues) == HCOL_DTE_MAX_PREDEFINED);
 
 constexpr Op kOps[] = {Op::null, Op::max, Op::min,  Op::sum,  Op::prod, Op::land, Op::band,
                        Op::lor,  Op::bor, Op::lxor, Op::bxor, Op::null, Op::null, Op::null};
@@ -145,10 +131,11 @@ Element element_of(const dte_data_representation_t& type) noexcept {
 }
 
 const sumac_fold_t* fold_of(const dte_data_representation_t& type, const hcoll_dte_op_t* op) noexcept {
-  Value value{};
-  if (op == nullptr || op->id <= HCOL_DTE_OP_NULL || op->id >= HCOL_DTE_OP_NUM_OF_TYPES || !value_of(type.id, value))
+  if (op == nullptr || op->id <= HCOL_DTE_OP_NULL || op->id >= HCOL_DTE_OP_NUM_OF_TYPES || type.id < 0 ||
+      type.id >= HCOL_DTE_MAX_PREDEFINED)
     return nullptr;
-  return rank::fold_of(value, kOps[op->id]);
+  const auto& value = kValues[static_cast<std::size_t>(type.id)];
+  return value ? rank::fold_of(*value, kOps[op->id]) : nullptr;
 }
 
 }  // namespace sumac::hcoll
