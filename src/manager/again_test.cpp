@@ -264,6 +264,31 @@ TEST(Again, a_manager_that_is_started_again_gives_the_trees) {
   }
 }
 
+TEST(Again, a_restarted_manager_tells_no_host_of_trees_whose_nodes_are_not_back) {
+  Lasting world;
+  world.restart(2, "an-leaf1", false);
+  ASSERT_EQ(trees_in(world.ack_all()).size(), 4u);
+  world.numbers = world.journal.state.jobs.front().shares.front().numbers;
+  world.core = test_core({}, world.journal);
+  const auto saved = world.journal.state;
+  world.note(world.core.restore(saved, world.now));
+  auto all = world.core.host_registers(100, test_host(100, {lasting()}), world.now);
+  EXPECT_TRUE(trees_in(all).empty()) << "no node has said where it listens";
+  const auto add = [&](Actions actions) {
+    for (auto& action : actions) all.push_back(std::move(action));
+  };
+  add(world.register_with(1, "an-root", true));
+  add(world.register_with(2, "an-leaf1", true));
+  add(world.register_with(3, "an-leaf2", true));
+  add(world.link(2));
+  EXPECT_TRUE(trees_in(all).empty()) << "a node has no connection to its parent";
+  add(world.link(3));
+  const auto told = trees_in(all);
+  ASSERT_EQ(told.size(), 1u) << "one sharpd is there";
+  EXPECT_EQ(told[0].times_again(), 1u);
+  for (const auto& node : told[0].granted().trees(0).nodes()) EXPECT_NE(node.address(), "") << node.name();
+}
+
 TEST(Again, a_job_that_did_not_ask_for_it_is_released) {
   World world;
   world.up();

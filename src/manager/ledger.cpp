@@ -219,7 +219,7 @@ void Ledger::host_comes(Step& step, StreamId stream, const HostRegister& who) {
   step.send(stream, std::move(registered));
   cluster_.place_hosts(step);
   const auto host = cluster_.host_named(who.host);
-  for (const auto& [id, job] : jobs_)
+  for (auto& [id, job] : jobs_)
     if (host && std::ranges::count(job.record.hosts, *host) != 0) again_.tell(step, stream, job);
   for (const auto id : over) release(step, jobs_.find(id), "it ended while its sharpd could not say so");
 }

@@ -66,6 +66,10 @@ void TreesAgain::ask(Step& step, Job& job, const VisitOthers& visit_others) {
 }
 
 bool TreesAgain::finish(Step& step, Job& job) {
+  if (job.owes_trees && is_usable(job)) {
+    job.owes_trees = false;
+    to_hosts(step, cluster_, job.record, {}, message_of(job));
+  }
   if (job.trees != Job::Trees::coming) return true;
   if (!missing_for(job, cluster_, forest_, rules_.grant_timeout).empty()) return step.now < job.deadline;
   job.trees = Job::Trees::held;
@@ -85,8 +89,15 @@ JobTrees TreesAgain::message_of(const Job& job) const {
   return {job.record.job_id, job.record.times_again, granted_message(job, cluster_, forest_)};
 }
 
-void TreesAgain::tell(Step& step, StreamId stream, const Job& job) const {
-  if (job.trees == Job::Trees::held && job.record.times_again > 0) step.send(stream, message_of(job));
+void TreesAgain::tell(Step& step, StreamId stream, Job& job) const {
+  if (job.trees != Job::Trees::held || job.record.times_again == 0) return;
+  // A restarted manager does not know yet where the nodes listen.
+  job.owes_trees = !is_usable(job);
+  if (!job.owes_trees) step.send(stream, message_of(job));
+}
+
+bool TreesAgain::is_usable(const Job& job) const {
+  return job.trees == Job::Trees::held && missing_for(job, cluster_, forest_, rules_.grant_timeout).empty();
 }
 
 }  // namespace sumac::manager

@@ -26,12 +26,14 @@ class TreesAgain {
   static bool lost_at_restart(Job& job);
   /// Asks the nodes of other trees if there are any for the job now.
   void ask(Step& step, Job& job, const VisitOthers& visit_others);
-  /// Tells the job's hosts once all nodes have acknowledged. Returns false if they never will in time.
+  /// Tells the job's hosts once all nodes have acknowledged, and again what they are owed. Returns false if the nodes never will in
+  /// time.
   bool finish(Step& step, Job& job);
-  /// Tells a host of the job that comes, or that asks, of the trees that it may not know.
-  void tell(Step& step, StreamId stream, const Job& job) const;
+  /// Tells a host of the job that comes, or that asks, of the trees that it may not know, or has finish() do so.
+  void tell(Step& step, StreamId stream, Job& job) const;
 
  private:
+  bool is_usable(const Job& job) const;
   JobTrees message_of(const Job& job) const;
 
   Cluster& cluster_;
