@@ -91,7 +91,7 @@ set(SUMAC_MAY_rank base recorder wire topo reduce coll cost machine net launch s
 set(SUMAC_MAY_node base wire topo reduce coll proto net multicast control metrics)
 set(SUMAC_MAY_manager base wire topo fabricfile control metrics page)
 set(SUMAC_MAY_hostd base recorder wire net control metrics)
-set(SUMAC_MAY_sim base hop wire topo reduce coll proto)
+set(SUMAC_MAY_sim base hop wire topo reduce coll proto control manager hostd)
 set(SUMAC_MAY_lab base topo fabricfile launch)
 # The front ends: bindings/mpi, bindings/pmpi, and the three rooms of bindings/python.
 set(SUMAC_MAY_mpi base team client rank)

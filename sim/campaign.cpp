@@ -103,6 +103,16 @@ const Suite& recovery_suite() {
   return kSuite;
 }
 
+const Suite& job_suite() {
+  static const Suite kSuite = [] {
+    Suite made = recovery_suite();
+    made.option = "--job ";
+    made.run = run_job_seed;
+    return made;
+  }();
+  return kSuite;
+}
+
 std::uint64_t run_campaign(const CampaignOptions& options) {
   const auto began = std::chrono::steady_clock::now();
   const std::uint32_t jobs = std::max(1u, options.jobs);

@@ -12,14 +12,16 @@
 
 #include "sim/campaign.hpp"
 #include "sim/coverage.hpp"
-#include "sim/recovery_plan.hpp"
+#include "sim/job_plan.hpp"
 
 namespace {
 
 constexpr const char* kHelp =
-    "usage: sumac-seeds [--recovery] [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] [--without G]\n"
+    "usage: sumac-seeds [--recovery|--job] [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] [--without "
+    "G]\n"
     "  no option      1250 seeds, then the mutation check; SUMAC_SEED=S runs that seed alone\n"
     "  --recovery     groups that lose their tree; it must come first\n"
+    "  --job          the same under a manager and sharpds that are killed as well; it must come first\n"
     "  --count N      seeds to run (default 1250)\n"
     "  --first S      the first of them (default 1)\n"
     "  --jobs J       processes (default: one per core)\n"
@@ -36,10 +38,11 @@ std::optional<std::uint64_t> number(const char* text) {
 }
 
 int run_one(const sumac::sim::Suite& suite, std::uint64_t seed, int verbose) {
-  const bool recovers = &suite == &sumac::sim::recovery_suite();
+  using namespace sumac::sim;
   if (verbose != 0)
-    fmt::print("{}",
-               recovers ? sumac::sim::make_recovery_plan(seed).describe() : sumac::sim::make_plan(seed).describe());
+    fmt::print("{}", &suite == &recovery_suite() ? make_recovery_plan(seed).describe()
+                     : &suite == &job_suite()    ? make_job_plan(seed).describe()
+                                                 : make_plan(seed).describe());
   const auto report = suite.run(seed, verbose);
   fmt::print("seed {}: {} operations, {} messages, {} groups, {:.1f} s of virtual time\n", seed, report.operations,
              report.messages, report.groups, report.virtual_seconds);
@@ -73,8 +76,8 @@ int main(int argc, char** argv) {
       verbose = arg == "-v" ? 1 : 2;
       continue;
     }
-    if (arg == "--recovery") {
-      options.suite = &sumac::sim::recovery_suite();
+    if (arg == "--recovery" || arg == "--job") {
+      options.suite = arg == "--job" ? &sumac::sim::job_suite() : &sumac::sim::recovery_suite();
       continue;
     }
     if (arg == "--no-mutants") {

@@ -1,6 +1,7 @@
 #pragma once
 // The course of one seed: the tree, the leaf of each rank, the members of each group, their operations, and the faults.
 // Everything follows from the seed, so a failing one can be run again anywhere.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -83,7 +84,7 @@ struct Plan {
 
   proto::ClientLinkConfig link_config(WorldRank world_rank, TreeId tree_id) const {
     proto::ClientLinkConfig config{.job_id = grant.job_id, .world_rank = world_rank, .tree_id = tree_id};
-    config.message_max = grant.quota.chunk_bytes;
+    config.message_max = std::max(grant.quota.chunk_bytes, grant.quota.payload_per_ost);
     config.resend_after = limits.resend_after;
     return config;
   }

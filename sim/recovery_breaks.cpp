@@ -19,17 +19,21 @@ void LastingWorld::let_trees_come(Time now) {
 
 void LastingWorld::let_tree_come(LastingMember& member, std::uint32_t tree, Time now) {
   if (member.dies || member.has_ended) return;
-  member.later.resize(kTrees);
-  member.later[tree] = std::make_unique<Client>(network_, member.client.end);
-  connect_leaf(*member.later[tree], member.rank, tree, now);
+  take_tree(member, tree, now);
   if (member.group && random_.chance(0.5) && member.group->current().config().tree_id != tree_id_of(tree))
     member.group->lose_tree(now);
   drive(member, now);
 }
 
+void LastingWorld::take_tree(LastingMember& member, std::uint32_t tree, Time now) {
+  member.later.resize(std::max<std::size_t>(member.later.size(), tree + 1));
+  member.later[tree] = std::make_unique<Client>(network_, member.client.end);
+  connect_leaf(*member.later[tree], member.rank, tree, now);
+}
+
 sumac::Result<std::unique_ptr<proto::recovery::Group>> LastingWorld::join_later(LastingMember& member, TreeId id,
                                                                                 GroupId group, Time now) {
-  const std::uint32_t tree = number_of(id) - number_of(tree_id_of(0));
+  const std::uint32_t tree = tree_of(member, id);
   if (tree >= member.later.size() || !member.later[tree]) return nullptr;
   Client& client = *member.later[tree];
   if (client.engine->closed()) return sumac::fail(Errc::lost, "its link broke");
@@ -39,7 +43,7 @@ sumac::Result<std::unique_ptr<proto::recovery::Group>> LastingWorld::join_later(
 /// Member 0 asks the newest tree for a group, and proposes it.
 void LastingWorld::seek_tree(LastingMember& member, Time now) {
   if (!member.group || !member.group->wants_tree() || member.later.empty()) return;
-  std::uint32_t tree = kTrees - 1;
+  auto tree = static_cast<std::uint32_t>(member.later.size()) - 1;
   while (tree > 0 && !member.later[tree]) --tree;
   if (tree == 0 || member.later[tree]->engine->closed()) return;
   auto& engine = *member.later[tree]->engine;
@@ -47,7 +51,7 @@ void LastingWorld::seek_tree(LastingMember& member, Time now) {
   const auto outcome = engine.open_outcome(member.asked);
   if (outcome.state != proto::OpenOutcome::State::opened) return;
   engine.open(++member.asked, plan_.ranks(), now);  // For another try.
-  member.group->propose(tree_id_of(tree), outcome.group_id, now);
+  member.group->propose(generations_[tree].id, outcome.group_id, now);
 }
 
 void LastingWorld::kill_node(LastingNode& node) {
@@ -124,8 +128,12 @@ void LastingWorld::strike_rank(LastingMember& member, Strike::What what, Time no
         network_.alarm(soon(Millis(1)), code(peer_lost, each->rank, member.rank));
       }
   }
+  tell_of_death(member);
+}
+
+void LastingWorld::tell_of_death(const LastingMember& dead) {
   const Duration most = random_.chance(0.5) ? Micros(500) : Millis(10);
-  for (auto& each : members_) network_.alarm(soon(most), code(word_dead, each->rank, member.rank));
+  for (auto& each : members_) network_.alarm(soon(most), code(word_dead, each->rank, dead.rank));
 }
 
 void LastingWorld::cut_leaf(LastingMember& member) {

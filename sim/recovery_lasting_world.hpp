@@ -1,5 +1,6 @@
 #pragma once
-// The world of one seed of recovery. What breaks in it, and the trees that come later, are in recovery_breaks.cpp.
+// The world of one seed of recovery. What breaks in it, and the trees that come later, are in recovery_breaks.cpp. Where a manager
+// gives the trees, job_world.cpp has what is different.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,8 +24,16 @@ inline constexpr Duration kTimeLimit = Seconds(2);
 inline constexpr std::size_t kCanary = 8;
 constexpr NodeId id_of(EndId node) { return NodeId{100 + node}; }
 
+/// A tree that the job has, or had: the leaf of each rank, and each node's parent.
+struct Generation {
+  TreeId id{};
+  std::vector<EndId> leaves;
+  std::vector<proto::NodeParent> nodes;
+};
+
 class LastingWorld {
  public:
+  virtual ~LastingWorld() = default;
   LastingWorld(const RecoveryPlan& plan, int verbose)
       : plan_(plan),
         random_(plan.base.seed ^ 0x5eed),
@@ -42,7 +51,7 @@ class LastingWorld {
     build();
     while (failure_.empty() && !finished()) {
       if (!network_.step()) fail("nothing is left to happen, but not all members are done");
-      if (network_.now() > last_strike_ + kTimeLimit) fail("stuck:" + still_waiting(plan_, members_));
+      if (network_.now() > last_strike_ + time_limit()) fail("stuck:" + still_waiting(plan_, members_));
     }
     if (failure_.empty()) final_checks();
     report_.failure = failure_;
@@ -53,7 +62,7 @@ class LastingWorld {
     return report_;
   }
 
- private:
+ protected:
   enum Alarm : std::uint64_t {
     tick = 1,
     poke,
@@ -68,7 +77,8 @@ class LastingWorld {
     word_departed_from,
     trees_come,
     tree_comes,
-    node_dies
+    node_dies,
+    derived  ///< Of a derived world.
   };
   static constexpr std::uint64_t code(Alarm kind, std::uint64_t a, std::uint64_t b = 0) {
     return static_cast<std::uint64_t>(kind) << 56 | a << 24 | b;
@@ -83,49 +93,65 @@ class LastingWorld {
   // ---- building -----------------------------------------------------------------------------------------------
 
   void build() {
+    build_trees();
+    if (!failure_.empty()) return;
+    for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) add_member(rank);
+    for (auto& each : members_)
+      for (auto& other : members_)
+        if (each->rank < other->rank) connect_members(*each, *other);
+    network_.alarm(network_.now() + kTickEvery, code(tick, 0));
+    members_[0]->client.engine->open(1, plan_.ranks(), network_.now());
+    if (plan_.strikes_early)
+      for (std::size_t i = 0; i < plan_.strikes.size(); ++i) network_.alarm(soon(Millis(3)), code(strike_now, i));
+  }
+
+  /// Makes all nodes, and the first generation.
+  virtual void build_trees() {
     const EndId node_count = kTrees * tree_size();
     for (EndId i = 0; i < node_count; ++i) {
       nodes_.push_back(std::make_unique<LastingNode>(network_, i));
       proto::JobGrant grant = plan_.base.grant;
       if (i >= tree_size() && !plan_.later_stream) grant.quota.stream_window = 0;
-      nodes_[i]->engine = std::make_unique<proto::Node>(proto::NodeConfig{.node_id = id_of(i),
-                                                                          .tree_id = tree_id_of(i / tree_size()),
-                                                                          .root = i % tree_size() == 0,
-                                                                          .limits = plan_.base.limits,
-                                                                          .node_key = draw_nonce(random_),
-                                                                          .address = fmt::format("sim:{}", i),
-                                                                          .multicast_to_one_level = true},
-                                                        *nodes_[i]);
+      make_engine(*nodes_[i], {.node_id = id_of(i),
+                               .tree_id = tree_id_of(i / tree_size()),
+                               .root = i % tree_size() == 0,
+                               .limits = plan_.base.limits,
+                               .node_key = draw_nonce(random_),
+                               .address = fmt::format("sim:{}", i),
+                               .multicast_to_one_level = true});
       if (plan_.base.multicast) nodes_[i]->members = &members_;
       if (auto granted = nodes_[i]->engine->grant(grant); !granted) fail("grant: " + granted.error().context);
-      tree_.push_back({id_of(i), id_of(parent_of(i))});
     }
     for (EndId i = 0; i < node_count; ++i)
-      if (i % tree_size() != 0) connect_parent(i);
-    for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) add_member(rank);
-    for (auto& each : members_)
-      for (auto& other : members_)
-        if (each->rank < other->rank) connect_members(*each, *other);
-    network_.alarm(Time{} + kTickEvery, code(tick, 0));
-    members_[0]->client.engine->open(1, plan_.ranks(), Time{});
-    if (plan_.strikes_early)
-      for (std::size_t i = 0; i < plan_.strikes.size(); ++i) network_.alarm(soon(Millis(3)), code(strike_now, i));
+      if (i % tree_size() != 0) {
+        const auto& above = nodes_[parent_of(i)]->engine->config();
+        proto::ParentInfo info{above.node_id, {}, above.address};
+        if (!wire::make_pair_key(above.node_key, tree_id_of(i / tree_size()), id_of(i), above.node_id, info.key))
+          return fail("no key of a pair of nodes can be made");
+        connect_nodes(i, parent_of(i), info);
+      }
+    for (std::uint32_t tree = 0; tree < kTrees; ++tree) {
+      Generation& made = generations_.emplace_back(Generation{.id = tree_id_of(tree)});
+      for (const std::uint32_t leaf : plan_.base.leaf) made.leaves.push_back(leaf + tree * tree_size());
+      for (EndId i = tree * tree_size(); i < (tree + 1) * tree_size(); ++i)
+        made.nodes.push_back({id_of(i), id_of(parent_of(i))});
+    }
+  }
+
+  void make_engine(LastingNode& node, const proto::NodeConfig& config) {
+    node.is_dead = false;
+    node.engine = std::make_unique<proto::Node>(config, node);
   }
 
   EndId tree_size() const { return static_cast<EndId>(plan_.base.parent.size()); }
   EndId parent_of(EndId node) const { return node / tree_size() * tree_size() + plan_.base.parent[node % tree_size()]; }
 
-  void connect_parent(EndId node) {
-    const EndId parent = parent_of(node);
+  void connect_nodes(EndId node, EndId parent, const proto::ParentInfo& info) {
     const auto link = network_.connect(node, parent);
     nodes_[node]->parent = link;
     for (const EndId each : {node, parent}) nodes_[each]->links.push_back(link);
-    const auto& above = nodes_[parent]->engine->config();
-    proto::ParentInfo info{above.node_id, {}, above.address};
-    if (!wire::make_pair_key(above.node_key, tree_id_of(node / tree_size()), id_of(node), above.node_id, info.key))
-      return fail("no key of a pair of nodes can be made");
-    nodes_[parent]->engine->on_link_up(link, draw_nonce(random_), Time{});
-    nodes_[node]->engine->set_parent_link(link, info, draw_nonce(random_), Time{});
+    nodes_[parent]->engine->on_link_up(link, draw_nonce(random_), network_.now());
+    nodes_[node]->engine->set_parent_link(link, info, draw_nonce(random_), network_.now());
   }
 
   void add_member(std::uint32_t rank) {
@@ -137,18 +163,19 @@ class LastingWorld {
     member->join_tree = [this, self](TreeId tree, GroupId group, Time now) {
       return join_later(*self, tree, group, now);
     };
-    connect_leaf(member->client, rank, 0, Time{});
+    connect_leaf(member->client, rank, 0, network_.now());
     members_.push_back(std::move(member));
   }
 
   void connect_leaf(Client& client, std::uint32_t rank, std::uint32_t tree, Time now) {
     client.world_rank = WorldRank{rank};
-    client.node = tree * tree_size() + plan_.base.leaf[rank];
+    client.node = generations_[tree].leaves[rank];
     client.link = network_.connect(client.end, client.node);
     nodes_[client.node]->links.push_back(client.link);
     nodes_[client.node]->engine->on_link_up(client.link, draw_nonce(random_), now);
-    auto config = plan_.base.link_config(client.world_rank, tree_id_of(tree));
-    config.leaf = {id_of(client.node), plan_.base.grant.job_key, nodes_[client.node]->engine->config().address};
+    auto config = plan_.base.link_config(client.world_rank, generations_[tree].id);
+    const auto& leaf = nodes_[client.node]->engine->config();
+    config.leaf = {leaf.node_id, plan_.base.grant.job_key, leaf.address};
     client.engine = std::make_unique<proto::ClientLink>(config, client);
     client.engine->set_link(client.link, draw_nonce(random_), now);
   }
@@ -214,7 +241,7 @@ class LastingWorld {
     client.engine->on_message(std::move(frame), now);
   }
 
-  void act_on_drops(EndId node) {
+  virtual void act_on_drops(EndId node) {
     for (const auto& [link, why] : std::exchange(nodes_[node]->drops, {}))
       fail(fmt::format("node {} drops end {}: {}", node, network_.other_end(link, node), why));
   }
@@ -237,6 +264,7 @@ class LastingWorld {
         member.group->departed(each.life, each.who, now);
         return drive(member, now);
       }
+      case derived: return do_derived(a, now);
       case node_dies: network_.alarm(soon(Millis(10)), code(trees_come, 0)); return kill_node(*nodes_[a]);
       case trees_come: return let_trees_come(now);
       case tree_comes: return let_tree_come(*members_[a], b, now);
@@ -256,7 +284,7 @@ class LastingWorld {
     }
   }
 
-  void do_tick(Time now) {
+  virtual void do_tick(Time now) {
     for (auto& node : nodes_)
       if (!node->is_dead && node->engine->next_due() <= now) {
         node->engine->tick(now);
@@ -281,8 +309,17 @@ class LastingWorld {
 
   // ---- what breaks, and what comes (recovery_breaks.cpp) --------------------------------------------------------
 
+  virtual void do_derived(std::uint32_t, Time) {}
+  virtual Duration time_limit() const { return kTimeLimit; }
+  /// The tree on which the group is, or will be.
+  virtual std::uint32_t tree_of(const LastingMember&, TreeId id) const {
+    return number_of(id) - number_of(tree_id_of(0));
+  }
+  virtual void tell_of_death(const LastingMember& dead);
+
   void let_trees_come(Time now);
   void let_tree_come(LastingMember& member, std::uint32_t tree, Time now);
+  void take_tree(LastingMember& member, std::uint32_t tree, Time now);
   sumac::Result<std::unique_ptr<proto::recovery::Group>> join_later(LastingMember& member, TreeId id, GroupId group,
                                                                     Time now);
   void seek_tree(LastingMember& member, Time now);
@@ -302,11 +339,11 @@ class LastingWorld {
   sumac::Result<std::unique_ptr<proto::recovery::Group>> make_group(LastingMember& member, Client& client,
                                                                     std::uint32_t tree, GroupId group, Time now) {
     std::vector<NodeId> leaves;
-    for (const std::uint32_t leaf : plan_.base.leaf) leaves.push_back(id_of(leaf + tree * tree_size()));
-    auto path = proto::compute_path(member.rank, leaves, tree_);
+    for (const EndId leaf : generations_[tree].leaves) leaves.push_back(nodes_[leaf]->engine->config().node_id);
+    auto path = proto::compute_path(member.rank, leaves, generations_[tree].nodes);
     if (!path) return tl::unexpected(path.error());
     proto::ClientGroupConfig config{.job_id = plan_.base.grant.job_id,
-                                    .tree_id = tree_id_of(tree),
+                                    .tree_id = generations_[tree].id,
                                     .group_id = group,
                                     .epoch = kEpoch,
                                     .rank = member.rank,
@@ -511,6 +548,7 @@ class LastingWorld {
       each->group.reset();
     }
     const bool all_stood = std::ranges::all_of(members_, [](const auto& each) { return each->has_stood; });
+    if (!all_stood && !may_be_refused()) fail("a member was refused");
     if (!all_stood || !failure_.empty()) return;  // A tree that waits for a Join is not tidied by its members.
     // The nodes that live learn of the end; then nothing is left there.
     const Time end = network_.now() + Seconds(1);
@@ -522,11 +560,16 @@ class LastingWorld {
     // A later tree may keep the group of a try that failed.
     for (const auto& node : nodes_)
       if (all_live && node->end < tree_size()) fail(left_behind(*node, false));
+    end_job();
     for (auto& node : nodes_)
       if (node->is_dead) node->engine.reset();
     if (const auto held = network_.buffers_in_use(); held != 0 && network_.in_flight() == 0)
       fail(fmt::format("{} buffers are still held", held));
   }
+
+  virtual bool may_be_refused() const { return true; }
+  /// All members have ended well.
+  virtual void end_job() {}
 
   struct Early {
     std::uint32_t to, from;
@@ -543,7 +586,7 @@ class LastingWorld {
   Network network_;
   const int verbose_;
   std::uint64_t placings_ = 0;
-  std::vector<proto::NodeParent> tree_;
+  std::vector<Generation> generations_;
   LastingMembers members_;
   std::vector<std::unique_ptr<LastingNode>> nodes_;
   std::vector<char> asked_ = std::vector<char>(plan_.ranks());
