@@ -6,6 +6,9 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
+import sys
+import time
 
 from harness import case, ground, processes
 
@@ -68,13 +71,57 @@ def missing():
     return f"{', '.join(absent)} not installed: make setup-slurm" if absent else ""
 
 
+LINE_SECONDS, TABLE_SECONDS = 300, 1500
+
+
 def leftover(slurm):
     """Waits until nothing of ours is left on a cluster without jobs; returns what stays."""
     try:
-        ground.until(lambda: not slurm.queued() and not slurm.left(), lambda: "\n".join(slurm.left()), 5)
+        ground.until(lambda: not slurm.queued() and not slurm.left(), lambda: "\n".join([slurm.queued(), *slurm.left()]), 5)
     except AssertionError as left:
         return str(left)
     return None
+
+
+@contextlib.contextmanager
+def at_most(seconds):
+    """The bound of a line, whatever it waits for."""
+    def late(*_):
+        raise AssertionError(f"still running after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def lines(rows, title, slurm, named):
+    """Runs each line, a function that returns what was wrong or None. One that fails loses its jobs, so that the next has the hosts for itself."""
+    for name, line in named.items():
+        begin = time.monotonic()
+        try:
+            with at_most(LINE_SECONDS):
+                wrong = line() or leftover(slurm)
+        except AssertionError as failed:
+            wrong = str(failed)
+        rows.add(f"{title} {name.replace('_', ' ')}", "failures", int(bool(wrong)), 0, seconds=round(time.monotonic() - begin, 1))
+        if wrong:
+            print(wrong, file=sys.stderr)
+            slurm.cancel_all()
+
+
+def table(rows, title, slurm, function, *words):
+    """Runs a function that adds rows itself; one that does not come to its end becomes a row."""
+    try:
+        with at_most(TABLE_SECONDS):
+            function(rows, *words)
+    except AssertionError as failed:
+        print(failed, file=sys.stderr)
+        rows.add(f"{title}", "failures", 1, 0)
+        slurm.cancel_all()
 
 
 class Cluster:
@@ -199,6 +246,11 @@ class Cluster:
 
     def wait_for(self, job, seconds=60):
         ground.until(lambda: not self.queued(job), lambda: f"job {job} ends:\n{self('scontrol', 'show', 'job', job).out}", seconds)
+
+    def cancel_all(self):
+        """Nobody may care whether that works: what stays fails the next line."""
+        self("scancel", "--full", *self("squeue", "-h", "-o", "%A").out.split())
+        leftover(self)
 
     def queued(self, job=None):
         return self("squeue", "-h", "-o", "%i %T", *(("-j", job) if job else ())).out.strip()

@@ -200,14 +200,10 @@ def run(rows, short):
     slurm = cluster.Cluster(plugstack=f"required {PLUGIN} default=off\n")
     plugin = Plugin(slurm)
     try:
-        for name in SHORT if short else LINES:
-            wrong = getattr(plugin, name)() or cluster.leftover(slurm)
-            if wrong:
-                print(wrong, file=sys.stderr)
-            rows.add(f"slurm plug-in {name.replace('_', ' ')}", "failures", int(bool(wrong)), 0)
+        cluster.lines(rows, "slurm plug-in", slurm, {name: getattr(plugin, name) for name in (SHORT if short else LINES)})
         if not short:
-            plugin.cost(rows, PAIRS)
-            plugin.cancel(rows, CANCELS)
+            cluster.table(rows, "slurm srun --sumac beside srun", slurm, plugin.cost, PAIRS)
+            cluster.table(rows, "slurm scancel at many moments", slurm, plugin.cancel, CANCELS)
     finally:
         slurm.down()
 

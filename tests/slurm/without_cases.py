@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import sys
-import time
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness import case, folders, ground, rows as results  # noqa: E402  pylint: disable=wrong-import-position
@@ -187,14 +186,9 @@ def run(rows, short):
         slurm = cluster.Cluster()
         lines = Lines(slurm, folder)
         try:
-            for name in SHORT if short else LINES:
-                begin = time.monotonic()
-                wrong = getattr(lines, name)() or cluster.leftover(slurm)
-                if wrong:
-                    print(wrong, file=sys.stderr)
-                rows.add(f"slurm {name.replace('_', ' ')}", "failures", int(bool(wrong)), 0, seconds=round(time.monotonic() - begin, 1))
+            cluster.lines(rows, "slurm", slurm, {name: getattr(lines, name) for name in (SHORT if short else LINES)})
             if not short:
-                lines.queue(rows, TASKS)
+                cluster.table(rows, "slurm queue", slurm, lines.queue, TASKS)
         finally:
             slurm.down()
 
