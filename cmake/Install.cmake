@@ -4,7 +4,7 @@
 #   lib/libsumac_mpi_*.so the interposed libraries, one for each ABI of MPI
 #   lib/openmpi/          the component for Open MPI
 #   lib/sumac/examples/   examples to try it with;  lib/sumac/bench/: what `sumac bench` starts
-#   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/, sumac/; api/: XCCL's
+#   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/, sumac/; api/: XCCL's, and SHARP's as MVAPICH includes them
 #   share/man/            the manual pages
 #   share/sumac/          fabric files for the lab, the examples' sources, rules and dashboard of Prometheus;  share/doc/sumac/: what a reader needs
 # The tree can be moved as a whole: programs find each other, the libraries and the backend by paths relative to
@@ -33,7 +33,7 @@ function(sumac_install)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/cmake/ucc DESTINATION lib/cmake)
   if(TARGET xccl)
     install(TARGETS xccl LIBRARY DESTINATION lib)
-    install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/api DESTINATION include FILES_MATCHING PATTERN "*.h")
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/api DESTINATION include FILES_MATCHING PATTERN "xccl*.h")
   endif()
   if(TARGET sumac_net_ucx)
     install(TARGETS sumac_net_ucx LIBRARY DESTINATION lib)
@@ -58,6 +58,7 @@ function(sumac_install)
   set(bench ${CMAKE_BINARY_DIR}/lib/sumac/bench)
   install(DIRECTORY ${bench}/compare ${bench}/core DESTINATION lib/sumac/bench FILES_MATCHING PATTERN "*.py")
   install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c ${CMAKE_SOURCE_DIR}/examples/team.c DESTINATION share/sumac/examples)
+  install(FILES ${CMAKE_SOURCE_DIR}/include/api/sharp.h ${CMAKE_SOURCE_DIR}/include/api/sharp_coll.h DESTINATION include/api)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp ${CMAKE_SOURCE_DIR}/include/ucc ${CMAKE_SOURCE_DIR}/include/hcoll ${CMAKE_SOURCE_DIR}/include/sumac DESTINATION include FILES_MATCHING PATTERN "*.h")
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab/fabrics DESTINATION share/sumac FILES_MATCHING PATTERN "*.yaml")
   install(FILES ${CMAKE_SOURCE_DIR}/packaging/monitoring/alerts.yml ${CMAKE_SOURCE_DIR}/packaging/monitoring/dashboard.json

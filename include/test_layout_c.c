@@ -1,4 +1,6 @@
 /* Checks the layout with a C compiler: a wrong row does not compile. */
+/* MVAPICH includes the interface by this name. */
+#include <api/sharp_coll.h>
 #include <sharp/api/sharp.h>
 #include <sharp/api/sumac_ext.h>
 

@@ -41,11 +41,12 @@ constexpr LooseVariable kLoose[] = {
 };
 
 constexpr std::string_view kClient[] = {"SUMAC_TRANSPORT", "SUMAC_NET_DEVICE",    "SUMAC_REPRODUCIBLE",
-                                        "SUMAC_TIMEOUT",   "SUMAC_QUEUE_SECONDS", "SUMAC_RECOVERY"};
-/// SUMAC_REPRODUCIBLE and SUMAC_TIMEOUT are the client's and the team's: each does its part of them.
+                                        "SUMAC_TIMEOUT",   "SUMAC_QUEUE_SECONDS", "SUMAC_RECOVERY",
+                                        "SUMAC_DEFAULTS"};
+/// SUMAC_REPRODUCIBLE, SUMAC_TIMEOUT and SUMAC_DEFAULTS are the client's and the team's: each does its part of them.
 constexpr std::string_view kTeam[] = {"SUMAC_ENABLE",     "SUMAC_EXPLAIN", "SUMAC_TUNING_FILE", "SUMAC_PROGRESS_THREAD",
                                       "SUMAC_TEAM_AFTER", "SUMAC_PROFILE", "SUMAC_TRACE",       "SUMAC_REPRODUCIBLE",
-                                      "SUMAC_LAST_LINE",  "SUMAC_TIMEOUT", "SUMAC_ACROSS"};
+                                      "SUMAC_LAST_LINE",  "SUMAC_TIMEOUT", "SUMAC_ACROSS",      "SUMAC_DEFAULTS"};
 constexpr std::string_view kPrograms[] = {"SUMAC_AM_",   "SUMAC_NODE_", "SUMAC_HOSTD_",
                                           "SUMAC_COLL_", "SUMAC_SHM_",  "SUMAC_TEAM_"};
 constexpr std::string_view kAll = "SUMAC_";

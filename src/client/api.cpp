@@ -445,8 +445,9 @@ int sharp_coll_print_config(FILE* stream, enum config_print_flags flags, const c
     }
     if ((flags & SHARP_COLL_CONFIG_PRINT_HEADER) != 0) std::fputs("#\n# SHARP_COLL configuration\n#\n", stream);
     if ((flags & (SHARP_COLL_CONFIG_PRINT_CONFIG | SHARP_COLL_CONFIG_PRINT_DOC)) != 0) {
-      const DumpStyle style{.doc = (flags & SHARP_COLL_CONFIG_PRINT_DOC) != 0,
-                            .hidden = (flags & SHARP_COLL_CONFIG_PRINT_HIDDEN) != 0};
+      const DumpStyle style{
+          .doc = (flags & SHARP_COLL_CONFIG_PRINT_DOC) != 0,
+          .hidden = (flags & SHARP_COLL_CONFIG_PRINT_HIDDEN) != 0 || config->defaults == Defaults::of_2018};
       std::fputs(dump<ClientConfig>(client_options(), *config, style).c_str(), stream);
     }
     return std::fflush(stream) == 0 ? SHARP_COLL_SUCCESS : SHARP_COLL_ERROR;

@@ -40,6 +40,17 @@ TEST(ClientOptions, TheEnvironmentIsReadEachTime) {
   EXPECT_EQ(config->pipeline_depth, 64u);
 }
 
+TEST(ClientOptions, PublishedDefaultsGiveWayToValues) {
+  ::setenv("SUMAC_DEFAULTS", "2018", 1);
+  ::setenv("SHARP_COLL_SAT_THRESHOLD", "4096", 1);
+  const auto config = load_client_config();
+  ::unsetenv("SUMAC_DEFAULTS");
+  ::unsetenv("SHARP_COLL_SAT_THRESHOLD");
+  ASSERT_TRUE(config) << config.error().context;
+  EXPECT_EQ(config->quota_payload_per_ost, 128u);
+  EXPECT_EQ(config->sat_threshold.count, 4096u);
+}
+
 TEST(ClientOptions, ABadValueIsNamed) {
   ::setenv("SHARP_COLL_JOB_QUOTA_PAYLOAD_PER_OST", "100", 1);
   const auto config = load_client_config();

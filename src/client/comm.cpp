@@ -410,6 +410,17 @@ void Comm::fill(sumac_comm_info& info) const {
   info.allreduce_bytes_max = static_cast<std::uint64_t>(cost::tree_bytes_max(ways_of(context_.job(), size_)));
 }
 
+namespace {
+void warn_of_no_room(Context& context, const Failure& failed) {
+  SUMAC_WARN(context.log(), "{} (said of the first communicator without a group)", failed.text);
+  if (context.config().defaults != Defaults::of_2018 || failed.status != SHARP_COLL_EGROUP_ALLOC) return;
+  // The published line says no more than the one above.
+  Logger low_level(Logger::Form::low_level, context.log().level());
+  low_level.set_rank(static_cast<int>(number_of(context.world_rank())));
+  SUMAC_WARN(low_level, "No available groups in sharp_alloc_groups_info.");
+}
+}  // namespace
+
 void tell_of_no_group(Context& context, bool speaks, const Failure& failed) {
   // All members remember it, because one of them may be rank 0 of the next communicator.
   const bool again = failed.no_room && [&] {
@@ -419,7 +430,7 @@ void tell_of_no_group(Context& context, bool speaks, const Failure& failed) {
   if (again || !speaks)
     SUMAC_DEBUG(context.log(), "{}", failed.text);
   else if (failed.no_room)
-    SUMAC_WARN(context.log(), "{} (said of the first communicator without a group)", failed.text);
+    warn_of_no_room(context, failed);
   else
     SUMAC_ERROR(context.log(), "{}", failed.text);
 }

@@ -204,6 +204,9 @@ Outcome<> Context::begin_recovery() {
 /// Two ports of a host on one tree share its channels, so the line shows the number of ports for each tree.
 void Context::announce_trees() const {
   const auto& g = job_.granted.quota;
+  if (devices_.is_stood_in_for() && !ports_.empty())
+    SUMAC_WARN(log_, "{}: this host has no RDMA adapter; the port that stands in: {}", devices_.origin,
+               ports_.front().stand_in);
   for (std::size_t i = 0; i < job_.trees.size(); ++i) {
     const auto ports = std::max(ports_[i].leading, 1u);
     SUMAC_INFO(

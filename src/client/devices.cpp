@@ -48,6 +48,17 @@ const net::HostPort* find(std::span<const net::HostPort> ports, const topo::Name
   return nullptr;
 }
 
+/// Published command lines name the adapters of their authors' hosts. A host that has adapters, or a lab's interfaces
+/// of such names, can obey a list, so there a wrong name is an error.
+bool is_of_other_hosts(const Origin& origin, const DeviceRequests& requests, const topo::NamedPort& word,
+                       std::span<const net::HostPort> ports) {
+  constexpr std::string_view kAdapters = "mlx";
+  return origin.list.data() == requests.program.data() && word.device.starts_with(kAdapters) &&
+         std::ranges::none_of(ports, [&](const net::HostPort& port) {
+           return !port.adapter.empty() || port.interface.starts_with(kAdapters);
+         });
+}
+
 tl::unexpected<Failure> not_found(const Origin& origin, const topo::NamedPort& word,
                                   std::span<const net::HostPort> ports) {
   const auto count = std::ranges::count_if(
@@ -91,6 +102,7 @@ Outcome<DeviceList> find_devices(const DeviceRequests& requests, std::span<const
       return failure(SHARP_COLL_EDEV, "{}: '{}' is no device: write NAME or NAME:PORT, several with commas between",
                      list.origin, text);
     const auto* port = find(ports, *word);
+    if (port == nullptr && is_of_other_hosts(origin, requests, *word, ports)) return DeviceList{list.origin, {}};
     if (port == nullptr) return not_found(origin, *word, ports);
     const auto twice = std::ranges::find(list.ports, port->interface, &DevicePort::interface);
     if (twice != list.ports.end()) {
@@ -136,6 +148,17 @@ Outcome<PortWays> ways_to(const DeviceList& devices, std::string_view address) {
     ways.leads[i] = *answer;
   }
   return ways;
+}
+
+std::string port_towards(std::string_view address) {
+  constexpr std::string_view kTcp = "tcp:";
+  const auto to = net::parse_address(address.substr(std::min(kTcp.size(), address.size())));
+  const auto ports = net::host_ports();
+  if (!to || !ports) return std::string(kAny);
+  if (net::is_own_address(*to).value_or(false)) return "none, as the tree's node is on this host";
+  for (const auto& port : *ports)
+    if (net::leads_to(port.interface, *to).value_or(false)) return port.interface;
+  return std::string(kAny);
 }
 
 }  // namespace sumac::client

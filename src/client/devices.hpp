@@ -31,6 +31,8 @@ struct DeviceList {
   std::vector<DevicePort> ports;  ///< Empty: the system chooses.
 
   bool empty() const { return ports.empty(); }
+  /// The program's list names adapters, as pasted command lines do, and this host has none: the system chooses.
+  bool is_stood_in_for() const { return ports.empty() && !origin.empty(); }
   std::string names() const;  ///< "mlx5_0:1,eth0": the form that the manager receives.
 };
 
@@ -59,5 +61,8 @@ struct PortWays {
   bool by_none = false;
 };
 Outcome<PortWays> ways_to(const DeviceList& devices, std::string_view address);
+
+/// Names the port by which the system reaches a node's address, for a line to the user.
+std::string port_towards(std::string_view address);
 
 }  // namespace sumac::client

@@ -43,6 +43,20 @@ TEST(Devices, ALanInterfaceMayBeCalledAsAnAdapter) {
   EXPECT_EQ(found->names(), "mlx5_2,mlx5_1");
 }
 
+TEST(Devices, APastedAdapterIsStoodInForWhereThereIsNone) {
+  const net::HostPort plain[] = {{"lo", "", 1}, {"eth0", "", 1}};
+  const net::HostPort lab[] = {{"lo", "", 1}, {"mlx5_2", "", 1}};
+  const auto found = find_devices({.program = "mlx5_1:1"}, plain);
+  ASSERT_TRUE(found) << found.error().text;
+  EXPECT_TRUE(found->is_stood_in_for());
+  EXPECT_EQ(found->origin, "ib_dev_list (the program's, or HCOLL_MAIN_IB)=mlx5_1:1");
+  EXPECT_FALSE(find_devices({.program = "any"}, plain)->is_stood_in_for());
+  EXPECT_FALSE(find_devices({.program = "mlx5_1:1"}, lab));
+  EXPECT_FALSE(find_devices({.program = "mlx5_9:1"}, kPorts));
+  EXPECT_FALSE(find_devices({.program = "eth7"}, plain));
+  EXPECT_FALSE(find_devices({.variable = "mlx5_1:1"}, plain)) << "who knows this variable means this host";
+}
+
 TEST(Devices, WhatIsWrongIsNamedWithWhatThereIs) {
   const struct {
     const char *list, *says;

@@ -121,6 +121,10 @@ constexpr Option<C> kTable[] = {
         "SUMAC_RECOVERY", "0",
         "A communicator goes on with exact results when its tree is lost: its members send each other messages, for "
         "which each rank listens at a port of its own. Not with ucx or several trees. Rank 0 decides."),
+    option<&C::defaults>(kDefaultsVariable, "sumac",
+                         "2018: the defaults of the published texts, where ours are others (payload 128, "
+                         "SAT_THRESHOLD 1024, ALLREDUCE_SHARP_MAX 256), their line behind a refused group, and their "
+                         "list of sharp_coll_dump_config."),
 
     ignored<&C::ignored_buffer_pool_size>("SHARP_COLL_BUFFER_POOL_SIZE", "4096",
                                           "No effect: buffers are allocated as needed and kept."),
@@ -179,7 +183,7 @@ void leave_names_to_team() { has_team = true; }
 bool names_are_left_to_team() { return has_team; }
 
 Result<ClientConfig> load_client_config() {
-  auto config = load<ClientConfig>(kTable, environment());
+  auto config = load<ClientConfig>(kTable, environment(), Source{std::string(kDefaultsVariable), published_default});
   if (!config) return config;
   if (has_team) config->timeout = Millis{0};
   if (!given.sharpd_socket.empty()) config->sharpd_socket = given.sharpd_socket;

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/published_defaults.hpp"
 #include "base/result.hpp"
 
 namespace sumac::client {
@@ -44,6 +45,7 @@ struct ClientConfig {
   Millis node_lost_after;
   Millis timeout;  ///< 0: none, also below a binding whose teams have the limit.
   OnFailure on_failure;
+  Defaults defaults;
   bool recovery;
   std::uint32_t stats_dump_mode;
   // Users of the hardware stack know these: they are accepted so that existing scripts still work, but have no effect

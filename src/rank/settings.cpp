@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/options.hpp"
+#include "base/published_defaults.hpp"
 
 extern char** environ;
 
@@ -63,6 +64,11 @@ bool read_carrier(const hcoll_variable&, const char* text, hcoll_settings& setti
   return carrier == "p2p" || carrier == "mpi";
 }
 
+/// sumac::published_default() reads the value, so no setting keeps it.
+bool read_defaults(const hcoll_variable&, const char* text, hcoll_settings&) {
+  return sumac::detail::parse_value<sumac::Defaults>(text).has_value();
+}
+
 /// An empty value counts as unset, because users clear a variable by `VARIABLE= program`.
 const char* look_up(const char* name) {
   const char* text = name == nullptr ? nullptr : std::getenv(name);
@@ -75,6 +81,8 @@ const char* look_up(const char* name) {
 const hcoll_variable hcoll_variables[] = {
     {"SUMAC_ENABLE", nullptr, "1", "0 or 1", "0: every binding is as if it were absent.",
      read_number<&hcoll_settings::enable>, 0, 1},
+    {sumac::kDefaultsVariable.data(), nullptr, "sumac", "sumac or 2018",
+     "2018: HCOLL_BCOL_P2P_ALLREDUCE_SHARP_MAX is 256 by default, as published texts have it.", read_defaults},
     {"HCOLL_ENABLE_SHARP", nullptr, "0", "a whole number from 0 to 4",
      "0: no tree, shared memory inside hosts alone. 1: use the tree if it is there. 2: the job must be there, a "
      "communicator without a group goes on without. 3: every communicator, or end the job. 4: as 3, and every "
@@ -154,6 +162,8 @@ const char* hcoll_settings_read(hcoll_settings* settings) {
   for (const auto& variable : hcoll_variables) {
     const char *name = variable.name, *text = look_up(name);
     if (text == nullptr && (text = look_up(variable.alias)) != nullptr) name = variable.alias;
+    const auto published = text == nullptr ? sumac::published_default(name) : std::nullopt;
+    if (published) text = published->c_str();
     if (text == nullptr) text = variable.default_text;
     if (!variable.read(variable, text, *settings)) {
       complaint = fmt::format("{}={}: expected {}", name, text, variable.legal);

@@ -109,6 +109,17 @@ TEST_F(Settings, values_and_aliases) {
   EXPECT_STREQ(settings.devices, "mlx5_1:1");
 }
 
+TEST_F(Settings, published_defaults_give_way_to_values) {
+  ::setenv("SUMAC_DEFAULTS", "2018", 1);
+  EXPECT_EQ(read(), "");
+  EXPECT_EQ(settings.allreduce_bytes_max, 256);
+  ::setenv("HCOLL_ALLREDUCE_SHARP_MAX", "auto", 1);
+  EXPECT_EQ(read(), "");
+  EXPECT_EQ(settings.allreduce_bytes_max, -1);
+  ::setenv("SUMAC_DEFAULTS", "2019", 1);
+  EXPECT_EQ(read(), "SUMAC_DEFAULTS=2019: expected sumac or 2018");
+}
+
 TEST_F(Settings, a_wrong_value_is_named_with_what_is_legal) {
   const struct {
     const char *name, *text, *says;

@@ -26,7 +26,7 @@ include/ucc/api/ucc.h include/ucc/api/ucc_def.h include/ucc/api/ucc_status.h inc
 lib/cmake/ucc/ucc-config.cmake lib/cmake/ucc/ucc-config-version.cmake lib/cmake/ucc/ucc-targets.cmake lib/sumac/examples/example-allreduce
 lib/sumac/bench/sumac-bench lib/sumac/bench/compare/__main__.py lib/sumac/bench/compare/results.py lib/sumac/bench/core/pairs.py
 lib/sumac/bench/core/tally.py
-include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h
+include/sharp/api/sharp.h include/sharp/api/sharp_coll.h include/sharp/api/version.h include/sharp/api/sumac_ext.h include/api/sharp.h include/api/sharp_coll.h
 share/sumac/fabrics/test-4h.yaml share/sumac/examples/allreduce.c
 share/sumac/monitoring/alerts.yml share/sumac/monitoring/dashboard.json share/sumac/monitoring/prometheus.yml
 share/doc/sumac/README.md share/doc/sumac/LICENSE share/doc/sumac/docs/config.md share/doc/sumac/docs/reference.md share/doc/sumac/docs/wire.md

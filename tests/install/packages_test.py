@@ -68,6 +68,17 @@ class Packages(unittest.TestCase):
             self.assertTrue((self.top / f"etc/sumac/{daemon}.conf").exists())
         self.assertEqual(os.readlink(self.top / PREFIX / "conf"), "/etc/sumac")
 
+    def test_slurms_plug_in_finds_the_programs_and_needs_nothing_of_ours(self):
+        """It takes the folder two above its own as the prefix, and srun loads it on hosts that have no library of ours on a path."""
+        plugin = self.top / PREFIX / "lib/slurm/sumac_slurm.so"
+        if not (BUILD / "lib/slurm/sumac_slurm.so").exists():
+            self.skipTest("built without libslurm-dev")
+        self.assertTrue(os.access(plugin.parents[2] / "bin/sumac", os.X_OK))
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", plugin).stdout)
+        self.assertEqual([name for name in needed if not re.match(r"(libc|ld-linux.*)\.so", name)], [])
+        self.assertEqual(sorted(each for each in lists(".install")["sumac-slurm"]), [[f"{PREFIX}/lib/slurm"]])
+        self.assertEqual([path.name for path in plugin.parent.iterdir()], ["sumac_slurm.so"])
+
     def test_the_versions_agree(self):
         cmake = (ROOT / "CMakeLists.txt").read_text()
         number = re.search(r"^project\(sumac VERSION (\S+)", cmake, re.MULTILINE).group(1)

@@ -44,7 +44,8 @@ def group(size, osts=2, payload=128, index=0, address="subnet prefix: 0xff12a01b
 DEFAULTS = (request(), granted(), group(8))
 ONE_GROUP = (request(groups=1), granted(groups=1), group(8, osts=51),
              "[nemo01:1:0][common_sharp.c:360:comm_sharp_coll_comm_init] SHArP: sharp group create failed:SHArP Group alloc error(-4)",
-             "[nemo01:0:1 - comm.c:242] WARN sharp_alloc_groups_info failed: No available groups(-11)")
+             "[nemo01:0:1 - comm.c:242] WARN sharp_alloc_groups_info failed: No available groups(-11)",
+             "[nemo01:0:1 unique id 0] WARN No available groups in sharp_alloc_groups_info.")
 CONTINUING = "[nemo01:1:0][common_sharp.c:369:comm_sharp_coll_comm_init] SHArP: continuing without sharp on this communicator.."
 EXITING = "[nemo01:1:0][common_sharp.c:365:comm_sharp_coll_comm_init] SHArP: Fallback disabled, exiting.."
 TO_2048 = tuple(4 << i for i in range(10))

@@ -4,6 +4,7 @@ import re
 
 MASKS = (
     (re.compile(r"^\[[^\[\]:]+:0:\d+ - \w+\.c(?:pp)?:\d+\]"), "[HOST:0:PID - FILE:LINE]"),
+    (re.compile(r"^\[[^\[\]:]+:0:\d+ unique id \d+\]"), "[HOST:0:PID unique id JOB]"),
     (re.compile(r"^\[[^\[\]:]+:\d+:\d+\]\[\w+\.c(?:pp)?:\d+:\w+\]"), "[HOST:PID:RANK][FILE:LINE:FUNCTION]"),
     (re.compile(r"job \(ID: \d+\)"), "job (ID: JOB)"),
     (re.compile(r"group id: [0-9a-f]+"), "group id: GROUP"),
@@ -14,17 +15,16 @@ MASKS = (
 )
 # Advice that only Sumac gives.
 ADVICE = re.compile(r"INFO group \d+: large messages lose in its tree: ")
-PAYLOAD = re.compile(r"user_data_per_ost:\d+")
 
 
-def log_lines(text, any_payload=False):
-    """Returns the log lines of a text, each once, without Sumac's advice. `any_payload`: how much an operation carries does not count."""
+def log_lines(text):
+    """Returns the log lines of a text, each once, without Sumac's advice."""
     lines = set()
     for line in text.splitlines():
         for pattern, word in MASKS:
             line = pattern.sub(word, line)
         if line.startswith("[HOST:") and not ADVICE.search(line):
-            lines.add(PAYLOAD.sub("user_data_per_ost:ANY", line) if any_payload else line)
+            lines.add(line)
     return lines
 
 

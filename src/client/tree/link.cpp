@@ -32,6 +32,7 @@ Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, WorldRank world_ra
                                               std::uint32_t channel) {
   std::vector<std::vector<bool>> leads;
   std::vector<bool> by_none;
+  std::vector<std::string> stand_ins;
   for (const auto& tree : job.trees) {
     const auto leaf = leaf_of(job, tree, world_rank);
     if (!leaf) return tl::unexpected(leaf.error());
@@ -44,12 +45,14 @@ Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, WorldRank world_ra
                      devices.origin, *leaf->name, *leaf->address, tree.body.tree_index);
     leads.push_back(std::move(ways->leads));
     by_none.push_back(ways->by_none);
+    stand_ins.push_back(devices.is_stood_in_for() ? port_towards(*leaf->address) : "");
   }
   const auto chosen = choose_ports(leads, channel);
   std::vector<TreePort> ports;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     TreePort port{chosen[i], static_cast<std::uint32_t>(std::ranges::count(leads[i], true)), {}};
     if (port.port >= 0 && !by_none[i]) port.interface = devices.ports[static_cast<std::size_t>(port.port)].interface;
+    if (devices.is_stood_in_for()) port.stand_in = stand_ins[i];
     ports.push_back(std::move(port));
   }
   return ports;

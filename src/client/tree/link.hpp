@@ -55,6 +55,7 @@ struct TreePort {
   int port = -1;              ///< Index into the list; -1: the list is empty.
   std::uint32_t leading = 0;  ///< The number of ports of the list that lead there.
   std::string interface;      ///< The port's interface; empty: the system chooses.
+  std::string stand_in;       ///< The system chooses this port, where DeviceList::is_stood_in_for().
 };
 /// Returns the port for each tree. SHARP_COLL_ECONN_TREE: no port of the list leads to one.
 Outcome<std::vector<TreePort>> ports_to_trees(const Job& job, WorldRank world_rank, const DeviceList& devices,

@@ -28,10 +28,11 @@ TEST_F(World, NoGroupLeftIsSaidToAllMembersAndDestroyMakesRoom) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   };
   auto config = on(*daemons_, 2);
-  config.environment = {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "2"}};
+  config.environment = {{"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "2"}, {"SUMAC_DEFAULTS", "2018"}};
   const auto ended = run_ranks(config, body);
   EXPECT_EQ(complaint(ended), "") << daemons_->log();
   EXPECT_THAT(ended[0].err, HasSubstr("No available groups(-11)"));
+  EXPECT_THAT(ended[0].err, HasSubstr(" unique id 0] WARN No available groups in sharp_alloc_groups_info.\n"));
   EXPECT_EQ(ended[1].err, "") << "one rank speaks for all";
 }
 
