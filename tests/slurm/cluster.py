@@ -14,6 +14,7 @@ from harness import case, ground, processes
 
 PROGRAMS = ("slurmctld", "slurmd", "srun", "munged", "ip", "unshare", "nsenter")
 SHARED = "/mnt"
+METRICS = "127.0.0.1:9511"
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 # More than this machine may have; Slurm is told not to look.
 CORES = 4
@@ -218,7 +219,8 @@ class Cluster:
         manager = ["--manager", "10.99.0.1:6126", "--allow-insecure"]
         daemons = []
         try:
-            daemons.append(self.begin("c1", ground.BIN / "sharp_am", "--fabric", f"{SHARED}/fabric.yaml", "--listen", *manager[1:]))
+            daemons.append(self.begin("c1", ground.BIN / "sharp_am", "--fabric", f"{SHARED}/fabric.yaml", "--listen", *manager[1:],
+                                      "--page-listen", "127.0.0.1:0", "--metrics-listen", METRICS))
             daemons.append(self.begin("c1", ground.BIN / "sharp_an", "--name", "an", *manager))
             daemons += [self.begin(name, ground.BIN / "sharpd", *manager) for name in self.names]
             yield
@@ -246,6 +248,14 @@ class Cluster:
 
     def wait_for(self, job, seconds=60):
         ground.until(lambda: not self.queued(job), lambda: f"job {job} ends:\n{self('scontrol', 'show', 'job', job).out}", seconds)
+
+    def requeue(self, job):
+        """Slurm lets a requeued job wait for two minutes from its end on, so that its new time counts only behind that."""
+        done = self("scontrol", "requeue", job)
+        if done.code != 0:
+            raise AssertionError(done.text)
+        ground.until(lambda: self.queued(job).endswith("PENDING"), lambda: self.queued(job), 60)
+        self("scontrol", "update", f"JobId={job}", "StartTime=now")
 
     def cancel_all(self):
         """Nobody may care whether that works: what stays fails the next line."""

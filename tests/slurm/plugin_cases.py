@@ -88,7 +88,8 @@ class Plugin:
     def named(self):
         """The plug-in, as root, proves number, user and account."""
         job, shown = held_by(self.slurm)
-        return None if f"slurm job {job} of uid 0 account weather" in shown and "claimed" not in shown else shown
+        holder = f"slurm job {job} of uid 0 account weather"
+        return None if all(holder in text and "claimed" not in text for text in shown) else "\n---\n".join(shown)
 
     def shared_tmpdir(self):
         done = self.start(*SIX, "--sumac", *SUMS, env={"TMPDIR": f"{cluster.SHARED}/work"})
@@ -134,8 +135,7 @@ class Plugin:
         job = self.slurm.batch(f"[ $SLURM_RESTART_COUNT ] || exec srun --sumac sleep 1000\nsrun --sumac {' '.join(map(str, SUMS))}\n", "-N2", "-n2",
                                "--requeue", env=OPEN_MPI)
         self.until_daemons()
-        self.slurm("scontrol", "requeue", job)
-        self.slurm("scontrol", "update", f"JobId={job}", "StartTime=now")
+        self.slurm.requeue(job)
         self.slurm.wait_for(job, 240)
         tally = case.tally_of(self.slurm.output(job))
         return None if tally and tally["tree"] >= 100 else self.slurm.output(job)

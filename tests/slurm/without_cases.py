@@ -3,11 +3,11 @@
 `--short`: the lines that take the least time."""
 
 import json
-import os
 import pathlib
 import sys
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = pathlib.Path(__file__).resolve()
+sys.path.append(str(HERE.parents[1]))
 from harness import case, folders, ground, rows as results  # noqa: E402  pylint: disable=wrong-import-position
 
 import cluster  # noqa: E402  pylint: disable=wrong-import-position
@@ -30,8 +30,19 @@ def words(command):
     return " ".join(map(str, command))
 
 
+# The page's own client, on the host where the page is.
+ASK = f"""
+import sys
+sys.path[:0] = {[str(HERE.parents[1]), str(HERE.parents[1] / "page")]!r}
+import cluster
+ticket = cluster.ticket("10.99.0.1:6126")
+print(cluster.ask(ticket["site"], "/api/v1/jobs", ticket["token"])[2])
+print("---", cluster.ask("http://{cluster.METRICS}", "/metrics")[2])
+"""
+
+
 def held_by(slurm):
-    """Runs a job by daemons of the site; returns its number and what sharp_cmd says of its holder."""
+    """Runs a job by daemons of the site; returns its number, and what sharp_cmd, page and metrics say of its holder."""
     def jobs():
         return slurm(ground.BIN / "sharp_cmd", "jobs", "--manager", "10.99.0.1:6126")
 
@@ -39,7 +50,8 @@ def held_by(slurm):
         job = slurm.batch(f"srun {case.PROGRAMS / 'sums'} 8 100000000\n", "-N2", "-n2", "--account=weather", env={**OPEN_MPI, **SITE})
         try:
             ground.until(lambda: "slurm job" in jobs().out, lambda: jobs().text)
-            return job, jobs().out
+            asked = slurm(sys.executable, "-c", ASK, env={"SUMAC_BUILD": str(case.BUILD)})
+            return job, [jobs().out, *(asked.out if asked.code == 0 else asked.text).split("--- ", 1)]
         finally:
             slurm("scancel", job)
             slurm.wait_for(job)
@@ -51,7 +63,7 @@ class Lines:
     def __init__(self, slurm, folder):
         self.slurm = slurm
         self.mpich = f"{folder}/sums"
-        case.start(["mpicc.mpich", "-O1", "-o", self.mpich, pathlib.Path(__file__).parents[1] / "mpi" / "sums.c"])
+        case.start(["mpicc.mpich", "-O1", "-o", self.mpich, HERE.parents[1] / "mpi" / "sums.c"])
 
     def by_tree(self, text):
         tally = case.tally_of(text)
@@ -114,11 +126,7 @@ class Lines:
         job = self.slurm.batch(f"[ $SLURM_RESTART_COUNT ] || {{ echo first; exec {words([*RUN, 'srun', 'sleep', 1000])}; }}\n{words([*RUN, 'srun', *SUMS])}",
                                "-N2", "-n2", "--requeue", env=OPEN_MPI)
         ground.until(lambda: any("sharpd" in line for line in self.slurm.left()), self.slurm.logs)
-        done = self.slurm("scontrol", "requeue", job)
-        if done.code != 0:
-            return done.text
-        # A requeued job waits for its turn as the scheduler decides.
-        self.slurm("scontrol", "update", f"JobId={job}", "StartTime=now")
+        self.slurm.requeue(job)
         self.slurm.wait_for(job, 240)
         return self.by_tree(self.slurm.output(job))
 
@@ -136,7 +144,7 @@ class Lines:
     def named(self):
         """Without the plug-in, and without control groups, Slurm's number is a claim of the process."""
         job, shown = held_by(self.slurm)
-        return None if f"slurm job {job} account weather (claimed)" in shown else shown
+        return None if all(f"slurm job {job} account weather (claimed)" in text for text in shown) else "\n---\n".join(shown)
 
     def torchrun(self):
         """One torchrun on each host, started by srun; the ranks' hosts meet by messages."""
