@@ -5,9 +5,10 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
+
+from . import processes
 
 
 class Rows:
@@ -41,9 +42,9 @@ def line_of(row):
 
 
 def run_to_its_end(command, env):
-    """Returns the exit status. A program that is still running when we are ended gets a signal to end in order: it has daemons to take
-    down."""
-    with subprocess.Popen(command, env=env) as running:
+    """Returns the exit status. A program that is still running when we are ended, or killed, gets a signal to end in order: it has daemons to
+    take down."""
+    with processes.start(command, env=env) as running:
         try:
             return running.wait()
         except BaseException:
