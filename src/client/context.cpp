@@ -463,8 +463,9 @@ void Context::on_placed(net::ConnId conn, BufferRef head) {
 
 void Context::on_closed(net::ConnId conn, const Error& why) { link_of(conn).on_closed(why); }
 
-void Context::queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data) {
-  const auto sent = transport_->send(net::ConnId{to.value}, head, data);
+void Context::queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data, bool in_row) {
+  const net::ConnId conn{to.value};
+  const auto sent = in_row ? transport_->send_in_row(conn, head, data) : transport_->send(conn, head, data);
   // With Errc::lost, on_closed() reports it. Any other error would leave a hole in the sequence, so it ends the
   // connection.
   if (sent == Errc::ok || sent == Errc::lost) return;
@@ -475,6 +476,12 @@ void Context::queue(proto::LinkId to, std::span<const std::byte> head, const Pay
 void Context::send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) {
   const auto head = wire::encoded(header);
   queue(to, head, data);
+  send_held();
+}
+
+void Context::send_in_row(proto::LinkId to, const wire::AggHeader& header, const Payload& data) {
+  const auto head = wire::encoded(header);
+  queue(to, head, data, true);
   send_held();
 }
 

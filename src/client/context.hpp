@@ -129,6 +129,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
 
   // proto::Outbox, for the engines.
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
+  void send_in_row(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_later(proto::LinkId to, const wire::AggHeader& header, std::uint32_t most) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
@@ -177,7 +178,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void on_writable(net::ConnId) override {}
   void on_readable(std::uint32_t token) override;
   TreeLink& link_of(net::ConnId conn) noexcept;
-  void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data);
+  void queue(proto::LinkId to, std::span<const std::byte> head, const Payload& data, bool in_row = false);
 
   /// The waiting of one blocking call. Each has a Waiter of its own while it waits, because several threads may wait at
   /// once and a Waiter learns from its own thread.

@@ -20,8 +20,9 @@ inline ssize_t receive_now(int fd, void* to, std::size_t bytes) noexcept {
   return ::syscall(SYS_recvfrom, fd, to, bytes, MSG_DONTWAIT, nullptr, nullptr);
 }
 
-inline ssize_t send_now(int fd, const msghdr& message) noexcept {
-  return ::syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+/// `more`: MSG_MORE, or 0.
+inline ssize_t send_now(int fd, const msghdr& message, int more = 0) noexcept {
+  return ::syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT | more);
 }
 
 }  // namespace sumac::net

@@ -107,7 +107,7 @@ TcpConnection::Sent TcpConnection::flush(TransportStats& stats) {
 }
 
 TcpConnection::Sent TcpConnection::send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head,
-                                            const Payload& body, TransportStats& stats) {
+                                            const Payload& body, TransportStats& stats, bool in_row) {
   iovec iov[3];
   std::size_t used = 0;
   for (const auto part : {frame_header, head, body.bytes})
@@ -115,17 +115,24 @@ TcpConnection::Sent TcpConnection::send_now(std::span<const std::byte> frame_hea
   msghdr message{};
   message.msg_iov = iov;
   message.msg_iovlen = used;
+  const std::size_t bytes = frame_header.size() + head.size() + body.bytes.size();
+  const bool shares = in_row && row.shares(bytes, [&] { return backlog_of(fd.get()); });
+  if (!in_row) row.end();  // This message takes everything along.
   ssize_t n;
   do {
     ++stats.system_calls;
-    n = net::send_now(fd.get(), message);
+    n = net::send_now(fd.get(), message, shares ? MSG_MORE : 0);
   } while (n < 0 && errno == EINTR);
   if (n < 0) {
     if (write_failed(errno) == Sent::failed) return Sent::failed;
     n = 0;
   }
   stats.bytes_out += static_cast<std::size_t>(n);
-  if (static_cast<std::size_t>(n) == frame_header.size() + head.size() + body.bytes.size()) return Sent::all;
+  if (static_cast<std::size_t>(n) == bytes) {
+    if (shares && PacketRow::is_stuck(backlog_of(fd.get()))) end_row();
+    return Sent::all;
+  }
+  end_row();
   out.push(frame_header, head, body, static_cast<std::size_t>(n));
   return Sent::some;
 }

@@ -9,6 +9,7 @@
 #include "base/private_fd.hpp"
 #include "net/heartbeat.hpp"
 #include "net/out_queue.hpp"
+#include "net/packet_row.hpp"
 #include "net/tcp_frame.hpp"
 #include "net/tcp_input.hpp"
 #include "net/tcp_life.hpp"
@@ -46,7 +47,12 @@ class TcpConnection {
   Sent flush(TransportStats& stats);
   /// Sends what the socket takes now and queues the rest. Only legal with an empty queue, once connected.
   Sent send_now(std::span<const std::byte> frame_header, std::span<const std::byte> head, const Payload& body,
-                TransportStats& stats);
+                TransportStats& stats, bool in_row = false);
+  /// The packet that messages of a row share leaves now.
+  void end_row() noexcept {
+    if (row.holds()) push_packet(fd.get());
+    row.end();
+  }
 
   bool is_read() const noexcept { return input == tcp_input::State::reading; }
   bool is_disowned() const noexcept { return tcp_life::is_disowned(life); }
@@ -64,6 +70,7 @@ class TcpConnection {
   Error failure;  ///< Says why the last read or write failed.
   FrameReader reader;
   OutQueue out;
+  PacketRow row;
   std::string peer_name;
   std::size_t send_max;             ///< The longest message that both sides accept.
   std::size_t held_max = SIZE_MAX;  ///< Limits the pool's bytes in `out`.
@@ -73,6 +80,7 @@ class TcpConnection {
   std::uint64_t owner = 0, served = 0;
   bool out_armed = false;      ///< epoll reports room for output.
   bool dirty = false;          ///< True if the connection is on the list of those to flush.
+  bool is_in_row = false;      ///< True if the connection is on the list of those whose kernel may keep a packet.
   bool tell_writable = false;  ///< True after send() returned `again`.
   bool drained = false;        ///< True if the last read returned fewer bytes than it had room for.
   bool follows = false;        ///< On the list of connections where one large message follows another.

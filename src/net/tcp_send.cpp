@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <cassert>
+#include <utility>
 
 #include "net/tcp_transport.hpp"
 
@@ -14,6 +15,24 @@ void TcpTransport::mark_dirty(TcpConnection& conn) {
 }
 
 Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payload& body) {
+  return send(id, head, body, false);
+}
+
+Errc TcpTransport::send_in_row(ConnId id, std::span<const std::byte> head, const Payload& body) {
+  return send(id, head, body, true);
+}
+
+/// The caller looks for messages: it may wait for what a message that is kept brings about.
+void TcpTransport::end_rows() {
+  for (const ConnId id : rows_)
+    if (TcpConnection* conn = find(id); conn != nullptr && conn->fd) {
+      conn->is_in_row = false;
+      conn->end_row();
+    }
+  rows_.clear();
+}
+
+Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payload& body, bool in_row) {
   TcpConnection* conn = find(id);
   if (conn == nullptr || conn->is_disowned() || tcp_life::is_over(conn->life)) return Errc::lost;
   const std::size_t bytes = head.size() + body.bytes.size();
@@ -30,7 +49,8 @@ Errc TcpTransport::send(ConnId id, std::span<const std::byte> head, const Payloa
   // Messages may follow our greeting at once, without waiting for the peer's answer.
   const bool connected = !tcp_life::is_connecting(conn->life);
   if (connected && corked_ == 0 && conn->out.empty()) {
-    const auto sent = conn->send_now(frame, head, body, stats_);
+    const auto sent = conn->send_now(frame, head, body, stats_, in_row);
+    if (conn->row.holds() && !std::exchange(conn->is_in_row, true)) rows_.push_back(id);
     if (sent == TcpConnection::Sent::failed) return write_failed(*conn), Errc::lost;
     if (sent == TcpConnection::Sent::some) arm_output(*conn, true);
     return Errc::ok;

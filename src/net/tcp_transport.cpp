@@ -527,6 +527,7 @@ std::size_t TcpTransport::deliver(TransportEvents& events, std::size_t budget) {
 std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) {
   // The clock is read only if something depends on it; a watched connection always has a due time.
   if (next_due_ != kNever || config_.place_from != 0) now_ = monotonic_now();
+  if (!rows_.empty()) end_rows();
   ++corked_;
   if (!stalled_.empty()) resume_stalled();
   std::size_t delivered = deliver(events, budget);
@@ -541,6 +542,7 @@ std::size_t TcpTransport::progress(TransportEvents& events, std::size_t budget) 
 }
 
 bool TcpTransport::arm() {
+  if (!rows_.empty()) end_rows();
   if (!events_.empty() || !dirty_.empty() || !asking_.empty()) return false;
   if (const Time due = next_due(); due != kNever && monotonic_now() >= due) return false;
   // A stalled connection goes on when a buffer was released; until then only its users can change that.

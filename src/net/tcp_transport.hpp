@@ -31,6 +31,7 @@ class TcpTransport final : public Transport {
   std::string address() const override { return address_; }
   Result<ConnId> connect_by(std::string_view interface, std::string_view address) override;
   Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
+  Errc send_in_row(ConnId conn, std::span<const std::byte> head, const Payload& body) override;
   void belongs_to(ConnId conn, std::uint64_t owner) override;
   void limit_held(ConnId conn, std::size_t bytes) override;
   std::size_t held(ConnId conn) const override;
@@ -98,6 +99,8 @@ class TcpTransport final : public Transport {
   void resume_stalled();
   void choose_wakes(TransportEvents& events);
   std::size_t place_begun(TransportEvents& events, std::size_t budget);
+  Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body, bool in_row);
+  void end_rows();
   void write_failed(TcpConnection& conn);
   void flush(TcpConnection& conn);
   void flush_dirty();
@@ -122,6 +125,7 @@ class TcpTransport final : public Transport {
   EventQueue events_;
   std::size_t flushing_ = 0;
   std::vector<ConnId> dirty_, stalled_, asking_, following_;
+  std::vector<ConnId> rows_;      ///< The connections whose kernel keeps a packet.
   std::deque<ConnId> strangers_;  ///< In the order of arrival; some have been admitted or are gone.
   std::size_t stranger_count_ = 0;
   std::array<epoll_event, 64> reports_;

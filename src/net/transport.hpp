@@ -100,6 +100,12 @@ class Transport {
   /// Returns Errc::ok, Errc::again (the queue is full: wait for on_writable), Errc::lost (no such connection),
   /// Errc::invalid (longer than message_max), Errc::exhausted (over limit_held()).
   virtual Errc send(ConnId conn, std::span<const std::byte> head, const Payload& body) = 0;
+  /// As send(), for a short message whose sender does not wait for anything: from the ninth on that the peer has not
+  /// acknowledged, such messages may share a packet. It leaves with an acknowledgement, with the next send(), or when the
+  /// caller looks for messages (progress(), arm()). tcp only.
+  virtual Errc send_in_row(ConnId conn, std::span<const std::byte> head, const Payload& body) {
+    return send(conn, head, body);
+  }
   /// Names the owner (a job) of a connection. Owners are served in rotation, however many connections each of them has.
   /// 0 is the initial value and stands for all strangers together. tcp only: UCX delivers in an order of its own.
   virtual void belongs_to(ConnId /*conn*/, std::uint64_t /*owner*/) {}

@@ -380,7 +380,10 @@ void ClientGroup::send(Entry& at, Time now) {
     return outbox_.send_later(leaf_, at.header, held_back_most(shape_.osts));
   BufferRef copy = std::exchange(at.copy, {});
   if (copy && retains_) at.kept = copy;
-  outbox_.send(leaf_, at.header, copy ? Payload{copy.bytes(), copy} : data_of(at));
+  if (copy)
+    outbox_.send_in_row(leaf_, at.header, Payload{copy.bytes(), copy});
+  else
+    outbox_.send(leaf_, at.header, data_of(at));
   due_ = std::min(due_, resend_time(now, config_.resend_after));
 }
 

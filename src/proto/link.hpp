@@ -49,6 +49,9 @@ class Outbox {
   /// answered, or until the operation has failed (the shell then copies or forgets the queued data:
   /// Transport::detach()).
   virtual void send(LinkId to, const wire::AggHeader& header, const Payload& data) = 0;
+  /// As send(), for data of an operation that is over at this member with the call: it waits for no answer. Such messages
+  /// may share a packet.
+  virtual void send_in_row(LinkId to, const wire::AggHeader& header, const Payload& data) { send(to, header, data); }
   /// Sends a contribution without data that only closes a number. It may be held back until another message goes on any link,
   /// until `most` are held, or until there is nothing to read.
   virtual void send_later(LinkId to, const wire::AggHeader& header, std::uint32_t /*most*/) { send(to, header, {}); }
