@@ -233,7 +233,7 @@ std::string HopWorld::apply(HopStep step) {
         begun = begin(0, leaf_index_, network_[step.number]);
       else
         begun = begin(1, 0, network_[step.number]);
-      if (begun.work.todo != 0) begun_.push_back(begun);
+      if ((begun.work.todo & ~kHopNew) != 0) begun_.push_back(begun);
     }
   }
   const std::string after = send(out);

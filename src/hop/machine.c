@@ -75,7 +75,7 @@ HOP_INLINE struct HopWork contribution(const struct HopPlace* place, struct HopS
     if ((HOP_KEEPS(kHopStoredOnce) ? slot->claimed : slot->filled) & bit)
       return answer(place, slot, frame, kRepetition);
     slot->claimed |= bit;
-    return just(kHopStore, frame->child);
+    return just(kHopStore | kHopNew, frame->child);
   }
   enum HopNews news = kRepetition;
   if ((frame->flags & kHopFull) && !(slot->filled & bit) && (HOP_KEEPS(kHopCountsAfterAnswer) || !slot->is_answered)) {
@@ -85,9 +85,11 @@ HOP_INLINE struct HopWork contribution(const struct HopPlace* place, struct HopS
   }
   if ((frame->flags & kHopValue) && slot->value == kNone) {
     slot->value = kWriting;
-    return just(kHopStore, kHopChildren);
+    return just(kHopStore | kHopNew, kHopChildren);
   }
-  return answer(place, slot, frame, news);
+  struct HopWork work = answer(place, slot, frame, news);
+  if (news != kRepetition) work.todo |= kHopNew;
+  return work;
 }
 
 HOP_INLINE struct HopWork send_down(struct HopSlot* slot, const struct HopHeader* frame) {
@@ -100,15 +102,19 @@ HOP_INLINE struct HopWork send_down(struct HopSlot* slot, const struct HopHeader
 
 HOP_INLINE struct HopWork result(struct HopSlot* slot, const struct HopHeader* frame) {
   const bool closes = (frame->flags & kHopClosed) && !slot->is_closed;
-  if (slot->is_answered) return closes ? send_down(slot, frame) : just(kHopRepeated, 0);
+  if (slot->is_answered && !closes) return just(kHopRepeated, 0);
+  if (slot->is_answered || (frame->coll == kHopBcast && slot->value == kThere)) {
+    struct HopWork work = send_down(slot, frame);
+    work.todo |= kHopNew;
+    return work;
+  }
   if (frame->coll == kHopBcast) {
-    if (slot->value == kThere) return send_down(slot, frame);
     if (slot->value == kWriting) return nothing();
   } else if (slot->value != kThere) {
     return nothing();  // no sum of ours went up: the result is of another life
   }
   slot->value = kWriting;
-  return just(kHopStore, kHopChildren);
+  return just(kHopStore | kHopNew, kHopChildren);
 }
 
 HOP_INLINE bool may_go_on(const struct HopSlot* slot, const struct HopHeader* frame) {

@@ -51,6 +51,7 @@ enum HopTodo {
   kHopBack = 16,      ///< a result to the child whose frame this is
   kHopDaemon = 32,    ///< members disagree: the frame goes on to the daemon
   kHopRepeated = 64,  ///< for the counters: the frame brought nothing new
+  kHopNew = 128,  ///< from hop_claim() only: no copy of the frame was here before, so its sender is where it came from
 };
 
 struct HopWork {

@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
+#include <string>
 
 #include "base/random.hpp"
 #include "base/siphash.hpp"
@@ -47,6 +49,8 @@ struct Slot {
     HopPayload payload{};
     payload.word[0] = value;
     HopWork work = hop_claim(&place, &slot, &frame);
+    was_new = (work.todo & kHopNew) != 0;
+    work.todo &= ~std::uint32_t{kHopNew};
     if (work.todo & kHopStore) {
       hop_store(&slot.buffers, &payload, hop_words(&frame), work.part);
       work = hop_stored(&place, &slot, &frame);
@@ -61,6 +65,7 @@ struct Slot {
 
   HopPlace place;
   HopSlot slot{};
+  bool was_new = false;  ///< The last frame was.
 };
 
 TEST(HopMachine, TheLastContributionCarriesTheSum) {
@@ -105,6 +110,30 @@ TEST(HopMachine, BroadcastThatComesBeforeTheCallsAnswersThem) {
   EXPECT_EQ(leaf.value(), 9u);
   EXPECT_EQ(leaf.receive(contribution(10, 1, kHopBcast), 0).todo, kHopUp | kHopBack);
   EXPECT_EQ(leaf.receive(result(contribution(10, 0, kHopBcast), kHopValue | kHopClosed), 9).todo, kHopDown);
+}
+
+/// A node believes the sender's place of a new frame only: anybody can send a copy of one that was seen.
+TEST(HopMachine, CopyOfAFrameIsNotNew) {
+  const HopHeader sum = contribution(10, 0), call = contribution(10, 0, kHopBcast),
+                  source = contribution(10, 1, kHopBcast, kHopFull | kHopValue);
+  const HopHeader answered = result(call, kHopValue), closed = result(call, kHopValue | kHopClosed);
+  const auto news = [](const HopPlace& place, std::initializer_list<HopHeader> frames) {
+    Slot node(place);
+    std::string found;
+    for (const HopHeader& frame : frames) {
+      (void)node.receive(frame, 5);
+      found += node.was_new ? 'n' : '-';
+    }
+    return found;
+  };
+  EXPECT_EQ(news(kRoot, {sum, sum, contribution(10, 1), sum, contribution(12, 0), sum, contribution(12, 0)}),
+            "n-n-n--");
+  EXPECT_EQ(
+      news(kLeaf, {sum, contribution(10, 1), result(sum, kHopValue | kHopClosed), result(sum, kHopValue | kHopClosed)}),
+      "nnn-");
+  EXPECT_EQ(news(kRoot, {call, call, source, source, call}), "n-n--");
+  EXPECT_EQ(news(kLeaf, {call, answered, answered, closed, closed, source, source}), "nn-n-n-");
+  EXPECT_EQ(news(kLeaf, {source, answered, answered, closed, closed}), "nn-n-");
 }
 
 TEST(HopMachine, SumOfAnotherLifeIsNotTaken) {

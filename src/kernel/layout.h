@@ -9,7 +9,7 @@
 struct HopEnd {
   uint8_t address[16];  ///< IPv4: the first four bytes.
   uint16_t port;        ///< Ports and addresses have the network's order.
-  uint8_t mac[6];       ///< It is learned again from each frame of this end.
+  uint8_t mac[6];       ///< It is learned again from each new frame of this end (HopTodo).
   uint32_t device;      ///< This index too.
   uint32_t group;       ///< The end numbers its groups.
 };

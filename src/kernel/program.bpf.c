@@ -232,7 +232,8 @@ HOP_INLINE bool is_from(const struct Processor* s, const struct HopEnd* end) {
   return port == end->port && is_same_address(source, end->address, ipv6);
 }
 
-/// The way back is the way of the last good frame: a router, a card or a neighbour's entry may have changed.
+/// A router, a card or a neighbour's entry may have changed: the way back is the way of the last frame that brought something
+/// new. Anybody on the way can send a copy of an older one.
 HOP_INLINE void learn(struct __sk_buff* skb, const struct Processor* s, struct HopEnd* end) {
   __builtin_memcpy(end->mac, s->headers.ethernet.h_source, ETH_ALEN);
   end->device = skb->ifindex;
@@ -242,6 +243,13 @@ HOP_INLINE int send_to(struct __sk_buff* skb, struct Processor* s, struct HopEnd
   if (!hop_address(skb, s, self, to)) return TC_ACT_SHOT;
   s->counts.count[kHopSent]++;
   return bpf_redirect(to->device, 0);
+}
+
+/// Answers a repetition or a probe where it came from, which need not be where the end was last: its later frames teach that.
+HOP_INLINE int send_back(struct __sk_buff* skb, struct Processor* s, struct HopGroup* group, uint32_t child) {
+  struct HopEnd back = group->child[child].end;
+  learn(skb, s, &back);
+  return send_to(skb, s, &group->self, &back);
 }
 
 HOP_INLINE int send_to_children(struct __sk_buff* skb, struct Processor* s, struct HopGroup* group) {
@@ -254,12 +262,14 @@ HOP_INLINE int send_to_children(struct __sk_buff* skb, struct Processor* s, stru
   return TC_ACT_SHOT;
 }
 
-HOP_INLINE int work_on(struct __sk_buff* skb, struct Processor* s, struct HopGroup* group, uint32_t child) {
+HOP_INLINE int work_on(struct __sk_buff* skb, struct Processor* s, struct HopGroup* group, uint32_t child,
+                       struct HopEnd* from) {
   struct HopHeader* header = &s->frame.header;
   const uint32_t at = group->first_slot + (header->sequence & (group->place.slots - 1));
   struct HopSlot* slot = bpf_map_lookup_elem(&hop_slots, &at);
   if (!slot) return TC_ACT_SHOT;
   struct HopWork work = hop_claim(&group->place, slot, header);
+  if (work.todo & kHopNew) learn(skb, s, from);
   if (work.todo & kHopStore) {
     hop_store(&slot->buffers, &s->frame.payload, hop_words(header), work.part);
     work = hop_stored(&group->place, slot, header);
@@ -286,7 +296,7 @@ HOP_INLINE int work_on(struct __sk_buff* skb, struct Processor* s, struct HopGro
   const uint32_t what = kHopResult | (work.flags & (kHopValue | kHopClosed)) << 8;
   if (!hop_compose(skb, s, value, &group->down_key, what)) return TC_ACT_SHOT;
   if (work.todo & kHopDown) return send_to_children(skb, s, group);
-  return send_to(skb, s, &group->self, &group->child[child].end);
+  return send_back(skb, s, group, child);
 }
 
 SEC("tc")
@@ -312,11 +322,10 @@ int hop_receive(struct __sk_buff* skb) {
     return TC_ACT_SHOT;
   }
   s->counts.count[kHopFrames]++;
-  learn(skb, s, from);
-  if (header->kind != kHopProbe) return work_on(skb, s, group, child);
+  if (header->kind != kHopProbe) return work_on(skb, s, group, child, from);
   sum_packet(s);
   if (!hop_compose(skb, s, &s->frame.payload, &group->down_key, kHopProbed)) return TC_ACT_SHOT;
-  return send_to(skb, s, &group->self, from);
+  return send_back(skb, s, group, child);
 stranger:
   s->counts.count[kHopStrangers]++;
   return TC_ACT_SHOT;

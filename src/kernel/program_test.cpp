@@ -135,6 +135,37 @@ TEST_F(HopProgram, AnswersAProbe) {
   EXPECT_EQ(answer.packet.udp_sum(), 0xFFFFu);
 }
 
+TEST_F(HopProgram, LearnsAPlaceOnlyFromWhatIsNew) {
+  SKIP_WITHOUT_KERNEL();
+  begin(group_of(2, true));
+  const auto from_elsewhere = [&](HopFrame frame) {
+    Packet packet = from_child(frame);
+    std::memset(&packet.bytes[6], 0x66, 6);
+    return receive(packet);
+  };
+  const auto sent_to = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.verdict, kRedirected);
+    return std::string(outcome.packet.bytes.begin(), outcome.packet.bytes.begin() + 6);
+  };
+  const std::string elsewhere(6, 0x66);
+  const auto learned = [&] {
+    const HopGroup group = *program_->group(kIndex);
+    return std::string(std::begin(group.child[0].end.mac), std::end(group.child[0].end.mac));
+  };
+  const std::string home = learned();
+  HopFrame probe = contribution(kIndex, 4711, 0, 0);
+  probe.header.kind = kHopProbe;
+  EXPECT_EQ(sent_to(from_elsewhere(probe)), elsewhere);
+  receive(from_child(contribution(kIndex, kFirst, 0)));
+  EXPECT_EQ(from_elsewhere(contribution(kIndex, kFirst, 0)).verdict, kDropped) << "a copy before the answer";
+  receive(from_child(contribution(kIndex, kFirst, 1)));
+  EXPECT_EQ(sent_to(from_elsewhere(contribution(kIndex, kFirst, 0))), elsewhere) << "the member has a new way back";
+  EXPECT_EQ(sent_to(receive(from_child(contribution(kIndex, kFirst, 0)))), home);
+  EXPECT_EQ(learned(), home);
+  from_elsewhere(contribution(kIndex, kFirst + 1, 0));
+  EXPECT_EQ(learned(), elsewhere) << "a new number";
+}
+
 TEST_F(HopProgram, BelievesNoStranger) {
   SKIP_WITHOUT_KERNEL();
   begin(group_of(2, true));
