@@ -29,12 +29,12 @@ class JobWorld final : OwnJobPlan, public LastingWorld {
     StreamId id = 0;  ///< 0: there is none.
     Time last_up{}, last_down{};
   };
-  /// What a node's process has of one tree of the fabric.
+  /// A node's process has one for each tree of the fabric.
   struct Part {
     TreeId id{};
     bool is_root = false, is_linked = false;  ///< The manager was told that it is linked to its parent.
     std::string address;
-    std::optional<EndId> end;  ///< Where its machine is; none: the tree has no id yet.
+    std::optional<EndId> end;  ///< Its machine is there. None: the tree has no id yet.
     std::optional<proto::ParentInfo> parent;
     std::vector<std::pair<std::uint64_t, JobId>> leaving;            ///< Revokes that are not acknowledged.
     std::vector<std::pair<std::uint64_t, proto::JobGrant>> waiting;  ///< Grants that did not fit.

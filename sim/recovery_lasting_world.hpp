@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "proto/path.hpp"
 #include "sim/data.hpp"
 #include "sim/judge.hpp"
 #include "sim/recovery_members.hpp"
@@ -23,13 +22,6 @@ inline constexpr Duration kTickEvery = Millis(4);
 inline constexpr Duration kTimeLimit = Seconds(2);
 inline constexpr std::size_t kCanary = 8;
 constexpr NodeId id_of(EndId node) { return NodeId{100 + node}; }
-
-/// A tree that the job has, or had: the leaf of each rank, and each node's parent.
-struct Generation {
-  TreeId id{};
-  std::vector<EndId> leaves;
-  std::vector<proto::NodeParent> nodes;
-};
 
 class LastingWorld {
  public:
@@ -78,7 +70,7 @@ class LastingWorld {
     trees_come,
     tree_comes,
     node_dies,
-    derived  ///< Of a derived world.
+    derived  ///< A derived world has set it.
   };
   static constexpr std::uint64_t code(Alarm kind, std::uint64_t a, std::uint64_t b = 0) {
     return static_cast<std::uint64_t>(kind) << 56 | a << 24 | b;

@@ -1,6 +1,7 @@
 #pragma once
 // This header belongs to sim alone: a member of a group that may lose its tree, and a node of that tree, as a seed of
 // recovery keeps them.
+#include "proto/path.hpp"
 #include "proto/recovery_lasting.hpp"
 #include "sim/members.hpp"
 #include "sim/recovery_plan.hpp"
@@ -66,6 +67,13 @@ struct LastingNode : NodeBox {
   bool is_dead = false;
   std::vector<proto::LinkId> links;
   const LastingMembers* members = nullptr;
+};
+
+/// A tree that the job has, or had: the leaf of each rank, and each node's parent.
+struct Generation {
+  TreeId id{};
+  std::vector<EndId> leaves;
+  std::vector<proto::NodeParent> nodes;
 };
 
 /// Returns which members have not ended, and how far they are.

@@ -129,7 +129,7 @@ class Run {
   std::array<Flight, kDepthMax> flights_;
   Parcels* parcels_;  ///< For the collectives that have one, else null.
   Flight direct_;
-  std::unique_ptr<Error> failure_;  ///< Of an operation that is not the oldest.
+  std::unique_ptr<Error> failure_;  ///< An operation that is not the oldest keeps it here.
   bool is_oldest_ = true;
 };
 

@@ -15,7 +15,7 @@ using sumac::team::Across;
 using sumac::team::Choice;
 
 namespace {
-/// What MPI carries among leaders may end so long after one of them is known to be lost: its messages had been sent before.
+/// An operation that MPI carries among leaders may end so long after one of them is known to be lost, whose messages had been sent before.
 constexpr sumac::Millis kLastMessages{200};
 }  // namespace
 
