@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "bindings/xccl/request.hpp"
@@ -64,7 +65,7 @@ xccl_status_t agree(xccl_mem_handle& memory) {
   for (const auto& one : memory.records)
     if (one.root != memory.records.front().root || one.root < 0)
       return refuse(XCCL_ERR_INVALID_PARAM,
-                    "xccl_global_mem_map: the ranks differ in their root, or one has wrong arguments");
+                    "xccl_global_mem_map: the ranks differ in their root, or one has wrong arguments, or no memory");
   memory.length = memory.records[static_cast<std::size_t>(memory.root)].length;
   return XCCL_OK;
 }
@@ -95,8 +96,9 @@ xccl_status_t xccl_global_mem_map_start(xccl_team_h handle, xccl_mem_map_params_
       memory->record.length = has(XCCL_MEM_MAP_PARAM_FIELD_LENGTH) ? params.length : 0;
       if (memory->record.length == 0 || memory->record.length > PTRDIFF_MAX) memory->root = -1;
       if (memory->address == nullptr && memory->root >= 0) {
-        memory->own.resize(params.length);
-        memory->address = memory->own.data();
+        memory->own.reset(new (std::nothrow) std::byte[params.length]());
+        memory->address = memory->own.get();
+        if (memory->address == nullptr) memory->root = -1;
       }
     }
     memory->record.root = memory->root;

@@ -390,6 +390,22 @@ TEST(Misuse, AForkedProcess) {
   });
 }
 
+/// The root's want of memory reaches the ranks that would wait for it.
+TEST(Misuse, ARootWithoutMemory) {
+  run("aa", [](Rank& rank) {
+    auto params = blank<xccl_mem_map_params_t>();
+    params.field_mask = XCCL_MEM_MAP_PARAM_FIELD_LENGTH | XCCL_MEM_MAP_PARAM_FIELD_ROOT;
+    params.length = PTRDIFF_MAX - 4096;
+    params.root = 0;
+    xccl_mem_h memory = nullptr;
+    ASSERT_EQ(xccl_global_mem_map_start(rank.team, params, &memory), XCCL_OK);
+    xccl_status_t status = XCCL_OK;
+    while ((status = xccl_global_mem_map_test(memory)) == XCCL_INPROGRESS) ::sched_yield();
+    EXPECT_EQ(status, XCCL_ERR_INVALID_PARAM);
+    EXPECT_EQ(xccl_global_mem_unmap(memory), XCCL_OK);
+  });
+}
+
 /// Whoever waits for a rank that was killed has an error, also in a fetch's first step, and can end what it has.
 void one_dies(Rank& rank) {
   int value = 1;

@@ -15,7 +15,7 @@ struct xccl_mem_handle {
   int root = 0;
   std::byte* address = nullptr;  ///< Null at all ranks but the root.
   std::size_t length = 0;
-  std::vector<std::byte> own;
+  std::unique_ptr<std::byte[]> own;
   Record record;
   std::vector<Record> records;
   xccl_coll_req* exchange = nullptr;  ///< Null: it is over, and `status` its outcome.
