@@ -11,6 +11,10 @@ namespace {
 
 /// Counts of the members of a type's making.
 constexpr int kNumbersMost = 1 << 20;
+/// The blocks of a type, of which those that follow each other are one piece.
+constexpr int kBlocksMost = 1 << 26;
+/// So many types are made from each other: a client whose type holds itself would have no end.
+constexpr int kDepthMost = 1000;
 
 using Layout = dte_ptr;
 
@@ -25,6 +29,8 @@ Layout layout_of_predefined(const dte_data_representation_t& type) {
 
 class Maker {
  public:
+  Maker() { ++depth_; }
+  ~Maker() { --depth_; }
   bool make(void* type, Layout& made);
 
  private:
@@ -34,12 +40,15 @@ class Maker {
   bool add_subarray();
   std::ptrdiff_t extent() const { return olds_.empty() ? 0 : olds_[0].extent; }
 
+  static thread_local int depth_;
   hcoll_mpi_type_combiner_t combiner_ = HCOLL_MPI_COMBINER_LAST;
   std::vector<int> numbers_;
   std::vector<std::ptrdiff_t> places_;
   std::vector<Layout> olds_;
   Layout made_;
 };
+
+thread_local int Maker::depth_ = 0;
 
 bool Maker::add_subarray() {
   const auto dimensions = static_cast<std::size_t>(numbers_[0]);
@@ -77,8 +86,9 @@ bool Maker::add_subarray() {
 /// Reads how the type was made. The client's own types are known to it.
 bool Maker::read(void* type) {
   const auto& client = hcoll_rte_functions;
-  if (client.rte_get_mpi_type_envelope_fn == nullptr || client.rte_get_mpi_type_contents_fn == nullptr ||
-      client.rte_get_hcoll_type_fn == nullptr || client.rte_set_hcoll_type_fn == nullptr)
+  if (depth_ > kDepthMost || client.rte_get_mpi_type_envelope_fn == nullptr ||
+      client.rte_get_mpi_type_contents_fn == nullptr || client.rte_get_hcoll_type_fn == nullptr ||
+      client.rte_set_hcoll_type_fn == nullptr)
     return false;
   // MPICH's function does not set the counts.
   int numbers = -1, places = -1, types = -1;
@@ -114,6 +124,7 @@ bool Maker::add_all() {
   const auto number = [&](int i) { return static_cast<std::ptrdiff_t>(numbers_[static_cast<std::size_t>(i)]); };
   const auto place = [&](int i) { return places_[static_cast<std::size_t>(i)]; };
   const auto each = [&](const auto& add_one) {
+    if (count > kBlocksMost) return false;
     for (int i = 0; i < count; ++i)
       if (!add_one(i)) return false;
     return true;

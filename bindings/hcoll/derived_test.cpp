@@ -1,5 +1,7 @@
 // Derived types, by what a client tells of their making: pieces and extents are those that MPI defines.
+#include <climits>
 #include <cstddef>
+#include <cstdint>
 
 #include "bindings/hcoll/test_client.hpp"
 
@@ -177,6 +179,24 @@ TEST(Derived, WhatIsNotServedIsTheZeroType) {
       hcoll_datatype_t type = DTE_INT32;
       EXPECT_EQ(hcoll_create_mpi_type(&row, &type), HCOLL_SUCCESS);
       EXPECT_TRUE(HCOL_DTE_IS_ZERO(type)) << row.combiner;
+    }
+    // A type that holds itself, and sums of bytes and places that no number holds.
+    Made itself{HCOLL_MPI_COMBINER_CONTIGUOUS, {2}, {}, {&i}};
+    itself.olds[0] = &itself;
+    Made far{HCOLL_MPI_COMBINER_RESIZED, {}, {0, PTRDIFF_MAX}, {&i}};
+    Made large{HCOLL_MPI_COMBINER_CONTIGUOUS, {INT_MAX}, {}, {&i}};
+    Made larger{HCOLL_MPI_COMBINER_CONTIGUOUS, {INT_MAX}, {}, {&large}};
+    Made ends[] = {
+        itself,
+        {HCOLL_MPI_COMBINER_CONTIGUOUS, {2}, {}, {&far}},
+        {HCOLL_MPI_COMBINER_CONTIGUOUS, {8}, {}, {&larger}},
+        {HCOLL_MPI_COMBINER_HINDEXED, {2, 1, 1}, {PTRDIFF_MAX, PTRDIFF_MIN}, {&i}},
+        {HCOLL_MPI_COMBINER_VECTOR, {INT_MAX, 1, 1}, {}, {&i}},
+    };
+    for (Made& one : ends) {
+      hcoll_datatype_t type = DTE_INT32;
+      EXPECT_EQ(hcoll_create_mpi_type(&one, &type), HCOLL_SUCCESS);
+      EXPECT_TRUE(HCOL_DTE_IS_ZERO(type)) << &one - ends;
     }
     // MPICH's function sets the combiner alone.
     hcoll_rte_functions.rte_get_mpi_type_envelope_fn = [](void*, int*, int*, int*,

@@ -1,9 +1,16 @@
 #include "rank/type_map.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace sumac::rank {
+namespace {
+
+/// No element lies farther from the beginning: an MPI's addresses do not.
+constexpr std::ptrdiff_t kFarthest = PTRDIFF_MAX / 16;
+
+}  // namespace
 
 void TypeMap::add_piece(std::ptrdiff_t at, std::size_t more) {
   if (!pieces.empty() && pieces.back().at + static_cast<std::ptrdiff_t>(pieces.back().bytes) == at)
@@ -16,16 +23,23 @@ void TypeMap::add_piece(std::ptrdiff_t at, std::size_t more) {
 bool TypeMap::add(const TypeMap& old, std::ptrdiff_t count, std::ptrdiff_t at) {
   if (count < 0) return false;
   if (count == 0) return true;
+  // The sums below have a few of these each.
+  const auto is_near = [](std::ptrdiff_t one) { return one <= kFarthest && one >= -kFarthest; };
   const auto many = static_cast<std::size_t>(count);
+  std::ptrdiff_t span = 0;
+  std::size_t more = 0;
+  if (__builtin_mul_overflow(old.extent, count - 1, &span) || !is_near(span) || !is_near(at) || !is_near(old.low) ||
+      !is_near(old.extent) || __builtin_mul_overflow(many, old.bytes, &more) || more > std::size_t{kFarthest} - bytes)
+    return false;
   if (!old.has_gaps())
-    add_piece(at, many * old.bytes);
+    add_piece(at, more);
   else
     for (std::ptrdiff_t i = 0; i < count; ++i) {
       for (const auto& piece : old.pieces) add_piece(at + i * old.extent + piece.at, piece.bytes);
       if (pieces.size() > kPiecesMost) return false;
     }
   const std::ptrdiff_t own_low = low, own_high = low + extent;
-  const std::ptrdiff_t last = at + old.extent * (count - 1);
+  const std::ptrdiff_t last = at + span;
   std::ptrdiff_t lower = std::min(at, last) + old.low, upper = std::max(at, last) + old.low + old.extent;
   // A bound that the program has set counts before those that follow from elements.
   if (old.has_low != has_low)
@@ -45,7 +59,7 @@ bool TypeMap::add(const TypeMap& old, std::ptrdiff_t count, std::ptrdiff_t at) {
   }
   low = lower;
   extent = upper - lower;
-  bytes += many * old.bytes;
+  bytes += more;
   return pieces.size() <= kPiecesMost;
 }
 

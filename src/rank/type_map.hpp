@@ -21,7 +21,8 @@ struct TypeMap {
   bool has_gaps() const noexcept {
     return pieces.size() != 1 || pieces[0].at != 0 || static_cast<std::ptrdiff_t>(bytes) != extent;
   }
-  /// Adds so many elements of a type, one extent after the other. Returns false if a count is negative, or there are too many pieces.
+  /// Adds so many elements of a type, one extent after the other. Returns false if a count is negative, there are
+  /// too many pieces, or they have more bytes, or lie farther apart, than memory has room for.
   bool add(const TypeMap& old, std::ptrdiff_t count, std::ptrdiff_t at);
   /// Sets the bounds to those that the program has given.
   void resize(std::ptrdiff_t lower, std::ptrdiff_t all) noexcept;
