@@ -41,7 +41,7 @@ struct Posted {
     own->operation.conclude();
     sumac_op_free(own->op);
     posted.fetch_sub(1, std::memory_order_relaxed);
-    hcoll_rte_functions.rte_coll_handle_complete_fn(own->handle);
+    complete(own->handle);
   }
 };
 
@@ -71,6 +71,7 @@ int post(Operation operation, void** handle) {
   posted.fetch_add(1, std::memory_order_relaxed);
   Posted* const started = own.release();  // done() may end it at once.
   const int coll = started->operation.call.coll;
+  const Moving moving;
   if (sumac_op_start(started->op) != SUMAC_TEAM_OK) end_process(team, coll);
   (void)sumac_team_progress(team.team());
   return HCOLL_SUCCESS;
@@ -130,28 +131,29 @@ void without(hcoll_collectives_t& offered) {
 }
 
 constexpr hcoll_collectives_t kAll = {
-    .coll_allgather = &Member<&Operation::allgather>::run,
+    .coll_allgather = &Member<&Operation::equal_blocks<SUMAC_COLL_ALLGATHER>>::run,
     .coll_allgatherv = &Member<&Operation::allgatherv>::run,
-    .coll_allreduce = &Member<&Operation::allreduce>::run,
-    .coll_alltoall = &Member<&Operation::alltoall>::run,
+    .coll_allreduce = &Member<&Operation::reduction<SUMAC_COLL_ALLREDUCE>>::run,
+    .coll_alltoall = &Member<&Operation::equal_blocks<SUMAC_COLL_ALLTOALL>>::run,
     .coll_alltoallv = &Member<&Operation::alltoallv>::run,
-    .coll_alltoallw = &Member<&Operation::alltoallw>::run,
+    // Two ranks may have types that the others lack, so no answer would be the same at all ranks.
+    .coll_alltoallw = nullptr,
     .coll_barrier = &Member<&Operation::barrier>::run,
     .coll_bcast = &Member<&Operation::bcast>::run,
-    .coll_exscan = &Member<&Operation::exscan>::run,
+    .coll_exscan = &Member<&Operation::reduction<SUMAC_COLL_EXSCAN>>::run,
     .coll_gather = &Member<&Operation::gather>::run,
     .coll_gatherv = &Member<&Operation::gatherv>::run,
     .coll_reduce = &Member<&Operation::reduce>::run,
     .coll_reduce_scatter = &Member<&Operation::reduce_scatter>::run,
-    .coll_reduce_scatter_block = &Member<&Operation::reduce_scatter_block>::run,
-    .coll_scan = &Member<&Operation::scan>::run,
+    .coll_reduce_scatter_block = &Member<&Operation::reduction<SUMAC_COLL_REDUCE_SCATTER_BLOCK>>::run,
+    .coll_scan = &Member<&Operation::reduction<SUMAC_COLL_SCAN>>::run,
     .coll_scatter = &Member<&Operation::scatter>::run,
     .coll_scatterv = &Member<&Operation::scatterv>::run,
     .coll_ibarrier = &Member<&Operation::barrier>::post,
     .coll_ibcast = &ibcast,
-    .coll_iallgather = &Member<&Operation::allgather>::post,
+    .coll_iallgather = &Member<&Operation::equal_blocks<SUMAC_COLL_ALLGATHER>>::post,
     .coll_iallgatherv = &Member<&Operation::allgatherv>::post,
-    .coll_iallreduce = &Member<&Operation::allreduce>::post,
+    .coll_iallreduce = &Member<&Operation::reduction<SUMAC_COLL_ALLREDUCE>>::post,
     .coll_ireduce = &Member<&Operation::reduce>::post,
     .coll_igatherv = &Member<&Operation::gatherv>::post,
     .coll_ialltoallv = &Member<&Operation::alltoallv>::post,

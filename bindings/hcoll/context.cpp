@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/host_name.hpp"
@@ -34,6 +35,8 @@ struct Greeting {
 
 /// So many handles are kept after their end.
 constexpr std::size_t kEndedKept = 1024;
+/// A client that names more ranks does not know its group.
+constexpr int kRanksMost = 1 << 22;
 /// The last line waits so long for the other ranks.
 constexpr Duration kLineWithin = Seconds{1};
 
@@ -45,10 +48,11 @@ struct All {
   std::uint32_t next_number = 0;
 };
 /// Never destroyed: threads may outlive main().
-All& all() {
-  static All& own = *new All;
+All*& place_of_all() {
+  static All* own = new All;
   return own;
 }
+All& all() { return *place_of_all(); }
 
 void add(std::unique_ptr<Context>& context) {
   const std::lock_guard guard(all().lock);
@@ -169,7 +173,7 @@ void* create(rte_grp_handle_t group) {
   if (check_process("hcoll_create_context") != HCOLL_SUCCESS) return nullptr;
   const auto& client = hcoll_rte_functions;
   const int size = client.rte_group_size_fn(group), rank = client.rte_my_rank_fn(group);
-  if (size < 2 || rank < 0 || rank >= size) return nullptr;
+  if (size < 2 || size > kRanksMost || rank < 0 || rank >= size) return nullptr;
   const sumac_process* const process = sumac_process_own();
   const std::int64_t limit = process == nullptr ? 0 : process->settings.timeout_ms;
   GroupExchange exchange(group, rank, size, library().tag, limit == 0 ? Duration::max() : Duration(Millis{limit}));
@@ -198,23 +202,14 @@ void end(std::unique_ptr<Team> team) {
 
 int free_context(void* handle, const char* function) {
   if (const int status = check_process(function); status != HCOLL_SUCCESS) return status;
-  std::unique_ptr<Team> team;
   (void)progress();  // Ends what is over already.
   {
     const std::lock_guard guard(all().lock);
-    auto& living = all().living;
-    const auto found = std::find(living.begin(), living.end(), handle);
-    if (found == living.end()) return no_context();
-    Context* const context = *found;
-    team = std::move(context->team);
-    living.erase(found);
-    all().ended.push_back(context);
-    if (all().ended.size() > kEndedKept) {
-      delete all().ended.front();
-      all().ended.pop_front();
-    }
+    const auto found = std::find(all().living.begin(), all().living.end(), handle);
+    if (found == all().living.end() || (*found)->is_freed) return no_context();
+    (*found)->is_freed = true;
   }
-  end(std::move(team));
+  end_contexts(false);
   return HCOLL_SUCCESS;
 }
 
@@ -237,36 +232,68 @@ int no_context() noexcept {
   });
 }
 
+namespace {
+
+thread_local int moving = 0;
+thread_local std::vector<void*> completed;
+
+}  // namespace
+
+Moving::Moving() { ++moving; }
+
+Moving::~Moving() {
+  if (--moving > 0) return;
+  for (void* const handle : std::exchange(completed, {})) complete(handle);
+}
+
+void complete(void* handle) {
+  if (moving > 0)
+    completed.push_back(handle);
+  else
+    hcoll_rte_functions.rte_coll_handle_complete_fn(handle);
+}
+
 int progress() {
-  thread_local bool is_inside = false;
-  if (posted.load(std::memory_order_relaxed) == 0 || is_inside || !client::same_process(library().mark)) return 0;
-  const std::unique_lock guard(all().lock, std::try_to_lock);
-  if (!guard) return 0;
-  is_inside = true;
+  if (posted.load(std::memory_order_relaxed) == 0 || moving > 0 || !client::same_process(library().mark)) return 0;
   int ended = 0;
-  for (std::size_t i = 0; i < all().living.size(); ++i) {
-    Team& team = *all().living[i]->team;
-    if (sumac_team_active(team.team()) == 0) continue;
-    ended += sumac_team_progress(team.team());
-    if (sumac_limits_on(team.runtime)) sumac_limits_look(&team.ordinary);
+  bool has_freed = false;
+  {
+    const Moving in_here;
+    const std::unique_lock guard(all().lock, std::try_to_lock);
+    if (!guard) return 0;
+    for (const Context* one : all().living) {
+      Team& team = *one->team;
+      has_freed = has_freed || one->is_freed;
+      if (sumac_team_active(team.team()) == 0) continue;
+      ended += sumac_team_progress(team.team());
+      if (sumac_limits_on(team.runtime)) sumac_limits_look(&team.ordinary);
+    }
   }
-  is_inside = false;
+  if (has_freed) end_contexts(false);
   return ended;
 }
 
-void end_contexts() {
-  std::vector<Context*> left;
+void end_contexts(bool is_end) {
+  std::vector<std::unique_ptr<Team>> over;
   {
     const std::lock_guard guard(all().lock);
-    left.swap(all().living);
+    std::erase_if(all().living, [&](Context* one) {
+      if (!is_end && (!one->is_freed || sumac_team_active(one->team->team()) != 0)) return false;
+      over.push_back(std::move(one->team));
+      all().ended.push_back(one);
+      return true;
+    });
+    for (; !is_end && all().ended.size() > kEndedKept; all().ended.pop_front()) delete all().ended.front();
   }
   // The first one last: its end counts what the others have done.
-  std::stable_partition(left.begin(), left.end(), [](const Context* one) { return !one->team->is_first; });
-  for (Context* one : left) {
-    end(std::move(one->team));
-    const std::lock_guard guard(all().lock);
-    all().ended.push_back(one);
-  }
+  std::stable_partition(over.begin(), over.end(), [](const auto& one) { return !one->is_first; });
+  for (auto& one : over) end(std::move(one));
+}
+
+/// The parent's memory is shared with its peers, and another thread of it may have held the lock: all is left as it is.
+void forget_contexts() {
+  for (Context* one : all().living) (void)one->team.release();
+  place_of_all() = new All;
   posted = 0;
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bindings/hcoll/library.hpp"
 #include "rank/members.hpp"
@@ -28,12 +29,13 @@ struct Context {
   static constexpr std::uint64_t kMark = 0x5c0117e87c0117e8u;
   std::uint64_t mark = kMark;
   std::unique_ptr<Team> team;
+  bool is_freed = false;  ///< The client has freed it, but may still wait for operations: the team ends behind them.
 };
 
 /// Null if there is none.
 inline Team* find(void* handle) noexcept {
   auto* const context = static_cast<Context*>(handle);
-  return context != nullptr && context->mark == Context::kMark ? context->team.get() : nullptr;
+  return context != nullptr && context->mark == Context::kMark && !context->is_freed ? context->team.get() : nullptr;
 }
 int no_context() noexcept;
 
@@ -43,8 +45,20 @@ extern std::atomic<int> posted;
 /// Moves them in all contexts; returns how many have ended.
 int progress();
 
-/// Ends all that are left.
-void end_contexts();
+/// While one lives its thread moves teams, under their locks. The client learns behind it which of its objects are complete, since it
+/// may call anything then: it may free the very context.
+class Moving {
+ public:
+  Moving();
+  ~Moving();
+  Moving(const Moving&) = delete;
+};
+void complete(void* handle);
+
+/// Ends contexts that are freed, and of which no operation is under way; at the library's end, all.
+void end_contexts(bool is_end);
+/// A fork's child begins anew, without its parent's.
+void forget_contexts();
 
 /// Fills hcoll_collectives for a client with this tag.
 void offer_collectives(int base_tag);

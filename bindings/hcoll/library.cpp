@@ -2,6 +2,7 @@
 #include "bindings/hcoll/library.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -103,7 +104,10 @@ hcoll_init_opts_t default_options{100, 10000, 0, 0};
 
 int initialize(const hcoll_init_opts_t& options) {
   Library& own = library();
-  if (own.is_initialized) return HCOLL_SUCCESS;
+  if (own.mark != 0 && !client::same_process(own.mark))
+    forget_contexts();
+  else if (own.is_initialized)
+    return HCOLL_SUCCESS;
   if (const char* missing = missing_function(hcoll_rte_functions))
     return refuse(HCOLL_ERR_BAD_PARAM, std::string("hcoll_init_with_opts: hcoll_rte_functions has no ") + missing);
   if (options.base_tag > 0 && options.max_tag < options.base_tag)
@@ -161,12 +165,13 @@ int hcoll_finalize() {
   if (!own.is_initialized) return refuse(HCOLL_ERR_NOT_INITIALIZED, "hcoll_finalize: it is not initialized");
   own.may_drive = false;
   own.is_initialized = false;
-  if (sumac::client::same_process(own.mark))
-    return guarded([] {
-      sumac::hcoll::end_contexts();
-      return HCOLL_SUCCESS;
-    });
-  return HCOLL_SUCCESS;
+  if (!sumac::client::same_process(own.mark)) return HCOLL_SUCCESS;
+  return guarded([] {
+    if (const int open = sumac::hcoll::posted.exchange(0); open > 0)
+      (void)refuse(HCOLL_ERROR, fmt::format("hcoll_finalize: {} operations are under way, and never complete", open));
+    sumac::hcoll::end_contexts(true);
+    return HCOLL_SUCCESS;
+  });
 }
 
 // ---- what this library does not need of a client ----

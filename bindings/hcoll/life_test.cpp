@@ -1,6 +1,7 @@
 // The order of calls, from before the begin to after the end, as MPIs make them.
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "bindings/hcoll/test_collective.hpp"
 
@@ -116,6 +117,84 @@ TEST(Life, AThreadForEachContextAndOneThatDrives) {
     for (std::size_t i = 0; i < groups.size(); ++i)
       EXPECT_EQ(hcoll_context_free(contexts[i], &groups[i]), HCOLL_SUCCESS);
     EXPECT_EQ(hcoll_finalize(), HCOLL_SUCCESS);
+  });
+}
+
+/// An MPI may end a communicator whose request it still waits for.
+TEST(Life, AContextIsFreedBeforeItsOperationsEnd) {
+  for (const char* hosts : {"aa", "ab"})
+    run(hosts, [](Client& client, void* context) {
+      Group group = client.group_of(2, {0, 1});
+      void* const freed = hcoll_create_context(&group);
+      void* handle = nullptr;
+      if (client.rank == 1) {
+        EXPECT_EQ(hcoll_collectives.coll_barrier(context), HCOLL_SUCCESS);
+      }
+      EXPECT_EQ(hcoll_collectives.coll_ibarrier(freed, &handle), HCOLL_SUCCESS);
+      EXPECT_EQ(hcoll_context_free(freed, &group), HCOLL_SUCCESS);
+      EXPECT_EQ(hcoll_context_free(freed, &group), HCOLL_ERR_BAD_PARAM);
+      EXPECT_EQ(hcoll_collectives.coll_barrier(freed), HCOLL_ERR_BAD_PARAM);
+      if (client.rank == 0) {
+        EXPECT_EQ(hcoll_collectives.coll_barrier(context), HCOLL_SUCCESS);
+      }
+      wait(handle);
+      EXPECT_EQ(sum_over(context), 2);
+    });
+}
+
+/// The client does it where an object of it completes.
+std::function<void()> when_complete;
+
+void complete(void* handle) {
+  ++static_cast<Handle*>(handle)->completions;
+  if (when_complete) std::exchange(when_complete, nullptr)();
+}
+
+TEST(Life, AClientCallsAnythingWhereItsObjectCompletes) {
+  using Use = std::function<void(Group&, void*& context)>;
+  const Use uses[] = {
+      [](Group& group, void*& context) {
+        EXPECT_EQ(hcoll_context_free(context, &group), HCOLL_SUCCESS);
+        context = hcoll_create_context(&group);
+      },
+      [](Group&, void*& context) { EXPECT_EQ(hcoll_collectives.coll_barrier(context), HCOLL_SUCCESS); },
+      [](Group&, void*& context) {
+        void* handle = nullptr;
+        EXPECT_EQ(hcoll_collectives.coll_ibarrier(context, &handle), HCOLL_SUCCESS);
+        wait(handle);
+      },
+      [](Group& group, void*& context) {
+        EXPECT_EQ(hcoll_finalize(), HCOLL_SUCCESS);
+        init();
+        context = hcoll_create_context(&group);
+      },
+  };
+  for (const Use& use : uses)
+    run_bare("aa", [&](Client& client) {
+      hcoll_rte_functions.rte_coll_handle_complete_fn = &complete;
+      init();
+      void *context = hcoll_create_context(&client.world), *handle = nullptr;
+      when_complete = [&] { use(client.world, context); };
+      EXPECT_EQ(hcoll_collectives.coll_ibarrier(context, &handle), HCOLL_SUCCESS);
+      wait(handle);
+      EXPECT_FALSE(when_complete);
+      EXPECT_EQ(sum_over(context), 2);
+      EXPECT_EQ(hcoll_finalize(), HCOLL_SUCCESS);
+    });
+}
+
+TEST(Life, TheEndComesBeforeThatOfAnOperation) {
+  run_bare("aa", [](Client& client) {
+    for (int life = 0; life < 3; ++life) {
+      init();
+      void *const context = hcoll_create_context(&client.world), *handle = nullptr;
+      if (client.rank == 0) {
+        EXPECT_EQ(hcoll_collectives.coll_ibarrier(context, &handle), HCOLL_SUCCESS);
+      }
+      EXPECT_EQ(hcoll_finalize(), HCOLL_SUCCESS);
+      EXPECT_EQ(hcoll_progress_fn(), 0);
+      EXPECT_EQ(hcoll_collectives.coll_barrier(context), HCOLL_ERR_BAD_PARAM);
+    }
   });
 }
 

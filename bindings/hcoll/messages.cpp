@@ -48,17 +48,22 @@ struct GroupExchange::Shared {
   std::list<std::unique_ptr<Message>> sent;
   std::optional<Error> failed;
 
-  const rte_ec_handle_t& handle(int which) {
+  Result<rte_ec_handle_t> handle(int which) {
     auto& found = handles[static_cast<std::size_t>(which)];
-    if (found.handle == nullptr) (void)hcoll_rte_functions.get_ec_handles_fn(1, &which, group, &found);
-    return found;
+    if (found.handle != nullptr) return found;
+    const int status = hcoll_rte_functions.get_ec_handles_fn(1, &which, group, &found);
+    if (status == HCOLL_SUCCESS && found.handle != nullptr) return found;
+    found = {};
+    return fail(Errc::lost, "get_ec_handles_fn of the client has no handle of rank {}, and returned {}", which, status);
   }
 
   Result<> send(int to, Bytes bytes) {
+    const auto peer = handle(to);
+    if (!peer) return tl::unexpected(peer.error());
     auto message = std::make_unique<Message>();
     message->memory = std::move(bytes);
     const int status = hcoll_rte_functions.send_fn(byte_dte, static_cast<std::uint32_t>(message->memory.size()),
-                                                   message->memory.data(), handle(to), group, tag, &message->request);
+                                                   message->memory.data(), *peer, group, tag, &message->request);
     if (status != HCOLL_SUCCESS) return fail(Errc::lost, "send_fn of the client returned {}", status);
     sent.push_back(std::move(message));
     return {};
@@ -156,10 +161,12 @@ Result<Bytes> GroupExchange::take(int index) {
   const int from = ranks_[static_cast<std::size_t>(index)];
 
   const auto receive = [&](std::size_t bytes) -> Result<Bytes> {
+    const auto peer = shared.handle(from);
+    if (!peer) return tl::unexpected(give_up(peer.error()));
     auto message = std::make_unique<Message>();
     message->memory.resize(bytes);
-    int status = hcoll_rte_functions.recv_fn(byte_dte, static_cast<std::uint32_t>(bytes), message->memory.data(),
-                                             shared.handle(from), shared.group, shared.tag, &message->request);
+    int status = hcoll_rte_functions.recv_fn(byte_dte, static_cast<std::uint32_t>(bytes), message->memory.data(), *peer,
+                                             shared.group, shared.tag, &message->request);
     if (status != HCOLL_SUCCESS)
       return tl::unexpected(give_up({Errc::lost, fmt::format("recv_fn of the client returned {}", status)}));
     const Time began = monotonic_now();
@@ -188,7 +195,7 @@ Result<Bytes> GroupExchange::take(int index) {
   if (!first) return first;
   Head head;
   std::memcpy(&head, first->data(), sizeof head);
-  if (head.number != ++shared.taken_from[static_cast<std::size_t>(from)] || head.bytes > (std::uint64_t{1} << 32))
+  if (head.number != ++shared.taken_from[static_cast<std::size_t>(from)] || head.bytes > (std::uint64_t{1} << 30))
     return tl::unexpected(give_up({Errc::invalid, std::string(other_job())}));
   Bytes value(first->begin() + sizeof head, first->end());
   if (head.bytes > value.size()) {

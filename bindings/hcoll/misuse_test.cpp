@@ -57,6 +57,23 @@ TEST(Misuse, MessagesThatDoNotCome) {
   });
 }
 
+TEST(Misuse, AClientWithoutAHandleOfARank) {
+  for (const bool says_so : {false, true}) {
+    static int status;
+    status = says_so ? HCOLL_ERR_NOT_FOUND : HCOLL_SUCCESS;
+    have_none("aa", [](Client&) {
+      hcoll_rte_functions.get_ec_handles_fn = [](int, int*, rte_grp_handle_t, rte_ec_handle_t* handle) {
+        *handle = {};
+        return status;
+      };
+    });
+  }
+}
+
+TEST(Misuse, AGroupLargerThanAny) {
+  have_none("a", [](Client&) { hcoll_rte_functions.rte_group_size_fn = [](rte_grp_handle_t) { return 1 << 28; }; });
+}
+
 TEST(Misuse, RanksThatDisagreeOnTheGroup) {
   have_none("aaa", [](Client& client) {
     if (client.rank == 1) client.world.ranks.pop_back();
@@ -107,6 +124,12 @@ TEST(Misuse, OfArguments) {
     EXPECT_EQ(table.coll_alltoallv(all, nullptr, places, DTE_INT32, all, good, places, DTE_INT32, context),
               HCOLL_ERR_BAD_PARAM);
     EXPECT_EQ(table.coll_reduce_scatter(all, &value, nullptr, DTE_INT32, HCOL_OP_SUM, context), HCOLL_ERR_BAD_PARAM);
+    EXPECT_EQ(table.coll_reduce_scatter(all, HCOLL_IN_PLACE, good, DTE_INT32, HCOL_OP_SUM, context),
+              HCOLL_ERR_BAD_PARAM);
+    EXPECT_EQ(table.coll_alltoallw, nullptr);
+    hcoll_datatype_t nowhere{};
+    nowhere.id = HCOL_DTE_MPI;
+    EXPECT_EQ(table.coll_bcast(&value, 1, nowhere, 0, context), HCOLL_ERR_NOT_SUPPORTED);
     EXPECT_EQ(table.coll_ibarrier(context, nullptr), HCOLL_ERR_BAD_PARAM);
     EXPECT_EQ(table.coll_ibcast(&value, 1, DTE_ZERO, 0, &handle, context), HCOLL_ERR_NOT_SUPPORTED);
     EXPECT_EQ(handle, nullptr);
@@ -143,6 +166,30 @@ TEST(Misuse, AForksChildIsRefused) {
       EXPECT_EQ(::waitpid(child, &status, 0), child);
       EXPECT_EQ(status, 0);
     }
+    EXPECT_EQ(hcoll_collectives.coll_barrier(context), HCOLL_SUCCESS);
+  });
+}
+
+/// The child's contexts are others, and its parent's stay as they are.
+TEST(Misuse, AForksChildBeginsAnew) {
+  run("aa", [](Client& client, void* context) {
+    void* handle = nullptr;
+    EXPECT_EQ(hcoll_collectives.coll_ibarrier(context, &handle), HCOLL_SUCCESS);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (client.rank == 0) (void)hcoll_finalize();
+      init();
+      int value = 1;
+      const bool is_refused =
+          hcoll_progress_fn() == 0 &&
+          hcoll_collectives.coll_bcast(&value, 1, DTE_INT32, client.rank, context) == HCOLL_ERR_BAD_PARAM &&
+          hcoll_context_free(context, &client.world) == HCOLL_ERR_BAD_PARAM && hcoll_finalize() == HCOLL_SUCCESS;
+      ::_exit(is_refused ? 0 : 3);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    wait(handle);
     EXPECT_EQ(hcoll_collectives.coll_barrier(context), HCOLL_SUCCESS);
   });
 }

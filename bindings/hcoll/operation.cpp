@@ -32,7 +32,8 @@ int Operation::read(void* buffer, std::int64_t count, const Dte& type, Use use, 
   const auto elements = static_cast<std::size_t>(count);
   const Element element = element_of(type);
   if (element.bytes == 0) return HCOLL_ERR_NOT_SUPPORTED;
-  bytes = elements * element.bytes;
+  if (__builtin_mul_overflow(elements, element.bytes, &bytes))
+    return invalid("a count stands for more bytes than there are");
   at = buffer == nullptr ? &nothing : buffer;
   if (bytes == 0) return HCOLL_SUCCESS;
   // A type may have addresses for displacements.
@@ -107,25 +108,10 @@ int Operation::vector(void* sbuf, void* rbuf, int count, const Dte& type, const 
   return HCOLL_SUCCESS;
 }
 
-int Operation::allreduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op) {
-  call.coll = SUMAC_COLL_ALLREDUCE;
-  return vector(sbuf, rbuf, count, type, op, true);
-}
-
 int Operation::reduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op, int root) {
   call.coll = SUMAC_COLL_REDUCE;
   if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
   return vector(sbuf, rbuf, count, type, op, is_root());
-}
-
-int Operation::scan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op) {
-  call.coll = SUMAC_COLL_SCAN;
-  return vector(sbuf, rbuf, count, type, op, true);
-}
-
-int Operation::exscan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op) {
-  call.coll = SUMAC_COLL_EXSCAN;
-  return vector(sbuf, rbuf, count, type, op, true);
 }
 
 /// In place, the whole vector is in `rbuf`, and the result comes to its beginning.
@@ -141,18 +127,11 @@ int Operation::reduce_scatter(void* sbuf, void* rbuf, int* rcounts, Dte type, hc
   call.in = in_place ? nullptr : in;
   call.out = rbuf == nullptr ? &nothing : rbuf;
   is_empty = call.bytes == 0;
-  return rbuf == nullptr && rcounts[team->rank] > 0 ? invalid("a buffer is NULL") : HCOLL_SUCCESS;
+  const bool has_result = rbuf != nullptr && !is_in_place(rbuf);
+  return !has_result && rcounts[team->rank] > 0 ? invalid("rbuf is NULL, or in place") : HCOLL_SUCCESS;
 }
 
-int Operation::reduce_scatter_block(void* sbuf, void* rbuf, int rcount, Dte type, hcoll_dte_op_t* op) {
-  call.coll = SUMAC_COLL_REDUCE_SCATTER_BLOCK;
-  return vector(sbuf, rbuf, rcount, type, op, true);
-}
-
-/// Reads a call in which the own block of an allgather, or all blocks of an alltoall, go to blocks of one size.
-int Operation::blocks_of_one_size(sumac_coll coll, void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount,
-                                  const Dte& rtype) {
-  call.coll = coll;
+int Operation::blocks_of_one_size(void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount, const Dte& rtype) {
   const bool in_place = is_in_place(sbuf);
   std::size_t bytes = 0;
   if (const int status =
@@ -162,19 +141,11 @@ int Operation::blocks_of_one_size(sumac_coll coll, void* sbuf, int scount, const
   call.bytes = bytes / size_;
   is_empty = bytes == 0;
   if (in_place) return HCOLL_SUCCESS;
-  const int blocks = coll == SUMAC_COLL_ALLTOALL ? team->size : 1;
+  const int blocks = call.coll == SUMAC_COLL_ALLTOALL ? team->size : 1;
   const int status = read_in(sbuf, std::int64_t{scount} * blocks, stype, bytes);
   return status == HCOLL_SUCCESS && bytes != call.bytes * static_cast<std::size_t>(blocks)
              ? invalid("the counts differ")
              : status;
-}
-
-int Operation::allgather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype) {
-  return blocks_of_one_size(SUMAC_COLL_ALLGATHER, sbuf, scount, stype, rbuf, rcount, rtype);
-}
-
-int Operation::alltoall(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype) {
-  return blocks_of_one_size(SUMAC_COLL_ALLTOALL, sbuf, scount, stype, rbuf, rcount, rtype);
 }
 
 int Operation::allgatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype) {
@@ -201,35 +172,6 @@ int Operation::alltoallv(void* sbuf, int* scounts, int* sdispls, Dte stype, void
   const int status = read_blocks(sbuf, scounts, sdispls, stype, in, call.in_blocks);
   call.in = in;
   return status;
-}
-
-/// Counts become bytes, and displacements are bytes already.
-int Operation::alltoallw(void* sbuf, int* scounts, int* sdispls, Dte** stypes, void* rbuf, int* rcounts, int* rdispls,
-                         Dte** rtypes) {
-  call.coll = SUMAC_COLL_ALLTOALLV;
-  const auto read_side = [&](void* buffer, const int* counts, const int* places, Dte* const* types, std::size_t at,
-                             sumac_blocks_t& blocks) -> int {
-    if (counts == nullptr || places == nullptr || types == nullptr || buffer == nullptr)
-      return invalid("a buffer, counts, displacements or types are NULL");
-    for (std::size_t i = 0; i < size_; ++i) {
-      const Element element = types[i] == nullptr ? Element{} : element_of(*types[i]);
-      if (counts[i] < 0) return invalid("a count is negative");
-      if (element.bytes == 0 || element.layout != nullptr) return HCOLL_ERR_NOT_SUPPORTED;
-      wide_[at].push_back(static_cast<std::int64_t>(element.bytes) * counts[i]);
-      wide_[at + 1].push_back(places[i]);
-    }
-    blocks = {wide_[at].data(), wide_[at + 1].data(), 1, 1};
-    return HCOLL_SUCCESS;
-  };
-  call.out = rbuf;
-  if (const int status = read_side(rbuf, rcounts, rdispls, rtypes, 0, call.out_blocks); status != HCOLL_SUCCESS)
-    return status;
-  if (is_in_place(sbuf)) {
-    call.in_blocks = call.out_blocks;
-    return HCOLL_SUCCESS;
-  }
-  call.in = sbuf;
-  return read_side(sbuf, scounts, sdispls, stypes, 2, call.in_blocks);
 }
 
 int Operation::gather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {

@@ -18,18 +18,22 @@ class Operation {
 
   int barrier();
   int bcast(void* buffer, int count, Dte type, int root);
-  int allreduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op);
+  /// An allreduce, a scan, an exscan, or a reduce_scatter_block.
+  template <sumac_coll Coll>
+  int reduction(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op) {
+    call.coll = Coll;
+    return vector(sbuf, rbuf, count, type, op, true);
+  }
   int reduce(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op, int root);
-  int scan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op);
-  int exscan(void* sbuf, void* rbuf, int count, Dte type, hcoll_dte_op_t* op);
   int reduce_scatter(void* sbuf, void* rbuf, int* rcounts, Dte type, hcoll_dte_op_t* op);
-  int reduce_scatter_block(void* sbuf, void* rbuf, int rcount, Dte type, hcoll_dte_op_t* op);
-  int allgather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype);
+  /// An allgather, whose own block goes to blocks of one size, or an alltoall, all of whose blocks do.
+  template <sumac_coll Coll>
+  int equal_blocks(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype) {
+    call.coll = Coll;
+    return blocks_of_one_size(sbuf, scount, stype, rbuf, rcount, rtype);
+  }
   int allgatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype);
-  int alltoall(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype);
   int alltoallv(void* sbuf, int* scounts, int* sdispls, Dte stype, void* rbuf, int* rcounts, int* rdispls, Dte rtype);
-  int alltoallw(void* sbuf, int* scounts, int* sdispls, Dte** stypes, void* rbuf, int* rcounts, int* rdispls,
-                Dte** rtypes);
   int gather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root);
   int gatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype, int root);
   int scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root);
@@ -66,12 +70,10 @@ class Operation {
   int own_block(int status, const std::size_t& bytes);
   int read_fold(const Dte& type, const hcoll_dte_op_t* op);
   int vector(void* sbuf, void* rbuf, int count, const Dte& type, const hcoll_dte_op_t* op, bool has_result);
-  int blocks_of_one_size(sumac_coll coll, void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount,
-                         const Dte& rtype);
+  int blocks_of_one_size(void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount, const Dte& rtype);
 
   std::size_t size_;
   std::vector<Packed> packed_;
-  std::vector<std::int64_t> wide_[4];  ///< The counts and displacements of an alltoallw, in bytes.
 };
 
 }  // namespace sumac::hcoll

@@ -131,7 +131,6 @@ enum class Coll : std::uint8_t {
   allreduce,
   alltoall,
   alltoallv,
-  alltoallw,
   barrier,
   bcast,
   exscan,
@@ -144,7 +143,7 @@ enum class Coll : std::uint8_t {
   scatter,
   scatterv
 };
-inline constexpr int kColls = 17;
+inline constexpr int kColls = 16;
 inline constexpr bool is_reduction(Coll coll) {
   return coll == Coll::allreduce || coll == Coll::exscan || (coll >= Coll::reduce && coll <= Coll::scan);
 }
@@ -195,7 +194,6 @@ struct Case {
     void* const sbuf = in_place ? HCOLL_IN_PLACE : in.data();
     void* handle = nullptr;
     int status = HCOLL_ERROR;
-    std::vector<dte_data_representation_t*> types(ranks, const_cast<dte_data_representation_t*>(type->dte));
     const auto t = *type->dte;
     auto& table = hcoll_collectives;
 
@@ -235,7 +233,6 @@ struct Case {
         break;
       }
       case Coll::alltoallv:
-      case Coll::alltoallw:
         // Ranks exchange blocks whose size both know: that of the lower one.
         for (std::size_t to = 0; to < ranks; ++to)
           for (int i = 0; i < counts[std::min(own, to)]; ++i)
@@ -248,11 +245,10 @@ struct Case {
             in.set((coll == Coll::scatter ? to * count : static_cast<std::size_t>(places[to])) + i, value(own, to, i));
         break;
     }
-    std::vector<int> pair_counts(ranks), pair_places(ranks), pair_bytes(ranks);
+    std::vector<int> pair_counts(ranks), pair_places(ranks);
     for (std::size_t i = 0; i < ranks; ++i) {
       pair_counts[i] = counts[std::min(own, i)];
       pair_places[i] = static_cast<int>(i * count);
-      pair_bytes[i] = static_cast<int>(i * count * type->bytes);
     }
 
     // ---- the call
@@ -305,10 +301,6 @@ struct Case {
                                                pair_counts.data(), pair_places.data(), t, context, &handle)
                        : table.coll_alltoallv(sbuf, pair_counts.data(), pair_places.data(), t, out.data(),
                                               pair_counts.data(), pair_places.data(), t, context);
-        break;
-      case Coll::alltoallw:
-        status = table.coll_alltoallw(sbuf, pair_counts.data(), pair_bytes.data(), types.data(), out.data(),
-                                      pair_counts.data(), pair_bytes.data(), types.data(), context);
         break;
       case Coll::scatter:
         status = table.coll_scatter(is_root ? in.data() : nullptr, n, t,
@@ -368,7 +360,6 @@ struct Case {
             out.expect(static_cast<std::size_t>(places[of]) + i, value(of, 0, i));
         break;
       case Coll::alltoallv:
-      case Coll::alltoallw:
         for (std::size_t of = 0; of < ranks; ++of)
           for (std::size_t i = 0; i < static_cast<std::size_t>(counts[std::min(own, of)]); ++i)
             out.expect(of * count + i, value(of, own, i));

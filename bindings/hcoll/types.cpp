@@ -118,7 +118,7 @@ static_assert(std::size(kOps) == HCOL_DTE_OP_NUM_OF_TYPES);
 Element element_of(const dte_data_representation_t& type) noexcept {
   if (type.id == HCOL_DTE_MPI && !HCOL_DTE_IS_INLINE(type)) {
     const dte_ptr* const layout = HCOL_DTE_PTR(type);
-    return {layout->bytes, layout->has_gaps() ? layout : nullptr};
+    return layout == nullptr ? Element{} : Element{layout->bytes, layout->has_gaps() ? layout : nullptr};
   }
   if (type.id <= HCOL_DTE_ZERO || type.id >= HCOL_DTE_MAX_PREDEFINED) return {};
   switch (type.id) {
