@@ -46,6 +46,18 @@ class Processes(unittest.TestCase):
         with os.fdopen(heard, "rb") as end:
             self.assertEqual(end.read(), b"")  # the last holder of the pipe has ended
 
+    def test_a_merged_program_ends_when_its_runner_is_killed(self):
+        heard, said = os.pipe()
+        inner = "import signal; print('ready', flush=True); signal.sigtimedwait([signal.SIGUSR1], 100)"
+        runner = processes.start([sys.executable, "-c", BEGIN + f"from harness import rows\nrows.run_to_its_end([sys.executable, '-c', {inner!r}], None)"],
+                                 text=True, stdout=said)
+        os.close(said)
+        with os.fdopen(heard, "rb") as end:
+            self.assertEqual(end.readline(), b"ready\n")
+            runner.send_signal(signal.SIGKILL)
+            runner.wait(60)
+            self.assertEqual(end.read(), b"")
+
     def test_a_daemon_that_does_not_get_ready_is_told_apart(self):
         for script, ready in (("echo ready >&$2", True), ("exit 3", False)):
             process, is_ready = processes.start_ready(["sh", "-c", script, "sh"])
