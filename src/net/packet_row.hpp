@@ -61,7 +61,7 @@ inline PacketRow::Backlog backlog_of(int fd) noexcept {
   return {static_cast<std::size_t>(unacknowledged), static_cast<std::size_t>(unsent)};
 }
 
-/// Lets go what the kernel keeps of this socket.
+/// Sends what the kernel keeps of this socket.
 inline void push_packet(int fd) noexcept {
   const int on = 1;
   // It can only fail for a connection that has ended.
