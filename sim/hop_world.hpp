@@ -26,6 +26,7 @@ struct HopCase {
   int odd_number = -1;     ///< member 0 calls another operation there
   bool is_wrong = false;   ///< The case shows that some order is wrong.
   bool is_large = false;
+  std::size_t most = SIZE_MAX;  ///< so many states are tried, the shortest ways first
 };
 
 struct HopStep {
