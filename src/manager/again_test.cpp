@@ -289,6 +289,53 @@ TEST(Again, a_restarted_manager_tells_no_host_of_trees_whose_nodes_are_not_back)
   for (const auto& node : told[0].granted().trees(0).nodes()) EXPECT_NE(node.address(), "") << node.name();
 }
 
+TEST(Again, a_host_that_is_owed_the_trees_is_told_although_another_came_later) {
+  // The root alone carries this job, so it is usable as soon as that node has registered.
+  auto fabric = test_fabric();
+  for (const char* name : {"h5", "h6"}) {
+    topo::Host host;
+    host.name = name;
+    host.leaf = "root";
+    fabric.hosts.push_back(host);
+  }
+  const auto host = [](const char* name, StreamId stream, const std::vector<control::v1::JobBegin>& held) {
+    auto who = test_host(stream, held);
+    who.set_host(name);
+    return who;
+  };
+  World world;
+  world.core = Core(fabric, {}, world.journal);
+  world.up();
+  auto begin = test_begin(7, {"h5", "h6"});
+  begin.set_outlives_trees(true);
+  world.hosts.insert(100);
+  world.core.host_registers(100, host("h5", 100, {}), world.now);
+  const auto answer = world.begin_and_ack(100, begin);
+  ASSERT_TRUE(answer && answer->has_granted()) << (answer ? answer->refused().text() : "");
+  world.note(world.core.node_stream_ended(1, world.now));
+  auto root = test_register("an-root");
+  root.set_life(root.life() + (std::uint64_t{1} << 50));
+  world.note(world.core.node_registers(1, root, world.now));
+  world.ack(1);
+  ASSERT_EQ(world.journal.state.jobs.front().times_again, 1u);
+
+  world.core = Core(fabric, {}, world.journal);
+  const auto saved = world.journal.state;
+  world.note(world.core.restore(saved, world.now));
+  EXPECT_TRUE(trees_in(world.core.host_registers(100, host("h5", 100, {begin}), world.now)).empty());
+  for (const auto& range : saved.jobs.front().shares.front().numbers) {
+    auto* held = root.mutable_trees(0)->add_held();
+    held->set_first(range.first);
+    held->set_count(range.count);
+  }
+  world.note(world.core.node_registers(1, root, world.now));
+  EXPECT_EQ(trees_in(world.core.host_registers(206, host("h6", 206, {}), world.now)).size(), 1u);
+  std::set<StreamId> told;
+  for (const auto& to : only<ToHost>(world.pass(Seconds(2))))
+    if (to.message.has_job_trees()) told.insert(to.stream);
+  EXPECT_TRUE(told.contains(100));
+}
+
 TEST(Again, a_job_that_did_not_ask_for_it_is_released) {
   World world;
   world.up();

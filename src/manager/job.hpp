@@ -27,8 +27,8 @@ struct Job {
   bool granted = false;
   unsigned deaths_told = 0;  ///< To its other hosts.
   Trees trees = Trees::held;
-  bool owes_trees =
-      false;  ///< A host came before the nodes of the job's trees were there again: it is told when they are.
+  /// A host came before the nodes of the job's trees were there again: all are told when they are.
+  bool owes_trees = false;
   /// It holds what a job that goes on had of trees that are lost: its user's place is that job's.
   bool is_remainder = false;
   Time begun{}, deadline{}, lease_until{};

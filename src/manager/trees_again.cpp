@@ -92,8 +92,10 @@ JobTrees TreesAgain::message_of(const Job& job) const {
 void TreesAgain::tell(Step& step, StreamId stream, Job& job) const {
   if (job.trees != Job::Trees::held || job.record.times_again == 0) return;
   // A restarted manager does not know yet where the nodes listen.
-  job.owes_trees = !is_usable(job);
-  if (!job.owes_trees) step.send(stream, message_of(job));
+  if (is_usable(job))
+    step.send(stream, message_of(job));
+  else
+    job.owes_trees = true;
 }
 
 bool TreesAgain::is_usable(const Job& job) const {
