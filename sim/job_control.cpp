@@ -10,13 +10,6 @@ namespace {
 constexpr Duration kRetry = Millis(30);
 constexpr std::uint32_t kOsts = 512, kGroups = 512, kPayload = 128;
 
-/// As `number`, in bytes.
-Secret secret_of(std::uint64_t number) {
-  Secret made{};
-  for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::uint8_t>(number >> i % 8 * 8 ^ i);
-  return made;
-}
-
 proto::JobGrant grant_of(const manager::Grant& from) {
   return {.job_id = from.job_id,
           .quota = from.quota,
@@ -70,7 +63,7 @@ void JobWorld::start_manager(Time now) {
   rules.quota.chunk_bytes = quota.chunk_bytes;
   rules.node_away = job.node_away;
   rules.leave_after_end = Seconds(2);
-  rules.draw_secret = [this]() -> sumac::Result<Secret> { return secret_of(random_.next()); };
+  rules.draw_secret = [this]() -> sumac::Result<Secret> { return key_of_seed(random_.next()); };
   manager_.emplace(fabric(), rules, journal_);
   note("the manager starts");
   if (auto sound = manager_->check(); !sound) return fail(sound.error().context);
@@ -83,7 +76,7 @@ void JobWorld::kill_manager(Time now) {
   for (std::uint32_t i = 0; i < processes_.size(); ++i)
     if (processes_[i].is_alive && std::exchange(processes_[i].stream.id, 0) != 0) {
       for (auto& [tree, part] : processes_[i].parts) part.waiting.clear(), part.leaving.clear();
-      after(kRetry, [this, i](Time then) { open_node(i, then); });
+      after(kRetry, [this, i](Time) { open_node(i); });
     }
   for (std::uint32_t i = 0; i < sharpds_.size(); ++i)
     if (std::exchange(sharpds_[i].stream.id, 0) != 0)
@@ -113,7 +106,7 @@ void JobWorld::carry_out(const std::vector<manager::Action>& actions) {
                      for (std::uint32_t i = 0; i < processes_.size(); ++i)
                        if (processes_[i].stream.id == refused.stream) {
                          processes_[i].stream.id = 0;
-                         after(kRetry, [this, i](Time then) { open_node(i, then); });
+                         after(kRetry, [this, i](Time) { open_node(i); });
                        }
                      for (std::uint32_t i = 0; i < sharpds_.size(); ++i)
                        if (sharpds_[i].stream.id == refused.stream) {
@@ -140,7 +133,7 @@ void JobWorld::start_sharpd(std::uint32_t host, Time now) {
   if (host == job.host[0] && !has_ended_job_) sharpd.uplink->adopt(1, grant.job_id);
   for (const std::uint32_t each : job.host)
     if (each == host) act(host, sharpd.uplink->joined(grant.job_id, grant.job_key), now);
-  for (auto& word : std::exchange(sharpd.unreported, {})) act(host, sharpd.uplink->rank_died(word, now), now);
+  for (auto& word : std::exchange(sharpd.unreported, {})) report(host, word, now);
 }
 
 void JobWorld::kill_sharpd(std::uint32_t host) {
@@ -189,14 +182,14 @@ void JobWorld::act(std::uint32_t host, hostd::UplinkActions actions, Time now) {
 
 // ---- nodes
 
-void JobWorld::start_node(std::uint32_t node, Time now) {
+void JobWorld::start_node(std::uint32_t node) {
   NodeProcess& process = processes_[node];
   process = {.name = process.name, .is_alive = true, .life = ++last_life_ << 40};
   note("node " + process.name + " starts");
-  open_node(node, now);
+  open_node(node);
 }
 
-void JobWorld::kill_process(std::uint32_t node, Time) {
+void JobWorld::kill_process(std::uint32_t node) {
   NodeProcess& process = processes_[node];
   note("the process of node " + process.name + " dies");
   process.is_alive = false;
@@ -208,10 +201,10 @@ void JobWorld::kill_process(std::uint32_t node, Time) {
     });
 }
 
-void JobWorld::open_node(std::uint32_t node, Time) {
+void JobWorld::open_node(std::uint32_t node) {
   NodeProcess& process = processes_[node];
   if (!process.is_alive || process.stream.id != 0) return;
-  if (!manager_) return after(kRetry, [this, node](Time then) { open_node(node, then); });
+  if (!manager_) return after(kRetry, [this, node](Time) { open_node(node); });
   process.stream = {.id = ++last_stream_};
   manager::NodeRegister who{.version = control::kControlVersion,
                             .name = process.name,
@@ -369,7 +362,7 @@ void JobWorld::link(std::uint32_t node, std::uint32_t tree, Part& part) {
   connect_nodes(*part.end, found->second, *part.parent);
 }
 
-void JobWorld::tick_node(std::uint32_t node, Time) {
+void JobWorld::tick_node(std::uint32_t node) {
   for (auto& [tree, part] : processes_[node].parts) {
     if (!part.end) continue;
     if (!part.is_root) link(node, tree, part);

@@ -26,7 +26,7 @@ void JobWorld::build_trees() {
   for (const auto& node : described.nodes) processes_.push_back({.name = node.name});
   for (const auto& host : described.hosts) sharpds_.push_back({.host = host.name});
   start_manager({});
-  for (std::uint32_t i = 0; i < processes_.size(); ++i) start_node(i, {});
+  for (std::uint32_t i = 0; i < processes_.size(); ++i) start_node(i);
   for (std::uint32_t i = 0; i < sharpds_.size(); ++i) start_sharpd(i, {});
   for (const std::uint32_t host : job.host)
     if (std::ranges::find(hosts_, sharpds_[host].host) == hosts_.end()) hosts_.push_back(sharpds_[host].host);
@@ -98,7 +98,7 @@ std::uint32_t JobWorld::tree_of(const LastingMember& member, TreeId id) const {
   return tree == 0 ? static_cast<std::uint32_t>(member.later.size()) : tree - 1;
 }
 
-/// The sharpd of its host sees it, and the manager tells the others. With rank 0 goes the job's begin.
+/// The sharpd of its host sees it, and the manager tells the others.
 void JobWorld::tell_of_death(const LastingMember& dead) {
   // A rank whose host refuses connections to its port for 1 s counts as dead (kRefusedFor of src/client/recovery): the members of a host
   // whose sharpd was away learn it so.
@@ -111,11 +111,14 @@ void JobWorld::tell_of_death(const LastingMember& dead) {
   word.set_who(fmt::format("rank {}", dead.rank));
   Sharpd& sharpd = sharpds_[job.host[dead.rank]];
   if (!sharpd.uplink) return sharpd.unreported.push_back(word);
-  act(job.host[dead.rank], sharpd.uplink->rank_died(word, network_.now()), network_.now());
-  if (dead.rank == 0) {
-    has_ended_job_ = true;
-    act(job.host[0], sharpd.uplink->drop(kTicket, "rank 0 died", network_.now()), network_.now());
-  }
+  report(job.host[dead.rank], word, network_.now());
+}
+
+void JobWorld::report(std::uint32_t host, const control::v1::RankDied& word, Time now) {
+  act(host, sharpds_[host].uplink->rank_died(word, now), now);
+  if (word.world_rank() != 0) return;
+  has_ended_job_ = true;
+  act(host, sharpds_[host].uplink->drop(kTicket, "rank 0 died", now), now);
 }
 
 /// A node drops whoever comes too late for its job or its tree.
@@ -134,7 +137,7 @@ void JobWorld::tick_processes(Time now) {
   for (std::uint32_t i = 0; i < sharpds_.size(); ++i)
     if (auto& uplink = sharpds_[i].uplink; uplink && uplink->next_deadline() <= now) act(i, uplink->tick(now), now);
   for (std::uint32_t i = 0; i < processes_.size(); ++i)
-    if (processes_[i].is_alive) tick_node(i, now);
+    if (processes_[i].is_alive) tick_node(i);
   if (now - asked_for_trees_ >= kWantTreesEvery) {
     asked_for_trees_ = now;
     for (auto& each : members_)
@@ -160,8 +163,8 @@ void JobWorld::kill(const Kill& what, Time now) {
   switch (what.whom) {
     case Kill::Whom::node:
       if (!processes_[what.target].is_alive) return;
-      kill_process(what.target, now);
-      if (!what.stays_away) after(what.away, [this, what](Time then) { start_node(what.target, then); });
+      kill_process(what.target);
+      if (!what.stays_away) after(what.away, [this, what](Time) { start_node(what.target); });
       return;
     case Kill::Whom::manager:
       if (!manager_) return;

@@ -76,20 +76,22 @@ class JobWorld final : OwnJobPlan, public LastingWorld {
   topo::Fabric fabric() const;
   void start_manager(Time now);
   void kill_manager(Time now);
-  void start_node(std::uint32_t node, Time now);
-  void kill_process(std::uint32_t node, Time now);
+  void start_node(std::uint32_t node);
+  void kill_process(std::uint32_t node);
   void start_sharpd(std::uint32_t host, Time now);
   void kill_sharpd(std::uint32_t host);
+  /// A sharpd tells the manager of a death. With rank 0 goes the job's begin.
+  void report(std::uint32_t host, const control::v1::RankDied& word, Time now);
   void carry_out(const std::vector<manager::Action>& actions);
   void act(std::uint32_t host, hostd::UplinkActions actions, Time now);
-  void open_node(std::uint32_t node, Time now);
+  void open_node(std::uint32_t node);
   void say(std::uint32_t node, manager::FromNode word);
   void hear(std::uint32_t node, const manager::SendToNode& word, Time now);
   void enter(std::uint32_t node, const manager::NodeTree& told, Time now);
   void leave(NodeProcess& process, std::uint32_t tree, Time now);
   void try_grant(std::uint32_t node, Part& part, std::uint64_t sequence, const proto::JobGrant& grant);
   void link(std::uint32_t node, std::uint32_t tree, Part& part);
-  void tick_node(std::uint32_t node, Time now);
+  void tick_node(std::uint32_t node);
   /// Calls `what` a little later, behind what was called so before.
   void later(Time& last, std::function<void(Time)> what);
   void after(Duration time, std::function<void(Time)> what);

@@ -160,8 +160,7 @@ Plan make_plan(std::uint64_t seed) {
                  .resend_after = Millis(pick(r, 8, 30)),
                  .first_sequence = r.chance(0.5) ? Sequence{} : Sequence{0xFFFFFFFFu - pick(r, 0, 300)}};
   if (plan.ordered) plan.limits.resend_after = Duration{0};
-  for (std::size_t i = 0; i < plan.grant.job_key.size(); ++i)
-    plan.grant.job_key[i] = static_cast<std::uint8_t>(plan.seed >> i % 8 * 8 ^ i);
+  plan.grant.job_key = key_of_seed(plan.seed);
   if (plan.scenario == Scenario::few_groups) plan.grant.quota.max_groups = 1;
   if (plan.scenario == Scenario::few_osts) plan.grant.quota.osts = pick(r, 1, 4);
   plan.eager = r.chance(0.5);

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/secret.hpp"
 #include "base/types.hpp"
 #include "proto/client_link.hpp"
 #include "proto/node.hpp"
@@ -93,6 +94,13 @@ struct Plan {
 };
 
 inline constexpr std::uint32_t kOperationsMin = 200;  ///< Operations of a seed; fewer complete when groups are refused.
+
+/// The bytes of the number, as a key.
+constexpr Secret key_of_seed(std::uint64_t number) {
+  Secret made{};
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::uint8_t>(number >> i % 8 * 8 ^ i);
+  return made;
+}
 
 Plan make_plan(std::uint64_t seed);
 /// Makes any operation that a group of this plan can do.

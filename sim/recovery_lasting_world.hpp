@@ -276,7 +276,7 @@ class LastingWorld {
     }
   }
 
-  virtual void do_tick(Time now) {
+  void do_tick(Time now) {
     for (auto& node : nodes_)
       if (!node->is_dead && node->engine->next_due() <= now) {
         node->engine->tick(now);

@@ -173,8 +173,7 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
                       .groups = 2,
                       .payload_max = 128,
                       .first_sequence = r.chance(0.5) ? Sequence{} : Sequence{0xFFFFFFFFu - pick(r, 0, 40)}};
-  for (std::size_t i = 0; i < plan.base.grant.job_key.size(); ++i)
-    plan.base.grant.job_key[i] = static_cast<std::uint8_t>(seed >> i % 8 * 8 ^ i);
+  plan.base.grant.job_key = key_of_seed(seed);
 
   Case named{"any", "m", "", r.chance(0.6), r.chance(0.2), r.chance(0.15)};
   static constexpr std::string_view kAny[] = {"n",    "t",     "l",  "p", "n+n", "n+l", "t+p", "l+p",
