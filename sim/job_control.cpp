@@ -73,6 +73,9 @@ void JobWorld::start_manager(Time now) {
 void JobWorld::kill_manager(Time now) {
   note("the manager dies");
   manager_.reset();
+  // The next one knows of no job that has ended.
+  for (const auto& each : members_)
+    if (each->dies && has_ended_job_) notice_refusals(each->rank);
   for (std::uint32_t i = 0; i < processes_.size(); ++i)
     if (processes_[i].is_alive && std::exchange(processes_[i].stream.id, 0) != 0) {
       for (auto& [tree, part] : processes_[i].parts) part.waiting.clear(), part.leaving.clear();
@@ -130,16 +133,19 @@ void JobWorld::start_sharpd(std::uint32_t host, Time now) {
   note("sharpd of " + sharpd.host + " starts");
   if (generations_.empty()) return;
   const auto& grant = plan_.base.grant;
-  if (host == job.host[0] && !has_ended_job_) sharpd.uplink->adopt(1, grant.job_id);
-  for (const std::uint32_t each : job.host)
-    if (each == host) act(host, sharpd.uplink->joined(grant.job_id, grant.job_key), now);
-  for (auto& word : std::exchange(sharpd.unreported, {})) report(host, word, now);
+  if (host == job.host[0] && !has_ended_job_) sharpd.uplink->adopt(kTicket, grant.job_id);
+  if (std::exchange(sharpd.has_lost_holder, false)) lose_holder(host, now);
+  // Its ranks find it again in their own time.
+  for (std::uint32_t rank = 0; rank < job.host.size(); ++rank)
+    if (job.host[rank] == host) after(kRetry * random_.below(8), [this, rank](Time then) { enter_job(rank, then); });
 }
 
 void JobWorld::kill_sharpd(std::uint32_t host) {
   Sharpd& sharpd = sharpds_[host];
   note("sharpd of " + sharpd.host + " dies");
+  for (const auto& death : sharpd.uplink->deaths()) notice_refusals(death.word.world_rank());
   sharpd.uplink.reset();
+  sharpd.entered.clear();
   if (const StreamId stream = std::exchange(sharpd.stream.id, 0); stream != 0)
     later(sharpd.stream.last_up, [this, stream](Time now) {
       if (manager_) carry_out(manager_->host_stream_ended(stream, now));
@@ -170,9 +176,7 @@ void JobWorld::act(std::uint32_t host, hostd::UplinkActions actions, Time now) {
                      if (!has_ended_job_) fail("the job was ended: " + answer.down.ended().why());
                    },
                    [&](hostd::TellMembers& told) {
-                     for (auto& each : members_)
-                       if (job.host[each->rank] == host)
-                         network_.alarm(soon(Micros(300)), code(word_dead, each->rank, told.word.world_rank()));
+                     for (const std::uint32_t rank : sharpd.entered) tell_rank(rank, told.word);
                    },
                    [&](hostd::TellTrees& told) { take_trees(host, told.word, now); },
                    [](hostd::Note&) {},

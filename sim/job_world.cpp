@@ -6,7 +6,6 @@
 namespace sumac::sim {
 namespace {
 
-constexpr std::uint64_t kTicket = 1;
 constexpr Duration kTickProcessesEvery = Millis(2);
 constexpr Duration kWantTreesEvery = Millis(250);
 /// A node's machine dies with its process or its tree, and the next one has another place.
@@ -69,8 +68,7 @@ void JobWorld::take_grant(const control::v1::JobGranted& granted) {
   grant.quota = control::quota_of(granted.quota());
   if (granted.trees_size() != 1) return fail(fmt::format("the job has {} trees", granted.trees_size()));
   generations_.push_back(generation_of(granted.trees(0)));
-  for (const std::uint32_t host : job.host)
-    act(host, sharpds_[host].uplink->joined(grant.job_id, grant.job_key), network_.now());
+  for (std::uint32_t rank = 0; rank < job.host.size(); ++rank) enter_job(rank, network_.now());
 }
 
 void JobWorld::take_trees(std::uint32_t host, const control::v1::JobTrees& word, Time now) {
@@ -98,25 +96,51 @@ std::uint32_t JobWorld::tree_of(const LastingMember& member, TreeId id) const {
   return tree == 0 ? static_cast<std::uint32_t>(member.later.size()) : tree - 1;
 }
 
+void JobWorld::enter_job(std::uint32_t rank, Time now) {
+  Sharpd& sharpd = sharpds_[job.host[rank]];
+  if (!sharpd.uplink || (!members_.empty() && members_[rank]->dies) || !sharpd.entered.insert(rank).second) return;
+  const auto& grant = plan_.base.grant;
+  act(job.host[rank], sharpd.uplink->joined(grant.job_id, grant.job_key), now);
+  for (const auto& word : sharpd.uplink->deaths_of(grant.job_id)) tell_rank(rank, word);
+}
+
+void JobWorld::tell_rank(std::uint32_t rank, const control::v1::RankDied& word) {
+  network_.alarm(soon(Micros(300)), code(word_dead, rank, word.world_rank()));
+}
+
+/// A rank whose host refuses connections to its port for 1 s counts as dead (kRefusedFor of src/client/recovery). Where nobody is left
+/// who saw the death, the others learn of it so.
+void JobWorld::notice_refusals(std::uint32_t dead) {
+  for (auto& each : members_) network_.alarm(network_.now() + Seconds(1), code(word_dead, each->rank, dead));
+}
+
 /// The sharpd of its host sees it, and the manager tells the others.
 void JobWorld::tell_of_death(const LastingMember& dead) {
-  // A rank whose host refuses connections to its port for 1 s counts as dead (kRefusedFor of src/client/recovery): the members of a host
-  // whose sharpd was away learn it so.
-  for (auto& each : members_) network_.alarm(network_.now() + Seconds(1), code(word_dead, each->rank, dead.rank));
+  const std::uint32_t host = job.host[dead.rank];
+  Sharpd& sharpd = sharpds_[host];
+  if (!sharpd.uplink) {
+    notice_refusals(dead.rank);
+    sharpd.has_lost_holder |= dead.rank == 0;
+    return;
+  }
+  const Time now = network_.now();
+  // A process closes its sockets before it is gone, so the job's end may come first.
+  const bool ends_first = dead.rank == 0 && random_.below(2) == 0;
+  if (ends_first) lose_holder(host, now);
+  sharpd.entered.erase(dead.rank);
+  sharpd.uplink->left(plan_.base.grant.job_id);
   control::v1::RankDied word;
   word.set_job_id(number_of(plan_.base.grant.job_id));
   word.set_world_rank(dead.rank);
   word.set_uid(1000);
   word.set_job_key(plan_.base.grant.job_key.data(), plan_.base.grant.job_key.size());
   word.set_who(fmt::format("rank {}", dead.rank));
-  Sharpd& sharpd = sharpds_[job.host[dead.rank]];
-  if (!sharpd.uplink) return sharpd.unreported.push_back(word);
-  report(job.host[dead.rank], word, network_.now());
+  for (const std::uint32_t rank : sharpd.entered) tell_rank(rank, word);
+  act(host, sharpd.uplink->rank_died(word, now), now);
+  if (dead.rank == 0 && !ends_first) lose_holder(host, now);
 }
 
-void JobWorld::report(std::uint32_t host, const control::v1::RankDied& word, Time now) {
-  act(host, sharpds_[host].uplink->rank_died(word, now), now);
-  if (word.world_rank() != 0) return;
+void JobWorld::lose_holder(std::uint32_t host, Time now) {
   has_ended_job_ = true;
   act(host, sharpds_[host].uplink->drop(kTicket, "rank 0 died", now), now);
 }

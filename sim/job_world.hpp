@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "hostd/uplink.hpp"
 #include "manager/manager.hpp"
@@ -24,6 +25,7 @@ class JobWorld final : OwnJobPlan, public LastingWorld {
 
  private:
   using StreamId = manager::StreamId;
+  static constexpr hostd::Ticket kTicket = 1;
   /// A stream of gRPC: it keeps the order in each direction.
   struct Stream {
     StreamId id = 0;  ///< 0: there is none.
@@ -52,7 +54,8 @@ class JobWorld final : OwnJobPlan, public LastingWorld {
     std::string host;
     std::optional<hostd::Uplink> uplink;  ///< None: it is dead.
     Stream stream;
-    std::vector<control::v1::RankDied> unreported;  ///< Deaths of its ranks while it was dead.
+    std::set<std::uint32_t> entered{};  ///< The ranks that this process knows.
+    bool has_lost_holder = false;       ///< Rank 0 died while it was dead.
   };
 
   // ---- what the processes mean for the group (job_world.cpp)
@@ -64,6 +67,7 @@ class JobWorld final : OwnJobPlan, public LastingWorld {
   void act_on_drops(EndId node) override;
   void end_job() override;
   bool may_be_refused() const override { return false; }
+  bool is_released() const override { return has_ended_job_; }
   void tick_processes(Time now);
   void begin_kills(Time now);
   void kill(const Kill& what, Time now);
@@ -80,8 +84,12 @@ class JobWorld final : OwnJobPlan, public LastingWorld {
   void kill_process(std::uint32_t node);
   void start_sharpd(std::uint32_t host, Time now);
   void kill_sharpd(std::uint32_t host);
-  /// A sharpd tells the manager of a death. With rank 0 goes the job's begin.
-  void report(std::uint32_t host, const control::v1::RankDied& word, Time now);
+  /// A rank enters its job at its sharpd, again where it is another process.
+  void enter_job(std::uint32_t rank, Time now);
+  void tell_rank(std::uint32_t rank, const control::v1::RankDied& word);
+  void notice_refusals(std::uint32_t dead);
+  /// With rank 0 goes the job's begin.
+  void lose_holder(std::uint32_t host, Time now);
   void carry_out(const std::vector<manager::Action>& actions);
   void act(std::uint32_t host, hostd::UplinkActions actions, Time now);
   void open_node(std::uint32_t node);

@@ -383,7 +383,7 @@ class LastingWorld {
     if (!member.client.dropped.empty())
       return fail(fmt::format("rank {} dropped its node: {}", member.rank, member.client.dropped));
     for (const auto& client : member.later)
-      if (client && !client->dropped.empty())
+      if (client && !client->dropped.empty() && !is_released())
         return fail(fmt::format("rank {} dropped a later node: {}", member.rank, client->dropped));
     if (!member.dropped.empty()) return fail(fmt::format("rank {} dropped {}", member.rank, member.dropped));
     proto::recovery::LastingGroup& group = *member.group;
@@ -560,6 +560,8 @@ class LastingWorld {
   }
 
   virtual bool may_be_refused() const { return true; }
+  /// The nodes may know nothing of the job any more.
+  virtual bool is_released() const { return false; }
   /// All members have ended well.
   virtual void end_job() {}
 

@@ -280,6 +280,7 @@ void Server::on_message(net::HostClientId id, const wire::HostMessage& message) 
 void Server::enter(net::HostClientId id, const Membership& member) {
   run(uplink_.joined(member.job_id, member.job_key));
   if (const auto* trees = uplink_.trees_of(member.job_id)) tell_trees(*trees, id);
+  for (const auto& death : uplink_.deaths_of(member.job_id)) tell_members(death, id);
 }
 
 /// The grant carries the job's key, so it is for those alone who have shown it.
@@ -421,13 +422,16 @@ void Server::client_died(net::HostClientId id) {
 }
 
 /// A rank may outlive its tree (SUMAC_RECOVERY), so no node would tell it.
-void Server::tell_members(const Membership& dead) {
-  const auto word =
-      wire::host_message(wire::HostKind::rank_died, wire::MemberBody{dead.world_rank, 0, {}}, dead.job_id);
+void Server::tell_members(const control::v1::RankDied& dead, std::optional<net::HostClientId> only) {
+  const JobId job_id{dead.job_id()};
+  const WorldRank rank{dead.world_rank()};
+  const auto key = control::key_of(dead.job_key());
+  if (!key) return;
+  const auto word = wire::host_message(wire::HostKind::rank_died, wire::MemberBody{rank, 0, {}}, job_id);
   for (const auto& [id, client] : clients_)
     for (const auto& member : client.session.memberships())
-      if (member.hears_deaths && member.job_id == dead.job_id && member.world_rank != dead.world_rank &&
-          same_secret(member.job_key, dead.job_key))
+      if ((!only || *only == id) && member.hears_deaths && member.job_id == job_id && member.world_rank != rank &&
+          same_secret(member.job_key, *key))
         (void)sockets_.send(id, word);  // One that is lost is heard of by on_closed().
 }
 
@@ -443,7 +447,7 @@ void Server::tell_deaths(const Peer& peer, const std::string& who, const std::ve
     word.set_uid(peer.person);
     word.set_job_key(member.job_key.data(), member.job_key.size());
     word.set_who(who);
-    tell_members(member);
+    tell_members(word);
     run(uplink_.rank_died(std::move(word), monotonic_now(), packed));
   }
 }
@@ -456,7 +460,7 @@ std::size_t Server::departed_of(unsigned person) const {
 void Server::release(net::HostClientId id, std::string_view why, bool is_dead) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
-  // The deaths are reported before the job is released: once a job is over, its ranks are not told who died.
+  // Nodes hear of a death only while they have the job.
   auto& client = found->second;
   if (const auto& memberships = client.session.memberships(); !memberships.empty()) {
     for (const auto& member : memberships) uplink_.left(member.job_id);
@@ -526,10 +530,7 @@ void Server::run(UplinkActions actions) {
                    [&](Note& note) {
                      SUMAC_LOG_IN(log_, note.warn ? LogLevel::warn : LogLevel::info, "GENERAL", "{}", note.text);
                    },
-                   [&](TellMembers& tell) {
-                     const auto key = control::key_of(tell.word.job_key());
-                     if (key) tell_members({JobId{tell.word.job_id()}, WorldRank{tell.word.world_rank()}, *key});
-                   },
+                   [&](TellMembers& tell) { tell_members(tell.word); },
                    [&](TellTrees& tell) { tell_trees(tell.word); },
                    [&](Answer& answer) {
                      if (answer.lost)

@@ -106,7 +106,7 @@ class Server final : private net::HostServerEvents {
   void save();
   void release(net::HostClientId client, std::string_view why, bool is_dead = false);
   std::size_t departed_of(unsigned person) const;
-  void tell_members(const Membership& dead);
+  void tell_members(const control::v1::RankDied& dead, std::optional<net::HostClientId> only = {});
   void enter(net::HostClientId client, const Membership& member);
   void tell_trees(const control::v1::JobTrees& word, std::optional<net::HostClientId> only = {});
   void tell_deaths(const Peer& peer, const std::string& who, const std::vector<Membership>& memberships,

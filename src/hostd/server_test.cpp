@@ -404,6 +404,18 @@ TEST(Sharpd, remembers_who_died_and_shows_it_to_the_jobs_owner) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   sharpd.wait_for("rank 1 of job 7 died");
   EXPECT_THAT(told(inspect(sharpd)), testing::Contains("h1 rank 1 died"));
+  // Those that come later are told, unless they have another key.
+  for (const auto& key : {Secret{8}, Secret{9}}) {
+    Client later(sharpd.path);
+    wire::MemberBody body{WorldRank{0}, wire::kHearsDeaths, {}};
+    std::ranges::copy(key, body.job_key.begin());
+    later.send(wire::host_message(HostKind::member, body, JobId{7}));
+    const auto answer = later.begin(8);
+    EXPECT_EQ(answer.header.kind, key == Secret{9} ? HostKind::rank_died : HostKind::job_granted);
+    if (key == Secret{9}) {
+      EXPECT_EQ(number_of(wire::host_entry<wire::MemberBody>(answer).world_rank), 1u);
+    }
+  }
   for (const int fd : go) ::close(fd);
 }
 

@@ -136,6 +136,15 @@ UplinkActions Uplink::rank_died(control::v1::RankDied word, Time now, std::strin
   return {SendUp{std::move(up)}};
 }
 
+std::vector<control::v1::RankDied> Uplink::deaths_of(JobId job_id) const {
+  std::vector<control::v1::RankDied> all;
+  for (const auto& death : deaths_)
+    if (death.word.job_id() == number_of(job_id)) all.push_back(death.word);
+  for (const auto& word : elsewhere_)
+    if (word.job_id() == number_of(job_id)) all.push_back(word);
+  return all;
+}
+
 UplinkActions Uplink::inspectable(std::string address) {
   inspectable_ = std::move(address);
   if (state_ != State::up) return {};
@@ -208,7 +217,7 @@ UplinkActions Uplink::registered(const control::v1::HostRegistered& who, Time no
     for (auto& action : inspectable(inspectable_)) out.push_back(std::move(action));
   for (const auto& [job_id, job] : joined_)
     if (!job.daemons) ask_for_daemons(out, job_id, job);
-  // Deaths are sent before ends: once a job is over, its ranks are not told who died.
+  // Deaths are sent before ends: nodes hear of one only while they have the job.
   for (const auto& death : deaths_) {
     if (now - death.when > rules_.deaths_told) continue;
     HostUp up;
@@ -263,7 +272,19 @@ UplinkActions Uplink::heard(const HostDown& down, Time now) {
       job->second.daemons.emplace(down.job_daemons().daemons().begin(), down.job_daemons().daemons().end());
       return {};
     }
-    case HostDown::kRankDied: return {TellMembers{down.rank_died()}};
+    case HostDown::kRankDied: {
+      constexpr std::size_t kElsewhereMax = 4096;
+      const auto& word = down.rank_died();
+      const auto is_same = [&](const auto& one) {
+        return one.job_id() == word.job_id() && one.world_rank() == word.world_rank() &&
+               one.job_key() == word.job_key();
+      };
+      // The manager repeats what it knows at each registration.
+      if (std::ranges::any_of(elsewhere_, is_same)) return {};
+      if (elsewhere_.size() >= kElsewhereMax) elsewhere_.pop_front();
+      elsewhere_.push_back(word);
+      return {TellMembers{word}};
+    }
     case HostDown::kJobTrees: {
       constexpr std::size_t kTreesMax = 256;  // Nobody says when a job ends of which this host has ranks.
       std::erase_if(trees_, [&](const auto& one) { return one.job_id() == down.job_trees().job_id(); });

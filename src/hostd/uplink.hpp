@@ -87,6 +87,8 @@ class Uplink {
     std::string page;  ///< The latest deaths alone have one.
   };
   const std::deque<Death>& deaths() const noexcept { return deaths_; }
+  /// Those of the job's ranks on this host and on others, for a rank that comes later.
+  std::vector<control::v1::RankDied> deaths_of(JobId job_id) const;
 
   /// The manager learns the address at which this sharpd answers Inspect, now and at each registration.
   UplinkActions inspectable(std::string address);
@@ -147,7 +149,9 @@ class Uplink {
   std::map<Ticket, Job> jobs_;
   std::string inspectable_;
   std::map<JobId, Joined> joined_;
-  std::deque<Death> deaths_;                 ///< The most recent deaths of ranks.
+  std::deque<Death> deaths_;  ///< The most recent deaths of this host's ranks.
+  std::deque<control::v1::RankDied>
+      elsewhere_;  ///< The manager's word of deaths on other hosts, or before this process began.
   std::deque<control::v1::JobTrees> trees_;  ///< The latest of each job.
 };
 

@@ -68,6 +68,26 @@ TEST(Uplink, tells_the_jobs_ranks_here_of_a_death_elsewhere) {
   EXPECT_EQ(told[0].word.world_rank(), 3u);
 }
 
+TEST(Uplink, keeps_deaths_here_and_elsewhere_for_ranks_that_come_later) {
+  Line line;
+  line.uplink.tick(line.now);
+  line.up();
+  HostDown down;
+  down.mutable_rank_died()->set_job_id(7);
+  down.mutable_rank_died()->set_world_rank(3);
+  EXPECT_EQ(only<TellMembers>(line.uplink.heard(down, line.now)).size(), 1u);
+  EXPECT_TRUE(line.uplink.heard(down, line.now).empty()) << "the manager repeats it when the stream is back";
+  down.mutable_rank_died()->set_job_id(8);
+  EXPECT_EQ(only<TellMembers>(line.uplink.heard(down, line.now)).size(), 1u);
+  control::v1::RankDied here;
+  here.set_job_id(7);
+  here.set_world_rank(1);
+  line.uplink.rank_died(here, line.now);
+  std::vector<std::uint32_t> ranks;
+  for (const auto& word : line.uplink.deaths_of(JobId{7})) ranks.push_back(word.world_rank());
+  EXPECT_THAT(ranks, testing::UnorderedElementsAre(1u, 3u));
+}
+
 TEST(Uplink, keeps_the_latest_trees_of_a_job_for_ranks_that_come_later) {
   Line line;
   line.uplink.tick(line.now);

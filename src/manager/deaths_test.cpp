@@ -88,5 +88,51 @@ TEST(Core, a_ranks_death_goes_to_the_jobs_other_hosts_until_it_is_clear_that_the
   EXPECT_TRUE(only<ToHost>(world.core.rank_died(201, word)).empty());
 }
 
+TEST(Core, a_host_that_comes_later_is_told_who_died_of_a_job_that_outlives_its_trees) {
+  const struct {
+    const char* name;
+    bool ends_first, has_left;
+  } rows[] = {{"the job goes on", false, false},
+              {"the death ended it", true, false},
+              {"it has ended, and its nodes hold nothing of it", true, true}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    World world;
+    world.ranks_leave = row.has_left;
+    world.up();
+    auto request = test_begin(7);
+    request.set_outlives_trees(true);
+    const auto granted = world.begin_and_ack(100, request);
+    ASSERT_TRUE(granted && granted->has_granted());
+    auto who = test_host(201);
+    who.set_host("h1");
+    world.core.host_registers(201, who, world.now);
+    if (row.ends_first) world.note(world.core.job_ends(100, test_end(request, "h1 pid 1 died"), world.now));
+    control::v1::RankDied word;
+    word.set_job_id(7);
+    word.set_world_rank(3);
+    word.set_uid(request.uid());
+    word.set_job_key(granted->granted().job_key());
+    EXPECT_EQ(world.core.facts().counts.rank_deaths, 0u);
+    (void)world.core.rank_died(201, word);
+    EXPECT_EQ(world.core.facts().counts.rank_deaths, 1u) << "it counts at whatever time it is told";
+    (void)world.core.rank_died(201, word);
+
+    for (const auto& [host, count] : {std::pair("h2", 1u), {"h1", 1u}, {"h9", 0u}}) {
+      auto later = test_host(300);
+      later.set_host(host);
+      auto told = only<ToHost>(world.core.host_registers(300, later, world.now));
+      std::erase_if(told, [](const auto& one) { return !one.message.has_rank_died(); });
+      ASSERT_EQ(told.size(), count) << host;
+      for (const auto& one : told) {
+        EXPECT_EQ(one.stream, 300u);
+        EXPECT_EQ(one.message.rank_died().world_rank(), 3u);
+        EXPECT_EQ(one.message.rank_died().job_key(), word.job_key());
+      }
+      world.core.host_stream_ended(300, world.now);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sumac::manager

@@ -25,7 +25,7 @@ struct Job {
   std::string deferred;  ///< The reason why a node could not acknowledge yet.
   JobBegin begin;        ///< Empty once the job is granted.
   bool granted = false;
-  unsigned deaths_told = 0;  ///< To its other hosts.
+  std::vector<std::uint32_t> deaths;  ///< The ranks that died, as its hosts are told.
   Trees trees = Trees::held;
   /// A host came before the nodes of the job's trees were there again: all are told when they are.
   bool owes_trees = false;

@@ -218,9 +218,11 @@ void Ledger::host_comes(Step& step, StreamId stream, const HostRegister& who) {
     if (!named.contains({at->first.second, at->second})) over.push_back(at->second);
   step.send(stream, std::move(registered));
   cluster_.place_hosts(step);
-  const auto host = cluster_.host_named(who.host);
-  for (auto& [id, job] : jobs_)
-    if (host && std::ranges::count(job.record.hosts, *host) != 0) again_.tell(step, stream, job);
+  if (const auto host = cluster_.host_named(who.host)) {
+    for (auto& [id, job] : jobs_)
+      if (std::ranges::count(job.record.hosts, *host) != 0) again_.tell(step, stream, job);
+    tell_deaths(step, stream, *host);
+  }
   for (const auto id : over) release(step, jobs_.find(id), "it ended while its sharpd could not say so");
 }
 
@@ -250,14 +252,22 @@ const Job* Ledger::granted(JobId id) const {
   return found == jobs_.end() || !found->second.granted ? nullptr : &found->second;
 }
 
+/// The job in any phase, also one that the ledger has done with and whose ranks may go on.
+Job* Ledger::running_or_ended(JobId id) {
+  if (const auto running = jobs_.find(id); running != jobs_.end()) return &running->second;
+  for (auto* const ended : {&leaving_, &left_})
+    if (const auto found = std::ranges::find_if(
+            *ended, [&](const auto& one) { return one.job.record.job_id == id && !one.job.is_remainder; });
+        found != ended->end())
+      return &found->job;
+  return nullptr;
+}
+
 void Ledger::rank_died(Step& step, const Sharpd& sharpd, const RankDied& word) {
-  // The death may already have ended the job, whose members have yet to leave.
-  const auto running = jobs_.find(word.job_id);
-  const auto leaving =
-      std::ranges::find(leaving_, word.job_id, [](const LeavingJob& one) { return one.job.record.job_id; });
-  if (running == jobs_.end() && leaving == leaving_.end()) return;
-  Job& job = running != jobs_.end() ? running->second : leaving->job;
-  if (!job.granted) return;  // Until the grant no rank waits for another.
+  // The death may already have ended the job: its process closes its socket before it is gone.
+  Job* const found = running_or_ended(word.job_id);
+  if (found == nullptr || !found->granted) return;  // Until the grant no rank waits for another.
+  Job& job = *found;
   const auto& record = job.record;
   if (word.uid != record.uid || !is_member(job, sharpd, word.job_key)) {
     step.say(LogLevel::warn, "JOBS",
@@ -274,9 +284,23 @@ void Ledger::rank_died(Step& step, const Sharpd& sharpd, const RankDied& word) {
     return RankDeath{record.shares[share].tree, record.job_id, word.world_rank, sharpd.name};
   });
   // Ranks of other hosts may have lost their tree. A job that loses so many is over, and a large one would cost ranks x hosts.
-  constexpr unsigned kToldMax = 16;
-  if (job.deaths_told++ < kToldMax)
-    to_hosts(step, cluster_, record, sharpd.name, MemberDeath{record.job_id, word.world_rank, record.job_key});
+  constexpr std::size_t kToldMax = 16;
+  if (job.deaths.size() == kToldMax || std::ranges::count(job.deaths, word.world_rank) != 0) return;
+  job.deaths.push_back(word.world_rank);
+  to_hosts(step, cluster_, record, sharpd.name, MemberDeath{record.job_id, word.world_rank, record.job_key});
+}
+
+/// A host whose sharpd, or the stream to it, was away when a death was told.
+void Ledger::tell_deaths(Step& step, StreamId stream, std::uint32_t host) const {
+  const auto tell = [&](const Job& job) {
+    const auto& record = job.record;
+    if (job.deaths.empty() || std::ranges::count(record.hosts, host) == 0) return;
+    for (const auto rank : job.deaths) step.send(stream, MemberDeath{record.job_id, rank, record.job_key});
+  };
+  for (const auto& [id, job] : jobs_) tell(job);
+  for (const auto* const ended : {&leaving_, &left_})
+    for (const auto& one : *ended)
+      if (!one.job.is_remainder) tell(one.job);
 }
 
 // ---- time

@@ -101,6 +101,8 @@ class Ledger {
   using Jobs = std::map<JobId, Job>;
 
   Job* job_of(std::uint64_t life, std::uint64_t ticket);
+  Job* running_or_ended(JobId id);
+  void tell_deaths(Step& step, StreamId stream, std::uint32_t host) const;
   Result<Job> admit(const Sharpd& sharpd, const JobBegin& begin);
   void refuse_job(Step& step, StreamId stream, const JobBegin& begin, const std::string& text);
   /// The job loses its trees, and ends in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.
@@ -122,6 +124,8 @@ class Ledger {
   Jobs jobs_;                                                           ///< Keyed by job id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> by_ticket_;  ///< Maps life and ticket to the job id.
   std::list<LeavingJob> leaving_;
+  std::list<LeavingJob>
+      left_;  ///< Jobs that outlived their trees and hold nothing any more: their ranks are told of deaths.
   Waiting waiting_;
   std::set<std::uint32_t> refused_;  ///< The users whose last begin was refused.
   std::uint32_t last_number_ = 0;

@@ -92,12 +92,18 @@ bool Ledger::resume(Step& step, std::uint64_t life, std::uint64_t ticket) {
 }
 
 void Ledger::erase_left(Step& step) {
-  std::erase_if(leaving_, [&](const LeavingJob& one) {
+  std::erase_if(leaving_, [&](LeavingJob& one) {
     if (one.until > step.now && !one.job.wait_for.empty()) return false;
     if (!one.lapsed.empty()) to_holder(step, cluster_, one.job.record, JobEnded{one.lapsed, one.job.record.ticket});
     holdings_.give_back(one.job);
+    if (!one.job.record.outlives_trees || one.job.is_remainder) return true;
+    one.job.record.shares.clear();
+    one.job.reserved.clear();
+    left_.push_back(std::move(one));
     return true;
   });
+  constexpr std::size_t kLeftMax = 256;
+  while (left_.size() > kLeftMax) left_.pop_front();
 }
 
 // ---- a restart
