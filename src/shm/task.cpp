@@ -28,6 +28,9 @@ void prepare_for(Group& group, const coll::Operation& operation, Task& task, std
   start_over(task);
 }
 
+/// The dead member may have contributed everything before it died, and then the operation still completes.
+Step last_step(Task& task) noexcept { return task.algorithm->step(task) == Step::done ? Step::done : Step::failed; }
+
 }  // namespace
 
 void prepare(Group& group, const coll::Operation& operation, Task& task) noexcept {
@@ -41,8 +44,9 @@ Step advance(Task& task) noexcept {
   task.has_moved = false;
   const Step step = task.algorithm->step(task);
   if (step != Step::waiting || task.has_moved) return step;
-  if (++task.idle % kIdleStepsPerLook == 0 && task.group->look_for_dead_now_and_then() != Errc::ok) return Step::failed;
-  return Step::waiting;
+  if (++task.idle % kIdleStepsPerLook != 0 || task.group->look_for_dead_now_and_then() == Errc::ok)
+    return Step::waiting;
+  return last_step(task);
 }
 
 namespace {
@@ -75,10 +79,7 @@ bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
       return Errc::ok;
     }
     if (step == Step::failed) return group.broken();
-    if (look && group.look_for_dead() != Errc::ok) {
-      // The dead member may have contributed everything before it died, and then the operation still completes.
-      return task.algorithm->step(task) == Step::done ? Errc::ok : group.broken();
-    }
+    if (look && group.look_for_dead() != Errc::ok) return last_step(task) == Step::done ? Errc::ok : group.broken();
   }
 }
 

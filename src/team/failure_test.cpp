@@ -115,6 +115,63 @@ TEST(Failure, ADeadRankIsToldToTheOtherHosts) {
   }
 }
 
+/// Creates a team of two hosts, on the first of which rank 1 dies with its part of an allreduce given, or before a broadcast from the
+/// other host. Returns what is wrong: the operations go on between the hosts while their leader could look for dead ranks again and again.
+std::string survive_rank_1(World& world, const Exercise& exercise, bool has_tree, bool blocking) {
+  const auto options = options_with({});
+  world.across.has_tree = has_tree;
+  world.across.looks_least = 5'000;
+  sumac_team_t* team = world.create(world.spec(places_of(2, 1, 2), as_c(options)));
+  if (team == nullptr) return world.why;
+  sumac_op_t* op = nullptr;
+  if (world.rank == 1) {
+    if (exercise.operation().kind == coll::Kind::allreduce &&
+        (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op) != SUMAC_TEAM_OK ||
+         sumac_op_test(op) != SUMAC_TEAM_PENDING))
+      return "its part is not given";
+    ::raise(SIGKILL);
+  }
+  while (world.rank == 0 && !sumac_team_is_dead(team, 1)) ::sched_yield();
+  // Behind it waits one to which the dead rank gives nothing.
+  const Exercise next({.kind = coll::Kind::barrier, .seed = 1}, 4, world.rank);
+  if (blocking) {
+    if (const int rc = do_one(team, exercise, true); rc != SUMAC_TEAM_OK) return fmt::format("answer {}", rc);
+  } else {
+    sumac_op_t* behind = nullptr;
+    if (sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op) != SUMAC_TEAM_OK) return "not posted";
+    if (world.rank == 0 && sumac_team_post(team, c_call(next), nullptr, nullptr, &behind) != SUMAC_TEAM_OK)
+      return "the next one is not posted";
+    int rc = SUMAC_TEAM_PENDING;
+    while ((rc = sumac_op_test(op)) == SUMAC_TEAM_PENDING) ::sched_yield();
+    if (rc != SUMAC_TEAM_OK) return fmt::format("answer {}: {}", rc, sumac_team_error(team));
+    while (behind != nullptr && (rc = sumac_op_test(behind)) == SUMAC_TEAM_PENDING) ::sched_yield();
+    if (behind != nullptr && rc != SUMAC_TEAM_BROKEN) return fmt::format("the next one's answer {}", rc);
+  }
+  if (const auto fault = exercise.check(); !fault.empty()) return fault;
+  if (world.rank != 0) return "";
+  if (const int rc = do_one(team, next, true); rc != SUMAC_TEAM_BROKEN) return fmt::format("then {}", rc);
+  if (has_tree && world.across.given_up_for != 1) return fmt::format("told {}", world.across.given_up_for.value_or(-2));
+  return broken_for(team, exercise, "rank 1");
+}
+
+TEST(Failure, ALeaderWhoseRankDiesHasTheResultThatTheOtherHostsHave) {
+  const struct {
+    coll::Kind kind;
+    std::size_t bytes;
+  } rows[] = {{coll::Kind::allreduce, 8}, {coll::Kind::bcast, 50'000}};
+  for (const auto& row : rows)
+    for (const bool has_tree : {true, false})
+      for (const bool blocking : {true, false}) {
+        SCOPED_TRACE(fmt::format("{}, {}, {}", to_string(row.kind), has_tree ? "tree" : "MPI",
+                                 blocking ? "blocking" : "posted"));
+        const auto texts = as_processes(4, 40, [&](World& world) {
+          const Exercise exercise({.kind = row.kind, .bytes = row.bytes, .root = 2, .seed = 1}, 4, world.rank);
+          return survive_rank_1(world, exercise, has_tree, blocking);
+        });
+        for (const std::size_t rank : {0u, 2u, 3u}) EXPECT_EQ("", texts[rank]) << "rank " << rank;
+      }
+}
+
 /// MPI does not notice that the other host never comes.
 TEST(Failure, AMemberThatTheTreeHasLostEndsWhatMpiCarries) {
   const auto places = places_of(2, 1, 2);

@@ -100,6 +100,16 @@ Step step_one(sumac_team& team, sumac_op& op, bool comes_down, unsigned& awaits)
   return step;
 }
 
+/// Advances the oldest operation. Another rank of this host may have failed after it published the result, which is then taken first.
+Step step_oldest(sumac_team& team, sumac_op& op, unsigned& awaits) {
+  Step step = step_one(team, op, true, awaits);
+  if (step != Step::waiting || op.run.outlives_this_host() || !team.has_failed_here()) return step;
+  do step = step_one(team, op, true, awaits);
+  while (step == Step::waiting && op.run.has_moved());
+  if (step == Step::waiting) team.look_at_board();
+  return step;
+}
+
 /// Returns the operation behind `op` if the two may be under way together now, else null.
 sumac_op* companion(sumac_team& team, const sumac_op& op) {
   if (!op.travels_with_others || !op.has_begun || !op.run.has_gone_up()) return nullptr;
@@ -164,14 +174,13 @@ int step_all(sumac_team& team) {
       continue;
     }
     unsigned awaits = 0;
-    switch (step_one(team, *head, true, awaits)) {
+    switch (step_oldest(team, *head, awaits)) {
       case Step::done: finish(team, *head, SUMAC_TEAM_OK); break;
       case Step::failed: give_up(team, *head); break;
       case Step::waiting:
-        awaits |= step_companions(team, *head);
+        if (!team.is_broken.load(std::memory_order_relaxed)) awaits |= step_companions(team, *head);
         tell_awaits(team, awaits, youngest);
-        team.look_at_board();
-        if ((awaits & SUMAC_AWAITS_MPI) != 0) team.look_for_dead_now_and_then();
+        if ((awaits & SUMAC_AWAITS_MPI) != 0) team.look_for_dead_now_and_then(&head->run);
         return finished;
     }
   }
@@ -181,7 +190,8 @@ int step_all(sumac_team& team) {
 /// because many hosts of a job may share these cores. MPI is driven when its millisecond is over, before the next sleep
 /// and not after the last one, so that an arrived message is handled first and its answer does not wait. If nothing has
 /// arrived it does not look between two sleeps. Returns false if it cannot sleep.
-bool sleep_across(sumac_team& team, sumac::coll::Across* across, int& sleeps) {
+bool sleep_across(sumac_team& team, const Run& run, int& sleeps) {
+  sumac::coll::Across* const across = run.across();
   if (across == nullptr) return false;
   const sumac::Duration every =
       team.waiting.sleeps_long ? sumac::waits::kLeaderSleepsAlone : sumac::waits::kLeader.drive_every;
@@ -194,20 +204,20 @@ bool sleep_across(sumac_team& team, sumac::coll::Across* across, int& sleeps) {
     const auto left = std::chrono::duration_cast<sumac::Micros>(team.drives.left(now, every));
     const auto slept = across->sleep(std::max(1, static_cast<int>(left.count())));
     if (slept == Slept::impossible) return false;
-    if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0) team.look_for_dead();
+    if (++sleeps % sumac::waits::kLeaderSleepsPerCheck == 0) team.look_for_dead(&run);
     if (slept == Slept::test || team.is_broken.load(std::memory_order_relaxed)) return true;
   }
 }
 
-/// Waits as a rank waits for its host until `ready` returns true.
-template <class Ready>
-void wait_here(sumac_team& team, Ready ready) {
+/// Waits as a rank waits for its host until `ready` returns true. `oldest` returns what is under way.
+template <class Ready, class Oldest>
+void wait_here(sumac_team& team, Ready ready, Oldest oldest_run) {
   sumac::shm::RankWait waiting(team.waiting);
   const std::uint32_t looks = sumac::waits::schedule_looks(team.waiting.yields_first());
   for (;;) {
     for (std::uint32_t i = 1; i <= looks; ++i)
       if (ready()) return;
-    if (waiting.pause()) team.look_for_dead();
+    if (waiting.pause()) team.look_for_dead(oldest_run());
   }
 }
 
@@ -226,17 +236,27 @@ int wait_out(sumac_team& team, const Run& run, IsOver is_over, std::uint32_t loo
       if (run.has_moved()) waiting.moved();
       if (i >= before_sleep && run.waits_across()) break;
     }
-    if (run.waits_across() && sleep_across(team, run.across(), sleeps)) continue;
+    if (run.waits_across() && sleep_across(team, run, sleeps)) continue;
     // A leader that waits for other hosts does this as well.
-    if (waiting.pause()) team.look_for_dead();
+    if (!waiting.pause() || !team.finds_dead(&run)) continue;
+    const bool is_over_before = is_over();  // The dead rank may have given everything before it died.
+    team.fail_for_dead();
+    if (is_over_before) return sleeps;
   }
 }
 
 /// Takes the team's turn and finishes the operations that were posted before. Returns false if the team is broken.
 bool take_turn(sumac_team& team) {
   // Another thread may hold `turn` to advance the queue; it will give it back soon.
-  wait_here(team, [&] { return team.turn.try_take(); });
-  while (team.active.load(std::memory_order_relaxed) > 0) wait_here(team, [&] { return step_all(team) > 0; });
+  wait_here(
+      team, [&] { return team.turn.try_take(); }, [] { return static_cast<const Run*>(nullptr); });
+  const auto oldest_run = [&] {
+    const sumac_op* const op = oldest(team);
+    return op != nullptr && op->has_begun ? &op->run : nullptr;
+  };
+  while (team.active.load(std::memory_order_relaxed) > 0)
+    wait_here(
+        team, [&] { return step_all(team) > 0; }, oldest_run);
   return !team.is_broken.load(std::memory_order_relaxed);
 }
 

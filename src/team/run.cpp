@@ -45,6 +45,7 @@ void Run::begin(sumac_team& team, const coll::Operation& operation, const Choice
   is_prepared_ = has_moved_ = has_just_started_ = false;
   direct_.is_done = true;
   parcels_ = nullptr;
+  failure_.reset();
   if (choice.sums == Sums::by_values) {
     at_ = At::values;
     if (!team.ordered_sum) team.ordered_sum = std::make_unique<OrderedSum>(team);
@@ -266,7 +267,7 @@ bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
     has_moved_ = has_moved_ || task_.has_moved;
     if (step == Step::failed) {
       shm::Group& group = *team_->groups[static_cast<std::size_t>(list.phases[phase_].group)];
-      team_->fail(group.broken(), group.error());
+      fail(group.broken(), group.error());
       return false;
     }
     if (step == Step::waiting) {
@@ -324,8 +325,13 @@ bool Run::start_direct() {
 bool Run::is_well(const coll::Across& across, Progress progress, std::string_view otherwise) {
   if (progress != Progress::failed) return true;
   const std::string_view words = across.error();
-  team_->fail(Errc::lost, words.empty() ? otherwise : words);
+  fail(Errc::lost, words.empty() ? otherwise : words);
   return false;
+}
+
+void Run::fail(Errc code, std::string_view why) {
+  if (is_oldest_) return team_->fail(code, why);
+  if (!failure_) failure_ = std::make_unique<Error>(Error{code, std::string(why)});
 }
 
 bool Run::is_apart_from(const coll::Across* across) const noexcept {
@@ -393,6 +399,13 @@ void Run::let_go() {
   give_scratch();
 }
 
+bool Run::has_own_result() const noexcept {
+  const auto kind = operation_->kind;
+  const bool is_given = kind == coll::Kind::barrier || kind == coll::Kind::allreduce || kind == coll::Kind::bcast ||
+                        (kind == coll::Kind::reduce && operation_->root != team_->layout.rank);
+  return is_given && plan_.goes_across && flying_ == 0 && chunk_ + 2 - depth_ == chunks_;
+}
+
 void Run::unpack() {
   const auto kind = operation_->kind;
   if ((kind != coll::Kind::allgather && kind != coll::Kind::allgatherv) || stage_ == out_) return;
@@ -411,12 +424,17 @@ void Run::unpack() {
 Step Run::advance(bool comes_down) {
   Step step = Step::waiting;
   has_moved_ = false;
+  is_oldest_ = comes_down;
   if (comes_down) team_->has_looked = {};
+  if (failure_) [[unlikely]] {
+    if (comes_down) team_->fail(failure_->code, failure_->context);
+    return Step::failed;
+  }
   for (;;) switch (at_) {
       case At::direct:
         step = shm::advance(task_);
         has_moved_ = task_.has_moved;
-        if (step == Step::failed) team_->fail(team_->island_group->broken(), team_->island_group->error());
+        if (step == Step::failed) fail(team_->island_group->broken(), team_->island_group->error());
         return step;
       case At::values:
         step = team_->ordered_sum->advance();
@@ -448,7 +466,7 @@ Step Run::advance(bool comes_down) {
           if (flying_ > 0 && !poll_across()) return Step::failed;
           if (!flights_[(chunk_ + 1 - depth_) % depth_].is_done) return Step::waiting;
           if (parcels_ != nullptr && !parcels_->arrived(chunk_ + 1 - depth_)) {
-            team_->fail(Errc::invalid, kUnlikeSplits);
+            fail(Errc::invalid, kUnlikeSplits);
             return Step::failed;
           }
         }
@@ -457,7 +475,8 @@ Step Run::advance(bool comes_down) {
       case At::after:
         if (chunk_ + 1 >= depth_) {
           if (!comes_down) return Step::waiting;
-          if (!walk(plan_.after, chunk_ + 1 - depth_, step)) return step;
+          // A rank that died before it took its result does not take it from this one, for the other hosts have theirs.
+          if (!walk(plan_.after, chunk_ + 1 - depth_, step) && (step != Step::failed || !has_own_result())) return step;
           if (parcels_ != nullptr) parcels_->returned(chunk_ + 1 - depth_);
         }
         ++chunk_;

@@ -7,8 +7,10 @@
 // their way up, and comes down when they are done.
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "base/result.hpp"
 #include "coll/across.hpp"
 #include "shm/task.hpp"
 #include "team/parcels.hpp"
@@ -43,6 +45,8 @@ class Run {
   coll::Across* across() const noexcept;
   /// It waits for other hosts only, and not for a rank of this host.
   bool waits_across() const noexcept;
+  /// A rank of this host that dies now cannot keep it from its result, which the other hosts may have already.
+  bool outlives_this_host() const noexcept { return at_ == At::wait && flying_ > 0 && has_gone_up(); }
   /// Returns the events that the operation waits for after advance() returned `waiting`, as bits of enum sumac_awaits.
   unsigned awaits() const noexcept;
 
@@ -90,11 +94,16 @@ class Run {
   bool is_apart_from(const coll::Across* across) const noexcept;
   /// Returns false if `across` has failed; the team is then broken.
   bool is_well(const coll::Across& across, coll::Across::Progress progress, std::string_view otherwise);
+  /// Breaks the team, once the older operations are done: until then a younger one waits with its failure, for their results may be
+  /// under way.
+  void fail(Errc code, std::string_view why);
   /// Polls all operations between hosts, so that they go on while shared memory is waited for. Returns false if one
   /// failed.
   bool poll_across();
   /// Only the first poll of a pass over the operations under way looks for messages.
   coll::Across::Progress poll(coll::Across& across, void* request);
+  /// This leader has what the call gives it, whether or not the ranks of its host get theirs.
+  bool has_own_result() const noexcept;
   void unpack();
 
   sumac_team* team_;
@@ -120,6 +129,8 @@ class Run {
   std::array<Flight, kDepthMax> flights_;
   Parcels* parcels_;  ///< For the collectives that have one, else null.
   Flight direct_;
+  std::unique_ptr<Error> failure_;  ///< An operation that is not the oldest keeps it here.
+  bool is_oldest_ = true;
 };
 
 }  // namespace sumac::team

@@ -14,6 +14,11 @@ using sumac::coll::Operation;
 using sumac::team::Across;
 using sumac::team::Choice;
 
+namespace {
+/// An operation that MPI carries among leaders may end so long after one of them is known to be lost, whose messages had been sent before.
+constexpr sumac::Millis kLastMessages{200};
+}  // namespace
+
 sumac_team::~sumac_team() {
   while (all_ops != nullptr) delete std::exchange(all_ops, all_ops->list_next);
 }
@@ -45,22 +50,37 @@ void sumac_team::give_up_across() {
     if (way != nullptr) way->give_up(error, dead);
 }
 
-void sumac_team::look_for_dead() {
-  if (island_group != nullptr && island_group->look_for_dead() != Errc::ok)
-    return fail(island_group->broken(), island_group->error());
-  if (tree != nullptr && tree->has_lost_member()) fail(Errc::lost, tree->error());
+bool sumac_team::finds_dead(const sumac::team::Run* oldest) {
+  const bool is_across = oldest != nullptr && oldest->outlives_this_host();
+  if (!is_across && island_group != nullptr && island_group->look_for_dead() != Errc::ok) return true;
+  if (tree == nullptr || !tree->has_lost_member()) return false;
+  const sumac::Time now = sumac::monotonic_now();
+  if (lost_member_at == sumac::Time{}) lost_member_at = now;
+  return !is_across || now - lost_member_at >= kLastMessages;
 }
 
-void sumac_team::look_for_dead_now_and_then() {
+void sumac_team::fail_for_dead() {
+  if (island_group != nullptr && island_group->broken() != Errc::ok)
+    return fail(island_group->broken(), island_group->error());
+  fail(Errc::lost, tree->error());
+}
+
+void sumac_team::look_for_dead(const sumac::team::Run* oldest) {
+  if (finds_dead(oldest)) fail_for_dead();
+}
+
+void sumac_team::look_for_dead_now_and_then(const sumac::team::Run* oldest) {
   const sumac::Time now = sumac::monotonic_now();
   if (now - looked_for_dead < sumac::waits::kAlone.check_every) return;
   looked_for_dead = now;
-  look_for_dead();
+  look_for_dead(oldest);
 }
 
+bool sumac_team::has_failed_here() const noexcept { return board != nullptr && board->is_written(); }
+
 void sumac_team::look_at_board() {
-  if (board == nullptr || is_broken.load(std::memory_order_relaxed) || !board->is_written()) return;
-  fail(static_cast<Errc>(board->code), board->text);
+  if (!is_broken.load(std::memory_order_relaxed) && has_failed_here())
+    fail(static_cast<Errc>(board->code), board->text);
 }
 
 /// Asks the tree first: for the whole operation, then for the chunks in which leaders would send it.

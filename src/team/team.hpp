@@ -120,6 +120,7 @@ struct sumac_team {
 
   // ---- The end of it.
   sumac::Time looked_for_dead{};
+  sumac::Time lost_member_at{};  ///< When the tree first said so while MPI carried an operation.
   std::atomic<bool> is_broken{false};
   char error[512] = "";
 
@@ -128,9 +129,15 @@ struct sumac_team {
   /// The members on other hosts learn that a rank of this host is dead, if that is why the team has failed. The caller holds the turn.
   void give_up_across();
   /// Asks the system about the ranks of this host, and the tree about the others, also while MPI carries an operation: MPI waits for the
-  /// dead for ever.
-  void look_for_dead();
-  void look_for_dead_now_and_then();
+  /// dead for ever. `oldest`: the oldest operation that is under way, or null. Of one that waits for other hosts only these may have the
+  /// result, so a death here breaks the team when it is done.
+  void look_for_dead(const sumac::team::Run* oldest);
+  void look_for_dead_now_and_then(const sumac::team::Run* oldest);
+  /// True if fail_for_dead() has something to say.
+  bool finds_dead(const sumac::team::Run* oldest);
+  void fail_for_dead();
+  /// A rank of this host has failed, perhaps this one.
+  bool has_failed_here() const noexcept;
   /// If another rank of this host has failed, this team fails too.
   void look_at_board();
   sumac::team::Across who_takes(sumac::coll::Kind kind, std::size_t bytes, const sumac::coll::Fold* fold) const;
