@@ -130,7 +130,7 @@ Outcome<Comm::Channel> Comm::make_channel(const OpenedGroup& opened, std::span<c
                                           bool lasts) {
   auto config = config_of(opened, world_ranks);
   if (!config) return tl::unexpected(config.error());
-  if (lasts) config->stream_window = window_that_lasts(config->stream_window, config->chunk_bytes);
+  if (lasts) config->stream_window = window_that_lasts(context_, size_, this);
   auto group = make_group(*config, *context_.links()[opened.tree], lasts);
   if (!group) return tl::unexpected(group.error());
   return Channel{opened.tree, config->path.length, *std::move(group)};
@@ -160,7 +160,7 @@ Outcome<ClientGroupConfig> Comm::config_of(const OpenedGroup& opened, std::span<
   config.path = *path;
   config.osts = job.group_osts();
   config.payload_per_ost = job.granted.quota.payload_per_ost;
-  config.stream_window = job.settings.enable_sat ? job.granted.quota.stream_window : 0;
+  config.stream_window = job.stream_window();
   config.chunk_bytes = job.settings.enable_sat ? job.granted.quota.chunk_bytes : 0;
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.settings.lock_batch;
@@ -186,16 +186,13 @@ Outcome<MemberGroup> Comm::make_group(const proto::ClientGroupConfig& config, Tr
 
 Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks) {
   const Patience patience(context_.config().job_create_timeout);
-  const auto& settings = context_.job().settings;
-  const bool takes_lock = settings.enable_sat && settings.lock_on_comm_init && settings.lock_batch != 0;
   {
     auto guard = context_.lock();
     context_.add(*this);
     for (std::uint32_t i = 0; i < opened.count; ++i) {
       if (opened.group[i].tree >= context_.links().size())
         return failure(SHARP_COLL_EGROUP_JOIN, "group on tree {} of {}", opened.group[i].tree, context_.links().size());
-      const bool lasts = context_.recovery() != nullptr && opened.count == 1 && !takes_lock;
-      auto channel = make_channel(opened.group[i], world_ranks, lasts);
+      auto channel = make_channel(opened.group[i], world_ranks, opened.lasts != 0 && context_.recovery() != nullptr);
       if (!channel) return tl::unexpected(channel.error());
       channels_.push_back(*std::move(channel));
     }
@@ -217,7 +214,7 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
     if (context_.config().enable_mcast)
       for (const auto& channel : channels_) context_.listeners().add(channel.group.on_tree(), link_of(channel).conn());
   }
-  return takes_lock ? take_stream_locks() : Outcome<>{};
+  return context_.job().settings.takes_lock() ? take_stream_locks() : Outcome<>{};
 }
 
 Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
@@ -280,10 +277,12 @@ void Comm::announce() const {
   }
   const auto& job = context_.job();
   if (context_.recovery() != nullptr && lasting() == nullptr)
-    SUMAC_WARN(context_.log(), "SUMAC_RECOVERY: group {:x} ends with its tree all the same: {}",
-               channels_.front().group.config().group_id,
-               channels_.size() > 1 ? "its communicator has several groups"
-                                    : "it has taken the streaming lock (SHARP_COLL_LOCK_ON_COMM_INIT=0 avoids that)");
+    SUMAC_LOG(context_.log(), context_.config().no_recovery(), "SUMAC_RECOVERY: group {:x} ends with its tree: {}",
+              channels_.front().group.config().group_id,
+              channels_.size() > 1 ? "its communicator has several groups"
+              : job.settings.takes_lock()
+                  ? "it takes the streaming lock (SHARP_COLL_LOCK_ON_COMM_INIT=0 avoids that)"
+                  : "its streams would be slower, for a process keeps 16 MiB of them (SUMAC_RECOVERY=1 allows that)");
   if (const auto ways = ways_of(job, size_); cost::tree_bytes_max(ways) != cost::kNoLimit)
     SUMAC_INFO(context_.log(), "group {:x}: large messages lose in its tree: {}",
                channels_.front().group.config().group_id, cost::explain(ways));

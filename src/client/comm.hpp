@@ -81,7 +81,10 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   void detach() noexcept;
   void fill(sumac_comm_info& info) const;
 
-  // With SUMAC_RECOVERY=1 (recovery/comm.cpp), with the lock held.
+  /// Whether a communicator of one group is made so that it outlives its tree. Its rank 0 decides. Called with the lock held.
+  static bool would_last(const Context& context, std::uint32_t members) noexcept;
+
+  // These are for recovery (recovery/comm.cpp), and called with the lock held.
   /// Call it after events of the tree's connection or of other members, unless is_calm().
   void run_group(Time now);
   bool is_calm() const noexcept {
@@ -121,8 +124,9 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   void note_return();
   std::optional<std::uint32_t> rank_of(WorldRank member) const noexcept;
   void tell_root_of_deaths();
-  std::uint32_t window_that_lasts(std::uint32_t window, std::uint32_t chunk_bytes) const noexcept;
   std::size_t streams_kept() const noexcept;
+  /// The chunks in flight that a group of so many asks for where it outlives its tree; 0: it does not stream. `self` keeps nothing yet.
+  static std::uint32_t window_that_lasts(const Context& context, std::uint32_t members, const Comm* self) noexcept;
   Outcome<MemberGroup> make_group(const proto::ClientGroupConfig& config, TreeLink& link, bool lasts);
   Outcome<> join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks);
   void settle();

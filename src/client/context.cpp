@@ -190,7 +190,8 @@ Outcome<> Context::begin_recovery() {
   const auto why_not = Recovery::meet(world_oob_, made);
   if (!why_not) return tl::unexpected(why_not.error());
   if (!why_not->empty()) {
-    if (world_rank_ == WorldRank{0}) SUMAC_WARN(log_, "SUMAC_RECOVERY: not in this job: {}", *why_not);
+    if (world_rank_ == WorldRank{0})
+      SUMAC_LOG(log_, config_.no_recovery(), "SUMAC_RECOVERY: not in this job: {}", *why_not);
     return {};
   }
   recovery_ = *std::move(made);

@@ -103,7 +103,7 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
                  .features = SHARP_FEATURE_LLT | (config.enable_sat ? std::uint64_t{SHARP_FEATURE_SAT} : 0) |
                              (config.reproducible ? std::uint64_t{SHARP_FEATURE_REPRODUCIBLE} : 0)};
   begin.world_size = static_cast<std::uint32_t>(hellos.size());
-  begin.flags = config.recovery ? wire::kOutlivesTrees : 0;
+  begin.flags = config.recovers() ? wire::kOutlivesTrees : 0;
   begin.queue_seconds = config.queue_seconds;
   begin.host_count = static_cast<std::uint32_t>(hosts.names.size());
   if (!wire::put_text(begin.devices, devices))
@@ -122,7 +122,7 @@ Outcome<std::vector<std::byte>> ask_for_job(std::span<const RankHello> hellos, S
                              .osts_per_group = osts_by_policy(config, granted.quota.osts),
                              .lock_batch = config.sat_lock_batch,
                              .lock_on_comm_init = config.lock_on_comm_init};
-  auto bytes = encode_job(job_id, settings, hosts.names, *answer, hosts.of_rank, config.recovery);
+  auto bytes = encode_job(job_id, settings, hosts.names, *answer, hosts.of_rank, config.recovers());
   const auto job = decode_job(bytes);
   Outcome<> usable = job ? Outcome<>{} : tl::unexpected(job.error());
   if (job && config.reproducible && !job->reproducible())

@@ -22,6 +22,9 @@ struct JobSettings {
   std::uint32_t osts_per_group = 0;  ///< SHARP_COLL_OSTS_PER_GROUP, or the user's policy; 0: the share.
   std::uint32_t lock_batch = 0;      ///< As in proto::ClientGroupConfig.
   std::uint32_t lock_on_comm_init = 0;
+
+  /// A communicator takes the streaming lock when it is made.
+  bool takes_lock() const noexcept { return enable_sat != 0 && lock_on_comm_init != 0 && lock_batch != 0; }
 };
 
 /// The same at all ranks.
@@ -38,7 +41,9 @@ struct Job {
   NodeId leaf_of(const JobTree& tree, WorldRank world_rank) const {
     return tree.host_leaf.at(rank_host.at(number_of(world_rank)));
   }
-  bool reproducible() const;         ///< SUMAC_REPRODUCIBLE is on.
+  bool reproducible() const;  ///< SUMAC_REPRODUCIBLE is on.
+  /// Chunks in flight of a group that streams; 0: the job has no streams.
+  std::uint32_t stream_window() const { return settings.enable_sat != 0 ? granted.quota.stream_window : 0; }
   std::uint32_t group_osts() const;  ///< The cap of one group: max(2, OSTs / groups), or the user's setting.
 };
 

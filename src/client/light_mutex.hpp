@@ -1,5 +1,5 @@
 #pragma once
-// A mutex that costs a few instructions while nobody else wants it: with SUMAC_RECOVERY=1 every call takes one because of a thread that
+// A mutex that costs a few instructions while nobody else wants it: with recovery every call takes one because of a thread that
 // nearly always sleeps.
 #include <atomic>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "client/comm.hpp"
 #include "client/context.hpp"
 
 namespace sumac::client {
@@ -90,6 +91,7 @@ Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeM
     }
     opened.group[opened.count++] = {one.tree, one.outcome.group_id};
   }
+  opened.lasts = opened.count == 1 && Comm::would_last(context, members);
   if (opened.count == 0) return tl::unexpected(*first);
   if (first)
     SUMAC_WARN(context.log(), "a communicator has {} groups instead of {}: {}", opened.count, asked.size(),

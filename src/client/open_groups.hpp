@@ -20,6 +20,7 @@ struct OpenedGroup {
 /// The form in which they travel from rank 0 to the others.
 struct OpenedGroups {
   std::uint32_t count = 0;
+  std::uint32_t lasts = 0;  ///< 1: they outlive their tree.
   std::array<OpenedGroup, kChannelsMax> group{};
 };
 

@@ -118,9 +118,10 @@ constexpr Option<C> kTable[] = {
         "polls it for ever (UCC, the NCCL plugin) hangs; abort: a line says why, and the process ends by "
         "abort()."),
     option<&C::recovery>(
-        "SUMAC_RECOVERY", "0",
+        "SUMAC_RECOVERY", "auto",
         "A communicator goes on with exact results when its tree is lost: its members send each other messages, for "
-        "which each rank listens at a port of its own. Not with ucx or several trees. Rank 0 decides."),
+        "which each rank listens at a port of its own. auto: with one tree, not with ucx, and where streams keep their "
+        "speed; 1: says where it can't be; 0: never, and nothing listens. Rank 0 decides."),
     option<&C::defaults>(kDefaultsVariable, "sumac",
                          "2018: the defaults of the published texts, where ours are others (payload 128, "
                          "SAT_THRESHOLD 1024, ALLREDUCE_SHARP_MAX 256), their line behind a refused group, and their "

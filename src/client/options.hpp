@@ -20,6 +20,13 @@ constexpr auto enum_names(OnFailure) {
   return std::array{EnumName<OnFailure>{"report", OnFailure::report}, EnumName<OnFailure>{"abort", OnFailure::abort}};
 }
 
+/// Whether a job goes on without its tree: `asked` as `usual`, but says why where it cannot.
+enum class Recovers : std::uint8_t { never, asked, usual };
+constexpr auto enum_names(Recovers) {
+  return std::array{EnumName<Recovers>{"0", Recovers::never}, EnumName<Recovers>{"1", Recovers::asked},
+                    EnumName<Recovers>{"auto", Recovers::usual}};
+}
+
 struct ClientConfig {
   int log_level;
   // Rank 0 asks the manager for these; 0 = the manager's default share.
@@ -46,7 +53,7 @@ struct ClientConfig {
   Millis timeout;  ///< 0: none, also below a binding whose teams have the limit.
   OnFailure on_failure;
   Defaults defaults;
-  bool recovery;
+  Recovers recovery;
   std::uint32_t stats_dump_mode;
   // Users of the hardware stack know these: they are accepted so that existing scripts still work, but have no effect
   // here.
@@ -59,6 +66,12 @@ struct ClientConfig {
       ignored_job_member_list_type, ignored_enable_gpu_direct_rdma, ignored_enable_pci_relaxed_ordering;
 
   std::uint32_t trees_requested() const { return quota_num_trees != 0 ? quota_num_trees : groups_per_comm; }
+  /// The job is begun as one that outlives its trees. No communicator of several trees does, and none over ucx.
+  bool recovers() const {
+    return recovery == Recovers::asked || (recovery == Recovers::usual && trees_requested() <= 1 && transport != "ucx");
+  }
+  /// The level of what is said where a job or a communicator cannot go on without its tree.
+  LogLevel no_recovery() const { return recovery == Recovers::asked ? LogLevel::warn : LogLevel::debug; }
 };
 
 std::span<const Option<ClientConfig>> client_options();

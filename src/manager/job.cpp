@@ -121,6 +121,10 @@ void to_hosts(Step& step, const Cluster& cluster, const JobRecord& record, const
     if (names.contains(sharpd.name)) step.send(stream, message);
 }
 
+void tell_deaths(Step& step, StreamId stream, const Job& job) {
+  for (const auto rank : job.deaths) step.send(stream, MemberDeath{job.record.job_id, rank, job.record.job_key});
+}
+
 std::optional<JobDaemons> daemons_for(const Job& job, const Sharpd& asking, const Cluster& cluster) {
   JobDaemons answer{job.record.job_id, {}};
   if (asking.life != job.record.life) {

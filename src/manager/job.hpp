@@ -52,6 +52,8 @@ void to_holder(Step& step, const Cluster& cluster, const JobRecord& record, ForH
 /// Sends a message to the sharpds of the job's hosts but one.
 void to_hosts(Step& step, const Cluster& cluster, const JobRecord& record, const std::string& but,
               const ForHost& message);
+/// Tells a host whose sharpd, or the stream to it, was away when a rank died.
+void tell_deaths(Step& step, StreamId stream, const Job& job);
 /// Notes that a job is over that its owner has not ended.
 void say_released(Step& step, const JobRecord& record, const std::string& why);
 /// Makes the grant for one node. It names the children that have ranks of the job below them, so that no other node of

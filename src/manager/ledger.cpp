@@ -219,9 +219,15 @@ void Ledger::host_comes(Step& step, StreamId stream, const HostRegister& who) {
   step.send(stream, std::move(registered));
   cluster_.place_hosts(step);
   if (const auto host = cluster_.host_named(who.host)) {
-    for (auto& [id, job] : jobs_)
-      if (std::ranges::count(job.record.hosts, *host) != 0) again_.tell(step, stream, job);
-    tell_deaths(step, stream, *host);
+    const auto takes_part = [&](const Job& job) { return std::ranges::count(job.record.hosts, *host) != 0; };
+    for (auto& [id, job] : jobs_) {
+      if (!takes_part(job)) continue;
+      again_.tell(step, stream, job);
+      tell_deaths(step, stream, job);
+    }
+    for (const auto* const ended : {&leaving_, &left_})
+      for (const auto& one : *ended)
+        if (takes_part(one.job) && !one.job.is_remainder) tell_deaths(step, stream, one.job);
   }
   for (const auto id : over) release(step, jobs_.find(id), "it ended while its sharpd could not say so");
 }
@@ -252,20 +258,13 @@ const Job* Ledger::granted(JobId id) const {
   return found == jobs_.end() || !found->second.granted ? nullptr : &found->second;
 }
 
-/// The job in any phase, also one that the ledger has done with and whose ranks may go on.
-Job* Ledger::running_or_ended(JobId id) {
-  if (const auto running = jobs_.find(id); running != jobs_.end()) return &running->second;
-  for (auto* const ended : {&leaving_, &left_})
-    if (const auto found = std::ranges::find_if(
-            *ended, [&](const auto& one) { return one.job.record.job_id == id && !one.job.is_remainder; });
-        found != ended->end())
-      return &found->job;
-  return nullptr;
-}
-
 void Ledger::rank_died(Step& step, const Sharpd& sharpd, const RankDied& word) {
-  // The death may already have ended the job: its process closes its socket before it is gone.
-  Job* const found = running_or_ended(word.job_id);
+  const auto running = jobs_.find(word.job_id);
+  Job* found = running == jobs_.end() ? nullptr : &running->second;
+  // The death may already have ended the job: its process closes its socket before it is gone. Its ranks may go on.
+  for (auto* const ended : {&leaving_, &left_})
+    for (auto& one : *ended)
+      if (found == nullptr && one.job.record.job_id == word.job_id && !one.job.is_remainder) found = &one.job;
   if (found == nullptr || !found->granted) return;  // Until the grant no rank waits for another.
   Job& job = *found;
   const auto& record = job.record;
@@ -288,19 +287,6 @@ void Ledger::rank_died(Step& step, const Sharpd& sharpd, const RankDied& word) {
   if (job.deaths.size() == kToldMax || std::ranges::count(job.deaths, word.world_rank) != 0) return;
   job.deaths.push_back(word.world_rank);
   to_hosts(step, cluster_, record, sharpd.name, MemberDeath{record.job_id, word.world_rank, record.job_key});
-}
-
-/// A host whose sharpd, or the stream to it, was away when a death was told.
-void Ledger::tell_deaths(Step& step, StreamId stream, std::uint32_t host) const {
-  const auto tell = [&](const Job& job) {
-    const auto& record = job.record;
-    if (job.deaths.empty() || std::ranges::count(record.hosts, host) == 0) return;
-    for (const auto rank : job.deaths) step.send(stream, MemberDeath{record.job_id, rank, record.job_key});
-  };
-  for (const auto& [id, job] : jobs_) tell(job);
-  for (const auto* const ended : {&leaving_, &left_})
-    for (const auto& one : *ended)
-      if (!one.job.is_remainder) tell(one.job);
 }
 
 // ---- time

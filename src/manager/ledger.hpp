@@ -101,8 +101,6 @@ class Ledger {
   using Jobs = std::map<JobId, Job>;
 
   Job* job_of(std::uint64_t life, std::uint64_t ticket);
-  Job* running_or_ended(JobId id);
-  void tell_deaths(Step& step, StreamId stream, std::uint32_t host) const;
   Result<Job> admit(const Sharpd& sharpd, const JobBegin& begin);
   void refuse_job(Step& step, StreamId stream, const JobBegin& begin, const std::string& text);
   /// The job loses its trees, and ends in any phase: its sharpd receives an answer if it still waits for one, and the nodes revoke it.

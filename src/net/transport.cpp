@@ -1,7 +1,9 @@
 #include "net/transport.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 
 #include "net/tcp_transport.hpp"
 #include "net/ucx_module.hpp"
@@ -27,6 +29,14 @@ PeerEnd peer_end(const Error& why) {
     end.silence = Millis{ms};
   }
   return end;
+}
+
+Unreached unreached(const Error& why) {
+  // The backends write "10.77.0.6:43210: connect: Connection refused" and "10.77.0.6:43210: no connection in 5000 ms".
+  const std::string_view text = why.context;
+  if (text.ends_with(std::string("connect: ") + std::strerror(ECONNREFUSED))) return Unreached::refused;
+  const bool is_silent = text.find("connect: ") != text.npos || text.find("no connection in ") != text.npos;
+  return is_silent ? Unreached::silent : Unreached::no;
 }
 
 }  // namespace sumac::net

@@ -213,6 +213,11 @@ struct PeerEnd {
 };
 PeerEnd peer_end(const Error& why);
 
+/// Why our own connection was never one, parsed from the reason of on_closed(): its host said that nobody listens there, or nothing came
+/// from it. No: it was one, or another reason.
+enum class Unreached : std::uint8_t { no, refused, silent };
+Unreached unreached(const Error& why);
+
 /// The most memory that connections and their queues can take beside the pool, provided that answers_max is set.
 std::size_t queue_bytes_max(const TransportConfig& config) noexcept;
 

@@ -115,8 +115,9 @@ class Daemons(ground.Scenario):
                 self.house.start_sharpd()
 
     def test_sharpd_restarted_and_then_the_holder_dies(self):
-        """No process has called the new sharpd yet; it watches the holder nevertheless."""
-        job = self.house.steady(4)
+        """No process has called the new sharpd yet; it watches the holder nevertheless. The other ranks know that he has died by his
+        port alone, which his host refuses."""
+        job = self.house.steady(4, SUMAC_RECOVERY="auto")
         self.restart_sharpd(signal.SIGKILL)
         self.house.says("sharpd", "1 of 1 jobs of the former sharpd go on")
         os.kill(job.pids[0], signal.SIGKILL)
@@ -265,7 +266,7 @@ class SumacRun(ground.Scenario):
 
     def setUp(self):
         self.addCleanup(self.nothing_left)
-        self.program = ground.begin(KILLED, start_new_session=True)
+        self.program = ground.begin(KILLED, env={"SUMAC_RECOVERY": "0"}, start_new_session=True)
         self.addCleanup(self.program.communicate)
         for line in self.program.stdout:
             if "killed: ready" in line:

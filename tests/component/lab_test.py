@@ -268,7 +268,7 @@ class NodeDies(unittest.TestCase):
         self.assertIn("an-leaf1", done.err, done.text)
 
     def test_in_the_middle_every_rank_fails_with_the_reason(self):
-        words, settings = command("killed")
+        words, settings = command("killed", settings={"SUMAC_RECOVERY": "0"})
         job = case.processes.start(lab.command(*words), env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             line = job.stdout.readline()

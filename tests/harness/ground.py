@@ -164,8 +164,8 @@ class House:
     def job(self):
         return self.client(BIN / "example-allreduce", "3", "1000")
 
-    def steady(self, ranks=3):
-        return Steady(ranks, {"SHARP_COLL_SHARPD_SOCKET_NAME": str(self.socket)})
+    def steady(self, ranks=3, **env):
+        return Steady(ranks, {"SHARP_COLL_SHARPD_SOCKET_NAME": str(self.socket), **env})
 
     def close(self):
         order = ("sharpd", "sharp_an", "sharp_am")
@@ -196,12 +196,12 @@ class Tree(House):
 
 
 class Steady:
-    """A job (steady.c) that adds up numbers until it is asked to end, or cannot go on. `ready=False`: it may not get that far, so the
-    constructor does not wait for it."""
+    """A job (steady.c) that adds up numbers until it is asked to end, or cannot go on: without its tree it does not. `ready=False`: it may not
+    get that far, so the constructor does not wait for it."""
 
     def __init__(self, ranks, env, sockets=(), ready=True):
         # It has ranks of its own, which a death by signal would leave alone: the end of its standard input ends it when we do.
-        self.process = processes.start([STEADY, ranks, *sockets], death=None, env=environment(env), text=True, stdin=processes.PIPE,
+        self.process = processes.start([STEADY, ranks, *sockets], death=None, env=environment({"SUMAC_RECOVERY": "0", **env}), text=True, stdin=processes.PIPE,
                                        stdout=processes.PIPE, stderr=processes.PIPE)
         self.pids, self.head = {}, ""
         for line in self.process.stdout:

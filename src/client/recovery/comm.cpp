@@ -24,16 +24,24 @@ std::size_t Comm::streams_kept() const noexcept {
              : proto::recovery::Group::streams_kept_most(config.stream_window, config.chunk_bytes);
 }
 
-/// The chunks in flight that such a group asks for; 0: it does not stream.
-std::uint32_t Comm::window_that_lasts(std::uint32_t window, std::uint32_t chunk_bytes) const noexcept {
+std::uint32_t Comm::window_that_lasts(const Context& context, std::uint32_t members, const Comm* self) noexcept {
+  const auto& job = context.job();
+  std::uint32_t window = job.stream_window();
+  const std::size_t chunk_bytes = job.granted.quota.chunk_bytes;
   if (window == 0 || chunk_bytes == 0) return 0;
-  const std::size_t of_all = kStreamsGatheredMost / (std::size_t{chunk_bytes} * size_);
-  window = static_cast<std::uint32_t>(std::min<std::size_t>(window, of_all));
+  window = static_cast<std::uint32_t>(std::min<std::size_t>(window, kStreamsGatheredMost / (chunk_bytes * members)));
   if (window == 0) return 0;
-  std::size_t kept = proto::recovery::Group::streams_kept_most(window, chunk_bytes);
-  for (const Comm* each : context_.comms())
-    if (each != this) kept += each->streams_kept();
+  std::size_t kept = proto::recovery::Group::streams_kept_most(window, job.granted.quota.chunk_bytes);
+  for (const Comm* each : context.comms())
+    if (each != self) kept += each->streams_kept();
   return kept <= kStreamsKeptMost ? window : 0;
+}
+
+bool Comm::would_last(const Context& context, std::uint32_t members) noexcept {
+  if (context.recovery() == nullptr || context.job().settings.takes_lock()) return false;
+  // A quarter of the window is still the product of rate and round trip of most fabrics.
+  return context.config().recovery == Recovers::asked ||
+         4 * window_that_lasts(context, members, nullptr) >= context.job().stream_window();
 }
 
 bool Comm::is_group(proto::recovery::GroupKey group) const noexcept {

@@ -135,7 +135,21 @@ void MemberLinks::on_closed(net::ConnId id, const Error& why) {
   } else if (peer.attempt == id) {
     peer.attempt = {};
     if (!peer.waiting.empty()) retry_later(rank);
+    note_attempt(rank, net::unreached(why));
   }
+}
+
+/// Of a rank that died nobody may be left who says so: its sharpd was dead, or is with its host.
+void MemberLinks::note_attempt(std::uint32_t rank, net::Unreached how) {
+  Peer& peer = peers_[rank];
+  const Time now = monotonic_now();
+  const auto lasts = [&](Time& since, bool is_so, Duration longest) {
+    since = is_so ? std::min(since, now) : kNever;
+    return is_so && now - since >= longest;
+  };
+  const bool refuses = lasts(peer.refused_since, how == net::Unreached::refused, config_.refused_for);
+  const bool is_silent = lasts(peer.unreached_since, how != net::Unreached::no, config_.silent_for);
+  if (refuses || is_silent) events_.on_member_unreached(WorldRank{rank});
 }
 
 void MemberLinks::close(std::span<const WorldRank> dead) {

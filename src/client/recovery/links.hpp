@@ -39,6 +39,8 @@ class MemberEvents {
   virtual void on_member_message(WorldRank from, std::span<const std::byte> frame) = 0;
   virtual void on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId tree) = 0;
   virtual void on_member_lost(WorldRank peer) = 0;
+  /// There is a message for it, and nobody listens at its address or its host is gone. A process that is only stopped is none of these.
+  virtual void on_member_unreached(WorldRank peer) = 0;
 
  protected:
   ~MemberEvents() = default;
@@ -55,6 +57,8 @@ class MemberLinks final : private net::TransportEvents {
     std::size_t message_max = BufferPool::kClasses[std::size(BufferPool::kClasses) - 1];
     std::size_t strangers_max = 64;
     Millis handshake_within{5000};
+    /// A host that refuses for so long, or does not answer: each attempt counts.
+    Millis refused_for{1000}, silent_for{10000};
   };
   static Result<std::unique_ptr<MemberLinks>> make(const Config& config, MemberEvents& events, const Logger& log);
   ~MemberLinks();
@@ -94,6 +98,7 @@ class MemberLinks final : private net::TransportEvents {
     std::deque<std::vector<std::byte>> waiting;
     Time retry_at = kNever;
     Millis pause = kRetryFirst;
+    Time refused_since = kNever, unreached_since = kNever;
   };
   struct Conn {
     std::uint32_t rank = kNobody;  ///< As the peer says, before it has proven it.
@@ -108,6 +113,7 @@ class MemberLinks final : private net::TransportEvents {
   void connect(std::uint32_t rank);
   void retry(Time now);
   void retry_later(std::uint32_t rank);
+  void note_attempt(std::uint32_t rank, net::Unreached how);
   void tell_lost();
   void lose(std::uint32_t rank);
   bool put(net::ConnId conn, std::span<const std::byte> frame);

@@ -123,6 +123,7 @@ void MemberLinks::take(net::ConnId id, std::uint32_t rank) {
   peer.link = id;
   peer.retry_at = kNever;
   peer.pause = kRetryFirst;
+  peer.refused_since = peer.unreached_since = kNever;
   for (const auto& frame : std::exchange(peer.waiting, {}))
     if (peer.link == id && !put(id, frame)) lose(rank);
   // Its user sends at once, by this connection: a further one would replace it at the other end, and so on without end.

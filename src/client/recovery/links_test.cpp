@@ -42,6 +42,7 @@ struct Process : MemberEvents {
     heard.push_back(fmt::format("lost {}", peer));
     if (!says_when_lost.empty()) say(number_of(peer), says_when_lost);
   }
+  void on_member_unreached(WorldRank peer) override { heard.push_back(fmt::format("unreached {}", peer)); }
   void say(std::uint32_t to, std::string_view text) { links->send(WorldRank{to}, as_bytes(text), {}); }
   std::ptrdiff_t count(std::string_view what) const { return std::ranges::count(heard, what); }
 
@@ -200,6 +201,31 @@ TEST(MemberLinks, AMessageWaitsForAProcessThatListensLater) {
   job[1].links->know({job[0].links->address(), address});
   ASSERT_TRUE(job.drive([&] { return job[1].count("0:hello") == 1; }));
   EXPECT_TRUE(job[0].heard.empty());
+}
+
+/// Neither its sharpd nor the manager may be left to say that it has died.
+TEST(MemberLinks, AProcessThatListensNoMoreIsUnreachedAndOneThatIsStoppedIsNot) {
+  const MemberLinks::Config base{.job_id = kJob,
+                                 .key = kKey,
+                                 .self = WorldRank{0},
+                                 .members = 3,
+                                 .listen = "127.0.0.1:0",
+                                 .handshake_within = Millis{20},
+                                 .refused_for = Millis{50},
+                                 .silent_for = Millis{50}};
+  Job job(1);
+  Process& self = job[0];
+  auto made = MemberLinks::make(base, self, self.log);
+  ASSERT_TRUE(made) << made.error().context;
+  self.links = *std::move(made);
+  Process gone(1, 3), stopped(2, 3);
+  self.links->know({self.links->address(), gone.links->address(), stopped.links->address()});
+  gone.links.reset();
+  self.say(1, "one");
+  self.say(2, "two");
+  // The kernel takes the connections of a stopped process, which never greets.
+  ASSERT_TRUE(job.drive([&] { return self.count("unreached 1") > 3; }));
+  EXPECT_EQ(self.count("unreached 2"), 0);
 }
 
 TEST(MemberLinks, StrangersAreRefused) {

@@ -1,5 +1,5 @@
 #pragma once
-// A communicator's group on one tree: a ClientGroup, which ends with its tree, or with SUMAC_RECOVERY=1 one that outlives
+// A communicator's group on one tree: a ClientGroup, which ends with its tree, or with recovery one that outlives
 // it. Both have the same calls.
 #include <memory>
 #include <span>

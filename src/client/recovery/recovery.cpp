@@ -38,7 +38,8 @@ Result<std::unique_ptr<Recovery>> Recovery::make(Context& context, const std::st
                                   .key = job.granted.job_key,
                                   .self = context.world_rank(),
                                   .members = static_cast<std::uint32_t>(job.rank_host.size()),
-                                  .listen = local.substr(0, colon) + ":0"},
+                                  .listen = local.substr(0, colon) + ":0",
+                                  .silent_for = context.config().node_lost_after},
                                  *made, context.log());
   if (!links) return tl::unexpected(links.error());
   made->links_ = *std::move(links);
@@ -129,6 +130,8 @@ void Recovery::on_member_note(WorldRank from, MemberWord word, std::uint32_t num
 void Recovery::on_member_lost(WorldRank peer) {
   for (Comm* comm : context_.comms()) comm->lost_member(peer, monotonic_now());
 }
+
+void Recovery::on_member_unreached(WorldRank peer) { die(peer); }
 
 void Recovery::die(WorldRank dead) {
   if (number_of(dead) >= context_.job().rank_host.size() || std::ranges::count(deaths_, dead) != 0) return;

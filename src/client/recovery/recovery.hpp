@@ -1,5 +1,5 @@
 #pragma once
-// With SUMAC_RECOVERY=1: what a process does so that its communicators outlive their trees. It listens for the other
+// A process has this so that its communicators outlive their trees. It listens for the other
 // processes of the job, carries their messages to the communicators, hears of deaths from sharpd, and has a thread that
 // answers while the program computes (sleeper.hpp). The context's lock guards everything but start() and stop().
 #include <atomic>
@@ -80,6 +80,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   void on_member_message(WorldRank from, std::span<const std::byte> frame) override;
   void on_member_note(WorldRank from, MemberWord word, std::uint32_t number, TreeId tree) override;
   void on_member_lost(WorldRank peer) override;
+  void on_member_unreached(WorldRank peer) override;
   // Sleeper::Work
   Sleeper::Plan plan() override;
   void work(const Sleeper::Plan& plan) override;

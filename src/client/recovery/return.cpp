@@ -74,7 +74,7 @@ Result<std::unique_ptr<proto::recovery::Group>> Comm::join(TreeId tree, GroupId 
   if (!link.settled()) return nullptr;  // The node takes nothing before the proof.
   auto config = config_of({0, group}, world_ranks_);
   if (!config) return fail(Errc::invalid, "{}", config.error().text);
-  config->stream_window = std::min(shape_.stream_window, window_that_lasts(config->stream_window, config->chunk_bytes));
+  config->stream_window = std::min(shape_.stream_window, window_that_lasts(context_, size_, this));
   auto made = proto::recovery::Group::make(*config, link.engine(), context_, *this);
   if (made) (*made)->start(now);
   return made;

@@ -18,6 +18,7 @@ Offer make_offer(Context& context, std::uint32_t members, bool opens) {
     return offer;
   }
   offer.groups = opened->count;
+  offer.lasts = opened->lasts;
   std::copy_n(opened->group.begin(), opened->count, offer.group.begin());
   return offer;
 }
@@ -33,6 +34,7 @@ Outcome<std::unique_ptr<Comm>> join_by(Context& context, std::uint32_t rank, std
   for (const Offer& offer : offers) world_ranks.push_back(offer.world_rank);
   OpenedGroups groups;
   groups.count = offers.front().groups;
+  groups.lasts = offers.front().lasts;
   std::copy_n(offers.front().group.begin(), groups.count, groups.group.begin());
   return Comm::make_known(context, rank, std::move(world_ranks), groups);
 }

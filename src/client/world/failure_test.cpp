@@ -140,6 +140,7 @@ TEST_F(World, AClientThatPollsForEverIsEndedWhereItAsksForThat) {
 TEST_F(World, AKilledNodeIsAnErrorAndNoHang) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 2);
+  config.environment = {{"SUMAC_RECOVERY", "0"}};
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   std::thread killer([&] {  // It waits until both ranks have a group.
@@ -194,7 +195,7 @@ TEST(WorldAmiss, ANodeThatDiedBeforeACommunicatorIsMadeIsNotWaitedFor) {
 TEST_F(World, AFrozenNodeIsAnErrorAndNoHang) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 2);
-  config.environment = {{"SUMAC_COLL_NODE_LOST_AFTER", "2s"}};
+  config.environment = {{"SUMAC_RECOVERY", "0"}, {"SUMAC_COLL_NODE_LOST_AFTER", "2s"}};
   int ready[2], over[2];
   ASSERT_EQ(::pipe(ready), 0);
   ASSERT_EQ(::pipe(over), 0);

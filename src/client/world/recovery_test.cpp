@@ -297,7 +297,9 @@ int threads_named(const std::string& name, std::string* runs = nullptr) {
 
 TEST_F(World, NothingListensWithoutRecovery) {
   const auto job = new_job_id();
-  expect_well(2, [&](Rank& rank) {
+  auto config = on(*daemons_, 2);
+  config.environment = {{"SUMAC_RECOVERY", "0"}};
+  const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
     RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
@@ -306,6 +308,7 @@ TEST_F(World, NothingListensWithoutRecovery) {
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
+  EXPECT_EQ(complaint(ended), "");
 }
 
 TEST_F(World, TheThreadOfRecoverySleepsWhileTheTreeLives) {

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks with SUMAC_RECOVERY=1 that run a loop of operations, and a pipe by which they tell the test how far they are.
+// Ranks that run a loop of operations, and a pipe by which they tell the test how far they are.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
