@@ -8,6 +8,12 @@ KINDS = ("Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv", "Barri
 # OSU's titles differ from MPI's names for these.
 TITLES = {"Alltoall": "All-to-All Personalized Exchange", "Alltoallv": "All-to-Allv Personalized Exchange", "Bcast": "Broadcast"}
 NONBLOCKING_TITLES = {**TITLES, "Alltoall": "All-to-All"}
+# Programs for messages between two ranks: title and column.
+PAIRS = {"osu_latency": ("Latency", "Latency (us)"), "osu_bw": ("Bandwidth", "Bandwidth (MB/s)"),
+         "osu_bibw": ("Bi-Directional Bandwidth", "Bandwidth (MB/s)")}
+# Sandia's mpi_overhead; its names end elsewhere than its numbers, which begin at these columns.
+OVERHEAD = "msgsize iterations   iter_t  work_t  overhead   base_t avail(%)"
+OVERHEAD_BEGINS = [0, 8, 21, 34, 47, 60, 73]
 OVERLAP = ["Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"]
 OVERLAP_FULL = [*OVERLAP[:2], "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)", *OVERLAP[2:]]
 
@@ -27,6 +33,13 @@ def osu(kind, is_nonblocking=False, is_full=False, is_checked=False):
     row = ["4" if name == "Size" else "9" if name == "Iterations" else "Pass" if name == "Validation" else "0.00" for name in columns]
     comments = ["# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait"] if is_nonblocking else []
     return form.Table("osu", title, columns, [sum(widths[:i + 1]) for i in range(len(widths))], [row], comments=comments)
+
+
+def pair(name, is_checked=False):
+    """Returns the Table that OSU's program for two ranks prints, with a row of zeros."""
+    title, column = PAIRS[name]
+    return form.Table("osu", title, ["Size", column, *(["Validation"] if is_checked else [])], [10, 28, *([46] if is_checked else [])],
+                      [["4", "0.00", *(["Pass"] if is_checked else [])]])
 
 
 def imb(kind, has_overlap=False, is_checked=False, is_waited_for=False):

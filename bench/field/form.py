@@ -6,10 +6,10 @@ Published texts have lost their blanks, so of their tables only names, order and
 import dataclasses
 import re
 
-OSU_COLUMNS = ("Size", "Avg Latency(us)", "Min Latency(us)", "Max Latency(us)", "Iterations", "Overall(us)", "Compute(us)", "Coll. Init(us)", "MPI_Test(us)",
+OSU_COLUMNS = ("Size", "Latency (us)", "Bandwidth (MB/s)", "Avg Latency(us)", "Min Latency(us)", "Max Latency(us)", "Iterations", "Overall(us)", "Compute(us)", "Coll. Init(us)", "MPI_Test(us)",
                "MPI_Wait(us)", "Pure Comm.(us)", "Overlap(%)", "Validation")
 IMB_COLUMNS = ("#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]", "t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]", "defects")
-OSU_TITLE = re.compile(r"^(?:# ?)?OSU MPI (?P<kind>.+) Latency Test(?: v\S+)?$")
+OSU_TITLE = re.compile(r"^(?:# ?)?OSU MPI (?P<kind>.+?)(?: Latency)? Test(?: v\S+)?$")
 # A text that compares two libraries by OSU's numbers, such as `msglen HCOLL (SHARP) XCCL`.
 COMPARED_TITLE = re.compile(r"^OSU (?P<kind>[A-Z][a-z]+)$")
 IMB_TITLE = re.compile(r"^# Benchmarking (?P<kind>\S+)$")

@@ -1,19 +1,25 @@
-/* The command line and the table of OSU's collective programs. */
+/* The command line of OSU's programs, and the table of those for collectives. */
 #ifndef SUMAC_BENCH_FIELD_OSU_H
 #define SUMAC_BENCH_FIELD_OSU_H
 
 #include "bench/field/kinds.h"
+#include "bench/field/pair.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct {
+enum { kFieldOsuLargeBytes = 8192 };
+
+/** One of `kind` and `pair` is NULL. */
+typedef struct field_osu_command {
   const field_kind* kind;
+  const field_pair_kind* pair;
   int is_nonblocking;
   size_t bytes_min, bytes_max, memory_max;
   long iterations, iterations_large, warmup, warmup_large; /**< "Large" is above 8 KiB. */
   long tests;
+  long window; /**< Messages of a pair that are under way at a time. */
   int is_full, is_checked, help, version;
 } field_osu_command;
 

@@ -3,6 +3,7 @@ lies is found; wrong words are named. usage: run_test.py BUILD"""
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -61,6 +62,36 @@ class Tables(unittest.TestCase):
                 done = start(PROGRAM, "--parse", 0, f"osu_{'i' if is_nonblocking else ''}{kind.lower()}", "-v")
                 self.assertRegex(done.stdout, rf"^# OSU MPI {facts.osu(kind, is_nonblocking).kind} Latency Test v\S+\n$")
 
+    def test_messages_between_two_ranks(self):
+        for name, more, sizes in (("osu_latency", ["-m", "0:2", "-c"], [0, 1, 2]), ("osu_bw", ["-m", "4:16", "-W", 3], [4, 8, 16]),
+                                  ("osu_bibw", ["-m", "4:16", "-W", 3, "-c"], [4, 8, 16])):
+            with self.subTest(name):
+                (table,) = self.tables(bench(name, "-i", 2, "-x", 1, *more))
+                self.same(facts.pair(name, "-c" in more), table)
+                self.assertEqual(table.sizes, sizes)
+                self.assertTrue(all(float(row[1]) > 0 and row[2:] in ([], ["Pass"]) for row in table.rows), table)
+
+    def test_programs_by_their_name(self):
+        """As published lines start them below a launcher; alone they are `sumac bench`, which tests/pasted asks."""
+        tests = BUILD / "lib/sumac/mpi-tests"
+        (table,) = self.tables(start("mpirun", "--oversubscribe", "-n", 2, tests / "osu_bw", "-m", "4:4", "-i", 1, "-x", 0))
+        self.same(facts.pair("osu_bw"), table)
+        listed = start(SUMAC, "bench", "--list").stdout
+        names = {path.name for path in tests.iterdir() if path.is_symlink()}
+        self.assertEqual(names, set(re.findall(r"osu_\w+|mpi_overhead$", listed, re.MULTILINE)))
+
+    def test_processor_time_of_a_message(self):
+        for words in ([], ["-r"]):
+            done = bench("mpi_overhead", "-i", 20, "-m", 64, *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            head, row = done.stdout.splitlines()
+            self.assertEqual((head, [number.start() for number in re.finditer(r"\S+", row)]), (facts.OVERHEAD, facts.OVERHEAD_BEGINS))
+            size, iterations, each, work, overhead, base, available = map(float, row.split())
+            self.assertEqual((size, iterations), (64, 20))
+            self.assertAlmostEqual(overhead, each - work, delta=0.002)
+            self.assertAlmostEqual(available, 100 * (1 - overhead / base), delta=0.2)
+            self.assertGreaterEqual(each, 1.49 * base)
+
     def test_intel_with_more_ranks_than_take_part(self):
         done = bench("IMB-MPI1", "-iter", "2", "-msglog", "2:3", "-check", ranks=3)
         tables = self.tables(done)
@@ -117,7 +148,10 @@ class Mistakes(unittest.TestCase):
         self.assertIn("IMB-MPI1 Scatterv: 1073741824 bytes and more are left out: with 3 ranks a displacement would be above 2147483647", done.stderr)
 
     def test_words_before_anything_starts(self):
-        for words, status, line in ((["osu_latency"], 2, "no benchmark osu_latency: known are osu_allgather, "), (["IMB-MPI1", "PingPong"], 2, "known are Allreduce, "),
+        for words, status, line in ((["osu_mbw_mr"], 2, "no benchmark osu_mbw_mr: known are osu_allgather, "),
+                                    (["--compare", "osu_bw"], 2, "osu_bw: the MPI alone carries messages between two ranks: leave --compare out"),
+                                    (["-n", "3", "osu_bw"], 2, "osu_bw measures messages between 2 ranks, and there are 3: give -n 2"),
+                                    (["mpi_overhead", "-t", "1"], 2, "-t 1: give a ratio above 1"), (["osu_latency", "-W", "3"], 2, "no option -W"), (["IMB-MPI1", "PingPong"], 2, "known are Allreduce, "),
                                     (["osu_bcast", "-q"], 2, "no option -q"), (["osu_bcast", "-i", "none"], 2, "-i none: give a whole number"),
                                     (["osu_bcast", "-m", "9:8"], 2, "-m 9:8: give sizes"), (["osu_bcast", "-i"], 2, "-i needs a value"),
                                     (["osu_barrier", "-c"], 2, "no data to check"), (["IMB-NBC", "Ibcast", "-npmin", "4"], 2, "at least 4 ranks"),
@@ -134,7 +168,8 @@ class Mistakes(unittest.TestCase):
         self.assertIn("mpirun is not in the PATH: install Open MPI", done.stderr)
 
     def test_texts(self):
-        for words, part in ((["--help"], "usage: sumac bench"), (["--list"], "osu_iallreduce"), (["osu_bcast", "-h"], "-m [MIN:]MAX"), (["IMB-MPI1", "-help"], "-npmin N"),
+        for words, part in ((["--help"], "usage: sumac bench"), (["--list"], "osu_iallreduce"), (["--list"], "osu_bibw"), (["mpi_overhead", "--help"], "base_t"),
+                            (["osu_bw", "-h"], "-W COUNT"), (["osu_bibw", "-v"], "# OSU MPI Bi-Directional Bandwidth Test v"), (["osu_bcast", "-h"], "-m [MIN:]MAX"), (["IMB-MPI1", "-help"], "-npmin N"),
                             (["osu_bcast", "-h"], "Usage: sumac bench osu_bcast [options]"), (["IMB-NBC", "-help"], "Usage: sumac bench IMB-NBC [options]"),
                             (["IMB-NBC", "-list"], "Ibarrier_pure"), (["osu_bcast", "-v"], "# OSU MPI Broadcast Latency Test v")):
             done = start(SUMAC, "bench", *words)

@@ -28,6 +28,7 @@ int field_parse_sizes(const char* text, size_t* least, size_t* most) {
   const char* colon = strchr(text, ':');
   const char* last = colon == NULL ? text : colon + 1;
   char part[32];
+  const size_t smallest = *least == 0 ? 0 : 1;
   size_t from = *least, to = *most;
   if (colon != NULL && colon != text &&
       (copy_part(text, (size_t)(colon - text), part) != 0 || bench_parse_bytes(part, &from) != 0))
@@ -36,7 +37,7 @@ int field_parse_sizes(const char* text, size_t* least, size_t* most) {
   if (colon == NULL && *last == '\0') return -1;
   // A MAX below the default MIN is meant: so it is in OSU's programs too.
   if (colon == NULL && from > to) from = to;
-  if (from < 1 || to < from || to > (size_t)1 << 30) return -1;
+  if (from < smallest || to < from || to > (size_t)1 << 30) return -1;
   *least = from;
   *most = to;
   return 0;

@@ -10,6 +10,7 @@
 
 #include "bench/field/imb.h"
 #include "bench/field/osu.h"
+#include "bench/field/overhead.h"
 #include "bench/field/rows.h"
 
 namespace {
@@ -87,6 +88,59 @@ TEST(FieldWords, OsuDefaultsAndOptions) {
   EXPECT_NE(osu_error({"osu_allreduce", "-m", "2"}, &command).find("one element of 4 bytes"), std::string::npos);
 }
 
+TEST(FieldWords, MessagesBetweenTwoRanksHaveIterationsOfTheirOwn) {
+  const struct {
+    const char* name;
+    std::size_t least;
+    long iterations, iterations_large, warmup, warmup_large;
+  } rows[] = {{"osu_latency", 0, 10000, 1000, 100, 10}, {"osu_bw", 1, 100, 20, 10, 2}, {"osu_bibw", 1, 100, 20, 10, 2}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    field_osu_command command;
+    ASSERT_EQ(osu_error({row.name}, &command), "");
+    ASSERT_TRUE(command.pair != nullptr && command.kind == nullptr);
+    EXPECT_EQ(command.bytes_min, row.least);
+    EXPECT_EQ(command.bytes_max, std::size_t{4} << 20);
+    EXPECT_EQ(command.window, 64);
+    EXPECT_TRUE(command.iterations == row.iterations && command.iterations_large == row.iterations_large);
+    EXPECT_TRUE(command.warmup == row.warmup && command.warmup_large == row.warmup_large);
+  }
+  field_osu_command command;
+  ASSERT_EQ(osu_error({"osu_latency", "-m", ":16"}, &command), "");
+  EXPECT_EQ(command.bytes_min, 0U);
+}
+
+std::string overhead_error(std::vector<std::string> words, field_overhead_command* command) {
+  char error[512] = "";
+  words.insert(words.begin(), "mpi_overhead");
+  auto argv = argv_of(words);
+  return field_overhead_parse(static_cast<int>(words.size()), argv.data(), command, error, sizeof error) == 0 ? ""
+                                                                                                              : error;
+}
+
+TEST(FieldWords, ProcessorTimeOfAMessage) {
+  field_overhead_command command;
+  ASSERT_EQ(overhead_error({}, &command), "");
+  EXPECT_TRUE(command.size == 8 && command.iterations == 0 && command.threshold == 1.5 &&
+              command.base_threshold == 1.02);
+  ASSERT_EQ(overhead_error({"--recv", "--msgsize=64", "-i", "7", "-t", "2", "--nohdr", "-v"}, &command), "");
+  EXPECT_TRUE(command.receives && command.has_no_head && command.is_verbose);
+  EXPECT_TRUE(command.size == 64 && command.iterations == 7 && command.threshold == 2);
+  const struct {
+    std::vector<std::string> words;
+    const char* error;
+  } rows[] = {{{"-t", "1"}, "mpi_overhead: -t 1: give a ratio above 1, to 1000"},
+              {{"-b", "x"}, "mpi_overhead: -b x: give a ratio above 1, to 1000"},
+              {{"-i", "0"}, "mpi_overhead: -i 0: give a number from 1 on"},
+              {{"-m"}, "mpi_overhead: -m needs a value: see `sumac bench mpi_overhead -h`"},
+              {{"-z"}, "mpi_overhead: -z is no option: see `sumac bench mpi_overhead -h`"},
+              {{"8"}, "mpi_overhead: 8 is no option: see `sumac bench mpi_overhead -h`"}};
+  for (const auto& row : rows) EXPECT_EQ(overhead_error(row.words, &command), row.error);
+  const auto result = field_overhead_of(9, 6, 4);
+  EXPECT_EQ(result.overhead, 3);
+  EXPECT_EQ(result.available, 25);
+}
+
 TEST(FieldWords, WrongWordsAreNamedWithWhatIsAllowed) {
   const struct {
     std::vector<std::string> words;
@@ -103,6 +157,13 @@ TEST(FieldWords, WrongWordsAreNamedWithWhatIsAllowed) {
       {{"osu_bcast", "-i", "99999999999"}, "osu_bcast: -i 99999999999: give a whole number from 1 to 1000000000"},
       {{"osu_bcast", "-x", "none"}, "osu_bcast: -x none: give a whole number from 0 to 1000000000"},
       {{"osu_bcast", "-m", "0:8"}, "osu_bcast: -m 0:8: give sizes such as 8, 4:64K or 1M, from 1 to 1G"},
+      {{"osu_bcast", "-W", "3"}, "osu_bcast: no option -W: see `sumac bench osu_bcast -h`"},
+      {{"osu_bcast", "--window-size", "3"}, "osu_bcast: no option --window-size: see `sumac bench osu_bcast -h`"},
+      {{"osu_bw", "-f"}, "osu_bw: no option -f: see `sumac bench osu_bw -h`"},
+      {{"osu_latency", "-W", "3"}, "osu_latency: no option -W: see `sumac bench osu_latency -h`"},
+      {{"osu_bw", "-W", "4097"}, "osu_bw: -W 4097: give a whole number from 1 to 4096"},
+      {{"osu_bw", "-m", "0:8"}, "osu_bw: -m 0:8: give sizes such as 8, 4:64K or 1M, from 1 to 1G"},
+      {{"osu_latency", "-m", "9:8"}, "osu_latency: -m 9:8: give sizes such as 8, 4:64K or 1M, from 0 to 1G"},
       {{"IMB-MPI1", "-iter", "0"}, "IMB-MPI1: -iter 0: give N or N,MB, whole numbers from 1 to 1000000000"},
       {{"IMB-MPI1", "-iter", "5,1,x"}, "IMB-MPI1: -iter 5,1,x: give N or N,MB, whole numbers from 1 to 1000000000"},
       {{"IMB-MPI1", "-iter", "5,1,2,3"}, "IMB-MPI1: -iter 5,1,2,3: give N or N,MB, whole numbers from 1 to 1000000000"},
@@ -116,7 +177,7 @@ TEST(FieldWords, WrongWordsAreNamedWithWhatIsAllowed) {
   for (const auto& row : rows) {
     field_osu_command osu;
     field_imb_command imb;
-    EXPECT_EQ(row.words[0] == "osu_bcast" ? osu_error(row.words, &osu) : imb_error(row.words, &imb), row.error);
+    EXPECT_EQ(row.words[0].starts_with("osu_") ? osu_error(row.words, &osu) : imb_error(row.words, &imb), row.error);
   }
 }
 
@@ -200,6 +261,8 @@ TEST(FieldKinds, EveryNameIsFoundAsWhatItIs) {
   int unused;
   for (const char* none : {"osu_", "osu_latency", "allreduce", "osu_iiallreduce"})
     EXPECT_EQ(field_find_osu(none, &unused), nullptr);
+  for (const auto& pair : kFieldPairTable) EXPECT_EQ(field_find_pair(pair.name), &pair);
+  EXPECT_EQ(field_find_pair("osu_bcast"), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce_pure", 0, &unused), nullptr);
   EXPECT_EQ(field_find_imb("Allreduce", 1, &unused), nullptr);
 }

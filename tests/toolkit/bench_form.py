@@ -82,6 +82,16 @@ def check_osu(sources, tree):
         sources.found.append(f"SUMAC_OSU_SRC={tree} has no program of OSU's: build that tree with Open MPI's mpicc first")
 
 
+def check_pairs(sources, tree):
+    for name in facts.PAIRS:
+        _, ours = sources.ours([name, *OSU_WORDS])
+        sources.compare([facts.pair(name)], ours, f"{name} and the facts")
+        real = real_osu(tree, name) if tree else None
+        if real:
+            text = output_of([*sources.mpirun, "-n", 2, real, *OSU_WORDS], sources.found, sources.root)
+            sources.compare(sources.count("real OSU", form.read(text)), ours, name)
+
+
 def check_intel(sources):
     folder = sources.work.build.parent / "impi-rt"
     if impi.missing():
@@ -127,6 +137,7 @@ def check_published(sources, folder):
 def check(rows, work):
     sources = Sources(work)
     check_osu(sources, work.given_variables.get("SUMAC_OSU_SRC"))
+    check_pairs(sources, work.given_variables.get("SUMAC_OSU_SRC"))
     check_intel(sources)
     published = pathlib.Path(work.given_variables.get("SUMAC_SEEDS") or TOP.parent / "shared/seeds")
     if published.is_dir():

@@ -36,7 +36,9 @@ constexpr const char* kUsage =
     "Measures collectives of the MPI whose launcher is in the PATH (Open MPI or MPICH), through Sumac, with the "
     "names,\n"
     "options and tables of OSU's benchmarks and of Intel's, so that scripts for those read it. -c (OSU) and -check\n"
-    "(Intel) check every result. `sumac bench BENCHMARK -h` prints the benchmark's options.\n\n"
+    "(Intel) check every result. osu_latency, osu_bw, osu_bibw and mpi_overhead measure the messages between two "
+    "ranks,\n"
+    "which the MPI alone carries. `sumac bench BENCHMARK -h` prints the benchmark's options.\n\n"
     "  sumac bench osu_allreduce -m 8:1M                   # this host, a rank for each core\n"
     "  sumac bench -n 4 osu_iallreduce -f -c               # nonblocking: overlap, every result checked\n"
     "  sumac bench IMB-MPI1 Allreduce Bcast -npmin 2       # Intel's tables, with 2 ranks, 4 and so on\n"
@@ -44,7 +46,7 @@ constexpr const char* kUsage =
     "  sumac bench --lab fabric.yaml osu_allreduce         # an emulated fabric on this machine (root)\n"
     "  sumac bench --compare -n 4 osu_allreduce -m 8:64K   # with Sumac and without, in turns\n\n"
     "Options, before or behind the benchmark's name:\n"
-    "  -n N               ranks [one for each core; with hosts or a lab, one for each slot]\n"
+    "  -n N               ranks [one for each core; with hosts or a lab, one for each slot; 2 for messages]\n"
     "  --mpirun \"WORDS\"   launcher, and options for it [mpirun]\n"
     "  --hosts LIST, --hostfile FILE, --launcher, --nodes, --address, --transport, --tree, --local,\n"
     "  --allow-insecure, --keep-logs    as `sumac run` has them\n"
@@ -108,15 +110,21 @@ Result<Mpi> find_mpi(const Request& request) {
   return mpi;
 }
 
-/// Lets the benchmark read its own words before anything is started. Returns an exit status if that is all: help, or a
-/// mistake, which it has reported.
-std::optional<int> read_by_benchmark(const Request& request, const std::string& program) {
+/// Lets the benchmark read its own words before anything is started, and gives a benchmark of two ranks its ranks. Returns
+/// an exit status if that is all: help, or a mistake, which is reported.
+std::optional<int> read_by_benchmark(Request& request, const std::string& program) {
   std::vector<std::string> command{program, "--parse", std::to_string(request.ranks)};
   command.insert(command.end(), request.benchmark.begin(), request.benchmark.end());
   const auto status = run_child(command);
-  constexpr int kHelpPrinted = 3;
+  constexpr int kHelpPrinted = 3, kWantsTwoRanks = 4;
   if (!status) return complain("bench: " + status.error().context, 127);
   if (*status == 0) return std::nullopt;
+  if (*status == kWantsTwoRanks) {
+    request.ranks = 2;
+    if (!request.compare) return std::nullopt;
+    return wrong(
+        fmt::format("{}: the MPI alone carries messages between two ranks: leave --compare out", request.benchmark[0]));
+  }
   return *status == kHelpPrinted ? 0 : *status;
 }
 
