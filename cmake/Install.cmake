@@ -3,7 +3,8 @@
 #   lib/                  libsharp_coll.so, libsharp.so, libucc.so, libxccl.so, libhcoll.so, libocoms.so.0, libsumac_team.so, the ucx backend, pkgconfig/, cmake/ucc/
 #   lib/libsumac_mpi_*.so the interposed libraries, one for each ABI of MPI
 #   lib/openmpi/          the component for Open MPI
-#   lib/sumac/examples/   examples to try it with;  lib/sumac/bench/: what `sumac bench` starts
+#   lib/sumac/examples/   examples to try it with;  lib/sumac/bench/: what `sumac bench` starts;  lib/sumac/mpi-tests/: the same by name
+#   sumac-init.sh, modulefiles/   variables for a shell, the HPCX_* ones too;  sbin: a link to bin, where published commands look
 #   include/              the C headers: sharp/api/, ucc/api/, hcoll/api/, sumac/; api/: XCCL's, and SHARP's as MVAPICH includes them
 #   share/man/            the manual pages
 #   share/sumac/          fabric files for the lab, the examples' sources, rules and dashboard of Prometheus;  share/doc/sumac/: what a reader needs
@@ -57,6 +58,12 @@ function(sumac_install)
   endforeach()
   set(bench ${CMAKE_BINARY_DIR}/lib/sumac/bench)
   install(DIRECTORY ${bench}/compare ${bench}/core DESTINATION lib/sumac/bench FILES_MATCHING PATTERN "*.py")
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/sumac/mpi-tests DESTINATION lib/sumac USE_SOURCE_PERMISSIONS)
+  install(FILES ${CMAKE_SOURCE_DIR}/packaging/anywhere/sumac-init.sh DESTINATION .)
+  foreach(module IN ITEMS sumac hpcx-stack)
+    install(FILES ${CMAKE_SOURCE_DIR}/packaging/anywhere/modulefile DESTINATION modulefiles/${module} RENAME ${SUMAC_VERSION})
+  endforeach()
+  install(CODE "file(CREATE_LINK bin \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/sbin\" SYMBOLIC)")
   install(FILES ${CMAKE_SOURCE_DIR}/examples/allreduce.c ${CMAKE_SOURCE_DIR}/examples/team.c DESTINATION share/sumac/examples)
   install(FILES ${CMAKE_SOURCE_DIR}/include/api/sharp.h ${CMAKE_SOURCE_DIR}/include/api/sharp_coll.h DESTINATION include/api)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/sharp ${CMAKE_SOURCE_DIR}/include/ucc ${CMAKE_SOURCE_DIR}/include/hcoll ${CMAKE_SOURCE_DIR}/include/sumac DESTINATION include FILES_MATCHING PATTERN "*.h")

@@ -20,6 +20,8 @@ sumac_obstacle() {
     echo "no Sumac in $sumac_here: set SUMAC_DIR to the folder that it was unpacked into"
     return
   fi
+  # The tar alone has this file: any other installation was made for its machine.
+  [ -e "$sumac_here/share/sumac/needs" ] || return
   sumac_has=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/glibc //')
   sumac_needs=$(sed -n 's/^glibc //p' "$sumac_here/share/sumac/needs")
   if [ "$(printf '%s\n%s\n' "$sumac_needs" "${sumac_has:-0}" | sort -V | head -n 1)" != "$sumac_needs" ]; then
@@ -39,7 +41,11 @@ if [ -n "$sumac_why" ]; then
 fi
 
 export SUMAC_DIR="$sumac_here"
+# Published command lines name folders by these.
 export HPCX_SHARP_DIR="$sumac_here"
+export HPCX_HCOLL_DIR="$sumac_here"
+export HPCX_MPI_TESTS_DIR="$sumac_here/lib/sumac/mpi-tests"
+sumac_ucx=$(command -v ucx_info) && export HPCX_UCX_DIR="${sumac_ucx%/bin/ucx_info}"
 # man finds share/man beside a bin of PATH.
 export PATH="$SUMAC_DIR/bin:$PATH"
 export LD_LIBRARY_PATH="$SUMAC_DIR/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -48,4 +54,4 @@ export PKG_CONFIG_PATH="$SUMAC_DIR/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_
 case $(ompi_info --version 2>/dev/null) in
   *"Open MPI v4.1."*) export OMPI_MCA_mca_base_component_path="$SUMAC_DIR/lib/openmpi:${OMPI_MCA_mca_base_component_path:-SYSTEM_DEFAULT}" ;;
 esac
-unset sumac_here sumac_why
+unset sumac_here sumac_why sumac_ucx

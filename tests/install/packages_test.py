@@ -93,12 +93,40 @@ class Packages(unittest.TestCase):
         return run(shell, "-c", words, cwd=self.scratch, env={"PATH": path or os.environ["PATH"], "OMPI_MCA_mca_base_component_path": "theirs"})
 
     def test_init_finds_its_own_folder(self):
-        show = ' && echo "$SUMAC_DIR" && echo "$HPCX_SHARP_DIR" && command -v sumac && echo "$LD_LIBRARY_PATH"'
-        wanted = [str(self.anywhere), str(self.anywhere), f"{self.anywhere}/bin/sumac", f"{self.anywhere}/lib"]
+        show = (' && echo "$SUMAC_DIR" && echo "$HPCX_SHARP_DIR" && echo "$HPCX_HCOLL_DIR" && command -v sumac && echo "$LD_LIBRARY_PATH"'
+                ' && "$HPCX_MPI_TESTS_DIR/osu_bibw" -h | head -n 1 && "$HPCX_MPI_TESTS_DIR/imb/IMB-NBC" -help | head -n 1'
+                ' && ls "$HPCX_SHARP_DIR/sbin/sharp_daemons_setup.sh"')
+        wanted = [*3 * [str(self.anywhere)], f"{self.anywhere}/bin/sumac", f"{self.anywhere}/lib",
+                  "Usage: sumac bench osu_bibw [options]     2 ranks; the MPI alone carries the messages", "Usage: sumac bench IMB-NBC [options] [benchmark ...]",
+                  f"{self.anywhere}/sbin/sharp_daemons_setup.sh"]
         for shell, words in (("bash", ". 'a b/sumac-init.sh'"), ("dash", "SUMAC_DIR=$PWD/'a b'; . \"$SUMAC_DIR/sumac-init.sh\"")):
             with self.subTest(shell):
                 done = self.source(words + show, shell=shell)
                 self.assertEqual(done.stdout.splitlines(), wanted, done.stderr)
+
+    def test_init_names_the_folder_of_ucx_where_it_is(self):
+        programs = self.scratch / "ucx/bin"
+        programs.mkdir(parents=True, exist_ok=True)
+        show = '. "a b/sumac-init.sh" && echo "${HPCX_UCX_DIR-none}"'
+        tools = self.scratch / "tools"
+        tools.mkdir(exist_ok=True)
+        for tool in ("dirname", "getconf", "sed", "sort", "head"):
+            if not (tools / tool).exists():
+                (tools / tool).symlink_to(shutil.which(tool))
+        self.assertEqual(self.source(show, shell="/bin/bash", path=str(tools)).stdout, "none\n")
+        (programs / "ucx_info").symlink_to("/bin/true")
+        self.assertEqual(self.source(show, shell="/bin/bash", path=f"{programs}:{tools}").stdout, f"{programs.parent}\n")
+
+    def test_the_modules_find_the_folder_of_their_installation(self):
+        tclsh = shutil.which("tclsh")
+        if not tclsh:
+            self.skipTest("no tclsh here")
+        commands = "proc module-whatis {args} {}; proc conflict {args} {}; proc prepend-path {args} {}; proc module-info {args} {return load}; " \
+                   "proc setenv {name value} {puts \"$name=$value\"}; source $ModulesCurrentModulefile"
+        for module in ("sumac", "hpcx-stack"):
+            (path,) = (self.anywhere / "modulefiles" / module).iterdir()
+            done = subprocess.run([tclsh], input=f"set ModulesCurrentModulefile {{{path}}}; {commands}", capture_output=True, text=True, check=False, timeout=60)
+            self.assertIn(f"HPCX_MPI_TESTS_DIR={self.anywhere}/lib/sumac/mpi-tests\n", done.stdout, done.stderr)
 
     def test_init_adds_the_component_for_open_mpi_41_alone(self):
         show = '. "a b/sumac-init.sh" && echo "$OMPI_MCA_mca_base_component_path"'

@@ -4,6 +4,7 @@ ranks that each line wants, and compares log lines and columns. `--large`: the l
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from harness import case  # noqa: E402
 import lines  # noqa: E402
 import texts  # noqa: E402
 
-OURS = case.BUILD / "lib" / "sumac" / "bench" / "sumac-bench"
+OURS = case.BUILD / "lib" / "sumac" / "mpi-tests"  # as HPCX_MPI_TESTS_DIR of an installation
 FOLDER = case.BUILD / "tests"
 # So that the test can count the calls, and that many ranks on few cores come to an end. The words of a line come last, and win.
 CALLS = {"osu_barrier": "-i 10 -x 2", "osu_allreduce": "-i 10 -x 2", "IMB-MPI1": "-iter 10"}
@@ -36,7 +37,8 @@ def real_osu(name):
 
 def write_program(path, name):
     """Writes a script of the name that the published lines use, which starts our program with a known number of calls."""
-    path.write_text(f'#!/bin/sh\nexec "{OURS}" {name} {CALLS[name]} "$@"\n', encoding="utf-8")
+    ours = OURS / ("imb" if name.startswith("IMB-") else "") / name
+    path.write_text(f'#!/bin/sh\nexec "{ours}" {CALLS[name]} "$@"\n', encoding="utf-8")
     path.chmod(0o755)
 
 
@@ -118,6 +120,13 @@ class Large(Replay):
 
 
 class Utilities(unittest.TestCase):
+    def test_every_program_of_a_text_is_where_HPCX_MPI_TESTS_DIR_looks(self):
+        """Started by themselves, without a launcher, they begin `sumac bench`."""
+        named = {name for line in lines.LINES for name in re.findall(r"osu_\w+|imb/IMB-\w+", line.text)}
+        for name in sorted(named | {"osu_latency", "osu_bw", "osu_bibw", "mpi_overhead"}):
+            done = case.start([OURS / name, "-help" if "IMB" in name else "-h"])
+            self.assertEqual((done.code, done.out.split("\n")[0].split("[")[0]), (0, f"Usage: sumac bench {pathlib.Path(name).name} "), done.text)
+
     # The published output, in its order.
     VARIABLES = """LOG_LEVEL=2 BUFFER_POOL_SIZE=4096 MAX_PAYLOAD_SIZE=256 MAX_INLINE_SIZE=256 NUM_SHARP_COLL_REQ=128 MAX_SEND_WR=64 MAX_RECV_WR=256
         MAX_RX_FILL_SIZE=256 RX_PREPOST_THRESHOLD=64 RX_PREPOST_THRESHOLD_SOFT=255 ENABLE_MCAST_TARGET=1 GROUP_RESOURCE_POLICY=1

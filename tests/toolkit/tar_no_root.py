@@ -64,5 +64,7 @@ def check(rows, work):
             load = (f"tar -xf /given/tar/{tar.name} && . {init} && module use {folder}/modulefiles && env | sort > before && module load sumac && ")
             expect(f"{modules}: mpirun", root, load + run, by_memory)
             expect(f"{modules}: its variables", root, load + f"test $SUMAC_DIR = $PWD/{folder} && test $HPCX_SHARP_DIR = $SUMAC_DIR && sharp_am --version", re.escape(version))
+            expect(f"{modules}: a published line", root, load.replace("module load sumac", "module load hpcx-stack") +
+                   "mpirun -n 2 $HPCX_MPI_TESTS_DIR/imb/IMB-MPI1 Barrier -npmin 2 -iter 10", "# Benchmarking Barrier")
             expect(f"{modules}: unloaded", root, load + "module unload sumac && env | grep -iE 'sumac|hpcx' | grep -vE 'MODULE|LOADED|_LM|LMFILES|PWD' && exit 1; exit 0")
     rows.failures(CASE, "failures", found)
