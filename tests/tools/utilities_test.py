@@ -150,6 +150,8 @@ class DaemonsSetup(unittest.TestCase):
             unit = (self.root / "etc/systemd/system" / f"{name}.service").read_text()
             config = self.prefix / "conf" / f"{name}.conf"
             self.assertIn(f"ExecStart={self.prefix}/bin/{name} -O {config}\n", unit)
+            self.assertIn(f"\nStandardError=append:/var/log/{name}.log\n", unit)
+            self.assertTrue((self.root / "etc/logrotate.d" / f"sumac-{name}").read_text().startswith(f"/var/log/{name}.log {{\n"))
             shown = run(self.prefix / "bin" / name, "-O", config, "--show-config")
             self.assertEqual(shown.returncode, 0, shown.stderr)
             self.assertEqual("SUMAC_AM_STATE_DIR=/var/lib/sumac\n" in shown.stdout, name == "sharp_am", "a restart forgets no job")

@@ -71,7 +71,8 @@ Finding judge_sharpd(const Facts& facts) {
     return {"sharpd", facts.cluster ? Health::bad : Health::note, sharpd.why,
             fmt::format("on a cluster {}; for one machine put `sumac run` before the program", start_of("sharpd"))};
   return {"sharpd", Health::bad, fmt::format("{} is there, but sharpd does not answer: {}", sharpd.socket, sharpd.why),
-          "its log says more (`journalctl -u sharpd`); a process that was stopped goes on after `kill -CONT PID`"};
+          "its log says more (of a service: /var/log/sharpd.log); a process that was stopped goes on after `kill -CONT "
+          "PID`"};
 }
 
 Finding judge_manager(const Facts& facts) {

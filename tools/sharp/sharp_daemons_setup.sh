@@ -12,7 +12,7 @@ usage: $self -s [DIR] -d NAME [-p DIR] [-m]    set the daemon NAME up as a servi
   -p DIR    where Sumac is installed (the folder above this script's); also behind -s, as older versions wrote it
   -m        also write a monit check, where /etc/monit/conf.d exists
   -h        this text
-The service reads DIR/conf/NAME.conf, written with all defaults if it is not there, and runs as a user of its own: sumac-am, sumac-an or
+The service reads DIR/conf/NAME.conf, written with all defaults if it is not there, logs to /var/log/NAME.log, and runs as a user of its own: sumac-am, sumac-an or
 sumac-sharpd, who must be able to read what the configuration names (a key: chgrp it to that user's group, chmod 640). SUMAC_SETUP_ROOT=DIR writes below DIR instead of /
 and calls no systemctl: for packages and images. Where Sumac's package brought the unit, -s enables and starts that one and writes none, as
 \`systemctl enable --now NAME\` does, and -r stops and disables it.
@@ -59,6 +59,7 @@ prefix=${prefix:-$prefix_default}
 readonly program=$prefix/bin/$name config=$prefix/conf/$name.conf
 readonly root=${SUMAC_SETUP_ROOT:-}
 readonly unit=$root/etc/systemd/system/$name.service monit_file=$root/etc/monit/conf.d/$name
+readonly log=/var/log/$name.log logrotate=$root/etc/logrotate.d/sumac-$name
 readonly sysusers=$root/etc/sysusers.d/sumac-${name#sharp_}.conf
 [[ $action == remove || -x $program ]] || die "no $program: is Sumac installed in $prefix? (-p DIR)"
 [[ -n $root || $EUID == 0 ]] || die "only root may change services: run it with sudo"
@@ -112,7 +113,7 @@ fi
 if [[ $action == remove ]]; then
   [[ -e $unit ]] || die "$unit is not there: $name is not set up on this host"
   systemd disable --now "$name.service"
-  rm -f "$unit" "$unit".d/sumac-*.conf "$monit_file" "$sysusers"
+  rm -f "$unit" "$unit".d/sumac-*.conf "$monit_file" "$sysusers" "$logrotate"
   rmdir --ignore-fail-on-non-empty "$unit.d" 2>/dev/null || true
   systemd daemon-reload
   echo "removed $name; its configuration stays in $config"
@@ -169,6 +170,8 @@ Group=$user
 LimitNOFILE=65536
 LimitCORE=0
 UMask=0077
+# Where users of SHARP look; the journal has the starts and ends.
+StandardError=append:$log
 $directories
 
 CapabilityBoundingSet=
@@ -236,6 +239,18 @@ EOF
     fi
     ;;
 esac
+# The daemon keeps the file open and appends to it, so logrotate copies the file and then cuts it off.
+mkdir -p "${logrotate%/*}"
+cat >"$logrotate" <<EOF
+$log {
+  weekly
+  rotate 8
+  compress
+  missingok
+  notifempty
+  copytruncate
+}
+EOF
 write_monit
 systemd daemon-reload
 systemd enable --now "$name.service"
