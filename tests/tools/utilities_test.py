@@ -215,6 +215,20 @@ class DaemonsSetup(unittest.TestCase):
             self.assertIn(said, done.stderr)
 
 
+class DoctorAsksUcx(unittest.TestCase):
+    def test_what_its_program_finds_and_how_it_fails(self):
+        printed = "echo '# Version 1.99.0'; printf '#      Transport: tcp\\n#         Device: eth7\\n'"
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "ucx_info"
+            for words, says in ((printed, "1.99.0: tcp (eth7)"), (f"{printed}; exit 1", "has not ended well"), ("true", "prints no version")):
+                program.write_text(f'#!/bin/sh\ntest "$*" = "-v -d" || exit 9\n{words}\n')
+                program.chmod(0o755)
+                done = run(BIN / "sumac", "doctor", "--json", environment={"PATH": f"{folder}:{os.environ['PATH']}"})
+                (found,) = [one for one in json.loads(done.stdout)["findings"] if one["subject"] == "UCX"]
+                self.assertIn(says, found["found"])
+                self.assertEqual(found["health"], "ok")
+
+
 class Version(unittest.TestCase):
     def test_sumac_has_that_of_its_daemons(self):
         for word in ("--version", "-v", "version"):

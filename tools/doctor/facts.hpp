@@ -187,6 +187,27 @@ void describe(V& v, Software& s) {
       v("libraries", s.libraries);
 }
 
+/// A transport of UCX, such as tcp, with the devices that it found.
+struct Transport {
+  std::string name;
+  Strings devices;
+};
+template <class V>
+void describe(V& v, Transport& t) {
+  v("name", t.name), v("devices", t.devices);
+}
+
+/// What UCX's own program says (`ucx_info -v -d`).
+struct Ucx {
+  std::string error;    ///< The reason why nothing is known; empty: it answered.
+  std::string version;  ///< "1.13.1"
+  std::vector<Transport> transports;
+};
+template <class V>
+void describe(V& v, Ucx& u) {
+  v("error", u.error), v("version", u.version), v("transports", u.transports);
+}
+
 struct Sharpd {
   std::string socket;
   std::string state;  ///< answers, absent, silent
@@ -267,6 +288,7 @@ struct Facts {
   std::vector<SecretFile> secrets;
   Gpus gpus;
   Software software;
+  Ucx ucx;
   Sharpd sharpd;
   Manager manager;
   std::vector<LocalDaemon> daemons;
@@ -277,7 +299,7 @@ void describe(V& v, Facts& f) {
       v("processors", f.processors), v("memory", f.memory), v("open_files", f.open_files),
       v("shared_memory", f.shared_memory), v("single_copy", f.single_copy), v("clock", f.clock),
       v("interfaces", f.interfaces), v("names", f.names), v("paths", f.paths), v("ports", f.ports),
-      v("settings", f.settings), v("secrets", f.secrets), v("gpus", f.gpus), v("software", f.software),
+      v("settings", f.settings), v("secrets", f.secrets), v("gpus", f.gpus), v("software", f.software), v("ucx", f.ucx),
       v("sharpd", f.sharpd), v("manager", f.manager), v("daemons", f.daemons);
 }
 

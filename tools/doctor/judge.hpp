@@ -23,6 +23,7 @@ Findings judge_paths(const Facts& facts);
 Findings judge_names(const Facts& facts);
 Findings judge_settings(const Facts& facts);
 Finding judge_rdma(const Facts& facts);
+Finding judge_ucx(const Facts& facts);
 Findings judge_gpus(const Facts& facts);
 Finding judge_mpi(const Facts& facts);
 Findings judge_secrets(const Facts& facts);

@@ -41,6 +41,23 @@ Finding judge_rdma(const Facts& facts) {
   return {"RDMA", Health::well, "a device; give sharp_an --transport ucx to use it", ""};
 }
 
+Finding judge_ucx(const Facts& facts) {
+  const auto& ucx = facts.ucx;
+  if (!ucx.error.empty()) return {"UCX", Health::well, ucx.error, ""};
+  std::string found = ucx.version + ":";
+  for (const auto& each : ucx.transports)
+    found +=
+        fmt::format("{} {} ({})", &each == ucx.transports.data() ? "" : ",", each.name, fmt::join(each.devices, ", "));
+  // rc_verbs, ud_mlx5, dc_mlx5 and so on.
+  const bool has_rdma = std::ranges::any_of(ucx.transports, [](const auto& each) {
+    return each.name.starts_with("rc") || each.name.starts_with("ud") || each.name.starts_with("dc");
+  });
+  if (facts.software.rdma_device && !has_rdma)
+    return {"UCX", Health::note, found + "; none of an RDMA device, though there is one",
+            "`ibv_devinfo` shows whether a port is active; `ulimit -l unlimited` lets UCX pin memory"};
+  return {"UCX", Health::well, found, ""};
+}
+
 Finding judge_mpi(const Facts& facts) {
   const auto& version = facts.software.mpi;
   if (version.empty())

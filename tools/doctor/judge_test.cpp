@@ -45,6 +45,7 @@ Facts healthy() {
       {"/etc/sumac/tls/host-h1.crt", "certificate", "", "host h1", kNow - kDay, kNow + 300 * kDay, 0644, "host h1"},
       {"/etc/sumac/tls/host-h1.key", "key", "", "", 0, 0, 0640, "host h1"}};
   f.software = {.mpi = "mpirun (Open MPI) 4.1.4", .component = true};
+  f.ucx.error = "no ucx_info in PATH";
   f.sharpd = {"/run/sumac/sharpd.sock", "answers", "", "h1"};
   f.manager = {.endpoint = "10.0.0.9:6126", .state = "answers", .version = "0.1.0"};
   f.manager.nodes = {{"an1", "tcp:10.0.0.8:7000", "0.1.0", true}};
@@ -154,6 +155,12 @@ TEST(Judge, each_fault_is_named_with_its_remedy) {
        "TCP settings", Health::note, "only bbr", "reno cubic"},
       {"a device without its backend", [](Facts& f) { f.software.rdma_device = true; }, "RDMA", Health::note, "no ucx",
        "libucx0"},
+      {"a device that UCX does not see",
+       [](Facts& f) {
+         f.software.rdma_device = f.software.ucx_backend = true;
+         f.ucx = {.error = "", .version = "1.13.1", .transports = {{"tcp", {"eth0", "lo"}}, {"self", {"memory0"}}}};
+       },
+       "UCX", Health::note, "1.13.1: tcp (eth0, lo), self (memory0); none of an RDMA device", "ibv_devinfo"},
       {"no MPI", [](Facts& f) { f.software.mpi = ""; }, "MPI", Health::bad, "no mpirun", "apt-get install"},
       {"another MPI", [](Facts& f) { f.software.mpi = "mpirun (Open MPI) 5.0.7"; }, "MPI", Health::note, "5.0.7",
        "sumac run"},
