@@ -33,10 +33,10 @@ ON = {
 }
 
 
-def command(program, *args, ranks=4, settings=None, mpirun=()):
+def command(program, *args, ranks=4, settings=None, mpirun=(), network=case.TCP):
     settings = {**ON, **(settings or {})}
     exported = [word for name in settings for word in ("-x", name)]
-    words = ["mpirun", "-n", str(ranks), *case.TCP, *case.YIELD, *mpirun, *case.component_flags(), *exported, str(case.PROGRAMS / program), *args]
+    words = ["mpirun", "-n", str(ranks), *network, *case.YIELD, *mpirun, *case.component_flags(), *exported, str(case.PROGRAMS / program), *args]
     return words, settings
 
 

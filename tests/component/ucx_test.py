@@ -1,5 +1,5 @@
 """The same programs run over the ucx backend: nodes offer it, clients follow, results are right, and no peer speaks tcp by mistake. UCX has
-tcp alone here: in the lab by UCX_TLS=tcp and its one device, under `sumac run` on loopback."""
+tcp alone here: in the lab by UCX_TLS=tcp and its one device, under `sumac run` on loopback. Then with Open MPI's `pml ucx`."""
 
 import pathlib
 import sys
@@ -49,6 +49,35 @@ class InTheLab(case.OnLab):
         done = fabric.run("churn", "3", settings={"HCOLL_ENABLE_SHARP": "1", "SUMAC_TRANSPORT": "tcp"})
         self.assertEqual(done.code, 0, done.text)
         self.assertRegex(done.err, r"SUMAC_TRANSPORT=tcp, but node an-leaf\d offers ucx")
+
+
+class ByPmlUcx(case.OnLab):
+    """Open MPI's own messages go by UCX too (`mpirun --mca pml ucx`), beside the tree over tcp: a program of each kind."""
+
+    lab = fabric.lab
+
+    def right(self, *words, **more):
+        done = fabric.run(*words, network=case.PML_UCX, **more)
+        self.assertEqual(done.code, 0, done.text)
+        return done
+
+    def test_collectives_by_the_tree_in_communicators_that_come_and_go(self):
+        self.assertEqual(self.right("churn", "3").tally["next"], 0)
+
+    def test_leaders_exchange_what_no_tree_carries(self):
+        done = self.right("churn", "3", ranks=8, settings={"HCOLL_ENABLE_SHARP": "0"}, mpirun=["--oversubscribe", "--map-by", "ppr:2:node"])
+        self.assertGreater(done.tally["leaders"], 0, done.text)
+
+    def test_nonblocking_collectives_and_a_thread_that_moves_them(self):
+        self.assertIn("behind: together right on 4 ranks", self.right("behind", "together").out)
+        done = fabric.run_away("tree", network=case.PML_UCX)
+        self.assertEqual((done.code, done.out), (0, "away: right on 4 ranks\n"), done.text)
+
+    def test_persistent_ones_and_operations_of_the_program_itself(self):
+        self.assertIn("own: ", self.right("own", "tame").out)
+
+    def test_a_barrier_that_waits_drives_mpi(self):
+        self.right("isend_barrier")
 
 
 class OnOneHost(unittest.TestCase):

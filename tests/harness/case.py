@@ -103,6 +103,7 @@ def skip_one_or_fail(reason):
 
 
 TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]  # the only network between the hosts of a lab
+PML_UCX = ["--mca", "pml", "ucx"]
 YIELD = ["--mca", "mpi_yield_when_idle", "1"]  # many ranks share few processors
 
 

@@ -93,6 +93,14 @@ bool asks_for_hcoll(const Arguments& given) {
   });
 }
 
+/// Open MPI 4.1 takes pml/ucx only where UCX finds an RDMA device, unless these two say otherwise.
+bool asks_for_ucx(const Arguments& given) {
+  for (std::size_t i = 0; i + 1 < given.size(); ++i)
+    if (given[i] == "pml" && given[i + 1] == "ucx") return true;
+  const char* pml = std::getenv("OMPI_MCA_pml");
+  return pml != nullptr && std::string_view(pml) == "ucx";
+}
+
 void add_mca(Arguments& command, const Arguments& given, const std::string& name, const std::string& value) {
   if (has(given, {name.c_str()})) return;  // The user's option has precedence.
   if (std::getenv(("OMPI_MCA_" + name).c_str()) != nullptr) return;
@@ -113,6 +121,8 @@ Arguments command_for(const RankHosts& hosts, Arguments given) {
   add_mca(command, given, "plm_rsh_agent", bin_directory() + "/sumac lab rsh");
   add_mca(command, given, "btl_tcp_if_include", hosts.devices);
   add_mca(command, given, "oob_tcp_if_include", hosts.device);
+  if (asks_for_ucx(given))
+    for (const auto* name : {"opal_common_ucx_tls", "opal_common_ucx_devices"}) add_mca(command, given, name, "any");
   if (asks_for_hcoll(given)) {
     const auto libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
     for (const auto& [name, value] : component_parameters(libraries)) add_mca(command, given, name, value);
