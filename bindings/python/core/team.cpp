@@ -141,7 +141,10 @@ Error Team::failure(const Request& request, std::uint64_t number, int status) {
     if (!failed_) failed_ = std::move(why);
   }
   if (failed_) return {failed_->code, what + ": " + failed_->context};
-  return {Errc::lost, fmt::format("{}: {}", what, sumac_team_error(team_))};
+  // Inside the host only the text of the rank that found a difference arrives (check_agreement, check_first).
+  const std::string_view text = sumac_team_error(team_);
+  const bool differ = text.find("the ranks differ: ") != text.npos;
+  return {differ ? Errc::invalid : Errc::lost, fmt::format("{}: {}", what, text)};
 }
 
 Result<> Team::check_usable() const {
@@ -543,8 +546,9 @@ Result<> Team::wait(Ticket& ticket, Duration limit) {
         return false;
       },
       [&](Duration waited) {
-        if (!only_waits_for(ticket)) return has_slept |= sleep(kSleepMost);
-        return between_->await_message(std::clamp<Duration>(long_sleep(waited), Millis{1}, kSleepMost));
+        const Duration most = std::min<Duration>(kSleepMost, limit);
+        if (!only_waits_for(ticket)) return has_slept |= sleep(most);
+        return between_->await_message(std::min(std::clamp<Duration>(long_sleep(waited), Millis{1}, kSleepMost), most));
       });
   if (is_alone) has_slept ? looking_.missed() : looking_.paid();
   waiters_.fetch_sub(1, std::memory_order_acq_rel);

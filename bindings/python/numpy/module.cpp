@@ -88,6 +88,91 @@ std::uint64_t common_bytes(int kind, std::size_t bytes, const Counts& in, const 
   return sum;
 }
 
+/// One collective: the memory of its arguments, and what the team reads, which points into it. The holder of the interpreter's
+/// lock makes and destroys it.
+struct Call {
+  Memory from, to;
+  python::Request request;
+  sumac_fold_t fold{};
+  Counts in_at, out_at;  ///< The displacements of blocks, where there are counts.
+
+  /// `element` is a number of `elements`, none for a barrier. `bytes` as sumac_call_t has it; `in_counts` and `out_counts` in units of
+  /// `unit` bytes, [] where there are none.
+  Call(int kind, const py::object& in, const py::object& out, std::size_t bytes, int element, int dtype, int op,
+       int root, const Counts& in_counts, const Counts& out_counts, std::size_t unit, Duration limit)
+      : from(in, false), to(out, true) {
+    sumac_call_t& call = request.call;
+    call.coll = static_cast<std::uint8_t>(kind);
+    call.root = root;
+    call.in = from.data;
+    call.out = to.data;
+    call.bytes = bytes;
+    if (element != static_cast<int>(Element::none))
+      call.meaning =
+          Meaning{.kind = call.coll, .op = static_cast<Op>(op), .element = static_cast<Element>(element)}.packed();
+    request.agreement = {.coll = call.coll,
+                         .op = static_cast<Op>(op),
+                         .dtype = static_cast<Dtype>(dtype),
+                         .meaning = call.meaning,
+                         .root = static_cast<std::uint32_t>(call.root),
+                         .bytes = common_bytes(kind, bytes, in_counts, out_counts, unit)};
+    if (op != static_cast<int>(Op::null)) {
+      if (sumac_fold_standard(&fold, dtype, op, static_cast<int>(Dtype::null)) != SUMAC_TEAM_OK)
+        throw py::type_error(fmt::format("{} of {} is not defined", to_string(static_cast<Op>(op)),
+                                         to_string(static_cast<Dtype>(dtype))));
+      call.fold = &fold;
+    }
+    in_at = python::describe(call.in_blocks, in_counts, unit);
+    out_at = python::describe(call.out_blocks, out_counts, unit);
+    request.limit = limit;
+  }
+  Call(const Call&) = delete;
+};
+
+/// A collective that goes on while the program computes.
+class PostedCall {
+ public:
+  PostedCall(std::shared_ptr<python::Team> team, std::unique_ptr<Call> given) : team_(std::move(team)) {
+    // The memory stays until the operation is done, also where nobody keeps this object; the thread that ends it does not hold
+    // the interpreter's lock.
+    const std::shared_ptr<Call> call(given.release(), [](Call* each) {
+      const py::gil_scoped_acquire gil;
+      delete each;
+    });
+    const py::gil_scoped_release unlocked;
+    ticket_ = team_->post(call->request, [call](const Error*) {});
+  }
+  /// Moves it on for at most so long, and raises its error.
+  bool is_done(double within_s) {
+    Result<> ended;
+    {
+      const py::gil_scoped_release unlocked;
+      if (within_s > 0)
+        ended = team_->wait(*ticket_, Nanos{static_cast<std::int64_t>(within_s * 1e9)});
+      else if (!ticket_->is_done())
+        team_->progress();
+    }
+    if (!ticket_->is_done()) {
+      if (!ended && ended.error().code != Errc::timeout) raise(ended.error());
+      return false;
+    }
+    if (const Error* why = ticket_->error()) raise(*why);
+    return true;
+  }
+  void wait() {
+    Result<> ended;
+    {
+      const py::gil_scoped_release unlocked;
+      ended = team_->wait(*ticket_, Duration::max());
+    }
+    if (!ended) raise(ended.error());
+  }
+
+ private:
+  std::shared_ptr<python::Team> team_;
+  std::shared_ptr<Ticket> ticket_;
+};
+
 class PythonTeam {
  public:
   PythonTeam(py::function set, py::function get, int rank, int size, std::string name, double slow_after_s,
@@ -118,42 +203,21 @@ class PythonTeam {
     if (!destroyed) raise(destroyed.error());
   }
 
-  /// `element` is a number of `elements`, none for a barrier. `bytes` as sumac_call_t has it; `in_counts` and `out_counts` in units of `unit` bytes, [] where there are none.
   void run(int kind, const py::object& in, const py::object& out, std::size_t bytes, int element, int dtype, int op,
            int root, const Counts& in_counts, const Counts& out_counts, std::size_t unit, double limit_s) {
-    const Memory from(in, false), to(out, true);
-    python::Request request;
-    sumac_call_t& call = request.call;
-    call.coll = static_cast<std::uint8_t>(kind);
-    call.root = root;
-    call.in = from.data;
-    call.out = to.data;
-    call.bytes = bytes;
-    if (element != static_cast<int>(Element::none))
-      call.meaning =
-          Meaning{.kind = call.coll, .op = static_cast<Op>(op), .element = static_cast<Element>(element)}.packed();
-    request.agreement = {.coll = call.coll,
-                         .op = static_cast<Op>(op),
-                         .dtype = static_cast<Dtype>(dtype),
-                         .meaning = call.meaning,
-                         .root = static_cast<std::uint32_t>(call.root),
-                         .bytes = common_bytes(kind, bytes, in_counts, out_counts, unit)};
-    sumac_fold_t fold{};
-    if (op != static_cast<int>(Op::null)) {
-      if (sumac_fold_standard(&fold, dtype, op, static_cast<int>(Dtype::null)) != SUMAC_TEAM_OK)
-        throw py::type_error(fmt::format("{} of {} is not defined", to_string(static_cast<Op>(op)),
-                                         to_string(static_cast<Dtype>(dtype))));
-      call.fold = &fold;
-    }
-    const auto in_at = python::describe(call.in_blocks, in_counts, unit);
-    const auto out_at = python::describe(call.out_blocks, out_counts, unit);
-    request.limit = limit(limit_s);
+    const Call call(kind, in, out, bytes, element, dtype, op, root, in_counts, out_counts, unit, limit(limit_s));
     Result<> ran;
     {
       const py::gil_scoped_release unlocked;
-      ran = team_->run(request);
+      ran = team_->run(call.request);
     }
     if (!ran) raise(ran.error());
+  }
+  std::unique_ptr<PostedCall> post(int kind, const py::object& in, const py::object& out, std::size_t bytes,
+                                   int element, int dtype, int op, int root, double limit_s) {
+    auto call =
+        std::make_unique<Call>(kind, in, out, bytes, element, dtype, op, root, Counts{}, Counts{}, 0, limit(limit_s));
+    return std::make_unique<PostedCall>(team_, std::move(call));
   }
 
   void send(int to, std::uint32_t tag, const py::object& in, double limit_s) {
@@ -219,6 +283,7 @@ PYBIND11_MODULE(_core, module) {
   error_type = error.ptr();
   timeout_type = timeout.ptr();
   python::follow_interpreter();
+  py::class_<PostedCall>(module, "Posted").def("is_done", &PostedCall::is_done).def("wait", &PostedCall::wait);
   py::class_<PythonTeam>(module, "Team")
       .def(py::init<py::function, py::function, int, int, std::string, double, double>())
       .def_property_readonly("rank", &PythonTeam::rank)
@@ -226,6 +291,7 @@ PYBIND11_MODULE(_core, module) {
       .def("host_of", &PythonTeam::host_of)
       .def("close", &PythonTeam::close)
       .def("run", &PythonTeam::run)
+      .def("post", &PythonTeam::post)
       .def("send", &PythonTeam::send)
       .def("receive", &PythonTeam::receive)
       .def("exchange", &PythonTeam::exchange);

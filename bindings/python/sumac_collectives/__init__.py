@@ -6,6 +6,6 @@
 array([1.5, 2.5])
 """
 from ._core import Error, TimeoutError, version as __version__
-from .team import Team, init, init_alone
+from .team import Request, Team, init, init_alone
 
-__all__ = ["Error", "Team", "TimeoutError", "__version__", "init", "init_alone"]
+__all__ = ["Error", "Request", "Team", "TimeoutError", "__version__", "init", "init_alone"]

@@ -50,6 +50,23 @@ def _fold(dtype: np.dtype[typing.Any], op: str) -> tuple[int, int]:
     return _core.dtypes[name], _core.ops[ops[op]]
 
 
+class Request:
+    """A collective that goes on while the program computes, as `iallreduce` and its kin begin one. Until it is done its input must
+    stay as it is, and its result is undefined. A thread of Sumac's moves it too, so `wait` may come late."""
+
+    def __init__(self, posted: _core.Posted, result: Array | None) -> None:
+        self._posted, self._result = posted, result
+
+    def done(self, within: float = 0.0) -> bool:
+        """Moves it on, and returns whether it is done, at the latest after `within` seconds. Raises what the blocking method would."""
+        return self._posted.is_done(within)
+
+    def wait(self) -> Array | None:
+        """Returns its result when it is done; None for a barrier. Raises what the blocking method would."""
+        self._posted.wait()
+        return self._result
+
+
 class Team:
     """Ranks that perform collectives together, and send each other messages. `init()` makes the first one.
 
@@ -95,6 +112,12 @@ class Team:
         element = _element(out if given is None else given)
         self._core.run(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, element, dtype, op, root, list(in_counts),
                        list(out_counts), unit, self.timeout)
+
+    def _post(self, kind: str, given: Array | None, out: Array | None, count_bytes: int, fold: tuple[int, int] | None = None,
+              root: int = 0) -> Request:
+        dtype, op = fold or (_core.no_dtype, _core.no_op)
+        element = _element(out if given is None else given)
+        return Request(self._core.post(_core.kinds[kind], _bytes(given), _bytes(out), count_bytes, element, dtype, op, root, self.timeout), out)
 
     def _rank(self, rank: int, name: str) -> int:
         number = operator.index(rank)
@@ -189,6 +212,25 @@ class Team:
         result = self._out(out, given.shape, given.dtype)
         self._run("allreduce", self._unless_in_place(given, result), result, given.nbytes, _fold(given.dtype, op))
         return result
+
+    def iallreduce(self, x: ArrayLike, op: str = "sum", out: Array | None = None) -> Request:
+        """Begins an allreduce and returns at once.
+
+        >>> request = init_alone().iallreduce(np.arange(3.0))
+        >>> request.wait()
+        array([0., 1., 2.])
+        """
+        given = self._given(x)
+        result = self._out(out, given.shape, given.dtype)
+        return self._post("allreduce", self._unless_in_place(given, result), result, given.nbytes, _fold(given.dtype, op))
+
+    def ibcast(self, x: Array, root: int = 0) -> Request:
+        """Begins a bcast and returns at once; its result is x."""
+        return self._post("bcast", None, self._written(x, "x"), x.nbytes, root=self._root(root))
+
+    def ibarrier(self) -> Request:
+        """Begins a barrier and returns at once: it is done when every rank has begun it."""
+        return self._post("barrier", None, None, 0)
 
     def reduce(self, x: ArrayLike, root: int = 0, op: str = "sum", out: Array | None = None) -> Array | None:
         """Like allreduce, but only `root` gets the result; the others get None.

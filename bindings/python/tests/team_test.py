@@ -97,6 +97,35 @@ def all_collectives(rank, size, folder):
     return None
 
 
+def nonblocking(rank, size, folder):
+    """Several at a time, looked at or waited for in another order; nobody keeps one of them, or its arrays."""
+    team = make(rank, size, folder)
+    team.iallreduce(np.ones(100000))
+    sums = [team.iallreduce(given(rank, np.int64, (shape,)) + number, "sum") for number, shape in enumerate((1, 3, 40000))]
+    x = np.full(5, float(rank))
+    moved, met = team.ibcast(x, -1), team.ibarrier()
+    assert met.wait() is None and moved.done() and moved.wait() is x
+    np.testing.assert_array_equal(x, np.full(5, size - 1.0))
+    for number, (request, shape) in enumerate(zip(sums, (1, 3, 40000), strict=True)):
+        np.testing.assert_array_equal(request.wait(), np.stack([given(r, np.int64, (shape,)) for r in range(size)]).sum(0) + number * size)
+    out = np.zeros(2)
+    request = team.iallreduce([1.0, rank], out=out)
+    while not request.done(0.001):
+        pass
+    assert request.wait() is out and out.tolist() == [size, sum(range(size))] and request.done()
+    assert team.split(0 if rank == 0 else None) is None or rank == 0
+    alone = team_module.Team(None, 0, 1, "alone", 1.0)
+    assert alone.iallreduce([2]).wait().tolist() == [2]
+    # A rank that differs is named to all, at the latest by the end.
+    request = team.iallreduce(np.ones(1 if rank == 0 else 2))
+    try:
+        request.wait()
+        team.close()
+    except ValueError as error:
+        return "rank" in str(error)
+    return False
+
+
 def repeated(count, period=1 << 24):
     """Memory of `count` bytes, which has the same `period` bytes again and again, and a page of its own behind them."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -282,6 +311,9 @@ def messages_that_fail(rank, size, folder):
 class Collectives(unittest.TestCase):
     def test_every_collective_type_and_operation(self):
         self.assertEqual(set(ranks.values(self, all_collectives, 3)), {"the process group was closed"})
+
+    def test_nonblocking_ones_go_on_while_the_program_computes(self):
+        self.assertEqual(ranks.values(self, nonblocking, 3), [True] * 3)
 
     def test_more_bytes_than_31_bits_count(self):
         self.assertEqual(ranks.values(self, more_than_31_bits, 2), [[7, 8, 5, 2**31 + 1], [9, 9, 6, 2]])
