@@ -28,7 +28,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python setup-charm4py wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -139,7 +139,7 @@ soak: setup-dev configure ## an hour of chaos under one job: memory and descript
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
 	@FAULT_MINUTES=$(MINUTES) SUMAC_BUILD=$(BUILD) python3 tests/faults/soak.py --out build/faults-soak.json
 
-jobs: setup-slurm configure ## jobs in a Slurm of three hosts on this machine, by sumac run and by the plug-in (build/jobs.json, 8 minutes); CASE=name for some
+jobs: setup-slurm setup-charm4py configure ## jobs in a Slurm of three hosts on this machine, and what published slides compare (build/jobs.json, 30 minutes); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs sumac_slurm py_core py_torch
 	@python3 tests/slurm/run.py --build $(BUILD) --out build/jobs.json --case "$(CASE)"
 
@@ -263,6 +263,9 @@ setup-python: ## the environment of the Python modules, with PyTorch (build/pyth
 
 setup-frameworks: setup-python ## the environment of make frameworks (build/frameworks, 300 MB)
 	@bindings/python/setup frameworks
+
+setup-charm4py: setup-python ## the environment of examples/charm4py (build/charm4py, 100 MB)
+	@bindings/python/setup charm4py
 
 setup-site: ## the environment of make site (build/site-env, 170 MB)
 	@packaging/install packaging/apt-site.txt

@@ -268,6 +268,9 @@ def scenario_exec():
         done = l.exec("h2", "cat", stdin=None, input="in and out" * 10000)
         assert done.stdout == "in and out" * 10000
         assert l.exec("h1", "printf", "%s|", "a b", "", "*").stdout == "a b||*|"
+        # As charmrun starts a shell, which reads its script from its input.
+        done = sumac("rsh", "--name", l.name, "h2", "-X", "-l", "root", "-o", "PasswordAuthentication=no", "/bin/bash -f", stdin=None, input="hostname\n")
+        assert (done.returncode, done.stdout) == (0, "h2\n"), done
         done = l.exec("h1", "sh", "-c", "echo $SUMAC_X $UCX_TLS $UCX_NET_DEVICES $TMPDIR; pwd; echo err >&2",
                       env=os.environ | {"SUMAC_X": "passed", "UCX_TLS": "other", "TMPDIR": "/tmp/mine"}, cwd="/usr/share")
         assert done.stdout == "passed tcp lab0\n/usr/share\n" and done.stderr == "err\n", done

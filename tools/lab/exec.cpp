@@ -74,7 +74,12 @@ int lab_exec(const Arguments& arguments) {
 int lab_rsh(const Arguments& arguments) {
   auto rest = arguments;
   const auto name = take_name(rest);
-  if (rest.size() < 2) return complain("lab rsh: usage: sumac lab rsh HOST COMMAND...", 2);
+  // ssh's options behind the host, as charmrun has them, say nothing here.
+  while (rest.size() > 2 && rest[1].starts_with("-")) {
+    const bool has_value = rest[1] == "-l" || rest[1] == "-o" || rest[1] == "-p";
+    rest.erase(rest.begin() + 1, rest.begin() + (has_value ? 3 : 2));
+  }
+  if (rest.size() < 2) return complain("lab rsh: usage: sumac lab rsh HOST [SSH OPTIONS] COMMAND...", 2);
   std::string line;  // rsh joins its words, and a shell splits them again.
   for (std::size_t i = 1; i < rest.size(); ++i) line += (i == 1 ? "" : " ") + rest[i];
   return run(name, rest[0], {"/bin/sh", "-c", line});
