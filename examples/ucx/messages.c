@@ -26,7 +26,7 @@ enum { kTagContig = 1, kTagPieces = 2, kTagOwn = 3, kTagDone = 4 };
 static ucp_context_h context;
 static ucp_worker_h worker;
 static ucp_ep_h endpoint;
-static ucp_conn_request_h connection; /* of the peer; set by the listener */
+static ucp_conn_request_h connection; /* The listener sets it when the peer connects. */
 static int is_over;                   /* Everything has arrived: the peer may go. */
 
 static void fail(const char* what, ucs_status_t status) {

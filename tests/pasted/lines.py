@@ -120,7 +120,7 @@ LINES = (
          hosts="hosts-8.yaml", by_tree=BARRIERS, log=(request(), granted(), group(8, address="subnet prefix: 0x0 interface id: 0x0 ) mlid:0"))),
     Line(DECK, "SHARP Config utility", "/opt/mellanox/sharp/bin/sharp_coll_dump_config (-f for FULL description)", CONFIG,
          "every variable of the published output is printed; started where Sumac has it"),
-    Line(DECK, "UCX", "mpirun –mca pml ucx ...", OUT, "it has an ellipsis"),
+    Line(DECK, "UCX", "mpirun –mca pml ucx ...", OUT, "it has an ellipsis; tests/component runs programs of the lab so"),
     Line(DECK, "UCX", "$HPCX_UCX_DIR/bin/ucx_info –f", OUT, "UCX's own program; `sumac-init.sh` and `module load hpcx-stack` set the variable where it is"),
     Line(TUTORIAL, "SHARP: Configuring Subnet Manager", "opensm-F <opensmconfiguration file> -B", OUT, "a subnet manager's, and it has a placeholder"),
     Line(TUTORIAL, "MPI Collective offloads using SHARP", "$HPCX_SHARP_DIR/bin/sharp_coll_dump_config-f", CONFIG,
