@@ -139,7 +139,7 @@ soak: setup-dev configure ## an hour of chaos under one job: memory and descript
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
 	@FAULT_MINUTES=$(MINUTES) SUMAC_BUILD=$(BUILD) python3 tests/faults/soak.py --out build/faults-soak.json
 
-jobs: setup-slurm setup-charm4py configure ## jobs in a Slurm of three hosts on this machine, and what published slides compare (build/jobs.json, 30 minutes); CASE=name for some
+jobs: setup-slurm setup-charm4py configure ## jobs in a Slurm of three hosts on this machine, and what published slides compare (build/jobs.json, 40 minutes); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs sumac_slurm py_core py_torch
 	@python3 tests/slurm/run.py --build $(BUILD) --out build/jobs.json --case "$(CASE)"
 

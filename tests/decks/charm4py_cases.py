@@ -15,7 +15,7 @@ from core.pairs import Pairs  # noqa: E402  pylint: disable=wrong-import-positio
 ROOT = HERE.parents[1]
 PYTHON, EXAMPLE = ROOT / "build/charm4py/bin/python", ROOT / "examples/charm4py/reductions.py"
 FABRIC = ROOT / "lab/fabrics/demo-16h-500us.yaml"
-LIMIT = 1 / 1.5  # of charm4py's own time
+LIMIT = 1 / 1.5  # The share of charm4py's own time.
 ENVIRONMENT = {"PYTHONPATH": str(case.BUILD / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
 STARTS, TURNS, STEPS = 3, 4, 50
 
