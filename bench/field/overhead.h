@@ -20,7 +20,7 @@ typedef struct {
 int field_overhead_parse(int argc, char** argv, field_overhead_command* command, char* error, size_t error_bytes);
 void field_overhead_help(void);
 
-/** What follows from the times of a measurement, in microseconds. */
+/** The result of a measurement; its times are in microseconds. */
 typedef struct {
   double iteration, work, overhead, base, available; /**< `available` in percent. */
 } field_overhead_result;

@@ -197,7 +197,7 @@ void describe(V& v, Transport& t) {
   v("name", t.name), v("devices", t.devices);
 }
 
-/// What UCX's own program says (`ucx_info -v -d`).
+/// The answer of UCX's own program (`ucx_info -v -d`).
 struct Ucx {
   std::string error;    ///< The reason why nothing is known; empty: it answered.
   std::string version;  ///< "1.13.1"

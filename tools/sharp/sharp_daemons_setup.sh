@@ -170,7 +170,7 @@ Group=$user
 LimitNOFILE=65536
 LimitCORE=0
 UMask=0077
-# Where users of SHARP look; the journal has the starts and ends.
+# Users of SHARP look there; the journal has the starts and ends.
 StandardError=append:$log
 $directories
 
