@@ -4,7 +4,7 @@
 #include "hop/payload.h"
 
 /// It rises with every change of this file: the program and the maps that an older daemon left are not for us.
-#define HOP_LAYOUT 1
+#define HOP_LAYOUT 2
 
 struct HopEnd {
   uint8_t address[16];  ///< IPv4: the first four bytes.
@@ -24,7 +24,6 @@ struct HopGroup {
   uint32_t payload_bytes_max;
   uint32_t first_slot;
   uint32_t child_of_parent;  ///< Our index there.
-  uint64_t lease_end_ns;     ///< The clock counts suspended time too.
   struct HopKey down_key;    ///< Results have tags under this key, for all children.
   struct HopKey up_key;
   struct HopKey parent_key;  ///< Results of our parent have tags under this key.
@@ -34,7 +33,8 @@ struct HopGroup {
 };
 
 struct HopConfig {
-  uint16_t port;  ///< Datagrams to this port are frames.
+  uint64_t lease_end_ns;  ///< The daemon renews it while it lives. CLOCK_BOOTTIME counts suspended time too.
+  uint16_t port;          ///< Datagrams to this port are frames.
 };
 
 enum HopCounter {
@@ -43,7 +43,7 @@ enum HopCounter {
   kHopRepeats,    ///< Frames that brought nothing new.
   kHopSent,       ///< Contributions and results that were sent.
   kHopStrangers,  ///< Frames of no group, no known address, a wrong tag or another layout.
-  kHopExpired,    ///< Frames of a group whose lease has ended.
+  kHopExpired,    ///< Frames that came when the lease had ended.
   kHopCounters
 };
 

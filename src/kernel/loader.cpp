@@ -67,23 +67,30 @@ Result<Program> Program::load(const LoadOptions& options) {
   std::unique_ptr<bpf_object, Close> object(
       bpf_object__open_mem(sumac_hop_object, static_cast<std::size_t>(sumac_hop_object_end - sumac_hop_object), &open));
   if (!object) return refused("open the program", errno);
-  const std::string folder = folder_of(options);
+  const std::string folder = options.pins.empty() ? std::string() : folder_of(options);
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) return refused(("make " + folder).c_str(), error.value());
   const auto find = [&](const char* name) { return bpf_object__find_map_by_name(object.get(), name); };
   bpf_map__set_max_entries(find("hop_groups"), options.groups_max);
   bpf_map__set_max_entries(find("hop_slots"), options.groups_max * options.slots_max);
-  for (const char* name : kMaps) bpf_map__set_pin_path(find(name), fmt::format("{}/{}", folder, name).c_str());
+  if (!folder.empty())
+    for (const char* name : kMaps) bpf_map__set_pin_path(find(name), fmt::format("{}/{}", folder, name).c_str());
   if (const int result = bpf_object__load(object.get()); result != 0) return refused("load the program", -result);
-  for (const auto& entry : std::filesystem::directory_iterator(options.pins, error))
-    if (entry.path() != folder) std::filesystem::remove_all(entry.path(), error);
+  if (!folder.empty())
+    for (const auto& entry : std::filesystem::directory_iterator(options.pins, error))
+      if (entry.path() != folder) std::filesystem::remove_all(entry.path(), error);
   Program program(std::move(object), options);
-  const std::uint32_t zero = 0;
-  const HopConfig config{.port = static_cast<std::uint16_t>(options.port << 8 | options.port >> 8)};
-  if (bpf_map_update_elem(program.map("hop_config"), &zero, &config, BPF_ANY) != 0)
-    return refused("write the port", errno);
+  if (auto written = program.renew_lease(options.lease_end_ns); !written) return tl::unexpected(written.error());
   return program;
+}
+
+Result<> Program::renew_lease(std::uint64_t end_ns) {
+  const std::uint32_t zero = 0;
+  const HopConfig config{.lease_end_ns = end_ns,
+                         .port = static_cast<std::uint16_t>(options_.port << 8 | options_.port >> 8)};
+  if (bpf_map_update_elem(map("hop_config"), &zero, &config, BPF_ANY) != 0) return refused("write the lease", errno);
+  return {};
 }
 
 Result<> Program::attach(const std::string& device) {
@@ -128,6 +135,7 @@ Result<> Program::detach(const std::string& device) {
 }
 
 Result<> Program::unpin() {
+  if (options_.pins.empty()) return {};
   std::error_code error;
   std::filesystem::remove_all(options_.pins, error);
   return error ? refused(("remove " + options_.pins).c_str(), error.value()) : Result<>{};
@@ -167,15 +175,6 @@ Result<HopGroup> Program::group(std::uint32_t index) const {
   HopGroup found{};
   if (bpf_map_lookup_elem(map("hop_groups"), &index, &found) != 0) return refused("read the group", errno);
   return found;
-}
-
-Result<> Program::renew_lease(std::uint32_t index, std::uint64_t end_ns) {
-  // The program writes what it learns of the ends meanwhile; it learns again from the next frame.
-  auto found = group(index);
-  if (!found) return tl::unexpected(found.error());
-  found->lease_end_ns = end_ns;
-  if (bpf_map_update_elem(map("hop_groups"), &index, &*found, BPF_EXIST) != 0) return refused("write the lease", errno);
-  return {};
 }
 
 Result<> Program::freeze(std::uint32_t index) {

@@ -1,7 +1,7 @@
 #pragma once
-// Puts the program of program.bpf.c into the kernel and speaks to it. Its maps are pinned below a folder whose name has the
-// layout's version and sizes, so the next daemon finds the groups that are in use; until it comes, the kernel goes on
-// to answer their frames.
+// Puts the program of program.bpf.c into the kernel and speaks to it. Its maps can be pinned below a folder whose name has the
+// layout's version and sizes: then the next daemon finds the groups that are in use. Until it comes, or the lease ends, the
+// kernel goes on to answer their frames.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,10 +14,11 @@ struct bpf_object;
 namespace sumac::kernel {
 
 struct LoadOptions {
-  std::string pins = "/sys/fs/bpf/sumac";  ///< A folder of this daemon alone, in a file system of type bpf.
-  std::uint16_t port = 0;                  ///< Frames come to it.
+  std::string pins{};      ///< A folder of this daemon alone, in a file system of type bpf; none: nothing is pinned.
+  std::uint16_t port = 0;  ///< Frames come to it.
   std::uint32_t groups_max = 64;
-  std::uint32_t slots_max = 8;  ///< A group has at most so many, 2 W.
+  std::uint32_t slots_max = 8;                     ///< A group has at most so many, 2 W.
+  std::uint64_t lease_end_ns = ~std::uint64_t{0};  ///< The time of CLOCK_BOOTTIME until renew_lease().
 };
 
 class Program {
@@ -39,7 +40,7 @@ class Program {
   Result<> begin_group(std::uint32_t index, const HopGroup& group, std::uint32_t first);
   Result<> end_group(std::uint32_t index);
   Result<HopGroup> group(std::uint32_t index) const;
-  Result<> renew_lease(std::uint32_t index, std::uint64_t end_ns);  ///< The time of CLOCK_BOOTTIME.
+  Result<> renew_lease(std::uint64_t end_ns);  ///< The kernel answers no frames after it.
 
   /// From now on the kernel answers only what it has answered.
   Result<> freeze(std::uint32_t index);

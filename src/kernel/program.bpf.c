@@ -183,10 +183,7 @@ HOP_VERIFIED_ALONE int hop_compose(struct __sk_buff* skb, struct Processor* s, s
 HOP_INLINE struct udphdr* udp_of(struct Processor* s) { return is_ipv6(s) ? &s->headers.v6.udp : &s->headers.v4.udp; }
 
 /// Reads all headers. Returns whether the datagram is for our port.
-HOP_INLINE bool read_headers(struct __sk_buff* skb, struct Processor* s) {
-  const uint32_t zero = 0;
-  const struct HopConfig* config = bpf_map_lookup_elem(&hop_config, &zero);
-  if (!config || !config->port) return false;
+HOP_INLINE bool read_headers(struct __sk_buff* skb, struct Processor* s, const struct HopConfig* config) {
   if (skb->protocol == bpf_htons(ETH_P_IP)) {
     s->headers_bytes = kIpv4Bytes;
     if (bpf_skb_load_bytes(skb, 0, &s->headers.ethernet, kIpv4Bytes)) return false;
@@ -302,8 +299,10 @@ HOP_INLINE int work_on(struct __sk_buff* skb, struct Processor* s, struct HopGro
 SEC("tc")
 int hop_receive(struct __sk_buff* skb) {
   const uint32_t zero = 0;
+  const struct HopConfig* config = bpf_map_lookup_elem(&hop_config, &zero);
+  if (!config || !config->port) return TC_ACT_UNSPEC;
   struct Processor* s = bpf_map_lookup_elem(&hop_processor, &zero);
-  if (!s || !read_headers(skb, s)) return TC_ACT_UNSPEC;
+  if (!s || !read_headers(skb, s, config)) return TC_ACT_UNSPEC;
   if (!read_frame(skb, s)) goto stranger;
   struct HopHeader* header = &s->frame.header;
   const uint32_t index = header->group;
@@ -317,7 +316,7 @@ int hop_receive(struct __sk_buff* skb) {
   struct HopKey* key = is_result ? &group->parent_key : &group->child[child].key;
   const uint32_t words = hop_words(header);
   if (!is_from(s, from) || header->tag != hop_tag(key, header, &s->frame.payload, words)) goto stranger;
-  if (bpf_ktime_get_boot_ns() > group->lease_end_ns) {
+  if (bpf_ktime_get_boot_ns() > config->lease_end_ns) {
     s->counts.count[kHopExpired]++;
     return TC_ACT_SHOT;
   }

@@ -230,12 +230,11 @@ TEST_F(HopProgram, GivesDisagreementToTheDaemon) {
 
 TEST_F(HopProgram, StopsWhenTheLeaseEnds) {
   SKIP_WITHOUT_KERNEL();
-  HopGroup group = group_of(1, true);
-  group.lease_end_ns = 1;
-  begin(group);
+  begin(group_of(1, true));
+  ASSERT_TRUE(program_->renew_lease(1));
   EXPECT_EQ(receive(from_child(contribution(kIndex, kFirst, 0))).verdict, kDropped);
   EXPECT_EQ(count(kHopExpired), 1u);
-  ASSERT_TRUE(program_->renew_lease(kIndex, ~std::uint64_t{0}));
+  ASSERT_TRUE(program_->renew_lease(~std::uint64_t{0}));
   EXPECT_EQ(receive(from_child(contribution(kIndex, kFirst, 0))).verdict, kRedirected);
 }
 

@@ -60,7 +60,6 @@ inline HopGroup group_of(unsigned children, bool is_root, bool ipv6 = false, uns
   group.place = {.children = children, .slots = slots, .is_root = is_root};
   group.payload_bytes_max = children > 16 ? 8 * kHopPartWords / kHopChildren : 8 * kHopPayloadWords;
   group.child_of_parent = 5;
-  group.lease_end_ns = ~std::uint64_t{0};
   group.down_key = {{1, 2}};
   group.up_key = {{3, 4}};
   group.parent_key = {{5, 6}};
