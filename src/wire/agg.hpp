@@ -48,6 +48,8 @@ enum class AggKind : std::uint8_t {
   invited = 23,     ///< The address where small results also come by multicast (InvitedBody). Sent before joined.
   closed = 24,      ///< Every member has contributed all numbers before `sequence`. Results say so too: see
                     ///< AggHeader::closed.
+  datagrams =
+      25,  ///< The node's kernel answers small operations of the group: its terms (DatagramsBody). Sent before joined.
 };
 
 /// The use of a sequence number. All members must agree on it.
@@ -80,7 +82,10 @@ enum AggFlag : std::uint16_t {
   kFlagDenied = 1u << 4,  ///< lock only: a node on the path has no stream slot left. Members need not agree on it.
   /// contribute only: a member below also takes this number's result by multicast. Members need not agree on it.
   kFlagListening = 1u << 5,
-  kFlagsKnown = 0x003F,
+  /// contribute: all members below have sent and received datagrams of the group; result: all members have. Only groups
+  /// whose nodes sent `datagrams` have it, and members need not agree on it.
+  kFlagDatagrams = 1u << 6,
+  kFlagsKnown = 0x007F,
 };
 
 struct AggHeader {
@@ -106,7 +111,9 @@ struct AggHeader {
                                    ///< partial sum.
   std::uint16_t meaning = 0;  ///< A packed Meaning (base/meaning.hpp) of the members' callers; 0: they say nothing.
   std::uint16_t reserved_16 = 0;
-  Sequence closed{};  ///< result: the first number that some member has not contributed, as far as the sender knows.
+  /// result: the first number that some member has not contributed, as far as the sender knows. contribute, with kFlagDatagrams:
+  /// the first number by the links behind the last datagrams.
+  Sequence closed{};
 };
 static_assert(sizeof(AggHeader) == 64 && std::has_unique_object_representations_v<AggHeader>, "padding leaks memory");
 
@@ -223,6 +230,8 @@ struct PathEntry {
 enum JoinFeature : std::uint64_t {
   /// The members go on among themselves when their tree is over, so a node may end the group on the first suspicion.
   kFeatureOutlives = 1u << 0,
+  /// The sender takes datagrams: the rest of `features` has its DatagramEnd.
+  kFeatureDatagrams = 1u << 1,
 };
 
 struct JoinBody {
@@ -247,6 +256,25 @@ struct JoinBody {
   std::array<PathEntry, kPathMax> path{};  ///< path[0] is the node this Join is sent to; unused entries are zero.
 };
 static_assert(sizeof(JoinBody) == 136 && std::has_unique_object_representations_v<JoinBody>);
+
+/// The sender of a join takes datagrams of the group there, and all below it can up to this size.
+struct DatagramEnd {
+  std::uint16_t port = 0;
+  std::uint16_t group = 0;  ///< Its own number of the group.
+  std::uint16_t payload_max = 0;
+  friend bool operator==(const DatagramEnd&, const DatagramEnd&) = default;
+};
+
+/// An older node passes `features` of its children on. So they name the length of the sender's path, which is another one then.
+constexpr void put_datagram_end(JoinBody& body, const DatagramEnd& end) noexcept {
+  body.features = (body.features & 0xFF) | kFeatureDatagrams | std::uint64_t{body.path_length} << 8 |
+                  std::uint64_t{end.port} << 16 | std::uint64_t{end.group} << 32 | std::uint64_t{end.payload_max} << 48;
+}
+constexpr DatagramEnd datagram_end(const JoinBody& body) noexcept {
+  if ((body.features & kFeatureDatagrams) == 0 || (body.features >> 8 & 0xFF) != body.path_length) return {};
+  return {static_cast<std::uint16_t>(body.features >> 16), static_cast<std::uint16_t>(body.features >> 32),
+          static_cast<std::uint16_t>(body.features >> 48)};
+}
 
 struct JoinedBody {
   JobId job_id{};
@@ -352,6 +380,17 @@ struct InvitedBody {
   friend bool operator==(const InvitedBody&, const InvitedBody&) = default;
 };
 static_assert(sizeof(InvitedBody) == 40 && std::has_unique_object_representations_v<InvitedBody>);
+
+/// The terms of a node's datagrams, for one child. Both derive the keys of the tags from the job's key and `nonce` (proof.hpp).
+struct DatagramsBody {
+  Nonce nonce{};            ///< Drawn by the node for this group.
+  std::uint16_t group = 0;  ///< The node's number of the group.
+  std::uint16_t payload_max = 0;
+  std::uint8_t child = 0;   ///< The receiver's index at the node.
+  std::uint8_t window = 0;  ///< So many datagram numbers may be open.
+  std::uint16_t reserved = 0;
+};
+static_assert(sizeof(DatagramsBody) == 24 && std::has_unique_object_representations_v<DatagramsBody>);
 
 enum class VoidReason : std::uint32_t { lost_node = 1, newer_epoch = 2, manager = 3 };
 struct VoidBody {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/text.hpp"
+#include "hop/frame.h"
 #include "wire/host_codec.hpp"
 
 namespace sumac::wire {
@@ -11,7 +12,7 @@ namespace {
 
 bool known(AggKind kind) noexcept {
   const auto value = static_cast<unsigned>(kind);
-  return (value >= 1 && value <= 9) || (value >= 16 && value <= 24);
+  return (value >= 1 && value <= 9) || (value >= 16 && value <= 25);
 }
 
 /// null is a value of both enums and comes directly after the last real one.
@@ -126,7 +127,11 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
     return "flag listening is set for a kind that brings no contribution";
   if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
   if (h.reserved_16 != 0) return "reserved is not zero";
-  if (h.closed != Sequence{} && h.kind != AggKind::result) return "closed is set for a kind that is no result";
+  const bool has_datagrams = (h.flags & kFlagDatagrams) != 0;
+  if (has_datagrams && h.kind != AggKind::contribute && h.kind != AggKind::result)
+    return "flag datagrams is set for a kind that is neither contribution nor result";
+  if (h.closed != Sequence{} && h.kind != AggKind::result && !has_datagrams)
+    return "closed is set for a kind that is no result";
   if (h.meaning != 0 && !carries_data(h.kind)) return "meaning is set for a kind without data";
   if (!carries_data(h.kind)) return flaw_of_control(h);
   return flaw_of_number(h, payload_max < kPayloadMax ? payload_max : kPayloadMax);
@@ -299,6 +304,16 @@ const char* flaw(const InvitedBody& b) noexcept {
   if (ipv4 ? (b.address[12] & 0xF0) != 0xE0 : b.address[0] != 0xFF) return "invited: address is no multicast address";
   if (b.port == 0) return "invited: port is zero";
   if (b.reserved_16 != 0 || b.reserved != 0) return "invited: reserved is not zero";
+  return nullptr;
+}
+
+const char* flaw(const DatagramsBody& b) noexcept {
+  if (b.payload_max == 0 || b.payload_max % 8 != 0 || b.payload_max > 8 * kHopPayloadWords)
+    return "datagrams: payload_max is no size of theirs";
+  if (b.child >= kHopChildren) return "datagrams: child is out of range";
+  if (b.window == 0 || b.window > 8 || (b.window & (b.window - 1)) != 0)
+    return "datagrams: window is none of 1, 2, 4, 8";
+  if (b.reserved != 0) return "datagrams: reserved is not zero";
   return nullptr;
 }
 

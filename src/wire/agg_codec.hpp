@@ -59,6 +59,7 @@ const char* flaw(const RefusedBody& body) noexcept;
 const char* flaw(const TroubleBody& body) noexcept;
 const char* flaw(const VoidBody& body) noexcept;
 const char* flaw(const InvitedBody& body) noexcept;
+const char* flaw(const DatagramsBody& body) noexcept;
 
 /// Makes the body that says why the manager ended a job. It holds as much of `why` as fits in the place of the lost
 /// node, with a blank for each control character.
@@ -97,6 +98,7 @@ constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
     case AggKind::verdict: return sizeof(TroubleBody);
     case AggKind::void_epoch: return sizeof(VoidBody);
     case AggKind::invited: return sizeof(InvitedBody);
+    case AggKind::datagrams: return sizeof(DatagramsBody);
     case AggKind::closed:
     case AggKind::contribute:
     case AggKind::supply:
@@ -173,5 +175,7 @@ template <>
 std::span<const FieldRow> layout<NameBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<InvitedBody>() noexcept;
+template <>
+std::span<const FieldRow> layout<DatagramsBody>() noexcept;
 
 }  // namespace sumac::wire

@@ -54,6 +54,7 @@ void message(std::span<const std::byte> frame, std::uint32_t payload_max) {
     case AggKind::verdict: return body<TroubleBody>(payload);
     case AggKind::void_epoch: return body<VoidBody>(payload);
     case AggKind::invited: return body<InvitedBody>(payload);
+    case AggKind::datagrams: return body<DatagramsBody>(payload);
     case AggKind::closed: return must(payload.empty(), "closed has no body");
     case AggKind::contribute:
     case AggKind::supply:

@@ -25,7 +25,8 @@ constexpr auto header_rows() {
       F(flags,
         "1 first fragment, 2 last fragment, 4 streaming, 8 reproducible (join: wanted by all below; joined: the group "
         "has "
-        "them), 16 denied (lock), 32 listening (contribute)"),
+        "them), 16 denied (lock), 32 listening (contribute), 64 datagrams (contribute: all below receive them; result: "
+        "all)"),
       F(root, "reduce, bcast: group rank of the root, modulo 65536; else zero"),
       F(payload_bytes, "bytes that follow the header"),
       F(count, "elements of the whole result; reduce_scatter: of the input"),
@@ -34,7 +35,9 @@ constexpr auto header_rows() {
       F(members, "up: members whose data are in it; down: 0"),
       F(meaning, "what the members' callers mean by the data (src/base/meaning.hpp), or 0"),
       F(reserved_16, "zero"),
-      F(closed, "result: the first number that some member has not contributed; else zero"),
+      F(closed,
+        "result: the first number that some member has not contributed; contribute with flag datagrams: the first one "
+        "by the links behind the last datagrams; else zero"),
   };
 }
 
@@ -89,7 +92,10 @@ constexpr auto join_rows() {
   using Self = JoinBody;
   return std::array{
       F(job_id, "job"),
-      F(features, "1: the group outlives its tree; bits that the receiver does not know mean nothing"),
+      F(features,
+        "1: the group outlives its tree; 2: the sender takes datagrams: 8 bits from 2^8 are path_length again, then 16 "
+        "each "
+        "its UDP port, its number of the group, payload_max; bits that the receiver does not know mean nothing"),
       F(rank, "group rank; the lowest when a node joins for its members"),
       F(world_rank, "rank in the job"),
       F(group_size, "members of the group"),
@@ -171,6 +177,18 @@ constexpr auto invited_rows() {
   };
 }
 
+constexpr auto datagrams_rows() {
+  using Self = DatagramsBody;
+  return std::array{
+      F(nonce, "drawn by the node for this group; the keys come from it and the job's key"),
+      F(group, "the node's number of the group"),
+      F(payload_max, "bytes of the largest operation that goes as a datagram"),
+      F(child, "the receiver's index at the node"),
+      F(window, "1, 2, 4 or 8: how many such numbers may be open"),
+      F(reserved, "zero"),
+  };
+}
+
 constexpr auto void_rows() {
   using Self = VoidBody;
   return std::array{
@@ -201,5 +219,6 @@ SUMAC_LAYOUT(RefusedBody, refused_rows)
 SUMAC_LAYOUT(TroubleBody, trouble_rows)
 SUMAC_LAYOUT(VoidBody, void_rows)
 SUMAC_LAYOUT(InvitedBody, invited_rows)
+SUMAC_LAYOUT(DatagramsBody, datagrams_rows)
 
 }  // namespace sumac::wire

@@ -26,6 +26,7 @@ std::string_view to_string(AggKind kind) noexcept {
     case AggKind::void_epoch: return "void_epoch";
     case AggKind::invited: return "invited";
     case AggKind::closed: return "closed";
+    case AggKind::datagrams: return "datagrams";
   }
   return "?";
 }
@@ -47,7 +48,8 @@ std::string_view to_string(Field field) noexcept {
 
 namespace {
 std::string names_of_flags(std::uint64_t flags) {
-  static constexpr std::string_view kNames[] = {"first", "last", "streaming", "reproducible", "denied", "listening"};
+  static constexpr std::string_view kNames[] = {"first",  "last",      "streaming", "reproducible",
+                                                "denied", "listening", "datagrams"};
   static_assert((1u << std::size(kNames)) - 1 == kFlagsKnown, "each flag has its name");
   std::string text;
   for (std::size_t i = 0; i < std::size(kNames); ++i)

@@ -74,4 +74,18 @@ bool make_pair_key(const Secret& parent_key, TreeId tree_id, NodeId child, NodeI
   return made;
 }
 
+bool make_datagram_key(const Secret& job_key, const Nonce& nonce, GroupId group_id, std::uint32_t child,
+                       HopKey& key) noexcept {
+  Text text;
+  text.put(kDatagramLabel);
+  text.put(std::string_view(reinterpret_cast<const char*>(nonce.data()), nonce.size()));
+  text.put(number_of(group_id));
+  text.put(child);
+  Mac mac;
+  const bool made = hmac_sha256(job_key, text.bytes(), mac);
+  for (std::size_t i = 0; i < std::size(key.word); ++i) key.word[i] = load_le<std::uint64_t>(mac.data() + 8 * i);
+  wipe(mac);
+  return made;
+}
+
 }  // namespace sumac::wire

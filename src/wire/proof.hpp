@@ -7,13 +7,15 @@
 
 #include "base/hmac.hpp"
 #include "base/secret.hpp"
+#include "hop/payload.h"
 #include "wire/agg.hpp"
 
 namespace sumac::wire {
 
 inline constexpr std::string_view kParentLabel = "sumac parent v1\n", kChildLabel = "sumac child v1 \n",
-                                  kPairLabel = "sumac pair v1  \n";
-static_assert(kParentLabel.size() == 16 && kChildLabel.size() == 16 && kPairLabel.size() == 16);
+                                  kPairLabel = "sumac pair v1  \n", kDatagramLabel = "sumac datagrams\n";
+static_assert(kParentLabel.size() == 16 && kChildLabel.size() == 16 && kPairLabel.size() == 16 &&
+              kDatagramLabel.size() == 16);
 
 /// The content that one connection's proofs cover.
 struct ProofTerms {
@@ -37,5 +39,11 @@ enum class ProvingSide : std::uint8_t { parent, child };
 /// child, and it is useless for any other pair.
 [[nodiscard]] bool make_pair_key(const Secret& parent_key, TreeId tree_id, NodeId child, NodeId parent,
                                  Secret& key) noexcept;
+
+inline constexpr std::uint32_t kResults = 0xFFFFFFFF;  ///< In place of a child.
+
+/// Derives the key of the tags of one child's datagrams, or of the results (kResults), which all children share.
+[[nodiscard]] bool make_datagram_key(const Secret& job_key, const Nonce& nonce, GroupId group_id, std::uint32_t child,
+                                     HopKey& key) noexcept;
 
 }  // namespace sumac::wire

@@ -138,6 +138,11 @@ std::vector<Sample> agg_samples() {
   invited.key = datagram_key();
   invited.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 255, 0, 7};
   invited.port = 5383;
+  AggHeader after_datagrams = data(AggKind::contribute, Coll::barrier);
+  after_datagrams.flags = kFlagFirst | kFlagLast | kFlagDatagrams;
+  after_datagrams.closed = Sequence{0x01020300};
+  DatagramsBody datagrams{.group = 3, .payload_max = 1024, .child = 2, .window = 4};
+  count_up(datagrams.nonce, 0xD0);
   AggHeader result = reduction(AggKind::result);
   result.closed = Sequence{0x01020302};
   AggHeader denied = data(AggKind::result, Coll::lock);
@@ -164,6 +169,7 @@ std::vector<Sample> agg_samples() {
                 void_by_manager(NodeId{21}, "node an-leaf1 stays away, and tree 1 has changed for this job")),
       with_body("invited", control(AggKind::invited, 0x00010007), invited),
       with_data("closed", control(AggKind::closed, 0x00010007), 0),
+      with_body("datagrams", control(AggKind::datagrams, 0x00010007), datagrams),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-listening", listening, 16),
       with_data("contribute-pairs", pairs, 24),
@@ -171,6 +177,7 @@ std::vector<Sample> agg_samples() {
       with_data("contribute-bcast", bcast, 10),
       with_data("contribute-barrier", barrier, 0),
       with_data("contribute-refusal", refusal, 0),
+      with_data("contribute-datagrams", after_datagrams, 0),
       with_data("supply", reduction(AggKind::supply), 16),
       with_data("skip", reduction(AggKind::skip), 0),
       with_data("result", result, 16),

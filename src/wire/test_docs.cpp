@@ -38,6 +38,8 @@ constexpr KindRow kKinds[] = {
      "the address at which the group's small results arrive by multicast as well; before joined"},
     {AggKind::closed, "down", "none",
      "every member has contributed all numbers before `sequence`; results carry it too"},
+    {AggKind::datagrams, "down", "DatagramsBody",
+     "the node's kernel answers small operations: its terms; before joined"},
 };
 
 constexpr std::pair<HostKind, std::string_view> kHostKinds[] = {
@@ -126,6 +128,7 @@ std::string wire_markdown() {
   text += section("TroubleBody", sizeof(TroubleBody), layout<TroubleBody>());
   text += section("VoidBody", sizeof(VoidBody), layout<VoidBody>());
   text += section("InvitedBody", sizeof(InvitedBody), layout<InvitedBody>());
+  text += section("DatagramsBody", sizeof(DatagramsBody), layout<DatagramsBody>());
   text += fmt::format(
       "\n# Multicast datagrams\n\nA `result` as on a link, header and payload, of at most {} bytes of payload, and "
       "behind it a tag of {} bytes: SipHash-2-4 of\nheader and payload under the key of `invited`, little-endian. "
