@@ -34,7 +34,9 @@ struct HopGroup {
 
 struct HopConfig {
   uint64_t lease_end_ns;  ///< The daemon renews it while it lives. CLOCK_BOOTTIME counts suspended time too.
-  uint16_t port;          ///< Datagrams to this port are frames.
+  uint8_t address[16];    ///< As in HopEnd.
+  uint16_t port;          ///< Datagrams to this port of the address are frames.
+  uint16_t has_address;   ///< 0: of any address.
 };
 
 enum HopCounter {

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdarg>
@@ -87,8 +88,10 @@ Result<Program> Program::load(const LoadOptions& options) {
 
 Result<> Program::renew_lease(std::uint64_t end_ns) {
   const std::uint32_t zero = 0;
-  const HopConfig config{.lease_end_ns = end_ns,
-                         .port = static_cast<std::uint16_t>(options_.port << 8 | options_.port >> 8)};
+  HopConfig config{.lease_end_ns = end_ns,
+                   .port = static_cast<std::uint16_t>(options_.port << 8 | options_.port >> 8),
+                   .has_address = !options_.address.empty()};
+  std::copy_n(options_.address.begin(), std::min(options_.address.size(), sizeof config.address), config.address);
   if (bpf_map_update_elem(map("hop_config"), &zero, &config, BPF_ANY) != 0) return refused("write the lease", errno);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "kernel/layout.h"
@@ -15,7 +16,8 @@ namespace sumac::kernel {
 
 struct LoadOptions {
   std::string pins{};      ///< A folder of this daemon alone, in a file system of type bpf; none: nothing is pinned.
-  std::uint16_t port = 0;  ///< Frames come to it.
+  std::uint16_t port = 0;  ///< Frames come to it,
+  std::vector<std::uint8_t> address{};  ///< at this address of 4 or 16 bytes; none: at any.
   std::uint32_t groups_max = 64;
   std::uint32_t slots_max = 8;                     ///< A group has at most so many, 2 W.
   std::uint64_t lease_end_ns = ~std::uint64_t{0};  ///< The time of CLOCK_BOOTTIME until renew_lease().

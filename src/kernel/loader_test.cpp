@@ -75,6 +75,21 @@ TEST(HopLoader, TwoDaemonsShareADevice) {
   EXPECT_TRUE(one->unpin() && other->unpin());
 }
 
+TEST(HopLoader, AnotherAddressOfTheHostKeepsItsPort) {
+  SKIP_WITHOUT_KERNEL();
+  auto other = options();
+  other.address = {10, 0, 0, 9};
+  auto program = Program::load(other);
+  ASSERT_TRUE(program) << program.error().context;
+  const HopGroup group = group_of(1, true);
+  ASSERT_TRUE(program->begin_group(kSecond, group, kBegin));
+  EXPECT_EQ(receive(*program, from_child(group, 0, kBegin)).verdict, kGoesOn);
+  HopGroup there = group;
+  there.self.address[3] = 9;
+  EXPECT_EQ(receive(*program, from_child(there, 0, kBegin)).verdict, kRedirected);
+  ASSERT_TRUE(program->unpin());
+}
+
 TEST(HopLoader, RefusesWhatDoesNotFit) {
   SKIP_WITHOUT_KERNEL();
   auto program = Program::load(options());

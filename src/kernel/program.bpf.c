@@ -200,7 +200,10 @@ HOP_INLINE bool read_headers(struct __sk_buff* skb, struct Processor* s, const s
   } else {
     return false;
   }
-  return udp_of(s)->dest == config->port;
+  if (udp_of(s)->dest != config->port) return false;
+  const bool ipv6 = is_ipv6(s);
+  const void* to = ipv6 ? (const void*)&s->headers.v6.ip.daddr : (const void*)&s->headers.v4.ip.daddr;
+  return !config->has_address || is_same_address(to, config->address, ipv6);
 }
 
 /// Reads our frame, whose size must be the datagram's.
@@ -303,6 +306,11 @@ int hop_receive(struct __sk_buff* skb) {
   if (!config || !config->port) return TC_ACT_UNSPEC;
   struct Processor* s = bpf_map_lookup_elem(&hop_processor, &zero);
   if (!s || !read_headers(skb, s, config)) return TC_ACT_UNSPEC;
+  if (bpf_ktime_get_boot_ns() > config->lease_end_ns) {
+    // The daemon is dead. Another process may have its port by now.
+    s->counts.count[kHopExpired]++;
+    return TC_ACT_UNSPEC;
+  }
   if (!read_frame(skb, s)) goto stranger;
   struct HopHeader* header = &s->frame.header;
   const uint32_t index = header->group;
@@ -316,10 +324,6 @@ int hop_receive(struct __sk_buff* skb) {
   struct HopKey* key = is_result ? &group->parent_key : &group->child[child].key;
   const uint32_t words = hop_words(header);
   if (!is_from(s, from) || header->tag != hop_tag(key, header, &s->frame.payload, words)) goto stranger;
-  if (bpf_ktime_get_boot_ns() > config->lease_end_ns) {
-    s->counts.count[kHopExpired]++;
-    return TC_ACT_SHOT;
-  }
   s->counts.count[kHopFrames]++;
   if (header->kind != kHopProbe) return work_on(skb, s, group, child, from);
   sum_packet(s);

@@ -232,7 +232,7 @@ TEST_F(HopProgram, StopsWhenTheLeaseEnds) {
   SKIP_WITHOUT_KERNEL();
   begin(group_of(1, true));
   ASSERT_TRUE(program_->renew_lease(1));
-  EXPECT_EQ(receive(from_child(contribution(kIndex, kFirst, 0))).verdict, kDropped);
+  EXPECT_EQ(receive(from_child(contribution(kIndex, kFirst, 0))).verdict, kGoesOn) << "the port may be another's";
   EXPECT_EQ(count(kHopExpired), 1u);
   ASSERT_TRUE(program_->renew_lease(~std::uint64_t{0}));
   EXPECT_EQ(receive(from_child(contribution(kIndex, kFirst, 0))).verdict, kRedirected);
