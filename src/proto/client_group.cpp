@@ -3,6 +3,7 @@
 
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
+#include "proto/id_pool.hpp"
 #include "proto/resend.hpp"
 #include "proto/with_body.hpp"
 
@@ -11,6 +12,13 @@ namespace sumac::proto {
 using wire::AggHeader;
 using wire::AggKind;
 using Phase = ClientGroup::Phase;
+
+namespace {
+/// Frames carry whole words.
+constexpr std::uint16_t datagram_payload(std::uint32_t payload_per_ost) noexcept {
+  return static_cast<std::uint16_t>(std::min<std::uint32_t>(payload_per_ost, 8 * kHopPayloadWords) & ~7u);
+}
+}  // namespace
 
 void ClientGroup::start(Time now) {
   const Time again = resend_time(now, config_.resend_after);
@@ -61,6 +69,11 @@ Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Ti
         if (std::holds_alternative<membership::Joining>(life_)) invitation_ = body;
         return Errc::ok;
       });
+    case AggKind::datagrams:
+      return with_body<wire::DatagramsBody>(frame, [&](const wire::DatagramsBody& body) {
+        if (std::holds_alternative<membership::Joining>(life_)) datagram_terms_ = body;
+        return Errc::ok;
+      });
     case AggKind::joined:
       return with_body<wire::JoinedBody>(frame, [&](const auto& body) { return joined(header, body, now); });
     case AggKind::refused:
@@ -101,6 +114,7 @@ void ClientGroup::on_number_reused() {
 }
 
 void ClientGroup::tick(Time now) {
+  if (way_ && now >= way_->next_due()) tick_datagrams(now);
   if (now < due_) return;
   due_ = kNever;
   live(membership::Timeout{}, now);
@@ -164,11 +178,14 @@ void ClientGroup::live(const membership::Event& event, Time now) {
   }
   for (const auto action : actions) switch (action) {
       case membership::Action::send_join: send_join(); break;
-      case membership::Action::stand: stand(); break;
+      case membership::Action::stand: stand(now); break;
       case membership::Action::note_refusal: break;
       case membership::Action::note_verdict: break;
       case membership::Action::send_leave: send_leave(); break;
-      case membership::Action::fail_all: fail_from(done_, Errc::lost, now); break;
+      case membership::Action::fail_all:
+        way_.reset();
+        fail_from(done_, Errc::lost, now);
+        break;
       case membership::Action::ignore: break;
     }
   due_ = std::min(due_, resend_at(life_));
@@ -190,6 +207,10 @@ void ClientGroup::send_join() {
   body.chunk_bytes = config_.chunk_bytes;
   body.path_length = static_cast<std::uint16_t>(config_.path.length);
   body.path = config_.path.entries;
+  if (config_.datagrams.port != 0)
+    wire::put_datagram_end(body, {.port = config_.datagrams.port,
+                                  .group = static_cast<std::uint16_t>(id_number(config_.group_id)),
+                                  .payload_max = datagram_payload(config_.payload_per_ost)});
   AggHeader h = head(AggKind::join);
   if (config_.reproducible) h.flags |= wire::kFlagReproducible;
   control(h, body);
@@ -208,7 +229,7 @@ Errc ClientGroup::joined(const AggHeader& header, const wire::JoinedBody& body, 
   return Errc::ok;
 }
 
-void ClientGroup::stand() {
+void ClientGroup::stand(Time now) {
   shape_ = {.osts = joined_.osts,
             .stream_window = joined_.stream_window,
             .payload_per_ost = joined_.payload_per_ost,
@@ -219,6 +240,8 @@ void ClientGroup::stand() {
   // The ring has twice the window, so that a number beyond it (which the window forbids) never shares a slot with one
   // in flight.
   ring_ = std::vector<Entry>(std::bit_ceil(2 * shape_.window()));
+  by_link_from_ = joined_.low;
+  if (datagram_terms_) try_datagrams(now);
 }
 
 void ClientGroup::send_leave() {
@@ -228,6 +251,7 @@ void ClientGroup::send_leave() {
 /// Sends Leave if the caller asked for it and everything is complete.
 void ClientGroup::drain(Time now) {
   if (finished_ != tail_ || done_ != next_ || (verdict_ && !settled_)) return;
+  if (!verdict_ && !has_drained_datagrams()) return;
   if (owes_copies()) return;                    // Leave states that this member has every result that it gets
   if (!verdict_ && !room(shape_.osts)) return;  // it is a number of the window like any other
   live(membership::Drained{next_}, now);
@@ -241,6 +265,7 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
     const Sequence end = seq_next(closed_, shape_.window());
     if (!may_fail_from(header.sequence) || seq_before(end, header.sequence)) return Errc::invalid;
     verdict_ = Verdict{header.sequence, body};
+    if (way_) way_->fail_from(header.sequence);
   }
   live(membership::VerdictCame{header.sequence}, now);
   settle(now);
@@ -264,7 +289,8 @@ bool ClientGroup::may_fail_from(Sequence first) const noexcept {
 /// once: a result before the verdict's number that has not come belongs to another call than this member's.
 void ClientGroup::settle(Time now) {
   if (!verdict_ || settled_) return;
-  const bool has_all = config_.resend_after.count() == 0 || !seq_before(done_, verdict_->first_failed);
+  const bool has_all = (config_.resend_after.count() == 0 && !awaits_datagrams(verdict_->first_failed)) ||
+                       !seq_before(done_, verdict_->first_failed);
   if (guard(Guard::verdict_in_turn, !has_all)) return;
   settled_ = true;
   fail_from(done_, Errc::verdict, now);

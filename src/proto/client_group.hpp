@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "proto/client_history.hpp"
 #include "proto/cutting.hpp"
+#include "proto/hop_member.hpp"
 #include "proto/link.hpp"
 #include "proto/listen_trial.hpp"
 #include "proto/lock_keeper.hpp"
@@ -40,7 +41,7 @@ class GroupObserver {
   ~GroupObserver() = default;
 };
 
-class ClientGroup {
+class ClientGroup final : private HopOutbox {
  public:
   enum class Phase : std::uint8_t {
     joining,
@@ -110,6 +111,13 @@ class ClientGroup {
   /// Leave and the resend timer still wait for the link's copy, which always comes.
   Heard on_multicast(const wire::AggHeader& header, const BufferRef& frame, Time now);
 
+  /// Handles a datagram of the leaf node's kernel. Errc::denied, invalid: it is none of this group.
+  Errc on_datagram(std::span<const std::byte> datagram, Time now);
+  /// Whether datagrams reach all members. none: the nodes have not offered it.
+  enum class Trial : std::uint8_t { none, open, failed, passed };
+  Trial trial_of_datagrams() const noexcept { return datagram_trial_; }
+  std::uint64_t datagram_operations() const noexcept { return datagram_numbers_; }
+
   /// The header of a result has arrived: returns the memory where its data may be received at once; the shell then
   /// calls on_placed(). An empty span means that the data must come with on_message(), which is always allowed. The
   /// span is non-empty only for the next result in order that nothing else can complete meanwhile and that this member
@@ -128,7 +136,7 @@ class ClientGroup {
   void on_number_reused();  ///< A newer group has this group's number, so this group has left (ClientLink::attach()
                             ///< calls this).
   void tick(Time now);
-  Time next_due() const noexcept { return due_; }
+  Time next_due() const noexcept { return way_ ? std::min(due_, way_->next_due()) : due_; }
 
   Phase phase() const noexcept;
   const ClientGroupConfig& config() const noexcept { return config_; }
@@ -162,10 +170,12 @@ class ClientGroup {
         0;                 ///< Bytes of one. The operation may be over, and its record another's, before its result.
     bool is_ours = false;  ///< A lock or unlock number, which belongs to no operation of the caller.
     std::uint32_t root = 0;
-    wire::AggHeader header{};  ///< The number's header as contributed.
-    BufferRef copy;            ///< Its data, when they must outlive the operation.
-    BufferRef stash;           ///< A result that waits for earlier numbers, or for this member's call.
-    BufferRef kept;            ///< retain(): the result's frame, or a copy of the data.
+    wire::AggHeader header{};         ///< The number's header as contributed.
+    bool is_datagram = false;         ///< It goes as a datagram.
+    bool all_take_datagrams = false;  ///< Its result says so.
+    BufferRef copy;                   ///< Its data, when they must outlive the operation.
+    BufferRef stash;                  ///< A result that waits for earlier numbers, or for this member's call.
+    BufferRef kept;                   ///< retain(): the result's frame, or a copy of the data.
   };
 
   // client_group.cpp
@@ -176,7 +186,7 @@ class ClientGroup {
   void control(wire::AggHeader h, const Body& body);
   void live(const membership::Event& event, Time now);
   void send_join();
-  void stand();
+  void stand(Time now);
   void send_leave();
   Errc joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
   Errc judged(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
@@ -225,6 +235,17 @@ class ClientGroup {
       keep_copy(at, frame);
   }
 
+  // client_group_datagrams.cpp
+  void try_datagrams(Time now);
+  bool goes_as_datagram(const Record& record) const noexcept;
+  bool may_send(const Record& record) const noexcept;
+  bool has_drained_datagrams() const noexcept { return !run_from_ || !way_ || way_->is_idle(); }
+  void contribute_datagram(Entry& at, Time now);
+  void take_datagrams(Time now);
+  void tick_datagrams(Time now);
+  bool awaits_datagrams(Sequence before) const noexcept;
+  void send_datagram(std::span<const std::byte> frame) override { outbox_.send_datagram(leaf_, frame); }
+
   // client_group_history.cpp
   void keep_copy(Entry& at, const BufferRef& frame);
   bool stays_with_user(const Record& record, const Entry& at) const noexcept;
@@ -259,6 +280,15 @@ class ClientGroup {
   GroupObserver* observer_ = nullptr;
   bool retains_ = false, lacks_memory_ = false;
   std::vector<Entry> ring_;
+  std::optional<wire::DatagramsBody> datagram_terms_;
+  std::optional<HopMember> way_;
+  Trial datagram_trial_ = Trial::none;
+  unsigned trial_ticks_ = 0, verdict_ticks_ = 0;
+  std::optional<std::uint64_t>
+      way_from_;             ///< When so many numbers are sent, the next ones may go as datagrams at all members.
+  Sequence by_link_from_{};  ///< The first number by the link behind the last datagrams.
+  std::optional<Sequence> run_from_;  ///< All numbers from this one on went as datagrams.
+  std::uint64_t datagram_numbers_ = 0;
   std::array<Record, kOperationsMax> records_{};
   BufferPool copies_{kCopiesMax};  ///< The parts of operations that are complete and not sent yet.
 };

@@ -67,6 +67,8 @@ ClientHistory ClientGroup::history() const {
     const std::size_t bytes = std::size_t{at.elements} * at.element;
     auto& one = all.numbers.emplace_back();
     one.header = at.header;
+    one.header.flags &= static_cast<std::uint16_t>(~wire::kFlagDatagrams);  // These belong to the tree.
+    one.header.closed = {};
     if (adds_its_part(at.header)) one.header.payload_bytes = static_cast<std::uint32_t>(bytes);
     one.range = {at.header.first, at.elements};
     one.of = {at.record};

@@ -54,7 +54,7 @@ std::optional<Completion> ClientGroup::next_completion() {
 void ClientGroup::pump(Time now) {
   while (!verdict_ && !ring_.empty()) {
     if (const Coll due = lock_.due(); due != Coll::none) {
-      if (!room(shape_.osts)) return;
+      if (!room(shape_.osts) || !has_drained_datagrams()) return;
       lock_.sent();
       send_our_own(due, now);
     }
@@ -67,28 +67,32 @@ void ClientGroup::pump(Time now) {
       if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the lock's answer decides
       if (way == LockKeeper::Way::wait) continue;
     }
-    if (!room(record.window)) return;
+    if (!may_send(record)) return;
     if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
     const FragmentRange range = next_fragment(record);
     if (!is_ready(record, range)) return;
+    const bool is_datagram = goes_as_datagram(record);
     const Sequence number = std::exchange(next_, seq_next(next_));
     ++sent_;
     Entry& entry = this->entry(number);
     const BufferRef ahead = std::exchange(entry.stash, {});
     entry.state = member_number::Waiting{};
     entry.record = cut_;
-    entry.is_ours = false;
+    entry.is_ours = entry.all_take_datagrams = false;
+    entry.is_datagram = is_datagram;
     entry.elements = range.elements;
     entry.element = record.element;
     entry.root = record.operation.root;
     entry.kept.reset();
     entry.header = fragment(record, number, range);
+    if (is_datagram) wire::say_listening(entry.header, false);
     record.sent += range.elements;
     ++record.in_flight;
     if (record.sent == record.operation.count) {
       ++cut_;
       record.ends_batch = record.operation.streaming && lock_.streamed();
     }
+    if (!is_datagram && std::exchange(run_from_, std::nullopt)) by_link_from_ = number;
     advance(entry, number, member_number::Room{!is_over_when_sent(entry), number == done_}, nullptr, now);
     if (ahead) {
       AggHeader header;
@@ -135,6 +139,10 @@ AggHeader ClientGroup::contribution(Coll coll, Sequence number) const noexcept {
   h.coll = coll;
   h.origin = config_.rank;
   h.members = 1;
+  if (datagram_trial_ == Trial::passed) {
+    h.flags = wire::kFlagDatagrams;
+    h.closed = run_from_ ? number : by_link_from_;
+  }
   return h;
 }
 
@@ -163,7 +171,8 @@ void ClientGroup::send_our_own(Coll coll, Time now) {
   Entry& entry = this->entry(number) =
       Entry{.state = member_number::Waiting{}, .record = coll == Coll::unlock ? cut_ - 1 : cut_, .is_ours = true};
   entry.header = contribution(coll, number);
-  entry.header.flags = wire::kFlagFirst | wire::kFlagLast;
+  entry.header.flags |= wire::kFlagFirst | wire::kFlagLast;
+  if (std::exchange(run_from_, std::nullopt)) by_link_from_ = number;
   advance(entry, number, member_number::Room{}, nullptr, now);
 }
 
@@ -172,6 +181,7 @@ void ClientGroup::send_our_own(Coll coll, Time now) {
 Errc ClientGroup::result(const AggHeader& header, const BufferRef& frame, Time now) {
   if (header.coll == Coll::leave) {
     live(membership::LeaveAnswered{}, now);
+    way_.reset();
     return Errc::ok;
   }
   const Sequence number = header.sequence;
@@ -198,6 +208,7 @@ Errc ClientGroup::result_of(Sequence number, const AggHeader& header, const Buff
   // A prompt number may have been answered for a call that is not this member's: the verdict on that is on its way.
   if (!answers(entry, header)) return prompt(header) ? Errc::ok : Errc::invalid;
   if (entry.header.coll == Coll::lock) entry.header.flags = header.flags;
+  entry.all_take_datagrams = (header.flags & wire::kFlagDatagrams) != 0 && !prompt(header);
   return advance(entry, number, member_number::Result{number == done_}, &frame, now) ? Errc::ok : Errc::invalid;
 }
 
@@ -270,6 +281,7 @@ Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame,
   // its own data came as a datagram: late
   if (!answers(entry, header)) return is_source(entry.header) ? Heard::late : Heard::discarded;
   if (!std::holds_alternative<member_number::Sent>(entry.state)) return Heard::late;
+  entry.all_take_datagrams = (header.flags & wire::kFlagDatagrams) != 0 && !prompt(header);
   advance(entry, number, member_number::Early{number == done_}, &frame, now);
   follow(now);
   return Heard::taken;
@@ -282,7 +294,7 @@ bool ClientGroup::answers(const Entry& entry, const AggHeader& header) const noe
   // The result of a prompt reduce has data on the way to its root, and may have them elsewhere.
   const bool has_no_use =
       asked.coll == Coll::reduce && prompt(asked) && !adds_its_part(asked) && header.payload_bytes == 0;
-  const auto open = wire::kFlagListening | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
+  const auto open = wire::kFlagListening | wire::kFlagDatagrams | (asked.coll == Coll::lock ? wire::kFlagDenied : 0);
   return header.coll == asked.coll && header.op == asked.op && header.dtype == asked.dtype &&
          header.tag_dtype == asked.tag_dtype && header.meaning == asked.meaning && header.count == asked.count &&
          header.first == asked.first && (header.flags | open) == (asked.flags | open) && header.root == asked.root &&
@@ -376,6 +388,7 @@ Payload ClientGroup::data_of(const Entry& at) {
 }
 
 void ClientGroup::send(Entry& at, Time now) {
+  if (at.is_datagram) return contribute_datagram(at, now);
   if (prompt(at.header) && at.header.payload_bytes == 0 && !at.copy)
     return outbox_.send_later(leaf_, at.header, held_back_most(shape_.osts));
   BufferRef copy = std::exchange(at.copy, {});
@@ -397,6 +410,8 @@ void ClientGroup::ask_again(const Entry& at, Time now) {
 
 void ClientGroup::deliver(Entry& at, Sequence number, const BufferRef& frame) {
   done_ = seq_next(number);
+  // A member that contributes the number a window behind this one has this result.
+  if (at.all_take_datagrams && !way_from_) way_from_ = sent_ - seq_count(number, next_) + shape_.window();
   if (at.is_ours) {
     at.stash.reset();
     if (at.header.coll == Coll::unlock) ++finished_;

@@ -124,6 +124,7 @@ void ClientLink::on_message(BufferRef frame, Time now) {
     case AggKind::result:
     case AggKind::closed:
     case AggKind::invited:
+    case AggKind::datagrams:
     case AggKind::joined:
     case AggKind::verdict:
     case AggKind::void_epoch: status = to_group(header, frame, now); break;
@@ -156,6 +157,15 @@ void ClientLink::on_message(BufferRef frame, Time now) {
     default: break;
   }
   if (status != Errc::ok) broke_a_rule(header, now);
+}
+
+void ClientLink::on_datagram(std::span<const std::byte> datagram, Time now) {
+  HopHeader header;
+  if (closed_ || datagram.size() < sizeof header) return;
+  wire::load(header, datagram.data());
+  // Anybody can send one: nothing of it is believed before the group has looked at its tag.
+  if (header.group < groups_.size() && groups_[header.group] != nullptr)
+    groups_[header.group]->on_datagram(datagram, now);
 }
 
 void ClientLink::close(std::string why, Time now) {

@@ -78,6 +78,8 @@ class ClientLink {
   std::span<std::byte> expect(std::span<std::byte, wire::kAggHeaderBytes> head) noexcept;
   /// Handles one whole message from the leaf. A malformed one causes Outbox::drop, and every group is lost.
   void on_message(BufferRef frame, Time now);
+  /// Handles a datagram that came from the leaf's address.
+  void on_datagram(std::span<const std::byte> datagram, Time now);
   void on_closed(const Error& why, Time now) { close(why.context, now); }
   void tick(Time now);  ///< Also ticks the attached groups.
   Time next_due() const noexcept;

@@ -72,7 +72,7 @@ inline bool is_ready(const Cutting& cutting, const FragmentRange& range) noexcep
 inline void describe_fragment(const Cutting& cutting, const FragmentRange& range, wire::AggHeader& h) noexcept {
   const Operation& operation = cutting.operation;
   if (has_no_data(operation.coll)) {
-    h.flags = wire::kFlagFirst | wire::kFlagLast;
+    h.flags |= wire::kFlagFirst | wire::kFlagLast;
     return;
   }
   h.op = operation.op;

@@ -39,6 +39,7 @@ void HopMember::send_probe(Time now) {
   frame.header.child = config_.child;
   frame.header.sequence = ++probe_;
   ++probes_sent_;
+  note_asked(now);
   probed_at_ = now;
   wire::HopFrameBytes bytes;
   outbox_.send_datagram(wire::seal_hop_frame(frame, config_.up, bytes));
@@ -77,6 +78,7 @@ void HopMember::contribute(const HopHeader& header, std::span<const std::byte> p
 
 void HopMember::send(Number& n, Time now) {
   ++n.sent;
+  note_asked(now);
   n.resend_at = deadline_after(now, wait(n.sent));
   due_ = std::min(due_, n.resend_at);
   wire::HopFrameBytes bytes;
@@ -110,7 +112,7 @@ std::span<const std::byte> HopMember::result(Sequence number) const noexcept {
 Errc HopMember::on_datagram(std::span<const std::byte> datagram, Time now) {
   HopFrame frame;
   if (const Errc read = wire::open_hop_frame(datagram, config_.down, frame); read != Errc::ok) return read;
-  heard_at_ = now;
+  unheard_ = 0;
   if (frame.header.kind == kHopProbed) {
     if (frame.header.sequence != probe_) return Errc::ok;  // It is a copy, or an answer to a former probe.
     round_trip_ = std::min(round_trip_, now - probed_at_);

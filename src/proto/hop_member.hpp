@@ -66,6 +66,8 @@ class HopMember {
   /// The result of an answered number, until a number 2 W behind it comes.
   std::span<const std::byte> result(Sequence number) const noexcept;
   bool is_idle() const noexcept { return open_.empty(); }
+  /// The first open number; there is one.
+  Sequence first_open() const noexcept { return open_[0]; }
 
   /// Handles a datagram from the leaf's address. Errc::denied, invalid: it is no frame of this way, and nothing has happened.
   Errc on_datagram(std::span<const std::byte> datagram, Time now);
@@ -75,12 +77,15 @@ class HopMember {
 
   void tick(Time now);
   Time next_due() const noexcept { return due_; }
-  /// When the leaf's kernel was last heard. While something is open it is probed, so silence means that the way is lost.
-  Time heard_at() const noexcept { return heard_at_; }
+  /// Frames were sent for so long, and nothing came back. Open numbers are sent again, and then the node is probed, so a long
+  /// silence means that the way is lost.
+  Duration silence(Time now) const noexcept { return unheard_ < kUnheardLeast ? Duration(0) : now - asked_at_; }
 
  private:
   static constexpr Duration kUnknown = Duration::max();
   static constexpr unsigned kEvenWaits = 3;  ///< Then they double.
+  /// A member that does nothing else for a second has sent more.
+  static constexpr unsigned kUnheardLeast = 20;
 
   struct Number {
     Sequence number{};
@@ -96,6 +101,9 @@ class HopMember {
   bool is_open(const Number& n) const noexcept { return n.is_called && !(n.is_answered && n.is_closed); }
   void send(Number& n, Time now);
   void send_probe(Time now);
+  void note_asked(Time now) noexcept {
+    if (unheard_++ == 0) asked_at_ = now;
+  }
   void take(Number& n, const HopFrame& frame);
   void forget_closed();
   Duration wait(unsigned sent) const noexcept;
@@ -108,7 +116,8 @@ class HopMember {
   Duration round_trip_ = kUnknown;
   std::uint32_t probe_ = 0;
   unsigned probes_sent_ = 0;
-  Time probed_at_{}, probe_due_ = kNever, heard_at_{}, due_ = kNever;
+  unsigned unheard_ = 0;  ///< Frames sent since one came.
+  Time probed_at_{}, probe_due_ = kNever, asked_at_{}, due_ = kNever;
 };
 
 }  // namespace sumac::proto

@@ -193,7 +193,7 @@ class HopGroupWorld {
     if (members_[event.to]->machine.on_datagram(event.bytes, now_) != Errc::ok) wrong_ = "a member refuses a frame";
   }
 
-  /// What program.bpf.c does.
+  /// It does what program.bpf.c does.
   void receive(unsigned node, std::span<const std::byte> bytes) {
     Node& at = nodes_[node];
     HopFrame frame{};
@@ -300,7 +300,7 @@ class HopGroupWorld {
   std::vector<Node> nodes_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<Call> calls_;
-  std::vector<unsigned> tcp_;  ///< How many have contributed the number.
+  std::vector<unsigned> tcp_;  ///< The members that have contributed the number are counted.
   std::priority_queue<Event> events_;
   std::string wrong_;
   unsigned frames_sent_ = 0, probes_sent_ = 0;

@@ -40,6 +40,8 @@ class Multicast {
   ~Multicast() = default;
 };
 
+class DatagramNode;
+
 /// Takes an engine's messages. The engine calls it from inside: an implementation must not call back into the engine.
 /// No call can report "full": the windows bound the messages in flight, so the shell queues.
 class Outbox {
@@ -74,6 +76,10 @@ class Outbox {
 
   /// Returns null where there is no multicast.
   virtual Multicast* multicast() { return nullptr; }
+  /// At a node: returns null where no kernel answers datagrams.
+  virtual DatagramNode* datagram_node() { return nullptr; }
+  /// At a member: sends a datagram to the node of this link. It may be lost.
+  virtual void send_datagram(LinkId /*to*/, std::span<const std::byte> /*frame*/) {}
 
  protected:
   ~Outbox() = default;

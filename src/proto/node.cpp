@@ -20,6 +20,17 @@ Node::Node(const NodeConfig& config, Outbox& outbox)
       notes_(4 * static_cast<std::size_t>(config.limits.groups)),
       payload_max_(std::max(config.limits.payload_max, config.limits.chunk_max)) {}
 
+void Node::on_datagram_differs(std::uint16_t number, const HopHeader& frame, std::uint64_t agreed, std::uint32_t other,
+                               Time now) {
+  for (const auto& group : groups_)
+    if (group && group->datagram_number() == number) return group->datagram_differs(frame, agreed, other, now);
+}
+
+void Node::look_at_datagrams(Time now) {
+  for (const auto& group : groups_)
+    if (group && group->datagram_number()) group->look_at_datagrams(now);
+}
+
 void Node::on_message(LinkId from, BufferRef frame, Time now) {
   AggHeader header;
   const bool is_parent = from == ctx_.parent;
@@ -326,6 +337,12 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
       return use_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {
         if (group == nullptr) return late();
         group->invited(header, body);
+        return nullptr;
+      });
+    case AggKind::datagrams:
+      return use_body<wire::DatagramsBody>(frame, [&](const auto& body) -> Flaw {
+        if (group == nullptr) return late();
+        group->datagrams(header, body);
         return nullptr;
       });
     case AggKind::joined:

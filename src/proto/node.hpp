@@ -64,6 +64,12 @@ class Node {
   std::vector<LinkId> links_of_former(JobId job_id) const;
   /// Handles one whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
+  /// The kernel has passed on a child's datagram, of its number of the group: `agreed` is what the others have sent (HopSlot::agreed),
+  /// the first of them `other`.
+  void on_datagram_differs(std::uint16_t number, const HopHeader& frame, std::uint64_t agreed, std::uint32_t other,
+                           Time now);
+  /// Members that send one number by both ways wait for each other for ever: call it now and then.
+  void look_at_datagrams(Time now);
   /// Repeats everything unanswered (with resend_after), and ends the groups and links that ended jobs still hold.
   void tick(Time now);
   Time next_due() const noexcept { return ctx_.due; }  ///< The next time at which tick() has something to do.

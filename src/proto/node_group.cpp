@@ -35,6 +35,8 @@ void NodeGroup::begin(GroupId group_id) {
   group_size_ = expected_ = members_ = 0;
   lowest_rank_ = wire::kNoRank;
   invited_.reset();
+  way_above_.reset();
+  has_asked_way_ = false;
   answered_ = operations_ = streaming_operations_ = 0;
   unlocked_at_.reset();
   kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = Sequence{};
@@ -46,11 +48,11 @@ group_life::Limits NodeGroup::life_limits() const noexcept {
 
 void NodeGroup::live(const group_life::Event& event, Time now) {
   for (Follow next = event; next;) {
-    const auto [state, actions] = group_life::step(life_, *next, now, life_limits());
-    life_ = state;
+    const auto taken = step_life(*next, now);
+    life_ = taken.state;
     ctx_.due = std::min(ctx_.due, resend_at(life_));
     next.reset();
-    for (const auto& action : actions)
+    for (const auto& action : taken.actions)
       if (const Follow follow = perform(action, now)) next = follow;
   }
 }
@@ -294,13 +296,14 @@ void NodeGroup::count_join(const group_life::Count& join) {
                        .peer = link->peer,
                        .lowest_rank = body.rank,
                        .members = body.members,
-                       .name = link->name});
+                       .name = link->name,
+                       .end = wire::datagram_end(body)});
   child_set_.add(child);
   link->child_of[number_] = child;
   members_ += body.members;
   reproducible_below_ = reproducible_below_ && join.reproducible;
   lowest_rank_ = std::min(lowest_rank_, body.rank);
-  shape_.features &= body.features;
+  shape_.features &= body.features & wire::kFeatureOutlives;
   shape_.osts = std::min(shape_.osts, body.osts);
   shape_.stream_window = std::min(shape_.stream_window, body.stream_window);
   shape_.payload_per_ost = std::min(shape_.payload_per_ost, body.payload_per_ost);
@@ -316,6 +319,12 @@ void NodeGroup::send_join_up() {
   --body.path_length;
   std::copy(shape_.path.begin() + 1, shape_.path.end(), body.path.begin());
   body.path.back() = {};
+  reserve_way();
+  if (way_) {
+    auto end = way_->terms.end;
+    end.payload_max = way_->payload_max;
+    wire::put_datagram_end(body, end);
+  }
   AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
   if (reproducible_below_) h.flags |= wire::kFlagReproducible;
   if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
@@ -355,6 +364,7 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
   reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_per_ost, joined_.chunk_bytes, reproducible_);
   kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = joined_.low;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
+  begin_way();
   ++ctx_.stats.groups_formed;
   for (Child& child : children_) {
     child.told = told_;
@@ -372,6 +382,7 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
 void NodeGroup::send_joined(LinkId child) {
   if (invited_ && ctx_.links.find(child) != nullptr)
     ctx_.control(child, ctx_.header(AggKind::invited, id_, epoch_), *invited_);
+  if (way_) send_way(child);
   AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
   if (reproducible_) h.flags |= wire::kFlagReproducible;
   ctx_.control(child, h, joined_);
@@ -395,6 +406,7 @@ void NodeGroup::retire() {
   ctx_.jobs.give_back(job_id_, std::exchange(reserved_, 0));
   const bool is_left_over = leave_over();
   release_memory();
+  end_way();
   end_stream();
   if (counted_in_job_ && !is_left_over)
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) --job->groups_here;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/datagram_node.hpp"
 #include "proto/group_life.hpp"
 #include "proto/guard.hpp"
 #include "proto/node_context.hpp"
@@ -17,6 +18,15 @@
 #include "reduce/reduce.hpp"
 
 namespace sumac::proto {
+
+/// The group's datagram way: the kernel has a number for it, and answers once it stands.
+struct GroupWay {
+  DatagramNode::Terms terms{};
+  std::uint32_t window = 0;
+  std::uint16_t payload_max = 0;
+  bool stands = false;
+  Sequence after{};  ///< The first number of the links behind the last datagrams.
+};
 
 class NodeGroup {
  public:
@@ -42,6 +52,12 @@ class NodeGroup {
   bool child_silent(LinkId link, std::uint16_t child, Time now);
   // Messages from the parent.
   void invited(const wire::AggHeader& header, const wire::InvitedBody& body);
+  void datagrams(const wire::AggHeader& header, const wire::DatagramsBody& body);
+  std::optional<std::uint16_t> datagram_number() const noexcept {
+    return way_ && way_->stands ? std::optional(way_->terms.end.group) : std::nullopt;
+  }
+  void look_at_datagrams(Time now);
+  void datagram_differs(const HopHeader& frame, std::uint64_t agreed, std::uint32_t other, Time now);
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
   void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
@@ -77,7 +93,8 @@ class NodeGroup {
     std::uint64_t messages = 0, bytes = 0;
     std::uint64_t came_last = 0;
     Duration kept_waiting{0};
-    wire::NameBody name{};  ///< The last field: everything that each number reads fits into one cache line before it.
+    wire::NameBody name{};    ///< Everything that each number reads fits into one cache line before it.
+    wire::DatagramEnd end{};  ///< It takes datagrams there; port 0: it takes none.
   };
   static_assert(offsetof(Child, name) <= 64);
   struct Slot {
@@ -100,6 +117,7 @@ class NodeGroup {
   };
 
   void live(const group_life::Event& event, Time now);
+  group_life::Step step_life(group_life::Event& event, Time now);
   using Follow = std::optional<group_life::Event>;  ///< The event that an action leads to, if any.
   Follow perform(const group_life::Action& action, Time now);
   group_life::Limits life_limits() const noexcept;
@@ -117,6 +135,15 @@ class NodeGroup {
   Follow stand(const std::optional<group_life::JoinedAbove>& above);
   wire::JoinedBody grant() const noexcept;
   void choose_multicast();
+  void reserve_way();
+  void begin_way();
+  void end_way();
+  void send_way(LinkId to);
+  Flaw follow_datagrams(const wire::AggHeader& header, Time now);
+  void skip_to(Sequence number, Time now);
+  void skip_closed(Sequence closed, Time now);
+  Sequence first_failed();
+  void differ(std::uint64_t culprits, std::uint64_t others, std::uint32_t culprit, std::uint32_t other, Time now);
   /// Returns the memory that the group held, then reserves as large a window as there is room for; returns those
   /// windows.
   Windows reserve_memory(Windows request, std::uint32_t payload, std::uint32_t chunk, bool reproducible) noexcept;
@@ -225,6 +252,10 @@ class NodeGroup {
   wire::JoinedBody joined_{};
   std::optional<wire::InvitedBody> invited_;  ///< The multicast address to which the group's root also sends small
                                               ///< results.
+
+  std::optional<GroupWay> way_;
+  std::optional<wire::DatagramsBody> way_above_;
+  bool has_asked_way_ = false;
 
   std::vector<Slot> slots_;
   std::vector<PartialSums> partials_;  ///< Parallel to slots_, from the first reproducible number on.

@@ -31,8 +31,9 @@ Difference first_difference(const AggHeader& mine, const AggHeader& theirs) noex
   if (mine.tag_dtype != theirs.tag_dtype) return at(Field::tag_dtype, mine.tag_dtype, theirs.tag_dtype);
   if (mine.count != theirs.count) return at(Field::count, mine.count, theirs.count);
   if (mine.first != theirs.first) return at(Field::first, mine.first, theirs.first);
-  // All children ask the lock alike; only the answer from below may differ. Nor must all of them listen to a multicast.
-  const auto open = wire::kFlagListening | (mine.coll == Coll::lock ? wire::kFlagDenied : 0);
+  // All children ask the lock alike; only the answer from below may differ. Nor must all of them listen to a multicast, or
+  // receive datagrams.
+  const auto open = wire::kFlagListening | wire::kFlagDatagrams | (mine.coll == Coll::lock ? wire::kFlagDenied : 0);
   if ((mine.flags | open) != (theirs.flags | open)) return at(Field::flags, mine.flags, theirs.flags);
   if (mine.root != theirs.root) return at(Field::root, mine.root, theirs.root);
   if (mine.meaning != theirs.meaning) return at(Field::meaning, mine.meaning, theirs.meaning);
@@ -60,6 +61,16 @@ std::uint32_t lowest_in(const node_number::State& state) noexcept {
 bool lacks_children(const node_number::State& state) noexcept {
   return std::holds_alternative<node_number::Collecting>(state) ||
          std::holds_alternative<node_number::Relaying>(state) || std::holds_alternative<node_number::Unclosed>(state);
+}
+
+/// Only what all have, and the same at each of them, goes on.
+void note_datagrams(AggHeader& agreed, const AggHeader& another) noexcept {
+  if ((another.flags & wire::kFlagDatagrams) != 0 && (agreed.flags & wire::kFlagDatagrams) != 0) {
+    if (another.kind == wire::AggKind::contribute) agreed.closed = another.closed;
+    return;
+  }
+  agreed.flags &= static_cast<std::uint16_t>(~wire::kFlagDatagrams);
+  agreed.closed = {};
 }
 
 ChildSet contributed(const node_number::State& state) noexcept {
@@ -145,6 +156,7 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     live(group_life::LeaveAfterVerdict{all_left()}, now);
     return nullptr;
   }
+  if (Flaw flaw = follow_datagrams(header, now); flaw != nullptr) return flaw;
   const std::uint32_t span = window(header);
   switch (place(header.sequence, span, kept_from_, settled())) {
     case Place::late:
@@ -234,6 +246,7 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
       case Kind::take: take(at, child, *header, *frame); break;
       case Kind::add:
         at.agreed.flags |= header->flags & wire::kFlagDenied;
+        note_datagrams(at.agreed, *header);
         at.listening |= (header->flags & wire::kFlagListening) != 0;
         if (wire::has_one_source(*header)) {
           if (header->payload_bytes != 0) keep_source(at, child, *header, *frame);
@@ -272,6 +285,7 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
           end_stream();
           unlocked_at_ = at.sequence;
         }
+        if (action.kind == Kind::forward) note_datagrams(at.agreed, *header);
         // An empty result means that the data came from below; then this node has kept them.
         if (action.kind == Kind::forward && (header->payload_bytes != 0 || at.source == kNoChild)) {
           at.data = BufferSlice(*frame, kHeaderBytes, header->payload_bytes);
@@ -302,7 +316,8 @@ NodeGroup::Outcome NodeGroup::advance(Slot& at, const node_number::Event& event,
 void NodeGroup::keep_source(Slot& at, std::uint32_t child, const AggHeader& header, BufferRef& frame) {
   at.source = child;
   at.agreed.payload_bytes = header.payload_bytes;
-  at.agreed.flags = header.flags;
+  const auto datagrams = at.agreed.flags & wire::kFlagDatagrams;
+  at.agreed.flags = static_cast<std::uint16_t>((header.flags & ~wire::kFlagDatagrams) | datagrams);
   wire::say_listening(at.agreed, false);
   at.data = BufferSlice(std::move(frame), kHeaderBytes, header.payload_bytes);
 }
@@ -389,6 +404,10 @@ NodeGroup::Outcome NodeGroup::send_number_up(Slot& at, Time now) {
   h.members = waiting.members;
   h.origin = waiting.origin;
   if (at.listening) wire::say_listening(h, true);
+  if (expected_ == group_size_) {  // A Leave, for nodes that never knew the group.
+    h.flags &= static_cast<std::uint16_t>(~wire::kFlagDatagrams);
+    h.closed = {};
+  }
   if (h.coll == Coll::leave && ctx_.parent_lost) return Outcome::parent_lost;
   const bool is_partial = (h.flags & wire::kFlagReproducible) != 0;
   if (is_partial) {
@@ -518,6 +537,7 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
   if (seq_before(closed_, header.closed)) closed_ = header.closed;
   // The window follows the closed count, so numbers that end by it must not lag behind. This number has its own result.
   end_unanswered(now, header.sequence);
+  skip_closed(seq_before(closed_, header.sequence) ? closed_ : header.sequence, now);
   Slot& at = slot(header.sequence);
   if (prompt(header) && std::holds_alternative<node_number::Idle>(at.state) &&
       !seq_before(header.sequence, first_unanswered_)) {

@@ -120,8 +120,9 @@ void NodeGroup::send_closed() {
 /// Members wait for the closed count only when they run ahead: then it goes down without a result.
 void NodeGroup::send_closed_if_due() {
   if (!seq_before(told_, closed_)) return;
-  if (guard(Guard::closed_alone, seq_count(told_, begun_) >= closed_alone_from(joined_.osts, joined_.stream_window)))
-    send_closed();
+  // A member that goes on with datagrams waits for all of it.
+  const std::uint32_t from = way_ ? 1 : closed_alone_from(joined_.osts, joined_.stream_window);
+  if (guard(Guard::closed_alone, seq_count(told_, begun_) >= from)) send_closed();
 }
 
 /// Numbers that the parent has closed and whose result goes to other nodes alone are over here; but not `kept`, whose result
@@ -142,6 +143,7 @@ void NodeGroup::closed(const AggHeader& header, Time now) {
   if (is_late(header) || slots_.empty() || !seq_before(closed_, header.sequence)) return;
   closed_ = header.sequence;
   end_unanswered(now);
+  skip_closed(closed_, now);
   send_closed();
 }
 

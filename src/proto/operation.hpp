@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/secret.hpp"
 #include "proto/path.hpp"
 
 namespace sumac::proto {
@@ -35,6 +36,11 @@ struct ClientGroupConfig {
   bool outlives = false;  ///< The members go on among themselves when the tree is lost (recovery_group.hpp).
   std::uint32_t pipeline_depth = 64;  ///< SHARP_COLL_PIPELINE_DEPTH: fragments of one LLT operation in flight.
   Duration resend_after{0};           ///< 0: no timer repeats anything (tcp, ucx).
+  /// This member takes datagrams of its leaf node there; their keys come from the job's. Port 0: it takes none.
+  struct Datagrams {
+    std::uint16_t port = 0;
+    Secret job_key{};
+  } datagrams{};
 };
 
 /// The default request of a member: the job's pool shared evenly among its groups, at least 2.

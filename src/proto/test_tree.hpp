@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,7 @@ class TestTree {
     /// The address to which a node sends multicasts; not set: it has no multicast.
     std::optional<wire::InvitedBody> invitation;
     bool multicast_fails = false;
+    DatagramNode* kernel = nullptr;
     struct Datagram {
       wire::InvitedBody to;
       wire::AggHeader header;
@@ -59,6 +61,10 @@ class TestTree {
       return found == unread.end() ? 0 : found->second;
     }
     Multicast* multicast() override { return this; }
+    DatagramNode* datagram_node() override { return kernel; }
+    void send_datagram(LinkId to, std::span<const std::byte> frame) override {
+      if (tree->take_datagram) tree->take_datagram(to, frame);
+    }
     bool invite(GroupId group_id, wire::InvitedBody& to) override {
       if (!invitation) return false;
       to = *invitation;
@@ -178,6 +184,8 @@ class TestTree {
   }
 
   Time now{};
+  /// A member's datagram to the node of this link; without it there are none.
+  std::function<void(LinkId, std::span<const std::byte>)> take_datagram;
   BufferPool pool{64u << 20};
   /// The clients' treatment of results with a known destination: receive them there, or begin to and then get them in a
   /// frame after all.

@@ -1,0 +1,131 @@
+// The datagram way of a member's group: its trial, and its numbers. Everything by the link is closed before a number goes as a
+// datagram, and the other way round, so a node needs to know of them only that they were there.
+#include <cstring>
+
+#include "hop/element.h"
+#include "proto/client_group.hpp"
+#include "wire/proof.hpp"
+
+namespace sumac::proto {
+namespace {
+
+/// A trial that the other members have not answered after so many repetitions fails; while nothing is known of the way there is one a
+/// millisecond.
+constexpr unsigned kTrialTicksMax = 500;
+/// A number before a verdict's that is not answered after so many repetitions belongs to another call of the others.
+constexpr unsigned kVerdictTicksMax = 100;
+constexpr Duration kSilentMost = Seconds(1);
+/// A run that is longer would look like one from the future.
+constexpr std::uint32_t kRunMax = 1u << 30;
+
+}  // namespace
+
+/// The trial is a barrier before the group's first number. Its answer proves each link of the tree, in both directions.
+void ClientGroup::try_datagrams(Time now) {
+  HopMemberConfig config;
+  config.group = datagram_terms_->group;
+  config.child = datagram_terms_->child;
+  config.window = datagram_terms_->window;
+  config.levels = config_.path.length;
+  config.first = seq_previous(joined_.low);
+  const auto& key = config_.datagrams.job_key;
+  const auto& nonce = datagram_terms_->nonce;
+  if (!wire::make_datagram_key(key, nonce, config_.group_id, config.child, config.up) ||
+      !wire::make_datagram_key(key, nonce, config_.group_id, wire::kResults, config.down)) {
+    datagram_trial_ = Trial::failed;
+    return;
+  }
+  way_.emplace(config, static_cast<HopOutbox&>(*this));
+  datagram_trial_ = Trial::open;
+  way_->probe(now);
+  HopHeader barrier{};
+  barrier.coll = kHopBarrier;
+  barrier.op = static_cast<std::uint8_t>(Op::null);
+  barrier.dtype = static_cast<std::uint8_t>(Dtype::null);
+  barrier.sequence = number_of(config.first);
+  way_->contribute(barrier, {}, now);
+}
+
+/// A function of the operation and its number alone, so that all members decide alike.
+bool ClientGroup::goes_as_datagram(const Record& record) const noexcept {
+  if (!way_ || !way_from_ || sent_ < *way_from_ || record.sent != 0) return false;
+  if (run_from_ && seq_count(*run_from_, next_) >= kRunMax) return false;
+  const Operation& operation = record.operation;
+  if (operation.coll == wire::Coll::barrier) return true;
+  if (operation.coll != wire::Coll::allreduce || operation.streaming || operation.count == 0) return false;
+  if (operation.count > datagram_terms_->payload_max / record.element) return false;
+  if (operation.reproducible && wire::order_matters(operation)) return false;
+  return operation.tag_dtype == Dtype::null &&
+         hop_combines(static_cast<std::uint32_t>(operation.op), static_cast<std::uint32_t>(operation.dtype));
+}
+
+bool ClientGroup::may_send(const Record& record) const noexcept {
+  if (!goes_as_datagram(record)) return room(record.window) && has_drained_datagrams();
+  if (!run_from_ && (closed_ != next_ || owed_ != next_)) return false;
+  return way_->has_room(next_) && seq_count(done_, next_) < datagram_terms_->window;
+}
+
+void ClientGroup::contribute_datagram(Entry& at, Time now) {
+  const wire::AggHeader& asked = at.header;
+  HopHeader header{};
+  header.coll = static_cast<std::uint8_t>(asked.coll);
+  header.op = static_cast<std::uint8_t>(asked.op);
+  header.dtype = static_cast<std::uint8_t>(asked.dtype);
+  header.payload_bytes = static_cast<std::uint16_t>(asked.payload_bytes);
+  header.sequence = number_of(asked.sequence);
+  header.root = asked.root;
+  header.meaning = asked.meaning;
+  if (!run_from_) run_from_ = asked.sequence;
+  ++datagram_numbers_;
+  way_->contribute(header, data_of(at).bytes, now);
+}
+
+Errc ClientGroup::on_datagram(std::span<const std::byte> datagram, Time now) {
+  if (!way_) return Errc::denied;
+  if (const Errc read = way_->on_datagram(datagram, now); read != Errc::ok) return read;
+  if (datagram_trial_ == Trial::open && way_->is_closed(seq_previous(joined_.low))) datagram_trial_ = Trial::passed;
+  take_datagrams(now);
+  return Errc::ok;
+}
+
+void ClientGroup::take_datagrams(Time now) {
+  if (!run_from_) return;
+  for (Sequence number = done_; number != next_; number = seq_next(number)) {
+    Entry& at = entry(number);
+    if (!at.is_datagram || !std::holds_alternative<member_number::Sent>(at.state) || !way_->is_answered(number))
+      continue;
+    const auto data = way_->result(number);
+    BufferRef frame = copies_.acquire(wire::kAggHeaderBytes + data.size());
+    if (!frame) break;  // The next datagram or tick finds it again.
+    wire::store(frame.data(), at.header);
+    std::memcpy(frame.data() + wire::kAggHeaderBytes, data.data(), data.size());
+    advance(at, number, member_number::Result{number == done_}, &frame, now);
+  }
+  closed_ = way_->is_idle() ? next_ : way_->first_open();
+  follow(now);
+}
+
+bool ClientGroup::awaits_datagrams(Sequence before) const noexcept {
+  if (verdict_ticks_ >= kVerdictTicksMax) return false;
+  for (Sequence number = done_; number != next_ && seq_before(number, before); number = seq_next(number))
+    if (const Entry& at = entry(number); at.is_datagram && std::holds_alternative<member_number::Sent>(at.state))
+      return way_.has_value();
+  return false;
+}
+
+void ClientGroup::tick_datagrams(Time now) {
+  way_->tick(now);
+  if (datagram_trial_ == Trial::open && ++trial_ticks_ >= kTrialTicksMax) {
+    datagram_trial_ = Trial::failed;
+    way_.reset();
+    return;
+  }
+  if (verdict_) ++verdict_ticks_;
+  take_datagrams(now);
+  if (!way_ || datagram_trial_ != Trial::passed || way_->silence(now) < kSilentMost) return;
+  lost_why_ = "its leaf node has left datagrams unanswered for 1 s";
+  if (!config_.outlives) give_up();
+  live(membership::EpochOver{}, now);
+}
+
+}  // namespace sumac::proto
