@@ -165,6 +165,10 @@ Outcome<ClientGroupConfig> Comm::config_of(const OpenedGroup& opened, std::span<
   config.pipeline_depth = context_.config().pipeline_depth;
   config.lock_batch = job.settings.lock_batch;
   config.reproducible = job.reproducible();
+  if (context_.config().enable_hop) {
+    config.datagrams.port = context_.links()[opened.tree]->datagram_port(context_.transport());
+    config.datagrams.job_key = job.granted.job_key;
+  }
   return config;
 }
 
@@ -305,7 +309,14 @@ Comm::~Comm() {
   context_.remove(*this);
 }
 
+std::uint64_t Comm::datagrams() const noexcept {
+  std::uint64_t all = 0;
+  for (const auto& channel : channels_) all += channel.group.on_tree().datagram_operations();
+  return all;
+}
+
 void Comm::detach() noexcept {
+  context_.count_datagrams(datagrams());
   if (const auto* group = lasting(); group != nullptr) {
     for (const auto& life : group->lives_left()) context_.recovery()->note_left(life);
     if (group->current().has_left()) context_.recovery()->note_left(group->current().key());

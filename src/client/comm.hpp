@@ -80,6 +80,7 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   /// Afterwards its groups receive no message.
   void detach() noexcept;
   void fill(sumac_comm_info& info) const;
+  std::uint64_t datagrams() const noexcept;  ///< Operations that went as datagrams.
 
   /// Whether a communicator of one group is made so that it outlives its tree. Its rank 0 decides. Called with the lock held.
   static bool would_last(const Context& context, std::uint32_t members) noexcept;

@@ -248,6 +248,7 @@ void Context::progress() {
   if (!broken_.empty())
     for (const auto& broken : std::exchange(broken_, {})) link_of(broken.conn).on_closed(broken.why), ++events_;
   if (recovery_) events_ += recovery_->progress(events_ > 0);
+  if (has_sent_datagrams_) tick_datagrams();
   if (is_link_new_) watch_new_link();
   if (!watched_.empty()) drain();
   send_held();  // A message that waited for another one must not keep those back that others wait for.
@@ -255,14 +256,14 @@ void Context::progress() {
   if (bell_.is_wanted && !is_armed()) ring_bell();
 }
 
-bool Context::is_armed() { return transport_->arm() && (!recovery_ || recovery_->arm()); }
-
-Time Context::next_due() const {
-  return recovery_ ? std::min(transport_->next_due(), recovery_->next_due()) : transport_->next_due();
+bool Context::is_armed() {
+  if (datagram_timer_) set_datagram_timer();
+  return transport_->arm() && (!recovery_ || recovery_->arm());
 }
 
 void Context::on_readable(std::uint32_t token) {
-  if (!recovery_ || !recovery_->on_readable(token)) listeners_->on_readable(token);
+  if (recovery_ && recovery_->on_readable(token)) return;
+  if (!receive_datagrams(token)) listeners_->on_readable(token);
 }
 
 bool Context::arm() {
@@ -398,7 +399,7 @@ void Context::CallWait::rest(std::size_t events, Time deadline) {
   bool slept = false;
   if (context_.sleeps_alone() && !context_.is_busy_ && context_.broken_.empty()) {
     const auto sleeps = waiter_->sleeps();
-    waiter_->rest(events, *context_.transport_, deadline);
+    waiter_->rest(events, *context_.transport_, std::min(deadline, context_.datagrams_due()));
     slept = waiter_->sleeps() != sleeps;
     context_.sleeps_ += slept ? 1 : 0;
   } else if (events > 0) {
@@ -436,7 +437,8 @@ bool Context::sleep(std::span<const Request* const> requests, Duration at_most) 
     send_held();
     if (!watched_.empty()) drain();  // Posting alone, or progress for another caller, may have ended it.
     if (one_is_over() || is_busy_ || !broken_.empty() || !is_armed()) return true;
-    if (const Time due = next_due(); due != kNever) at_most = std::min<Duration>(at_most, due - monotonic_now());
+    if (const Time due = next_due(); due != kNever)
+      at_most = std::clamp<Duration>(due - monotonic_now(), Duration(0), at_most);
     ++sleeps_;
     if (recovery_) recovery_->call_begins();
   }
@@ -520,10 +522,12 @@ void Context::fill(sumac_coll_stats& stats) const {
   stats.multicast_taken = heard.taken;
   stats.multicast_late = heard.late;
   stats.multicast_discarded = heard.discarded;
+  stats.datagrams = datagrams();
 }
 
 namespace {
-std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], const multicast::Counts& heard) {
+std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], const multicast::Counts& heard,
+                       std::uint64_t datagrams) {
   std::string text;
   for (const auto& [kind, name] :
        {std::pair{SUMAC_STATS_BARRIER, "barrier"}, std::pair{SUMAC_STATS_ALLREDUCE, "allreduce"},
@@ -537,11 +541,12 @@ std::string stats_line(const sumac_coll_counts (&counts)[SUMAC_STATS_KINDS], con
   }
   if (heard.all() != 0)
     text += fmt::format(", multicast: taken:{} late:{} discarded:{}", heard.taken, heard.late, heard.discarded);
+  if (datagrams != 0) text += fmt::format(", datagrams:{}", datagrams);
   return text;
 }
 }  // namespace
 
-std::string Context::stats_text() const { return stats_line(counts_, listeners_->counts()); }
+std::string Context::stats_text() const { return stats_line(counts_, listeners_->counts(), datagrams()); }
 
 void Context::finalize() {
   if (!names_are_left_to_team()) recorder::forget_job();
@@ -554,8 +559,10 @@ void Context::finalize() {
     struct AllCounts {
       sumac_coll_counts of[SUMAC_STATS_KINDS];
       multicast::Counts heard;
+      std::uint64_t datagrams;
     } mine;
     mine.heard = listeners_->counts();
+    mine.datagrams = datagrams();
     std::copy(std::begin(counts_), std::end(counts_), std::begin(mine.of));
     if (auto all = world_oob_.gather(mine); !all) {
       // An MPI that is being shut down exchanges nothing any more.
@@ -565,6 +572,7 @@ void Context::finalize() {
       AllCounts sum{};
       for (const auto& one : *all) {
         sum.heard += one.heard;
+        sum.datagrams += one.datagrams;
         for (std::size_t k = 0; k < SUMAC_STATS_KINDS; ++k) {
           sum.of[k].posted += one.of[k].posted;
           sum.of[k].answered += one.of[k].answered;
@@ -575,7 +583,7 @@ void Context::finalize() {
         }
       }
       log_.write(LogLevel::info, __FILE__, __LINE__, "",
-                 fmt::format("statistics of {} ranks: {}", world_size_, stats_line(sum.of, sum.heard)));
+                 fmt::format("statistics of {} ranks: {}", world_size_, stats_line(sum.of, sum.heard, sum.datagrams)));
     }
   }
   if (recovery_) {

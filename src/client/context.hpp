@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/fd.hpp"
 #include "base/log.hpp"
 #include "client/fork_guard.hpp"
 #include "client/job.hpp"
@@ -126,6 +127,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   int wake_fd() const { return transport_->wake_fd(); }
   void fill(sumac_coll_stats& stats) const;
   multicast::Listeners& listeners() { return *listeners_; }
+  void count_datagrams(std::uint64_t operations) noexcept { datagrams_ += operations; }
 
   // proto::Outbox, for the engines.
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
@@ -134,6 +136,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
   proto::Multicast* multicast() override { return listeners_.get(); }
+  void send_datagram(proto::LinkId to, std::span<const std::byte> frame) override;
 
   /// Called without the lock: makes progress until `done` (called with the lock) returns true. Returns false if
   /// `deadline` passed.
@@ -158,6 +161,11 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Outcome<> connect();
   Outcome<> begin_recovery();
   bool is_armed();
+  Time datagrams_due() const;
+  void tick_datagrams();
+  void set_datagram_timer();
+  bool receive_datagrams(std::uint32_t token);
+  std::uint64_t datagrams() const;
   Time next_due() const;
   void announce_trees() const;
   void watch_new_link();
@@ -230,6 +238,9 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   static constexpr Millis kWantPause{4000};
   Millis want_pause_ = kWantPause;
   Time want_from_{};  ///< The manager is not asked for other trees before.
+  bool has_sent_datagrams_ = false;
+  std::uint64_t datagrams_ = 0;  ///< Operations of communicators that are gone.
+  UniqueFd datagram_timer_;      ///< Whoever sleeps on wake_fd() wakes up when datagrams must be sent again.
   struct Broken {
     net::ConnId conn;
     Error why;

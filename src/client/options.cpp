@@ -85,6 +85,10 @@ constexpr Option<C> kTable[] = {
                              "Take small results from a UDP multicast as well, where the tree's root sends one and it "
                              "comes before the link's copy; 0: from the link only.")
         .alias("SHARP_COLL_SHARP_ENABLE_MCAST_TARGET"),
+    option<&C::enable_hop>(
+        "SUMAC_COLL_HOP", "1",
+        "Small operations go as datagrams where the kernels of all nodes answer them (SUMAC_NODE_HOP); "
+        "0: never."),
     option<&C::stats_dump_mode>(
         "SHARP_COLL_STATS_DUMP_MODE", "0",
         "At finalize: 0 nothing, 1 each rank logs its counts, 2 rank 0 logs the sum over all ranks "

@@ -45,6 +45,7 @@ struct ClientConfig {
   bool lock_on_comm_init;
   bool enable_cuda;
   bool enable_mcast;
+  bool enable_hop;
   // The environment: sharpd, network, failures.
   std::string sharpd_socket;
   std::string transport;

@@ -7,6 +7,11 @@
 
 namespace sumac::node {
 
+enum class Hop { off, automatic };
+constexpr auto enum_names(Hop) {
+  return std::array{EnumName<Hop>{"off", Hop::off}, EnumName<Hop>{"auto", Hop::automatic}};
+}
+
 enum class Backend { tcp, ucx };
 constexpr auto enum_names(Backend) {
   return std::array{EnumName<Backend>{"tcp", Backend::tcp}, EnumName<Backend>{"ucx", Backend::ucx}};
@@ -26,6 +31,7 @@ struct Config {
   Micros spin{};
   std::uint32_t spin_percent = 0;
   Millis heartbeat{}, lost_after{};
+  Hop hop = Hop::off;
   std::string mcast;
   std::uint32_t mcast_hops = 0;
   std::string pin;
@@ -107,6 +113,11 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::lost_after>("SUMAC_NODE_LOST_AFTER", "10s", "Silence of a neighbour node: its link is given up.")
         .alias("lost_after")
         .between(20, 3'600'000),
+    option<&Config::hop>(
+        "SUMAC_NODE_HOP", "off",
+        "auto: the kernel adds up small operations as datagrams come in, and no process wakes; it needs the "
+        "rights of root, and without them all goes by TCP. off: all goes by TCP.")
+        .alias("hop"),
     option<&Config::mcast>("SUMAC_NODE_MCAST", "auto",
                            "Small results also go by UDP multicast to members who listen: auto (in trees of more "
                            "than one level), on, off, or the first of 65536 addresses to use (239.255.0.0:5383).")

@@ -36,7 +36,13 @@ DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transp
       pool_(pool),
       transport_(std::move(transport)),
       multicaster_(config_.multicast, transport_->address(), log),
-      retry_(config.retry_min) {}
+      retry_(config.retry_min) {
+  if (!config_.hop) return;
+  if (auto made = Datagrams::make(*transport_, log_))
+    datagrams_ = *std::move(made);
+  else
+    SUMAC_WARN(log_, "SUMAC_NODE_HOP=auto: small operations go by TCP all the same: {}", made.error().context);
+}
 
 DataPath::~DataPath() = default;
 
@@ -56,6 +62,7 @@ void DataPath::identify(NodeId node_id, TreeId tree_id, bool root, Time now) {
     parent_info_ = {};  // The key belonged to the former tree; the manager sends the next one.
     retry_at_ = kNever;
     stalled_.clear();
+    if (datagrams_) datagrams_->clear();
   }
   proto::NodeConfig config;
   config.node_id = node_id;
@@ -148,6 +155,7 @@ std::size_t DataPath::progress(Time now) {
   now_ = now;
   if (now >= retry_at_) connect_parent(now);
   if (node_->next_due() <= now) node_->tick(now);
+  if (datagrams_) datagrams_->tick(node_.get(), now);
   const std::size_t events = transport_->progress(*this);
   while (!stalled_.empty()) {
     const auto link = stalled_.back();
@@ -223,7 +231,7 @@ void DataPath::neighbour_closed(net::ConnId conn, Millis silence) {
 
 Time DataPath::next_due() const {
   if (node_ == nullptr) return kNever;
-  return std::min({retry_at_, node_->next_due(), transport_->next_due()});
+  return std::min({retry_at_, node_->next_due(), transport_->next_due(), datagrams_ ? datagrams_->next_due() : kNever});
 }
 
 TreeNumbers DataPath::numbers() const {
@@ -232,6 +240,7 @@ TreeNumbers DataPath::numbers() const {
   all.net = transport_->stats();
   all.buffers = pool_.stats();
   all.multicasts_lost = multicaster_.lost();
+  if (datagrams_) all.datagrams = datagrams_->counts();
   if (node_ == nullptr) return all;
   all.has_parent = node_->config().root || node_->has_parent();
   all.links = node_->links();

@@ -17,6 +17,7 @@
 #include "base/log_limit.hpp"
 #include "multicast/multicaster.hpp"
 #include "net/transport.hpp"
+#include "node/datagrams.hpp"
 #include "proto/node.hpp"
 
 namespace sumac::node {
@@ -31,6 +32,7 @@ struct DataPathConfig {
   Millis outlived_after{1000};
   Millis retry_min{50}, retry_max{2000};
   multicast::Config multicast{};
+  bool hop = false;  ///< The kernel answers small operations, if it can.
 };
 
 /// The numbers of one tree for the metrics: a copy without text, so that the data path's thread soon goes on.
@@ -44,6 +46,7 @@ struct TreeNumbers {
   proto::NodeStats node;
   net::TransportStats net;
   BufferPoolStats buffers;
+  DatagramCounts datagrams;
 };
 
 /// The state of the link to the parent, as it is reported to the manager.
@@ -115,6 +118,9 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void on_message(net::ConnId conn, BufferRef frame) override;
   void on_closed(net::ConnId conn, const Error& why) override;
   void on_writable(net::ConnId) override {}
+  void on_readable(std::uint32_t) override {
+    if (node_ != nullptr) datagrams_->on_readable(*node_, now_);
+  }
   void send(proto::LinkId to, const wire::AggHeader& header, const Payload& data) override;
   void send_control(proto::LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) override;
   void drop(proto::LinkId link, const Error& why) override;
@@ -122,6 +128,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void allow(proto::LinkId link, std::size_t bytes) override { transport_->limit_held(net::ConnId{link.value}, bytes); }
   std::size_t held(proto::LinkId link) const override { return transport_->held(net::ConnId{link.value}); }
   proto::Multicast* multicast() override { return &multicaster_; }
+  proto::DatagramNode* datagram_node() override { return datagrams_.get(); }
   void put(proto::LinkId to, std::span<const std::byte> head, const Payload& body);
   void connect_parent(Time now);
   void parent_proven();
@@ -141,6 +148,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Secret node_key_{};
   std::unique_ptr<net::Transport> transport_;
   multicast::Multicaster multicaster_;
+  std::unique_ptr<Datagrams> datagrams_;  ///< Null: there are none.
   std::unique_ptr<proto::Node> node_;
   Time now_{};
   /// Links that were closed while the node was working; it is informed afterwards.

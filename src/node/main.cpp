@@ -122,6 +122,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   MemoryBound bound;
   auto base = shard_config(config, bound);
   base.path.multicast = *multicast;
+  base.path.hop = config.hop == Hop::automatic;
   base.net.publish = *publish;
   if (const auto lacks = shortage(bound, base.net); config.transport == Backend::tcp && !lacks.empty())
     SUMAC_WARN(log, "{}", lacks);

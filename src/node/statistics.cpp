@@ -109,6 +109,11 @@ std::string DataPath::statistics_json() const {
                  {"multicasts", s.multicasts},
                  {"multicast_bytes", s.multicast_bytes},
                  {"multicasts_lost", multicaster_.lost()}};
+  if (datagrams_) {
+    const auto kernel = datagrams_->counts();
+    top["hop"] = {{"frames", kernel.frames}, {"folds", kernel.folds},         {"repeats", kernel.repeats},
+                  {"sent", kernel.sent},     {"strangers", kernel.strangers}, {"expired", kernel.expired}};
+  }
   top["jobs"] = json::array();
   for (const auto& job : node_->jobs())
     top["jobs"].push_back({{"id", number_of(job.grant.job_id)},

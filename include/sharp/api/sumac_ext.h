@@ -116,6 +116,7 @@ struct sumac_coll_stats {
   uint64_t multicast_late;  /**< multicast results that came after it, or a second time */
   /* multicast results without the right tag, malformed, or for no operation under way */
   uint64_t multicast_discarded;
+  uint64_t datagrams; /**< operations that the kernels of nodes answered */
 };
 int sumac_coll_query_stats(struct sharp_coll_context* ctx, struct sumac_coll_stats* stats);
 

@@ -1,9 +1,14 @@
 #include "client/tree/link.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "wire/hop_frame.hpp"
 
 namespace sumac::client {
 namespace {
+
+constexpr int kDatagramsPerPass = 16;  ///< A flood of them must not starve the link.
 
 /// Shortens an address for users: a worker's address of ucx is 200 letters of hex, which tell them nothing.
 std::string for_people(const std::string& address) {
@@ -117,7 +122,36 @@ Outcome<> TreeLink::check(net::Transport& transport, Millis waited, Millis silen
   return {};
 }
 
+TreeLink::~TreeLink() { close_datagrams(); }
+
+void TreeLink::close_datagrams() noexcept {
+  if (datagrams_) transport_->remove_reader(datagrams_->fd());
+  datagrams_.reset();
+}
+
+std::uint16_t TreeLink::datagram_port(net::Transport& transport) {
+  if (datagrams_) return datagrams_->port();
+  const auto local = net::parse_address(transport.local(conn_));
+  const auto leaf = net::parse_address(std::string_view(address_).substr(address_.find(':') + 1));
+  if (!local || !leaf || !address_.starts_with("tcp:") || local->family() != leaf->family()) return 0;
+  auto made = net::DatagramSocket::connect(*local, *leaf);
+  if (!made || transport.add_reader(made->fd(), datagram_token()) != Errc::ok) return 0;
+  transport_ = &transport;
+  datagrams_ = *std::move(made);
+  return datagrams_->port();
+}
+
+void TreeLink::receive_datagrams(Time now) {
+  for (int i = 0; i < kDatagramsPerPass && datagrams_; ++i) {
+    std::array<std::byte, wire::kHopFrameMax + 1> bytes;
+    const std::size_t size = datagrams_->receive(bytes);
+    if (size == 0) return;
+    engine_->on_datagram(std::span(bytes).first(size), now);
+  }
+}
+
 void TreeLink::on_closed(const Error& why) {
+  close_datagrams();
   end_ = net::peer_end(why);
   engine_->on_closed(why, monotonic_now());
 }

@@ -8,6 +8,7 @@
 #include "client/devices.hpp"
 #include "client/job.hpp"
 #include "client/status.hpp"
+#include "net/datagram_socket.hpp"
 #include "net/transport.hpp"
 #include "proto/client_link.hpp"
 
@@ -34,6 +35,16 @@ class TreeLink {
   /// Returns " (node an-leaf1 (10.77.0.6) stopped answering; rank 3 noticed after 1.0 s)".
   std::string describe() const;
 
+  ~TreeLink();
+  /// The port at which datagrams of the leaf's kernel come, from the first call on; 0: there are none on this transport.
+  std::uint16_t datagram_port(net::Transport& transport);
+  bool has_datagrams() const noexcept { return datagrams_.has_value(); }
+  std::uint32_t datagram_token() const noexcept { return kDatagramToken | (conn_.value & (kDatagramToken - 1)); }
+  void send_datagram(std::span<const std::byte> frame) noexcept {
+    if (datagrams_) datagrams_->send(frame);
+  }
+  void receive_datagrams(Time now);
+
   void on_connected() noexcept { is_connected_ = true; }
   void on_closed(const Error& why);
 
@@ -45,9 +56,14 @@ class TreeLink {
   const std::string &node_, &address_;  ///< The leaf's name and address, which live in the job.
   const net::ConnId conn_;
   const WorldRank world_rank_;
+  static constexpr std::uint32_t kDatagramToken = 0x40000000;
+  void close_datagrams() noexcept;
+
   net::PeerEnd end_;
   bool is_connected_ = false;
   std::unique_ptr<proto::ClientLink> engine_;
+  net::Transport* transport_ = nullptr;  ///< Set with datagrams_, which it waits for.
+  std::optional<net::DatagramSocket> datagrams_;
 };
 
 /// The port of the list that this rank uses for a tree.

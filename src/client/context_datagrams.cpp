@@ -1,0 +1,76 @@
+// The datagrams of a context's trees: they are read with everything else, and sent again in their time.
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "client/comm.hpp"
+#include "client/context.hpp"
+#include "client/recovery/recovery.hpp"
+
+namespace sumac::client {
+namespace {
+
+constexpr std::uint32_t kTimerToken = 0x7ffffffd;
+
+}  // namespace
+
+Time Context::next_due() const {
+  const Time due = std::min(transport_->next_due(), datagrams_due());
+  return recovery_ ? std::min(due, recovery_->next_due()) : due;
+}
+
+Time Context::datagrams_due() const {
+  Time due = kNever;
+  if (!has_sent_datagrams_) return due;
+  for (const auto& link : links_)
+    if (link->has_datagrams()) due = std::min(due, link->engine().next_due());
+  return due;
+}
+
+void Context::tick_datagrams() {
+  const Time now = monotonic_now();
+  if (datagrams_due() > now) return;
+  for (const auto& link : links_)
+    if (link->has_datagrams()) link->engine().tick(now);
+}
+
+void Context::send_datagram(proto::LinkId to, std::span<const std::byte> frame) {
+  if (!std::exchange(has_sent_datagrams_, true)) {
+    datagram_timer_ = UniqueFd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+    if (datagram_timer_ && transport_->add_reader(datagram_timer_.get(), kTimerToken) != Errc::ok)
+      datagram_timer_.reset();
+  }
+  link_of(net::ConnId{to.value}).send_datagram(frame);
+}
+
+std::uint64_t Context::datagrams() const {
+  std::uint64_t all = datagrams_;
+  for (const Comm* comm : comms_) all += comm->datagrams();
+  return all;
+}
+
+/// A thread that sleeps on wake_fd() knows no time.
+void Context::set_datagram_timer() {
+  const Time due = datagrams_due();
+  if (due == kNever) return;
+  const auto left = std::max<Duration>(due - monotonic_now(), Nanos(1));
+  const itimerspec once{{}, {left / Seconds(1), (left % Seconds(1)).count()}};
+  ::timerfd_settime(datagram_timer_.get(), 0, &once, nullptr);
+}
+
+bool Context::receive_datagrams(std::uint32_t token) {
+  if (token == kTimerToken) {
+    std::uint64_t times = 0;
+    static_cast<void>(!::read(datagram_timer_.get(), &times, sizeof times));  // Otherwise it stays readable.
+    return true;
+  }
+  for (const auto& link : links_) {
+    if (!link->has_datagrams() || link->datagram_token() != token) continue;
+    link->receive_datagrams(monotonic_now());
+    return true;
+  }
+  return false;
+}
+
+}  // namespace sumac::client

@@ -1,0 +1,162 @@
+// Datagrams that the kernel answers, with real daemons and ranks on loopback: in a network namespace of the test's own, as root.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/world/test_recovery.hpp"
+#include "client/world/test_world.hpp"
+
+namespace sumac::client::test {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+/// Returns why there is no loopback of this test alone, or nothing.
+std::string enter_own_network() {
+  if (geteuid() != 0) return "only root may load a program into the kernel";
+  if (unshare(CLONE_NEWNET) != 0) return std::string("no network namespace: ") + std::strerror(errno);
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  const bool is_up = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+  close(fd);
+  return is_up ? "" : std::string("loopback: ") + std::strerror(errno);
+}
+
+class HopWorld : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = enter_own_network(); !why.empty()) GTEST_SKIP() << why;
+    daemons_ = std::make_unique<Daemons>(two_leaves({{"SUMAC_NODE_HOP", "auto"}}));
+    if (const auto log = daemons_->log(); log.find("SUMAC_NODE_HOP=auto: ") != std::string::npos)
+      GTEST_SKIP() << log.substr(log.find("SUMAC_NODE_HOP=auto: "), 200);
+  }
+  std::unique_ptr<Daemons> daemons_;
+};
+
+constexpr int kOperations = 600;
+
+/// Small and large operations in turn, checked. Returns how many went as datagrams.
+void operations(Rank& rank, sharp_coll_comm* comm, int count) {
+  std::vector<double> many(3'000), sums(many.size());
+  for (int n = 0; n < count; ++n) {
+    double mine[16], sum[16];
+    const std::size_t words = n % 2 == 0 ? 1 : 16;
+    for (std::size_t i = 0; i < words; ++i) mine[i] = n * 0.5 + rank.rank + static_cast<double>(i);
+    auto spec = reduce_spec(mine, sum, words, Dtype::float64, Op::sum);
+    RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+    for (std::size_t i = 0; i < words; ++i)
+      RANK_CHECK(sum[i] == rank.size * (n * 0.5 + static_cast<double>(i)) + rank.size * (rank.size - 1) / 2);
+    if (n % 5 == 0) RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    if (n % 50 == 49) {  // These go by the links, in the same sequence.
+      std::fill(many.begin(), many.end(), n + rank.rank);
+      auto large = reduce_spec(many.data(), sums.data(), many.size(), Dtype::float64, Op::sum);
+      RANK_EQUAL(sharp_coll_do_allreduce(comm, &large), 0);
+      for (const double value : sums) RANK_CHECK(value == rank.size * n + rank.size * (rank.size - 1) / 2);
+      std::int32_t word = rank.rank == n % rank.size ? n : -1;
+      sharp_coll_bcast_spec bcast{};
+      bcast.root = n % rank.size;
+      bcast.buf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{&word, sizeof word, nullptr}}};
+      bcast.size = sizeof word;
+      RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
+      RANK_EQUAL(word, n);
+    }
+  }
+}
+
+TEST_F(HopWorld, BothWaysOfACommunicatorAreExact) {
+  const auto job = new_job_id();
+  const auto ended =
+      run_well(*daemons_, 6, {{"SHARP_COLL_LOG_LEVEL", "3"}, {"SHARP_COLL_STATS_DUMP_MODE", "2"}}, [&](Rank& rank) {
+        auto* context = rank.init(job);
+        auto* comm = rank.comm(context);
+        operations(rank, comm, kOperations);
+        RANK_CHECK(stats_of(context).datagrams > kOperations / 2);
+        RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+        RANK_CHECK(stats_of(context).datagrams > kOperations / 2);
+        RANK_EQUAL(sharp_coll_finalize(context), 0);
+      });
+  EXPECT_THAT(ended[0].err, ContainsRegex("statistics of 6 ranks: .*, datagrams:[0-9]+"));
+}
+
+TEST_F(HopWorld, ARankThatAsksForNoneKeepsAllOnTheLinks) {
+  const auto job = new_job_id();
+  run_well(*daemons_, 4, {}, [&](Rank& rank) {
+    ::setenv("SUMAC_COLL_HOP", rank.rank == 1 ? "0" : "1", 1);
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    operations(rank, comm, 200);
+    RANK_EQUAL(stats_of(context).datagrams, 0u);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
+TEST_F(HopWorld, ARankThatDiesEndsTheOthersOperations) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 4);
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    operations(rank, comm, 200);
+    RANK_CHECK(stats_of(context).datagrams > 50);
+    if (rank.rank == 2) ::kill(::getpid(), SIGKILL);
+    RANK_CHECK(sharp_coll_do_barrier(comm) != 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  for (const int rank : {0, 1, 3}) {
+    EXPECT_EQ(ended[static_cast<std::size_t>(rank)].status, 0) << ended[static_cast<std::size_t>(rank)].err;
+  }
+}
+
+TEST_F(HopWorld, AJobThatRecoversGoesOnWhenANodeIsKilled) {
+  const auto job = new_job_id();
+  const Signal ready;
+  auto config = on(*daemons_, 6);
+  config.environment = kOn;
+  config.meanwhile = [&] {
+    ready.await(config.size);
+    daemons_->signal("an-leaf1", SIGKILL);
+  };
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (int n = 0; n < 3000; ++n) {
+      if (n == 400) {
+        RANK_CHECK(stats_of(context).datagrams > 100);
+        ready.give();
+      }
+      RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
+    }
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons_->log();
+}
+
+TEST_F(HopWorld, RanksThatDifferLearnOfIt) {
+  const auto job = new_job_id();
+  auto config = on(*daemons_, 4);
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    operations(rank, comm, 200);
+    std::int32_t mine[2] = {1, 2}, sum[2];
+    auto spec = reduce_spec(mine, sum, rank.rank == 3 ? 2 : 1, Dtype::int32, Op::sum);
+    RANK_CHECK(sharp_coll_do_allreduce(comm, &spec) != 0);
+    sharp_coll_comm_destroy(comm);
+    sharp_coll_finalize(context);
+  });
+  for (const auto& rank : ended) EXPECT_EQ(rank.status, 0) << rank.err;
+  EXPECT_THAT(ended[0].err, ContainsRegex("differs from rank [0-9].* in count: [12], not [12]"));
+}
+
+}  // namespace
+}  // namespace sumac::client::test

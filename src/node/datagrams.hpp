@@ -1,0 +1,31 @@
+#pragma once
+// The datagram way of one tree of this node: the kernel's program, which it attaches to the devices by which datagrams come, and
+// the socket behind it, for what the program does not understand.
+#include <memory>
+
+#include "base/log.hpp"
+#include "net/transport.hpp"
+#include "proto/datagram_node.hpp"
+#include "proto/node.hpp"
+
+namespace sumac::node {
+
+struct DatagramCounts {
+  std::uint64_t frames = 0, folds = 0, repeats = 0, sent = 0, strangers = 0, expired = 0;
+};
+
+class Datagrams : public proto::DatagramNode {
+ public:
+  /// Returns a reason for people if this system or these rights do not allow it. The transport must outlive it.
+  static Result<std::unique_ptr<Datagrams>> make(net::Transport& transport, Logger& log);
+  virtual ~Datagrams() = default;
+
+  /// All groups are over.
+  virtual void clear() = 0;
+  virtual void on_readable(proto::Node& node, Time now) = 0;
+  virtual void tick(proto::Node* node, Time now) = 0;
+  virtual Time next_due() const = 0;
+  virtual DatagramCounts counts() const = 0;
+};
+
+}  // namespace sumac::node
