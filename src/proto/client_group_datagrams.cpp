@@ -30,7 +30,7 @@ void ClientGroup::try_datagrams(Time now) {
   config.first = seq_previous(joined_.low);
   const auto& key = config_.datagrams.job_key;
   const auto& nonce = datagram_terms_->nonce;
-  if (!wire::make_datagram_key(key, nonce, config_.group_id, config.child, config.up) ||
+  if (config.window > shape_.osts || !wire::make_datagram_key(key, nonce, config_.group_id, config.child, config.up) ||
       !wire::make_datagram_key(key, nonce, config_.group_id, wire::kResults, config.down)) {
     datagram_trial_ = Trial::failed;
     return;

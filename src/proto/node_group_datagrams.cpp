@@ -14,8 +14,9 @@ void NodeGroup::reserve_way() {
   std::uint16_t payload = UINT16_MAX;
   for (const Child& child : children_) {
     if (child.end.port == 0) return;
-    payload = std::min(payload, child.end.payload_max);
+    payload = std::min<std::uint16_t>(payload, child.end.payload_max & ~7u);
   }
+  if (payload == 0) return;
   const auto terms = kernel->reserve(static_cast<std::uint32_t>(children_.size()));
   if (!terms) return;
   way_.emplace().terms = *terms;
