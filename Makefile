@@ -28,7 +28,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python setup-charm4py wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help hop model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python setup-charm4py wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -113,6 +113,10 @@ bench-fabric: setup-bench configure ## the tree beside Open MPI and MPICH in an 
 bench-crossover: setup configure ## where a tree pays and where not: hosts, round trip, places of the nodes, size (build/crossover.json, 15 minutes); CASE='8h-500us*' for some
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/crossover/run.py --build $(BUILD) --out build/crossover.json --case "$(CASE)"
+
+hop: setup configure ## as root: small collectives in the kernels of nodes beside the same by TCP (build/hop.json, 10 minutes); CASE='allreduce-8B*' for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
+	@python3 bench/hop/run.py --build $(BUILD) --out build/hop.json --case "$(CASE)"
 
 bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)
 	@cmake --build $(BUILD) -j $(JOBS) --target control-bench tree-bench golden_test steady sharp_an sharpd

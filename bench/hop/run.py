@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Small collectives as datagrams that the kernels of nodes answer, beside the same by TCP: `make hop`, as root.
+
+Each fabric is emulated on this machine (`sumac lab`) with SUMAC_NODE_HOP=auto. A start of the program goes by datagrams, the next by TCP
+(SUMAC_COLL_HOP=0); the ratio of neighbours counts. The nodes' processor time for many operations is read from their processes."""
+
+import argparse
+import dataclasses
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from core.cases import chosen  # noqa: E402
+from core.pairs import Pairs, median  # noqa: E402
+from core.table import interval_text, markdown, number, write  # noqa: E402
+from demolib.lab import Lab  # noqa: E402
+from demolib.ways import Tools, WayFailed, environment_flags, parse_results, run_mpi  # noqa: E402
+
+FABRICS = Path(__file__).resolve().parents[2] / "lab" / "fabrics"
+
+
+@dataclasses.dataclass(frozen=True)
+class Fabric:
+    name: str
+    hosts: int
+    wire_ms: float  # links up and down x delay
+
+
+F_500US, F_5MS, F_50US = Fabric("demo-16h-500us", 16, 2.0), Fabric("demo-16h-5ms", 16, 20.0), Fabric("hop-8h-50us", 8, 0.1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    fabric: Fabric
+    program: str
+    collective: str
+    bytes: int
+    over_wire: float = 0.0  # at most so many times the wire's limit
+    over_tcp: float = 0.0
+
+    @property
+    def text(self):
+        return f"{self.collective}:{self.bytes}:400:200" if self.bytes else f"{self.collective}::400:200"
+
+
+def cases_of(fabric, suffix, wire_library, wire_mpi, over_tcp):
+    return [Case(f"{collective}-{size}B-{suffix}-{who}" if size else f"{collective}-{suffix}-{who}", fabric, program, collective, size, wire, over_tcp)
+            for program, who, wire in (("sharp-client", "lib", wire_library), ("collbench", "mpi", wire_mpi))
+            for collective, size in (("allreduce", 8), ("allreduce", 128), ("barrier", 0))]
+
+
+CASES = [*cases_of(F_50US, "8h-50us", 0.0, 0.0, 0.65), *cases_of(F_500US, "16h-500us", 1.12, 1.16, 0.0), *cases_of(F_5MS, "16h-5ms", 1.03, 1.03, 0.0)]
+NODE_COST = "node-cost"
+OPERATIONS = 20_000
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def measure(lab, tools, cases, takes_datagrams):
+    """One start of each program: {case: median ms}."""
+    medians = {}
+    for program in dict.fromkeys(case.program for case in cases):
+        own = [case for case in cases if case.program == program]
+        flags = tools.sumac_flags() if program == "collbench" else environment_flags()
+        words = [word for case in own for word in ("--case", case.text)]
+        out, _ = run_mpi(lab, own[0].fabric.hosts, [*flags, "-x", f"SUMAC_COLL_HOP={int(takes_datagrams)}"], [tools.program(program), *words], 300)
+        found = parse_results(out, program)
+        for case in own:
+            entry = found[case.collective, case.bytes]
+            if entry["errors"]:
+                raise WayFailed(f"{case.name}: wrong results")
+            medians[case.name] = entry["median"]
+    return medians
+
+
+def node_seconds(lab):
+    """Processor time of all sharp_an of this lab's holder."""
+    total = 0.0
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if (entry / "comm").read_text().strip() != "sharp_an" or lab.name not in (entry / "environ").read_text(errors="replace"):
+                continue
+            words = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += (int(words[11]) + int(words[12])) * TICK_S
+    return total
+
+
+def node_cost(lab, tools):
+    """Returns the nodes' processor time of so many operations by datagrams, and of the same by TCP."""
+    times = []
+    for takes_datagrams in (True, False):
+        before = node_seconds(lab)
+        run_mpi(lab, F_50US.hosts, [*environment_flags(), "-x", f"SUMAC_COLL_HOP={int(takes_datagrams)}"],
+                [tools.program("sharp-client"), "--case", f"allreduce:8:{OPERATIONS}:200"], 300)
+        times.append(node_seconds(lab) - before)
+    return times
+
+
+def run(arguments):
+    tools, started = Tools(arguments.build), time.monotonic()
+    names = set(chosen(arguments.case, [*(case.name for case in CASES), NODE_COST]))
+    rows, entries, status = [], [], 0
+    for fabric in (F_50US, F_500US, F_5MS):
+        cases = [case for case in CASES if case.fabric is fabric and case.name in names]
+        wants_cost = fabric is F_50US and NODE_COST in names
+        if not cases and not wants_cost:
+            continue
+        os.environ["SUMAC_NODE_HOP"], os.environ["SUMAC_HOP_BENCH"] = "auto", f"hop-{os.getpid()}"
+        with Lab(tools.program("sumac"), FABRICS / f"{fabric.name}.yaml", f"hop-{os.getpid()}", arguments.build / f"lab-{fabric.name}.log") as lab:
+            values, pairs = {case.name: ([], []) for case in cases}, {case.name: Pairs() for case in cases}
+            for turn in range(arguments.turns if cases else 0):
+                first = turn % 2 == 0
+                got = {way: measure(lab, tools, cases, way) for way in (first, not first)}
+                for case in cases:
+                    values[case.name][0].append(got[True][case.name])
+                    values[case.name][1].append(got[False][case.name])
+                    pairs[case.name].add(turn, got[True][case.name] / got[False][case.name])
+                print(f"{fabric.name} turn {turn + 1}: " + ", ".join(
+                    f"{case.name} {number(got[True][case.name])} and {number(got[False][case.name])} ms" for case in cases), flush=True)
+            for case in cases:
+                ours, tcp = median(values[case.name][0]), median(values[case.name][1])
+                sumac, limit, unit = (ours / fabric.wire_ms, case.over_wire, "x wire") if case.over_wire else (pairs[case.name].ratio, case.over_tcp, "x TCP")
+                entries.append({"case": case.name, "unit": unit, "sumac": round(sumac, 4), "limit": limit or None, "ms": ours, "tcp_ms": tcp})
+                status |= bool(limit) and sumac > limit
+                rows.append([case.name, number(fabric.wire_ms), number(ours), number(tcp), f"{pairs[case.name].ratio:.2f}",
+                             interval_text(pairs[case.name].interval), f"{ours / fabric.wire_ms:.2f}"])
+            if wants_cost:
+                ours, tcp = node_cost(lab, tools)
+                entries.append({"case": NODE_COST, "unit": f"s of sharp_an for {OPERATIONS} operations", "sumac": round(ours, 3), "limit": None, "tcp": round(tcp, 3)})
+                rows.append([NODE_COST, "-", f"{ours:.2f} s", f"{tcp:.2f} s", "-", "-", "-"])
+    lines = markdown(["case", "wire", "datagrams", "TCP", "ratio", "95 %", "x wire"], rows)
+    lines.append(f"ms; medians of {arguments.turns} starts each, in turns; {time.monotonic() - started:.0f} s in all. Every result was verified.")
+    print("\n".join(lines))
+    write(arguments.out, entries, lines)
+    return status
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="hop", description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--build", type=Path, default=Path("build/dev"), help="build directory (default build/dev)")
+    parser.add_argument("--out", type=Path, default=Path("build/hop.json"), help="the table goes there, as JSON and as .txt")
+    parser.add_argument("--case", default="", help="these cases only: allreduce-8B*,node-cost")
+    parser.add_argument("--turns", type=int, default=3, help="starts by each way (3)")
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("hop: only root may load programs into the kernel")
+    sys.exit(run(arguments))
+
+
+if __name__ == "__main__":
+    main()
