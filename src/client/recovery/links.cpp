@@ -139,7 +139,7 @@ void MemberLinks::on_closed(net::ConnId id, const Error& why) {
   }
 }
 
-/// Of a rank that died nobody may be left who says so: its sharpd was dead, or is with its host.
+/// Nobody may be left who says that a rank died: its sharpd was dead, or went with its host.
 void MemberLinks::note_attempt(std::uint32_t rank, net::Unreached how) {
   Peer& peer = peers_[rank];
   const Time now = monotonic_now();
