@@ -123,9 +123,9 @@ def nonblocking(rank, size, folder):
 def nonblocking_and_different(rank, size, folder):
     """A rank that differs is named to all, at the latest by the end."""
     team = make(rank, size, folder)
-    request = team.iallreduce(np.ones(1 if rank == 0 else 2))
     try:
-        request.wait()
+        team.barrier()  # Rank 0 has the store, and may end before the others have joined. A late rank learns of the difference here.
+        team.iallreduce(np.ones(1 if rank == 0 else 2)).wait()
         team.close()
     except ValueError as error:
         return "rank" in str(error)
