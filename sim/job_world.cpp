@@ -108,7 +108,7 @@ void JobWorld::tell_rank(std::uint32_t rank, const control::v1::RankDied& word) 
   network_.alarm(soon(Micros(300)), code(word_dead, rank, word.world_rank()));
 }
 
-/// A rank whose host refuses connections to its port for 1 s counts as dead (kRefusedFor of src/client/recovery). Where nobody is left
+/// A rank whose host refuses connections to its port for 1 s counts as dead (`refused_for` of MemberLinks). Where nobody is left
 /// who saw the death, the others learn of it so.
 void JobWorld::notice_refusals(std::uint32_t dead) {
   for (auto& each : members_) network_.alarm(network_.now() + Seconds(1), code(word_dead, each->rank, dead));

@@ -150,8 +150,8 @@ class Uplink {
   std::string inspectable_;
   std::map<JobId, Joined> joined_;
   std::deque<Death> deaths_;  ///< The most recent deaths of this host's ranks.
-  std::deque<control::v1::RankDied>
-      elsewhere_;  ///< The manager's word of deaths on other hosts, or before this process began.
+  /// The manager's word of deaths on other hosts, or before this process began.
+  std::deque<control::v1::RankDied> elsewhere_;
   std::deque<control::v1::JobTrees> trees_;  ///< The latest of each job.
 };
 

@@ -83,5 +83,21 @@ TEST(PeerEnd, says_who_was_silent_and_for_how_long) {
   }
 }
 
+TEST(PeerEnd, says_whether_a_connection_was_ever_one) {
+  const struct {
+    const char* why;
+    Unreached how;
+  } rows[] = {
+      {"10.77.0.6:43210: connect: Connection refused", Unreached::refused},
+      {"[fd00::6]:43210: connect: No route to host", Unreached::silent},
+      {"10.77.0.6:43210: connect: Connection timed out", Unreached::silent},
+      {"10.77.0.6:43210: no connection in 5000 ms", Unreached::silent},
+      {"10.77.0.6:43210: no greeting in 5000 ms", Unreached::no},
+      {"10.77.0.6:43210: closed by the peer", Unreached::no},
+      {"", Unreached::no},
+  };
+  for (const auto& row : rows) EXPECT_EQ(unreached(Error{Errc::lost, row.why}), row.how) << row.why;
+}
+
 }  // namespace
 }  // namespace sumac::net

@@ -43,18 +43,10 @@ class HopMember {
   /// Asks the leaf's kernel for an answer, until it comes: it proves path and keys, and measures the round trip.
   void probe(Time now);
   bool is_proven() const noexcept { return round_trip_ != kUnknown; }
-  Duration round_trip() const noexcept { return round_trip_; }
 
   /// May this member contribute `number`, by whichever way? Not while a number of this way that lies W or more in front of it
   /// is open: the others could go on and overwrite the nodes' slot of it.
   bool has_room(Sequence number) const noexcept;
-  /// The same for a number of this way. It also waits for those of the other way, of which `first_open` is the first that not
-  /// everybody has contributed: a contribution to n + 2 W proves that everybody has n only if whoever sends it knows n + W as
-  /// closed.
-  bool has_room(Sequence number, Sequence first_open) const noexcept {
-    return has_room(number) && seq_before(number, seq_next(first_open, config_.window));
-  }
-
   /// Sends the contribution to the number that `header` names; there is room for it. The payload is copied: it is empty at
   /// those who only receive a bcast.
   void contribute(const HopHeader& header, std::span<const std::byte> payload, Time now);

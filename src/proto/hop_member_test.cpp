@@ -252,7 +252,8 @@ class HopGroupWorld {
       return waiting < depth && member.machine.has_room(number);
     unsigned open = 0;
     while (open < n && (calls_[open].kind != Kind::tcp || member.taken[open])) ++open;
-    return member.machine.has_room(number, Sequence{kFirst + open});
+    // A contribution to n + 2 W proves that everybody has n only if whoever sends it knows n + W as closed, by either way.
+    return member.machine.has_room(number) && seq_before(number, Sequence{kFirst + open + plan_.window});
   }
   void post(Member& member, unsigned n) {
     const Call& call = calls_[n];

@@ -200,7 +200,6 @@ def compare_overlap(found, lab):
 STEPS = {ONE_TREE: (), EIGHT: (compare_costs,), TWO_TREES: (), FABRICS / "fabric-8h-100mbit.yaml": (compare_overlap,)}
 
 
-
 def run(rows):
     found = []
     print(f"  load {os.getloadavg()[0]:.1f}; the second's time over the first's\n  {'pair':<40}{'at':>10} {'first':>12} {'second':>12} {'ratio':>7} {'95 %':>14} {'slides':>7}")

@@ -42,7 +42,7 @@ class HopWorld : public testing::Test {
 
 constexpr int kOperations = 600;
 
-/// Small and large operations in turn, checked. Returns how many went as datagrams.
+/// Small and large operations in turn, checked.
 void operations(Rank& rank, sharp_coll_comm* comm, int count) {
   std::vector<double> many(3'000), sums(many.size());
   for (int n = 0; n < count; ++n) {

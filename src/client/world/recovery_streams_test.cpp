@@ -86,29 +86,36 @@ void stream_through_a_kill(const std::string& victim, const std::string& lock_ba
 TEST(RecoveryOfStreams, GoOnWhenTheRootIsKilled) { stream_through_a_kill("an-root", "inf"); }
 TEST(RecoveryOfStreams, GoOnWhenALeafIsKilledAndTheLockIsTakenForEach) { stream_through_a_kill("an-leaf1", "1"); }
 
-/// Each keeps two windows of 64 KiB chunks.
+/// Each keeps two windows of 64 KiB chunks. One that has no room streams on, and ends with its tree, unless somebody asks for the other.
 TEST(RecoveryOfStreams, AProcessKeepsThoseOfFewCommunicators) {
   const Daemons daemons(kTwoLeaves);
-  const auto job = new_job_id();
-  auto config = on(daemons, 2);
-  config.environment = {
-      {"SUMAC_RECOVERY", "1"}, {"SHARP_COLL_ENABLE_SAT", "1"}, {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "9"}};
-  const auto ended = run_ranks(config, [&](Rank& rank) {
-    auto* context = rank.init(job);
-    std::vector<sharp_coll_comm*> comms;
-    for (int i = 0; i < 8; ++i) {
-      comms.push_back(rank.comm(context));
-      struct sumac_comm_info info {};
-      info.struct_bytes = sizeof info;
-      RANK_EQUAL(sumac_comm_query_info(comms.back(), &info), 0);
-      RANK_EQUAL(info.stream_window, i < 7 ? 16u : 0u);
-    }
-    RANK_EQUAL(Large().operate(comms.back(), rank.rank, rank.size, 0), 0);
-    for (auto* comm : comms) RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
-    RANK_EQUAL(sharp_coll_finalize(context), 0);
-  });
-  EXPECT_EQ(complaint(ended), "") << daemons.log();
-  EXPECT_THAT(ended[0].err, HasSubstr("has memory for the streams of few communicators"));
+  for (const char* asked : {"1", "auto"}) {
+    SCOPED_TRACE(asked);
+    const bool is_asked = asked == std::string("1");
+    const auto job = new_job_id();
+    auto config = on(daemons, 2);
+    config.environment = {{"SUMAC_RECOVERY", asked},
+                          {"SHARP_COLL_ENABLE_SAT", "1"},
+                          {"SHARP_COLL_JOB_QUOTA_MAX_GROUPS", "9"},
+                          {"SHARP_COLL_LOG_LEVEL", is_asked ? "2" : "4"}};
+    const auto ended = run_ranks(config, [&](Rank& rank) {
+      auto* context = rank.init(job);
+      std::vector<sharp_coll_comm*> comms;
+      for (int i = 0; i < 8; ++i) {
+        comms.push_back(rank.comm(context));
+        struct sumac_comm_info info {};
+        info.struct_bytes = sizeof info;
+        RANK_EQUAL(sumac_comm_query_info(comms.back(), &info), 0);
+        RANK_EQUAL(info.stream_window, i < 7 || !is_asked ? 16u : 0u);
+      }
+      RANK_EQUAL(Large().operate(comms.back(), rank.rank, rank.size, 0), 0);
+      for (auto* comm : comms) RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+      RANK_EQUAL(sharp_coll_finalize(context), 0);
+    });
+    EXPECT_EQ(complaint(ended), "") << daemons.log();
+    EXPECT_THAT(ended[0].err, HasSubstr(is_asked ? "has memory for the streams of few communicators"
+                                                 : "ends with its tree: its streams would be slower"));
+  }
 }
 
 }  // namespace
