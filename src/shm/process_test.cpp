@@ -245,6 +245,34 @@ TEST(Segment, KeepsNoDescriptorWhereAllAreInOneNamespace) {
   EXPECT_EQ(before, descriptors());
 }
 
+TEST(Death, LeavesResultsThatWereThereBeforeToWhoeverHasGivenItsPart) {
+  using enum coll::Kind;
+  for (const coll::Kind kind : {barrier, allreduce, allgather, alltoall})
+    for (const auto when : {WhenBroken::fails, WhenBroken::takes_results}) {
+      SCOPED_TRACE(to_string(kind));
+      auto segment = Segment::create(small_shape(2), Backing::memfd);
+      ASSERT_TRUE(segment) << segment.error().context;
+      segment->all_attached();
+      for (int m = 0; m < 2; ++m) segment->entry(m).process = this_process();
+      Group quick(*segment, 0, everybody(2), 0, kTestWait, tuning_for(segment->shape(), 2));
+      Group slow(*segment, 0, everybody(2), 1, kTestWait, tuning_for(segment->shape(), 2));
+      Exercise of_quick({.kind = kind, .bytes = 8}, 2, 0), of_slow({.kind = kind, .bytes = 8}, 2, 1);
+      Task &quick_task = of_quick.task, &slow_task = of_slow.task;
+      prepare(quick, of_quick.operation(), quick_task);
+      prepare(slow, of_slow.operation(), slow_task);
+      do ASSERT_EQ(Step::waiting, advance(slow_task));
+      while (advance(quick_task) == Step::waiting);
+      quick.break_because(Errc::timeout, "the next operation failed");
+      EXPECT_NE(Errc::ok, slow.look_for_dead());
+      if (when == WhenBroken::fails) {
+        EXPECT_EQ(Step::failed, advance(slow_task, when));
+        continue;
+      }
+      EXPECT_EQ(Step::done, advance(slow_task, when));
+      EXPECT_EQ("", of_slow.check());
+    }
+}
+
 TEST(Death, OfATeamForAnotherReasonIsToldToAllWhoWait) {
   const auto texts = run_processes(small_shape(2), Backing::memfd, [](Segment& segment, int rank) -> std::string {
     Group group(segment, 0, everybody(2), rank, kTestWait, tuning_for(segment.shape(), 2));

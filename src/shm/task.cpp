@@ -28,7 +28,8 @@ void prepare_for(Group& group, const coll::Operation& operation, Task& task, std
   start_over(task);
 }
 
-/// The dead member may have contributed everything before it died, and then the operation still completes.
+/// The group is broken. The dead member may have contributed everything before it died, or another one may have ended this
+/// operation before it found the failure of the next one, and then the operation still completes.
 Step last_step(Task& task) noexcept { return task.algorithm->step(task) == Step::done ? Step::done : Step::failed; }
 
 }  // namespace
@@ -37,10 +38,10 @@ void prepare(Group& group, const coll::Operation& operation, Task& task) noexcep
   prepare_for(group, operation, task, 1);
 }
 
-Step advance(Task& task) noexcept {
+Step advance(Task& task, WhenBroken when_broken) noexcept {
   if (task.phase == kPhaseDone) return Step::done;
   if (task.group->broken() != Errc::ok) [[unlikely]]
-    return Step::failed;
+    return when_broken == WhenBroken::takes_results ? last_step(task) : Step::failed;
   task.has_moved = false;
   const Step step = task.algorithm->step(task);
   if (step != Step::waiting || task.has_moved) return step;
@@ -70,7 +71,7 @@ bool looked_on(const Task& task, std::uint32_t& looks) noexcept {
     }
     // The progress callback may have completed this very operation, or found that the group is broken.
     if (task.phase == kPhaseDone) return Errc::ok;
-    if (group.broken() != Errc::ok) return group.broken();
+    if (group.broken() != Errc::ok) return last_step(task) == Step::done ? Errc::ok : group.broken();
     task.is_elsewhere = task.has_moved = false;
     const Step step = task.algorithm->step(task);
     if (task.has_moved) waiting.moved();

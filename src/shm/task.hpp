@@ -37,8 +37,14 @@ struct Task {
 /// Picks the algorithm. `operation` is kept by address.
 void prepare(Group& group, const coll::Operation& operation, Task& task) noexcept;
 
+/// What advance() does in a broken group: it fails, or first takes what the others published before the group broke. Only
+/// a member whose part is in may take it: otherwise the others would have a result with the part of a member that failed.
+enum class WhenBroken : std::uint8_t { fails, takes_results };
+/// Returns true if the operation's own part may be in.
+inline bool has_begun(const Task& task) noexcept { return task.phase != 0 || task.idle != 0; }
+
 /// Does one step and never blocks. After `done` it may be called again and returns `done` again.
-Step advance(Task& task) noexcept;
+Step advance(Task& task, WhenBroken when_broken = WhenBroken::fails) noexcept;
 
 /// Blocks until the prepared operation (untouched or partly advanced) is done. Returns Errc::lost or the like if the
 /// group broke; error() of the group gives the reason.

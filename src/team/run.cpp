@@ -12,6 +12,7 @@ namespace sumac::team {
 namespace {
 
 using shm::Step;
+using shm::WhenBroken;
 using Progress = coll::Across::Progress;
 
 /// The fold of a barrier, which adds up one meaningless byte.
@@ -263,7 +264,8 @@ bool Run::walk(const PhaseList& list, std::size_t chunk, Step& step) {
       prepare(list.phases[phase_], chunk);
       is_prepared_ = true;
     }
-    step = shm::advance(task_);
+    // Behind the way across each phase only hands results on.
+    step = shm::advance(task_, at_ == At::after ? WhenBroken::takes_results : WhenBroken::fails);
     has_moved_ = has_moved_ || task_.has_moved;
     if (step == Step::failed) {
       shm::Group& group = *team_->groups[static_cast<std::size_t>(list.phases[phase_].group)];
@@ -432,7 +434,7 @@ Step Run::advance(bool comes_down) {
   }
   for (;;) switch (at_) {
       case At::direct:
-        step = shm::advance(task_);
+        step = shm::advance(task_, shm::has_begun(task_) ? WhenBroken::takes_results : WhenBroken::fails);
         has_moved_ = task_.has_moved;
         if (step == Step::failed) fail(team_->island_group->broken(), team_->island_group->error());
         return step;
