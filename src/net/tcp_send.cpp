@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "net/tcp_socket.hpp"
 #include "net/tcp_transport.hpp"
 
 namespace sumac::net {
@@ -145,6 +146,11 @@ Duration TcpTransport::silence(ConnId id) const {
   const bool is_silent = conn != nullptr && conn->heartbeat.silence.count() > 0 && !conn->heartbeat.heard &&
                          conn->is_read() && !conn->has_unread_input();
   return is_silent ? conn->heartbeat.silence : Duration{0};
+}
+
+bool TcpTransport::is_unanswered(ConnId id) const {
+  const TcpConnection* conn = find(id);
+  return conn != nullptr && conn->fd && is_in_vain(conn->fd.get());
 }
 
 void TcpTransport::check_times(Time now) {

@@ -39,6 +39,13 @@ Result<> set_stream_options(int fd, Millis user_timeout) {
   return set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentMax, "TCP_NOTSENT_LOWAT");
 }
 
+bool is_in_vain(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.tcpi_retransmits >= 3 || info.tcpi_probes >= 2;
+}
+
 Result<UniqueFd> listen_on(const SocketAddress& address, int backlog) {
   UniqueFd fd{socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
   if (!fd) return fail_errno("socket");

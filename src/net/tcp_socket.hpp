@@ -32,4 +32,7 @@ Result<Connecting> start_connect(const SocketAddress& address, Millis user_timeo
 
 Result<SocketAddress> local_address(int fd);
 
+/// Returns true if the kernel has repeated what was sent three times without an answer, or two of its probes.
+bool is_in_vain(int fd);
+
 }  // namespace sumac::net

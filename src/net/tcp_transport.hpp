@@ -43,6 +43,7 @@ class TcpTransport final : public Transport {
   void uncork() override;
   Errc watch(ConnId conn, Millis every, Millis silent_after) override;
   Duration silence(ConnId conn) const override;
+  bool is_unanswered(ConnId conn) const override;
   void admit(ConnId conn) override;
   void estrange(ConnId conn) override;
   std::size_t progress(TransportEvents& events, std::size_t budget) override;

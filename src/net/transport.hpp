@@ -141,6 +141,9 @@ class Transport {
   /// Returns for how long nothing was received from a watched peer, counted as in watch(): 0 as long as bytes lie
   /// unread, for a peer that is not watched, and for a connection that is gone.
   virtual Duration silence(ConnId conn) const = 0;
+  /// Returns true if the peer's host acknowledges nothing: TCP has repeated in vain what was sent three times, or two of
+  /// its probes. A process that computes or is stopped is silent, but its host acknowledges. tcp only.
+  virtual bool is_unanswered(ConnId /*conn*/) const { return false; }
   /// With TransportConfig::stranger_bytes: the peer has proven its identity and is no stranger any more.
   virtual void admit(ConnId /*conn*/) {}
   /// The reason for the admission is over: the peer counts as a stranger again and may be displaced. tcp only.

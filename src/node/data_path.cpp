@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration kTellFullEvery = Seconds(60);
 constexpr Duration kLookEvery = Millis(100);  // Each beat of the transport is followed by a look.
+constexpr Duration kLookAtRanksEvery = Millis(500);
 constexpr int kSilentBeats = 5;
 
 proto::LinkId link_of(net::ConnId conn) noexcept { return {conn.value}; }
@@ -165,6 +166,7 @@ std::size_t DataPath::progress(Time now) {
   if (node_->has_forgotten()) note_ended();
   if (events == 0) tell_full();
   if (now >= look_at_) look_at_neighbours();
+  if (now >= look_at_ranks_) look_at_ranks();
   return events;
 }
 
@@ -187,15 +189,17 @@ std::optional<NodeId> DataPath::neighbour_at(net::ConnId conn) const {
   return conn == parent_ ? parent_info_.node_id : node_->node_at(link_of(conn));
 }
 
+/// Rare heartbeats make silence longer.
+Millis DataPath::outlived_after() const {
+  return std::min(std::max(config_.outlived_after, kSilentBeats * config_.heartbeat), config_.lost_after);
+}
+
 void DataPath::look_at_neighbours() {
   look_at_ = now_ + kLookEvery;
-  // Rare heartbeats make silence longer.
-  const auto outlived_after =
-      std::min(std::max(config_.outlived_after, kSilentBeats * config_.heartbeat), config_.lost_after);
   const auto limit = std::max(away_, 4 * config_.heartbeat);
   for (auto& [value, is_silent] : neighbours_) {
     const auto silence = transport_->silence({value});
-    if (silence >= outlived_after) end_outlived({value}, silence);
+    if (silence >= outlived_after()) end_outlived({value}, silence);
     if (away_.count() == 0) continue;
     const auto who = neighbour_at({value});
     if ((silence >= limit) == is_silent || !who) continue;
@@ -203,6 +207,17 @@ void DataPath::look_at_neighbours() {
     neighbour_changes_.push_back({*who, is_silent ? NeighbourState::Kind::silent : NeighbourState::Kind::heard,
                                   std::chrono::duration_cast<Millis>(silence)});
   }
+}
+
+/// A silent rank may compute for hours; only a host that acknowledges nothing is lost.
+void DataPath::look_at_ranks() {
+  look_at_ranks_ = now_ + kLookAtRanksEvery;
+  std::vector<net::ConnId> lost;  // The node may close connections when it is told.
+  for (const auto value : children_)
+    if (!neighbours_.contains(value) && transport_->silence({value}) >= outlived_after() &&
+        transport_->is_unanswered({value}))
+      lost.push_back({value});
+  for (const auto conn : lost) end_outlived(conn, transport_->silence(conn));
 }
 
 void DataPath::end_outlived(net::ConnId conn, Duration silence) {

@@ -136,7 +136,9 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   void tell_full();
   void note_ended();
   std::optional<NodeId> neighbour_at(net::ConnId conn) const;
+  Millis outlived_after() const;
   void look_at_neighbours();
+  void look_at_ranks();
   void end_outlived(net::ConnId conn, Duration silence);
   void neighbour_closed(net::ConnId conn, Millis silence);
   std::string name_of_child(const proto::ChildView& child) const;
@@ -168,6 +170,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   Time look_at_{};
   std::unordered_map<std::uint32_t, bool> neighbours_;  ///< [ConnId] of each node: is it known to be silent?
   std::vector<NeighbourState> neighbour_changes_;
+  Time look_at_ranks_{};
 
   std::uint64_t turned_away_ = 0;  ///< The number of rejected connections that the log has reported.
   Time tell_full_at_{};

@@ -459,7 +459,7 @@ std::size_t Node::on_neighbour_silent(LinkId id, Time now, const LinkEnd& how) {
   if (id && id == ctx_.parent) {
     for (auto& group : groups_)
       if (group) ended += group->parent_silent(now);
-  } else if (Link* link = ctx_.links.find(id); link != nullptr && link->role == wire::Role::node) {
+  } else if (Link* link = ctx_.links.find(id); link != nullptr) {
     for (std::size_t number = 1; number < link->child_of.size(); ++number)
       if (const auto child = link->child_of[number]; child != kNoChild)
         ended += groups_[number]->child_silent(id, child, now);

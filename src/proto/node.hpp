@@ -53,8 +53,9 @@ class Node {
   /// used before.
   void on_link_up(LinkId link, const wire::Nonce& nonce, Time now);
   void on_link_closed(LinkId link, Time now, const LinkEnd& how = {});
-  /// The neighbour node on this connection has been silent for some time, and may only be late. Groups that outlive their
-  /// tree end, and nothing else does. Call it as long as the silence lasts. Returns the number of groups that ended.
+  /// The neighbour node on this connection has been silent for some time and may only be late, or the host of this rank
+  /// does not answer. Groups that outlive their tree end, and nothing else does. Call it as long as the silence lasts.
+  /// Returns the number of groups that ended.
   std::size_t on_neighbour_silent(LinkId link, Time now, const LinkEnd& how = {});
   /// The client's process on this connection died: the connection is closed, and the verdicts of its groups say so.
   void rank_died(LinkId link, Time now);

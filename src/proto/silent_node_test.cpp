@@ -76,6 +76,21 @@ TEST(SilentNode, members_elsewhere_are_told_of_a_silent_child) {
   world.nothing_stays();
 }
 
+TEST(SilentNode, members_are_told_of_a_rank_whose_host_does_not_answer) {
+  Silence world;
+  const auto link = world.clients[0]->up;
+  EXPECT_EQ(world.leaf.node->on_neighbour_silent(link, world.tree.now, {"", "h2", Millis{1500}}), 1u);
+  EXPECT_EQ(world.leaf.node->on_neighbour_silent(link, world.tree.now, {"", "h2", Millis{2000}}), 0u);
+  world.tree.run();
+  for (const std::size_t rank : {1, 2}) {
+    EXPECT_EQ(world.phase(rank), Phase::condemned) << rank;
+    EXPECT_EQ(world.groups[rank]->why(), "rank 0 lost its connection to the tree") << rank;
+  }
+  EXPECT_EQ(world.phase(0), Phase::condemned) << "its host was only late";
+  world.leave_all();
+  world.nothing_stays();
+}
+
 TEST(SilentNode, a_silent_child_has_left_where_the_others_leave) {
   Silence world;
   world.leaf_is_silent();

@@ -76,6 +76,7 @@ void MemberLinks::connect(std::uint32_t rank) {
   if (rank < addresses_.size())
     if (auto conn = transport_->connect(addresses_[rank])) {
       peer.attempt = *conn;
+      peer.attempt_at = monotonic_now();
       conns_[conn->value] = {.rank = rank, .is_ours = true};
       return;
     }
@@ -144,7 +145,7 @@ void MemberLinks::note_attempt(std::uint32_t rank, net::Unreached how) {
   Peer& peer = peers_[rank];
   const Time now = monotonic_now();
   const auto lasts = [&](Time& since, bool is_so, Duration longest) {
-    since = is_so ? std::min(since, now) : kNever;
+    since = is_so ? std::min(since, peer.attempt_at) : kNever;
     return is_so && now - since >= longest;
   };
   const bool refuses = lasts(peer.refused_since, how == net::Unreached::refused, config_.refused_for);

@@ -57,7 +57,7 @@ class MemberLinks final : private net::TransportEvents {
     std::size_t message_max = BufferPool::kClasses[std::size(BufferPool::kClasses) - 1];
     std::size_t strangers_max = 64;
     Millis handshake_within{5000};
-    /// A host that refuses for so long, or does not answer: each attempt counts.
+    /// A host that refuses for so long, or does not answer: each attempt counts from its beginning on.
     Millis refused_for{1000}, silent_for{10000};
   };
   static Result<std::unique_ptr<MemberLinks>> make(const Config& config, MemberEvents& events, const Logger& log);
@@ -95,6 +95,7 @@ class MemberLinks final : private net::TransportEvents {
   struct Peer {
     net::ConnId link{};     ///< The connection that is taken by both ends.
     net::ConnId attempt{};  ///< Our own connection that the peer has not taken yet.
+    Time attempt_at{};      ///< When it began.
     std::deque<std::vector<std::byte>> waiting;
     Time retry_at = kNever;
     Millis pause = kRetryFirst;
