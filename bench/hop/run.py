@@ -102,10 +102,46 @@ def node_cost(lab, tools):
     return times
 
 
-def run(arguments):
-    tools, started = Tools(arguments.build), time.monotonic()
-    names = set(chosen(arguments.case, [*(case.name for case in CASES), NODE_COST]))
-    rows, entries, status = [], [], 0
+class Table:
+    """What has been measured so far."""
+
+    def __init__(self):
+        self.rows, self.entries, self.status = [], [], 0
+
+    def add(self, case, ours, tcp, pairs):
+        median_ours, wire = median(ours), case.fabric.wire_ms
+        sumac, limit, unit = (median_ours / wire, case.over_wire, "x wire") if case.over_wire else (pairs.ratio, case.over_tcp, "x TCP")
+        self.entries.append({"case": case.name, "unit": unit, "sumac": round(sumac, 4), "limit": limit or None, "ms": median_ours, "tcp_ms": median(tcp)})
+        self.status |= bool(limit) and sumac > limit
+        self.rows.append([case.name, number(wire), number(median_ours), number(median(tcp)), f"{pairs.ratio:.2f}", interval_text(pairs.interval),
+                          f"{median_ours / wire:.2f}"])
+
+    def add_cost(self, ours, tcp):
+        self.entries.append({"case": NODE_COST, "unit": f"s of sharp_an for {OPERATIONS} operations", "sumac": round(ours, 3), "limit": None, "tcp": round(tcp, 3)})
+        self.rows.append([NODE_COST, "-", f"{ours:.2f} s", f"{tcp:.2f} s", "-", "-", "-"])
+
+
+def measure_fabric(table, lab, tools, cases, turns):
+    """Adds the cases to the table, also when Ctrl-C ends the last turn."""
+    values, pairs = {case.name: ([], []) for case in cases}, {case.name: Pairs() for case in cases}
+    try:
+        for turn in range(turns):
+            first = turn % 2 == 0
+            got = {way: measure(lab, tools, cases, way) for way in (first, not first)}
+            for case in cases:
+                values[case.name][0].append(got[True][case.name])
+                values[case.name][1].append(got[False][case.name])
+                pairs[case.name].add(turn, got[True][case.name] / got[False][case.name])
+            print(f"{cases[0].fabric.name} turn {turn + 1}: " + ", ".join(
+                f"{case.name} {number(got[True][case.name])} and {number(got[False][case.name])} ms" for case in cases), flush=True)
+    finally:
+        for case in cases:
+            if values[case.name][0]:
+                table.add(case, *values[case.name], pairs[case.name])
+
+
+def run(arguments, table):
+    tools, names = Tools(arguments.build), set(chosen(arguments.case, [*(case.name for case in CASES), NODE_COST]))
     for fabric in (F_50US, F_500US, F_5MS):
         cases = [case for case in CASES if case.fabric is fabric and case.name in names]
         wants_cost = fabric is F_50US and NODE_COST in names
@@ -113,32 +149,10 @@ def run(arguments):
             continue
         os.environ["SUMAC_NODE_HOP"], os.environ["SUMAC_HOP_BENCH"] = "auto", f"hop-{os.getpid()}"
         with Lab(tools.program("sumac"), FABRICS / f"{fabric.name}.yaml", f"hop-{os.getpid()}", arguments.build / f"lab-{fabric.name}.log") as lab:
-            values, pairs = {case.name: ([], []) for case in cases}, {case.name: Pairs() for case in cases}
-            for turn in range(arguments.turns if cases else 0):
-                first = turn % 2 == 0
-                got = {way: measure(lab, tools, cases, way) for way in (first, not first)}
-                for case in cases:
-                    values[case.name][0].append(got[True][case.name])
-                    values[case.name][1].append(got[False][case.name])
-                    pairs[case.name].add(turn, got[True][case.name] / got[False][case.name])
-                print(f"{fabric.name} turn {turn + 1}: " + ", ".join(
-                    f"{case.name} {number(got[True][case.name])} and {number(got[False][case.name])} ms" for case in cases), flush=True)
-            for case in cases:
-                ours, tcp = median(values[case.name][0]), median(values[case.name][1])
-                sumac, limit, unit = (ours / fabric.wire_ms, case.over_wire, "x wire") if case.over_wire else (pairs[case.name].ratio, case.over_tcp, "x TCP")
-                entries.append({"case": case.name, "unit": unit, "sumac": round(sumac, 4), "limit": limit or None, "ms": ours, "tcp_ms": tcp})
-                status |= bool(limit) and sumac > limit
-                rows.append([case.name, number(fabric.wire_ms), number(ours), number(tcp), f"{pairs[case.name].ratio:.2f}",
-                             interval_text(pairs[case.name].interval), f"{ours / fabric.wire_ms:.2f}"])
             if wants_cost:
-                ours, tcp = node_cost(lab, tools)
-                entries.append({"case": NODE_COST, "unit": f"s of sharp_an for {OPERATIONS} operations", "sumac": round(ours, 3), "limit": None, "tcp": round(tcp, 3)})
-                rows.append([NODE_COST, "-", f"{ours:.2f} s", f"{tcp:.2f} s", "-", "-", "-"])
-    lines = markdown(["case", "wire", "datagrams", "TCP", "ratio", "95 %", "x wire"], rows)
-    lines.append(f"ms; medians of {arguments.turns} starts each, in turns; {time.monotonic() - started:.0f} s in all. Every result was verified.")
-    print("\n".join(lines))
-    write(arguments.out, entries, lines)
-    return status
+                table.add_cost(*node_cost(lab, tools))
+            if cases:
+                measure_fabric(table, lab, tools, cases, arguments.turns)
 
 
 def main():
@@ -150,7 +164,16 @@ def main():
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("hop: only root may load programs into the kernel")
-    sys.exit(run(arguments))
+    started, table, ended = time.monotonic(), Table(), ""
+    try:
+        run(arguments, table)
+    except KeyboardInterrupt:
+        table.status, ended = 130, " It was interrupted."
+    lines = markdown(["case", "wire", "datagrams", "TCP", "ratio", "95 %", "x wire"], table.rows)
+    lines.append(f"ms; medians of up to {arguments.turns} starts each, in turns; {time.monotonic() - started:.0f} s in all. Every result was verified.{ended}")
+    print("\n".join(lines))
+    write(arguments.out, table.entries, lines)
+    sys.exit(table.status)
 
 
 if __name__ == "__main__":
