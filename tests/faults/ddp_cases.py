@@ -11,10 +11,8 @@ from ways import Ways
 
 PYTHON = SOURCE / "build" / "python" / "bin" / "python"
 RANKS, STEPS, ENDS_WITHIN_S = 4, 1500, 240
-# Neurons. With so few a bucket of gradients (1.2 KiB) does not stream: a group that may stream ends with its tree so far. When it does not, 15,000 neurons
-# (buckets of 1 MiB) are the case, without SHARP_COLL_ENABLE_SAT.
-HIDDEN = 16
-ON = {"SUMAC_RECOVERY": "1", "SUMAC_REPRODUCIBLE": "1", "HCOLL_ENABLE_SHARP": "1", "SHARP_COLL_ENABLE_SAT": "0", "PYTHONPATH": str(case.BUILD / "python"),
+HIDDEN = 15000  # Neurons: buckets of gradients of 1 MiB, which stream.
+ON = {"SUMAC_RECOVERY": "1", "SUMAC_REPRODUCIBLE": "1", "HCOLL_ENABLE_SHARP": "1", "SHARP_COLL_ENABLE_SAT": "1", "PYTHONPATH": str(case.BUILD / "python"),
       "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 BEGUN_STEPS, BACK_WITHIN_S = 100, 30
 
