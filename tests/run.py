@@ -58,8 +58,8 @@ def machine_worked() -> float:
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def ctest(build: str, jobs: int, extra: list[str]) -> tuple[int, pathlib.Path]:
-    report = pathlib.Path(build).resolve() / "ctest.xml"
+def ctest(build: str, jobs: int, extra: list[str], name: str = "ctest.xml") -> tuple[int, pathlib.Path]:
+    report = pathlib.Path(build).resolve() / name
     report.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", build, "-j", str(jobs), "--timeout", "600", "--output-on-failure",
                "--no-tests=error", "--output-junit", str(report)]
@@ -88,7 +88,7 @@ def main() -> int:
     unsteady: list[str] = []
     if 0 < len(failed) <= UNSTEADY_MAX and not args.strict:
         print(f"again, alone: {', '.join(failed)}", flush=True)
-        code, report = ctest(args.build, 1, ["--rerun-failed"])
+        code, report = ctest(args.build, 1, ["--rerun-failed"], "ctest-again.xml")
         _, still, _ = count(report) if report.exists() else (0, failed, [])
         unsteady = [name for name in failed if name not in still]
         right += len(unsteady)

@@ -4,7 +4,6 @@
 build/reports, so the second run is quick; everything else of the root is made anew. Root is needed, and Debian's servers (for `test` also
 PyPI, for the Python packages without PyTorch)."""
 
-import os
 import pathlib
 import shutil
 import signal
@@ -17,8 +16,6 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOP / "tests/toolkit"))
 import roots  # noqa: E402  pylint: disable=wrong-import-position
 
-# .ci/run begins like this, because a root has not even make.
-BEGIN = "set -e; cd /given/sumac; packaging/install packaging/apt.txt; "
 WORDS = {
     "demo": "make demo",  # It ends with 0 only if every row ran and was verified.
     # A second set-up installs nothing and is silent, else the first one lacked something.
@@ -46,15 +43,12 @@ def main():
     folder = TOP / "build/reports/roots"
     given = folder / suite
     copy_sources(given / "sumac")
-    env = {"CI": "true", "CCACHE_DIR": "/given/ccache", **{name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}}
-    if os.environ.get("PIP_CERT"):
-        shutil.copy(os.environ["PIP_CERT"], given / "pip.crt")
-        env["PIP_CERT"] = "/given/pip.crt"
+    env = roots.variables_of_installing(given)
     if what == "test":
         shutil.rmtree(given / "sumac/build/python", ignore_errors=True)
         env["SUMAC_TORCH"] = "no"
     with roots.Root(roots.base(folder, suite, ()), given) as root:
-        done = subprocess.run(root.command(BEGIN + WORDS[what], network=True), env=roots.variables_of("root", env), stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(root.command(f"{roots.BEGIN} {WORDS[what]}", network=True), env=env, stdin=subprocess.DEVNULL, check=False)
     print(f"{suite}: make {what}: {'works' if done.returncode == 0 else f'status {done.returncode}'}", flush=True)
     return done.returncode
 

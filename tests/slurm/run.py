@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make jobs` runs every case of this folder and of tests/decks and merges the rows; status 1 if one is violated or a program failed."""
+"""`make jobs` runs every case of this folder, of tests/decks and of tests/systems, and merges the rows; status 1 if one is violated or a program failed."""
 
 import pathlib
 import sys
@@ -13,7 +13,7 @@ def main():
     args = results.parser_of(__doc__, "jobs").parse_args()
     results.end_in_order()
     rows = results.Rows()
-    results.merge(rows, sorted(path for folder in (HERE, HERE.parent / "decks") for path in folder.glob("*_cases.py") if args.case in path.stem), [], args.build)
+    results.merge(rows, sorted(path for folder in (HERE, HERE.parent / "decks", HERE.parent / "systems") for path in folder.glob("*_cases.py") if args.case in path.stem), [], args.build)
     results.report(rows, args.out)
 
 

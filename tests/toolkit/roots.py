@@ -5,6 +5,7 @@ starts or mounts can outlive it, and no package can come from anywhere but the c
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,9 @@ SOURCES = pathlib.Path("/etc/apt/sources.list.d/debian.sources")
 # The packages themselves; apt fetches what they depend on. The libraries are those that our packages depend on.
 FETCHED = ["openmpi-bin", "libfmt9", "libgrpc++1.51", "libgrpc29", "libabsl20220623", "libprotobuf32", "libyaml-cpp0.7", "libsqlite3-0", "libssl3",
            "libcpp-httplib0.11", "libhwloc15", "libucx0", "libstdc++6", "python3", "python3-numpy", "environment-modules", "lmod", "man-db", "procps", "xz-utils"]
+
+# A script that installs and builds begins like .ci/run, because a root has not even make; its sources are in /given.
+BEGIN = "set -e; cd /given/sumac; packaging/install packaging/apt.txt;"
 
 # The words of a shell that becomes the first process of the namespaces.
 ENTER = r"""
@@ -50,7 +54,7 @@ def check_machine():
 
 def base(folder, suite="bookworm", fetched=FETCHED):
     """Returns the base, which takes two minutes to make; as long as the list of packages stays, it stays."""
-    words, sources = " ".join([suite, *fetched]), SOURCES.read_text(encoding="utf-8").replace("bookworm", suite)
+    words, sources = " ".join([suite, *fetched]), re.sub("bookworm|trixie", suite, SOURCES.read_text(encoding="utf-8"))
     made = folder / f"base-{hashlib.sha256((words + sources).encode()).hexdigest()[:12]}"
     if made.exists():
         return made
@@ -77,6 +81,16 @@ def variables_of(user, more=None):
     home = "/root" if user == "root" else "/home/someone"
     return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home, "USER": user, "LC_ALL": "C.UTF-8",
             "DEBIAN_FRONTEND": "noninteractive", **(more or {})}
+
+
+def variables_of_installing(given):
+    """Returns the variables of a root whose commands install and build, with this machine's way to the servers. `given` is seen there as /given,
+    and the caches of compiler and pip stay in it."""
+    more = {"CI": "true", "CCACHE_DIR": "/given/ccache", "PIP_CACHE_DIR": "/given/pip", **{name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}}
+    if os.environ.get("PIP_CERT"):
+        shutil.copy(os.environ["PIP_CERT"], given / "pip.crt")
+        more["PIP_CERT"] = "/given/pip.crt"
+    return variables_of("root", more)
 
 
 class Root:
