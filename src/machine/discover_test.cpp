@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/test_folder.hpp"
+#include "machine/hwloc_library.hpp"
 
 namespace sumac::machine {
 namespace {
@@ -97,6 +98,19 @@ TEST(Discover, an_asymmetric_machine_from_a_file) {
   EXPECT_EQ(machine->cpus.back().os_index, 6);
   EXPECT_NE(machine->cpus.back().numa, machine->cpus.front().numa);
   EXPECT_EQ(own_place(*machine, 0, 4).socket, 1);
+}
+
+TEST(Discover, a_machine_without_hwloc_says_what_to_install) {
+  const auto library = open_hwloc("libhwloc.so.0");
+  ASSERT_FALSE(library);
+  EXPECT_NE(library.error().context.find("libhwloc.so.0: cannot open"), std::string::npos) << library.error().context;
+  EXPECT_NE(library.error().context.find("install it (libhwloc15"), std::string::npos) << library.error().context;
+}
+
+TEST(Discover, another_version_of_hwloc_is_refused) {
+  const auto library = open_hwloc("libm.so.6");
+  ASSERT_FALSE(library);
+  EXPECT_NE(library.error().context.find("libm.so.6 is another version"), std::string::npos) << library.error().context;
 }
 
 TEST(Discover, a_description_that_is_none_is_named) {
