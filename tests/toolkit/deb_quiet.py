@@ -29,7 +29,7 @@ def check(rows, work):
         rows.add(CASE, "bytes on stderr", int(done.stdout), 0)
         # In one shell, so that both sides have the same caches; the link is what makes Open MPI find the component.
         script = f"""
-        link=$(dpkg -L sumac-openmpi | grep openmpi3/mca_coll_hcoll.so)
+        link=$(dpkg -L sumac-openmpi | grep "openmpi/lib/openmpi.*/mca_coll_hcoll.so")
         one() {{
           if test $1 = with; then mv /tmp/aside $link; fi
           echo "$1 $(mpirun --allow-run-as-root -n {ranks} {program})"
