@@ -57,7 +57,7 @@ component: ## build only the component, for the Open MPI 4.1 or 5.0 below MPI=/p
 	cmake --preset release -B $$folder -DSUMAC_OPENMPI_PREFIX="$(MPI)" --log-level=WARNING > /dev/null; \
 	cmake --build $$folder -j $(JOBS) --target mca_coll_hcoll; \
 	echo "component: $(CURDIR)/$$folder/lib/openmpi/mca_coll_hcoll.so; start a program of that Open MPI by"; \
-	echo "  mpirun env OMPI_MCA_mca_base_component_path=$(CURDIR)/$$folder/lib/openmpi:SYSTEM_DEFAULT ./program"
+	echo "  mpirun --mca opal_mca_base_component_path $(CURDIR)/$$folder/lib/openmpi:SYSTEM_DEFAULT ./program"
 
 seeds: setup configure ## the protocol's machines in a world of seeded faults; SUMAC_SEED=n reruns one
 	@cmake --build $(BUILD) -j $(JOBS) --target sumac-seeds

@@ -93,7 +93,7 @@ class Tools:
                                 check=False).stdout.strip().rpartition(":")[2]
         if not system:
             raise WayFailed("ompi_info names no component directory: install openmpi-bin")
-        flags = ["--mca", "mca_base_component_path", f"{self.components}:{system}", "--mca", "coll_hcoll_enable", "1",
+        flags = ["--mca", "opal_mca_base_component_path", f"{self.components}:{system}", "--mca", "coll_hcoll_enable", "1",
                  "--mca", "coll_hcoll_np", "0"]
         return flags + environment_flags(more)
 

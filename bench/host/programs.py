@@ -119,4 +119,4 @@ def component_flags(build):
     if not (components / "mca_coll_hcoll.so").exists():
         raise Absent(f"{components}/mca_coll_hcoll.so is not built")
     system = run_quietly(["ompi_info", "--parsable", "--path", "pkglibdir"], 60, "ompi_info").strip().rpartition(":")[2]
-    return ["--mca", "mca_base_component_path", f"{components}:{system}", "--mca", "coll_hcoll_np", "0"]
+    return ["--mca", "opal_mca_base_component_path", f"{components}:{system}", "--mca", "coll_hcoll_np", "0"]

@@ -11,7 +11,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import case  # noqa: E402  pylint: disable=wrong-import-position
 
 MPIRUN = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
-FOUND = ["--mca", "mca_base_component_path", f"{case.BUILD}/lib/openmpi:SYSTEM_DEFAULT"]
+FOUND = ["--mca", "opal_mca_base_component_path", f"{case.BUILD}/lib/openmpi:SYSTEM_DEFAULT"]
 ASKS = ("SUMAC_", "HCOLL_", "OMPI_MCA_coll_hcoll_")
 ONCE = case.PROGRAMS / "once"
 

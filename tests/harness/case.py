@@ -72,7 +72,8 @@ def openmpi_folder():
 def component_flags(enable=1, np=0):
     """Returns the usual command line, with the folder of our component before the distribution's. `np` None: its default."""
     least = [] if np is None else ["--mca", "coll_hcoll_np", str(np)]
-    return ["--mca", "mca_base_component_path", f"{BUILD}/lib/openmpi:{openmpi_folder()}", "--mca", "coll_hcoll_enable", str(enable), *least]
+    # PMIx in the mpirun of Open MPI 5 reads mca_base_component_path too, and finds none of its own there; by this name Open MPI alone does.
+    return ["--mca", "opal_mca_base_component_path", f"{BUILD}/lib/openmpi:{openmpi_folder()}", "--mca", "coll_hcoll_enable", str(enable), *least]
 
 
 def side_by_side(test, cases, at_once=3):

@@ -135,6 +135,7 @@ void collect_software(Facts& facts) {
   const auto lib = fs::path(bin_directory()).parent_path() / "lib";
   software.mpi = first_line_of("mpirun --version 2>/dev/null");
   software.component = fs::exists(lib / "openmpi/mca_coll_hcoll.so", error);
+  software.component_for = SUMAC_COMPONENT_FOR;
   software.rdma_device = !fs::is_empty("/sys/class/infiniband", error) && !error;
   software.ucx_backend = fs::exists(lib / "libsumac_net_ucx.so", error);
   for (const char* name : {"libsharp_coll.so", "openmpi/mca_coll_hcoll.so", "libsumac_mpi_openmpi.so",

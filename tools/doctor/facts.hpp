@@ -178,13 +178,14 @@ void describe(V& v, Library& l) {
 struct Software {
   std::string mpi;  ///< The first line of `mpirun --version`; empty: no mpirun.
   bool component = false;
+  std::string component_for;  ///< The Open MPI that it was built for, "5.0.7"; empty: a 4.1.
   bool rdma_device = false, ucx_backend = false;
   std::vector<Library> libraries;  ///< Sumac's own, beside this program.
 };
 template <class V>
 void describe(V& v, Software& s) {
-  v("mpi", s.mpi), v("component", s.component), v("rdma_device", s.rdma_device), v("ucx_backend", s.ucx_backend),
-      v("libraries", s.libraries);
+  v("mpi", s.mpi), v("component", s.component), v("component_for", s.component_for), v("rdma_device", s.rdma_device),
+      v("ucx_backend", s.ucx_backend), v("libraries", s.libraries);
 }
 
 /// A transport of UCX, such as tcp, with the devices that it found.

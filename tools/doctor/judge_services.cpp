@@ -61,11 +61,22 @@ Finding judge_ucx(const Facts& facts) {
 Finding judge_mpi(const Facts& facts) {
   const auto& version = facts.software.mpi;
   if (version.empty())
-    return {"MPI", Health::bad, "no mpirun in PATH",
-            "`apt-get install openmpi-bin`, or put your Open MPI 4.1 into PATH"};
-  if (version.find("Open MPI") == std::string::npos || version.find(" 4.1") == std::string::npos)
-    return {"MPI", Health::note, version,
-            "the component is for Open MPI 4.1: put `sumac run` before the launcher, which gives other MPIs a library"};
+    return {"MPI", Health::bad, "no mpirun in PATH", "`apt-get install openmpi-bin`, or put your Open MPI into PATH"};
+  const auto& built_for = facts.software.component_for;
+  const bool is_open_mpi = version.find("Open MPI") != std::string::npos;
+  const auto release = version.substr(version.rfind(' ') + 1);
+  const bool is_41 = is_open_mpi && release.starts_with("4.1");
+  const bool is_for_41 = built_for.empty() || built_for.starts_with("4.1");
+  // A component for 4.1 serves that whole series, one for 5.0 the very release.
+  if (!facts.software.component && !is_41)
+    return {"MPI", Health::note, version + "; no component for it is beside this program",
+            "put `sumac run` before the launcher, which gives this MPI a library"};
+  if (facts.software.component && !(is_for_41 ? is_41 : is_open_mpi && release == built_for))
+    return {
+        "MPI", Health::note, version,
+        fmt::format("the component is for Open MPI {}: put `sumac run` before the launcher, which gives other MPIs a "
+                    "library",
+                    is_for_41 ? "4.1" : built_for)};
   if (!facts.software.component)
     return {"MPI", Health::bad, version + ", but no component beside this program",
             "`apt-get install sumac-openmpi`, or build with libopenmpi-dev installed"};

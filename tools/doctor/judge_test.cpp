@@ -164,6 +164,26 @@ TEST(Judge, each_fault_is_named_with_its_remedy) {
       {"no MPI", [](Facts& f) { f.software.mpi = ""; }, "MPI", Health::bad, "no mpirun", "apt-get install"},
       {"another MPI", [](Facts& f) { f.software.mpi = "mpirun (Open MPI) 5.0.7"; }, "MPI", Health::note, "5.0.7",
        "sumac run"},
+      {"the component of an Open MPI 5",
+       [](Facts& f) {
+         f.software.mpi = "mpirun (Open MPI) 5.0.7";
+         f.software.component_for = "5.0.7";
+       },
+       "MPI", Health::well, "5.0.7, component found", ""},
+      {"the component of another Open MPI 5",
+       [](Facts& f) {
+         f.software.mpi = "mpirun (Open MPI) 5.0.8";
+         f.software.component_for = "5.0.7";
+       },
+       "MPI", Health::note, "5.0.8", "for Open MPI 5.0.7: put `sumac run`"},
+      {"a component of 5.0 beside a 4.1", [](Facts& f) { f.software.component_for = "5.0.7"; }, "MPI", Health::note,
+       "4.1.4", "for Open MPI 5.0.7: put `sumac run`"},
+      {"an Open MPI 5 whose headers were not there",
+       [](Facts& f) {
+         f.software.mpi = "mpirun (Open MPI) 5.0.7";
+         f.software.component = false;
+       },
+       "MPI", Health::note, "no component for it", "sumac run"},
       {"no component", [](Facts& f) { f.software.component = false; }, "MPI", Health::bad, "no component",
        "sumac-openmpi"},
       {"30 days", [](Facts& f) { f.secrets[0].until_s = kNow + 30 * kDay - 1; }, "certificates", Health::note,

@@ -107,6 +107,10 @@ void add_mca(Arguments& command, const Arguments& given, const std::string& name
   command.insert(command.end(), {"--mca", name, value});
 }
 
+/// PMIx in the mpirun of Open MPI 5 reads this parameter too, and prints what it does not find there. By its long name,
+/// with opal_ before it, Open MPI alone reads it.
+constexpr const char* kComponentPath = "mca_base_component_path";
+
 /// Builds mpirun's command line from its options for this lab and the user's words.
 Arguments command_for(const RankHosts& hosts, Arguments given) {
   Arguments command{"mpirun"};
@@ -125,7 +129,13 @@ Arguments command_for(const RankHosts& hosts, Arguments given) {
     for (const auto* name : {"opal_common_ucx_tls", "opal_common_ucx_devices"}) add_mca(command, given, name, "any");
   if (asks_for_hcoll(given)) {
     const auto libraries = std::filesystem::path(bin_directory()).parent_path().string() + "/lib";
-    for (const auto& [name, value] : component_parameters(libraries)) add_mca(command, given, name, value);
+    for (const auto& [name, value] : component_parameters(libraries)) {
+      if (name != kComponentPath)
+        add_mca(command, given, name, value);
+      else if (!has(given, {kComponentPath}) &&
+               std::getenv((std::string("OMPI_MCA_") + kComponentPath).c_str()) == nullptr)
+        add_mca(command, given, std::string("opal_") + kComponentPath, value);
+    }
   }
   command.insert(command.end(), given.begin(), given.end());
   return command;

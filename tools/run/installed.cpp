@@ -13,12 +13,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Duration kAnswerWithin = Seconds(10);
+constexpr std::string_view kComponentFor = SUMAC_COMPONENT_FOR;
 constexpr const char* kComponent = "/mca_coll_hcoll.so";
 
 /// An Open MPI that was built with HCOLL has one; Debian's packages put ours into the same folder, by a link.
 std::string other_component(const std::string& open_mpi_library, const std::string& ours) {
   const auto folder = fs::path(open_mpi_library).parent_path().string();
-  for (const char* below : {"/openmpi", "/openmpi/lib/openmpi3"}) {
+  for (const char* below : {"/openmpi", "/openmpi/lib/openmpi3", "/openmpi/lib/openmpi40"}) {
     const auto path = folder + below + kComponent;
     std::error_code failed;
     if (fs::exists(path, failed) && !fs::equivalent(path, ours, failed)) return path;
@@ -39,8 +40,9 @@ Installed what_is_installed(const std::string& libraries, const std::vector<std:
   if (const auto linked = linked_mpi(ompi_info, value_of(environment, "LD_LIBRARY_PATH").value_or(""));
       linked && *linked)
     installed.open_mpi_library = (*linked)->path;
+  // Programs of Open MPI 5 get the interposed library, so a component for 5 (Debian 13) is not ours to choose.
   const auto ours = libraries + "/openmpi" + kComponent;
-  if (::access(ours.c_str(), R_OK) < 0) return installed;
+  if (::access(ours.c_str(), R_OK) < 0 || !kComponentFor.starts_with("4.1")) return installed;
   installed.other_component = other_component(installed.open_mpi_library, ours);
   // The component is compiled for the internal interfaces of Open MPI 4.1, which 5 does not have.
   if (const auto by_name = is_open_mpi_41(installed.open_mpi_library)) {
