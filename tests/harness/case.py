@@ -69,6 +69,13 @@ def openmpi_folder():
     return theirs.strip().split(":")[-1]
 
 
+@functools.cache
+def openmpi_series():
+    """Returns "4.1" or "5.0", of the machine's Open MPI."""
+    said = subprocess.run(["ompi_info", "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"v(\d+\.\d+)\.", said)[1]
+
+
 def component_flags(enable=1, np=0):
     """Returns the usual command line, with the folder of our component before the distribution's. `np` None: its default."""
     least = [] if np is None else ["--mca", "coll_hcoll_np", str(np)]

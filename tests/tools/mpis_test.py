@@ -118,12 +118,17 @@ class OnePrefix(unittest.TestCase):
 
 
 class Choice(OnePrefix):
-    def test_open_mpi_of_the_distribution_has_its_component(self):
+    def test_open_mpi_of_the_distribution_has_its_component_and_a_5_the_interposed_library(self):
         done = self.run_here(*OPENMPI, "-n", 2, SCRATCH / "open", env=EXPLAIN)
         self.assertEqual(done.code, 0, done.text)
-        self.assertEqual(done.said, [f"{SCRATCH}/open needs libmpi.so.40, {COMPONENT}"])
+        if case.openmpi_series() == "4.1":
+            why, how = f"libmpi.so.40, {COMPONENT}", "preload none, component 1"
+        else:
+            why = f"libmpi.so.40 (Open MPI): the interposed library {LIBRARIES['openmpi']} serves it"
+            how = f"preload {self.prefix.library('openmpi')}, component none"
+        self.assertEqual(done.said, [f"{SCRATCH}/open needs {why}"])
         for rank in range(2):
-            self.assertIn(f"rank {rank} of 2, sum 1, preload none, component 1\n", done.out)
+            self.assertIn(f"rank {rank} of 2, sum 1, {how}\n", done.out)
 
     def test_mpich_has_the_interposed_library(self):
         for launcher in ("mpiexec.mpich", "mpiexec.hydra", "mpirun.mpich"):
