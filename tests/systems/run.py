@@ -87,7 +87,7 @@ def measure(suite, folder, rows):
                 failed += max(done[1], int(status != 0))
             else:
                 failed += int(status != 0 or what == "test")
-    if not (clone / "build/dev/lib/openmpi/mca_coll_hcoll.so").exists():
+    if (clone / "build/dev/bin/sumac").exists() and not (clone / "build/dev/lib/openmpi/mca_coll_hcoll.so").exists():
         left_out = [*left_out, COMPONENT]
     skipped = reasons(clone / "build/dev/ctest.xml")
     for each, why in skipped.items():
@@ -121,3 +121,5 @@ if __name__ == "__main__":
         main()
     except roots.Unavailable as missing:
         sys.exit(f"systems: {missing}")
+    except KeyboardInterrupt:
+        sys.exit("systems: stopped; nothing of it runs any more")
