@@ -8,7 +8,7 @@ CASES = [
         tests=r"^(pmpi\.runtimes-gcc|install\.allocators)$",
         kin="The three interposed libraries used the shared libfmt (fault). The ucx backend, a C++ module, handed strings and a transport to "
             "hosts of another runtime: the component and the interposed libraries aborted with --transport ucx too (fault; the module holds "
-            "C functions alone now). libsharp, libsharp_coll and the Python modules have the shared runtime alone; hwloc, the MPIs and "
+            "C functions alone now). The Python modules have the shared runtime alone; the MPIs and "
             "UCX are C.",
     ),
     Case(
