@@ -120,9 +120,8 @@ int ibcast(void* buffer, int count, Dte type, int root, void** handle, void* con
   return Member<&Operation::bcast>::post(buffer, count, type, root, context, handle);
 }
 
-/// MPICH from 4.0 on gives arrays of 64-bit numbers to functions that take int.
+/// MPICH from 4.0 on gives arrays of 64-bit numbers to functions that take int, and 4.0 has the tags of 3.4.
 int no_alltoallv(void*, int*, int*, Dte, void*, int*, int*, Dte, void*) { return HCOLL_ERR_NOT_SUPPORTED; }
-constexpr int kTagOfMpich4 = 32;
 
 /// Offers these no more.
 template <auto... Which>
@@ -163,7 +162,7 @@ constexpr hcoll_collectives_t kAll = {
 
 void offer_collectives(int base_tag) {
   auto& offered = hcoll_collectives = kAll;
-  if (base_tag == kTagOfMpich4) offered.coll_alltoallv = &no_alltoallv;
+  if (is_of_mpich(base_tag)) offered.coll_alltoallv = &no_alltoallv;
   // Open MPI alone has negative tags. Its component does a call by itself where its own rank's type has no number here, or where a
   // root in place gives no type, and does not ask whether other ranks do. That is right only where all ranks have one type: in
   // reductions, and where it asks this library for derived types, which serves them.

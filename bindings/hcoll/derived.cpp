@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 
+#include "bindings/hcoll/library.hpp"
 #include "bindings/hcoll/types.hpp"
 
 namespace sumac::hcoll {
@@ -90,7 +91,8 @@ bool Maker::read(void* type) {
       client.rte_get_mpi_type_contents_fn == nullptr || client.rte_get_hcoll_type_fn == nullptr ||
       client.rte_set_hcoll_type_fn == nullptr)
     return false;
-  // MPICH's function does not set the counts.
+  // MPICH's function does not set the counts, and it crashes for the copy of a type, which MPICH commits half made.
+  if (is_of_mpich(static_cast<int>(library().tag))) return false;
   int numbers = -1, places = -1, types = -1;
   if (client.rte_get_mpi_type_envelope_fn(type, &numbers, &places, &types, &combiner_) != HCOLL_SUCCESS) return false;
   const auto is_sound = [](int count) { return count >= 0 && count <= kNumbersMost; };

@@ -198,7 +198,7 @@ TEST(Derived, WhatIsNotServedIsTheZeroType) {
       EXPECT_EQ(hcoll_create_mpi_type(&one, &type), HCOLL_SUCCESS);
       EXPECT_TRUE(HCOL_DTE_IS_ZERO(type)) << &one - ends;
     }
-    // MPICH's function sets the combiner alone.
+    // A function that sets the combiner alone.
     hcoll_rte_functions.rte_get_mpi_type_envelope_fn = [](void*, int*, int*, int*,
                                                           hcoll_mpi_type_combiner_t* combiner) {
       *combiner = HCOLL_MPI_COMBINER_CONTIGUOUS;

@@ -23,6 +23,9 @@ struct Library {
 };
 Library& library() noexcept;
 
+/// MPICH has tags from 31 on in 3.4 and 4.0, from 32 on later.
+constexpr bool is_of_mpich(int tag) noexcept { return tag == 31 || tag == 32; }
+
 /// The client below, as src/rank sees it. sumac_process_own() must have found no mistake.
 const sumac_runtime& runtime() noexcept;
 

@@ -200,16 +200,23 @@ TEST(Life, TheEndComesBeforeThatOfAnOperation) {
 
 // ---- what each client is offered ----
 
-TEST(Offers, Mpich3HasIntegersForCountsAndMpich4HasNot) {
+TEST(Offers, MpichDoesAlltoallvItselfAndIsNotAskedForTypes) {
   for (const Tags tags : {kMpich3, kMpich4})
     run(
         "aa",
         [&](Client& client, void* context) {
+          hcoll_rte_functions.rte_get_mpi_type_envelope_fn = [](void*, int*, int*, int*, hcoll_mpi_type_combiner_t*) {
+            ADD_FAILURE() << "MPICH's function crashes for the copy of a type";
+            return -1;
+          };
+          hcoll_datatype_t type = DTE_INT32;
+          EXPECT_EQ(hcoll_create_mpi_type(&client, &type), HCOLL_SUCCESS);
+          EXPECT_TRUE(HCOL_DTE_IS_ZERO(type));
           int own[2] = {client.rank, client.rank}, got[2] = {}, counts[2] = {1, 1}, places[2] = {0, 1};
           const auto& table = hcoll_collectives;
           EXPECT_EQ(table.coll_alltoallv(own, counts, places, DTE_INT32, got, counts, places, DTE_INT32, context),
-                    tags.base == 31 ? HCOLL_SUCCESS : HCOLL_ERR_NOT_SUPPORTED);
-          EXPECT_EQ(got[1], tags.base == 31 ? 1 : 0);
+                    HCOLL_ERR_NOT_SUPPORTED);
+          EXPECT_EQ(got[1], 0);
           for (const Coll coll :
                {Coll::barrier, Coll::bcast, Coll::reduce, Coll::allreduce, Coll::allgather, Coll::alltoall})
             Case{coll, 3}.run(context, client.rank, client.size);

@@ -1,5 +1,6 @@
-"""Runs MPI programs through Open MPI's own components on our libraries: coll/hcoll on libhcoll.so.1, coll/ucc on libucc.so.1. SUMAC_OMPI_HCOLL
-and SUMAC_OMPI_UCC name the component's file, built on our headers for the mpirun of the PATH; what is not named is left out."""
+"""Runs MPI programs through the MPIs' own glue on our libraries: coll/hcoll of Open MPI on libhcoll.so.1, coll/ucc on libucc.so.1, MPICH's hcoll.
+SUMAC_OMPI_HCOLL and SUMAC_OMPI_UCC name the component's file, built on our headers for the mpirun of the PATH; SUMAC_OMPI_PREFIX and
+SUMAC_MPICH_PREFIX where an MPI was installed that was configured --with-hcoll. What is not named is left out."""
 import os
 import pathlib
 import re
@@ -24,12 +25,18 @@ class Client(unittest.TestCase):
         self.folder = folder.name
         os.symlink(pathlib.Path(named).resolve(), pathlib.Path(self.folder) / f"mca_coll_{self.name}.so")
 
+    def mpirun(self, ranks):
+        return ["mpirun", "--oversubscribe", "-n", str(ranks)]
+
+    def library_path(self):
+        return str(case.BUILD / "lib")
+
     def run_ranks(self, ranks, program, *arguments, path="", starter=(), **variables):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SUMAC_", "HCOLL_", "OMPI_"))}
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1", "SUMAC_EXPLAIN": "1",
-                       "SUMAC_LAST_LINE": "1", "LD_LIBRARY_PATH": str(case.BUILD / "lib"), **self.selects, **variables,
+                       "SUMAC_LAST_LINE": "1", "LD_LIBRARY_PATH": self.library_path(), **self.selects, **variables,
                        "OMPI_MCA_mca_base_component_path": path or f"{self.folder}:SYSTEM_DEFAULT"}
-        done = subprocess.run([*starter, "mpirun", "--oversubscribe", "-n", str(ranks), str(case.BUILD / "tests" / program), *arguments],
+        done = subprocess.run([*starter, *self.mpirun(ranks), str(case.BUILD / "tests" / program), *arguments],
                               env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:])
         return done.stdout
@@ -65,6 +72,68 @@ class Hcoll(Client):
         self.assertNotIn("sumac: communicator id", text)
 
 
+class Built(Client):
+    """An MPI that was built beside."""
+
+    test_beside_the_interposed_library = None  # It is tried with the mpirun of the PATH.
+
+    def setUp(self):
+        self.prefix = os.environ.get(self.variable, "")
+        if not self.prefix:
+            self.skipTest(f"{self.variable} is not set: it names the prefix of an MPI that was configured --with-hcoll of ours")
+        self.folder = self.prefix + "/lib/openmpi"
+
+    def library_path(self):
+        return f"{case.BUILD / 'lib'}:{self.prefix}/lib"
+
+    def cases(self, program, ranks, count, *more):
+        text = self.run_ranks(ranks, program, "--seed", "1", "--cases", str(count), *more)
+        self.assertIn(f"{count} cases on {ranks} ranks right", text)
+        self.right(text, r"id \d")
+
+
+class BuiltOpenMpi(Built):
+    variable, selects = "SUMAC_OMPI_PREFIX", {"OMPI_MCA_coll_hcoll_enable": "1"}
+
+    def mpirun(self, ranks):
+        return [f"{self.prefix}/bin/mpirun", "--oversubscribe", "-n", str(ranks)]
+
+    def test_programs(self):
+        for program, arguments in (("mpi/forms", ()), ("mpi/matrix", ()), ("mpi/corners", ()), ("mpi/churn", ("5",))):
+            with self.subTest(program):
+                self.right(self.run_ranks(2, program, *arguments), r"id \d")
+
+    def test_cases(self):
+        for ranks in (2, 3, 4):
+            with self.subTest(ranks=ranks):
+                self.cases("host/host-cases", ranks, 2000)
+
+
+class BuiltMpich(Built):
+    """Left out are what MPICH 4.0 itself does wrong, with no library: reduce in place, types of the program, starts of persistent collectives."""
+
+    variable, selects = "SUMAC_MPICH_PREFIX", {"MPIR_CVAR_ENABLE_HCOLL": "1", "MPIR_CVAR_CH3_ENABLE_HCOLL": "1"}
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()  # The program is linked with Debian's name of the library.
+        self.addCleanup(folder.cleanup)
+        self.links = folder.name
+        os.symlink(pathlib.Path(self.prefix) / "lib" / "libmpi.so.12", pathlib.Path(self.links) / "libmpich.so.12")
+
+    def library_path(self):
+        return f"{self.links}:{super().library_path()}"
+
+    def mpirun(self, ranks):
+        return [f"{self.prefix}/bin/mpiexec", "-n", str(ranks)]
+
+    def test_cases(self):
+        for ranks in (2, 3, 4):
+            with self.subTest(ranks=ranks):
+                self.cases("host/host-cases-mpich", ranks, 2000, "--tame", "--not-persistent", "--only",
+                           "barrier,bcast,allreduce,allgather,alltoall,alltoallv")
+
+
 class Ucc(Client):
     name, variable, selects = "ucc", "SUMAC_OMPI_UCC", {"OMPI_MCA_coll_ucc_enable": "1", "OMPI_MCA_coll_ucc_priority": "100"}
 
@@ -91,7 +160,7 @@ class Ucc(Client):
 
 
 if __name__ == "__main__":
-    if not any(os.environ.get(one.variable) for one in (Hcoll, Ucc)):
-        print(f"skipped: neither {Hcoll.variable} nor {Ucc.variable} is set")
+    if not any(os.environ.get(one.variable) for one in (Hcoll, Ucc, BuiltOpenMpi, BuiltMpich)):
+        print(f"skipped: none of {Hcoll.variable}, {Ucc.variable}, {BuiltOpenMpi.variable} and {BuiltMpich.variable} is set")
         sys.exit(77)
     case.main()
