@@ -37,8 +37,8 @@ struct Task {
 /// Picks the algorithm. `operation` is kept by address.
 void prepare(Group& group, const coll::Operation& operation, Task& task) noexcept;
 
-/// What advance() does in a broken group: it fails, or first takes what the others published before the group broke. Only
-/// a member whose part is in may take it: otherwise the others would have a result with the part of a member that failed.
+/// In a broken group advance() fails, or it first takes what the others published before the group broke. Only a member
+/// whose part is in may take it: otherwise the others would have a result with the part of a member that failed.
 enum class WhenBroken : std::uint8_t { fails, takes_results };
 /// Returns true if the operation's own part may be in.
 inline bool has_begun(const Task& task) noexcept { return task.phase != 0 || task.idle != 0; }
