@@ -229,6 +229,7 @@ def check_promises() -> list[str]:
     for path in (f for f in FILES if f.startswith("tests/") and f.endswith("_test.py")):
         folder = pathlib.PurePath(path).parent.name
         tests |= {f"{folder}.{name}" for name in re.findall(r"^    def (test_\w+)\(", text(path), re.MULTILINE)}
+    tests |= {f"faults.{pathlib.PurePath(f).stem.removesuffix('_cases')}" for f in FILES if f.startswith("tests/faults/") and f.endswith("_cases.py")}
     tests |= {f"python.{pathlib.PurePath(f).stem.removesuffix('_test')}" for f in FILES if f.startswith("bindings/python/tests/") and f.endswith("_test.py")}
     found = []
     for page in ("docs/security.md", "docs/failures.md"):
