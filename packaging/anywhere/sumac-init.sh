@@ -28,7 +28,7 @@ sumac_obstacle() {
     echo "it needs glibc $sumac_needs or newer, and this machine has ${sumac_has:-none} (docs/install.md lists what runs where)"
     return
   fi
-  # The loader itself says whether libstdc++ is new enough.
+  # The loader itself names any other library that is missing.
   "$sumac_here/bin/sharpd" --version 2>&1 >/dev/null
 }
 
