@@ -147,8 +147,8 @@ soak: setup-dev configure ## an hour of chaos under one job: memory and descript
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs
 	@FAULT_MINUTES=$(MINUTES) SUMAC_BUILD=$(BUILD) python3 tests/faults/soak.py --out build/faults-soak.json
 
-jobs: setup-slurm setup-charm4py configure ## jobs in a Slurm of three hosts on this machine, and what published slides compare (build/jobs.json, 40 minutes); CASE=name for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs sumac_slurm py_core py_torch
+jobs: setup-slurm setup-charm4py setup-toolkit configure ## jobs in a Slurm of three hosts on this machine, what published slides compare, the tar on Debian 11 (build/jobs.json, 45 minutes); CASE=name for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs sumac_slurm py_core py_torch manual reference
 	@python3 tests/slurm/run.py --build $(BUILD) --out build/jobs.json --case "$(CASE)"
 
 slurm-plugin: ## Slurm's plug-in for the Slurm below SLURM=/prefix (build/slurm-plugin/sumac_slurm.so); its line in plugstack.conf names prefix=

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`make jobs` runs every case of this folder, of tests/decks and of tests/systems, and merges the rows; status 1 if one is violated or a program failed."""
+"""`make jobs` runs every case of this folder, of tests/decks, tests/older and tests/systems, and merges the rows; status 1 if one is violated or a program
+failed."""
 
 import pathlib
 import sys
@@ -13,7 +14,8 @@ def main():
     args = results.parser_of(__doc__, "jobs").parse_args()
     results.end_in_order()
     rows = results.Rows()
-    results.merge(rows, sorted(path for folder in (HERE, HERE.parent / "decks", HERE.parent / "systems") for path in folder.glob("*_cases.py") if args.case in path.stem), [], args.build)
+    folders = (HERE, *(HERE.parent / name for name in ("decks", "older", "systems")))
+    results.merge(rows, sorted(path for folder in folders for path in folder.glob("*_cases.py") if args.case in path.stem), [], args.build)
     results.report(rows, args.out)
 
 
