@@ -29,7 +29,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help hop model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python setup-charm4py wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports systems jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar toolkit setup-packages setup-toolkit
+.PHONY: help hop model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python setup-charm4py wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports systems jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar rpm toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -181,6 +181,9 @@ packages: setup-packages configure ## Debian packages of the build (build/packag
 tar: setup-packages configure ## one archive that runs where it is unpacked, without root (build/tar)
 	@cmake --build $(BUILD) -j $(JOBS) --target programs manual reference
 	@packaging/tar $(BUILD) build/tar
+
+rpm: tar ## an RPM of the files of the tar (build/rpm)
+	@packaging/rpm/build "$$(ls -t build/tar/sumac-*.tar.xz | head -n 1)" build/rpm
 
 toolkit: setup-toolkit setup-guard configure ## what people install, in fresh Debian roots, and what its tools find and show (build/toolkit.json, 30 minutes, root); CASE=name for some
 	@cmake --build $(BUILD) -j $(JOBS) --target programs manual reference mpi_programs guard-programs other_versions steady
