@@ -15,8 +15,10 @@ SOURCES = pathlib.Path("/etc/apt/sources.list.d/debian.sources")
 FETCHED = ["openmpi-bin", "libfmt9", "libgrpc++1.51", "libgrpc29", "libabsl20220623", "libprotobuf32", "libyaml-cpp0.7", "libsqlite3-0", "libssl3",
            "libcpp-httplib0.11", "libhwloc15", "libucx0", "libstdc++6", "python3", "python3-numpy", "environment-modules", "lmod", "man-db", "procps", "xz-utils"]
 
-# A script that installs and builds begins like .ci/run, because a root has not even make; its sources are in /given.
-BEGIN = "set -e; cd /given/sumac; packaging/install packaging/apt.txt;"
+# A script that installs and builds begins like .ci/run, because a root has not even make; its sources are in /given. (tidy.paths, which runs
+# there too, wants no file to name their folder.)
+GIVEN = "/given"
+BEGIN = f"set -e; cd {GIVEN}/sumac; packaging/install packaging/apt.txt;"
 
 # The words of a shell that becomes the first process of the namespaces.
 ENTER = r"""
