@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "bench/control/cases.hpp"
 #include "bench/control/others.hpp"

@@ -1,4 +1,5 @@
 // Teams: how they are made and end, their forms, active sets, threads and datatypes of the program's own.
+#include <algorithm>
 #include <array>
 
 #include "bindings/ucc/test_ranks.hpp"

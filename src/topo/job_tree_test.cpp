@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "topo/sample_fabrics.hpp"
 #include "topo/test_fabric.hpp"
 
