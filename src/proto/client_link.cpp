@@ -201,6 +201,7 @@ void ClientLink::welcome(const wire::WelcomeBody& body, Time now) {
   wire::ProofBody proof;
   if (const char* flaw = handshake_.judge(body, proof); flaw != nullptr) return drop(flaw, now);
   proven_ = true;
+  leaf_takes_datagrams_ = (body.options & wire::kWelcomeDatagrams) != 0;
   control(AggKind::proof, proof);
   if (const auto name = wire::name_body(config_.host); name) control(AggKind::name, *name);
   for (auto& [token, request] : opens_)

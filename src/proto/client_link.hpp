@@ -46,6 +46,8 @@ class ClientLink {
   void set_link(LinkId leaf, const wire::Nonce& nonce, Time now);
   LinkId link() const noexcept { return leaf_; }
   bool proven() const noexcept { return proven_; }  ///< The node has proven itself.
+  /// Its kernel takes datagrams: joins of groups may name a port for them.
+  bool leaf_takes_datagrams() const noexcept { return leaf_takes_datagrams_; }
   bool settled() const noexcept { return proven() || closed(); }
   bool closed() const noexcept {
     return closed_;
@@ -105,7 +107,7 @@ class ClientLink {
   ClientLinkConfig config_;
   Outbox& outbox_;
   LinkId leaf_{};
-  bool closed_ = false, proven_ = false;
+  bool closed_ = false, proven_ = false, leaf_takes_datagrams_ = false;
   std::uint32_t holders_ = 0;
   std::string why_;
   std::map<std::uint64_t, Request> opens_;  ///< [token]; used only at set-up, so it has few entries.

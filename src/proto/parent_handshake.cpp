@@ -29,6 +29,7 @@ wire::WelcomeBody ParentHandshake::welcome_of(const Link& link) const noexcept {
   wire::WelcomeBody body;
   body.nonce = link.nonce;
   body.id = ctx_.config.node_id;
+  if (ctx_.outbox.datagram_node() != nullptr) body.options = wire::kWelcomeDatagrams;
   return body;
 }
 

@@ -183,13 +183,17 @@ struct HelloBody {
 };
 static_assert(sizeof(HelloBody) == 40 && std::has_unique_object_representations_v<HelloBody>);
 
+enum WelcomeOption : std::uint32_t {
+  kWelcomeDatagrams = 1u << 0,  ///< The parent's kernel takes datagrams, so a client's join may name a port for them.
+};
+
 struct WelcomeBody {
   Nonce nonce{};                         ///< The parent's nonce.
   std::array<std::uint8_t, 32> proof{};  ///< The parent's proof (proof.hpp).
   Role role = Role::node;
   NodeId id{};  ///< The parent's.
   std::uint32_t version = kAggVersion;
-  std::uint32_t options = 0;  ///< The options of hello that the parent accepts: none is defined yet.
+  std::uint32_t options = 0;  ///< A set of WelcomeOption.
 };
 static_assert(sizeof(WelcomeBody) == 64 && std::has_unique_object_representations_v<WelcomeBody>);
 

@@ -174,7 +174,7 @@ const char* flaw(const WelcomeBody& b) noexcept {
   if (b.role != Role::node) return "welcome: only a node welcomes";
   if (b.version == 0) return "welcome: version is zero";
   if (b.version != kAggVersion) return nullptr;  // it is treated as a refusal that names both versions
-  if (b.options != 0) return "welcome: options are unknown";
+  if ((b.options & ~std::uint32_t{kWelcomeDatagrams}) != 0) return "welcome: options are unknown";
   return nullptr;
 }
 

@@ -280,7 +280,8 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
       "hello", {[](auto& b) { b.role = static_cast<Role>(3); }, [](auto& b) { b.job_id = JobId{0}; },
                 [](auto& b) { b.role = Role::node; }, [](auto& b) { b.version = 0; }, [](auto& b) { b.options = 1; }});
   expect_flaws<WelcomeBody>("welcome", {[](auto& b) { b.role = Role::client; }, [](auto& b) { b.version = 0; },
-                                        [](auto& b) { b.options = 1; }});
+                                        [](auto& b) { b.options = 2; }});
+  EXPECT_EQ(flaw(WelcomeBody{.options = kWelcomeDatagrams}), nullptr);
   expect_flaws<OpenBody>("open", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_size = 0; },
                                   [](auto& b) { b.reserved = 1; }});
   expect_flaws<OpenedBody>("opened", {[](auto& b) { b.job_id = JobId{0}; }, [](auto& b) { b.group_id = GroupId{0}; },

@@ -61,7 +61,7 @@ constexpr auto welcome_rows() {
       F(role, "2 node"),
       F(id, "node id of the parent"),
       F(version, "1: the version spoken"),
-      F(options, "zero: none is defined yet"),
+      F(options, "1: the parent's kernel takes datagrams; all other bits are zero"),
   };
 }
 

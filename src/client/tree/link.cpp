@@ -131,6 +131,7 @@ void TreeLink::close_datagrams() noexcept {
 
 std::uint16_t TreeLink::datagram_port(net::Transport& transport) {
   if (datagrams_) return datagrams_->port();
+  if (!engine_->leaf_takes_datagrams()) return 0;
   const auto local = net::parse_address(transport.local(conn_));
   const auto leaf = net::parse_address(std::string_view(address_).substr(address_.find(':') + 1));
   if (!local || !leaf || !address_.starts_with("tcp:") || local->family() != leaf->family()) return 0;

@@ -36,7 +36,7 @@ class TreeLink {
   std::string describe() const;
 
   ~TreeLink();
-  /// The port at which datagrams of the leaf's kernel come, from the first call on; 0: there are none on this transport.
+  /// The port at which datagrams of the leaf's kernel come, from the first call on; 0: it takes none, or not on this transport.
   std::uint16_t datagram_port(net::Transport& transport);
   bool has_datagrams() const noexcept { return datagrams_.has_value(); }
   std::uint32_t datagram_token() const noexcept { return kDatagramToken | (conn_.value & (kDatagramToken - 1)); }

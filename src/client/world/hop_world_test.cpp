@@ -7,6 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
 #include "client/world/test_recovery.hpp"
 #include "client/world/test_world.hpp"
 
@@ -68,6 +73,38 @@ void operations(Rank& rank, sharp_coll_comm* comm, int count) {
       RANK_EQUAL(word, n);
     }
   }
+}
+
+/// Counts the UDP sockets of this process.
+int datagram_sockets() {
+  std::set<std::string> own;
+  std::error_code error;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+    own.insert(std::filesystem::read_symlink(each.path(), error).string());
+  std::ifstream table("/proc/self/net/udp");
+  int found = 0;
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words(line);
+    std::string inode;
+    for (int column = 0; column < 10; ++column) words >> inode;
+    found += static_cast<int>(own.count("socket:[" + inode + "]"));
+  }
+  return found;
+}
+
+TEST(HopIsOff, RanksOpenNoDatagramSocket) {
+  if (const auto why = enter_own_network(); !why.empty()) GTEST_SKIP() << why;
+  Daemons daemons(two_leaves({{"SUMAC_NODE_MCAST", "off"}}));
+  const auto job = new_job_id();
+  run_well(daemons, 4, {}, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(datagram_sockets(), 0);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
 }
 
 TEST_F(HopWorld, BothWaysOfACommunicatorAreExact) {
