@@ -18,10 +18,10 @@ using sumac::sim::HopCase;
 using sumac::sim::HopStep;
 using sumac::sim::HopWorld;
 
-constexpr const char* kRules[] = {"stored_once", "late_is_dropped",     "answers_again",
-                                  "up_again",    "counts_after_answer", "asks_up",
-                                  "agreement",   "frozen_is_silent",    "value_is_whole"};
-static_assert(std::size(kRules) == kHopRules);
+constexpr const char* kRules[] = {"stored_once",         "late_is_dropped", "answers_again", "up_again",
+                                  "counts_after_answer", "asks_up",         "agreement",     "frozen_is_silent",
+                                  "value_is_whole",      "awaits_all_parts"};
+static_assert(std::size(kRules) == kHopMachineRules);
 
 /// Broadcasts under a leaf with W = 2 have more orders than an hour tries.
 constexpr std::size_t kMostOfAnEndlessCase = 4'000'000;
@@ -71,6 +71,20 @@ std::vector<HopCase> cases() {
            .tree = tree,
            .kinds = kinds,
            .is_large = tree[0] == 'n' && std::string_view(kinds) != "00" && (kinds[1] != 'a' || tree[1] == '/')});
+  for (const char* tree : {"mm", "nm/m", "n/mm"})
+    for (const char* kinds : {"AA", "AaB", "0A", "A0a"})
+      made.push_back({.name = "reduces",
+                      .tree = tree,
+                      .kinds = kinds,
+                      .is_large = tree[0] == 'n' && std::string_view(kinds).size() > 2});
+  made.push_back({.name = "a reduce of three members", .tree = "nm/mm", .kinds = "A"});
+  made.push_back({.name = "a reduce of three members", .tree = "nm/mm", .kinds = "C"});
+  made.push_back({.name = "a reduce of three members", .tree = "mmm", .kinds = "AB"});
+  made.push_back({.name = "reduces", .window = 2, .slots = 4, .kinds = "AAAAA"});
+  made.push_back({.name = "two processors", .kinds = "AAa", .slow = 2});
+  made.push_back({.name = "two processors", .tree = "mmm", .kinds = "A", .slow = 2});
+  made.push_back({.name = "two processors", .tree = "n/mm", .kinds = "A", .slow = 2, .is_large = true});
+  made.push_back({.name = "a verdict", .tree = "nm/m", .kinds = "AaA", .freezes = true, .is_large = true});
   for (const char* tree : {"mm", "nm/m"})
     for (const char* kinds : {"00000", "0a10a"})
       made.push_back({.name = "bcasts",
@@ -118,7 +132,7 @@ bool report(const HopCase& plan) {
 /// Breaks each rule alone. Returns true if each time some case goes wrong.
 bool check_rules(bool large) {
   bool all_found = true;
-  for (int rule = 0; rule < kHopRules; ++rule) {
+  for (int rule = 0; rule < kHopMachineRules; ++rule) {
     hop_broken_rule = rule;
     std::string by;
     for (const HopCase& plan : cases()) {

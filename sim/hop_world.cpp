@@ -37,6 +37,11 @@ HopWorld::HopWorld(const HopCase& plan) : plan_(&plan) {
   for (std::size_t node = 0; node < places_.size(); ++node) {
     places_[node].place.children = static_cast<std::uint32_t>(places_[node].children.size());
     places_[node].place.slots = plan.slots;
+    for (std::size_t i = 0; i < places_[node].children.size(); ++i) {
+      const Place& leaf = places_.back();
+      const auto child = places_[node].children[i];
+      places_[node].place.alone[i] = child != kNone ? child : leaf.children.size() == 1 ? leaf.children[0] : kHopMany;
+    }
     for (unsigned i = 0; i < plan.slots; ++i) hop_begin(&slots_[node][i], kFirst, plan.slots, i);
   }
 }
@@ -47,14 +52,14 @@ std::uint64_t HopWorld::contribution(unsigned member, unsigned number) const {
 }
 
 std::uint64_t HopWorld::right(unsigned number) const {
-  if (is_bcast(number)) return contribution(static_cast<unsigned>(plan_->kinds[number] - '0'), number);
+  if (is_bcast(number)) return contribution(root_of(number), number);
   std::uint64_t sum = 0;
-  for (unsigned m = 0; m < members_count_; ++m) sum += contribution(m, number);
+  for (unsigned m = 0; m < members_count_; ++m) sum += gives(m, number) ? contribution(m, number) : 0;
   return sum;
 }
 
 bool HopWorld::is_done(unsigned member, unsigned number) const {
-  return members_[member].calls > number && (is_source(member, number) || (members_[member].has >> number & 1));
+  return members_[member].calls > number && (is_early(member, number) || (members_[member].has >> number & 1));
 }
 
 bool HopWorld::may_call(unsigned member) const {
@@ -78,7 +83,7 @@ bool HopWorld::tcp_is_complete(unsigned number) const {
 }
 
 HopWorld::Frame HopWorld::from_member(unsigned member, unsigned number) const {
-  const bool has_value = !is_bcast(number) || is_source(member, number);
+  const bool has_value = gives(member, number);
   return {.kind = kHopContribute,
           .number = static_cast<std::uint8_t>(number),
           .flags = static_cast<std::uint8_t>(kHopFull | (has_value ? kHopValue : 0)),
@@ -92,12 +97,13 @@ HopWorld::Begun HopWorld::begin(unsigned node, unsigned child, const Frame& fram
   header.kind = frame.kind;
   header.flags = frame.flags;
   header.child = static_cast<std::uint8_t>(child);
-  header.coll = is_bcast(frame.number) ? kHopBcast : kHopAllreduce;
+  header.coll = is_bcast(frame.number) ? kHopBcast : is_reduce(frame.number) ? kHopReduce : kHopAllreduce;
   header.op = is_bcast(frame.number) ? 12 : 2;
   header.dtype = 2;
   header.payload_bytes = 8;
   header.sequence = kFirst + frame.number;
-  header.root = is_bcast(frame.number) ? static_cast<std::uint16_t>(plan_->kinds[frame.number] - '0') : 0;
+  header.root =
+      static_cast<std::uint16_t>(is_bcast(frame.number) || is_reduce(frame.number) ? root_of(frame.number) : 0);
   header.meaning = frame.is_odd;
   begun.frame.payload.word[0] = frame.value;
   begun.work = hop_claim(&places_[node].place, &slot(node, frame.number), &header);
@@ -115,7 +121,7 @@ bool HopWorld::go_on(Begun& begun, std::vector<Frame>& out) {
     return begun.work.todo == 0;
   }
   if (begun.work.todo & kHopFold) {
-    hop_fold(&at.buffers, &header, here.place.children);
+    hop_fold(&at.buffers, &header, &here.place, at.given);
     begun.work = hop_folded(&here.place, &at, &header);
     return begun.work.todo == 0;
   }
@@ -146,9 +152,10 @@ std::string HopWorld::deliver_result(unsigned member, const Frame& frame) {
   const auto bit = static_cast<std::uint8_t>(1u << frame.number);
   if (frame.flags & kHopClosed) m.closed |= bit;
   // A slow processor may send a later number's value under an old number, which everybody has by then.
-  if (is_source(member, frame.number) || (m.has & bit)) return {};
+  if (is_early(member, frame.number) || (m.has & bit)) return {};
   m.has |= bit;
-  if (!is_bcast(frame.number) && m.calls <= frame.number) return "a sum is complete without a member";
+  const bool needs_all = !is_bcast(frame.number) && !is_reduce(frame.number);
+  if (needs_all && m.calls <= frame.number) return "a sum is complete without a member";
   if (frame.value == right(frame.number) && static_cast<int>(frame.number) != plan_->odd_number) return {};
   return fmt::format("member {} takes {:#x} for {:#x} as result of {}", member, frame.value, right(frame.number),
                      frame.number);
@@ -277,7 +284,7 @@ std::string HopWorld::settle() const {
   for (unsigned m = 0; m < members_count_; ++m)
     for (unsigned n = 0; n < plan_->kinds.size(); ++n) {
       if (static_cast<int>(m) == plan_->late_member ||
-          (plan_->late_member >= 0 && (n >= plan_->window || !is_bcast(n))) ||
+          (plan_->late_member >= 0 && (n >= plan_->window || !(is_bcast(n) || is_early(m, n)))) ||
           (plan_->odd_number >= 0 && static_cast<int>(n) >= plan_->odd_number) || n >= w.verdict_)
         break;
       if (!w.is_done(m, n)) return fmt::format("member {} never completes {}", m, n);

@@ -17,7 +17,8 @@ struct HopCase {
   std::string tree = "mm";
   unsigned window = 1;
   unsigned slots = 2;
-  std::string kinds;  ///< a letter a number: 'a' allreduce, '0'.. bcast of that member, 't' by TCP
+  /// A letter a number: 'a' allreduce, '0'.. bcast of that member, 'A'.. reduce to that member, 't' by TCP.
+  std::string kinds;
   unsigned tcp_window = 1;
   bool holds_back = true;  ///< nobody contributes n while a datagram number <= n - W is open
   unsigned slow = 0;       ///< frames that a processor may have begun while others work on
@@ -71,8 +72,17 @@ class HopWorld {
 
   bool is_tcp(unsigned number) const { return plan_->kinds[number] == 't'; }
   bool is_bcast(unsigned number) const { return plan_->kinds[number] >= '0' && plan_->kinds[number] <= '9'; }
-  bool is_source(unsigned member, unsigned number) const {
-    return is_bcast(number) && plan_->kinds[number] - '0' == static_cast<int>(member);
+  bool is_reduce(unsigned number) const { return plan_->kinds[number] >= 'A' && plan_->kinds[number] <= 'Z'; }
+  unsigned root_of(unsigned number) const {
+    return static_cast<unsigned>(plan_->kinds[number] - (is_reduce(number) ? 'A' : '0'));
+  }
+  bool is_source(unsigned member, unsigned number) const { return is_bcast(number) && root_of(number) == member; }
+  /// It needs no result: its call returns at once.
+  bool is_early(unsigned member, unsigned number) const {
+    return is_source(member, number) || (is_reduce(number) && root_of(number) != member);
+  }
+  bool gives(unsigned member, unsigned number) const {
+    return is_bcast(number) ? is_source(member, number) : !is_reduce(number) || root_of(number) != member;
   }
   std::uint64_t contribution(unsigned member, unsigned number) const;
   std::uint64_t right(unsigned number) const;

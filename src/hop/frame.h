@@ -6,7 +6,7 @@
 
 enum { kHopMagic = 0x4853, kHopVersion = 1 };  // "SH"
 
-#ifdef SUMAC_HOP_MUTABLE
+#ifdef SUMAC_HOP_SMALL
 enum { kHopPayloadWords = 1, kHopPartWords = 4 };  // a world of the explorer is small
 #else
 enum {
@@ -19,6 +19,7 @@ enum {
   kHopTaggedWords = 2,  // the part of the header that the tag covers
   kHopChildren = 64,    // a node has at most so many in a group
 };
+#define kHopMany (~0u)  // It stands for the only member below a child where there are more.
 
 enum HopKind {
   kHopContribute = 1,
@@ -30,8 +31,8 @@ enum HopKind {
 enum HopColl { kHopBarrier = 1, kHopAllreduce = 2, kHopReduce = 3, kHopBcast = 4 };  // wire::Coll
 
 enum HopFlag {
-  kHopFull = 1,    // contribute: all members below the sender have contributed; only such a frame counts
-  kHopValue = 2,   // bcast: the payload is the source's, for the sender has it
+  kHopFull = 1,    // contribute: all members below the sender have contributed
+  kHopValue = 2,   // bcast, reduce: the payload is the source's, or the sum of all below the sender but the root
   kHopClosed = 4,  // result: every member has contributed
 };
 

@@ -24,14 +24,40 @@ HOP_INLINE struct HopWork just(uint32_t todo, uint32_t part) {
   return work;
 }
 
+HOP_INLINE uint64_t all_children(const struct HopPlace* place) { return ~0ULL >> ((64 - place->children) & 63); }
+
 HOP_INLINE bool is_full(const struct HopPlace* place, const struct HopSlot* slot) {
-  return slot->filled == ~0ULL >> ((64 - place->children) & 63);
+  return slot->filled == all_children(place);
+}
+
+/// Is this child, or the only member below it, the root of the frame's reduce?
+HOP_INLINE bool is_reduces_root(const struct HopPlace* place, const struct HopHeader* frame, uint32_t child) {
+  return place->alone[child & (kHopChildren - 1)] == frame->root || !HOP_KEEPS(kHopAwaitsAllParts);
+}
+
+HOP_INLINE uint32_t lowest_bit(uint64_t bits) {
+  uint32_t at = 0;
+  for (uint32_t half = 32; half > 0; half /= 2)
+    if (!(bits & ((1ULL << half) - 1))) bits >>= half, at += half;
+  return at;
+}
+
+/// Have all given their data, but for the root of a reduce?
+HOP_INLINE bool has_all_data(const struct HopPlace* place, const struct HopHeader* frame, uint64_t given) {
+  const uint64_t missing = all_children(place) & ~given;
+  if (!missing) return true;
+  return frame->coll == kHopReduce && !(missing & (missing - 1)) && is_reduces_root(place, frame, lowest_bit(missing));
+}
+
+/// Is the root of this reduce the only member here?
+HOP_INLINE bool has_nothing_to_give(const struct HopPlace* place, const struct HopHeader* frame) {
+  return frame->coll == kHopReduce && place->children == 1 && place->alone[0] == frame->root;
 }
 
 HOP_INLINE void take(struct HopSlot* slot, const struct HopHeader* frame) {
   slot->sequence = frame->sequence;
   slot->agreed = agreed_of(frame);
-  slot->claimed = slot->filled = 0;
+  slot->claimed = slot->filled = slot->given = 0;
   slot->value = kNone;
   slot->is_answered = slot->is_closed = 0;
 }
@@ -56,10 +82,11 @@ HOP_INLINE struct HopWork answer(const struct HopPlace* place, struct HopSlot* s
     else if (slot->is_answered && HOP_KEEPS(kHopAnswersAgain))
       work.todo |= kHopBack;
   } else {
-    const bool again =
-        news == kRepetition && HOP_KEEPS(kHopUpAgain) &&
-        (full ? can_send || frame->coll == kHopBcast : frame->coll == kHopBcast && HOP_KEEPS(kHopAsksUp));
-    if (!slot->is_closed && (news == kReport || again)) work.todo |= kHopUp;
+    // The sum of a reduce goes up before its root has contributed, the data of a bcast before others have.
+    const bool is_early = frame->coll == kHopBcast || (frame->coll == kHopReduce && can_send);
+    const bool again = news == kRepetition && HOP_KEEPS(kHopUpAgain) && (full || (is_early && HOP_KEEPS(kHopAsksUp)));
+    const bool can_go_up = can_send || frame->coll == kHopBcast || has_nothing_to_give(place, frame);
+    if (!slot->is_closed && can_go_up && (news == kReport || again)) work.todo |= kHopUp;
     if (slot->is_answered && HOP_KEEPS(kHopAnswersAgain)) work.todo |= kHopBack;
   }
   work.flags =
@@ -70,12 +97,14 @@ HOP_INLINE struct HopWork answer(const struct HopPlace* place, struct HopSlot* s
 HOP_INLINE struct HopWork contribution(const struct HopPlace* place, struct HopSlot* slot,
                                        const struct HopHeader* frame) {
   const uint64_t bit = 1ULL << (frame->child & 63);
-  if (frame->coll != kHopBcast) {
-    if (!(frame->flags & kHopFull)) return nothing();
-    if ((HOP_KEEPS(kHopStoredOnce) ? slot->claimed : slot->filled) & bit)
-      return answer(place, slot, frame, kRepetition);
-    slot->claimed |= bit;
-    return just(kHopStore | kHopNew, frame->child);
+  const bool gives = frame->coll == kHopReduce ? frame->flags & kHopValue : frame->coll != kHopBcast;
+  if (gives) {
+    if (frame->coll != kHopReduce && !(frame->flags & kHopFull)) return nothing();
+    const uint64_t taken = HOP_KEEPS(kHopStoredOnce) ? slot->claimed : slot->given;
+    if (!(taken & bit)) {
+      slot->claimed |= bit;
+      return just(kHopStore | kHopNew, frame->child);
+    }
   }
   enum HopNews news = kRepetition;
   if ((frame->flags & kHopFull) && !(slot->filled & bit) && (HOP_KEEPS(kHopCountsAfterAnswer) || !slot->is_answered)) {
@@ -83,7 +112,7 @@ HOP_INLINE struct HopWork contribution(const struct HopPlace* place, struct HopS
     slot->filled |= bit;
     news = is_full(place, slot) ? kReport : kCounted;
   }
-  if ((frame->flags & kHopValue) && slot->value == kNone) {
+  if (frame->coll == kHopBcast && (frame->flags & kHopValue) && slot->value == kNone) {
     slot->value = kWriting;
     return just(kHopStore | kHopNew, kHopChildren);
   }
@@ -100,7 +129,7 @@ HOP_INLINE struct HopWork send_down(struct HopSlot* slot, const struct HopHeader
   return work;
 }
 
-HOP_INLINE struct HopWork result(struct HopSlot* slot, const struct HopHeader* frame) {
+HOP_INLINE struct HopWork result(const struct HopPlace* place, struct HopSlot* slot, const struct HopHeader* frame) {
   const bool closes = (frame->flags & kHopClosed) && !slot->is_closed;
   if (slot->is_answered && !closes) return just(kHopRepeated, 0);
   if (slot->is_answered || (frame->coll == kHopBcast && slot->value == kThere)) {
@@ -108,7 +137,7 @@ HOP_INLINE struct HopWork result(struct HopSlot* slot, const struct HopHeader* f
     work.todo |= kHopNew;
     return work;
   }
-  if (frame->coll == kHopBcast) {
+  if (frame->coll == kHopBcast || has_nothing_to_give(place, frame)) {
     if (slot->value == kWriting) return nothing();
   } else if (slot->value != kThere) {
     return nothing();  // no sum of ours went up: the result is of another life
@@ -126,15 +155,15 @@ HOP_STEP struct HopWork hop_claim(const struct HopPlace* place, struct HopSlot* 
   hop_lock(&slot->lock);
   const int32_t age = (int32_t)(frame->sequence - slot->sequence);
   const bool is_result = frame->kind == kHopResult;
-  // The result of a bcast may come before the contributions of members that call it later: they need not wait for a timer.
-  const bool takes = !is_result || frame->coll == kHopBcast;
+  // A result may come before the contributions of members that call later: they need not wait for a timer.
+  const bool takes = !is_result || frame->coll == kHopBcast || has_nothing_to_give(place, frame);
   struct HopWork work = nothing();
   if (takes && (age > 0 || (age < 0 && !HOP_KEEPS(kHopLateIsDropped)))) take(slot, frame);
   if (slot->sequence == frame->sequence && may_go_on(slot, frame)) {
     if (slot->agreed != agreed_of(frame) && HOP_KEEPS(kHopAgreement))
       work.todo = kHopDaemon;
     else
-      work = is_result ? result(slot, frame) : contribution(place, slot, frame);
+      work = is_result ? result(place, slot, frame) : contribution(place, slot, frame);
   }
   hop_unlock(&slot->lock);
   return work;
@@ -148,8 +177,10 @@ HOP_STEP struct HopWork hop_stored(const struct HopPlace* place, struct HopSlot*
       slot->value = kThere;
       work = frame->kind == kHopResult ? send_down(slot, frame) : answer(place, slot, frame, kReport);
     } else {
-      slot->filled |= 1ULL << (frame->child & 63);
-      if (is_full(place, slot) && slot->value == kNone) {
+      const uint64_t bit = 1ULL << (frame->child & 63);
+      slot->given |= bit;
+      if (frame->flags & kHopFull) slot->filled |= bit;
+      if (slot->value == kNone && has_all_data(place, frame, slot->given)) {
         slot->value = kWriting;
         work = just(kHopFold, 0);
       }
@@ -178,7 +209,7 @@ HOP_STEP void hop_freeze(struct HopSlot* slot) {
 
 void hop_begin(struct HopSlot* slot, uint32_t first, uint32_t slots, uint32_t index) {
   slot->sequence = first - slots + ((index - first) & (slots - 1));
-  slot->agreed = slot->claimed = slot->filled = 0;
+  slot->agreed = slot->claimed = slot->filled = slot->given = 0;
   slot->value = kNone;
   slot->is_answered = slot->is_closed = 1;
   slot->is_frozen = 0;

@@ -4,11 +4,14 @@
 // that everybody has number n (docs/adr/0099).
 //
 // A step is taken under the slot's lock and is short. Payloads are copied and folded between the steps, each contribution
-// into its child's own buffer, so a sum has the children's order.
+// into its child's own buffer, so a sum has one order.
+//
+// A bcast is answered when its source has contributed, and a reduce when all but its root have: the root adds its own part
+// itself. Such a number is closed later, when everybody has contributed.
 //
 //   struct HopWork work = hop_claim(&place, slot, &frame->header);
 //   if (work.todo & kHopStore) hop_store(&slot->buffers, frame, work.part), work = hop_stored(&place, slot, &frame->header);
-//   if (work.todo & kHopFold) hop_fold(&slot->buffers, ...), work = hop_folded(&place, slot, &frame->header);
+//   if (work.todo & kHopFold) hop_fold(&slot->buffers, frame, &place, slot->given), work = hop_folded(&place, slot, &frame->header);
 //   then send what work.todo says, with work.flags and slot->buffers.value
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,20 +24,14 @@
 extern "C" {
 #endif
 
-/// A node's place in a group.
-struct HopPlace {
-  uint32_t children;
-  uint32_t slots;  ///< 2 W, a power of two
-  uint32_t is_root;
-};
-
 /// One number of one group.
 struct HopSlot {
   HOP_LOCK lock;
   uint32_t sequence;
   uint64_t agreed;   ///< The members must agree on it.
   uint64_t claimed;  ///< children whose contribution was taken
-  uint64_t filled;   ///< These contributions lie in their buffers.
+  uint64_t filled;   ///< children all of whose members have contributed
+  uint64_t given;    ///< children whose data lie in their buffers
   uint8_t value;     ///< HopValue
   uint8_t is_answered;
   uint8_t is_closed;

@@ -10,7 +10,9 @@
 
 SUMAC_FUZZ(machine) {
   using namespace sumac;
-  constexpr HopPlace kPlaces[] = {{.children = 3, .slots = 2, .is_root = 1}, {.children = 3, .slots = 2}};
+  constexpr HopPlace kPlaces[] = {{.children = 3, .slots = 2, .is_root = 1, .alone = {0, 1, kHopMany}},
+                                  {.children = 3, .slots = 2, .is_root = 0, .alone = {2, kHopMany, 3}},
+                                  {.children = 1, .slots = 2, .is_root = 0, .alone = {2}}};
   constexpr std::uint32_t kBytesMax = 64;
   for (const HopPlace& place : kPlaces) {
     auto slot = std::make_unique<HopSlot>();
@@ -34,7 +36,7 @@ SUMAC_FUZZ(machine) {
         work = hop_stored(&place, slot.get(), &header);
       }
       if (work.todo & kHopFold) {
-        fuzz::must(hop_fold(&slot->buffers, &header, place.children), "all are in");
+        fuzz::must(hop_fold(&slot->buffers, &header, &place, slot->given), "all are in");
         work = hop_folded(&place, slot.get(), &header);
       }
       const bool is_later = static_cast<std::int32_t>(now.sequence - sequence) > 0;

@@ -56,7 +56,7 @@ struct Slot {
       work = hop_stored(&place, &slot, &frame);
     }
     if (work.todo & kHopFold) {
-      hop_fold(&slot.buffers, &frame, place.children);
+      hop_fold(&slot.buffers, &frame, &place, slot.given);
       work = hop_folded(&place, &slot, &frame);
     }
     return work;
@@ -110,6 +110,81 @@ TEST(HopMachine, BroadcastThatComesBeforeTheCallsAnswersThem) {
   EXPECT_EQ(leaf.value(), 9u);
   EXPECT_EQ(leaf.receive(contribution(10, 1, kHopBcast), 0).todo, kHopUp | kHopBack);
   EXPECT_EQ(leaf.receive(result(contribution(10, 0, kHopBcast), kHopValue | kHopClosed), 9).todo, kHopDown);
+}
+
+/// Members 3 and 5 are below, and 5 alone may be the root of a reduce.
+HopPlace with_members(HopPlace place) {
+  place.alone[0] = 3;
+  place.alone[1] = 5;
+  return place;
+}
+
+HopHeader reduce(std::uint8_t child, int flags) {
+  HopHeader h = contribution(10, child, kHopReduce, flags);
+  h.root = 5;
+  return h;
+}
+
+TEST(HopMachine, ReduceIsAnsweredWithoutItsRootAndClosedByIt) {
+  Slot root(with_members(kRoot));
+  HopWork work = root.receive(reduce(0, kHopFull | kHopValue), 9);
+  EXPECT_EQ(work.todo, kHopDown);
+  EXPECT_EQ(work.flags, kHopValue);
+  EXPECT_EQ(root.receive(reduce(0, kHopFull | kHopValue), 9).todo, kHopBack | kHopRepeated);
+  work = root.receive(reduce(1, kHopFull), 1000);
+  EXPECT_EQ(work.todo, kHopDown);
+  EXPECT_EQ(work.flags, kHopValue | kHopClosed);
+  EXPECT_EQ(root.value(), 9u);
+  EXPECT_EQ(root.receive(reduce(1, kHopFull), 1000).todo, kHopBack | kHopRepeated);
+}
+
+TEST(HopMachine, ReduceWaitsForAllOtherParts) {
+  Slot root(with_members(kRoot));
+  EXPECT_EQ(root.receive(reduce(1, kHopFull), 0).todo, 0u);
+  EXPECT_EQ(root.receive(reduce(1, kHopFull), 0).todo, kHopRepeated);
+  EXPECT_EQ(root.receive(reduce(0, kHopFull | kHopValue), 9).todo, kHopDown);
+  EXPECT_EQ(root.value(), 9u);
+}
+
+TEST(HopMachine, ALeafOfAReducesRootSendsTheOthersSumAheadOfIt) {
+  Slot leaf(with_members(kLeaf));
+  HopWork work = leaf.receive(reduce(0, kHopFull | kHopValue), 9);
+  EXPECT_EQ(work.todo, kHopUp);
+  EXPECT_EQ(work.flags, kHopValue);
+  EXPECT_EQ(leaf.receive(reduce(0, kHopFull | kHopValue), 9).todo, kHopUp | kHopRepeated) << "it may be lost";
+  EXPECT_EQ(leaf.receive(result(reduce(0, 0), kHopValue), 100).todo, kHopDown);
+  work = leaf.receive(reduce(1, kHopFull), 0);
+  EXPECT_EQ(work.todo, kHopUp | kHopBack);
+  EXPECT_TRUE(work.flags & kHopFull);
+  EXPECT_EQ(leaf.value(), 100u);
+  EXPECT_EQ(leaf.receive(reduce(1, kHopFull), 0).todo, kHopUp | kHopBack | kHopRepeated) << "it is not closed";
+  EXPECT_EQ(leaf.receive(result(reduce(0, 0), kHopValue | kHopClosed), 100).todo, kHopDown);
+  EXPECT_EQ(leaf.receive(reduce(1, kHopFull), 0).todo, kHopBack | kHopRepeated);
+}
+
+TEST(HopMachine, ANodeWithAReducesRootAloneGivesNothingAndTakesTheResultEarly) {
+  HopPlace alone = with_members(kLeaf);
+  alone.children = 1;
+  alone.alone[0] = 5;
+  Slot leaf(alone);
+  EXPECT_EQ(leaf.receive(result(reduce(0, 0), kHopValue), 100).todo, kHopDown);
+  EXPECT_EQ(leaf.receive(reduce(0, kHopFull), 0).todo, kHopUp | kHopBack);
+  Slot other(alone);
+  HopWork work = other.receive(reduce(0, kHopFull), 0);
+  EXPECT_EQ(work.todo, kHopUp);
+  EXPECT_EQ(work.flags, +kHopFull);
+  EXPECT_EQ(other.receive(reduce(0, kHopFull), 0).todo, kHopUp | kHopRepeated);
+}
+
+TEST(HopMachine, ANodesPartOfAReduceComesOnceAndItsMembersLater) {
+  HopPlace above = kRoot;
+  above.alone[0] = 3;
+  above.alone[1] = kHopMany;  // The root, 5, is one of these.
+  Slot root(above);
+  EXPECT_EQ(root.receive(reduce(0, kHopFull | kHopValue), 9).todo, 0u);
+  EXPECT_EQ(root.receive(reduce(1, kHopValue), 20).todo, kHopDown);
+  EXPECT_EQ(root.receive(reduce(1, kHopFull | kHopValue), 77).flags, kHopValue | kHopClosed);
+  EXPECT_EQ(root.value(), 29u);
 }
 
 /// A node believes the sender's place of a new frame only: anybody can send a copy of one that was seen.
@@ -185,7 +260,7 @@ TEST(HopMachine, FrozenSlotAnswersOnlyWhatItHasAnswered) {
   EXPECT_FALSE(hop_is_answered(&open.slot, 10));
 }
 
-TEST(HopPayload, FoldsInTheOrderOfChildren) {
+TEST(HopPayload, FoldsInTheOrderOfChildrenOrOfTheMerges) {
   const double values[] = {1e16, 1.0, -1e16, 1.0};
   auto buffers = std::make_unique<HopBuffers>();
   HopHeader frame = contribution(10, 0);
@@ -195,10 +270,23 @@ TEST(HopPayload, FoldsInTheOrderOfChildren) {
     std::memcpy(&payload.word[0], &values[child], sizeof(double));
     ASSERT_EQ(hop_store(buffers.get(), &payload, 1, child), 1);
   }
-  ASSERT_EQ(hop_fold(buffers.get(), &frame, 4), 1);
-  double sum = 0;
-  std::memcpy(&sum, &buffers->value.word[0], sizeof sum);
-  EXPECT_EQ(sum, ((values[0] + values[1]) + values[2]) + values[3]);
+  HopPlace place{};
+  place.children = 4;
+  const auto sum_of = [&](std::uint64_t given) {
+    EXPECT_EQ(hop_fold(buffers.get(), &frame, &place, given), 1);
+    double sum = 0;
+    std::memcpy(&sum, &buffers->value.word[0], sizeof sum);
+    return sum;
+  };
+  EXPECT_EQ(sum_of(0b1111), ((values[0] + values[1]) + values[2]) + values[3]);
+  EXPECT_EQ(sum_of(0b1011), (values[0] + values[1]) + values[3]);
+  EXPECT_EQ(sum_of(0b0100), values[2]);
+  place.merges = 3;
+  place.merge[0] = {1, 3};
+  place.merge[1] = {0, 2};
+  place.merge[2] = {1, 0};
+  EXPECT_EQ(sum_of(0b1011), (values[0] + values[1]) + values[3]) << "where one is missing they are for nobody";
+  EXPECT_EQ(sum_of(0b1111), (values[1] + values[3]) + (values[0] + values[2]));
 }
 
 TEST(HopPayload, TagIsSipHashOfWhatFollowsIt) {

@@ -25,19 +25,49 @@ HOP_VERIFIED_ALONE int hop_store(struct HopBuffers* buffers, const struct HopPay
   return 1;
 }
 
-HOP_VERIFIED_ALONE int hop_fold_part(struct HopBuffers* buffers, const struct HopHeader* frame, uint32_t part) {
+HOP_INLINE uint64_t* part_word(struct HopBuffers* buffers, uint32_t part, uint32_t words, uint32_t i) {
+  return &buffers->part[(part * words + i) & (kHopPartWords - 1)];
+}
+
+HOP_VERIFIED_ALONE int hop_fold_part(struct HopBuffers* buffers, const struct HopHeader* frame, uint32_t part,
+                                     uint32_t is_first) {
   if (!buffers || !frame) return 0;
   const uint32_t op = frame->op, dtype = frame->dtype, words = hop_words(frame);
   for (uint32_t i = 0; i < kHopPayloadWords && i < words; ++i) {
-    const uint64_t addend = buffers->part[(part * words + i) & (kHopPartWords - 1)];
-    buffers->value.word[i] = part ? hop_combine(op, dtype, buffers->value.word[i], addend) : addend;
+    const uint64_t addend = *part_word(buffers, part, words, i);
+    buffers->value.word[i] = is_first ? addend : hop_combine(op, dtype, buffers->value.word[i], addend);
   }
   return 1;
 }
 
-HOP_VERIFIED_ALONE int hop_fold(struct HopBuffers* buffers, const struct HopHeader* frame, uint32_t children) {
+HOP_VERIFIED_ALONE int hop_merge(struct HopBuffers* buffers, const struct HopHeader* frame, uint32_t left,
+                                 uint32_t right) {
   if (!buffers || !frame) return 0;
-  for (uint32_t part = 0; part < kHopChildren && part < children; ++part) hop_fold_part(buffers, frame, part);
+  const uint32_t op = frame->op, dtype = frame->dtype, words = hop_words(frame);
+  for (uint32_t i = 0; i < kHopPayloadWords && i < words; ++i) {
+    uint64_t* sum = part_word(buffers, left, words, i);
+    *sum = hop_combine(op, dtype, *sum, *part_word(buffers, right, words, i));
+  }
+  return 1;
+}
+
+HOP_VERIFIED_ALONE int hop_fold(struct HopBuffers* buffers, const struct HopHeader* frame, const struct HopPlace* place,
+                                uint64_t given) {
+  if (!buffers || !frame || !place) return 0;
+  if (place->merges && given == ~0ULL >> ((64 - place->children) & 63)) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < kHopChildren - 1 && i < place->merges; ++i) {
+      left = place->merge[i].left;
+      hop_merge(buffers, frame, left, place->merge[i].right);
+    }
+    return hop_fold_part(buffers, frame, left, 1);
+  }
+  uint32_t is_first = 1;
+  for (uint32_t part = 0; part < kHopChildren && given >> part; ++part) {
+    if (!(given >> part & 1)) continue;
+    hop_fold_part(buffers, frame, part, is_first);
+    is_first = 0;
+  }
   return 1;
 }
 

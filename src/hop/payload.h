@@ -13,6 +13,20 @@ struct HopKey {
   uint64_t word[2];
 };
 
+/// A node's place in a group.
+struct HopPlace {
+  uint32_t children;
+  uint32_t slots;  ///< 2 W, a power of two
+  uint32_t is_root;
+  uint32_t alone[kHopChildren];  ///< The rank of the only member below each child, or kHopMany.
+  /// Sums of all children's data are made in this order: the right one's is added to the left one's. Without merges they are made
+  /// in the order of the children.
+  uint32_t merges;
+  struct {
+    uint16_t left, right;
+  } merge[kHopChildren - 1];
+};
+
 struct HopBuffers {
   struct HopPayload value;       ///< It goes up; then it is the result.
   uint64_t part[kHopPartWords];  ///< They are the children's, one behind the other.
@@ -26,8 +40,10 @@ HOP_VERIFIED_ALONE int hop_admits(const struct HopHeader* frame, uint32_t childr
 HOP_VERIFIED_ALONE int hop_store(struct HopBuffers* buffers, const struct HopPayload* payload, uint32_t words,
                                  uint32_t part);
 
-/// Folds the buffers of the children, in their order, into the value.
-HOP_VERIFIED_ALONE int hop_fold(struct HopBuffers* buffers, const struct HopHeader* frame, uint32_t children);
+/// Folds the buffers of the children in the set `given` into the value: all children's in the order of the place's merges, if it
+/// has them, and else in the order of the children.
+HOP_VERIFIED_ALONE int hop_fold(struct HopBuffers* buffers, const struct HopHeader* frame, const struct HopPlace* place,
+                                uint64_t given);
 
 /// Returns SipHash-2-4 of what follows the tag.
 HOP_VERIFIED_ALONE uint64_t hop_tag(const struct HopKey* key, const struct HopHeader* frame,

@@ -1,6 +1,6 @@
 #pragma once
-// Each rule that keeps the machine right has a name here, as proto/guard.hpp has them for the tree. In the product HOP_KEEPS() is
-// true; in the library of the explorer one rule can be broken, and some order of events must then go wrong.
+// Each rule that keeps the datagram way right has a name here, as proto/guard.hpp has them for the tree. In the product HOP_KEEPS()
+// is true; in the libraries of the explorer and of the seeds one rule can be broken, and something must then go wrong.
 
 enum HopRule {
   kHopStoredOnce,     // Two copies of a contribution are not stored at once: the slower could overwrite a later number.
@@ -12,7 +12,15 @@ enum HopRule {
   kHopAgreement,  // A frame of another operation is not added.
   kHopFrozenIsSilent,  // After a verdict a number that is being folded is not answered.
   kHopValueIsWhole,    // A value that is still being written is not sent.
-  kHopRules
+  kHopAwaitsAllParts,  // The sum of a reduce is whole without its root's part, and not without another's.
+  kHopMachineRules,
+
+  // The rest are a member's, for the seeds.
+  kHopAsksOn = kHopMachineRules,  // A member repeats a number until it is closed.
+  kHopHoldsBack,                  // Nobody contributes n while a datagram number <= n - W is open.
+  kHopAwaitsLinks,                // Nobody changes from the links to datagrams while a number of the links is open.
+  kHopAwaitsDatagrams,            // Nor from datagrams to the links while one of those is.
+  kHopAnswersBefore,              // After a verdict a member goes on to ask for the numbers before it.
 };
 
 #ifdef SUMAC_HOP_MUTABLE

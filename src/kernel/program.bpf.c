@@ -275,7 +275,7 @@ HOP_INLINE int work_on(struct __sk_buff* skb, struct Processor* s, struct HopGro
     work = hop_stored(&group->place, slot, header);
   }
   if (work.todo & kHopFold) {
-    hop_fold(&slot->buffers, header, group->place.children);
+    hop_fold(&slot->buffers, header, &group->place, slot->given);
     work = hop_folded(&group->place, slot, header);
     s->counts.count[kHopFolds]++;
   }

@@ -76,6 +76,51 @@ TEST_F(HopProgram, AddsAsTheReferenceDoes) {
   EXPECT_EQ(count(kHopFolds), sequence - kFirst);
 }
 
+TEST_F(HopProgram, SendsTheSumOfAReduceUpBeforeItsRoot) {
+  SKIP_WITHOUT_KERNEL();
+  begin(group_of(3, false));
+  HopFrame frame = contribution(kIndex, kFirst, 0);
+  frame.header.coll = kHopReduce;
+  frame.header.root = 1;
+  frame.header.flags = kHopFull | kHopValue;
+  frame.payload.word[0] = 5;
+  EXPECT_EQ(receive(from_child(frame)).verdict, kDropped);
+  frame.header.child = 2, frame.payload.word[0] = 7;
+  const Outcome ahead = receive(from_child(frame));
+  ASSERT_EQ(ahead.verdict, kRedirected);
+  EXPECT_EQ(ahead.packet.frame().header.flags, kHopValue);
+  EXPECT_EQ(ahead.packet.frame().payload.word[0], 12u);
+  frame.header.child = 1, frame.header.flags = kHopFull, frame.payload.word[0] = 0;
+  const Outcome rest = receive(from_child(frame));
+  ASSERT_EQ(rest.verdict, kRedirected);
+  EXPECT_EQ(rest.packet.frame().header.flags, kHopFull | kHopValue);
+  const Outcome down = receive(from_parent(frame, kHopValue | kHopClosed));
+  ASSERT_EQ(down.verdict, kRedirected);
+  EXPECT_EQ(down.packet.frame().header.flags, kHopValue | kHopClosed);
+}
+
+TEST_F(HopProgram, MergesInTheOrderOfItsPlace) {
+  SKIP_WITHOUT_KERNEL();
+  HopGroup group = group_of(3, false);
+  group.place.merges = 2;
+  group.place.merge[0] = {2, 1};
+  group.place.merge[1] = {2, 0};
+  begin(group);
+  const double parts[] = {1.0, -1e16, 1e16};
+  Outcome last;
+  for (const unsigned child : {2u, 0u, 1u}) {
+    HopFrame frame = contribution(kIndex, kFirst, child);
+    frame.header.dtype = static_cast<std::uint8_t>(Dtype::float64);
+    std::memcpy(&frame.payload.word[0], &parts[child], sizeof(double));
+    last = receive(from_child(frame));
+  }
+  ASSERT_EQ(last.verdict, kRedirected);
+  double sum = 0;
+  const HopFrame up = last.packet.frame();
+  std::memcpy(&sum, &up.payload.word[0], sizeof sum);
+  EXPECT_EQ(sum, 1.0) << "in the order of the children it is 0 or 2";
+}
+
 TEST_F(HopProgram, SendsAContributionUpAndAResultDown) {
   SKIP_WITHOUT_KERNEL();
   for (const bool ipv6 : {false, true}) {

@@ -57,7 +57,10 @@ inline HopEnd end_of(unsigned n, bool ipv6) {
 
 inline HopGroup group_of(unsigned children, bool is_root, bool ipv6 = false, unsigned slots = 4) {
   HopGroup group{};
-  group.place = {.children = children, .slots = slots, .is_root = is_root};
+  group.place.children = children;
+  group.place.slots = slots;
+  group.place.is_root = is_root;
+  for (unsigned i = 0; i < kHopChildren; ++i) group.place.alone[i] = i;
   group.payload_bytes_max = children > 16 ? 8 * kHopPartWords / kHopChildren : 8 * kHopPayloadWords;
   group.child_of_parent = 5;
   group.down_key = {{1, 2}};

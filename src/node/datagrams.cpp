@@ -123,7 +123,7 @@ class Kernel final : public Datagrams {
     const auto group = program_.group(number);
     if (!group) return std::nullopt;
     const auto slot = program_.look(*group, number_of(sequence));
-    if (!slot || slot->sequence != number_of(sequence) || slot->claimed == 0 || slot->is_answered) return std::nullopt;
+    if (!slot || slot->sequence != number_of(sequence) || slot->claimed == 0 || slot->is_closed) return std::nullopt;
     return Begun{slot->agreed, static_cast<std::uint32_t>(std::countr_zero(slot->claimed))};
   }
 
@@ -197,9 +197,7 @@ class Kernel final : public Datagrams {
 
   Result<HopGroup> describe(const Group& group) const {
     HopGroup made{};
-    made.place = {.children = static_cast<std::uint32_t>(group.children.size()),
-                  .slots = 2 * group.window,
-                  .is_root = !group.parent};
+    made.place = proto::place_of(group);
     made.payload_bytes_max = group.payload_max;
     made.down_key = group.results;
     put(made.self, own_, own_.port(), 0);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "hop/payload.h"
+#include "hop/machine.h"
 #include "proto/link.hpp"
 
 namespace sumac::proto {
@@ -23,14 +23,19 @@ class DatagramNode {
     LinkId link{};  ///< Its datagrams come from this connection's address.
     wire::DatagramEnd end{};
     HopKey key{};
+    std::uint32_t alone = kHopMany;  ///< The rank of the only member below it.
+  };
+  struct Merge {
+    std::uint16_t left = 0, right = 0;  ///< children
   };
   struct Group {
     std::uint16_t number = 0;  ///< Terms::end.group
     std::uint32_t window = 0, payload_max = 0;
     Sequence first{};
     std::vector<Child> children{};
-    HopKey results{};  ///< The key of results for the children.
-    LinkId parent{};   ///< None at the group's root.
+    std::vector<Merge> merges{};  ///< HopPlace::merge
+    HopKey results{};             ///< The key of results for the children.
+    LinkId parent{};              ///< None at the group's root.
     wire::DatagramsBody terms_of_parent{};
     HopKey up{}, results_of_parent{};
   };
@@ -45,7 +50,7 @@ class DatagramNode {
     std::uint64_t agreed = 0;  ///< HopSlot::agreed
     std::uint32_t child = 0;   ///< The first that has contributed.
   };
-  /// Has a child contributed this number as a datagram, without an answer yet?
+  /// Has a child contributed this number as a datagram, and some other not yet?
   virtual std::optional<Begun> begun(std::uint16_t number, Sequence sequence) = 0;
   /// From now on the kernel answers only what it has answered. Returns the first number not before `from` that it has not.
   virtual Sequence freeze(std::uint16_t number, Sequence from) = 0;
@@ -53,5 +58,15 @@ class DatagramNode {
  protected:
   ~DatagramNode() = default;
 };
+
+inline HopPlace place_of(const DatagramNode::Group& group) noexcept {
+  HopPlace place{};
+  place.children = static_cast<std::uint32_t>(group.children.size());
+  place.slots = 2 * group.window;
+  place.is_root = !group.parent ? 1 : 0;
+  for (std::size_t i = 0; i < group.children.size(); ++i) place.alone[i] = group.children[i].alone;
+  for (const auto& each : group.merges) place.merge[place.merges++] = {each.left, each.right};
+  return place;
+}
 
 }  // namespace sumac::proto

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "hop/rule.h"
+
 namespace sumac::proto {
 namespace {
 
@@ -12,6 +14,9 @@ bool is_same_call(const HopHeader& a, const HopHeader& b) noexcept {
   return a.coll == b.coll && a.op == b.op && a.dtype == b.dtype && a.payload_bytes == b.payload_bytes &&
          a.root == b.root && a.meaning == b.meaning;
 }
+
+/// Only some members give data, and the result may come before all have contributed.
+bool is_rooted(const HopHeader& header) noexcept { return header.coll == kHopBcast || header.coll == kHopReduce; }
 
 }  // namespace
 
@@ -46,7 +51,8 @@ void HopMember::send_probe(Time now) {
 }
 
 bool HopMember::has_room(Sequence number) const noexcept {
-  return open_.empty() || seq_before(number, seq_next(open_[0], config_.window));
+  const bool is_within = open_.empty() || seq_before(number, seq_next(open_[0], config_.window));
+  return is_within || (!HOP_KEEPS(kHopHoldsBack) && !open_.full());
 }
 
 void HopMember::contribute(const HopHeader& header, std::span<const std::byte> payload, Time now) {
@@ -64,8 +70,8 @@ void HopMember::contribute(const HopHeader& header, std::span<const std::byte> p
   n.call.header.kind = kHopContribute;
   n.call.header.child = config_.child;
   n.call.header.flags = kHopFull;
-  // A source has its result. Others of a bcast send zeros, since every frame has the operation's size.
-  const bool has_value = header.coll != kHopBcast || !payload.empty();
+  // Others of a bcast and the root of a reduce send zeros, since every frame has the operation's size. A source has its result.
+  const bool has_value = !is_rooted(header) || !payload.empty();
   if (has_value) n.call.header.flags |= kHopValue;
   if (header.coll == kHopBcast && has_value) n.is_answered = true;
   n.call.payload = {};
@@ -125,9 +131,9 @@ Errc HopMember::on_datagram(std::span<const std::byte> datagram, Time now) {
     if (is_same_call(n.call.header, frame.header)) take(n, frame);
     return Errc::ok;
   }
-  // The result of a bcast may be here before this member calls it; a sum cannot.
+  // The result may be here before this member calls, if it gives nothing.
   const bool may_come = !seq_before(number, next_) && seq_before(number, seq_next(next_, config_.window));
-  if (frame.header.coll != kHopBcast || !may_come || is_open(n)) return Errc::ok;
+  if (!is_rooted(frame.header) || !may_come || is_open(n)) return Errc::ok;
   if (n.number != number) {
     n.number = number;
     n.is_called = n.is_answered = n.is_closed = false;
@@ -164,7 +170,7 @@ void HopMember::tick(Time now) {
   bool asks = false;
   for (const Sequence number : open_) {
     Number& n = at(number);
-    if (now >= n.resend_at) {
+    if (now >= n.resend_at && (!n.is_answered || HOP_KEEPS(kHopAsksOn))) {
       asks = asks || n.sent >= kEvenWaits;
       send(n, now);
     }

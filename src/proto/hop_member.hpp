@@ -48,10 +48,10 @@ class HopMember {
   /// is open: the others could go on and overwrite the nodes' slot of it.
   bool has_room(Sequence number) const noexcept;
   /// Sends the contribution to the number that `header` names; there is room for it. The payload is copied: it is empty at
-  /// those who only receive a bcast.
+  /// those who only receive a bcast, and at the root of a reduce, whose result is the sum of the others.
   void contribute(const HopHeader& header, std::span<const std::byte> payload, Time now);
 
-  /// Does the number have its result? The source of a bcast does not wait for one.
+  /// Does the number have its result? The source of a bcast does not wait for one, nor do the leaves of a reduce.
   bool is_answered(Sequence number) const noexcept;
   /// Has every member contributed it?
   bool is_closed(Sequence number) const noexcept;

@@ -46,6 +46,7 @@ class HopGroupWorld {
       const unsigned leaf = m < plan.nodes ? plan.nodes - 1 - m : static_cast<unsigned>(random_.below(plan.nodes));
       members_.push_back(std::make_unique<Member>(*this, m, leaf, adopt(leaf, {true, m})));
     }
+    find_those_alone();
     for (unsigned n = 0; n < plan.numbers; ++n) {
       const Kind kind = static_cast<Kind>(random_.below(plan.goes_by_tcp_too ? 5 : 4));
       calls_.push_back({kind, static_cast<unsigned>(random_.below(plan.members)),
@@ -127,6 +128,22 @@ class HopGroupWorld {
     }
   };
 
+  unsigned members_below(unsigned node, unsigned* last) const {
+    unsigned count = 0;
+    for (const Child& child : nodes_[node].children) {
+      if (child.is_member) *last = child.index;
+      count += child.is_member ? 1 : members_below(child.index, last);
+    }
+    return count;
+  }
+  void find_those_alone() {
+    for (Node& node : nodes_)
+      for (std::size_t i = 0; i < node.children.size(); ++i) {
+        unsigned last = node.children[i].index;
+        const bool is_one = node.children[i].is_member || members_below(node.children[i].index, &last) == 1;
+        node.place.alone[i] = is_one ? last : kHopMany;
+      }
+  }
   std::uint8_t adopt(unsigned parent, Child child) {
     Node& node = nodes_[parent];
     if (!child.is_member) {
@@ -151,10 +168,14 @@ class HopGroupWorld {
     return (std::uint64_t{n} + 1) * 1'000'003 + member * 7919 + word;
   }
   std::uint64_t right(unsigned n, unsigned word) const {
-    if (calls_[n].kind == Kind::bcast) return part(calls_[n].root, n, word);
     std::uint64_t sum = 0;
-    for (unsigned m = 0; m < plan_.members; ++m) sum += part(m, n, word);
+    for (unsigned m = 0; m < plan_.members; ++m) sum += gives(m, n) ? part(m, n, word) : 0;
     return sum;
+  }
+  /// A bcast is of its root's data, a reduce of the others'.
+  bool gives(unsigned member, unsigned n) const {
+    const Call& call = calls_[n];
+    return call.kind == Kind::bcast ? call.root == member : call.kind != Kind::reduce || call.root != member;
   }
 
   void send(bool to_member, unsigned to, unsigned from_child, std::span<const std::byte> bytes) {
@@ -211,7 +232,7 @@ class HopGroupWorld {
       work = hop_stored(&at.place, slot, &header);
     }
     if (work.todo & kHopFold) {
-      hop_fold(&slot->buffers, &header, at.place.children);
+      hop_fold(&slot->buffers, &header, &at.place, slot->given);
       work = hop_folded(&at.place, slot, &header);
     }
     if (work.todo & kHopDaemon) wrong_ = "members disagree";
@@ -272,8 +293,7 @@ class HopGroupWorld {
     header.payload_bytes = static_cast<std::uint16_t>(8 * call.words);
     header.sequence = kFirst + n;
     std::vector<std::uint64_t> words;
-    const bool gives = call.kind != Kind::bcast || call.root == member.me;
-    for (unsigned w = 0; gives && w < call.words; ++w) words.push_back(part(member.me, n, w));
+    for (unsigned w = 0; gives(member.me, n) && w < call.words; ++w) words.push_back(part(member.me, n, w));
     member.machine.contribute(header, std::as_bytes(std::span(words)), now_);
   }
   void take(Member& member, unsigned n) {
@@ -281,10 +301,11 @@ class HopGroupWorld {
     if (call.kind == Kind::tcp) {
       if (tcp_[n] < plan_.members) return;
     } else {
-      if (!member.machine.is_answered(Sequence{kFirst + n})) return;
-      const auto bytes = member.machine.result(Sequence{kFirst + n});
-      if (bytes.size() != 8 * call.words) wrong_ = fmt::format("result {} has {} bytes", n, bytes.size());
-      for (unsigned w = 0; wrong_.empty() && w < call.words; ++w) {
+      const bool is_done = call.kind == Kind::reduce && call.root != member.me;
+      if (!is_done && !member.machine.is_answered(Sequence{kFirst + n})) return;
+      const auto bytes = is_done ? std::span<const std::byte>() : member.machine.result(Sequence{kFirst + n});
+      if (!is_done && bytes.size() != 8 * call.words) wrong_ = fmt::format("result {} has {} bytes", n, bytes.size());
+      for (unsigned w = 0; wrong_.empty() && w < bytes.size() / 8; ++w) {
         std::uint64_t word = 0;
         std::memcpy(&word, &bytes[8 * w], 8);
         if (word != right(n, w)) wrong_ = fmt::format("member {} takes {} as result of {}", member.me, word, n);

@@ -41,6 +41,7 @@ void NodeGroup::begin_way() {
     auto& child = group.children.emplace_back();
     child.link = children_[i].link;
     child.end = children_[i].end;
+    if (children_[i].members == 1) child.alone = children_[i].lowest_rank;
     has_keys = has_keys && wire::make_datagram_key(key, way_->terms.nonce, id_, i, child.key);
   }
   if (!is_root) {

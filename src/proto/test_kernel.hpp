@@ -30,7 +30,7 @@ class Kernels {
       if (!begins) return false;
       One& one = groups_[group.number];
       one.group = group;
-      one.place = {static_cast<std::uint32_t>(group.children.size()), 2 * group.window, !group.parent ? 1u : 0u};
+      one.place = place_of(group);
       one.slots.resize(one.place.slots);
       for (std::uint32_t i = 0; i < one.place.slots; ++i)
         hop_begin(&one.slots[i], number_of(group.first), one.place.slots, i);
@@ -41,7 +41,7 @@ class Kernels {
     std::optional<Begun> begun(std::uint16_t number, Sequence sequence) override {
       const One& one = groups_[number];
       const HopSlot& slot = one.slots[number_of(sequence) & (one.place.slots - 1)];
-      if (slot.sequence != number_of(sequence) || slot.claimed == 0 || slot.is_answered) return std::nullopt;
+      if (slot.sequence != number_of(sequence) || slot.claimed == 0 || slot.is_closed) return std::nullopt;
       return Begun{slot.agreed, static_cast<std::uint32_t>(std::countr_zero(slot.claimed))};
     }
     Sequence freeze(std::uint16_t number, Sequence from) override {
@@ -94,7 +94,7 @@ class Kernels {
         work = hop_stored(&one.place, &slot, &header);
       }
       if (work.todo & kHopFold) {
-        hop_fold(&slot.buffers, &header, one.place.children);
+        hop_fold(&slot.buffers, &header, &one.place, slot.given);
         work = hop_folded(&one.place, &slot, &header);
       }
       if (work.todo & kHopDaemon)

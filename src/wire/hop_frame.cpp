@@ -11,23 +11,24 @@ namespace {
 
 constexpr auto header_rows() {
   using Self = HopHeader;
-  return std::array{F(magic, "0x4853, \"SH\""),
-                    F(version, "1"),
-                    F(reserved, "zero"),
-                    F(group, "the group's number at the receiver"),
-                    F(tag, "SipHash-2-4 of all that follows, under the key of this direction"),
-                    F(kind, "1 contribution, 2 result, 3 probe, 4 answer to a probe"),
-                    F(flags,
-                      "1: all below the sender have contributed; 2: a bcast's payload is its source's, or a "
-                      "result's is the result; 4: every member has contributed"),
-                    F(child, "contribution: the sender's index at the receiver; else 0"),
-                    F(coll, "1 barrier, 2 allreduce, 3 reduce, 4 bcast"),
-                    F(op, "Op, or null"),
-                    F(dtype, "Dtype, or null"),
-                    F(payload_bytes, "bytes of the operation; zeros fill them up to a multiple of 8"),
-                    F(sequence, "position of the number in the group"),
-                    F(root, "reduce, bcast: group rank of the root, modulo 65536; else 0"),
-                    F(meaning, "what the callers mean by the bytes (src/base/meaning.hpp), or 0")};
+  return std::array{
+      F(magic, "0x4853, \"SH\""),
+      F(version, "1"),
+      F(reserved, "zero"),
+      F(group, "the group's number at the receiver"),
+      F(tag, "SipHash-2-4 of all that follows, under the key of this direction"),
+      F(kind, "1 contribution, 2 result, 3 probe, 4 answer to a probe"),
+      F(flags,
+        "1: all below the sender have contributed; 2: the payload is a bcast's data, the sum of all below "
+        "the sender but a reduce's root, or a result; 4: every member has contributed"),
+      F(child, "contribution: the sender's index at the receiver; else 0"),
+      F(coll, "1 barrier, 2 allreduce, 3 reduce, 4 bcast"),
+      F(op, "Op, or null"),
+      F(dtype, "Dtype, or null"),
+      F(payload_bytes, "bytes of the operation; zeros fill them up to a multiple of 8"),
+      F(sequence, "position of the number in the group"),
+      F(root, "reduce, bcast: group rank of the root, modulo 65536; else 0"),
+      F(meaning, "what the callers mean by the bytes (src/base/meaning.hpp), or 0")};
 }
 
 #undef F
