@@ -125,6 +125,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
     return SHARP_COLL_SUCCESS;
   }
   int wake_fd() const { return transport_->wake_fd(); }
+  Time datagrams_due() const;  ///< When some datagram must be sent again.
   void fill(sumac_coll_stats& stats) const;
   multicast::Listeners& listeners() { return *listeners_; }
   void count_datagrams(std::uint64_t operations) noexcept { datagrams_ += operations; }
@@ -137,6 +138,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void drop(proto::LinkId link, const Error& why) override;
   proto::Multicast* multicast() override { return listeners_.get(); }
   void send_datagram(proto::LinkId to, std::span<const std::byte> frame) override;
+  void await_datagrams() override;
 
   /// Called without the lock: makes progress until `done` (called with the lock) returns true. Returns false if
   /// `deadline` passed.
@@ -161,7 +163,6 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Outcome<> connect();
   Outcome<> begin_recovery();
   bool is_armed();
-  Time datagrams_due() const;
   void tick_datagrams();
   void set_datagram_timer();
   bool receive_datagrams(std::uint32_t token);

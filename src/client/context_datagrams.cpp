@@ -44,6 +44,10 @@ void Context::send_datagram(proto::LinkId to, std::span<const std::byte> frame) 
   link_of(net::ConnId{to.value}).send_datagram(frame);
 }
 
+void Context::await_datagrams() {
+  if (recovery_) recovery_->await_datagrams();
+}
+
 std::uint64_t Context::datagrams() const {
   std::uint64_t all = datagrams_;
   for (const Comm* comm : comms_) all += comm->datagrams();

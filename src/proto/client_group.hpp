@@ -238,8 +238,9 @@ class ClientGroup final : private HopOutbox {
   // client_group_datagrams.cpp
   void try_datagrams(Time now);
   bool goes_as_datagram(const Record& record) const noexcept;
+  bool takes_datagram(Entry& at, Sequence number, Time now);
   bool may_send(const Record& record) const noexcept;
-  bool has_drained_datagrams() const noexcept { return !run_from_ || !way_ || way_->is_idle(); }
+  bool has_drained_datagrams() const noexcept;
   void contribute_datagram(Entry& at, Time now);
   void take_datagrams(Time now);
   void tick_datagrams(Time now);

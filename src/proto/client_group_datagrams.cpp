@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "hop/element.h"
+#include "hop/rule.h"
 #include "proto/client_group.hpp"
 #include "wire/proof.hpp"
 
@@ -52,32 +53,39 @@ bool ClientGroup::goes_as_datagram(const Record& record) const noexcept {
   if (run_from_ && seq_count(*run_from_, next_) >= kRunMax) return false;
   const Operation& operation = record.operation;
   if (operation.coll == wire::Coll::barrier) return true;
-  if (operation.coll != wire::Coll::allreduce || operation.streaming || operation.count == 0) return false;
+  if (operation.streaming || operation.count == 0 || operation.tag_dtype != Dtype::null) return false;
   if (operation.count > datagram_terms_->payload_max / record.element) return false;
   if (operation.reproducible && wire::order_matters(operation)) return false;
-  return operation.tag_dtype == Dtype::null &&
+  // A member that returns early computes, and somebody must repeat its frame meanwhile.
+  const bool is_rooted = operation.coll == wire::Coll::bcast || operation.coll == wire::Coll::reduce;
+  if (is_rooted ? !config_.outlives : operation.coll != wire::Coll::allreduce) return false;
+  return operation.coll == wire::Coll::bcast ||
          hop_combines(static_cast<std::uint32_t>(operation.op), static_cast<std::uint32_t>(operation.dtype));
 }
 
 bool ClientGroup::may_send(const Record& record) const noexcept {
   if (!goes_as_datagram(record)) return room(record.window) && has_drained_datagrams();
-  if (!run_from_ && (closed_ != next_ || owed_ != next_)) return false;
+  if (!run_from_ && (closed_ != next_ || owed_ != next_) && HOP_KEEPS(kHopAwaitsLinks)) return false;
   return way_->has_room(next_) && seq_count(done_, next_) < datagram_terms_->window;
 }
 
 void ClientGroup::contribute_datagram(Entry& at, Time now) {
   const wire::AggHeader& asked = at.header;
   HopHeader header{};
-  header.coll = static_cast<std::uint8_t>(asked.coll);
+  // A reduce to whose sum its root contributes like the others is an allreduce for the nodes.
+  const bool is_sum_of_all = asked.coll == wire::Coll::reduce && !prompt(asked);
+  header.coll = static_cast<std::uint8_t>(is_sum_of_all ? wire::Coll::allreduce : asked.coll);
   header.op = static_cast<std::uint8_t>(asked.op);
   header.dtype = static_cast<std::uint8_t>(asked.dtype);
-  header.payload_bytes = static_cast<std::uint16_t>(asked.payload_bytes);
+  header.payload_bytes = static_cast<std::uint16_t>(at.elements * at.element);
   header.sequence = number_of(asked.sequence);
   header.root = asked.root;
   header.meaning = asked.meaning;
   if (!run_from_) run_from_ = asked.sequence;
   ++datagram_numbers_;
   way_->contribute(header, data_of(at).bytes, now);
+  if (BufferRef copy = std::exchange(at.copy, {}); copy && retains_) at.kept = copy;
+  if (!std::holds_alternative<member_number::Sent>(at.state)) outbox_.await_datagrams();
 }
 
 Errc ClientGroup::on_datagram(std::span<const std::byte> datagram, Time now) {
@@ -88,25 +96,36 @@ Errc ClientGroup::on_datagram(std::span<const std::byte> datagram, Time now) {
   return Errc::ok;
 }
 
+/// Returns false where there is no memory for its result: the next datagram or tick finds it again.
+bool ClientGroup::takes_datagram(Entry& at, Sequence number, Time now) {
+  if (!std::holds_alternative<member_number::Sent>(at.state)) {
+    if (way_->is_closed(number)) advance(at, number, member_number::Closed{}, nullptr, now);
+    return true;
+  }
+  if (!way_->is_answered(number)) return true;
+  const auto data = way_->result(number);
+  BufferRef frame = copies_.acquire(wire::kAggHeaderBytes + data.size());
+  if (!frame) return false;
+  wire::store(frame.data(), at.header);
+  std::memcpy(frame.data() + wire::kAggHeaderBytes, data.data(), data.size());
+  advance(at, number, member_number::Result{number == done_}, &frame, now);
+  return true;
+}
+
 void ClientGroup::take_datagrams(Time now) {
   if (!run_from_) return;
-  for (Sequence number = done_; number != next_; number = seq_next(number)) {
-    Entry& at = entry(number);
-    if (!at.is_datagram || !std::holds_alternative<member_number::Sent>(at.state) || !way_->is_answered(number))
-      continue;
-    const auto data = way_->result(number);
-    BufferRef frame = copies_.acquire(wire::kAggHeaderBytes + data.size());
-    if (!frame) break;  // The next datagram or tick finds it again.
-    wire::store(frame.data(), at.header);
-    std::memcpy(frame.data() + wire::kAggHeaderBytes, data.data(), data.size());
-    advance(at, number, member_number::Result{number == done_}, &frame, now);
-  }
+  for (Sequence number = owed_; number != next_; number = seq_next(number))
+    if (Entry& at = entry(number); at.is_datagram && !takes_datagram(at, number, now)) break;
   closed_ = way_->is_idle() ? next_ : way_->first_open();
   follow(now);
 }
 
+bool ClientGroup::has_drained_datagrams() const noexcept {
+  return !run_from_ || !way_ || way_->is_idle() || !HOP_KEEPS(kHopAwaitsDatagrams);
+}
+
 bool ClientGroup::awaits_datagrams(Sequence before) const noexcept {
-  if (verdict_ticks_ >= kVerdictTicksMax) return false;
+  if (verdict_ticks_ >= kVerdictTicksMax || !HOP_KEEPS(kHopAnswersBefore)) return false;
   for (Sequence number = done_; number != next_ && seq_before(number, before); number = seq_next(number))
     if (const Entry& at = entry(number); at.is_datagram && std::holds_alternative<member_number::Sent>(at.state))
       return way_.has_value();

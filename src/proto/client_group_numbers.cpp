@@ -99,6 +99,7 @@ void ClientGroup::pump(Time now) {
       wire::load(header, ahead.data());
       static_cast<void>(result_of(number, header, ahead, now));  // a mismatch brings the verdict
     }
+    if (is_datagram) takes_datagram(entry, number, now);  // Its result may have come before the call.
     take_turns(now);
   }
 }

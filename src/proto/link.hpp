@@ -80,6 +80,8 @@ class Outbox {
   virtual DatagramNode* datagram_node() { return nullptr; }
   /// At a member: sends a datagram to the node of this link. It may be lost.
   virtual void send_datagram(LinkId /*to*/, std::span<const std::byte> /*frame*/) {}
+  /// At a member: an operation is over whose datagrams may be lost. tick() is called in time also while the program computes.
+  virtual void await_datagrams() {}
 
  protected:
   ~Outbox() = default;

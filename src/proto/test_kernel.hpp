@@ -12,6 +12,11 @@
 
 namespace sumac::proto::test {
 
+struct DatagramNetwork {
+  double loss = 0, copies = 0;  ///< probabilities
+  bool reorders = false;
+};
+
 class Kernels {
  public:
   class Kernel final : public DatagramNode {
@@ -136,8 +141,8 @@ class Kernels {
     std::deque<One> groups_;
   };
 
-  Kernels(TestTree& tree, std::uint64_t seed, double loss = 0, std::uint32_t window = 4)
-      : random(seed), tree_(tree), loss_(loss), window_(window) {
+  Kernels(TestTree& tree, std::uint64_t seed, const DatagramNetwork& network = {}, std::uint32_t window = 4)
+      : random(seed), tree_(tree), network_(network), window_(window) {
     tree.take_datagram = [this](LinkId to, std::span<const std::byte> frame) {
       queue_.push_back({nullptr, to, {frame.begin(), frame.end()}});
     };
@@ -154,9 +159,11 @@ class Kernels {
   /// Delivers one datagram, or loses it. Returns false if none is under way.
   bool step(std::span<TestTree::End* const> clients) {
     if (queue_.empty()) return false;
+    if (network_.reorders) std::swap(queue_.front(), queue_[random.below(std::min<std::size_t>(queue_.size(), 8))]);
     const Datagram datagram = std::move(queue_.front());
     queue_.pop_front();
-    if (random.chance(loss_)) return true;
+    if (random.chance(network_.loss)) return true;
+    if (random.chance(network_.copies)) queue_.push_back(datagram);
     // A link belongs to the end that connected, and to the node that has it as a child.
     for (const auto& [node, kernel] : kernels_)
       if (kernel.get() != datagram.from && (node->up == datagram.link || kernel->serves_link(datagram.link)))
@@ -182,7 +189,7 @@ class Kernels {
     std::vector<std::byte> bytes;
   };
   TestTree& tree_;
-  const double loss_;
+  const DatagramNetwork network_;
   const std::uint32_t window_;
   std::vector<std::pair<TestTree::End*, std::unique_ptr<Kernel>>> kernels_;
   std::deque<Datagram> queue_;

@@ -1,6 +1,7 @@
 #include "client/recovery/recovery.hpp"
 
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@ namespace {
 constexpr std::uint32_t kMembersToken = 0x7fffffff, kPokeToken = 0x7ffffffe;
 /// While calls of the program come so often, they answer, and the thread only sees to it that they go on coming.
 constexpr Millis kCallsAnswer{5};
+/// Nobody but other members waits for such a datagram, and calls look after it sooner.
+constexpr Millis kDatagramsAgain{1};
 constexpr std::size_t kLeftMax = 1024;
 /// systemd waits one second before it starts a service again.
 constexpr Millis kSharpdAgainFirst{500}, kSharpdAgainMax{32'000}, kSharpdAnswersWithin{200};
@@ -45,6 +48,8 @@ Result<std::unique_ptr<Recovery>> Recovery::make(Context& context, const std::st
   made->links_ = *std::move(links);
   made->poke_ = UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!made->poke_) return fail_errno("eventfd");
+  made->again_ = UniqueFd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (!made->again_) return fail_errno("timerfd_create");
   if (const Errc added = context.transport().add_reader(made->links_->wake_fd(), kMembersToken); added != Errc::ok)
     return fail(added, "this transport carries no messages between members");
   if (const Errc added = context.transport().add_reader(made->poke_.get(), kPokeToken); added != Errc::ok)
@@ -224,6 +229,7 @@ Sleeper::Plan Recovery::plan() {
     return plan;
   }
   if (!sharpd_is_gone_) plan.on.push_back({context_.session().fd(), POLLIN, 0});
+  plan.on.push_back({again_.get(), POLLIN, 0});
   if (has_group_without_tree()) {
     if (come) {
       plan.until = std::min(sharpd_again_at_, monotonic_now() + kCallsAnswer);
@@ -243,12 +249,33 @@ Sleeper::Plan Recovery::plan() {
   return plan;
 }
 
+void Recovery::await_datagrams() noexcept {
+  if (std::exchange(is_again_set_, true)) return;
+  const auto after = std::max<Duration>(kDatagramsAgain, context_.datagrams_due() - monotonic_now());
+  const itimerspec once{{}, {after / Seconds(1), (after % Seconds(1)).count()}};
+  (void)::timerfd_settime(again_.get(), 0, &once, nullptr);  // It fails for wrong arguments alone.
+}
+
+/// The timer has rung. A call that waits sends what is due by itself.
+void Recovery::repeat_datagrams() {
+  std::uint64_t times = 0;
+  (void)!::read(again_.get(), &times, sizeof times);
+  is_again_set_ = false;
+  if (waiting_.load(std::memory_order_relaxed) == 0) context_.progress();
+  if (context_.datagrams_due() != kNever) await_datagrams();
+}
+
 /// A call that waits may sleep in the transport, which only that call may touch then. So it is woken, and looks itself.
 void Recovery::work(const Sleeper::Plan& plan) {
   auto guard = context_.lock();
   const bool sharpd_spoke = !sharpd_is_gone_ && !plan.on.empty() && plan.on.front().revents != 0;
   if (sharpd_is_gone_) seek_sharpd();  // It touches the socket alone.
-  const bool others_spoke = plan.works_now || std::ranges::any_of(plan.on, [](const auto& one) { return one.revents; });
+  const auto has_rung = [&](const pollfd& one) { return one.revents != 0 && one.fd == again_.get(); };
+  const bool is_due = std::ranges::any_of(plan.on, has_rung);
+  if (is_due) repeat_datagrams();
+  const bool others_spoke =
+      plan.works_now || std::ranges::any_of(plan.on, [&](const auto& one) { return one.revents && !has_rung(one); });
+  if (is_due && !others_spoke) return;
   if (sharpd_spoke) sharpd_has_come_ = true;
   if (waiting_.load(std::memory_order_relaxed) > 0) {
     if (!others_spoke || is_poked_) return;

@@ -58,6 +58,8 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
     looks_soon();
     return *links_;
   }
+  /// An operation is over whose datagrams may be lost: the thread looks after them while no call does.
+  void await_datagrams() noexcept;
   /// Members that still ask are told so.
   void note_left(proto::recovery::GroupKey group) noexcept;
   /// World ranks that are dead.
@@ -91,6 +93,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   bool calls_come() const noexcept;
   Comm* comm_of(proto::recovery::GroupKey group) const noexcept;
   bool has_group_without_tree() const noexcept;
+  void repeat_datagrams();
   void hear_sharpd();
   void seek_sharpd();
   Result<> read_trees(const wire::HostMessage& message);
@@ -112,6 +115,8 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   std::atomic<std::uint32_t> waiting_ = 0;
   UniqueFd poke_;          ///< An eventfd that wakes calls which sleep on the tree's descriptor.
   bool is_poked_ = false;  ///< Such a call is to look at what came.
+  UniqueFd again_;         ///< A timer, for datagrams of operations that are over.
+  bool is_again_set_ = false;
   Sleeper sleeper_{*this};
 };
 

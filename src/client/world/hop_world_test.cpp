@@ -122,6 +122,42 @@ TEST_F(HopWorld, BothWaysOfACommunicatorAreExact) {
   EXPECT_THAT(ended[0].err, ContainsRegex("statistics of 6 ranks: .*, datagrams:[0-9]+"));
 }
 
+/// Each rank that has returned early waits elsewhere then, so only the thread of recovery can repeat its datagrams.
+TEST_F(HopWorld, AllKindsGoAsDatagramsWhereAThreadRepeatsThem) {
+  const auto job = new_job_id();
+  const Signal ready;
+  constexpr int kCalls = 400;
+  run_well(*daemons_, 6, kOn, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (int n = 0; n < kCalls; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
+    RANK_CHECK(stats_of(context).datagrams > kCalls / 2);
+    std::int32_t word = rank.rank == 0 ? 7 : -1;
+    sharp_coll_bcast_spec bcast{};
+    bcast.buf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{&word, sizeof word, nullptr}}};
+    bcast.size = sizeof word;
+    RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
+    RANK_EQUAL(word, 7);
+    if (rank.rank != 0) ready.give();
+    if (rank.rank == 0) ready.await(rank.size - 1);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
+TEST_F(HopWorld, WithoutSuchAThreadRootedKindsGoByTheLinks) {
+  const auto job = new_job_id();
+  constexpr int kCalls = 200;
+  run_well(*daemons_, 4, {{"SUMAC_RECOVERY", "0"}}, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (int n = 0; n < kCalls; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
+    RANK_CHECK(stats_of(context).datagrams > 0 && stats_of(context).datagrams <= kCalls / 2);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+}
+
 TEST_F(HopWorld, ARankThatAsksForNoneKeepsAllOnTheLinks) {
   const auto job = new_job_id();
   run_well(*daemons_, 4, {}, [&](Rank& rank) {
