@@ -55,7 +55,8 @@ bool ClientGroup::goes_as_datagram(const Record& record) const noexcept {
   if (operation.coll == wire::Coll::barrier) return true;
   if (operation.streaming || operation.count == 0 || operation.tag_dtype != Dtype::null) return false;
   if (operation.count > datagram_terms_->payload_max / record.element) return false;
-  if (operation.reproducible && wire::order_matters(operation)) return false;
+  const bool is_canonical = (datagram_terms_->features & wire::kDatagramsCanonical) != 0;
+  if (operation.reproducible && !is_canonical && wire::order_matters(operation)) return false;
   // A member that returns early computes, and somebody must repeat its frame meanwhile.
   const bool is_rooted = operation.coll == wire::Coll::bcast || operation.coll == wire::Coll::reduce;
   if (is_rooted ? !config_.outlives : operation.coll != wire::Coll::allreduce) return false;

@@ -297,7 +297,8 @@ void NodeGroup::count_join(const group_life::Count& join) {
                        .lowest_rank = body.rank,
                        .members = body.members,
                        .name = link->name,
-                       .end = wire::datagram_end(body)});
+                       .end = wire::datagram_end(body),
+                       .is_canonical = (body.features & wire::kFeatureCanonical) != 0});
   child_set_.add(child);
   link->child_of[number_] = child;
   members_ += body.members;
@@ -319,12 +320,7 @@ void NodeGroup::send_join_up() {
   --body.path_length;
   std::copy(shape_.path.begin() + 1, shape_.path.end(), body.path.begin());
   body.path.back() = {};
-  reserve_way();
-  if (way_) {
-    auto end = way_->terms.end;
-    end.payload_max = way_->payload_max;
-    wire::put_datagram_end(body, end);
-  }
+  offer_way(body);
   AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
   if (reproducible_below_) h.flags |= wire::kFlagReproducible;
   if (ctx_.parent) ctx_.control(ctx_.parent, h, body);

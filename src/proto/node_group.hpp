@@ -25,6 +25,7 @@ struct GroupWay {
   std::uint32_t window = 0;
   std::uint16_t payload_max = 0;
   bool stands = false;
+  std::optional<std::vector<DatagramNode::Merge>> merges{};  ///< Its kernel can add along the canonical tree, and must.
   Sequence after{};  ///< The first number of the links behind the last datagrams.
 };
 
@@ -93,8 +94,9 @@ class NodeGroup {
     std::uint64_t messages = 0, bytes = 0;
     std::uint64_t came_last = 0;
     Duration kept_waiting{0};
-    wire::NameBody name{};    ///< Everything that each number reads fits into one cache line before it.
-    wire::DatagramEnd end{};  ///< It takes datagrams there; port 0: it takes none.
+    wire::NameBody name{};      ///< Everything that each number reads fits into one cache line before it.
+    wire::DatagramEnd end{};    ///< It takes datagrams there; port 0: it takes none.
+    bool is_canonical = false;  ///< wire::kFeatureCanonical
   };
   static_assert(offsetof(Child, name) <= 64);
   struct Slot {
@@ -136,6 +138,7 @@ class NodeGroup {
   wire::JoinedBody grant() const noexcept;
   void choose_multicast();
   void reserve_way();
+  void offer_way(wire::JoinBody& body);
   void begin_way();
   void end_way();
   void send_way(LinkId to);

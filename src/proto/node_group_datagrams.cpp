@@ -1,11 +1,36 @@
 // The datagram way of a node's group: its agreement while the group joins, and numbers that went past this node's links.
 #include <bit>
 
+#include "coll/canonical.hpp"
 #include "proto/guard.hpp"
 #include "proto/node_group.hpp"
 #include "wire/proof.hpp"
 
 namespace sumac::proto {
+namespace {
+
+/// Returns the order of merges by which these blocks of ranks become one along the canonical tree. Nothing: they do not.
+std::optional<std::vector<DatagramNode::Merge>> merges_of(std::vector<coll::RankBlock> blocks, std::uint32_t size) {
+  std::vector<DatagramNode::Merge> merges;
+  for (const auto& block : blocks)
+    if (!coll::is_canonical(block, size)) return std::nullopt;
+  for (std::size_t left = 0; merges.size() + 1 < blocks.size();) {
+    if (left == blocks.size()) return std::nullopt;
+    const auto wanted = coll::sibling(blocks[left], size);
+    const auto right = wanted ? std::ranges::find(blocks, *wanted) : blocks.end();
+    if (blocks[left].count == 0 || right == blocks.end() || right->first < blocks[left].first) {
+      ++left;
+      continue;
+    }
+    merges.push_back({static_cast<std::uint16_t>(left), static_cast<std::uint16_t>(right - blocks.begin())});
+    blocks[left] = coll::joined(blocks[left], *right);
+    *right = {};
+    left = 0;
+  }
+  return merges;
+}
+
+}  // namespace
 
 /// All children have joined. Each of them must take datagrams, or nobody does.
 void NodeGroup::reserve_way() {
@@ -21,6 +46,22 @@ void NodeGroup::reserve_way() {
   if (!terms) return;
   way_.emplace().terms = *terms;
   way_->payload_max = std::min(payload, terms->end.payload_max);
+  std::vector<coll::RankBlock> blocks;
+  for (const Child& child : children_) {
+    if (child.role == wire::Role::node && !child.is_canonical) return;
+    blocks.push_back({child.lowest_rank, child.members});
+  }
+  way_->merges = merges_of(std::move(blocks), group_size_);
+}
+
+/// The join to the parent says whether this node takes datagrams.
+void NodeGroup::offer_way(wire::JoinBody& body) {
+  reserve_way();
+  if (!way_) return;
+  auto end = way_->terms.end;
+  end.payload_max = way_->payload_max;
+  if (way_->merges) body.features |= wire::kFeatureCanonical;
+  wire::put_datagram_end(body, end);
 }
 
 void NodeGroup::begin_way() {
@@ -35,6 +76,8 @@ void NodeGroup::begin_way() {
                             .window = way_->window,
                             .payload_max = way_->payload_max,
                             .first = seq_previous(joined_.low)};
+  if (!is_root && (way_above_->features & wire::kDatagramsCanonical) == 0) way_->merges.reset();
+  if (way_->merges) group.merges = *way_->merges;
   const auto& key = job->grant.job_key;
   bool has_keys = wire::make_datagram_key(key, way_->terms.nonce, id_, wire::kResults, group.results);
   for (std::uint32_t i = 0; i < children_.size(); ++i) {
@@ -67,7 +110,9 @@ void NodeGroup::send_way(LinkId to) {
                            .group = way_->terms.end.group,
                            .payload_max = way_->payload_max,
                            .child = static_cast<std::uint8_t>(child),
-                           .window = static_cast<std::uint8_t>(way_->window)};
+                           .window = static_cast<std::uint8_t>(way_->window),
+                           .features = 0};
+  if (way_->merges) body.features = wire::kDatagramsCanonical;
   ctx_.control(to, ctx_.header(wire::AggKind::datagrams, id_, epoch_), body);
 }
 

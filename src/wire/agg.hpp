@@ -236,6 +236,9 @@ enum JoinFeature : std::uint64_t {
   kFeatureOutlives = 1u << 0,
   /// The sender takes datagrams: the rest of `features` has its DatagramEnd.
   kFeatureDatagrams = 1u << 1,
+  /// With kFeatureDatagrams: the kernels of the sender and of all nodes below it add along the canonical tree, since the ranks of
+  /// each child are one block of it.
+  kFeatureCanonical = 1u << 2,
 };
 
 struct JoinBody {
@@ -386,13 +389,18 @@ struct InvitedBody {
 static_assert(sizeof(InvitedBody) == 40 && std::has_unique_object_representations_v<InvitedBody>);
 
 /// The terms of a node's datagrams, for one child. Both derive the keys of the tags from the job's key and `nonce` (proof.hpp).
+enum DatagramsFeature : std::uint16_t {
+  kDatagramsCanonical =
+      1u << 0,  ///< All kernels of the group add along the canonical tree: reproducible sums go this way.
+};
+
 struct DatagramsBody {
   Nonce nonce{};            ///< Drawn by the node for this group.
   std::uint16_t group = 0;  ///< The node's number of the group.
   std::uint16_t payload_max = 0;
-  std::uint8_t child = 0;   ///< The receiver's index at the node.
-  std::uint8_t window = 0;  ///< So many datagram numbers may be open.
-  std::uint16_t reserved = 0;
+  std::uint8_t child = 0;      ///< The receiver's index at the node.
+  std::uint8_t window = 0;     ///< So many datagram numbers may be open.
+  std::uint16_t features = 0;  ///< A set of DatagramsFeature.
 };
 static_assert(sizeof(DatagramsBody) == 24 && std::has_unique_object_representations_v<DatagramsBody>);
 

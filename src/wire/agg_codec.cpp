@@ -313,7 +313,7 @@ const char* flaw(const DatagramsBody& b) noexcept {
   if (b.child >= kHopChildren) return "datagrams: child is out of range";
   if (b.window == 0 || b.window > 8 || (b.window & (b.window - 1)) != 0)
     return "datagrams: window is none of 1, 2, 4, 8";
-  if (b.reserved != 0) return "datagrams: reserved is not zero";
+  if ((b.features & ~kDatagramsCanonical) != 0) return "datagrams: features are unknown";
   return nullptr;
 }
 

@@ -321,6 +321,9 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
        [](auto& b) { b.reason = static_cast<TroubleReason>(5); }, [](auto& b) { b.field = static_cast<Field>(11); },
        [](auto& b) { b.culprit = kNoRank; }, [](auto& b) { b.field = Field::none; }, [](auto& b) { b.other = kNoRank; },
        [](auto& b) { b.lost.name[47] = 'x'; }, [](auto& b) { b.lost.noticed_by[0] = '\n'; }});
+  expect_flaws<DatagramsBody>(
+      "datagrams", {[](auto& b) { b.payload_max = 0; }, [](auto& b) { b.payload_max = 12; },
+                    [](auto& b) { b.child = 64; }, [](auto& b) { b.window = 3; }, [](auto& b) { b.features = 2; }});
   expect_flaws<VoidBody>("void_epoch", {[](auto& b) { b.reason = static_cast<VoidReason>(0); },
                                         [](auto& b) { b.reason = static_cast<VoidReason>(4); },
                                         [](auto& b) { b.lost.host.fill('x'); }, [](auto& b) { b.lost.is_parent = 2; }});

@@ -95,7 +95,9 @@ constexpr auto join_rows() {
       F(features,
         "1: the group outlives its tree; 2: the sender takes datagrams: 8 bits from 2^8 are path_length again, then 16 "
         "each "
-        "its UDP port, its number of the group, payload_max; bits that the receiver does not know mean nothing"),
+        "its UDP port, its number of the group, payload_max; 4: its kernel and those below add along the canonical "
+        "tree; bits "
+        "that the receiver does not know mean nothing"),
       F(rank, "group rank; the lowest when a node joins for its members"),
       F(world_rank, "rank in the job"),
       F(group_size, "members of the group"),
@@ -185,7 +187,7 @@ constexpr auto datagrams_rows() {
       F(payload_max, "bytes of the largest operation that goes as a datagram"),
       F(child, "the receiver's index at the node"),
       F(window, "1, 2, 4 or 8: how many such numbers may be open"),
-      F(reserved, "zero"),
+      F(features, "1: the kernels of the group add along the canonical tree; all other bits are zero"),
   };
 }
 

@@ -143,6 +143,10 @@ std::vector<Sample> agg_samples() {
   after_datagrams.closed = Sequence{0x01020300};
   DatagramsBody datagrams{.group = 3, .payload_max = 1024, .child = 2, .window = 4};
   count_up(datagrams.nonce, 0xD0);
+  DatagramsBody canonical = datagrams;
+  canonical.features = kDatagramsCanonical;
+  WelcomeBody takes_datagrams = welcome;
+  takes_datagrams.options = kWelcomeDatagrams;
   AggHeader result = reduction(AggKind::result);
   result.closed = Sequence{0x01020302};
   AggHeader denied = data(AggKind::result, Coll::lock);
@@ -151,6 +155,7 @@ std::vector<Sample> agg_samples() {
   return {
       with_body("hello", control(AggKind::hello, 0), hello),
       with_body("welcome", control(AggKind::welcome, 0), welcome),
+      with_body("welcome-datagrams", control(AggKind::welcome, 0), takes_datagrams),
       with_body("proof", control(AggKind::proof, 0), proof),
       with_body("refused-hello", control(AggKind::refused, 0),
                 RefusedBody{JobId{}, 0, RefuseReason::version, NodeId{21}, kAggVersion, 2, AggKind::hello, {}}),
@@ -170,6 +175,7 @@ std::vector<Sample> agg_samples() {
       with_body("invited", control(AggKind::invited, 0x00010007), invited),
       with_data("closed", control(AggKind::closed, 0x00010007), 0),
       with_body("datagrams", control(AggKind::datagrams, 0x00010007), datagrams),
+      with_body("datagrams-canonical", control(AggKind::datagrams, 0x00010007), canonical),
       with_data("contribute", reduction(AggKind::contribute), 16),
       with_data("contribute-listening", listening, 16),
       with_data("contribute-pairs", pairs, 24),
