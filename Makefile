@@ -62,7 +62,7 @@ component: ## build only the component, for the Open MPI 4.1 or 5.0 below MPI=/p
 seeds: setup configure ## the protocol's machines in a world of seeded faults; SUMAC_SEED=n reruns one
 	@cmake --build $(BUILD) -j $(JOBS) --target sumac-seeds
 	@$(BUILD)/bin/sumac-seeds
-	@[ -n "$$SUMAC_SEED" ] || { $(BUILD)/bin/sumac-seeds --recovery --count 100000 && $(BUILD)/bin/sumac-seeds --job --count 20000 --no-mutants; }
+	@[ -n "$$SUMAC_SEED" ] || { $(BUILD)/bin/sumac-seeds --recovery --count 100000 && $(BUILD)/bin/sumac-seeds --hop --count 100000 && $(BUILD)/bin/sumac-seeds --job --count 20000 --no-mutants; }
 
 model: setup configure ## every order of events of small groups that lose tree, links and members, and what breaks without each rule (15 minutes, 8 GB)
 	@cmake --build $(BUILD) -j $(JOBS) --target sumac-explore sumac-explore-hop

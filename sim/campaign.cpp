@@ -15,6 +15,7 @@
 #include "proto/guard.hpp"
 #include "proto/recovery_rule.hpp"
 #include "sim/coverage.hpp"
+#include "sim/hop_seed.hpp"
 #include "sim/recovery_seed.hpp"
 
 namespace sumac::sim {
@@ -100,6 +101,13 @@ const Suite& recovery_suite() {
   constexpr auto kName = [](std::size_t rule) { return to_string(static_cast<Rule>(rule)); };
   static constexpr Suite kSuite{"--recovery ", run_recovery_seed, "rules of recovery", kRuleCount, break_rule, kName,
                                 kName};
+  return kSuite;
+}
+
+const Suite& hop_suite() {
+  static constexpr Suite kSuite{"--hop ",        run_hop_seed,   "rules of the datagram way",
+                                kHopConditions,  break_hop_rule, name_of_hop_rule,
+                                name_of_hop_rule};
   return kSuite;
 }
 

@@ -19,6 +19,7 @@ struct Suite {
 };
 const Suite& tree_suite();      ///< Groups on a tree, and the guards of src/proto/guard.hpp.
 const Suite& recovery_suite();  ///< Groups that lose their tree, and the rules of src/proto/recovery_rule.hpp.
+const Suite& hop_suite();       ///< Groups with the datagram way, and the rules of src/hop/rule.h.
 const Suite& job_suite();       ///< The same in a job, whose trees come from a manager.
 
 struct CampaignOptions {

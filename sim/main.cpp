@@ -17,11 +17,13 @@
 namespace {
 
 constexpr const char* kHelp =
-    "usage: sumac-seeds [--recovery|--job] [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] [--without "
+    "usage: sumac-seeds [--recovery|--job|--hop] [--count N] [--first S] [--jobs J] [--mutants N] [--seed S [-v]] "
+    "[--without "
     "G]\n"
     "  no option      1250 seeds, then the mutation check; SUMAC_SEED=S runs that seed alone\n"
     "  --recovery     groups that lose their tree; it must come first\n"
     "  --job          the same under a manager and sharpds that are killed as well; it must come first\n"
+    "  --hop          groups whose small operations go as datagrams; it must come first\n"
     "  --count N      seeds to run (default 1250)\n"
     "  --first S      the first of them (default 1)\n"
     "  --jobs J       processes (default: one per core)\n"
@@ -40,9 +42,10 @@ std::optional<std::uint64_t> number(const char* text) {
 int run_one(const sumac::sim::Suite& suite, std::uint64_t seed, int verbose) {
   using namespace sumac::sim;
   if (verbose != 0)
-    fmt::print("{}", &suite == &recovery_suite() ? make_recovery_plan(seed).describe()
-                     : &suite == &job_suite()    ? make_job_plan(seed).describe()
-                                                 : make_plan(seed).describe());
+    fmt::print("{}", &suite == &hop_suite()        ? std::string()
+                     : &suite == &recovery_suite() ? make_recovery_plan(seed).describe()
+                     : &suite == &job_suite()      ? make_job_plan(seed).describe()
+                                                   : make_plan(seed).describe());
   const auto report = suite.run(seed, verbose);
   fmt::print("seed {}: {} operations, {} messages, {} groups, {:.1f} s of virtual time\n", seed, report.operations,
              report.messages, report.groups, report.virtual_seconds);
@@ -76,8 +79,10 @@ int main(int argc, char** argv) {
       verbose = arg == "-v" ? 1 : 2;
       continue;
     }
-    if (arg == "--recovery" || arg == "--job") {
-      options.suite = arg == "--job" ? &sumac::sim::job_suite() : &sumac::sim::recovery_suite();
+    if (arg == "--recovery" || arg == "--job" || arg == "--hop") {
+      options.suite = arg == "--job"   ? &sumac::sim::job_suite()
+                      : arg == "--hop" ? &sumac::sim::hop_suite()
+                                       : &sumac::sim::recovery_suite();
       continue;
     }
     if (arg == "--no-mutants") {

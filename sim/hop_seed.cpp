@@ -1,0 +1,143 @@
+#include "sim/hop_seed.hpp"
+
+#include "hop/rule.h"
+#include "proto/test_datagrams.hpp"
+
+namespace sumac::sim {
+namespace {
+
+using proto::test::DatagramCall, proto::test::DatagramWorld;
+
+/// The explorer of every order finds the others (hop_explore.cpp): they need two processors, members that differ, or one that never
+/// calls.
+constexpr struct {
+  HopRule rule;
+  const char* name;
+} kConditions[kHopConditions] = {{kHopAnswersAgain, "answers_again"},
+                                 {kHopUpAgain, "up_again"},
+                                 {kHopCountsAfterAnswer, "counts_after_answer"},
+                                 {kHopFrozenIsSilent, "frozen_is_silent"},
+                                 {kHopAwaitsAllParts, "awaits_all_parts"},
+                                 {kHopAsksOn, "asks_on"},
+                                 {kHopHoldsBack, "holds_back"},
+                                 {kHopAwaitsLinks, "awaits_links"},
+                                 {kHopAwaitsDatagrams, "awaits_datagrams"},
+                                 {kHopAnswersBefore, "answers_before"}};
+
+enum class Strike { none, gives_up, member_ends, leaf_ends };
+
+class HopSeed {
+ public:
+  explicit HopSeed(std::uint64_t seed) : random_(seed), plan_(proto::test::drawn_plan(random_, seed)), world_(plan_) {
+    report_.seed = seed;
+    strike_ =
+        random_.chance(0.7) ? Strike::none : static_cast<Strike>(random_.between(1, plan_.has_two_levels ? 3 : 2));
+    calls_ = proto::test::mixed(random_, 20 + static_cast<std::uint32_t>(random_.below(60)));
+    depth_ = static_cast<std::uint32_t>(random_.between(1, 12));
+    strike_at_ = static_cast<std::uint32_t>(random_.below(calls_.size()));
+  }
+
+  Report run() {
+    world_.make();
+    for (int i = 0; i < 60; ++i) world_.pass();
+    report_.failure = operate();
+    if (report_.failure.empty() && has_struck_) report_.failure = judge_end();
+    if (report_.failure.empty()) report_.failure = leave();
+    report_.groups = 1;
+    report_.operations = progress_.taken[0];
+    report_.messages = world_.datagrams();
+    report_.verdicts = world_.groups[0]->verdict() ? 1 : 0;
+    report_.virtual_seconds = std::chrono::duration<double>(world_.tree.now.time_since_epoch()).count();
+    return report_;
+  }
+
+ private:
+  static constexpr int kTurnsMax = 20'000;
+
+  bool is_over(std::uint32_t rank) const {
+    return progress_.has_failed[rank] || progress_.taken[rank] == calls_.size() ||
+           (has_struck_ && progress_.taken[rank] == progress_.posted[rank] &&
+            world_.groups[rank]->phase() != proto::ClientGroup::Phase::standing);
+  }
+
+  std::string operate() {
+    for (int turns = 0; turns < kTurnsMax; ++turns) {
+      if (auto wrong = world_.take_turns(calls_, depth_, progress_); !wrong.empty()) return wrong;
+      if (!has_struck_) {
+        for (std::uint32_t rank = 0; rank < 3; ++rank)
+          if (progress_.has_failed[rank])
+            return fmt::format("rank {} operation {} fails: {}", rank, progress_.taken[rank],
+                               world_.groups[rank]->why()) +
+                   world_.drops();
+        if (strike_ != Strike::none && progress_.taken[0] >= strike_at_) strike();
+      }
+      if (is_over(0) && is_over(1) && is_over(2)) return {};
+      world_.deliver();
+      if (world_.kernels.random.chance(0.4)) world_.pass(Micros(100));
+    }
+    return fmt::format("somebody waits for ever: {} of {}", fmt::join(progress_.taken, " "), calls_.size());
+  }
+
+  void strike() {
+    has_struck_ = true;
+    const auto rank = static_cast<std::uint32_t>(random_.below(3));
+    if (strike_ == Strike::gives_up)
+      world_.groups[rank]->give_up();
+    else
+      world_.tree.cut(strike_ == Strike::leaf_ends ? world_.leaf.up : world_.clients[rank]->up);
+  }
+
+  /// An operation of all members is complete at nobody, or at everybody who has called it. Behind a bcast that its source alone has
+  /// it may be complete at the source: groups that outlive their tree bring it to the others.
+  std::string judge_end() const {
+    if (strike_ != Strike::gives_up || (depth_ > 1 && plan_.outlives)) return {};
+    for (std::uint32_t n = 0; n < calls_.size(); ++n) {
+      const auto coll = calls_[n].coll;
+      if (coll == wire::Coll::bcast || coll == wire::Coll::reduce) continue;
+      for (std::uint32_t a = 0; a < 3; ++a)
+        for (std::uint32_t b = 0; b < 3; ++b)
+          if (progress_.taken[a] > n && progress_.posted[b] > n && progress_.taken[b] == n)
+            return fmt::format("operation {} is complete at rank {} and fails at rank {}", n, a, b);
+    }
+    return {};
+  }
+  std::string leave() {
+    for (auto& group : world_.groups) group->leave(world_.tree.now);
+    for (int i = 0; i < 400; ++i) {
+      world_.pass(Millis(2));
+      if (std::ranges::all_of(world_.groups,
+                              [](const auto& g) { return g->phase() == proto::ClientGroup::Phase::left; }))
+        break;
+    }
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+      if (world_.groups[rank]->phase() != proto::ClientGroup::Phase::left)
+        return fmt::format("rank {} does not leave: {}", rank, to_string(world_.groups[rank]->phase()));
+    if (has_struck_) return {};
+    if (world_.at_root->groups() + world_.at_leaf->groups() != 0) return "a group stays in a kernel";
+    return world_.drops();
+  }
+
+  Random random_;
+  DatagramWorld::Plan plan_;
+  DatagramWorld world_;
+  std::vector<DatagramCall> calls_;
+  std::uint32_t depth_ = 1, strike_at_ = 0;
+  Strike strike_ = Strike::none;
+  bool has_struck_ = false;
+  DatagramWorld::Progress progress_;
+  Report report_;
+};
+
+}  // namespace
+
+Report run_hop_seed(std::uint64_t seed, int) { return HopSeed(seed).run(); }
+
+const char* name_of_hop_rule(std::size_t condition) { return kConditions[condition].name; }
+
+#ifdef SUMAC_HOP_MUTABLE
+void break_hop_rule(int condition) { hop_broken_rule = condition < 0 ? -1 : kConditions[condition].rule; }
+#else
+void break_hop_rule(int) {}
+#endif
+
+}  // namespace sumac::sim
