@@ -204,6 +204,13 @@ Result<HopSlot> Program::look(const HopGroup& group, std::uint32_t sequence) con
   return slot;
 }
 
+Result<Program::Runs> Program::runs() const {
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (bpf_obj_get_info_by_fd(receiver(), &info, &size) != 0) return refused("read the program's time", errno);
+  return Runs{info.run_cnt, info.run_time_ns};
+}
+
 Result<HopCounts> Program::counts() const {
   const int processors = libbpf_num_possible_cpus();
   if (processors < 1) return refused("count the processors", -processors);

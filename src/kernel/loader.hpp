@@ -48,6 +48,10 @@ class Program {
   Result<> freeze(std::uint32_t index);
   Result<HopSlot> look(const HopGroup& group, std::uint32_t sequence) const;
   Result<HopCounts> counts() const;  ///< Sums over the processors.
+  struct Runs {
+    std::uint64_t count = 0, ns = 0;
+  };
+  Result<Runs> runs() const;  ///< The kernel counts them while kernel.bpf_stats_enabled is 1.
 
   int receiver() const noexcept;  ///< Returns the descriptor of the program, for tests.
 

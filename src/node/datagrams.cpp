@@ -176,7 +176,9 @@ class Kernel final : public Datagrams {
     const auto all = program_.counts();
     if (!all) return {};
     const auto& of = all->count;
-    return {of[kHopFrames], of[kHopFolds], of[kHopRepeats], of[kHopSent], of[kHopStrangers], of[kHopExpired]};
+    const auto runs = program_.runs().value_or(kernel::Program::Runs{});
+    return {of[kHopFrames],    of[kHopFolds],   of[kHopRepeats], of[kHopSent],
+            of[kHopStrangers], of[kHopExpired], runs.count,      runs.ns};
   }
 
  private:

@@ -12,6 +12,7 @@ namespace sumac::node {
 
 struct DatagramCounts {
   std::uint64_t frames = 0, folds = 0, repeats = 0, sent = 0, strangers = 0, expired = 0;
+  std::uint64_t runs = 0, run_ns = 0;  ///< The kernel counts its program's runs while kernel.bpf_stats_enabled is 1.
 };
 
 class Datagrams : public proto::DatagramNode {

@@ -112,7 +112,8 @@ std::string DataPath::statistics_json() const {
   if (datagrams_) {
     const auto kernel = datagrams_->counts();
     top["hop"] = {{"frames", kernel.frames}, {"folds", kernel.folds},         {"repeats", kernel.repeats},
-                  {"sent", kernel.sent},     {"strangers", kernel.strangers}, {"expired", kernel.expired}};
+                  {"sent", kernel.sent},     {"strangers", kernel.strangers}, {"expired", kernel.expired},
+                  {"runs", kernel.runs},     {"run_ns", kernel.run_ns}};
   }
   top["jobs"] = json::array();
   for (const auto& job : node_->jobs())
