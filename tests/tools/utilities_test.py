@@ -156,6 +156,17 @@ class DaemonsSetup(unittest.TestCase):
             self.assertEqual(shown.returncode, 0, shown.stderr)
             self.assertEqual("SUMAC_AM_STATE_DIR=/var/lib/sumac\n" in shown.stdout, name == "sharp_am", "a restart forgets no job")
 
+    def test_a_node_has_rights_for_the_kernel_only_where_its_configuration_asks_for_them(self):
+        rights = self.root / "etc/systemd/system/sharp_an.service.d/sumac-hop.conf"
+        config = self.prefix / "conf/sharp_an.conf"
+        for line, has in ((None, False), ("hop auto\n", True), ("hop off\n", False)):
+            if line:
+                config.write_text(line)
+            self.assertEqual(self.setup("-s", self.prefix, "-d", "sharp_an").returncode, 0)
+            self.assertEqual(rights.exists(), has, line)
+            if has:
+                self.assertEqual(set(re.findall("CAP_[A-Z_]+", rights.read_text())), {"CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON"})
+
     @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze here")
     def test_systemd_accepts_the_units(self):
         for name in ("sharpd", "sharp_am", "sharp_an"):

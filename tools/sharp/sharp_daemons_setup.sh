@@ -225,6 +225,16 @@ EOF
 [Service]
 SystemCallFilter=sched_setaffinity
 EOF
+    rm -f "$unit.d/sumac-hop.conf"
+    if grep -qE '^[[:space:]]*hop[[:space:]]+auto' "$config"; then
+      exception hop <<EOF
+# Option \`hop\` loads a program into the kernel, which attaches it to network devices.
+[Service]
+AmbientCapabilities=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
+CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
+SystemCallFilter=bpf
+EOF
+    fi
     if [[ -n $root || -e /dev/infiniband ]]; then
       exception rdma <<EOF
 # Transport ucx reaches the network's cards through /dev/infiniband and pins the memory that they read and write; to notice memory that is
