@@ -439,6 +439,13 @@ SUMAC_PMPI_REQUESTS(Request_free, (MPI_Request * request), (request), free_one)
 SUMAC_PMPI_REQUESTS(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status), (request, flag, status),
                     get_status)
 
+/// The standard has const here, and MPICH 4.2 declares these functions without it.
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40200000 && MPICH_NUMVERSION < 40300000
+#define SUMAC_PMPI_LOOKED MPI_Request
+#else
+#define SUMAC_PMPI_LOOKED const MPI_Request
+#endif
+
 /// An MPI of an earlier version has no such function, and then no program calls it.
 #define SUMAC_PMPI_LOOKS(name, parameters, arguments, ours)                                 \
   SUMAC_PMPI_FUNCTION(static int, do_##name, parameters,                                    \
@@ -448,11 +455,11 @@ SUMAC_PMPI_REQUESTS(Request_get_status, (MPI_Request request, int* flag, MPI_Sta
   SUMAC_PMPI_NAME(PMPI_##name, parameters, do_##name arguments)                             \
   SUMAC_PMPI_NAME(MPI_##name, parameters, do_##name arguments)
 
-SUMAC_PMPI_LOOKS(Request_get_status_all, (int count, const MPI_Request* requests, int* flag, MPI_Status* statuses),
+SUMAC_PMPI_LOOKS(Request_get_status_all, (int count, SUMAC_PMPI_LOOKED* requests, int* flag, MPI_Status* statuses),
                  (count, requests, flag, statuses), get_status_all)
 SUMAC_PMPI_LOOKS(Request_get_status_any,
-                 (int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status),
+                 (int count, SUMAC_PMPI_LOOKED* requests, int* index, int* flag, MPI_Status* status),
                  (count, requests, index, flag, status), get_status_any)
 SUMAC_PMPI_LOOKS(Request_get_status_some,
-                 (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                 (int count, SUMAC_PMPI_LOOKED* requests, int* done, int* indices, MPI_Status* statuses),
                  (count, requests, done, indices, statuses), get_status_some)
