@@ -72,7 +72,7 @@ Page& Page::value(std::uint64_t number, Labels labels) {
 }
 
 Page& Page::seconds(double number, Labels labels) {
-  line("", labels, "", fmt::format("{:.2f}", number));
+  line("", labels, "", fmt::format("{:.6f}", number));
   return *this;
 }
 

@@ -49,8 +49,6 @@ constexpr Number kCounters[] = {
      [](const TreeNumbers& t) { return t.datagrams.sent; }},
     {"sumac_node_hop_runs_total", "Runs of the kernel's program, counted while kernel.bpf_stats_enabled is 1.",
      [](const TreeNumbers& t) { return t.datagrams.runs; }},
-    {"sumac_node_hop_run_nanoseconds_total", "Time that those runs took.",
-     [](const TreeNumbers& t) { return t.datagrams.run_ns; }},
     {"sumac_node_hop_strangers_total", "Datagrams to this node's port without the right tag or address.",
      [](const TreeNumbers& t) { return t.datagrams.strangers; }},
     {"sumac_node_connections_turned_away_total", "Connections that were refused because there was no room for more.",
@@ -101,6 +99,10 @@ metrics::Page metrics_page(std::string_view name, bool registered, std::span<con
     page.counter(row.name, row.help);
     each([&](const TreeNumbers& t, const std::string& tree) { page.value(row.of(t), {{"tree", tree}}); });
   }
+  page.counter("sumac_node_hop_run_seconds_total", "Time that runs of the kernel's program took, counted as they are.");
+  each([&](const TreeNumbers& t, const std::string& tree) {
+    page.seconds(static_cast<double>(t.datagrams.run_ns) / 1e9, {{"tree", tree}});
+  });
   for (const auto& row : kGauges) {
     page.gauge(row.name, row.help);
     each([&](const TreeNumbers& t, const std::string& tree) { page.value(row.of(t), {{"tree", tree}}); });
