@@ -7,9 +7,10 @@
 
 namespace sumac::node {
 
-enum class Hop { off, automatic };
+enum class Hop { off, automatic, trial };
 constexpr auto enum_names(Hop) {
-  return std::array{EnumName<Hop>{"off", Hop::off}, EnumName<Hop>{"auto", Hop::automatic}};
+  return std::array{EnumName<Hop>{"off", Hop::off}, EnumName<Hop>{"auto", Hop::automatic},
+                    EnumName<Hop>{"trial", Hop::trial}};
 }
 
 enum class Backend { tcp, ucx };
@@ -116,7 +117,8 @@ inline constexpr Option<Config> kOptions[] = {
     option<&Config::hop>(
         "SUMAC_NODE_HOP", "off",
         "auto: the kernel adds up small operations as datagrams come in, and no process wakes; it needs the "
-        "rights of root, and without them all goes by TCP. off: all goes by TCP.")
+        "rights of root, and without them all goes by TCP. off: all goes by TCP. trial: only print whether this kernel "
+        "and these rights allow it.")
         .alias("hop"),
     option<&Config::mcast>("SUMAC_NODE_MCAST", "auto",
                            "Small results also go by UDP multicast to members who listen: auto (in trees of more "

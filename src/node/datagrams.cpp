@@ -4,8 +4,12 @@
 
 namespace sumac::node {
 
-Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport&, Logger&) {
+Result<> Datagrams::try_kernel() {
   return fail(Errc::unsupported, "this sharp_an was built without clang or libbpf (libbpf-dev)");
+}
+
+Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport&, Logger&) {
+  return tl::unexpected(try_kernel().error());
 }
 
 }  // namespace sumac::node
@@ -258,6 +262,11 @@ class Kernel final : public Datagrams {
 };
 
 }  // namespace
+
+Result<> Datagrams::try_kernel() {
+  const auto loaded = kernel::Program::load({});
+  return loaded ? Result<>{} : Result<>(tl::unexpected(loaded.error()));
+}
 
 Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport& transport, Logger& log) {
   const auto address = transport.address();

@@ -21,6 +21,9 @@ class Datagrams : public proto::DatagramNode {
   static Result<std::unique_ptr<Datagrams>> make(net::Transport& transport, Logger& log);
   virtual ~Datagrams() = default;
 
+  /// Does this kernel take the program from this process? It is loaded, and attached nowhere.
+  static Result<> try_kernel();
+
   /// All groups are over.
   virtual void clear() = 0;
   virtual void on_readable(proto::Node& node, Time now) = 0;

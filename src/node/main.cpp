@@ -1,4 +1,5 @@
 // sharp_an, the aggregation node.
+#include <fmt/core.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include "net/own_address.hpp"
 #include "node/config.hpp"
 #include "node/control_link.hpp"
+#include "node/datagrams.hpp"
 #include "node/memory_bound.hpp"
 #include "node/metrics.hpp"
 #include "node/pin.hpp"
@@ -94,7 +96,15 @@ Result<std::optional<net::SocketAddress>> address_to_publish(const Config& confi
   }
 }
 
+/// `sumac doctor` reads this line.
+Result<> tell_hop() {
+  const auto allowed = Datagrams::try_kernel();
+  fmt::print("hop: {}\n", allowed ? "allowed" : allowed.error().context);
+  return {};
+}
+
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
+  if (config.hop == Hop::trial) return tell_hop();
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
   if (!signals) return tl::unexpected(signals.error());
   if (auto ready = prepare_hmac(); !ready) return ready;

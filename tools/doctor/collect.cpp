@@ -40,6 +40,7 @@ Facts collect(const Wanted& wanted) {
   collect_names(facts, wanted.names);
   collect_software(facts);
   collect_ucx(facts);
+  collect_hop(facts);
   const auto daemons = find_daemons();
   for (const auto& each : daemons) facts.daemons.push_back(each.daemon);
   facts.manager.endpoint = wanted.manager.empty() ? guess_manager(daemons) : wanted.manager;

@@ -24,6 +24,7 @@ void collect_names(Facts& facts, const Strings& names);
 void collect_gpus(Facts& facts);
 void collect_software(Facts& facts);
 void collect_ucx(Facts& facts);       ///< UCX's own program runs in a child
+void collect_hop(Facts& facts);       ///< sharp_an runs in a child
 void collect_services(Facts& facts);  ///< sharpd and the manager, whose endpoint is set already
 void collect_ports(Facts& facts);     ///< the ports of the manager and of the nodes that it lists
 void collect_paths(Facts& facts, const Strings& peers);

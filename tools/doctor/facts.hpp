@@ -290,6 +290,7 @@ struct Facts {
   Gpus gpus;
   Software software;
   Ucx ucx;
+  std::string hop;  ///< "allowed", or the reason why a node's kernel can add up nothing.
   Sharpd sharpd;
   Manager manager;
   std::vector<LocalDaemon> daemons;
@@ -301,7 +302,7 @@ void describe(V& v, Facts& f) {
       v("shared_memory", f.shared_memory), v("single_copy", f.single_copy), v("clock", f.clock),
       v("interfaces", f.interfaces), v("names", f.names), v("paths", f.paths), v("ports", f.ports),
       v("settings", f.settings), v("secrets", f.secrets), v("gpus", f.gpus), v("software", f.software), v("ucx", f.ucx),
-      v("sharpd", f.sharpd), v("manager", f.manager), v("daemons", f.daemons);
+      v("hop", f.hop), v("sharpd", f.sharpd), v("manager", f.manager), v("daemons", f.daemons);
 }
 
 }  // namespace sumac::tools::doctor

@@ -24,6 +24,7 @@ Findings judge_names(const Facts& facts);
 Findings judge_settings(const Facts& facts);
 Finding judge_rdma(const Facts& facts);
 Finding judge_ucx(const Facts& facts);
+Finding judge_hop(const Facts& facts);
 Findings judge_gpus(const Facts& facts);
 Finding judge_mpi(const Facts& facts);
 Findings judge_secrets(const Facts& facts);

@@ -81,6 +81,13 @@ Finding judge_single_copy(const Facts& facts) {
           "large messages inside the host are copied twice; in a container: `docker run --cap-add SYS_PTRACE`"};
 }
 
+/// It is off by default, so its lack is no fault.
+Finding judge_hop(const Facts& facts) {
+  if (facts.hop == "allowed")
+    return {"hop", Health::well, "this kernel takes the program of SUMAC_NODE_HOP=auto from this user", ""};
+  return {"hop", Health::well, "not from this user: " + facts.hop, ""};
+}
+
 Finding judge_clock(const Facts& facts) {
   const auto& clock = facts.clock;
   if (clock.source.empty()) return {"clock", Health::note, "its source can't be read", "see whether /sys is mounted"};

@@ -46,6 +46,7 @@ Facts healthy() {
       {"/etc/sumac/tls/host-h1.key", "key", "", "", 0, 0, 0640, "host h1"}};
   f.software = {.mpi = "mpirun (Open MPI) 4.1.4", .component = true};
   f.ucx.error = "no ucx_info in PATH";
+  f.hop = "allowed";
   f.sharpd = {"/run/sumac/sharpd.sock", "answers", "", "h1"};
   f.manager = {.endpoint = "10.0.0.9:6126", .state = "answers", .version = "0.1.0"};
   f.manager.nodes = {{"an1", "tcp:10.0.0.8:7000", "0.1.0", true}};
@@ -257,6 +258,14 @@ TEST(Judge, each_fault_is_named_with_its_remedy) {
     row.fault(facts);
     expect_only(judge(facts), row.subject, row.health, row.found, row.remedy);
   }
+}
+
+TEST(Judge, a_kernel_that_takes_no_program_is_no_fault) {
+  auto facts = healthy();
+  facts.hop = "load the program: Operation not permitted";
+  const auto found = judge_hop(facts);
+  EXPECT_EQ(found.health, Health::well);
+  EXPECT_EQ(found.found, "not from this user: load the program: Operation not permitted");
 }
 
 TEST(Judge, gpus_and_their_drivers) {
