@@ -24,10 +24,8 @@ HOP_INLINE struct HopWork just(uint32_t todo, uint32_t part) {
   return work;
 }
 
-HOP_INLINE uint64_t all_children(const struct HopPlace* place) { return ~0ULL >> ((64 - place->children) & 63); }
-
 HOP_INLINE bool is_full(const struct HopPlace* place, const struct HopSlot* slot) {
-  return slot->filled == all_children(place);
+  return slot->filled == hop_all_children(place);
 }
 
 /// Is this child, or the only member below it, the root of the frame's reduce?
@@ -44,7 +42,7 @@ HOP_INLINE uint32_t lowest_bit(uint64_t bits) {
 
 /// Have all given their data, but for the root of a reduce?
 HOP_INLINE bool has_all_data(const struct HopPlace* place, const struct HopHeader* frame, uint64_t given) {
-  const uint64_t missing = all_children(place) & ~given;
+  const uint64_t missing = hop_all_children(place) & ~given;
   if (!missing) return true;
   return frame->coll == kHopReduce && !(missing & (missing - 1)) && is_reduces_root(place, frame, lowest_bit(missing));
 }

@@ -54,7 +54,7 @@ HOP_VERIFIED_ALONE int hop_merge(struct HopBuffers* buffers, const struct HopHea
 HOP_VERIFIED_ALONE int hop_fold(struct HopBuffers* buffers, const struct HopHeader* frame, const struct HopPlace* place,
                                 uint64_t given) {
   if (!buffers || !frame || !place) return 0;
-  if (place->merges && given == ~0ULL >> ((64 - place->children) & 63)) {
+  if (place->merges && given == hop_all_children(place)) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < kHopChildren - 1 && i < place->merges; ++i) {
       left = place->merge[i].left;

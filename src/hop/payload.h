@@ -27,6 +27,9 @@ struct HopPlace {
   } merge[kHopChildren - 1];
 };
 
+/// The set of all children.
+HOP_INLINE uint64_t hop_all_children(const struct HopPlace* place) { return ~0ULL >> ((64 - place->children) & 63); }
+
 struct HopBuffers {
   struct HopPayload value;       ///< It goes up; then it is the result.
   uint64_t part[kHopPartWords];  ///< They are the children's, one behind the other.

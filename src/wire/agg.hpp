@@ -388,12 +388,12 @@ struct InvitedBody {
 };
 static_assert(sizeof(InvitedBody) == 40 && std::has_unique_object_representations_v<InvitedBody>);
 
-/// The terms of a node's datagrams, for one child. Both derive the keys of the tags from the job's key and `nonce` (proof.hpp).
 enum DatagramsFeature : std::uint16_t {
-  kDatagramsCanonical =
-      1u << 0,  ///< All kernels of the group add along the canonical tree: reproducible sums go this way.
+  /// All kernels of the group add along the canonical tree: reproducible sums go this way.
+  kDatagramsCanonical = 1u << 0,
 };
 
+/// The terms of a node's datagrams, for one child. Both derive the keys of the tags from the job's key and `nonce` (proof.hpp).
 struct DatagramsBody {
   Nonce nonce{};            ///< Drawn by the node for this group.
   std::uint16_t group = 0;  ///< The node's number of the group.
