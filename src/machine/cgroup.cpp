@@ -64,10 +64,10 @@ std::string below(const Mount& mount, std::string group) {
 }
 
 std::optional<double> number_in(std::string_view text) {
-  double value = 0;
+  std::int64_t value = 0;  // The kernel prints whole microseconds.
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc()) return std::nullopt;
-  return value;
+  return static_cast<double>(value);
 }
 
 /// Returns quota / period of one group, or nothing if it has no limit.

@@ -3,7 +3,9 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
+import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SUMAC_BUILD", TOP / "build/dev")).resolve()
@@ -17,6 +19,14 @@ def tar(folder):
     archive = pathlib.Path(made.stdout.split()[-1])
     subprocess.run(["tar", "-C", folder, "-xf", archive], check=True)
     return archive, archive.with_name(archive.name.removesuffix(".tar.xz"))
+
+
+def wheel(archive, folder):
+    """Unpacks a wheel into the folder, and returns it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with zipfile.ZipFile(archive) as files:
+        files.extractall(folder)
+    return folder
 
 
 def newest_glibc(folder):

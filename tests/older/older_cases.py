@@ -74,6 +74,10 @@ def run(rows):
     _, unpacked = files.tar(given)
     folder = unpacked.name
     rows.add("symbols", "newest glibc (2.x) that a file of the tar asks for", files.newest_glibc(unpacked), 28)
+    if made := list((TOP / "build/wheels").glob("*.whl")):
+        rows.add("symbols-wheel", "newest glibc (2.x) that a module of the wheel asks for", files.newest_glibc(files.wheel(made[0], given / "wheel")), 28)
+    else:
+        print("left out: symbols-wheel: there is no wheel (make wheel)")
     for program in ("until.c", "sums.c"):
         (given / program).write_bytes((TOP / "tests/mpi" / program).read_bytes())
     with roots.Root(base, given) as root:
