@@ -29,7 +29,7 @@ WRITE ?=
 # make sets no SECONDS, but a shell that starts it may: only what stands on the command line counts.
 SOAK_SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600)
 
-.PHONY: help hop model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python setup-charm4py wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports systems jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar rpm toolkit setup-packages setup-toolkit
+.PHONY: help hop model soft setup setup-dev setup-bench setup-apps setup-slurm setup-guard setup-tools setup-python setup-charm4py wheel configure dev build demo test seeds faults soak walk lint format docs site setup-site lab bench bench-apps bench-host bench-teams bench-mpi bench-fabric bench-crossover bench-control soak-control component guard reports systems arm64 jobs slurm-plugin host-cases mpi4py pasted fuzz asan asan-component tsan lines clean bench-torch frameworks setup-frameworks packages tar rpm toolkit setup-packages setup-toolkit
 
 help: ## this list
 	@echo "Sumac: reductions inside the network, in software. Targets:"
@@ -138,6 +138,9 @@ reports: setup-toolkit setup-bench setup-fuzz setup-python configure ## what peo
 
 systems: setup-toolkit ## make demo and make test in fresh roots of Debian 12 and 13, as root, from a clone of the last commit (build/systems.json, 2 hours each); SYSTEM=trixie for one
 	@python3 tests/systems/run.py --out build/systems.json --system "$(SYSTEM)"
+
+arm64: setup-toolkit ## everything for 64-bit Arm, from a clone of the last commit in a fresh root: packages, and tests under qemu (build/arm64.json, an hour, root)
+	@python3 tests/systems/arm64.py --out build/arm64.json
 
 faults: setup-dev setup-python configure ## jobs in the lab that meet faults, in numbers (build/faults.json, 2 hours); CASE=name for some, FAULT_KILLS=n for fewer kills than 500
 	@cmake --build $(BUILD) -j $(JOBS) --target programs mca_coll_hcoll mpi_programs client-survivors

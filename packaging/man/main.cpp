@@ -1,4 +1,5 @@
-// man-pages DIRECTORY BIN writes the manual pages of the programs in BIN: DIRECTORY/man1/sumac.1 and so on.
+// man-pages DIRECTORY BIN [EMULATOR] writes the manual pages of the programs in BIN: DIRECTORY/man1/sumac.1 and so on. EMULATOR starts those
+// that are compiled for another system.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -102,6 +103,15 @@ std::string daemon_page(const Page& page, std::span<const Option<Config>> table,
   return text + kSeeAlso;
 }
 
+struct Programs {
+  std::string bin, emulator;
+
+  /// Returns the words of a shell that start it.
+  std::string operator()(std::string_view name) const {
+    return fmt::format("{}'{}/{}'", emulator.empty() || name.ends_with(".sh") ? "" : emulator + " ", bin, name);
+  }
+};
+
 Result<std::string> output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>&1").c_str(), "re"), ::pclose);
   if (!pipe) return fail_errno(command);
@@ -134,16 +144,16 @@ const Page kUtilities[] = {
     {"sharp_daemons_setup.sh", 8, "sharpd, sharp_am or sharp_an as a service of systemd"},
 };
 
-Result<> utilities(const fs::path& directory, const std::string& bin) {
+Result<> utilities(const fs::path& directory, const Programs& start) {
   for (const auto& page : kUtilities) {
-    auto help = output_of(fmt::format("'{}/{}' -h", bin, page.name));
+    auto help = output_of(start(page.name) + " -h");
     if (!help) return tl::unexpected(help.error());
     if (auto done = write_page(directory, page, head(page) + words_as_they_are("DESCRIPTION", *help) + kSeeAlso); !done)
       return done;
   }
   const Page dump{"sharp_coll_dump_config", 1, "the options of libsharp_coll as the environment sets them"};
-  auto help = output_of(fmt::format("'{}/{}' -h", bin, dump.name));
-  auto variables = output_of(fmt::format("env -i '{}/{}' -f", bin, dump.name));
+  auto help = output_of(start(dump.name) + " -h");
+  auto variables = output_of(fmt::format("env -i {} -f", start(dump.name)));
   if (!help || !variables) return tl::unexpected((help ? variables : help).error());
   return write_page(
       directory, dump,
@@ -161,20 +171,20 @@ std::vector<std::string> subcommands(const std::string& help) {
   return names;
 }
 
-Result<> sumac_page(const fs::path& directory, const std::string& bin) {
+Result<> sumac_page(const fs::path& directory, const Programs& start) {
   const Page page{"sumac", 1, "run programs with in-network reductions, look after daemons, emulate a fabric"};
-  auto all = output_of(fmt::format("'{}/sumac' help", bin));
+  auto all = output_of(start("sumac") + " help");
   if (!all) return tl::unexpected(all.error());
   std::string text = head(page) + words_as_they_are("DESCRIPTION", *all);
   for (const auto& name : subcommands(*all)) {
-    auto help = output_of(fmt::format("'{}/sumac' {} --help", bin, name));
+    auto help = output_of(fmt::format("{} {} --help", start("sumac"), name));
     if (!help) return tl::unexpected(help.error());
     text += words_as_they_are("SUMAC " + in_upper_case(name), *help);
   }
   return write_page(directory, page, text + kSeeAlso);
 }
 
-Result<> write_all(const fs::path& directory, const std::string& bin) {
+Result<> write_all(const fs::path& directory, const Programs& start) {
   const Page am{"sharp_am", 8, "the aggregation manager: trees, jobs and their quotas"};
   const Page an{"sharp_an", 8, "an aggregation node"};
   const Page hostd{"sharpd", 8, "carries the control requests of a host's processes to the manager"};
@@ -197,19 +207,19 @@ Result<> write_all(const fs::path& directory, const std::string& bin) {
                        "sharpd runs on every host. Programs that load libsharp_coll.so reach it by its socket; it "
                        "believes what the kernel says of them, and releases what they held when they are gone."))})
     if (!done) return done;
-  if (auto done = utilities(directory, bin); !done) return done;
-  return sumac_page(directory, bin);
+  if (auto done = utilities(directory, start); !done) return done;
+  return sumac_page(directory, start);
 }
 
 }  // namespace
 }  // namespace sumac::man
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    fmt::print(stderr, "usage: man-pages DIRECTORY BIN\n");
+  if (argc != 3 && argc != 4) {
+    fmt::print(stderr, "usage: man-pages DIRECTORY BIN [EMULATOR]\n");
     return 2;
   }
-  if (auto done = sumac::man::write_all(argv[1], argv[2]); !done) {
+  if (auto done = sumac::man::write_all(argv[1], {argv[2], argc == 4 ? argv[3] : ""}); !done) {
     fmt::print(stderr, "man-pages: {}\n", done.error().context);
     return 1;
   }

@@ -27,6 +27,8 @@ constexpr LooseVariable kLoose[] = {
     {"SUMAC_NCCL_PLUGIN_SRC", "Tests: a tree of the NCCL plugin that was built `--with-sharp` on our headers."},
     {"SUMAC_TORCH_SRC", "`make bench-torch`: a copy of PyTorch's source, for its test_c10d_gloo.py."},
     {"SUMAC_WALK_DIR", "`make walk`: where a build that records its functions writes them."},
+    {"SUMAC_SETUP_EMULATOR",
+     "sharp_daemons_setup.sh: a program that starts the daemons of another processor, for packages made elsewhere."},
     {"SUMAC_SETUP_ROOT", "sharp_daemons_setup.sh: a folder that it takes for the root of the machine, for tests."},
     {"SUMAC_TEST_VERBOSE", "Tests of sharpd: its log lines on stderr."},
     {"SUMAC_TLS_DIR",

@@ -1,14 +1,22 @@
 """What `make systems` reads from a run, and that it leaves no process."""
 
 import importlib.util
+import json
 import pathlib
 import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-SPEC = importlib.util.spec_from_file_location("systems_run", HERE / "run.py")
-systems = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(systems)
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"systems_{name}", HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+systems, arm64 = load("run"), load("arm64")
 
 REPORT = """<?xml version="1.0"?>
 <testsuite><testcase name="a" status="run"/>
@@ -34,6 +42,24 @@ class Reading(unittest.TestCase):
         self.assertEqual(systems.reasons(report), {})
         report.write_text(REPORT, encoding="utf-8")
         self.assertEqual(systems.reasons(report), {"b": "skipped: no adapter", "c": "it printed no reason"})
+
+    def test_a_program_for_arm_that_stopped_has_failed(self):
+        report = self.folder / "base.json"
+        self.assertEqual(arm64.counted(report, 139), (0, ["it did not run to its end"]))
+        cases = [{"name": "a", "result": "COMPLETED"}, {"name": "b", "result": "SKIPPED"}, {"name": "c", "result": "COMPLETED", "failures": [{}]}]
+        report.write_text(json.dumps({"testsuites": [{"name": "T", "testsuite": cases}]}), encoding="utf-8")
+        self.assertEqual(arm64.counted(report, 1), (1, ["T.c"]))
+        report.write_text(json.dumps({"testsuites": [{"name": "T", "testsuite": cases[:2]}]}), encoding="utf-8")
+        self.assertEqual(arm64.counted(report, 0), (1, []))
+        self.assertEqual(arm64.counted(report, 1), (1, ["it ended with status 1"]))
+
+    def test_the_list_for_arm_has_each_library_of_the_build(self):
+        def listed(name):
+            text = (HERE.parents[1] / "packaging" / name).read_text(encoding="utf-8")
+            return {line.split("#")[0].split(":")[0].strip() for line in text.splitlines()}
+
+        libraries = {name for name in listed("apt.txt") if name.startswith("lib")}
+        self.assertEqual(libraries - listed("apt-arm64.txt") - {"libmpich-dev"}, set(), "arm64.py unpacks that one's headers")
 
     def test_a_command_is_shown_and_kept(self):
         log = self.folder / "log"

@@ -122,7 +122,7 @@ fi
 
 mkdir -p "${unit%/*}" "${config%/*}"
 if [[ ! -e $config ]]; then
-  "$program" -c "$config"
+  ${SUMAC_SETUP_EMULATOR:-} "$program" -c "$config"
   # The service has a directory for it, so that jobs survive a restart of the manager.
   sed -i 's|^#state_dir .*|state_dir /var/lib/sumac|' "$config"
   echo "wrote $config with all defaults: look at it before you rely on it"
