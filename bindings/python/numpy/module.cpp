@@ -8,6 +8,7 @@
 
 #include "base/meaning.hpp"
 #include "base/types.hpp"
+#include "bindings/python/core/folds.hpp"
 #include "bindings/python/core/team.hpp"
 #include "bindings/python/interpreter.hpp"
 
@@ -93,7 +94,6 @@ std::uint64_t common_bytes(int kind, std::size_t bytes, const Counts& in, const 
 struct Call {
   Memory from, to;
   python::Request request;
-  sumac_fold_t fold{};
   Counts in_at, out_at;  ///< The displacements of blocks, where there are counts.
 
   /// `element` is a number of `elements`, none for a barrier. `bytes` as sumac_call_t has it; `in_counts` and `out_counts` in units of
@@ -117,10 +117,10 @@ struct Call {
                          .root = static_cast<std::uint32_t>(call.root),
                          .bytes = common_bytes(kind, bytes, in_counts, out_counts, unit)};
     if (op != static_cast<int>(Op::null)) {
-      if (sumac_fold_standard(&fold, dtype, op, static_cast<int>(Dtype::null)) != SUMAC_TEAM_OK)
+      call.fold = python::fold_of(static_cast<Dtype>(dtype), static_cast<Op>(op));
+      if (call.fold == nullptr)
         throw py::type_error(fmt::format("{} of {} is not defined", to_string(static_cast<Op>(op)),
                                          to_string(static_cast<Dtype>(dtype))));
-      call.fold = &fold;
     }
     in_at = python::describe(call.in_blocks, in_counts, unit);
     out_at = python::describe(call.out_blocks, out_counts, unit);

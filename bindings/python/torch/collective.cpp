@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "bindings/python/core/folds.hpp"
+
 namespace sumac::torch_backend {
 namespace {
 
@@ -86,16 +88,13 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
   const Dtype dtype = dtype_of(result.scalar_type());
   const Op own = op_of(op, is_bool);
   const bool is_complex = at::isComplexType(result.scalar_type());
-  const bool is_legal = dtype != Dtype::null && own != Op::null && (!is_complex || own == Op::sum) &&
-                        sumac_fold_standard(&fold_, static_cast<int>(dtype), static_cast<int>(own),
-                                            static_cast<int>(Dtype::null)) == SUMAC_TEAM_OK;
-  TORCH_CHECK(is_legal, "sumac: ", without_prefix(title), ": ", name_of(op), " of ", result.scalar_type(),
-              " is not defined");
+  request.call.fold = is_complex && own != Op::sum ? nullptr : python::fold_of(dtype, own);
+  TORCH_CHECK(request.call.fold != nullptr, "sumac: ", without_prefix(title), ": ", name_of(op), " of ",
+              result.scalar_type(), " is not defined");
   TORCH_CHECK(op != c10d::ReduceOp::AVG || is_divided_by_torch(result.scalar_type()), "sumac: ", without_prefix(title),
               ": AVG of ", result.scalar_type(),
               " is not defined, because PyTorch does not divide this type: use SUM, or convert the tensor to ",
               is_complex ? "torch.complex64" : "torch.int64");
-  has_fold_ = true;
   request.agreement.op = own;
   request.agreement.dtype = dtype;
   set_meaning(result.scalar_type(), own, op == c10d::ReduceOp::AVG);
@@ -158,7 +157,6 @@ void Collective::unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor
 }
 
 void Collective::bind() {
-  if (has_fold_) request.call.fold = &fold_;
   in_at_ = python::describe(request.call.in_blocks, in_counts, unit);
   out_at_ = python::describe(request.call.out_blocks, out_counts, unit);
 }

@@ -50,8 +50,6 @@ struct Collective {
 
  private:
   std::vector<std::int64_t> in_at_, out_at_;
-  sumac_fold_t fold_{};
-  bool has_fold_ = false;
 };
 
 inline std::size_t bytes_of(const at::Tensor& tensor) { return tensor.nbytes(); }
