@@ -165,7 +165,7 @@ void MessagesBetween::break_because(const Error& why) {
 }
 
 std::optional<Error> MessagesBetween::failure() const {
-  if (!has_failed_.load()) return std::nullopt;
+  if (!has_failed()) return std::nullopt;
   const std::lock_guard guard(groups_->lock());
   return failure_;
 }

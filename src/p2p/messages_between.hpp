@@ -46,6 +46,7 @@ class MessagesBetween final : public MessageEvents {
   bool has_come(int rank, std::uint64_t number) const noexcept;
   /// The ranks of other hosts read the reason; no operation between hosts is possible any more.
   void break_because(const Error& why);
+  bool has_failed() const noexcept { return has_failed_.load(); }
   /// Why the ranks of other hosts cannot be reached any more.
   std::optional<Error> failure() const;
   /// Waits for it, but not long.

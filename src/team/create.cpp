@@ -116,6 +116,7 @@ int Maker::make() {
   team_->user_context = spec_.progress_context;
   if (spec_.size < 2) return pass("a communicator of one rank has nobody to talk to");
   if (const int rc = lay_out(); rc != SUMAC_TEAM_OK) return rc;
+  if (spec_.calls != nullptr) team_->calls.emplace(spec_.calls, team_->layout);
   find_leaders();
   if (const int rc = share_memory(); rc != SUMAC_TEAM_OK) {
     if (!own_offer_.empty() && !team_->functions && spec_.drop_offer != nullptr) spec_.drop_offer(spec_.open_context);

@@ -375,6 +375,26 @@ int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
   return run_slowly(*team, operation_of(*call));
 }
 
+int sumac_team_run_agreed(sumac_team_t* team, const sumac_call_t* call, uint64_t number, char* why, size_t why_bytes) {
+  // A rank that gave up on this very call has written its part before, which may be all that this one needs.
+  team->look_at_board();
+  if (team->is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
+  sumac_team_begin(team, call, number);
+  int status = sumac_team_meet(team, call, number, number, why, why_bytes);
+  if (status == SUMAC_TEAM_PENDING)
+    wait_here(
+        *team,
+        [&] {
+          status = team->is_broken.load(std::memory_order_relaxed)
+                       ? SUMAC_TEAM_BROKEN
+                       : sumac_team_meet(team, call, number, number, why, why_bytes);
+          return status != SUMAC_TEAM_PENDING;
+        },
+        [] { return static_cast<const Run*>(nullptr); });
+  if (status == SUMAC_TEAM_OK) status = sumac_team_run(team, call);
+  return status == SUMAC_TEAM_OK ? sumac_team_differ(team, number, number, why, why_bytes) : status;
+}
+
 void sumac_team_passed(sumac_team_t* team) {
   recorder::passed(*team->track);
   if (team->comparison != nullptr) team->comparison->done();

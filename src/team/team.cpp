@@ -13,10 +13,23 @@ using sumac::coll::Kind;
 using sumac::coll::Operation;
 using sumac::team::Across;
 using sumac::team::Choice;
+using sumac::team::operation_of;
 
 namespace {
 /// An operation that MPI carries among leaders may end so long after one of them is known to be lost, whose messages had been sent before.
 constexpr sumac::Millis kLastMessages{200};
+/// From this size on shared memory may copy straight into another rank's memory.
+constexpr std::size_t kMeetsBytes = 32 * 1024;
+
+/// The forms with sizes of their own for each rank have no common size.
+bool meets_first(const Operation& operation) { return operation.bytes >= kMeetsBytes || has_counts(operation); }
+
+int agreed(const sumac::Result<>& compared, char* why, std::size_t why_bytes) {
+  if (compared) return SUMAC_TEAM_OK;
+  sumac::copy_text(compared.error().context, why, why_bytes);
+  return SUMAC_TEAM_DIFFER;
+}
+
 }  // namespace
 
 sumac_team::~sumac_team() {
@@ -216,8 +229,31 @@ void sumac_team_waits(sumac_team_t* team, int64_t now_ns) {
   if (team->island_group != nullptr) team->island_group->note_waiting(now_ns);
 }
 
-void sumac_team_expects(sumac_team_t* team, const sumac_call_t* call) {
-  sumac::recorder::expect(*team->track, call->coll, call->bytes);
+size_t sumac_team_calls_bytes(int ranks) { return sumac::team::CallLog::bytes_for(ranks); }
+
+void sumac_team_begin(sumac_team_t* team, const sumac_call_t* call, uint64_t number) {
+  const Operation& operation = operation_of(*call);
+  team->calls->begin(number, operation);
+  if (meets_first(operation)) sumac::recorder::expect(*team->track, call->coll, call->bytes);
+}
+
+int sumac_team_meet(const sumac_team_t* team, const sumac_call_t* call, uint64_t number, uint64_t oldest, char* why,
+                    size_t why_bytes) {
+  const Operation& operation = operation_of(*call);
+  if (!meets_first(operation)) return SUMAC_TEAM_OK;
+  if (!team->calls->all_have_begun(number)) return SUMAC_TEAM_PENDING;
+  // Until the older ones end nobody has compared them, and ranks that differ there would read each other's rounds wrongly here.
+  auto compared = team->calls->compare(oldest, number);
+  if (compared && has_counts(operation)) compared = team->calls->compare_blocks(number, operation);
+  return agreed(compared, why, why_bytes);
+}
+
+int sumac_team_differ(const sumac_team_t* team, uint64_t first, uint64_t last, char* why, size_t why_bytes) {
+  return agreed(team->calls->compare(first, last), why, why_bytes);
+}
+
+bool sumac_team_has_begun(const sumac_team_t* team, int rank, uint64_t number) {
+  return team->calls->has_begun(team->layout.local_index(rank), number);
 }
 
 void sumac_team_misses(sumac_team_t* team, const int* ranks, size_t count) {

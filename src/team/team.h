@@ -39,7 +39,8 @@ enum sumac_team_status {
   SUMAC_TEAM_BROKEN = -1,  /* a rank died or the network failed, and so fails every later call: sumac_team_error() */
   SUMAC_TEAM_INVALID = -2, /* the call breaks a rule of this header; nothing was started */
   SUMAC_TEAM_NO_MEMORY = -3,
-  SUMAC_TEAM_OOB = -4 /* a function of the spec's `oob` failed */
+  SUMAC_TEAM_OOB = -4,   /* a function of the spec's `oob` failed */
+  SUMAC_TEAM_DIFFER = -5 /* two ranks of this host have begun different calls under one number */
 };
 
 /* ---- options ---- */
@@ -304,6 +305,7 @@ typedef struct sumac_team_spec {
   int (*agree_across)(void* context, const int64_t* agreed, sumac_across_t* across);
   void* open_context;
   int has_no_next; /* 1: the caller has no collectives of its own (Python), so none are timed beside the team's */
+  void* calls;     /* memory in which the ranks of this host compare their calls (below); NULL: they do not */
 } sumac_team_spec_t;
 
 /** Makes a team: cuts the ranks into levels, makes one shared segment per host, connects the leaders, and lets all ranks agree on
@@ -442,10 +444,7 @@ void sumac_team_waits(sumac_team_t* team, int64_t now_ns);
  *  @return Their number. */
 int sumac_team_missing(const sumac_team_t* team, int64_t since_ns, int64_t now_ns, int* ranks);
 
-/** Writes into the process's page (src/recorder) that the next call waits for other ranks before it begins. */
-void sumac_team_expects(sumac_team_t* team, const sumac_call_t* call);
-
-/** Writes there that these ranks have not begun the newest operation. The same threads as of
+/** Writes into the process's page (src/recorder) that these ranks have not begun the newest operation. The same threads as of
  *  sumac_team_waits(). */
 void sumac_team_misses(sumac_team_t* team, const int* ranks, size_t count);
 
@@ -454,6 +453,37 @@ bool sumac_team_is_dead(const sumac_team_t* team, int rank);
 
 /** Returns the rank of a leader by its index. */
 int sumac_team_leader(const sumac_team_t* team, int index);
+
+/* ---- ranks that compare their calls ----
+ *
+ * MPI's ranks call the same collectives. A front end that wants this checked gives all ranks of a host one memory, `calls` of
+ * the spec, in which each of them writes what it begins: ranks that differ are found out instead of adding up different things,
+ * and a rank that waits can name those that have not come. The caller numbers its calls from 1 on, in the order in which the
+ * team gets them. It runs them by sumac_team_run_agreed(), or begins, meets and posts them, and calls sumac_team_differ()
+ * behind each. On SUMAC_TEAM_DIFFER `why` says how two ranks differ, and the caller breaks the team. */
+
+/** The bytes of `calls`, zeros at first, for so many ranks of a host. */
+size_t sumac_team_calls_bytes(int ranks);
+
+/** Does sumac_team_run() if no rank of this host has broken the team. */
+int sumac_team_run_agreed(sumac_team_t* team, const sumac_call_t* call, uint64_t number, char* why, size_t why_bytes);
+
+/** Writes down that this rank begins a call. Only the thread that moves the team calls it. */
+void sumac_team_begin(sumac_team_t* team, const sumac_call_t* call, uint64_t number);
+
+/** Called before a call is posted that has begun. Shared memory may copy a large one straight into another rank's memory, and
+ *  of one whose blocks differ in size each rank knows other sizes: these wait for all ranks of the host, and compare first.
+ *  @param oldest  The oldest call under way, which is compared as well, with those that follow it.
+ *  @retval SUMAC_TEAM_PENDING  Ask again: some rank of this host has not begun it. */
+int sumac_team_meet(const sumac_team_t* team, const sumac_call_t* call, uint64_t number, uint64_t oldest, char* why,
+                    size_t why_bytes);
+
+/** Compares what this rank has begun lately under the numbers from `first` to `last` with what the others of its host have
+ *  begun: SUMAC_TEAM_OK or SUMAC_TEAM_DIFFER. Any thread may call it. */
+int sumac_team_differ(const sumac_team_t* team, uint64_t first, uint64_t last, char* why, size_t why_bytes);
+
+/** Has this rank of this host begun the call with this number? Any thread may call it. */
+bool sumac_team_has_begun(const sumac_team_t* team, int rank, uint64_t number);
 
 /* ---- saying what is done, and why ---- */
 

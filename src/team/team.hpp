@@ -3,6 +3,7 @@
 // one call of shm.
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "shm/segment/segment.hpp"
 #include "shm/waiting.hpp"
 #include "team/board.hpp"
+#include "team/call_log.hpp"
 #include "team/comparison.hpp"
 #include "team/exchange.hpp"
 #include "team/layout.hpp"
@@ -94,6 +96,7 @@ struct sumac_team {
   sumac::coll::Across* tree = nullptr;  ///< Owned by the caller, which frees it with own_across. If null, no_tree has
                                         ///< the reason.
   std::string no_tree;
+  std::optional<sumac::team::CallLog> calls;  ///< The ranks of this host compare their calls.
 
   std::unique_ptr<sumac::team::Comparison> comparison;  ///< Made by the first call that needs it.
 

@@ -16,6 +16,7 @@
 #include "bindings/python/core/team.hpp"
 #include "rank/local_job.hpp"
 #include "rank/words.hpp"
+#include "team/call_log.hpp"
 
 namespace sumac::python {
 namespace {
@@ -84,8 +85,6 @@ struct Sum {
     request.call.out = values.data();
     request.call.bytes = count * sizeof(float);
     request.call.fold = &fold;
-    request.agreement = {
-        .coll = SUMAC_COLL_ALLREDUCE, .op = Op::sum, .dtype = Dtype::float32, .bytes = request.call.bytes};
   }
   bool is_right(int size) const {
     const auto sum = static_cast<float>(size * (size + 1) / 2);
@@ -281,7 +280,7 @@ TEST(Team, ComparesEachOfManyPostedOperations) {
     std::vector<std::unique_ptr<Sum>> sums;
     std::vector<std::shared_ptr<Ticket>> tickets;
     // More than the call log has entries. The first one differs.
-    for (std::size_t i = 0; i < 2 * p2p::CallRing::kEntries; ++i) {
+    for (std::size_t i = 0; i < 2 * team::CallRing::kEntries; ++i) {
       sums.push_back(std::make_unique<Sum>(i == 0 && team.rank() == 1 ? 3 : 4, team.rank()));
       tickets.push_back(team.post(sums.back()->request, nullptr));
     }

@@ -4,17 +4,19 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
+#include <numeric>
 
-#include "base/types.hpp"
 #include "base/wait_policy.hpp"
 #include "bindings/python/core/worker.hpp"
+#include "coll/terms.hpp"
 #include "machine/cpu_share.hpp"
 #include "p2p/group.hpp"
+#include "rank/alone.hpp"
 #include "rank/way_across.hpp"
 #include "rank/words.hpp"
 #include "shm/group.hpp"
 #include "shm/waiting.hpp"
+#include "team/c_types.hpp"
 
 namespace sumac::python {
 namespace {
@@ -26,15 +28,11 @@ constexpr Duration kReportsAfter = Millis{100};
 constexpr Duration kReasonWithin = Millis{200};
 /// The sleeps of a thread that waits for another host, whose message ends them.
 constexpr Duration kSleepMost = Millis{5};
-/// So many operations are given to the team behind the oldest one, where they may travel together.
+/// So many operations are given to the team behind the oldest one, where they may travel together. So no rank of the host is
+/// further ahead in the call log (team/call_log.hpp) than its ring is long.
 constexpr std::size_t kHandedOverMax = 32;
-/// From this size on shared memory may copy straight into another rank's memory. So the ranks first see that they agree.
-constexpr std::size_t kAgreesFirst = 32 * 1024;
-
-bool agrees_first(const Request& request) {
-  // The forms with sizes of their own for each rank have no common size.
-  return request.agreement.bytes >= kAgreesFirst || has_counts(request.call);
-}
+/// The text on how two ranks differ.
+constexpr std::size_t kWhyBytes = 512;
 
 /// A look at something that a rank waits for.
 struct Look {
@@ -79,6 +77,13 @@ void wait_until(int ranks_here, std::uint32_t looks_before_rest, Looks look, Now
 
 }  // namespace
 
+std::vector<std::int64_t> describe(sumac_blocks_t& blocks, const std::vector<std::int64_t>& counts, std::size_t unit) {
+  std::vector<std::int64_t> at(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), at.begin(), std::int64_t{0});
+  if (!counts.empty()) blocks = {counts.data(), at.data(), unit, 1};
+  return at;
+}
+
 Team::~Team() {
   close();
   // The memory of a fork's child may be that of a team in mid-operation, and its locks may be held.
@@ -92,8 +97,12 @@ void Team::say(const std::string& line) const {
   std::fprintf(stderr, "sumac: %s\n", line.c_str());
 }
 
-std::string Team::named(const Agreement& agreement, std::uint64_t number) const {
-  std::string text = fmt::format("{} (operation {}", to_string(agreement), number);
+std::string Team::words(const sumac_call_t& call) const {
+  return to_string(coll::terms_of(team::operation_of(call), size()));
+}
+
+std::string Team::named(const sumac_call_t& call, std::uint64_t number) const {
+  std::string text = fmt::format("{} (operation {}", words(call), number);
   if (!settings_.name.empty()) text += fmt::format(" of group {}", settings_.name);
   return text + ")";
 }
@@ -102,19 +111,12 @@ bool Team::is_here(int other) const { return std::ranges::binary_search(members_
 
 std::vector<int> Team::missing(std::uint64_t number) const {
   std::vector<int> found;
-  int index = 0;
   for (int other = 0; other < size(); ++other) {
-    const bool has_come = is_here(other) ? call_log_.has_begun(index++, number) : between_->has_come(other, number);
+    const bool has_come =
+        is_here(other) ? sumac_team_has_begun(team_, other, number) : between_->has_come(other, number);
     if (!has_come) found.push_back(other);
   }
   return found;
-}
-
-/// Called by the holder of the turn.
-bool Team::is_broken() {
-  if (between_)
-    if (const auto why = between_->failure()) break_because(*why);
-  return sumac_team_error(team_)[0] != '\0';
 }
 
 /// The rank that gave up knows why; the text does not.
@@ -123,7 +125,7 @@ bool Team::is_hearsay(std::string_view found) {
 }
 
 Error Team::failure(const Request& request, std::uint64_t number, int status) {
-  const std::string what = fmt::format("rank {}: {}", rank(), named(request.agreement, number));
+  const std::string what = fmt::format("rank {}: {}", rank(), named(request.call, number));
   if (status == SUMAC_TEAM_PASS)
     return {Errc::unsupported, what + ": it is switched off by a variable HCOLL_ML_DISABLE_*"};
   if (status == SUMAC_TEAM_NO_MEMORY) return {Errc::no_memory, what + ": no memory"};
@@ -141,7 +143,7 @@ Error Team::failure(const Request& request, std::uint64_t number, int status) {
     if (!failed_) failed_ = std::move(why);
   }
   if (failed_) return {failed_->code, what + ": " + failed_->context};
-  // Inside the host only the text of the rank that found a difference arrives (check_agreement, check_first).
+  // Inside the host only the text of the rank that found a difference arrives.
   const std::string_view text = sumac_team_error(team_);
   const bool differ = text.find("the ranks differ: ") != text.npos;
   return {differ ? Errc::invalid : Errc::lost, fmt::format("{}: {}", what, text)};
@@ -165,80 +167,45 @@ void Team::break_because(Error why) {
 
 // ---- who is there, and whether they agree
 
-Result<> Team::check_agreement(const Agreement& own, std::uint64_t number, int index) const {
-  const auto other = call_log_.read(index, number);
-  if (!other || *other == own) return {};
-  return fail(Errc::invalid, "the ranks differ: operation {} is {} at rank {} and {} at rank {}", number,
-              to_string(own), rank(), to_string(*other), members_.here[static_cast<std::size_t>(index)]);
-}
-
-Result<> Team::check_all(const Agreement& own, std::uint64_t number) const {
-  for (int i = 0; i < static_cast<int>(members_.here.size()); ++i) {
-    if (i == index_) continue;
-    if (auto checked = check_agreement(own, number, i); !checked) return checked;
-  }
-  return {};
-}
-
-/// Compares the operations that are under way before this one, which all ranks of the host have begun: until they end nobody else
-/// has done so, and ranks that differ there would read each other's rounds wrongly here.
-Result<> Team::check_older(std::uint64_t number) {
-  std::uint64_t oldest = number;
-  {
-    const std::lock_guard guard(queue_lock_);
-    if (!queue_.empty()) oldest = queue_.front()->number;
-  }
-  for (std::uint64_t one = oldest; one < number; ++one)
-    if (const auto own = call_log_.read(index_, one))
-      if (auto checked = check_all(*own, one); !checked) return checked;
-  return {};
-}
-
-/// For an operation that all ranks of the host have begun and whose data has not moved.
-Result<> Team::check_first(const Request& request, std::uint64_t number) const {
-  if (auto checked = check_all(request.agreement, number); !checked) return checked;
-  if (!has_counts(request.call)) return {};
-  if (const auto how = splits_.differ(request.call))
-    return fail(Errc::invalid, "the ranks differ: in operation {}, {}, {}", number, to_string(request.agreement), *how);
-  return {};
-}
-
 /// Compares what this rank has begun lately with what the others have begun since.
 Result<> Team::check_latest() const {
   if (team_ == nullptr || forks_ != forks() || is_closed_.load() || has_told_.load()) return {};
-  const std::uint64_t last = number();
-  for (std::uint64_t one = last > p2p::CallRing::kEntries ? last - p2p::CallRing::kEntries + 1 : 1; one <= last;
-       ++one) {
-    const auto own = call_log_.read(index_, one);
-    if (!own) continue;
-    if (auto checked = check_all(*own, one); !checked) return checked;
-  }
+  char how[kWhyBytes];
+  if (sumac_team_differ(team_, 1, number(), how, sizeof how) != SUMAC_TEAM_OK) return fail(Errc::invalid, "{}", how);
   if (!between_) return {};
   (void)between_->step();
   if (auto why = between_->failure(); why && why->code == Errc::invalid) return tl::unexpected(*std::move(why));
   return {};
 }
 
-/// Called behind every operation: a small one has added up different things if the ranks differed.
-Result<> Team::verify(const Agreement& own, std::uint64_t number) {
-  auto checked = check_all(own, number);
-  // A rank of another host may have given up on this operation after it had sent its part.
-  if (checked && between_)
-    if (auto why = between_->failure(); why && why->code != Errc::lost) checked = tl::unexpected(*std::move(why));
-  if (!checked) break_because(checked.error());
-  return checked;
+/// Called by the holder of the turn: a rank of another host may have given up.
+void Team::check_other_hosts() {
+  if (between_ && between_->has_failed()) break_because(*between_->failure());
 }
 
-bool Team::all_have_begun(std::uint64_t number) const {
-  for (std::size_t i = 0; i < members_.here.size(); ++i)
-    if (!call_log_.has_begun(static_cast<int>(i), number)) return false;
-  return true;
+/// The team has done an operation, or has refused it, with this status. `why` is how two ranks differ, for SUMAC_TEAM_DIFFER: a
+/// small operation has added up different things then.
+Result<> Team::conclude(const Request& request, std::uint64_t number, int status, const char* why) {
+  if (status == SUMAC_TEAM_DIFFER) {
+    break_because({Errc::invalid, why});
+    status = SUMAC_TEAM_BROKEN;
+  } else if (status == SUMAC_TEAM_OK && between_ && between_->has_failed()) {
+    // A rank of another host may have given up on this operation after it had sent its part.
+    if (const Error theirs = *between_->failure(); theirs.code != Errc::lost) {
+      break_because(theirs);
+      status = SUMAC_TEAM_BROKEN;
+    }
+  }
+  if (status == SUMAC_TEAM_OK) return {};
+  return tl::unexpected(failure(request, number, status));
 }
 
 /// Called by the holder of the turn, about once a millisecond, while an operation waits.
 void Team::look(const Request& request, std::uint64_t number, Watch& watch) {
   if (sumac_team_error(team_)[0] != '\0') return;
-  if (auto checked = check_all(request.agreement, number); !checked) return break_because(checked.error());
+  char how[kWhyBytes];
+  if (sumac_team_differ(team_, number, number, how, sizeof how) != SUMAC_TEAM_OK)
+    return break_because({Errc::invalid, how});
   const Duration waited = monotonic_now() - watch.began;
   if (between_ && waited >= kReportsAfter) {
     (void)between_->step();
@@ -256,7 +223,7 @@ void Team::look(const Request& request, std::uint64_t number, Watch& watch) {
         {Errc::timeout, fmt::format("timed out after {} at rank {}: {}", milliseconds(request.limit), rank(), who())});
   if (waited < settings_.slow_after || std::exchange(watch.has_said, true)) return;
   say(fmt::format("{} has waited {} s in {}: {}", members_.name(rank()),
-                  std::chrono::duration_cast<Seconds>(waited).count(), named(request.agreement, number), who()));
+                  std::chrono::duration_cast<Seconds>(waited).count(), named(request.call, number), who()));
 }
 
 void Team::look_in_run(void* self) {
@@ -275,32 +242,6 @@ void Team::look_in_run(void* self) {
 }
 
 // ---- blocking
-
-/// Waits until all ranks of the host have begun this operation, and compares.
-Result<> Team::meet_first(const Request& request, std::uint64_t number, Watch& watch) {
-  Time asked = watch.began;
-  wait_until(
-      static_cast<int>(members_.here.size()), 1,
-      [&] {
-        return Look{all_have_begun(number) || sumac_team_error(team_)[0] != '\0', false};
-      },
-      [&](Time now) {
-        look(request, number, watch);
-        // The team looks for dead ranks only while it runs an operation.
-        (void)sumac_team_check(team_);
-        if (now - asked < kInterruptsEvery) return true;
-        asked = now;
-        if (is_interrupted()) break_because({Errc::interrupted, fmt::format("rank {} was interrupted", rank())});
-        return true;
-      },
-      [](Duration) { return false; });
-  if (sumac_team_error(team_)[0] != '\0') return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
-  if (auto checked = check_first(request, number); !checked) {
-    break_because(checked.error());
-    return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
-  }
-  return {};
-}
 
 /// Ends an operation that its caller no longer waits for, since the caller's memory is behind it.
 void Team::abandon(Ticket& ticket, const Error& why) {
@@ -323,21 +264,20 @@ std::uint64_t Team::take_number() {
   return queue_.empty() ? numbers_.fetch_add(1, std::memory_order_relaxed) + 1 : 0;
 }
 
-/// Called by the holder of the turn when all earlier operations have begun here and all but kHandedOverMax have ended. So no rank
-/// of the host is further ahead in the call log than its ring is long.
-void Team::begin(const Request& request, std::uint64_t number) {
-  if (has_counts(request.call)) splits_.begin(request.call);
-  call_log_.begin(number, request.agreement);
-  if (agrees_first(request)) sumac_team_expects(team_, &request.call);
+/// A team of one gives what it gets.
+Result<> Team::run_alone(const sumac_call_t& call) const {
+  const coll::Operation& operation = team::operation_of(call);
+  if (has_counts(operation))
+    if (const auto sent = block_bytes(operation, 0, 0, true), expected = block_bytes(operation, 0, 0, false);
+        sent != expected)
+      return fail(Errc::invalid, "{}: rank 0 sends {} B to itself, and expects {} B", words(call), sent, expected);
+  rank::run_alone(call);
+  return {};
 }
 
 Result<> Team::run(const Request& request) {
   if (auto usable = check_usable(); !usable) return usable;
-  if (team_ == nullptr) {
-    if (const auto how = run_alone(request.call))
-      return fail(Errc::invalid, "{}: {}", to_string(request.agreement), *how);
-    return {};
-  }
+  if (team_ == nullptr) return run_alone(request.call);
   std::unique_lock turn(turn_, std::try_to_lock);
   // Another thread may have closed it before this one had the turn.
   if (auto usable = check_usable(); !usable) return usable;
@@ -350,21 +290,13 @@ Result<> Team::run(const Request& request) {
     if (!ticket->is_done()) abandon(*ticket, waited.error());
     return waited;
   }
-  // A rank that gave up on this very operation has written its part before, which may be all that this one needs.
-  if (is_broken()) return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
-  begin(request, number);
+  check_other_hosts();
   const Time began = monotonic_now();
   running_ = {&request, number, began, {began}};
-  if (agrees_first(request))
-    if (auto met = meet_first(request, number, running_.watch); !met) {
-      running_.request = nullptr;
-      return met;
-    }
-  const int status = sumac_team_run(team_, &request.call);
+  char why[kWhyBytes];
+  const int status = sumac_team_run_agreed(team_, &request.call, number, why, sizeof why);
   running_.request = nullptr;
-  if (status != SUMAC_TEAM_OK) return tl::unexpected(failure(request, number, status));
-  if (!verify(request.agreement, number)) return tl::unexpected(failure(request, number, SUMAC_TEAM_BROKEN));
-  return {};
+  return conclude(request, number, status, why);
 }
 
 // ---- posted
@@ -379,8 +311,8 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
     return posted;
   }
   if (team_ == nullptr) {
-    const auto how = run_alone(request.call);
-    posted->end(how ? std::optional(Error{Errc::invalid, to_string(request.agreement) + ": " + *how}) : std::nullopt);
+    const auto ran = run_alone(request.call);
+    posted->end(ran ? std::nullopt : std::optional(ran.error()));
     return posted;
   }
   bool is_first = false;
@@ -398,30 +330,26 @@ std::shared_ptr<Ticket> Team::post(const Request& request, std::function<void(co
   return posted;
 }
 
-Result<bool> Team::hand_over(Posted& posted) {
-  const Request& request = posted.request;
-  const auto broken = [&](int status) { return tl::unexpected(failure(request, posted.number, status)); };
+Result<bool> Team::hand_over(Posted& posted, std::uint64_t oldest) {
+  const sumac_call_t& call = posted.request.call;
   if (posted.refusal) return tl::unexpected(*posted.refusal);
-  if (is_broken()) return broken(SUMAC_TEAM_BROKEN);
-  if (!std::exchange(posted.has_begun, true)) begin(request, posted.number);
-  if (agrees_first(request)) {
-    if (!all_have_begun(posted.number)) return false;
-    auto checked = check_older(posted.number);
-    if (checked) checked = check_first(request, posted.number);
-    if (!checked) {
-      break_because(checked.error());
-      return broken(SUMAC_TEAM_BROKEN);
-    }
+  check_other_hosts();
+  char why[kWhyBytes];
+  int status = sumac_team_error(team_)[0] != '\0' ? SUMAC_TEAM_BROKEN : SUMAC_TEAM_OK;
+  if (status == SUMAC_TEAM_OK) {
+    if (!std::exchange(posted.has_begun, true)) sumac_team_begin(team_, &call, posted.number);
+    status = sumac_team_meet(team_, &call, posted.number, oldest, why, sizeof why);
   }
-  const int status = sumac_team_post(team_, &request.call, nullptr, nullptr, &posted.op);
+  if (status == SUMAC_TEAM_PENDING) return false;
+  if (status == SUMAC_TEAM_OK) status = sumac_team_post(team_, &call, nullptr, nullptr, &posted.op);
   if (status == SUMAC_TEAM_OK) return true;
-  posted.refusal = failure(request, posted.number, status);
+  posted.refusal = conclude(posted.request, posted.number, status, why).error();
   return tl::unexpected(*posted.refusal);
 }
 
 /// The team has the oldest operation, and gets those behind it, so that they may travel together. One that fails here ends with the
-/// team, when it is the oldest. One with counts is not begun before: the table of its sizes (splits.hpp) is one of two.
-void Team::hand_over_next() {
+/// team, when it is the oldest. One with counts is not begun before: the table of its sizes (team/call_log.hpp) is one of two.
+void Team::hand_over_next(std::uint64_t oldest) {
   waits_for_here_ = false;
   for (std::size_t i = 1; i < kHandedOverMax; ++i) {
     std::shared_ptr<Posted> next;
@@ -431,8 +359,8 @@ void Team::hand_over_next() {
       next = queue_[i];
     }
     if (next->op != nullptr || next->refusal) continue;
-    if (has_counts(next->request.call)) return;
-    const auto is_given = hand_over(*next);
+    if (has_counts(team::operation_of(next->request.call))) return;
+    const auto is_given = hand_over(*next, oldest);
     waits_for_here_ = is_given && !*is_given;
     if (!is_given || !*is_given) return;
   }
@@ -441,26 +369,25 @@ void Team::hand_over_next() {
 /// Advances the oldest operation. Returns nothing while it is not done, else how it ended.
 std::optional<std::optional<Error>> Team::step_head(Posted& head) {
   if (auto usable = check_usable(); !usable) return std::optional<Error>(usable.error());
-  const Request& request = head.request;
-  const auto broken = [&](int status) { return std::optional<Error>(failure(request, head.number, status)); };
   const Time now = monotonic_now();
   if (now - looked_ >= kLookEvery) {
     looked_ = now;
-    look(request, head.number, head.watch);
+    look(head.request, head.number, head.watch);
     if (head.op == nullptr) (void)sumac_team_check(team_);
   }
   if (head.op == nullptr) {
-    const auto is_given = hand_over(head);
+    const auto is_given = hand_over(head, head.number);
     if (!is_given) return std::optional<Error>(is_given.error());
     if (!*is_given) return std::nullopt;
   }
-  hand_over_next();
-  const int status = sumac_op_test(head.op);
+  hand_over_next(head.number);
+  int status = sumac_op_test(head.op);
   if (status == SUMAC_TEAM_PENDING) return std::nullopt;
   sumac_op_free(std::exchange(head.op, nullptr));
-  if (status != SUMAC_TEAM_OK) return broken(status);
-  if (!verify(request.agreement, head.number)) return broken(SUMAC_TEAM_BROKEN);
-  return std::optional<Error>();
+  char why[kWhyBytes];
+  if (status == SUMAC_TEAM_OK) status = sumac_team_differ(team_, head.number, head.number, why, sizeof why);
+  const auto ended = conclude(head.request, head.number, status, why);
+  return ended ? std::optional<Error>() : std::optional(ended.error());
 }
 
 bool Team::progress() {

@@ -21,9 +21,7 @@
 #include "base/clock.hpp"
 #include "base/ticket.hpp"
 #include "base/wait_policy.hpp"
-#include "bindings/python/core/splits.hpp"
 #include "bindings/python/core/store.hpp"
-#include "p2p/call_log.hpp"
 #include "p2p/message_ways.hpp"
 #include "rank/interrupt.hpp"
 #include "rank/members.hpp"
@@ -36,9 +34,6 @@ struct Ways;
 
 namespace sumac::python {
 
-using p2p::Agreement;
-using p2p::to_string;
-
 struct TeamSettings {
   std::string name;                                ///< For errors and for explain.
   Duration make_within = Duration::max();          ///< Making it takes no longer, or fails and names who is missing.
@@ -49,13 +44,15 @@ struct TeamSettings {
 /// A rank that waits looks so often at limits, and at whether the others are alive.
 constexpr Duration kLookEvery = Millis{1};
 
-/// A collective, and what the ranks must agree on. The memory behind its pointers stays until run() returns, or until the
-/// ticket is done.
+/// A collective. The memory behind its pointers stays until run() returns, or until the ticket is done.
 struct Request {
   sumac_call_t call{};
-  Agreement agreement;
   Duration limit = Duration::max();
 };
+
+/// Describes blocks that follow each other, with these counts in units of so many bytes; no counts: it describes none. Returns
+/// their displacements, which must stay as long as the counts.
+std::vector<std::int64_t> describe(sumac_blocks_t& blocks, const std::vector<std::int64_t>& counts, std::size_t unit);
 
 class Team : public std::enable_shared_from_this<Team> {
  public:
@@ -124,29 +121,24 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<> create(Exchange& exchange);
 
   Result<> check_usable() const;
-  Result<> check_agreement(const Agreement& own, std::uint64_t number, int index) const;
-  Result<> check_all(const Agreement& own, std::uint64_t number) const;
-  Result<> check_older(std::uint64_t number);
-  Result<> check_first(const Request& request, std::uint64_t number) const;
+  Result<> run_alone(const sumac_call_t& call) const;
   Result<> check_latest() const;
-  Result<> verify(const Agreement& own, std::uint64_t number);
-  bool all_have_begun(std::uint64_t number) const;
-  Result<> meet_first(const Request& request, std::uint64_t number, Watch& watch);
+  void check_other_hosts();
+  Result<> conclude(const Request& request, std::uint64_t number, int status, const char* why);
   void look(const Request& request, std::uint64_t number, Watch& watch);
   void break_because(Error why);
   Error failure(const Request& request, std::uint64_t number, int status);
   static bool is_hearsay(std::string_view found);
-  bool is_broken();
-  std::string named(const Agreement& agreement, std::uint64_t number) const;
+  std::string words(const sumac_call_t& call) const;
+  std::string named(const sumac_call_t& call, std::uint64_t number) const;
   std::vector<int> missing(std::uint64_t number) const;
   void say(const std::string& line) const;
   void abandon(Ticket& ticket, const Error& why);
   std::uint64_t take_number();
-  void begin(const Request& request, std::uint64_t number);
   std::optional<std::optional<Error>> step_head(Posted& head);
   /// Begins an operation and gives it to the team. Returns false while the others must come first; an error ends it.
-  Result<bool> hand_over(Posted& posted);
-  void hand_over_next();
+  Result<bool> hand_over(Posted& posted, std::uint64_t oldest);
+  void hand_over_next(std::uint64_t oldest);
   void look_at_messages(Time now);
   p2p::MessageWays ways() { return {matcher_, *here_messages_, between_.get(), members_.here}; }
   bool is_here(int other) const;
@@ -156,10 +148,7 @@ class Team : public std::enable_shared_from_this<Team> {
 
   Members members_;
   TeamSettings settings_;
-  int index_ = 0;  ///< The position of this rank among those of its host.
-  shm::Block block_;
-  p2p::CallLog call_log_;
-  Splits splits_;
+  shm::Block block_;  ///< The host's: the calls of its ranks, then the pipes of their messages.
   p2p::Matcher matcher_;
   std::unique_ptr<p2p::MessagesHere> here_messages_;
   std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.

@@ -33,17 +33,14 @@ Result<std::shared_ptr<Team>> Team::make(Store& store, int rank, int size, TeamS
 
 Result<> Team::share(Exchange& exchange) {
   const int here = static_cast<int>(members_.here.size());
-  const std::size_t log = p2p::CallLog::bytes_for(here), splits = (Splits::bytes_for(here) + 63) / 64 * 64;
+  const std::size_t calls = sumac_team_calls_bytes(here);
   std::vector<std::size_t> sizes = shm::Pipes::sizes(here);
-  for (std::size_t& bytes : sizes) bytes += log + splits;
+  for (std::size_t& bytes : sizes) bytes += calls;
   auto block = shm::Block::share(rank::texts_by(exchange), rank(), members_.here.front(), sizes);
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
-  index_ = members_.index_here();
-  call_log_ = p2p::CallLog(block_.data(), index_);
-  splits_ = Splits(block_.data() + log, members_);
-  here_messages_ = std::make_unique<p2p::MessagesHere>(block_.data() + log + splits, block_.size() - log - splits,
-                                                       members_.here, index_, matcher_);
+  here_messages_ = std::make_unique<p2p::MessagesHere>(block_.data() + calls, block_.size() - calls, members_.here,
+                                                       members_.index_here(), matcher_);
   return {};
 }
 
@@ -75,6 +72,7 @@ Result<> Team::create(Exchange& exchange) {
   spec.host_ranks = static_cast<int>(members_.here.size());
   spec.name = settings_.name.c_str();
   spec.has_no_next = 1;
+  spec.calls = block_.data();
   if (members_.hosts > 1) between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, numbers_);
   rank::WayAcross across{exchange, members_, options, settings_.name.c_str(), between_.get()};
   across.set(spec);

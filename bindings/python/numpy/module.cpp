@@ -80,15 +80,6 @@ struct Memory {
 
 using Counts = std::vector<std::int64_t>;
 
-/// The bytes that all ranks name alike. Only an alltoallv has other counts at each.
-std::uint64_t common_bytes(int kind, std::size_t bytes, const Counts& in, const Counts& out, std::size_t unit) {
-  if (in.empty() && out.empty()) return bytes;
-  if (kind == SUMAC_COLL_ALLTOALLV) return 0;
-  std::uint64_t sum = 0;
-  for (const std::int64_t count : in.empty() ? out : in) sum += static_cast<std::uint64_t>(count) * unit;
-  return sum;
-}
-
 /// One collective: the memory of its arguments, and what the team reads, which points into it. The holder of the interpreter's
 /// lock makes and destroys it.
 struct Call {
@@ -110,12 +101,6 @@ struct Call {
     if (element != static_cast<int>(Element::none))
       call.meaning =
           Meaning{.kind = call.coll, .op = static_cast<Op>(op), .element = static_cast<Element>(element)}.packed();
-    request.agreement = {.coll = call.coll,
-                         .op = static_cast<Op>(op),
-                         .dtype = static_cast<Dtype>(dtype),
-                         .meaning = call.meaning,
-                         .root = static_cast<std::uint32_t>(call.root),
-                         .bytes = common_bytes(kind, bytes, in_counts, out_counts, unit)};
     if (op != static_cast<int>(Op::null)) {
       call.fold = python::fold_of(static_cast<Dtype>(dtype), static_cast<Op>(op));
       if (call.fold == nullptr)

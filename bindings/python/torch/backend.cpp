@@ -358,7 +358,6 @@ SumacBackend::Work SumacBackend::allgather(std::vector<Tensors>& outputs, Tensor
   const at::Tensor in = own->given(input);
   own->set_data(in.data_ptr(), flat.data_ptr(), is_even ? bytes_of(in) : 0);
   if (!is_even) {
-    own->request.agreement.bytes = bytes_of(flat);
     own->out_counts = counts_of(blocks);
     own->unit = input.element_size();
   }

@@ -74,14 +74,11 @@ bool is_divided_by_torch(at::ScalarType type) {
 }  // namespace
 
 void Collective::set_meaning(at::ScalarType elements, Op op, bool is_mean) {
-  request.call.meaning = request.agreement.meaning =
+  request.call.meaning =
       Meaning{.kind = request.call.coll, .op = op, .is_mean = is_mean, .element = element_of(elements)}.packed();
 }
 
-void Collective::set_root(std::int64_t root) {
-  request.call.root = static_cast<int>(root);
-  request.agreement.root = static_cast<std::uint32_t>(root);
-}
+void Collective::set_root(std::int64_t root) { request.call.root = static_cast<int>(root); }
 
 void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, int size) {
   const bool is_bool = result.scalar_type() == at::kBool;
@@ -95,8 +92,6 @@ void Collective::set_fold(const at::Tensor& result, const c10d::ReduceOp& op, in
               ": AVG of ", result.scalar_type(),
               " is not defined, because PyTorch does not divide this type: use SUM, or convert the tensor to ",
               is_complex ? "torch.complex64" : "torch.int64");
-  request.agreement.op = own;
-  request.agreement.dtype = dtype;
   set_meaning(result.scalar_type(), own, op == c10d::ReduceOp::AVG);
   if (op != c10d::ReduceOp::AVG) return;
   ending->divide = [result, size]() mutable {

@@ -15,7 +15,7 @@ namespace sumac::torch_backend {
 struct Collective {
   Collective(int kind, c10d::OpType op_type, const char* profiler_title)
       : type(op_type), title(profiler_title), ending(std::make_shared<Ending>()) {
-    request.call.coll = request.agreement.coll = static_cast<std::uint8_t>(kind);
+    request.call.coll = static_cast<std::uint8_t>(kind);
   }
 
   /// Sets what the ranks must agree on beside sizes; `op`: for a reduction.
@@ -24,7 +24,7 @@ struct Collective {
   void set_data(const void* in, void* out, std::size_t bytes) {
     request.call.in = in;
     request.call.out = out;
-    request.call.bytes = request.agreement.bytes = bytes;
+    request.call.bytes = bytes;
   }
   /// Sets the fold, and for AVG a last step that divides `result`, which is host memory. Throws for what is not defined.
   void set_fold(const at::Tensor& result, const c10d::ReduceOp& op, int size);
