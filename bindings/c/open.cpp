@@ -48,7 +48,7 @@ Result<> create(sumac_open_team& team, Duration within) {
                                  .progress = &sumac_open_team::look,
                                  .progress_context = &team});
   if (made) {
-    team.team = *made;
+    team.team = made->team;
     // The last use: whoever has failed says so here at the latest.
     if (auto all = exchange.allgather({}); all)
       return {};

@@ -164,7 +164,7 @@ Result<std::unique_ptr<Context>> make(GroupExchange& exchange, rte_grp_handle_t 
                                  .progress = &look,
                                  .progress_context = &team.ordinary});
   if (!made) return tl::unexpected(made.error());
-  team.ordinary.team = *made;
+  team.ordinary.team = made->team;
   team.life = SUMAC_LIFE_TEAM;
   return context;
 }

@@ -175,6 +175,6 @@ Result<> ucc_team::create(sumac::rank::Exchange& exchange) {
                                         .host_ranks = static_cast<int>(peers->members().here.size()),
                                         .threads = context->has_threads});
   if (!made) return tl::unexpected(made.error());
-  team = *made;
+  team = made->team;
   return {};
 }

@@ -1,24 +1,18 @@
 #include "p2p/message_ways.hpp"
 
-#include <algorithm>
-
 namespace sumac::p2p {
-
-bool MessageWays::is_here(int rank) const noexcept {
-  return std::binary_search(ranks_here.begin(), ranks_here.end(), rank);
-}
 
 void MessageWays::post(const std::shared_ptr<Message>& message) const {
   message->peer = message->asked;
   matcher.begin();
   if (message->sends) {
-    is_here(message->asked) ? here.send(message) : between->send(message);
+    ranks.is_here(message->asked) ? here.send(message) : between->send(message);
   } else if (const auto kept = matcher.post(message); !kept) {
     if (between) between->check(message);
   } else if (kept->offer) {
     between->fetch(message, *kept);
   } else {
-    if (!is_here(message->peer)) between->release(message->peer);
+    if (!ranks.is_here(message->peer)) between->release(message->peer);
     matcher.conclude(message, give(*message, kept->bytes));
   }
 }

@@ -2,7 +2,6 @@
 // Which way a message takes: to a rank of this host by its pipe, to another host by the group between hosts, and a receive to what
 // has come already.
 #include <memory>
-#include <vector>
 
 #include "p2p/matcher.hpp"
 #include "p2p/messages_between.hpp"
@@ -13,10 +12,9 @@ namespace sumac::p2p {
 struct MessageWays {
   Matcher& matcher;
   MessagesHere& here;
-  MessagesBetween* between;            ///< Null where all ranks are on this host.
-  const std::vector<int>& ranks_here;  ///< Ascending.
+  MessagesBetween* between;  ///< Null where all ranks are on this host.
+  const Ranks& ranks;
 
-  bool is_here(int rank) const noexcept;
   /// `asked`, `tag`, `data`, `bytes` and `sends` are set.
   void post(const std::shared_ptr<Message>& message) const;
   /// Takes a message out that is not done; false: it is, or is being moved. The caller concludes it.

@@ -21,10 +21,6 @@ MessagesBetween::MessagesBetween(const Ranks& ranks, Matcher& matcher, const std
       has_left_(static_cast<std::size_t>(ranks.size())),
       asks_(static_cast<std::size_t>(ranks.size())) {}
 
-bool MessagesBetween::is_elsewhere(int rank) const {
-  return !std::binary_search(ranks_.here.begin(), ranks_.here.end(), rank);
-}
-
 Error MessagesBetween::gone(int peer) const {
   return {Errc::lost, fmt::format("rank {}: {} has left the process group", ranks_.rank, ranks_.name(peer))};
 }
@@ -75,7 +71,7 @@ void MessagesBetween::release(int from) {
 void MessagesBetween::check(const std::shared_ptr<Message>& message) {
   const int peer = message->asked;
   const bool is_gone = peer != Message::kAnyone && has_left_[static_cast<std::size_t>(peer)].load();
-  const bool is_cut_off = has_failed_.load() && (peer == Message::kAnyone || is_elsewhere(peer));
+  const bool is_cut_off = has_failed_.load() && (peer == Message::kAnyone || !ranks_.is_here(peer));
   if ((!is_gone && !is_cut_off) || !matcher_.withdraw(message)) return;
   const std::unique_lock guard(groups_->lock());
   ended_.emplace_back(message, is_gone ? gone(peer) : cut_off());
@@ -135,7 +131,7 @@ void MessagesBetween::close(const Error& why) {
 void MessagesBetween::ask(std::uint64_t number) {
   const std::lock_guard guard(groups_->lock());
   for (int peer = 0; peer < ranks_.size(); ++peer)
-    if (is_elsewhere(peer))
+    if (!ranks_.is_here(peer))
       messages().note(static_cast<std::uint32_t>(peer), kAsks, static_cast<std::uint32_t>(number));
 }
 
@@ -243,8 +239,8 @@ void MessagesBetween::on_failed(const Error& why) {
   failure_ = why;
   has_failed_.store(true);
   for (int peer = 0; peer < ranks_.size(); ++peer)
-    if (is_elsewhere(peer)) end_with(peer, cut_off());
-  matcher_.fail([&](int from) { return from == Message::kAnyone || is_elsewhere(from); }, cut_off(), ended_);
+    if (!ranks_.is_here(peer)) end_with(peer, cut_off());
+  matcher_.fail([&](int from) { return from == Message::kAnyone || !ranks_.is_here(from); }, cut_off(), ended_);
 }
 
 }  // namespace sumac::p2p

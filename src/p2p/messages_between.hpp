@@ -65,7 +65,6 @@ class MessagesBetween final : public MessageEvents {
   void on_failed(const Error& why) override;
 
   Messages& messages() const { return *groups_->everyone().messages(); }
-  bool is_elsewhere(int rank) const;
   void over(void* cookie);
   void end_with(int peer, const Error& why);
   Error gone(int peer) const;

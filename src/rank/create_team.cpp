@@ -9,7 +9,7 @@
 
 namespace sumac::rank {
 
-Result<sumac_team_t*> create_team(Exchange& exchange, const Members& members, const TeamWishes& wishes) {
+Result<MadeTeam> create_team(Exchange& exchange, const Members& members, const TeamWishes& wishes) {
   std::vector<sumac_place_t> places;
   for (const Member& member : members.all) places.push_back(member.place);
   Oob oob(exchange, wishes.name);
@@ -27,17 +27,25 @@ Result<sumac_team_t*> create_team(Exchange& exchange, const Members& members, co
   spec.host_ranks = wishes.host_ranks;
   spec.name = wishes.name;
   spec.has_no_next = 1;
-  WayAcross across{exchange, members, wishes.options, wishes.name};
+  spec.calls = wishes.calls;
+  WayAcross across{exchange, members, wishes.options, wishes.name, wishes.messages};
   across.set(spec);
   char why[1024] = "";
-  sumac_team_t* team = nullptr;
-  const int status = sumac_team_create(&spec, &team, why, sizeof why);
+  MadeTeam made;
+  const int status = sumac_team_create(&spec, &made.team, why, sizeof why);
+  // In this order: a rank that finds no way also fails in the exchange that follows.
   if (across.error) return fail(across.error->code, "no way between the hosts: {}", across.error->context);
   if (status == SUMAC_TEAM_OOB) return fail(Errc::lost, "{}", oob.error());
   if (status != SUMAC_TEAM_OK) return fail(Errc::unsupported, "{}", why);
-  if (members.rank == 0 && why[0] != '\0') sumac_say_each_once(why, true);
-  if (members.rank == 0) sumac_explain_team(wishes.options, team);
-  return team;
+  if (wishes.remark != nullptr)
+    *wishes.remark = why;
+  else if (members.rank == 0 && why[0] != '\0')
+    sumac_say_each_once(why, true);
+  if (members.rank == 0) sumac_explain_team(wishes.options, made.team);
+  made.hosts = across.hosts;
+  made.ways = across.own_ways;
+  made.has_tree = across.has_tree;
+  return made;
 }
 
 }  // namespace sumac::rank

@@ -36,8 +36,11 @@ std::function<Result<std::vector<std::string>>(const std::string&)> texts_by(Exc
 Result<std::shared_ptr<Peers>> Peers::make(Exchange& exchange, std::string_view product) {
   auto members = meet(exchange, product);
   if (!members) return tl::unexpected(exchange.give_up(members.error()));
-  std::shared_ptr<Peers> peers(new Peers(std::move(*members)));
-  auto made = peers->share(exchange);
+  const std::shared_ptr<Peers> peers(new Peers(std::move(*members)), [](Peers* last) {
+    last->close({Errc::interrupted, "the context was destroyed before this was done"});
+    delete last;
+  });
+  auto made = peers->share(exchange, 0);
   if (made && peers->members_.hosts > 1) made = peers->connect(exchange);
   // The last use: whoever has failed says so here at the latest.
   if (made)
@@ -46,18 +49,19 @@ Result<std::shared_ptr<Peers>> Peers::make(Exchange& exchange, std::string_view 
   return peers;
 }
 
-Result<> Peers::share(Exchange& exchange) {
-  const int here = static_cast<int>(members_.here.size());
-  auto block = shm::Block::share(texts_by(exchange), members_.rank, members_.here.front(), shm::Pipes::sizes(here));
+Result<> Peers::share(Exchange& exchange, std::size_t own_bytes) {
+  std::vector<std::size_t> sizes = shm::Pipes::sizes(static_cast<int>(members_.here.size()));
+  for (std::size_t& bytes : sizes) bytes += own_bytes;
+  auto block = shm::Block::share(texts_by(exchange), members_.rank, members_.here.front(), sizes);
   if (!block) return tl::unexpected(block.error());
   block_ = std::move(*block);
-  here_ =
-      std::make_unique<p2p::MessagesHere>(block_.data(), block_.size(), members_.here, members_.index_here(), matcher_);
+  here_ = std::make_unique<p2p::MessagesHere>(block_.data() + own_bytes, block_.size() - own_bytes, members_.here,
+                                              members_.index_here(), matcher_);
+  if (members_.hosts > 1) between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, numbers_);
   return {};
 }
 
 Result<> Peers::connect(Exchange& exchange) {
-  between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, numbers_);
   // Every rank leads, so there is one group, which has all ranks.
   std::vector<int> everyone;
   for (int rank = 0; rank < members_.size(); ++rank) everyone.push_back(rank);
@@ -71,12 +75,11 @@ Result<> Peers::connect(Exchange& exchange) {
                                      .messages = between_.get()});
   if (!made) return tl::unexpected(made.error());
   hosts_ = std::move(*made);
-  between_->bind(*hosts_);
+  bind(*hosts_);
   return {};
 }
 
-Peers::~Peers() {
-  const Error why{Errc::interrupted, "the context was destroyed before this was done"};
+void Peers::close(const Error& why) {
   p2p::Matcher::Ended ended;
   matcher_.fail([](int) { return true; }, why, ended);
   matcher_.conclude(ended);
@@ -86,7 +89,8 @@ Peers::~Peers() {
 }
 
 bool Peers::is_dead(int rank) {
-  return ways().is_here(rank) && shm::look_at(members_.all[static_cast<std::size_t>(rank)].process) == shm::Life::dead;
+  return members_.is_here(rank) &&
+         shm::look_at(members_.all[static_cast<std::size_t>(rank)].process) == shm::Life::dead;
 }
 
 std::shared_ptr<p2p::Message> Peers::send(int to, std::uint32_t tag, const void* data, std::size_t bytes,
@@ -104,7 +108,7 @@ std::shared_ptr<p2p::Message> Peers::receive(int from, std::uint32_t tag, void* 
 }
 
 void Peers::withdraw(const std::shared_ptr<p2p::Message>& message, Error why) {
-  if (ways().take_out(message)) matcher_.conclude(message, std::move(why));
+  if (here_ && ways().take_out(message)) matcher_.conclude(message, std::move(why));
 }
 
 bool Peers::progress() {

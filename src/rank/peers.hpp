@@ -25,12 +25,24 @@ inline constexpr std::uint32_t kTagsOfExchanges = 0x80000000u;
 
 class Peers {
  public:
-  /// Collective over the ranks of the exchange.
+  /// Collective over the ranks of the exchange, which it connects. The last owner closes the object.
   static Result<std::shared_ptr<Peers>> make(Exchange& exchange, std::string_view product);
-  ~Peers();
+
+  /// For a front end that makes its ways between hosts itself: share() follows, and bind() where there are several hosts.
+  explicit Peers(Members members) : members_(std::move(members)), matcher_(members_.size()) {}
   Peers(const Peers&) = delete;
+  /// Collective. The memory of a host begins with so many bytes, zeros at first, for the front end itself.
+  Result<> share(Exchange& exchange, std::size_t own_bytes);
+  std::byte* own_memory() noexcept { return block_.data(); }
+  void bind(p2p::TeamGroups& hosts) { between_->bind(hosts); }
+  /// Ends all messages for this reason. Nothing else may follow but more of these calls.
+  void close(const Error& why);
 
   const Members& members() const noexcept { return members_; }
+  /// Null where all ranks are on this host.
+  p2p::MessagesBetween* between() noexcept { return between_.get(); }
+  /// The number of the latest collective that this rank has begun: the front end counts.
+  std::atomic<std::uint64_t>& numbers() noexcept { return numbers_; }
 
   /// The memory stays until the message is done, or withdrawn. `then` is called once, inside a call of this object.
   std::shared_ptr<p2p::Message> send(int to, std::uint32_t tag, const void* data, std::size_t bytes,
@@ -46,19 +58,17 @@ class Peers {
   bool is_dead(int rank);
 
  private:
-  explicit Peers(Members members) : members_(std::move(members)), matcher_(members_.size()) {}
-  Result<> share(Exchange& exchange);
   Result<> connect(Exchange& exchange);
   /// The messages of the object outlive the result.
-  p2p::MessageWays ways() { return {matcher_, *here_, between_.get(), members_.here}; }
+  p2p::MessageWays ways() { return {matcher_, *here_, between_.get(), members_}; }
 
   Members members_;
   shm::Block block_;
   p2p::Matcher matcher_;
-  std::atomic<std::uint64_t> numbers_{0};  ///< Collectives: a context has none of its own.
+  std::atomic<std::uint64_t> numbers_{0};
   std::unique_ptr<p2p::MessagesHere> here_;
-  std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.
-  std::unique_ptr<p2p::TeamGroups> hosts_;         ///< The same.
+  std::unique_ptr<p2p::MessagesBetween> between_;
+  std::unique_ptr<p2p::TeamGroups> hosts_;  ///< Made by connect().
 };
 
 /// Makes of an exchange the function that shm::Block::share() calls.

@@ -107,13 +107,11 @@ std::string Team::named(const sumac_call_t& call, std::uint64_t number) const {
   return text + ")";
 }
 
-bool Team::is_here(int other) const { return std::ranges::binary_search(members_.here, other); }
-
 std::vector<int> Team::missing(std::uint64_t number) const {
   std::vector<int> found;
   for (int other = 0; other < size(); ++other) {
     const bool has_come =
-        is_here(other) ? sumac_team_has_begun(team_, other, number) : between_->has_come(other, number);
+        members_.is_here(other) ? sumac_team_has_begun(team_, other, number) : between_->has_come(other, number);
     if (!has_come) found.push_back(other);
   }
   return found;
@@ -392,12 +390,8 @@ std::optional<std::optional<Error>> Team::step_head(Posted& head) {
 
 bool Team::progress() {
   bool has_moved = false;
-  if (matcher_.is_busy()) {
-    has_moved = here_messages_->progress();
-    if (between_) {
-      has_moved |= between_->step();
-      between_->conclude();
-    }
+  if (peers_.is_busy()) {
+    has_moved = peers_.progress();
     look_at_messages(monotonic_now());
   }
   while (queued_.load(std::memory_order_relaxed) > 0) {
@@ -426,7 +420,7 @@ bool Team::progress() {
 }
 
 bool Team::sleep(Duration at_most) {
-  if (matcher_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
+  if (peers_.is_busy() || queued_.load(std::memory_order_relaxed) == 0) return false;
   std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn) {
     // This thread waits for the same message as the sleeping holder of the turn.
@@ -494,11 +488,7 @@ Result<> Team::destroy() {
 void Team::close(bool ends_at_ctrl_c) {
   if (forks_ != forks() || is_closed_.exchange(true)) return;
   const Error why{Errc::interrupted, "the process group was destroyed before this was done"};
-  p2p::Matcher::Ended ended;
-  matcher_.fail([](int) { return true; }, why, ended);
-  matcher_.conclude(ended);
-  if (here_messages_) here_messages_->fail(why);
-  if (between_) between_->close(why);
+  peers_.close(why);
   std::deque<std::shared_ptr<Posted>> left;
   std::shared_ptr<rank::Job> job;  // Its end, which may wait for other ranks, comes behind the locks.
   {

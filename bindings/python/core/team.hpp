@@ -22,10 +22,8 @@
 #include "base/ticket.hpp"
 #include "base/wait_policy.hpp"
 #include "bindings/python/core/store.hpp"
-#include "p2p/message_ways.hpp"
 #include "rank/interrupt.hpp"
-#include "rank/members.hpp"
-#include "shm/segment/block.hpp"
+#include "rank/peers.hpp"
 #include "team/team.h"
 
 namespace sumac::rank {
@@ -83,7 +81,7 @@ class Team : public std::enable_shared_from_this<Team> {
   /// For a thread that has moved it in vain: sleeps until something may have arrived from other hosts for what was posted, but
   /// no longer than `at_most`. Returns false where nothing would end such a sleep.
   bool sleep(Duration at_most);
-  bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || matcher_.is_busy(); }
+  bool is_busy() const noexcept { return queued_.load(std::memory_order_relaxed) > 0 || peers_.is_busy(); }
   bool is_over_hosts() const noexcept { return between_ != nullptr; }
   bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   /// Ends what is posted with an error; every later call fails as well.
@@ -115,9 +113,7 @@ class Team : public std::enable_shared_from_this<Team> {
     bool has_said = false;
   };
 
-  Team(Members members, TeamSettings settings)
-      : members_(std::move(members)), settings_(std::move(settings)), matcher_(members_.size()) {}
-  Result<> share(Exchange& exchange);
+  Team(Members members, TeamSettings settings) : peers_(std::move(members)), settings_(std::move(settings)) {}
   Result<> create(Exchange& exchange);
 
   Result<> check_usable() const;
@@ -140,22 +136,18 @@ class Team : public std::enable_shared_from_this<Team> {
   Result<bool> hand_over(Posted& posted, std::uint64_t oldest);
   void hand_over_next(std::uint64_t oldest);
   void look_at_messages(Time now);
-  p2p::MessageWays ways() { return {matcher_, *here_messages_, between_.get(), members_.here}; }
-  bool is_here(int other) const;
   bool only_waits_for(const Ticket& ticket) const;
-  std::shared_ptr<p2p::Message> post_message(std::shared_ptr<p2p::Message> message, Duration limit);
-  std::shared_ptr<p2p::Message> refused_message(const std::shared_ptr<p2p::Message>& message, Error why);
+  bool is_peer(int other, int least) const;
+  std::shared_ptr<p2p::Message> move_message(std::shared_ptr<p2p::Message> message, Duration limit);
 
-  Members members_;
+  rank::Peers peers_;
+  const Members& members_ = peers_.members();
   TeamSettings settings_;
-  shm::Block block_;  ///< The host's: the calls of its ranks, then the pipes of their messages.
-  p2p::Matcher matcher_;
-  std::unique_ptr<p2p::MessagesHere> here_messages_;
-  std::unique_ptr<p2p::MessagesBetween> between_;  ///< Null where all ranks are on this host.
-  rank::Ways* ways_ = nullptr;                     ///< Owned by `team_`; null where all ranks are on this host.
-  bool has_tree_ = false;                          ///< Some operations go by the tree.
-  sumac_team_t* team_ = nullptr;                   ///< nullptr: a team of one.
-  unsigned forks_ = 0;                             ///< The forks of this process before the team was made.
+  p2p::MessagesBetween* between_ = nullptr;  ///< Those of `peers_`; null where all ranks are on this host.
+  rank::Ways* ways_ = nullptr;               ///< Owned by `team_`; null where all ranks are on this host.
+  bool has_tree_ = false;                    ///< Some operations go by the tree.
+  sumac_team_t* team_ = nullptr;             ///< nullptr: a team of one.
+  unsigned forks_ = 0;                       ///< The forks of this process before the team was made.
 
   std::mutex turn_;  ///< Held by the thread that moves `team_`.
   /// The blocking call under way, for look_in_run(): set and read by the holder of the turn.
@@ -173,7 +165,7 @@ class Team : public std::enable_shared_from_this<Team> {
   std::atomic<int> queued_{0}, waiters_{0};
   std::atomic<bool> is_asleep_{false};  ///< The holder of the turn sleeps until something arrives from other hosts.
   PaidLately looking_;                  ///< Decides whether a wait looks before it sleeps.
-  std::atomic<std::uint64_t> numbers_{0};
+  std::atomic<std::uint64_t>& numbers_ = peers_.numbers();
   Time looked_{};                ///< The last look of progress(), under the turn.
   bool waits_for_here_ = false;  ///< Under the turn: an operation waits for ranks of this host to begin it.
   std::atomic<std::int64_t> messages_looked_{0};

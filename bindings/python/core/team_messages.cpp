@@ -8,21 +8,26 @@
 #include "rank/words.hpp"
 
 namespace sumac::python {
+namespace {
 
-std::shared_ptr<p2p::Message> Team::refused_message(const std::shared_ptr<p2p::Message>& message, Error why) {
+std::shared_ptr<p2p::Message> refused(std::function<void(const Error*)> then, Error why) {
+  auto message = std::make_shared<p2p::Message>();
+  message->then = std::move(then);
   message->end(std::move(why));
   return message;
 }
+
+}  // namespace
 
 /// True if nothing moves but a message with another host: then its arrival ends a sleep.
 bool Team::only_waits_for(const Ticket& ticket) const {
   const auto* message = dynamic_cast<const p2p::Message*>(&ticket);
   if (!between_ || message == nullptr || queued_.load(std::memory_order_relaxed) > 0) return false;
-  return message->asked == p2p::Message::kAnyone ? members_.here.size() == 1 : !is_here(message->asked);
+  return message->asked == p2p::Message::kAnyone ? members_.here.size() == 1 : !members_.is_here(message->asked);
 }
 
-std::shared_ptr<p2p::Message> Team::post_message(std::shared_ptr<p2p::Message> message, Duration limit) {
-  ways().post(message);
+/// `message` is posted. It has this limit.
+std::shared_ptr<p2p::Message> Team::move_message(std::shared_ptr<p2p::Message> message, Duration limit) {
   progress();
   if (message->is_done()) return message;
   {
@@ -33,29 +38,29 @@ std::shared_ptr<p2p::Message> Team::post_message(std::shared_ptr<p2p::Message> m
   return message;
 }
 
+/// A team of one has nobody to send to, and itself neither.
+bool Team::is_peer(int other, int least) const { return other >= least && other < size() && size() > 1; }
+
 std::shared_ptr<p2p::Message> Team::send(int to, std::uint32_t tag, const void* data, std::size_t bytes, Duration limit,
                                          std::function<void(const Error*)> then) {
-  auto message = p2p::message_to(to, tag, data, bytes, std::move(then));
-  if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
-  if (to < 0 || to >= size() || !here_messages_)
-    return refused_message(message,
-                           {Errc::invalid, fmt::format("rank {}: send: there is no rank {} to send to", rank(), to)});
-  return post_message(std::move(message), limit);
+  auto usable = check_usable();
+  if (usable && !is_peer(to, 0))
+    usable = fail(Errc::invalid, "rank {}: send: there is no rank {} to send to", rank(), to);
+  if (!usable) return refused(std::move(then), usable.error());
+  return move_message(peers_.send(to, tag, data, bytes, std::move(then)), limit);
 }
 
 std::shared_ptr<p2p::Message> Team::receive(int from, std::uint32_t tag, void* data, std::size_t bytes, Duration limit,
                                             std::function<void(const Error*)> then) {
-  auto message = p2p::message_from(from, tag, data, bytes, std::move(then));
-  if (auto usable = check_usable(); !usable) return refused_message(message, usable.error());
-  if (from < p2p::Message::kAnyone || from >= size() || !here_messages_)
-    return refused_message(
-        message, {Errc::invalid, fmt::format("rank {}: recv: there is no rank {} to receive from", rank(), from)});
-  return post_message(std::move(message), limit);
+  auto usable = check_usable();
+  if (usable && !is_peer(from, p2p::Message::kAnyone))
+    usable = fail(Errc::invalid, "rank {}: recv: there is no rank {} to receive from", rank(), from);
+  if (!usable) return refused(std::move(then), usable.error());
+  return move_message(peers_.receive(from, tag, data, bytes, std::move(then)), limit);
 }
 
 void Team::withdraw(const std::shared_ptr<p2p::Message>& message) {
-  if (here_messages_ && ways().take_out(message))
-    matcher_.conclude(message, Error{Errc::interrupted, "the message was withdrawn"});
+  peers_.withdraw(message, Error{Errc::interrupted, "the message was withdrawn"});
 }
 
 /// Looks about once a millisecond at the messages that wait: their limits, and whether their ranks are alive.
@@ -77,7 +82,7 @@ void Team::look_at_messages(Time now) {
       else if (waited >= settings_.slow_after && !std::exchange(one.has_said, true))
         say(fmt::format("{} has waited {} s for a message with {}", members_.name(rank()),
                         std::chrono::duration_cast<Seconds>(waited).count(), other));
-      else if (is_here(peer)) {
+      else if (members_.is_here(peer)) {
         if (sumac_team_is_dead(team_, peer))
           over.emplace_back(one.message,
                             Error{Errc::lost, fmt::format("rank {}: {} (process {}) died", rank(), other,
@@ -85,8 +90,7 @@ void Team::look_at_messages(Time now) {
       }
     }
   }
-  for (auto& [message, why] : over)
-    if (ways().take_out(message)) matcher_.conclude(message, std::move(why));
+  for (auto& [message, why] : over) peers_.withdraw(message, std::move(why));
 }
 
 }  // namespace sumac::python
