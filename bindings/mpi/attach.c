@@ -18,23 +18,12 @@
 #include "rank/explain.h"
 #include "requests.h"
 
-/* The functions of `oob`; they call the modules that were selected before us. Their context is a record. */
+/* Calls the module that was selected before us. The context is a record. */
 static int oob_allgather(void* context, const void* in, void* out, size_t bytes) {
   hcoll_module_t* module = hcoll_module_of(context);
   int rc = module->next.allgather(in, (int)bytes, &ompi_mpi_byte.dt, out, (int)bytes, &ompi_mpi_byte.dt, module->comm,
                                   module->next.allgather_module);
   return OMPI_SUCCESS == rc ? 0 : -1;
-}
-
-static int oob_bcast(void* context, void* buffer, size_t bytes, int root) {
-  hcoll_module_t* module = hcoll_module_of(context);
-  int rc = module->next.bcast(buffer, (int)bytes, &ompi_mpi_byte.dt, root, module->comm, module->next.bcast_module);
-  return OMPI_SUCCESS == rc ? 0 : -1;
-}
-
-static int oob_barrier(void* context) {
-  hcoll_module_t* module = hcoll_module_of(context);
-  return OMPI_SUCCESS == module->next.barrier(module->comm, module->next.barrier_module) ? 0 : -1;
 }
 
 void hcoll_explain_none(ompi_communicator_t* comm, const char* why) {
@@ -132,7 +121,7 @@ void hcoll_attach_prepare(void) {
                                          .error_no_memory = OMPI_ERR_OUT_OF_RESOURCE,
                                          .name = name_of,
                                          .places = hcoll_presence_places,
-                                         .oob = {NULL, oob_allgather, oob_bcast, oob_barrier},
+                                         .oob = {NULL, oob_allgather},
                                          .common_bits = common_bits,
                                          .attach = attach,
                                          .iallgather = iallgather,

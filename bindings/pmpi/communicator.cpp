@@ -163,12 +163,6 @@ int oob_allgather(void* context, const void* in, void* out, std::size_t bytes) {
   return mpi.Allgather(in, count, MPI_BYTE, out, count, MPI_BYTE, handle_of(context));
 }
 
-int oob_bcast(void* context, void* buffer, std::size_t bytes, int root) {
-  return mpi.Bcast(buffer, static_cast<int>(bytes), MPI_BYTE, root, handle_of(context));
-}
-
-int oob_barrier(void* context) { return mpi.Barrier(handle_of(context)); }
-
 int iallgather(sumac_record* record, const void* in, void* out, std::size_t bytes, void* request) {
   const int count = static_cast<int>(bytes);
   return mpi.Iallgather(in, count, MPI_BYTE, out, count, MPI_BYTE, handle_of(record),
@@ -257,7 +251,7 @@ sumac_runtime runtime{.next = "MPI",
                       .error_no_memory = MPI_ERR_NO_MEM,
                       .name = write_name,
                       .places = places_of,
-                      .oob = {nullptr, oob_allgather, oob_bcast, oob_barrier},
+                      .oob = {nullptr, oob_allgather},
                       .host_ranks = 1,
                       .common_bits = common_bits,
                       .attach = attach,

@@ -454,15 +454,11 @@ void sumac_making_set(sumac_team_spec_t* spec, sumac_record* record) {
   spec->offer_bytes = 0;
   spec->drop_offer = nullptr;
   // A rank's words to the ranks of its own host concern itself alone, and all ranks say the same of the tree.
-  spec->oob = {.context = record,
-               .allgather =
-                   [](void* context, const void* in, void* out, std::size_t bytes) {
-                     const auto size = static_cast<std::size_t>(static_cast<sumac_record*>(context)->size);
-                     for (std::size_t i = 0; i < size; ++i) std::memcpy(static_cast<char*>(out) + i * bytes, in, bytes);
-                     return 0;
-                   },
-               .bcast = nullptr,
-               .barrier = nullptr};
+  spec->oob = {.context = record, .allgather = [](void* context, const void* in, void* out, std::size_t bytes) {
+                 const auto size = static_cast<std::size_t>(static_cast<sumac_record*>(context)->size);
+                 for (std::size_t i = 0; i < size; ++i) std::memcpy(static_cast<char*>(out) + i * bytes, in, bytes);
+                 return 0;
+               }};
 }
 
 void sumac_making_take(sumac_record* record, sumac_joined* joined, std::int64_t* agreed) {

@@ -71,7 +71,7 @@ struct sumac_runtime {
   void (*name)(const struct sumac_record* record, char name[SUMAC_NAME_BYTES]);
   /** Sets the positions of the record's ranks, with hosts numbered in the order of ranks. Returns an error code. */
   int (*places)(struct sumac_record* record, sumac_place_t* places);
-  /** The MPI's blocking functions over a record's ranks, whose context is the record. */
+  /** The MPI's own over a record's ranks, whose context is the record. */
   sumac_oob_t oob;
   int host_ranks; /* the job's ranks on this host */
   bool yields;    /* the MPI's own waits yield their core */

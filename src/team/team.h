@@ -39,7 +39,7 @@ enum sumac_team_status {
   SUMAC_TEAM_BROKEN = -1,  /* a rank died or the network failed, and so fails every later call: sumac_team_error() */
   SUMAC_TEAM_INVALID = -2, /* the call breaks a rule of this header; nothing was started */
   SUMAC_TEAM_NO_MEMORY = -3,
-  SUMAC_TEAM_OOB = -4,   /* a function of the spec's `oob` failed */
+  SUMAC_TEAM_OOB = -4,   /* the spec's `oob` failed */
   SUMAC_TEAM_DIFFER = -5 /* two ranks of this host have begun different calls under one number */
 };
 
@@ -217,13 +217,11 @@ typedef struct sumac_place {
  *  @return  The number of domains on all hosts together. */
 int sumac_team_domains(const sumac_place_t* places, int size, int rank, int* own_p);
 
-/** Blocking functions over the whole communicator, done by the module that was selected before. Each returns 0 or an
- *  error. Only sumac_team_create() uses them; `allgather` is mandatory. */
+/** A blocking allgather over the whole communicator, done by the module that was selected before. It returns 0 or an error.
+ *  Only sumac_team_create() uses it. */
 typedef struct sumac_oob {
   void* context;
   int (*allgather)(void* context, const void* in, void* out, size_t bytes);
-  int (*bcast)(void* context, void* buffer, size_t bytes, int root);
-  int (*barrier)(void* context);
 } sumac_oob_t;
 
 /** The aggregation tree: an object of src/client (client/tree/tree.h makes it), which is C++ behind this name. */
@@ -318,7 +316,7 @@ typedef struct sumac_team_spec {
  *                 should print it, and each line only once in a job.
  *  @retval SUMAC_TEAM_PASS  There is no team and nothing is left of it; all ranks got this answer and pass
  *                           everything through.
- *  @retval SUMAC_TEAM_OOB   A function of `oob` failed; the other ranks' answers are unknown. */
+ *  @retval SUMAC_TEAM_OOB   The `oob` failed; the other ranks' answers are unknown. */
 int sumac_team_create(const sumac_team_spec_t* spec, sumac_team_t** team_p, char* why, size_t why_bytes);
 
 /** Frees all that the team has at this rank. Local: other ranks may still be in their last collective. Operations
