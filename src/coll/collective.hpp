@@ -99,6 +99,11 @@ constexpr bool has_block(Kind kind, int root, int from, int to) noexcept {
 /// The number of the first ranks whose values a rank keeps of a scan or exscan.
 constexpr int prefix_of(Kind kind, int rank) noexcept { return kind == Kind::exscan ? rank : rank + 1; }
 
+/// True for rank 0 of an exscan.
+constexpr bool keeps_nothing(Kind kind, int rank) noexcept {
+  return collective(kind).is_prefix && prefix_of(kind, rank) == 0;
+}
+
 /// True if Operation::bytes gives the amount of data, the same at every member. The v-forms have it in their blocks.
 constexpr bool has_size(Kind kind) noexcept {
   const auto& row = collective(kind);

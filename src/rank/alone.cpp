@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "coll/collective.hpp"
+
 namespace sumac::rank {
 
 void run_alone(const sumac_call_t& call) {
-  const bool moves_none =
-      call.coll == SUMAC_COLL_BARRIER || call.coll == SUMAC_COLL_BCAST || call.coll == SUMAC_COLL_EXSCAN;
+  const auto kind = static_cast<coll::Kind>(call.coll);
+  const bool moves_none = kind == coll::Kind::barrier || kind == coll::Kind::bcast || keeps_nothing(kind, 0);
   if (moves_none || call.in == nullptr || call.in == call.out) return;
   const auto* in = static_cast<const std::byte*>(call.in);
   auto* out = static_cast<std::byte*>(call.out);

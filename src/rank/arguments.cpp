@@ -123,7 +123,7 @@ sumac_planned plan_reduction(Making& making) {
   const void* from = making.in_place() ? making.arguments.out : making.arguments.in;
   void* to = making.row.has_root && !making.is_root() ? nullptr : making.arguments.out;
   // A rank that gets nothing may have any buffer.
-  if (elements.kept == 0 || (making.row.kind == Kind::exscan && making.record.rank == 0)) {
+  if (elements.kept == 0 || keeps_nothing(making.row.kind, making.record.rank)) {
     to = nullptr;
     plan.call.out = const_cast<char*>(sumac_plan_no_data);
   }
