@@ -18,8 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- walk:begin (make walk) -->\n", "<!-- walk:end -->\n"
-# PyTorch's ranks compare their calls (docs/adr/0065), and find the sum's function for each tensor's type.
-HAND_OVERS_MAX = {"component": 24, "interposed": 24, "PyTorch": 30}
+HAND_OVERS_MAX = 24
 CALLS_BACK_MAX = 4
 
 FABRIC = """name: walk
@@ -152,7 +151,7 @@ def main():
     for name, roles in walks.items():
         # A member of a host waits for its leader: the path of the sum is the leader's and the node's.
         path = [roles[role] for role in ("leader", "node")]
-        holds += [check(f"{name}: hand-overs", sum(len(rooms.hand_overs(steps)) for steps in path), HAND_OVERS_MAX[name]),
+        holds += [check(f"{name}: hand-overs", sum(len(rooms.hand_overs(steps)) for steps in path), HAND_OVERS_MAX),
                   check(f"{name}: calls back", sorted({call for steps in path for call in rooms.calls_back(steps)}), CALLS_BACK_MAX)]
     holds.append(check("records of an operation", [f"{path}: {name}" for path, name, _ in records.records()], records.MOST))
     if old != block(walks):

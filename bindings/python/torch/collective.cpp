@@ -152,8 +152,8 @@ void Collective::unflatten_last(const at::Tensor& flat, c10::ArrayRef<at::Tensor
 }
 
 void Collective::bind() {
-  in_at_ = python::describe(request.call.in_blocks, in_counts, unit);
-  out_at_ = python::describe(request.call.out_blocks, out_counts, unit);
+  if (!in_counts.empty()) in_at_ = python::describe(request.call.in_blocks, in_counts, unit);
+  if (!out_counts.empty()) out_at_ = python::describe(request.call.out_blocks, out_counts, unit);
 }
 
 at::Tensor flat_view(const at::Tensor& tensor) {
