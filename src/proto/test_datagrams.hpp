@@ -149,7 +149,7 @@ struct DatagramWorld {
   TestTree tree;
   TestTree::End &root, &leaf;
   Kernels kernels;
-  Kernels::Kernel *at_root, *at_leaf;
+  TestKernel *at_root, *at_leaf;
   const bool has_two_levels, outlives;
   std::vector<TestTree::End*> clients;
   std::vector<std::unique_ptr<ClientGroup>> groups;
