@@ -14,6 +14,7 @@
 #include "base/buffer.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "proto/by_link.hpp"
 #include "proto/client_history.hpp"
 #include "proto/cutting.hpp"
 #include "proto/hop_member.hpp"
@@ -117,6 +118,9 @@ class ClientGroup final : private HopOutbox {
   enum class Trial : std::uint8_t { none, open, failed, passed };
   Trial trial_of_datagrams() const noexcept { return datagram_trial_; }
   std::uint64_t datagram_operations() const noexcept { return datagram_numbers_; }
+  /// Why this operation goes by the links and not as a datagram. While the trial is open it counts as passed.
+  ByLink why_by_link(const Operation& operation) const noexcept;
+  std::uint32_t datagram_payload_max() const noexcept { return datagram_terms_ ? datagram_terms_->payload_max : 0; }
 
   /// The header of a result has arrived: returns the memory where its data may be received at once; the shell then
   /// calls on_placed(). An empty span means that the data must come with on_message(), which is always allowed. The
@@ -161,6 +165,7 @@ class ClientGroup final : private HopOutbox {
     bool ends_batch = false;  ///< This operation is the last one of its streaming lock.
     reduce::Kernel kernel{};  ///< Adds the root's own part to the result of a reduce.
     bool is_let_go = false;   ///< Its memory is not the operation's any more.
+    bool by_hop = false;      ///< It went as a datagram.
   };
   struct Entry {
     member_number::State state;

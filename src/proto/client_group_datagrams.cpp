@@ -47,21 +47,29 @@ void ClientGroup::try_datagrams(Time now) {
   way_->contribute(barrier, {}, now);
 }
 
+ByLink ClientGroup::why_by_link(const Operation& operation) const noexcept {
+  if (!datagram_terms_) return ByLink::not_offered;
+  if (!way_) return ByLink::no_answer;
+  if (operation.coll == wire::Coll::barrier) return ByLink::none;
+  const bool is_rooted = operation.coll == wire::Coll::bcast || operation.coll == wire::Coll::reduce;
+  if (!is_rooted && operation.coll != wire::Coll::allreduce) return ByLink::kind;
+  const std::size_t element = wire::element_of(operation);
+  if (operation.tag_dtype != Dtype::null || element == 0) return ByLink::operation;
+  if (operation.streaming || operation.count == 0 || operation.count > datagram_payload_max() / element)
+    return ByLink::size;
+  const bool is_canonical = (datagram_terms_->features & wire::kDatagramsCanonical) != 0;
+  if (operation.reproducible && !is_canonical && wire::order_matters(operation)) return ByLink::order;
+  if (operation.coll != wire::Coll::bcast &&
+      !hop_combines(static_cast<std::uint32_t>(operation.op), static_cast<std::uint32_t>(operation.dtype)))
+    return ByLink::operation;
+  return is_rooted && !config_.outlives ? ByLink::returns_early : ByLink::none;
+}
+
 /// A function of the operation and its number alone, so that all members decide alike.
 bool ClientGroup::goes_as_datagram(const Record& record) const noexcept {
   if (!way_ || !way_from_ || sent_ < *way_from_ || record.sent != 0) return false;
   if (run_from_ && seq_count(*run_from_, next_) >= kRunMax) return false;
-  const Operation& operation = record.operation;
-  if (operation.coll == wire::Coll::barrier) return true;
-  if (operation.streaming || operation.count == 0 || operation.tag_dtype != Dtype::null) return false;
-  if (operation.count > datagram_terms_->payload_max / record.element) return false;
-  const bool is_canonical = (datagram_terms_->features & wire::kDatagramsCanonical) != 0;
-  if (operation.reproducible && !is_canonical && wire::order_matters(operation)) return false;
-  // A member that returns early computes, and somebody must repeat its frame meanwhile.
-  const bool is_rooted = operation.coll == wire::Coll::bcast || operation.coll == wire::Coll::reduce;
-  if (is_rooted ? !config_.outlives : operation.coll != wire::Coll::allreduce) return false;
-  return operation.coll == wire::Coll::bcast ||
-         hop_combines(static_cast<std::uint32_t>(operation.op), static_cast<std::uint32_t>(operation.dtype));
+  return why_by_link(record.operation) == ByLink::none;
 }
 
 bool ClientGroup::may_send(const Record& record) const noexcept {
@@ -138,6 +146,7 @@ void ClientGroup::tick_datagrams(Time now) {
   if (datagram_trial_ == Trial::open && ++trial_ticks_ >= kTrialTicksMax) {
     datagram_trial_ = Trial::failed;
     way_.reset();
+    outbox_.datagrams_fail(config_.group_id);
     return;
   }
   if (verdict_) ++verdict_ticks_;

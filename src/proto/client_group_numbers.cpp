@@ -48,7 +48,8 @@ tl::expected<OpId, Errc> ClientGroup::post(const Operation& operation, Time now)
 std::optional<Completion> ClientGroup::next_completion() {
   if (head_ == finished_) return std::nullopt;
   const Record& record = records_[head_ % kOperationsMax];
-  return Completion{OpId{head_++}, record.operation.token, record.status, record.operation.streaming};
+  return Completion{OpId{head_++}, record.operation.token, record.status, record.operation.streaming,
+                    false,         record.by_hop};
 }
 
 void ClientGroup::pump(Time now) {
@@ -87,6 +88,7 @@ void ClientGroup::pump(Time now) {
     entry.header = fragment(record, number, range);
     if (is_datagram) wire::say_listening(entry.header, false);
     record.sent += range.elements;
+    record.by_hop = is_datagram;
     ++record.in_flight;
     if (record.sent == record.operation.count) {
       ++cut_;

@@ -74,6 +74,13 @@ class OrderedGroup {
     return sums[root.value_or(0)];
   }
   std::uint64_t datagrams() const { return groups_[0]->datagram_operations(); }
+  ByLink why_by_link() const {
+    return groups_[0]->why_by_link({.coll = wire::Coll::allreduce,
+                                    .op = Op::sum,
+                                    .dtype = Dtype::float64,
+                                    .count = kSumWords,
+                                    .reproducible = true});
+  }
 
  private:
   void settle() {
@@ -116,6 +123,7 @@ TEST(DatagramOrder, SumsHaveTheBitsOfTheLinks) {
     }
     EXPECT_TRUE(has_order) << "another order would have other bits";
     EXPECT_EQ(by_datagrams.datagrams() > kSums / 2, shape.is_canonical);
+    EXPECT_EQ(by_datagrams.why_by_link(), shape.is_canonical ? ByLink::none : ByLink::order);
     EXPECT_EQ(by_datagrams.datagrams() == 0, !shape.is_canonical);
     EXPECT_EQ(by_links.datagrams(), 0u);
   }

@@ -63,9 +63,50 @@ TEST(DatagramWay, ANodeWhoseKernelDoesNotBeginKeepsAllOnTheLinks) {
   EXPECT_EQ(world.groups[0]->trial_of_datagrams(), Trial::none);
   for (int i = 0; i < 1000; ++i) world.pass(Millis(10));
   EXPECT_EQ(world.groups[2]->trial_of_datagrams(), Trial::failed) << "nobody answers";
+  EXPECT_EQ(world.groups[2]->why_by_link({}), ByLink::no_answer);
+  EXPECT_EQ(world.clients[2]->datagrams_failed, 1u);
   EXPECT_EQ(world.run(small(100), 2), "");
   EXPECT_EQ(world.datagrams(), 0u);
   leave(world);
+}
+
+TEST(DatagramWay, AGroupSaysWhyAnOperationGoesByTheLinks) {
+  const Operation sum{.coll = wire::Coll::allreduce, .op = Op::sum, .dtype = Dtype::uint64, .count = kWords};
+  const auto with = [&](auto change) {
+    Operation operation = sum;
+    change(operation);
+    return operation;
+  };
+  const struct {
+    const char* name;
+    Operation operation;
+    ByLink outlives, ends_with_its_tree;
+  } rows[] = {
+      {"a barrier", {}, ByLink::none, ByLink::none},
+      {"a sum as large as a datagram", sum, ByLink::none, ByLink::none},
+      {"a larger one", with([](Operation& o) { ++o.count; }), ByLink::size, ByLink::size},
+      {"one that streams", with([](Operation& o) { o.streaming = true; }), ByLink::size, ByLink::size},
+      {"a product", with([](Operation& o) { o.op = Op::prod; }), ByLink::operation, ByLink::operation},
+      {"an allgather", with([](Operation& o) { o.coll = wire::Coll::allgather, o.op = Op::null; }), ByLink::kind,
+       ByLink::kind},
+      {"a bcast", with([](Operation& o) { o.coll = wire::Coll::bcast, o.op = Op::null; }), ByLink::none,
+       ByLink::returns_early},
+      {"a reduce", with([](Operation& o) { o.coll = wire::Coll::reduce; }), ByLink::none, ByLink::returns_early},
+  };
+  for (const bool outlives : {true, false}) {
+    World world({.outlives = outlives});
+    world.make();
+    for (const auto& row : rows) {
+      SCOPED_TRACE(row.name);
+      EXPECT_EQ(world.groups[0]->why_by_link(row.operation), outlives ? row.outlives : row.ends_with_its_tree);
+    }
+  }
+  World world({});
+  world.make(1);
+  EXPECT_EQ(world.groups[0]->why_by_link({}), ByLink::not_offered);
+  for (const auto why : {ByLink::not_offered, ByLink::no_answer, ByLink::kind, ByLink::size, ByLink::operation,
+                         ByLink::order, ByLink::returns_early})
+    EXPECT_GT(std::string(describe(why)).size(), 10u);
 }
 
 TEST(DatagramWay, AVerdictNamesTheSameNumberToAll) {

@@ -1,4 +1,4 @@
-// This file writes refusals, verdicts and losses as sentences for people.
+// This file writes refusals, verdicts, losses and reasons as sentences for people.
 #include "proto/client_group.hpp"
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
@@ -184,6 +184,21 @@ constexpr GuardText kGuards[] = {
 };
 static_assert(std::size(kGuards) == kGuardCount);
 }  // namespace
+
+const char* describe(ByLink why) noexcept {
+  switch (why) {
+    case ByLink::none: return "";
+    case ByLink::not_offered: return "a node or member takes no datagrams";
+    case ByLink::no_answer: return "the datagrams of its trial were not answered";
+    case ByLink::kind: return "it does barriers, allreduces, reduces and bcasts";
+    case ByLink::size: return "it is too large for a datagram";
+    case ByLink::operation: return "no kernel adds up this type and operation";
+    case ByLink::order: return "SUMAC_REPRODUCIBLE, and the ranks of some node are no block of the order of sums";
+    case ByLink::returns_early:
+      return "its calls return early, and without SUMAC_RECOVERY nobody repeats lost datagrams";
+  }
+  return "?";
+}
 
 const char* to_string(Guard guard) noexcept { return kGuards[static_cast<std::size_t>(guard)].name; }
 const char* describe(Guard guard) noexcept { return kGuards[static_cast<std::size_t>(guard)].sentence; }

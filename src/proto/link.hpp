@@ -82,6 +82,8 @@ class Outbox {
   virtual void send_datagram(LinkId /*to*/, std::span<const std::byte> /*frame*/) {}
   /// At a member: an operation is over whose datagrams may be lost. tick() is called in time also while the program computes.
   virtual void await_datagrams() {}
+  /// At a member: from now on this group's operations go by the links alone.
+  virtual void datagrams_fail(GroupId /*group_id*/) {}
 
  protected:
   ~Outbox() = default;

@@ -126,6 +126,7 @@ struct Completion {
   bool streamed = false;  ///< The operation went in chunks.
   /// The group had no tree any more when the operation was over. One that was under way at that time counts as such.
   bool among_members = false;
+  bool by_hop = false;  ///< The kernels of nodes answered it: it went as a datagram.
 };
 
 struct Verdict {

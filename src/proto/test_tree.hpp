@@ -35,6 +35,7 @@ class TestTree {
     std::vector<std::string> drops;
     std::vector<wire::AggHeader> sent;  ///< Headers of the data messages sent.
     std::uint64_t controls = 0;
+    std::uint32_t datagrams_failed = 0;  ///< Groups that go by the links alone from then on.
     /// The address to which a node sends multicasts; not set: it has no multicast.
     std::optional<wire::InvitedBody> invitation;
     bool multicast_fails = false;
@@ -65,6 +66,7 @@ class TestTree {
     void send_datagram(LinkId to, std::span<const std::byte> frame) override {
       if (tree->take_datagram) tree->take_datagram(to, frame);
     }
+    void datagrams_fail(GroupId) override { ++datagrams_failed; }
     bool invite(GroupId group_id, wire::InvitedBody& to) override {
       if (!invitation) return false;
       to = *invitation;
