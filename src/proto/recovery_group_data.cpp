@@ -203,6 +203,8 @@ void Group::deliver(Number number) {
 void Group::fail(Number number) {
   Slot& at = slot(number);
   if (at.number != number) return;
+  // Numbers behind it may complete, and must be cut: without an answer no streaming operation would be.
+  if (at.header.coll == wire::Coll::lock) lock_.answered(true);
   at.part = {};
   if (Posted* posted = at.is_posted ? find_operation(at.operation) : nullptr; posted != nullptr)
     posted->status = Errc::verdict;

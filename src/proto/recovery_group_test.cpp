@@ -74,6 +74,31 @@ TEST(LastingGroup, AllMembersSayWhatTheTreeHasSaid) {
   }
 }
 
+/// Rank 0 calls a sum and is the source of a bcast, where the others ask for the streaming lock. The bcast completes behind the number at
+/// which they differ.
+TEST(LastingGroup, AStreamWhoseLockFailsEndsAlthoughALaterNumberCompletes) {
+  test::LastingGroup world(3, 2, false, kLockForEver);
+  std::vector<std::int64_t> small(2, 1), data(2, 7);
+  std::vector<std::vector<std::int64_t>> streams(3, std::vector<std::int64_t>(200, 1));
+  Operation bcast{.coll = wire::Coll::bcast, .dtype = Dtype::int64, .count = data.size()};
+  bcast.src = std::as_bytes(std::span(data));
+  bcast.keep = {0, 0};
+  ASSERT_TRUE(world[0].post(sum_of(small), world.tree.now));
+  ASSERT_TRUE(world[0].post(bcast, world.tree.now));
+  for (const std::size_t rank : {1u, 2u}) {
+    Operation stream = sum_of(streams[rank]);
+    stream.streaming = true;
+    ASSERT_TRUE(world[rank].post(stream, world.tree.now));
+  }
+  world.run();
+  for (const std::size_t rank : {1u, 2u}) {
+    ASSERT_TRUE(world[rank].verdict());
+    const auto over = world[rank].next_completion();
+    ASSERT_TRUE(over);
+    EXPECT_EQ(over->status, Errc::verdict);
+  }
+}
+
 /// The member that gives up is gone before the others have its word from itself: only the tree has it.
 TEST(LastingGroup, ADeadRankBesideAMemberIsNamedByAll) {
   for (const bool has_tree : {true, false}) {

@@ -1,9 +1,10 @@
 #pragma once
-// For tests: a group of proto::recovery::Group on one node, whose members' messages wait until the test delivers them.
+// For tests: a group of proto::recovery::Group on one node, whose members' messages wait until the test delivers them. Its small
+// operations may go as datagrams.
 #include <deque>
 
 #include "proto/recovery_group.hpp"
-#include "proto/test_tree.hpp"
+#include "proto/test_kernel.hpp"
 
 namespace sumac::proto::test {
 
@@ -25,7 +26,10 @@ struct LastingGroup {
     std::vector<std::byte> bytes;
   };
 
-  explicit LastingGroup(std::uint32_t size, std::uint32_t stream_window = 0) : node(tree.add_node(100)) {
+  explicit LastingGroup(std::uint32_t size, std::uint32_t stream_window = 0, bool has_datagrams = false,
+                        std::uint32_t lock_batch = 0)
+      : node(tree.add_node(100)) {
+    if (has_datagrams) kernels.add(node);
     if (auto granted = node.node->grant(grant()); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
     clients[0]->client->open(1, size, tree.now);
@@ -40,9 +44,11 @@ struct LastingGroup {
                                .osts = 2,
                                .stream_window = stream_window,
                                .payload_per_ost = 128,
-                               .chunk_bytes = stream_window == 0 ? 0u : 512u};
+                               .chunk_bytes = stream_window == 0 ? 0u : 512u,
+                               .lock_batch = lock_batch};
       config.path.entries[0] = {NodeId{100}, size};
       config.path.length = 1;
+      if (has_datagrams) config.datagrams.port = static_cast<std::uint16_t>(1000 + rank);
       auto& end = ends.emplace_back();
       end.world = this;
       end.rank = rank;
@@ -61,7 +67,8 @@ struct LastingGroup {
   /// Delivers everything that is under way, on the tree and between the members.
   void run() {
     for (bool more = true; more;) {
-      tree.run();
+      do tree.run();
+      while (kernels.step(clients));
       for (auto& end : ends) end.group->run(tree.now);
       more = !queue.empty();
       for (auto& message : std::exchange(queue, {}))
@@ -70,6 +77,7 @@ struct LastingGroup {
   }
 
   TestTree tree;
+  Kernels kernels{tree, 1};
   TestTree::End& node;
   std::vector<TestTree::End*> clients;
   std::deque<Message> queue;
