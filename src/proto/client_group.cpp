@@ -1,6 +1,7 @@
 // This file has a member's group as a whole: joining, verdict, leaving. Its numbers are in client_group_numbers.cpp.
 #include "proto/client_group.hpp"
 
+#include "hop/rule.h"
 #include "proto/client_link.hpp"
 #include "proto/guard.hpp"
 #include "proto/id_pool.hpp"
@@ -261,8 +262,9 @@ Errc ClientGroup::judged(const AggHeader& header, const wire::VerdictBody& body,
   const bool takes_it = std::holds_alternative<membership::Standing>(life_) ||
                         (std::holds_alternative<membership::Departing>(life_) && !verdict_);
   if (takes_it) {
-    // The verdict's number cannot be one that no member may contribute yet.
-    const Sequence end = seq_next(closed_, shape_.window());
+    // The verdict's number cannot be one that no member may contribute yet. Datagrams that say that a number is closed may be lost, but
+    // none is closed that this member has not contributed.
+    const Sequence end = seq_next(way_ && HOP_KEEPS(kHopBoundsByOwn) ? next_ : closed_, shape_.window());
     if (!may_fail_from(header.sequence) || seq_before(end, header.sequence)) return Errc::invalid;
     verdict_ = Verdict{header.sequence, body};
     if (way_) way_->fail_from(header.sequence);
