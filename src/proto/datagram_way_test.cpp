@@ -162,6 +162,23 @@ TEST(DatagramWay, MembersThatDifferGetAVerdict) {
   EXPECT_EQ(describe(world.groups[2]->verdict()->body), "rank 1 differs from rank 0 in count: 2, not 1");
 }
 
+/// Only the result of the other bcast is known at the leaf.
+TEST(DatagramWay, SourcesThatDifferGetAVerdict) {
+  World world({.has_two_levels = true, .outlives = true});
+  world.make();
+  ASSERT_EQ(world.run(small(30), 1), "");
+  ASSERT_TRUE(world.post(2, 30, {wire::Coll::bcast, 2, 1}));
+  world.settle();
+  ASSERT_TRUE(world.post(0, 30, {wire::Coll::bcast, 0, 1}));
+  world.settle();
+  ASSERT_FALSE(world.kernels.differing.empty());
+  const auto& [frame, agreed, other] = world.kernels.differing.front();
+  world.leaf.node->on_datagram_differs(static_cast<std::uint16_t>(frame.group), frame, agreed, other, world.tree.now);
+  world.settle();
+  ASSERT_TRUE(world.groups[1]->verdict());
+  EXPECT_EQ(describe(world.groups[1]->verdict()->body), "rank 0 differs from rank 2 in root: 0, not 2");
+}
+
 TEST(DatagramWay, MembersThatGoDifferentWaysGetAVerdict) {
   for (const bool two_levels : {false, true}) {
     World world({.has_two_levels = two_levels});

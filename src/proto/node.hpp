@@ -66,7 +66,7 @@ class Node {
   /// Handles one whole message. The node adds into this very buffer if it is the only holder.
   void on_message(LinkId link, BufferRef frame, Time now);
   /// The kernel has passed on a child's datagram, of its number of the group: `agreed` is what the others have sent (HopSlot::agreed),
-  /// the first of them `other`.
+  /// the first of them `other`. No child's index: only a result from above has come.
   void on_datagram_differs(std::uint16_t number, const HopHeader& frame, std::uint64_t agreed, std::uint32_t other,
                            Time now);
   /// Members that send one number by both ways wait for each other for ever: call it now and then.

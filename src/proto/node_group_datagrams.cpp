@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "coll/canonical.hpp"
+#include "hop/rule.h"
 #include "proto/guard.hpp"
 #include "proto/node_group.hpp"
 #include "wire/proof.hpp"
@@ -195,9 +196,14 @@ void NodeGroup::differ(std::uint64_t culprits, std::uint64_t others, std::uint32
 }
 
 void NodeGroup::datagram_differs(const HopHeader& frame, std::uint64_t agreed, std::uint32_t other, Time now) {
-  if (frame.child >= children_.size() || other >= children_.size()) return;
+  if (frame.child >= children_.size()) return;
+  // A result from above may be all that is known of the number here: then its root has sent something else.
+  const bool is_here = other < children_.size();
+  if (!is_here && !HOP_KEEPS(kHopNamesTheRoot)) return;
+  const std::uint32_t lowest =
+      is_here ? children_[other].lowest_rank : static_cast<std::uint32_t>(agreed >> 32 & 0xFFFF);
   differ(agreed_of(frame.coll, frame.op, frame.dtype, frame.payload_bytes, frame.root, frame.meaning), agreed,
-         children_[frame.child].lowest_rank, children_[other].lowest_rank, now);
+         children_[frame.child].lowest_rank, lowest, now);
 }
 
 /// Datagrams of a number go up only when all children have sent them, and so do messages. So a node where both come sees both.
