@@ -40,11 +40,13 @@ void ClientGroup::give_up(std::uint32_t dead) {
 
 void ClientGroup::let_go(std::uint32_t dead) {
   give_up(dead);
+  has_let_go_ = true;
   for (auto id = finished_; id != tail_; ++id) records_[id % kOperationsMax].is_let_go = true;
 }
 
 void ClientGroup::leave(Time now) {
   live(membership::LeaveWanted{}, now);
+  settle(now);  // Nobody waits for results whose memory is let go.
   drain(now);
 }
 

@@ -265,7 +265,7 @@ class ClientGroup final : private HopOutbox {
   LinkId leaf_;
   GroupShape shape_{};
   std::optional<Verdict> verdict_;
-  bool has_given_up_ = false;
+  bool has_given_up_ = false, has_let_go_ = false;
   std::optional<wire::RefusedBody> refusal_;
   std::string lost_why_;
   Time due_ = kNever;

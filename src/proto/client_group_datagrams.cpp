@@ -134,7 +134,8 @@ bool ClientGroup::has_drained_datagrams() const noexcept {
 }
 
 bool ClientGroup::awaits_datagrams(Sequence before) const noexcept {
-  if (verdict_ticks_ >= kVerdictTicksMax || !HOP_KEEPS(kHopAnswersBefore)) return false;
+  const bool is_over = has_let_go_ && HOP_KEEPS(kHopLetsGo);
+  if (is_over || verdict_ticks_ >= kVerdictTicksMax || !HOP_KEEPS(kHopAnswersBefore)) return false;
   for (Sequence number = done_; number != next_ && seq_before(number, before); number = seq_next(number))
     if (const Entry& at = entry(number); at.is_datagram && std::holds_alternative<member_number::Sent>(at.state))
       return way_.has_value();
