@@ -21,6 +21,7 @@ enum HopRule {
   kHopAwaitsLinks,                // Nobody changes from the links to datagrams while a number of the links is open.
   kHopAwaitsDatagrams,            // Nor from datagrams to the links while one of those is.
   kHopAnswersBefore,              // After a verdict a member goes on to ask for the numbers before it.
+  kHopLeavesSilent,  // A member leaves a tree whose kernels are silent: otherwise the group stays at its nodes.
   kHopLetsGo,        // A member that goes on without the tree asks for nothing there any more, and leaves at once.
   kHopNamesTheRoot,  // A frame that differs from a result that came first is reported too.
   kHopBoundsByOwn,   // A verdict may name a number that lies a window beyond what this member has contributed.

@@ -34,8 +34,8 @@ namespace sumac::proto {
 class GroupObserver {
  public:
   virtual void stood() = 0;
-  /// left: the tree has answered Leave. Otherwise the tree is lost, or has given a verdict, and no operation has failed yet:
-  /// history() has everything.
+  /// left: the tree has answered Leave. Otherwise the tree is lost, has given a verdict, or leaves datagrams unanswered, and no
+  /// operation has failed yet: history() has everything.
   virtual void ended(bool left) = 0;
 
  protected:
@@ -289,6 +289,7 @@ class ClientGroup final : private HopOutbox {
   std::optional<wire::DatagramsBody> datagram_terms_;
   std::optional<HopMember> way_;
   Trial datagram_trial_ = Trial::none;
+  bool is_silent_ = false;  ///< The observer was told that nobody answers its datagrams.
   unsigned trial_ticks_ = 0, verdict_ticks_ = 0;
   std::optional<std::uint64_t>
       way_from_;             ///< When so many numbers are sent, the next ones may go as datagrams at all members.

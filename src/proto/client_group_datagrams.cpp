@@ -154,7 +154,12 @@ void ClientGroup::tick_datagrams(Time now) {
   take_datagrams(now);
   if (!way_ || datagram_trial_ != Trial::passed || way_->silence(now) < kSilentMost) return;
   lost_why_ = "its leaf node has left datagrams unanswered for 1 s";
-  if (!config_.outlives) give_up();
+  if (observer_ != nullptr && HOP_KEEPS(kHopLeavesSilent)) {
+    // The tree may live: its observer leaves it as any other tree that lives, and nothing of the group stays there.
+    if (!std::exchange(is_silent_, true)) observer_->ended(false);
+    return;
+  }
+  give_up();
   live(membership::EpochOver{}, now);
 }
 
