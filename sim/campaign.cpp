@@ -16,6 +16,7 @@
 #include "proto/recovery_rule.hpp"
 #include "sim/coverage.hpp"
 #include "sim/hop_seed.hpp"
+#include "sim/job_plan.hpp"
 #include "sim/recovery_seed.hpp"
 
 namespace sumac::sim {
@@ -27,7 +28,7 @@ constexpr std::size_t kFailuresShown = 5;
 /// A child process reports to its parent in shared memory, which stays if the child crashes.
 struct Shared {
   std::uint64_t seeds = 0, failures = 0, operations = 0, messages = 0, groups = 0, refused = 0, verdicts = 0,
-                returns = 0, running = 0, full = 0;
+                returns = 0, datagrams = 0, running = 0, full = 0;
   double virtual_seconds = 0;
   char text[kTextMax] = {};
   Coverage coverage{};
@@ -72,6 +73,7 @@ void run_share(Shared& mine, const CampaignOptions& options, std::uint32_t job) 
     mine.refused += report.refused;
     mine.verdicts += report.verdicts;
     mine.returns += report.returns;
+    mine.datagrams += report.datagrams;
     mine.virtual_seconds += report.virtual_seconds;
     if (report.failure.empty()) continue;
     if (++mine.failures <= kFailuresShown)
@@ -88,6 +90,7 @@ const Suite& tree_suite() {
   using namespace proto;
   static constexpr Suite kSuite{"",
                                 run_seed,
+                                [](std::uint64_t seed) { return make_plan(seed).describe(); },
                                 "guards",
                                 kGuardCount,
                                 disable_guard,
@@ -99,15 +102,20 @@ const Suite& tree_suite() {
 const Suite& recovery_suite() {
   using namespace proto::recovery;
   constexpr auto kName = [](std::size_t rule) { return to_string(static_cast<Rule>(rule)); };
-  static constexpr Suite kSuite{"--recovery ", run_recovery_seed, "rules of recovery", kRuleCount, break_rule, kName,
+  static constexpr Suite kSuite{"--recovery ",
+                                run_recovery_seed,
+                                [](std::uint64_t seed) { return make_recovery_plan(seed).describe(); },
+                                "rules of recovery",
+                                kRuleCount,
+                                break_rule,
+                                kName,
                                 kName};
   return kSuite;
 }
 
 const Suite& hop_suite() {
-  static constexpr Suite kSuite{"--hop ",        run_hop_seed,   "rules of the datagram way",
-                                kHopConditions,  break_hop_rule, name_of_hop_rule,
-                                name_of_hop_rule};
+  static constexpr Suite kSuite{"--hop ",       run_hop_seed,   describe_hop_seed, "rules of the datagram way",
+                                kHopConditions, break_hop_rule, name_of_hop_rule,  name_of_hop_rule};
   return kSuite;
 }
 
@@ -116,6 +124,7 @@ const Suite& job_suite() {
     Suite made = recovery_suite();
     made.option = "--job ";
     made.run = run_job_seed;
+    made.describe = [](std::uint64_t seed) { return make_job_plan(seed).describe(); };
     return made;
   }();
   return kSuite;
@@ -156,6 +165,7 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
     total.refused += part.refused;
     total.verdicts += part.verdicts;
     total.returns += part.returns;
+    total.datagrams += part.datagrams;
     total.virtual_seconds += part.virtual_seconds;
     total.coverage.add(part.coverage);
   }
@@ -168,6 +178,7 @@ std::uint64_t run_campaign(const CampaignOptions& options) {
       total.operations, total.full, kOperationsMin, total.messages, total.groups, total.refused, total.verdicts,
       total.virtual_seconds);
   if (total.returns != 0) fmt::print("  members went to another tree {} times\n", total.returns);
+  if (total.datagrams != 0) fmt::print("  members sent {} numbers as datagrams\n", total.datagrams);
   if (options.suite == &tree_suite()) total.coverage.print();
   return total.failures;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // A campaign runs many seeds in several processes; a second kind runs them with one guard switched off at a time.
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "sim/world.hpp"
@@ -11,7 +12,8 @@ namespace sumac::sim {
 struct Suite {
   const char* option;  ///< It makes sumac-seeds repeat a seed of this world.
   Report (*run)(std::uint64_t seed, int verbose);
-  const char* conditions;  ///< The word for them.
+  std::string (*describe)(std::uint64_t seed);  ///< The plan of a seed.
+  const char* conditions;                       ///< The word for them.
   std::size_t condition_count;
   void (*switch_off)(int condition);
   const char* (*name)(std::size_t condition);

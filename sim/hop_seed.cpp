@@ -1,37 +1,49 @@
 #include "sim/hop_seed.hpp"
 
 #include "hop/rule.h"
+#include "proto/recovery_rule.hpp"
 #include "proto/test_datagrams.hpp"
+#include "sim/coverage.hpp"
+#include "sim/recovery_seed.hpp"
 
 namespace sumac::sim {
 namespace {
 
 using proto::test::DatagramCall, proto::test::DatagramWorld;
 
-/// The explorer of every order finds the others (hop_explore.cpp): they need two processors, members that differ, or one that never
-/// calls.
+/// The explorers of every order find the others (hop_explore.cpp, explore.cpp): they need two processors, members that differ, or one that
+/// never calls.
 constexpr struct {
   HopRule rule;
   const char* name;
-} kConditions[kHopConditions] = {{kHopAnswersAgain, "answers_again"},
-                                 {kHopUpAgain, "up_again"},
-                                 {kHopCountsAfterAnswer, "counts_after_answer"},
-                                 {kHopFrozenIsSilent, "frozen_is_silent"},
-                                 {kHopAwaitsAllParts, "awaits_all_parts"},
-                                 {kHopAsksOn, "asks_on"},
-                                 {kHopHoldsBack, "holds_back"},
-                                 {kHopAwaitsLinks, "awaits_links"},
-                                 {kHopAwaitsDatagrams, "awaits_datagrams"},
-                                 {kHopAnswersBefore, "answers_before"}};
+} kConditions[] = {{kHopAnswersAgain, "answers_again"},
+                   {kHopUpAgain, "up_again"},
+                   {kHopCountsAfterAnswer, "counts_after_answer"},
+                   {kHopFrozenIsSilent, "frozen_is_silent"},
+                   {kHopAwaitsAllParts, "awaits_all_parts"},
+                   {kHopAsksOn, "asks_on"},
+                   {kHopHoldsBack, "holds_back"},
+                   {kHopAwaitsLinks, "awaits_links"},
+                   {kHopAwaitsDatagrams, "awaits_datagrams"},
+                   {kHopAnswersBefore, "answers_before"},
+                   {kHopLeavesSilent, "leaves_silent"},
+                   {kHopLetsGo, "lets_go"},
+                   {kHopNamesTheRoot, "names_the_root"},
+                   {kHopBoundsByOwn, "bounds_by_own"}};
+/// These bring a member's results to others whose datagrams were lost.
+constexpr proto::recovery::Rule kOfRecovery[] = {proto::recovery::Rule::verdict_has_mask,
+                                                 proto::recovery::Rule::retain_a_window};
+static_assert(std::size(kConditions) + std::size(kOfRecovery) == kHopConditions);
 
 enum class Strike { none, gives_up, member_ends, leaf_ends };
 
 class HopSeed {
  public:
-  explicit HopSeed(std::uint64_t seed) : random_(seed), plan_(proto::test::drawn_plan(random_, seed)), world_(plan_) {
-    report_.seed = seed;
-    strike_ =
-        random_.chance(0.7) ? Strike::none : static_cast<Strike>(random_.between(1, plan_.has_two_levels ? 3 : 2));
+  explicit HopSeed(std::uint64_t seed) : random_(seed), plan_(drawn(random_, seed)), world_(plan_) {
+    // Whoever outlives its tree goes on among the members then, in the world of recovery.
+    strike_ = plan_.outlives || random_.chance(0.4)
+                  ? Strike::none
+                  : static_cast<Strike>(random_.between(1, plan_.has_two_levels ? 3 : 2));
     calls_ = proto::test::mixed(random_, 20 + static_cast<std::uint32_t>(random_.below(60)));
     depth_ = static_cast<std::uint32_t>(random_.between(1, 12));
     strike_at_ = static_cast<std::uint32_t>(random_.below(calls_.size()));
@@ -45,13 +57,18 @@ class HopSeed {
     if (report_.failure.empty()) report_.failure = leave();
     report_.groups = 1;
     report_.operations = progress_.taken[0];
-    report_.messages = world_.datagrams();
+    report_.datagrams = world_.datagrams();
     report_.verdicts = world_.groups[0]->verdict() ? 1 : 0;
     report_.virtual_seconds = std::chrono::duration<double>(world_.tree.now.time_since_epoch()).count();
     return report_;
   }
 
  private:
+  static DatagramWorld::Plan drawn(Random& random, std::uint64_t seed) {
+    DatagramWorld::Plan plan = proto::test::drawn_plan(random, seed);
+    plan.outlives = random.chance(0.5);
+    return plan;
+  }
   static constexpr int kTurnsMax = 20'000;
 
   bool is_over(std::uint32_t rank) const {
@@ -87,10 +104,9 @@ class HopSeed {
       world_.tree.cut(strike_ == Strike::leaf_ends ? world_.leaf.up : world_.clients[rank]->up);
   }
 
-  /// An operation of all members is complete at nobody, or at everybody who has called it. Behind a bcast that its source alone has
-  /// it may be complete at the source: groups that outlive their tree bring it to the others.
+  /// An operation of all members is complete at nobody, or at everybody who has called it.
   std::string judge_end() const {
-    if (strike_ != Strike::gives_up || (depth_ > 1 && plan_.outlives)) return {};
+    if (strike_ != Strike::gives_up) return {};
     for (std::uint32_t n = 0; n < calls_.size(); ++n) {
       const auto coll = calls_[n].coll;
       if (coll == wire::Coll::bcast || coll == wire::Coll::reduce) continue;
@@ -130,12 +146,28 @@ class HopSeed {
 
 }  // namespace
 
-Report run_hop_seed(std::uint64_t seed, int) { return HopSeed(seed).run(); }
+Report run_hop_seed(std::uint64_t seed, int verbose) {
+  Report report = seed % 2 == 0 ? run_datagram_recovery_seed(seed / 2, verbose) : HopSeed(seed).run();
+  report.seed = seed;
+  return report;
+}
 
-const char* name_of_hop_rule(std::size_t condition) { return kConditions[condition].name; }
+std::string describe_hop_seed(std::uint64_t seed) {
+  return seed % 2 == 0 ? make_datagram_plan(seed / 2).describe() : "one small group\n";
+}
+
+const char* name_of_hop_rule(std::size_t condition) {
+  return condition < std::size(kConditions) ? kConditions[condition].name
+                                            : to_string(kOfRecovery[condition - std::size(kConditions)]);
+}
 
 #ifdef SUMAC_HOP_MUTABLE
-void break_hop_rule(int condition) { hop_broken_rule = condition < 0 ? -1 : kConditions[condition].rule; }
+void break_hop_rule(int condition) {
+  const auto at = static_cast<std::size_t>(condition);
+  const bool is_hops = condition < 0 || at < std::size(kConditions);
+  hop_broken_rule = condition < 0 || !is_hops ? -1 : kConditions[at].rule;
+  break_rule(is_hops ? -1 : static_cast<int>(kOfRecovery[at - std::size(kConditions)]));
+}
 #else
 void break_hop_rule(int) {}
 #endif

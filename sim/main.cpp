@@ -12,7 +12,6 @@
 
 #include "sim/campaign.hpp"
 #include "sim/coverage.hpp"
-#include "sim/job_plan.hpp"
 
 namespace {
 
@@ -41,11 +40,7 @@ std::optional<std::uint64_t> number(const char* text) {
 
 int run_one(const sumac::sim::Suite& suite, std::uint64_t seed, int verbose) {
   using namespace sumac::sim;
-  if (verbose != 0)
-    fmt::print("{}", &suite == &hop_suite()        ? std::string()
-                     : &suite == &recovery_suite() ? make_recovery_plan(seed).describe()
-                     : &suite == &job_suite()      ? make_job_plan(seed).describe()
-                                                   : make_plan(seed).describe());
+  if (verbose != 0) fmt::print("{}", suite.describe(seed));
   const auto report = suite.run(seed, verbose);
   fmt::print("seed {}: {} operations, {} messages, {} groups, {:.1f} s of virtual time\n", seed, report.operations,
              report.messages, report.groups, report.virtual_seconds);

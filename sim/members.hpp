@@ -91,6 +91,9 @@ struct Client : proto::Outbox {
       network.send(end, to, header, {});
     }
   }
+  void send_datagram(proto::LinkId to, std::span<const std::byte> frame) override {
+    network.send_frame(end, to, frame);
+  }
   void drop(proto::LinkId, const Error& why) override { dropped = why.context; }
 
   Network& network;

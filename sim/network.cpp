@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "hop/frame.h"
+
 namespace sumac::sim {
 
 namespace {
@@ -40,7 +42,7 @@ BufferRef Network::frame_of(const wire::AggHeader& header, std::span<const std::
   return frame;
 }
 
-void Network::push(Time at, EndId to, std::uint32_t link, BufferRef frame) {
+void Network::push(Time at, EndId to, std::uint32_t link, BufferRef frame, bool is_datagram) {
   std::uint32_t index;
   if (free_frames_.empty()) {
     frames_.emplace_back();
@@ -50,7 +52,7 @@ void Network::push(Time at, EndId to, std::uint32_t link, BufferRef frame) {
     free_frames_.pop_back();
   }
   frames_[index] = std::move(frame);
-  heap_.push_back({at, order_++, 0, index + 1, link, to});
+  heap_.push_back({at, order_++, 0, index + 1, link, to, is_datagram});
   std::push_heap(heap_.begin(), heap_.end());
   ++messages_under_way_;
 }
@@ -120,6 +122,27 @@ void Network::send_datagram(EndId from, EndId to, const wire::AggHeader& header,
   log('m', from, to, header);
 }
 
+void Network::send_frame(EndId from, proto::LinkId id, std::span<const std::byte> bytes) {
+  Random& r = datagram_random_;
+  if (logs_frames_) {
+    static constexpr const char* kKinds[] = {"?", "contribute", "result", "probe", "probed"};
+    HopHeader h;
+    std::memcpy(&h, bytes.data(), sizeof h);
+    note(fmt::format("{:3} ~> {:3} {} {} coll {} op {} root {} bytes {}{}{}{}", from, other_end(id, from),
+                     kKinds[h.kind % std::size(kKinds)], h.sequence, h.coll, h.op, h.root, h.payload_bytes,
+                     h.flags & kHopFull ? ", full" : "", h.flags & kHopValue ? ", value" : "",
+                     h.flags & kHopClosed ? ", closed" : ""));
+  }
+  const auto copy = [&](Duration least, Duration most) {
+    BufferRef frame = pool_.acquire(bytes.size());
+    std::memcpy(frame.data(), bytes.data(), bytes.size());
+    push(now_ + Nanos(r.between(least.count(), most.count())), other_end(id, from), id.value, std::move(frame), true);
+  };
+  if (!r.chance(faults_.datagram_loss)) copy(Micros(10), faults_.delay_max);
+  if (r.chance(faults_.frame_copies)) copy(Micros(10), kReorderMax);
+  if (r.chance(faults_.frame_copies / 10)) copy(kLateMin, kLateMax);
+}
+
 void Network::send_raw(EndId from, proto::LinkId id, std::span<const std::byte> bytes) {
   if (!links_[id.value].open) return;
   BufferRef frame = pool_.acquire(bytes.size());
@@ -140,7 +163,7 @@ void Network::send_ordered(EndId from, proto::LinkId id, std::span<const std::by
 }
 
 void Network::alarm(Time at, std::uint64_t what) {
-  heap_.push_back({std::max(at, now_), order_++, what, 0, 0, 0});
+  heap_.push_back({std::max(at, now_), order_++, what, 0, 0, 0, false});
   std::push_heap(heap_.begin(), heap_.end());
 }
 
@@ -157,6 +180,10 @@ bool Network::step() {
   BufferRef frame = std::move(frames_[event.frame - 1]);
   free_frames_.push_back(event.frame - 1);
   --messages_under_way_;
+  if (event.is_datagram) {
+    handler_.frame(event.to, {event.link}, std::move(frame), now_);
+    return true;
+  }
   if (!links_[event.link].open) return true;
   ++deliveries_;
   handler_.message(event.to, {event.link}, std::move(frame), now_);

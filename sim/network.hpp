@@ -24,6 +24,8 @@ class Network {
   struct Handler {
     std::function<void(EndId to, proto::LinkId link, BufferRef frame, Time now)> message;
     std::function<void(std::uint64_t what, Time now)> alarm;
+    /// A frame of the datagram way, sent between the ends of a link.
+    std::function<void(EndId to, proto::LinkId link, BufferRef frame, Time now)> frame = {};
   };
 
   Network(const Faults& faults, std::uint64_t seed, Handler handler);
@@ -39,6 +41,8 @@ class Network {
             bool surely = false);
   /// Sends beside all links: on arrival, if there is one, `link` is none.
   void send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body);
+  /// Sends a frame of the datagram way to the other end of a link, whether that is still open or not.
+  void send_frame(EndId from, proto::LinkId link, std::span<const std::byte> bytes);
   /// Sends bytes that need not be a message, without faults.
   void send_raw(EndId from, proto::LinkId link, std::span<const std::byte> bytes);
   /// Sends bytes that are no message of the tree, in order and without faults: they come late only.
@@ -54,6 +58,7 @@ class Network {
   std::string last_events(std::size_t count) const;
   void note(std::string text);  ///< Writes a line into the log of events.
   void print_events() { print_ = true; }
+  void log_frames() { logs_frames_ = true; }  ///< Frames go into the log as well.
 
  private:
   struct Event {
@@ -63,6 +68,7 @@ class Network {
     std::uint32_t frame = 0;  // index of the frame + 1; 0: the event is an alarm
     std::uint32_t link = 0;
     EndId to = 0;
+    bool is_datagram = false;
     bool operator<(const Event& other) const {  // for a heap whose top is the earliest
       return at != other.at ? at > other.at : order > other.order;
     }
@@ -81,7 +87,7 @@ class Network {
     std::string text;
   };
 
-  void push(Time at, EndId to, std::uint32_t link, BufferRef frame);
+  void push(Time at, EndId to, std::uint32_t link, BufferRef frame, bool is_datagram = false);
   BufferRef frame_of(const wire::AggHeader& header, std::span<const std::byte> body);
   void log(char what, EndId from, EndId to, const wire::AggHeader& header);
   static std::string line(const Logged& entry);
@@ -99,7 +105,7 @@ class Network {
   std::size_t messages_under_way_ = 0;
   std::vector<Logged> log_;
   std::size_t log_at_ = 0;
-  bool print_ = false;
+  bool print_ = false, logs_frames_ = false;
 };
 
 }  // namespace sumac::sim

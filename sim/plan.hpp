@@ -58,8 +58,9 @@ struct Faults {
   double late_copy = 0;  ///< A copy that comes when its group may be long gone.
   double ghost = 0;      ///< A message of an older epoch, with other data.
   Duration delay_max{0};
-  /// Loss of multicasts; they also come late, twice and out of order, and nothing repeats them.
+  /// Loss of multicasts and of the datagram way's frames; they also come late, twice and out of order. Nothing repeats multicasts.
   double datagram_loss = 0;
+  double frame_copies = 0;  ///< Copies of frames, and a tenth of that comes very late.
 };
 
 struct Plan {

@@ -17,9 +17,9 @@ inline constexpr sumac::Epoch kEpoch{5};
 /// The first tree, and those that the job has again.
 inline constexpr std::uint32_t kTrees = 4;
 constexpr TreeId tree_id_of(std::uint32_t tree) { return TreeId{77 + tree}; }
-inline constexpr Duration kTickEvery = Millis(4);
+inline constexpr Duration kTickEvery = Millis(4), kDatagramTickEvery = Micros(500);
 /// Virtual time from the last event that breaks something until every member has ended.
-inline constexpr Duration kTimeLimit = Seconds(2);
+inline constexpr Duration kTimeLimit = Seconds(2), kLossyTimeLimit = Seconds(10);
 inline constexpr std::size_t kCanary = 8;
 constexpr NodeId id_of(EndId node) { return NodeId{100 + node}; }
 
@@ -33,10 +33,14 @@ class LastingWorld {
                  {[this](EndId to, proto::LinkId link, BufferRef frame, Time now) {
                     deliver(to, link, std::move(frame), now);
                   },
-                  [this](std::uint64_t what, Time now) { alarm(what, now); }}),
+                  [this](std::uint64_t what, Time now) { alarm(what, now); },
+                  [this](EndId to, proto::LinkId link, BufferRef frame, Time now) {
+                    take_frame(to, link, frame.bytes(), now);
+                  }}),
         verbose_(verbose) {
     report_.seed = plan.base.seed;
     if (verbose >= 2) network_.print_events();
+    if (verbose >= 1) network_.log_frames();
   }
 
   Report run() {
@@ -91,7 +95,7 @@ class LastingWorld {
     for (auto& each : members_)
       for (auto& other : members_)
         if (each->rank < other->rank) connect_members(*each, *other);
-    network_.alarm(network_.now() + kTickEvery, code(tick, 0));
+    network_.alarm(network_.now() + tick_every(), code(tick, 0));
     members_[0]->client.engine->open(1, plan_.ranks(), network_.now());
     if (plan_.strikes_early)
       for (std::size_t i = 0; i < plan_.strikes.size(); ++i) network_.alarm(soon(Millis(3)), code(strike_now, i));
@@ -112,6 +116,7 @@ class LastingWorld {
                                .address = fmt::format("sim:{}", i),
                                .multicast_to_one_level = true});
       if (plan_.base.multicast) nodes_[i]->members = &members_;
+      if (plan_.datagrams) add_kernel(*nodes_[i]);
       if (auto granted = nodes_[i]->engine->grant(grant); !granted) fail("grant: " + granted.error().context);
     }
     for (EndId i = 0; i < node_count; ++i)
@@ -277,11 +282,12 @@ class LastingWorld {
   }
 
   void do_tick(Time now) {
-    for (auto& node : nodes_)
-      if (!node->is_dead && node->engine->next_due() <= now) {
-        node->engine->tick(now);
-        act_on_drops(node->end);
-      }
+    for (auto& node : nodes_) {
+      if (node->is_dead || (node->engine->next_due() > now && !node->kernel)) continue;
+      node->engine->tick(now);
+      if (node->kernel) node->engine->look_at_datagrams(now);
+      act_on_drops(node->end);
+    }
     for (auto& each : members_)
       if (!each->dies) {
         bool is_due = each->client.engine->next_due() <= now;
@@ -296,13 +302,14 @@ class LastingWorld {
           each->group->give_up(now);  // A caller does not wait for ever for a tree that lost its root.
           drive(*each, now);
         }
-    network_.alarm(now + kTickEvery, code(tick, 0));
+    network_.alarm(now + tick_every(), code(tick, 0));
   }
 
   // ---- what breaks, and what comes (recovery_breaks.cpp) --------------------------------------------------------
 
   virtual void do_derived(std::uint32_t, Time) {}
-  virtual Duration time_limit() const { return kTimeLimit; }
+  virtual Duration time_limit() const { return plan_.datagrams ? kLossyTimeLimit : kTimeLimit; }
+  Duration tick_every() const { return plan_.datagrams ? kDatagramTickEvery : kTickEvery; }
   /// The tree on which the group is, or will be.
   virtual std::uint32_t tree_of(const LastingMember&, TreeId id) const {
     return number_of(id) - number_of(tree_id_of(0));
@@ -326,6 +333,11 @@ class LastingWorld {
   void lose_leaf(LastingMember& member, Time now);
   void lose_peer(LastingMember& member, LastingMember& other, Time now);
 
+  // ---- datagrams (recovery_datagrams.cpp)
+
+  void add_kernel(LastingNode& node);
+  void take_frame(EndId to, proto::LinkId link, std::span<const std::byte> frame, Time now);
+
   // ---- members ------------------------------------------------------------------------------------------------
 
   sumac::Result<std::unique_ptr<proto::recovery::Group>> make_group(LastingMember& member, Client& client,
@@ -347,6 +359,8 @@ class LastingWorld {
                                     .payload_per_ost = plan_.base.grant.quota.payload_per_ost,
                                     .chunk_bytes = plan_.base.grant.quota.chunk_bytes,
                                     .lock_batch = plan_.lock_batch};
+    if (client.engine->leaf_takes_datagrams())
+      config.datagrams = {static_cast<std::uint16_t>(1000 + member.rank), plan_.base.grant.job_key};
     auto made = proto::recovery::Group::make(config, *client.engine, client, member);
     if (made) (*made)->start(now);
     return made;
@@ -517,6 +531,7 @@ class LastingWorld {
     member.has_ended = true;
     member.verdict = member.group->verdict();
     report_.returns += member.group->returns();
+    report_.datagrams += member.group->on_tree().datagram_operations();
   }
 
   // ---- the end ------------------------------------------------------------------------------------------------
@@ -531,34 +546,7 @@ class LastingWorld {
     return std::ranges::all_of(members_, [](const auto& each) { return each->dies || each->has_ended; });
   }
 
-  void final_checks() {
-    fail(judge(plan_, members_));
-    for (auto& each : members_) report_.verdicts += each->verdict ? 1 : 0;
-    for (auto& each : members_) {
-      if (each->group && !each->dies && each->group->bytes_kept() != 0)
-        fail(fmt::format("rank {} still keeps {} bytes", each->rank, each->group->bytes_kept()));
-      each->group.reset();
-    }
-    const bool all_stood = std::ranges::all_of(members_, [](const auto& each) { return each->has_stood; });
-    if (!all_stood && !may_be_refused()) fail("a member was refused");
-    if (!all_stood || !failure_.empty()) return;  // A tree that waits for a Join is not tidied by its members.
-    // The nodes that live learn of the end; then nothing is left there.
-    const Time end = network_.now() + Seconds(1);
-    const auto idle = [](const auto& node) { return node->is_dead || node->engine->idle(); };
-    while (network_.now() < end && !(std::ranges::all_of(nodes_, idle) && network_.in_flight() == 0) && network_.step())
-      ;
-    // The rest of a tree that lost a node keeps ids and Leaves that the node would have passed on, until the job ends.
-    const bool all_live = std::ranges::none_of(nodes_, [](const auto& node) { return node->is_dead; });
-    // A later tree may keep the group of a try that failed.
-    for (const auto& node : nodes_)
-      if (all_live && node->end < tree_size()) fail(left_behind(*node, false));
-    end_job();
-    for (auto& node : nodes_)
-      if (node->is_dead) node->engine.reset();
-    if (const auto held = network_.buffers_in_use(); held != 0 && network_.in_flight() == 0)
-      fail(fmt::format("{} buffers are still held", held));
-  }
-
+  void final_checks();
   virtual bool may_be_refused() const { return true; }
   /// The nodes may know nothing of the job any more.
   virtual bool is_released() const { return false; }

@@ -3,6 +3,7 @@
 // recovery keeps them.
 #include "proto/path.hpp"
 #include "proto/recovery_lasting.hpp"
+#include "proto/test_node_kernel.hpp"
 #include "sim/members.hpp"
 #include "sim/recovery_plan.hpp"
 
@@ -48,8 +49,8 @@ struct LastingMember : proto::recovery::Peers, proto::recovery::Trees {
 
 using LastingMembers = std::vector<std::unique_ptr<LastingMember>>;
 
-/// A node whose group's members may listen to its multicasts.
-struct LastingNode : NodeBox {
+/// A node whose group's members may listen to its multicasts, and whose kernel may answer their datagrams.
+struct LastingNode : NodeBox, proto::test::TestKernel::Wire {
   using NodeBox::NodeBox;
   bool invite(GroupId, wire::InvitedBody& to) override {
     to.address = {0xFF, 0x12};
@@ -63,7 +64,23 @@ struct LastingNode : NodeBox {
     return true;
   }
   using NodeBox::send;
+  proto::DatagramNode* datagram_node() override { return kernel.get(); }
+  void carry(const proto::test::TestKernel&, proto::LinkId to, std::span<const std::byte> datagram) override {
+    network.send_frame(end, to, datagram);
+  }
+  void differs(const HopHeader& frame, std::uint64_t agreed, std::uint32_t other) override {
+    differing.push_back({frame, agreed, other});
+  }
 
+  struct Differing {
+    HopHeader frame;
+    std::uint64_t agreed;
+    std::uint32_t other;
+  };
+  std::unique_ptr<proto::test::TestKernel> kernel;  ///< Null: it takes no datagrams.
+  std::vector<Differing> differing;                 ///< The kernel has passed them on to the daemon.
+  bool kernel_outlives = false;                     ///< It goes on when the daemon is dead.
+  Time silent_from = kNever;                        ///< From then on no datagram reaches the kernel.
   bool is_dead = false;
   std::vector<proto::LinkId> links;
   const LastingMembers* members = nullptr;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "hop/element.h"
 #include "sim/data.hpp"
 
 namespace sumac::sim {
@@ -84,6 +85,20 @@ OpPlan make_operation_of(Random& r, const Plan& base, char kind) {
   }
 }
 
+/// Nine of ten go as datagrams where there are any.
+OpPlan make_small_operation_of(Random& r, const Plan& base, char kind) {
+  constexpr std::size_t kDatagramMax = 64;
+  for (;;) {
+    OpPlan op = make_operation_of(r, base, kind);
+    if (op.coll == wire::Coll::barrier || r.chance(0.02)) return op;
+    const bool is_sum = op.coll == wire::Coll::allreduce || op.coll == wire::Coll::reduce;
+    if (is_sum && !hop_combines(static_cast<std::uint32_t>(op.op), static_cast<std::uint32_t>(op.dtype))) continue;
+    if ((!is_sum && op.coll != wire::Coll::bcast) || op.tag != Dtype::null) continue;
+    op.count = 1 + op.count % (kDatagramMax / element_of(op));
+    return op;
+  }
+}
+
 void add_strikes(RecoveryPlan& plan, Random& r, std::string_view kinds) {
   const std::uint32_t ranks = plan.ranks();
   const auto nodes = static_cast<std::uint32_t>(plan.base.parent.size());
@@ -158,8 +173,11 @@ void add_streams(RecoveryPlan& plan, std::uint64_t seed) {
 
 std::size_t recovery_cases() noexcept { return std::size(kCases); }
 
-RecoveryPlan make_recovery_plan(std::uint64_t seed) {
+namespace {
+
+RecoveryPlan make_plan_of(std::uint64_t seed, bool datagrams) {
   RecoveryPlan plan;
+  plan.datagrams = datagrams;
   Random r(seed * 0x9e3779b97f4a7c15ull + 29);
   plan.base.seed = seed;
   make_tree(plan, r);
@@ -183,9 +201,10 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
   if (seed % 2 == 1) named = kCases[seed / 2 % std::size(kCases)];
   plan.name = named.name;
   // The longer ones are still under way when the job has a tree again.
-  const std::uint32_t count = r.chance(0.9) ? pick(r, 4, 14) : pick(r, 30, 60);
+  const std::uint32_t count = datagrams ? pick(r, 12, 50) : r.chance(0.9) ? pick(r, 4, 14) : pick(r, 30, 60);
   for (std::uint32_t i = 0; i < count; ++i)
-    plan.ops.push_back(make_operation_of(r, plan.base, named.kinds[i % named.kinds.size()]));
+    plan.ops.push_back(
+        (datagrams ? make_small_operation_of : make_operation_of)(r, plan.base, named.kinds[i % named.kinds.size()]));
   const bool computes = named.name.starts_with("C11") || r.chance(0.2);
   for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
     plan.depth.push_back(named.pipelined ? pick(r, 1, named.leaving ? 20 : 6) : 1);
@@ -204,6 +223,19 @@ RecoveryPlan make_recovery_plan(std::uint64_t seed) {
   return plan;
 }
 
+}  // namespace
+
+RecoveryPlan make_recovery_plan(std::uint64_t seed) { return make_plan_of(seed, false); }
+
+RecoveryPlan make_datagram_plan(std::uint64_t seed) {
+  RecoveryPlan plan = make_plan_of(seed, true);
+  Random r(seed * 0x9e3779b97f4a7c15ull + 37);
+  Faults& faults = plan.base.faults;
+  faults.datagram_loss = r.chance(0.8) ? 0.3 * r.unit() : 0;
+  faults.frame_copies = r.chance(0.5) ? 0.2 * r.unit() : 0;
+  return plan;
+}
+
 OpPlan RecoveryPlan::planned(std::uint32_t rank, std::uint32_t index) const {
   OpPlan op = ops[index];
   if (static_cast<std::int32_t>(rank) != odd_rank || index != odd_operation) return op;
@@ -217,9 +249,10 @@ std::string RecoveryPlan::describe() const {
   static constexpr const char* kNames[] = {"kill node",   "stop node", "take for silent", "cut leaf of",
                                            "cut members", "kill rank", "declare dead",    "give up"};
   std::string text =
-      fmt::format("{}: {} nodes, {} ranks, {} OSTs, stream window {}, lock batch {}, {} operations{}{}\n", name,
+      fmt::format("{}: {} nodes, {} ranks, {} OSTs, stream window {}, lock batch {}, {} operations{}{}{}\n", name,
                   base.parent.size(), ranks(), osts, base.grant.quota.stream_window, lock_batch, ops.size(),
-                  base.multicast ? ", multicast" : "", strikes_early ? ", early" : "");
+                  base.multicast ? ", multicast" : "", strikes_early ? ", early" : "",
+                  datagrams ? fmt::format(", {:.0f} % of datagrams lost", 100 * base.faults.datagram_loss) : "");
   for (std::uint32_t rank = 0; rank < ranks(); ++rank)
     text += fmt::format("  rank {} at node {}, {} at once\n", rank, base.leaf[rank], depth[rank]);
   for (const Strike& each : strikes)

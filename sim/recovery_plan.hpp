@@ -34,6 +34,7 @@ struct RecoveryPlan {
   std::uint32_t osts = 2;
   std::uint32_t lock_batch = 0;  ///< As in proto::ClientGroupConfig.
   bool later_stream = true;      ///< The trees that come later have memory for streams.
+  bool datagrams = false;        ///< The kernels of nodes answer small operations.
   std::vector<OpPlan> ops;
   std::vector<std::uint32_t> depth;  ///< [rank]: operations that it has under way at once.
   std::vector<Duration> think;       ///< [rank]: the longest time between two of its calls.
@@ -50,6 +51,8 @@ struct RecoveryPlan {
 };
 
 RecoveryPlan make_recovery_plan(std::uint64_t seed);
+/// The same with kernels that answer datagrams, of which many are lost; most operations are small.
+RecoveryPlan make_datagram_plan(std::uint64_t seed);
 /// The number of named cases.
 std::size_t recovery_cases() noexcept;
 

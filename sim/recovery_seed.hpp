@@ -7,7 +7,9 @@
 namespace sumac::sim {
 
 Report run_recovery_seed(std::uint64_t seed, int verbose = 0);
-/// The same below a manager and sharpds (job_world.hpp), whose processes are killed and started again.
+/// The same in a group whose small operations go as datagrams.
+Report run_datagram_recovery_seed(std::uint64_t seed, int verbose = 0);
+/// The first below a manager and sharpds (job_world.hpp), whose processes are killed and started again.
 Report run_job_seed(std::uint64_t seed, int verbose = 0);
 
 }  // namespace sumac::sim

@@ -15,7 +15,8 @@ struct Report {
   std::uint32_t operations = 0;  ///< Collective operations whose end all their members saw.
   std::uint64_t messages = 0;
   std::uint32_t groups = 0, refused = 0, verdicts = 0;
-  std::uint32_t returns = 0;  ///< Times that a group went on on another tree.
+  std::uint32_t returns = 0;    ///< Times that a group went on on another tree.
+  std::uint64_t datagrams = 0;  ///< Numbers that went as datagrams.
   double virtual_seconds = 0;
 };
 
