@@ -19,8 +19,6 @@ namespace {
 constexpr std::uint32_t kMembersToken = 0x7fffffff, kPokeToken = 0x7ffffffe;
 /// While calls of the program come so often, they answer, and the thread only sees to it that they go on coming.
 constexpr Millis kCallsAnswer{5};
-/// Nobody but other members waits for such a datagram, and calls look after it sooner.
-constexpr Millis kDatagramsAgain{1};
 constexpr std::size_t kLeftMax = 1024;
 /// systemd waits one second before it starts a service again.
 constexpr Millis kSharpdAgainFirst{500}, kSharpdAgainMax{32'000}, kSharpdAnswersWithin{200};
@@ -250,8 +248,11 @@ Sleeper::Plan Recovery::plan() {
 }
 
 void Recovery::await_datagrams() noexcept {
-  if (std::exchange(is_again_set_, true)) return;
-  const auto after = std::max<Duration>(kDatagramsAgain, context_.datagrams_due() - monotonic_now());
+  if (pause_.sent()) set_repeat_timer();
+}
+
+void Recovery::set_repeat_timer() noexcept {
+  const auto after = std::max<Duration>(pause_.length(), context_.datagrams_due() - monotonic_now());
   const itimerspec once{{}, {after / Seconds(1), (after % Seconds(1)).count()}};
   (void)::timerfd_settime(again_.get(), 0, &once, nullptr);  // It fails for wrong arguments alone.
 }
@@ -260,9 +261,10 @@ void Recovery::await_datagrams() noexcept {
 void Recovery::repeat_datagrams() {
   std::uint64_t times = 0;
   (void)!::read(again_.get(), &times, sizeof times);
-  is_again_set_ = false;
   if (waiting_.load(std::memory_order_relaxed) == 0) context_.progress();
-  if (context_.datagrams_due() != kNever) await_datagrams();
+  const bool is_open = context_.datagrams_due() != kNever;
+  pause_.over(is_open);
+  if (is_open) set_repeat_timer();
 }
 
 /// A call that waits may sleep in the transport, which only that call may touch then. So it is woken, and looks itself.

@@ -12,6 +12,7 @@
 #include "client/grant.hpp"
 #include "client/oob.hpp"
 #include "client/recovery/links.hpp"
+#include "client/recovery/repeat_pause.hpp"
 #include "client/recovery/sleeper.hpp"
 #include "proto/recovery_codec.hpp"
 
@@ -94,6 +95,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   Comm* comm_of(proto::recovery::GroupKey group) const noexcept;
   bool has_group_without_tree() const noexcept;
   void repeat_datagrams();
+  void set_repeat_timer() noexcept;
   void hear_sharpd();
   void seek_sharpd();
   Result<> read_trees(const wire::HostMessage& message);
@@ -116,7 +118,7 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
   UniqueFd poke_;          ///< An eventfd that wakes calls which sleep on the tree's descriptor.
   bool is_poked_ = false;  ///< Such a call is to look at what came.
   UniqueFd again_;         ///< A timer, for datagrams of operations that are over.
-  bool is_again_set_ = false;
+  RepeatPause pause_;
   Sleeper sleeper_{*this};
 };
 

@@ -11,7 +11,9 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "client/world/test_recovery.hpp"
 #include "client/world/test_world.hpp"
 
@@ -143,6 +145,64 @@ TEST_F(HopWorld, AllKindsGoAsDatagramsWhereAThreadRepeatsThem) {
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
+}
+
+struct Runs {
+  std::int64_t ns = 0, waited_ns = 0, times = 0;
+};
+Runs runs_of_recovery() {
+  std::string text;
+  RANK_EQUAL(threads_named("sumac-recovery", &text), 1);
+  Runs found;
+  std::istringstream(text) >> found.ns >> found.waited_ns >> found.times;
+  return found;
+}
+/// It is measured for so long: a sleep that is no synchronisation.
+Runs runs_in(Duration time) {
+  const Runs before = runs_of_recovery();
+  std::this_thread::sleep_for(time);
+  const Runs after = runs_of_recovery();
+  return {after.ns - before.ns, after.waited_ns - before.waited_ns, after.times - before.times};
+}
+
+/// Rank 0 has returned from a bcast that the others have not called, and computes. With a pause of 10 ms at most the thread would run
+/// 200 times in 2 s.
+TEST_F(HopWorld, TheThreadOfRecoveryRestsWhileAPartnerComputes) {
+  const auto job = new_job_id();
+  const Signal goes_on;
+  const auto ended = run_well(*daemons_, 3, kOn, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (int n = 0; n < 200; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    const auto before = stats_of(context).datagrams;
+    RANK_CHECK(before > 50);
+    if (rank.rank != 0) goes_on.await();
+    std::int32_t word = rank.rank == 0 ? 7 : -1;
+    sharp_coll_bcast_spec bcast{};
+    bcast.buf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{&word, sizeof word, nullptr}}};
+    bcast.size = sizeof word;
+    RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
+    RANK_EQUAL(word, 7);
+    if (rank.rank == 0) {
+      const Runs open = runs_in(Seconds(2));
+      std::fprintf(stderr, "a bcast was open for 2 s: the thread ran %ld times, %.0f us\n",
+                   static_cast<long>(open.times), static_cast<double>(open.ns) / 1e3);
+      RANK_CHECK(open.times >= 1 && open.times <= 25);
+      RANK_CHECK(open.ns < 20'000'000);
+      for (int other = 1; other < rank.size; ++other) goes_on.give();
+    }
+    RANK_EQUAL(stats_of(context).datagrams, before + 1);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);  // Now the bcast is closed.
+    if (rank.rank == 0) {
+      (void)runs_in(Millis(1500));  // Its timer may ring once more.
+      RANK_EQUAL(runs_in(Seconds(1)).times, 0);
+    }
+    rank.barrier();
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  std::fputs(ended[0].err.c_str(), stdout);
 }
 
 TEST_F(HopWorld, WithoutSuchAThreadRootedKindsGoByTheLinks) {

@@ -280,21 +280,6 @@ int listening() {
   return found;
 }
 
-/// The threads named `name`, and "timeslices" of the first: how often it ran.
-int threads_named(const std::string& name, std::string* runs = nullptr) {
-  int found = 0;
-  DIR* const tasks = ::opendir("/proc/self/task");
-  while (const dirent* task = ::readdir(tasks)) {
-    const auto folder = std::string("/proc/self/task/") + task->d_name;
-    std::string is;
-    std::ifstream(folder + "/comm") >> is;
-    if (is != name) continue;
-    if (found++ == 0 && runs != nullptr) std::getline(std::ifstream(folder + "/schedstat"), *runs);
-  }
-  ::closedir(tasks);
-  return found;
-}
-
 TEST_F(World, NothingListensWithoutRecovery) {
   const auto job = new_job_id();
   auto config = on(*daemons_, 2);

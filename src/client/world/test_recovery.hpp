@@ -1,10 +1,13 @@
 #pragma once
 // Ranks that run a loop of operations, and a pipe by which they tell the test how far they are.
+#include <dirent.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "client/world/test_world.hpp"
 
@@ -55,6 +58,21 @@ inline std::uint32_t group_of(sharp_coll_comm* comm) {
   info.struct_bytes = sizeof info;
   RANK_EQUAL(sumac_comm_query_info(comm, &info), 0);
   return info.group_id;
+}
+
+/// Counts the threads named `name`. `runs`: the processor time of the first in ns, its time of waiting for one, and how often it ran.
+inline int threads_named(const std::string& name, std::string* runs = nullptr) {
+  int found = 0;
+  DIR* const tasks = ::opendir("/proc/self/task");
+  while (const dirent* task = ::readdir(tasks)) {
+    const auto folder = std::string("/proc/self/task/") + task->d_name;
+    std::string is;
+    std::ifstream(folder + "/comm") >> is;
+    if (is != name) continue;
+    if (found++ == 0 && runs != nullptr) std::getline(std::ifstream(folder + "/schedstat"), *runs);
+  }
+  ::closedir(tasks);
+  return found;
 }
 
 /// A pipe by which ranks tell the test that they have come so far.
