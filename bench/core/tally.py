@@ -1,5 +1,5 @@
 """Reads the line that Sumac's component prints at MPI_Finalize (src/rank/tally.cpp). This is the only place that reads it:
-  sumac: job 123: tree 104 (barrier 52, allreduce 52); shared memory 40 (bcast 40); next module 3 (reduce 3: 3 too large)
+  sumac: job 123: tree 104 (barrier 52, allreduce 52: hop 98, barrier 49, allreduce 49); shared memory 40 (bcast 40); next module 3 (reduce 3: 3 too large)
 """
 
 import dataclasses
@@ -7,6 +7,7 @@ import re
 
 LINE = re.compile(r"sumac: (?:job (?P<job>\d+)|without a tree|collectives): (?P<parts>(?:[A-Za-z][A-Za-z ]* \d+\b|no collective was called).*)")
 PART = re.compile(r"(?P<name>[A-Za-z ]+) (?P<count>\d+)(?: \((?P<kinds>[^):]*)(?:: (?P<why>[^)]*))?\))?$")
+HOP = re.compile(r"hop (\d+), ")
 KIND = re.compile(r"([a-z_]+) (\d+)(?:, |$)")
 
 
@@ -14,7 +15,7 @@ KIND = re.compile(r"([a-z_]+) (\d+)(?:, |$)")
 class Part:
     count: int = 0
     kinds: dict = dataclasses.field(default_factory=dict)  # {collective: calls}
-    why: str = ""  # the next module's part: why these calls were left to it
+    why: str = ""  # the next module's part: why these calls were left to it; the tree's: those that went by the hop
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Tally:
 
     def part(self, name):
         return self.parts.get(name, Part())
+
+    def hop(self):
+        """Returns the tree's calls that the kernels of nodes answered."""
+        found = HOP.match(self.part("tree").why)
+        return int(found[1]) if found else 0
 
     def calls(self, *kinds):
         """Returns the calls of these collectives by all ways together."""

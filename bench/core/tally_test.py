@@ -15,6 +15,11 @@ class Line(unittest.TestCase):
         self.assertEqual(found.part("shared memory").count, 0)
         self.assertTrue(found.text.startswith("sumac: job 123: ") and found.text.endswith("more)"))
 
+    def test_a_tree_whose_nodes_have_kernels_that_answer(self):
+        found = tally.read("sumac: job 9: tree 56 (barrier 52, allreduce 4: hop 53, barrier 50, allreduce 3); shared memory 1 (bcast 1)")
+        self.assertEqual((found.part("tree").count, found.part("tree").kinds, found.hop()), (56, {"barrier": 52, "allreduce": 4}, 53))
+        self.assertEqual(tally.read("sumac: job 9: tree 56 (barrier 56)").hop(), 0)
+
     def test_a_program_without_a_tree(self):
         found = tally.read("sumac: collectives: shared memory 3 (bcast 3)")
         self.assertEqual((found.job, list(found.parts), found.part("tree").count), (0, ["shared memory"], 0))

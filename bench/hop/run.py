@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from core import tally  # noqa: E402
 from core.cases import chosen  # noqa: E402
 from core.pairs import Pairs, median  # noqa: E402
 from core.table import interval_text, markdown, number, write  # noqa: E402
@@ -65,7 +66,10 @@ def measure(lab, tools, cases, takes_datagrams):
         own = [case for case in cases if case.program == program]
         flags = tools.sumac_flags() if program == "collbench" else environment_flags()
         words = [word for case in own for word in ("--case", case.text)]
-        out, _ = run_mpi(lab, own[0].fabric.hosts, [*flags, "-x", f"SUMAC_COLL_HOP={int(takes_datagrams)}"], [tools.program(program), *words], 300)
+        out, err = run_mpi(lab, own[0].fabric.hosts, [*flags, "-x", f"SUMAC_COLL_HOP={int(takes_datagrams)}"], [tools.program(program), *words], 300)
+        last_line = tally.read(err)
+        if last_line is not None and (last_line.hop() > last_line.part("tree").count / 2) != takes_datagrams:
+            raise WayFailed(f"it went another way: {last_line.text}")
         found = parse_results(out, program)
         for case in own:
             entry = found[case.collective, case.bytes]

@@ -280,6 +280,12 @@ void Comm::announce() const {
                                     group.config().group_id));
   }
   const auto& job = context_.job();
+  if (const auto why = why_no_hop(); why.empty())
+    SUMAC_INFO(context_.log(), "group {:x}: operations of up to {} B go by the hop",
+               channels_.front().group.config().group_id, channels_.front().group.on_tree().datagram_payload_max());
+  else
+    SUMAC_DEBUG(context_.log(), "group {:x}: none of its operations goes by the hop: {}",
+                channels_.front().group.config().group_id, why);
   if (context_.recovery() != nullptr && lasting() == nullptr)
     SUMAC_LOG(context_.log(), context_.config().no_recovery(), "SUMAC_RECOVERY: group {:x} ends with its tree: {}",
               channels_.front().group.config().group_id,
@@ -307,6 +313,26 @@ void Comm::announce() const {
 Comm::~Comm() {
   auto guard = context_.lock();
   context_.remove(*this);
+}
+
+std::string Comm::why_no_hop() const {
+  const auto why = channels_.front().group.on_tree().why_by_link({});
+  if (why == proto::ByLink::none) return "";
+  if (!context_.config().enable_hop) return "SUMAC_COLL_HOP=0";
+  if (why == proto::ByLink::not_offered && !link_of(channels_.front()).engine().leaf_takes_datagrams())
+    return "SUMAC_NODE_HOP is off at its node, whose log may have another reason";
+  return proto::describe(why);
+}
+
+std::string Comm::about_hop(proto::Operation operation) const {
+  if (!why_no_hop().empty()) return "";
+  operation.reproducible = context_.job().reproducible();
+  const auto& group = channels_.front().group.on_tree();
+  const auto why = group.why_by_link(operation);
+  if (why == proto::ByLink::none) return "by the hop";
+  if (why == proto::ByLink::size)
+    return fmt::format("not by the hop: up to {} B go there", group.datagram_payload_max());
+  return fmt::format("not by the hop: {}", proto::describe(why));
 }
 
 std::uint64_t Comm::datagrams() const noexcept {

@@ -81,6 +81,10 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   void detach() noexcept;
   void fill(sumac_comm_info& info) const;
   std::uint64_t datagrams() const noexcept;  ///< Operations that went as datagrams.
+  /// The reason why no operation goes by the hop, as a clause for people; empty: some do.
+  std::string why_no_hop() const;
+  /// "by the hop", or why this operation does not go there. Empty where why_no_hop() has the reason.
+  std::string about_hop(proto::Operation operation) const;
 
   /// Whether a communicator of one group is made so that it outlives its tree. Its rank 0 decides. Called with the lock held.
   static bool would_last(const Context& context, std::uint32_t members) noexcept;

@@ -183,6 +183,7 @@ void Comm::take(Channel& channel, const proto::Completion& over) {
   }
   if (request == nullptr) return;
   context_.ways().count(!over.among_members);
+  request->by_hop = over.by_hop;
   if (!in_order_.empty()) {
     --request->parts;
     if (status != SHARP_COLL_SUCCESS) request->status = status;

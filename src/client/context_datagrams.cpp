@@ -48,6 +48,11 @@ void Context::await_datagrams() {
   if (recovery_) recovery_->await_datagrams();
 }
 
+void Context::datagrams_fail(GroupId group_id) {
+  SUMAC_INFO(log_, "group {:x}: its operations go by the links alone: {}", group_id,
+             proto::describe(proto::ByLink::no_answer));
+}
+
 std::uint64_t Context::datagrams() const {
   std::uint64_t all = datagrams_;
   for (const Comm* comm : comms_) all += comm->datagrams();

@@ -70,7 +70,7 @@ Request* RequestPool::take() {
 
 void RequestPool::put(Request* request) noexcept {
   request->state = Request::State::free;
-  request->dropped = request->streamed = request->is_leave = false;
+  request->dropped = request->streamed = request->is_leave = request->by_hop = false;
   request->comm = nullptr;
   request->parts = 0;
   request->status = 0;

@@ -39,6 +39,7 @@ struct Request {
   bool dropped = false;  ///< Freed by the caller while pending: the slot returns when the operation is over.
   bool streamed = false;
   bool is_leave = false;
+  bool by_hop = false;      ///< The kernels of nodes have answered it.
   std::uint8_t kind = 0;    ///< Index of sumac_coll_stats.per_coll.
   std::uint16_t parts = 0;  ///< With several groups: the number of stripes that are not over.
   std::uint32_t index = 0;  ///< The index of this slot in the table.

@@ -38,6 +38,14 @@ class Across {
   /// carries nothing between hosts. Arguments as for takes().
   virtual std::string_view algorithm(Kind, std::size_t, const Fold*) const { return {}; }
 
+  /// The reason why no operation goes by the hop, where the kernels of nodes answer, as a clause for people. Empty: some go there, or
+  /// there is no hop.
+  virtual std::string no_hop() const { return {}; }
+  /// Says of an operation that it goes by the hop, or why not: "by the hop". Empty where no_hop() has the reason, or if there is no hop.
+  virtual std::string about_hop(Kind, std::size_t, const Fold*) const { return {}; }
+  /// The operation whose end test() or peek() has reported last went by the hop.
+  virtual bool went_by_hop() const noexcept { return false; }
+
   /// True if it adds along the canonical tree of the leaders (canonical.hpp) where SUMAC_REPRODUCIBLE=1, so that the bits
   /// of a sum are the same in every call and on every network. The same at every rank.
   virtual bool adds_canonically(Kind) const noexcept { return false; }

@@ -9,7 +9,8 @@
 //   sumac: collectives: shared memory 146 (barrier 54, bcast 30, allreduce 62); next module 6 (reduce 6: 6 that would
 //   gain nothing)
 //
-// A job whose tree did nothing says "tree 0". A program that asked for a tree in vain begins with "without a tree", and
+// Behind the tree's calls come those that the kernels of nodes answered: "tree 104 (barrier 52, allreduce 52: hop 98, barrier 49,
+// allreduce 49)". A job whose tree did nothing says "tree 0". A program that asked for a tree in vain begins with "without a tree", and
 // one that did not ask hears nothing of trees. A call is counted once, by rank 0 of its communicator. Only
 // the program's calls are counted, not those that an MPI makes itself, as Open MPI's MPI_Comm_split does. Not counted
 // either are calls without data (count 0) and, under the component, calls on inter-communicators and nonblocking
@@ -51,9 +52,9 @@ std::uint64_t passed(const sumac_tally& sum, sumac_why why) {
 }
 
 /// Returns "shared memory 40 (bcast 30, reduce 10" without the bracket's end; "" if there are no calls. `calls_of` is a
-/// function of a collective.
+/// function of a collective; `opens` stands before the first one.
 template <class CallsOf>
-std::string calls_text(const char* name, const CallsOf& calls_of) {
+std::string calls_text(const char* name, const CallsOf& calls_of, const char* opens = " (") {
   std::uint64_t all = 0;
   std::string each;
   for (int coll = 0; coll < SUMAC_COLLS; ++coll) {
@@ -61,12 +62,20 @@ std::string calls_text(const char* name, const CallsOf& calls_of) {
     all += calls;
     if (calls > 0) each += fmt::format("{}{} {}", each.empty() ? "" : ", ", sumac_coll_name(coll), calls);
   }
-  return all == 0 ? "" : fmt::format("{} {} ({}", name, all, each);
+  return all == 0 ? "" : fmt::format("{} {}{}{}", name, all, opens, each);
 }
 
 std::string way_text(const sumac_tally& sum, sumac_way way, const char* name) {
   const auto text = calls_text(name, [&](int coll) { return sum.teams.calls[coll][way]; });
   return text.empty() ? text : text + ")";
+}
+
+/// The calls through the tree, and those of them that the kernels of its nodes answered.
+std::string tree_text(const sumac_tally& sum) {
+  const auto all = calls_text("tree", [&](int coll) { return sum.teams.calls[coll][SUMAC_WAY_TREE]; });
+  const auto hop = calls_text(
+      "hop", [&](int coll) { return sum.teams.hop[coll]; }, ", ");
+  return all.empty() ? all : all + (hop.empty() ? "" : ": " + hop) + ")";
 }
 
 /// Returns "next module 6 (bcast 6: 5 too large, 1 with a user's operation or type)".
@@ -96,6 +105,7 @@ void sumac_tally_add_team(sumac_tally* sum, const sumac_team_t* team, int rank) 
   if (rank != 0) return;
   add(&sum->teams.calls[0][0], &counts.calls[0][0], sizeof counts.calls / sizeof(std::uint64_t));
   add(sum->teams.left, counts.left, SUMAC_LEFTS);
+  add(sum->teams.hop, counts.hop, SUMAC_COLLS);
   sumac_left_add(team);
 }
 
@@ -116,7 +126,7 @@ void sumac_tally_print(const sumac_tally* sum, std::uint64_t job_id, bool tree_w
   const auto put_count = [&](std::uint64_t count, const std::string& words, const char* advice = "") {
     if (count > 0) put(fmt::format("{} {}{}", words, count, advice));
   };
-  const auto tree = way_text(*sum, SUMAC_WAY_TREE, "tree");
+  const auto tree = tree_text(*sum);
   put(tree.empty() && job_id > 0 ? "tree 0" : tree);
   put(way_text(*sum, SUMAC_WAY_HOST, "shared memory"));
   put(way_text(*sum, SUMAC_WAY_LEADERS, "shared memory and leaders"));

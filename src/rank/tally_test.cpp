@@ -23,6 +23,8 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
   sumac_tally sum{};
   sum.teams.calls[SUMAC_COLL_BARRIER][SUMAC_WAY_TREE] = 52;
   sum.teams.calls[SUMAC_COLL_ALLREDUCE][SUMAC_WAY_TREE] = 4;
+  sum.teams.hop[SUMAC_COLL_BARRIER] = 50;
+  sum.teams.hop[SUMAC_COLL_ALLREDUCE] = 3;
   sum.teams.calls[SUMAC_COLL_BCAST][SUMAC_WAY_HOST] = 30;
   sum.teams.calls[SUMAC_COLL_BCAST][SUMAC_WAY_LEADERS] = 2;
   sum.teams.calls[SUMAC_COLL_BCAST][SUMAC_WAY_PASS] = 13;
@@ -39,7 +41,8 @@ TEST(Tally, each_way_has_a_part_and_calls_passed_on_have_their_reasons) {
   sum.no_group = 1;
   sum.teams.closed = 5;
   const std::string ways =
-      "sumac: job 9: tree 56 (barrier 52, allreduce 4); shared memory 30 (bcast 30); "
+      "sumac: job 9: tree 56 (barrier 52, allreduce 4: hop 53, barrier 50, allreduce 3); shared memory 30 "
+      "(bcast 30); "
       "shared memory and leaders 2 (bcast 2); ";
   const std::string why =
       " 25 (barrier 8, allreduce 4, bcast 13: 9 too large, 4 of a type or operation that the tree lacks, 2 with a "

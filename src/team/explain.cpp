@@ -159,13 +159,20 @@ std::string about_next(const sumac_team_t& team, const Operation& ask) {
   return fmt::format("; or by the next module, if the program's own calls are faster by it{}", rows);
 }
 
+/// Do the kernels of the tree's nodes answer it?
+std::string about_hop(const sumac_team_t& team, const Operation& ask) {
+  const auto text = team.tree->about_hop(sumac::team::started_across(ask.kind), across_bytes(team, ask),
+                                         sumac::team::fold_across(ask.kind, ask.fold));
+  return text.empty() ? "" : "; " + text;
+}
+
 /// The reason why the tree does not take it as a whole.
 std::string about_tree(const sumac_team_t& team, const Operation& ask, const Choice& choice) {
   if (team.tree == nullptr || choice.why == sumac::team::Why::disabled) return "";
   const Kind started = sumac::team::started_across(ask.kind);
   const std::string why =
       team.tree->why_not(started, across_bytes(team, ask), sumac::team::fold_across(ask.kind, ask.fold));
-  if (why.empty()) return "";
+  if (why.empty()) return choice.way == Way::tree ? about_hop(team, ask) : "";
   if (choice.way != Way::tree) return fmt::format("; not by the tree: {}", why);
   return fmt::format("; in pieces of {} B, since as a whole: {}", team.options->options.chunk.count, why);
 }
@@ -263,6 +270,8 @@ std::string table_of(const sumac_team_t& team) {
             fmt::format("  large messages are written {}\n", about_stores(*team.island_group));
   if (team.own_across != nullptr && team.tree == nullptr && !team.no_tree.empty())
     text += fmt::format("  no tree between hosts: {}\n", team.no_tree);
+  if (const auto why = team.tree == nullptr ? "" : team.tree->no_hop(); !why.empty())
+    text += fmt::format("  no hop: {}\n", why);
   if (team.uses_tuning_file) text += fmt::format("  choices measured on this machine: {}\n", team.options->tuning_path);
   for (const auto& remark : team.remarks) text += fmt::format("  {}\n", remark);
   for (const auto& row : sumac::coll::kCollectives) text += lines_of(team, row.kind, row.name, fold_for(row.kind));

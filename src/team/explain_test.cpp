@@ -293,6 +293,42 @@ TEST(Explain, SaysWhyTheTreeIsNotTaken) {
   }
 }
 
+TEST(Explain, SaysWhatGoesByTheHopAndWhyNot) {
+  const auto places = places_of(2, 1, 2);
+  const auto options = options_with({});
+  for (const bool has_hop : {true, false}) {
+    EXPECT_EQ("", as_threads(4, 19, [&](World& world) -> std::string {
+                world.across.has_tree = true;
+                world.across.tree_max = 4096;
+                if (has_hop) world.across.hop_max = 128;
+                if (!has_hop) world.across.no_hop = "SUMAC_COLL_HOP=0";
+                sumac_team_t* team = world.create(world.spec(places, as_c(options)));
+                if (team == nullptr) return world.why;
+                const std::string text = explained(team);
+                for (const std::size_t bytes : {8, 128, 136, 8000}) {
+                  Exercise exercise({.kind = coll::Kind::allreduce, .bytes = bytes, .seed = 3}, 4, world.rank);
+                  if (sumac_team_run(team, c_call(exercise)) != SUMAC_TEAM_OK) return sumac_team_error(team);
+                }
+                sumac_counts_t counts;
+                sumac_team_counts(team, &counts);
+                int me = 0;
+                sumac_team_leaders(team, &me);
+                world.meet();
+                sumac_team_destroy(team);
+                const std::uint64_t by_hop = has_hop && me >= 0 ? 2 : 0;
+                if (counts.hop[SUMAC_COLL_ALLREDUCE] != by_hop)
+                  return fmt::format("{} by the hop, not {}", counts.hop[SUMAC_COLL_ALLREDUCE], by_hop);
+                if (!has_hop) return missing(text, {"  no hop: SUMAC_COLL_HOP=0\n"});
+                if (text.find("no hop:") != std::string::npos) return text;
+                return missing(
+                    text, {"allreduce             1 to 128 B              tree: shared memory inside the hosts, the "
+                           "aggregation tree between them; by the hop; \"",
+                           "allreduce             129 to 4096 B           tree: shared memory inside the hosts, the "
+                           "aggregation tree between them; not by the hop: too large; \""});
+              }));
+  }
+}
+
 TEST(Explain, SaysWhatSharedMemoryCouldNotBeHad) {
   const auto places = places_of(1, 1, 2);
   const auto options = options_with({});

@@ -382,6 +382,7 @@ bool Run::poll_across() {
     flight.is_done = has_moved_ = true;
     --flying_;
     if (!is_well(*across_, progress, "a collective among the leaders failed")) return false;
+    if (chunks_ == 1 && across_->went_by_hop()) ++team_->hop_counts[index_of(operation_->kind)];
   }
   if (direct_.is_done || is_apart_from(team_->own_across)) return true;
   const Progress progress = poll(*team_->own_across, direct_.request);

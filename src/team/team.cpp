@@ -182,6 +182,7 @@ void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts) {
   for (int c = 0; c < SUMAC_COLLS; ++c) sumac_team_ways(team, c, counts->calls[c]);
   counts->closed = 0;
   std::fill_n(counts->left, SUMAC_LEFTS, 0);
+  std::copy_n(team->hop_counts, SUMAC_COLLS, counts->hop);
   for (const auto& row : team->left.rows()) counts->left[row.why] += row.calls;
   for (const auto& group : team->groups)
     if (group && group->index() == 0) counts->closed += group->closed();

@@ -542,6 +542,7 @@ typedef struct sumac_counts {
    * each host one rank counts them, so add up all ranks. */
   uint64_t closed;
   uint64_t left[SUMAC_LEFTS]; /* the reasons for those of SUMAC_WAY_PASS, except where notes are off */
+  uint64_t hop[SUMAC_COLLS];  /* those of SUMAC_WAY_TREE that the kernels of nodes answered; rank 0 knows */
 } sumac_counts_t;
 void sumac_team_counts(const sumac_team_t* team, sumac_counts_t* counts);
 

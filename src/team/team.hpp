@@ -61,6 +61,7 @@ struct sumac_team {
   sumac::team::Turn turn;
   bool is_apart = false;  ///< The holder of `turn` may not call the binding, which may be inside MPI in another thread.
   std::uint64_t run_counts[SUMAC_COLLS][SUMAC_WAYS] = {};  ///< Written only by the holder of `turn`.
+  std::uint64_t hop_counts[SUMAC_COLLS] = {};  ///< The same. A rank that leads no other ones counts nothing.
 
   // ---- Posted operations, in their order; guarded by queue_lock. Those under way are the first ones.
   sumac::team::Turn queue_lock;

@@ -78,6 +78,9 @@ class SlowAcross {
   bool is_network = false;             ///< An object that never calls the MPI does what the MPI would.
   bool adds_canonically = false;       ///< that says that it adds along the canonical tree,
   std::size_t tree_max = SIZE_MAX;     ///< but only up to this size, and only folds with a kernel.
+  std::string no_hop{};                ///< The reason why nothing goes by the hop.
+  std::optional<std::size_t> hop_max;  ///< Up to this size the kernels of the tree's nodes answer.
+  std::size_t last_bytes = 0;          ///< The size of the operation that has ended last.
   std::uint64_t fail_at = UINT64_MAX;  ///< The operation with this number fails here.
   int most_in_flight = 0;
   int corked = 0;                   ///< cork() calls of the tree without their uncork(),
@@ -133,6 +136,12 @@ class SlowAcross {
       return bytes > slow_.tree_max ? "too large" : "no such type";
     }
     bool adds_canonically(coll::Kind) const noexcept override { return slow_.adds_canonically; }
+    std::string no_hop() const override { return slow_.no_hop; }
+    std::string about_hop(coll::Kind, std::size_t bytes, const coll::Fold*) const override {
+      if (!slow_.hop_max) return "";
+      return bytes <= *slow_.hop_max ? "by the hop" : "not by the hop: too large";
+    }
+    bool went_by_hop() const noexcept override { return slow_.hop_max && slow_.last_bytes <= *slow_.hop_max; }
     Progress start(const coll::Operation& operation, void*& request) override {
       return slow_.start(operation, &request) == 0 ? Progress::pending : Progress::failed;
     }
@@ -294,6 +303,7 @@ class SlowAcross {
     return drop(request, 0);
   }
   int drop(Request* request, int status) {
+    last_bytes = request->operation->bytes;
     std::erase_if(requests_, [&](const auto& one) { return one.get() == request; });
     return status;
   }

@@ -73,6 +73,33 @@ std::string TreeAcross::why_not(coll::Kind kind, std::size_t bytes, const coll::
   return fmt::format("of this it carries up to {} bytes{}", limit, is_whole ? " of all blocks together" : "");
 }
 
+std::string TreeAcross::no_hop() const {
+  if (comm_ == nullptr) return "";
+  auto guard = comm_->context().lock();
+  return comm_->why_no_hop();
+}
+
+std::string TreeAcross::about_hop(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const {
+  if (comm_ == nullptr || !takes(kind, bytes, fold)) return "";
+  proto::Operation o;
+  o.coll = static_cast<wire::Coll>(coll::collective(kind).wire);
+  o.count = bytes;
+  if (kind == coll::Kind::allgatherv) {  // So small blocks are padded and added up.
+    o.coll = wire::Coll::allreduce;
+    o.op = Op::bor;
+    o.dtype = Dtype::uint8;
+  } else if (fold != nullptr) {
+    o.op = fold->op;
+    o.dtype = fold->dtype;
+    o.tag_dtype = fold->tag;
+    o.count = std::max<std::uint64_t>(1, bytes / fold->element_bytes);
+  } else if (kind == coll::Kind::bcast) {
+    o.dtype = Dtype::uint8;
+  }
+  auto guard = comm_->context().lock();
+  return comm_->about_hop(o);
+}
+
 /// Blocks of one size are sent as they are. Blocks of several sizes, and small ones, are padded with zeros and added
 /// up, so that they share messages.
 void TreeAcross::gather(const coll::Operation& operation, proto::Operation& o) const {
@@ -164,6 +191,7 @@ coll::Across::Progress TreeAcross::peek(void* handle) {
   const bool is_done = request.state == Request::State::complete;
   if (!is_done)
     error_ = fmt::format("{}({}) {}", status_text(request.status), request.status, request.why ? *request.why : "");
+  went_by_hop_ = request.by_hop;
   over(request);
   return is_done ? Progress::done : Progress::failed;
 }

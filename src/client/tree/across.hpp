@@ -31,6 +31,9 @@ class TreeAcross final : public coll::Across {
 
   bool takes(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const noexcept override;
   std::string why_not(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
+  std::string no_hop() const override;
+  std::string about_hop(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const override;
+  bool went_by_hop() const noexcept override { return went_by_hop_; }
   /// A job whose ranks ask for such sums has no tree that would not grant them (client/job.cpp).
   bool adds_canonically(coll::Kind) const noexcept override { return true; }
   Progress start(const coll::Operation& operation, void*& request) override;
@@ -53,6 +56,7 @@ class TreeAcross final : public coll::Across {
   TreeLimits limits_;
   std::vector<const Request*> in_flight_;
   std::string error_;
+  bool went_by_hop_ = false;
 };
 
 }  // namespace sumac::client

@@ -122,6 +122,7 @@ TEST_F(HopWorld, BothWaysOfACommunicatorAreExact) {
         RANK_EQUAL(sharp_coll_finalize(context), 0);
       });
   EXPECT_THAT(ended[0].err, ContainsRegex("statistics of 6 ranks: .*, datagrams:[0-9]+"));
+  EXPECT_THAT(ended[0].err, ContainsRegex("group [0-9a-f]+: operations of up to [0-9]+ B go by the hop"));
 }
 
 /// Each rank that has returned early waits elsewhere then, so only the thread of recovery can repeat its datagrams.
