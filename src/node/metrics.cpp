@@ -51,6 +51,8 @@ constexpr Number kCounters[] = {
      [](const TreeNumbers& t) { return t.datagrams.runs; }},
     {"sumac_node_hop_strangers_total", "Datagrams to this node's port without the right tag or address.",
      [](const TreeNumbers& t) { return t.datagrams.strangers; }},
+    {"sumac_node_hop_expired_total", "Datagrams that came when the lease of their group was over.",
+     [](const TreeNumbers& t) { return t.datagrams.expired; }},
     {"sumac_node_connections_turned_away_total", "Connections that were refused because there was no room for more.",
      [](const TreeNumbers& t) { return t.net.turned_away; }},
     {"sumac_node_strangers_displaced_total", "Connections without proof of identity that made room for newer ones.",

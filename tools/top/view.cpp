@@ -50,6 +50,15 @@ std::string rate(const Daemon& daemon, std::string_view counter, std::string_vie
   return scaled((is < was ? is : is - was) / daemon.seconds);
 }
 
+/// The nanoseconds that a step of a counter took, by the growth of its counter of seconds; "-" if it did not grow.
+std::string each_takes(const Daemon& daemon, std::string_view seconds, std::string_view counter,
+                       std::string_view tree) {
+  const double steps = sum(daemon.now, counter, tree) - sum(daemon.before, counter, tree);
+  if (daemon.before.empty() || steps <= 0) return "-";
+  const double took = sum(daemon.now, seconds, tree) - sum(daemon.before, seconds, tree);
+  return whole(std::max(0.0, took) * 1e9 / steps);
+}
+
 std::string name_of(const Daemon& daemon) {
   const auto info = daemon.now.find("sumac_build_info");
   const auto name = info == daemon.now.end() ? std::string() : info->second[0].label("name");
@@ -73,6 +82,21 @@ void add_node(std::vector<Row>& rows, const Daemon& daemon) {
                     number("sumac_node_osts_in_use") + "/" + number("sumac_node_osts_max"),
                     number("sumac_node_connections"), one.value == 1 ? "up" : "DOWN",
                     number("sumac_node_verdicts_total"), number("sumac_node_offences_total")});
+  }
+}
+
+/// A node whose kernel has never seen a datagram has no row.
+void add_hop(std::vector<Row>& rows, const Daemon& daemon) {
+  const auto trees = daemon.now.find("sumac_node_hop_frames_total");
+  if (trees == daemon.now.end()) return;
+  for (const auto& one : trees->second) {
+    const auto tree = one.label("tree");
+    if (one.value + sum(daemon.now, "sumac_node_hop_strangers_total", tree) == 0) continue;
+    rows.push_back({name_of(daemon), tree, rate(daemon, "sumac_node_hop_frames_total", tree),
+                    rate(daemon, "sumac_node_hop_folds_total", tree),
+                    rate(daemon, "sumac_node_hop_repeats_total", tree), rate(daemon, "sumac_node_hop_sent_total", tree),
+                    whole(sum(daemon.now, "sumac_node_hop_strangers_total", tree)),
+                    each_takes(daemon, "sumac_node_hop_run_seconds_total", "sumac_node_hop_runs_total", tree)});
   }
 }
 
@@ -103,6 +127,7 @@ void add_manager(std::string& text, const Daemon& daemon) {
 std::string view(const std::vector<Daemon>& daemons) {
   std::vector<Row> nodes{{"NODE", "TREE", "OPS/s", "B/s IN", "MEDIAN", "P99", "WAIT P99", "JOBS", "GROUPS", "OSTS",
                           "LINKS", "PARENT", "VERDICTS", "OFFENCES"}};
+  std::vector<Row> hops{{"HOP", "TREE", "FRAMES/s", "SUMS/s", "REPEATS/s", "SENT/s", "STRANGERS", "ns/FRAME"}};
   std::vector<Row> hosts{{"HOST", "CLIENTS", "JOBS", "BEGUN", "REFUSED", "LOST", "DEATHS", "OFFENCES", "MANAGER"}};
   std::string text, silent;
   for (const auto& daemon : daemons) {
@@ -112,9 +137,11 @@ std::string view(const std::vector<Daemon>& daemons) {
     }
     add_manager(text, daemon);
     add_node(nodes, daemon);
+    add_hop(hops, daemon);
     add_host(hosts, daemon);
   }
   text += table(nodes);
+  text += table(hops);
   text += table(hosts);
   if (!silent.empty()) text += "\n" + silent;
   return text;
