@@ -4,6 +4,7 @@
 #include "proto/recovery_rule.hpp"
 #include "proto/test_datagrams.hpp"
 #include "sim/coverage.hpp"
+#include "sim/hop_group.hpp"
 #include "sim/recovery_seed.hpp"
 
 namespace sumac::sim {
@@ -16,24 +17,28 @@ using proto::test::DatagramCall, proto::test::DatagramWorld;
 constexpr struct {
   HopRule rule;
   const char* name;
-} kConditions[] = {{kHopAnswersAgain, "answers_again"},
-                   {kHopUpAgain, "up_again"},
-                   {kHopCountsAfterAnswer, "counts_after_answer"},
-                   {kHopFrozenIsSilent, "frozen_is_silent"},
-                   {kHopAwaitsAllParts, "awaits_all_parts"},
-                   {kHopAsksOn, "asks_on"},
-                   {kHopHoldsBack, "holds_back"},
-                   {kHopAwaitsLinks, "awaits_links"},
-                   {kHopAwaitsDatagrams, "awaits_datagrams"},
-                   {kHopAnswersBefore, "answers_before"},
-                   {kHopLeavesSilent, "leaves_silent"},
-                   {kHopLetsGo, "lets_go"},
-                   {kHopNamesTheRoot, "names_the_root"},
-                   {kHopBoundsByOwn, "bounds_by_own"}};
+} kRules[] = {{kHopAnswersAgain, "answers_again"},
+              {kHopUpAgain, "up_again"},
+              {kHopCountsAfterAnswer, "counts_after_answer"},
+              {kHopFrozenIsSilent, "frozen_is_silent"},
+              {kHopAwaitsAllParts, "awaits_all_parts"},
+              {kHopAsksOn, "asks_on"},
+              {kHopHoldsBack, "holds_back"},
+              {kHopAwaitsLinks, "awaits_links"},
+              {kHopAwaitsDatagrams, "awaits_datagrams"},
+              {kHopAnswersBefore, "answers_before"},
+              {kHopLeavesSilent, "leaves_silent"},
+              {kHopLetsGo, "lets_go"},
+              {kHopNamesTheRoot, "names_the_root"},
+              {kHopBoundsByOwn, "bounds_by_own"}};
 /// These bring a member's results to others whose datagrams were lost.
 constexpr proto::recovery::Rule kOfRecovery[] = {proto::recovery::Rule::verdict_has_mask,
                                                  proto::recovery::Rule::retain_a_window};
-static_assert(std::size(kConditions) + std::size(kOfRecovery) == kHopConditions);
+constexpr const char* kGroupRules[] = {"enough_slots", "awaits_both_ways"};
+constexpr int kRuleCount = static_cast<int>(std::size(kRules)),
+              kRecoveryCount = static_cast<int>(std::size(kOfRecovery));
+static_assert(std::size(kGroupRules) == static_cast<std::size_t>(HopGroupRule::count));
+static_assert(kHopConditions == std::size(kRules) + std::size(kOfRecovery) + std::size(kGroupRules));
 
 enum class Strike { none, gives_up, member_ends, leaf_ends };
 
@@ -147,9 +152,20 @@ class HopSeed {
 }  // namespace
 
 Report run_hop_seed(std::uint64_t seed, int verbose) {
-  Report report = seed % 2 == 0 ? run_datagram_recovery_seed(seed / 2, verbose) : HopSeed(seed).run();
-  report.seed = seed;
-  return report;
+  if (seed % 2 == 0) {
+    Report report = run_datagram_recovery_seed(seed / 2, verbose);
+    report.seed = seed;
+    return report;
+  }
+  Report report = HopSeed(seed).run();
+  if (seed % 4 != 1 || !report.failure.empty()) return report;
+  Report group = run_hop_group_seed(seed, verbose);
+  group.operations += report.operations;
+  group.messages += report.messages;
+  group.verdicts += report.verdicts;
+  group.groups += report.groups;
+  group.virtual_seconds += report.virtual_seconds;
+  return group;
 }
 
 std::string describe_hop_seed(std::uint64_t seed) {
@@ -157,16 +173,18 @@ std::string describe_hop_seed(std::uint64_t seed) {
 }
 
 const char* name_of_hop_rule(std::size_t condition) {
-  return condition < std::size(kConditions) ? kConditions[condition].name
-                                            : to_string(kOfRecovery[condition - std::size(kConditions)]);
+  const auto at = static_cast<int>(condition);
+  if (at < kRuleCount) return kRules[at].name;
+  if (at < kRuleCount + kRecoveryCount) return to_string(kOfRecovery[at - kRuleCount]);
+  return kGroupRules[at - kRuleCount - kRecoveryCount];
 }
 
 #ifdef SUMAC_HOP_MUTABLE
 void break_hop_rule(int condition) {
-  const auto at = static_cast<std::size_t>(condition);
-  const bool is_hops = condition < 0 || at < std::size(kConditions);
-  hop_broken_rule = condition < 0 || !is_hops ? -1 : kConditions[at].rule;
-  break_rule(is_hops ? -1 : static_cast<int>(kOfRecovery[at - std::size(kConditions)]));
+  const int of_recovery = condition - kRuleCount, of_group = of_recovery - kRecoveryCount;
+  hop_broken_rule = condition < 0 || of_recovery >= 0 ? -1 : kRules[condition].rule;
+  break_rule(of_recovery < 0 || of_group >= 0 ? -1 : static_cast<int>(kOfRecovery[of_recovery]));
+  broken_hop_group_rule = std::max(of_group, -1);
 }
 #else
 void break_hop_rule(int) {}

@@ -42,6 +42,12 @@ BufferRef Network::frame_of(const wire::AggHeader& header, std::span<const std::
   return frame;
 }
 
+BufferRef Network::frame_of(std::span<const std::byte> bytes) {
+  BufferRef frame = pool_.acquire(bytes.size());
+  std::memcpy(frame.data(), bytes.data(), bytes.size());
+  return frame;
+}
+
 void Network::push(Time at, EndId to, std::uint32_t link, BufferRef frame, bool is_datagram) {
   std::uint32_t index;
   if (free_frames_.empty()) {
@@ -52,8 +58,7 @@ void Network::push(Time at, EndId to, std::uint32_t link, BufferRef frame, bool 
     free_frames_.pop_back();
   }
   frames_[index] = std::move(frame);
-  heap_.push_back({at, order_++, 0, index + 1, link, to, is_datagram});
-  std::push_heap(heap_.begin(), heap_.end());
+  queue_.add(at, {0, index + 1, link, to, is_datagram});
   ++messages_under_way_;
 }
 
@@ -66,14 +71,14 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
                         header.kind == wire::AggKind::proof;
   if (surely || connects) {
     log('>', from, to, header);
-    link.last_arrival[from == link.child] = now_;
-    push(now_, to, id.value, frame_of(header, body));
+    link.last_arrival[from == link.child] = now();
+    push(now(), to, id.value, frame_of(header, body));
     return;
   }
   const bool data = wire::carries_data(header.kind);
   // Few control messages decide much, so more of them are copied late.
   if (random_.chance(data ? faults_.late_copy : faults_.late_copy * 5)) {
-    push(now_ + Nanos(random_.between(kLateMin.count(), kLateMax.count())), to, id.value, frame_of(header, body));
+    push(now() + Nanos(random_.between(kLateMin.count(), kLateMax.count())), to, id.value, frame_of(header, body));
     log('l', from, to, header);
   }
   const bool has_epoch = header.kind == wire::AggKind::contribute || header.kind == wire::AggKind::result ||
@@ -84,13 +89,13 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
     BufferRef ghost = frame_of(old, body);
     if (data)
       for (std::size_t i = wire::kAggHeaderBytes; i < ghost.size(); ++i) ghost.data()[i] ^= std::byte{0x5A};
-    push(now_, to, id.value, std::move(ghost));
+    push(now(), to, id.value, std::move(ghost));
     log('g', from, to, old);
   }
   if (random_.chance(faults_.loss)) return log('x', from, to, header);
   const int copies = random_.chance(faults_.duplicate) ? 2 : 1;
   for (int copy = 0; copy < copies; ++copy) {
-    Time at = now_ + link.delay + Nanos(random_.between(0, link.delay.count() / 4));
+    Time at = now() + link.delay + Nanos(random_.between(0, link.delay.count() / 4));
     if (random_.chance(faults_.reorder)) {
       at += Nanos(random_.between(0, kReorderMax.count()));
     } else {
@@ -104,7 +109,7 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
 
 void Network::send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body) {
   Random& r = datagram_random_;
-  const auto soon = [&] { return now_ + Nanos(r.between(10'000, faults_.delay_max.count())); };
+  const auto soon = [&] { return now() + Nanos(r.between(10'000, faults_.delay_max.count())); };
   if (header.epoch != Epoch{} && r.chance(faults_.ghost)) {
     wire::AggHeader old = header;
     old.epoch = Epoch{number_of(old.epoch) - 1};
@@ -114,7 +119,7 @@ void Network::send_datagram(EndId from, EndId to, const wire::AggHeader& header,
     log('g', from, to, old);
   }
   if (r.chance(faults_.late_copy))
-    push(now_ + Nanos(r.between(kLateMin.count(), kLateMax.count())), to, 0, frame_of(header, body));
+    push(now() + Nanos(r.between(kLateMin.count(), kLateMax.count())), to, 0, frame_of(header, body));
   if (r.chance(faults_.datagram_loss)) return log('x', from, to, header);
   push(r.chance(faults_.reorder) ? soon() + Nanos(r.between(0, kReorderMax.count())) : soon(), to, 0,
        frame_of(header, body));
@@ -134,9 +139,7 @@ void Network::send_frame(EndId from, proto::LinkId id, std::span<const std::byte
                      h.flags & kHopClosed ? ", closed" : ""));
   }
   const auto copy = [&](Duration least, Duration most) {
-    BufferRef frame = pool_.acquire(bytes.size());
-    std::memcpy(frame.data(), bytes.data(), bytes.size());
-    push(now_ + Nanos(r.between(least.count(), most.count())), other_end(id, from), id.value, std::move(frame), true);
+    push(now() + Nanos(r.between(least.count(), most.count())), other_end(id, from), id.value, frame_of(bytes), true);
   };
   if (!r.chance(faults_.datagram_loss)) copy(Micros(10), faults_.delay_max);
   if (r.chance(faults_.frame_copies)) copy(Micros(10), kReorderMax);
@@ -144,10 +147,7 @@ void Network::send_frame(EndId from, proto::LinkId id, std::span<const std::byte
 }
 
 void Network::send_raw(EndId from, proto::LinkId id, std::span<const std::byte> bytes) {
-  if (!links_[id.value].open) return;
-  BufferRef frame = pool_.acquire(bytes.size());
-  std::memcpy(frame.data(), bytes.data(), bytes.size());
-  push(now_, other_end(id, from), id.value, std::move(frame));
+  if (links_[id.value].open) push(now(), other_end(id, from), id.value, frame_of(bytes));
 }
 
 void Network::send_ordered(EndId from, proto::LinkId id, std::span<const std::byte> head,
@@ -158,41 +158,35 @@ void Network::send_ordered(EndId from, proto::LinkId id, std::span<const std::by
   std::memcpy(frame.data(), head.data(), head.size());
   if (!data.empty()) std::memcpy(frame.data() + head.size(), data.data(), data.size());
   Time& last = link.last_arrival[from == link.child];
-  last = std::max(last, now_ + link.delay + Nanos(random_.between(0, link.delay.count() / 4)));
+  last = std::max(last, now() + link.delay + Nanos(random_.between(0, link.delay.count() / 4)));
   push(last, other_end(id, from), id.value, std::move(frame));
 }
 
-void Network::alarm(Time at, std::uint64_t what) {
-  heap_.push_back({std::max(at, now_), order_++, what, 0, 0, 0, false});
-  std::push_heap(heap_.begin(), heap_.end());
-}
+void Network::alarm(Time at, std::uint64_t what) { queue_.add(at, {what, 0, 0, 0}); }
 
 bool Network::step() {
-  if (heap_.empty()) return false;
-  std::pop_heap(heap_.begin(), heap_.end());
-  const Event event = heap_.back();
-  heap_.pop_back();
-  now_ = event.at;
-  if (event.frame == 0) {
-    handler_.alarm(event.what, now_);
+  const auto event = queue_.next();
+  if (!event) return false;
+  if (event->frame == 0) {
+    handler_.alarm(event->what, now());
     return true;
   }
-  BufferRef frame = std::move(frames_[event.frame - 1]);
-  free_frames_.push_back(event.frame - 1);
+  BufferRef frame = std::move(frames_[event->frame - 1]);
+  free_frames_.push_back(event->frame - 1);
   --messages_under_way_;
-  if (event.is_datagram) {
-    handler_.frame(event.to, {event.link}, std::move(frame), now_);
+  if (event->is_datagram) {
+    handler_.frame(event->to, {event->link}, std::move(frame), now());
     return true;
   }
-  if (!links_[event.link].open) return true;
+  if (!links_[event->link].open) return true;
   ++deliveries_;
-  handler_.message(event.to, {event.link}, std::move(frame), now_);
+  handler_.message(event->to, {event->link}, std::move(frame), now());
   return true;
 }
 
 void Network::log(char what, EndId from, EndId to, const wire::AggHeader& header) {
   Logged& entry = log_[log_at_++ % kLogSize];
-  entry.at = now_;
+  entry.at = now();
   entry.what = what;
   entry.from = from;
   entry.to = to;
@@ -203,7 +197,7 @@ void Network::log(char what, EndId from, EndId to, const wire::AggHeader& header
 
 void Network::note(std::string text) {
   Logged& entry = log_[log_at_++ % kLogSize];
-  entry.at = now_;
+  entry.at = now();
   entry.text = std::move(text);
   if (print_) std::fputs(line(entry).c_str(), stdout);
 }

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "proto/link.hpp"
+#include "sim/event_queue.hpp"
 #include "sim/plan.hpp"
 #include "wire/agg_codec.hpp"
 
@@ -51,7 +52,7 @@ class Network {
 
   /// Delivers the next event. Returns false when there is none.
   bool step();
-  Time now() const { return now_; }
+  Time now() const { return queue_.now(); }
   std::uint64_t deliveries() const { return deliveries_; }
   std::size_t in_flight() const { return messages_under_way_; }
   std::size_t buffers_in_use() const { return pool_.stats().buffers_in_use; }
@@ -62,16 +63,11 @@ class Network {
 
  private:
   struct Event {
-    Time at;
-    std::uint64_t order = 0;
     std::uint64_t what = 0;   // an alarm's value
     std::uint32_t frame = 0;  // index of the frame + 1; 0: the event is an alarm
     std::uint32_t link = 0;
     EndId to = 0;
     bool is_datagram = false;
-    bool operator<(const Event& other) const {  // for a heap whose top is the earliest
-      return at != other.at ? at > other.at : order > other.order;
-    }
   };
   struct Link {
     EndId child = 0, parent = 0;
@@ -89,6 +85,7 @@ class Network {
 
   void push(Time at, EndId to, std::uint32_t link, BufferRef frame, bool is_datagram = false);
   BufferRef frame_of(const wire::AggHeader& header, std::span<const std::byte> body);
+  BufferRef frame_of(std::span<const std::byte> bytes);
   void log(char what, EndId from, EndId to, const wire::AggHeader& header);
   static std::string line(const Logged& entry);
 
@@ -97,11 +94,10 @@ class Network {
   Handler handler_;
   BufferPool pool_{std::size_t{1} << 30};
   std::vector<Link> links_{1};
-  std::vector<Event> heap_;
+  EventQueue<Event> queue_;
   std::vector<BufferRef> frames_;
   std::vector<std::uint32_t> free_frames_;
-  Time now_{};
-  std::uint64_t order_ = 0, deliveries_ = 0;
+  std::uint64_t deliveries_ = 0;
   std::size_t messages_under_way_ = 0;
   std::vector<Logged> log_;
   std::size_t log_at_ = 0;
