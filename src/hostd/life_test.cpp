@@ -1,9 +1,10 @@
 // Tests the lives of jobs: the manager's core, its journal and the uplinks of several sharpds are joined by lossless
-// but breakable connections in virtual time. Whatever dies, its jobs' resources are free within 10 s, and resources of
+// but breakable connections on the event queue of sim. Whatever dies, its jobs' resources are free within 10 s, and resources of
 // a running job are never granted again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "hostd/uplink.hpp"
 #include "manager/test_journal.hpp"
 #include "manager/test_tree.hpp"
+#include "sim/event_queue.hpp"
 
 namespace sumac::hostd {
 namespace {
@@ -42,22 +44,26 @@ class World {
   }
 
   // ---- events
+  /// All its connections end, and what is on them is lost.
   void kill_manager() {
     core_.reset();
     for (auto& [id, sharpd] : sharpds_)
-      if (std::exchange(sharpd.stream, 0) != 0) act(id, sharpd.uplink->stream_over({Errc::lost, "reset"}, now_));
+      if (std::exchange(sharpd.stream, 0) != 0) act(id, sharpd.uplink->stream_over({Errc::lost, "reset"}, now()));
+    settle();
   }
   void start_manager() {
+    ++manager_life_;
     core_.emplace(manager::test_core({}, journal_));
-    run(core_->restore(journal_.state, now_));
+    carry(core_->restore(journal_.state, now()));
     StreamId stream = 1'000'000;
     for (auto& node : nodes_) {
       node_stream_[node.name] = ++stream;
-      run(core_->node_registers(stream, manager::test_register(node.name), now_));
+      carry(core_->node_registers(stream, manager::test_register(node.name), now()));
       control::v1::Link link;
       link.set_up(true);
-      run(core_->node_link(stream, link, now_));
+      carry(core_->node_link(stream, link, now()));
     }
+    settle();
   }
   void start_sharpd(std::size_t id) {
     auto& sharpd = sharpds_[id];
@@ -69,15 +75,17 @@ class World {
   void kill_sharpd(std::size_t id) {
     const auto stream = sharpds_.at(id).stream;
     sharpds_.erase(id);
-    if (core_ && stream != 0) run(core_->host_stream_ended(stream, now_));
+    if (core_ && stream != 0) carry(core_->host_stream_ended(stream, now()));
+    settle();
   }
   /// The connection breaks, and both ends live on.
   void cut(std::size_t id) {
     auto& sharpd = sharpds_.at(id);
     const auto stream = std::exchange(sharpd.stream, 0);
     if (stream == 0) return;
-    if (core_) run(core_->host_stream_ended(stream, now_));
-    act(id, sharpd.uplink->stream_over({Errc::lost, "cut"}, now_));
+    if (core_) carry(core_->host_stream_ended(stream, now()));
+    act(id, sharpd.uplink->stream_over({Errc::lost, "cut"}, now()));
+    settle();
   }
   void forget_state() { journal_.state = {}; }
   void freeze_manager(bool yes) { frozen_ = yes; }
@@ -87,26 +95,33 @@ class World {
     auto request = manager::test_begin(job_id);
     request.mutable_quota()->set_osts(osts);
     request.mutable_quota()->set_max_groups(groups);
-    act(id, sharpds_.at(id).uplink->begin(ticket, request, now_));
+    act(id, sharpds_.at(id).uplink->begin(ticket, request, now()));
+    settle();
     return ticket;
   }
-  void end(std::size_t id, Ticket ticket) { act(id, sharpds_.at(id).uplink->end(ticket, now_)); }
-  void client_dies(std::size_t id, Ticket ticket) { act(id, sharpds_.at(id).uplink->drop(ticket, "it died", now_)); }
+  void end(std::size_t id, Ticket ticket) {
+    act(id, sharpds_.at(id).uplink->end(ticket, now()));
+    settle();
+  }
+  void client_dies(std::size_t id, Ticket ticket) {
+    act(id, sharpds_.at(id).uplink->drop(ticket, "it died", now()));
+    settle();
+  }
 
   void pass(Duration time) {
-    for (const Time end = now_ + time; now_ < end;) {
-      now_ += kStep;
+    for (const Time end = now() + time; now() < end;) {
+      events_.pass_to(now() + kStep);
       for (auto& [id, sharpd] : sharpds_)
-        if (sharpd.uplink->next_deadline() <= now_) act(id, sharpd.uplink->tick(now_));
-      if (core_ && !frozen_ && core_->next_deadline() <= now_) run(core_->tick(now_));
-      if (frozen_) continue;
-      for (auto& [stream, up] : std::exchange(queued_, {})) receive(stream, up);
+        if (sharpd.uplink->next_deadline() <= now()) act(id, sharpd.uplink->tick(now()));
+      // A manager that stood still looks at its clock before its sockets.
+      if (core_ && !frozen_ && core_->next_deadline() <= now()) carry(core_->tick(now()));
+      settle();
     }
   }
 
   // ---- state
   std::string answer(std::size_t id, Ticket ticket) { return sharpds_.at(id).answers[ticket]; }
-  nlohmann::json status() const { return nlohmann::json::parse(core_->status_json(now_)); }
+  nlohmann::json status() const { return nlohmann::json::parse(core_->status_json(now())); }
   std::set<std::uint64_t> jobs() const {
     std::set<std::uint64_t> ids;
     const auto all = status();
@@ -129,14 +144,14 @@ class World {
   void receive(StreamId stream, const control::v1::HostUp& up) {
     using control::v1::HostUp;
     switch (up.what_case()) {
-      case HostUp::kRegister: return run(core_->host_registers(stream, up.register_(), now_));
-      case HostUp::kBegin: return run(core_->job_begins(stream, up.begin(), now_));
-      case HostUp::kEnd: return run(core_->job_ends(stream, up.end(), now_));
-      case HostUp::kRenew: return run(core_->host_renews(stream, up.renew(), now_));
-      case HostUp::kRankDied: return run(core_->rank_died(stream, up.rank_died()));
+      case HostUp::kRegister: return carry(core_->host_registers(stream, up.register_(), now()));
+      case HostUp::kBegin: return carry(core_->job_begins(stream, up.begin(), now()));
+      case HostUp::kEnd: return carry(core_->job_ends(stream, up.end(), now()));
+      case HostUp::kRenew: return carry(core_->host_renews(stream, up.renew(), now()));
+      case HostUp::kRankDied: return carry(core_->rank_died(stream, up.rank_died()));
       case HostUp::kInspectable: return core_->host_inspectable(stream, up.inspectable().address());
-      case HostUp::kJobDaemons: return run(core_->job_daemons(stream, up.job_daemons()));
-      case HostUp::kTreesWanted: return run(core_->trees_wanted(stream, up.trees_wanted(), now_));
+      case HostUp::kJobDaemons: return carry(core_->job_daemons(stream, up.job_daemons()));
+      case HostUp::kTreesWanted: return carry(core_->trees_wanted(stream, up.trees_wanted(), now()));
       case HostUp::WHAT_NOT_SET: FAIL();
     }
   }
@@ -146,14 +161,14 @@ class World {
       std::visit(overloaded{
                      [&](OpenStream& open) {
                        if (!core_) {
-                         act(id, sharpd.uplink->stream_over({Errc::lost, "connection refused"}, now_));
+                         act(id, sharpd.uplink->stream_over({Errc::lost, "connection refused"}, now()));
                          return;
                        }
                        sharpd.stream = ++last_stream_;
-                       say(sharpd.stream, open.first);
+                       send_up(sharpd.stream, open.first);
                      },
                      [&](SendUp& send) {
-                       if (sharpd.stream != 0 && core_) say(sharpd.stream, send.message);
+                       if (sharpd.stream != 0) send_up(sharpd.stream, send.message);
                      },
                      [&](Answer& answer) {
                        sharpd.answers[answer.ticket] = answer.lost                 ? "lost: " + answer.why.context
@@ -167,23 +182,31 @@ class World {
                  },
                  action);
   }
-  void say(StreamId stream, const control::v1::HostUp& up) {
-    if (frozen_)
-      queued_.emplace_back(stream, up);
-    else
-      receive(stream, up);
+  /// To the manager that lives now. While it stands still the message waits in its socket.
+  void send_up(StreamId stream, const control::v1::HostUp& up, Duration after = {}) {
+    events_.add(now() + after, [this, stream, up, life = manager_life_] {
+      if (!core_ || life != manager_life_) return;
+      if (frozen_)
+        send_up(stream, up, kStep);
+      else
+        receive(stream, up);
+    });
   }
-  void run(const manager::Actions& actions) {
+  void carry(const manager::Actions& actions) {
     for (const auto& action : actions) {
-      if (const auto* node = std::get_if<manager::ToNode>(&action)) to_node(*node);
+      if (const auto* node = std::get_if<manager::ToNode>(&action))
+        events_.add(now(), [this, to = *node] { to_node(to); });
       if (const auto* host = std::get_if<manager::ToHost>(&action))
-        for (auto& [id, sharpd] : sharpds_)
-          if (sharpd.stream == host->stream) act(id, sharpd.uplink->heard(host->message, now_));
+        events_.add(now(), [this, to = *host] { to_host(to); });
     }
+  }
+  void to_host(const manager::ToHost& to) {
+    for (auto& [id, sharpd] : sharpds_)
+      if (sharpd.stream == to.stream) act(id, sharpd.uplink->heard(to.message, now()));
   }
   void to_node(const manager::ToNode& to) {
     for (auto& node : nodes_) {
-      if (node_stream_[node.name] != to.stream) continue;
+      if (!core_ || node_stream_[node.name] != to.stream) continue;
       const auto& message = to.message;
       if (message.has_registered()) {
         std::set<std::uint64_t> told;
@@ -193,18 +216,23 @@ class World {
       }
       if (message.has_grant()) node.jobs.insert(message.grant().job_id());
       if (message.has_revoke()) node.jobs.erase(message.revoke().job_id());
-      run(core_->node_acks(to.stream, message.sequence(), now_));
+      carry(core_->node_acks(to.stream, message.sequence(), now()));
     }
   }
+  Time now() const { return events_.now(); }
+  /// Everything that is under way arrives.
+  void settle() {
+    while (const auto what = events_.next(now())) (*what)();
+  }
 
-  Time now_ = at(Seconds(1));
+  sim::EventQueue<std::function<void()>> events_{at(Seconds(1))};
   manager::TestJournal journal_;
   std::optional<manager::Core> core_;
+  std::uint64_t manager_life_ = 0;
   bool frozen_ = false;
   std::vector<NodeEnd> nodes_;
   std::map<std::string, StreamId> node_stream_;
   std::map<std::size_t, Sharpd> sharpds_;
-  std::vector<std::pair<StreamId, control::v1::HostUp>> queued_;
   StreamId last_stream_ = 0;
   std::uint64_t last_life_ = 0;
   Ticket last_ticket_ = 0;

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +10,7 @@
 #include "manager/test_core.hpp"
 #include "manager/test_journal.hpp"
 #include "manager/test_tree.hpp"
+#include "sim/event_queue.hpp"
 #include "topo/changes.hpp"
 
 namespace sumac::manager {
@@ -66,12 +66,14 @@ struct World {
   std::map<std::uint64_t, HostDown> answers;  ///< The last answer to each ticket.
   std::vector<std::string> said;
   StreamId last_stream = 1000;
-  Time now = at(Seconds(1));
+  sim::EventQueue<Actions::value_type> events{at(Seconds(1))};
+  bool running = false;
 
+  Time now() const { return events.now(); }
   explicit World(topo::Fabric fabric, Rules its_rules = {}) : rules(its_rules) { start(std::move(fabric)); }
   void start(topo::Fabric fabric) {
     core.emplace(std::move(fabric), rules, journal);
-    run(core->restore(journal.state, now));
+    run(core->restore(journal.state, now()));
   }
   void up() {
     for (const char* name : {"an-s1", "an-s2", "an-l1", "an-l2"}) add(name);
@@ -80,7 +82,7 @@ struct World {
   void host(StreamId stream = 1, const std::string& name = "h1") {
     auto who = test_host(stream);
     who.set_host(name);
-    run(core->host_registers(stream, who, now));
+    run(core->host_registers(stream, who, now()));
   }
   void add(const std::string& name, std::uint64_t life = 0) {
     auto& node = nodes[name];
@@ -96,20 +98,20 @@ struct World {
       listening->set_tree(tree);
       listening->set_address(address(name, tree));
     }
-    run(core->node_registers(node.stream, who, now));
+    run(core->node_registers(node.stream, who, now()));
   }
   void kill(const std::string& name) {
-    run(core->node_stream_ended(std::exchange(nodes.at(name).stream, 0), now));
+    run(core->node_stream_ended(std::exchange(nodes.at(name).stream, 0), now()));
     nodes.at(name).shards.clear();
     nodes.at(name).life += std::uint64_t{1} << 50;
   }
   void pass(Duration time) {
-    for (const Time end = now + time; now < end;) {
-      now = std::min(end, std::max(now + Millis(1), core->next_deadline()));
-      run(core->tick(now));
+    for (const Time end = now() + time; now() < end;) {
+      events.pass_to(std::min(end, std::max(now() + Millis(1), core->next_deadline())));
+      run(core->tick(now()));
       control::v1::Renew renew;
       for (const auto& [ticket, answer] : answers) renew.add_tickets(ticket);
-      run(core->host_renews(1, renew, now));
+      run(core->host_renews(1, renew, now()));
     }
   }
   static std::string address(const std::string& name, std::uint32_t tree) {
@@ -118,22 +120,18 @@ struct World {
 
   /// The messages to one node arrive in order, as on its stream.
   void run(Actions actions) {
-    for (auto& action : actions) queue.push_back(std::move(action));
+    for (auto& action : actions) events.add(now(), std::move(action));
     if (std::exchange(running, true)) return;
-    while (!queue.empty()) {
-      const auto action = std::move(queue.front());
-      queue.pop_front();
-      if (const auto* say = std::get_if<Say>(&action)) said.push_back(say->text);
-      if (const auto* no = std::get_if<Refuse>(&action)) ADD_FAILURE() << no->why.context;
-      if (const auto* host = std::get_if<ToHost>(&action)) hear(host->message);
-      if (const auto* node = std::get_if<ToNode>(&action))
+    while (const auto action = events.next(now())) {
+      if (const auto* say = std::get_if<Say>(&*action)) said.push_back(say->text);
+      if (const auto* no = std::get_if<Refuse>(&*action)) ADD_FAILURE() << no->why.context;
+      if (const auto* host = std::get_if<ToHost>(&*action)) hear(host->message);
+      if (const auto* node = std::get_if<ToNode>(&*action))
         for (auto& [name, one] : nodes)
           if (one.stream == node->stream) hear(name, one, node->message);
     }
     running = false;
   }
-  std::deque<Actions::value_type> queue;
-  bool running = false;
   void hear(const HostDown& down) {
     if (down.has_granted()) answers[down.granted().ticket()] = down;
     if (down.has_refused()) answers[down.refused().ticket()] = down;
@@ -157,7 +155,7 @@ struct World {
       control::v1::Listening listening;
       listening.set_tree(told.tree());
       listening.set_address(address(name, told.tree()));
-      if (is_new) add_all(core->node_listens(node.stream, listening, now));
+      if (is_new) add_all(core->node_listens(node.stream, listening, now()));
       if (!shard.root) link(node, told.tree(), !shard.parent.empty(), add_all);
     };
     switch (down.what_case()) {
@@ -182,14 +180,14 @@ struct World {
       case control::v1::NodeDown::kRankDied: ADD_FAILURE() << "no rank dies here"; break;
       case control::v1::NodeDown::WHAT_NOT_SET: ADD_FAILURE();
     }
-    add_all(core->node_acks(node.stream, down.sequence(), now));
+    add_all(core->node_acks(node.stream, down.sequence(), now()));
   }
   template <class AddAll>
   void link(const Node& node, std::uint32_t tree, bool up, const AddAll& add_all) {
     control::v1::Link link;
     link.set_tree(tree);
     link.set_up(up);
-    add_all(core->node_link(node.stream, link, now));
+    add_all(core->node_link(node.stream, link, now()));
   }
   void check(const std::string& name, const Shard& shard) {
     std::uint32_t osts = 0, groups = 0;
@@ -205,7 +203,7 @@ struct World {
     request.mutable_quota()->set_num_trees(trees);
     request.mutable_quota()->set_osts(osts);
     request.mutable_quota()->set_max_groups(osts == 0 ? 0 : 8);
-    run(core->job_begins(1, request, now));
+    run(core->job_begins(1, request, now()));
     return answers[job_id];
   }
   std::set<std::string> holders(std::uint64_t job_id) const {
@@ -215,7 +213,7 @@ struct World {
         if (shard.grants.contains(job_id)) names.insert(fmt::format("{}/{}", name, tree));
     return names;
   }
-  nlohmann::json status() const { return nlohmann::json::parse(core->status_json(now)); }
+  nlohmann::json status() const { return nlohmann::json::parse(core->status_json(now())); }
 };
 
 std::vector<std::string> names_of(const control::v1::GrantedTree& tree) {
@@ -268,7 +266,7 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
     request.mutable_quota()->set_osts(8);
     request.mutable_quota()->set_max_groups(2);
     request.set_devices(row.devices);
-    world.run(world.core->job_begins(1, request, world.now));
+    world.run(world.core->job_begins(1, request, world.now()));
     ASSERT_TRUE(world.answers[job].has_granted()) << world.answers[job].refused().text();
     std::vector<std::string> leaves;
     for (const auto& tree : world.answers[job].granted().trees())
@@ -283,11 +281,11 @@ TEST(Trees, a_job_that_names_ports_gets_the_trees_of_their_planes) {
   other.up();
   auto request = test_begin(1);
   request.set_devices("mlx5_0:1");
-  other.run(other.core->job_begins(1, request, other.now));
+  other.run(other.core->job_begins(1, request, other.now()));
   EXPECT_EQ(other.answers[request.ticket()].refused().text(),
             "ports mlx5_0:1 of host h4 reach no tree: name ports that do, or none");
   request.set_devices("mlx5_0:x");
-  other.run(other.core->job_begins(1, request, other.now));
+  other.run(other.core->job_begins(1, request, other.now()));
   EXPECT_THAT(other.answers[request.ticket()].refused().text(), HasSubstr("port x is no number"));
 }
 
@@ -310,7 +308,7 @@ TEST(Trees, each_tree_of_a_node_has_osts_of_its_own_and_none_is_granted_twice) {
   control::v1::JobEnd end;
   end.set_ticket(1);
   end.set_job_id(1);
-  world.run(world.core->job_ends(1, end, world.now));
+  world.run(world.core->job_ends(1, end, world.now()));
   EXPECT_EQ(world.begin(4, 2, 1).granted().trees_size(), 1) << "one of two has something left";
 }
 
@@ -347,7 +345,7 @@ TEST(Trees, a_node_that_stays_away_is_done_without_and_its_jobs_are_told_why) {
     control::v1::JobEnd end;
     end.set_ticket(job);
     end.set_job_id(job);
-    world.run(world.core->job_ends(1, end, world.now));
+    world.run(world.core->job_ends(1, end, world.now()));
   }
   EXPECT_THAT(names_of(world.begin(5).granted().trees(0)), ElementsAre("an-s1", "an-l1", "an-l2"))
       << "nobody runs: the best trees again";
@@ -362,7 +360,7 @@ TEST(Trees, a_job_goes_on_without_what_carries_nothing_of_it) {
   EXPECT_TRUE(world.answers[1].has_granted()) << world.answers[1].ended().why();
   auto next = two_spines();
   next.nodes.erase(next.nodes.begin() + 2);  // an-l1
-  world.run(world.core->fabric_changes(next, world.now));
+  world.run(world.core->fabric_changes(next, world.now()));
   EXPECT_TRUE(world.answers[1].has_granted()) << world.answers[1].ended().why();
   EXPECT_THAT(world.holders(1), UnorderedElementsAre("an-s1/0", "an-s2/1"));
 }
@@ -417,7 +415,7 @@ TEST(Trees, a_restarted_manager_knows_both_trees_and_what_runs_on_them) {
     job->set_job_id(id);
     job->set_granted(true);
   }
-  world.run(world.core->host_registers(1, who, world.now));
+  world.run(world.core->host_registers(1, who, world.now()));
   EXPECT_EQ(world.holders(3), held);
   const auto after = world.status();
   for (std::size_t i = 0; i < 2; ++i) {
@@ -454,7 +452,7 @@ TEST(Trees, a_fabric_read_again_makes_trees_follow_and_jobs_that_notice_nothing_
   host.name = "h5";
   host.leaf = "l1";
   next.hosts.push_back(host);
-  world.run(world.core->fabric_changes(next, world.now));
+  world.run(world.core->fabric_changes(next, world.now()));
   EXPECT_TRUE(world.answers[1].has_granted());
   EXPECT_TRUE(world.answers[2].has_ended()) << "its leaf l2 has another way to s2";
   EXPECT_THAT(world.answers[2].ended().why(), HasSubstr("the fabric's description has changed"));
