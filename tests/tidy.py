@@ -268,9 +268,41 @@ def functions_of(body: str) -> dict[str, int]:
     return found
 
 
+# The files that hold a virtual clock and deliver messages. Whoever needs one more builds on the first: it takes events of any type.
+TEST_WORLDS = {
+    "sim/event_queue.hpp": "the clock and the queue of sim's network, and of the tests of manager and sharpd",
+    "src/p2p/test_world.hpp": "connections that take messages late from their senders' memory and deliver them in halves",
+    "src/proto/test_tree.hpp": "wires without faults between nodes and clients, whose messages a test delivers one by one",
+}
+WORLD_CLOCK = re.compile(r"^\s*(?:mutable )?(?:sumac::)?Time (?:now|clock|time)_?\s*(?:\{[^;]*|=[^;]*)?;|\bself\.(?:now|clock)\s*\+?=", re.MULTILINE)
+WORLD_QUEUE = re.compile(r"\bstd::(?:deque|queue|priority_queue|multimap)<|\bpush_heap\(|\bheapq\.|\bdeque\("
+                         r"|\bstd::(?:vector|list)<[^;()]*>\s+\w*(?:queue|in_flight|under_way|messages|frames|datagrams|events)\w*(?:\{[^;]*)?;")
+
+
+def test_worlds(paths: list[str], read) -> set[str]:
+    """Tests, fuzzers and files of sim that have a clock of their own and messages that wait for their delivery."""
+    found = set()
+    for path in paths:
+        pure = pathlib.PurePath(path)
+        is_test = path.startswith("sim/") or pure.stem.startswith("test_") or pure.stem.endswith(("_test", "_tests", "_fuzz"))
+        if not is_test or pure.suffix not in {".cpp", ".hpp", ".c", ".h", ".py"}:
+            continue
+        body = read(path)
+        if pure.suffix != ".py":
+            body = C_TOKEN.sub(lambda match: " " if match["comment"] else '""', body)
+        if WORLD_CLOCK.search(body) and WORLD_QUEUE.search(body):
+            found.add(path)
+    return found
+
+
 def check_house() -> list[str]:
-    """The manager stays several small machines: they know neither control.proto's messages nor the page, and no class grows back into one for all."""
-    found = []
+    """The manager stays several small machines: they know neither control.proto's messages nor the page, and no class grows back into one for all.
+
+    Machines are joined in few test worlds: each world of its own delivers, loses and delays by rules that no other test checks."""
+    worlds = test_worlds([f for f in FILES if f != "tests/tidy_test.py"], text)
+    found = [f"{path}: a clock and a queue of messages of its own: build on sim/event_queue.hpp or sim/network.hpp, or make it a scenario of theirs"
+             for path in sorted(worlds - TEST_WORLDS.keys())]
+    found += [f"tests/tidy.py: TEST_WORLDS names {path}, which is none any more" for path in sorted(TEST_WORLDS.keys() - worlds)]
     for path in FILES:
         pure = pathlib.PurePath(path)
         if str(pure.parent) != "src/manager" or pure.suffix not in {".cpp", ".hpp"} or pure.stem.startswith("test_") or pure.stem.endswith(("_test", "_fuzz")):

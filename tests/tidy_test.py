@@ -61,5 +61,25 @@ class Classes(unittest.TestCase):
                 self.assertEqual(tidy.functions_of(text), found)
 
 
+class Worlds(unittest.TestCase):
+    def test_worlds(self):
+        clock, queue = "struct W {\n  Time now_ = at(Seconds(1));\n", "  std::deque<Message> waiting_;\n};"
+        rows = (
+            ("a clock and a queue", "src/a/b_test.cpp", clock + queue, True),
+            ("in a helper of tests", "src/a/test_b.hpp", clock + queue, True),
+            ("a heap", "sim/a.cpp", "Time now{};\nstd::push_heap(a, b);", True),
+            ("a vector of what was said", "src/a/b_test.cpp", clock + "std::vector<std::pair<Id, HostUp>> queued_;", True),
+            ("in Python", "tests/a/b_test.py", "self.now = 0\nheapq.heappush(a, b)", True),
+            ("a clock alone", "src/a/b_test.cpp", clock + "std::vector<int> all_;", False),
+            ("a queue alone", "src/a/b_test.cpp", "void f(Time now);\n" + queue, False),
+            ("a comment", "src/a/b_test.cpp", clock + "// std::deque<Message>", False),
+            ("the queue of sim", "src/a/b_test.cpp", "sim::EventQueue<Message> events;\nstd::deque<int> a;", False),
+            ("no test", "src/a/b.cpp", clock + queue, False),
+        )
+        for name, path, text, is_world in rows:
+            with self.subTest(name):
+                self.assertEqual(tidy.test_worlds([path], lambda _, body=text: body), {path} if is_world else set())
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
