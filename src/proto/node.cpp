@@ -209,8 +209,6 @@ Node::Flaw Node::from_child(Link& link, const AggHeader& header, BufferRef& fram
       });
     case AggKind::hello:
     case AggKind::proof: return "a second handshake";
-    case AggKind::supply:
-    case AggKind::skip: return "this node does not take part in recovery";
     case AggKind::result:
       // This is the fault that the guard prevents: a child's message taken for the parent's.
       if (guard(Guard::direction, true)) break;

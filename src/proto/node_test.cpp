@@ -401,13 +401,6 @@ TEST(Node, breaking_a_rule_costs_the_connection_and_nobody_else_anything) {
          return h;
        },
        "past the end"},
-      {"a kind for recovery",
-       [](const StandingGroup& w) {
-         auto h = contribution(w, 0, 0, 4);
-         h.kind = AggKind::supply;
-         return h;
-       },
-       "recovery"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);

@@ -81,15 +81,15 @@ const char* get(Reader& in, const CodecLimits& limits, Turn& turn, Data& data) {
   const auto frame = in.rest();
   wire::load(data.header, frame.data());
   data.payload = frame.subspan(wire::kAggHeaderBytes);
-  if (const char* flaw = wire::flaw(data.header, data.payload.size(), limits.payload_max)) return flaw;
-  turn.operation.terms = terms_of(data.header, data.elements);
   const bool skips = turn.what == Turn::What::skips;
-  if (data.header.kind != (skips ? wire::AggKind::skip : wire::AggKind::contribute))
-    return "a turn's header is of another kind";
+  if (skips && !data.payload.empty()) return "a member that skips a number sends data";
+  const std::size_t part = skips ? data.header.payload_bytes : data.payload.size();
+  if (const char* flaw = wire::flaw(data.header, part, limits.payload_max)) return flaw;
+  turn.operation.terms = terms_of(data.header, data.elements);
+  if (data.header.kind != wire::AggKind::contribute) return "a turn's header is of another kind";
   const std::uint64_t bytes = std::uint64_t{data.elements} * wire::element_of(data.header);
   if (bytes > limits.payload_max) return "a turn's fragment is longer than a payload";
-  const bool may_be_empty = skips || wire::has_one_source(data.header);
-  if (data.payload.size() != bytes && (!data.payload.empty() || !may_be_empty)) return "a turn has not all of its data";
+  if (part != bytes && (part != 0 || !wire::has_one_source(data.header))) return "a turn has not all of its data";
   return nullptr;
 }
 

@@ -28,7 +28,8 @@ struct GroupKey {
 
 /// This is what a message has beside the machine's words: the user's data of a turn or a result and what they are, or the word of the tree.
 struct Data {
-  wire::AggHeader header{};  ///< contributes, skips: as the member contributes the number to a tree.
+  /// contributes, skips: as the member contributes the number to a tree. One that skips sends no payload behind it.
+  wire::AggHeader header{};
   std::uint32_t elements =
       0;                    ///< contributes, skips: elements of the fragment, also where the member has none of them.
   std::uint64_t terms = 0;  ///< result: Operation::terms of the number.

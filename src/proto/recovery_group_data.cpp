@@ -261,9 +261,8 @@ void Group::send(Send& send) {
     data.header = at.header;
     data.elements = at.elements;
     payload = data_of(at, turn->what);
-    if (turn->what == Turn::What::skips) data.header.kind = wire::AggKind::skip;
     if (turn->what == Turn::What::supplies && at.has_result) turn->operation.terms = at.result_terms;
-    data.header.payload_bytes = static_cast<std::uint32_t>(payload.bytes.size());
+    if (turn->what != Turn::What::skips) data.header.payload_bytes = static_cast<std::uint32_t>(payload.bytes.size());
   } else if (const auto* result = std::get_if<recovery::Result>(&send.message.body)) {
     Gathered& from = result_of(result->number);
     data.terms = from.terms;

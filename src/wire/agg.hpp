@@ -1,7 +1,7 @@
 #pragma once
 // One hop of the aggregation tree: the messages from a child to its parent (up) and from a parent to its child (down).
 // A message is an AggHeader of 64 bytes, little-endian, followed by `payload_bytes` of payload: user data of
-// Contribute, Supply and Result, or one of the bodies below. The page wire.md (docs/reference.md) lists every byte; docs/protocol.md says when
+// Contribute and Result, or one of the bodies below. The page wire.md (docs/reference.md) lists every byte; docs/protocol.md says when
 // each message is sent.
 #include <array>
 #include <cstddef>
@@ -29,8 +29,6 @@ enum class AggKind : std::uint8_t {
   open = 2,        ///< Rank 0 of a communicator asks the tree's root node for a group id (OpenBody); nodes pass it on.
   join = 3,        ///< A member, or a node for all members below it, enters a group (JoinBody).
   contribute = 4,  ///< One number's data; barrier, close and leave carry none.
-  supply = 5,      ///< Recovery: the whole result of a number that another member has already.
-  skip = 6,        ///< Recovery: "another member supplies this number".
   trouble = 7,     ///< To the root: a dead rank, or two members that disagree and the field in which they differ
                    ///< (TroubleBody).
   name = 8,        ///< After proof: the name that people use for the peer's host or node (NameBody).

@@ -12,7 +12,7 @@ namespace {
 
 bool known(AggKind kind) noexcept {
   const auto value = static_cast<unsigned>(kind);
-  return (value >= 1 && value <= 9) || (value >= 16 && value <= 25);
+  return (value >= 1 && value <= 4) || (value >= 7 && value <= 9) || (value >= 16 && value <= 25);
 }
 
 /// null is a value of both enums and comes directly after the last real one.
@@ -21,7 +21,6 @@ bool in_range(Dtype dtype) noexcept { return static_cast<unsigned>(dtype) <= sta
 
 /// Returns whether a message of this kind may be empty although the operation has elements.
 bool may_be_empty(const AggHeader& h) noexcept {
-  if (h.kind == AggKind::skip) return true;
   if (has_one_source(h)) return true;  // only one member has data to contribute, and it needs none back
   // The root of a reduce may keep its own part.
   if (h.kind == AggKind::contribute && h.coll == Coll::reduce)
@@ -37,7 +36,6 @@ const char* flaw_of_data(const AggHeader& h) noexcept {
   if (h.payload_bytes % element != 0) return "payload_bytes is not a whole number of elements";
   const std::uint64_t elements = h.payload_bytes / element;
   if (h.first > h.count) return "first lies after the end of the operation";
-  if (h.kind == AggKind::skip && elements != 0) return "skip carries data";
   if (elements == 0) {
     if (h.count != 0 && !may_be_empty(h)) return "an operation with elements has no data";
     if (((h.flags & kFlagFirst) != 0) != (h.first == 0)) return "flag first and element first disagree";
@@ -68,7 +66,7 @@ const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexce
     if (h.origin != kNoRank || h.members != 0) return "a result names an origin";
   } else {
     if (h.origin == kNoRank) return "origin is no rank";
-    if (h.kind == AggKind::contribute && h.members == 0) return "members is zero";
+    if (h.members == 0) return "members is zero";
   }
   switch (h.coll) {
     case Coll::barrier:

@@ -6,12 +6,11 @@
 //   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members
 //                      zero, origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
 //                      open and opened, not zero for join, joined, trouble, verdict, void_epoch, invited and closed
-//   contribute         coll known, members >= 1, origin a rank; supply, skip: origin a rank; result: origin kNoRank,
-//                      members zero
+//   contribute         coll known, members >= 1, origin a rank; result: origin kNoRank, members zero
 //   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
 //   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly
-//                      when first = 0, Last exactly when it reaches count; empty only when count is zero or (result,
-//                      supply) the kind gives no data
+//                      when first = 0, Last exactly when it reaches count; empty only when count is zero or (result)
+//                      the kind gives no data
 //   bcast, allgather   a type without operation, and data from one member for each fragment: contributions of the others
 //                      are empty, and so is the result for the one they came from; an allgather with `bor` is cut like
 //                      a reduction
@@ -32,7 +31,7 @@ namespace sumac::wire {
 inline constexpr std::size_t kAggHeaderBytes = sizeof(AggHeader);
 
 /// For the hot path: returns Errc::ok or Errc::invalid, without text or allocation. `frame` is the whole message;
-/// `payload_max` bounds the data after contribute, supply and result (bodies of the other kinds have their own fixed
+/// `payload_max` bounds the data after contribute and result (bodies of the other kinds have their own fixed
 /// size).
 Errc decode(std::span<const std::byte> frame, std::uint32_t payload_max, AggHeader& out) noexcept;
 
@@ -101,15 +100,11 @@ constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
     case AggKind::datagrams: return sizeof(DatagramsBody);
     case AggKind::closed:
     case AggKind::contribute:
-    case AggKind::supply:
-    case AggKind::skip:
     case AggKind::result: return 0;
   }
   return 0;
 }
-constexpr bool carries_data(AggKind kind) noexcept {
-  return kind == AggKind::contribute || kind == AggKind::supply || kind == AggKind::skip || kind == AggKind::result;
-}
+constexpr bool carries_data(AggKind kind) noexcept { return kind == AggKind::contribute || kind == AggKind::result; }
 
 inline void encode(const AggHeader& header, std::span<std::byte, kAggHeaderBytes> to) noexcept {
   store(to.data(), header);

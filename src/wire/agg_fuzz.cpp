@@ -57,8 +57,6 @@ void message(std::span<const std::byte> frame, std::uint32_t payload_max) {
     case AggKind::datagrams: return body<DatagramsBody>(payload);
     case AggKind::closed: return must(payload.empty(), "closed has no body");
     case AggKind::contribute:
-    case AggKind::supply:
-    case AggKind::skip:
     case AggKind::result:
       must(payload.size() <= payload_max, "data is within what was granted");
       must(h.first <= h.count, "the fragment begins inside the operation");

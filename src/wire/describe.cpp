@@ -15,8 +15,6 @@ std::string_view to_string(AggKind kind) noexcept {
     case AggKind::open: return "open";
     case AggKind::join: return "join";
     case AggKind::contribute: return "contribute";
-    case AggKind::supply: return "supply";
-    case AggKind::skip: return "skip";
     case AggKind::trouble: return "trouble";
     case AggKind::opened: return "opened";
     case AggKind::joined: return "joined";

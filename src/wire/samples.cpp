@@ -184,8 +184,6 @@ std::vector<Sample> agg_samples() {
       with_data("contribute-barrier", barrier, 0),
       with_data("contribute-refusal", refusal, 0),
       with_data("contribute-datagrams", after_datagrams, 0),
-      with_data("supply", reduction(AggKind::supply), 16),
-      with_data("skip", reduction(AggKind::skip), 0),
       with_data("result", result, 16),
       with_data("result-leave", data(AggKind::result, Coll::leave), 0),
       with_data("result-lock-denied", denied, 0),

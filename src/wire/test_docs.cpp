@@ -22,8 +22,6 @@ constexpr KindRow kKinds[] = {
     {AggKind::open, "up", "OpenBody", "rank 0 of a communicator asks the tree's root for a group id"},
     {AggKind::join, "up", "JoinBody", "a member, or a node for all members below it, enters a group"},
     {AggKind::contribute, "up", "user data", "one number's data; barrier, close and leave carry none"},
-    {AggKind::supply, "up", "user data", "recovery: the whole result of a number that a member has"},
-    {AggKind::skip, "up", "none", "recovery: another member supplies this number"},
     {AggKind::trouble, "up", "TroubleBody", "a dead rank, or two members that disagree and the field"},
     {AggKind::opened, "down", "OpenedBody", "the group id"},
     {AggKind::joined, "down", "JoinedBody", "the group stands: window and payload"},

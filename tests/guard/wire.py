@@ -11,7 +11,8 @@ MESSAGE_MAX = 1 << 20
 # These are the numbers of net::FrameType.
 FRAME_HELLO, FRAME_WELCOME, FRAME_DATA, FRAME_PING, FRAME_PONG = range(1, 6)
 # These are the numbers of wire::AggKind.
-HELLO, OPEN, JOIN, CONTRIBUTE, SUPPLY, SKIP, TROUBLE, NAME, PROOF = range(1, 10)
+HELLO, OPEN, JOIN, CONTRIBUTE = range(1, 5)
+TROUBLE, NAME, PROOF = range(7, 10)
 OPENED, JOINED, REFUSED, RESULT, VERDICT, VOID_EPOCH, WELCOME, INVITED = range(16, 24)
 # These are the numbers of wire::Role.
 CLIENT, NODE = 1, 2
