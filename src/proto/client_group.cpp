@@ -208,7 +208,7 @@ void ClientGroup::send_join() {
   body.stream_window = config_.stream_window;
   body.payload_per_ost = config_.payload_per_ost;
   body.chunk_bytes = config_.chunk_bytes;
-  body.path_length = static_cast<std::uint16_t>(config_.path.length);
+  body.path_length = static_cast<std::uint32_t>(config_.path.length);
   body.path = config_.path.entries;
   if (config_.datagrams.port != 0)
     wire::put_datagram_end(body, {.port = config_.datagrams.port,
@@ -239,11 +239,11 @@ void ClientGroup::stand(Time now) {
             .chunk_bytes = joined_.chunk_bytes,
             .root_node = joined_.root_node,
             .reproducible = (joined_flags_ & wire::kFlagReproducible) != 0};
-  done_ = next_ = owed_ = closed_ = joined_.low;
+  done_ = next_ = owed_ = closed_ = joined_.first;
   // The ring has twice the window, so that a number beyond it (which the window forbids) never shares a slot with one
   // in flight.
   ring_ = std::vector<Entry>(std::bit_ceil(2 * shape_.window()));
-  by_link_from_ = joined_.low;
+  by_link_from_ = joined_.first;
   if (datagram_terms_) try_datagrams(now);
 }
 

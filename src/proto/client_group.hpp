@@ -145,7 +145,7 @@ class ClientGroup final : private HopOutbox {
   Phase phase() const noexcept;
   const ClientGroupConfig& config() const noexcept { return config_; }
   const GroupShape& shape() const noexcept { return shape_; }  ///< Zero while joining.
-  Sequence first_number() const noexcept { return joined_.low; }
+  Sequence first_number() const noexcept { return joined_.first; }
   const std::optional<Verdict>& verdict() const noexcept { return verdict_; }
   const std::optional<wire::RefusedBody>& refusal() const noexcept { return refusal_; }
   /// Returns the reason why operations fail, in one line for people; empty while all is well. `names` as in describe().

@@ -28,7 +28,7 @@ void ClientGroup::try_datagrams(Time now) {
   config.child = datagram_terms_->child;
   config.window = datagram_terms_->window;
   config.levels = config_.path.length;
-  config.first = seq_previous(joined_.low);
+  config.first = seq_previous(joined_.first);
   const auto& key = config_.datagrams.job_key;
   const auto& nonce = datagram_terms_->nonce;
   if (config.window > shape_.osts || !wire::make_datagram_key(key, nonce, config_.group_id, config.child, config.up) ||
@@ -100,7 +100,7 @@ void ClientGroup::contribute_datagram(Entry& at, Time now) {
 Errc ClientGroup::on_datagram(std::span<const std::byte> datagram, Time now) {
   if (!way_) return Errc::denied;
   if (const Errc read = way_->on_datagram(datagram, now); read != Errc::ok) return read;
-  if (datagram_trial_ == Trial::open && way_->is_closed(seq_previous(joined_.low))) datagram_trial_ = Trial::passed;
+  if (datagram_trial_ == Trial::open && way_->is_closed(seq_previous(joined_.first))) datagram_trial_ = Trial::passed;
   take_datagrams(now);
   return Errc::ok;
 }

@@ -336,7 +336,7 @@ wire::JoinedBody NodeGroup::grant() const noexcept {
   body.payload_per_ost = shape_.payload_per_ost;
   body.chunk_bytes = shape_.chunk_bytes;
   if (body.chunk_bytes == 0) body.stream_window = 0;
-  body.low = body.high = ctx_.config.limits.first_sequence;
+  body.first = ctx_.config.limits.first_sequence;
   body.root_node = ctx_.config.node_id;
   return body;
 }
@@ -358,7 +358,7 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
   reserved_ = joined_.osts;
   // The new reservation is never larger than the one before.
   reserve_memory({joined_.osts, joined_.stream_window}, joined_.payload_per_ost, joined_.chunk_bytes, reproducible_);
-  kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = joined_.low;
+  kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = joined_.first;
   slots_.assign(ring_size(joined_.osts, joined_.stream_window), Slot{});
   begin_way();
   ++ctx_.stats.groups_formed;

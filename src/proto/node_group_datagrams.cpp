@@ -76,7 +76,7 @@ void NodeGroup::begin_way() {
   DatagramNode::Group group{.number = way_->terms.end.group,
                             .window = way_->window,
                             .payload_max = way_->payload_max,
-                            .first = seq_previous(joined_.low)};
+                            .first = seq_previous(joined_.first)};
   if (!is_root && (way_above_->features & wire::kDatagramsCanonical) == 0) way_->merges.reset();
   if (way_->merges) group.merges = *way_->merges;
   const auto& key = job->grant.job_key;
@@ -94,7 +94,7 @@ void NodeGroup::begin_way() {
     has_keys = has_keys && wire::make_datagram_key(key, way_above_->nonce, id_, way_above_->child, group.up) &&
                wire::make_datagram_key(key, way_above_->nonce, id_, wire::kResults, group.results_of_parent);
   }
-  way_->after = joined_.low;
+  way_->after = joined_.first;
   way_->stands = has_keys && way_->window <= way_->terms.window && ctx_.outbox.datagram_node()->begin(group);
   if (!way_->stands) end_way();
 }

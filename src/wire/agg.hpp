@@ -250,17 +250,11 @@ struct JoinBody {
   std::uint32_t stream_window = 0;    ///< The same for streaming chunks; 0: no streaming.
   std::uint32_t payload_per_ost = 0;  ///< Bytes of one OST that the member was granted.
   std::uint32_t chunk_bytes = 0;      ///< Bytes of one streaming chunk.
-  Sequence done{};                    ///< The lowest number below that is not complete.
-  Sequence high{};                    ///< Highest `done` below.
-  std::uint32_t high_rank = 0;        ///< The rank that has it.
-  /// From a verdict that has already arrived; culprit kNoRank: none.
-  Sequence first_aborted{};
-  std::uint32_t culprit = kNoRank;
-  std::uint16_t flags = 0;  ///< Bit 0: the member is leaving.
-  std::uint16_t path_length = 0;
+  std::uint32_t path_length = 0;
+  std::uint32_t reserved = 0;
   std::array<PathEntry, kPathMax> path{};  ///< path[0] is the node this Join is sent to; unused entries are zero.
 };
-static_assert(sizeof(JoinBody) == 136 && std::has_unique_object_representations_v<JoinBody>);
+static_assert(sizeof(JoinBody) == 120 && std::has_unique_object_representations_v<JoinBody>);
 
 /// The sender of a join takes datagrams of the group there, and all below it can up to this size.
 struct DatagramEnd {
@@ -286,13 +280,10 @@ struct JoinedBody {
   std::uint32_t osts = 0;           ///< W: the least of the path. No member has more numbers than this in flight.
   std::uint32_t stream_window = 0;  ///< The same minimum for streaming chunks.
   std::uint32_t payload_per_ost = 0, chunk_bytes = 0;
-  Sequence low{}, high{};  ///< Recovery: first number of this epoch; numbers below `high` are supplied.
-  std::uint32_t supplier = kNoRank;
-  Sequence first_aborted{};
-  std::uint32_t culprit = kNoRank;
+  Sequence first{};    ///< The group's first number.
   NodeId root_node{};  ///< The node that answers (for people).
 };
-static_assert(sizeof(JoinedBody) == 48 && std::has_unique_object_representations_v<JoinedBody>);
+static_assert(sizeof(JoinedBody) == 32 && std::has_unique_object_representations_v<JoinedBody>);
 
 enum class RefuseReason : std::uint32_t {
   no_group_id = 1,  ///< The job's grant has no group left: limit = groups granted.

@@ -106,13 +106,8 @@ constexpr auto join_rows() {
       F(stream_window, "same for streaming chunks; 0: no streaming"),
       F(payload_per_ost, "bytes of one OST that the member was granted"),
       F(chunk_bytes, "bytes of one streaming chunk"),
-      F(done, "first number not complete: lowest below"),
-      F(high, "highest `done` below"),
-      F(high_rank, "who has it"),
-      F(first_aborted, "of a verdict already heard"),
-      F(culprit, "of that verdict; 0xffffffff: none heard"),
-      F(flags, "1: leaving"),
       F(path_length, "entries of path, 1 to 8"),
+      F(reserved, "zero"),
       F(path, "(node id, members of the group below it) from the node asked up to the root; unused: zero"),
   };
 }
@@ -125,11 +120,7 @@ constexpr auto joined_rows() {
       F(stream_window, "same for streaming chunks"),
       F(payload_per_ost, "bytes of one OST's payload"),
       F(chunk_bytes, "bytes of one streaming chunk"),
-      F(low, "recovery: first number of this epoch"),
-      F(high, "recovery: numbers below are supplied"),
-      F(supplier, "recovery: rank that supplies them, or 0xffffffff"),
-      F(first_aborted, "of a verdict that stands"),
-      F(culprit, "of that verdict; 0xffffffff: none"),
+      F(first, "the group's first number"),
       F(root_node, "node that answers"),
   };
 }

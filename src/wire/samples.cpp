@@ -64,12 +64,6 @@ JoinBody join() {
   b.stream_window = 16;
   b.payload_per_ost = 1024;
   b.chunk_bytes = 65536;
-  b.done = Sequence{100};
-  b.high = Sequence{102};
-  b.high_rank = 6;
-  b.first_aborted = Sequence{103};
-  b.culprit = 7;
-  b.flags = 1;
   b.path_length = 2;
   b.path[0] = {NodeId{21}, 8};
   b.path[1] = {NodeId{22}, 16};
@@ -102,7 +96,7 @@ std::vector<Sample> agg_samples() {
   count_up(welcome.nonce, 0xB0);
   count_up(welcome.proof, 0xC0);
   count_up(proof.proof, 0x10);
-  JoinedBody joined{kJob, 12, 16, 1024, 65536, Sequence{100}, Sequence{102}, 6, Sequence{103}, 7, NodeId{22}};
+  JoinedBody joined{kJob, 12, 16, 1024, 65536, Sequence{100}, NodeId{22}};
   RefusedBody refused{kJob, 9, RefuseReason::no_ost, NodeId{21}, 51, 2, AggKind::join, {}};
   TroubleBody trouble{TroubleReason::disagree, Field::count, 5, 2, 1000, 2000, {}};
   LostNode lost{.silent_ms = 1000, .is_parent = 1};

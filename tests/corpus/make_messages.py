@@ -82,7 +82,7 @@ SEEDS = {
     "control": control,
     "session": session,
     "client": {
-        "joined": b"\x20\x01" + b"\x2a" + b"\0" * 47,
+        "joined": b"\x20\x01" + b"\x2a" + b"\0" * 31,
         "verdict": b"\x20\x02" + b"\x02\0\0\0\x05\0\0\0\x01\0\0\0" + b"\0" * 20,
         "result": b"\x00\x00\x00\x02\x10\x00\x03\x80\x00" * 4,
         "welcome": b"\x80\x09\x00" + bytes(range(1, 49)) + b"\x02\0\0\0\x64\0\0\0\x01\0\0\0\0\0\0\0",

@@ -107,7 +107,7 @@ def lie(link, head, body):
         link.send(wire.OPENED, body[:16] + struct.pack("<II", 1 << 16 | 1, 0), tree_id=head.tree_id)
     elif head.kind == wire.JOIN:
         osts, window, payload, chunk = struct.unpack_from("<4I", body, 32)
-        answer = struct.pack("<Q10I", *struct.unpack_from("<Q", body), osts, window, payload, chunk, 0, 0, wire.NO_RANK, 0, wire.NO_RANK, 1)
+        answer = struct.pack("<Q6I", *struct.unpack_from("<Q", body), osts, window, payload, chunk, 0, 1)
         link.send(wire.JOINED, answer, version=head.version, flags=head.flags, **common_fields)
     elif head.kind == wire.CONTRIBUTE:
         link.send(wire.RESULT, struct.pack("<q", 1000) * (len(body) // 8), version=head.version, sequence=head.sequence, coll=head.coll, op=head.op,

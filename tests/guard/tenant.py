@@ -109,7 +109,7 @@ def granted_after(path, number, start, patience=NEVER):
 def join_body(job, chain, rank, world_rank, size, osts=1, window=0, payload=128, chunk=0):
     """Returns the body of one member's join; the whole group is below the chain's first node."""
     path = b"".join(struct.pack("<II", node, size) for node in chain).ljust(64, b"\0")
-    return struct.pack("<QQ12IIHH", job, 0, rank, world_rank, size, 1, osts, window, payload, chunk, 0, 0, 0, 0, wire.NO_RANK, 0, len(chain)) + path
+    return struct.pack("<QQ10I", job, 0, rank, world_rank, size, 1, osts, window, payload, chunk, len(chain), 0) + path
 
 
 class Member:
