@@ -11,7 +11,6 @@ std::vector<std::byte> far_number(const wire::AggHeader& sent, const proto::Clie
   far.kind = wire::AggKind::contribute;
   far.tree_id = sent.tree_id;
   far.group_id = group.config().group_id;
-  far.epoch = group.config().epoch;
   far.sequence = seq_next(sent.sequence, 3 * std::max(group.shape().osts, group.shape().stream_window));
   far.coll = wire::Coll::barrier;
   far.flags = wire::kFlagFirst | wire::kFlagLast;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "hop/frame.h"
+#include "proto/id_pool.hpp"
 
 namespace sumac::sim {
 
@@ -14,6 +15,12 @@ namespace {
 constexpr std::size_t kLogSize = 2048;
 constexpr Duration kReorderMax = Millis(10);
 constexpr Duration kLateMin = Millis(200), kLateMax = Millis(3000);
+
+wire::AggHeader of_former_group(wire::AggHeader header) {
+  const auto generation = static_cast<std::uint16_t>(proto::id_generation(header.group_id) - 1);
+  header.group_id = proto::make_group_id(generation, proto::id_number(header.group_id));
+  return header;
+}
 }  // namespace
 
 Network::Network(const Faults& faults, std::uint64_t seed, Handler handler)
@@ -81,11 +88,10 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
     push(now() + Nanos(random_.between(kLateMin.count(), kLateMax.count())), to, id.value, frame_of(header, body));
     log('l', from, to, header);
   }
-  const bool has_epoch = header.kind == wire::AggKind::contribute || header.kind == wire::AggKind::result ||
-                         header.kind == wire::AggKind::verdict;
-  if (has_epoch && header.epoch != Epoch{} && random_.chance(faults_.ghost)) {
-    wire::AggHeader old = header;
-    old.epoch = Epoch{number_of(old.epoch) - 1};
+  const bool has_ghosts = header.kind == wire::AggKind::contribute || header.kind == wire::AggKind::result ||
+                          header.kind == wire::AggKind::verdict;
+  if (has_ghosts && random_.chance(faults_.ghost)) {
+    const wire::AggHeader old = of_former_group(header);
     BufferRef ghost = frame_of(old, body);
     if (data)
       for (std::size_t i = wire::kAggHeaderBytes; i < ghost.size(); ++i) ghost.data()[i] ^= std::byte{0x5A};
@@ -110,9 +116,8 @@ void Network::send(EndId from, proto::LinkId id, const wire::AggHeader& header, 
 void Network::send_datagram(EndId from, EndId to, const wire::AggHeader& header, std::span<const std::byte> body) {
   Random& r = datagram_random_;
   const auto soon = [&] { return now() + Nanos(r.between(10'000, faults_.delay_max.count())); };
-  if (header.epoch != Epoch{} && r.chance(faults_.ghost)) {
-    wire::AggHeader old = header;
-    old.epoch = Epoch{number_of(old.epoch) - 1};
+  if (r.chance(faults_.ghost)) {
+    const wire::AggHeader old = of_former_group(header);
     BufferRef ghost = frame_of(old, body);
     for (std::size_t i = wire::kAggHeaderBytes; i < ghost.size(); ++i) ghost.data()[i] ^= std::byte{0x5A};
     push(soon(), to, 0, std::move(ghost));
@@ -210,7 +215,7 @@ std::string Network::line(const Logged& e) {
 
 std::string Network::last_events(std::size_t count) const {
   std::string text =
-      "  (> sent, 2 sent twice, x lost, l copied late, g ghost of an older epoch, m by multicast; ends below the node "
+      "  (> sent, 2 sent twice, x lost, l copied late, g ghost of a former group, m by multicast; ends below the node "
       "count are nodes)\n";
   const std::size_t have = std::min({log_at_, kLogSize, count});
   for (std::size_t i = log_at_ - have; i < log_at_; ++i) text += line(log_[i % kLogSize]);

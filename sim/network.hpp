@@ -1,6 +1,6 @@
 #pragma once
 // Links between engines in virtual time. A message may be lost, doubled, overtaken or come again very late; a ghost of
-// it, with an older epoch and other data, may come as well. Only hello, welcome and proof are sure to come, and first:
+// it, of the former group with that number and with other data, may come as well. Only hello, welcome and proof are sure to come, and first:
 // they are part of connecting.
 #include <cstdint>
 #include <functional>

@@ -27,7 +27,7 @@ constexpr std::array kNoticed{
     Noticed{"move_again", 1249},
     Noticed{"names_the_root", 33780},
     Noticed{"older_is_unheard", 24460},
-    Noticed{"own_group", 17},
+    Noticed{"own_group", 45},
     Noticed{"pool", 69},
     Noticed{"result_expected", 16},
     Noticed{"return_holds", 464},

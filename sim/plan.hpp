@@ -56,7 +56,7 @@ struct SessionPlan {                   ///< One group, from Open to Leave.
 struct Faults {
   double loss = 0, duplicate = 0, reorder = 0;
   double late_copy = 0;  ///< A copy that comes when its group may be long gone.
-  double ghost = 0;      ///< A message of an older epoch, with other data.
+  double ghost = 0;      ///< A message of the former group with that number, with other data.
   Duration delay_max{0};
   /// Loss of multicasts and of the datagram way's frames; they also come late, twice and out of order. Nothing repeats multicasts.
   double datagram_loss = 0;

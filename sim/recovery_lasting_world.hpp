@@ -13,7 +13,6 @@
 
 namespace sumac::sim {
 
-inline constexpr sumac::Epoch kEpoch{5};
 /// The first tree, and those that the job has again.
 inline constexpr std::uint32_t kTrees = 4;
 constexpr TreeId tree_id_of(std::uint32_t tree) { return TreeId{77 + tree}; }
@@ -349,7 +348,6 @@ class LastingWorld {
     proto::ClientGroupConfig config{.job_id = plan_.base.grant.job_id,
                                     .tree_id = generations_[tree].id,
                                     .group_id = group,
-                                    .epoch = kEpoch,
                                     .rank = member.rank,
                                     .world_rank = client.world_rank,
                                     .group_size = plan_.ranks(),

@@ -15,7 +15,6 @@
 namespace sumac::sim {
 namespace {
 
-constexpr Epoch kEpoch{5};
 constexpr TreeId kTree{77};
 constexpr NodeId id_of(EndId node) { return NodeId{100 + node}; }
 constexpr Duration kTickEvery = Millis(4);
@@ -163,7 +162,7 @@ class World {
     if (victim_ == nullptr || from < nodes_.size() || &client_of(from) != clients_[victim_->client].get() ||
         client_of(from).dead)
       return;
-    if (header.group_id != victim_->session->group_id || header.epoch != kEpoch) return;
+    if (header.group_id != victim_->session->group_id) return;
     const bool join_heard = is(Scenario::lost_joining) && header.kind == wire::AggKind::join;
     const bool leave_heard =
         is(Scenario::hasty_leave) && header.kind == wire::AggKind::contribute && header.coll == wire::Coll::leave;
@@ -303,7 +302,6 @@ class World {
     proto::ClientGroupConfig config{.job_id = plan_.grant.job_id,
                                     .tree_id = kTree,
                                     .group_id = session.group_id,
-                                    .epoch = kEpoch,
                                     .rank = member.rank,
                                     .world_rank = client.world_rank,
                                     .group_size = static_cast<std::uint32_t>(leaves.size()),

@@ -173,7 +173,7 @@ class Load {
     return {};
   }
 
-  static constexpr std::size_t kSequenceAt = 8 + 16;  // The frame header, then magic to epoch.
+  static constexpr std::size_t kSequenceAt = 8 + 16;  // The frame header, then the fields in front of it.
   const Options& o_;
   const std::size_t message_;
   const GroupId group_;

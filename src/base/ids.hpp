@@ -2,7 +2,7 @@
 // The numbers that name things on the wire, in the state file and in the control messages. Each is a type of its own,
 // so that a job's id where a tree's is meant, or a sum of two ids, does not compile. A type here is an enum: it has the
 // size and layout of its number, and compares, hashes and copies like it. `Type{}` is number 0, which names nothing (but
-// the first epoch and the first rank are 0, and so may be a sequence number). A number becomes an id where it enters
+// the first rank is 0, and so may be a sequence number). A number becomes an id where it enters
 // (`JobId{message.job_id()}`) and leaves with number_of(): in protobuf messages, SQLite, JSON, command lines and the C
 // interface.
 //
@@ -29,24 +29,17 @@ enum class WorldRank : std::uint32_t {};
 /// A group of a tree. Its root makes the id of a group number, in the lower half, and of a generation that grows with
 /// each use of the number.
 enum class GroupId : std::uint32_t {};
-/// One life of a group, from 0. Raised at each re-join: messages of an older epoch are dropped.
-enum class Epoch : std::uint32_t {};
 /// The position of a number in its group. It wraps, so that numbers are compared in a circle: seq_before().
 enum class Sequence : std::uint32_t {};
 
 template <class T>
 concept Id = std::same_as<T, JobId> || std::same_as<T, TreeId> || std::same_as<T, NodeId> ||
-    std::same_as<T, WorldRank> || std::same_as<T, GroupId> || std::same_as<T, Epoch> || std::same_as<T, Sequence>;
+    std::same_as<T, WorldRank> || std::same_as<T, GroupId> || std::same_as<T, Sequence>;
 
 /// Returns the number behind an id, for a border or for arithmetic that really is about the number.
 template <Id T>
 constexpr std::underlying_type_t<T> number_of(T id) noexcept {
   return static_cast<std::underlying_type_t<T>>(id);
-}
-
-/// Returns whether a is before b in the circle of 2^32 epochs.
-constexpr bool epoch_before(Epoch a, Epoch b) noexcept {
-  return static_cast<std::int32_t>(number_of(a) - number_of(b)) < 0;
 }
 
 /// Returns whether a is before b in the circle of 2^32 numbers.

@@ -32,11 +32,10 @@ constexpr bool kIsTypedNumber =
 static_assert(kIsTypedNumber<JobId, std::uint64_t>);
 static_assert(kIsTypedNumber<TreeId, std::uint32_t> && kIsTypedNumber<NodeId, std::uint32_t> &&
               kIsTypedNumber<WorldRank, std::uint32_t> && kIsTypedNumber<GroupId, std::uint32_t> &&
-              kIsTypedNumber<Epoch, std::uint32_t> && kIsTypedNumber<Sequence, std::uint32_t>);
+              kIsTypedNumber<Sequence, std::uint32_t>);
 static_assert(kStrangers<JobId, TreeId> && kStrangers<JobId, GroupId> && kStrangers<TreeId, GroupId> &&
               kStrangers<NodeId, TreeId> && kStrangers<NodeId, GroupId> && kStrangers<NodeId, WorldRank> &&
-              kStrangers<WorldRank, GroupId> && kStrangers<TreeId, Epoch> && kStrangers<GroupId, Epoch> &&
-              kStrangers<Epoch, Sequence>);
+              kStrangers<WorldRank, GroupId> && kStrangers<TreeId, Sequence> && kStrangers<GroupId, Sequence>);
 static_assert(!Id<std::uint64_t> && !Id<int>);
 
 template <class T>
@@ -47,8 +46,6 @@ static_assert(!HasNumber<std::uint32_t> && !HasNumber<bool>, "number_of() takes 
 
 static_assert(JobId{} == JobId{0} && JobId{1} < JobId{2} && number_of(JobId{7}) == 7);
 
-static_assert(epoch_before(Epoch{1}, Epoch{2}) && !epoch_before(Epoch{2}, Epoch{2}));
-static_assert(epoch_before(Epoch{UINT32_MAX}, Epoch{0}) && !epoch_before(Epoch{0}, Epoch{UINT32_MAX}));
 static_assert(seq_before(Sequence{1}, Sequence{2}) && !seq_before(Sequence{2}, Sequence{2}));
 static_assert(seq_before(Sequence{UINT32_MAX}, Sequence{0}) && !seq_before(Sequence{0}, Sequence{UINT32_MAX}));
 static_assert(seq_next(Sequence{UINT32_MAX}) == Sequence{0} && seq_next(Sequence{5}, 3) == Sequence{8});

@@ -48,7 +48,6 @@ SUMAC_FUZZ(client) {
     h.tree_id = (who & 0x02) != 0 ? TreeId{in.byte()} : test::kTree;
     h.group_id = (who & 0x04) != 0 ? GroupId{in.word()} : world.group_id;
     h.sequence = Sequence{static_cast<std::uint32_t>(static_cast<std::int8_t>(in.byte()))};
-    h.epoch = (who & 0x08) != 0 ? Epoch{in.byte()} : Epoch{};
     std::vector<std::byte> body;
     if (wire::carries_data(h.kind)) {
       h.coll = static_cast<wire::Coll>(in.byte() % 10);

@@ -51,7 +51,6 @@ void ClientGroup::leave(Time now) {
 }
 
 Errc ClientGroup::on_placed(const AggHeader& header, Time now) {
-  if (header.epoch != config_.epoch) return Errc::ok;
   placed_ = header.sequence;
   const Errc taken = result(header, {}, now);
   placed_.reset();
@@ -59,8 +58,6 @@ Errc ClientGroup::on_placed(const AggHeader& header, Time now) {
 }
 
 Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Time now) {
-  // The message is late: it belongs to another epoch
-  if (guard(Guard::member_epoch, header.epoch != config_.epoch)) return Errc::ok;
   switch (header.kind) {
     case AggKind::result: return result(header, frame, now);
     case AggKind::closed:
@@ -156,7 +153,6 @@ AggHeader ClientGroup::head(AggKind kind) const noexcept {
   h.kind = kind;
   h.tree_id = config_.tree_id;
   h.group_id = config_.group_id;
-  h.epoch = config_.epoch;
   return h;
 }
 

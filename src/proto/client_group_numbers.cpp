@@ -238,7 +238,7 @@ Errc ClientGroup::note_closed(Sequence closed, Time now) {
 /// Nothing else may complete this number while its data are landing, since the memory would belong to the user again.
 /// On the link only a copy of this very result could do so, and it comes later; a multicast can come at any time.
 std::span<std::byte> ClientGroup::place(const AggHeader& header) noexcept {
-  if (header.kind != AggKind::result || header.epoch != config_.epoch) return {};
+  if (header.kind != AggKind::result) return {};
   const Sequence number = header.sequence;
   if (number != done_ || number == next_) return {};
   if (verdict_ && !seq_before(number, verdict_->first_failed)) return {};
@@ -273,8 +273,7 @@ std::span<std::byte> ClientGroup::expect(AggHeader& header) noexcept {
 }
 
 Heard ClientGroup::on_multicast(const AggHeader& header, const BufferRef& frame, Time now) {
-  if (guard(Guard::multicast_life, header.group_id != config_.group_id || header.epoch != config_.epoch))
-    return Heard::discarded;
+  if (guard(Guard::multicast_life, header.group_id != config_.group_id)) return Heard::discarded;
   if (header.tree_id != config_.tree_id || ring_.empty()) return Heard::discarded;
   const Sequence number = header.sequence;
   if (seq_before(number, done_)) return Heard::late;

@@ -20,7 +20,6 @@ std::string describe(const wire::RefusedBody& r) {
                          r.node_id);
     case RefuseReason::payload_too_large:
       return fmt::format("payload or chunk is over the job's grant (node {})", r.node_id);
-    case RefuseReason::wrong_epoch: return fmt::format("members disagree on the group's epoch (node {})", r.node_id);
     case RefuseReason::bad_key: return fmt::format("node {} does not accept the key of job {}", r.node_id, r.job_id);
     case RefuseReason::version:
       return fmt::format("node {} speaks wire version {}, this side version {}: upgrade Sumac on {}", r.node_id,
@@ -141,7 +140,6 @@ constexpr GuardText kGuards[] = {
     {"resend_up", "a message that the parent did not answer is sent again"},
     {"partial_duplicate", "a partial sum that is in already is not added again"},
     {"whole_sibling", "reproducible sums are added only to the whole of the sibling in the canonical tree"},
-    {"epoch", "messages of another epoch do not belong to this group's life"},
     {"condemned", "numbers from the verdict on are answered with it, never added up"},
     {"first_verdict", "the first verdict stands"},
     {"trouble_again", "trouble is sent again until the verdict arrives"},
@@ -170,10 +168,9 @@ constexpr GuardText kGuards[] = {
     {"member_late", "a result of a number that is complete already is ignored"},
     {"member_window", "nobody is more than the window ahead of what it has completed"},
     {"member_resend", "a message that the node did not answer is sent again"},
-    {"member_epoch", "results of another epoch do not belong to this group's life"},
     {"owed_window", "a result by multicast counts in the window until the link's copy arrives"},
     {"owed_again", "the link's copy is asked for although the result came by multicast"},
-    {"multicast_life", "a datagram of another epoch or group does not belong to this group's life"},
+    {"multicast_life", "a datagram of another group does not belong to this one"},
     {"verdict_in_turn", "a verdict waits until everything before it is complete"},
     {"ahead_counts_later", "data of a prompt number that go ahead are not taken for all members of their child"},
     {"rest_goes_up", "a node whose children are all in after the answer tells its parent"},

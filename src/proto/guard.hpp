@@ -19,7 +19,6 @@ enum class Guard : std::uint8_t {
   resend_up,           ///< A message that the parent did not answer is sent again.
   partial_duplicate,   ///< A partial sum that is in already is not added again.
   whole_sibling,       ///< Reproducible sums are added only to the whole of the sibling in the canonical tree.
-  epoch,               ///< Messages of another epoch do not belong to this group's life.
   condemned,           ///< Numbers from the verdict on are answered with it, never added up.
   first_verdict,       ///< The first verdict stands.
   trouble_again,       ///< Trouble is sent again until the verdict arrives.
@@ -48,10 +47,9 @@ enum class Guard : std::uint8_t {
   member_late,         ///< A result of a number that is complete already is ignored.
   member_window,       ///< Nobody is more than the window ahead of what it has completed.
   member_resend,       ///< A message that the node did not answer is sent again.
-  member_epoch,        ///< Results of another epoch do not belong to this group's life.
   owed_window,         ///< A result by multicast counts in the window until the link's copy arrives.
   owed_again,          ///< The link's copy is asked for although the result came by multicast.
-  multicast_life,      ///< A datagram of another epoch or group does not belong to this group's life.
+  multicast_life,      ///< A datagram of another group does not belong to this one.
   verdict_in_turn,     ///< A verdict waits until everything before it is complete.
   ahead_counts_later,  ///< Data of a prompt number that go ahead are not taken for all members of their child.
   rest_goes_up,        ///< A node whose children are all in after the answer tells its parent.

@@ -196,7 +196,7 @@ Node::Flaw Node::from_child(Link& link, const AggHeader& header, BufferRef& fram
       return use_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
     case AggKind::trouble:
       return use_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
-        if (NodeGroup* group = find(header.group_id); group != nullptr) return group->trouble(link, header, body, now);
+        if (NodeGroup* group = find(header.group_id); group != nullptr) return group->trouble(link, body, now);
         return unknown(header.group_id);
       });
     case AggKind::refused:
@@ -262,7 +262,7 @@ Node::Flaw Node::join(Link& link, const AggHeader& header, const wire::JoinBody&
   if (is_client && job != nullptr && !is_former(link, *job) && !job->grant.may_be_its(number))
     return "join: the group number belongs to another job";
   const auto no = [&](RefuseReason reason, std::uint32_t limit) {
-    AggHeader h = ctx_.header(AggKind::refused, header.group_id, header.epoch);
+    AggHeader h = ctx_.header(AggKind::refused, header.group_id);
     ctx_.control(link.id, h, ctx_.refusal(body.job_id, 0, reason, AggKind::join, limit, number));
     return nullptr;
   };
@@ -288,10 +288,10 @@ Node::Flaw Node::refused_below(Link& link, const AggHeader& header, const wire::
   NodeGroup* group = find(header.group_id);
   if (group == nullptr) group = begin(header.group_id, now);
   if (group != nullptr) {
-    group->refused_below(link.id, header, body, now);
+    group->refused_below(link.id, body, now);
   } else {
     // The group was over long ago: the child only needs the confirmation.
-    ctx_.control(link.id, ctx_.header(AggKind::refused, header.group_id, header.epoch), body);
+    ctx_.control(link.id, ctx_.header(AggKind::refused, header.group_id), body);
   }
   return nullptr;
 }
@@ -334,13 +334,13 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
     case AggKind::invited:
       return use_body<wire::InvitedBody>(frame, [&](const auto& body) -> Flaw {
         if (group == nullptr) return late();
-        group->invited(header, body);
+        group->invited(body);
         return nullptr;
       });
     case AggKind::datagrams:
       return use_body<wire::DatagramsBody>(frame, [&](const auto& body) -> Flaw {
         if (group == nullptr) return late();
-        group->datagrams(header, body);
+        group->datagrams(body);
         return nullptr;
       });
     case AggKind::joined:
@@ -352,7 +352,7 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
         if (body.what == AggKind::hello) return turned_away(body);
         if (body.what == AggKind::open) return open_refused(body);
         if (group == nullptr) return late();
-        group->refused_above(header, body, now);
+        group->refused_above(body, now);
         return nullptr;
       });
     case AggKind::verdict:
@@ -362,7 +362,7 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
     case AggKind::void_epoch:
       return use_body<wire::VoidBody>(frame, [&](const auto& body) -> Flaw {
         if (group == nullptr) return late();
-        group->void_epoch(header, body, now);
+        group->void_epoch(body, now);
         return nullptr;
       });
     case AggKind::welcome: return late();

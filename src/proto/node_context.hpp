@@ -89,12 +89,11 @@ struct NodeContext {
   /// The sent message must be repeated by timer.
   void expect_answer(Time now) noexcept { due = std::min(due, resend_time(now, config.limits.resend_after)); }
 
-  wire::AggHeader header(wire::AggKind kind, GroupId group_id = {}, Epoch epoch = {}) const noexcept {
+  wire::AggHeader header(wire::AggKind kind, GroupId group_id = {}) const noexcept {
     wire::AggHeader h;
     h.kind = kind;
     h.tree_id = config.tree_id;
     h.group_id = group_id;
-    h.epoch = epoch;
     return h;
   }
 

@@ -45,7 +45,6 @@ SUMAC_FUZZ(node) {
     h.tree_id = test::kTree;
     h.group_id = (who & 0x40) != 0 ? GroupId{in.number()} : world.group_id;
     h.sequence = Sequence{in.number()};
-    h.epoch = (who & 0x80) != 0 ? Epoch{in.number()} : Epoch{};
     std::vector<std::byte> body;
     if (wire::carries_data(h.kind)) {
       h.coll = static_cast<wire::Coll>(in.byte() % 10);

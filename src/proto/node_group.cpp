@@ -28,7 +28,6 @@ bool NodeGroup::over() const noexcept { return !active() || is<group_life::Deser
 void NodeGroup::begin(GroupId group_id) {
   retire();
   id_ = group_id;
-  epoch_ = Epoch{};
   life_ = group_life::Absent{};
   job_id_ = JobId{};
   shape_ = {};
@@ -65,7 +64,7 @@ void NodeGroup::to_children(const AggHeader& header, const Body& body) {
 
 NodeGroup::Follow NodeGroup::perform(const group_life::Action& action, Time now) {
   using namespace group_life;
-  const auto head = [&](AggKind kind) { return ctx_.header(kind, id_, epoch_); };
+  const auto head = [&](AggKind kind) { return ctx_.header(kind, id_); };
   Follow next;
   std::visit(overloaded{
                  [&](const Ignore&) { ++ctx_.stats.late_copies; },
@@ -133,7 +132,7 @@ NodeGroup::Follow NodeGroup::perform(const group_life::Action& action, Time now)
 // ---- The Leave of this node -------------------------------------------------------------------------------
 
 AggHeader NodeGroup::own_leave(Sequence sequence) const noexcept {
-  AggHeader h = ctx_.header(AggKind::contribute, id_, epoch_);
+  AggHeader h = ctx_.header(AggKind::contribute, id_);
   h.sequence = sequence;
   h.coll = wire::Coll::leave;
   h.origin = lowest_rank_;
@@ -165,7 +164,7 @@ group_life::LeaveAnswered NodeGroup::leave_answered(Sequence sequence) const {
 }
 
 void NodeGroup::answer_leave(LinkId to, const AggHeader& request) {
-  AggHeader h = ctx_.header(AggKind::result, request.group_id, request.epoch);
+  AggHeader h = ctx_.header(AggKind::result, request.group_id);
   h.sequence = request.sequence;
   h.coll = wire::Coll::leave;
   ctx_.data(to, h, {});
@@ -182,7 +181,7 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
   ++ctx_.stats.resends;
   const auto* left = std::get_if<group_life::Left>(&life_);
   const auto* deserted = std::get_if<group_life::Deserted>(&life_);
-  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id, request.epoch),
+  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id),
                left != nullptr && left->why ? *left->why
                : deserted != nullptr        ? deserted->why
                                             : void_body());
@@ -203,17 +202,13 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
     return "join: job and rank differ from this connection's hello";
   const bool joining = is<group_life::Absent>() || is<group_life::Collecting>();
   if (!joining && job_id_ != JobId{} && body.job_id != job_id_) return "join: the group belongs to another job";
-  if (is<group_life::Collecting>() && epoch_before(header.epoch, epoch_)) {
-    ++ctx_.stats.late_copies;
-    return nullptr;
-  }
   group_life::Join join{.from = link.id,
                         .body = body,
                         .reproducible = (header.flags & wire::kFlagReproducible) != 0,
                         .counted = link.child_of[number_] != kNoChild};
-  if (is<group_life::Absent>()) note_shape(header, body);
+  if (is<group_life::Absent>()) note_shape(body);
   if (joining) {
-    judge_join(join, header);
+    judge_join(join);
   } else {
     join.refused = refusal(RefuseReason::bad_path, expected_, members_ + body.members);
     join.refused.job_id = body.job_id;
@@ -223,12 +218,12 @@ NodeGroup::Flaw NodeGroup::join(Link& link, const AggHeader& header, const wire:
 }
 
 /// Decides whether the join counts and whether it completes the group. If it does, OSTs and memory are reserved.
-void NodeGroup::judge_join(group_life::Join& join, const AggHeader& header) {
+void NodeGroup::judge_join(group_life::Join& join) {
   const auto object = [&](RefuseReason reason, std::uint32_t limit, std::uint32_t asked) {
     join.objected = true;
     join.refused = refusal(reason, limit, asked);
   };
-  if (const auto reason = objection(header, join.body, join.counted))
+  if (const auto reason = objection(join.body, join.counted))
     return object(*reason, *reason == RefuseReason::node_limit ? kChildrenMax : 0, 0);
   join.completes = members_ + join.body.members >= expected_;
   if (!join.completes || (join.counted && guard(Guard::join_duplicate, true))) return;
@@ -240,8 +235,7 @@ void NodeGroup::judge_join(group_life::Join& join, const AggHeader& header) {
            in_kib(reserved_ * number_bytes(join.body.payload_per_ost)));
 }
 
-void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) {
-  epoch_ = header.epoch;
+void NodeGroup::note_shape(const wire::JoinBody& body) {
   job_id_ = body.job_id;
   group_size_ = body.group_size;
   expected_ = body.path[0].expected_members;
@@ -250,13 +244,12 @@ void NodeGroup::note_shape(const AggHeader& header, const wire::JoinBody& body) 
   reproducible_ = false;
 }
 
-std::optional<RefuseReason> NodeGroup::objection(const AggHeader& header, const wire::JoinBody& body, bool counted) {
+std::optional<RefuseReason> NodeGroup::objection(const wire::JoinBody& body, bool counted) {
   if (counted && guard(Guard::join_duplicate, true)) return std::nullopt;
   const Job* job = ctx_.jobs.find_active(body.job_id);
   if (job == nullptr) return RefuseReason::unknown_job;
   if (body.payload_per_ost > job->grant.quota.payload_per_ost || body.chunk_bytes > job->grant.quota.chunk_bytes)
     return RefuseReason::payload_too_large;
-  if (header.epoch != epoch_) return RefuseReason::wrong_epoch;
   if (children_.size() >= kChildrenMax) return RefuseReason::node_limit;
   const bool same_shape =
       body.job_id == job_id_ && body.group_size == group_size_ && body.path_length == shape_.path_length &&
@@ -321,7 +314,7 @@ void NodeGroup::send_join_up() {
   std::copy(shape_.path.begin() + 1, shape_.path.end(), body.path.begin());
   body.path.back() = {};
   offer_way(body);
-  AggHeader h = ctx_.header(AggKind::join, id_, epoch_);
+  AggHeader h = ctx_.header(AggKind::join, id_);
   if (reproducible_below_) h.flags |= wire::kFlagReproducible;
   if (ctx_.parent) ctx_.control(ctx_.parent, h, body);
 }
@@ -376,16 +369,14 @@ NodeGroup::Follow NodeGroup::stand(const std::optional<group_life::JoinedAbove>&
 
 /// The child is invited before joined is sent, so that a member knows the address when the group stands.
 void NodeGroup::send_joined(LinkId child) {
-  if (invited_ && ctx_.links.find(child) != nullptr)
-    ctx_.control(child, ctx_.header(AggKind::invited, id_, epoch_), *invited_);
+  if (invited_ && ctx_.links.find(child) != nullptr) ctx_.control(child, ctx_.header(AggKind::invited, id_), *invited_);
   if (way_) send_way(child);
-  AggHeader h = ctx_.header(AggKind::joined, id_, epoch_);
+  AggHeader h = ctx_.header(AggKind::joined, id_);
   if (reproducible_) h.flags |= wire::kFlagReproducible;
   ctx_.control(child, h, joined_);
 }
 
-void NodeGroup::invited(const AggHeader& header, const wire::InvitedBody& body) {
-  if (is_late(header)) return;
+void NodeGroup::invited(const wire::InvitedBody& body) {
   if (is<group_life::AwaitingJoined>()) {
     invited_ = body;
   } else {
@@ -417,7 +408,6 @@ void NodeGroup::retire() {
 }
 
 NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBody& body, Time now) {
-  if (is_late(header)) return nullptr;
   if (is<group_life::AwaitingJoined>() &&
       (body.osts > reserved_ || body.payload_per_ost > shape_.payload_per_ost ||
        body.chunk_bytes > shape_.chunk_bytes || body.stream_window > shape_.stream_window))
@@ -426,23 +416,17 @@ NodeGroup::Flaw NodeGroup::joined(const AggHeader& header, const wire::JoinedBod
   return nullptr;
 }
 
-void NodeGroup::refused_above(const AggHeader& header, const wire::RefusedBody& body, Time now) {
-  if (header.epoch != epoch_) {
-    ++ctx_.stats.late_copies;
-    return;
-  }
-  live(group_life::RefusedAbove{body}, now);
-}
+void NodeGroup::refused_above(const wire::RefusedBody& body, Time now) { live(group_life::RefusedAbove{body}, now); }
 
-void NodeGroup::refused_below(LinkId link, const AggHeader& header, const wire::RefusedBody& body, Time now) {
-  if (is<group_life::Absent>()) epoch_ = header.epoch, job_id_ = body.job_id;
+void NodeGroup::refused_below(LinkId link, const wire::RefusedBody& body, Time now) {
+  if (is<group_life::Absent>()) job_id_ = body.job_id;
   live(group_life::RefusedBelow{link, body}, now);
 }
 
 // ---- Verdict and the end ----------------------------------------------------------------------------------
 
-NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wire::TroubleBody& body, Time now) {
-  if (header.epoch != epoch_ || over()) {
+NodeGroup::Flaw NodeGroup::trouble(Link& link, const wire::TroubleBody& body, Time now) {
+  if (over()) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }
@@ -455,7 +439,7 @@ NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wi
 
 void NodeGroup::send_trouble_up(const group_life::TroubleUp& trouble) {
   if (trouble.again) ++ctx_.stats.resends;
-  AggHeader h = ctx_.header(AggKind::trouble, id_, epoch_);
+  AggHeader h = ctx_.header(AggKind::trouble, id_);
   h.sequence = first_unanswered_;
   h.origin = lowest_rank_;
   h.members = members_;
@@ -463,12 +447,12 @@ void NodeGroup::send_trouble_up(const group_life::TroubleUp& trouble) {
 }
 
 NodeGroup::Flaw NodeGroup::verdict(const AggHeader& header, const wire::VerdictBody& body, Time now) {
-  if (!is_late(header)) live(group_life::VerdictAbove{{body, header.sequence}}, now);
+  live(group_life::VerdictAbove{{body, header.sequence}}, now);
   return nullptr;
 }
 
 void NodeGroup::send_verdict(LinkId to, const group_life::Verdict& verdict) {
-  AggHeader h = ctx_.header(AggKind::verdict, id_, epoch_);
+  AggHeader h = ctx_.header(AggKind::verdict, id_);
   h.sequence = verdict.first_failed;
   ctx_.control(to, h, verdict.body);
 }
@@ -510,8 +494,8 @@ group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::Troubl
           .first_unanswered = first_unanswered_};
 }
 
-void NodeGroup::void_epoch(const AggHeader& header, const wire::VoidBody& body, Time now) {
-  if (header.epoch != epoch_ || !active()) {
+void NodeGroup::void_epoch(const wire::VoidBody& body, Time now) {
+  if (!active()) {
     ++ctx_.stats.late_copies;
     return;
   }

@@ -45,26 +45,26 @@ class NodeGroup {
   // Messages from children.
   Flaw join(Link& link, const wire::AggHeader& header, const wire::JoinBody& body, Time now);
   Flaw contribute(Link& link, const wire::AggHeader& header, BufferRef&& frame, Time now);
-  Flaw trouble(Link& link, const wire::AggHeader& header, const wire::TroubleBody& body, Time now);
-  void refused_below(LinkId link, const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
+  Flaw trouble(Link& link, const wire::TroubleBody& body, Time now);
+  void refused_below(LinkId link, const wire::RefusedBody& body, Time now);
   void child_closed(LinkId link, std::uint16_t child, Time now,
                     wire::TroubleReason why = wire::TroubleReason::lost_connection);
   /// The child may only be late. A group that outlives its tree does not wait for it: returns whether it ends now.
   bool child_silent(LinkId link, std::uint16_t child, Time now);
   // Messages from the parent.
-  void invited(const wire::AggHeader& header, const wire::InvitedBody& body);
-  void datagrams(const wire::AggHeader& header, const wire::DatagramsBody& body);
+  void invited(const wire::InvitedBody& body);
+  void datagrams(const wire::DatagramsBody& body);
   std::optional<std::uint16_t> datagram_number() const noexcept {
     return way_ && way_->stands ? std::optional(way_->terms.end.group) : std::nullopt;
   }
   void look_at_datagrams(Time now);
   void datagram_differs(const HopHeader& frame, std::uint64_t agreed, std::uint32_t other, Time now);
   Flaw joined(const wire::AggHeader& header, const wire::JoinedBody& body, Time now);
-  void refused_above(const wire::AggHeader& header, const wire::RefusedBody& body, Time now);
+  void refused_above(const wire::RefusedBody& body, Time now);
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
   void closed(const wire::AggHeader& header, Time now);
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
-  void void_epoch(const wire::AggHeader& header, const wire::VoidBody& body, Time now);
+  void void_epoch(const wire::VoidBody& body, Time now);
   void parent_closed(Time now);
   bool parent_silent(Time now);  ///< The same for the parent, as child_silent().
   void parent_ready(Time now);   ///< Repeats everything unanswered on the new link.
@@ -128,9 +128,9 @@ class NodeGroup {
     return std::holds_alternative<S>(life_);
   }
 
-  void judge_join(group_life::Join& join, const wire::AggHeader& header);
-  std::optional<wire::RefuseReason> objection(const wire::AggHeader& header, const wire::JoinBody& body, bool counted);
-  void note_shape(const wire::AggHeader& header, const wire::JoinBody& body);
+  void judge_join(group_life::Join& join);
+  std::optional<wire::RefuseReason> objection(const wire::JoinBody& body, bool counted);
+  void note_shape(const wire::JoinBody& body);
   void count_join(const group_life::Count& join);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
   wire::VoidBody void_body() const;
@@ -223,12 +223,6 @@ class NodeGroup {
   void send_verdict(LinkId to, const group_life::Verdict& verdict);
   void send_trouble_up(const group_life::TroubleUp& trouble);
   group_life::ChildClosed closed_event(const Child& child, wire::TroubleReason why) const;
-  /// A message of another epoch is a late copy.
-  bool is_late(const wire::AggHeader& header) noexcept {
-    const bool late = guard(Guard::epoch, header.epoch != epoch_);
-    if (late) ++ctx_.stats.late_copies;
-    return late;
-  }
   bool decides(wire::Coll coll) const noexcept;
   bool outlives() const noexcept { return (shape_.features & wire::kFeatureOutlives) != 0; }
   bool all_left() const noexcept;
@@ -236,7 +230,6 @@ class NodeGroup {
   NodeContext& ctx_;
   const std::uint32_t number_;
   GroupId id_{};
-  Epoch epoch_{};
   group_life::State life_;
 
   JobId job_id_{};

@@ -114,11 +114,11 @@ void NodeGroup::send_way(LinkId to) {
                            .window = static_cast<std::uint8_t>(way_->window),
                            .features = 0};
   if (way_->merges) body.features = wire::kDatagramsCanonical;
-  ctx_.control(to, ctx_.header(wire::AggKind::datagrams, id_, epoch_), body);
+  ctx_.control(to, ctx_.header(wire::AggKind::datagrams, id_), body);
 }
 
-void NodeGroup::datagrams(const wire::AggHeader& header, const wire::DatagramsBody& body) {
-  if (!is_late(header) && is<group_life::AwaitingJoined>()) way_above_ = body;
+void NodeGroup::datagrams(const wire::DatagramsBody& body) {
+  if (is<group_life::AwaitingJoined>()) way_above_ = body;
 }
 
 /// A member goes from one way to the other when it knows everything as closed that it has sent by the first. So what is not closed here

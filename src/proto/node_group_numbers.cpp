@@ -135,7 +135,6 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
     if (children_.empty()) return nullptr;
     link.child_of[number_] = 0;  // the fault that the guard prevents: the link is taken for a child
   }
-  if (is_late(header)) return nullptr;
   if (slots_.empty()) return is<group_life::Departing>() ? nullptr : "contribute: it came before the group stands";
   Child& child = children_[link.child_of[number_]];
   if (Flaw flaw = check_contribution(child, header); flaw != nullptr) return flaw;
@@ -416,7 +415,7 @@ NodeGroup::Outcome NodeGroup::send_number_up(Slot& at, Time now) {
     ctx_.data(ctx_.parent, h, at.data);
   }
   ctx_.expect_answer(now);
-  // On a reliable hop the data are never asked for again: the parent's loss ends the epoch. The data of a single member
+  // On a reliable hop the data are never asked for again: the parent's loss ends the group. The data of a single member
   // are kept, since they do not come back.
   if (ctx_.config.limits.resend_after.count() != 0) return Outcome::nothing;
   if (at.source == kNoChild) at.data.reset();
@@ -528,8 +527,7 @@ NodeGroup::Flaw NodeGroup::result(const AggHeader& header, const BufferRef& fram
     return nullptr;
   }
   const auto* verdict = group_life::verdict_of(life_);
-  if (guard(Guard::epoch, header.epoch != epoch_) || slots_.empty() ||
-      (verdict != nullptr && !seq_before(header.sequence, verdict->first_failed))) {
+  if (slots_.empty() || (verdict != nullptr && !seq_before(header.sequence, verdict->first_failed))) {
     ++ctx_.stats.late_copies;
     return nullptr;
   }

@@ -108,7 +108,7 @@ void NodeGroup::move_on() {
 }
 
 void NodeGroup::send_closed() {
-  AggHeader h = ctx_.header(wire::AggKind::closed, id_, epoch_);
+  AggHeader h = ctx_.header(wire::AggKind::closed, id_);
   h.sequence = told_ = closed_;
   for (Child& child : children_) {
     if (child.closed || !seq_before(child.told, closed_)) continue;
@@ -140,7 +140,7 @@ void NodeGroup::end_unanswered(Time now, std::optional<Sequence> kept) {
 }
 
 void NodeGroup::closed(const AggHeader& header, Time now) {
-  if (is_late(header) || slots_.empty() || !seq_before(closed_, header.sequence)) return;
+  if (slots_.empty() || !seq_before(closed_, header.sequence)) return;
   closed_ = header.sequence;
   end_unanswered(now);
   skip_closed(closed_, now);

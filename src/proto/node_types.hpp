@@ -107,8 +107,7 @@ struct NodeStats {
   std::uint64_t answered = 0;                     ///< Numbers of which this node was the group's root.
   std::uint64_t operations = 0;                   ///< Those of them that were last fragments, as in GroupView.
   std::uint64_t streaming_operations = 0;
-  std::uint64_t late_copies = 0;  ///< Ignored messages: repeated, of an old epoch, or of a group that
-                                  ///< has left.
+  std::uint64_t late_copies = 0;  ///< Ignored messages: repeated, or of a group that has left.
   std::uint64_t resends = 0;      ///< Messages repeated by timer, and kept results sent again.
   std::uint64_t offences = 0;     ///< Links dropped because their peer broke a rule.
   std::uint64_t verdicts = 0;     ///< Verdicts that this node gave as a group's root.

@@ -19,7 +19,6 @@ struct ClientGroupConfig {
   JobId job_id{};
   TreeId tree_id{};
   GroupId group_id{};  ///< The id that Open returned.
-  Epoch epoch{};
   std::uint32_t rank = 0;
   WorldRank world_rank{};
   std::uint32_t group_size = 0;
@@ -118,7 +117,7 @@ struct OpId {
 };
 
 /// ok: the result is in dst. again: it must stream, and the lock was denied; nothing was sent. verdict: see
-/// ClientGroup::verdict(). lost: the connection or the node's epoch ended; see why().
+/// ClientGroup::verdict(). lost: the connection or the group at the node ended; see why().
 struct Completion {
   OpId id{};
   std::uint64_t token = 0;

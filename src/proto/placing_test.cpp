@@ -142,7 +142,6 @@ TEST(Placing, only_the_very_result_that_comes_next_has_a_place) {
        }},
       {"a number that was not sent", [](auto& h) { h.sequence = seq_next(h.sequence, 100); }},
       {"a former number", [](auto& h) { h.sequence = seq_previous(h.sequence); }},
-      {"another epoch", [](auto& h) { h.epoch = Epoch{number_of(h.epoch) + 1}; }},
       {"another group", [](auto& h) { h.group_id = GroupId{number_of(h.group_id) + 1}; }},
       {"a former group of the same number", [](auto& h) { h.group_id = GroupId{number_of(h.group_id) + 0x10000}; }},
       {"another tree", [](auto& h) { h.tree_id = TreeId{8}; }},

@@ -13,7 +13,6 @@ wire::AggHeader Group::contribution(Coll coll) const noexcept {
   header.kind = wire::AggKind::contribute;
   header.tree_id = config_.tree_id;
   header.group_id = config_.group_id;
-  header.epoch = config_.epoch;
   header.sequence = seq_next(first_sequence_, static_cast<std::uint32_t>(member_->posted()));
   header.coll = coll;
   header.origin = config_.rank;

@@ -91,8 +91,8 @@ struct AggHeader {
   std::uint8_t version = kAggVersion;
   AggKind kind = AggKind::hello;
   TreeId tree_id{};
-  GroupId group_id{};   ///< The group's id; 0 before Opened.
-  Epoch epoch{};        ///< Raised at each re-join: older messages are dropped.
+  GroupId group_id{};  ///< The group's id; 0 before Opened.
+  std::uint32_t reserved = 0;
   Sequence sequence{};  ///< Position of the number in the group. Wraps: compare with seq_before().
   Coll coll = Coll::none;
   Op op = Op::null;
@@ -292,7 +292,6 @@ enum class RefuseReason : std::uint32_t {
   unknown_group = 4,
   bad_path = 5,  ///< The path names another node than this one, or impossible member counts.
   payload_too_large = 6,
-  wrong_epoch = 7,
   bad_key = 8,
   version = 9,  ///< The two sides speak different wire versions: limit = the node's, asked = the peer's.
   node_limit = 10,

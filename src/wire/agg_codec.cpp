@@ -124,7 +124,7 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   if ((h.flags & kFlagListening) != 0 && h.kind != AggKind::contribute)
     return "flag listening is set for a kind that brings no contribution";
   if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
-  if (h.reserved_16 != 0) return "reserved is not zero";
+  if (h.reserved != 0 || h.reserved_16 != 0) return "reserved is not zero";
   const bool has_datagrams = (h.flags & kFlagDatagrams) != 0;
   if (has_datagrams && h.kind != AggKind::contribute && h.kind != AggKind::result)
     return "flag datagrams is set for a kind that is neither contribution nor result";
@@ -273,7 +273,9 @@ const char* flaw(const JoinedBody& b) noexcept {
 const char* flaw(const RefusedBody& b) noexcept {
   if (b.job_id == JobId{} && b.what != AggKind::hello) return "refused: job_id is zero";
   const auto reason = static_cast<std::uint32_t>(b.reason);
-  if (reason < 1 || reason > static_cast<std::uint32_t>(RefuseReason::member_lost)) return "refused: reason is unknown";
+  constexpr std::uint32_t kNoReason = 7;  // Nobody has that one.
+  if (reason < 1 || reason == kNoReason || reason > static_cast<std::uint32_t>(RefuseReason::member_lost))
+    return "refused: reason is unknown";
   if (b.what != AggKind::hello && b.what != AggKind::open && b.what != AggKind::join)
     return "refused: only hello, open and join can be";
   for (const auto byte : b.reserved)

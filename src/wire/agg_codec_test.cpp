@@ -325,7 +325,7 @@ TEST(AggCodec, NumbersAreComparedInACircle) {
 
 TEST(AggCodec, PeopleCanReadIt) {
   EXPECT_EQ(describe(header_of(sample("contribute"))),
-            "contribute tree 3 group 65543 epoch 2 seq 16909060 allreduce sum float32 count 1000 first 996 origin 5 "
+            "contribute tree 3 group 65543 seq 16909060 allreduce sum float32 count 1000 first 996 origin 5 "
             "members 4 bytes 16 flags last");
   const auto join = std::span<const std::byte>(sample("join").bytes).subspan(kAggHeaderBytes);
   EXPECT_NE(dump_fields(join, layout<JoinBody>()).find("path_length 2 reserved 0 path 21,8,22,16"), std::string::npos);

@@ -14,7 +14,7 @@ constexpr auto header_rows() {
       F(kind, "AggKind, table above"),
       F(tree_id, "tree of the group"),
       F(group_id, "0 in hello, welcome, proof, name, open, opened and in a refused open"),
-      F(epoch, "raised at each re-join; older messages are dropped"),
+      F(reserved, "zero"),
       F(sequence, "number in the group, wraps; trouble, verdict: the number they speak of"),
       F(coll,
         "0 none, 1 barrier, 2 allreduce, 3 reduce, 4 bcast, 5 reduce_scatter, 6 allgather, 7 close, 8 leave, "
@@ -131,7 +131,7 @@ constexpr auto refused_rows() {
       F(job_id, "job"),
       F(token, "of the open, or 0"),
       F(reason,
-        "1 no_group_id, 2 no_ost, 3 unknown_job, 4 unknown_group, 5 bad_path, 6 payload_too_large, 7 wrong_epoch, "
+        "1 no_group_id, 2 no_ost, 3 unknown_job, 4 unknown_group, 5 bad_path, 6 payload_too_large, "
         "8 bad_key, 9 version, 10 node_limit, 11 member_lost"),
       F(node_id, "who refused"),
       F(limit, "what was granted; version: the node's"),

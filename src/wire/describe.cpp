@@ -69,8 +69,7 @@ std::string describe(Field field, std::uint64_t value) {
 }
 
 std::string describe(const AggHeader& h) {
-  std::string text =
-      fmt::format("{} tree {} group {} epoch {} seq {}", to_string(h.kind), h.tree_id, h.group_id, h.epoch, h.sequence);
+  std::string text = fmt::format("{} tree {} group {} seq {}", to_string(h.kind), h.tree_id, h.group_id, h.sequence);
   if (carries_data(h.kind)) {
     text += fmt::format(" {} {} {}", to_string(h.coll), sumac::to_string(h.op), sumac::to_string(h.dtype));
     if (h.tag_dtype != Dtype::null) text += fmt::format(" tag {}", sumac::to_string(h.tag_dtype));

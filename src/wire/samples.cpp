@@ -15,7 +15,6 @@ AggHeader control(AggKind kind, std::uint32_t group) {
   h.kind = kind;
   h.tree_id = TreeId{3};
   h.group_id = GroupId{group};
-  h.epoch = Epoch{2};
   h.sequence = Sequence{0x01020304};
   return h;
 }

@@ -88,9 +88,9 @@ SEEDS = {
         "welcome": b"\x80\x09\x00" + bytes(range(1, 49)) + b"\x02\0\0\0\x64\0\0\0\x01\0\0\0\0\0\0\0",
     },
     "node": {"contributions": bytes([0, 4, 0, 2, 1, 7, 8, 1, 4, 0, 2, 1, 7, 8, 2, 4, 0, 2, 1, 7, 8]), "leave": bytes([0, 4, 0, 8, 1, 4, 0, 8]),
-             "handshake": bytes([0x93, 1, 0, 0]) + bytes(40) + bytes([1, 5, 0]) + bytes([0x13, 9, 0]) + bytes(range(32)) + b"\0",
-             "handshake-of-a-node": bytes([0x93, 1, 0, 0]) + bytes(40) + bytes([0, 5, 1]) + bytes([0x13, 9, 0]) + bytes(32) + b"\0",
-             "open-without-proof": bytes([0x93, 1, 0, 0]) + bytes(40) + bytes([1, 5, 0]) + bytes([0x13, 2, 0]) + bytes([42]) + bytes(23) + b"\1"},
+             "handshake": bytes([0x93, 1, 0]) + bytes(40) + bytes([1, 5, 0]) + bytes([0x13, 9, 0]) + bytes(range(32)) + b"\0",
+             "handshake-of-a-node": bytes([0x93, 1, 0]) + bytes(40) + bytes([0, 5, 1]) + bytes([0x13, 9, 0]) + bytes(32) + b"\0",
+             "open-without-proof": bytes([0x93, 1, 0]) + bytes(40) + bytes([1, 5, 0]) + bytes([0x13, 2, 0]) + bytes([42]) + bytes(23) + b"\1"},
     "reservations": {"two": b"weather uid=1000: h1 h2\n# more\nfluids: h3\n", "twice": b"a: h h\n", "nameless": b": h\n"},
     "names": {
         "node": b"sumac://node/an-leaf1",

@@ -102,7 +102,7 @@ def converse(link, number, heard, believed):
 
 def lie(link, head, body):
     """Pretends that a group stands at once, and answers 1000 for every number."""
-    common_fields = {"tree_id": head.tree_id, "group_id": head.group_id, "epoch": head.epoch}
+    common_fields = {"tree_id": head.tree_id, "group_id": head.group_id}
     if head.kind == wire.OPEN:
         link.send(wire.OPENED, body[:16] + struct.pack("<II", 1 << 16 | 1, 0), tree_id=head.tree_id)
     elif head.kind == wire.JOIN:

@@ -18,7 +18,7 @@ OPENED, JOINED, REFUSED, RESULT, VERDICT, VOID_EPOCH, WELCOME, INVITED = range(1
 CLIENT, NODE = 1, 2
 
 HEADER = struct.Struct("<HBBIIIIBBBBHHIQQIIQ")
-HEADER_FIELDS = ("magic version kind tree_id group_id epoch sequence coll op dtype tag_dtype flags root payload_bytes count first origin "
+HEADER_FIELDS = ("magic version kind tree_id group_id zero sequence coll op dtype tag_dtype flags root payload_bytes count first origin "
                  "members reserved")
 Header = collections.namedtuple("Header", HEADER_FIELDS)
 NO_RANK = 0xFFFFFFFF
