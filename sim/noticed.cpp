@@ -27,6 +27,7 @@ constexpr std::array kNoticed{
     Noticed{"move_again", 1249},
     Noticed{"names_the_root", 33780},
     Noticed{"older_is_unheard", 24460},
+    Noticed{"over_again", 167},
     Noticed{"own_group", 45},
     Noticed{"pool", 69},
     Noticed{"result_expected", 16},
@@ -39,7 +40,6 @@ constexpr std::array kNoticed{
     Noticed{"verdict_has_mask", 94},
     Noticed{"verdict_in_turn", 57},
     Noticed{"verdict_travels", 285},
-    Noticed{"void_again", 167},
     Noticed{"void_without_supplier", 292},
 };
 

@@ -362,7 +362,7 @@ TEST(DataPath, who_proves_nothing_loses_its_own_connection) {
        "it does not have the key of its job"},
       {"a proof for another connection", [](Stranger& s) { s.say_proof(Secret{}, "tcp:127.0.0.1:9"); },
        "it does not have the key of its job"},
-      {"a truncated handshake", [](Stranger& s) { s.say(wire::AggKind::proof, wire::VoidBody{}); },
+      {"a truncated handshake", [](Stranger& s) { s.say(wire::AggKind::proof, wire::OverBody{}); },
        "not the size of this kind's body"},
       {"no proof at all",
        [](Stranger& s) { s.say(wire::AggKind::open, wire::OpenBody{.job_id = kJob, .token = 9, .group_size = 1}); },

@@ -10,10 +10,10 @@ namespace {
 using namespace sumac;
 using namespace sumac::proto;
 
-constexpr wire::AggKind kDown[] = {wire::AggKind::result,     wire::AggKind::joined,     wire::AggKind::verdict,
-                                   wire::AggKind::void_epoch, wire::AggKind::opened,     wire::AggKind::refused,
-                                   wire::AggKind::hello,      wire::AggKind::contribute, wire::AggKind::invited,
-                                   wire::AggKind::welcome,    wire::AggKind::proof};
+constexpr wire::AggKind kDown[] = {wire::AggKind::result,  wire::AggKind::joined,     wire::AggKind::verdict,
+                                   wire::AggKind::over,    wire::AggKind::opened,     wire::AggKind::refused,
+                                   wire::AggKind::hello,   wire::AggKind::contribute, wire::AggKind::invited,
+                                   wire::AggKind::welcome, wire::AggKind::proof};
 
 }  // namespace
 

@@ -84,10 +84,10 @@ Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Ti
       });
     case AggKind::verdict:
       return with_body<wire::VerdictBody>(frame, [&](const auto& body) { return judged(header, body, now); });
-    case AggKind::void_epoch:
-      return with_body<wire::VoidBody>(frame, [&](const wire::VoidBody& body) {
+    case AggKind::over:
+      return with_body<wire::OverBody>(frame, [&](const wire::OverBody& body) {
         if (!std::holds_alternative<membership::Departing>(life_)) lost_why_ = describe(body);
-        live(membership::EpochOver{}, now);
+        live(membership::GroupOver{}, now);
         return Errc::ok;
       });
     default: return Errc::invalid;
@@ -97,7 +97,7 @@ Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Ti
 void ClientGroup::on_link_closed(Time now) {
   if (lost_why_.empty() && !std::holds_alternative<membership::Departing>(life_))
     lost_why_ = "the connection to the leaf node is closed";
-  live(membership::EpochOver{}, now);
+  live(membership::GroupOver{}, now);
 }
 
 void ClientGroup::on_number_reused() {
@@ -170,7 +170,7 @@ void ClientGroup::live(const membership::Event& event, Time now) {
   const bool is_told = observer_ != nullptr && !std::holds_alternative<membership::Drained>(event);
   if (is_told) {
     if (std::holds_alternative<membership::LeaveAnswered>(event)) observer_->ended(true);
-    if (std::holds_alternative<membership::EpochOver>(event) ||
+    if (std::holds_alternative<membership::GroupOver>(event) ||
         std::holds_alternative<membership::NumberReused>(event) ||
         std::holds_alternative<membership::VerdictCame>(event))
       observer_->ended(false);

@@ -160,7 +160,7 @@ void ClientGroup::tick_datagrams(Time now) {
     return;
   }
   give_up();
-  live(membership::EpochOver{}, now);
+  live(membership::GroupOver{}, now);
 }
 
 }  // namespace sumac::proto

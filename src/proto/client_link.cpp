@@ -127,7 +127,7 @@ void ClientLink::on_message(BufferRef frame, Time now) {
     case AggKind::datagrams:
     case AggKind::joined:
     case AggKind::verdict:
-    case AggKind::void_epoch: status = to_group(header, frame, now); break;
+    case AggKind::over: status = to_group(header, frame, now); break;
     case AggKind::welcome:
       status = with_body<wire::WelcomeBody>(frame, [&](const wire::WelcomeBody& body) {
         welcome(body, now);

@@ -123,6 +123,6 @@ std::string describe(const wire::RefusedBody& refusal);
 std::string describe(const wire::VerdictBody& verdict, std::span<const std::string> names = {});
 /// Writes "node an-leaf1 (10.77.0.6) stopped answering; its parent an-root noticed after 1.0 s".
 std::string describe(const wire::LostNode& lost);
-std::string describe(const wire::VoidBody& over);
+std::string describe(const wire::OverBody& over);
 
 }  // namespace sumac::proto

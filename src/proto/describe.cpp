@@ -83,8 +83,8 @@ std::string describe(const wire::LostNode& lost) {
   return fmt::format("{} stopped answering; {} after {:.1f} s", who, by, lost.silent_ms / 1000.0);
 }
 
-std::string describe(const wire::VoidBody& v) {
-  if (v.reason == wire::VoidReason::manager) {
+std::string describe(const wire::OverBody& v) {
+  if (v.reason == wire::OverReason::manager) {
     const auto why = wire::why_of(v);
     return fmt::format("the job has ended{}{}; its time to leave is over", why.empty() ? "" : ": ", why);
   }
@@ -144,7 +144,7 @@ constexpr GuardText kGuards[] = {
     {"first_verdict", "the first verdict stands"},
     {"trouble_again", "trouble is sent again until the verdict arrives"},
     {"leave_of_the_gone", "leave of a group that has left already is answered"},
-    {"void_again", "a number of a group that is over is answered with void"},
+    {"over_again", "a number of a group that is over is answered with over"},
     {"closed_has_left", "a child whose link closed counts as having left"},
     {"left_may_close", "a child that has left may close its link without trouble"},
     {"leave_reaches_root", "the tree's root receives the leave of a group that never reached up to it"},

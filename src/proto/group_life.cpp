@@ -160,12 +160,12 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
                     {RefuseAll{e.refused}, RefuseUp{e.refused}}};
           },
           [&](const Standing& s, const ParentClosed& e) -> Step {
-            if (!limits.group_root) return {Left{e.why}, {VoidAll{e.why}}};
+            if (!limits.group_root) return {Left{e.why}, {OverAll{e.why}}};
             if (e.leave_under_way) return keep_leave(e.leave, now, limits);
             return stay(s);  // the nodes above carry none of its numbers
           },
           [&](const Condemned& s, const ParentClosed& e) -> Step {
-            return limits.group_root ? stay(s) : Step{Left{e.why}, {VoidAll{e.why}}};
+            return limits.group_root ? stay(s) : Step{Left{e.why}, {OverAll{e.why}}};
           },
           [&](const Departing&, const ParentClosed& e) -> Step { return keep_leave(e.leave, now, limits); },
           [&](const Passing& s, const ParentClosed&) -> Step {
@@ -186,7 +186,7 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Standing& s, const ParentSilent& e) -> Step {
             if (!limits.group_root)
               return {Deserted{e.closed.why, e.trouble, {}, resend_time(now, limits.resend_after)},
-                      {VoidAll{e.closed.why}, TroubleUp{e.trouble}}};
+                      {OverAll{e.closed.why}, TroubleUp{e.trouble}}};
             return e.closed.leave_under_way ? keep_leave(e.closed.leave, now, limits) : stay(s);
           },
           [&](const Departing&, const ParentSilent& e) -> Step { return keep_leave(e.closed.leave, now, limits); },
@@ -215,26 +215,26 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return stay(s);
           },
 
-          [&](const AwaitingJoined&, const VoidAbove& e) -> Step {
+          [&](const AwaitingJoined&, const OverAbove& e) -> Step {
             return {Refused{e.refused}, {RefuseAll{e.refused}}};
           },
-          [&]<OneOf<Standing, Condemned> S>(const S& s, const VoidAbove& e) -> Step {
+          [&]<OneOf<Standing, Condemned> S>(const S& s, const OverAbove& e) -> Step {
             if (limits.group_root) return ignore(s);
-            return {Left{e.why}, {VoidAll{e.why}}};
+            return {Left{e.why}, {OverAll{e.why}}};
           },
-          [&](const Departing& s, const VoidAbove& e) -> Step {
+          [&](const Departing& s, const OverAbove& e) -> Step {
             return {Left{e.why}, {LeaveDone{s.verdict.first_failed}}};
           },
-          [&](const Deserted& s, const VoidAbove&) -> Step {
+          [&](const Deserted& s, const OverAbove&) -> Step {
             return {Left{s.why}, {}};
           },
-          [&](const Refusing& s, const VoidAbove&) -> Step {
+          [&](const Refusing& s, const OverAbove&) -> Step {
             return {Refused{s.refused}, {}};
           },
-          [&](const Passing& s, const VoidAbove& e) -> Step {
+          [&](const Passing& s, const OverAbove& e) -> Step {
             return {Left{e.why}, {AnswerLeave{s.from, s.leave}}};
           },
-          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const VoidAbove&) -> Step { return ignore(s); },
+          [&]<OneOf<Absent, Collecting, Refused, Left> S>(const S& s, const OverAbove&) -> Step { return ignore(s); },
 
           [&](const Standing& s, const Trouble& e) -> Step {
             if (limits.group_root) return condemn({e.body, e.first_unanswered});
@@ -306,8 +306,8 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
             return {Refused{e.refused}, {RefuseAll{e.refused}}};
           },
           [&]<OneOf<Standing, Condemned> S>(const S&, const JobOver& e) -> Step {
-            if (limits.tree_root) return {Left{e.why}, {VoidAll{e.why}, FreeId{}}};
-            return {Left{e.why}, {VoidAll{e.why}}};
+            if (limits.tree_root) return {Left{e.why}, {OverAll{e.why}, FreeId{}}};
+            return {Left{e.why}, {OverAll{e.why}}};
           },
           [&](const Departing& s, const JobOver& e) -> Step {
             return {Left{e.why}, {LeaveDone{s.verdict.first_failed}}};

@@ -38,7 +38,7 @@ struct Departing {  ///< After a verdict all members have left here, and Leave i
 };
 /// The parent was silent: the children know that the group is over, and the parent has yet to learn it.
 struct Deserted {
-  wire::VoidBody why{};
+  wire::OverBody why{};
   wire::TroubleBody reported{};
   std::optional<Sequence> leave;  ///< The verdict's number, once the parent has sent one: this node leaves with it.
   Time resend_at = kNever;
@@ -56,7 +56,7 @@ struct Passing {            ///< The group has left, here or below; the tree's r
   Time resend_at = kNever;  ///< Set when no child will ask again.
 };
 struct Left {
-  std::optional<wire::VoidBody> why;  ///< Set when the members did not leave by themselves.
+  std::optional<wire::OverBody> why;  ///< Set when the members did not leave by themselves.
 };
 using State = std::variant<Absent, Collecting, AwaitingJoined, Standing, Condemned, Departing, Deserted, Refusing,
                            Refused, Passing, Left>;
@@ -99,7 +99,7 @@ struct ParentClosed {
   bool leave_under_way = false;  ///< Every Leave has arrived; only the tree's root must still receive it.
   wire::AggHeader leave{};       ///< This node's own Leave, if it is under way.
   wire::RefusedBody refused{};
-  wire::VoidBody why{};
+  wire::OverBody why{};
 };
 /// The parent may only be late, but this group does not wait: its members go on without the tree.
 struct ParentSilent {
@@ -107,9 +107,9 @@ struct ParentSilent {
   wire::TroubleBody trouble{};  ///< It names this node's lowest rank, for the parent.
 };
 struct ParentReady {};  ///< There is a parent again, to which everything unanswered is repeated.
-struct VoidAbove {      ///< The parent's life of this group is over.
+struct OverAbove {      ///< The parent's life of this group is over.
   wire::RefusedBody refused{};
-  wire::VoidBody why{};
+  wire::OverBody why{};
 };
 struct Trouble {
   LinkId from{};  ///< None: this node itself found it.
@@ -133,12 +133,12 @@ struct LeaveAnswered {  ///< The answer comes from the parent, from this node as
 };
 struct JobOver {  ///< The manager has ended the job, and its members did not leave in time.
   wire::RefusedBody refused{};
-  wire::VoidBody why{};
+  wire::OverBody why{};
 };
 struct Timeout {};
 using Event =
     std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, ParentSilent, ParentReady,
-                 VoidAbove, Trouble, VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, JobOver, Timeout>;
+                 OverAbove, Trouble, VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, JobOver, Timeout>;
 
 struct Limits {
   bool group_root = false;  ///< All members meet here: this node answers numbers and gives the verdict.
@@ -181,8 +181,8 @@ struct VerdictOne {  ///< Send the verdict to one link; to none if this node its
   LinkId to{};
   Verdict verdict;
 };
-struct VoidAll {  ///< End the children's epoch and forget everything here.
-  wire::VoidBody why{};
+struct OverAll {  ///< Send the children that the group is over, and forget everything here.
+  wire::OverBody why{};
 };
 struct LeaveUp {
   Sequence leave{};
@@ -199,7 +199,7 @@ struct AnswerLeave {  ///< Send Leave's result to the link that Leave came from;
 };
 struct NumbersUp {};  ///< Send the parent again every number that waits for its answer.
 using Action = std::variant<Ignore, Count, JoinUp, Stand, JoinedOne, RefuseAll, RefuseOne, RefuseUp, FreeId, TroubleUp,
-                            VerdictAll, VerdictOne, VoidAll, LeaveUp, LeaveDone, PassUp, AnswerLeave, NumbersUp>;
+                            VerdictAll, VerdictOne, OverAll, LeaveUp, LeaveDone, PassUp, AnswerLeave, NumbersUp>;
 using Actions = InlineVec<Action, 3>;
 
 struct Step {

@@ -23,7 +23,7 @@ enum class Guard : std::uint8_t {
   first_verdict,       ///< The first verdict stands.
   trouble_again,       ///< Trouble is sent again until the verdict arrives.
   leave_of_the_gone,   ///< Leave of a group that has left already is answered.
-  void_again,          ///< A number of a group that is over is answered with Void.
+  over_again,          ///< A number of a group that is over is answered with Over.
   closed_has_left,     ///< A child whose link closed counts as having left.
   left_may_close,      ///< A child that has left may close its link without trouble.
   leave_reaches_root,  ///< The tree's root receives the Leave of a group that never reached up to it.

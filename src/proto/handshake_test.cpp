@@ -259,7 +259,7 @@ TEST(Handshake, whoever_does_not_prove_what_it_says_loses_its_own_connection_onl
       {"half a proof",
        [](auto& c) {
          c.say_hello();
-         c.say(AggKind::proof, wire::VoidBody{});
+         c.say(AggKind::proof, wire::OverBody{});
        },
        "not the size of this kind's body",
        {}},

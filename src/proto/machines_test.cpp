@@ -61,7 +61,7 @@ std::string text(const group_life::State& state) {
                                            "Departing", "Deserted",   "Refusing",       "Refused",  "Passing",
                                            "Left"};
   if (const auto* s = std::get_if<Deserted>(&state))
-    return fmt::format("Deserted(void for {}, reported {}{}, again at {})", static_cast<int>(s->why.reason),
+    return fmt::format("Deserted(over for {}, reported {}{}, again at {})", static_cast<int>(s->why.reason),
                        s->reported.culprit, s->leave ? fmt::format(", leaves with {}", *s->leave) : "",
                        text(s->resend_at));
   std::string held;
@@ -72,7 +72,7 @@ std::string text(const group_life::State& state) {
         if constexpr (requires { s.refused; }) hold(fmt::format("reason {}", static_cast<int>(s.refused.reason)));
         if constexpr (requires { s.from; }) hold(fmt::format("leave {} of link {}", s.leave.sequence, s.from.value));
         if constexpr (requires { s.why->reason; })
-          if (s.why) hold(fmt::format("void for {}", static_cast<int>(s.why->reason)));
+          if (s.why) hold(fmt::format("over for {}", static_cast<int>(s.why->reason)));
         if constexpr (requires { s.reported->culprit; })
           if (s.reported) hold(fmt::format("reported {}", s.reported->culprit));
         if constexpr (requires { s.resend_at; })
@@ -103,7 +103,7 @@ std::string text(const group_life::Action& action) {
             return fmt::format("verdict on {} from {} to link {}", a.verdict.body.culprit, a.verdict.first_failed,
                                a.to.value);
           },
-          [&](const VoidAll& a) { return fmt::format("void all for {}", reason(a.why)); },
+          [&](const OverAll& a) { return fmt::format("over all for {}", reason(a.why)); },
           [](const LeaveUp& a) { return fmt::format("leave {} up", a.leave); },
           [](const LeaveDone& a) { return fmt::format("leave {} done", a.leave); },
           [](const PassUp& a) { return fmt::format("pass up leave {}", a.leave.sequence); },
@@ -250,7 +250,7 @@ std::string group_lives() {
   };
   const Verdict earlier{trouble(3), Sequence{5}};
   const auto no_ost = refused(RefuseReason::no_ost), lost = refused(RefuseReason::member_lost);
-  const wire::VoidBody by_manager{wire::VoidReason::manager, {}, {}};
+  const wire::OverBody by_manager{wire::OverReason::manager, {}, {}};
   const std::initializer_list<State> states = {Absent{},
                                                Collecting{},
                                                AwaitingJoined{kEarlier},
@@ -289,7 +289,7 @@ std::string group_lives() {
       {"the parent is silent during Leave",
        ParentSilent{{.leave_under_way = true, .leave = leave(8), .refused = lost}, trouble(2)}},
       {"the parent is ready", ParentReady{}},
-      {"void from above", VoidAbove{lost, by_manager}},
+      {"over from above", OverAbove{lost, by_manager}},
       {"trouble", Trouble{LinkId{2}, trouble(4), Sequence{7}}},
       {"a verdict from above", VerdictAbove{{trouble(4), Sequence{9}}}},
       {"a leave after the verdict", LeaveAfterVerdict{}},
@@ -335,7 +335,7 @@ std::string memberships() {
                       {{"joined", JoinedCame{}},
                        {"refused", RefusedCame{}},
                        {"verdict from 7", VerdictCame{Sequence{7}}},
-                       {"epoch over", EpochOver{}},
+                       {"group over", GroupOver{}},
                        {"leave wanted", LeaveWanted{}},
                        {"drained at 9", Drained{Sequence{9}}},
                        {"leave answered", LeaveAnswered{}},

@@ -44,20 +44,20 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&](const Joining& s, const VerdictCame&) -> Step { return ignore(s); },
           [&]<OneOf<Condemned, Left, Refused, Lost> S>(const S& s, const VerdictCame&) -> Step { return ignore(s); },
 
-          [&](const Joining& s, const EpochOver&) -> Step {
+          [&](const Joining& s, const GroupOver&) -> Step {
             return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
           },
-          [&](const Standing& s, const EpochOver&) -> Step {
+          [&](const Standing& s, const GroupOver&) -> Step {
             return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
           },
-          [&](const Condemned& s, const EpochOver&) -> Step {
+          [&](const Condemned& s, const GroupOver&) -> Step {
             return s.leaving ? Step{Left{}, {Action::fail_all}} : Step{Lost{}, {Action::fail_all}};
           },
           // Everything of this member is complete, so no member needs its Leave.
-          [&](const Departing&, const EpochOver&) -> Step {
+          [&](const Departing&, const GroupOver&) -> Step {
             return {Left{}, {}};
           },
-          [&]<OneOf<Left, Refused, Lost> S>(const S& s, const EpochOver&) -> Step { return ignore(s); },
+          [&]<OneOf<Left, Refused, Lost> S>(const S& s, const GroupOver&) -> Step { return ignore(s); },
 
           [&](const Joining& s, const LeaveWanted&) -> Step {
             return {Joining{s.resend_at, true}, {}};

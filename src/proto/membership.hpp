@@ -45,7 +45,7 @@ struct RefusedCame {};
 struct VerdictCame {
   Sequence first_failed{};
 };
-struct EpochOver {};  ///< The link is closed, or the node sent Void.
+struct GroupOver {};  ///< The link is closed, or the node sent Over.
 struct LeaveWanted {};
 struct Drained {  ///< Every posted operation has ended.
   Sequence next_number{};
@@ -53,7 +53,7 @@ struct Drained {  ///< Every posted operation has ended.
 struct LeaveAnswered {};
 struct NumberReused {};  ///< A newer group has this one's number: this one has ended, and its answer was lost.
 struct Timeout {};
-using Event = std::variant<JoinedCame, RefusedCame, VerdictCame, EpochOver, LeaveWanted, Drained, LeaveAnswered,
+using Event = std::variant<JoinedCame, RefusedCame, VerdictCame, GroupOver, LeaveWanted, Drained, LeaveAnswered,
                            NumberReused, Timeout>;
 
 struct Limits {

@@ -359,10 +359,10 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
       return use_body<wire::VerdictBody>(frame, [&](const auto& body) -> Flaw {
         return group == nullptr ? late() : group->verdict(header, body, now);
       });
-    case AggKind::void_epoch:
-      return use_body<wire::VoidBody>(frame, [&](const auto& body) -> Flaw {
+    case AggKind::over:
+      return use_body<wire::OverBody>(frame, [&](const auto& body) -> Flaw {
         if (group == nullptr) return late();
-        group->void_epoch(body, now);
+        group->over_above(body, now);
         return nullptr;
       });
     case AggKind::welcome: return late();

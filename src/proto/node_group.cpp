@@ -93,8 +93,8 @@ NodeGroup::Follow NodeGroup::perform(const group_life::Action& action, Time now)
                  [&](const VerdictOne& a) {
                    if (a.to) send_verdict(a.to, a.verdict);
                  },
-                 [&](const VoidAll& a) {
-                   to_children(head(AggKind::void_epoch), a.why);
+                 [&](const OverAll& a) {
+                   to_children(head(AggKind::over), a.why);
                    retire();
                  },
                  [&](const LeaveUp& a) {
@@ -151,7 +151,7 @@ std::optional<Sequence> NodeGroup::leave_number() const noexcept {
 
 group_life::ParentClosed NodeGroup::without_parent() const {
   const auto leave = leave_number();
-  wire::VoidBody why = void_body();
+  wire::OverBody why = over_body();
   why.lost = ctx_.lost;
   return {.leave_under_way = leave.has_value(),
           .leave = own_leave(leave.value_or(Sequence{})),
@@ -176,19 +176,19 @@ void NodeGroup::answer_over(LinkId to, const AggHeader& request) {
     return;
   }
   // The request is a late copy, whose sender ignores the answer, or comes from a member that does not know that the
-  // epoch is over.
-  if (!guard(Guard::void_again, true)) return;
+  // group is over.
+  if (!guard(Guard::over_again, true)) return;
   ++ctx_.stats.resends;
   const auto* left = std::get_if<group_life::Left>(&life_);
   const auto* deserted = std::get_if<group_life::Deserted>(&life_);
-  ctx_.control(to, ctx_.header(AggKind::void_epoch, request.group_id),
+  ctx_.control(to, ctx_.header(AggKind::over, request.group_id),
                left != nullptr && left->why ? *left->why
                : deserted != nullptr        ? deserted->why
-                                            : void_body());
+                                            : over_body());
 }
 
-wire::VoidBody NodeGroup::void_body() const {
-  wire::VoidBody body{wire::VoidReason::lost_node, ctx_.config.node_id, {}};
+wire::OverBody NodeGroup::over_body() const {
+  wire::OverBody body{wire::OverReason::lost_node, ctx_.config.node_id, {}};
   wire::put_name(body.lost.noticed_by, ctx_.own_name());
   return body;
 }
@@ -494,12 +494,12 @@ group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::Troubl
           .first_unanswered = first_unanswered_};
 }
 
-void NodeGroup::void_epoch(const wire::VoidBody& body, Time now) {
+void NodeGroup::over_above(const wire::OverBody& body, Time now) {
   if (!active()) {
     ++ctx_.stats.late_copies;
     return;
   }
-  live(group_life::VoidAbove{refusal(RefuseReason::member_lost, 0, 0), body}, now);
+  live(group_life::OverAbove{refusal(RefuseReason::member_lost, 0, 0), body}, now);
 }
 
 void NodeGroup::parent_closed(Time now) { live(without_parent(), now); }
@@ -515,7 +515,7 @@ void NodeGroup::pass_leave(LinkId from, const AggHeader& leave, Time now) {
 void NodeGroup::job_over(Time now) {
   if (!active()) return;
   const Job* job = ctx_.jobs.find(job_id_);
-  const auto why = wire::void_by_manager(ctx_.config.node_id, job == nullptr ? std::string() : job->why_revoked);
+  const auto why = wire::over_by_manager(ctx_.config.node_id, job == nullptr ? std::string() : job->why_revoked);
   live(group_life::JobOver{refusal(RefuseReason::unknown_job, 0, 0), why}, now);
 }
 

@@ -64,7 +64,7 @@ class NodeGroup {
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
   void closed(const wire::AggHeader& header, Time now);
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
-  void void_epoch(const wire::VoidBody& body, Time now);
+  void over_above(const wire::OverBody& body, Time now);
   void parent_closed(Time now);
   bool parent_silent(Time now);  ///< The same for the parent, as child_silent().
   void parent_ready(Time now);   ///< Repeats everything unanswered on the new link.
@@ -77,7 +77,7 @@ class NodeGroup {
   GroupView view() const;
   /// Returns the bytes of the tables of one group with these windows.
   static std::size_t bytes(std::uint32_t osts, std::uint32_t stream_window) noexcept;
-  /// Answers a number of a group that is over: Leave gets its result, anything else gets Void.
+  /// Answers a number of a group that is over: Leave gets its result, anything else gets Over.
   void answer_over(LinkId to, const wire::AggHeader& request);
 
  private:
@@ -133,7 +133,7 @@ class NodeGroup {
   void note_shape(const wire::JoinBody& body);
   void count_join(const group_life::Count& join);
   wire::RefusedBody refusal(wire::RefuseReason reason, std::uint32_t limit, std::uint32_t asked) const;
-  wire::VoidBody void_body() const;
+  wire::OverBody over_body() const;
   Follow stand(const std::optional<group_life::JoinedAbove>& above);
   wire::JoinedBody grant() const noexcept;
   void choose_multicast();

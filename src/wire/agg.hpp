@@ -41,11 +41,11 @@ enum class AggKind : std::uint8_t {
   result = 19,   ///< One number's result, for every member; empty where the collective gives it no data.
   verdict = 20,  ///< From the root: the first number that completes nowhere, and the reason (VerdictBody). Ends the
                  ///< group.
-  void_epoch = 21,  ///< This epoch is over: ask for the next (VoidBody).
-  welcome = 22,     ///< Answer to hello: the parent's identity, and the proof that it knows the key (WelcomeBody).
-  invited = 23,     ///< The address where small results also come by multicast (InvitedBody). Sent before joined.
-  closed = 24,      ///< Every member has contributed all numbers before `sequence`. Results say so too: see
-                    ///< AggHeader::closed.
+  over = 21,     ///< The group is over at the parent, without a verdict (OverBody).
+  welcome = 22,  ///< Answer to hello: the parent's identity, and the proof that it knows the key (WelcomeBody).
+  invited = 23,  ///< The address where small results also come by multicast (InvitedBody). Sent before joined.
+  closed = 24,   ///< Every member has contributed all numbers before `sequence`. Results say so too: see
+                 ///< AggHeader::closed.
   datagrams =
       25,  ///< The node's kernel answers small operations of the group: its terms (DatagramsBody). Sent before joined.
 };
@@ -392,12 +392,12 @@ struct DatagramsBody {
 };
 static_assert(sizeof(DatagramsBody) == 24 && std::has_unique_object_representations_v<DatagramsBody>);
 
-enum class VoidReason : std::uint32_t { lost_node = 1, newer_epoch = 2, manager = 3 };
-struct VoidBody {
-  VoidReason reason = VoidReason::lost_node;
+enum class OverReason : std::uint32_t { lost_node = 1, manager = 2 };
+struct OverBody {
+  OverReason reason = OverReason::lost_node;
   NodeId node_id{};  ///< The node that sent it.
-  LostNode lost{};   ///< The lost node, if the reason is lost_node. If it is manager, a text (void_by_manager()).
+  LostNode lost{};   ///< The lost node, if the reason is lost_node. If it is manager, a text (over_by_manager()).
 };
-static_assert(sizeof(VoidBody) == 160 && std::has_unique_object_representations_v<VoidBody>);
+static_assert(sizeof(OverBody) == 160 && std::has_unique_object_representations_v<OverBody>);
 
 }  // namespace sumac::wire

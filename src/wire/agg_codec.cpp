@@ -313,28 +313,28 @@ const char* flaw(const DatagramsBody& b) noexcept {
   return nullptr;
 }
 
-const char* flaw(const VoidBody& b) noexcept {
+const char* flaw(const OverBody& b) noexcept {
   const auto reason = static_cast<std::uint32_t>(b.reason);
-  if (reason < 1 || reason > static_cast<std::uint32_t>(VoidReason::manager)) return "void: reason is unknown";
-  if (b.reason != VoidReason::manager) return flaw(b.lost);
+  if (reason < 1 || reason > static_cast<std::uint32_t>(OverReason::manager)) return "over: reason is unknown";
+  if (b.reason != OverReason::manager) return flaw(b.lost);
   const auto text = std::bit_cast<std::array<char, sizeof b.lost>>(b.lost);
   const auto end = std::find(text.begin(), text.end(), '\0');
-  if (end == text.end()) return "void: its text is not closed by a zero";
-  if (std::any_of(text.begin(), end, is_control)) return "void: its text has a control character";
+  if (end == text.end()) return "over: its text is not closed by a zero";
+  if (std::any_of(text.begin(), end, is_control)) return "over: its text has a control character";
   const bool more = std::any_of(end, text.end(), [](char c) { return c != 0; });
-  return more ? "void: a byte after its text is not zero" : nullptr;
+  return more ? "over: a byte after its text is not zero" : nullptr;
 }
 
-VoidBody void_by_manager(NodeId from, std::string_view why) noexcept {
+OverBody over_by_manager(NodeId from, std::string_view why) noexcept {
   std::array<char, sizeof(LostNode)> text{};
   why = why.substr(0, text.size() - 1);
   std::transform(why.begin(), why.end(), text.begin(), [](char c) { return is_control(c) ? ' ' : c; });
-  return {VoidReason::manager, from, std::bit_cast<LostNode>(text)};
+  return {OverReason::manager, from, std::bit_cast<LostNode>(text)};
 }
 
-std::string why_of(const VoidBody& body) {
+std::string why_of(const OverBody& body) {
   const auto text = std::bit_cast<std::array<char, sizeof body.lost>>(body.lost);
-  return body.reason == VoidReason::manager ? std::string(text_of(std::span(text))) : std::string();
+  return body.reason == OverReason::manager ? std::string(text_of(std::span(text))) : std::string();
 }
 
 }  // namespace sumac::wire

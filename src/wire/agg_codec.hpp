@@ -5,7 +5,7 @@
 //                      but for reduce and bcast, closed zero but for result, payload_bytes = the bytes after the header
 //   control kinds      payload is exactly the body; coll none, op/dtype/tag_dtype null, flags, count, first, members
 //                      zero, origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
-//                      open and opened, not zero for join, joined, trouble, verdict, void_epoch, invited and closed
+//                      open and opened, not zero for join, joined, trouble, verdict, over, invited and closed
 //   contribute         coll known, members >= 1, origin a rank; result: origin kNoRank, members zero
 //   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
 //   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly
@@ -56,15 +56,15 @@ const char* flaw(const JoinBody& body) noexcept;
 const char* flaw(const JoinedBody& body) noexcept;
 const char* flaw(const RefusedBody& body) noexcept;
 const char* flaw(const TroubleBody& body) noexcept;
-const char* flaw(const VoidBody& body) noexcept;
+const char* flaw(const OverBody& body) noexcept;
 const char* flaw(const InvitedBody& body) noexcept;
 const char* flaw(const DatagramsBody& body) noexcept;
 
 /// Makes the body that says why the manager ended a job. It holds as much of `why` as fits in the place of the lost
 /// node, with a blank for each control character.
-VoidBody void_by_manager(NodeId from, std::string_view why) noexcept;
+OverBody over_by_manager(NodeId from, std::string_view why) noexcept;
 /// Returns the text of a body with the reason manager; empty if it has none.
-std::string why_of(const VoidBody& body);
+std::string why_of(const OverBody& body);
 
 /// Decodes a body: `bytes` is the payload. Returns Errc::ok or Errc::invalid.
 template <Message Body>
@@ -95,7 +95,7 @@ constexpr std::uint32_t body_bytes(AggKind kind) noexcept {
     case AggKind::refused: return sizeof(RefusedBody);
     case AggKind::trouble:
     case AggKind::verdict: return sizeof(TroubleBody);
-    case AggKind::void_epoch: return sizeof(VoidBody);
+    case AggKind::over: return sizeof(OverBody);
     case AggKind::invited: return sizeof(InvitedBody);
     case AggKind::datagrams: return sizeof(DatagramsBody);
     case AggKind::closed:
@@ -165,7 +165,7 @@ std::span<const FieldRow> layout<RefusedBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<TroubleBody>() noexcept;
 template <>
-std::span<const FieldRow> layout<VoidBody>() noexcept;
+std::span<const FieldRow> layout<OverBody>() noexcept;
 template <>
 std::span<const FieldRow> layout<NameBody>() noexcept;
 template <>

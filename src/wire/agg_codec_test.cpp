@@ -48,20 +48,20 @@ TEST(AggCodec, EverySampleIsBelievedAndComesBackAsItWas) {
 }
 
 TEST(AggCodec, TheManagersWordsAreOneLineThatIsCutToItsPlace) {
-  EXPECT_EQ(why_of(void_by_manager(NodeId{1}, "node a stays away\nstart again")), "node a stays away start again");
-  EXPECT_EQ(why_of(void_by_manager(NodeId{1}, std::string(1000, 'x'))), std::string(sizeof(LostNode) - 1, 'x'));
-  EXPECT_EQ(why_of(void_by_manager(NodeId{1}, "")), "");
-  auto body = void_by_manager(NodeId{1}, "x");
+  EXPECT_EQ(why_of(over_by_manager(NodeId{1}, "node a stays away\nstart again")), "node a stays away start again");
+  EXPECT_EQ(why_of(over_by_manager(NodeId{1}, std::string(1000, 'x'))), std::string(sizeof(LostNode) - 1, 'x'));
+  EXPECT_EQ(why_of(over_by_manager(NodeId{1}, "")), "");
+  auto body = over_by_manager(NodeId{1}, "x");
   EXPECT_EQ(flaw(body), nullptr);
   body.lost.name[0] = '\n';
-  EXPECT_STREQ(flaw(body), "void: its text has a control character");
+  EXPECT_STREQ(flaw(body), "over: its text has a control character");
   body.lost.name[0] = 'x';
   body.lost.is_parent = 1;
-  EXPECT_STREQ(flaw(body), "void: a byte after its text is not zero");
+  EXPECT_STREQ(flaw(body), "over: a byte after its text is not zero");
   std::array<char, sizeof body.lost> full;
   full.fill('x');
   body.lost = std::bit_cast<LostNode>(full);
-  EXPECT_STREQ(flaw(body), "void: its text is not closed by a zero");
+  EXPECT_STREQ(flaw(body), "over: its text is not closed by a zero");
 }
 
 TEST(AggCodec, NamesAreWordsThatALogCanShow) {
@@ -198,7 +198,7 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"a control message with elements", "join", [](auto& h) { h.count = 1; }, "flags or elements"},
       {"a control message with a type", "opened", [](auto& h) { h.dtype = Dtype::int8; }, "names an operation"},
       {"a verdict with an origin", "verdict", [](auto& h) { h.origin = 1; }, "origin"},
-      {"a body of the wrong kind", "void_epoch", [](auto& h) { h.kind = AggKind::join; }, "this kind's body"},
+      {"a body of the wrong kind", "over", [](auto& h) { h.kind = AggKind::join; }, "this kind's body"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
@@ -311,9 +311,9 @@ TEST(AggCodec, EachBodyFieldIsChecked) {
   expect_flaws<DatagramsBody>(
       "datagrams", {[](auto& b) { b.payload_max = 0; }, [](auto& b) { b.payload_max = 12; },
                     [](auto& b) { b.child = 64; }, [](auto& b) { b.window = 3; }, [](auto& b) { b.features = 2; }});
-  expect_flaws<VoidBody>("void_epoch", {[](auto& b) { b.reason = static_cast<VoidReason>(0); },
-                                        [](auto& b) { b.reason = static_cast<VoidReason>(4); },
-                                        [](auto& b) { b.lost.host.fill('x'); }, [](auto& b) { b.lost.is_parent = 2; }});
+  expect_flaws<OverBody>("over", {[](auto& b) { b.reason = static_cast<OverReason>(0); },
+                                  [](auto& b) { b.reason = static_cast<OverReason>(3); },
+                                  [](auto& b) { b.lost.host.fill('x'); }, [](auto& b) { b.lost.is_parent = 2; }});
 }
 
 TEST(AggCodec, NumbersAreComparedInACircle) {

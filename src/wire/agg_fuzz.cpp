@@ -52,7 +52,7 @@ void message(std::span<const std::byte> frame, std::uint32_t payload_max) {
     case AggKind::refused: return body<RefusedBody>(payload);
     case AggKind::trouble:
     case AggKind::verdict: return body<TroubleBody>(payload);
-    case AggKind::void_epoch: return body<VoidBody>(payload);
+    case AggKind::over: return body<OverBody>(payload);
     case AggKind::invited: return body<InvitedBody>(payload);
     case AggKind::datagrams: return body<DatagramsBody>(payload);
     case AggKind::closed: return must(payload.empty(), "closed has no body");

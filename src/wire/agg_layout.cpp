@@ -182,10 +182,10 @@ constexpr auto datagrams_rows() {
   };
 }
 
-constexpr auto void_rows() {
-  using Self = VoidBody;
+constexpr auto over_rows() {
+  using Self = OverBody;
   return std::array{
-      F(reason, "1 lost_node, 2 newer_epoch, 3 manager: then a text says why it ended the job, filled up with zeros"),
+      F(reason, "1 lost_node, 2 manager: then a text says why it ended the job, filled up with zeros"),
       F(node_id, "who says so"),
       F(lost.name, "a node that is gone; zeros: none"),
       F(lost.host, "its address or host"),
@@ -210,7 +210,7 @@ SUMAC_LAYOUT(JoinBody, join_rows)
 SUMAC_LAYOUT(JoinedBody, joined_rows)
 SUMAC_LAYOUT(RefusedBody, refused_rows)
 SUMAC_LAYOUT(TroubleBody, trouble_rows)
-SUMAC_LAYOUT(VoidBody, void_rows)
+SUMAC_LAYOUT(OverBody, over_rows)
 SUMAC_LAYOUT(InvitedBody, invited_rows)
 SUMAC_LAYOUT(DatagramsBody, datagrams_rows)
 

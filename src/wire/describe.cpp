@@ -21,7 +21,7 @@ std::string_view to_string(AggKind kind) noexcept {
     case AggKind::refused: return "refused";
     case AggKind::result: return "result";
     case AggKind::verdict: return "verdict";
-    case AggKind::void_epoch: return "void_epoch";
+    case AggKind::over: return "over";
     case AggKind::invited: return "invited";
     case AggKind::closed: return "closed";
     case AggKind::datagrams: return "datagrams";

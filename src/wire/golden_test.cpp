@@ -134,7 +134,7 @@ TEST(Docs, EveryKindAndByteIsInThePage) {
   SUMAC_SECTION(JoinedBody);
   SUMAC_SECTION(RefusedBody);
   SUMAC_SECTION(TroubleBody);
-  SUMAC_SECTION(VoidBody);
+  SUMAC_SECTION(OverBody);
   SUMAC_SECTION(InvitedBody);
   SUMAC_SECTION(HostHeader);
   SUMAC_SECTION(PeerHeader);

@@ -29,7 +29,7 @@ constexpr KindRow kKinds[] = {
      "hello, open or join was refused; a node sends its refusal to both sides"},
     {AggKind::result, "down", "user data", "one number's result, for every member"},
     {AggKind::verdict, "down", "TroubleBody", "first number that nobody completes, and the reason; ends the group"},
-    {AggKind::void_epoch, "down", "VoidBody", "this epoch is over"},
+    {AggKind::over, "down", "OverBody", "the group is over at the parent, without a verdict"},
     {AggKind::welcome, "down", "WelcomeBody",
      "answer to hello: the parent's id and version, and its proof that it knows the key"},
     {AggKind::invited, "down", "InvitedBody",
@@ -124,7 +124,7 @@ std::string wire_markdown() {
   text += section("JoinedBody", sizeof(JoinedBody), layout<JoinedBody>());
   text += section("RefusedBody", sizeof(RefusedBody), layout<RefusedBody>());
   text += section("TroubleBody", sizeof(TroubleBody), layout<TroubleBody>());
-  text += section("VoidBody", sizeof(VoidBody), layout<VoidBody>());
+  text += section("OverBody", sizeof(OverBody), layout<OverBody>());
   text += section("InvitedBody", sizeof(InvitedBody), layout<InvitedBody>());
   text += section("DatagramsBody", sizeof(DatagramsBody), layout<DatagramsBody>());
   text += fmt::format(

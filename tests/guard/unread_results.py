@@ -27,7 +27,7 @@ def drain(member, results):
     seen = 0
     try:
         while seen < results:
-            if member.expect(wire.RESULT, wire.VERDICT, wire.VOID_EPOCH)[0].kind != wire.RESULT:
+            if member.expect(wire.RESULT, wire.VERDICT, wire.OVER)[0].kind != wire.RESULT:
                 break
             seen += 1
     except (OSError, AssertionError):
