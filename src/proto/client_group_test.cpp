@@ -193,7 +193,6 @@ TEST(ClientGroup, refuses_what_cannot_be_done) {
     change(operation);
     return world.groups[0]->post(operation, {}).error();
   };
-  EXPECT_EQ(with([](Operation& o) { o.coll = Coll::close; }), Errc::unsupported);
   EXPECT_EQ(with([](Operation& o) { o.coll = Coll::bcast; }), Errc::invalid) << "a bcast adds nothing up";
   EXPECT_EQ(with([](Operation& o) { o.give = {0, 5}; }), Errc::invalid) << "everybody gives all to a sum";
   EXPECT_EQ(with([](Operation& o) { o.keep = {5, 4}; }), Errc::invalid);

@@ -22,14 +22,10 @@ inline Operation unstreamed(Operation operation) noexcept {
   return operation;
 }
 inline bool is_kind(wire::Coll coll) noexcept { return coll >= wire::Coll::allreduce && coll <= wire::Coll::allgather; }
-inline bool has_no_data(wire::Coll coll) noexcept {
-  return coll == wire::Coll::barrier || coll == wire::Coll::refusal || coll == wire::Coll::close;
-}
+inline bool has_no_data(wire::Coll coll) noexcept { return coll == wire::Coll::barrier || coll == wire::Coll::refusal; }
 
 /// Returns whether a group of this size and shape may do the operation.
 inline Errc check(const Operation& operation, std::uint32_t group_size, const GroupShape& shape) noexcept {
-  // Only the group itself sends this kind, when it must take a number for a refused operation.
-  if (operation.coll == wire::Coll::close) return Errc::unsupported;
   if (has_no_data(operation.coll)) return Errc::ok;
   const std::size_t element = wire::element_of(operation);
   if (element == 0) return is_kind(operation.coll) ? Errc::invalid : Errc::unsupported;

@@ -28,7 +28,7 @@ enum class AggKind : std::uint8_t {
   // Messages that go up:
   open = 2,        ///< Rank 0 of a communicator asks the tree's root node for a group id (OpenBody); nodes pass it on.
   join = 3,        ///< A member, or a node for all members below it, enters a group (JoinBody).
-  contribute = 4,  ///< One number's data; barrier, close and leave carry none.
+  contribute = 4,  ///< One number's data; barrier and leave carry none.
   trouble = 7,     ///< To the root: a dead rank, or two members that disagree and the field in which they differ
                    ///< (TroubleBody).
   name = 8,        ///< After proof: the name that people use for the peer's host or node (NameBody).
@@ -59,8 +59,7 @@ enum class Coll : std::uint8_t {
   bcast = 4,
   reduce_scatter = 5,
   allgather = 6,
-  close = 7,  ///< Payload-free number after the last fragment of a large operation (recovery rule 2).
-  leave = 8,  ///< Payload-free last number of a member (recovery rule 11).
+  leave = 8,  ///< Payload-free last number of a member.
   // The rest carry no payload either:
   refusal =
       9,  ///< A member's own call was refused before anything was sent. If all members send it the group goes on, else
@@ -143,7 +142,6 @@ constexpr std::size_t element_of(const T& operation) noexcept {
       return operation.op == Op::null || is_integer(operation.dtype) ? width(operation.dtype) : 0;
     case Coll::none:
     case Coll::barrier:
-    case Coll::close:
     case Coll::leave:
     case Coll::refusal:
     case Coll::lock:

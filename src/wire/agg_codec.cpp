@@ -70,7 +70,6 @@ const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexce
   }
   switch (h.coll) {
     case Coll::barrier:
-    case Coll::close:
     case Coll::leave:
     case Coll::refusal:
     case Coll::lock:

@@ -7,7 +7,7 @@
 //                      zero, origin kNoRank (trouble: any origin and members); group_id zero for hello, welcome, proof, name,
 //                      open and opened, not zero for join, joined, trouble, verdict, over, invited and closed
 //   contribute         coll known, members >= 1, origin a rank; result: origin kNoRank, members zero
-//   barrier close leave   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
+//   barrier, leave, lock   no type, no data: op, dtype, tag_dtype null, count, first, payload_bytes zero, not streaming
 //   reductions         legal(dtype, op, tag_dtype); whole elements; fragment within [first, count); flag First exactly
 //                      when first = 0, Last exactly when it reaches count; empty only when count is zero or (result)
 //                      the kind gives no data

@@ -17,7 +17,7 @@ constexpr auto header_rows() {
       F(reserved, "zero"),
       F(sequence, "number in the group, wraps; trouble, verdict: the number they speak of"),
       F(coll,
-        "0 none, 1 barrier, 2 allreduce, 3 reduce, 4 bcast, 5 reduce_scatter, 6 allgather, 7 close, 8 leave, "
+        "0 none, 1 barrier, 2 allreduce, 3 reduce, 4 bcast, 5 reduce_scatter, 6 allgather, 8 leave, "
         "9 refusal, 10 lock, 11 unlock"),
       F(op, "operation as in sharp_coll.h, 12 none"),
       F(dtype, "type as in sharp_coll.h, 12 none"),

@@ -85,7 +85,7 @@ TEST(Datagram, what_may_go_by_multicast) {
     EXPECT_TRUE(fits_multicast(h, kMulticastPayloadMax));
     EXPECT_FALSE(fits_multicast(h, kMulticastPayloadMax + 1));
   }
-  for (const auto coll : {Coll::none, Coll::close, Coll::leave, Coll::refusal, Coll::lock, Coll::unlock}) {
+  for (const auto coll : {Coll::none, Coll::leave, Coll::refusal, Coll::lock, Coll::unlock}) {
     h.coll = coll;
     EXPECT_FALSE(fits_multicast(h, 0));
   }

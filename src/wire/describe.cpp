@@ -31,7 +31,7 @@ std::string_view to_string(AggKind kind) noexcept {
 
 std::string_view to_string(Coll coll) noexcept {
   static constexpr std::string_view kNames[] = {"none",  "barrier",        "allreduce", "reduce",
-                                                "bcast", "reduce_scatter", "allgather", "close",
+                                                "bcast", "reduce_scatter", "allgather", "?",
                                                 "leave", "refusal",        "lock",      "unlock"};
   const auto i = static_cast<std::size_t>(coll);
   return i < std::size(kNames) ? kNames[i] : "?";

@@ -21,7 +21,7 @@ constexpr KindRow kKinds[] = {
     {AggKind::name, "up", "NameBody", "behind proof: the name of the host or node that connected, for people"},
     {AggKind::open, "up", "OpenBody", "rank 0 of a communicator asks the tree's root for a group id"},
     {AggKind::join, "up", "JoinBody", "a member, or a node for all members below it, enters a group"},
-    {AggKind::contribute, "up", "user data", "one number's data; barrier, close and leave carry none"},
+    {AggKind::contribute, "up", "user data", "one number's data; barrier and leave carry none"},
     {AggKind::trouble, "up", "TroubleBody", "a dead rank, or two members that disagree and the field"},
     {AggKind::opened, "down", "OpenedBody", "the group id"},
     {AggKind::joined, "down", "JoinedBody", "the group stands: window and payload"},
