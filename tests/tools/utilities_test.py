@@ -460,9 +460,9 @@ class Doctor(unittest.TestCase):
         turns = "echo ready; for i in 1 2 3 4 5 6 7 8; do echo time 5; done; "
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder, "rsh")
-            for body, says in (("sleep 3600", "no answer within 2 s"), ("echo 'Host key verification failed.' >&2; exit 255", "Host key verification failed."),
+            for body, says in (("sleep 3600", "no answer within 5 s"), ("echo 'Host key verification failed.' >&2; exit 255", "Host key verification failed."),
                                (f"echo welcome; {turns} echo 'report {{\"sumac_doctor\": 2, \"version\": \"9.9\"}}'; cat", "(9.9) writes another form of report"),
-                               (f"{turns} echo 'report nonsense'; cat", "no report"), ("yes", "more than a report"), ("echo 'report nonsense'; cat", "no answer within 2 s"),
+                               (f"{turns} echo 'report nonsense'; cat", "no report"), ("yes", "more than a report"), ("echo 'report nonsense'; cat", "no answer within 5 s"),
                                ("yes ready", "more than a report"), ("echo ready; yes time 5", "more than a report"), ("exec >&-; sleep 3600", "launcher hangs"),
                                ("head -c 300M /dev/zero >&2; exit 3", "ended with"), ("tr '\\0' x < /dev/zero", "more than a report"),
                                ("printf 'report \\033]0;x\\007'", "launcher ended with status 0"),
@@ -470,7 +470,7 @@ class Doctor(unittest.TestCase):
                 script.write_text(f"#!/bin/sh\nhost=$1; shift\n[ $host = a ] && exec \"$@\"\n{body}\n")
                 script.chmod(0o755)
                 # Host a is a real one, and may be slow.
-                status, answer = self.hosts(str(script), "--timeout", "2" if "within 2 s" in says or "hangs" in says else "20")
+                status, answer = self.hosts(str(script), "--timeout", "5" if "within 5 s" in says or "hangs" in says else "20")
                 self.assertEqual(status, 1)
                 self.assertIn("report", answer["hosts"][0], answer)
                 finding = next(each for each in answer["findings"] if each["subject"] == "host b")
