@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "hop/machine.h"
 #include "proto/hop_member.hpp"
+#include "proto/test_node_kernel.hpp"
 #include "sim/network.hpp"
 
 namespace sumac::sim {
@@ -51,29 +51,33 @@ class HopGroup {
   HopGroup(std::uint64_t seed, int verbose)
       : random_(seed ^ 0x40b9ull),
         plan_(drawn(random_)),
-        slots_((keeps(HopGroupRule::enough_slots) ? 2 : 1) * plan_.window),
         network_(plan_.faults, seed,
                  {.message = {},
                   .alarm = [this](std::uint64_t member, Time) { members_[member]->alarm_at = kNever; },
-                  .frame = [this](EndId to, proto::LinkId, BufferRef frame,
-                                  Time now) { deliver(to, frame.bytes(), now); }}) {
+                  .frame = [this](EndId to, proto::LinkId link, BufferRef frame,
+                                  Time now) { deliver(to, link, frame.bytes(), now); }}) {
+    if (verbose > 0) network_.log_frames();
     if (verbose > 1) network_.print_events();
-    nodes_.resize(plan_.nodes);
     for (unsigned i = 0; i < plan_.nodes; ++i) {
-      nodes_[i].slots.resize(slots_);
-      for (unsigned s = 0; s < slots_; ++s) hop_begin(&nodes_[i].slots[s], kFirst, slots_, s);
-      nodes_[i].place.slots = slots_;
-      nodes_[i].place.is_root = i == 0 ? 1 : 0;
-      if (i > 0) nodes_[i].child_of_parent = adopt(nodes_[i].parent = draw(i), {false, i}, i, nodes_[i].up);
+      Node& node = *nodes_.emplace_back(std::make_unique<Node>(*this, i));
+      if (i == 0) continue;
+      node.parent = draw(i);
+      node.group.terms_of_parent.child = adopt(node.parent, {false, i}, i, node.group.up, node.group.parent);
+      node.group.results_of_parent = results_of(node.parent);
     }
     for (unsigned m = 0; m < plan_.members; ++m) {
       // Each node has a member at least, since a node without children is none of the group's.
       const unsigned leaf = m < plan_.nodes ? plan_.nodes - 1 - m : draw(plan_.nodes);
+      proto::HopMemberConfig config;
+      config.window = plan_.window;
+      config.levels = levels();
+      config.down = results_of(leaf);
+      config.first = Sequence{kFirst};
       proto::LinkId up;
-      const std::uint8_t child = adopt(leaf, {true, m}, plan_.nodes + m, up);
-      members_.push_back(std::make_unique<Member>(*this, m, leaf, child, up));
+      config.child = adopt(leaf, {true, m}, plan_.nodes + m, config.up, up);
+      members_.push_back(std::make_unique<Member>(*this, m, up, config));
     }
-    find_those_alone();
+    for (auto& node : nodes_) begin(*node);
     for (unsigned n = 0; n < kNumbers; ++n) {
       const Kind kind = static_cast<Kind>(random_.below(plan_.goes_by_links_too ? 5 : 4));
       calls_.push_back({kind, draw(plan_.members), kind == Kind::barrier ? 0 : draw(4) + 1});
@@ -102,33 +106,28 @@ class HopGroup {
   struct Child {
     bool is_member = false;
     unsigned index = 0;
-    proto::LinkId link{};
   };
-  struct Node {
-    HopPlace place{};
-    std::vector<HopSlot> slots;
-    std::vector<Child> children;
+  struct Node final : proto::test::TestKernel::Wire {
+    Node(HopGroup& world, unsigned index) : world_(world), me(index), kernel(*this, world.plan_.window) {}
+    void carry(const proto::test::TestKernel&, proto::LinkId to, std::span<const std::byte> datagram) override {
+      world_.network_.send_frame(me, to, datagram);
+    }
+    void differs(const HopHeader&, std::uint64_t, std::uint32_t) override { world_.wrong_ = "members disagree"; }
+
+    HopGroup& world_;
+    const EndId me;
     unsigned parent = 0;
-    std::uint8_t child_of_parent = 0;
-    proto::LinkId up{};
+    std::vector<Child> children;
+    proto::DatagramNode::Group group;
+    proto::test::TestKernel kernel;
   };
   struct Call {
     Kind kind;
     unsigned root, words;
   };
   struct Member final : proto::HopOutbox {
-    Member(HopGroup& world, unsigned index, unsigned leaf, std::uint8_t child, proto::LinkId link)
-        : world_(world), me(index), up(link), machine(config(world, index, leaf, child), *this), taken(kNumbers) {}
-    static proto::HopMemberConfig config(const HopGroup& world, unsigned index, unsigned leaf, std::uint8_t child) {
-      proto::HopMemberConfig made;
-      made.child = child;
-      made.window = world.plan_.window;
-      made.levels = world.levels();
-      made.up = {{index, 1}};
-      made.down = {{leaf, 2}};
-      made.first = Sequence{kFirst};
-      return made;
-    }
+    Member(HopGroup& world, unsigned index, proto::LinkId link, const proto::HopMemberConfig& config)
+        : world_(world), me(index), up(link), machine(config, *this), taken(kNumbers) {}
     void send_datagram(std::span<const std::byte> frame) override { world_.send_up(*this, frame); }
 
     HopGroup& world_;
@@ -143,34 +142,41 @@ class HopGroup {
   unsigned draw(unsigned below) { return static_cast<unsigned>(random_.below(below)); }
   EndId end_of(const Member& member) const { return plan_.nodes + member.me; }
 
-  std::uint8_t adopt(unsigned parent, Child child, EndId end, proto::LinkId& up) {
-    Node& node = nodes_[parent];
-    child.link = up = network_.connect(end, parent);
+  static HopKey results_of(unsigned node) { return {{node, 2}}; }
+  /// Returns the new child's index. `key` and `up`: by which it sends.
+  std::uint8_t adopt(unsigned parent, Child child, EndId end, HopKey& key, proto::LinkId& up) {
+    Node& node = *nodes_[parent];
+    key = {{end, 1}};
+    up = network_.connect(end, parent);
+    node.group.children.push_back({.link = up, .end = {}, .key = key});
     node.children.push_back(child);
-    node.place.children = static_cast<std::uint32_t>(node.children.size());
     return static_cast<std::uint8_t>(node.children.size() - 1);
+  }
+  void begin(Node& node) {
+    node.group.first = Sequence{kFirst};
+    node.group.window = keeps(HopGroupRule::enough_slots) ? plan_.window : std::max(1u, plan_.window / 2);
+    node.group.results = results_of(node.me);
+    for (std::size_t i = 0; i < node.children.size(); ++i) {
+      unsigned last = node.children[i].index;
+      const bool is_one = node.children[i].is_member || members_below(node.children[i].index, last) == 1;
+      if (is_one) node.group.children[i].alone = last;
+    }
+    if (!node.kernel.reserve(static_cast<std::uint32_t>(node.children.size())) || !node.kernel.begin(node.group))
+      wrong_ = "a node's kernel does not begin";
   }
   unsigned members_below(unsigned node, unsigned& last) const {
     unsigned count = 0;
-    for (const Child& child : nodes_[node].children) {
+    for (const Child& child : nodes_[node]->children) {
       if (child.is_member) last = child.index;
       count += child.is_member ? 1 : members_below(child.index, last);
     }
     return count;
   }
-  void find_those_alone() {
-    for (Node& node : nodes_)
-      for (std::size_t i = 0; i < node.children.size(); ++i) {
-        unsigned last = node.children[i].index;
-        const bool is_one = node.children[i].is_member || members_below(node.children[i].index, last) == 1;
-        node.place.alone[i] = is_one ? last : kHopMany;
-      }
-  }
   unsigned levels() const {
     unsigned most = 1;
     for (unsigned node = 0; node < nodes_.size(); ++node) {
       unsigned here = 1;
-      for (unsigned at = node; at != 0; at = nodes_[at].parent) ++here;
+      for (unsigned at = node; at != 0; at = nodes_[at]->parent) ++here;
       most = std::max(most, here);
     }
     return most;
@@ -196,53 +202,10 @@ class HopGroup {
     ++(header.kind == kHopProbe ? probes_sent_ : frames_[header.sequence - kFirst]);
     network_.send_frame(end_of(member), member.up, frame);
   }
-  void send_down(const HopFrame& frame, unsigned node, unsigned child) {
-    wire::HopFrameBytes bytes;
-    network_.send_frame(node, nodes_[node].children[child].link, wire::seal_hop_frame(frame, {{node, 2}}, bytes));
-  }
 
-  void deliver(EndId to, std::span<const std::byte> bytes, Time now) {
-    if (to < plan_.nodes) return receive(to, bytes);
+  void deliver(EndId to, proto::LinkId link, std::span<const std::byte> bytes, Time now) {
+    if (to < plan_.nodes) return nodes_[to]->kernel.receive(link, bytes);
     if (members_[to - plan_.nodes]->machine.on_datagram(bytes, now) != Errc::ok) wrong_ = "a member refuses a frame";
-  }
-  /// It does what program.bpf.c does.
-  void receive(unsigned node, std::span<const std::byte> bytes) {
-    Node& at = nodes_[node];
-    HopFrame frame{};
-    std::memcpy(&frame, bytes.data(), bytes.size());
-    HopHeader& header = frame.header;
-    const unsigned child = header.child;
-    if (header.kind == kHopProbe) {
-      header.kind = kHopProbed;
-      return send_down(frame, node, child);
-    }
-    HopSlot* slot = &at.slots[header.sequence & (slots_ - 1)];
-    HopWork work = hop_claim(&at.place, slot, &header);
-    if (work.todo & kHopStore) {
-      hop_store(&slot->buffers, &frame.payload, hop_words(&header), work.part);
-      work = hop_stored(&at.place, slot, &header);
-    }
-    if (work.todo & kHopFold) {
-      hop_fold(&slot->buffers, &header, &at.place, slot->given);
-      work = hop_folded(&at.place, slot, &header);
-    }
-    if (work.todo & kHopDaemon) wrong_ = "members disagree";
-    HopFrame out = frame;
-    if (work.flags & kHopValue) out.payload = slot->buffers.value;
-    if (work.todo & kHopUp) {
-      out.header.kind = kHopContribute;
-      out.header.flags = static_cast<std::uint8_t>(work.flags & (kHopFull | kHopValue));
-      out.header.child = at.child_of_parent;
-      wire::HopFrameBytes sealed;
-      network_.send_frame(node, at.up, wire::seal_hop_frame(out, {}, sealed));
-    }
-    out.header.kind = kHopResult;
-    out.header.flags = static_cast<std::uint8_t>(work.flags & (kHopValue | kHopClosed));
-    out.header.child = 0;
-    if (work.todo & kHopDown)
-      for (unsigned each = 0; each < at.children.size(); ++each) send_down(out, node, each);
-    else if (work.todo & kHopBack)
-      send_down(out, node, child);
   }
 
   /// Each member takes what is complete, calls what it may, and asks the network for its next alarm. Returns whether all are done.
@@ -342,9 +305,8 @@ class HopGroup {
 
   Random random_;
   const GroupPlan plan_;
-  const unsigned slots_;
   Network network_;
-  std::vector<Node> nodes_;
+  std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<Call> calls_;
   std::vector<unsigned> contributed_by_links_;  ///< [number]: so many members have.

@@ -10,7 +10,7 @@ Report run_hop_group_seed(std::uint64_t seed, int verbose = 0);
 
 /// Conditions of this world that can be broken alone.
 enum class HopGroupRule : int {
-  enough_slots,      ///< A node has two slots for each number that may be open.
+  enough_slots,      ///< A node has two slots for each number that may be open. It matters from windows of 2 on.
   awaits_both_ways,  ///< Nobody sends a datagram before the numbers of the links in front of its window are complete.
   count
 };

@@ -162,6 +162,7 @@ Report run_hop_seed(std::uint64_t seed, int verbose) {
   Report group = run_hop_group_seed(seed, verbose);
   group.operations += report.operations;
   group.messages += report.messages;
+  group.datagrams += report.datagrams;
   group.verdicts += report.verdicts;
   group.groups += report.groups;
   group.virtual_seconds += report.virtual_seconds;
