@@ -8,7 +8,6 @@ import argparse
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 import time
 
@@ -64,11 +63,7 @@ def counted(report, status):
 
 
 def measure(folder, rows):
-    given, log, clone = folder / "arm64", folder / "arm64.log", folder / "arm64/sumac"
-    given.mkdir(parents=True, exist_ok=True)
-    log.write_text("", encoding="utf-8")
-    shutil.rmtree(clone, ignore_errors=True)
-    subprocess.run(["git", "clone", "--quiet", TOP, clone], check=True)
+    given, clone, log = run.fresh(folder, "arm64")
     env, began, commit = roots.variables_of_installing(given), time.monotonic(), run.commit()
 
     def add(name, failed, **more):

@@ -69,14 +69,20 @@ def follow(command, env, log):
         return running.wait(), lines
 
 
-def measure(suite, folder, rows):
-    name, left_out = SYSTEMS[suite]
-    given, log = folder / suite, folder / f"{suite}.log"
+def fresh(folder, name):
+    """Returns (the folder that the root of this name will see as its own, a clone of the last commit in it, an empty log beside it)."""
+    given, log = folder / name, folder / f"{name}.log"
     given.mkdir(parents=True, exist_ok=True)
     log.write_text("", encoding="utf-8")
     clone = given / "sumac"
     shutil.rmtree(clone, ignore_errors=True)
     subprocess.run(["git", "clone", "--quiet", TOP, clone], check=True)
+    return given, clone, log
+
+
+def measure(suite, folder, rows):
+    name, left_out = SYSTEMS[suite]
+    given, clone, log = fresh(folder, suite)
     env = roots.variables_of_installing(given) | {key: os.environ[key] for key in ("SUMAC_TORCH",) if key in os.environ}
     began, failed, done = time.monotonic(), 0, None
     with roots.Root(roots.base(folder, suite, ()), given) as root:

@@ -125,6 +125,16 @@ TEST_F(HopWorld, BothWaysOfACommunicatorAreExact) {
   EXPECT_THAT(ended[0].err, ContainsRegex("group [0-9a-f]+: operations of up to [0-9]+ B go by the hop"));
 }
 
+/// A bcast of a word of rank 0, which does not wait for the others.
+void give_word(sharp_coll_comm* comm, int rank) {
+  std::int32_t word = rank == 0 ? 7 : -1;
+  sharp_coll_bcast_spec bcast{};
+  bcast.buf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{&word, sizeof word, nullptr}}};
+  bcast.size = sizeof word;
+  RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
+  RANK_EQUAL(word, 7);
+}
+
 /// Each rank that has returned early waits elsewhere then, so only the thread of recovery can repeat its datagrams.
 TEST_F(HopWorld, AllKindsGoAsDatagramsWhereAThreadRepeatsThem) {
   const auto job = new_job_id();
@@ -135,12 +145,7 @@ TEST_F(HopWorld, AllKindsGoAsDatagramsWhereAThreadRepeatsThem) {
     auto* comm = rank.comm(context);
     for (int n = 0; n < kCalls; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
     RANK_CHECK(stats_of(context).datagrams > kCalls / 2);
-    std::int32_t word = rank.rank == 0 ? 7 : -1;
-    sharp_coll_bcast_spec bcast{};
-    bcast.buf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{&word, sizeof word, nullptr}}};
-    bcast.size = sizeof word;
-    RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
-    RANK_EQUAL(word, 7);
+    give_word(comm, rank.rank);
     if (rank.rank != 0) ready.give();
     if (rank.rank == 0) ready.await(rank.size - 1);
     RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
@@ -179,12 +184,7 @@ TEST_F(HopWorld, TheThreadOfRecoveryRestsWhileAPartnerComputes) {
     const auto before = stats_of(context).datagrams;
     RANK_CHECK(before > 50);
     if (rank.rank != 0) goes_on.await();
-    std::int32_t word = rank.rank == 0 ? 7 : -1;
-    sharp_coll_bcast_spec bcast{};
-    bcast.buf_desc = {SHARP_DATA_BUFFER, SHARP_MEM_TYPE_HOST, {}, {{&word, sizeof word, nullptr}}};
-    bcast.size = sizeof word;
-    RANK_EQUAL(sharp_coll_do_bcast(comm, &bcast), 0);
-    RANK_EQUAL(word, 7);
+    give_word(comm, rank.rank);
     if (rank.rank == 0) {
       const Runs open = runs_in(Seconds(2));
       std::fprintf(stderr, "a bcast was open for 2 s: the thread ran %ld times, %.0f us\n",
