@@ -39,6 +39,30 @@ Gathered gathered(const coll::Blocks& blocks, std::uint32_t rank, std::uint32_t 
   return found;
 }
 
+/// A call in the tree's words, without its memory. Blocks have no size yet.
+proto::Operation in_trees_words(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) {
+  proto::Operation o;
+  o.coll = static_cast<wire::Coll>(coll::collective(kind).wire);
+  if (fold != nullptr) {
+    o.op = fold->op;
+    o.dtype = fold->dtype;
+    o.tag_dtype = fold->tag;
+    o.count = bytes / fold->element_bytes;
+  } else if (kind == coll::Kind::bcast) {
+    o.dtype = Dtype::uint8;
+    o.count = bytes;
+  }
+  return o;
+}
+
+/// Padded with zeros, blocks are added up.
+void add_up_blocks(proto::Operation& o, std::size_t bytes) {
+  o.coll = wire::Coll::allreduce;
+  o.op = Op::bor;
+  o.dtype = Dtype::uint8;
+  o.count = bytes;
+}
+
 }  // namespace
 
 TreeLimits tree_limits(const Comm& comm) {
@@ -81,21 +105,10 @@ std::string TreeAcross::no_hop() const {
 
 std::string TreeAcross::about_hop(coll::Kind kind, std::size_t bytes, const coll::Fold* fold) const {
   if (comm_ == nullptr || !takes(kind, bytes, fold)) return "";
-  proto::Operation o;
-  o.coll = static_cast<wire::Coll>(coll::collective(kind).wire);
-  o.count = bytes;
-  if (kind == coll::Kind::allgatherv) {  // So small blocks are padded and added up.
-    o.coll = wire::Coll::allreduce;
-    o.op = Op::bor;
-    o.dtype = Dtype::uint8;
-  } else if (fold != nullptr) {
-    o.op = fold->op;
-    o.dtype = fold->dtype;
-    o.tag_dtype = fold->tag;
-    o.count = std::max<std::uint64_t>(1, bytes / fold->element_bytes);
-  } else if (kind == coll::Kind::bcast) {
-    o.dtype = Dtype::uint8;
-  }
+  proto::Operation o = in_trees_words(kind, bytes, fold);
+  if (kind == coll::Kind::allgatherv) add_up_blocks(o, bytes);  // Small blocks are.
+  if (fold != nullptr)
+    o.count = std::max<std::uint64_t>(1, o.count);  // The smallest size that is asked for is one byte.
   auto guard = comm_->context().lock();
   return comm_->about_hop(o);
 }
@@ -117,33 +130,23 @@ void TreeAcross::gather(const coll::Operation& operation, proto::Operation& o) c
   }
   std::ranges::fill(out.first(blocks.own_from), std::byte{0});
   std::ranges::fill(out.subspan(blocks.own_from + blocks.own), std::byte{0});
-  o.coll = wire::Coll::allreduce;
-  o.op = Op::bor;
-  o.dtype = Dtype::uint8;
+  add_up_blocks(o, blocks.all);
   o.src = out;
 }
 
 Reduction TreeAcross::reduction_of(const coll::Operation& operation) const {
   Reduction made;
   auto& o = made.operation;
-  o.coll = static_cast<wire::Coll>(coll::collective(operation.kind).wire);
+  o = in_trees_words(operation.kind, operation.bytes, operation.fold);
   o.root = static_cast<std::uint32_t>(operation.root);
   o.meaning = operation.meaning;
   const bool is_root = o.root == comm_->rank();
   const auto* in = static_cast<const std::byte*>(operation.in == nullptr ? operation.out : operation.in);
   auto* out = static_cast<std::byte*>(operation.out);
-  if (operation.fold != nullptr) {
-    o.op = operation.fold->op;
-    o.dtype = operation.fold->dtype;
-    o.tag_dtype = operation.fold->tag;
-    o.count = operation.bytes / operation.fold->element_bytes;
-  }
   switch (operation.kind) {
     case coll::Kind::barrier: return made;
     case coll::Kind::allgatherv: gather(operation, o); break;
     case coll::Kind::bcast:
-      o.dtype = Dtype::uint8;
-      o.count = operation.bytes;
       (is_root ? o.keep : o.give) = {0, 0};
       if (is_root) o.src = {out, operation.bytes};
       if (!is_root) o.dst = {out, operation.bytes};
