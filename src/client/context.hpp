@@ -138,7 +138,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void drop(proto::LinkId link, const Error& why) override;
   proto::Multicast* multicast() override { return listeners_.get(); }
   void send_datagram(proto::LinkId to, std::span<const std::byte> frame) override;
-  void await_datagrams() override;
+  void await_datagrams(bool is_over) override;
   void datagrams_fail(GroupId group_id) override;
 
   /// Called without the lock: makes progress until `done` (called with the lock) returns true. Returns false if

@@ -44,8 +44,8 @@ void Context::send_datagram(proto::LinkId to, std::span<const std::byte> frame) 
   link_of(net::ConnId{to.value}).send_datagram(frame);
 }
 
-void Context::await_datagrams() {
-  if (recovery_) recovery_->await_datagrams();
+void Context::await_datagrams(bool is_over) {
+  if (recovery_) recovery_->await_datagrams(is_over);
 }
 
 void Context::datagrams_fail(GroupId group_id) {

@@ -94,7 +94,7 @@ void ClientGroup::contribute_datagram(Entry& at, Time now) {
   ++datagram_numbers_;
   way_->contribute(header, data_of(at).bytes, now);
   if (BufferRef copy = std::exchange(at.copy, {}); copy && retains_) at.kept = copy;
-  if (!std::holds_alternative<member_number::Sent>(at.state)) outbox_.await_datagrams();
+  outbox_.await_datagrams(!std::holds_alternative<member_number::Sent>(at.state));
 }
 
 Errc ClientGroup::on_datagram(std::span<const std::byte> datagram, Time now) {

@@ -80,8 +80,9 @@ class Outbox {
   virtual DatagramNode* datagram_node() { return nullptr; }
   /// At a member: sends a datagram to the node of this link. It may be lost.
   virtual void send_datagram(LinkId /*to*/, std::span<const std::byte> /*frame*/) {}
-  /// At a member: an operation is over whose datagrams may be lost. tick() is called in time also while the program computes.
-  virtual void await_datagrams() {}
+  /// At a member: the datagram of an operation may be lost. tick() is called in time also while the program computes. `is_over`: the
+  /// operation is; otherwise its caller mostly waits for it soon.
+  virtual void await_datagrams(bool /*is_over*/) {}
   /// At a member: from now on this group's operations go by the links alone.
   virtual void datagrams_fail(GroupId /*group_id*/) {}
 

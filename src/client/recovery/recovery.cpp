@@ -247,8 +247,8 @@ Sleeper::Plan Recovery::plan() {
   return plan;
 }
 
-void Recovery::await_datagrams() noexcept {
-  if (pause_.sent()) set_repeat_timer();
+void Recovery::await_datagrams(bool is_over) noexcept {
+  if (pause_.sent(is_over)) set_repeat_timer();
 }
 
 void Recovery::set_repeat_timer() noexcept {

@@ -59,8 +59,8 @@ class Recovery final : private MemberEvents, private Sleeper::Work {
     looks_soon();
     return *links_;
   }
-  /// An operation is over whose datagrams may be lost: the thread looks after them while no call does.
-  void await_datagrams() noexcept;
+  /// The datagram of an operation may be lost: the thread looks after it while no call does. `is_over`: the operation is.
+  void await_datagrams(bool is_over) noexcept;
   /// Members that still ask are told so.
   void note_left(proto::recovery::GroupKey group) noexcept;
   /// World ranks that are dead.

@@ -8,7 +8,7 @@ namespace {
 /// Returns how often the thread is woken in so long a time after one frame.
 int looks_in(Duration time) {
   RepeatPause pause;
-  EXPECT_TRUE(pause.sent());
+  EXPECT_TRUE(pause.sent(true));
   int looks = 0;
   for (Duration at = pause.length(); at <= time; at += pause.length()) {
     ++looks;
@@ -26,18 +26,28 @@ TEST(RepeatPause, GrowsWhileTheProgramComputes) {
 
 TEST(RepeatPause, ANewFrameDoesNotWaitForALongOne) {
   RepeatPause pause;
-  EXPECT_TRUE(pause.sent());
-  EXPECT_FALSE(pause.sent()) << "the thread wakes soon enough";
+  EXPECT_TRUE(pause.sent(true));
+  EXPECT_FALSE(pause.sent(true)) << "the thread wakes soon enough";
   while (pause.length() <= RepeatPause::kShort) pause.over(true);
-  EXPECT_TRUE(pause.sent());
+  EXPECT_TRUE(pause.sent(true));
   EXPECT_EQ(pause.length(), RepeatPause::kFirst);
+}
+
+TEST(RepeatPause, AFrameWhoseCallerWaitsHasTime) {
+  RepeatPause pause;
+  EXPECT_TRUE(pause.sent(false));
+  EXPECT_EQ(pause.length(), RepeatPause::kPosted);
+  EXPECT_FALSE(pause.sent(false));
+  EXPECT_TRUE(pause.sent(true)) << "for this one nobody looks";
+  EXPECT_EQ(pause.length(), RepeatPause::kFirst);
+  EXPECT_FALSE(pause.sent(false));
 }
 
 TEST(RepeatPause, IsSetAnewWhenNothingWasOpen) {
   RepeatPause pause;
-  EXPECT_TRUE(pause.sent());
+  EXPECT_TRUE(pause.sent(true));
   pause.over(false);
-  EXPECT_TRUE(pause.sent());
+  EXPECT_TRUE(pause.sent(true));
   EXPECT_EQ(pause.length(), RepeatPause::kFirst);
 }
 

@@ -23,17 +23,22 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
+/// Returns why not, or nothing.
+std::string set_loopback(bool is_up) {
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = is_up ? IFF_UP | IFF_RUNNING : 0;
+  const bool is_set = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+  close(fd);
+  return is_set ? "" : std::string("loopback: ") + std::strerror(errno);
+}
+
 /// Returns why there is no loopback of this test alone, or nothing.
 std::string enter_own_network() {
   if (geteuid() != 0) return "only root may load a program into the kernel";
   if (unshare(CLONE_NEWNET) != 0) return std::string("no network namespace: ") + std::strerror(errno);
-  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
-  ifreq request{};
-  std::strcpy(request.ifr_name, "lo");
-  request.ifr_flags = IFF_UP | IFF_RUNNING;
-  const bool is_up = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
-  close(fd);
-  return is_up ? "" : std::string("loopback: ") + std::strerror(errno);
+  return set_loopback(true);
 }
 
 class HopWorld : public testing::Test {
@@ -204,6 +209,41 @@ TEST_F(HopWorld, TheThreadOfRecoveryRestsWhileAPartnerComputes) {
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   std::fputs(ended[0].err.c_str(), stdout);
+}
+
+/// Rank 0 has posted a sum whose datagram is lost, and computes until the others have the sum: only the thread can send it again.
+TEST_F(HopWorld, ALostDatagramOfAPostedOperationGoesAgain) {
+  const auto job = new_job_id();
+  const Signal posted, over;
+  run_well(*daemons_, 3, kOn, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    auto* comm = rank.comm(context);
+    for (int n = 0; n < 200; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
+    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+    const auto before = stats_of(context).datagrams;
+    RANK_CHECK(before > 50);
+    std::int32_t mine = rank.rank, sum = 0;
+    auto spec = reduce_spec(&mine, &sum, 1, Dtype::int32, Op::sum);
+    void* handle = nullptr;
+    if (rank.rank == 0) {
+      while (runs_in(Millis(100)).times != 0) {  // Its timer rings once more for the operations before.
+      }
+      RANK_CHECK(set_loopback(false).empty());
+      RANK_EQUAL(sharp_coll_do_allreduce_nb(comm, &spec, &handle), 0);
+      RANK_CHECK(set_loopback(true).empty());
+      for (int other = 1; other < rank.size; ++other) posted.give();
+      over.await(rank.size - 1);
+      RANK_EQUAL(sharp_coll_req_wait(handle), 0);
+    } else {
+      posted.await();
+      RANK_EQUAL(sharp_coll_do_allreduce(comm, &spec), 0);
+      over.give();
+    }
+    RANK_EQUAL(sum, 3);
+    RANK_EQUAL(stats_of(context).datagrams, before + 1);
+    RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
 }
 
 TEST_F(HopWorld, WithoutSuchAThreadRootedKindsGoByTheLinks) {
