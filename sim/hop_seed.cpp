@@ -30,6 +30,7 @@ constexpr struct {
               {kHopLeavesSilent, "leaves_silent"},
               {kHopLetsGo, "lets_go"},
               {kHopNamesTheRoot, "names_the_root"},
+              {kHopProbesParent, "probes_parent"},
               {kHopBoundsByOwn, "bounds_by_own"}};
 /// These bring a member's results to others whose datagrams were lost.
 constexpr proto::recovery::Rule kOfRecovery[] = {proto::recovery::Rule::verdict_has_mask,

@@ -10,7 +10,7 @@ Report run_hop_seed(std::uint64_t seed, int verbose = 0);
 
 std::string describe_hop_seed(std::uint64_t seed);
 
-inline constexpr std::size_t kHopConditions = 18;
+inline constexpr std::size_t kHopConditions = 19;
 void break_hop_rule(int condition);
 const char* name_of_hop_rule(std::size_t condition);
 

@@ -16,10 +16,7 @@ void LastingWorld::add_kernel(LastingNode& node) {
   node.kernel_outlives = r.chance(0.5);
   node.kernel->serves = !r.chance(0.02);
   node.kernel->begins = !r.chance(0.02);
-  // Members notice the silence of their own leaf; a kernel above it that falls silent is noticed by nobody.
-  const EndId in_tree = node.end % tree_size();
-  if (r.chance(0.01) && std::ranges::count(plan_.base.parent, in_tree) == 0)
-    node.silent_from = network_.now() + Millis(r.between(1, 20));
+  if (r.chance(0.03)) node.silent_from = network_.now() + Millis(r.between(1, 20));
 }
 
 void LastingWorld::take_frame(EndId to, proto::LinkId link, std::span<const std::byte> frame, Time now) {

@@ -24,7 +24,7 @@ enum {
 enum HopKind {
   kHopContribute = 1,
   kHopResult = 2,
-  kHopProbe = 3,  // A node answers it at once: a member measures the round trip and proves the path.
+  kHopProbe = 3,  // A node answers it at once: a member measures the round trip, and both children prove the path.
   kHopProbed = 4,
 };
 

@@ -5,7 +5,7 @@
 HOP_VERIFIED_ALONE int hop_admits(const struct HopHeader* frame, uint32_t children, uint32_t payload_bytes_max) {
   if (!frame || frame->magic != kHopMagic || frame->version != kHopVersion || frame->reserved) return 0;
   if (frame->payload_bytes > payload_bytes_max || frame->child >= children) return 0;
-  if (frame->kind == kHopProbe) return frame->payload_bytes == 0;
+  if (frame->kind == kHopProbe || frame->kind == kHopProbed) return frame->payload_bytes == 0;
   if (frame->kind != kHopContribute && frame->kind != kHopResult) return 0;
   if (frame->op > 15 || frame->dtype > 15) return 0;  // The machine keeps no more bits of them.
   if (frame->coll == kHopBarrier) return frame->payload_bytes == 0;

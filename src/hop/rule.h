@@ -24,6 +24,7 @@ enum HopRule {
   kHopLeavesSilent,  // A member leaves a tree whose kernels are silent: otherwise the group stays at its nodes.
   kHopLetsGo,        // A member that goes on without the tree asks for nothing there any more, and leaves at once.
   kHopNamesTheRoot,  // A frame that differs from a result that came first is reported too.
+  kHopProbesParent,  // A node leaves a parent whose kernel answers no probe: members hear their own leaf's only.
   kHopBoundsByOwn,   // A verdict may name a number that lies a window beyond what this member has contributed.
 };
 

@@ -317,14 +317,18 @@ int hop_receive(struct __sk_buff* skb) {
   struct HopGroup* group = bpf_map_lookup_elem(&hop_groups, &index);
   if (!group || !group->place.children || !hop_admits(header, group->place.children, group->payload_bytes_max))
     goto stranger;
-  const bool is_result = header->kind == kHopResult;
-  if (is_result && group->place.is_root) goto stranger;
+  const bool is_from_parent = header->kind == kHopResult || header->kind == kHopProbed;
+  if (is_from_parent && group->place.is_root) goto stranger;
   const uint32_t child = header->child & (kHopChildren - 1);
-  struct HopEnd* from = is_result ? &group->parent : &group->child[child].end;
-  struct HopKey* key = is_result ? &group->parent_key : &group->child[child].key;
+  struct HopEnd* from = is_from_parent ? &group->parent : &group->child[child].end;
+  struct HopKey* key = is_from_parent ? &group->parent_key : &group->child[child].key;
   const uint32_t words = hop_words(header);
   if (!is_from(s, from) || header->tag != hop_tag(key, header, &s->frame.payload, words)) goto stranger;
   s->counts.count[kHopFrames]++;
+  if (header->kind == kHopProbed) {
+    if ((int32_t)(header->sequence - group->probed) > 0) group->probed = header->sequence;
+    return TC_ACT_SHOT;
+  }
   if (header->kind != kHopProbe) return work_on(skb, s, group, child, from);
   sum_packet(s);
   if (!hop_compose(skb, s, &s->frame.payload, &group->down_key, kHopProbed)) return TC_ACT_SHOT;

@@ -180,6 +180,23 @@ TEST_F(HopProgram, AnswersAProbe) {
   EXPECT_EQ(answer.packet.udp_sum(), 0xFFFFu);
 }
 
+TEST_F(HopProgram, RemembersTheLastProbeThatItsParentHasAnswered) {
+  SKIP_WITHOUT_KERNEL();
+  begin(group_of(2, false));
+  const auto answer = [&](std::uint32_t probe, const HopKey& key, const HopEnd& from) {
+    HopFrame frame = contribution(kIndex, probe, 0, 0);
+    frame.header.kind = kHopProbed;
+    seal(frame, key);
+    EXPECT_EQ(receive(packet_of(frame, from, group_.self)).verdict, kDropped) << "no process hears of it";
+    return program_->group(kIndex)->probed;
+  };
+  EXPECT_EQ(answer(7, group_.parent_key, group_.parent), 7u);
+  EXPECT_EQ(answer(6, group_.parent_key, group_.parent), 7u) << "a copy that came late";
+  EXPECT_EQ(answer(8, group_.down_key, group_.parent), 7u);
+  EXPECT_EQ(answer(8, group_.parent_key, group_.child[0].end), 7u);
+  EXPECT_EQ(count(kHopStrangers), 2u);
+}
+
 TEST_F(HopProgram, LearnsAPlaceOnlyFromWhatIsNew) {
   SKIP_WITHOUT_KERNEL();
   begin(group_of(2, true));

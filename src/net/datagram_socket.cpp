@@ -25,10 +25,20 @@ Result<DatagramSocket> DatagramSocket::connect(SocketAddress local, const Socket
   return made;
 }
 
-void DatagramSocket::send(std::span<const std::byte> datagram) noexcept {
+namespace {
+
+void send_by(int fd, const sockaddr* to, socklen_t length, std::span<const std::byte> datagram) noexcept {
   // An error may be an earlier datagram's; this one goes then.
   for (int i = 0; i < 2; ++i)
-    if (::send(fd_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0 || errno == EAGAIN) return;
+    if (::sendto(fd, datagram.data(), datagram.size(), MSG_NOSIGNAL, to, length) >= 0 || errno == EAGAIN) return;
+}
+
+}  // namespace
+
+void DatagramSocket::send(std::span<const std::byte> datagram) noexcept { send_by(fd_.get(), nullptr, 0, datagram); }
+
+void DatagramSocket::send_to(const SocketAddress& to, std::span<const std::byte> datagram) noexcept {
+  send_by(fd_.get(), to.get(), to.length, datagram);
 }
 
 std::size_t DatagramSocket::receive(std::span<std::byte> into, SocketAddress* from) noexcept {

@@ -20,6 +20,7 @@ class DatagramSocket {
   int fd() const noexcept { return fd_.get(); }
   /// To the peer. It may be lost, here too: a full queue or an unreachable port is the network's loss.
   void send(std::span<const std::byte> datagram) noexcept;
+  void send_to(const SocketAddress& to, std::span<const std::byte> datagram) noexcept;  ///< The same, without a peer.
   /// Returns the length of the next datagram, or 0 if there is none. A longer one is truncated, so pass one byte more than is
   /// legal. `from`: its sender.
   std::size_t receive(std::span<std::byte> into, SocketAddress* from = nullptr) noexcept;

@@ -141,10 +141,11 @@ Result<> ControlLink::heard(const NodeDown& down, Time now) {
       if (!registered_) break;
       auto key = control::key_of(down.parent().key());
       if (!key) return tl::unexpected(key.error());
-      const proto::ParentInfo parent{NodeId{down.parent().node_id()}, *key, down.parent().address()};
+      const proto::ParentInfo parent{NodeId{down.parent().node_id()}, *key, down.parent().address(),
+                                     down.parent().name()};
       // Null: this node could not listen for that tree, which the manager knows.
       if (Tree* tree = standing(down.parent().tree()); tree != nullptr)
-        tree->shard->call([&](DataPath& data) { data.set_parent(down.parent().name(), parent, now); });
+        tree->shard->call([&](DataPath& data) { data.set_parent(parent, now); });
       acknowledge(down.sequence());
       return {};
     }

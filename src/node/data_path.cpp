@@ -82,7 +82,7 @@ void DataPath::set_node_key(const Secret& key) {
   if (node_ != nullptr) node_->set_node_key(key);
 }
 
-void DataPath::set_parent(const std::string& name, const proto::ParentInfo& parent, Time now) {
+void DataPath::set_parent(const proto::ParentInfo& parent, Time now) {
   const bool is_same = parent_ && parent.address == parent_info_.address && parent.node_id == parent_info_.node_id;
   // An established link stays, whatever key the next link will need.
   if (is_same && (parent_up_ || parent.key == parent_info_.key)) {
@@ -96,7 +96,6 @@ void DataPath::set_parent(const std::string& name, const proto::ParentInfo& pare
     transport_->close(old);
     node_->on_link_closed(link_of(old), now);
   }
-  parent_name_ = name;
   parent_info_ = parent;
   parent_up_ = false;
   retry_ = config_.retry_min;
@@ -117,7 +116,7 @@ void DataPath::connect_parent(Time now) {
 void DataPath::parent_down(const Error& why, Time now) {
   // Logged once per loss, not once per attempt.
   if (parent_up_ || retry_ == Duration(config_.retry_min))
-    SUMAC_WARN(log_, "no link to the parent {} at {}: {}; trying again", parent_name_, parent_info_.address,
+    SUMAC_WARN(log_, "no link to the parent {} at {}: {}; trying again", parent_info_.name, parent_info_.address,
                why.context);
   parent_up_ = false;
   parent_change_ = ParentState{false, why.context};
@@ -225,10 +224,10 @@ void DataPath::end_outlived(net::ConnId conn, Duration silence) {
   const auto end = net::peer_end(Error{Errc::timeout, transport_->peer(conn)});
   const auto ended = node_->on_neighbour_silent(
       link_of(conn), now_,
-      {conn == parent_ ? parent_name_ : "", end.host, std::chrono::duration_cast<Millis>(silence)});
+      {conn == parent_ ? parent_info_.name : "", end.host, std::chrono::duration_cast<Millis>(silence)});
   if (ended != 0)
     SUMAC_WARN(log_, "{} has been silent for {} ms: {} groups that go on without the tree have ended here",
-               conn == parent_ ? "the parent " + parent_name_ : peer,
+               conn == parent_ ? "the parent " + parent_info_.name : peer,
                std::chrono::duration_cast<Millis>(silence).count(), ended);
 }
 
@@ -287,7 +286,7 @@ void DataPath::parent_proven() {
   neighbours_.emplace(parent_.value, false);
   retry_ = config_.retry_min;
   parent_change_ = ParentState{true, {}};
-  SUMAC_INFO(log_, "connected to the parent {} at {}", parent_name_, parent_info_.address);
+  SUMAC_INFO(log_, "connected to the parent {} at {}", parent_info_.name, parent_info_.address);
 }
 
 void DataPath::on_message(net::ConnId conn, BufferRef frame) {
@@ -312,7 +311,7 @@ void DataPath::on_closed(net::ConnId conn, const Error& why) {
   const bool is_stranger = node_->who(link_of(conn)).empty();
   const auto end = net::peer_end(why);
   neighbour_closed(conn, end.silence);
-  node_->on_link_closed(link_of(conn), now_, {conn == parent_ ? parent_name_ : "", end.host, end.silence});
+  node_->on_link_closed(link_of(conn), now_, {conn == parent_ ? parent_info_.name : "", end.host, end.silence});
   if (conn == parent_) {
     parent_ = {};
     parent_down(why, now_);

@@ -78,7 +78,7 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
 
   /// Sets the parent's address and the key of this pair of nodes; called again when either changes. It connects, and
   /// connects again after a loss, at growing intervals.
-  void set_parent(const std::string& name, const proto::ParentInfo& parent, Time now);
+  void set_parent(const proto::ParentInfo& parent, Time now);
 
   Result<> grant(const proto::JobGrant& grant);
   /// Returns false if there is no such job. Otherwise take_ended() returns the job as soon as this node holds nothing
@@ -156,7 +156,6 @@ class DataPath final : private net::TransportEvents, private proto::Outbox {
   /// Links that were closed while the node was working; it is informed afterwards.
   std::vector<proto::LinkId> stalled_;
 
-  std::string parent_name_;
   proto::ParentInfo parent_info_;
   net::ConnId parent_{};
   std::unordered_set<std::uint32_t> children_;  ///< The children's connections, as values of their ConnId.

@@ -49,7 +49,7 @@ struct TestNode {
 /// Returns the parent's address and key, as the manager would send them to the child.
 proto::ParentInfo parent_of(const TestNode& child, const TestNode& parent) {
   const auto& above = parent.data->node()->config();
-  proto::ParentInfo info{above.node_id, {}, above.address};
+  proto::ParentInfo info{above.node_id, {}, above.address, "root"};
   EXPECT_TRUE(wire::make_pair_key(above.node_key, above.tree_id, child.data->node()->config().node_id, above.node_id,
                                   info.key));
   return info;
@@ -64,7 +64,7 @@ struct Tree {
     job.osts = 16;
     job.tree = proto::test::parents({{1, 1}, {2, 1}, {3, 1}});
     job.leaf_of_rank = proto::test::node_ids(leaves);
-    for (auto* leaf : {&one, &two}) leaf->data->set_parent("root", parent_of(*leaf, root), monotonic_now());
+    for (auto* leaf : {&one, &two}) leaf->data->set_parent(parent_of(*leaf, root), monotonic_now());
     grant();
     for (auto* node : {&root, &one, &two})
       job.address[node->data->node()->config().node_id] = node->data->transport().address();
@@ -261,7 +261,7 @@ TEST(DataPath, the_parent_is_found_again_after_it_was_away) {
   for (auto* leaf : {&tree.one, &tree.two})
     ASSERT_TRUE(leaf->data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
   ASSERT_TRUE(again.data->grant({.job_id = kJob, .quota = {.osts = 64, .payload_per_ost = 128, .max_groups = 4}}));
-  for (auto* leaf : {&tree.one, &tree.two}) leaf->data->set_parent("root", parent_of(*leaf, again), monotonic_now());
+  for (auto* leaf : {&tree.one, &tree.two}) leaf->data->set_parent(parent_of(*leaf, again), monotonic_now());
   TestGroup group(tree.job, [&] {
     tree.progress();
     again.data->progress(monotonic_now());

@@ -106,14 +106,15 @@ class Kernel final : public Datagrams {
   }
 
   bool begin(const Group& group) override {
-    const auto made = describe(group);
+    net::SocketAddress parent;
+    const auto made = describe(group, parent);
     const Result<> begun = made ? program_.begin_group(group.number, *made, number_of(group.first))
                                 : Result<>(tl::unexpected(made.error()));
     if (!begun) {
       SUMAC_WARN(log_, "hop: a group goes by TCP: {}", begun.error().context);
       return false;
     }
-    groups_[group.number] = {Use::begun, *made};
+    groups_[group.number] = {Use::begun, *made, parent};
     return true;
   }
 
@@ -153,6 +154,22 @@ class Kernel final : public Datagrams {
     return Sequence{unanswered};
   }
 
+  void probe_parent(std::uint16_t number, std::uint32_t probe) override {
+    const Used& used = groups_[number];
+    HopFrame frame{};
+    frame.header.group = used.group.parent.group;
+    frame.header.kind = kHopProbe;
+    frame.header.child = static_cast<std::uint8_t>(used.group.child_of_parent);
+    frame.header.sequence = probe;
+    wire::HopFrameBytes bytes;
+    socket_.send_to(used.parent, wire::seal_hop_frame(frame, used.group.up_key, bytes));
+  }
+
+  std::uint32_t probed(std::uint16_t number) override {
+    const auto group = program_.group(number);
+    return group ? group->probed : 0;
+  }
+
   void clear() override {
     for (std::size_t number = 0; number < groups_.size(); ++number) end(static_cast<std::uint16_t>(number));
   }
@@ -190,6 +207,7 @@ class Kernel final : public Datagrams {
   struct Used {
     Use use = Use::none;
     HopGroup group{};
+    net::SocketAddress parent{};  ///< It takes datagrams there.
   };
 
   Result<net::SocketAddress> peer_of(proto::LinkId link) const {
@@ -201,7 +219,8 @@ class Kernel final : public Datagrams {
     return peer;
   }
 
-  Result<HopGroup> describe(const Group& group) const {
+  /// `at_parent`: where its datagrams go, if the group has a parent here.
+  Result<HopGroup> describe(const Group& group, net::SocketAddress& at_parent) const {
     HopGroup made{};
     made.place = proto::place_of(group);
     made.payload_bytes_max = group.payload_max;
@@ -223,6 +242,7 @@ class Kernel final : public Datagrams {
     made.child_of_parent = group.terms_of_parent.child;
     made.up_key = group.up;
     made.parent_key = group.results_of_parent;
+    at_parent = *parent;
     put(made.parent, *parent, parent->port(), group.terms_of_parent.group);
     put(made.parent, *place);
     return made;

@@ -207,5 +207,31 @@ TEST(DatagramWay, ALeafThatLeavesDatagramsUnansweredIsLost) {
   EXPECT_TRUE(world.groups[1]->verdict()) << "the others need not wait for it";
 }
 
+/// The leaf's kernel answers its members, and its parent's kernel answers nobody.
+TEST(DatagramWay, AParentThatLeavesDatagramsUnansweredIsLost) {
+  World world({.has_two_levels = true});
+  world.make();
+  ASSERT_EQ(world.run(small(30), 1), "");
+  const auto pass = [&] {
+    for (auto* node : {&world.root, &world.leaf})
+      if (node->node->next_due() <= world.tree.now) node->node->tick(world.tree.now);
+    world.pass(Millis(10));
+  };
+  for (int i = 0; i < 1000; ++i) pass();
+  ASSERT_EQ(world.groups[0]->phase(), Phase::standing) << "it answers";
+  world.at_root->is_silent = true;
+  for (const std::uint32_t rank : {0u, 1u}) ASSERT_TRUE(world.post(rank, 30, {wire::Coll::allreduce, 0, 1}));
+  int passes = 0;
+  for (; passes < 1000 && !world.groups[2]->verdict(); ++passes) pass();
+  EXPECT_LT(passes, 310);
+  for (const std::uint32_t rank : {0u, 1u}) {
+    const auto over = world.groups[rank]->next_completion();
+    ASSERT_TRUE(over);
+    EXPECT_EQ(over->status, Errc::lost);
+    EXPECT_NE(world.groups[rank]->why().find("unknown"), std::string::npos) << world.groups[rank]->why();
+  }
+  EXPECT_EQ(world.at_leaf->groups(), 0u);
+}
+
 }  // namespace
 }  // namespace sumac::proto

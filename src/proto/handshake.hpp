@@ -16,6 +16,7 @@ struct ParentInfo {
   NodeId node_id{};
   Secret key{};           ///< The job's key (for a client), or the key of this pair of nodes.
   std::string address{};  ///< The address at which the parent listens, as it published it.
+  std::string name{};     ///< The name for people.
 };
 
 /// A welcome of another version counts as a refusal, and is reported with the same text.

@@ -63,24 +63,23 @@ void Node::link_closed(LinkId id, Time now, wire::TroubleReason why, const LinkE
   ctx_.jobs.sweep();
 }
 
-/// Writes the node that is gone into the record that its members receive.
 void Node::note_lost(LinkId id, const LinkEnd& how) {
-  ctx_.lost = {};
   const Link* link = ctx_.links.find(id);
-  if (link != nullptr && link->role != wire::Role::node) return;
+  if (link != nullptr && link->role != wire::Role::node) {
+    ctx_.lost = {};
+    return;
+  }
   std::string name = how.name;
   if (name.empty() && link != nullptr)
     name = link->name.text[0] != 0 ? std::string(wire::text_of(link->name)) : fmt::format("id-{}", link->peer);
-  wire::put_name(ctx_.lost.name, name.empty() ? "unknown" : name);
-  wire::put_name(ctx_.lost.host, how.where);
-  wire::put_name(ctx_.lost.noticed_by, ctx_.own_name());
-  ctx_.lost.silent_ms = static_cast<std::uint32_t>(how.silence.count());
-  ctx_.lost.is_parent = link == nullptr;
+  ctx_.note_lost(name, how.where, how.silence, link == nullptr);
 }
 
 void Node::set_parent_link(LinkId link, const ParentInfo& parent, const wire::Nonce& nonce, Time now) {
   if (ctx_.parent && !(ctx_.parent == link)) link_closed(ctx_.parent, now);
   ctx_.parent = {};
+  ctx_.parent_name = parent.name;
+  ctx_.parent_address = parent.address;
   greeting_ = link;
   wire::HelloBody hello;
   hello.role = wire::Role::node;

@@ -41,12 +41,23 @@ struct NodeContext {
   Time reap_at = kNever;
   std::deque<GroupView> finished;  ///< The last kFinishedKept groups that are over, as they were at their end.
   LinkId parent{};
+  std::string parent_name, parent_address;
   bool parent_lost = false;  ///< The parent is gone; until the shell brings the next one, nothing is sent up.
   wire::LostNode lost{};     ///< The name of the node whose link is being given up.
   Time due = kNever;  ///< tick() has nothing to do before; never later than `reap_at` and the next job that is over.
   BufferPool copies{static_cast<std::size_t>(-1) / 2};  ///< Buffers for accumulators whose frame has another holder.
 
   std::string own_name() const { return config.name.empty() ? fmt::format("id-{}", config.node_id) : config.name; }
+
+  /// Writes a node that is gone into the record that its members receive.
+  void note_lost(std::string_view name, std::string_view host, Duration silence, bool is_parent) {
+    lost = {};
+    wire::put_name(lost.name, name.empty() ? "unknown" : name);
+    wire::put_name(lost.host, host);
+    wire::put_name(lost.noticed_by, own_name());
+    lost.silent_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(silence).count());
+    lost.is_parent = is_parent;
+  }
 
   bool take_stream() noexcept {
     if (stats.streams_held >= config.limits.streams) {

@@ -524,6 +524,10 @@ Time NodeGroup::tick(Time now) {
   live(group_life::Timeout{}, now);
   Time due = resend_at(life_);
   if (!is<group_life::Standing>() && !is<group_life::Condemned>()) return due;
+  if (is<group_life::Standing>()) {
+    due = std::min(due, probe_parent(now));
+    if (!is<group_life::Standing>()) return resend_at(life_);
+  }
   for (Slot& at : slots_) {
     if (const auto* waiting = std::get_if<node_number::AwaitingParent>(&at.state);
         waiting != nullptr && now >= waiting->resend_at) {

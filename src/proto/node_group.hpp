@@ -26,7 +26,9 @@ struct GroupWay {
   std::uint16_t payload_max = 0;
   bool stands = false;
   std::optional<std::vector<DatagramNode::Merge>> merges{};  ///< Its kernel can add along the canonical tree, and must.
-  Sequence after{};  ///< The first number of the links behind the last datagrams.
+  Sequence after{};             ///< The first number of the links behind the last datagrams.
+  std::uint32_t probe = 0;      ///< The last probe of the parent's kernel.
+  Time heard_at{}, probe_at{};  ///< It had answered all probes; the next one goes then.
 };
 
 class NodeGroup {
@@ -141,6 +143,8 @@ class NodeGroup {
   void offer_way(wire::JoinBody& body);
   void begin_way();
   void end_way();
+  Time probe_parent(Time now);
+  bool leave_parent(Time now);  ///< The members go on, or end, without the tree. False: there is nothing to leave.
   void send_way(LinkId to);
   Flaw follow_datagrams(const wire::AggHeader& header, Time now);
   void skip_to(Sequence number, Time now);

@@ -96,7 +96,8 @@ void NodeGroup::begin_way() {
   }
   way_->after = joined_.first;
   way_->stands = has_keys && way_->window <= way_->terms.window && ctx_.outbox.datagram_node()->begin(group);
-  if (!way_->stands) end_way();
+  if (!way_->stands) return end_way();
+  if (!is_root) ctx_.due = Time{};  // The first probe goes with the next tick.
 }
 
 void NodeGroup::end_way() {

@@ -1,4 +1,6 @@
-// A neighbour node is silent, and may only be late: groups that outlive their tree do not wait for it.
+// A neighbour node is silent, and may only be late: groups that outlive their tree do not wait for it. No group that sends datagrams
+// waits for a parent whose kernel takes none any more.
+#include "hop/rule.h"
 #include "proto/node_group.hpp"
 
 namespace sumac::proto {
@@ -11,13 +13,34 @@ bool NodeGroup::child_silent(LinkId link, std::uint16_t index, Time now) {
   return true;
 }
 
-bool NodeGroup::parent_silent(Time now) {
-  if (!outlives()) return false;
+bool NodeGroup::parent_silent(Time now) { return outlives() && leave_parent(now); }
+
+bool NodeGroup::leave_parent(Time now) {
   const wire::TroubleBody trouble{
       .reason = wire::TroubleReason::lost_connection, .culprit = lowest_rank_, .lost = ctx_.lost};
   const std::size_t before = life_.index();
   live(group_life::ParentSilent{without_parent(), trouble}, now);
   return life_.index() != before;
+}
+
+/// Returns when it is to be called again.
+Time NodeGroup::probe_parent(Time now) {
+  constexpr std::uint32_t kUnansweredMost = 4;
+  if (!way_ || !way_->stands || expected_ == group_size_) return kNever;
+  if (now < way_->probe_at) return way_->probe_at;
+  DatagramNode& kernel = *ctx_.outbox.datagram_node();
+  const std::uint32_t unanswered = way_->probe - kernel.probed(way_->terms.end.group);
+  if (unanswered == 0) way_->heard_at = now;
+  if (unanswered == kUnansweredMost && HOP_KEEPS(kHopProbesParent)) {
+    ctx_.note_lost(ctx_.parent_name, ctx_.parent_address, now - way_->heard_at, true);
+    leave_parent(now);
+    return kNever;
+  }
+  kernel.probe_parent(way_->terms.end.group, ++way_->probe);
+  const Duration wait = unanswered == 0 ? ctx_.config.limits.probe_every : ctx_.config.limits.probe_again;
+  // All groups probe at the same moments, so that an idle node wakes once.
+  way_->probe_at = Time((now.time_since_epoch() / wait + 1) * wait);
+  return way_->probe_at;
 }
 
 }  // namespace sumac::proto

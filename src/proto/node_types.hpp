@@ -35,6 +35,8 @@ struct NodeLimits {
   Duration leave_after_end = Seconds(30);
   Duration resend_after{0};  ///< 0: no timer repeats anything (tcp, ucx). Otherwise unanswered messages are repeated at
                              ///< this interval.
+  /// A node asks its parent's kernel so often whether it still takes datagrams of a group, and after a lost answer sooner.
+  Duration probe_every = Seconds(2), probe_again = Millis(250);
   Sequence first_sequence{};  ///< First number of a new group; tests start just before the wrap.
 };
 

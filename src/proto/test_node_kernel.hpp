@@ -74,6 +74,16 @@ class TestKernel final : public DatagramNode {
     return Sequence{first};
   }
 
+  void probe_parent(std::uint16_t number, std::uint32_t probe) override {
+    const One& one = groups_[number];
+    HopFrame frame{};
+    frame.header.kind = kHopProbe;
+    frame.header.child = one.group.terms_of_parent.child;
+    frame.header.sequence = probe;
+    send(one.group.parent, one.group.terms_of_parent.group, frame, one.group.up);
+  }
+  std::uint32_t probed(std::uint16_t number) override { return groups_[number].probed; }
+
   std::size_t groups() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(groups_, [](const One& one) { return one.use == Use::begun; }));
@@ -88,17 +98,22 @@ class TestKernel final : public DatagramNode {
   /// It does what program.bpf.c does with a datagram that came from the other end of this link.
   void receive(LinkId link, std::span<const std::byte> bytes) {
     HopFrame frame{};
+    if (is_silent) return;
     std::memcpy(&frame, bytes.data(), bytes.size());
     const HopHeader& header = frame.header;
     if (header.group >= groups_.size() || groups_[header.group].use != Use::begun) return;
     One& one = groups_[header.group];
-    const bool is_result = header.kind == kHopResult;
+    const bool is_from_parent = header.kind == kHopResult || header.kind == kHopProbed;
     if (header.child >= one.place.children) return;
     const Child& child = one.group.children[header.child];
-    const HopKey& key = is_result ? one.group.results_of_parent : child.key;
-    if (link != (is_result ? one.group.parent : child.link) ||
+    const HopKey& key = is_from_parent ? one.group.results_of_parent : child.key;
+    if (link != (is_from_parent ? one.group.parent : child.link) ||
         header.tag != hop_tag(&key, &header, &frame.payload, hop_words(&header)))
       return;
+    if (header.kind == kHopProbed) {
+      one.probed = std::max(one.probed, header.sequence);
+      return;
+    }
     if (header.kind == kHopProbe) {
       frame.header.kind = kHopProbed;
       return send(child.link, child.end.group, frame, one.group.results);
@@ -132,6 +147,7 @@ class TestKernel final : public DatagramNode {
   }
 
   bool serves = true, begins = true;
+  bool is_silent = false;  ///< No datagram reaches it.
 
  private:
   enum class Use : std::uint8_t { none, reserved, begun };
@@ -139,6 +155,7 @@ class TestKernel final : public DatagramNode {
     Group group;
     HopPlace place{};
     std::vector<HopSlot> slots;
+    std::uint32_t probed = 0;
     Use use = Use::none;
   };
   void send(LinkId to, std::uint16_t group, HopFrame frame, const HopKey& key) {

@@ -115,7 +115,7 @@ class TestTree {
   /// Returns the parent as the manager describes it to the child.
   static ParentInfo parent_of(const End& child, const End& parent) {
     const auto& config = parent.node->config();
-    ParentInfo info{config.node_id, {}, config.address};
+    ParentInfo info{config.node_id, {}, config.address, config.name};
     if (!wire::make_pair_key(config.node_key, kTree, child.node->config().node_id, config.node_id, info.key))
       throw std::runtime_error("no key of a pair of nodes");
     return info;
