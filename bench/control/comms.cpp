@@ -75,8 +75,10 @@ Result<> communicators(const std::string&, const Scale& scale, Report& report) {
       if ((*now)["jobs"].empty() && (*now)["osts_free"] == (*fresh)["osts_free"]) return now;
     }
   };
-  // The first job fills caches and arenas; if a ten times longer one adds to that, it is a leak.
-  if (auto warm = job(scale.comms / 10); !warm) return warm;
+  // These jobs fill caches and arenas; if a hundred times longer one adds to that, it is a leak. A node keeps what each of its 512 group
+  // numbers once needed, and a job has a tenth of them.
+  for (int jobs = 0; jobs < 12; ++jobs)
+    if (auto warm = job(scale.comms / 100); !warm) return warm;
   auto before = settled();
   if (!before) return tl::unexpected(before.error());
   const auto nodes = resident("sharp_an"), sharpds = resident("sharpd"), managers = resident("sharp_am");
