@@ -41,15 +41,15 @@ constexpr int kRuleCount = static_cast<int>(std::size(kRules)),
 static_assert(std::size(kGroupRules) == static_cast<std::size_t>(HopGroupRule::count));
 static_assert(kHopConditions == std::size(kRules) + std::size(kOfRecovery) + std::size(kGroupRules));
 
-enum class Strike { none, gives_up, member_ends, leaf_ends };
+enum class HopStrike { none, gives_up, member_ends, leaf_ends };
 
 class HopSeed {
  public:
   explicit HopSeed(std::uint64_t seed) : random_(seed), plan_(drawn(random_, seed)), world_(plan_) {
     // Whoever outlives its tree goes on among the members then, in the world of recovery.
     strike_ = plan_.outlives || random_.chance(0.4)
-                  ? Strike::none
-                  : static_cast<Strike>(random_.between(1, plan_.has_two_levels ? 3 : 2));
+                  ? HopStrike::none
+                  : static_cast<HopStrike>(random_.between(1, plan_.has_two_levels ? 3 : 2));
     calls_ = proto::test::mixed(random_, 20 + static_cast<std::uint32_t>(random_.below(60)));
     depth_ = static_cast<std::uint32_t>(random_.between(1, 12));
     strike_at_ = static_cast<std::uint32_t>(random_.below(calls_.size()));
@@ -92,7 +92,7 @@ class HopSeed {
             return fmt::format("rank {} operation {} fails: {}", rank, progress_.taken[rank],
                                world_.groups[rank]->why()) +
                    world_.drops();
-        if (strike_ != Strike::none && progress_.taken[0] >= strike_at_) strike();
+        if (strike_ != HopStrike::none && progress_.taken[0] >= strike_at_) strike();
       }
       if (is_over(0) && is_over(1) && is_over(2)) return {};
       world_.deliver();
@@ -104,15 +104,15 @@ class HopSeed {
   void strike() {
     has_struck_ = true;
     const auto rank = static_cast<std::uint32_t>(random_.below(3));
-    if (strike_ == Strike::gives_up)
+    if (strike_ == HopStrike::gives_up)
       world_.groups[rank]->give_up();
     else
-      world_.tree.cut(strike_ == Strike::leaf_ends ? world_.leaf.up : world_.clients[rank]->up);
+      world_.tree.cut(strike_ == HopStrike::leaf_ends ? world_.leaf.up : world_.clients[rank]->up);
   }
 
   /// An operation of all members is complete at nobody, or at everybody who has called it.
   std::string judge_end() const {
-    if (strike_ != Strike::gives_up) return {};
+    if (strike_ != HopStrike::gives_up) return {};
     for (std::uint32_t n = 0; n < calls_.size(); ++n) {
       const auto coll = calls_[n].coll;
       if (coll == wire::Coll::bcast || coll == wire::Coll::reduce) continue;
@@ -144,7 +144,7 @@ class HopSeed {
   DatagramWorld world_;
   std::vector<DatagramCall> calls_;
   std::uint32_t depth_ = 1, strike_at_ = 0;
-  Strike strike_ = Strike::none;
+  HopStrike strike_ = HopStrike::none;
   bool has_struck_ = false;
   DatagramWorld::Progress progress_;
   Report report_;

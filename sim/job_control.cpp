@@ -8,7 +8,7 @@ namespace sumac::sim {
 namespace {
 
 constexpr Duration kRetry = Millis(30);
-constexpr std::uint32_t kOsts = 512, kGroups = 512, kPayload = 128;
+constexpr std::uint32_t kOsts = 512, kGroups = 512, kJobPayload = 128;
 
 proto::JobGrant grant_of(const manager::Grant& from) {
   return {.job_id = from.job_id,
@@ -58,7 +58,7 @@ topo::Fabric JobWorld::fabric() const {
 void JobWorld::start_manager(Time now) {
   manager::Rules rules;
   const auto& quota = plan_.base.grant.quota;
-  rules.quota.payload_default = rules.quota.payload_min = rules.quota.payload_max = kPayload;
+  rules.quota.payload_default = rules.quota.payload_min = rules.quota.payload_max = kJobPayload;
   rules.quota.stream_window = quota.stream_window;
   rules.quota.chunk_bytes = quota.chunk_bytes;
   rules.node_away = job.node_away;
@@ -215,7 +215,7 @@ void JobWorld::open_node(std::uint32_t node) {
                             .trees = {},
                             .osts = kOsts,
                             .groups = kGroups,
-                            .payload_max = kPayload,
+                            .payload_max = kJobPayload,
                             .pid = node + 1,
                             .life = process.life,
                             .release = {}};

@@ -12,10 +12,6 @@ namespace {
 constexpr std::uint32_t kPayload = 128;
 constexpr std::uint32_t kChunk = 512;  // small, so that a stream of many chunks is cheap here
 
-std::uint32_t pick(Random& r, std::uint32_t low, std::uint32_t high) {
-  return static_cast<std::uint32_t>(r.between(low, high));
-}
-
 void make_tree(Plan& plan, Random& r) {
   // If members disagree, several nodes shall notice at once, so there must be more than one node and a handful of
   // ranks.

@@ -16,6 +16,10 @@
 
 namespace sumac::sim {
 
+inline std::uint32_t pick(Random& r, std::uint32_t low, std::uint32_t high) {
+  return static_cast<std::uint32_t>(r.between(low, high));
+}
+
 enum class Scenario : std::uint8_t {
   clean,          ///< Only the network misbehaves.
   disagree,       ///< One or more members post a different operation than the others.

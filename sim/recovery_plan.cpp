@@ -55,10 +55,6 @@ constexpr Case kCases[] = {
     {"the same while members leave", "ab", "f", true, false, true},
 };
 
-std::uint32_t pick(Random& r, std::uint32_t low, std::uint32_t high) {
-  return static_cast<std::uint32_t>(r.between(low, high));
-}
-
 void make_tree(RecoveryPlan& plan, Random& r) {
   Plan& base = plan.base;
   base.parent = {0};

@@ -339,7 +339,7 @@ Outcome<Reduction> read_whole(const sharp_coll_reduce_spec& spec, const Ways& wa
   const bool same_kind = keeps && !in.is_list() && !out.is_list() && in.memory(ways) == out.memory(ways);
   if (keeps)
     if (auto apart = check_overlap(in, bytes, out, bytes, 0, 0); !apart) return tl::unexpected(apart.error());
-  if (auto given = give(in, bytes, ways, reduction); !given) return tl::unexpected(given.error());
+  if (auto gave = give(in, bytes, ways, reduction); !gave) return tl::unexpected(gave.error());
   if (!keeps)
     o.keep = {0, 0};
   else if (auto kept = keep(out, bytes, ways, same_kind ? Lies::in_place : Lies::apart, reduction); !kept)
@@ -388,7 +388,7 @@ Outcome<Reduction> read_reduce_scatter(const sharp_coll_reduce_spec& spec, const
   // In place: the part lies at its position in the window, or (as in MPI) at the beginning of the buffer.
   const auto part_at = static_cast<std::ptrdiff_t>(o.keep.from * *element);
   if (auto apart = check_overlap(in, window, out, kept, part_at, 0); !apart) return tl::unexpected(apart.error());
-  if (auto given = give(in, window, ways, reduction); !given) return tl::unexpected(given.error());
+  if (auto gave = give(in, window, ways, reduction); !gave) return tl::unexpected(gave.error());
   const bool ahead = !in.is_list() && !out.is_list() && out.desc.buffer.ptr == in.desc.buffer.ptr && part_at != 0;
   if (auto taken = keep(out, kept, ways, ahead ? Lies::ahead : Lies::apart, reduction); !taken)
     return tl::unexpected(taken.error());
@@ -411,7 +411,7 @@ Outcome<Reduction> read_bcast(const sharp_coll_bcast_spec& spec, const Ways& way
   o.root = *root;
   if (ways.rank == *root) {
     o.keep = {0, 0};
-    if (auto given = give(buffer, spec.size, ways, reduction); !given) return tl::unexpected(given.error());
+    if (auto gave = give(buffer, spec.size, ways, reduction); !gave) return tl::unexpected(gave.error());
   } else {
     o.give = {0, 0};
     if (auto apart = check_overlap(buffer, 0, buffer, spec.size, 0, 0); !apart) return tl::unexpected(apart.error());
@@ -457,7 +457,7 @@ Outcome<Reduction> read_allgather(const sharp_coll_gather_spec& spec, const Ways
   } else {
     o.block = part;
     o.first_block = part == 0 ? 0 : (part - spec.offset % part) % part;
-    if (auto given = give(in, mine.size(), ways, reduction); !given) return tl::unexpected(given.error());
+    if (auto gave = give(in, mine.size(), ways, reduction); !gave) return tl::unexpected(gave.error());
   }
   return reduction;
 }

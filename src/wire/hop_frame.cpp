@@ -9,7 +9,7 @@ namespace {
 
 #define F(field, meaning) SUMAC_FIELD(Self, field, meaning)
 
-constexpr auto header_rows() {
+constexpr auto hop_header_rows() {
   using Self = HopHeader;
   return std::array{
       F(magic, "0x4853, \"SH\""),
@@ -41,7 +41,7 @@ void swap_payload([[maybe_unused]] HopPayload& payload) noexcept {
 
 }  // namespace
 
-SUMAC_LAYOUT(HopHeader, header_rows)
+SUMAC_LAYOUT(HopHeader, hop_header_rows)
 
 std::span<const std::byte> seal_hop_frame(HopFrame frame, const HopKey& key, HopFrameBytes& to) noexcept {
   HopHeader& header = frame.header;

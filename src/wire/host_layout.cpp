@@ -8,7 +8,7 @@ namespace {
 
 #define F(field, meaning) SUMAC_FIELD(Self, field, meaning)
 
-constexpr auto header_rows() {
+constexpr auto host_header_rows() {
   using Self = HostHeader;
   return std::array{F(magic, "0x4853, \"SH\""),
                     F(version, "1"),
@@ -106,7 +106,7 @@ constexpr auto trees_wanted_rows() {
 
 }  // namespace
 
-SUMAC_LAYOUT(HostHeader, header_rows)
+SUMAC_LAYOUT(HostHeader, host_header_rows)
 SUMAC_LAYOUT(AttachBody, attach_rows)
 SUMAC_LAYOUT(AttachedBody, attached_rows)
 SUMAC_LAYOUT(JobBeginBody, job_begin_rows)

@@ -7,7 +7,7 @@ namespace {
 
 #define F(field, meaning) SUMAC_FIELD(Self, field, meaning)
 
-constexpr auto header_rows() {
+constexpr auto peer_header_rows() {
   using Self = PeerHeader;
   return std::array{
       F(magic, "0x5053, \"SP\""),
@@ -80,7 +80,7 @@ const char* flaw_of_size(const PeerHeader& h, std::uint32_t payload_max) noexcep
 
 }  // namespace
 
-SUMAC_LAYOUT(PeerHeader, header_rows)
+SUMAC_LAYOUT(PeerHeader, peer_header_rows)
 SUMAC_LAYOUT(AbortBody, abort_rows)
 SUMAC_LAYOUT(MessageBody, message_rows)
 

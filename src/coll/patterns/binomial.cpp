@@ -3,8 +3,6 @@
 namespace sumac::coll {
 namespace {
 
-Part out_at(std::uint64_t at) { return {Area::out, static_cast<std::int64_t>(at)}; }
-
 /// The tree over the distances from the root: a member's parent is its distance without the lowest set bit, and it
 /// speaks for `span` distances, its own first.
 struct Place {

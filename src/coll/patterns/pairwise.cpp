@@ -8,9 +8,6 @@ namespace {
 /// The large blocks that a member has under way at once: the next one leaves when an earlier one has arrived.
 constexpr std::uint32_t kAtOnce = 4;
 
-Part in_at(std::uint64_t at) { return {Area::in, static_cast<std::int64_t>(at)}; }
-Part out_at(std::uint64_t at) { return {Area::out, static_cast<std::int64_t>(at)}; }
-
 /// One value for the canonical sum, and the step after which it is there.
 struct Operand {
   Part part;

@@ -33,6 +33,8 @@ struct Part {
   std::int64_t at = 0;  ///< In bytes. Negative only where the caller's displacements are.
   friend bool operator==(const Part&, const Part&) = default;
 };
+constexpr Part in_at(std::uint64_t at) noexcept { return {Area::in, static_cast<std::int64_t>(at)}; }
+constexpr Part out_at(std::uint64_t at) noexcept { return {Area::out, static_cast<std::int64_t>(at)}; }
 constexpr Part operator+(Part part, std::uint64_t bytes) noexcept {
   return {part.area, part.at + static_cast<std::int64_t>(bytes)};
 }

@@ -3,9 +3,6 @@
 namespace sumac::coll {
 namespace {
 
-Part in_at(std::uint64_t at) { return {Area::in, static_cast<std::int64_t>(at)}; }
-Part out_at(std::uint64_t at) { return {Area::out, static_cast<std::int64_t>(at)}; }
-
 /// Sends own block around, receives all others. `begun` are the steps after which the segments of the own block may go.
 void put_round(Pattern& pattern, Member me, std::span<const Extent> blocks, Part own, std::vector<std::uint32_t> begun,
                const Cutting& cutting) {
