@@ -8,10 +8,15 @@
  *
  * STEADY_GRANT names a file: ranks that know the job's grant and would connect to its nodes next wait until the file
  * is removed. The file contains the grant. With STEADY_BUSY=1 calls follow each other at once, for who measures them.
+ * STEADY_COUNT is how many numbers of 8 bytes they add up (1 to 16, 16 by itself).
+ * STEADY_NETWORKS names network namespaces, with a colon between two: rank r enters the one at r modulo their number.
  *
  * Out-of-band functions use memory that the ranks share, so that no message of theirs disturbs the test. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sharp/api/sharp.h>
 #include <sharp/api/sumac_ext.h>
 #include <signal.h>
@@ -24,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kRanksMax = 16, kCount = 16, kBoardBytes = 1 << 16 };
+enum { kRanksMax = 16, kCountMax = 16, kEndBit = 40, kBoardBytes = 1 << 16 };
 
 struct board {
   pthread_barrier_t barrier;
@@ -88,10 +93,10 @@ static int told_to_end(int look_ms) {
 enum { kSlowestUs = 1 << 20 };
 static unsigned calls_of_us[kSlowestUs + 1]; /* [microseconds]: number of calls that took so many */
 
-static long long now_us(void) {
+static long long now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+  return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
 /* Returns the time that 99 of 100 calls did not exceed. */
@@ -101,23 +106,37 @@ static long p99_us(long calls) {
   return us;
 }
 
+/* Returns the median, between two whole microseconds where the calls of one lie. */
+static double median_us(long calls) {
+  long below = 0, us = 0;
+  while (us < kSlowestUs && 2 * (below + calls_of_us[us]) < calls) below += calls_of_us[us++];
+  return calls_of_us[us] == 0 ? (double)us : (double)us + ((double)calls / 2 - (double)below) / calls_of_us[us];
+}
+
 static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
-  long in[kCount], out[kCount];
+  long in[kCountMax], out[kCountMax];
+  const char* wanted = getenv("STEADY_COUNT");
+  const int count = wanted == NULL ? kCountMax : atoi(wanted);
+  if (count < 1 || count > kCountMax) {
+    printf("steady: STEADY_COUNT=%s: 1 to %d\n", wanted, kCountMax);
+    return 1;
+  }
   struct sharp_coll_reduce_spec spec = {0};
   spec.sbuf_desc.buffer.ptr = in;
-  spec.sbuf_desc.buffer.length = sizeof in;
+  spec.sbuf_desc.buffer.length = (size_t)count * sizeof in[0];
   spec.rbuf_desc.buffer.ptr = out;
-  spec.rbuf_desc.buffer.length = sizeof out;
+  spec.rbuf_desc.buffer.length = (size_t)count * sizeof out[0];
   spec.dtype = SHARP_DTYPE_LONG;
-  spec.length = kCount;
+  spec.length = (size_t)count;
   spec.op = SHARP_OP_SUM;
   const int look_ms = getenv("STEADY_BUSY") == NULL;
   for (long call = 0;; ++call) {
-    in[0] = me->rank == 0 && told_to_end(look_ms); /* the sum informs all of them at the same call */
-    for (int i = 1; i < kCount; ++i) in[i] = call + me->rank + i;
-    const long long begun = now_us();
+    for (int i = 0; i < count; ++i) in[i] = call + me->rank + i;
+    /* The sum informs all of them at the same call. */
+    if (me->rank == 0 && told_to_end(look_ms)) in[0] += 1L << kEndBit;
+    const long long begun = now_ns();
     const int code = sharp_coll_do_allreduce(comm, &spec);
-    const long long took = now_us() - begun;
+    const long long took = (now_ns() - begun) / 1000;
     ++calls_of_us[took < kSlowestUs ? took : kSlowestUs];
     if (code != SHARP_COLL_SUCCESS) {
       char why[256] = "";
@@ -126,15 +145,18 @@ static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
       fflush(stdout); /* the time of the failure is measured */
       return 1;
     }
-    for (int i = 1; i < kCount; ++i) {
+    const int is_over = (int)(out[0] >> kEndBit);
+    out[0] -= (long)is_over << kEndBit;
+    for (int i = 0; i < count; ++i) {
       const long sum = me->size * (call + i) + (long)me->size * (me->size - 1) / 2;
       if (out[i] != sum) {
         printf("steady: rank %d: WRONG sum %ld, not %ld, in call %ld\n", me->rank, out[i], sum, call);
         return 1;
       }
     }
-    if (out[0] != 0) {
-      printf("steady: rank %d done after %ld calls, 99 of 100 within %ld us\n", me->rank, call, p99_us(call + 1));
+    if (is_over) {
+      printf("steady: rank %d done after %ld calls, half within %.2f us, 99 of 100 within %ld us\n", me->rank, call,
+             median_us(call + 1), p99_us(call + 1));
       return 0;
     }
     if (call == 20 && me->rank == 0) {
@@ -142,6 +164,20 @@ static int add_up(struct sharp_coll_comm* comm, const struct member* me) {
       fflush(stdout);
     }
   }
+}
+
+static int enter_network(int rank) {
+  const char* of_rank = getenv("STEADY_NETWORKS");
+  if (of_rank == NULL) return 0;
+  int count = 1;
+  for (const char* at = of_rank; (at = strchr(at, ':')) != NULL; ++at) ++count;
+  for (int i = rank % count; i > 0; --i) of_rank = strchr(of_rank, ':') + 1;
+  char path[256];
+  snprintf(path, sizeof path, "%.*s", (int)strcspn(of_rank, ":"), of_rank);
+  const int network = open(path, O_RDONLY | O_CLOEXEC);
+  if (network >= 0 && setns(network, CLONE_NEWNET) == 0) return close(network);
+  perror(path);
+  return -1;
 }
 
 static int run_rank(struct member* me, unsigned long job_id) {
@@ -205,7 +241,7 @@ int main(int argc, char** argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (argc > 2) setenv("SHARP_COLL_SHARPD_SOCKET_NAME", argv[2 + rank % (argc - 2)], 1);
     struct member me = {rank, size, 0, board};
-    const int failed = run_rank(&me, job_id);
+    const int failed = enter_network(rank) != 0 || run_rank(&me, job_id);
     fflush(stdout);
     _exit(failed);
   }
