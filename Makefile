@@ -115,8 +115,8 @@ bench-crossover: setup configure ## where a tree pays and where not: hosts, roun
 	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@python3 bench/crossover/run.py --build $(BUILD) --out build/crossover.json --case "$(CASE)"
 
-hop: setup configure ## as root: small collectives in the kernels of nodes beside the same by TCP (build/hop.json, 10 minutes); CASE='allreduce-8B*' for some
-	@cmake --build $(BUILD) -j $(JOBS) --target programs
+hop: setup configure ## as root: small collectives in the kernels of nodes beside the same by TCP, under loss, and what proves them (build/hop.json, 45 minutes); CASE='allreduce-8B*' for some
+	@cmake --build $(BUILD) -j $(JOBS) --target programs hop-bare hop-price hop-soft steady sumac-explore-hop sumac-seeds
 	@python3 bench/hop/run.py --build $(BUILD) --out build/hop.json --case "$(CASE)"
 
 bench-control: setup-dev configure ## the manager under load and under deaths: 1,000 to 10,000 simulated hosts (build/control.json)

@@ -2,7 +2,8 @@
 """Small collectives as datagrams that the kernels of nodes answer, beside the same by TCP: `make hop`, as root.
 
 Each fabric is emulated on this machine (`sumac lab`) with SUMAC_NODE_HOP=auto. A start of the program goes by datagrams, the next by TCP
-(SUMAC_COLL_HOP=0); the ratio of neighbours counts. The nodes' processor time for many operations is read from their processes."""
+(SUMAC_COLL_HOP=0); the ratio of neighbours counts. The nodes' processor time for many operations is read from their processes.
+`rows.py` has what is no pair of ways."""
 
 import argparse
 import dataclasses
@@ -16,8 +17,10 @@ from core import tally  # noqa: E402
 from core.cases import chosen  # noqa: E402
 from core.pairs import Pairs, median  # noqa: E402
 from core.table import interval_text, markdown, number, write  # noqa: E402
-from demolib.lab import Lab  # noqa: E402
-from demolib.ways import Tools, WayFailed, environment_flags, parse_results, run_mpi  # noqa: E402
+from demolib.cases import FULL  # noqa: E402
+from demolib.lab import Lab, LabError  # noqa: E402
+from demolib.ways import NotBuilt, Tools, WayFailed, environment_flags, parse_results, run_mpi  # noqa: E402
+from hop import rows  # noqa: E402
 
 FABRICS = Path(__file__).resolve().parents[2] / "lab" / "fabrics"
 
@@ -54,8 +57,10 @@ def cases_of(fabric, suffix, wire_library, wire_mpi, over_tcp):
 
 
 CASES = [*cases_of(F_50US, "8h-50us", 0.0, 0.0, 0.65), *cases_of(F_500US, "16h-500us", 1.12, 1.16, 0.0), *cases_of(F_5MS, "16h-5ms", 1.03, 1.03, 0.0)]
-NODE_COST = "node-cost"
-OPERATIONS = 20_000
+NODE_COST, LOSS, IDLE, PEERS, PRICE, BRIDGE = "node-cost", "loss", "idle-hop", "peers", "node-price", "2h-bridge"
+IN_LAB = {NODE_COST: F_50US, LOSS: F_500US, IDLE: F_50US, PEERS: F_50US}
+OPERATIONS = 100_000
+LOSSY_CALLS = 100_000
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -96,21 +101,43 @@ def node_seconds(lab):
 
 
 def node_cost(lab, tools):
-    """Returns the nodes' processor time of so many operations by datagrams, and of the same by TCP."""
-    times = []
-    for takes_datagrams in (True, False):
+    """The nodes' processor time of so many operations by datagrams, less that of few, which has start and end of the job in it; and of the
+    same by TCP."""
+    def seconds(takes_datagrams, operations):
         before = node_seconds(lab)
         run_mpi(lab, F_50US.hosts, [*environment_flags(), "-x", f"SUMAC_COLL_HOP={int(takes_datagrams)}"],
-                [tools.program("sharp-client"), "--case", f"allreduce:8:{OPERATIONS}:200"], 300)
-        times.append(node_seconds(lab) - before)
-    return times
+                [tools.program("sharp-client"), "--case", f"allreduce:8:{operations}:200"], 300)
+        return node_seconds(lab) - before
+
+    ours, tcp = (seconds(way, OPERATIONS) - seconds(way, 200) for way in (True, False))
+    # A process's time is counted in ticks, and its heartbeats go on.
+    return [(NODE_COST, f"s of sharp_an for {OPERATIONS} operations", max(0.0, round(ours, 2)), 3 * TICK_S, {"tcp": round(tcp, 2)})]
+
+
+def peers(lab, tools, turns):
+    """By MPI, beside the fastest of Open MPI's algorithms, in turns."""
+    cases = [case for case in CASES if case.fabric is F_50US and case.program == "collbench" and case.bytes in (0, 8)]
+    words = [word for case in cases for word in ("--case", case.text)]
+    ratios, fastest = {case.name: [] for case in cases}, {}
+    for _ in range(turns):
+        ours, theirs = measure(lab, tools, cases, True), {case.name: {} for case in cases}
+        for tuned in (None, *FULL.tuned_small):
+            out, _ = run_mpi(lab, F_50US.hosts, tuned.flags() if tuned else [], [tools.program("collbench"), *words], 300)
+            found = parse_results(out, "collbench")
+            for case in cases:
+                if tuned is None or tuned.serves(case.collective):
+                    theirs[case.name][tuned.peer(case.collective) if tuned else "Open MPI"] = found[case.collective, case.bytes]["median"]
+        for name, times in theirs.items():
+            fastest[name] = min(times, key=times.get)
+            ratios[name].append(ours[name] / times[fastest[name]])
+    return [(f"{name}-peers", f"x {fastest[name]}, the fastest of {len(FULL.tuned_small) + 1}", median(values), 0.4, {"all": values}) for name, values in ratios.items()]
 
 
 class Table:
     """What has been measured so far."""
 
     def __init__(self):
-        self.rows, self.entries, self.status = [], [], 0
+        self.rows, self.others, self.entries, self.status = [], [], [], 0
 
     def add(self, case, ours, tcp, pairs):
         median_ours, wire = median(ours), case.fabric.wire_ms
@@ -120,9 +147,18 @@ class Table:
         self.rows.append([case.name, number(wire), number(median_ours), number(median(tcp)), f"{pairs.ratio:.2f}", interval_text(pairs.interval),
                           f"{median_ours / wire:.2f}"])
 
-    def add_cost(self, ours, tcp):
-        self.entries.append({"case": NODE_COST, "unit": f"s of sharp_an for {OPERATIONS} operations", "sumac": round(ours, 3), "limit": None, "tcp": round(tcp, 3)})
-        self.rows.append([NODE_COST, "-", f"{ours:.2f} s", f"{tcp:.2f} s", "-", "-", "-"])
+    def add_rows(self, name, work):
+        """Adds what work() returns: (case, unit, number, limit, more). What cannot be measured is a failure."""
+        try:
+            found = work()
+        except (WayFailed, NotBuilt, LabError) as why:
+            print(f"hop: {name}: {why}", file=sys.stderr)
+            found = [(name, "rows that could not be measured", 1, 0, {"why": str(why)})]
+        for case, unit, sumac, limit, more in found:
+            self.entries.append({"case": case, "unit": unit, "sumac": round(sumac, 4), "limit": limit, **more})
+            self.status |= sumac > limit
+            self.others.append([case, f"{sumac:.4g}", f"{limit:.4g}", unit])
+            print(f"{case}: {sumac:.4g} {unit}, at most {limit:.4g}", flush=True)
 
 
 def measure_fabric(table, lab, tools, cases, turns):
@@ -145,18 +181,23 @@ def measure_fabric(table, lab, tools, cases, turns):
 
 
 def run(arguments, table):
-    tools, names = Tools(arguments.build), set(chosen(arguments.case, [*(case.name for case in CASES), NODE_COST]))
+    tools, names = Tools(arguments.build), set(chosen(arguments.case, [*(case.name for case in CASES), *IN_LAB, PRICE, BRIDGE, *rows.PROOFS]))
+    in_lab = {NODE_COST: node_cost, LOSS: lambda lab, tools: rows.loss(lab, tools, F_500US, LOSSY_CALLS), IDLE: lambda lab, tools: rows.idle(lab, tools, F_50US),
+              PEERS: lambda lab, tools: peers(lab, tools, arguments.turns)}
     for fabric in (F_50US, F_500US, F_5MS):
         cases = [case for case in CASES if case.fabric is fabric and case.name in names]
-        wants_cost = fabric is F_50US and NODE_COST in names
-        if not cases and not wants_cost:
+        others = [name for name, where in IN_LAB.items() if where is fabric and name in names]
+        if not cases and not others:
             continue
         os.environ["SUMAC_NODE_HOP"], os.environ["SUMAC_HOP_BENCH"] = "auto", f"hop-{os.getpid()}"
         with Lab(tools.program("sumac"), FABRICS / f"{fabric.name}.yaml", f"hop-{os.getpid()}", arguments.build / f"lab-{fabric.name}.log") as lab:
-            if wants_cost:
-                table.add_cost(*node_cost(lab, tools))
+            for name in others:
+                table.add_rows(name, lambda name=name, lab=lab: in_lab[name](lab, tools))
             if cases:
                 measure_fabric(table, lab, tools, cases, arguments.turns)
+    for name, work in {PRICE: rows.prices, BRIDGE: rows.bridged, **rows.PROOFS}.items():
+        if name in names:
+            table.add_rows(name, lambda work=work: work(tools))
 
 
 def main():
@@ -173,7 +214,8 @@ def main():
         run(arguments, table)
     except KeyboardInterrupt:
         table.status, ended = 130, " It was interrupted."
-    lines = markdown(["case", "wire", "datagrams", "TCP", "ratio", "95 %", "x wire"], table.rows)
+    lines = markdown(["case", "wire", "datagrams", "TCP", "ratio", "95 %", "x wire"], table.rows) if table.rows else []
+    lines += ["", *markdown(["case", "Sumac", "limit", "unit"], table.others)] if table.others else []
     lines.append(f"ms; medians of up to {arguments.turns} starts each, in turns; {time.monotonic() - started:.0f} s in all. Every result was verified.{ended}")
     print("\n".join(lines))
     write(arguments.out, table.entries, lines)
