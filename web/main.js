@@ -8,7 +8,7 @@ import { startSearch } from './search.js';
 import { eventItem, jobColumns, jobRow, kRows, swatch, Table, treeNames, views } from './tables.js';
 
 const kEvery = 1000, kEveryHidden = 10000, kEveryGone = 2000, kRecent = 12, kJobsBeside = 10;
-const tabs = [['fabric', 'Fabric'], ['jobs', 'Jobs'], ['events', 'Events'], ['nodes', 'Nodes'], ['hosts', 'Hosts'], ['links', 'Links'], ['trees', 'Trees'], ['users', 'Users']];
+const tabs = [['fabric', 'Fabric'], ['jobs', 'Jobs'], ['events', 'Events'], ['nodes', 'Nodes'], ['hop', 'Hop'], ['hosts', 'Hosts'], ['links', 'Links'], ['trees', 'Trees'], ['users', 'Users']];
 const data = {};
 const seen = { versions: {}, jobs: '' };
 let route = { view: 'fabric' }, hiddenTrees = new Set(), jobSort = { sort: 'age', descending: false, offset: 0 }, tableOffset = 0;

@@ -106,6 +106,15 @@ function ofNodes({ fabric, state }) {
   });
 }
 
+function ofHop({ fabric, state }) {
+  return fabric.nodes.flatMap((node, index) => {
+    const hop = state.nodes[index]?.hop;
+    if (!hop) return [];
+    return [[link('node', index, node.name), count(hop.frames), count(hop.sums), count(hop.repeats), count(hop.sent),
+      hop.strangers ? { text: count(hop.strangers), class: 'bad' } : 0, hop.run_ns ? count(Math.round(hop.run_ns)) : none]];
+  });
+}
+
 function ofHosts({ fabric, state }) {
   const jobs = new Map(state.host_jobs);
   return fabric.hosts.flatMap((host, index) => {
@@ -145,6 +154,10 @@ const right = 'number';
 export const views = {
   nodes: { title: 'Nodes', needs: ['fabric', 'state'], rows: ofNodes, empty: 'No aggregation node is known: start a sharp_an.',
     columns: [{ name: 'Node' }, { name: 'Position' }, { name: 'State' }, { name: 'Parent in each tree' }, { name: 'OSTs granted' }, { name: 'Groups granted', class: right }] },
+  hop: { title: 'Small operations in the kernels of nodes, since each node\u2019s start', needs: ['fabric', 'state'], rows: ofHop,
+    empty: 'No kernel has seen a datagram: nodes begin with the option hop auto.',
+    columns: [{ name: 'Node' }, { name: 'Frames', class: right }, { name: 'Sums', class: right }, { name: 'Repeated', class: right }, { name: 'Sent', class: right },
+      { name: 'Of strangers', class: right }, { name: 'ns a frame', class: right }] },
   hosts: { title: 'Hosts', needs: ['fabric', 'state'], rows: ofHosts, empty: 'No host is known: start a sharpd, or describe the fabric.',
     columns: [{ name: 'Host' }, { name: 'Switches' }, { name: 'sharpd' }, { name: 'Jobs', class: right }, { name: 'Leaf in each tree' }] },
   links: { title: 'Links between switches', needs: ['fabric', 'state'], rows: ofLinks, empty: 'The fabric has no links between switches.',

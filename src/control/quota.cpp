@@ -44,6 +44,22 @@ void add_ranges(RangeMessages& to, const std::vector<wire::NumberRange>& ranges)
   }
 }
 
+HopTotals hop_totals_of(const v1::HopTotals& message) {
+  return {message.frames(),    message.folds(),   message.repeats(), message.sent(),
+          message.strangers(), message.expired(), message.runs(),    message.run_ns()};
+}
+
+void set_hop_totals(v1::HopTotals& to, const HopTotals& totals) {
+  to.set_frames(totals.frames);
+  to.set_folds(totals.folds);
+  to.set_repeats(totals.repeats);
+  to.set_sent(totals.sent);
+  to.set_strangers(totals.strangers);
+  to.set_expired(totals.expired);
+  to.set_runs(totals.runs);
+  to.set_run_ns(totals.run_ns);
+}
+
 Result<Secret> key_of(const std::string& bytes) {
   Secret key{};
   if (bytes.size() != key.size())

@@ -34,6 +34,7 @@ void Cluster::describe(Facts& facts) const {
     one.osts = node.who.osts;
     one.groups = node.who.groups;
     one.release = std::string_view(node.who.release).substr(0, kReleaseMax);
+    for (const auto& totals : node.hop) one.hop += totals;
   }
 }
 
@@ -135,6 +136,14 @@ Result<bool> Cluster::node_comes(const NodeRegister& who) {
 void Cluster::node_is(std::size_t node, const NodeRegister& who) {
   nodes_[node].seen = true;
   nodes_[node].who = who;
+  nodes_[node].hop.clear();  // It reports them anew.
+}
+
+void Cluster::note_hop(const Trees& trees, std::size_t node, const HopReport& report) {
+  if (report.tree >= trees.size()) return;
+  auto& hop = nodes_[node].hop;
+  hop.resize(trees.size());
+  hop[report.tree] = report.totals;
 }
 
 void Cluster::node_listens_on(std::size_t node, StreamId stream) {

@@ -21,6 +21,8 @@ namespace sumac::manager {
 inline constexpr std::size_t kReleaseMax = 64, kInspectableMax = 200;
 /// A node that no job uses is done without when it has not answered for so long.
 inline constexpr Duration kAnswerWithin = Seconds(1);
+/// Nodes report so often what their kernels do, for people.
+inline constexpr Millis kHopTotalsEvery{2000};
 
 class Cluster {
  public:
@@ -48,7 +50,8 @@ class Cluster {
     /// node first registers and is not saved: after a restart the node receives another one, and established links
     /// stay.
     std::optional<Secret> key;
-    std::string inspectable{};  ///< The address where it answers Inspect.
+    std::string inspectable{};              ///< The address where it answers Inspect.
+    std::vector<control::HopTotals> hop{};  ///< As it last reported, by tree.
   };
 
   Cluster(topo::Fabric fabric, const Rules& rules);
@@ -75,6 +78,7 @@ class Cluster {
   /// Returns whether the fabric has changed: the node is new, or was down.
   Result<bool> node_comes(const NodeRegister& who);
   void node_is(std::size_t node, const NodeRegister& who);
+  void note_hop(const Trees& trees, std::size_t node, const HopReport& report);
   /// From now on the node can be sent messages.
   void node_listens_on(std::size_t node, StreamId stream);
   /// Its word about others counts no more: returns the nodes that it had called silent.

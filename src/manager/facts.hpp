@@ -57,6 +57,7 @@ struct NodeFacts {
   std::string silence{};  ///< Names the neighbour that hears nothing of it.
   std::uint32_t pid = 0, osts = 0, groups = 0;
   std::string_view release;
+  control::HopTotals hop{};      ///< Over all trees.
   std::vector<PartFacts> parts;  ///< One for each tree.
 };
 struct TreeFacts {

@@ -28,6 +28,7 @@ std::vector<Action> Manager::node_says(StreamId stream, const FromNode& word, Ti
                    if (forest_.node_listens(step, stream, *node, listening)) ledger_.finish_ready(step);
                  },
                  [&](const Inspectable& at) { cluster_.note_inspectable(stream, at.address); },
+                 [&](const HopReport& report) { cluster_.note_hop(forest_.trees(), *node, report); },
                  [](const NodeRegister&) {},
              },
              word);
@@ -64,6 +65,7 @@ void Manager::node_registers(Step& step, StreamId stream, const NodeRegister& wh
       .node_id = node_id(node),
       .trees = {},
       .away_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<Millis>(rules_.node_away).count()),
+      .hop_totals_ms = static_cast<std::uint32_t>(kHopTotalsEvery.count()),
       .node_key = *cluster_.node(node).key};
   for (std::uint32_t i = 0; i < forest_.size(); ++i)
     if (forest_.part(i, node).works) registered.trees.push_back(part_of(i, node));

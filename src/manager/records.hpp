@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/secret.hpp"
+#include "control/hop_totals.hpp"
 #include "manager/journal.hpp"
 #include "topo/job_numbers.hpp"
 #include "wire/quota.hpp"
@@ -57,7 +58,11 @@ struct Neighbour {
 struct Inspectable {
   std::string address;
 };
-using FromNode = std::variant<NodeRegister, Ack, Deferred, Link, Neighbour, Listening, Inspectable>;
+struct HopReport {
+  std::uint32_t tree = 0;
+  control::HopTotals totals;
+};
+using FromNode = std::variant<NodeRegister, Ack, Deferred, Link, Neighbour, Listening, Inspectable, HopReport>;
 
 // ---- from sharpds
 struct HeldJob {
@@ -132,7 +137,7 @@ struct NodeTree {
 struct Registered {
   NodeId node_id{};
   std::vector<NodeTree> trees;
-  std::uint32_t away_ms = 0;
+  std::uint32_t away_ms = 0, hop_totals_ms = 0;
   Secret node_key{};
 };
 struct Parent {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "control/control.pb.h"
+#include "control/quota.hpp"
 #include "manager/manager.hpp"
 #include "manager/status.hpp"
 #include "manager/view.hpp"
@@ -59,6 +60,12 @@ class Core {
   }
   void node_inspectable(StreamId stream, const std::string& address) {
     from_node(stream, {}, [&](auto& up) { up.mutable_inspectable()->set_address(address); });
+  }
+  void node_hop(StreamId stream, std::uint32_t tree, const control::HopTotals& totals) {
+    from_node(stream, {}, [&](auto& up) {
+      up.mutable_hop()->set_tree(tree);
+      control::set_hop_totals(*up.mutable_hop(), totals);
+    });
   }
   Actions node_stream_ended(StreamId stream, Time now) {
     return written_all(manager_->node_stream_ended(stream, now), now);

@@ -45,6 +45,7 @@ page::NodeView view_of(const NodeFacts& node) {
     view.silent = node.silence;
     view.osts = node.osts;
     view.groups = node.groups;
+    view.hop = node.hop;
   }
   for (const auto& part : node.parts)
     view.parts.push_back({.works = part.works,

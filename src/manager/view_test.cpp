@@ -55,6 +55,22 @@ TEST(CoreView, jobs_come_with_their_shares_and_their_user) {
   EXPECT_TRUE(over.jobs.empty());
 }
 
+TEST(CoreView, what_the_kernels_of_a_node_have_done_is_shown_until_the_node_begins_anew) {
+  World world;
+  const auto registered = only<ToNode>(world.add(1, "an-root"));
+  ASSERT_FALSE(registered.empty());
+  EXPECT_GT(registered[0].message.registered().hop_totals_ms(), 0u) << "an older manager asks for none";
+  const control::HopTotals some{.frames = 100, .folds = 50, .repeats = 3, .sent = 60, .strangers = 7, .run_ns = 900};
+  world.core.node_hop(1, 0, some);
+  world.core.node_hop(1, 4'000'000'000, some);  // there is no such tree
+  EXPECT_EQ(world.core.snapshot({}, world.now).nodes[0].hop, some);
+  world.core.node_hop(1, 0, {.frames = 101});
+  EXPECT_EQ(world.core.snapshot({}, world.now).nodes[0].hop, (control::HopTotals{.frames = 101}));
+  world.core.node_stream_ended(1, world.now);
+  world.add(1, "an-root");
+  EXPECT_EQ(world.core.snapshot({}, world.now).nodes[0].hop, control::HopTotals{});
+}
+
 TEST(CoreView, a_node_that_stays_away_and_a_tree_without_root_are_events) {
   World world;
   world.up();

@@ -100,6 +100,7 @@ void write(v1::NodeDown& to, const Registered& from) {
   message.set_node_id(number_of(from.node_id));
   for (const auto& tree : from.trees) write(*message.add_trees(), tree);
   message.set_away_ms(from.away_ms);
+  message.set_hop_totals_ms(from.hop_totals_ms);
   message.set_node_key(from.node_key.data(), from.node_key.size());
 }
 void write(v1::NodeDown& to, const Parent& from) {
@@ -202,6 +203,7 @@ std::optional<FromNode> read(const v1::NodeUp& message) {
     case v1::NodeUp::kNeighbour: return record_of(message.neighbour());
     case v1::NodeUp::kListening: return record_of(message.listening());
     case v1::NodeUp::kInspectable: return Inspectable{message.inspectable().address()};
+    case v1::NodeUp::kHop: return HopReport{message.hop().tree(), control::hop_totals_of(message.hop())};
     case v1::NodeUp::WHAT_NOT_SET: break;
   }
   return std::nullopt;

@@ -59,6 +59,10 @@ Result<> ControlLink::progress(Time now) {
       }
     }
   for (auto& call : inspect_.take()) call->answer(inspected(*call));
+  if (now >= tell_hop_at_) {
+    tell_hop();
+    tell_hop_at_ = now + hop_every_;
+  }
   for (auto& [index, tree] : trees_) {
     if (auto change = tree.shard->take_parent_change()) {
       tree.parent = *std::move(change);
@@ -77,7 +81,7 @@ Result<> ControlLink::progress(Time now) {
   return {};
 }
 
-Time ControlLink::next_due() const noexcept { return open_ ? kNever : retry_at_; }
+Time ControlLink::next_due() const noexcept { return open_ ? tell_hop_at_ : retry_at_; }
 
 void ControlLink::open_stream() {
   NodeUp up;
@@ -105,6 +109,7 @@ void ControlLink::open_stream() {
 
 Result<> ControlLink::stream_over(const Error& why, Time now) {
   open_ = false;
+  tell_hop_at_ = kNever;
   for (auto& [index, tree] : trees_) {  // Sequence numbers have a meaning within one stream only.
     tree.waiting.clear();
     tree.leaving.clear();
@@ -200,10 +205,15 @@ Result<> ControlLink::apply(const control::v1::Registered& who, Time now) {
   node_key_ = *key;
   node_id_ = NodeId{who.node_id()};
   away_ = Millis(who.away_ms());
+  hop_every_ = Millis(who.hop_totals_ms());
+  tell_hop_at_ = hop_every_ > Millis(0) ? now : kNever;
   registered_ = true;
   told_.clear();
   SUMAC_INFO(log_, "registered as node id {}, in {} trees", node_id_, who.trees_size());
-  for (auto& [index, tree] : trees_) tree.shard->call([](DataPath& data) { data.forget_told_neighbours(); });
+  for (auto& [index, tree] : trees_) {
+    tree.shard->call([](DataPath& data) { data.forget_told_neighbours(); });
+    tree.told = {};
+  }
   std::set<std::uint32_t> named;
   for (const auto& told : who.trees()) {
     named.insert(told.tree());
@@ -356,6 +366,18 @@ void ControlLink::tell_neighbour(std::uint32_t index, const NeighbourState& stat
   }
   up.mutable_neighbour()->set_silent_ms(static_cast<std::uint32_t>(state.silence.count()));
   streams_.send(ticket_, std::move(up));
+}
+
+void ControlLink::tell_hop() {
+  for (auto& [index, tree] : trees_) {
+    const auto now = tree.shard->call([](DataPath& data) { return data.numbers().datagrams; });
+    if (now == tree.told) continue;
+    NodeUp up;
+    up.mutable_hop()->set_tree(index);
+    control::set_hop_totals(*up.mutable_hop(), now);
+    streams_.send(ticket_, std::move(up));
+    tree.told = now;
+  }
 }
 
 std::vector<TreeNumbers> ControlLink::numbers() {

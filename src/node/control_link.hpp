@@ -59,6 +59,7 @@ class ControlLink {
     ParentState parent;
     std::deque<DeferredGrant> waiting;  ///< Grants that cannot take effect yet.
     std::vector<Leaving> leaving;       ///< Revokes that are not acknowledged yet, because members have not left.
+    control::HopTotals told;            ///< As the manager knows them.
   };
   using Trees = std::map<std::uint32_t, Tree>;
 
@@ -77,6 +78,7 @@ class ControlLink {
   void tell_listening(std::uint32_t index, const std::string& address, const std::string& why);
   void tell_link(std::uint32_t index, const ParentState& state);
   void tell_neighbour(std::uint32_t index, const NeighbourState& state);
+  void tell_hop();
   // inspect.cpp
   void be_inspectable();
   Result<control::v1::InspectReply> inspected(const control::InspectCall& call);
@@ -93,7 +95,9 @@ class ControlLink {
   std::set<std::string> told_;  ///< The reasons of this absence of the manager that the log has.
   Time retry_at_{};             // The time of the next attempt to connect; the first one is due at once.
   NodeId node_id_{};
-  Millis away_{0};     ///< The silence of a neighbour that the manager wants to know of.
+  Millis away_{0};       ///< The silence of a neighbour that the manager wants to know of.
+  Millis hop_every_{0};  ///< So often the manager wants the totals of kernels.
+  Time tell_hop_at_ = kNever;
   Secret node_key_{};  ///< This node's own key, from which those shared with its children are derived.
   const std::uint64_t life_;
   std::unique_ptr<Shard> spare_;  ///< Shard 0, while no tree uses it.

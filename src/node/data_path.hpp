@@ -46,7 +46,7 @@ struct TreeNumbers {
   proto::NodeStats node;
   net::TransportStats net;
   BufferPoolStats buffers;
-  DatagramCounts datagrams;
+  control::HopTotals datagrams;
 };
 
 /// The state of the link to the parent, as it is reported to the manager.

@@ -193,7 +193,7 @@ class Kernel final : public Datagrams {
   }
   Time next_due() const override { return renew_at_; }
 
-  DatagramCounts counts() const override {
+  control::HopTotals counts() const override {
     const auto all = program_.counts();
     if (!all) return {};
     const auto& of = all->count;

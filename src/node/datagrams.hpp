@@ -4,16 +4,12 @@
 #include <memory>
 
 #include "base/log.hpp"
+#include "control/hop_totals.hpp"
 #include "net/transport.hpp"
 #include "proto/datagram_node.hpp"
 #include "proto/node.hpp"
 
 namespace sumac::node {
-
-struct DatagramCounts {
-  std::uint64_t frames = 0, folds = 0, repeats = 0, sent = 0, strangers = 0, expired = 0;
-  std::uint64_t runs = 0, run_ns = 0;  ///< The kernel counts its program's runs while kernel.bpf_stats_enabled is 1.
-};
 
 class Datagrams : public proto::DatagramNode {
  public:
@@ -29,7 +25,7 @@ class Datagrams : public proto::DatagramNode {
   virtual void on_readable(proto::Node& node, Time now) = 0;
   virtual void tick(proto::Node* node, Time now) = 0;
   virtual Time next_due() const = 0;
-  virtual DatagramCounts counts() const = 0;
+  virtual control::HopTotals counts() const = 0;
 };
 
 }  // namespace sumac::node

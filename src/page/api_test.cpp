@@ -60,7 +60,13 @@ class PageApi : public testing::Test {
     snap.version = {.state = 5, .fabric = 2, .sharpds = 1, .events = 2};
     snap.fabric = view;
     snap.sharpds = std::make_shared<const std::vector<bool>>(std::vector<bool>{true, true, false});
-    snap.nodes = {{.registered = true, .pid = 1, .osts = 512, .groups = 512, .parts = {{.works = true, .osts = 60}}}};
+    snap.nodes = {
+        {.registered = true,
+         .pid = 1,
+         .osts = 512,
+         .groups = 512,
+         .hop = {.frames = 90, .folds = 30, .repeats = 2, .sent = 40, .strangers = 1, .runs = 91, .run_ns = 45'500},
+         .parts = {{.works = true, .osts = 60}}}};
     snap.trees = {{.complete = true, .nodes = 1, .osts = 60}};
     Events happened;
     for (std::uint64_t i = 1; i <= 2; ++i) {

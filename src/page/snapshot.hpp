@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/ids.hpp"
+#include "control/hop_totals.hpp"
 #include "page/events.hpp"
 #include "topo/fabric.hpp"
 #include "topo/tree.hpp"
@@ -41,6 +42,7 @@ struct NodeView {
   bool registered = false;
   std::string silent{};                         ///< The neighbour that does not hear it; empty: all do.
   std::uint32_t pid = 0, osts = 0, groups = 0;  ///< The process, and its capacity for each tree.
+  control::HopTotals hop{};                     ///< The counters of its kernels, over all trees.
   std::vector<PartView> parts;                  ///< One for each tree.
 };
 

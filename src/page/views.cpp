@@ -104,6 +104,14 @@ json tree_json(const topo::Fabric& fabric, std::size_t number, const TreeView& t
   return one;
 }
 
+json hop_json(const control::HopTotals& hop) {
+  json one{{"frames", hop.frames}, {"sums", hop.folds},          {"repeats", hop.repeats},
+           {"sent", hop.sent},     {"strangers", hop.strangers}, {"expired", hop.expired}};
+  // A run is one of each datagram that came to the device, also of those that are no frames.
+  if (hop.runs > 0) one["run_ns"] = static_cast<double>(hop.run_ns) / static_cast<double>(hop.runs);
+  return one;
+}
+
 bool matches(const Model& model, const JobState& state, const std::string& text) {
   const auto& job = *state.job;
   return contains_folded(id_text(job.id), text) || contains_folded(fmt::format("{}", job.number), text) ||
@@ -266,6 +274,7 @@ json state(const Model& model, const Viewer& viewer) {
       if (!node.silent.empty()) entry["silent"] = node.silent;
       entry["osts"] = node.osts;
       entry["groups"] = node.groups;
+      if (node.hop != control::HopTotals{}) entry["hop"] = hop_json(node.hop);
     }
     nodes.push_back(std::move(entry));
   }

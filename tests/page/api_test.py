@@ -16,6 +16,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cluster  # noqa: E402
+from harness import bridge  # noqa: E402
 import stranger  # noqa: E402
 
 import jsonschema  # noqa: E402
@@ -130,6 +131,30 @@ class Page(unittest.TestCase):
             job.end()
             ground.until(lambda: self.get("/overview", ticket)["jobs"]["running"] == 0, "the job has not ended")
             self.assertEqual(self.get("/jobs", ticket)["jobs"], [])
+        finally:
+            house.close()
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root loads a program into the kernel")
+    def test_it_shows_what_the_kernels_of_nodes_do(self):
+        try:
+            house = bridge.House("hop", "h1", "h2", words={"sharp_am": ["--page-listen", "127.0.0.1:0"]})
+        except SystemExit:
+            self.skipTest("see the line above")
+        try:
+            ticket = cluster.ticket(house.manager)
+
+            def shown():
+                return self.get("/state", ticket)["nodes"][0].get("hop")
+            self.assertIsNone(shown(), "no datagram has come")
+            job = house.steady_on("h1", "h2")
+            ground.until(lambda: house.counts()["folds"] > 20, "the first operations go by the links")
+            self.assertEqual(job.end()[0], 0)
+            counted = house.counts()
+            hop = ground.until(lambda: (now := shown()) and now["frames"] == counted["frames"] and now, lambda: f"{shown()} becomes {counted}")
+            self.assertEqual([hop[name] for name in ("sums", "repeats", "sent", "strangers", "expired")],
+                             [counted[name] for name in ("folds", "repeats", "sent", "strangers", "expired")])
+            self.assertGreater(hop["sums"], 20)
+            self.assertEqual("run_ns" in hop, counted["runs"] > 0)
         finally:
             house.close()
 
