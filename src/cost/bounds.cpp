@@ -11,6 +11,10 @@ constexpr std::uint64_t kLarge = std::uint64_t{16} << 20;  ///< The size that ex
 constexpr double kEqual = 1.001;  ///< Nodes on all hosts take exactly the time of a ring: rounding must not make them
                                   ///< differ.
 
+/// The time that a node's process needs for a small message, awake and from sleep (two virtual cores, 2026-11-20), and a kernel for one
+/// with its part of the copies (make hop, node-price).
+constexpr double kAwakeSeconds = 10e-6, kAsleepSeconds = 70e-6, kKernelSeconds = 1e-6;
+
 double in_seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 double rails_of(const WaysFabric& fabric) { return std::max(1u, fabric.rails); }
@@ -64,6 +68,18 @@ Line tree_line(const WaysFabric& fabric) {
   for (const double share : rail_share)
     found.per_byte_s = std::max(found.per_byte_s, share * byte_seconds(port_rate(fabric)));
   return found;
+}
+
+double small_seconds(const WaysFabric& fabric, Nodes nodes) {
+  double most = 0;
+  for (const auto& tree : fabric.trees) {
+    const auto levels = std::max(1u, tree.levels);
+    const Method method = through_nodes(levels, 0, nodes == Nodes::kernels);
+    const Machine machine{.trip_s = in_seconds(tree.delay_ns) / levels + (nodes == Nodes::kernels ? kKernelSeconds : 0),
+                          .wake_s = nodes == Nodes::asleep ? kAsleepSeconds : kAwakeSeconds};
+    most = std::max(most, seconds(method, machine));
+  }
+  return most;
 }
 
 Machine machine_of(const WaysFabric& fabric) {

@@ -23,6 +23,7 @@ struct TreeBound {
   std::uint64_t rate_bits_per_s = 0;
   std::uint64_t delay_ns = 0;      ///< Delay of the links from the farthest host to the root, in one direction.
   std::uint32_t member_nodes = 0;  ///< Nodes of the tree that share the port of a host of the job.
+  std::uint32_t levels = 1;        ///< Nodes from the deepest leaf to the root, with both.
 };
 
 struct WaysFabric {
@@ -45,6 +46,14 @@ Machine machine_of(const WaysFabric& fabric);
 /// The time over all trees, each with a stripe in proportion to its rate. {0, 0} without trees: then they bound
 /// nothing.
 Line tree_line(const WaysFabric& fabric);
+/// The state of the nodes when a small operation comes.
+enum class Nodes : std::uint8_t {
+  asleep,
+  awake,    ///< Its process spins.
+  kernels,  ///< No process is needed for small operations (SUMAC_NODE_HOP=auto).
+};
+/// The time of a small operation through the tree, nodes included: the links alone take tree_line().fixed_s.
+double small_seconds(const WaysFabric& fabric, Nodes nodes);
 /// The time of a ring: 2 (n - 1) / n x M over all ports, in 2 (n - 1) steps.
 Line ring_line(const WaysFabric& fabric);
 /// The time of recursive halving and doubling: the bytes of the ring, in 2 log2 n steps. It is the hosts' best method

@@ -18,6 +18,21 @@ WaysFabric hosts(std::uint32_t n, std::uint64_t rate, std::uint32_t rails = 1, s
   return fabric;
 }
 
+TEST(Bounds, ASmallOperationWakesTheNodesOnItsWayUnlessTheirKernelsAnswer) {
+  auto fabric = hosts(16, 1'000'000'000);
+  fabric.trees = {{.delay_ns = 1'000'000, .levels = 2}};
+  EXPECT_DOUBLE_EQ(small_seconds(fabric, Nodes::asleep), 2e-3 + 3 * 70e-6) << "leaf, root, leaf";
+  EXPECT_DOUBLE_EQ(small_seconds(fabric, Nodes::awake), 2e-3 + 3 * 10e-6);
+  EXPECT_DOUBLE_EQ(small_seconds(fabric, Nodes::kernels), 2e-3 + 4e-6);
+  fabric.trees.push_back({.delay_ns = 50'000});
+  EXPECT_DOUBLE_EQ(small_seconds(fabric, Nodes::awake), 2e-3 + 3 * 10e-6) << "the longest tree counts";
+  fabric.trees.erase(fabric.trees.begin());
+  EXPECT_DOUBLE_EQ(small_seconds(fabric, Nodes::asleep), 100e-6 + 70e-6);
+  EXPECT_EQ(small_seconds(hosts(4, 0), Nodes::asleep), 0) << "no tree";
+  EXPECT_EQ(through_nodes(3, 8, true).wakes, 0);
+  EXPECT_EQ(through_nodes(3, 8, false).wakes, 5);
+}
+
 TEST(Bounds, OfEachWayAreTheClosedForms) {
   const std::uint64_t rate = 60'000'000;
   const struct {

@@ -100,4 +100,9 @@ Method blocks(std::uint32_t n, double bytes) {
   return method;
 }
 
+Method through_nodes(std::uint32_t levels, double bytes, bool kernels_answer) {
+  const double up = levels, passed = levels == 0 ? 0 : 2 * up - 1;  // the root once
+  return {.trips = 2 * up, .bytes = bytes, .wakes = kernels_answer ? 0 : passed};
+}
+
 }  // namespace sumac::cost

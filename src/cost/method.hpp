@@ -80,5 +80,8 @@ Method to_one_and_back(std::uint32_t n, double bytes);
 Method exchange(std::uint32_t n, double block);
 /// Every member adds one block of all vectors and sends the sum to all.
 Method blocks(std::uint32_t n, double bytes);
+/// A vector goes up a tree, each link is a trip, and the sum comes down. The nodes on the way, `levels` of them up to the root, wake as it
+/// passes; where their kernels answer (docs/protocol.md, the datagram way) nobody does.
+Method through_nodes(std::uint32_t levels, double bytes, bool kernels_answer);
 
 }  // namespace sumac::cost

@@ -13,7 +13,7 @@ cost::WaysFabric ways_fabric(const Fabric& fabric, std::span<const AggregationTr
   std::set<std::uint32_t> member_nodes;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto numbers = numbers_of(fabric, trees[i], jobs[i]);
-    ways.trees.push_back({numbers.rate_bits_per_s, numbers.delay_ns, numbers.member_nodes});
+    ways.trees.push_back({numbers.rate_bits_per_s, numbers.delay_ns, numbers.member_nodes, jobs[i].levels()});
     for (const auto& at : jobs[i].nodes)
       if (std::ranges::find(jobs[i].hosts, trees[i].nodes[at.node].host) != jobs[i].hosts.end())
         member_nodes.insert(at.node);

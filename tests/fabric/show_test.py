@@ -94,6 +94,14 @@ class Bounds(unittest.TestCase):
             self.assertAlmostEqual(said[way]["fixed_s"], fixed_s, 9, way)
             self.assertAlmostEqual(said[way]["per_byte_s"] * (16 << 20), vectors * m, 6, way)
 
+    def test_a_small_operation_has_the_time_of_its_nodes(self):
+        small = json.loads(self.bounds(ROOT / "lab/fabrics/demo-16h-500us.yaml", "--json"))["small"]
+        links, passed = 2e-3, 3  # leaf, root, leaf
+        self.assertAlmostEqual(small["asleep_s"], links + passed * 70e-6, 9)
+        self.assertAlmostEqual(small["awake_s"], links + passed * 10e-6, 9)
+        self.assertLess(small["kernels_s"], links + 5e-6)
+        self.assertGreater(small["kernels_s"], links)
+
     def test_every_kind_has_its_bound(self):
         fabric_file = ROOT / "lab/fabrics/demo-16h-500us.yaml"
         kinds = json.loads(self.bounds(fabric_file, "--json"))["kinds"]

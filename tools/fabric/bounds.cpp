@@ -85,6 +85,12 @@ void print_bounds(const std::string& name, const cost::WaysFabric& ways) {
   row("no tree: recursive doubling", cost::doubling_line(ways));
   row("no tree: all to one and back", cost::linear_line(ways));
   fmt::print("\n{}\n", cost::explain(ways));
+  using cost::Nodes;
+  if (!ways.trees.empty())
+    fmt::print(
+        "8 B by the tree, with the time of its nodes: {} asleep, {} awake, {} in their kernels (SUMAC_NODE_HOP=auto)\n",
+        time_text(cost::small_seconds(ways, Nodes::asleep)), time_text(cost::small_seconds(ways, Nodes::awake)),
+        time_text(cost::small_seconds(ways, Nodes::kernels)));
   for (const auto& [kind, words] : kOthers) {
     fmt::print("\n");
     head(words);
@@ -110,6 +116,10 @@ void print_bounds_json(const std::string& name, const cost::WaysFabric& ways) {
       {"doubling", json(cost::doubling_line(ways))},
       {"linear", json(cost::linear_line(ways))},
       {"tree_bytes_max", json_bytes_max(ways, Kind::allreduce)},
+      {"small",
+       {{"asleep_s", cost::small_seconds(ways, cost::Nodes::asleep)},
+        {"awake_s", cost::small_seconds(ways, cost::Nodes::awake)},
+        {"kernels_s", cost::small_seconds(ways, cost::Nodes::kernels)}}},
       {"kinds", kinds},
   };
   fmt::print("{}\n", out.dump());
