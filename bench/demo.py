@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from core.clock import clock  # noqa: E402
 from core.table import write  # noqa: E402
 from demolib import cases as C  # noqa: E402
-from demolib import picture, report, running, shown  # noqa: E402
+from demolib import hop, picture, report, running, shown  # noqa: E402
 from demolib.running import machine  # noqa: E402
 from demolib.ways import Tools, sumac_environment, ways  # noqa: E402
 
@@ -32,9 +32,9 @@ def footnotes(form, tools, started, results):
     ]
 
 
-def shown_notes(cases, started, results):
-    """What stands below the demo's table."""
-    return [shown.MEANING,
+def shown_notes(cases, started, results, nodes):
+    """What stands below the demo's table. `nodes`: the line about their kernels."""
+    return [shown.MEANING, *([nodes] if nodes else []),
             f"This machine: {machine(results)}; {clock(time.monotonic() - started)} min in all. Every result was verified; `make bench` measures longer and "
             "judges.",
             *shown.busy(cases, results)]
@@ -59,12 +59,14 @@ def main():
     cases = running.choose("demo", arguments.only, C.CASES) if arguments.only or arguments.full else list(C.DEMO)
     tools, started = Tools(arguments.build), time.monotonic()
     running.need("demo", tools, arguments.build, ("sumac", "collbench", "baretree", "cacheline"), "programs" if arguments.full else "demo")
+    # The benchmark compares node processes with bare ones.
+    nodes = hop.allow(tools.program("sharp_an")) if tools.daemons() and not arguments.full else ""
     results = running.measure("demo", cases, form, ways, tools, arguments.out.resolve().parent, budget_s=form.budget_s,
                               enough=form.runs_enough)
 
     judges = arguments.full
     lines = report.table(cases, results) if judges else shown.table(cases, results)
-    notes = footnotes(form, tools, started, results) if judges else shown_notes(cases, started, results)
+    notes = footnotes(form, tools, started, results) if judges else shown_notes(cases, started, results, nodes)
     entries = report.rows(cases, results, judges)
     write(arguments.out, entries, lines + [""] + [f"{note}  " for note in notes], picture.draw(entries))
     print("\n" + "\n".join(lines) + "\n\n" + "\n".join(notes))

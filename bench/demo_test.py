@@ -41,6 +41,7 @@ class Demo(unittest.TestCase):
             for number in (row["bare"], row["peers"]["Open MPI default"], row["peers"]["Open MPI barrier 1"]):
                 self.assertGreater(number, 2.0, "nobody beats the limit")
             text = Path(folder, "demo.txt").read_text()
+            self.assertRegex(text, "(?m)^Small operations were added up by the kernels|^The nodes were processes.*none here \\(.+\\)|^SUMAC_NODE_HOP=")
             for words in (f"| {CASE} |", "| times faster |", "no program can be faster than the wire's limit"):
                 self.assertIn(words, text)
             self.assertFalse(lab_answers(demo.pid))
