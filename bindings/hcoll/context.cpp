@@ -24,6 +24,9 @@ std::atomic<int> posted{0};
 
 namespace {
 
+thread_local int moving = 0;
+thread_local std::vector<void*> completed;
+
 /// Ranks tell each other this before they make a team.
 struct Greeting {
   std::uint64_t signature;  ///< The hash of variables that they must have alike.
@@ -53,11 +56,6 @@ All*& place_of_all() {
   return own;
 }
 All& all() { return *place_of_all(); }
-
-void add(std::unique_ptr<Context>& context) {
-  const std::lock_guard guard(all().lock);
-  all().living.push_back(context.get());
-}
 
 /// Set while the last line waits for other ranks.
 std::atomic<sumac_team_t*> in_last_line{nullptr};
@@ -190,14 +188,9 @@ void* create(rte_grp_handle_t group) {
   }
   if (*made == nullptr) return nullptr;
   sumac_record_enlist((*made)->team.get());
-  add(*made);
+  const std::lock_guard guard(all().lock);
+  all().living.push_back(made->get());
   return made->release();
-}
-
-/// A team without its context.
-void end(std::unique_ptr<Team> team) {
-  say_last_line(*team);
-  sumac_record_delist(team.get());
 }
 
 int free_context(void* handle, const char* function) {
@@ -231,13 +224,6 @@ int no_context() noexcept {
     return refuse(HCOLL_ERR_BAD_PARAM, "a context that hcoll_create_context() has not returned, or that is freed");
   });
 }
-
-namespace {
-
-thread_local int moving = 0;
-thread_local std::vector<void*> completed;
-
-}  // namespace
 
 Moving::Moving() { ++moving; }
 
@@ -287,7 +273,10 @@ void end_contexts(bool is_end) {
   }
   // The first one last: its end counts what the others have done.
   std::stable_partition(over.begin(), over.end(), [](const auto& one) { return !one->is_first; });
-  for (auto& one : over) end(std::move(one));
+  for (const auto& one : over) {
+    say_last_line(*one);
+    sumac_record_delist(one.get());
+  }
 }
 
 /// The parent's memory is shared with its peers, and another thread of it may have held the lock: all is left as it is.

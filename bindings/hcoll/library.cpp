@@ -50,17 +50,13 @@ const sumac_runtime& runtime() noexcept {
 }
 
 int check_process(const char* function) noexcept {
-  const Library& own = library();
-  if (!own.is_initialized)
-    return guarded([&] {
-      return refuse(HCOLL_ERR_NOT_INITIALIZED, std::string(function) + ": call hcoll_init_with_opts() before");
-    });
-  if (!client::same_process(own.mark))
-    return guarded([&] {
-      return refuse(HCOLL_ERR_NOT_AVAILABLE,
-                    std::string(function) + ": a forked process can't use its parent's contexts");
-    });
-  return HCOLL_SUCCESS;
+  const bool is_initialized = library().is_initialized;
+  if (is_initialized && client::same_process(library().mark)) return HCOLL_SUCCESS;
+  return guarded([&] {
+    const std::string name = function;
+    return is_initialized ? refuse(HCOLL_ERR_NOT_AVAILABLE, name + ": a forked process can't use its parent's contexts")
+                          : refuse(HCOLL_ERR_NOT_INITIALIZED, name + ": call hcoll_init_with_opts() before");
+  });
 }
 
 const char* why_off() noexcept {

@@ -43,13 +43,16 @@ struct GroupExchange::Shared {
   std::uint32_t tag;
   Duration within;
   Time deadline;
-  std::vector<rte_ec_handle_t> handles;
-  std::vector<std::uint32_t> sent_to, taken_from;  ///< Values.
+  struct Peer {
+    rte_ec_handle_t handle{};
+    std::uint32_t sent = 0, taken = 0;  ///< Values.
+  };
+  std::vector<Peer> peers;
   std::list<std::unique_ptr<Message>> sent;
   std::optional<Error> failed;
 
   Result<rte_ec_handle_t> handle(int which) {
-    auto& found = handles[static_cast<std::size_t>(which)];
+    auto& found = peers[static_cast<std::size_t>(which)].handle;
     if (found.handle != nullptr) return found;
     const int status = hcoll_rte_functions.get_ec_handles_fn(1, &which, group, &found);
     if (status == HCOLL_SUCCESS && found.handle != nullptr) return found;
@@ -70,7 +73,7 @@ struct GroupExchange::Shared {
   }
 
   Result<> send_value(int to, const Bytes& own, Errc code) {
-    const Head head{own.size(), ++sent_to[static_cast<std::size_t>(to)], static_cast<std::uint32_t>(code)};
+    const Head head{own.size(), ++peers[static_cast<std::size_t>(to)].sent, static_cast<std::uint32_t>(code)};
     Bytes first(kFirstBytes);
     std::memcpy(first.data(), &head, sizeof head);
     const std::size_t here = std::min(own.size(), kFirstBytes - sizeof head);
@@ -94,12 +97,9 @@ struct GroupExchange::Shared {
 
 GroupExchange::GroupExchange(rte_grp_handle_t group, int rank, int size, std::uint32_t tag, Duration within)
     : shared_(std::make_shared<Shared>(
-          Shared{group, rank, size, tag, within, deadline_after(monotonic_now(), within), {}, {}, {}, {}, {}})),
+          Shared{group, rank, size, tag, within, deadline_after(monotonic_now(), within), {}, {}, {}})),
       rank_(rank) {
-  const auto count = static_cast<std::size_t>(size);
-  shared_->handles.resize(count);
-  shared_->sent_to.resize(count);
-  shared_->taken_from.resize(count);
+  shared_->peers.resize(static_cast<std::size_t>(size));
   for (int one = 0; one < size; ++one) ranks_.push_back(one);
 }
 
@@ -195,7 +195,7 @@ Result<Bytes> GroupExchange::take(int index) {
   if (!first) return first;
   Head head;
   std::memcpy(&head, first->data(), sizeof head);
-  if (head.number != ++shared.taken_from[static_cast<std::size_t>(from)] || head.bytes > (std::uint64_t{1} << 30))
+  if (head.number != ++shared.peers[static_cast<std::size_t>(from)].taken || head.bytes > (std::uint64_t{1} << 30))
     return tl::unexpected(give_up({Errc::invalid, std::string(other_job())}));
   Bytes value(first->begin() + sizeof head, first->end());
   if (head.bytes > value.size()) {

@@ -71,7 +71,23 @@ int Operation::read_blocks(void* buffer, int* counts, int* displacements, const 
   return HCOLL_SUCCESS;
 }
 
-int Operation::own_block(int status, const std::size_t& bytes) {
+int Operation::read_whole(void* buffer, int count, const Dte& type, Use use) {
+  std::size_t bytes = 0;
+  const int status = read(buffer, std::int64_t{count} * team->size, type, use, call.out, bytes);
+  call.bytes = bytes / size_;
+  is_empty = bytes == 0;
+  return status;
+}
+
+int Operation::own_block(void* buffer, int count, const Dte& type, Use use) {
+  if (is_root() && is_in_place(buffer)) return HCOLL_SUCCESS;
+  void* at = nullptr;
+  std::size_t bytes = 0;
+  const int status = read(buffer, count, type, use, at, bytes);
+  if (use == Use::input)
+    call.in = at;
+  else
+    call.out = at;
   if (!is_root()) call.bytes = bytes;
   return status == HCOLL_SUCCESS && bytes != call.bytes ? invalid("the counts differ") : status;
 }
@@ -133,15 +149,11 @@ int Operation::reduce_scatter(void* sbuf, void* rbuf, int* rcounts, Dte type, hc
 
 int Operation::blocks_of_one_size(void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount, const Dte& rtype) {
   const bool in_place = is_in_place(sbuf);
-  std::size_t bytes = 0;
-  if (const int status =
-          read(rbuf, std::int64_t{rcount} * team->size, rtype, in_place ? Use::both : Use::result, call.out, bytes);
-      status != HCOLL_SUCCESS)
+  if (const int status = read_whole(rbuf, rcount, rtype, in_place ? Use::both : Use::result);
+      status != HCOLL_SUCCESS || in_place)
     return status;
-  call.bytes = bytes / size_;
-  is_empty = bytes == 0;
-  if (in_place) return HCOLL_SUCCESS;
   const int blocks = call.coll == SUMAC_COLL_ALLTOALL ? team->size : 1;
+  std::size_t bytes = 0;
   const int status = read_in(sbuf, std::int64_t{scount} * blocks, stype, bytes);
   return status == HCOLL_SUCCESS && bytes != call.bytes * static_cast<std::size_t>(blocks)
              ? invalid("the counts differ")
@@ -177,20 +189,13 @@ int Operation::alltoallv(void* sbuf, int* scounts, int* sdispls, Dte stype, void
 int Operation::gather(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
   call.coll = SUMAC_COLL_GATHER;
   if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
-  const bool in_place = is_root() && is_in_place(sbuf);
-  std::size_t bytes = 0;
-  if (is_root()) {
-    if (const int status =
-            read(rbuf, std::int64_t{rcount} * team->size, rtype, in_place ? Use::both : Use::result, call.out, bytes);
+  if (is_root())
+    if (const int status = read_whole(rbuf, rcount, rtype, is_in_place(sbuf) ? Use::both : Use::result);
         status != HCOLL_SUCCESS)
       return status;
-    call.bytes = bytes / size_;
-  }
-  if (!in_place)
-    if (const int status = own_block(read_in(sbuf, scount, stype, bytes), bytes); status != HCOLL_SUCCESS)
-      return status;
+  const int status = own_block(sbuf, scount, stype, Use::input);
   is_empty = call.bytes == 0;
-  return HCOLL_SUCCESS;
+  return status;
 }
 
 int Operation::gatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcounts, int* displs, Dte rtype, int root) {
@@ -201,30 +206,20 @@ int Operation::gatherv(void* sbuf, int scount, Dte stype, void* rbuf, int* rcoun
         status != HCOLL_SUCCESS)
       return status;
     call.bytes = static_cast<std::size_t>(rcounts[root]) * call.out_blocks.unit;
-    if (is_in_place(sbuf)) return HCOLL_SUCCESS;
   }
-  std::size_t bytes = 0;
-  return own_block(read_in(sbuf, scount, stype, bytes), bytes);
+  return own_block(sbuf, scount, stype, Use::input);
 }
 
 int Operation::scatter(void* sbuf, int scount, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
   call.coll = SUMAC_COLL_SCATTER;
   if (const int status = set_root(root); status != HCOLL_SUCCESS) return status;
-  const bool in_place = is_root() && is_in_place(rbuf);
-  std::size_t bytes = 0;
   if (is_root()) {
-    if (const int status = read(sbuf, std::int64_t{scount} * team->size, stype, Use::input, call.out, bytes);
-        status != HCOLL_SUCCESS)
-      return status;
+    if (const int status = read_whole(sbuf, scount, stype, Use::input); status != HCOLL_SUCCESS) return status;
     call.in = call.out;  // In place they are the same.
-    call.bytes = bytes / size_;
   }
-  if (!in_place)
-    if (const int status = own_block(read(rbuf, rcount, rtype, Use::result, call.out, bytes), bytes);
-        status != HCOLL_SUCCESS)
-      return status;
+  const int status = own_block(rbuf, rcount, rtype, Use::result);
   is_empty = call.bytes == 0;
-  return HCOLL_SUCCESS;
+  return status;
 }
 
 int Operation::scatterv(void* sbuf, int* scounts, int* displs, Dte stype, void* rbuf, int rcount, Dte rtype, int root) {
@@ -235,10 +230,8 @@ int Operation::scatterv(void* sbuf, int* scounts, int* displs, Dte stype, void* 
       return status;
     call.in = call.out;  // In place they are the same.
     call.bytes = static_cast<std::size_t>(scounts[root]) * call.in_blocks.unit;
-    if (is_in_place(rbuf)) return HCOLL_SUCCESS;
   }
-  std::size_t bytes = 0;
-  return own_block(read(rbuf, rcount, rtype, Use::result, call.out, bytes), bytes);
+  return own_block(rbuf, rcount, rtype, Use::result);
 }
 
 }  // namespace sumac::hcoll

@@ -65,9 +65,11 @@ class Operation {
   /// The same for what this rank gives: sets call.in.
   int read_in(void* buffer, std::int64_t count, const Dte& type, std::size_t& bytes);
   int read_blocks(void* buffer, int* counts, int* displacements, const Dte& type, void*& at, sumac_blocks_t& blocks);
-  /// A rank's own block has as many bytes, at the root, as each of the root's blocks. `bytes` is a reference, because the read
-  /// whose status is given sets it.
-  int own_block(int status, const std::size_t& bytes);
+  /// The blocks of all ranks, which have `count` elements each: sets call.out and call.bytes.
+  int read_whole(void* buffer, int count, const Dte& type, Use use);
+  /// A rank's own block in a rooted collective: sets call.in or call.out. At the root the blocks of all ranks were read before. There
+  /// it has as many bytes as each of them, or is in place.
+  int own_block(void* buffer, int count, const Dte& type, Use use);
   int read_fold(const Dte& type, const hcoll_dte_op_t* op);
   int vector(void* sbuf, void* rbuf, int count, const Dte& type, const hcoll_dte_op_t* op, bool has_result);
   int blocks_of_one_size(void* sbuf, int scount, const Dte& stype, void* rbuf, int rcount, const Dte& rtype);

@@ -27,61 +27,6 @@ constexpr dte_data_representation_t predefined(hcoll_dte_id_t id, unsigned bytes
   return made;
 }
 
-}  // namespace
-}  // namespace sumac::hcoll
-
-using sumac::hcoll::predefined;
-
-#pragma GCC visibility push(default)
-dte_data_representation_t zero_dte = predefined(HCOL_DTE_ZERO, 0, 0, false, false);
-dte_data_representation_t byte_dte = predefined(HCOL_DTE_BYTE, 1, 1, false, true);
-dte_data_representation_t integer16_dte = predefined(HCOL_DTE_INT16, 2, 2, false, true);
-dte_data_representation_t integer32_dte = predefined(HCOL_DTE_INT32, 4, 4, false, true);
-dte_data_representation_t integer64_dte = predefined(HCOL_DTE_INT64, 8, 8, false, true);
-dte_data_representation_t integer128_dte = predefined(HCOL_DTE_INT128, 16, 16, false, true);
-dte_data_representation_t u_byte_dte = predefined(HCOL_DTE_UBYTE, 1, 1, false, false);
-dte_data_representation_t u_integer16_dte = predefined(HCOL_DTE_UINT16, 2, 2, false, false);
-dte_data_representation_t u_integer32_dte = predefined(HCOL_DTE_UINT32, 4, 4, false, false);
-dte_data_representation_t u_integer64_dte = predefined(HCOL_DTE_UINT64, 8, 8, false, false);
-dte_data_representation_t u_integer128_dte = predefined(HCOL_DTE_UINT128, 16, 16, false, false);
-dte_data_representation_t float32_dte = predefined(HCOL_DTE_FLOAT32, 4, 4, true, true);
-dte_data_representation_t float64_dte = predefined(HCOL_DTE_FLOAT64, 8, 8, true, true);
-dte_data_representation_t float96_dte = predefined(HCOL_DTE_FLOAT96, 12, 12, true, true);
-dte_data_representation_t float128_dte = predefined(HCOL_DTE_FLOAT128, 16, 16, true, true);
-dte_data_representation_t float32_complex_dte = predefined(HCOL_DTE_FLOAT32_COMPLEX, 8, 8, true, true);
-dte_data_representation_t float64_complex_dte = predefined(HCOL_DTE_FLOAT64_COMPLEX, 16, 16, true, true);
-dte_data_representation_t float128_complex_dte = predefined(HCOL_DTE_FLOAT128_COMPLEX, 32, 32, true, true);
-dte_data_representation_t hcol_dte_float_int = predefined(HCOL_DTE_FLOAT_INT, 8, 8, false, false);
-dte_data_representation_t hcol_dte_double_int = predefined(HCOL_DTE_DOUBLE_INT, 12, 16, false, false);
-dte_data_representation_t hcol_dte_long_int = predefined(HCOL_DTE_LONG_INT, 12, 16, false, false);
-dte_data_representation_t hcol_dte_2int = predefined(HCOL_DTE_2INT, 8, 8, false, false);
-dte_data_representation_t hcol_dte_short_int = predefined(HCOL_DTE_SHORT_INT, 6, 8, false, false);
-dte_data_representation_t hcol_dte_long_double_int = predefined(HCOL_DTE_LONG_DOUBLE_INT, 20, 32, false, false);
-dte_data_representation_t hcol_dte_2int64 = predefined(HCOL_DTE_2INT64, 16, 16, false, false);
-dte_data_representation_t hcol_dte_2float32 = predefined(HCOL_DTE_2FLOAT32, 8, 8, false, false);
-dte_data_representation_t hcol_dte_2float64 = predefined(HCOL_DTE_2FLOAT64, 16, 16, false, false);
-dte_data_representation_t hcol_dte_lb = predefined(HCOL_DTE_LB, 0, 0, false, false);
-dte_data_representation_t hcol_dte_ub = predefined(HCOL_DTE_UB, 0, 0, false, false);
-dte_data_representation_t hcol_dte_bool = predefined(HCOL_DTE_BOOL, 1, 1, false, false);
-dte_data_representation_t hcol_dte_wchar = predefined(HCOL_DTE_WCHAR, 4, 4, false, true);
-dte_data_representation_t float16_dte = predefined(HCOL_DTE_FLOAT16, 2, 2, true, true);
-
-hcoll_dte_op_t hcoll_dte_op_null = {HCOL_DTE_OP_NULL};
-hcoll_dte_op_t hcoll_dte_op_max = {HCOL_DTE_OP_MAX};
-hcoll_dte_op_t hcoll_dte_op_min = {HCOL_DTE_OP_MIN};
-hcoll_dte_op_t hcoll_dte_op_sum = {HCOL_DTE_OP_SUM};
-hcoll_dte_op_t hcoll_dte_op_prod = {HCOL_DTE_OP_PROD};
-hcoll_dte_op_t hcoll_dte_op_land = {HCOL_DTE_OP_LAND};
-hcoll_dte_op_t hcoll_dte_op_band = {HCOL_DTE_OP_BAND};
-hcoll_dte_op_t hcoll_dte_op_lor = {HCOL_DTE_OP_LOR};
-hcoll_dte_op_t hcoll_dte_op_bor = {HCOL_DTE_OP_BOR};
-hcoll_dte_op_t hcoll_dte_op_lxor = {HCOL_DTE_OP_LXOR};
-hcoll_dte_op_t hcoll_dte_op_bxor = {HCOL_DTE_OP_BXOR};
-#pragma GCC visibility pop
-
-namespace sumac::hcoll {
-namespace {
-
 using rank::Value;
 
 /// A pair of a value and an int, with a gap before the int or behind it.
@@ -139,3 +84,52 @@ const sumac_fold_t* fold_of(const dte_data_representation_t& type, const hcoll_d
 }
 
 }  // namespace sumac::hcoll
+
+using sumac::hcoll::predefined;
+
+#pragma GCC visibility push(default)
+dte_data_representation_t zero_dte = predefined(HCOL_DTE_ZERO, 0, 0, false, false);
+dte_data_representation_t byte_dte = predefined(HCOL_DTE_BYTE, 1, 1, false, true);
+dte_data_representation_t integer16_dte = predefined(HCOL_DTE_INT16, 2, 2, false, true);
+dte_data_representation_t integer32_dte = predefined(HCOL_DTE_INT32, 4, 4, false, true);
+dte_data_representation_t integer64_dte = predefined(HCOL_DTE_INT64, 8, 8, false, true);
+dte_data_representation_t integer128_dte = predefined(HCOL_DTE_INT128, 16, 16, false, true);
+dte_data_representation_t u_byte_dte = predefined(HCOL_DTE_UBYTE, 1, 1, false, false);
+dte_data_representation_t u_integer16_dte = predefined(HCOL_DTE_UINT16, 2, 2, false, false);
+dte_data_representation_t u_integer32_dte = predefined(HCOL_DTE_UINT32, 4, 4, false, false);
+dte_data_representation_t u_integer64_dte = predefined(HCOL_DTE_UINT64, 8, 8, false, false);
+dte_data_representation_t u_integer128_dte = predefined(HCOL_DTE_UINT128, 16, 16, false, false);
+dte_data_representation_t float32_dte = predefined(HCOL_DTE_FLOAT32, 4, 4, true, true);
+dte_data_representation_t float64_dte = predefined(HCOL_DTE_FLOAT64, 8, 8, true, true);
+dte_data_representation_t float96_dte = predefined(HCOL_DTE_FLOAT96, 12, 12, true, true);
+dte_data_representation_t float128_dte = predefined(HCOL_DTE_FLOAT128, 16, 16, true, true);
+dte_data_representation_t float32_complex_dte = predefined(HCOL_DTE_FLOAT32_COMPLEX, 8, 8, true, true);
+dte_data_representation_t float64_complex_dte = predefined(HCOL_DTE_FLOAT64_COMPLEX, 16, 16, true, true);
+dte_data_representation_t float128_complex_dte = predefined(HCOL_DTE_FLOAT128_COMPLEX, 32, 32, true, true);
+dte_data_representation_t hcol_dte_float_int = predefined(HCOL_DTE_FLOAT_INT, 8, 8, false, false);
+dte_data_representation_t hcol_dte_double_int = predefined(HCOL_DTE_DOUBLE_INT, 12, 16, false, false);
+dte_data_representation_t hcol_dte_long_int = predefined(HCOL_DTE_LONG_INT, 12, 16, false, false);
+dte_data_representation_t hcol_dte_2int = predefined(HCOL_DTE_2INT, 8, 8, false, false);
+dte_data_representation_t hcol_dte_short_int = predefined(HCOL_DTE_SHORT_INT, 6, 8, false, false);
+dte_data_representation_t hcol_dte_long_double_int = predefined(HCOL_DTE_LONG_DOUBLE_INT, 20, 32, false, false);
+dte_data_representation_t hcol_dte_2int64 = predefined(HCOL_DTE_2INT64, 16, 16, false, false);
+dte_data_representation_t hcol_dte_2float32 = predefined(HCOL_DTE_2FLOAT32, 8, 8, false, false);
+dte_data_representation_t hcol_dte_2float64 = predefined(HCOL_DTE_2FLOAT64, 16, 16, false, false);
+dte_data_representation_t hcol_dte_lb = predefined(HCOL_DTE_LB, 0, 0, false, false);
+dte_data_representation_t hcol_dte_ub = predefined(HCOL_DTE_UB, 0, 0, false, false);
+dte_data_representation_t hcol_dte_bool = predefined(HCOL_DTE_BOOL, 1, 1, false, false);
+dte_data_representation_t hcol_dte_wchar = predefined(HCOL_DTE_WCHAR, 4, 4, false, true);
+dte_data_representation_t float16_dte = predefined(HCOL_DTE_FLOAT16, 2, 2, true, true);
+
+hcoll_dte_op_t hcoll_dte_op_null = {HCOL_DTE_OP_NULL};
+hcoll_dte_op_t hcoll_dte_op_max = {HCOL_DTE_OP_MAX};
+hcoll_dte_op_t hcoll_dte_op_min = {HCOL_DTE_OP_MIN};
+hcoll_dte_op_t hcoll_dte_op_sum = {HCOL_DTE_OP_SUM};
+hcoll_dte_op_t hcoll_dte_op_prod = {HCOL_DTE_OP_PROD};
+hcoll_dte_op_t hcoll_dte_op_land = {HCOL_DTE_OP_LAND};
+hcoll_dte_op_t hcoll_dte_op_band = {HCOL_DTE_OP_BAND};
+hcoll_dte_op_t hcoll_dte_op_lor = {HCOL_DTE_OP_LOR};
+hcoll_dte_op_t hcoll_dte_op_bor = {HCOL_DTE_OP_BOR};
+hcoll_dte_op_t hcoll_dte_op_lxor = {HCOL_DTE_OP_LXOR};
+hcoll_dte_op_t hcoll_dte_op_bxor = {HCOL_DTE_OP_BXOR};
+#pragma GCC visibility pop
