@@ -174,7 +174,7 @@ void* create(rte_grp_handle_t group) {
   if (size < 2 || size > kRanksMost || rank < 0 || rank >= size) return nullptr;
   const sumac_process* const process = sumac_process_own();
   const std::int64_t limit = process == nullptr ? 0 : process->settings.timeout_ms;
-  GroupExchange exchange(group, rank, size, library().tag, limit == 0 ? Duration::max() : Duration(Millis{limit}));
+  GroupExchange exchange(group, rank, size, library().tag, limit == 0 ? rank::kMeetWithin : Duration(Millis{limit}));
   auto made = make(exchange, group);
   // The last use: a rank that has failed says so here at the latest, and there is a context at all ranks or at none.
   if (made)

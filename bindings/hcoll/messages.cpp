@@ -117,10 +117,7 @@ GroupExchange::~GroupExchange() {
   for (auto& one : shared_->sent) (void)one.release();
 }
 
-Duration GroupExchange::left() const {
-  return shared_->within == Duration::max() ? Duration::max()
-                                            : std::max(Duration{0}, shared_->deadline - monotonic_now());
-}
+Duration GroupExchange::left() const { return std::max(Duration{0}, shared_->deadline - monotonic_now()); }
 
 std::unique_ptr<rank::Exchange> GroupExchange::among(const std::vector<int>& ranks) {
   const int index = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());

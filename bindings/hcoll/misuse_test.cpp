@@ -1,8 +1,26 @@
 // Mistakes of a client, and failures under it, end in a status at all ranks: no hang, no crash.
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 
 #include "bindings/hcoll/test_client.hpp"
+
+namespace {
+
+/// So many seconds pass with each look at the clock, and have passed so.
+std::atomic<int> seconds_a_look{0}, seconds_passed{0};
+
+}  // namespace
+
+/// The library's clock too, in place of the system's.
+extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  const auto status = static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
+  now->tv_sec += (seconds_passed += seconds_a_look);
+  return status;
+}
 
 namespace sumac::hcoll::test {
 namespace {
@@ -54,6 +72,22 @@ TEST(Misuse, MessagesThatDoNotCome) {
   have_none("aaa", [](Client& client) {
     client.is_mute = client.rank == 0;
     ::setenv("SUMAC_TIMEOUT", "300ms", 1);
+  });
+}
+
+TEST(Misuse, MessagesThatDoNotComeAreAwaitedForTenMinutes) {
+  run_bare("aa", [](Client& client) {
+    ::unsetenv("SUMAC_TIMEOUT");
+    init();
+    client.is_mute = client.rank == 1;
+    seconds_a_look = client.rank == 0 ? 1 : 0;
+    EXPECT_EQ(hcoll_create_context(&client.world), nullptr);
+    seconds_a_look = 0;
+    if (client.rank == 0) {
+      EXPECT_GE(seconds_passed, 600);
+      EXPECT_LT(seconds_passed, 700);
+    }
+    EXPECT_EQ(hcoll_finalize(), HCOLL_SUCCESS);
   });
 }
 

@@ -44,10 +44,6 @@ Result<std::vector<Record>> told(sumac::rank::Exchange& exchange, const Record& 
   return records;
 }
 
-/// Ranks of a team without an id that differ on their lists wait for each other in vain, and one that is late looks the same. No program is
-/// so late.
-constexpr sumac::Duration kListAloneWithin = std::chrono::minutes{10};
-
 std::uint32_t drawn_name() { return static_cast<std::uint32_t>(sumac_job_draw_id()) & sumac::rank::kExchangeNames; }
 
 }  // namespace
@@ -91,13 +87,13 @@ Result<> ucc_team::meet() {
   size = static_cast<int>(ranks.size());
   if (size == 1) return {};
   members = subset(peers->members(), ranks, rank);
-  MessageExchange exchange(peers,
-                           {.ranks = ranks,
-                            .rank = rank,
-                            .name = making->name,
-                            .attempt = making->attempt,
-                            .within = making->has_list_alone ? std::min(sumac::ucc::time_limit(), kListAloneWithin)
-                                                             : sumac::ucc::time_limit()});
+  MessageExchange exchange(
+      peers, {.ranks = ranks,
+              .rank = rank,
+              .name = making->name,
+              .attempt = making->attempt,
+              .within = making->has_list_alone ? std::min(sumac::ucc::time_limit(), sumac::rank::kMeetWithin)
+                                               : sumac::ucc::time_limit()});
   auto made = create(exchange);
   // The last use: whoever has failed says so here at the latest.
   if (made)

@@ -17,6 +17,10 @@ namespace sumac::rank {
 
 using Bytes = std::vector<std::uint8_t>;
 
+/// Without SUMAC_TIMEOUT a rank waits so long for ranks that may never come, where its front end can't name them: they may disagree on
+/// who makes a team, or have gone another way. One that is late looks the same, and no program is so late.
+inline constexpr Duration kMeetWithin = std::chrono::minutes{10};
+
 class Exchange {
  public:
   virtual ~Exchange() = default;
