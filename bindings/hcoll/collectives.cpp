@@ -1,6 +1,8 @@
 // Runs and posts the client's collectives, and offers them.
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -19,9 +21,15 @@ namespace {
   ::_exit(EXIT_FAILURE);
 }
 
+/// The contexts whose blocking collectives this thread is in: while it waits there it drives the client, which may call anything.
+thread_local std::vector<const Team*> waiting_in;
+
 int run(Operation& operation) {
   const Team& team = *operation.team;
-  switch (sumac_team_run(team.team(), &operation.call)) {
+  waiting_in.push_back(&team);
+  const int status = sumac_team_run(team.team(), &operation.call);
+  waiting_in.pop_back();
+  switch (status) {
     case SUMAC_TEAM_OK: operation.conclude(); return HCOLL_SUCCESS;
     case SUMAC_TEAM_PASS: return HCOLL_ERR_NOT_AVAILABLE;
     case SUMAC_TEAM_INVALID: return HCOLL_ERR_BAD_PARAM;
@@ -91,9 +99,27 @@ int with(void* context, Read read, Use use) noexcept {
   });
 }
 
+/// What was posted ends before a blocking collective begins. The client may call anything where its object completes, so that is here,
+/// and not in the team.
+void end_posted(void* context) {
+  const Team* team = nullptr;
+  while ((team = find(context)) != nullptr && client::same_process(library().mark) &&
+         sumac_team_active(team->team()) != 0)
+    if (progress() == 0) {
+      drive(nullptr);
+      ::sched_yield();
+    }
+}
+
 template <class Read>
 int blocking(void* context, Read read) noexcept {
-  return with(context, read, [](Operation& operation) { return operation.is_empty ? HCOLL_SUCCESS : run(operation); });
+  return guarded([&] {
+    if (std::find(waiting_in.begin(), waiting_in.end(), find(context)) != waiting_in.end())
+      return refuse(HCOLL_ERR_RESOURCE_BUSY, "a blocking collective is called inside another one of the same context");
+    end_posted(context);
+    return with(context, read,
+                [](Operation& operation) { return operation.is_empty ? HCOLL_SUCCESS : run(operation); });
+  });
 }
 
 template <class Read>

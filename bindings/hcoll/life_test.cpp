@@ -169,18 +169,57 @@ TEST(Life, AClientCallsAnythingWhereItsObjectCompletes) {
         context = hcoll_create_context(&group);
       },
   };
-  for (const Use& use : uses)
-    run_bare("aa", [&](Client& client) {
-      hcoll_rte_functions.rte_coll_handle_complete_fn = &complete;
-      init();
-      void *context = hcoll_create_context(&client.world), *handle = nullptr;
-      when_complete = [&] { use(client.world, context); };
-      EXPECT_EQ(hcoll_collectives.coll_ibarrier(context, &handle), HCOLL_SUCCESS);
-      wait(handle);
-      EXPECT_FALSE(when_complete);
+  for (const bool blocks : {false, true})
+    for (const Use& use : uses)
+      run_bare("aa", [&](Client& client) {
+        hcoll_rte_functions.rte_coll_handle_complete_fn = &complete;
+        init();
+        void *context = hcoll_create_context(&client.world), *const first = context, *handle = nullptr;
+        when_complete = [&] { use(client.world, context); };
+        EXPECT_EQ(hcoll_collectives.coll_ibarrier(context, &handle), HCOLL_SUCCESS);
+        if (blocks) {  // The object completes before the barrier begins, at all ranks: one may have freed its context then.
+          const int status = hcoll_collectives.coll_barrier(first);
+          EXPECT_FALSE(when_complete);
+          EXPECT_EQ(status, context == first ? HCOLL_SUCCESS : HCOLL_ERR_BAD_PARAM);
+        }
+        wait(handle);
+        EXPECT_FALSE(when_complete);
+        EXPECT_EQ(sum_over(context), 2);
+        EXPECT_EQ(hcoll_finalize(), HCOLL_SUCCESS);
+      });
+}
+
+/// Where the client calls one from its rte_progress_fn.
+TEST(Life, ABlockingCollectiveInsideAnotherOneOfItsContextIsRefused) {
+  static struct {
+    void (*progress)();
+    void* context;
+    int status, refused;
+  } inside;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  for (const char* hosts : {"aa", "ab"})
+    run(hosts, [&](Client& client, void* context) {
+      char word = 0;
+      if (client.rank == 1) {
+        EXPECT_EQ(::read(ends[0], &word, 1), 1);
+      } else {
+        inside = {hcoll_rte_functions.rte_progress_fn, context, HCOLL_SUCCESS, ends[1]};
+        hcoll_rte_functions.rte_progress_fn = [] {
+          inside.progress();
+          if (inside.status != HCOLL_SUCCESS) return;
+          inside.status = hcoll_collectives.coll_barrier(inside.context);
+          EXPECT_EQ(::write(inside.refused, "", 1), 1);
+        };
+      }
+      EXPECT_EQ(hcoll_collectives.coll_barrier(context), HCOLL_SUCCESS);
+      if (client.rank == 0) {
+        EXPECT_EQ(inside.status, HCOLL_ERR_RESOURCE_BUSY);
+      }
       EXPECT_EQ(sum_over(context), 2);
-      EXPECT_EQ(hcoll_finalize(), HCOLL_SUCCESS);
     });
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(Life, TheEndComesBeforeThatOfAnOperation) {
