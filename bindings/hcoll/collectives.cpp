@@ -99,7 +99,7 @@ int with(void* context, Read read, Use use) noexcept {
   });
 }
 
-/// What was posted ends before a blocking collective begins. The client may call anything where its object completes, so that is here,
+/// Ends what was posted, before a blocking collective begins: the client may call anything where its object completes, so that is here,
 /// and not in the team.
 void end_posted(void* context) {
   const Team* team = nullptr;

@@ -189,7 +189,7 @@ TEST(Life, AClientCallsAnythingWhereItsObjectCompletes) {
       });
 }
 
-/// Where the client calls one from its rte_progress_fn.
+/// The client calls it from its rte_progress_fn.
 TEST(Life, ABlockingCollectiveInsideAnotherOneOfItsContextIsRefused) {
   static struct {
     void (*progress)();
