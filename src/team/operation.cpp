@@ -32,6 +32,17 @@ int under_way_max(const sumac_team& team) {
   return std::min(kUnderWayMax, kChunksMax / static_cast<int>(team.options->options.depth));
 }
 
+/// True if the call is one on the island's group, as all that are like it.
+bool is_direct(const sumac_team& team, std::uint8_t coll, std::size_t bytes) {
+  return coll < SUMAC_COLLS && bytes >= team.direct_from[coll];
+}
+
+/// Counts the operations that are posted and not done. The caller holds queue_lock.
+void add_active(sumac_team& team, std::uint32_t more) {
+  // Relaxed: a reader learns only whether there is something to do.
+  team.active.store(team.active.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
 bool is_empty(const Operation& operation) { return sumac::coll::has_size(operation.kind) && operation.bytes == 0; }
 
 /// The hot path's failure: the group has the reason.
@@ -58,9 +69,9 @@ void finish(sumac_team& team, sumac_op& op, int status) {
     }
     // A release store: a caller that sees the status sees the result, and may free the operation from here on.
     op.status.store(status, std::memory_order_release);
+    add_active(team, -1u);
   }
   recorder::end(*team.track);
-  team.active.fetch_sub(1, std::memory_order_relaxed);
   if (done != nullptr && !is_freed) done(user, status);
 }
 
@@ -358,7 +369,7 @@ bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call) {
 int sumac_team_run(sumac_team_t* team, const sumac_call_t* call) {
   const std::uint8_t coll = call->coll;
   const std::size_t bytes = call->bytes;
-  if (coll < SUMAC_COLLS && bytes >= team->direct_from[coll] && bytes < team->compared_from[coll] &&
+  if (is_direct(*team, coll, bytes) && bytes < team->compared_from[coll] &&
       team->active.load(std::memory_order_relaxed) == 0 && team->turn.try_take()) [[likely]] {
     ++team->run_counts[coll][SUMAC_WAY_HOST];
     recorder::begin(*team->track, coll, bytes);
@@ -404,7 +415,7 @@ int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
   if (call->coll >= SUMAC_COLLS) return SUMAC_TEAM_INVALID;
   if (team->is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
   const Operation& operation = operation_of(*call);
-  const Choice choice = team->choose(operation);
+  const Choice choice = is_direct(*team, call->coll, call->bytes) ? Choice{.way = Way::host} : team->choose(operation);
   sumac_op* op = nullptr;
   {
     const ShortLock lock(team->queue_lock);
@@ -453,7 +464,7 @@ int sumac_op_start(sumac_op_t* op) {
         team.awaits.store(SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
       (team.tail == nullptr ? team.head : team.tail->next) = op;
       team.tail = op;
-      team.active.fetch_add(1, std::memory_order_relaxed);
+      add_active(team, 1);
     }
   }
   if (is_done) {
