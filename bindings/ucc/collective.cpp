@@ -46,12 +46,33 @@ void send_or_receive(Request& request) {
 }
 
 /// The other ranks wait for this one's part: with the team, all have an error.
-[[gnu::cold]] ucc_status_t unpacked(Request& request) {
-  const std::string why = fmt::format("{}: a generic datatype's pack() gave 0 bytes, or more than it has at rank {}",
-                                      sumac::ucc::name_of(request.type), request.team->rank);
+[[gnu::cold]] ucc_status_t partless(Request& request, ucc_status_t status, std::string_view reason) {
+  const std::string why =
+      fmt::format("{} at rank {}: {}", sumac::ucc::name_of(request.type), request.team->rank, reason);
   if (request.team->team != nullptr) sumac_team_break(request.team->team, why.c_str());
-  set_status(request, UCC_ERR_INVALID_PARAM);
-  return refuse(UCC_ERR_INVALID_PARAM, why);
+  set_status(request, status);
+  return refuse(status, why);
+}
+
+ucc_status_t make_op(Request& request) {
+  ucc_team& team = *request.team;
+  switch (sumac_op_create(team.team, &request.call, op_done, &request, &request.op)) {
+    case SUMAC_TEAM_OK: return UCC_OK;
+    case SUMAC_TEAM_BROKEN: return broken(team);
+    case SUMAC_TEAM_NO_MEMORY: return UCC_ERR_NO_MEMORY;
+    case SUMAC_TEAM_PASS: return UCC_ERR_NOT_SUPPORTED;
+    default: return UCC_ERR_INVALID_PARAM;
+  }
+}
+
+/// The operation works on copies of what is in a GPU's memory.
+ucc_status_t stage(Request& request) {
+  if (const auto copied = request.copy_from_device(); !copied)
+    return partless(request, UCC_ERR_NO_RESOURCE, copied.error().text);
+  if (request.way != Way::team) return UCC_OK;
+  if (request.op != nullptr) sumac_op_free(request.op);
+  request.op = nullptr;
+  return make_op(request);
 }
 
 ucc_status_t post(Request& request) {
@@ -70,7 +91,10 @@ ucc_status_t post(Request& request) {
     return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_post: a forked process can't use its parent's teams");
   // In place, what is packed of the result is read too.
   for (Packed* const one : {&request.packed_in, &request.packed_out})
-    if (one->type != nullptr && !one->pack()) return unpacked(request);
+    if (one->type != nullptr && !one->pack())
+      return partless(request, UCC_ERR_INVALID_PARAM, "a generic datatype's pack() gave 0 bytes, or more than it has");
+  if (request.is_on_device())
+    if (const ucc_status_t status = stage(request); status != UCC_OK) return status;
   set_status(request, UCC_INPROGRESS);
   if (request.is_watched()) team.requests.watch(request);
   switch (request.way) {
@@ -110,14 +134,7 @@ ucc_status_t ucc_collective_init(ucc_coll_args_t* coll_args, ucc_coll_req_h* req
     Request* const request = team->requests.take();
     request->reset(*team);
     ucc_status_t status = sumac::ucc::plan(*request, *coll_args, *team);
-    if (status == UCC_OK && request->way == Way::team) {
-      const int created = sumac_op_create(team->team, &request->call, op_done, request, &request->op);
-      if (created != SUMAC_TEAM_OK)
-        status = created == SUMAC_TEAM_BROKEN      ? broken(*team)
-                 : created == SUMAC_TEAM_NO_MEMORY ? UCC_ERR_NO_MEMORY
-                 : created == SUMAC_TEAM_PASS      ? UCC_ERR_NOT_SUPPORTED
-                                                   : UCC_ERR_INVALID_PARAM;
-    }
+    if (status == UCC_OK && request->way == Way::team && !request->is_on_device()) status = make_op(*request);
     if (status != UCC_OK) {
       team->requests.give_back(request);
       return status;
@@ -142,6 +159,7 @@ ucc_status_t ucc_collective_finalize(ucc_coll_req_h handle) {
       return refuse(UCC_ERR_INVALID_PARAM, "ucc_collective_finalize: the request is in progress");
     if (request.op != nullptr) sumac_op_free(request.op);
     request.op = nullptr;
+    request.stage.reset();
     if (request.is_watched()) request.team->requests.forget(request);
     request.messages.clear();
     std::exchange(request.team, nullptr)->requests.give_back(&request);

@@ -1,4 +1,5 @@
 // Ranks as processes, on one host and on several, which meet over loopback.
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 
 #include "bindings/ucc/test_collective.hpp"
 #include "bindings/ucc/test_oob.hpp"
+#include "client/cuda/fake_cuda.hpp"
 #include "rank/test_hosts.hpp"
 
 namespace sumac::ucc::test {
@@ -57,6 +59,80 @@ void all_collectives(Rank& rank) {
 TEST(Processes, OfOneHost) { run("aaa", all_collectives); }
 TEST(Processes, ARankAHost) { run("abc", all_collectives); }
 TEST(Processes, TwoRanksAndOne) { run("aab", all_collectives); }
+/// The library that stands in for the driver of CUDA: the processor can't touch its memory.
+struct FakeCuda {
+  Memory memory{UCC_MEMORY_TYPE_CUDA, take<decltype(&fake_cuda_malloc)>("fake_cuda_malloc"),
+                take<decltype(&fake_cuda_free)>("fake_cuda_free"), take<decltype(&fake_cuda_view)>("fake_cuda_view")};
+  decltype(&fake_cuda_fail) fail = take<decltype(&fake_cuda_fail)>("fake_cuda_fail");
+  decltype(&fake_cuda_counts) counts = take<decltype(&fake_cuda_counts)>("fake_cuda_counts");
+
+  FakeCuda() { Vector::memory = &memory; }
+  ~FakeCuda() { Vector::memory = nullptr; }
+  FakeCuda(const FakeCuda&) = delete;
+  FakeCuda& operator=(const FakeCuda&) = delete;
+
+ private:
+  template <class Function>
+  static Function take(const char* name) {
+    static void* const library = ::dlopen(SUMAC_BINARY_DIR "/tests/fake-cuda/libcuda.so.1", RTLD_NOW);
+    EXPECT_NE(library, nullptr) << ::dlerror();
+    return reinterpret_cast<Function>(::dlsym(library, name));
+  }
+};
+
+TEST(Processes, OfDataInAGpusMemory) {
+  for (const char* hosts : {"a", "aaa", "aab"})
+    run(hosts, [](Rank& rank) {
+      const FakeCuda fake;
+      all_collectives(rank);
+      const auto left = fake.counts();
+      EXPECT_EQ(left.streams, 0);
+      EXPECT_EQ(left.events, 0);
+      EXPECT_GT(left.to_host, 0);
+      EXPECT_GT(left.to_device, 0);
+    });
+}
+
+/// The means, and a message between two ranks.
+TEST(Processes, OfAMeanAndAMessageInAGpusMemory) {
+  run("aa", [](Rank& rank) {
+    const FakeCuda fake;
+    Vector in(UCC_DT_FLOAT32, 3), out(UCC_DT_FLOAT32, 3);
+    for (std::size_t i = 0; i < 3; ++i) in.set(i, static_cast<int>(i) + 2 * rank.rank);
+    auto args = blank(UCC_COLL_TYPE_ALLREDUCE);
+    args.src.info = info(in, UCC_DT_FLOAT32, 3);
+    args.dst.info = info(out, UCC_DT_FLOAT32, 3);
+    args.op = UCC_OP_AVG;
+    EXPECT_EQ(rank.run(args), UCC_OK);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(out.is(i, static_cast<int>(i) + 1)) << i;
+    args = blank(UCC_COLL_TYPE_BCAST);
+    args.mask = UCC_COLL_ARGS_FIELD_ACTIVE_SET | UCC_COLL_ARGS_FIELD_TAG;
+    args.active_set = {.start = 0, .stride = 1, .size = 2};
+    args.tag = 7;
+    args.root = 1;
+    args.src.info = info(in, UCC_DT_FLOAT32, 3);
+    EXPECT_EQ(rank.run(args), UCC_OK);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(in.is(i, static_cast<int>(i) + 2)) << i;
+  });
+}
+
+/// The other ranks learn it.
+TEST(Processes, AGpuThatFailsAtOneRank) {
+  for (const char* function : {"cuStreamCreate", "cuMemHostAlloc", "cuMemcpyDtoHAsync"})
+    run("aa", [&](Rank& rank) {
+      const FakeCuda fake;
+      Vector data(UCC_DT_INT32, 1);
+      if (rank.rank == 1) fake.fail(function, 0);
+      auto args = blank(UCC_COLL_TYPE_ALLREDUCE);
+      args.mask = UCC_COLL_ARGS_FIELD_FLAGS;
+      args.flags = UCC_COLL_ARGS_FLAG_IN_PLACE;
+      args.dst.info = info(data, UCC_DT_INT32, 1);
+      args.op = UCC_OP_SUM;
+      EXPECT_NE(rank.run(args), UCC_OK) << function;
+      EXPECT_EQ(fake.counts().streams, 0);
+    });
+}
+
 TEST(Processes, TwoRanksAndOneOverUcx) {
   if (::access(SUMAC_BINARY_DIR "/lib/libsumac_net_ucx.so", R_OK) != 0)
     GTEST_SKIP() << "built without UCX (libucx-dev)";

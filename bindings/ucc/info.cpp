@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     has_said = true;
     switch (option) {
       case 'v': std::printf("# UCC version=%s revision %s\n", ucc_get_version_string(), UCC_GIT_REVISION); break;
-      case 'b': std::printf("#define HAVE_CUDA 0\n#define HAVE_HIP 0\n#define UCC_BY_SUMAC 1\n"); break;
+      case 'b': std::printf("#define HAVE_CUDA 1\n#define HAVE_HIP 0\n#define UCC_BY_SUMAC 1\n"); break;
       case 'a':
       case 'c': flags |= UCC_CONFIG_PRINT_CONFIG; break;
       case 'f': flags |= UCC_CONFIG_PRINT_CONFIG | UCC_CONFIG_PRINT_HEADER | UCC_CONFIG_PRINT_DOC; break;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "bindings/ucc/team.hpp"
 
@@ -36,10 +37,11 @@ class Planner {
   }
   ucc_status_t shape();
   bool is_root() const noexcept { return args_.root == static_cast<std::uint64_t>(team_.rank); }
-  bool is_memory(ucc_memory_type_t type) const noexcept {
-    return type == UCC_MEMORY_TYPE_HOST || type == UCC_MEMORY_TYPE_UNKNOWN;
-  }
 
+  /// A GPU's memory is that of CUDA, which is copied.
+  bool is_on_device(ucc_memory_type_t memory) const noexcept {
+    return memory == UCC_MEMORY_TYPE_CUDA || memory == UCC_MEMORY_TYPE_CUDA_MANAGED;
+  }
   bool read_type(ucc_datatype_t datatype, ucc_memory_type_t memory);
   /// Sets the bytes of all elements, and where they are: packed, if the type needs it.
   bool read(const Info& info, Packed& packed, void*& data, std::size_t& bytes, bool is_result);
@@ -80,8 +82,12 @@ bool Planner::read_type(ucc_datatype_t datatype, ucc_memory_type_t memory) {
   width_ = bytes_of_type(datatype);
   if (width_ == 0 && generic_of(datatype) == nullptr)
     status_ = invalid(fmt::format("there is no datatype {}", datatype));
-  if (status_ == UCC_OK && !is_memory(memory))
-    status_ = unsupported("memory of a device: this library moves host memory");
+  if (status_ != UCC_OK || memory == UCC_MEMORY_TYPE_HOST || memory == UCC_MEMORY_TYPE_UNKNOWN)
+    return status_ == UCC_OK;
+  if (!is_on_device(memory) || generic_of(datatype) != nullptr)
+    status_ = unsupported("of a GPU's memory this library takes CUDA's, and the predefined datatypes there");
+  else if (const auto driver = client::cuda::require_driver(); !driver)
+    status_ = unsupported(driver.error().text);
   return status_ == UCC_OK;
 }
 
@@ -89,8 +95,8 @@ bool Planner::read(const Info& info, Packed& packed, void*& data, std::size_t& b
   if (!read_type(info.datatype, info.mem_type)) return false;
   data = info.buffer;
   if (width_ != 0) {
-    if (info.count > kBytesMost / width_) status_ = invalid("the buffer has more bytes than there are addresses");
-    bytes = info.count * width_;
+    if (__builtin_mul_overflow(info.count, width_, &bytes) || bytes > kBytesMost)
+      status_ = invalid("the buffer has more bytes than there are addresses");
   } else {
     packed.measure(generic_of(info.datatype), info.buffer, info.count);
     data = packed.memory.data();
@@ -98,6 +104,7 @@ bool Planner::read(const Info& info, Packed& packed, void*& data, std::size_t& b
     if (is_result) r_.unpacks = true;
   }
   if (status_ == UCC_OK && bytes > 0 && data == nullptr) status_ = invalid("a buffer is NULL");
+  if (is_on_device(info.mem_type) && bytes > 0) packed.pieces = {{data, bytes}};
   if (data == nullptr) data = &nothing;
   return status_ == UCC_OK;
 }
@@ -135,6 +142,16 @@ bool Planner::read_blocks(const InfoV& info, bool is_out, void*& data, sumac_blo
     base = static_cast<std::uintptr_t>(lowest) * width_;
     for (std::size_t i = 0; i < size_; ++i) places[i] = counts[i] > 0 ? places[i] - lowest : 0;
   }
+  if (is_on_device(info.mem_type)) {  // On the host the blocks follow each other.
+    auto& pieces = (is_out ? r_.packed_out : r_.packed_in).pieces;
+    next = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      const std::size_t bytes = static_cast<std::size_t>(counts[i]) * width_;
+      auto* const at = reinterpret_cast<std::byte*>(base) + places[i] * static_cast<std::int64_t>(width_);
+      if (bytes > 0) pieces.push_back({at, bytes});
+      places[i] = std::exchange(next, next + counts[i]);
+    }
+  }
   blocks = {counts.data(), places.data(), width_, 1};
   data = base == 0 ? &nothing : reinterpret_cast<void*>(base);
   return status_ == UCC_OK;
@@ -164,6 +181,7 @@ ucc_status_t Planner::reduce_scatter() {
       if (rank == team_.rank) block = part;
     }
     whole = is_in_place_ ? out : args_.src.info.buffer;
+    if (!is_in_place_ && is_on_device(args_.src.info.mem_type) && bytes > 0) r_.packed_in.pieces = {{whole, bytes}};
   } else if (is_in_place_) {
     if (!read(args_.dst.info, r_.packed_out, whole, bytes, true)) return status_;
     if (bytes % (size_ * width_) != 0) return invalid("the count is no multiple of the ranks");
@@ -185,10 +203,15 @@ ucc_status_t Planner::reduce_scatter() {
   call_.out = out;
   call_.bytes = has_counts ? bytes : block;
   r_.result_bytes = block;
-  if (is_in_place_) {
+  std::byte* const own = static_cast<std::byte*>(out) + (is_in_place_ ? before : 0);
+  if (!r_.packed_out.pieces.empty()) {
+    if (is_in_place_) r_.packed_in.pieces = std::move(r_.packed_out.pieces);
+    r_.packed_out.pieces.clear();
+    if (block > 0) r_.packed_out.pieces = {{own, block}};
+  } else if (is_in_place_) {
     r_.scratch.resize(std::max<std::size_t>(block, 1));
     call_.out = r_.scratch.data();
-    r_.result = static_cast<std::byte*>(out) + before;
+    r_.result = own;
     r_.copies = true;
   }
   return UCC_OK;

@@ -1,6 +1,7 @@
 #include "bindings/ucc/request.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -41,6 +42,33 @@ ucc_status_t Packed::unpack() const {
   return status;
 }
 
+/// In place, the data are given where the result is kept. A bcast has one buffer, as a message to other ranks.
+client::Outcome<> Request::copy_from_device() {
+  const bool is_one_way = type == UCC_COLL_TYPE_BCAST;
+  const bool is_root = call.root == team->rank;
+  const bool in_place = call.in == nullptr;
+  const bool is_same = call.in == call.out;
+  const auto& gives = !in_place ? packed_in.pieces : packed_out.pieces;
+  auto made = client::cuda::Stage::make((gives.empty() ? packed_out.pieces : gives).front().device);
+  if (!made) return tl::unexpected(made.error());
+  stage = *std::move(made);
+  if (!gives.empty() && !(is_one_way && !is_root)) {
+    const auto given = stage->give(gives);
+    if (!given) return tl::unexpected(given.error());
+    if (in_place || is_same) call.out = given->data();
+    if (!in_place) call.in = given->data();
+    for (auto is_there = stage->advance(); !is_there || !*is_there; is_there = stage->advance()) {
+      if (!is_there) return tl::unexpected(is_there.error());
+      ::sched_yield();
+    }
+  }
+  if (packed_out.pieces.empty() || (is_one_way && is_root)) return {};
+  const auto kept = stage->keep(packed_out.pieces, in_place);
+  if (!kept) return tl::unexpected(kept.error());
+  call.out = kept->data();
+  return {};
+}
+
 void Request::reset(ucc_team& of) {
   status = UCC_OPERATION_INITIALIZED;
   team = &of;
@@ -51,7 +79,10 @@ void Request::reset(ucc_team& of) {
   call = {};
   limit = Duration::max();
   if (!peers.empty()) peers.clear();
-  packed_in.type = packed_out.type = nullptr;
+  for (Packed* one : {&packed_in, &packed_out}) {
+    one->type = nullptr;
+    if (!one->pieces.empty()) one->pieces.clear();
+  }
 }
 
 void Request::over(ucc_status_t how) noexcept {
@@ -72,7 +103,10 @@ void Request::conclude() {
     if (divides) divide(datatype, call.out, result_bytes, team->size);
     if (copies) std::memcpy(result, scratch.data(), result_bytes);
     if (unpacks) how = packed_out.unpack();
+    if (stage)
+      if (const auto done = stage->finish(); !done) how = refuse(UCC_ERR_NO_RESOURCE, done.error().text);
   }
+  stage.reset();
   // From here on the program may finalize the request, also in the callback.
   const ucc_coll_callback_t then = callback;
   const bool calls = has_callback;
@@ -110,6 +144,7 @@ void Requests::close() {
     one->op = nullptr;
     one->messages.clear();
     for (auto* memory : {&one->scratch, &one->packed_in.memory, &one->packed_out.memory}) *memory = {};
+    one->stage.reset();
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "bindings/ucc/types.hpp"
+#include "client/cuda/cuda.hpp"
 #include "p2p/matcher.hpp"
 #include "team/team.h"
 
@@ -17,12 +18,14 @@ struct ucc_team;
 
 namespace sumac::ucc {
 
-/// Elements of a generic datatype that are not contiguous, packed.
+/// Elements that an operation can't use where they are: of a generic datatype that is not contiguous, which are packed, or in a GPU's
+/// memory.
 struct Packed {
   const ucc_dt_generic* type = nullptr;
   void* buffer = nullptr;  ///< The program's.
   std::size_t count = 0;
   std::vector<std::byte> memory;
+  std::vector<client::cuda::Piece> pieces;  ///< In a GPU's memory, in the order of the operation's elements or blocks.
 
   /// Sets the size of `memory`.
   void measure(const ucc_dt_generic* of, void* from, std::size_t elements);
@@ -60,7 +63,8 @@ struct Request : ucc_coll_req {
   std::vector<std::byte> scratch;  ///< A result that is copied to `result`.
   void* result = nullptr;
   Packed packed_in, packed_out;
-  Duration limit = Duration::max();  ///< The greatest: none.
+  std::unique_ptr<client::cuda::Stage> stage;  ///< The copies of what is in a GPU's memory, from one post to its end.
+  Duration limit = Duration::max();            ///< The greatest: none.
   Time deadline{};
   std::vector<int> peers;  ///< The other ranks of an active set that this one sends to, or receives from.
   std::vector<std::shared_ptr<p2p::Message>> messages;
@@ -70,7 +74,10 @@ struct Request : ucc_coll_req {
 
   void reset(ucc_team& of);
   bool is_watched() const noexcept { return way == Way::messages || (way == Way::team && limit != Duration::max()); }
-  bool has_more() const noexcept { return has_callback || divides || copies || unpacks; }
+  bool is_on_device() const noexcept { return !packed_in.pieces.empty() || !packed_out.pieces.empty(); }
+  /// Copies what the operation reads from the GPU to host memory, where it also gets its result.
+  client::Outcome<> copy_from_device();
+  bool has_more() const noexcept { return has_callback || divides || copies || unpacks || stage; }
   /// The operation has ended, in any thread: `status` is its outcome.
   void over(ucc_status_t status) noexcept;
   /// Does what follows it, and sets the program's status.

@@ -80,18 +80,34 @@ inline bool is_value(ucc_datatype_t type, const void* at, int value) {
   return std::memcmp(at, expected, width(type)) == 0;
 }
 
-/// Elements of a type.
+/// Another memory than the heap's.
+struct Memory {
+  ucc_memory_type_t type;
+  void* (*make)(std::size_t bytes);
+  void (*free)(void*);
+  void* (*view)(void*);  ///< The same bytes, where the processor can reach them.
+};
+
+/// Elements of a type, in the heap or in `memory`.
 class Vector {
  public:
-  Vector(ucc_datatype_t type, std::size_t count) : type_(type), bytes_((count + 1) * width(type), std::byte{0x5a}) {}
-  void* data() { return bytes_.data(); }
-  void* at(std::size_t i) { return bytes_.data() + i * width(type_); }
+  inline static const Memory* memory = nullptr;
+
+  Vector(ucc_datatype_t type, std::size_t count) : type_(type), bytes_((count + 1) * width(type), std::byte{0x5a}) {
+    if (memory != nullptr) own_ = std::shared_ptr<void>(memory->make(bytes_.size()), memory->free);
+  }
+  void* data() { return own_ ? own_.get() : bytes_.data(); }
+  void* at(std::size_t i) {
+    return (own_ ? static_cast<std::byte*>(memory->view(own_.get())) : bytes_.data()) + i * width(type_);
+  }
   void set(std::size_t i, int value) { put(type_, at(i), value); }
   bool is(std::size_t i, int value) { return is_value(type_, at(i), value); }
+  static ucc_memory_type_t memory_or(ucc_memory_type_t of_heap) { return memory != nullptr ? memory->type : of_heap; }
 
  private:
   ucc_datatype_t type_;
   std::vector<std::byte> bytes_;
+  std::shared_ptr<void> own_;
 };
 
 /// Returns the element i of that rank.
@@ -126,7 +142,7 @@ inline bool is_defined(ucc_datatype_t type, ucc_reduction_op_t op) {
 }
 
 inline ucc_coll_buffer_info_t info(Vector& of, ucc_datatype_t type, std::size_t count) {
-  return {of.data(), count, type, UCC_MEMORY_TYPE_UNKNOWN};
+  return {of.data(), count, type, Vector::memory_or(UCC_MEMORY_TYPE_UNKNOWN)};
 }
 
 /// The forms of a call.
@@ -192,7 +208,7 @@ class Case {
   ucc_coll_buffer_info_v_t blocks(Vector& v) {
     return {v.data(), form_.counts_64 ? counts_64_.data() : reinterpret_cast<ucc_count_t*>(counts_32_.data()),
             form_.displacements_64 ? places_.data() : reinterpret_cast<ucc_aint_t*>(places_32_.data()), kType,
-            UCC_MEMORY_TYPE_HOST};
+            Vector::memory_or(UCC_MEMORY_TYPE_HOST)};
   }
   bool is(ucc_coll_type_t type) const { return args_.coll_type == type; }
   std::size_t whole() const { return size_ * count_; }
