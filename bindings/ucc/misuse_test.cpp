@@ -130,23 +130,41 @@ TEST(Misuse, ASourceThatIsShorterThanItsBlock) {
     ucc_count_t counts[] = {2, 2};
     ucc_aint_t places[] = {0, 2};
     const std::array types{UCC_COLL_TYPE_ALLGATHER, UCC_COLL_TYPE_ALLGATHERV, UCC_COLL_TYPE_ALLTOALL,
-                           UCC_COLL_TYPE_REDUCE_SCATTER};
+                           UCC_COLL_TYPE_REDUCE_SCATTER, UCC_COLL_TYPE_REDUCE_SCATTERV};
     for (const auto type : types) {
-      const std::size_t needed = type == UCC_COLL_TYPE_ALLTOALL || type == UCC_COLL_TYPE_REDUCE_SCATTER ? 4 : 2;
+      const bool has_blocks = type == UCC_COLL_TYPE_ALLGATHERV || type == UCC_COLL_TYPE_REDUCE_SCATTERV;
+      const std::size_t needed = type == UCC_COLL_TYPE_ALLGATHER || type == UCC_COLL_TYPE_ALLGATHERV ? 2 : 4;
       for (const std::size_t given : {needed - 1, needed}) {
         auto args = blank(type);
         args.mask = UCC_COLL_ARGS_FIELD_FLAGS;
         args.flags = UCC_COLL_ARGS_FLAG_COUNT_64BIT | UCC_COLL_ARGS_FLAG_DISPLACEMENTS_64BIT;
         args.op = UCC_OP_SUM;
         args.src.info = {in.data(), given, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
-        if (type == UCC_COLL_TYPE_ALLGATHERV)
+        if (has_blocks)
           args.dst.info_v = {out.data(), counts, places, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
         else
           args.dst.info = {out.data(), type == UCC_COLL_TYPE_REDUCE_SCATTER ? 2u : 4u, UCC_DT_INT32,
                            UCC_MEMORY_TYPE_HOST};
         EXPECT_EQ(rank.run(args), given < needed ? UCC_ERR_INVALID_PARAM : UCC_OK) << type << " of " << given;
+        args.src.info.buffer = nullptr;
+        EXPECT_EQ(rank.run(args), UCC_ERR_INVALID_PARAM) << type;
       }
     }
+  });
+}
+
+TEST(Misuse, ARankThatGetsNothingNeedsNoBuffer) {
+  World{}.run(2, [](Rank& rank) {
+    std::array<int, 2> in{1, 2}, out{};
+    ucc_count_t counts[] = {2, 0};
+    auto args = blank(UCC_COLL_TYPE_REDUCE_SCATTERV);
+    args.mask = UCC_COLL_ARGS_FIELD_FLAGS;
+    args.flags = UCC_COLL_ARGS_FLAG_COUNT_64BIT;
+    args.op = UCC_OP_SUM;
+    args.src.info = {in.data(), 2, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+    args.dst.info_v = {rank.rank == 0 ? out.data() : nullptr, counts, nullptr, UCC_DT_INT32, UCC_MEMORY_TYPE_HOST};
+    EXPECT_EQ(rank.run(args), UCC_OK);
+    EXPECT_EQ(out, (rank.rank == 0 ? std::array{2, 4} : std::array{0, 0}));
   });
 }
 

@@ -173,6 +173,8 @@ ucc_status_t Planner::reduce_scatter() {
   if (has_counts) {
     InfoV counts = args_.dst.info_v;
     counts.displacements = nullptr;
+    // It has one rank's block, and no other, unless the call is in place.
+    if (!is_in_place_ && counts.counts != nullptr && count(counts, team_.rank) == 0) counts.buffer = &nothing;
     if (!read_blocks(counts, true, out, call_.in_blocks)) return status_;
     for (int rank = 0; rank < team_.size; ++rank) {
       const auto part = static_cast<std::size_t>(count(counts, rank)) * width_;
@@ -180,8 +182,10 @@ ucc_status_t Planner::reduce_scatter() {
       if (rank < team_.rank) before += part;
       if (rank == team_.rank) block = part;
     }
-    whole = is_in_place_ ? out : args_.src.info.buffer;
-    if (!is_in_place_ && is_on_device(args_.src.info.mem_type) && bytes > 0) r_.packed_in.pieces = {{whole, bytes}};
+    whole = out;
+    std::size_t all = 0;
+    if (!is_in_place_ && (!read(args_.src.info, r_.packed_in, whole, all, false) || is_short(all, bytes)))
+      return status_;
   } else if (is_in_place_) {
     if (!read(args_.dst.info, r_.packed_out, whole, bytes, true)) return status_;
     if (bytes % (size_ * width_) != 0) return invalid("the count is no multiple of the ranks");
