@@ -80,8 +80,7 @@ int post(Operation operation, void** handle) {
   Posted* const started = own.release();  // done() may end it at once.
   const int coll = started->operation.call.coll;
   const Moving moving;
-  if (sumac_op_start(started->op) != SUMAC_TEAM_OK) end_process(team, coll);
-  (void)sumac_team_progress(team.team());
+  if (sumac_op_begin(started->op) != SUMAC_TEAM_OK) end_process(team, coll);
   return HCOLL_SUCCESS;
 }
 

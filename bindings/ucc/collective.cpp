@@ -106,13 +106,10 @@ ucc_status_t post(Request& request) {
     case Way::messages: send_or_receive(request); return UCC_OK;
     case Way::team: break;
   }
-  if (sumac_op_start(request.op) != SUMAC_TEAM_OK) {
-    const ucc_status_t why = broken(team);
-    set_status(request, why);
-    return why;
-  }
-  (void)sumac_team_progress(team.team);
-  return UCC_OK;
+  if (sumac_op_begin(request.op) == SUMAC_TEAM_OK) return UCC_OK;
+  const ucc_status_t why = broken(team);
+  set_status(request, why);
+  return why;
 }
 
 }  // namespace

@@ -50,5 +50,33 @@ TEST(Collectives, EveryCollectiveInEveryFormAndSize) {
     });
 }
 
+/// Each has other buffers than the one before, and at times the same form.
+TEST(Collectives, RepeatedWithOtherBuffers) {
+  World{}.run(3, [](Rank& rank) {
+    for (const auto type :
+         {UCC_COLL_TYPE_ALLREDUCE, UCC_COLL_TYPE_BCAST, UCC_COLL_TYPE_ALLGATHER, UCC_COLL_TYPE_ALLTOALL})
+      for (const std::size_t count : {7, 7, 8, 7, 0, 7})
+        for (const int root : {0, 0, 1}) {
+          SCOPED_TRACE(testing::Message() << type << " of " << count << " from " << root);
+          Case(rank, type, count, root, Form{}).run();
+        }
+    // Neither a callback nor a mean is that of the sum before.
+    for (const auto op : {UCC_OP_SUM, UCC_OP_AVG, UCC_OP_AVG, UCC_OP_SUM, UCC_OP_MAX}) {
+      float in = 3, out = 0;
+      auto args = blank(UCC_COLL_TYPE_ALLREDUCE);
+      args.src.info = {&in, 1, UCC_DT_FLOAT32, UCC_MEMORY_TYPE_HOST};
+      args.dst.info = {&out, 1, UCC_DT_FLOAT32, UCC_MEMORY_TYPE_HOST};
+      args.op = op;
+      EXPECT_EQ(rank.run(args), UCC_OK);
+      EXPECT_EQ(out, op == UCC_OP_SUM ? 9 : 3);
+      int calls = 0;
+      args.mask = UCC_COLL_ARGS_FIELD_CB;
+      args.cb = {[](void* count, ucc_status_t) { ++*static_cast<int*>(count); }, &calls};
+      EXPECT_EQ(rank.run(args), UCC_OK);
+      EXPECT_EQ(calls, 1);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace sumac::ucc::test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "bindings/ucc/team.hpp"
@@ -65,6 +66,9 @@ class Planner {
   }
   ucc_status_t reduce_scatter();
   ucc_status_t active_set();
+  /// A call with one buffer, or two, at every rank, and nothing beside, has one.
+  std::optional<LastPlan::Key> key() const;
+  void repeat(const LastPlan& last);
 
   Request& r_;
   const ucc_coll_args_t& args_;
@@ -345,7 +349,44 @@ ucc_status_t Planner::shape() {
   }
 }
 
+std::optional<LastPlan::Key> Planner::key() const {
+  constexpr std::uint64_t kTypes =
+      UCC_COLL_TYPE_ALLREDUCE | UCC_COLL_TYPE_BCAST | UCC_COLL_TYPE_ALLGATHER | UCC_COLL_TYPE_ALLTOALL;
+  constexpr std::uint64_t kHints = UCC_COLL_ARGS_HINT_OPTIMIZE_OVERLAP_CPU | UCC_COLL_ARGS_HINT_OPTIMIZE_OVERLAP_GPU |
+                                   UCC_COLL_ARGS_HINT_OPTIMIZE_LATENCY;
+  if ((args_.coll_type & kTypes) == 0 || (flags_ & ~kHints) != 0 || (args_.mask & ~UCC_COLL_ARGS_FIELD_FLAGS) != 0 ||
+      team_.context->has_threads)
+    return {};
+  // What a call does not need may be garbage.
+  const bool is_bcast = args_.coll_type == UCC_COLL_TYPE_BCAST;
+  const auto &src = args_.src.info, &dst = is_bcast ? src : args_.dst.info;
+  if (src.buffer == nullptr || dst.buffer == nullptr || generic_of(src.datatype) != nullptr ||
+      generic_of(dst.datatype) != nullptr)
+    return {};
+  std::uint64_t word = 0;
+  if (is_bcast) word = args_.root;
+  if (args_.coll_type == UCC_COLL_TYPE_ALLREDUCE) word = args_.op;
+  return LastPlan::Key{args_.coll_type, word,      src.count,    src.datatype,
+                       src.mem_type,    dst.count, dst.datatype, dst.mem_type};
+}
+
+void Planner::repeat(const LastPlan& last) {
+  const bool is_bcast = args_.coll_type == UCC_COLL_TYPE_BCAST;
+  r_.type = args_.coll_type;
+  r_.datatype = last.datatype;
+  r_.result_bytes = last.result_bytes;
+  r_.way = Request::Way::team;
+  call_ = last.call;
+  call_.in = is_bcast ? nullptr : args_.src.info.buffer;
+  call_.out = is_bcast ? args_.src.info.buffer : args_.dst.info.buffer;
+}
+
 ucc_status_t Planner::plan() {
+  const auto key = this->key();
+  if (key && *key == team_.last_plan.key) {
+    repeat(team_.last_plan);
+    return UCC_OK;
+  }
   constexpr std::uint64_t kRooted = UCC_COLL_TYPE_BCAST | UCC_COLL_TYPE_FANIN | UCC_COLL_TYPE_FANOUT |
                                     UCC_COLL_TYPE_GATHER | UCC_COLL_TYPE_GATHERV | UCC_COLL_TYPE_REDUCE |
                                     UCC_COLL_TYPE_SCATTER | UCC_COLL_TYPE_SCATTERV;
@@ -368,6 +409,8 @@ ucc_status_t Planner::plan() {
   if ((mask & UCC_COLL_ARGS_FIELD_ACTIVE_SET) != 0 && team_.context->library->api_minor >= 1) return active_set();
   if (const ucc_status_t status = shape(); status != UCC_OK) return status;
   if (r_.way == Request::Way::team && team_.team == nullptr) r_.way = Request::Way::alone;
+  if (key && r_.way == Request::Way::team && !r_.divides && !r_.is_on_device())
+    team_.last_plan = {*key, call_, r_.datatype, r_.result_bytes};
   return UCC_OK;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // A collective of a program, from ucc_collective_init() to ucc_collective_finalize(). It is one operation of src/team, or for
 // an active set one message to each of its ranks; or it is done at once.
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -87,6 +88,16 @@ struct Request : ucc_coll_req {
   void end_with_the_dead();
   /// Ends those of its messages that are not done.
   void withdraw(const std::function<bool(const p2p::Message&)>& which, const Error& why);
+};
+
+/// A plan that the next call often repeats with other buffers.
+struct LastPlan {
+  /// The arguments on which it depends.
+  using Key = std::array<std::uint64_t, 8>;
+  Key key{};
+  sumac_call_t call{};
+  ucc_datatype_t datatype = 0;
+  std::size_t result_bytes = 0;
 };
 
 /// Fills in the request by the arguments. The answer is the same at all ranks, unless their arguments contradict each other.

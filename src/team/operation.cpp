@@ -354,6 +354,22 @@ void begin_recorded(sumac_team& team, const Operation& operation) {
   return status == SUMAC_TEAM_PASS ? leave(team, operation, Why::next_is_faster) : status;
 }
 
+/// Records that it is posted.
+void begin_posted(sumac_team& team, const sumac_op& op) {
+  recorder::begin(*team.track, static_cast<std::uint32_t>(index_of(op.operation.kind)) | recorder::kPosted,
+                  op.operation.bytes);
+}
+
+/// The caller holds queue_lock.
+void enqueue(sumac_team& team, sumac_op& op) {
+  op.status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
+  op.next = nullptr;
+  if (team.head == nullptr || op.travels_with_others) team.awaits.store(SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
+  (team.tail == nullptr ? team.head : team.tail->next) = &op;
+  team.tail = &op;
+  add_active(team, 1);
+}
+
 }  // namespace
 
 bool sumac_team_goes_apart(const sumac_team_t* team, const sumac_call_t* call) {
@@ -415,7 +431,8 @@ int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
   if (call->coll >= SUMAC_COLLS) return SUMAC_TEAM_INVALID;
   if (team->is_broken.load(std::memory_order_acquire)) return SUMAC_TEAM_BROKEN;
   const Operation& operation = operation_of(*call);
-  const Choice choice = is_direct(*team, call->coll, call->bytes) ? Choice{.way = Way::host} : team->choose(operation);
+  const bool direct = is_direct(*team, call->coll, call->bytes);
+  const Choice choice = direct ? Choice{.way = Way::host} : team->choose(operation);
   sumac_op* op = nullptr;
   {
     const ShortLock lock(team->queue_lock);
@@ -437,7 +454,8 @@ int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
   op->team = team;
   op->operation = operation;
   op->choice = choice;
-  op->travels_with_others = Run::travels_with_others(*team, operation, choice);
+  op->is_direct = direct;
+  op->travels_with_others = !direct && Run::travels_with_others(*team, operation, choice);
   op->done = done;
   op->user = user;
   op->is_freed = op->has_begun = false;
@@ -456,21 +474,38 @@ int sumac_op_start(sumac_op_t* op) {
     const ShortLock lock(team.queue_lock);
     ++team.post_counts[index_of(op->operation.kind)][static_cast<std::size_t>(op->choice.way)];
     if (!is_done) {
-      recorder::begin(*team.track, static_cast<std::uint32_t>(index_of(op->operation.kind)) | recorder::kPosted,
-                      op->operation.bytes);
-      op->status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
-      op->next = nullptr;
-      if (team.head == nullptr || op->travels_with_others)
-        team.awaits.store(SUMAC_AWAITS_LOOK, std::memory_order_relaxed);
-      (team.tail == nullptr ? team.head : team.tail->next) = op;
-      team.tail = op;
-      add_active(team, 1);
+      begin_posted(team, *op);
+      enqueue(team, *op);
     }
   }
   if (is_done) {
     op->status.store(SUMAC_TEAM_OK, std::memory_order_relaxed);
     if (op->done != nullptr) op->done(op->user, SUMAC_TEAM_OK);
   }
+  return SUMAC_TEAM_OK;
+}
+
+int sumac_op_begin(sumac_op_t* op) {
+  sumac_team& team = *op->team;
+  const bool is_alone = op->is_direct && !team.threads && team.active.load(std::memory_order_relaxed) == 0 &&
+                        !team.is_broken.load(std::memory_order_relaxed) && team.turn.try_take();
+  if (!is_alone) {
+    const int status = sumac_op_start(op);
+    if (status == SUMAC_TEAM_OK) (void)sumac_team_progress(&team);
+    return status;
+  }
+  ++team.post_counts[index_of(op->operation.kind)][SUMAC_WAY_HOST];
+  begin_posted(team, *op);
+  op->run.begin(team, op->operation, op->choice);
+  const bool is_done = op->run.advance() == Step::done;
+  if (is_done) {
+    recorder::end(*team.track);
+  } else {
+    op->has_begun = true;  // If it has failed, its next step finds a broken team.
+    enqueue(team, *op);
+  }
+  team.turn.give();
+  if (is_done && op->done != nullptr) op->done(op->user, SUMAC_TEAM_OK);
   return SUMAC_TEAM_OK;
 }
 

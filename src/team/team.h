@@ -361,6 +361,9 @@ int sumac_op_create(sumac_team_t* team, const sumac_call_t* call, sumac_op_done_
  *  already. */
 int sumac_op_start(sumac_op_t* op);
 
+/** Does sumac_op_start() and the first steps: `done` may be called before it returns. */
+int sumac_op_begin(sumac_op_t* op);
+
 /** Advances the team and returns SUMAC_TEAM_OK (also if it was never started), SUMAC_TEAM_PENDING, or the failure. */
 int sumac_op_test(sumac_op_t* op);
 

@@ -38,6 +38,7 @@ struct sumac_op {
   bool is_freed = false;                   ///< The caller has freed it, so it is recycled when it is done.
   bool has_begun = false;
   bool travels_with_others = false;  ///< Run::travels_with_others().
+  bool is_direct = false;            ///< It is one call on the island's group.
   sumac_op* next = nullptr;          ///< In the queue, or in the list of spare ones.
   sumac_op *list_next = nullptr, *list_previous = nullptr;
   sumac::team::Run run;

@@ -99,7 +99,7 @@ TEST_P(Collectives, BlockingNonblockingAndPersistentGiveWhatTheReferenceGives) {
                                    rc = sumac_team_post(team, c_call(exercise), nullptr, nullptr, &op);
                                  } else if ((rc = sumac_op_create(team, c_call(exercise), nullptr, nullptr, &op)) ==
                                             SUMAC_TEAM_OK) {
-                                   rc = sumac_op_start(op);
+                                   rc = i % 2 == 0 ? sumac_op_begin(op) : sumac_op_start(op);
                                  }
                                  if (rc == SUMAC_TEAM_PASS) {
                                    ++passed;
