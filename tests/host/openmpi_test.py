@@ -1,6 +1,6 @@
 """Runs MPI programs through the MPIs' own glue on our libraries: coll/hcoll of Open MPI on libhcoll.so.1, coll/ucc on libucc.so.1, MPICH's hcoll.
 SUMAC_OMPI_HCOLL and SUMAC_OMPI_UCC name the component's file, built on our headers for the mpirun of the PATH; SUMAC_OMPI_PREFIX and
-SUMAC_MPICH_PREFIX where an MPI was installed that was configured --with-hcoll. What is not named is left out."""
+SUMAC_MPICH_PREFIX where an MPI was installed that was configured --with-hcoll, SUMAC_OMPI_UCC_PREFIX one --with-ucc. What is not named is left out."""
 import os
 import pathlib
 import re
@@ -10,6 +10,9 @@ import tempfile
 import unittest
 
 from common import case
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "pmpi"))
+import mpis  # noqa: E402  pylint: disable=wrong-import-position
 
 
 class Client(unittest.TestCase):
@@ -31,12 +34,18 @@ class Client(unittest.TestCase):
     def library_path(self):
         return str(case.BUILD / "lib")
 
+    def program(self, name):
+        return str(case.BUILD / "tests" / name)
+
+    def components(self, path):
+        return {"OMPI_MCA_mca_base_component_path": path or f"{self.folder}:SYSTEM_DEFAULT"}
+
     def run_ranks(self, ranks, program, *arguments, path="", starter=(), **variables):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SUMAC_", "HCOLL_", "OMPI_"))}
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1", "SUMAC_EXPLAIN": "1",
                        "SUMAC_LAST_LINE": "1", "LD_LIBRARY_PATH": self.library_path(), **self.selects, **variables,
-                       "OMPI_MCA_mca_base_component_path": path or f"{self.folder}:SYSTEM_DEFAULT"}
-        done = subprocess.run([*starter, *self.mpirun(ranks), str(case.BUILD / "tests" / program), *arguments],
+                       **self.components(path)}
+        done = subprocess.run([*starter, *self.mpirun(ranks), self.program(program), *arguments],
                               env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:])
         return done.stdout
@@ -81,7 +90,9 @@ class Built(Client):
         self.prefix = os.environ.get(self.variable, "")
         if not self.prefix:
             self.skipTest(f"{self.variable} is not set: it names the prefix of an MPI that was configured --with-hcoll of ours")
-        self.folder = self.prefix + "/lib/openmpi"
+
+    def components(self, path):
+        return {}
 
     def library_path(self):
         return f"{case.BUILD / 'lib'}:{self.prefix}/lib"
@@ -93,20 +104,48 @@ class Built(Client):
 
 
 class BuiltOpenMpi(Built):
+    """The build's programs know the persistent collectives of Debian's Open MPI 4.1 by other names, so they are compiled anew."""
+
     variable, selects = "SUMAC_OMPI_PREFIX", {"OMPI_MCA_coll_hcoll_enable": "1"}
+
+    def program(self, name):
+        os.environ["LD_LIBRARY_PATH"] = self.library_path()  # Its libmpi names libhcoll, and the linker looks there.
+        own = mpis.Mpi(f"built{self.prefix.replace(os.sep, '-')}", "", pathlib.Path(), (), pathlib.Path(self.prefix))
+        if name == "host/host-cases":
+            return str(own.host_cases())
+        return str(own.compile(pathlib.Path(name).name, "mpicc", mpis.ROOT / "tests" / f"{name}.c", libraries=["-lm", "-pthread"]))
 
     def mpirun(self, ranks):
         return [f"{self.prefix}/bin/mpirun", "--oversubscribe", "-n", str(ranks)]
 
     def test_programs(self):
-        for program, arguments in (("mpi/forms", ()), ("mpi/matrix", ()), ("mpi/corners", ()), ("mpi/churn", ("5",))):
+        info = subprocess.run([f"{self.prefix}/bin/ompi_info", "--parsable"], env={**os.environ, "LD_LIBRARY_PATH": self.library_path()},
+                              capture_output=True, text=True, check=True).stdout
+        has_fortran = "bindings:mpif.h:no" not in info  # The matrix has its types.
+        for program, arguments in (("mpi/forms", ()), *((("mpi/matrix", ()),) if has_fortran else ()), ("mpi/corners", ()), ("mpi/churn", ("5",))):
             with self.subTest(program):
                 self.right(self.run_ranks(2, program, *arguments), r"id \d")
 
     def test_cases(self):
+        """Open MPI 5.0.7 alone is wrong in allreduce, allgatherv and alltoallv in place where ranks have types of their own, so --tame leaves these out.
+        The other collectives whose derived types libhcoll reads have them."""
         for ranks in (2, 3, 4):
             with self.subTest(ranks=ranks):
-                self.cases("host/host-cases", ranks, 2000)
+                self.cases("host/host-cases", ranks, 2000, "--tame")
+                self.cases("host/host-cases", ranks, 2000, "--only", "barrier,bcast,allgather")
+
+
+class BuiltOpenMpiUcc(BuiltOpenMpi):
+    variable, selects = "SUMAC_OMPI_UCC_PREFIX", {"OMPI_MCA_coll_hcoll_enable": "0", "OMPI_MCA_coll_ucc_enable": "1", "OMPI_MCA_coll_ucc_priority": "100"}
+
+    test_programs = None  # coll/ucc refuses derived types at one rank alone, which these have.
+
+    def test_cases(self):
+        for ranks in (2, 3, 4):
+            with self.subTest(ranks=ranks):
+                text = self.run_ranks(ranks, "host/host-cases", "--seed", "1", "--cases", "2000", "--tame")
+                self.assertIn(f"2000 cases on {ranks} ranks right", text)
+                self.assertRegex(text, r"sumac: communicator team \d")  # 5.0.7 does not destroy its context, so there is no last line.
 
 
 class BuiltMpich(Built):
@@ -160,7 +199,8 @@ class Ucc(Client):
 
 
 if __name__ == "__main__":
-    if not any(os.environ.get(one.variable) for one in (Hcoll, Ucc, BuiltOpenMpi, BuiltMpich)):
-        print(f"skipped: none of {Hcoll.variable}, {Ucc.variable}, {BuiltOpenMpi.variable} and {BuiltMpich.variable} is set")
+    variables = [one.variable for one in (Hcoll, Ucc, BuiltOpenMpi, BuiltOpenMpiUcc, BuiltMpich)]
+    if not any(os.environ.get(one) for one in variables):
+        print(f"skipped: none of {', '.join(variables)} is set")
         sys.exit(77)
     case.main()
