@@ -83,7 +83,7 @@ void HopMember::contribute(const HopHeader& header, std::span<const std::byte> p
 }
 
 void HopMember::send(Number& n, Time now) {
-  ++n.sent;
+  if (++n.sent == 1) n.sent_at = now;
   note_asked(now);
   n.resend_at = deadline_after(now, wait(n.sent));
   due_ = std::min(due_, n.resend_at);
@@ -128,7 +128,7 @@ Errc HopMember::on_datagram(std::span<const std::byte> datagram, Time now) {
   const Sequence number{frame.header.sequence};
   Number& n = at(number);
   if (n.number == number && n.is_called) {
-    if (is_same_call(n.call.header, frame.header)) take(n, frame);
+    if (is_same_call(n.call.header, frame.header)) take(n, frame, now);
     return Errc::ok;
   }
   // The result may be here before this member calls, if it gives nothing.
@@ -138,11 +138,15 @@ Errc HopMember::on_datagram(std::span<const std::byte> datagram, Time now) {
     n.number = number;
     n.is_called = n.is_answered = n.is_closed = false;
   }
-  take(n, frame);
+  take(n, frame, now);
   return Errc::ok;
 }
 
-void HopMember::take(Number& n, const HopFrame& frame) {
+void HopMember::take(Number& n, const HopFrame& frame, Time now) {
+  // A probe's answer may have been read late: its reader may have waited for something else. What everybody gives to is
+  // answered no sooner than the whole way takes, and mostly not much later.
+  if (is_proven() && !n.is_answered && n.sent == 1 && !is_rooted(frame.header))
+    round_trip_ = std::min(round_trip_, (now - n.sent_at) / config_.levels);
   if (!n.is_answered) n.result = frame;
   n.is_answered = true;
   if (frame.header.flags & kHopClosed) n.is_closed = true;

@@ -83,7 +83,7 @@ class HopMember {
     Sequence number{};
     bool is_called = false, is_answered = false, is_closed = false;
     unsigned sent = 0;
-    Time resend_at = kNever;
+    Time sent_at{}, resend_at = kNever;
     HopFrame call{};    ///< as contributed
     HopFrame result{};  ///< It may be here before the call.
   };
@@ -96,7 +96,7 @@ class HopMember {
   void note_asked(Time now) noexcept {
     if (unheard_++ == 0) asked_at_ = now;
   }
-  void take(Number& n, const HopFrame& frame);
+  void take(Number& n, const HopFrame& frame, Time now);
   void forget_closed();
   Duration wait(unsigned sent) const noexcept;
 
