@@ -357,7 +357,7 @@ std::optional<LastPlan::Key> Planner::key() const {
   if ((args_.coll_type & kTypes) == 0 || (flags_ & ~kHints) != 0 || (args_.mask & ~UCC_COLL_ARGS_FIELD_FLAGS) != 0 ||
       team_.context->has_threads)
     return {};
-  // What a call does not need may be garbage.
+  // Members that a call does not need may be garbage.
   const bool is_bcast = args_.coll_type == UCC_COLL_TYPE_BCAST;
   const auto &src = args_.src.info, &dst = is_bcast ? src : args_.dst.info;
   if (src.buffer == nullptr || dst.buffer == nullptr || generic_of(src.datatype) != nullptr ||

@@ -43,7 +43,7 @@ struct ucc_team {
   std::uint32_t splits = 0;                   ///< Teams that were made of it.
   sumac_team_t* team = nullptr;               ///< Null: a team of one.
   sumac::ucc::Requests requests{context->has_threads};
-  sumac::ucc::LastPlan last_plan;  ///< Where one thread alone uses the team.
+  sumac::ucc::LastPlan last_plan;  ///< It is used if one thread alone uses the team.
 
   std::unique_ptr<Making> making;
   std::thread thread;  ///< That makes it or ends it.
