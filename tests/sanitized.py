@@ -31,9 +31,10 @@ def environment(folder: pathlib.Path, whole_stacks: bool = False) -> dict[str, s
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     # A race in foreign code must not fail the process that saw it: judge() decides which reports count.
-    own = {"TSAN": ":exitcode=0:second_deadlock_stack=1", "LSAN": ":exitcode=0", "UBSAN": ":print_stacktrace=1"}
+    # Memory that nobody has is a NULL, as without AddressSanitizer.
+    own = {"ASAN": ":allocator_may_return_null=1", "TSAN": ":exitcode=0:second_deadlock_stack=1", "LSAN": ":exitcode=0", "UBSAN": ":print_stacktrace=1"}
     if whole_stacks:
-        own["ASAN"] = ":fast_unwind_on_malloc=0"
+        own["ASAN"] += ":fast_unwind_on_malloc=0"
     return {f"{name}_OPTIONS": f"{os.environ.get(f'{name}_OPTIONS', '')}:log_path={folder / 'report'}:log_exe_name=1{own.get(name, '')}"
             for name in RUNTIMES}
 

@@ -162,9 +162,11 @@ bool Planner::read_blocks(const InfoV& info, bool is_out, void*& data, sumac_blo
 }
 
 bool Planner::read_fold() {
-  call_.fold = fold_of(r_.datatype, args_.op);
-  if (call_.fold == nullptr) status_ = unsupported("this library does not reduce this datatype by this operation");
-  r_.divides = args_.op == UCC_OP_AVG && generic_of(r_.datatype) == nullptr;
+  call_.fold = rank::number_of(args_.op) < UCC_OP_LAST ? fold_of(r_.datatype, args_.op) : nullptr;
+  if (call_.fold == nullptr)
+    status_ = unsupported("this library does not reduce this datatype by this operation");
+  else
+    r_.divides = args_.op == UCC_OP_AVG && generic_of(r_.datatype) == nullptr;
   return status_ == UCC_OK;
 }
 
@@ -365,7 +367,7 @@ std::optional<LastPlan::Key> Planner::key() const {
     return {};
   std::uint64_t word = 0;
   if (is_bcast) word = args_.root;
-  if (args_.coll_type == UCC_COLL_TYPE_ALLREDUCE) word = args_.op;
+  if (args_.coll_type == UCC_COLL_TYPE_ALLREDUCE) word = rank::number_of(args_.op);
   return LastPlan::Key{args_.coll_type, word,      src.count,    src.datatype,
                        src.mem_type,    dst.count, dst.datatype, dst.mem_type};
 }

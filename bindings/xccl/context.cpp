@@ -101,11 +101,12 @@ xccl_status_t xccl_context_create(xccl_lib_h lib, const xccl_context_params_t* p
     const auto library = find(lib, "library");
     if (!library) return XCCL_ERR_INVALID_PARAM;
     const auto has = [&](std::uint64_t bit) { return (params->field_mask & bit) != 0; };
-    const unsigned mode = has(XCCL_CONTEXT_PARAM_FIELD_THREAD_MODE) ? params->thread_mode : library->thread_mode;
+    const unsigned mode =
+        has(XCCL_CONTEXT_PARAM_FIELD_THREAD_MODE) ? sumac::rank::number_of(params->thread_mode) : library->thread_mode;
     if (!sumac::xccl::is_thread_mode(mode))
       return refuse(XCCL_ERR_INVALID_PARAM, "xccl_context_params_t: there is no such thread_mode");
     if (has(XCCL_CONTEXT_PARAM_FIELD_TEAM_COMPLETION_TYPE) &&
-        static_cast<unsigned>(params->completion_type) > XCCL_TEAM_COMPLETION_TYPE_SPLIT_PHASE)
+        sumac::rank::number_of(params->completion_type) > XCCL_TEAM_COMPLETION_TYPE_SPLIT_PHASE)
       return refuse(XCCL_ERR_INVALID_PARAM, "xccl_context_params_t: there is no such completion_type");
     const std::uint64_t libraries = libraries_of(*params);
     if (libraries == 0)

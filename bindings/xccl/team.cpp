@@ -34,6 +34,7 @@ xccl_status_t prepare_range(xccl_team& team, const xccl_team_params_t& params) {
   if (!team.context->has_oob) return invalid("neither the team nor its context has an OOB");
   xccl_ep_range_t range{};
   if ((params.field_mask & XCCL_TEAM_PARAM_FIELD_EP_RANGE) != 0) range = params.range;
+  if (sumac::rank::number_of(range.type) > XCCL_EP_RANGE_CB) return invalid("there is no such type of a range");
   if (range.type == XCCL_EP_RANGE_UNDEFINED) {
     range.type = XCCL_EP_RANGE_FULL;
     range.ep_num = of.size;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstring>
 #include <new>
 
 namespace sumac::rank {
@@ -13,6 +14,15 @@ Status guarded(Use use, Status no_memory, Status otherwise) noexcept {
   } catch (...) {
     return otherwise;
   }
+}
+
+/// A program of C may have set an enumeration to any number, which C++ may not read as one.
+template <class Enumeration>
+unsigned number_of(const Enumeration& set) noexcept {
+  unsigned number = 0;
+  static_assert(sizeof set == sizeof number);
+  std::memcpy(&number, &set, sizeof number);
+  return number;
 }
 
 }  // namespace sumac::rank

@@ -64,7 +64,7 @@ std::mutex& mutex() {
   return m;
 }
 std::unordered_map<std::int64_t, Watched>& watched() {
-  static std::unordered_map<std::int64_t, Watched> map;
+  static auto& map = *new std::unordered_map<std::int64_t, Watched>;  // Never destroyed: threads may look after main().
   return map;
 }
 

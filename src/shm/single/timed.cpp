@@ -69,7 +69,7 @@ class KnownPairs {
 };
 
 KnownPairs& known_pairs() {
-  static KnownPairs pairs;
+  static KnownPairs& pairs = *new KnownPairs;  // Never destroyed: a thread may make teams while the process ends.
   return pairs;
 }
 
