@@ -25,7 +25,7 @@ constexpr std::array kNoticed{
     Noticed{"lock_keeps_its_answer", 388},
     Noticed{"lost_reduce_fails", 9409},
     Noticed{"move_again", 1249},
-    Noticed{"names_the_root", 33780},
+    Noticed{"names_the_root", 70756},
     Noticed{"older_is_unheard", 24460},
     Noticed{"over_again", 167},
     Noticed{"own_group", 45},
