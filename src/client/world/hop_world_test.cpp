@@ -158,6 +158,15 @@ TEST_F(HopWorld, AllKindsGoAsDatagramsWhereAThreadRepeatsThem) {
   });
 }
 
+/// Operates until all operations go as datagrams. Returns how many have.
+std::uint64_t go_by_datagrams(const Rank& rank, sharp_coll_context* context, sharp_coll_comm* comm) {
+  for (int n = 0; n < 200; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
+  RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+  const auto count = stats_of(context).datagrams;
+  RANK_CHECK(count > 50);
+  return count;
+}
+
 struct Runs {
   std::int64_t ns = 0, waited_ns = 0, times = 0;
 };
@@ -184,10 +193,7 @@ TEST_F(HopWorld, TheThreadOfRecoveryRestsWhileAPartnerComputes) {
   const auto ended = run_well(*daemons_, 3, kOn, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
-    for (int n = 0; n < 200; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
-    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-    const auto before = stats_of(context).datagrams;
-    RANK_CHECK(before > 50);
+    const auto before = go_by_datagrams(rank, context, comm);
     if (rank.rank != 0) goes_on.await();
     give_word(comm, rank.rank);
     if (rank.rank == 0) {
@@ -218,10 +224,7 @@ TEST_F(HopWorld, ALostDatagramOfAPostedOperationGoesAgain) {
   run_well(*daemons_, 3, kOn, [&](Rank& rank) {
     auto* context = rank.init(job);
     auto* comm = rank.comm(context);
-    for (int n = 0; n < 200; ++n) RANK_EQUAL(operate(comm, rank.rank, rank.size, n), 0);
-    RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
-    const auto before = stats_of(context).datagrams;
-    RANK_CHECK(before > 50);
+    const auto before = go_by_datagrams(rank, context, comm);
     std::int32_t mine = rank.rank, sum = 0;
     auto spec = reduce_spec(&mine, &sum, 1, Dtype::int32, Op::sum);
     void* handle = nullptr;
