@@ -37,7 +37,7 @@ bool is_direct(const sumac_team& team, std::uint8_t coll, std::size_t bytes) {
   return coll < SUMAC_COLLS && bytes >= team.direct_from[coll];
 }
 
-/// Counts the operations that are posted and not done. The caller holds queue_lock.
+/// Counts the operations that are posted and not done. The caller holds queue_lock, or no other thread uses the team.
 void add_active(sumac_team& team, std::uint32_t more) {
   // Relaxed: a reader learns only whether there is something to do.
   team.active.store(team.active.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -360,7 +360,7 @@ void begin_posted(sumac_team& team, const sumac_op& op) {
                   op.operation.bytes);
 }
 
-/// The caller holds queue_lock.
+/// The caller holds queue_lock, or no other thread uses the team.
 void enqueue(sumac_team& team, sumac_op& op) {
   op.status.store(SUMAC_TEAM_PENDING, std::memory_order_relaxed);
   op.next = nullptr;
