@@ -24,7 +24,8 @@ enum {
 enum HopKind {
   kHopContribute = 1,
   kHopResult = 2,
-  kHopProbe = 3,  // A node answers it at once: a member measures the round trip, and both children prove the path.
+  kHopProbe =
+      3,  // A node answers it at once: by that a member measures the round trip, and every child knows that the path works.
   kHopProbed = 4,
 };
 

@@ -25,6 +25,7 @@ struct HopGroup {
   uint32_t first_slot;
   uint32_t child_of_parent;  ///< Our index there.
   uint32_t probed;           ///< The last probe that our parent has answered.
+  uint32_t heard;            ///< 1: some frame of our parent has come.
   struct HopKey down_key;    ///< Results have tags under this key, for all children.
   struct HopKey up_key;
   struct HopKey parent_key;  ///< Results of our parent have tags under this key.

@@ -325,6 +325,7 @@ int hop_receive(struct __sk_buff* skb) {
   const uint32_t words = hop_words(header);
   if (!is_from(s, from) || header->tag != hop_tag(key, header, &s->frame.payload, words)) goto stranger;
   s->counts.count[kHopFrames]++;
+  if (is_from_parent && !group->heard) group->heard = 1;
   if (header->kind == kHopProbed) {
     if ((int32_t)(header->sequence - group->probed) > 0) group->probed = header->sequence;
     return TC_ACT_SHOT;

@@ -190,11 +190,14 @@ TEST_F(HopProgram, RemembersTheLastProbeThatItsParentHasAnswered) {
     EXPECT_EQ(receive(packet_of(frame, from, group_.self)).verdict, kDropped) << "no process hears of it";
     return program_->group(kIndex)->probed;
   };
+  EXPECT_EQ(answer(7, group_.down_key, group_.parent), 0u);
+  EXPECT_EQ(program_->group(kIndex)->heard, 0u) << "a stranger's";
   EXPECT_EQ(answer(7, group_.parent_key, group_.parent), 7u);
+  EXPECT_EQ(program_->group(kIndex)->heard, 1u);
   EXPECT_EQ(answer(6, group_.parent_key, group_.parent), 7u) << "a copy that came late";
   EXPECT_EQ(answer(8, group_.down_key, group_.parent), 7u);
   EXPECT_EQ(answer(8, group_.parent_key, group_.child[0].end), 7u);
-  EXPECT_EQ(count(kHopStrangers), 2u);
+  EXPECT_EQ(count(kHopStrangers), 3u);
 }
 
 TEST_F(HopProgram, LearnsAPlaceOnlyFromWhatIsNew) {

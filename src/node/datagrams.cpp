@@ -165,9 +165,9 @@ class Kernel final : public Datagrams {
     socket_.send_to(used.parent, wire::seal_hop_frame(frame, used.group.up_key, bytes));
   }
 
-  std::uint32_t probed(std::uint16_t number) override {
+  std::optional<std::uint32_t> probed(std::uint16_t number) override {
     const auto group = program_.group(number);
-    return group ? group->probed : 0;
+    return group && group->heard ? std::optional(group->probed) : std::nullopt;
   }
 
   void clear() override {

@@ -56,8 +56,8 @@ class DatagramNode {
   virtual Sequence freeze(std::uint16_t number, Sequence from) = 0;
   /// Sends the parent's kernel this probe of the group, under a number above the former one's. It may be lost.
   virtual void probe_parent(std::uint16_t number, std::uint32_t probe) = 0;
-  /// Returns the last probe that the parent's kernel has answered, or 0.
-  virtual std::uint32_t probed(std::uint16_t number) = 0;
+  /// Returns the last probe that the parent's kernel has answered, or 0. Nothing: no datagram of it has come here so far.
+  virtual std::optional<std::uint32_t> probed(std::uint16_t number) = 0;
 
  protected:
   ~DatagramNode() = default;

@@ -26,9 +26,10 @@ struct GroupWay {
   std::uint16_t payload_max = 0;
   bool stands = false;
   std::optional<std::vector<DatagramNode::Merge>> merges{};  ///< Its kernel can add along the canonical tree, and must.
-  Sequence after{};             ///< The first number of the links behind the last datagrams.
-  std::uint32_t probe = 0;      ///< The last probe of the parent's kernel.
-  Time heard_at{}, probe_at{};  ///< It had answered all probes; the next one goes then.
+  Sequence after{};  ///< The first number of the links behind the last datagrams.
+  std::uint32_t probe = 0,
+                missed = 0;     ///< The last probe of the parent's kernel; so many in a row had no answer in time.
+  Time heard_at{}, probe_at{};  ///< Then none was missed; the next one goes then.
 };
 
 class NodeGroup {

@@ -25,19 +25,21 @@ bool NodeGroup::leave_parent(Time now) {
 
 /// Returns when it is to be called again.
 Time NodeGroup::probe_parent(Time now) {
-  constexpr std::uint32_t kUnansweredMost = 4;
+  constexpr std::uint32_t kMissedMost = 4;
   if (!way_ || !way_->stands || expected_ == group_size_) return kNever;
   if (now < way_->probe_at) return way_->probe_at;
   DatagramNode& kernel = *ctx_.outbox.datagram_node();
-  const std::uint32_t unanswered = way_->probe - kernel.probed(way_->terms.end.group);
-  if (unanswered == 0) way_->heard_at = now;
-  if (unanswered == kUnansweredMost && HOP_KEEPS(kHopProbesParent)) {
+  // A network may pass none. Then none has ever come from the parent, the members' trial had no answer either, and they use the links alone.
+  const auto probed = kernel.probed(way_->terms.end.group);
+  way_->missed = probed && *probed != way_->probe ? way_->missed + 1 : 0;
+  if (way_->missed == 0) way_->heard_at = now;
+  if (way_->missed == kMissedMost && HOP_KEEPS(kHopProbesParent)) {
     ctx_.note_lost(ctx_.parent_name, ctx_.parent_address, now - way_->heard_at, true);
     leave_parent(now);
     return kNever;
   }
   kernel.probe_parent(way_->terms.end.group, ++way_->probe);
-  const Duration wait = unanswered == 0 ? ctx_.config.limits.probe_every : ctx_.config.limits.probe_again;
+  const Duration wait = way_->missed == 0 ? ctx_.config.limits.probe_every : ctx_.config.limits.probe_again;
   // All groups probe at the same moments, so that an idle node wakes once.
   way_->probe_at = Time((now.time_since_epoch() / wait + 1) * wait);
   return way_->probe_at;

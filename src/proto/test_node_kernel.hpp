@@ -82,7 +82,10 @@ class TestKernel final : public DatagramNode {
     frame.header.sequence = probe;
     send(one.group.parent, one.group.terms_of_parent.group, frame, one.group.up);
   }
-  std::uint32_t probed(std::uint16_t number) override { return groups_[number].probed; }
+  std::optional<std::uint32_t> probed(std::uint16_t number) override {
+    const One& one = groups_[number];
+    return one.is_heard ? std::optional(one.probed) : std::nullopt;
+  }
 
   std::size_t groups() const {
     return static_cast<std::size_t>(
@@ -110,6 +113,7 @@ class TestKernel final : public DatagramNode {
     if (link != (is_from_parent ? one.group.parent : child.link) ||
         header.tag != hop_tag(&key, &header, &frame.payload, hop_words(&header)))
       return;
+    one.is_heard = one.is_heard || is_from_parent;
     if (header.kind == kHopProbed) {
       one.probed = std::max(one.probed, header.sequence);
       return;
@@ -156,6 +160,7 @@ class TestKernel final : public DatagramNode {
     HopPlace place{};
     std::vector<HopSlot> slots;
     std::uint32_t probed = 0;
+    bool is_heard = false;  ///< A frame of the parent has come.
     Use use = Use::none;
   };
   void send(LinkId to, std::uint16_t group, HopFrame frame, const HopKey& key) {
