@@ -158,7 +158,8 @@ TEST(Apart, KnowsWhatItAwaits) {
   const auto options = options_with({});
   EXPECT_EQ("", as_threads(2, 62, [&](World& world) -> std::string {
               world.across.has_tree = true;
-              auto spec = world.spec(places_of(2, 1, 1), as_c(options));
+              const auto places = places_of(2, 1, 1);
+              auto spec = world.spec(places, as_c(options));
               spec.threads = 1;
               sumac_team_t* team = world.create(spec);
               if (team == nullptr) return world.why;
@@ -188,7 +189,8 @@ TEST(Apart, AFailureOfTheTreeEndsAllThatIsPosted) {
   EXPECT_EQ("", as_threads(4, 63, [&](World& world) -> std::string {
               world.across.has_tree = true;
               world.across.fail_at = 1;
-              auto spec = world.spec(places_of(2, 1, 2), as_c(options));
+              const auto places = places_of(2, 1, 2);
+              auto spec = world.spec(places, as_c(options));
               spec.threads = 1;
               sumac_team_t* team = world.create(spec);
               if (team == nullptr) return world.why;
@@ -246,7 +248,8 @@ TEST(Apart, AHelperNeverCallsMpi) {
   EXPECT_EQ("", as_threads(4, 65, [&](World& world) -> std::string {
               world.across.has_tree = true;
               world.across.tree_max = 128;
-              auto spec = world.spec(places_of(2, 1, 2), as_c(options));
+              const auto places = places_of(2, 1, 2);
+              auto spec = world.spec(places, as_c(options));
               spec.threads = 1;
               spec.progress = nullptr;  // The world counts without a lock.
               sumac_team_t* team = world.create(spec);
