@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/result.hpp"
+#include "control/lock_checks.hpp"
 #include "control/reload.hpp"
 
 namespace sumac::control {
@@ -148,6 +149,7 @@ template <class Config, class Serve>
 int run_daemon(std::span<const Option<Config>> table, const DaemonText& text, int argc, char** argv, Serve serve) {
   auto started = start_daemon<Config>(table, text, argc, argv);
   if (started.done) return started.status;
+  leave_lock_checks_out();
   auto sink = detail::log_sink(started.config.log_file);
   if (!sink) return detail::complain(text, sink.error());
   started.reloader->writes_to(*sink);
