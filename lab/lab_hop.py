@@ -1,7 +1,10 @@
 """Small operations that the kernels of a lab's nodes add up, for lab_test.py."""
+import concurrent.futures
 import json
+import os
 import pathlib
 import re
+import signal
 
 
 def refused(l):
@@ -31,3 +34,22 @@ def add_up(l, sumac, folder):
     before = lost()
     assert results(4 * 900, folder / "hop-mixed", "--calls", "1000")[0]["calls"] == 1000
     assert lost() > before + 100, "the links lose frames"
+
+
+def outlive(l, sumac, folder, until):
+    """Under a job sharp_an of a leaf and of the root are killed and started again, and all results are right."""
+    daemon = lambda name: next(one for one in l.status()["daemons"] if one["place"] == name)
+    granted = lambda name: pathlib.Path(daemon(name)["log"]).read_text().count(" granted: ")
+    before = granted("an-leaf1")
+    with concurrent.futures.ThreadPoolExecutor(1) as jobs:
+        job = jobs.submit(sumac, "mpirun", "--name", l.name, "-n", "4", "-x", "SUMAC_RECOVERY=1", folder / "hop-mixed", "--calls", "8000", timeout=120)
+        until(lambda: granted("an-leaf1") > before, "the job has its grant")
+        for name in ("an-leaf1", "an-root"):
+            os.kill(daemon(name)["pid"], signal.SIGKILL)
+            until(lambda: not daemon(name)["alive"], f"{name} is dead")
+            started = sumac("daemon", name, "start", "--name", l.name)
+            assert started.returncode == 0, started.stderr
+        done = job.result()
+    assert done.returncode == 0, done.stderr
+    found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    assert found["calls"] == 8000 and found["errors"] == 0, found

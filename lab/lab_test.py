@@ -567,6 +567,9 @@ def scenario_hop():
         if refused := lab_hop.refused(l):
             raise Skip(refused)
         lab_hop.add_up(l, sumac, folder)
+        for link in {frozenset((link["from"], link["to"])) for link in l.status()["links"]}:
+            assert sumac("link", "--name", l.name, *sorted(link), "up").returncode == 0
+        lab_hop.outlive(l, sumac, folder, until)
 
 
 def scenario_faults():

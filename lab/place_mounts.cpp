@@ -97,6 +97,8 @@ Result<> make_private_mounts(const Plan& plan, const PlaceOptions& options) {
   // stays, which only matters to programs that look their device up there.
   if (auto ok = mount_over("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr); !ok && options.privileged)
     return ok;
+  // Groups outlive sharp_an there. Older kernels have no such file system.
+  if (options.privileged) (void)mount_over("bpf", "/sys/fs/bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700");
   struct stat info {};
   if (::stat("/dev/mqueue", &info) == 0) {
     if (auto ok = mount_over("mqueue", "/dev/mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);

@@ -144,18 +144,21 @@ void LastingWorld::cut_leaf(LastingMember& member) {
   network_.alarm(soon(Millis(1)), code(node_lost, member.client.link.value, member.client.node));
 }
 
-/// The end `at` notices that the link of a node is lost.
+/// The end `at` notices that the link of a node is lost. A machine that is gone with its kernel is mostly silent.
 void LastingWorld::lose_link(proto::LinkId link, EndId at, Time now) {
   network_.close(link);
+  const EndId other = network_.other_end(link, at);
+  const bool is_silent = other < nodes_.size() && nodes_[other]->is_dead && !nodes_[other]->kernel_outlives &&
+                         plan_.datagrams && random_.chance(0.7);
   if (LastingMember* member = member_at(at); member != nullptr) {
-    if (link == member->client.link) return lose_leaf(*member, now);
+    if (link == member->client.link) return lose_leaf(*member, now, is_silent);
     Client* client = client_of(*member, link);
     if (member->dies || client == nullptr) return;
-    client->engine->on_closed(Error{Errc::lost, "the link broke"}, now);
+    client->engine->on_closed(Error{is_silent ? Errc::timeout : Errc::lost, "the link broke"}, now);
     return drive(*member, now);
   }
   if (nodes_[at]->is_dead) return;
-  nodes_[at]->engine->on_link_closed(link, now);
+  nodes_[at]->engine->on_link_closed(link, now, {{}, {}, Millis(is_silent ? 1000 : 0)});
   act_on_drops(at);
 }
 
@@ -173,10 +176,10 @@ void LastingWorld::hear_nothing(proto::LinkId link, EndId at, Time now) {
     network_.alarm(now + Millis(20), code(node_silent, link.value, at));
 }
 
-void LastingWorld::lose_leaf(LastingMember& member, Time now) {
+void LastingWorld::lose_leaf(LastingMember& member, Time now, bool is_silent) {
   network_.close(member.client.link);
   if (member.dies) return;
-  member.client.engine->on_closed(Error{Errc::lost, "the link broke"}, now);
+  member.client.engine->on_closed(Error{is_silent ? Errc::timeout : Errc::lost, "the link broke"}, now);
   drive(member, now);
 }
 

@@ -329,7 +329,7 @@ class LastingWorld {
   void cut_leaf(LastingMember& member);
   void lose_link(proto::LinkId link, EndId at, Time now);
   void hear_nothing(proto::LinkId link, EndId at, Time now);
-  void lose_leaf(LastingMember& member, Time now);
+  void lose_leaf(LastingMember& member, Time now, bool is_silent = false);
   void lose_peer(LastingMember& member, LastingMember& other, Time now);
 
   // ---- datagrams (recovery_datagrams.cpp)

@@ -1,9 +1,12 @@
 """Rows of `make hop` that are no pair of ways: what loss and silence cost, the kernel's own time, and what proves the machine."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from core.pairs import median
@@ -56,6 +59,58 @@ def idle(lab, tools, fabric):
     return [("idle-hop", "first after 1 s of silence, x a warm one", line["first"] / line["warm"], 1.3, {"ms": line["first"], "warm_ms": line["warm"]})]
 
 
+class Killer(threading.Thread):
+    """Kills the lab's sharp_an in turns while jobs run, and starts each again a second later."""
+
+    def __init__(self, lab, most):
+        super().__init__(daemon=True)
+        self.lab, self.most, self.kills, self.failure, self.over = lab, most, 0, "", threading.Event()
+
+    def run(self):
+        try:
+            names = sorted(self.pids())
+            while self.kills < self.most and not self.over.wait(0.5):
+                name = names[self.kills % len(names)]
+                os.kill(self.pids()[name], signal.SIGKILL)
+                self.kills += 1
+                self.over.wait(1)
+                done = subprocess.run(self.lab.command("daemon", name, "start"), capture_output=True, text=True, timeout=60, check=False)
+                if done.returncode != 0:
+                    raise LabError(last_words(done.stderr))
+                self.over.wait(1.5)
+        except (LabError, OSError, KeyError, subprocess.SubprocessError) as why:
+            self.failure = str(why)
+
+    def pids(self):
+        return {daemon["place"]: daemon["pid"] for daemon in self.lab.status()["daemons"] if daemon["name"].split()[0] == "sharp_an"}
+
+
+def daemon_kills(lab, tools, fabric, kills):
+    """Jobs of small operations, and every fourth of streams as well, under kills of all sharp_an. A job with a stream may leave its tree."""
+    killer, operations, errors, left, returned, jobs = Killer(lab, kills), 0, 0, 0, 0, 0
+    killer.start()
+    try:
+        while killer.is_alive():
+            streams = jobs % 4 == 3
+            words = ["--case", "allreduce:8:20000", "--case", "allreduce:1M:20", "--case", "allreduce:128:20000"] if streams else ["--calls", "50000"]
+            flags = [*environment_flags(), "-x", "SUMAC_RECOVERY=1", "-x", "SHARP_COLL_ENABLE_SAT=1", "-x", "SHARP_COLL_LOG_LEVEL=3"]
+            out, err = run_mpi(lab, fabric.hosts, flags, [tools.program("sharp-client" if streams else "hop-mixed"), *words], 600)
+            found = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+            errors += sum(line["errors"] for line in found)
+            operations += sum(line.get("calls", line.get("iterations", 0)) for line in found)
+            left += 0 if streams else len(re.findall("has lost its tree", out + err))
+            returned += len(re.findall("is on a tree again", out + err))
+            jobs += 1
+    finally:
+        killer.over.set()
+        killer.join(timeout=90)
+    if killer.failure or killer.kills < kills or returned == 0:
+        raise WayFailed(killer.failure or f"{killer.kills} kills, {returned} returns to a tree")
+    more = {"kills": killer.kills, "operations": operations, "jobs": jobs, "returns": returned}
+    return [("daemon-kills-wrong", f"wrong results in {operations} operations, {killer.kills} kills", errors, 0, more),
+            ("daemon-kills-left", f"groups without a stream that left their tree, {returned} other trees", left, 0, more)]
+
+
 def program(command, seconds):
     status, out, err = run([str(word) for word in command], seconds)
     if status is None:
@@ -74,8 +129,6 @@ def prices(tools):
 
 def bridged(tools):
     """Two hosts and the node on a Linux bridge, by libsharp_coll, and by two programs that do nothing else, in turns."""
-    import os  # pylint: disable=import-outside-toplevel
-
     os.environ["SUMAC_BUILD"] = str(tools.build)  # harness reads it when it is imported
     from harness import bridge, ground  # pylint: disable=import-outside-toplevel
 

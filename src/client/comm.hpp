@@ -175,7 +175,7 @@ class Comm final : private proto::recovery::Peers, private proto::recovery::Tree
   std::vector<std::uint32_t> deaths_;  ///< Members that are dead.
   proto::recovery::Epoch told_epoch_ = 0;
   std::size_t told_deaths_ = 0;  ///< The root of that epoch has been told so many of them.
-  bool has_lost_tree_ = false;
+  bool has_lost_tree_ = false, has_lost_links_ = false;
   std::uint32_t generation_ = 0;  ///< The job's trees of which this group has, or had, one (Context::generation()).
   std::uint32_t returns_ = 0;     ///< It has gone to another tree so often.
   std::uint64_t asked_ = 0;       ///< Rank 0 has asked for a group on a new tree, by this token; 0: not now.

@@ -65,7 +65,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   void take_trees(Grant grant, std::uint32_t generation);
   /// A group is without a tree since then, although the job has trees: the manager may know of nothing that is wrong with them.
   void want_trees(Time since, Time now);
-  void has_returned() noexcept { want_pause_ = kWantPause; }
+  void has_returned() noexcept;
   std::uint32_t generation() const noexcept { return generation_; }  ///< It counts the job's trees from 0.
   Recovery* recovery() const { return recovery_.get(); }             ///< Null: communicators end with their trees.
   recorder::Ways& ways() noexcept { return ways_; }                  ///< It counts where there is recovery.
@@ -165,6 +165,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   Outcome<> begin_recovery();
   bool is_armed();
   void tick_datagrams();
+  template <class Do>
+  void each_with_datagrams(Do what) const;
   void set_datagram_timer();
   bool receive_datagrams(std::uint32_t token);
   std::uint64_t datagrams() const;

@@ -15,6 +15,15 @@ constexpr std::uint32_t kTimerToken = 0x7ffffffd;
 
 }  // namespace
 
+/// Groups on a tree that the job has no more may still take datagrams of its nodes' kernels.
+template <class Do>
+void Context::each_with_datagrams(Do what) const {
+  for (const auto& link : links_)
+    if (link->has_datagrams()) what(*link);
+  for (const auto& former : former_)
+    if (former.link && former.link->has_datagrams()) what(*former.link);
+}
+
 Time Context::next_due() const {
   const Time due = std::min(transport_->next_due(), datagrams_due());
   return recovery_ ? std::min(due, recovery_->next_due()) : due;
@@ -23,16 +32,14 @@ Time Context::next_due() const {
 Time Context::datagrams_due() const {
   Time due = kNever;
   if (!has_sent_datagrams_) return due;
-  for (const auto& link : links_)
-    if (link->has_datagrams()) due = std::min(due, link->engine().next_due());
+  each_with_datagrams([&](TreeLink& link) { due = std::min(due, link.engine().next_due()); });
   return due;
 }
 
 void Context::tick_datagrams() {
   const Time now = monotonic_now();
   if (datagrams_due() > now) return;
-  for (const auto& link : links_)
-    if (link->has_datagrams()) link->engine().tick(now);
+  each_with_datagrams([&](TreeLink& link) { link.engine().tick(now); });
 }
 
 void Context::send_datagram(proto::LinkId to, std::span<const std::byte> frame) {
@@ -74,12 +81,13 @@ bool Context::receive_datagrams(std::uint32_t token) {
     static_cast<void>(!::read(datagram_timer_.get(), &times, sizeof times));  // Otherwise it stays readable.
     return true;
   }
-  for (const auto& link : links_) {
-    if (!link->has_datagrams() || link->datagram_token() != token) continue;
-    link->receive_datagrams(monotonic_now());
-    return true;
-  }
-  return false;
+  bool is_one = false;
+  each_with_datagrams([&](TreeLink& link) {
+    if (link.datagram_token() != token) return;
+    link.receive_datagrams(monotonic_now());
+    is_one = true;
+  });
+  return is_one;
 }
 
 }  // namespace sumac::client

@@ -86,6 +86,16 @@ Result<Program> Program::load(const LoadOptions& options) {
   return program;
 }
 
+std::optional<HopConfig> Program::pinned(const LoadOptions& options) {
+  const int config_map = options.pins.empty() ? -1 : bpf_obj_get((folder_of(options) + "/hop_config").c_str());
+  if (config_map < 0) return std::nullopt;
+  const std::uint32_t zero = 0;
+  HopConfig config{};
+  const bool is_read = bpf_map_lookup_elem(config_map, &zero, &config) == 0;
+  ::close(config_map);
+  return is_read ? std::optional(config) : std::nullopt;
+}
+
 Result<> Program::renew_lease(std::uint64_t end_ns) {
   const std::uint32_t zero = 0;
   HopConfig config{.lease_end_ns = end_ns,

@@ -4,6 +4,7 @@
 // kernel goes on to answer their frames.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ class Program {
   /// Loads the program and takes over the pinned maps of a former daemon, or makes them. What another layout has pinned
   /// in the folder goes.
   static Result<Program> load(const LoadOptions& options);
+
+  /// Reads what a former daemon has left in that folder for as many groups and slots. Nothing: it has left none, or of another layout.
+  static std::optional<HopConfig> pinned(const LoadOptions& options);
 
   /// Attaches it to the ingress of a device, in the place of a former daemon's. The filter goes on when we end.
   Result<> attach(const std::string& device);

@@ -47,6 +47,22 @@ TEST(HopLoader, NextDaemonFindsTheGroupsInUse) {
   EXPECT_FALSE(std::filesystem::exists(options().pins));
 }
 
+TEST(HopLoader, SaysWhereAFormerDaemonTookDatagrams) {
+  SKIP_WITHOUT_KERNEL();
+  EXPECT_FALSE(Program::pinned(options()));
+  {
+    LoadOptions at = options();
+    at.address = {10, 1, 2, 3};
+    ASSERT_TRUE(Program::load(at)) << "and it is gone";
+  }
+  const auto former = Program::pinned(options());
+  ASSERT_TRUE(former);
+  EXPECT_EQ(former->port, static_cast<std::uint16_t>(kPort << 8 | kPort >> 8));
+  EXPECT_EQ(former->address[3], 3);
+  std::filesystem::remove_all(options().pins);
+  EXPECT_FALSE(Program::pinned(options()));
+}
+
 TEST(HopLoader, RemovesWhatAnotherLayoutHasPinned) {
   SKIP_WITHOUT_KERNEL();
   LoadOptions other = options();

@@ -39,13 +39,18 @@ DataPath::DataPath(DataPathConfig config, std::unique_ptr<net::Transport> transp
       multicaster_(config_.multicast, transport_->address(), log),
       retry_(config.retry_min) {
   if (!config_.hop) return;
-  if (auto made = Datagrams::make(*transport_, log_))
+  if (auto made = Datagrams::make(*transport_, config_.pins, log_))
     datagrams_ = *std::move(made);
   else
     SUMAC_WARN(log_, "SUMAC_NODE_HOP=auto: small operations go by TCP all the same: {}", made.error().context);
 }
 
-DataPath::~DataPath() = default;
+/// With this process its kernel stops. Whoever goes on in it must know that, before the connections end.
+DataPath::~DataPath() {
+  if (node_ == nullptr || datagrams_ == nullptr) return;
+  node_->stop(now_ = monotonic_now());
+  transport_->progress(*this);
+}
 
 void DataPath::identify(NodeId node_id, TreeId tree_id, bool root, Time now) {
   now_ = now;

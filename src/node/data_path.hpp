@@ -32,7 +32,8 @@ struct DataPathConfig {
   Millis outlived_after{1000};
   Millis retry_min{50}, retry_max{2000};
   multicast::Config multicast{};
-  bool hop = false;  ///< The kernel answers small operations, if it can.
+  bool hop = false;       ///< The kernel answers small operations, if it can.
+  std::string pins = {};  ///< Datagrams::pins_of()
 };
 
 /// The numbers of one tree for the metrics: a copy without text, so that the data path's thread soon goes on.

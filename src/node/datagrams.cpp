@@ -8,21 +8,29 @@ Result<> Datagrams::try_kernel() {
   return fail(Errc::unsupported, "this sharp_an was built without clang or libbpf (libbpf-dev)");
 }
 
-Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport&, Logger&) {
+Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport&, const std::string&, Logger&) {
   return tl::unexpected(try_kernel().error());
 }
+
+std::string Datagrams::pins_of(std::string_view, std::uint32_t, Logger&) { return {}; }
+std::uint16_t Datagrams::former_port(const std::string&) { return 0; }
 
 }  // namespace sumac::node
 
 #else
 
+#include <linux/magic.h>
 #include <net/if.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cctype>
 #include <cstring>
+#include <filesystem>
 
 #include "kernel/loader.hpp"
 #include "net/datagram_socket.hpp"
@@ -33,7 +41,7 @@ namespace sumac::node {
 namespace {
 
 constexpr std::uint32_t kGroups = 64, kWindow = 4;
-/// A daemon that is dead for so long has no members any more: they have left its links.
+/// A daemon that is dead for so long has no members any more: they have another tree, or are their own.
 constexpr Duration kLease = Seconds(10), kRenewEvery = Seconds(2);
 constexpr int kFramesPerPass = 16;
 
@@ -41,6 +49,10 @@ std::uint64_t boot_time_ns() {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+kernel::LoadOptions options_of(const std::string& pins) {
+  return {.pins = pins, .groups_max = kGroups, .slots_max = 2 * kWindow};
 }
 
 std::uint64_t lease_end() { return boot_time_ns() + static_cast<std::uint64_t>(kLease.count()); }
@@ -70,6 +82,20 @@ class Kernel final : public Datagrams {
     for (const auto& device : devices_)
       if (const auto gone = program_.detach(device); !gone)
         SUMAC_WARN(log_, "hop: {} keeps the filter: {}", device, gone.error().context);
+    if (const auto gone = program_.unpin(); !gone) SUMAC_WARN(log_, "hop: {}", gone.error().context);
+  }
+
+  /// A former process of this node was killed. Its members have time to go elsewhere.
+  void adopt() {
+    std::uint32_t count = 0;
+    for (std::uint32_t number = 0; number < kGroups; ++number)
+      if (const auto group = program_.group(number); group && group->place.children != 0) {
+        groups_[number] = {Use::left, monotonic_now() + kLease, *group, {}};
+        ++count;
+      }
+    if (count != 0)
+      SUMAC_INFO(log_, "hop: {} groups of a former process go on in the kernel until their members have other ones",
+                 count);
   }
 
   Result<> attach() {
@@ -114,12 +140,13 @@ class Kernel final : public Datagrams {
       SUMAC_WARN(log_, "hop: a group goes by TCP: {}", begun.error().context);
       return false;
     }
-    groups_[group.number] = {Use::begun, *made, parent};
+    groups_[group.number] = {Use::begun, {}, *made, parent};
     return true;
   }
 
   void end(std::uint16_t number) override {
-    if (std::exchange(groups_[number].use, Use::none) != Use::begun) return;
+    const auto use = std::exchange(groups_[number].use, Use::none);
+    if (use != Use::begun && use != Use::left) return;
     if (const auto ended = program_.end_group(number); !ended)
       SUMAC_ERROR(log_, "hop: group {} stays in the kernel: {}", number, ended.error().context);
   }
@@ -154,6 +181,13 @@ class Kernel final : public Datagrams {
     return Sequence{unanswered};
   }
 
+  void let_go(std::uint16_t number) override {
+    Used& used = groups_[number];
+    if (used.use != Use::begun) return end(number);
+    used.use = Use::left;
+    used.until = monotonic_now() + kLease;
+  }
+
   void probe_parent(std::uint16_t number, std::uint32_t probe) override {
     const Used& used = groups_[number];
     HopFrame frame{};
@@ -171,7 +205,8 @@ class Kernel final : public Datagrams {
   }
 
   void clear() override {
-    for (std::size_t number = 0; number < groups_.size(); ++number) end(static_cast<std::uint16_t>(number));
+    for (std::size_t number = 0; number < groups_.size(); ++number)
+      if (groups_[number].use != Use::left) end(static_cast<std::uint16_t>(number));
   }
 
   void on_readable(proto::Node& node, Time now) override {
@@ -187,6 +222,8 @@ class Kernel final : public Datagrams {
   void tick(proto::Node* node, Time now) override {
     if (now < renew_at_) return;
     if (node != nullptr) node->look_at_datagrams(now);
+    for (std::size_t number = 0; number < groups_.size(); ++number)
+      if (groups_[number].use == Use::left && now >= groups_[number].until) end(static_cast<std::uint16_t>(number));
     renew_at_ = now + kRenewEvery;
     if (const auto renewed = program_.renew_lease(lease_end()); !renewed)
       SUMAC_ERROR(log_, "hop: {}", renewed.error().context);
@@ -203,9 +240,10 @@ class Kernel final : public Datagrams {
   }
 
  private:
-  enum class Use : std::uint8_t { none, reserved, begun };
+  enum class Use : std::uint8_t { none, reserved, begun, left };
   struct Used {
     Use use = Use::none;
+    Time until{};  ///< left: then nobody needs it any more.
     HopGroup group{};
     net::SocketAddress parent{};  ///< It takes datagrams there.
   };
@@ -288,20 +326,53 @@ Result<> Datagrams::try_kernel() {
   return loaded ? Result<>{} : Result<>(tl::unexpected(loaded.error()));
 }
 
-Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport& transport, Logger& log) {
+std::string Datagrams::pins_of(std::string_view node, std::uint32_t tree, Logger& log) {
+  // A service sees its own folder alone (sharp_daemons_setup.sh).
+  constexpr std::array kFolders{"/run/sumac-an/bpf", "/sys/fs/bpf"};
+  const auto is_bpf = [](const char* folder) {
+    struct statfs system {};
+    return ::statfs(folder, &system) == 0 && system.f_type == BPF_FS_MAGIC;
+  };
+  struct stat network {};
+  const auto* const found = std::ranges::find_if(kFolders, is_bpf);
+  if (found == kFolders.end() || ::stat("/proc/self/ns/net", &network) != 0) {
+    SUMAC_INFO(log, "hop: {} is no file system of type bpf: groups leave their tree when this process is killed",
+               kFolders.back());
+    return {};
+  }
+  std::string name(node);
+  for (char& each : name)  // A file of this system has no dot in its name.
+    if (std::isalnum(static_cast<unsigned char>(each)) == 0) each = '-';
+  return fmt::format("{}/sumac/{}-{}-{}", *found, network.st_ino, name, tree);
+}
+
+std::uint16_t Datagrams::former_port(const std::string& pins) {
+  const auto former = kernel::Program::pinned(options_of(pins));
+  return former ? in_network_order(former->port) : std::uint16_t{0};
+}
+
+Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport& transport, const std::string& pins, Logger& log) {
   const auto address = transport.address();
   if (!address.starts_with("tcp:")) return fail(Errc::unsupported, "the transport is not tcp");
   const auto own = net::parse_address(std::string_view(address).substr(4));
   if (!own) return tl::unexpected(own.error());
   auto socket = net::DatagramSocket::bind(*own);
   if (!socket) return tl::unexpected(socket.error());
-  auto program = kernel::Program::load({.port = own->port(),
-                                        .address = {own->host().begin(), own->host().end()},
-                                        .groups_max = kGroups,
-                                        .slots_max = 2 * kWindow,
-                                        .lease_end_ns = lease_end()});
+  auto options = options_of(pins);
+  options.port = own->port();
+  options.address = {own->host().begin(), own->host().end()};
+  options.lease_end_ns = lease_end();
+  // At another address nobody finds the groups of a former process.
+  if (const auto former = kernel::Program::pinned(options);
+      former && (former->port != in_network_order(own->port()) ||
+                 !std::ranges::equal(own->host(), std::span(former->address).first(own->host().size())))) {
+    std::error_code error;
+    std::filesystem::remove_all(pins, error);
+  }
+  auto program = kernel::Program::load(options);
   if (!program) return tl::unexpected(program.error());
   auto made = std::make_unique<Kernel>(*std::move(program), *std::move(socket), *own, transport, log);
+  made->adopt();
   if (auto attached = made->attach(); !attached) return tl::unexpected(attached.error());
   return std::unique_ptr<Datagrams>(std::move(made));
 }

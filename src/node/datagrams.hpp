@@ -1,7 +1,10 @@
 #pragma once
 // The datagram way of one tree of this node: the kernel's program, which it attaches to the devices by which datagrams come, and
 // the socket behind it, for what the program does not understand.
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/log.hpp"
 #include "control/hop_totals.hpp"
@@ -14,13 +17,18 @@ namespace sumac::node {
 class Datagrams : public proto::DatagramNode {
  public:
   /// Returns a reason for people if this system or these rights do not allow it. The transport must outlive it.
-  static Result<std::unique_ptr<Datagrams>> make(net::Transport& transport, Logger& log);
+  /// `pins`: as pins_of() says; empty: groups end with this process.
+  static Result<std::unique_ptr<Datagrams>> make(net::Transport& transport, const std::string& pins, Logger& log);
+  /// The folder in which the groups of one tree of a node outlive its process. Empty, with a line in the log: there is none.
+  static std::string pins_of(std::string_view node, std::uint32_t tree, Logger& log);
+  /// The port of a former process whose groups are pinned there: they are this process's if it takes that port. 0: none.
+  static std::uint16_t former_port(const std::string& pins);
   virtual ~Datagrams() = default;
 
   /// Does this kernel take the program from this process? It is loaded, and attached nowhere.
   static Result<> try_kernel();
 
-  /// All groups are over.
+  /// All groups are over, but for those that were let go.
   virtual void clear() = 0;
   virtual void on_readable(proto::Node& node, Time now) = 0;
   virtual void tick(proto::Node* node, Time now) = 0;

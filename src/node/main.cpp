@@ -146,6 +146,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     // together they never exceed the limit.
     one.net.connections_max = std::min(one.net.connections_max, descriptors >> std::min(k + 1, 31u));
     one.net.strangers_max = strangers_max(one.net.connections_max);
+    if (one.path.hop) one.path.pins = Datagrams::pins_of(config.name, k, log);
     auto shard = Shard::start(one, *wake, log);
     if (!shard) return shard;
     // The thread pins itself: threads that gRPC starts from the main thread would inherit a mask set there. top -H and

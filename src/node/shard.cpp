@@ -40,7 +40,13 @@ Result<std::unique_ptr<Shard>> Shard::start(const ShardConfig& config, control::
   if (!epoll) return fail_errno("epoll_create1");
   if (auto watched = watch(epoll, wake->fd()); !watched) return tl::unexpected(watched.error());
   std::unique_ptr<Shard> shard(new Shard(config, *std::move(wake), std::move(epoll), tell, log));
-  auto transport = net::make_transport(config.net, shard->pool_);
+  // Groups of a former process are found at its port.
+  auto again = config.net;
+  const std::uint16_t former = config.path.pins.empty() ? 0 : Datagrams::former_port(config.path.pins);
+  if (former != 0 && again.listen.ends_with(":0"))
+    again.listen = fmt::format("{}{}", again.listen.substr(0, again.listen.size() - 1), former);
+  auto transport = net::make_transport(again, shard->pool_);
+  if (!transport && again.listen != config.net.listen) transport = net::make_transport(config.net, shard->pool_);
   if (!transport) return tl::unexpected(transport.error());
   shard->address_ = (*transport)->address();
   shard->data_ = std::make_unique<DataPath>(config.path, *std::move(transport), shard->pool_, log);

@@ -30,6 +30,7 @@ void ClientGroup::start(Time now) {
 
 void ClientGroup::give_up(std::uint32_t dead) {
   if (!std::holds_alternative<membership::Standing>(life_) || verdict_ || std::exchange(has_given_up_, true)) return;
+  if (is_cut_off_) return;
   const wire::TroubleBody body = wire::gave_up(config_.rank, dead);
   AggHeader h = head(AggKind::trouble);
   h.sequence = done_;
@@ -46,6 +47,7 @@ void ClientGroup::let_go(std::uint32_t dead) {
 
 void ClientGroup::leave(Time now) {
   live(membership::LeaveWanted{}, now);
+  if (is_cut_off_) live(membership::GroupOver{}, now);
   settle(now);  // Nobody waits for results whose memory is let go.
   drain(now);
 }
@@ -87,17 +89,24 @@ Errc ClientGroup::on_message(const AggHeader& header, const BufferRef& frame, Ti
     case AggKind::over:
       return with_body<wire::OverBody>(frame, [&](const wire::OverBody& body) {
         if (!std::holds_alternative<membership::Departing>(life_)) lost_why_ = describe(body);
-        live(membership::GroupOver{}, now);
+        cut_off((header.flags & wire::kFlagDatagrams) != 0, now);
         return Errc::ok;
       });
     default: return Errc::invalid;
   }
 }
 
-void ClientGroup::on_link_closed(Time now) {
+void ClientGroup::on_link_closed(Time now, bool answers) {
   if (lost_why_.empty() && !std::holds_alternative<membership::Departing>(life_))
     lost_why_ = "the connection to the leaf node is closed";
-  live(membership::GroupOver{}, now);
+  cut_off(answers, now);
+}
+
+void ClientGroup::cut_off(bool kernels_go_on, Time now) {
+  is_cut_off_ = true;
+  const auto* standing = std::get_if<membership::Standing>(&life_);
+  if (!kernels_go_on || standing == nullptr || standing->leaving || !lose_links(now))
+    live(membership::GroupOver{}, now);
 }
 
 void ClientGroup::on_number_reused() {
@@ -119,6 +128,7 @@ void ClientGroup::tick(Time now) {
   due_ = kNever;
   live(membership::Timeout{}, now);
   tick_numbers(now);
+  if (!has_links()) tick_without_links(now);
 }
 
 Phase ClientGroup::phase() const noexcept {

@@ -37,6 +37,8 @@ class GroupObserver {
   /// left: the tree has answered Leave. Otherwise the tree is lost, has given a verdict, or leaves datagrams unanswered, and no
   /// operation has failed yet: history() has everything.
   virtual void ended(bool left) = 0;
+  /// The links are of no use any more, and small operations go on: see ClientGroup::lose_links().
+  virtual void lost_links() = 0;
 
  protected:
   ~GroupObserver() = default;
@@ -117,6 +119,7 @@ class ClientGroup final : private HopOutbox {
   /// Whether datagrams reach all members. none: the nodes have not offered it.
   enum class Trial : std::uint8_t { none, open, failed, passed };
   Trial trial_of_datagrams() const noexcept { return datagram_trial_; }
+  bool takes_datagrams() const noexcept { return way_.has_value(); }
   std::uint64_t datagram_operations() const noexcept { return datagram_numbers_; }
   /// Why this operation goes by the links and not as a datagram. While the trial is open it counts as passed.
   ByLink why_by_link(const Operation& operation) const noexcept;
@@ -136,7 +139,12 @@ class ClientGroup final : private HopOutbox {
 
   /// Handles a message of this group (ClientLink sorts them). Errc::invalid: the node broke a rule, so drop the link.
   Errc on_message(const wire::AggHeader& header, const BufferRef& frame, Time now);
-  void on_link_closed(Time now);
+  /// `answers`: it was no silence that ended the link, and the node broke no rule.
+  void on_link_closed(Time now, bool answers = false);
+  /// The tree is lost, and another one is to come. Until then the kernels of its nodes answer datagrams; what cannot go so waits. That
+  /// ends as any other loss of the tree if it takes too long. Returns false, and does nothing, where the group cannot go on so.
+  bool lose_links(Time now);
+  bool has_links() const noexcept { return links_lost_at_ == kNever; }
   void on_number_reused();  ///< A newer group has this group's number, so this group has left (ClientLink::attach()
                             ///< calls this).
   void tick(Time now);
@@ -249,6 +257,11 @@ class ClientGroup final : private HopOutbox {
   void contribute_datagram(Entry& at, Time now);
   void take_datagrams(Time now);
   void tick_datagrams(Time now);
+  bool may_lose_links() const noexcept;
+  void await_links(Time now);
+  void tick_without_links(Time now);
+  void leave_tree();
+  void cut_off(bool kernels_go_on, Time now);
   bool awaits_datagrams(Sequence before) const noexcept;
   void send_datagram(std::span<const std::byte> frame) override { outbox_.send_datagram(leaf_, frame); }
 
@@ -290,6 +303,8 @@ class ClientGroup final : private HopOutbox {
   std::optional<HopMember> way_;
   Trial datagram_trial_ = Trial::none;
   bool is_silent_ = false;  ///< The observer was told that nobody answers its datagrams.
+  Time links_lost_at_ = kNever, wants_links_since_ = kNever;
+  bool is_cut_off_ = false;  ///< The leaf hears nothing of this group any more.
   unsigned trial_ticks_ = 0, verdict_ticks_ = 0;
   std::optional<std::uint64_t>
       way_from_;             ///< When so many numbers are sent, the next ones may go as datagrams at all members.

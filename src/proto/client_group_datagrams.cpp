@@ -16,6 +16,10 @@ constexpr unsigned kTrialTicksMax = 500;
 /// A number before a verdict's that is not answered after so many repetitions belongs to another call of the others.
 constexpr unsigned kVerdictTicksMax = 100;
 constexpr Duration kSilentMost = Seconds(1);
+/// A daemon is back, and its members have another tree, about two seconds after it was killed. The kernels go on for longer.
+constexpr Duration kWithoutLinksMost = Seconds(5);
+/// An operation that cannot go as a datagram waits so long for the other tree.
+constexpr Duration kAwaitsLinksMost = Seconds(1);
 /// A run that is longer would look like one from the future.
 constexpr std::uint32_t kRunMax = 1u << 30;
 
@@ -154,13 +158,43 @@ void ClientGroup::tick_datagrams(Time now) {
   take_datagrams(now);
   if (!way_ || datagram_trial_ != Trial::passed || way_->silence(now) < kSilentMost) return;
   lost_why_ = "its leaf node has left datagrams unanswered for 1 s";
-  if (observer_ != nullptr && HOP_KEEPS(kHopLeavesSilent)) {
-    // The tree may live: its observer leaves it as any other tree that lives, and nothing of the group stays there.
-    if (!std::exchange(is_silent_, true)) observer_->ended(false);
-    return;
-  }
+  if (observer_ != nullptr && HOP_KEEPS(kHopLeavesSilent)) return leave_tree();
   give_up();
   live(membership::GroupOver{}, now);
+}
+
+/// The tree may live: its observer leaves it as any other tree that lives, and nothing of the group stays there.
+void ClientGroup::leave_tree() {
+  if (!std::exchange(is_silent_, true)) observer_->ended(false);
+}
+
+/// Nothing that goes by the links is under way, at this member. The others decide for themselves, and tell each other.
+bool ClientGroup::may_lose_links() const noexcept {
+  const auto* standing = std::get_if<membership::Standing>(&life_);
+  if (observer_ == nullptr || standing == nullptr || standing->leaving || verdict_ || has_given_up_) return false;
+  if (!way_ || datagram_trial_ != Trial::passed || !way_from_ || sent_ < *way_from_) return false;
+  return run_from_.has_value() || (owed_ == next_ && closed_ == next_);
+}
+
+bool ClientGroup::lose_links(Time now) {
+  if (!has_links()) return true;
+  if (!may_lose_links()) return false;
+  links_lost_at_ = now;
+  due_ = std::min(due_, now + kWithoutLinksMost);
+  observer_->lost_links();
+  return true;
+}
+
+void ClientGroup::await_links(Time now) {
+  if (wants_links_since_ == kNever) wants_links_since_ = now;
+  due_ = std::min(due_, wants_links_since_ + kAwaitsLinksMost);
+}
+
+void ClientGroup::tick_without_links(Time now) {
+  const Time until = std::min(links_lost_at_ + kWithoutLinksMost,
+                              wants_links_since_ == kNever ? kNever : wants_links_since_ + kAwaitsLinksMost);
+  if (now >= until) return leave_tree();
+  due_ = std::min(due_, until);
 }
 
 }  // namespace sumac::proto

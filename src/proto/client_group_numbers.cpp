@@ -55,6 +55,7 @@ std::optional<Completion> ClientGroup::next_completion() {
 void ClientGroup::pump(Time now) {
   while (!verdict_ && !ring_.empty()) {
     if (const Coll due = lock_.due(); due != Coll::none) {
+      if (!has_links()) return await_links(now);
       if (!room(shape_.osts) || !has_drained_datagrams()) return;
       lock_.sent();
       send_our_own(due, now);
@@ -68,6 +69,7 @@ void ClientGroup::pump(Time now) {
       if (way == LockKeeper::Way::wait && lock_.due() == Coll::none) return;  // the lock's answer decides
       if (way == LockKeeper::Way::wait) continue;
     }
+    if (!has_links() && !goes_as_datagram(record)) return await_links(now);
     if (!may_send(record)) return;
     if (!record.operation.streaming && record.in_flight >= config_.pipeline_depth) return;
     const FragmentRange range = next_fragment(record);

@@ -1,5 +1,7 @@
 #include "proto/client_link.hpp"
 
+#include <algorithm>
+
 #include "proto/guard.hpp"
 #include "proto/id_pool.hpp"
 #include "proto/open_request.hpp"
@@ -161,20 +163,25 @@ void ClientLink::on_message(BufferRef frame, Time now) {
 
 void ClientLink::on_datagram(std::span<const std::byte> datagram, Time now) {
   HopHeader header;
-  if (closed_ || datagram.size() < sizeof header) return;
+  if (datagram.size() < sizeof header) return;
   wire::load(header, datagram.data());
   // Anybody can send one: nothing of it is believed before the group has looked at its tag.
   if (header.group < groups_.size() && groups_[header.group] != nullptr)
     groups_[header.group]->on_datagram(datagram, now);
 }
 
-void ClientLink::close(std::string why, Time now) {
+void ClientLink::close(std::string why, Time now, bool answers) {
   if (closed_) return;
   closed_ = true;
   why_ = std::move(why);
   for (auto& [token, request] : opens_) step_open(token, open_request::LinkClosed{}, now);
   for (ClientGroup* group : groups_)
-    if (group != nullptr) group->on_link_closed(now);
+    if (group != nullptr) group->on_link_closed(now, answers);
+}
+
+bool ClientLink::takes_datagrams() const noexcept {
+  return std::ranges::any_of(groups_,
+                             [](const ClientGroup* group) { return group != nullptr && group->takes_datagrams(); });
 }
 
 void ClientLink::tick(Time now) {
@@ -242,7 +249,7 @@ void ClientLink::broke_a_rule(const AggHeader& header, Time now) {
 
 void ClientLink::drop(const std::string& why, Time now) {
   outbox_.drop(leaf_, Error{Errc::invalid, why});
-  close(why, now);
+  close(why, now, false);
 }
 
 }  // namespace sumac::proto

@@ -69,6 +69,8 @@ class ClientLink {
   void hold() noexcept { ++holders_; }
   void release() noexcept { --holders_; }
   bool is_held() const noexcept { return holders_ != 0; }
+  /// Some group takes datagrams of its leaf.
+  bool takes_datagrams() const noexcept;
 
   /// A message of `payload` bytes after this header has begun: returns the memory where they may go at once; see
   /// ClientGroup::place().
@@ -82,7 +84,8 @@ class ClientLink {
   void on_message(BufferRef frame, Time now);
   /// Handles a datagram that came from the leaf's address.
   void on_datagram(std::span<const std::byte> datagram, Time now);
-  void on_closed(const Error& why, Time now) { close(why.context, now); }
+  /// Groups that go on without it still need on_datagram() and tick().
+  void on_closed(const Error& why, Time now) { close(why.context, now, why.code == Errc::lost); }
   void tick(Time now);  ///< Also ticks the attached groups.
   Time next_due() const noexcept;
 
@@ -94,7 +97,7 @@ class ClientLink {
   };
 
   void welcome(const wire::WelcomeBody& body, Time now);
-  void close(std::string why, Time now);
+  void close(std::string why, Time now, bool answers);
   template <class Body>
   void control(wire::AggKind kind, const Body& body);
   void send_open(std::uint64_t token, const Request& request);

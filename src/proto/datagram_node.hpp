@@ -46,6 +46,8 @@ class DatagramNode {
   virtual bool begin(const Group& group) = 0;
   /// Gives the number of reserve() back.
   virtual void end(std::uint16_t number) = 0;
+  /// The same, but the kernel goes on to answer the group's datagrams until its members have had time to go elsewhere.
+  virtual void let_go(std::uint16_t number) = 0;
   struct Begun {
     std::uint64_t agreed = 0;  ///< HopSlot::agreed
     std::uint32_t child = 0;   ///< The first that has contributed.

@@ -17,13 +17,6 @@ Operation bcast_of(Values& values, bool is_root) {
   return operation;
 }
 
-Operation sum_of(Values& values) {
-  Operation operation{.coll = wire::Coll::allreduce, .op = Op::sum, .dtype = Dtype::uint64, .count = values.size()};
-  operation.src = std::as_bytes(std::span(values));
-  operation.dst = std::as_writable_bytes(std::span(values));
-  return operation;
-}
-
 /// Rank 0 has completed a bcast whose datagram was lost, and a sum behind it. The others have neither.
 struct LostBcast {
   LostBcast() {
@@ -37,7 +30,8 @@ struct LostBcast {
     world.kernels.lose_all();
     for (std::size_t rank = 1; rank < 3; ++rank)
       EXPECT_TRUE(world[rank].post(bcast_of(data[rank], false), world.tree.now));
-    for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(world[rank].post(sum_of(sums[rank]), world.tree.now));
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      EXPECT_TRUE(world[rank].post(test::sum_of(sums[rank]), world.tree.now));
     world.run();
     EXPECT_TRUE(take(0));
     EXPECT_TRUE(take(0)) << "the source waits for nobody";
@@ -97,21 +91,13 @@ TEST(DatagramRecovery, AWayThatIsSilentIsLeftWithNothingAtTheNode) {
   auto& world = at.world;
   world.tree.take_datagram = nullptr;
   for (std::size_t rank = 0; rank < 3; ++rank) ASSERT_TRUE(world[rank].post({}, world.tree.now));
-  const auto pass = [&](int times) {
-    for (int i = 0; i < times; ++i) {
-      world.tree.now += Millis(1);
-      for (auto* client : world.clients)
-        if (client->client->next_due() <= world.tree.now) client->client->tick(world.tree.now);
-      world.run();
-    }
-  };
-  pass(1100);
+  world.pass(1100);
   for (std::size_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(world[rank].epoch(), 1u);
     for (std::size_t left = rank == 0 ? 1 : 3; left > 0; --left) EXPECT_TRUE(at.take(rank));
     world[rank].leave(world.tree.now);
   }
-  pass(1500);
+  world.pass(1500);
   for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(world[rank].is_over());
   EXPECT_TRUE(world.node.node->idle());
 }

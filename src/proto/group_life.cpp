@@ -193,6 +193,17 @@ Step step(const State& state, const Event& event, Time now, const Limits& limits
           [&]<OneOf<Absent, Collecting, Condemned, Deserted, Refusing, Refused, Passing, Left> S>(
               const S& s, const ParentSilent&) -> Step { return stay(s); },
 
+          [&](const Standing&, const DaemonGone& e) -> Step {
+            if (limits.tree_root) return {Left{e.why}, {OverAll{e.why}, FreeId{}}};
+            if (limits.group_root)
+              return {Passing{e.leave, {}, resend_time(now, limits.resend_after)}, {OverAll{e.why}, PassUp{e.leave}}};
+            return {Deserted{e.why, e.trouble, {}, resend_time(now, limits.resend_after)},
+                    {OverAll{e.why}, TroubleUp{e.trouble}}};
+          },
+          [&]<OneOf<Absent, Collecting, AwaitingJoined, Condemned, Departing, Deserted, Refusing, Refused, Passing,
+                    Left>
+                  S>(const S& s, const DaemonGone&) -> Step { return stay(s); },
+
           [&](const AwaitingJoined& s, const ParentReady&) -> Step {
             return {s, {JoinUp{}}};
           },

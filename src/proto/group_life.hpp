@@ -106,6 +106,12 @@ struct ParentSilent {
   ParentClosed closed{};
   wire::TroubleBody trouble{};  ///< It names this node's lowest rank, for the parent.
 };
+/// The daemon of a node of the group's tree is gone, but the kernels of all nodes go on: the members' datagrams are answered.
+struct DaemonGone {
+  wire::OverBody why{};
+  wire::TroubleBody trouble{};  ///< It names the lost node, for the parent.
+  wire::AggHeader leave{};      ///< The group root's Leave, for the tree's root.
+};
 struct ParentReady {};  ///< There is a parent again, to which everything unanswered is repeated.
 struct OverAbove {      ///< The parent's life of this group is over.
   wire::RefusedBody refused{};
@@ -136,9 +142,9 @@ struct JobOver {  ///< The manager has ended the job, and its members did not le
   wire::OverBody why{};
 };
 struct Timeout {};
-using Event =
-    std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, ParentSilent, ParentReady,
-                 OverAbove, Trouble, VerdictAbove, LeaveAfterVerdict, LeaveBelow, LeaveAnswered, JobOver, Timeout>;
+using Event = std::variant<Join, JoinedAbove, RefusedAbove, RefusedBelow, ChildClosed, ParentClosed, ParentSilent,
+                           DaemonGone, ParentReady, OverAbove, Trouble, VerdictAbove, LeaveAfterVerdict, LeaveBelow,
+                           LeaveAnswered, JobOver, Timeout>;
 
 struct Limits {
   bool group_root = false;  ///< All members meet here: this node answers numbers and gives the verdict.

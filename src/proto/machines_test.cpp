@@ -288,6 +288,7 @@ std::string group_lives() {
       {"the parent is silent", ParentSilent{{.leave = leave(8), .refused = lost}, trouble(2)}},
       {"the parent is silent during Leave",
        ParentSilent{{.leave_under_way = true, .leave = leave(8), .refused = lost}, trouble(2)}},
+      {"a daemon is gone and the kernels go on", DaemonGone{{}, trouble(2), leave(8)}},
       {"the parent is ready", ParentReady{}},
       {"over from above", OverAbove{lost, by_manager}},
       {"trouble", Trouble{LinkId{2}, trouble(4), Sequence{7}}},

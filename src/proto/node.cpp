@@ -51,11 +51,11 @@ void Node::link_closed(LinkId id, Time now, wire::TroubleReason why, const LinkE
     ctx_.parent = greeting_ = {};
     ctx_.parent_lost = true;
     for (auto& group : groups_)
-      if (group) group->parent_closed(now);
+      if (group) group->parent_closed(now, how.silence.count() == 0);
   } else if (Link* link = ctx_.links.find(id); link != nullptr) {
     for (std::size_t number = 1; number < link->child_of.size(); ++number)
       if (const auto child = link->child_of[number]; child != kNoChild)
-        groups_[number]->child_closed(id, child, now, why);
+        groups_[number]->child_closed(id, child, now, why, how.silence.count() == 0);
     notes_.link_closed(id);
     ctx_.links.remove(id);
     if (!ctx_.leftovers.empty()) ctx_.reap();
@@ -136,7 +136,7 @@ void Node::tick(Time now) {
 Result<> Node::grant(const JobGrant& grant, Time now) {
   auto granted = ctx_.jobs.grant(grant);
   if (const Job* job = ctx_.jobs.find(grant.job_id); !granted && job != nullptr && job->revoked) {
-    end_groups(grant.job_id, now);
+    end_groups(grant.job_id, now, true);
     ctx_.jobs.sweep();
     granted = ctx_.jobs.grant(grant);
   }
@@ -155,12 +155,17 @@ bool Node::revoke(JobId job_id, Time now, std::string_view why) {
 
 void Node::leave_tree(Time now) {
   for (auto& group : groups_)
-    if (group) group->job_over(now);
+    if (group) group->job_over(now, true);
 }
 
-void Node::end_groups(JobId job_id, Time now) {
+void Node::stop(Time now) {
   for (auto& group : groups_)
-    if (group && group->job_id() == job_id) group->job_over(now);
+    if (group) group->stop(now);
+}
+
+void Node::end_groups(JobId job_id, Time now, bool again) {
+  for (auto& group : groups_)
+    if (group && group->job_id() == job_id) group->job_over(now, again);
 }
 
 /// Ends the groups and links of jobs whose members did not leave in time.
@@ -195,7 +200,7 @@ Node::Flaw Node::from_child(Link& link, const AggHeader& header, BufferRef& fram
       return use_body<wire::JoinBody>(frame, [&](const auto& body) { return join(link, header, body, now); });
     case AggKind::trouble:
       return use_body<wire::TroubleBody>(frame, [&](const auto& body) -> Flaw {
-        if (NodeGroup* group = find(header.group_id); group != nullptr) return group->trouble(link, body, now);
+        if (NodeGroup* group = find(header.group_id); group != nullptr) return group->trouble(link, header, body, now);
         return unknown(header.group_id);
       });
     case AggKind::refused:
@@ -361,7 +366,7 @@ Node::Flaw Node::from_parent(const AggHeader& header, BufferRef& frame, Time now
     case AggKind::over:
       return use_body<wire::OverBody>(frame, [&](const auto& body) -> Flaw {
         if (group == nullptr) return late();
-        group->over_above(body, now);
+        group->over_above(header, body, now);
         return nullptr;
       });
     case AggKind::welcome: return late();

@@ -36,8 +36,10 @@ class Node {
   /// `leave_after_end`: then they end here and their members' links are closed. The grant is gone with the last group.
   /// Returns false when there is no such job. The members read `why`.
   bool revoke(JobId job_id, Time now, std::string_view why = {});
-  /// Ends all groups, because this node leaves its tree. Members of revoked jobs read why.
+  /// Ends all groups, because this node leaves its tree. Members of revoked jobs read why. Their kernels may go on.
   void leave_tree(Time now);
+  /// Ends all groups, for this node's neighbours too: it stops, and its kernel with it.
+  void stop(Time now);
   /// Returns the revoked jobs whose grants went away since the last call.
   std::vector<JobId> take_forgotten() { return ctx_.jobs.take_forgotten(); }
   /// take_forgotten() would return at least one job.
@@ -102,7 +104,7 @@ class Node {
   Flaw turned_away(const wire::RefusedBody& body);
   void say_again_above(Time now);
   void end_overdue(Time now);
-  void end_groups(JobId job_id, Time now);
+  void end_groups(JobId job_id, Time now, bool again = false);
   Flaw from_child(Link& link, const wire::AggHeader& header, BufferRef& frame, Time now);
   static bool is_former(const Link& link, const Job& job) noexcept;
   Flaw open(Link& link, const wire::OpenBody& body);

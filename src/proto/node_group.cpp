@@ -23,7 +23,7 @@ bool NodeGroup::active() const noexcept {
   return !is<group_life::Absent>() && !is<group_life::Refused>() && !is<group_life::Left>();
 }
 
-bool NodeGroup::over() const noexcept { return !active() || is<group_life::Deserted>(); }
+bool NodeGroup::over() const noexcept { return !active() || is<group_life::Deserted>() || is<group_life::Passing>(); }
 
 void NodeGroup::begin(GroupId group_id) {
   retire();
@@ -35,7 +35,7 @@ void NodeGroup::begin(GroupId group_id) {
   lowest_rank_ = wire::kNoRank;
   invited_.reset();
   way_above_.reset();
-  has_asked_way_ = false;
+  has_asked_way_ = goes_on_ = false;
   answered_ = operations_ = streaming_operations_ = 0;
   unlocked_at_.reset();
   kept_from_ = first_unanswered_ = closed_ = told_ = begun_ = Sequence{};
@@ -94,7 +94,7 @@ NodeGroup::Follow NodeGroup::perform(const group_life::Action& action, Time now)
                    if (a.to) send_verdict(a.to, a.verdict);
                  },
                  [&](const OverAll& a) {
-                   to_children(head(AggKind::over), a.why);
+                   to_children(with_way(AggKind::over), a.why);
                    retire();
                  },
                  [&](const LeaveUp& a) {
@@ -393,7 +393,10 @@ void NodeGroup::retire() {
   ctx_.jobs.give_back(job_id_, std::exchange(reserved_, 0));
   const bool is_left_over = leave_over();
   release_memory();
-  end_way();
+  if (goes_on_ && way_)
+    ctx_.outbox.datagram_node()->let_go(way_->terms.end.group), way_.reset();
+  else
+    end_way();
   end_stream();
   if (counted_in_job_ && !is_left_over)
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) --job->groups_here;
@@ -425,7 +428,7 @@ void NodeGroup::refused_below(LinkId link, const wire::RefusedBody& body, Time n
 
 // ---- Verdict and the end ----------------------------------------------------------------------------------
 
-NodeGroup::Flaw NodeGroup::trouble(Link& link, const wire::TroubleBody& body, Time now) {
+NodeGroup::Flaw NodeGroup::trouble(Link& link, const AggHeader& header, const wire::TroubleBody& body, Time now) {
   if (over()) {
     ++ctx_.stats.late_copies;
     return nullptr;
@@ -433,13 +436,16 @@ NodeGroup::Flaw NodeGroup::trouble(Link& link, const wire::TroubleBody& body, Ti
   if (guard(Guard::own_group, link.child_of[number_] == kNoChild))
     return "trouble: this connection did not join the group";
   if (body.culprit >= group_size_) return "trouble: the culprit is not in the group";
-  live(group_life::Trouble{link.id, body, first_unanswered_}, now);
+  if ((header.flags & wire::kFlagDatagrams) != 0 && link.role == wire::Role::node && may_go_on())
+    daemon_gone(body, now);
+  else
+    live(group_life::Trouble{link.id, body, first_unanswered_}, now);
   return nullptr;
 }
 
 void NodeGroup::send_trouble_up(const group_life::TroubleUp& trouble) {
   if (trouble.again) ++ctx_.stats.resends;
-  AggHeader h = ctx_.header(AggKind::trouble, id_);
+  AggHeader h = with_way(AggKind::trouble);
   h.sequence = first_unanswered_;
   h.origin = lowest_rank_;
   h.members = members_;
@@ -475,11 +481,16 @@ bool NodeGroup::all_left() const noexcept {
   });
 }
 
-void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::TroubleReason why) {
+void NodeGroup::child_closed(LinkId link, std::uint16_t index, Time now, wire::TroubleReason why, bool answers) {
   Child& child = children_[index];
   if (child.link != link) return;
   child.closed = true;
-  live(closed_event(child, why), now);
+  const auto event = closed_event(child, why);
+  const Job* job = ctx_.jobs.find(job_id_);
+  const bool is_for_other_tree = job == nullptr || job->revoked;
+  if (answers && (child.role == wire::Role::node || is_for_other_tree) && !child.leaving && may_go_on())
+    return daemon_gone(event.trouble, now);
+  live(event, now);
 }
 
 group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::TroubleReason why) const {
@@ -494,15 +505,19 @@ group_life::ChildClosed NodeGroup::closed_event(const Child& child, wire::Troubl
           .first_unanswered = first_unanswered_};
 }
 
-void NodeGroup::over_above(const wire::OverBody& body, Time now) {
+void NodeGroup::over_above(const AggHeader& header, const wire::OverBody& body, Time now) {
   if (!active()) {
     ++ctx_.stats.late_copies;
     return;
   }
+  goes_on_ = (header.flags & wire::kFlagDatagrams) != 0 && has_parent() && may_go_on();
   live(group_life::OverAbove{refusal(RefuseReason::member_lost, 0, 0), body}, now);
 }
 
-void NodeGroup::parent_closed(Time now) { live(without_parent(), now); }
+void NodeGroup::parent_closed(Time now, bool answers) {
+  goes_on_ = answers && has_parent() && may_go_on();
+  live(without_parent(), now);
+}
 
 void NodeGroup::parent_ready(Time now) { live(group_life::ParentReady{}, now); }
 
@@ -512,8 +527,9 @@ void NodeGroup::pass_leave(LinkId from, const AggHeader& leave, Time now) {
   live(group_life::LeaveBelow{from, leave}, now);
 }
 
-void NodeGroup::job_over(Time now) {
+void NodeGroup::job_over(Time now, bool again) {
   if (!active()) return;
+  goes_on_ = again && may_go_on();
   const Job* job = ctx_.jobs.find(job_id_);
   const auto why = wire::over_by_manager(ctx_.config.node_id, job == nullptr ? std::string() : job->why_revoked);
   live(group_life::JobOver{refusal(RefuseReason::unknown_job, 0, 0), why}, now);

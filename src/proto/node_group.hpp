@@ -48,10 +48,10 @@ class NodeGroup {
   // Messages from children.
   Flaw join(Link& link, const wire::AggHeader& header, const wire::JoinBody& body, Time now);
   Flaw contribute(Link& link, const wire::AggHeader& header, BufferRef&& frame, Time now);
-  Flaw trouble(Link& link, const wire::TroubleBody& body, Time now);
+  Flaw trouble(Link& link, const wire::AggHeader& header, const wire::TroubleBody& body, Time now);
   void refused_below(LinkId link, const wire::RefusedBody& body, Time now);
-  void child_closed(LinkId link, std::uint16_t child, Time now,
-                    wire::TroubleReason why = wire::TroubleReason::lost_connection);
+  /// `answers`: it was no silence that ended the connection, so the kernel at its other end may go on.
+  void child_closed(LinkId link, std::uint16_t child, Time now, wire::TroubleReason why, bool answers);
   /// The child may only be late. A group that outlives its tree does not wait for it: returns whether it ends now.
   bool child_silent(LinkId link, std::uint16_t child, Time now);
   // Messages from the parent.
@@ -67,15 +67,17 @@ class NodeGroup {
   Flaw result(const wire::AggHeader& header, const BufferRef& frame, Time now);
   void closed(const wire::AggHeader& header, Time now);
   Flaw verdict(const wire::AggHeader& header, const wire::VerdictBody& body, Time now);
-  void over_above(const wire::OverBody& body, Time now);
-  void parent_closed(Time now);
+  void over_above(const wire::AggHeader& header, const wire::OverBody& body, Time now);
+  void parent_closed(Time now, bool answers);
   bool parent_silent(Time now);  ///< The same for the parent, as child_silent().
   void parent_ready(Time now);   ///< Repeats everything unanswered on the new link.
 
   /// Its Leave was answered: by the parent, or by a newer group with this number, which shows that this one is over.
   void end_by_answer(Time now);
   /// The manager has ended the job, and the time for its members to leave is over.
-  void job_over(Time now);
+  /// `again`: the job goes on with another tree.
+  void job_over(Time now, bool again = false);
+  void stop(Time now);
   Time tick(Time now);  ///< Returns the time of the next tick.
   GroupView view() const;
   /// Returns the bytes of the tables of one group with these windows.
@@ -146,6 +148,9 @@ class NodeGroup {
   void end_way();
   Time probe_parent(Time now);
   bool leave_parent(Time now);  ///< The members go on, or end, without the tree. False: there is nothing to leave.
+  bool may_go_on() const noexcept;
+  void daemon_gone(const wire::TroubleBody& trouble, Time now);
+  wire::AggHeader with_way(wire::AggKind kind) const noexcept;
   void send_way(LinkId to);
   Flaw follow_datagrams(const wire::AggHeader& header, Time now);
   void skip_to(Sequence number, Time now);
@@ -229,6 +234,7 @@ class NodeGroup {
   void send_trouble_up(const group_life::TroubleUp& trouble);
   group_life::ChildClosed closed_event(const Child& child, wire::TroubleReason why) const;
   bool decides(wire::Coll coll) const noexcept;
+  bool has_parent() const noexcept { return expected_ != group_size_; }  ///< It is not the group's root.
   bool outlives() const noexcept { return (shape_.features & wire::kFeatureOutlives) != 0; }
   bool all_left() const noexcept;
 
@@ -257,6 +263,7 @@ class NodeGroup {
   std::optional<GroupWay> way_;
   std::optional<wire::DatagramsBody> way_above_;
   bool has_asked_way_ = false;
+  bool goes_on_ = false;  ///< The group is over for the nodes, and their kernels go on to answer it.
 
   std::vector<Slot> slots_;
   std::vector<PartialSums> partials_;  ///< Parallel to slots_, from the first reproducible number on.

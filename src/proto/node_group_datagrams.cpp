@@ -105,6 +105,22 @@ void NodeGroup::end_way() {
   way_.reset();
 }
 
+/// The members can do without their links: whatever is open there, they decide by themselves.
+bool NodeGroup::may_go_on() const noexcept { return is<group_life::Standing>() && outlives() && way_ && way_->stands; }
+
+void NodeGroup::daemon_gone(const wire::TroubleBody& trouble, Time now) {
+  goes_on_ = true;
+  wire::OverBody why = over_body();
+  why.lost = trouble.lost;
+  live(group_life::DaemonGone{why, trouble, own_leave(first_unanswered_)}, now);
+}
+
+AggHeader NodeGroup::with_way(wire::AggKind kind) const noexcept {
+  AggHeader h = ctx_.header(kind, id_);
+  if (goes_on_) h.flags |= wire::kFlagDatagrams;
+  return h;
+}
+
 void NodeGroup::send_way(LinkId to) {
   const auto child =
       std::ranges::find_if(children_, [&](const Child& one) { return one.link == to; }) - children_.begin();

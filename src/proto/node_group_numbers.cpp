@@ -122,12 +122,11 @@ NodeGroup::Flaw NodeGroup::contribute(Link& link, const AggHeader& header, Buffe
   if (index == kNoChild) {
     // The sender is a child node whose group stood only below it, or the message is a copy of a Leave that was
     // answered.
-    if (header.coll == Coll::leave && (over() || is<group_life::Passing>()) &&
-        (link.role == wire::Role::node || !is<group_life::Absent>())) {
+    if (header.coll == Coll::leave && over() && (link.role == wire::Role::node || !is<group_life::Absent>())) {
       pass_leave(link.id, header, now);
       return nullptr;
     }
-    if ((over() && !is<group_life::Absent>()) || is<group_life::Passing>()) {
+    if (over() && !is<group_life::Absent>()) {
       answer_over(link.id, header);
       return nullptr;
     }

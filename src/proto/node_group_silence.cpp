@@ -23,6 +23,10 @@ bool NodeGroup::leave_parent(Time now) {
   return life_.index() != before;
 }
 
+void NodeGroup::stop(Time now) {
+  if (!has_parent() || !leave_parent(now)) job_over(now);
+}
+
 /// Returns when it is to be called again.
 Time NodeGroup::probe_parent(Time now) {
   constexpr std::uint32_t kMissedMost = 4;

@@ -75,6 +75,10 @@ void Group::leave_tree(Time now) {
   proceed(now);
 }
 
+void Group::lose_links(Time now) {
+  if (!is_on_tree() || !client_->lose_links(now)) leave_tree(now);
+}
+
 void Group::give_up_to(Rank peer) {
   Data data;
   data.word = word_;
@@ -153,6 +157,7 @@ void Group::give_up(Time now, std::uint32_t dead) {
 void Group::leave(Time now) {
   leaves_ = true;
   end_calm();
+  if (member_ && is_on_tree() && !client_->has_links()) lost_tree();  // Nobody there would answer.
   if (epoch() == 0) client_->leave(now);
   proceed(now);
 }
@@ -258,7 +263,7 @@ void Group::run(Time now) {
     for (const auto& each : std::exchange(early_, {})) give_up_to(each.first);  // They stood, and the tree was lost.
   }
   proceed(now);
-  is_calm_ = is_on_tree() && client_->phase() == Phase::standing && !leaves_ && !never_stood_;
+  is_calm_ = has_tree() && client_->phase() == Phase::standing && !leaves_ && !never_stood_;
 }
 
 /// Posting ends with the machine's leave(), so all operations must be cut first.

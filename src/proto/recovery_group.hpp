@@ -88,6 +88,10 @@ class Group final : GroupObserver {
   GroupKey key() const noexcept { return {config_.tree_id, config_.group_id}; }
   /// The tree is lost, by another's word.
   void leave_tree(Time now);
+  /// The same, but the group may go on in the kernels of the tree's nodes until it has another tree.
+  void lose_links(Time now);
+  /// It is on a tree, and needs no other one.
+  bool has_tree() const noexcept { return is_on_tree() && client_->has_links(); }
   std::uint32_t operations() const noexcept { return is_on_tree() ? client_->operations() : next_id_; }
   /// Those of which this member has begun something among the members.
   std::uint32_t begun() const noexcept;
@@ -150,6 +154,7 @@ class Group final : GroupObserver {
   // GroupObserver: what happens on the tree.
   void stood() override;
   void ended(bool left) override;
+  void lost_links() override { end_calm(); }
 
   bool recovers() const noexcept { return config_.resend_after.count() == 0; }
   /// The longest payload.

@@ -151,7 +151,8 @@ void LastingGroup::run(Time now) {
 // ---- trees
 
 bool LastingGroup::wants_tree() const noexcept {
-  return epoch() != 0 && return_.may_propose() && !leaves_ && !verdict() && current_->phase() == Phase::standing;
+  return !current_->has_tree() && return_.may_propose() && !leaves_ && !verdict() &&
+         current_->phase() == Phase::standing;
 }
 
 void LastingGroup::propose(TreeId tree, GroupId group, Time now) {
@@ -160,7 +161,7 @@ void LastingGroup::propose(TreeId tree, GroupId group, Time now) {
 }
 
 void LastingGroup::lose_tree(Time now) {
-  current_->leave_tree(now);
+  current_->lose_links(now);
   settle(now);
 }
 
@@ -201,7 +202,7 @@ void LastingGroup::act(Return::Action action, Time now) {
   switch (action) {
     case Return::Action::join:
       joins_ = true;
-      current_->leave_tree(now);  // There is another one, by member 0's word.
+      current_->lose_links(now);  // There is another tree, by member 0's word.
       return;
     case Return::Action::drop:
       joins_ = false;
@@ -210,6 +211,7 @@ void LastingGroup::act(Return::Action action, Time now) {
       past_.push_back(std::move(next_));
       return;
     case Return::Action::hold:
+      current_->leave_tree(now);  // Among the members all know what is begun.
       if (keeps(Rule::return_holds)) current_->stop_at(current_->begun());
       return_.holds(current_->begun());
       return;

@@ -59,6 +59,7 @@ class LastingGroup {
   Group& current() const noexcept { return *current_; }
   ClientGroup& on_tree() const noexcept { return current_->on_tree(); }
   recovery::Epoch epoch() const noexcept { return current_->epoch(); }
+  bool has_tree() const noexcept { return current_->has_tree(); }
   bool is_group(GroupKey group) const noexcept;
   /// This member has left that life.
   bool has_left(GroupKey group) const noexcept;
@@ -68,6 +69,8 @@ class LastingGroup {
   /// The manager's word: the tree of the current life is lost.
   void lose_tree(Time now);
   const std::deque<GroupKey>& lives_left() const noexcept { return left_; }
+  /// It is about to go on with another tree.
+  bool is_changing() const noexcept { return return_.proposal().stage >= Proposal::Stage::hold; }
   /// It has gone to another tree so often.
   std::uint32_t returns() const noexcept { return returns_; }
   const char* broken() const noexcept;

@@ -54,6 +54,7 @@ class TestKernel final : public DatagramNode {
     return true;
   }
   void end(std::uint16_t number) override { groups_[number].use = Use::none; }
+  void let_go(std::uint16_t number) override { groups_[number].use = Use::left; }
   std::optional<Begun> begun(std::uint16_t number, Sequence sequence) override {
     const One& one = groups_[number];
     const HopSlot& slot = one.slots[number_of(sequence) & (one.place.slots - 1)];
@@ -87,15 +88,13 @@ class TestKernel final : public DatagramNode {
     return one.is_heard ? std::optional(one.probed) : std::nullopt;
   }
 
-  std::size_t groups() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(groups_, [](const One& one) { return one.use == Use::begun; }));
-  }
+  std::size_t groups() const { return static_cast<std::size_t>(std::ranges::count(groups_, Use::begun, &One::use)); }
+  /// Those that their node has forgotten.
+  std::size_t left() const { return static_cast<std::size_t>(std::ranges::count(groups_, Use::left, &One::use)); }
   /// Has it a child at this link?
   bool serves_link(LinkId link) const {
     return std::ranges::any_of(groups_, [&](const One& one) {
-      return one.use == Use::begun &&
-             std::ranges::any_of(one.group.children, [&](const Child& c) { return c.link == link; });
+      return one.answers() && std::ranges::any_of(one.group.children, [&](const Child& c) { return c.link == link; });
     });
   }
   /// It does what program.bpf.c does with a datagram that came from the other end of this link.
@@ -104,7 +103,7 @@ class TestKernel final : public DatagramNode {
     if (is_silent) return;
     std::memcpy(&frame, bytes.data(), bytes.size());
     const HopHeader& header = frame.header;
-    if (header.group >= groups_.size() || groups_[header.group].use != Use::begun) return;
+    if (header.group >= groups_.size() || !groups_[header.group].answers()) return;
     One& one = groups_[header.group];
     const bool is_from_parent = header.kind == kHopResult || header.kind == kHopProbed;
     if (header.child >= one.place.children) return;
@@ -154,8 +153,9 @@ class TestKernel final : public DatagramNode {
   bool is_silent = false;  ///< No datagram reaches it.
 
  private:
-  enum class Use : std::uint8_t { none, reserved, begun };
+  enum class Use : std::uint8_t { none, reserved, begun, left };
   struct One {
+    bool answers() const noexcept { return use == Use::begun || use == Use::left; }
     Group group;
     HopPlace place{};
     std::vector<HopSlot> slots;

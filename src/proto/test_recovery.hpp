@@ -8,6 +8,13 @@
 
 namespace sumac::proto::test {
 
+inline Operation sum_of(std::vector<std::uint64_t>& values) {
+  Operation operation{.coll = wire::Coll::allreduce, .op = Op::sum, .dtype = Dtype::uint64, .count = values.size()};
+  operation.src = std::as_bytes(std::span(values));
+  operation.dst = std::as_writable_bytes(std::span(values));
+  return operation;
+}
+
 struct LastingGroup {
   struct End final : recovery::Peers {
     void send(std::uint32_t to, std::span<const std::byte> head, const Payload& data) override {
@@ -61,8 +68,21 @@ struct LastingGroup {
   }
 
   recovery::Group& operator[](std::size_t rank) { return *ends[rank].group; }
+  /// The node's machine is gone.
   void lose_tree() {
-    for (auto* client : clients) tree.cut(client->up);
+    for (auto* client : clients) tree.cut(client->up, Errc::timeout);
+  }
+  /// The node's daemon is gone, and its kernel goes on.
+  void lose_links() {
+    for (auto* client : clients) client->client->on_closed(Error{Errc::lost, "killed by the test"}, tree.now);
+  }
+  void pass(int milliseconds) {
+    for (int i = 0; i < milliseconds; ++i) {
+      tree.now += Millis(1);
+      for (auto* client : clients)
+        if (client->client->next_due() <= tree.now) client->client->tick(tree.now);
+      run();
+    }
   }
   /// Delivers everything that is under way, on the tree and between the members.
   void run() {

@@ -138,9 +138,10 @@ class TestTree {
     std::memcpy(made.data(), &nonces_, sizeof nonces_);
     return made;
   }
-  void cut(LinkId link) {
+  /// Errc::timeout: by silence.
+  void cut(LinkId link, Errc why = Errc::lost) {
     wires_[link.value].open = false;
-    for (const std::uint32_t index : {wires_[link.value].child, wires_[link.value].parent}) close_at(index, link);
+    for (const std::uint32_t index : {wires_[link.value].child, wires_[link.value].parent}) close_at(index, link, why);
   }
 
   void inject(End& from, LinkId to, const wire::AggHeader& header, std::span<const std::byte> body) {
@@ -208,7 +209,7 @@ class TestTree {
   void deliver(std::deque<Message>::iterator next) {
     Message message = std::move(*next);
     queue_.erase(next);
-    if (!message.frame) return close_at(message.to, message.link);
+    if (!message.frame) return close_at(message.to, message.link, Errc::lost);
     if (!wires_[message.link.value].open && !message.last_words) return;
     End& to = *ends_[message.to];
     if (to.node)
@@ -247,12 +248,12 @@ class TestTree {
   void queue(std::uint32_t from, LinkId link, const wire::AggHeader& header, std::span<const std::byte> body) {
     queue_.push_back({other(link, from), link, frame(header, body)});
   }
-  void close_at(std::uint32_t index, LinkId link) {
+  void close_at(std::uint32_t index, LinkId link, Errc why) {
     End& end = *ends_[index];
     if (end.node)
-      end.node->on_link_closed(link, now);
+      end.node->on_link_closed(link, now, {{}, {}, Millis(why == Errc::timeout ? 1000 : 0)});
     else if (end.client)
-      end.client->on_closed(Error{Errc::lost, "closed by the test"}, now);
+      end.client->on_closed(Error{why, "closed by the test"}, now);
   }
 
   std::vector<std::unique_ptr<End>> ends_;

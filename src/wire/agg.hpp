@@ -80,7 +80,8 @@ enum AggFlag : std::uint16_t {
   /// contribute only: a member below also takes this number's result by multicast. Members need not agree on it.
   kFlagListening = 1u << 5,
   /// contribute: all members below have sent and received datagrams of the group; result: all members have. Only groups
-  /// whose nodes sent `datagrams` have it, and members need not agree on it.
+  /// whose nodes sent `datagrams` have it, and members need not agree on it. over, trouble: a node of the tree is gone, but its
+  /// kernel goes on to answer datagrams.
   kFlagDatagrams = 1u << 6,
   kFlagsKnown = 0x007F,
 };

@@ -84,13 +84,18 @@ const char* flaw_of_number(const AggHeader& h, std::uint32_t payload_max) noexce
   return "coll is unknown";
 }
 
+/// These say whether the kernels of the tree's nodes go on.
+constexpr bool speaks_of_kernels(AggKind kind) noexcept { return kind == AggKind::over || kind == AggKind::trouble; }
+
 const char* flaw_of_control(const AggHeader& h) noexcept {
   if (h.payload_bytes != body_bytes(h.kind)) return "payload_bytes is not the size of this kind's body";
   if (h.coll != Coll::none || h.op != Op::null || h.dtype != Dtype::null || h.tag_dtype != Dtype::null)
     return "a control message names an operation";
   const bool of_group = h.kind == AggKind::join || h.kind == AggKind::joined;
-  if ((h.flags & ~(of_group ? unsigned{kFlagReproducible} : 0u)) != 0 || h.count != 0 || h.first != 0)
-    return "a control message has flags or elements";
+  const unsigned legal = of_group                    ? unsigned{kFlagReproducible}
+                         : speaks_of_kernels(h.kind) ? unsigned{kFlagDatagrams}
+                                                     : 0u;
+  if ((h.flags & ~legal) != 0 || h.count != 0 || h.first != 0) return "a control message has flags or elements";
   if (h.kind != AggKind::trouble && (h.origin != kNoRank || h.members != 0)) return "a control message names an origin";
   switch (h.kind) {
     case AggKind::hello:
@@ -125,9 +130,9 @@ const char* flaw(const AggHeader& h, std::size_t payload, std::uint32_t payload_
   if (h.root != 0 && h.coll != Coll::reduce && h.coll != Coll::bcast) return "root is set for a kind that has none";
   if (h.reserved != 0 || h.reserved_16 != 0) return "reserved is not zero";
   const bool has_datagrams = (h.flags & kFlagDatagrams) != 0;
-  if (has_datagrams && h.kind != AggKind::contribute && h.kind != AggKind::result)
-    return "flag datagrams is set for a kind that is neither contribution nor result";
-  if (h.closed != Sequence{} && h.kind != AggKind::result && !has_datagrams)
+  if (has_datagrams && !carries_data(h.kind) && !speaks_of_kernels(h.kind))
+    return "flag datagrams is set for a kind that says nothing of datagrams";
+  if (h.closed != Sequence{} && h.kind != AggKind::result && !(has_datagrams && h.kind == AggKind::contribute))
     return "closed is set for a kind that is no result";
   if (h.meaning != 0 && !carries_data(h.kind)) return "meaning is set for a kind without data";
   if (!carries_data(h.kind)) return flaw_of_control(h);

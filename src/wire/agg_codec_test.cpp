@@ -158,6 +158,14 @@ TEST(AggCodec, EachHeaderFieldIsChecked) {
       {"closed of a contribution after datagrams", "contribute-datagrams", [](auto& h) { h.closed = Sequence{7}; },
        nullptr},
       {"datagrams of a join", "join", [](auto& h) { h.flags |= kFlagDatagrams; }, "flag datagrams"},
+      {"datagrams of a group that is over", "over", [](auto& h) { h.flags |= kFlagDatagrams; }, nullptr},
+      {"datagrams of a trouble", "trouble", [](auto& h) { h.flags |= kFlagDatagrams; }, nullptr},
+      {"closed of a group that is over", "over",
+       [](auto& h) {
+         h.flags |= kFlagDatagrams;
+         h.closed = Sequence{7};
+       },
+       "closed is set"},
       {"closed of a result", "result", [](auto& h) { h.closed = Sequence{7}; }, nullptr},
       {"closed with a body", "closed", [](auto& h) { h.payload_bytes = 8; }, "payload_bytes"},
       {"closed of no group", "closed", [](auto& h) { h.group_id = GroupId{}; }, "group_id is zero"},

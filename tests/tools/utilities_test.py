@@ -166,6 +166,7 @@ class DaemonsSetup(unittest.TestCase):
             self.assertEqual(rights.exists(), has, line)
             if has:
                 self.assertEqual(set(re.findall("CAP_[A-Z_]+", rights.read_text())), {"CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON"})
+                self.assertIn("BindPaths=-/sys/fs/bpf/sumac:/run/sumac-an/bpf\n", rights.read_text(), "where groups outlive it")
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze here")
     def test_systemd_accepts_the_units(self):

@@ -228,8 +228,11 @@ EOF
     rm -f "$unit.d/sumac-hop.conf"
     if grep -qE '^[[:space:]]*hop[[:space:]]+auto' "$config"; then
       exception hop <<EOF
-# Option \`hop\` loads a program into the kernel, which attaches it to network devices.
+# Option \`hop\` loads a program into the kernel, which attaches it to network devices. Its groups outlive sharp_an in a folder of its own.
 [Service]
+ExecStartPre=-+/bin/sh -c 'mkdir -p /sys/fs/bpf/sumac && chown $user: /sys/fs/bpf/sumac'
+BindPaths=-/sys/fs/bpf/sumac:/run/sumac-an/bpf
+ReadWritePaths=-/run/sumac-an/bpf
 AmbientCapabilities=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
 CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
 SystemCallFilter=bpf

@@ -50,7 +50,7 @@ bool Comm::is_group(proto::recovery::GroupKey group) const noexcept {
 
 bool Comm::is_without_tree() const noexcept {
   const auto* group = lasting();
-  return group != nullptr && group->epoch() != 0 && !group->current().has_left();
+  return group != nullptr && !group->has_tree() && !group->current().has_left();
 }
 
 bool Comm::has_left_for_good(proto::recovery::GroupKey group) const noexcept {
@@ -122,11 +122,18 @@ void Comm::run_group(Time now) {
     context_.listeners().remove(group->on_tree());
     const auto& link = link_of(channels_.front());
     const std::string why = link.closed() ? link.describe() : " (" + group->on_tree().why(names_by_host()) + ")";
-    SUMAC_LOG(context_.log(), rank_ == 0 ? LogLevel::warn : LogLevel::debug,
+    const bool is_news = rank_ == 0 && !(has_lost_links_ && group->is_changing());
+    SUMAC_LOG(context_.log(), is_news ? LogLevel::warn : LogLevel::debug,
               "group {:x} has lost its tree{}: its {} members go on among themselves, more slowly",
               group->on_tree().config().group_id, why == " ()" ? "" : why, size_);
     context_.watch(*this);
   }
+  if (group->epoch() == 0 && !group->has_tree() && !std::exchange(has_lost_links_, true))
+    SUMAC_LOG(
+        context_.log(), rank_ == 0 ? LogLevel::info : LogLevel::debug,
+        "group {:x}: a node of its tree is gone, and the kernels go on: small operations notice nothing, and others "
+        "wait for another tree",
+        group->on_tree().config().group_id);
   tell_root_of_deaths();
 }
 

@@ -234,7 +234,8 @@ Sleeper::Plan Recovery::plan() {
       return plan;
     }
     plan.works_now = !context_.transport().arm() || !links_->arm();
-    plan.until = std::min({context_.transport().next_due(), links_->next_due(), sharpd_again_at_});
+    plan.until =
+        std::min({context_.transport().next_due(), context_.datagrams_due(), links_->next_due(), sharpd_again_at_});
     plan.on.push_back({context_.transport().wake_fd(), POLLIN, 0});
     return plan;
   }

@@ -46,6 +46,12 @@ void Context::take_trees(Grant grant, std::uint32_t generation) {
   is_link_new_ = true;
 }
 
+void Context::has_returned() noexcept {
+  want_pause_ = kWantPause;
+  for (const auto& former : former_)
+    if (former.link) former.link->close_unused_datagrams();
+}
+
 void Context::watch_new_link() {
   if (!links_.front()->settled()) return;
   is_link_new_ = false;
@@ -103,7 +109,7 @@ void Comm::note_return() {
   generation_ = context_.generation();
   seeks_in_ = 0;
   context_.has_returned();
-  has_lost_tree_ = false;
+  has_lost_tree_ = has_lost_links_ = false;
   told_epoch_ = 0;
   told_deaths_ = 0;
   // One member may post an operation of the new group before this, another one behind it: all stream it, and cut it, as in the first group.

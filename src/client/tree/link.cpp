@@ -152,9 +152,13 @@ void TreeLink::receive_datagrams(Time now) {
 }
 
 void TreeLink::on_closed(const Error& why) {
-  close_datagrams();
   end_ = net::peer_end(why);
   engine_->on_closed(why, monotonic_now());
+  close_unused_datagrams();
+}
+
+void TreeLink::close_unused_datagrams() noexcept {
+  if (closed() && !engine_->takes_datagrams()) close_datagrams();
 }
 
 std::string TreeLink::describe() const {

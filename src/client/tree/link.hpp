@@ -47,6 +47,8 @@ class TreeLink {
 
   void on_connected() noexcept { is_connected_ = true; }
   void on_closed(const Error& why);
+  /// A closed link's datagrams may serve groups for some time.
+  void close_unused_datagrams() noexcept;
 
  private:
   TreeLink(const JobTree& tree, const std::string& node, const std::string& address, net::ConnId conn,
