@@ -47,7 +47,7 @@ def outlive(l, sumac, folder, until):
         for name in ("an-leaf1", "an-root"):
             os.kill(daemon(name)["pid"], signal.SIGKILL)
             until(lambda: not daemon(name)["alive"], f"{name} is dead")
-            started = sumac("daemon", name, "start", "--name", l.name)
+            started = sumac("daemon", "--name", l.name, name, "start")
             assert started.returncode == 0, started.stderr
         done = job.result()
     assert done.returncode == 0, done.stderr

@@ -562,7 +562,7 @@ def scenario_hop():
         raise Skip(f"{missing[0]} is not built")
     if os.geteuid() != 0:
         raise Skip("only root may load a program into the kernel")
-    os.environ["SUMAC_NODE_HOP"] = "auto"
+    os.environ |= {"SUMAC_NODE_HOP": "auto", "SUMAC_NODE_LOG_LEVEL": "3"}
     with lab(words=()) as l:
         if refused := lab_hop.refused(l):
             raise Skip(refused)
