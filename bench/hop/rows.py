@@ -1,5 +1,6 @@
 """Rows of `make hop` that are no pair of ways: what loss and silence cost, the kernel's own time, and what proves the machine."""
 
+import contextlib
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from core.pairs import median
@@ -15,7 +17,7 @@ from demolib.ways import WayFailed, environment_flags, run_mpi
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
 
-LOSS, CALLS_ALONE = 0.01, 10_000
+LOSS, CALLS_ALONE, CALLS_KILLED = 0.01, 10_000, 200_000
 PRICES_NS = {8: 550, 128: 950}
 
 
@@ -60,29 +62,45 @@ def idle(lab, tools, fabric):
 
 
 class Killer(threading.Thread):
-    """Kills the lab's sharp_an in turns while jobs run, and starts each again a second later."""
+    """Kills the lab's sharp_an in turns while `may` is set, and starts each again a second later."""
 
     def __init__(self, lab, most):
         super().__init__(daemon=True)
-        self.lab, self.most, self.kills, self.failure, self.over = lab, most, 0, "", threading.Event()
+        self.lab, self.most, self.kills, self.failure = lab, most, 0, ""
+        self.may, self.over, self.idle = threading.Event(), threading.Event(), threading.Lock()
 
     def run(self):
         try:
             names = sorted(self.pids())
-            while self.kills < self.most and not self.over.wait(0.5):
-                name = names[self.kills % len(names)]
-                os.kill(self.pids()[name], signal.SIGKILL)
-                self.kills += 1
-                self.over.wait(1)
-                done = subprocess.run(self.lab.command("daemon", name, "start"), capture_output=True, text=True, timeout=60, check=False)
-                if done.returncode != 0:
-                    raise LabError(last_words(done.stderr))
-                self.over.wait(1.5)
+            while self.kills < self.most and not self.over.is_set():
+                if not self.may.wait(0.1):
+                    continue
+                with self.idle:
+                    name = names[self.kills % len(names)]
+                    os.kill(self.pids()[name], signal.SIGKILL)
+                    self.kills += 1
+                    time.sleep(1)
+                    done = subprocess.run(self.lab.command("daemon", name, "start"), capture_output=True, text=True, timeout=60, check=False)
+                    if done.returncode != 0:
+                        raise LabError(last_words(done.stderr))
+                    time.sleep(1.5)
         except (LabError, OSError, KeyError, subprocess.SubprocessError) as why:
             self.failure = str(why)
 
     def pids(self):
         return {daemon["place"]: daemon["pid"] for daemon in self.lab.status()["daemons"] if daemon["name"].split()[0] == "sharp_an"}
+
+    @contextlib.contextmanager
+    def around(self):
+        """A job begins while all nodes are there: the kills begin 3 s later, and end with it."""
+        with self.idle:
+            begin = threading.Timer(3, self.may.set)
+            begin.start()
+        try:
+            yield
+        finally:
+            begin.cancel()
+            self.may.clear()
 
 
 def daemon_kills(lab, tools, fabric, kills):
@@ -92,9 +110,10 @@ def daemon_kills(lab, tools, fabric, kills):
     try:
         while killer.is_alive():
             streams = jobs % 4 == 3
-            words = ["--case", "allreduce:8:20000", "--case", "allreduce:1M:20", "--case", "allreduce:128:20000"] if streams else ["--calls", "50000"]
-            flags = [*environment_flags(), "-x", "SUMAC_RECOVERY=1", "-x", "SHARP_COLL_ENABLE_SAT=1", "-x", "SHARP_COLL_LOG_LEVEL=3"]
-            out, err = run_mpi(lab, fabric.hosts, flags, [tools.program("sharp-client" if streams else "hop-mixed"), *words], 600)
+            words = ["--case", "allreduce:8:20000", "--case", "allreduce:1M:50", "--case", "allreduce:128:20000"] if streams else ["--calls", str(CALLS_KILLED)]
+            flags = [*environment_flags(), "-x", "SUMAC_RECOVERY=1", "-x", "SHARP_COLL_ENABLE_SAT=1", "-x", "SHARP_COLL_LOG_LEVEL=3", "-x", "HCOLL_ENABLE_SHARP=0"]
+            with killer.around():
+                out, err = run_mpi(lab, fabric.hosts, flags, [tools.program("sharp-client" if streams else "hop-mixed"), *words], 600)
             found = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
             errors += sum(line["errors"] for line in found)
             operations += sum(line.get("calls", line.get("iterations", 0)) for line in found)

@@ -159,6 +159,25 @@ TEST(DaemonGone, TheOthersHaveAVerdictWhereTheLeafWasSilent) {
   EXPECT_EQ(at.at_root->left(), 0u);
 }
 
+TEST(DaemonGone, ALeafThatIsToldToStopTakesItsKernelAlong) {
+  TwoLevels at;
+  at.leaf.node->stop(at.tree.now);
+  at.tree.run();
+  ASSERT_TRUE(at.groups[2]->verdict());
+  EXPECT_EQ(at.groups[2]->why(), "node id-101 was told to stop");
+  EXPECT_EQ(at.groups[0]->why(), "node id-101 was told to stop");
+  TwoLevels::expect_left(at.leaf, *at.at_leaf, 0);
+}
+
+TEST(DaemonGone, ARootThatIsToldToStopTakesItsKernelAlong) {
+  TwoLevels at;
+  at.root.node->stop(at.tree.now);
+  at.tree.run();
+  for (const std::size_t rank : {0u, 2u}) EXPECT_EQ(at.groups[rank]->why(), "node id-100 was told to stop");
+  EXPECT_EQ(at.at_leaf->left(), 0u);
+  EXPECT_EQ(at.at_root->left(), 0u);
+}
+
 TEST(DaemonGone, OtherTreesForTheJobEndNoKernelsWork) {
   TwoLevels at;
   for (auto* node : {&at.root, &at.leaf}) {

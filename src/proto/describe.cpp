@@ -77,6 +77,7 @@ std::string describe(const wire::LostNode& lost) {
   const auto host = wire::text_of(lost.host);
   const auto who =
       fmt::format("node {}{}{}{}", wire::text_of(lost.name), host.empty() ? "" : " (", host, host.empty() ? "" : ")");
+  if (lost.noticed_by[0] == 0) return who + " was told to stop";
   const auto by =
       fmt::format("its {} {} noticed", lost.is_parent != 0 ? "child" : "parent", wire::text_of(lost.noticed_by));
   if (lost.silent_ms == 0) return fmt::format("{} is gone, its connection ended; {}", who, by);

@@ -159,6 +159,7 @@ void Node::leave_tree(Time now) {
 }
 
 void Node::stop(Time now) {
+  ctx_.note_stop();
   for (auto& group : groups_)
     if (group) group->stop(now);
 }

@@ -59,6 +59,11 @@ struct NodeContext {
     lost.is_parent = is_parent;
   }
 
+  void note_stop() {
+    lost = {};
+    wire::put_name(lost.name, own_name());
+  }
+
   bool take_stream() noexcept {
     if (stats.streams_held >= config.limits.streams) {
       ++stats.streams_denied;

@@ -24,7 +24,10 @@ bool NodeGroup::leave_parent(Time now) {
 }
 
 void NodeGroup::stop(Time now) {
-  if (!has_parent() || !leave_parent(now)) job_over(now);
+  if (!active() || (has_parent() && leave_parent(now))) return;
+  wire::OverBody why = over_body();
+  why.lost = ctx_.lost;
+  live(group_life::JobOver{refusal(wire::RefuseReason::member_lost, 0, 0), why}, now);
 }
 
 /// Returns when it is to be called again.

@@ -333,7 +333,7 @@ enum class Field : std::uint32_t {
 /// gone.
 struct LostNode {
   std::array<char, 48> name{}, host{};
-  std::array<char, 48> noticed_by{};  ///< The node that noticed.
+  std::array<char, 48> noticed_by{};  ///< The node that noticed; empty: the lost node itself, which was told to stop.
   std::uint32_t silent_ms = 0;        ///< Milliseconds since its last answer; 0: its connection ended.
   std::uint32_t is_parent = 0;        ///< 1: it was the parent of the node that noticed; 0: its child.
 };
