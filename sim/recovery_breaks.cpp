@@ -56,7 +56,13 @@ void LastingWorld::seek_tree(LastingMember& member, Time now) {
 
 void LastingWorld::kill_node(LastingNode& node) {
   if (node.is_dead) return;
-  note(fmt::format("node {} dies", node.end));
+  const bool is_told = plan_.datagrams && Random(plan_.base.seed * 1000 + 500 + node.end).chance(0.3);
+  note(fmt::format("node {} {}", node.end, is_told ? "is told to stop" : "dies"));
+  if (is_told) {
+    node.engine->stop(network_.now());
+    act_on_drops(node.end);
+    node.kernel_outlives = false;
+  }
   node.is_dead = true;
   last_strike_ = network_.now();
   for (const proto::LinkId link : node.links)

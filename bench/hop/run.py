@@ -103,16 +103,20 @@ def node_seconds(lab):
 
 
 def node_cost(lab, tools):
-    """The nodes' processor time of so many operations by datagrams, less that of few, which has start and end of the job in it; and of the
-    same by TCP."""
-    def seconds(takes_datagrams, operations):
-        before = node_seconds(lab)
-        run_mpi(lab, F_50US.hosts, [*environment_flags(), "-x", f"SUMAC_COLL_HOP={int(takes_datagrams)}"],
-                [tools.program("sharp-client"), "--case", f"allreduce:8:{operations}:200"], 300)
-        return node_seconds(lab) - before
+    """The nodes' processor time of so many operations by datagrams and by TCP, less that of a job which is silent for as long: its start, its
+    end and its heartbeats."""
+    def seconds(takes_datagrams, *words):
+        before, began = node_seconds(lab), time.monotonic()
+        run_mpi(lab, F_50US.hosts, [*environment_flags(), "-x", f"SUMAC_COLL_HOP={int(takes_datagrams)}"], [tools.program(words[0]), *words[1:]], 300)
+        return node_seconds(lab) - before, time.monotonic() - began
 
-    ours, tcp = (seconds(way, OPERATIONS) - seconds(way, 200) for way in (True, False))
-    # A process's time is counted in ticks, and its heartbeats go on.
+    def beyond_silence(takes_datagrams):
+        used, wall = seconds(takes_datagrams, "sharp-client", "--case", f"allreduce:8:{OPERATIONS}:200")
+        silent, _ = seconds(True, "hop-mixed", "--silences", str(max(1, round(wall))))
+        return used - silent
+
+    ours, tcp = beyond_silence(True), beyond_silence(False)
+    # A process's time is counted in ticks.
     return [(NODE_COST, f"s of sharp_an for {OPERATIONS} operations", max(0.0, round(ours, 2)), 3 * TICK_S, {"tcp": round(tcp, 2)})]
 
 

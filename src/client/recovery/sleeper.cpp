@@ -18,6 +18,8 @@ namespace {
 struct Living {
   std::mutex mutex;
   std::vector<Sleeper*> all;
+  /// In a child of fork(): threads that run in its parent alone. They can be neither joined nor destroyed.
+  std::vector<std::unique_ptr<std::thread>> of_parent;
 };
 Living& living() {
   static Living* const made = new Living;
@@ -59,7 +61,10 @@ Result<> Sleeper::start() {
 
 void Sleeper::stop() noexcept {
   if (!thread_) return;
-  if (process_ != ::getpid()) return static_cast<void>(thread_.release());  // It does not run here.
+  if (process_ != ::getpid()) {
+    living().of_parent.push_back(std::move(thread_));  // This process has one thread, and the mutex may be held for ever.
+    return;
+  }
   {
     const std::lock_guard guard(living().mutex);
     std::erase(living().all, this);
@@ -77,16 +82,16 @@ void Sleeper::ring() noexcept {
 
 void Sleeper::run() {
   while (!ends_) {
-    Plan plan = work_.plan();
-    if (!plan.works_now) {
-      plan.on.push_back({bell_.get(), POLLIN, 0});
-      const timespec exactly = net::wait_time(plan.until - monotonic_now());
-      (void)::ppoll(plan.on.data(), plan.on.size(), plan.until == kNever ? nullptr : &exactly, nullptr);
+    plan_ = work_.plan();
+    if (!plan_.works_now) {
+      plan_.on.push_back({bell_.get(), POLLIN, 0});
+      const timespec exactly = net::wait_time(plan_.until - monotonic_now());
+      (void)::ppoll(plan_.on.data(), plan_.on.size(), plan_.until == kNever ? nullptr : &exactly, nullptr);
       eventfd_t rings = 0;
-      if (plan.on.back().revents != 0) (void)::eventfd_read(bell_.get(), &rings);
-      plan.on.pop_back();
+      if (plan_.on.back().revents != 0) (void)::eventfd_read(bell_.get(), &rings);
+      plan_.on.pop_back();
     }
-    if (!ends_) work_.work(plan);
+    if (!ends_) work_.work(plan_);
   }
 }
 

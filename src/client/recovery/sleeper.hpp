@@ -53,6 +53,7 @@ class Sleeper {
   PrivateFd bell_;
   pid_t process_ = 0;
   std::atomic<bool> ends_ = false;
+  Plan plan_;  ///< The thread's alone; not on its stack, which a child of fork() loses.
   std::unique_ptr<std::thread> thread_;
 };
 
