@@ -125,26 +125,46 @@ Result<> Program::attach(const std::string& device) {
   return {};
 }
 
-Result<> Program::detach(const std::string& device) {
+namespace {
+
+Result<> detach_from(int device, std::uint16_t port) {
   last_words.clear();
   bpf_tc_hook hook{};
   hook.sz = sizeof hook;
-  hook.ifindex = static_cast<int>(if_nametoindex(device.c_str()));
+  hook.ifindex = device;
   hook.attach_point = BPF_TC_INGRESS;
-  if (hook.ifindex == 0) return {};  // The filter went with its device.
   bpf_tc_opts filter{};
   filter.sz = sizeof filter;
-  filter.handle = options_.port;
+  filter.handle = port;
   filter.priority = kPriority;
-  if (const int result = bpf_tc_detach(&hook, &filter); result != 0 && result != -ENOENT)
-    return refused("detach the program", -result);
+  const int result = bpf_tc_detach(&hook, &filter);
+  if (result == -ENOENT || result == -EINVAL) return {};  // There is none, or no place for any.
+  if (result != 0) return refused("detach the program", -result);
   const auto others = filters_of(hook.ifindex);
   if (!others) return tl::unexpected(others.error());
   if (*others > 0) return {};
   hook.attach_point = static_cast<bpf_tc_attach_point>(BPF_TC_INGRESS | BPF_TC_EGRESS);
-  if (const int result = bpf_tc_hook_destroy(&hook); result != 0 && result != -ENOENT)
-    return refused("remove clsact", -result);
+  if (const int gone = bpf_tc_hook_destroy(&hook); gone != 0 && gone != -ENOENT) return refused("remove clsact", -gone);
   return {};
+}
+
+}  // namespace
+
+Result<> Program::detach(const std::string& device) {
+  const auto index = static_cast<int>(if_nametoindex(device.c_str()));
+  return index == 0 ? Result<>{} : detach_from(index, options_.port);  // The filter went with its device.
+}
+
+Result<> Program::clear(const LoadOptions& options) {
+  const auto former = pinned(options);
+  if (!former) return {};
+  const auto port = static_cast<std::uint16_t>(former->port << 8 | former->port >> 8);
+  const std::unique_ptr<struct if_nameindex, decltype(&if_freenameindex)> devices(if_nameindex(), &if_freenameindex);
+  for (const auto* one = devices.get(); one != nullptr && one->if_index != 0; ++one)
+    if (auto gone = detach_from(static_cast<int>(one->if_index), port); !gone) return gone;
+  std::error_code error;
+  std::filesystem::remove_all(options.pins, error);
+  return error ? refused(("remove " + options.pins).c_str(), error.value()) : Result<>{};
 }
 
 Result<> Program::unpin() {

@@ -39,6 +39,9 @@ class Program {
   /// Detaches it, and removes the queueing discipline that held it if nothing else uses it.
   Result<> detach(const std::string& device);
 
+  /// Detaches what a former daemon of that folder has left on any device, and removes its pins. Nothing is there, nearly always.
+  static Result<> clear(const LoadOptions& options);
+
   /// Removes all pins. Without filters the kernel then frees the maps.
   Result<> unpin();
 

@@ -63,6 +63,20 @@ TEST(HopLoader, SaysWhereAFormerDaemonTookDatagrams) {
   EXPECT_FALSE(Program::pinned(options()));
 }
 
+TEST(HopLoader, ClearsWhatAFormerDaemonHasLeft) {
+  SKIP_WITHOUT_KERNEL();
+  EXPECT_TRUE(Program::clear(options())) << "nothing is there";
+  {
+    auto former = Program::load(options());
+    ASSERT_TRUE(former && former->attach("lo"));
+  }
+  EXPECT_EQ(*filters_of(kLoopback), 1);
+  const auto cleared = Program::clear(options());
+  EXPECT_TRUE(cleared) << cleared.error().context;
+  EXPECT_EQ(*filters_of(kLoopback), 0);
+  EXPECT_FALSE(std::filesystem::exists(options().pins));
+}
+
 TEST(HopLoader, RemovesWhatAnotherLayoutHasPinned) {
   SKIP_WITHOUT_KERNEL();
   LoadOptions other = options();

@@ -12,7 +12,8 @@ Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport&, const std::s
   return tl::unexpected(try_kernel().error());
 }
 
-std::string Datagrams::pins_of(std::string_view, std::uint32_t, Logger&) { return {}; }
+std::string Datagrams::pins_of(std::string_view, std::uint32_t) { return {}; }
+Result<> Datagrams::clear_former(const std::string&) { return {}; }
 std::uint16_t Datagrams::former_port(const std::string&) { return 0; }
 
 }  // namespace sumac::node
@@ -326,7 +327,7 @@ Result<> Datagrams::try_kernel() {
   return loaded ? Result<>{} : Result<>(tl::unexpected(loaded.error()));
 }
 
-std::string Datagrams::pins_of(std::string_view node, std::uint32_t tree, Logger& log) {
+std::string Datagrams::pins_of(std::string_view node, std::uint32_t tree) {
   // A service sees its own folder alone (sharp_daemons_setup.sh).
   constexpr std::array kFolders{"/run/sumac-an/bpf", "/sys/fs/bpf"};
   const auto is_bpf = [](const char* folder) {
@@ -335,16 +336,14 @@ std::string Datagrams::pins_of(std::string_view node, std::uint32_t tree, Logger
   };
   struct stat network {};
   const auto* const found = std::ranges::find_if(kFolders, is_bpf);
-  if (found == kFolders.end() || ::stat("/proc/self/ns/net", &network) != 0) {
-    SUMAC_INFO(log, "hop: {} is no file system of type bpf: groups leave their tree when this process is killed",
-               kFolders.back());
-    return {};
-  }
+  if (found == kFolders.end() || ::stat("/proc/self/ns/net", &network) != 0) return {};
   std::string name(node);
   for (char& each : name)  // A file of this system has no dot in its name.
     if (std::isalnum(static_cast<unsigned char>(each)) == 0) each = '-';
   return fmt::format("{}/sumac/{}-{}-{}", *found, network.st_ino, name, tree);
 }
+
+Result<> Datagrams::clear_former(const std::string& pins) { return kernel::Program::clear(options_of(pins)); }
 
 std::uint16_t Datagrams::former_port(const std::string& pins) {
   const auto former = kernel::Program::pinned(options_of(pins));

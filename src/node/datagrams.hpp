@@ -19,8 +19,10 @@ class Datagrams : public proto::DatagramNode {
   /// Returns a reason for people if this system or these rights do not allow it. The transport must outlive it.
   /// `pins`: as pins_of() says; empty: groups end with this process.
   static Result<std::unique_ptr<Datagrams>> make(net::Transport& transport, const std::string& pins, Logger& log);
-  /// The folder in which the groups of one tree of a node outlive its process. Empty, with a line in the log: there is none.
-  static std::string pins_of(std::string_view node, std::uint32_t tree, Logger& log);
+  /// The folder in which the groups of one tree of a node outlive its process. Empty: this system has no place for it.
+  static std::string pins_of(std::string_view node, std::uint32_t tree);
+  /// Removes what a former process has left there, for one that has no datagrams.
+  static Result<> clear_former(const std::string& pins);
   /// The port of a former process whose groups are pinned there: they are this process's if it takes that port. 0: none.
   static std::uint16_t former_port(const std::string& pins);
   virtual ~Datagrams() = default;

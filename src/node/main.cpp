@@ -146,7 +146,14 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
     // together they never exceed the limit.
     one.net.connections_max = std::min(one.net.connections_max, descriptors >> std::min(k + 1, 31u));
     one.net.strangers_max = strangers_max(one.net.connections_max);
-    if (one.path.hop) one.path.pins = Datagrams::pins_of(config.name, k, log);
+    const auto pins = Datagrams::pins_of(config.name, k);
+    if (one.path.hop)
+      one.path.pins = pins;
+    else if (const auto cleared = Datagrams::clear_former(pins); !cleared)
+      SUMAC_WARN(log, "hop: a former process has left groups in the kernel: {}", cleared.error().context);
+    if (one.path.hop && pins.empty() && k == 0)
+      SUMAC_INFO(log,
+                 "hop: /sys/fs/bpf is no file system of type bpf: groups leave their tree when this process is killed");
     auto shard = Shard::start(one, *wake, log);
     if (!shard) return shard;
     // The thread pins itself: threads that gRPC starts from the main thread would inherit a mask set there. top -H and
