@@ -263,7 +263,7 @@ void Group::run(Time now) {
     for (const auto& each : std::exchange(early_, {})) give_up_to(each.first);  // They stood, and the tree was lost.
   }
   proceed(now);
-  is_calm_ = has_tree() && client_->phase() == Phase::standing && !leaves_ && !never_stood_;
+  is_calm_ = is_on_tree() && has_tree() && client_->phase() == Phase::standing && !leaves_ && !never_stood_;
 }
 
 /// Posting ends with the machine's leave(), so all operations must be cut first.

@@ -90,8 +90,8 @@ class Group final : GroupObserver {
   void leave_tree(Time now);
   /// The same, but the group may go on in the kernels of the tree's nodes until it has another tree.
   void lose_links(Time now);
-  /// It is on a tree, and needs no other one.
-  bool has_tree() const noexcept { return is_on_tree() && client_->has_links(); }
+  /// It has not lost its tree.
+  bool has_tree() const noexcept { return epoch() == 0 && client_->has_links(); }
   std::uint32_t operations() const noexcept { return is_on_tree() ? client_->operations() : next_id_; }
   /// Those of which this member has begun something among the members.
   std::uint32_t begun() const noexcept;
