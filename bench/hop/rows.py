@@ -1,13 +1,10 @@
 """Rows of `make hop` that are no pair of ways: what loss and silence cost, the kernel's own time, and what proves the machine."""
 
-import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,9 +12,12 @@ from core.pairs import median
 from demolib.lab import LabError, last_words, run
 from demolib.ways import WayFailed, environment_flags, run_mpi
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
+TESTS = Path(__file__).resolve().parents[2] / "tests"
+sys.path.append(str(TESTS))
 
 LOSS, CALLS_ALONE, CALLS_KILLED = 0.01, 10_000, 200_000
+SPACING_S = 0.5
+STREAMED = [word for case in ("allreduce:8:20000", "allreduce:1M:50", "allreduce:128:20000") for word in ("--case", case)]
 PRICES_NS = {8: 550, 128: 950}
 
 
@@ -61,73 +61,59 @@ def idle(lab, tools, fabric):
     return [("idle-hop", "first after 1 s of silence, x a warm one", line["first"] / line["warm"], 1.3, {"ms": line["first"], "warm_ms": line["warm"]})]
 
 
-class Killer(threading.Thread):
-    """Kills the lab's sharp_an in turns while `may` is set, and starts each again a second later."""
+def daemon_kills(tools, most):
+    """Each sharp_an of a lab is killed in turns under jobs of small operations, and every fourth job has streams as well, which may leave its tree.
+    A kill comes half a second after all groups have gone to another tree: the first operations of a new group go by the links."""
+    os.environ["SUMAC_BUILD"], os.environ["SUMAC_NODE_HOP"] = str(tools.build), "auto"
+    sys.path.append(str(TESTS / "faults"))
+    from goes_on import ON, await_tree, case, nodes_of, started  # pylint: disable=import-outside-toplevel
+    from killer import STARTED_AFTER_S, Killer  # pylint: disable=import-outside-toplevel
 
-    def __init__(self, lab, most):
-        super().__init__(daemon=True)
-        self.lab, self.most, self.kills, self.failure = lab, most, 0, ""
-        self.may, self.over, self.idle = threading.Event(), threading.Event(), threading.Lock()
+    on = {**ON, "HCOLL_ENABLE_SHARP": "0", "SHARP_COLL_ENABLE_SAT": "1", "SHARP_COLL_LOG_LEVEL": "3"}
+    again, kills, jobs, operations, errors, left, back_ms = "is on a tree again", 0, 0, 0, 0, 0, []
 
-    def run(self):
-        try:
-            names = sorted(self.pids())
-            while self.kills < self.most and not self.over.is_set():
-                if not self.may.wait(0.1):
-                    continue
-                with self.idle:
-                    name = names[self.kills % len(names)]
-                    os.kill(self.pids()[name], signal.SIGKILL)
-                    self.kills += 1
-                    time.sleep(1)
-                    done = subprocess.run(self.lab.command("daemon", name, "start"), capture_output=True, text=True, timeout=60, check=False)
-                    if done.returncode != 0:
-                        raise LabError(last_words(done.stderr))
-                    time.sleep(1.5)
-        except (LabError, OSError, KeyError, subprocess.SubprocessError) as why:
-            self.failure = str(why)
+    def await_text(job, words, count):
+        until = time.monotonic() + 60
+        while job.text().count(words) < count and job.process.poll() is None:
+            if time.monotonic() > until:
+                raise WayFailed(f"not within 60 s: {words}")
+            time.sleep(0.005)
 
-    def pids(self):
-        return {daemon["place"]: daemon["pid"] for daemon in self.lab.status()["daemons"] if daemon["name"].split()[0] == "sharp_an"}
-
-    @contextlib.contextmanager
-    def around(self):
-        """A job begins while all nodes are there: the kills begin 3 s later, and end with it."""
-        with self.idle:
-            begin = threading.Timer(3, self.may.set)
-            begin.start()
-        try:
-            yield
-        finally:
-            begin.cancel()
-            self.may.clear()
-
-
-def daemon_kills(lab, tools, fabric, kills):
-    """Jobs of small operations, and every fourth of streams as well, under kills of all sharp_an. A job with a stream may leave its tree."""
-    killer, operations, errors, left, returned, jobs = Killer(lab, kills), 0, 0, 0, 0, 0
-    killer.start()
+    lab = case.Lab("hop-kills")
+    lab.up()
     try:
-        while killer.is_alive():
-            streams = jobs % 4 == 3
-            words = ["--case", "allreduce:8:20000", "--case", "allreduce:1M:50", "--case", "allreduce:128:20000"] if streams else ["--calls", str(CALLS_KILLED)]
-            flags = [*environment_flags(), "-x", "SUMAC_RECOVERY=1", "-x", "SHARP_COLL_ENABLE_SAT=1", "-x", "SHARP_COLL_LOG_LEVEL=3", "-x", "HCOLL_ENABLE_SHARP=0"]
-            with killer.around():
-                out, err = run_mpi(lab, fabric.hosts, flags, [tools.program("sharp-client" if streams else "hop-mixed"), *words], 600)
-            found = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        killer, names = Killer(lab), sorted(nodes_of(lab))
+        while kills < most:
+            await_tree(lab, is_whole=True)
+            has_streams = jobs % 4 == 3
+            words = [tools.program("sharp-client"), *STREAMED] if has_streams else [tools.program("hop-mixed"), "--calls", CALLS_KILLED]
+            with started(lab, 4, lambda _, words=words: ["--map-by", "ppr:1:node", *words], on) as job:
+                await_text(job, "go by the hop", 1)
+                for changes in range(1, most - kills + 1):
+                    time.sleep(SPACING_S)
+                    name = names[kills % len(names)]
+                    begun = killer.kill(name, nodes_of(lab)[name]) / 1e9 + STARTED_AFTER_S
+                    killer.settle()
+                    kills += 1
+                    await_text(job, again, changes)
+                    if job.process.poll() is not None:
+                        break
+                    back_ms.append((time.monotonic() - begun) * 1000)
+                code = job.process.wait(timeout=300)
+                text = job.text()
+            if code != 0:
+                raise WayFailed(f"status {code}: {last_words(text)}")
+            found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
             errors += sum(line["errors"] for line in found)
             operations += sum(line.get("calls", line.get("iterations", 0)) for line in found)
-            left += 0 if streams else len(re.findall("has lost its tree", out + err))
-            returned += len(re.findall("is on a tree again", out + err))
+            left += 0 if has_streams else text.count("has lost its tree")
             jobs += 1
     finally:
-        killer.over.set()
-        killer.join(timeout=90)
-    if killer.failure or killer.kills < kills or returned == 0:
-        raise WayFailed(killer.failure or f"{killer.kills} kills, {returned} returns to a tree")
-    more = {"kills": killer.kills, "operations": operations, "jobs": jobs, "returns": returned}
-    return [("daemon-kills-wrong", f"wrong results in {operations} operations, {killer.kills} kills", errors, 0, more),
-            ("daemon-kills-left", f"groups without a stream that left their tree, {returned} other trees", left, 0, more)]
+        lab.down()
+    more = {"kills": kills, "operations": operations, "jobs": jobs}
+    return [("daemon-kills-wrong", f"wrong results in {operations} operations, {kills} kills", errors, 0, more),
+            ("daemon-kills-left", f"groups without a stream that left their tree, {len(back_ms)} other trees", left, 0, more),
+            ("daemon-kills-again", "ms from the start of sharp_an to another tree, at most", max(back_ms), 1000, {"median_ms": median(back_ms)})]
 
 
 def program(command, seconds):

@@ -33,7 +33,6 @@ class Fabric:
 
 
 F_500US, F_5MS, F_50US = Fabric("demo-16h-500us", 16, 2.0), Fabric("demo-16h-5ms", 16, 20.0), Fabric("hop-8h-50us", 8, 0.1)
-F_TEST = Fabric("test-4h", 4, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +58,7 @@ def cases_of(fabric, suffix, wire_library, wire_mpi, over_tcp):
 
 CASES = [*cases_of(F_50US, "8h-50us", 0.0, 0.0, 0.65), *cases_of(F_500US, "16h-500us", 1.12, 1.16, 0.0), *cases_of(F_5MS, "16h-5ms", 1.03, 1.03, 0.0)]
 NODE_COST, LOSS, IDLE, PEERS, KILLS, PRICE, BRIDGE = "node-cost", "loss", "idle-hop", "peers", "daemon-kills", "node-price", "2h-bridge"
-IN_LAB = {NODE_COST: F_50US, LOSS: F_500US, IDLE: F_50US, PEERS: F_50US, KILLS: F_TEST}
+IN_LAB = {NODE_COST: F_50US, LOSS: F_500US, IDLE: F_50US, PEERS: F_50US}
 DAEMON_KILLS = 300  # There are three nodes.
 OPERATIONS = 100_000
 LOSSY_CALLS = 100_000
@@ -187,10 +186,10 @@ def measure_fabric(table, lab, tools, cases, turns):
 
 
 def run(arguments, table):
-    tools, names = Tools(arguments.build), set(chosen(arguments.case, [*(case.name for case in CASES), *IN_LAB, PRICE, BRIDGE, *rows.PROOFS]))
+    tools, names = Tools(arguments.build), set(chosen(arguments.case, [*(case.name for case in CASES), *IN_LAB, PRICE, BRIDGE, KILLS, *rows.PROOFS]))
     in_lab = {NODE_COST: node_cost, LOSS: lambda lab, tools: rows.loss(lab, tools, F_500US, LOSSY_CALLS), IDLE: lambda lab, tools: rows.idle(lab, tools, F_50US),
-              PEERS: lambda lab, tools: peers(lab, tools, arguments.turns), KILLS: lambda lab, tools: rows.daemon_kills(lab, tools, F_TEST, DAEMON_KILLS)}
-    for fabric in (F_50US, F_500US, F_5MS, F_TEST):
+              PEERS: lambda lab, tools: peers(lab, tools, arguments.turns)}
+    for fabric in (F_50US, F_500US, F_5MS):
         cases = [case for case in CASES if case.fabric is fabric and case.name in names]
         others = [name for name, where in IN_LAB.items() if where is fabric and name in names]
         if not cases and not others:
@@ -201,7 +200,7 @@ def run(arguments, table):
                 table.add_rows(name, lambda name=name, lab=lab: in_lab[name](lab, tools))
             if cases:
                 measure_fabric(table, lab, tools, cases, arguments.turns)
-    for name, work in {PRICE: rows.prices, BRIDGE: rows.bridged, **rows.PROOFS}.items():
+    for name, work in {PRICE: rows.prices, BRIDGE: rows.bridged, KILLS: lambda tools: rows.daemon_kills(tools, DAEMON_KILLS), **rows.PROOFS}.items():
         if name in names:
             table.add_rows(name, lambda work=work: work(tools))
 

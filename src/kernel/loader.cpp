@@ -1,5 +1,6 @@
 #include "kernel/loader.hpp"
 
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <net/if.h>
@@ -98,9 +99,7 @@ std::optional<HopConfig> Program::pinned(const LoadOptions& options) {
 
 Result<> Program::renew_lease(std::uint64_t end_ns) {
   const std::uint32_t zero = 0;
-  HopConfig config{.lease_end_ns = end_ns,
-                   .port = static_cast<std::uint16_t>(options_.port << 8 | options_.port >> 8),
-                   .has_address = !options_.address.empty()};
+  HopConfig config{.lease_end_ns = end_ns, .port = htons(options_.port), .has_address = !options_.address.empty()};
   std::copy_n(options_.address.begin(), std::min(options_.address.size(), sizeof config.address), config.address);
   if (bpf_map_update_elem(map("hop_config"), &zero, &config, BPF_ANY) != 0) return refused("write the lease", errno);
   return {};
@@ -158,10 +157,9 @@ Result<> Program::detach(const std::string& device) {
 Result<> Program::clear(const LoadOptions& options) {
   const auto former = pinned(options);
   if (!former) return {};
-  const auto port = static_cast<std::uint16_t>(former->port << 8 | former->port >> 8);
   const std::unique_ptr<struct if_nameindex, decltype(&if_freenameindex)> devices(if_nameindex(), &if_freenameindex);
   for (const auto* one = devices.get(); one != nullptr && one->if_index != 0; ++one)
-    if (auto gone = detach_from(static_cast<int>(one->if_index), port); !gone) return gone;
+    if (auto gone = detach_from(static_cast<int>(one->if_index), ntohs(former->port)); !gone) return gone;
   std::error_code error;
   std::filesystem::remove_all(options.pins, error);
   return error ? refused(("remove " + options.pins).c_str(), error.value()) : Result<>{};

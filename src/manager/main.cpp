@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -230,8 +231,10 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
 /// whose daemons come and go, which looks like a leak. The setting that keeps them small is read when a process starts.
 void start_with_small_stores(char** argv) {
   constexpr const char* kSettings = "GLIBC_TUNABLES";
-  if (::getenv(kSettings) == nullptr && ::setenv(kSettings, "glibc.malloc.tcache_max=128", 1) == 0)
-    ::execv("/proc/self/exe", argv);  // If it fails, this process goes on as it is.
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);  // An emulator is no sharp_am.
+  if (!error && ::getenv(kSettings) == nullptr && ::setenv(kSettings, "glibc.malloc.tcache_max=128", 1) == 0)
+    ::execv(program.c_str(), argv);  // If it fails, this process goes on as it is.
 }
 
 }  // namespace

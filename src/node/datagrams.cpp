@@ -31,7 +31,6 @@ std::uint16_t Datagrams::former_port(const std::string&) { return 0; }
 #include <bit>
 #include <cctype>
 #include <cstring>
-#include <filesystem>
 
 #include "kernel/loader.hpp"
 #include "net/datagram_socket.hpp"
@@ -361,12 +360,14 @@ Result<std::unique_ptr<Datagrams>> Datagrams::make(net::Transport& transport, co
   options.port = own->port();
   options.address = {own->host().begin(), own->host().end()};
   options.lease_end_ns = lease_end();
-  // At another address nobody finds the groups of a former process.
+  // At another address nobody finds the groups of a former process. If its lease goes on, it may live: two have one name.
   if (const auto former = kernel::Program::pinned(options);
       former && (former->port != in_network_order(own->port()) ||
                  !std::ranges::equal(own->host(), std::span(former->address).first(own->host().size())))) {
-    std::error_code error;
-    std::filesystem::remove_all(pins, error);
+    if (former->lease_end_ns > boot_time_ns())
+      options.pins.clear();
+    else if (auto cleared = clear_former(pins); !cleared)
+      return tl::unexpected(cleared.error());
   }
   auto program = kernel::Program::load(options);
   if (!program) return tl::unexpected(program.error());

@@ -393,10 +393,7 @@ void NodeGroup::retire() {
   ctx_.jobs.give_back(job_id_, std::exchange(reserved_, 0));
   const bool is_left_over = leave_over();
   release_memory();
-  if (goes_on_ && way_)
-    ctx_.outbox.datagram_node()->let_go(way_->terms.end.group), way_.reset();
-  else
-    end_way();
+  end_way();
   end_stream();
   if (counted_in_job_ && !is_left_over)
     if (Job* job = ctx_.jobs.find(job_id_); job != nullptr) --job->groups_here;

@@ -74,10 +74,9 @@ class NodeGroup {
 
   /// Its Leave was answered: by the parent, or by a newer group with this number, which shows that this one is over.
   void end_by_answer(Time now);
-  /// The manager has ended the job, and the time for its members to leave is over.
-  /// `again`: the job goes on with another tree.
+  /// The manager has ended the job, and the time for its members to leave is over. `again`: the job goes on with another tree.
   void job_over(Time now, bool again = false);
-  void stop(Time now);
+  void stop(Time now);  ///< This node ends, and its kernel with it.
   Time tick(Time now);  ///< Returns the time of the next tick.
   GroupView view() const;
   /// Returns the bytes of the tables of one group with these windows.

@@ -101,7 +101,9 @@ void NodeGroup::begin_way() {
 }
 
 void NodeGroup::end_way() {
-  if (way_) ctx_.outbox.datagram_node()->end(way_->terms.end.group);
+  if (!way_) return;
+  DatagramNode& kernel = *ctx_.outbox.datagram_node();
+  goes_on_ ? kernel.let_go(way_->terms.end.group) : kernel.end(way_->terms.end.group);
   way_.reset();
 }
 

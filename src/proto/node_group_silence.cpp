@@ -33,7 +33,7 @@ void NodeGroup::stop(Time now) {
 /// Returns when it is to be called again.
 Time NodeGroup::probe_parent(Time now) {
   constexpr std::uint32_t kMissedMost = 4;
-  if (!way_ || !way_->stands || expected_ == group_size_) return kNever;
+  if (!way_ || !way_->stands || !has_parent()) return kNever;
   if (now < way_->probe_at) return way_->probe_at;
   DatagramNode& kernel = *ctx_.outbox.datagram_node();
   // A network may pass none. Then none has ever come from the parent, the members' trial had no answer either, and they use the links alone.
