@@ -19,8 +19,8 @@ constexpr Millis kLeavePatience{30'000};  ///< comm_destroy waits so long if the
 struct Card {
   Report report;
   WorldRank world_rank{};
-  std::uint32_t reserved = 0;
-  TreeMask unusable = 0;  ///< Trees that it does not reach.
+  std::uint32_t generation = 0;  ///< See Context::generation().
+  TreeMask unusable = 0;         ///< Trees that it does not reach.
 };
 
 /// The answer of group rank 0: the groups, or the reason why there are none.
@@ -49,6 +49,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   card.unusable = closed_trees(context);
   {
     auto guard = context.lock();
+    card.generation = context.generation();
     const auto& links = context.links();
     if (std::ranges::all_of(links, [](const auto& link) { return link->closed(); }))
       card.report = Report::of(
@@ -63,13 +64,16 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   if (spec.rank == 0) {
     std::vector<Report> reports;
     TreeMask unusable = 0;
+    std::uint32_t generation = 0;
     for (std::size_t i = 0; i < cards->size(); ++i) {
       reports.push_back((*cards)[i].report);
       world_ranks[i] = (*cards)[i].world_rank;
       unusable |= (*cards)[i].unusable;
+      generation = std::max(generation, (*cards)[i].generation);
     }
     notice.report = first_failure(reports);
     if (notice.report.status == 0) {
+      context.await_trees(generation, Patience(context.config().job_create_timeout));
       if (auto groups = open_groups(context, comm->size_, unusable))
         notice.groups = *groups;
       else
@@ -190,8 +194,14 @@ Outcome<MemberGroup> Comm::make_group(const proto::ClientGroupConfig& config, Tr
 
 Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> world_ranks) {
   const Patience patience(context_.config().job_create_timeout);
+  context_.await_trees(opened.generation, patience);
   {
     auto guard = context_.lock();
+    if (context_.generation() > opened.generation) return trees_changed();
+    if (context_.generation() < opened.generation)
+      return in_vain(failure(SHARP_COLL_ECONN_TREE,
+                             "the job has other trees, of which sharpd of this host has told nothing in {} ms",
+                             patience.waited().count()));
     context_.add(*this);
     for (std::uint32_t i = 0; i < opened.count; ++i) {
       if (opened.group[i].tree >= context_.links().size())
@@ -203,6 +213,8 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
     for (auto& channel : channels_) {
       link_of(channel).engine().attach(channel.group.on_tree());
       channel.group.start(monotonic_now());
+      // It was closed before the group was there, and the other members hear only of groups.
+      if (link_of(channel).closed()) channel.group.on_tree().on_link_closed(monotonic_now());
     }
     if (lasting() != nullptr)
       for (const auto dead : context_.recovery()->deaths()) member_died(dead, monotonic_now());
@@ -239,7 +251,9 @@ Outcome<> Comm::standing(const Channel& channel, Millis waited) const {
     auto refused = failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, proto::describe(*refusal));
     return refusal->reason == wire::RefuseReason::node_limit ? no_room(std::move(refused)) : refused;
   }
-  return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, channel.group.why());
+  const auto why = channel.group.why();
+  if (why.empty()) return in_vain(failure(SHARP_COLL_EGROUP_JOIN, "group {}: another member could not join", id));
+  return failure(SHARP_COLL_EGROUP_JOIN, "group {}: {}", id, why);
 }
 
 void Comm::settle_on_shape() {

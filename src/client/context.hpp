@@ -58,6 +58,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   /// Polls for the caller (sharp_coll_progress, a test of a request); called without the lock. Callers poll in a loop
   /// of their own, so it yields the core after some polls in vain: the process they wait for may need it.
   void look();
+  /// Waits until this process has the job's trees of this generation or a later one, and its nodes take what it sends.
+  void await_trees(std::uint32_t generation, const Patience& patience);
 
   // Called with the lock held.
   void progress();

@@ -39,6 +39,11 @@ Outcome<> read(const Asked& asked, const TreeLink& link, Millis waited) {
 
 }  // namespace
 
+tl::unexpected<Failure> trees_changed() {
+  return failure(SHARP_COLL_ECONN_TREE,
+                 "the job has got other trees while its ranks made a communicator: make that again");
+}
+
 TreeMask closed_trees(Context& context) {
   auto guard = context.lock();
   context.progress();  // A connection may have ended while the program did something else.
@@ -56,8 +61,10 @@ std::size_t groups_wanted(const Context& context, std::size_t trees) {
 Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeMask unusable) {
   std::vector<Asked> asked;
   const auto& links = context.links();
+  OpenedGroups opened;
   {
     auto guard = context.lock();
+    opened.generation = context.generation();
     std::vector<std::uint32_t> trees;
     for (std::uint32_t tree = 0; tree < links.size(); ++tree)
       if ((unusable >> tree & 1) == 0) trees.push_back(tree);
@@ -69,6 +76,7 @@ Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeM
     }
   }
   const auto settled = [&] {
+    if (context.generation() != opened.generation) return true;  // The links are to other nodes.
     bool all = true;
     for (auto& one : asked) {
       one.outcome = links[one.tree]->engine().open_outcome(one.token);
@@ -80,7 +88,7 @@ Outcome<OpenedGroups> open_groups(Context& context, std::uint32_t members, TreeM
   context.wait_until(settled, patience);
 
   auto guard = context.lock();
-  OpenedGroups opened;
+  if (context.generation() != opened.generation) return trees_changed();
   std::optional<Failure> first;
   for (const auto& one : asked) {
     auto& link = *links[one.tree];

@@ -20,7 +20,9 @@ struct OpenedGroup {
 /// The form in which they travel from rank 0 to the others.
 struct OpenedGroups {
   std::uint32_t count = 0;
-  std::uint32_t lasts = 0;  ///< 1: they outlive their tree.
+  std::uint32_t lasts = 0;       ///< 1: they outlive their tree.
+  std::uint32_t generation = 0;  ///< See Context::generation().
+  std::uint32_t reserved = 0;
   std::array<OpenedGroup, kChannelsMax> group{};
 };
 
@@ -29,6 +31,9 @@ using TreeMask = std::uint64_t;
 
 /// Returns the trees that this process does not reach any more. Called without the lock.
 TreeMask closed_trees(Context& context);
+
+/// Its members can't know whether all of them would go to the same tree.
+tl::unexpected<Failure> trees_changed();
 
 /// Returns how many groups a communicator gets that reaches so many trees.
 std::size_t groups_wanted(const Context& context, std::size_t trees);

@@ -46,6 +46,13 @@ void Context::take_trees(Grant grant, std::uint32_t generation) {
   is_link_new_ = true;
 }
 
+void Context::await_trees(std::uint32_t generation, const Patience& patience) {
+  const auto stand = [&] {
+    return generation_ >= generation && std::ranges::all_of(links_, [](const auto& link) { return link->settled(); });
+  };
+  (void)wait_until(stand, patience);  // The caller looks at what there is.
+}
+
 void Context::has_returned() noexcept {
   want_pause_ = kWantPause;
   for (const auto& former : former_)

@@ -20,8 +20,10 @@ struct Offer {
   std::uint32_t is_made = 0;  ///< The member has a job.
   std::uint32_t groups = 0;   ///< Rank 0 has opened so many.
   WorldRank world_rank{};
-  std::uint32_t lasts = 0;  ///< As in OpenedGroups.
-  TreeMask unusable = 0;    ///< Trees that it does not reach.
+  std::uint32_t lasts = 0;       ///< As in OpenedGroups.
+  TreeMask unusable = 0;         ///< Trees that it does not reach.
+  std::uint32_t generation = 0;  ///< As in OpenedGroups.
+  std::uint32_t reserved = 0;
   std::array<OpenedGroup, kGroupsMax> group{};
 };
 static_assert(std::is_trivially_copyable_v<Offer> && sizeof(Offer) <= 64);

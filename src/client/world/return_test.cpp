@@ -1,4 +1,5 @@
 // The way back to a tree through real daemons: after each kill, and where no node has died.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -7,6 +8,7 @@
 
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "client/world/test_recovery.hpp"
 
@@ -76,6 +78,104 @@ std::string come_back_after(const std::vector<Strike>& strikes) {
 TEST(Return, AJobIsOnATreeAgainAfterEachKill) {
   come_back_after({kill("an-leaf1"), kill("an-leaf2")});
   come_back_after({kill("an-root"), kill("an-leaf1")});
+}
+
+/// A group of this rank alone, by which it sees that the job has other trees.
+struct Alone {
+  Rank rank{0, 1, {}};
+  sharp_coll_comm* comm;
+  std::uint32_t before;
+
+  explicit Alone(sharp_coll_context* context) : comm(rank.comm(context)), before(group_of(comm)) {}
+  void await_other_trees() const {
+    while (group_of(comm) == before) RANK_EQUAL(sharp_coll_do_barrier(comm), 0);
+  }
+};
+
+void make_and_use(sharp_coll_context* context, Rank& rank) {
+  auto* comm = rank.comm(context);
+  for (int i = 0; i < 100; ++i) RANK_EQUAL(operate(comm, rank.rank, rank.size, i), 0);
+  RANK_EQUAL(sharp_coll_comm_destroy(comm), 0);
+}
+
+/// A leaf is killed. The sharpd of rank `late` stands still until all other ranks have the job's other trees and begin to make a
+/// communicator.
+void make_while_one_has_yet_to_hear(int late) {
+  Daemons daemons(two_leaves({{"SUMAC_AM_NODE_AWAY", "300ms"}}));
+  const auto job = new_job_id();
+  const auto its_sharpd = "sharpd-h" + std::to_string(late + 1);
+  const Signal ready, others_have;
+  std::thread striker([&] {
+    ready.await(4);
+    daemons.signal(its_sharpd, SIGSTOP);
+    daemons.signal("an-leaf1", SIGKILL);
+    others_have.await(3);
+    daemons.signal(its_sharpd, SIGCONT);
+  });
+  auto config = on(daemons, 4);
+  config.environment = kOn;
+  config.environment.insert(config.environment.end(), {"SHARP_COLL_JOB_CREATE_TIMEOUT", "3600s"});
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto* context = rank.init(job);
+    const Alone alone(context);
+    ready.give();
+    if (rank.rank != late) alone.await_other_trees(), others_have.give();
+    make_and_use(context, rank);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  striker.join();
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+}
+
+TEST(Return, ACommunicatorIsMadeAlthoughItsRankZeroHearsLateOfOtherTrees) { make_while_one_has_yet_to_hear(0); }
+TEST(Return, ACommunicatorIsMadeAlthoughAMemberHearsLateOfOtherTrees) { make_while_one_has_yet_to_hear(2); }
+
+/// Each rank does `before_word` before it hears, or says, which group it is to join: then it has told rank 0 that it is well. Returns
+/// what rank 0 has written. Nobody may wait for the other members.
+std::string make_in_vain(const Daemons& daemons, int status,
+                         const std::function<void(Rank&, const Alone&)>& before_word) {
+  static std::function<void()> once;
+  const auto job = new_job_id();
+  auto config = on(daemons, 4);
+  config.environment = kOn;
+  config.environment.insert(config.environment.end(), {"SHARP_COLL_JOB_CREATE_TIMEOUT", "3600s"});
+  const auto ended = run_ranks(config, [&](Rank& rank) {
+    auto spec = rank.init_spec(job);
+    spec.oob_colls.bcast = [](void* self, void* buffer, int length, int root) {
+      if (const auto now = std::exchange(once, nullptr); now) now();
+      return oob_bcast(self, buffer, length, root);
+    };
+    sharp_coll_context* context = nullptr;
+    RANK_EQUAL(sharp_coll_init(&spec, &context), 0);
+    const Alone alone(context);
+    once = [&] { before_word(rank, alone); };
+    sharp_coll_comm* comm = nullptr;
+    RANK_EQUAL(rank.try_comm(context, comm), status);
+    RANK_EQUAL(sharp_coll_finalize(context), 0);
+  });
+  EXPECT_EQ(complaint(ended), "") << daemons.log();
+  return ended[0].err;
+}
+
+TEST(Return, NobodyWaitsForAGroupOfATreeThatTheJobHasLost) {
+  const Daemons daemons(two_leaves({{"SUMAC_AM_NODE_AWAY", "300ms"}}));
+  const pid_t leaf = daemons.pid("an-leaf1");
+  const auto said = make_in_vain(daemons, SHARP_COLL_ECONN_TREE, [&](Rank& rank, const Alone& alone) {
+    if (rank.rank != 0) return;
+    RANK_EQUAL(::kill(leaf, SIGKILL), 0);
+    alone.await_other_trees();
+  });
+  EXPECT_NE(said.find("the job has got other trees while"), std::string::npos) << said;
+}
+
+TEST(Return, NobodyWaitsForAMemberWhoseConnectionEndsBeforeItJoins) {
+  const Daemons daemons(kTwoLeaves);
+  const auto said = make_in_vain(daemons, SHARP_COLL_EGROUP_JOIN, [&](Rank& rank, const Alone& alone) {
+    if (rank.rank != 2) return;
+    break_connections();
+    RANK_EQUAL(sharp_coll_do_barrier(alone.comm), 0);  // The group has noticed.
+  });
+  EXPECT_THAT(said, testing::ContainsRegex("rank 2 .*: the connection to the leaf node is closed"));
 }
 
 TEST(Return, NothingIsKeptOfTreesThatWereLostLongAgo) {
