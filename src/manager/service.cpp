@@ -329,7 +329,9 @@ void Service::run(std::vector<Action> actions, Time now) {
                      if (const auto more = say.kind.empty() ? std::optional(std::string()) : said_.next(say.kind, now))
                        SUMAC_LOG_IN(log_, say.level, say.category, "{}{}", say.text, *more);
                    },
-                   [&](const Happened& event) { view_.add(event, now); },
+                   [&](const Happened& event) {
+                     if (page_ != nullptr) view_.add(event, now);  // Nothing else shows an hour's events.
+                   },
                },
                action);
   const Time next = manager_->next_deadline();

@@ -64,6 +64,7 @@ TEST(Service, grants_and_ends_a_job_over_real_streams) {
   EXPECT_TRUE(job.end());
   Job again(*manager.stub, test_begin(7));
   EXPECT_TRUE(again.answer.has_granted());
+  EXPECT_TRUE(manager.service.snapshot({}).events->empty()) << "without a page nobody reads them";
 }
 
 TEST(Service, a_job_that_nobody_renews_is_released_when_its_lease_ends) {
