@@ -7,10 +7,10 @@
 
 namespace sumac::node {
 
-enum class Hop { off, automatic, trial };
+enum class Hop { off, automatic, trial, clear };
 constexpr auto enum_names(Hop) {
   return std::array{EnumName<Hop>{"off", Hop::off}, EnumName<Hop>{"auto", Hop::automatic},
-                    EnumName<Hop>{"trial", Hop::trial}};
+                    EnumName<Hop>{"trial", Hop::trial}, EnumName<Hop>{"clear", Hop::clear}};
 }
 
 enum class Backend { tcp, ucx };
@@ -118,7 +118,7 @@ inline constexpr Option<Config> kOptions[] = {
         "SUMAC_NODE_HOP", "off",
         "auto: the kernel adds up small operations as datagrams come in, and no process wakes; it needs the "
         "rights of root, and without them all goes by TCP. off: all goes by TCP. trial: only print whether this kernel "
-        "and these rights allow it.")
+        "and these rights allow it. clear: only remove what a killed process has left in the kernel.")
         .alias("hop"),
     option<&Config::mcast>("SUMAC_NODE_MCAST", "auto",
                            "Small results also go by UDP multicast to members who listen: auto (in trees of more "

@@ -22,6 +22,7 @@
 #include "node/pin.hpp"
 #include "node/shard.hpp"
 #include "wire/agg.hpp"
+#include "wire/host.hpp"
 
 namespace sumac::node {
 namespace {
@@ -103,6 +104,12 @@ Result<> tell_hop() {
   return {};
 }
 
+Result<> clear_hop(const std::string& name) {
+  for (std::uint32_t tree = 0; tree < wire::kTreesMax; ++tree)
+    if (auto cleared = Datagrams::clear_former(Datagrams::pins_of(name, tree)); !cleared) return cleared;
+  return {};
+}
+
 Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloader<Config>& reloader) {
   if (config.hop == Hop::trial) return tell_hop();
   auto signals = control::Signals::block({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
@@ -111,6 +118,7 @@ Result<> serve(Config& config, int ready_fd, Logger& log, const control::Reloade
   auto wake = control::WakeEvent::make();
   if (!wake) return tl::unexpected(wake.error());
   if (config.name.empty()) return fail(Errc::invalid, "no name: give --name NODE as in the fabric file");
+  if (config.hop == Hop::clear) return clear_hop(config.name);
   auto tls = control::Tls::load({config.tls_ca, config.tls_cert, config.tls_key, config.tls_dir},
                                 control::CertRole::node, config.name);
   if (!tls) return tl::unexpected(tls.error());

@@ -13,7 +13,7 @@ import tempfile
 SOURCES = pathlib.Path("/etc/apt/sources.list.d/debian.sources")
 # The packages themselves; apt fetches what they depend on. The libraries are those that our packages depend on.
 FETCHED = ["openmpi-bin", "libfmt9", "libgrpc++1.51", "libgrpc29", "libabsl20220623", "libprotobuf32", "libyaml-cpp0.7", "libsqlite3-0", "libssl3",
-           "libcpp-httplib0.11", "libhwloc15", "libucx0", "libstdc++6", "python3", "python3-numpy", "environment-modules", "lmod", "man-db", "procps", "xz-utils"]
+           "libcpp-httplib0.11", "libhwloc15", "libucx0", "libstdc++6", "python3", "python3-numpy", "environment-modules", "lmod", "man-db", "procps", "xz-utils", "systemd", "iproute2"]
 
 # A script that installs and builds begins like .ci/run, because a root has not even make; its sources are in /given. (tidy.paths, which runs
 # there too, wants no file to name their folder.)

@@ -9,7 +9,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-CASES = ["deb_fresh", "deb_quiet", "tar_no_root", "metrics_cost", "bench_form", "doctor", "manager_page", "site_links"]
+CASES = ["deb_fresh", "deb_quiet", "deb_services", "tar_no_root", "metrics_cost", "bench_form", "doctor", "manager_page", "site_links"]
 # A caller may give these to a check; no program of ours reads them.
 GIVEN = ("SUMAC_OSU_SRC", "SUMAC_SEEDS")
 

@@ -60,6 +60,7 @@ readonly program=$prefix/bin/$name config=$prefix/conf/$name.conf
 readonly root=${SUMAC_SETUP_ROOT:-}
 readonly unit=$root/etc/systemd/system/$name.service monit_file=$root/etc/monit/conf.d/$name
 readonly log=/var/log/$name.log logrotate=$root/etc/logrotate.d/sumac-$name
+readonly user=sumac-${name#sharp_}
 readonly sysusers=$root/etc/sysusers.d/sumac-${name#sharp_}.conf
 [[ $action == remove || -x $program ]] || die "no $program: is Sumac installed in $prefix? (-p DIR)"
 [[ -n $root || $EUID == 0 ]] || die "only root may change services: run it with sudo"
@@ -83,6 +84,31 @@ for each in "$root"/usr/lib/systemd/system/"$name".service "$root"/lib/systemd/s
   if [[ $(readlink -f "$starts") == "$(readlink -f "$program")" ]]; then packaged=$each; fi
 done
 
+# The permissions that a daemon needs beyond its unit's, each with its reason. Files of others in that directory are not
+# touched.
+exception() {
+  mkdir -p "$unit.d"
+  cat >"$unit.d/sumac-$1.conf"
+}
+hop_rights() {
+  rm -f "$unit.d/sumac-hop.conf"
+  grep -qsE '^[[:space:]]*hop[[:space:]]+auto' "$config" || return 0
+  exception hop <<EOF
+# Option \`hop\` loads a program into the kernel, which attaches it to network devices. Its groups outlive sharp_an in a folder of its own.
+[Service]
+ExecStartPre=-+/bin/sh -c 'mkdir -p /sys/fs/bpf/sumac && chown $user: /sys/fs/bpf/sumac'
+BindPaths=-/sys/fs/bpf/sumac:/run/sumac-an/bpf
+ReadWritePaths=-/run/sumac-an/bpf
+AmbientCapabilities=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
+CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
+SystemCallFilter=bpf
+# A node that is told to stop ends its groups, and one that is killed does not. So \`systemctl restart\` kills it, and jobs do not notice.
+# A node that is told to stop while it starts has not found yet what the former one has left.
+ExecStop=-+/bin/sh -c 'if systemctl list-jobs --no-legend --plain | grep -q " %n *restart "; then kill -KILL \$MAINPID; fi'
+ExecStopPost=-/bin/sh -c 'test \$SERVICE_RESULT != success || $program -O $config --hop clear'
+EOF
+}
+
 write_monit() {
   [[ -n $monit ]] || return 0
   if [[ -d ${monit_file%/*} ]]; then
@@ -99,11 +125,16 @@ EOF
 if [[ -n $packaged && ! -e $unit ]]; then
   if [[ $action == setup ]]; then
     write_monit
+    if [[ $name == sharp_an ]]; then
+      hop_rights
+      systemd daemon-reload
+    fi
     systemd enable --now "$name.service"
     echo "the package has the unit of $name, $packaged: no other was written; \`systemctl enable --now $name\` starts it, configuration $config"
   else
     systemd disable --now "$name.service"
-    rm -f "$monit_file"
+    rm -f "$monit_file" "$unit.d/sumac-hop.conf"
+    rmdir --ignore-fail-on-non-empty "$unit.d" 2>/dev/null || true
     echo "disabled $name; its unit, $packaged, stays with the package"
   fi
   exit 0
@@ -133,7 +164,6 @@ fi
 
 # Each daemon has a user of its own: if peers subvert one daemon, the damage is limited to that user's files. sharp_am
 # accepts their requests on its socket (daemon_users).
-readonly user=sumac-${name#sharp_}
 mkdir -p "${sysusers%/*}"
 echo "u $user - \"Sumac $name\" - -" >"$sysusers"
 if [[ -z $root ]]; then
@@ -205,12 +235,6 @@ WantedBy=multi-user.target
 EOF
 mv "$unit.new" "$unit"
 
-# The permissions that a daemon needs beyond that, each with its reason. Files of others in that directory are not
-# touched.
-exception() {
-  mkdir -p "$unit.d"
-  cat >"$unit.d/sumac-$1.conf"
-}
 case $name in
   sharpd)
     exception processes <<EOF
@@ -225,19 +249,7 @@ EOF
 [Service]
 SystemCallFilter=sched_setaffinity
 EOF
-    rm -f "$unit.d/sumac-hop.conf"
-    if grep -qE '^[[:space:]]*hop[[:space:]]+auto' "$config"; then
-      exception hop <<EOF
-# Option \`hop\` loads a program into the kernel, which attaches it to network devices. Its groups outlive sharp_an in a folder of its own.
-[Service]
-ExecStartPre=-+/bin/sh -c 'mkdir -p /sys/fs/bpf/sumac && chown $user: /sys/fs/bpf/sumac'
-BindPaths=-/sys/fs/bpf/sumac:/run/sumac-an/bpf
-ReadWritePaths=-/run/sumac-an/bpf
-AmbientCapabilities=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
-CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
-SystemCallFilter=bpf
-EOF
-    fi
+    hop_rights
     if [[ -n $root || -e /dev/infiniband ]]; then
       exception rdma <<EOF
 # Transport ucx reaches the network's cards through /dev/infiniband and pins the memory that they read and write; to notice memory that is
