@@ -21,6 +21,7 @@ from demolib.cases import FULL  # noqa: E402
 from demolib.lab import Lab, LabError  # noqa: E402
 from demolib.ways import NotBuilt, Tools, WayFailed, environment_flags, parse_results, run_mpi  # noqa: E402
 from hop import rows  # noqa: E402
+from hop.rights import without_rights  # noqa: E402
 
 FABRICS = Path(__file__).resolve().parents[2] / "lab" / "fabrics"
 
@@ -57,9 +58,10 @@ def cases_of(fabric, suffix, wire_library, wire_mpi, over_tcp):
 
 
 CASES = [*cases_of(F_50US, "8h-50us", 0.0, 0.0, 0.65), *cases_of(F_500US, "16h-500us", 1.12, 1.16, 0.0), *cases_of(F_5MS, "16h-5ms", 1.03, 1.03, 0.0)]
-NODE_COST, LOSS, IDLE, PEERS, KILLS, PRICE, BRIDGE = "node-cost", "loss", "idle-hop", "peers", "daemon-kills", "node-price", "2h-bridge"
+NODE_COST, LOSS, IDLE, PEERS, KILLS, PRICE, BRIDGE, NO_RIGHTS = "node-cost", "loss", "idle-hop", "peers", "daemon-kills", "node-price", "2h-bridge", "without-rights"
 IN_LAB = {NODE_COST: F_50US, LOSS: F_500US, IDLE: F_50US, PEERS: F_50US}
 DAEMON_KILLS = 300  # There are three nodes.
+RIGHTS_TURNS = 9
 OPERATIONS = 100_000
 LOSSY_CALLS = 100_000
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -186,7 +188,7 @@ def measure_fabric(table, lab, tools, cases, turns):
 
 
 def run(arguments, table):
-    tools, names = Tools(arguments.build), set(chosen(arguments.case, [*(case.name for case in CASES), *IN_LAB, PRICE, BRIDGE, KILLS, *rows.PROOFS]))
+    tools, names = Tools(arguments.build), set(chosen(arguments.case, [*(case.name for case in CASES), *IN_LAB, PRICE, BRIDGE, KILLS, NO_RIGHTS, *rows.PROOFS]))
     in_lab = {NODE_COST: node_cost, LOSS: lambda lab, tools: rows.loss(lab, tools, F_500US, LOSSY_CALLS), IDLE: lambda lab, tools: rows.idle(lab, tools, F_50US),
               PEERS: lambda lab, tools: peers(lab, tools, arguments.turns)}
     for fabric in (F_50US, F_500US, F_5MS):
@@ -200,7 +202,9 @@ def run(arguments, table):
                 table.add_rows(name, lambda name=name, lab=lab: in_lab[name](lab, tools))
             if cases:
                 measure_fabric(table, lab, tools, cases, arguments.turns)
-    for name, work in {PRICE: rows.prices, BRIDGE: rows.bridged, KILLS: lambda tools: rows.daemon_kills(tools, DAEMON_KILLS), **rows.PROOFS}.items():
+    alone = {PRICE: rows.prices, BRIDGE: rows.bridged, KILLS: lambda tools: rows.daemon_kills(tools, DAEMON_KILLS),
+             NO_RIGHTS: lambda tools: without_rights(tools, FABRICS / f"{F_50US.name}.yaml", F_50US.hosts, max(RIGHTS_TURNS, arguments.turns)), **rows.PROOFS}
+    for name, work in alone.items():
         if name in names:
             table.add_rows(name, lambda work=work: work(tools))
 
