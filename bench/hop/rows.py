@@ -16,7 +16,7 @@ TESTS = Path(__file__).resolve().parents[2] / "tests"
 sys.path.append(str(TESTS))
 
 LOSS, CALLS_ALONE, CALLS_KILLED = 0.01, 10_000, 200_000
-SPACING_S = 0.5
+SPACING_S = 0.05
 STREAMED = [word for case in ("allreduce:8:20000", "allreduce:1M:50", "allreduce:128:20000") for word in ("--case", case)]
 PRICES_NS = {8: 550, 128: 950}
 
@@ -63,7 +63,7 @@ def idle(lab, tools, fabric):
 
 def daemon_kills(tools, most):
     """Each sharp_an of a lab is killed in turns under jobs of small operations, and every fourth job has streams as well, which may leave its tree.
-    A kill comes half a second after all groups have gone to another tree: the first operations of a new group go by the links."""
+    A kill comes SPACING_S after all groups have gone to another tree: the first operation of a new group goes by the links."""
     os.environ["SUMAC_BUILD"], os.environ["SUMAC_NODE_HOP"] = str(tools.build), "auto"
     sys.path.append(str(TESTS / "faults"))
     from goes_on import ON, await_tree, case, nodes_of, started  # pylint: disable=import-outside-toplevel

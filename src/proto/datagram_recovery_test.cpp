@@ -85,6 +85,17 @@ TEST(DatagramRecovery, BothFailAtAllSurvivorsWhereTheirOnlyHolderDies) {
     }
 }
 
+/// A job does not go to another tree before.
+TEST(DatagramRecovery, AGroupStandsFirmlyWhenItsKernelsHaveAnsweredOrAreGivenUp) {
+  test::LastingGroup answered(3, 0, true);
+  EXPECT_TRUE(answered[0].stands_firmly());
+  test::LastingGroup silent(3, 0, true, 0, true);
+  EXPECT_EQ(silent[0].phase(), recovery::Group::Phase::standing);
+  EXPECT_FALSE(silent[0].stands_firmly());
+  silent.pass(2000);
+  EXPECT_TRUE(silent[0].stands_firmly()) << "it goes by the links";
+}
+
 /// The kernels answer no more, and the node lives.
 TEST(DatagramRecovery, AWayThatIsSilentIsLeftWithNothingAtTheNode) {
   LostBcast at;

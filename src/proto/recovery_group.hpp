@@ -92,6 +92,10 @@ class Group final : GroupObserver {
   void lose_links(Time now);
   /// It has not lost its tree.
   bool has_tree() const noexcept { return epoch() == 0 && client_->has_links(); }
+  /// It stands, and its tree's kernels have answered if they take part: from then on it outlives the death of a daemon.
+  bool stands_firmly() const noexcept {
+    return phase() == Phase::standing && (epoch() != 0 || client_->trial_of_datagrams() != ClientGroup::Trial::open);
+  }
   std::uint32_t operations() const noexcept { return is_on_tree() ? client_->operations() : next_id_; }
   /// Those of which this member has begun something among the members.
   std::uint32_t begun() const noexcept;

@@ -237,7 +237,7 @@ void LastingGroup::look_at_next(Time now) {
     }
   }
   if (!next_) return;
-  if (next_->phase() == Phase::standing) return_.stands();
+  if (next_->stands_firmly()) return_.stands();
   if (!may_stand(next_->phase()) || (self_ == 0 && next_->epoch() != 0)) return_.cannot();
 }
 

@@ -34,9 +34,10 @@ struct LastingGroup {
   };
 
   explicit LastingGroup(std::uint32_t size, std::uint32_t stream_window = 0, bool has_datagrams = false,
-                        std::uint32_t lock_batch = 0)
+                        std::uint32_t lock_batch = 0, bool are_kernels_silent = false)
       : node(tree.add_node(100)) {
     if (has_datagrams) kernels.add(node);
+    if (are_kernels_silent) tree.take_datagram = nullptr;
     if (auto granted = node.node->grant(grant()); !granted) throw std::runtime_error(granted.error().context);
     for (std::uint32_t rank = 0; rank < size; ++rank) clients.push_back(&tree.add_client(node, rank));
     clients[0]->client->open(1, size, tree.now);
