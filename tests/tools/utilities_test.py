@@ -192,6 +192,21 @@ class DaemonsSetup(unittest.TestCase):
         self.assertFalse((self.root / "etc").exists())
         self.assertFalse((self.prefix / "conf").exists())
 
+    def test_the_unit_of_a_package_gets_the_rights_for_the_kernel(self):
+        unit = self.root / "lib/systemd/system/sharp_an.service"
+        unit.parent.mkdir(parents=True)
+        unit.write_text(f"[Service]\nExecStart={self.prefix}/bin/sharp_an -O /etc/sumac/sharp_an.conf\n")
+        (self.prefix / "conf").mkdir()
+        (self.prefix / "conf/sharp_an.conf").write_text("hop auto\n")
+        rights = self.root / "etc/systemd/system/sharp_an.service.d/sumac-hop.conf"
+        done = self.setup("-s", "-d", "sharp_an", "-p", self.prefix)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"rights for the kernel in {rights}\n", done.stdout)
+        for line in ("ExecStop=.*kill -KILL \\$MAINPID", f"ExecStopPost=.*{self.prefix}/bin/sharp_an -O {self.prefix}/conf/sharp_an.conf --hop clear"):
+            self.assertRegex(rights.read_text(), line)
+        self.assertEqual(self.setup("-r", "-d", "sharp_an", "-p", self.prefix).returncode, 0)
+        self.assertFalse(rights.parent.exists())
+
     def test_a_copy_in_front_of_a_packages_unit_is_named_and_can_be_removed(self):
         self.assertEqual(self.setup("-s", self.prefix, "-d", "sharpd").returncode, 0)
         unit = self.root / "lib/systemd/system/sharpd.service"

@@ -15,7 +15,7 @@ usage: $self -s [DIR] -d NAME [-p DIR] [-m]    set the daemon NAME up as a servi
 The service reads DIR/conf/NAME.conf, written with all defaults if it is not there, logs to /var/log/NAME.log, and runs as a user of its own: sumac-am, sumac-an or
 sumac-sharpd, who must be able to read what the configuration names (a key: chgrp it to that user's group, chmod 640). SUMAC_SETUP_ROOT=DIR writes below DIR instead of /
 and calls no systemctl: for packages and images. Where Sumac's package brought the unit, -s enables and starts that one and writes none, as
-\`systemctl enable --now NAME\` does, and -r stops and disables it.
+\`systemctl enable --now NAME\` does, but the rights that \`hop auto\` needs, and -r stops and disables it.
 EOF
 }
 die() {
@@ -130,7 +130,9 @@ if [[ -n $packaged && ! -e $unit ]]; then
       systemd daemon-reload
     fi
     systemd enable --now "$name.service"
-    echo "the package has the unit of $name, $packaged: no other was written; \`systemctl enable --now $name\` starts it, configuration $config"
+    rights=''
+    if [[ -e $unit.d/sumac-hop.conf ]]; then rights=", its rights for the kernel in $unit.d/sumac-hop.conf"; fi
+    echo "the package has the unit of $name, $packaged: no other was written; \`systemctl enable --now $name\` starts it, configuration $config$rights"
   else
     systemd disable --now "$name.service"
     rm -f "$monit_file" "$unit.d/sumac-hop.conf"
