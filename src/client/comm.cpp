@@ -15,6 +15,11 @@ using Phase = ClientGroup::Phase;
 
 constexpr Millis kLeavePatience{30'000};  ///< comm_destroy waits so long if the caller set no coll_timeout.
 
+/// Whoever has not heard of the job's other trees by then has lost its sharpd.
+Millis told_of_trees_within(const Context& context) {
+  return std::min(context.config().job_create_timeout, Millis{10'000});
+}
+
 /// The record that each member first sends to group rank 0.
 struct Card {
   Report report;
@@ -26,8 +31,57 @@ struct Card {
 /// The answer of group rank 0: the groups, or the reason why there are none.
 struct GroupNotice {
   Report report;
+  std::uint32_t awaits = 0;  ///< All are to have this generation of the job's trees first, and send their cards again.
+  std::uint32_t reserved = 0;
   OpenedGroups groups;
 };
+
+/// Is this member well, and what is its world rank? (comm_init_spec.group_world_ranks is garbage in real clients.) `awaited`: the
+/// generation of the trees that it was to have by now, or 0.
+Card card_of(Context& context, std::uint32_t awaited) {
+  Card card;
+  card.world_rank = context.world_rank();
+  card.unusable = closed_trees(context);
+  auto guard = context.lock();
+  card.generation = context.generation();
+  const auto& links = context.links();
+  if (card.generation < awaited)
+    card.report =
+        Report::of(failure(SHARP_COLL_ECONN_TREE,
+                           "sharpd of this host has told nothing of the job's other trees in {} ms: look at its log",
+                           told_of_trees_within(context).count()));
+  else if (std::ranges::all_of(links, [](const auto& link) { return link->closed(); }))
+    card.report = Report::of(
+        failure(SHARP_COLL_ECONN_TREE, "connection to the aggregation node: {}", links.front()->why_closed()));
+  return card;
+}
+
+/// Rank 0 gets ids from the trees' roots, if all members have the same trees.
+GroupNotice answer(Context& context, std::span<const Card> cards, std::uint32_t awaited) {
+  GroupNotice notice;
+  std::vector<Report> reports;
+  TreeMask unusable = 0;
+  std::uint32_t oldest = cards.front().generation, newest = oldest;
+  for (const Card& card : cards) {
+    reports.push_back(card.report);
+    unusable |= card.unusable;
+    oldest = std::min(oldest, card.generation);
+    newest = std::max(newest, card.generation);
+  }
+  if (oldest != newest && awaited == 0) {
+    notice.awaits = newest;
+    return notice;
+  }
+  notice.report = first_failure(reports);
+  if (notice.report.status != 0) return notice;
+  auto groups = open_groups(context, static_cast<std::uint32_t>(cards.size()), unusable);
+  if (groups && (oldest != newest || groups->generation != newest)) groups = trees_changed();
+  if (groups)
+    notice.groups = *groups;
+  else
+    notice.report = Report::of(tl::unexpected(groups.error()));
+  return notice;
+}
 
 bool tells_of_leaving(const wire::VerdictBody& verdict) {
   const auto leave = static_cast<std::uint64_t>(wire::Coll::leave);
@@ -43,44 +97,20 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
   std::unique_ptr<Comm> comm(
       new Comm(context, static_cast<std::uint32_t>(spec.size), static_cast<std::uint32_t>(spec.rank)));
 
-  // 1. Is every member well, and what is its world rank? (comm_init_spec.group_world_ranks is garbage in real clients.)
-  Card card;
-  card.world_rank = context.world_rank();
-  card.unusable = closed_trees(context);
-  {
-    auto guard = context.lock();
-    card.generation = context.generation();
-    const auto& links = context.links();
-    if (std::ranges::all_of(links, [](const auto& link) { return link->closed(); }))
-      card.report = Report::of(
-          failure(SHARP_COLL_ECONN_TREE, "connection to the aggregation node: {}", links.front()->why_closed()));
-  }
-  auto cards = oob.gather(card);
-  if (!cards) return tl::unexpected(cards.error());
-
-  // 2. Rank 0 gets ids from the trees' roots; all members receive them and the others' world ranks.
+  // 1. Rank 0 hears of every member, and answers with the groups.
   GroupNotice notice;
   std::vector<WorldRank> world_ranks(static_cast<std::size_t>(spec.size));
-  if (spec.rank == 0) {
-    std::vector<Report> reports;
-    TreeMask unusable = 0;
-    std::uint32_t generation = 0;
-    for (std::size_t i = 0; i < cards->size(); ++i) {
-      reports.push_back((*cards)[i].report);
-      world_ranks[i] = (*cards)[i].world_rank;
-      unusable |= (*cards)[i].unusable;
-      generation = std::max(generation, (*cards)[i].generation);
+  for (std::uint32_t awaited = 0;; awaited = notice.awaits) {
+    if (awaited != 0) context.await_trees(awaited, Patience(told_of_trees_within(context)));
+    auto cards = oob.gather(card_of(context, awaited));
+    if (!cards) return tl::unexpected(cards.error());
+    if (spec.rank == 0) {
+      std::ranges::transform(*cards, world_ranks.begin(), &Card::world_rank);
+      notice = answer(context, *cards, awaited);
     }
-    notice.report = first_failure(reports);
-    if (notice.report.status == 0) {
-      context.await_trees(generation, Patience(context.config().job_create_timeout));
-      if (auto groups = open_groups(context, comm->size_, unusable))
-        notice.groups = *groups;
-      else
-        notice.report = Report::of(tl::unexpected(groups.error()));
-    }
+    if (auto told = oob.bcast_value(notice); !told) return tl::unexpected(told.error());
+    if (notice.awaits == 0 || awaited != 0) break;
   }
-  if (auto told = oob.bcast_value(notice); !told) return tl::unexpected(told.error());
   if (auto all_well = notice.report.outcome(); !all_well) return tl::unexpected(all_well.error());
   if (notice.groups.count == 0 || notice.groups.count > notice.groups.group.size())
     return failure(SHARP_COLL_EOOB, "rank 0 names {} groups, which is no answer of ours", notice.groups.count);
@@ -88,7 +118,7 @@ Outcome<std::unique_ptr<Comm>> Comm::make(Context& context, const sharp_coll_com
 
   comm->world_ranks_ = world_ranks;
 
-  // 3. Each member joins at its leaves; one that could not reports that.
+  // 2. Each member joins at its leaves; one that could not reports that.
   const auto joined = comm->join(notice.groups, world_ranks);
   if (auto all_joined = oob.agree(joined); !all_joined) {
     give_up(std::move(comm));
@@ -197,11 +227,7 @@ Outcome<> Comm::join(const OpenedGroups& opened, std::span<const WorldRank> worl
   context_.await_trees(opened.generation, patience);
   {
     auto guard = context_.lock();
-    if (context_.generation() > opened.generation) return trees_changed();
-    if (context_.generation() < opened.generation)
-      return in_vain(failure(SHARP_COLL_ECONN_TREE,
-                             "the job has other trees, of which sharpd of this host has told nothing in {} ms",
-                             patience.waited().count()));
+    if (context_.generation() != opened.generation) return trees_changed();
     context_.add(*this);
     for (std::uint32_t i = 0; i < opened.count; ++i) {
       if (opened.group[i].tree >= context_.links().size())

@@ -99,36 +99,45 @@ void make_and_use(sharp_coll_context* context, Rank& rank) {
 }
 
 /// A leaf is killed. The sharpd of rank `late` stands still until all other ranks have the job's other trees and begin to make a
-/// communicator.
-void make_while_one_has_yet_to_hear(int late) {
+/// communicator, or (`hears` is false) until they have not got it. Returns what rank 0 has written.
+std::string make_while_one_has_yet_to_hear(int late, bool hears) {
   Daemons daemons(two_leaves({{"SUMAC_AM_NODE_AWAY", "300ms"}}));
   const auto job = new_job_id();
   const auto its_sharpd = "sharpd-h" + std::to_string(late + 1);
-  const Signal ready, others_have;
+  const Signal ready, goes_on;
   std::thread striker([&] {
     ready.await(4);
     daemons.signal(its_sharpd, SIGSTOP);
     daemons.signal("an-leaf1", SIGKILL);
-    others_have.await(3);
+    goes_on.await(3);
     daemons.signal(its_sharpd, SIGCONT);
   });
   auto config = on(daemons, 4);
   config.environment = kOn;
-  config.environment.insert(config.environment.end(), {"SHARP_COLL_JOB_CREATE_TIMEOUT", "3600s"});
+  config.environment.insert(config.environment.end(), {"SHARP_COLL_JOB_CREATE_TIMEOUT", hears ? "3600s" : "5s"});
   const auto ended = run_ranks(config, [&](Rank& rank) {
     auto* context = rank.init(job);
     const Alone alone(context);
     ready.give();
-    if (rank.rank != late) alone.await_other_trees(), others_have.give();
+    if (rank.rank != late) alone.await_other_trees();
+    if (hears && rank.rank != late) goes_on.give();
+    sharp_coll_comm* comm = nullptr;
+    if (!hears) RANK_EQUAL(rank.try_comm(context, comm), SHARP_COLL_ECONN_TREE);
+    if (!hears && rank.rank != late) goes_on.give();
     make_and_use(context, rank);
     RANK_EQUAL(sharp_coll_finalize(context), 0);
   });
   striker.join();
   EXPECT_EQ(complaint(ended), "") << daemons.log();
+  return ended[0].err;
 }
 
-TEST(Return, ACommunicatorIsMadeAlthoughItsRankZeroHearsLateOfOtherTrees) { make_while_one_has_yet_to_hear(0); }
-TEST(Return, ACommunicatorIsMadeAlthoughAMemberHearsLateOfOtherTrees) { make_while_one_has_yet_to_hear(2); }
+TEST(Return, ACommunicatorIsMadeAlthoughItsRankZeroHearsLateOfOtherTrees) { make_while_one_has_yet_to_hear(0, true); }
+TEST(Return, ACommunicatorIsMadeAlthoughAMemberHearsLateOfOtherTrees) { make_while_one_has_yet_to_hear(2, true); }
+TEST(Return, AMemberThatHearsNothingOfOtherTreesIsNotWaitedForWithoutEnd) {
+  EXPECT_THAT(make_while_one_has_yet_to_hear(2, false),
+              testing::ContainsRegex("rank 2 .*: sharpd of this host has told nothing of the job's other trees"));
+}
 
 /// Each rank does `before_word` before it hears, or says, which group it is to join: then it has told rank 0 that it is well. Returns
 /// what rank 0 has written. Nobody may wait for the other members.
