@@ -499,16 +499,18 @@ void warn_of_no_room(Context& context, const Failure& failed) {
 
 void tell_of_no_group(Context& context, bool speaks, const Failure& failed) {
   // All members remember it, because one of them may be rank 0 of the next communicator.
-  const bool again = failed.no_room && [&] {
+  const bool is_lost = failed.status == SHARP_COLL_ECONN_TREE && context.recovery() != nullptr;
+  const bool again = [&] {
     auto guard = context.lock();
-    return !context.first_without_group();
+    return (failed.no_room && !context.first_without_group()) || (is_lost && !context.first_without_tree());
   }();
   if (again || !speaks)
     SUMAC_DEBUG(context.log(), "{}", failed.text);
   else if (failed.no_room)
     warn_of_no_room(context, failed);
   else
-    SUMAC_ERROR(context.log(), "{}", failed.text);
+    SUMAC_ERROR(context.log(), "{}{}", failed.text,
+                is_lost ? " (said of the first communicator that is made meanwhile)" : "");
 }
 
 bool destroy(std::unique_ptr<Comm> comm) {

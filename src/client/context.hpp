@@ -81,6 +81,8 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   std::uint64_t next_token() { return std::uint64_t{number_of(world_rank_)} << 32 | ++tokens_; }
   /// True for the first communicator without a group: thousands may follow, and one line is enough.
   bool first_without_group() noexcept { return !std::exchange(without_group_, true); }
+  /// The same for one that is made while the job has lost its trees, once for each loss.
+  bool first_without_tree() noexcept { return std::exchange(without_tree_, generation_ + 1) != generation_ + 1; }
   /// False once an offer could not open a group, or the group that it had opened was of no use (tree/offer.hpp).
   bool opens_early() const noexcept { return opens_early_; }
   void open_no_more_early() noexcept { opens_early_ = false; }
@@ -261,6 +263,7 @@ class Context final : private net::TransportEvents, public proto::Outbox {
   } bell_;
   std::uint32_t tokens_ = 0;
   bool without_group_ = false;
+  std::uint32_t without_tree_ = 0;  ///< It was said of the trees of this generation, counted from 1.
   bool opens_early_ = true;
   std::unique_ptr<Recovery> recovery_;
   recorder::Ways ways_;
