@@ -258,9 +258,8 @@ int wait_out(sumac_team& team, const Run& run, IsOver is_over, std::uint32_t loo
 
 /// Takes the team's turn and finishes the operations that were posted before. Returns false if the team is broken.
 bool take_turn(sumac_team& team) {
-  // Another thread may hold `turn` to advance the queue; it will give it back soon.
-  wait_here(
-      team, [&] { return team.turn.try_take(); }, [] { return static_cast<const Run*>(nullptr); });
+  // Another thread may hold `turn` to advance the queue; it will give it back soon, and looks for dead ranks itself.
+  for (sumac::shm::RankWait waiting(team.waiting); !team.turn.try_take();) (void)waiting.pause();
   const auto oldest_run = [&] {
     const sumac_op* const op = oldest(team);
     return op != nullptr && op->has_begun ? &op->run : nullptr;
