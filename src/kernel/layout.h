@@ -4,7 +4,7 @@
 #include "hop/payload.h"
 
 /// It rises with every change of this file: the program and the maps that an older daemon left are not for us.
-#define HOP_LAYOUT 4
+#define HOP_LAYOUT 5
 
 struct HopEnd {
   uint8_t address[16];  ///< IPv4: the first four bytes.
@@ -26,6 +26,7 @@ struct HopGroup {
   uint32_t child_of_parent;  ///< Our index there.
   uint32_t probed;           ///< The last probe that our parent has answered.
   uint32_t heard;            ///< 1: some frame of our parent has come.
+  uint64_t left_until_ns;    ///< Boot time, when no member needs it any more. 0: a daemon knows of it.
   struct HopKey down_key;    ///< Results have tags under this key, for all children.
   struct HopKey up_key;
   struct HopKey parent_key;  ///< Results of our parent have tags under this key.

@@ -202,6 +202,14 @@ Result<> Program::end_group(std::uint32_t index) {
   return refused("write the group", errno);
 }
 
+Result<> Program::leave_group(std::uint32_t index, std::uint64_t until_ns) {
+  auto left = group(index);
+  if (!left) return tl::unexpected(left.error());
+  left->left_until_ns = until_ns;
+  if (bpf_map_update_elem(map("hop_groups"), &index, &*left, BPF_ANY) != 0) return refused("write the group", errno);
+  return {};
+}
+
 Result<HopGroup> Program::group(std::uint32_t index) const {
   HopGroup found{};
   if (bpf_map_lookup_elem(map("hop_groups"), &index, &found) != 0) return refused("read the group", errno);

@@ -48,6 +48,8 @@ class Program {
   /// A group begins with number `first`. Frames find it once all its slots stand.
   Result<> begin_group(std::uint32_t index, const HopGroup& group, std::uint32_t first);
   Result<> end_group(std::uint32_t index);
+  /// No daemon knows of it any more. Successors see until when it goes on.
+  Result<> leave_group(std::uint32_t index, std::uint64_t until_ns);
   Result<HopGroup> group(std::uint32_t index) const;
   Result<> renew_lease(std::uint64_t end_ns);  ///< The kernel answers no frames after it.
 

@@ -77,6 +77,21 @@ TEST(HopLoader, ClearsWhatAFormerDaemonHasLeft) {
   EXPECT_FALSE(std::filesystem::exists(options().pins));
 }
 
+TEST(HopLoader, ASuccessorSeesUntilWhenALeftGroupGoesOn) {
+  SKIP_WITHOUT_KERNEL();
+  auto former = Program::load(options());
+  ASSERT_TRUE(former);
+  ASSERT_TRUE(former->begin_group(1, group_of(2, true), 1));
+  ASSERT_TRUE(former->leave_group(1, 77));
+  auto next = Program::load(options());
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->group(1)->left_until_ns, 77u);
+  EXPECT_EQ(next->group(1)->place.children, 2u);
+  ASSERT_TRUE(next->begin_group(1, group_of(2, true), 1));
+  EXPECT_EQ(next->group(1)->left_until_ns, 0u) << "another one is there";
+  ASSERT_TRUE(next->unpin());
+}
+
 TEST(HopLoader, RemovesWhatAnotherLayoutHasPinned) {
   SKIP_WITHOUT_KERNEL();
   LoadOptions other = options();

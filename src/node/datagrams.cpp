@@ -85,12 +85,14 @@ class Kernel final : public Datagrams {
     if (const auto gone = program_.unpin(); !gone) SUMAC_WARN(log_, "hop: {}", gone.error().context);
   }
 
-  /// A former process of this node was killed. Its members have time to go elsewhere.
+  /// A former process of this node was killed. Its members have time to go elsewhere; those of groups that it had from another one
+  /// have no more than they had.
   void adopt() {
     std::uint32_t count = 0;
     for (std::uint32_t number = 0; number < kGroups; ++number)
       if (const auto group = program_.group(number); group && group->place.children != 0) {
-        groups_[number] = {Use::left, monotonic_now() + kLease, *group, {}};
+        groups_[number] = {Use::left, {}, *group, {}};
+        leave(number);
         ++count;
       }
     if (count != 0)
@@ -185,7 +187,7 @@ class Kernel final : public Datagrams {
     Used& used = groups_[number];
     if (used.use != Use::begun) return end(number);
     used.use = Use::left;
-    used.until = monotonic_now() + kLease;
+    leave(number);
   }
 
   void probe_parent(std::uint16_t number, std::uint32_t probe) override {
@@ -306,6 +308,19 @@ class Kernel final : public Datagrams {
     if (!slot || slot->sequence != header.sequence) return;
     node.on_datagram_differs(static_cast<std::uint16_t>(header.group), header, slot->agreed,
                              static_cast<std::uint32_t>(std::countr_zero(slot->claimed)), now);
+  }
+
+  /// The group's end is in the kernel, so that a successor of this process keeps to it.
+  void leave(std::uint32_t number) {
+    Used& used = groups_[number];
+    std::uint64_t& until_ns = used.group.left_until_ns;
+    if (until_ns == 0) {
+      until_ns = lease_end();
+      if (const auto left = program_.leave_group(number, until_ns); !left)
+        SUMAC_WARN(log_, "hop: {}", left.error().context);
+    }
+    const auto now_ns = boot_time_ns();
+    used.until = monotonic_now() + Duration(until_ns > now_ns ? until_ns - now_ns : 0);
   }
 
   kernel::Program program_;
