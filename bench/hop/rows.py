@@ -110,6 +110,8 @@ def daemon_kills(tools, most):
             jobs += 1
     finally:
         lab.down()
+    if not back_ms:
+        raise WayFailed(f"no job outlived a kill: {jobs} jobs, {kills} kills")
     more = {"kills": kills, "operations": operations, "jobs": jobs}
     return [("daemon-kills-wrong", f"wrong results in {operations} operations, {kills} kills", errors, 0, more),
             ("daemon-kills-left", f"groups without a stream that left their tree, {len(back_ms)} other trees", left, 0, more),

@@ -14,8 +14,8 @@ usage: $self -s [DIR] -d NAME [-p DIR] [-m]    set the daemon NAME up as a servi
   -h        this text
 The service reads DIR/conf/NAME.conf, written with all defaults if it is not there, logs to /var/log/NAME.log, and runs as a user of its own: sumac-am, sumac-an or
 sumac-sharpd, who must be able to read what the configuration names (a key: chgrp it to that user's group, chmod 640). SUMAC_SETUP_ROOT=DIR writes below DIR instead of /
-and calls no systemctl: for packages and images. Where Sumac's package brought the unit, -s enables and starts that one and writes none, as
-\`systemctl enable --now NAME\` does, but the rights that \`hop auto\` needs, and -r stops and disables it.
+and calls no systemctl: for packages and images. Where Sumac's package brought the unit, -s enables and starts that one, as
+\`systemctl enable --now NAME\` does, and writes nothing but the rights that \`hop auto\` needs; -r stops and disables it.
 EOF
 }
 die() {
@@ -103,8 +103,8 @@ AmbientCapabilities=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
 CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN CAP_PERFMON
 SystemCallFilter=bpf
 # A node that is told to stop ends its groups, and one that is killed does not. So \`systemctl restart\` kills it, and jobs do not notice.
-# A node that is told to stop while it starts has not found yet what the former one has left.
 ExecStop=-+/bin/sh -c 'if systemctl list-jobs --no-legend --plain | grep -q " %n *restart "; then kill -KILL \$MAINPID; fi'
+# A node that is told to stop while it starts has not found yet what the former one has left.
 ExecStopPost=-/bin/sh -c 'test \$SERVICE_RESULT != success || $program -O $config --hop clear'
 EOF
 }
