@@ -13,9 +13,11 @@ bool is_at_least(std::uint32_t a, std::uint32_t b) noexcept { return static_cast
 
 }  // namespace
 
-MessagesBetween::MessagesBetween(const Ranks& ranks, Matcher& matcher, const std::atomic<std::uint64_t>& numbers)
+MessagesBetween::MessagesBetween(const Ranks& ranks, Matcher& matcher, MessagesHere& here,
+                                 const std::atomic<std::uint64_t>& numbers)
     : ranks_(ranks),
       matcher_(matcher),
+      here_(here),
       numbers_(numbers),
       begun_(static_cast<std::size_t>(ranks.size())),
       has_left_(static_cast<std::size_t>(ranks.size())),
@@ -72,6 +74,10 @@ void MessagesBetween::check(const std::shared_ptr<Message>& message) {
   const int peer = message->asked;
   const bool is_gone = peer != Message::kAnyone && has_left_[static_cast<std::size_t>(peer)].load();
   const bool is_cut_off = has_failed_.load() && (peer == Message::kAnyone || !ranks_.is_here(peer));
+  if (is_gone && ranks_.is_here(peer)) {
+    const std::lock_guard guard(groups_->lock());
+    here_.drain(peer, ended_);
+  }
   if ((!is_gone && !is_cut_off) || !matcher_.withdraw(message)) return;
   const std::unique_lock guard(groups_->lock());
   ended_.emplace_back(message, is_gone ? gone(peer) : cut_off());
@@ -232,6 +238,8 @@ void MessagesBetween::on_left(std::uint32_t peer) {
   const auto rank = static_cast<int>(peer);
   has_left_[peer].store(true);
   end_with(rank, gone(rank));
+  // The goodbye came by the connection; its last messages may lie in the pipe.
+  if (ranks_.is_here(rank)) here_.drain(rank, ended_);
   matcher_.fail([&](int from) { return from == rank; }, gone(rank), ended_);
 }
 

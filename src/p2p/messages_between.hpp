@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "p2p/matcher.hpp"
+#include "p2p/messages_here.hpp"
 #include "p2p/team_groups.hpp"
 
 namespace sumac::p2p {
@@ -17,7 +18,7 @@ namespace sumac::p2p {
 class MessagesBetween final : public MessageEvents {
  public:
   /// `numbers` is the number of the latest collective that this rank has begun. All arguments outlive it.
-  MessagesBetween(const Ranks& ranks, Matcher& matcher, const std::atomic<std::uint64_t>& numbers);
+  MessagesBetween(const Ranks& ranks, Matcher& matcher, MessagesHere& here, const std::atomic<std::uint64_t>& numbers);
 
   /// Before it nothing can be sent, and what comes is kept.
   void bind(TeamGroups& groups) { groups_ = &groups; }
@@ -73,6 +74,7 @@ class MessagesBetween final : public MessageEvents {
 
   const Ranks& ranks_;
   Matcher& matcher_;
+  MessagesHere& here_;  ///< Its lock is taken behind the hosts' lock.
   const std::atomic<std::uint64_t>& numbers_;
   TeamGroups* groups_ = nullptr;
   std::vector<std::atomic<std::uint32_t>> begun_;  ///< The latest operation that each rank is known to have begun.

@@ -56,6 +56,12 @@ bool MessagesHere::progress() {
   return has_moved;
 }
 
+void MessagesHere::drain(int rank, Ended& ended) {
+  const auto at = std::ranges::find(here_, rank) - here_.begin();
+  const std::lock_guard guard(lock_);
+  (void)pull(static_cast<int>(at), ended);
+}
+
 bool MessagesHere::push(int to, Ended& ended) {
   auto& out = peers_[static_cast<std::size_t>(to)].out;
   bool has_moved = false;

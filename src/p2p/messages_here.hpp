@@ -25,6 +25,8 @@ class MessagesHere {
   void send(std::shared_ptr<Message> message);
   /// Moves what can move, and ends messages. Returns false if nothing moved.
   bool progress();
+  /// Gives the receives that wait what lies in the pipe of a rank that writes no more. The caller concludes `ended`.
+  void drain(int rank, Matcher::Ended& ended);
   /// Takes the message out, unless it is done: its memory is not used any more. Returns false if it is done, or waits in
   /// the matcher.
   bool withdraw(const std::shared_ptr<Message>& message);

@@ -57,7 +57,7 @@ Result<> Peers::share(Exchange& exchange, std::size_t own_bytes) {
   block_ = std::move(*block);
   here_ = std::make_unique<p2p::MessagesHere>(block_.data() + own_bytes, block_.size() - own_bytes, members_.here,
                                               members_.index_here(), matcher_);
-  if (members_.hosts > 1) between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, numbers_);
+  if (members_.hosts > 1) between_ = std::make_unique<p2p::MessagesBetween>(members_, matcher_, *here_, numbers_);
   return {};
 }
 

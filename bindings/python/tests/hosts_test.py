@@ -216,6 +216,30 @@ def leaves_with_messages(rank, size, folder):
     return "it came"
 
 
+def leaves_a_message_on_its_host(rank, size, folder):
+    """Rank 1 has left, and rank 0 of its host knows it, before it asks for the message. Rank 2 is on another host."""
+    ranks.init("sumac", rank, size, folder)
+    x = torch.zeros(1)
+    if rank == 1:
+        dist.send(torch.tensor([5.0]), 0)
+        dist.destroy_process_group()
+        (folder / "left").touch()
+        return "left"
+    if rank == 2:
+        ranks.await_file(folder / "left")
+    for _ in range(20):
+        dist.send(x, 2 - rank)
+        dist.recv(x, 2 - rank)
+    if rank == 2:
+        return "done"
+    dist.recv(x, 1)
+    try:
+        dist.recv(x, 1)
+    except RuntimeError as error:
+        return str(error), x.item()
+    return "it came"
+
+
 def waits_for_message(rank, size, folder):
     """Returns the processor time of one second in which only a message is awaited."""
     ranks.init("sumac", rank, size, folder)
@@ -528,6 +552,10 @@ class Messages(unittest.TestCase):
     def test_a_sender_that_leaves_is_named_and_what_it_sent_comes(self):
         found = ranks.values(self, on_hosts(leaves_with_messages, "ab"), 2)
         self.assertEqual(found[0], ("rank 0: rank 1 (host host-b) has left the process group", 5.0))
+
+    def test_a_goodbye_overtakes_no_message_inside_a_host(self):
+        found = ranks.values(self, on_hosts(leaves_a_message_on_its_host, "aab"), 3)
+        self.assertEqual(found[0], ("rank 0: rank 1 (host host-a) has left the process group", 5.0))
 
     def test_a_rank_that_waits_for_one_does_not_spin(self):
         self.assertLess(ranks.values(self, on_hosts(waits_for_message, "ab"), 2)[0], 0.5)
